@@ -1,5 +1,6 @@
 //! The command line.
 
+mod advise;
 mod device;
 #[cfg(target_os = "linux")]
 mod emulate;
@@ -16,6 +17,7 @@ use coapace_lab::search::space::Varied;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use coapace_lab::results::Lines;
 
+pub(crate) use advise::{Advise, CaptureSide};
 pub(crate) use device::{
     AnyRequest, Content, Discover, Load, Observe, Ping, Request, Show, Terms, Transmission,
 };
@@ -133,6 +135,9 @@ Example:
         /// The mechanism, scenario or paper to describe in full
         name: Option<String>,
     },
+    /// Say what a capture of CoAP tells of its network, and what each mechanism would have done there
+    #[command(after_help = advise::EXAMPLES_ADVISE)]
+    Advise(Advise),
     /// Measure this machine: controller calls, simulated exchanges and events per CPU second
     Bench,
     /// Read a resource

@@ -1,1 +1,30 @@
-//! What each mechanism would have done on the exchanges of a capture.
+//! What a capture tells of its network, and what each mechanism would have done on it.
+//!
+//! A *copy* is a transmission of a message; the first is one, too. A *fate* is what became of a copy: answered or lost. A *pair*
+//! is a client and a server, each an address and a port.
+//!
+//! [`traffic::read`] reads the file: [`capture`] its packets, [`headers`] and [`lowpan`] their datagrams, [`message`] what is in
+//! these, [`exchanges`] what belongs together. [`fates`] pairs answers with copies. [`findings`] are what is told of that,
+//! [`replay`] what mechanisms would have done. [`fit`] searches the [`link`] on which a simulation of the [`workload`] has the
+//! [`measures`] of the capture; [`scenario_file`] writes it down. [`told`] says which of its numbers are guesses.
+
+pub mod capture;
+pub mod exchanges;
+pub mod fates;
+pub mod findings;
+pub mod fit;
+pub mod headers;
+pub mod link;
+pub mod lowpan;
+pub mod measures;
+pub mod message;
+pub mod replay;
+pub mod scenario_file;
+pub mod simulated;
+pub mod statistics;
+pub mod timeouts;
+pub mod told;
+pub mod traffic;
+#[cfg(test)]
+mod truth;
+pub mod workload;

@@ -1,5 +1,6 @@
 //! The commands, a file each.
 
+mod advise;
 mod bench;
 mod coexist;
 mod compare;
@@ -48,6 +49,7 @@ pub(crate) fn dispatch(arguments: &Arguments) -> Result<(), Failure> {
         Some(Command::Search(options)) => search::search(arguments, options),
         Some(Command::Trace { mechanism }) => trace::trace(mechanism),
         Some(Command::List { what, name }) => list::list(*what, name.as_deref(), &mut io::stdout().lock()),
+        Some(Command::Advise(options)) => advise::advise(arguments, options),
         Some(Command::Bench) => bench::bench(arguments),
         Some(Command::Get(get)) => request::request(arguments, Code::GET, get),
         Some(Command::Put(put)) => request::request(arguments, Code::PUT, put),

@@ -1,5 +1,6 @@
 //! Tests of the command, run like a user runs it.
 
+mod advise;
 mod capture;
 #[path = "../../../net/tests/it/certified.rs"]
 mod certified;

@@ -1,0 +1,356 @@
+//! Packets of a capture file, pcap or pcapng, one after the other.
+
+use std::fmt;
+use std::io::{self, Read};
+use std::ops::ControlFlow;
+
+use coapace_sim::Time;
+use pcap_parser::traits::PcapNGPacketBlock;
+use pcap_parser::{Block, InterfaceDescriptionBlock, PcapBlockOwned, PcapError, create_reader};
+
+/// The size of the reading buffer in bytes. It grows to [`LARGEST_BLOCK`] if a block needs it.
+const BUFFER: usize = 1 << 16;
+
+/// The largest block that is read, in bytes. tcpdump writes packets of 256 KiB at most.
+const LARGEST_BLOCK: usize = 1 << 22;
+
+/// The most interfaces of a section. A file that describes more is garbage.
+const MOST_INTERFACES: usize = 10_000;
+
+/// A packet of a capture.
+#[derive(Clone, Copy, Debug)]
+pub struct Packet<'a> {
+    /// The time of the packet since the Unix epoch, or since the start of a simulation.
+    pub at: Time,
+    /// The link type (<https://www.tcpdump.org/linktypes.html>).
+    pub link: i32,
+    /// The point of a simulated network where the packet was seen.
+    pub point: Point,
+    /// The bytes that were kept.
+    pub bytes: &'a [u8],
+    /// Whether all bytes were kept.
+    pub is_whole: bool,
+}
+
+/// The point where a packet was seen. A simulation writes all points into one capture (`coapace run --pcap`), each as an
+/// interface. A capture of a real network has one point.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Point {
+    /// An interface of a real network.
+    #[default]
+    Interface,
+    /// The sender of a simulated packet.
+    Sender,
+    /// The receiver of a simulated packet.
+    Receiver,
+    /// The place where a simulated packet was lost.
+    Loss,
+}
+
+/// The end of a capture file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ending {
+    /// All of it was read.
+    Complete,
+    /// The last packet is cut off, because the file was copied while it was written or the disk was full.
+    CutOff,
+    /// Behind this many bytes the file is garbage.
+    Garbage(usize),
+    /// The caller wanted no more.
+    Stopped,
+}
+
+/// The reason why a file cannot be read as a capture. It prints as one line.
+#[derive(Debug)]
+pub enum CaptureError {
+    /// The file is empty.
+    Empty,
+    /// The file begins like neither format.
+    NoCapture,
+    /// The operating system could not read it.
+    Io(io::Error),
+}
+
+impl fmt::Display for CaptureError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Empty => f.write_str("the file is empty"),
+            Self::NoCapture => f.write_str(
+                "this is neither pcap nor pcapng; let tcpdump -w, dumpcap or coapace --pcap write the file, and unpack it first if it is compressed",
+            ),
+            Self::Io(error) => write!(f, "cannot read: {error}"),
+        }
+    }
+}
+
+impl std::error::Error for CaptureError {}
+
+/// The interfaces of a simulation. `coapace serve --pcap` has the first two, as the server sees them.
+const SIMULATED: [(&str, Point); 3] =
+    [("sent", Point::Sender), ("delivered", Point::Receiver), ("discarded", Point::Loss)];
+
+/// The interface of a section.
+struct Interface {
+    link: i32,
+    point: Point,
+    /// The ticks of a second. 0 if the file gives a resolution that does not exist.
+    ticks: u64,
+    /// The seconds to add.
+    offset_s: i64,
+}
+
+/// Reads a capture and calls `each` with every packet. Memory is bounded, whatever the size of the file.
+///
+/// # Errors
+/// Returns a [`CaptureError`] if the file is no capture. A file that is damaged later is read up to there: see [`Ending`].
+pub fn read(
+    reader: impl Read + Send,
+    each: &mut dyn FnMut(&Packet<'_>) -> ControlFlow<()>,
+) -> Result<Ending, CaptureError> {
+    let mut failed = None;
+    let reader = Noting { reader, failed: &mut failed };
+    let ending = read_blocks(reader, each);
+    match failed {
+        Some(error) => Err(CaptureError::Io(error)),
+        None => ending,
+    }
+}
+
+fn read_blocks(
+    reader: impl Read + Send,
+    each: &mut dyn FnMut(&Packet<'_>) -> ControlFlow<()>,
+) -> Result<Ending, CaptureError> {
+    let mut reader = create_reader(BUFFER, reader).map_err(|error| match error {
+        PcapError::Eof => CaptureError::Empty,
+        _ => CaptureError::NoCapture,
+    })?;
+    let mut section = Section::default();
+    let mut capacity = BUFFER;
+    loop {
+        let refill = match reader.next() {
+            Ok((length, block)) => {
+                if let Some(packet) = section.packet(&block)
+                    && each(&packet).is_break()
+                {
+                    return Ok(Ending::Stopped);
+                }
+                reader.consume(length);
+                continue;
+            }
+            Err(PcapError::Eof) => return Ok(Ending::Complete),
+            Err(PcapError::UnexpectedEof) => return Ok(Ending::CutOff),
+            Err(PcapError::Incomplete(_)) => true,
+            Err(PcapError::BufferTooSmall) => false,
+            Err(_) => return Ok(Ending::Garbage(reader.consumed())),
+        };
+        if !refill || reader.data().len() + 1024 >= capacity {
+            if capacity >= LARGEST_BLOCK {
+                return Ok(Ending::Garbage(reader.consumed()));
+            }
+            capacity *= 2;
+            reader.grow(capacity);
+        }
+        if reader.refill().is_err() {
+            return Ok(Ending::CutOff);
+        }
+    }
+}
+
+/// The section of a pcapng file, or the header of a pcap file, that packets are read by.
+#[derive(Default)]
+struct Section {
+    interfaces: Vec<Interface>,
+    is_ours: bool,
+}
+
+impl Section {
+    /// Returns the packet of a block. Any other block is noted.
+    fn packet<'a>(&mut self, block: &'a PcapBlockOwned<'_>) -> Option<Packet<'a>> {
+        match block {
+            PcapBlockOwned::LegacyHeader(header) => {
+                let ticks = if header.is_nanosecond_precision() { 1_000_000_000 } else { 1_000_000 };
+                // The upper bits may say that frames end with a checksum.
+                let link = header.network.0 & 0x0fff_ffff;
+                self.interfaces = vec![Interface { link, point: Point::Interface, ticks, offset_s: 0 }];
+                None
+            }
+            PcapBlockOwned::Legacy(packet) => {
+                let interface = self.interfaces.first()?;
+                let ns = u64::from(packet.ts_usec).saturating_mul(1_000_000_000 / interface.ticks.max(1));
+                let at = u64::from(packet.ts_sec).saturating_mul(1_000_000_000).saturating_add(ns);
+                Some(interface.packet(at, packet.data, packet.caplen >= packet.origlen))
+            }
+            PcapBlockOwned::NG(Block::SectionHeader(header)) => {
+                self.interfaces.clear();
+                self.is_ours = matches!(header.shb_userappl(), Some(Ok("coapace")));
+                None
+            }
+            PcapBlockOwned::NG(Block::InterfaceDescription(described)) => {
+                self.describe(described);
+                None
+            }
+            PcapBlockOwned::NG(Block::EnhancedPacket(packet)) => {
+                let interface = self.interfaces.get(packet.if_id as usize)?;
+                let ticks = u64::from(packet.ts_high) << 32 | u64::from(packet.ts_low);
+                Some(interface.packet(
+                    interface.nanoseconds(ticks),
+                    packet.packet_data(),
+                    !packet.truncated(),
+                ))
+            }
+            // A simple packet has no time, so nothing can be said about it.
+            PcapBlockOwned::NG(_) => None,
+        }
+    }
+
+    fn describe(&mut self, described: &InterfaceDescriptionBlock<'_>) {
+        if self.interfaces.len() >= MOST_INTERFACES {
+            return;
+        }
+        self.interfaces.push(Interface {
+            link: described.linktype.0,
+            point: Point::Interface,
+            ticks: described.ts_resolution().unwrap_or(0),
+            offset_s: described.ts_offset(),
+        });
+        let is_last = matches!(described.if_name(), Some(Ok(name)) if name == SIMULATED[2].0);
+        if self.is_ours && is_last && self.interfaces.len() == SIMULATED.len() {
+            for (interface, (_, point)) in self.interfaces.iter_mut().zip(SIMULATED) {
+                interface.point = point;
+            }
+        }
+    }
+}
+
+impl Interface {
+    fn nanoseconds(&self, ticks: u64) -> u64 {
+        let ns = u128::from(ticks) * 1_000_000_000 / u128::from(self.ticks.max(1));
+        let ns = u64::try_from(ns).unwrap_or(u64::MAX);
+        ns.saturating_add_signed(self.offset_s.saturating_mul(1_000_000_000))
+    }
+
+    fn packet<'a>(&self, at: u64, bytes: &'a [u8], is_whole: bool) -> Packet<'a> {
+        Packet { at: Time::from_nanos(at), link: self.link, point: self.point, bytes, is_whole }
+    }
+}
+
+/// A reader that keeps the error of the operating system, which the parser does not hand on.
+struct Noting<'a, R> {
+    reader: R,
+    failed: &'a mut Option<io::Error>,
+}
+
+impl<R: Read> Read for Noting<'_, R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        loop {
+            match self.reader.read(buffer) {
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => {
+                    let kind = error.kind();
+                    *self.failed = Some(error);
+                    return Err(kind.into());
+                }
+                read => return read,
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// Returns a pcap file with packets at these microseconds.
+    pub(in crate::advice) fn pcap(link: u32, packets: &[(u64, &[u8])]) -> Vec<u8> {
+        let mut file = Vec::new();
+        for word in [0xa1b2_c3d4, 0x0004_0002, 0, 0, 65_535, link] {
+            file.extend_from_slice(&u32::to_le_bytes(word));
+        }
+        for (us, bytes) in packets {
+            let length = bytes.len() as u32;
+            for word in [(us / 1_000_000) as u32, (us % 1_000_000) as u32, length, length] {
+                file.extend_from_slice(&word.to_le_bytes());
+            }
+            file.extend_from_slice(bytes);
+        }
+        file
+    }
+
+    fn times(file: &[u8]) -> (Vec<(u64, usize)>, Ending) {
+        let mut seen = Vec::new();
+        let ending = read(file, &mut |packet| {
+            seen.push((packet.at.as_nanos() / 1_000, packet.bytes.len()));
+            ControlFlow::Continue(())
+        });
+        (seen, ending.unwrap())
+    }
+
+    #[test]
+    fn packets_of_pcap_have_times_of_microseconds() {
+        let file = pcap(101, &[(1_500_000, b"abc"), (2_000_001, b"")]);
+        assert_eq!(times(&file), (vec![(1_500_000, 3), (2_000_001, 0)], Ending::Complete));
+    }
+
+    #[test]
+    fn packets_of_pcapng_have_the_point_where_a_simulation_saw_them() {
+        let mut file = coapace_sim::CaptureFile::new(Vec::new());
+        for name in ["sent", "delivered", "discarded"] {
+            file.add_interface(101, name, "");
+        }
+        for interface in 0..3 {
+            file.add_packet(interface, Time::from_nanos(5), b"x", None);
+        }
+        let file = file.finish().unwrap();
+        let mut points = Vec::new();
+        let ending = read(&*file, &mut |packet| {
+            points.push((packet.point, packet.at.as_nanos()));
+            ControlFlow::Continue(())
+        });
+        assert_eq!(ending.unwrap(), Ending::Complete);
+        assert_eq!(points, [(Point::Sender, 5), (Point::Receiver, 5), (Point::Loss, 5)]);
+    }
+
+    #[test]
+    fn a_file_that_ends_early_is_read_up_to_there() {
+        let file = pcap(1, &[(1, b"abc"), (2, b"def")]);
+        assert_eq!(times(&file[..file.len() - 1]), (vec![(1, 3)], Ending::CutOff));
+    }
+
+    #[test]
+    fn what_is_no_capture_is_told_in_one_line() {
+        for (file, problem) in
+            [(&b""[..], "empty"), (b"hello, world; this is text", "neither pcap nor pcapng")]
+        {
+            let error = read(file, &mut |_| ControlFlow::Continue(())).unwrap_err().to_string();
+            assert!(error.contains(problem) && !error.contains('\n'), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_packet_larger_than_the_buffer_is_read() {
+        let large = vec![7; 200_000];
+        let file = pcap(101, &[(1, b"a"), (2, &large), (3, b"b")]);
+        assert_eq!(times(&file).0, [(1, 1), (2, 200_000), (3, 1)]);
+    }
+
+    proptest! {
+        #[test]
+        fn no_bytes_make_it_panic(bytes in prop::collection::vec(any::<u8>(), 0..400), place in 0..200usize) {
+            let _ = read(&*bytes, &mut |_| ControlFlow::Continue(()));
+            let mut file = pcap(101, &[(1, b"abcdefgh"), (2, b"ijklmnop")]);
+            file.splice(place.min(file.len()).., bytes.iter().copied());
+            let _ = read(&*file, &mut |_| ControlFlow::Continue(()));
+            let mut written = coapace_sim::CaptureFile::new(Vec::new());
+            written.add_interface(101, "sent", "");
+            written.add_packet(0, Time::ZERO, &bytes, None);
+            let mut file = written.finish().unwrap();
+            let end = file.len();
+            for (at, byte) in bytes.iter().enumerate().take(8) {
+                file[(place + at * 17) % end] ^= byte;
+            }
+            let _ = read(&*file, &mut |_| ControlFlow::Continue(()));
+        }
+    }
+}

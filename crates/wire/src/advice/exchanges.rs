@@ -1,0 +1,332 @@
+//! Exchanges, put together from messages.
+
+use std::collections::HashMap;
+
+use coapace_proto::{Code, Kind};
+use coapace_sim::{Span, Time};
+use smallvec::SmallVec;
+
+use super::message::Seen;
+use super::traffic::Counts;
+
+/// EXCHANGE_LIFETIME with the parameters of RFC 7252 §4.8.2.
+const EXCHANGE_LIFETIME: Span = Span::from_secs(247);
+
+/// MAX_TRANSMIT_WAIT (RFC 7252 §4.8.2).
+const MAX_TRANSMIT_WAIT: Span = Span::from_secs(93);
+
+/// The most exchanges that are kept.
+const MOST_EXCHANGES: usize = 1_000_000;
+
+/// The most copies and answers of an exchange.
+const MOST_COPIES: usize = 255;
+
+/// The end of a pair.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum From {
+    /// The end that makes requests.
+    Client,
+    /// The end that answers them.
+    Server,
+}
+
+/// A message, its copies and what answered them.
+#[derive(Clone, Debug)]
+pub struct Exchange {
+    /// The number of the pair.
+    pub pair: u32,
+    /// The end that began it.
+    pub from: From,
+    /// Whether the message is confirmable.
+    pub is_confirmable: bool,
+    /// The transmissions in their order.
+    pub copies: SmallVec<[Copied; 1]>,
+    /// The acknowledgements and resets in their order; the responses, if the message is not confirmable.
+    pub answers: SmallVec<[Answer; 1]>,
+    /// The time of the first response, piggybacked or separate.
+    pub response_at: Option<Time>,
+    /// The length of the first copy in bytes, as an IP packet.
+    pub request_bytes: u32,
+    /// The length of the packet with the first answer, or with the response if that came later.
+    pub response_bytes: u32,
+    /// The length of the token in bytes.
+    pub token_bytes: u8,
+    content: u64,
+}
+
+/// A transmission.
+#[derive(Clone, Copy, Debug)]
+pub struct Copied {
+    /// Its time.
+    pub at: Time,
+    message_id: u16,
+    mark: u64,
+}
+
+/// An answer.
+#[derive(Clone, Copy, Debug)]
+pub struct Answer {
+    /// Its time.
+    pub at: Time,
+    /// The number of the copy that it answers, if a token, an option or a Message ID tells.
+    pub copy: Option<u8>,
+}
+
+/// Exchanges that messages are added to.
+#[derive(Debug, Default)]
+pub(super) struct Exchanges {
+    all: Vec<Exchange>,
+    /// By pair, end and Message ID.
+    by_id: HashMap<(u32, From, u16), u32>,
+    /// The last request with a token, by pair and token.
+    by_token: HashMap<(u32, u64), u32>,
+}
+
+impl Exchange {
+    /// Returns the time of the first copy.
+    pub fn began_at(&self) -> Time {
+        self.copies.first().map_or(Time::ZERO, |copy| copy.at)
+    }
+
+    /// Returns the time at which the exchange was over: the first answer that ends it.
+    pub fn ended_at(&self) -> Option<Time> {
+        self.response_at.or_else(|| self.answers.first().map(|answer| answer.at))
+    }
+
+    /// Makes one of copies and answers that nothing tells apart.
+    #[cfg(test)]
+    pub(super) fn plain(copies: impl Iterator<Item = Time>, answers: impl Iterator<Item = Time>) -> Self {
+        let copies: SmallVec<_> = copies.map(|at| Copied { at, message_id: 0, mark: 0 }).collect();
+        let copy = (copies.len() == 1).then_some(0);
+        Self {
+            pair: 0,
+            from: From::Client,
+            is_confirmable: true,
+            copies,
+            answers: answers.map(|at| Answer { at, copy }).collect(),
+            response_at: None,
+            request_bytes: 40,
+            response_bytes: 100,
+            token_bytes: 0,
+            content: 0,
+        }
+    }
+
+    /// Returns whether a message that has its Message ID is a copy, and no other message with a Message ID that is used again.
+    fn has_copy(&self, at: Time, seen: &Seen) -> bool {
+        let Some(last) = self.copies.last() else { return false };
+        let since_first = at - self.began_at();
+        let since_last = at - last.at;
+        if self.content != seen.content {
+            return false;
+        }
+        if self.ended_at().is_some() {
+            return since_first <= MAX_TRANSMIT_WAIT;
+        }
+        let before = self.copies.iter().rev().nth(1).map_or(Span::ZERO, |before| last.at - before.at);
+        since_first <= EXCHANGE_LIFETIME || since_last <= EXCHANGE_LIFETIME.max(before * 4)
+    }
+
+    fn add_copy(&mut self, at: Time, seen: &Seen) {
+        if self.copies.len() < MOST_COPIES {
+            self.copies.push(Copied { at, message_id: seen.message_id, mark: seen.mark });
+        }
+    }
+
+    fn add_answer(&mut self, at: Time, message_id: u16, mark: u64) {
+        if self.answers.len() >= MOST_COPIES {
+            return;
+        }
+        let is_own = |copy: &Copied| copy.message_id == message_id && copy.mark == mark;
+        let is_id = |copy: &Copied| copy.message_id == message_id;
+        // An empty acknowledgement has no token, but its Message ID may be enough.
+        let only = |is_it: &dyn Fn(&Copied) -> bool| {
+            let mut found = self.copies.iter().zip(0u8..).filter(|(copy, _)| is_it(copy));
+            found.next().filter(|_| found.next().is_none()).map(|(_, number)| number)
+        };
+        let copy = only(&is_own).or_else(|| only(&is_id));
+        self.answers.push(Answer { at, copy });
+    }
+}
+
+impl Exchanges {
+    /// Adds a message of this end of a pair. Returns whether it belongs to a message of the other end.
+    pub(super) fn message(
+        &mut self,
+        at: Time,
+        pair: u32,
+        from: From,
+        seen: &Seen,
+        ip_bytes: u32,
+        counts: &mut Counts,
+    ) -> bool {
+        match seen.kind {
+            Kind::Acknowledgement | Kind::Reset => {
+                let other = if from == From::Client { From::Server } else { From::Client };
+                let number = self.by_id.get(&(pair, other, seen.message_id)).copied();
+                let Some(exchange) = number.and_then(|number| self.all.get_mut(number as usize)) else {
+                    counts.unmatched += 1;
+                    return false;
+                };
+                exchange.add_answer(at, seen.message_id, seen.mark);
+                if seen.code != Code::EMPTY && exchange.response_at.is_none() {
+                    exchange.response_at = Some(at);
+                }
+                exchange.response_bytes = exchange.response_bytes.max(ip_bytes);
+                true
+            }
+            Kind::Confirmable | Kind::NonConfirmable => {
+                let is_response = seen.code.is_response() && from == From::Server;
+                let met = is_response && self.respond(at, pair, seen, ip_bytes, counts);
+                if !is_response || seen.kind == Kind::Confirmable {
+                    self.begin(at, pair, from, seen, ip_bytes, counts);
+                }
+                met
+            }
+        }
+    }
+
+    /// Adds a response in a message of its own to the request with its token.
+    fn respond(&mut self, at: Time, pair: u32, seen: &Seen, ip_bytes: u32, counts: &mut Counts) -> bool {
+        let number = self.by_token.get(&(pair, seen.token)).copied();
+        let Some(exchange) = number.and_then(|number| self.all.get_mut(number as usize)) else {
+            counts.unmatched += 1;
+            return false;
+        };
+        if exchange.response_at.is_none() {
+            exchange.response_at = Some(at);
+            exchange.response_bytes = exchange.response_bytes.max(ip_bytes);
+        }
+        if !exchange.is_confirmable {
+            let copy = (exchange.copies.len() == 1).then_some(0);
+            exchange.answers.push(Answer { at, copy });
+        }
+        true
+    }
+
+    fn begin(&mut self, at: Time, pair: u32, from: From, seen: &Seen, ip_bytes: u32, counts: &mut Counts) {
+        let key = (pair, from, seen.message_id);
+        let known = self.by_id.get(&key).map(|number| *number as usize);
+        if let Some(exchange) = known.and_then(|number| self.all.get_mut(number)) {
+            if exchange.has_copy(at, seen) {
+                return exchange.add_copy(at, seen);
+            }
+            counts.reused_ids += u64::from(at - exchange.began_at() < EXCHANGE_LIFETIME);
+        }
+        // A mechanism may give every copy a Message ID of its own (Meng et al. 2017). The token is then what they share.
+        let earlier = self.by_token.get(&(pair, seen.token)).map(|number| *number as usize);
+        let is_marked = seen.token_bytes > 0 && seen.kind == Kind::Confirmable;
+        if let Some((number, exchange)) =
+            earlier.filter(|_| is_marked).and_then(|number| Some((number, self.all.get_mut(number)?)))
+            && exchange.from == from
+            && exchange.ended_at().is_none()
+            && exchange.has_copy(at, seen)
+        {
+            exchange.add_copy(at, seen);
+            self.by_id.insert(key, number as u32);
+            return;
+        }
+        if self.all.len() >= MOST_EXCHANGES {
+            counts.left_out += 1;
+            return;
+        }
+        let number = self.all.len() as u32;
+        let mut exchange = Exchange {
+            pair,
+            from,
+            is_confirmable: seen.kind == Kind::Confirmable,
+            copies: SmallVec::new(),
+            answers: SmallVec::new(),
+            response_at: None,
+            request_bytes: ip_bytes,
+            response_bytes: 0,
+            token_bytes: seen.token_bytes,
+            content: seen.content,
+        };
+        exchange.add_copy(at, seen);
+        self.all.push(exchange);
+        self.by_id.insert(key, number);
+        if seen.code.is_request() {
+            self.by_token.insert((pair, seen.token), number);
+        }
+    }
+
+    /// Returns all exchanges in the order of their first copies.
+    pub(super) fn finish(self) -> Vec<Exchange> {
+        let mut all = self.all;
+        all.sort_by_key(Exchange::began_at);
+        all
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Plays messages of pair 0: seconds, whether the client sends it, bytes.
+    fn play(messages: &[(u64, bool, &[u8])]) -> (Vec<Exchange>, Counts) {
+        let (mut exchanges, mut counts) = (Exchanges::default(), Counts::default());
+        for &(s, is_client, bytes) in messages {
+            let from = if is_client { From::Client } else { From::Server };
+            let seen = Seen::read(bytes, true).unwrap();
+            exchanges.message(Time::from_secs(s), 0, from, &seen, 28 + bytes.len() as u32, &mut counts);
+        }
+        (exchanges.finish(), counts)
+    }
+
+    const GET: &[u8] = &[0x40, 1, 0, 7, 0xb1, b'a'];
+    const CONTENT: &[u8] = &[0x60, 0x45, 0, 7];
+
+    #[test]
+    fn copies_and_answers_are_collected() {
+        let (all, _) = play(&[(0, true, GET), (2, true, GET), (3, false, CONTENT), (4, false, CONTENT)]);
+        assert_eq!((all.len(), all[0].copies.len(), all[0].answers.len()), (1, 2, 2));
+        assert_eq!(all[0].ended_at(), Some(Time::from_secs(3)));
+        assert!(all[0].answers.iter().all(|answer| answer.copy.is_none()), "the copies are the same bytes");
+    }
+
+    #[test]
+    fn a_token_or_a_message_id_tells_the_copy_that_is_answered() {
+        let (all, _) = play(&[
+            (0, true, &[0x41, 1, 0, 7, 0]),
+            (2, true, &[0x41, 1, 0, 7, 1]),
+            (3, false, &[0x61, 0x45, 0, 7, 1]),
+        ]);
+        assert_eq!((all.len(), all[0].answers[0].copy), (1, Some(1)));
+        let (all, _) = play(&[
+            (0, true, &[0x41, 1, 0, 7, 9]),
+            (2, true, &[0x41, 1, 0, 8, 9]),
+            (3, false, &[0x61, 0x45, 0, 7, 9]),
+        ]);
+        assert_eq!((all.len(), all[0].copies.len(), all[0].answers[0].copy), (1, 2, Some(0)));
+    }
+
+    #[test]
+    fn a_message_id_that_is_used_again_is_another_exchange() {
+        let other: &[u8] = &[0x40, 1, 0, 7, 0xb1, b'b'];
+        let (all, counts) = play(&[(0, true, GET), (1, false, CONTENT), (5, true, other)]);
+        assert_eq!((all.len(), counts.reused_ids), (2, 1));
+        let (all, counts) = play(&[(0, true, GET), (1, false, CONTENT), (300, true, GET)]);
+        assert_eq!((all.len(), counts.reused_ids), (2, 0), "after EXCHANGE_LIFETIME it may be");
+    }
+
+    #[test]
+    fn a_separate_response_ends_the_exchange_and_the_acknowledgement_does_not() {
+        let (all, counts) = play(&[
+            (0, true, &[0x41, 1, 0, 7, 5]),
+            (1, false, &[0x60, 0, 0, 7]),
+            (8, false, &[0x41, 0x45, 9, 9, 5]),
+            (9, true, &[0x60, 0, 9, 9]),
+        ]);
+        let (request, response) = (&all[0], &all[1]);
+        assert_eq!((request.answers.len(), request.ended_at()), (1, Some(Time::from_secs(8))));
+        assert_eq!((response.from, response.answers.len()), (From::Server, 1));
+        assert_eq!(counts.unmatched, 0);
+    }
+
+    #[test]
+    fn notifications_and_answers_without_a_request_are_counted() {
+        let (all, counts) = play(&[(0, false, &[0x51, 0x45, 0, 1, 5]), (1, false, CONTENT)]);
+        assert_eq!((all.len(), counts.unmatched), (0, 2));
+    }
+}

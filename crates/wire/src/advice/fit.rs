@@ -1,0 +1,178 @@
+//! The path that makes a simulation most like a capture.
+
+use coapace_lab::contender::Contender;
+use coapace_scenario::ScenarioError;
+use coapace_sim::{Luck, Stream};
+
+use super::fates::Fates;
+use super::link::{BAD, Link};
+use super::measures::Measures;
+use super::scenario_file::ScenarioFile;
+use super::simulated;
+
+/// The seed of the simulations, which is none that people use for rankings.
+const SEED: u64 = 0x000a_d71c_e000;
+
+/// The number of paths that are tried after the first guesses.
+pub const TRIES: u64 = 240;
+
+/// Fewer exchanges than this in a run are made up for by more runs.
+const EXCHANGES: u32 = 2_000;
+
+/// The most runs of a try.
+const MOST_RUNS: u32 = 8;
+
+/// A rate this many times the greatest one that was seen leaves no traces in a capture.
+const UNSEEN: f64 = 30.0;
+
+/// The distance that a rate lower than that by the factor e counts for.
+const SLOWNESS: f64 = 0.03;
+
+/// A path that was fitted.
+#[derive(Clone, Debug)]
+pub struct Fitted {
+    /// The path.
+    pub link: Link,
+    /// The measures of the scenario with this path.
+    pub measures: Measures,
+    /// How far they are from those of the capture; about 1 if only chance tells them apart.
+    pub distance: f64,
+}
+
+/// A fit of a path to measures of a capture.
+#[derive(Clone, Debug)]
+pub struct Fit<'a> {
+    /// The measures of the capture.
+    pub measured: &'a Measures,
+    /// The mechanism of its clients, or one that acts like it.
+    pub contender: &'a Contender,
+    /// The scenario of its clients, which lacks a path.
+    pub file: ScenarioFile<'a>,
+}
+
+impl Fit<'_> {
+    /// Simulates the path and measures it like the capture.
+    fn try_out(&self, link: Link) -> Option<Fitted> {
+        let scenario = self.file.scenario(&link).ok()?;
+        let exchanges = self.file.workload.clients.saturating_mul(self.file.workload.exchanges).max(1);
+        let runs = EXCHANGES.div_ceil(exchanges).clamp(1, MOST_RUNS);
+        let of_run = |run: u32| {
+            let traffic = simulated::traffic(&scenario, self.contender, SEED + u64::from(run));
+            Measures::of(&traffic, &Fates::of(&traffic))
+        };
+        let measures = Measures::mean(&(0..runs).map(of_run).collect::<Vec<_>>())?;
+        // Where the capture tells two rates apart no better than chance, the higher one invents no queues.
+        let slowness = (UNSEEN * self.measured.peak_bps / link.rate_bps).ln().max(0.0);
+        let distance = self.measured.distance(&measures) + SLOWNESS * slowness;
+        Some(Fitted { link, measures, distance })
+    }
+
+    /// Searches the path. `progress` gets the number of paths that were tried, and ends the search by returning
+    /// true.
+    ///
+    /// # Errors
+    /// Returns the error of the scenario, which is one of its settings.
+    pub fn search(&self, progress: &mut dyn FnMut(u64) -> bool) -> Result<Option<Fitted>, ScenarioError> {
+        let guesses = self.guesses();
+        if let Some(first) = guesses.first() {
+            self.file.scenario(first)?;
+        }
+        let mut candidates: Vec<Fitted> = guesses.into_iter().filter_map(|link| self.try_out(link)).collect();
+        candidates.sort_by(|a, b| a.distance.total_cmp(&b.distance));
+        candidates.truncate(4);
+        let one_way =
+            candidates.iter().flat_map(|it| [0.0, 1.0].map(|up_share| Link { up_share, ..it.link }));
+        let one_way: Vec<_> = one_way.filter(|link| link.loss > 0.001).collect();
+        candidates.extend(one_way.into_iter().filter_map(|link| self.try_out(link)));
+        candidates.sort_by(|a, b| a.distance.total_cmp(&b.distance));
+        candidates.truncate(4);
+        let luck = Luck::new(SEED).stream("fit");
+        for turn in 0..TRIES {
+            if progress(turn) {
+                break;
+            }
+            let count = candidates.len() as u64;
+            // In the second half all tries go to the best.
+            let place = if turn * 2 < TRIES { turn % count.max(1) } else { 0 };
+            if turn * 2 == TRIES {
+                candidates.sort_by(|a, b| a.distance.total_cmp(&b.distance));
+            }
+            let Some(current) = candidates.get_mut(place as usize) else { return Ok(None) };
+            let scale = 1.0 - 0.85 * turn as f64 / TRIES as f64;
+            let link = varied(current.link, luck, turn, scale);
+            if let Some(tried) = self.try_out(link).filter(|tried| tried.distance < current.distance) {
+                *current = tried;
+            }
+        }
+        Ok(candidates.into_iter().min_by(|a, b| a.distance.total_cmp(&b.distance)))
+    }
+
+    /// Returns paths that the measures suggest, to begin with.
+    fn guesses(&self) -> Vec<Link> {
+        let (measured, workload) = (self.measured, self.file.workload);
+        let [least, .., most] = measured.rtt_s;
+        let bytes = f64::from(workload.packet_bytes[0] + workload.packet_bytes[1]);
+        let peak = measured.peak_bps.max(100.0);
+        let mut guesses = Vec::new();
+        for factor in [1.0, 1.5, 4.0, 20.0] {
+            let rate_bps = peak * factor;
+            let sending = bytes * 8.0 / rate_bps;
+            let delay_s = (least - sending).max(least * 0.05);
+            // Without a queue, jitter is what spreads round trips. With one it is a part of that.
+            let spread = (measured.rtt_s[3] - least).max(0.0);
+            for jitter_s in [spread.min(0.2 * least) * 2.0, 0.02 * least] {
+                let waiting = ((most - least) * rate_bps / 8.0).max(4.0 * bytes);
+                let has_drops = measured.busy_loss > measured.quiet_loss + 0.02;
+                let kinds =
+                    [(None, measured.loss), (Some(waiting), measured.quiet_loss), (Some(waiting), 0.0)];
+                for (buffer_bytes, loss) in kinds {
+                    let burst_packets = (measured.burstiness > 0.12).then(|| self.burst(loss));
+                    if buffer_bytes.is_none() || has_drops || factor <= 1.5 {
+                        guesses.push(Link {
+                            rate_bps,
+                            buffer_bytes,
+                            delay_s,
+                            jitter_s,
+                            loss,
+                            up_share: 0.5,
+                            burst_packets,
+                        });
+                    }
+                }
+            }
+        }
+        guesses.into_iter().map(Link::clamped).collect()
+    }
+
+    /// Returns the mean length of a burst. Losses of a two-state chain are correlated by (b − p) / (1 − p) · r, where p is their
+    /// share, b that in the bad state, and r = 1 − b / (m · (b − p)) for bursts of m packets.
+    fn burst(&self, loss: f64) -> f64 {
+        let loss = loss.min(BAD - 0.1);
+        let r = (self.measured.burstiness * (1.0 - loss) / (BAD - loss)).clamp(0.0, 0.99);
+        BAD / ((BAD - loss) * (1.0 - r))
+    }
+}
+
+/// Returns the path with one to three of its numbers changed.
+fn varied(link: Link, luck: Stream, turn: u64, scale: f64) -> Link {
+    let mut varied = link;
+    let changes = 1 + luck.below(3, turn, 0, 0);
+    for change in 1..=changes {
+        // The sum of three uniform numbers is nearly normal.
+        let normal: f64 = (0..3).map(|part| luck.unit(turn, change, 10 + part) * 2.0 - 1.0).sum();
+        let step = normal * scale;
+        match luck.below(7, turn, change, 1) {
+            0 => varied.rate_bps *= (0.35 * step).exp(),
+            1 => {
+                // A buffer that is never full is one of a finite size that is never reached, too.
+                varied.buffer_bytes = varied.buffer_bytes.map(|bytes| bytes * (0.5 * step).exp());
+            }
+            2 => varied.delay_s *= (0.06 * step).exp(),
+            3 => varied.jitter_s = (varied.jitter_s * (0.4 * step).exp()).max(link.delay_s * 1e-3),
+            4 => varied.up_share = luck.below(3, turn, change, 2) as f64 / 2.0,
+            5 => varied.loss = varied.loss * (0.2 * step).exp() + 0.003 * step,
+            _ => varied.burst_packets = varied.burst_packets.map(|packets| packets * (0.4 * step).exp()),
+        }
+    }
+    varied.clamped()
+}

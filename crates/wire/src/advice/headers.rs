@@ -1,0 +1,227 @@
+//! The UDP datagram of a packet, behind its headers.
+
+use std::net::{IpAddr, SocketAddr};
+
+use etherparse::{EtherType, LaxNetSlice, LaxSlicedPacket, TransportSlice};
+
+use super::capture::Point;
+use super::lowpan::Lowpan;
+
+/// The link types that are read (<https://www.tcpdump.org/linktypes.html>).
+mod link {
+    pub(super) const NULL: i32 = 0;
+    pub(super) const ETHERNET: i32 = 1;
+    pub(super) const RAW: [i32; 5] = [12, 14, 101, 228, 229];
+    pub(super) const LOOP: i32 = 108;
+    pub(super) const LINUX_SLL: i32 = 113;
+    pub(super) const IEEE_802_15_4_WITH_FCS: i32 = 195;
+    pub(super) const IEEE_802_15_4: i32 = 230;
+    pub(super) const LINUX_SLL2: i32 = 276;
+    pub(super) const IEEE_802_15_4_TAP: i32 = 283;
+}
+
+/// A UDP datagram.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Datagram<'a> {
+    /// The sender.
+    pub from: SocketAddr,
+    /// The receiver.
+    pub to: SocketAddr,
+    /// The bytes behind the UDP header that were kept.
+    pub payload: &'a [u8],
+    /// The length of the IP packet in bytes, headers included and uncompressed.
+    pub ip_bytes: u32,
+    /// Whether the payload was kept whole.
+    pub is_whole: bool,
+    /// The point of its way where it was seen.
+    pub point: Point,
+}
+
+/// The reason why a packet is no datagram.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Skipped {
+    /// No reader is known for its link type.
+    Link(i32),
+    /// It carries no UDP.
+    NotUdp,
+    /// It is a fragment of IP, whose other parts would be needed.
+    Fragment,
+    /// It is a radio frame that was seen before, or a further fragment of one.
+    Repeated,
+    /// It is a radio frame between two nodes that are neither the sender nor the receiver of the datagram.
+    Forwarded,
+    /// Its headers are cut off or contradict themselves.
+    Malformed,
+}
+
+/// Returns the datagram of a packet of this link type. `lowpan` keeps the fragments of radio frames.
+///
+/// # Errors
+/// Says why there is none.
+pub fn datagram<'a>(
+    link: i32,
+    bytes: &'a [u8],
+    is_whole: bool,
+    lowpan: &mut Lowpan,
+) -> Result<Datagram<'a>, Skipped> {
+    let behind = |length: usize| bytes.get(length..).ok_or(Skipped::Malformed);
+    let word = |at: usize| {
+        bytes.get(at..at + 2).map(|word| u16::from_be_bytes([word[0], word[1]])).ok_or(Skipped::Malformed)
+    };
+    match link {
+        link::ETHERNET => {
+            let packet = LaxSlicedPacket::from_ethernet(bytes).map_err(|_| Skipped::Malformed)?;
+            of_packet(&packet, is_whole)
+        }
+        link::NULL | link::LOOP => of_ip(behind(4)?, is_whole),
+        link::LINUX_SLL => of_ether_type(word(14)?, behind(16)?, is_whole),
+        link::LINUX_SLL2 => of_ether_type(word(0)?, behind(20)?, is_whole),
+        link::IEEE_802_15_4 => lowpan.datagram(bytes, is_whole),
+        link::IEEE_802_15_4_WITH_FCS => {
+            let frame = bytes.split_last_chunk::<2>().map_or(bytes, |(frame, _)| frame);
+            lowpan.datagram(frame, is_whole)
+        }
+        link::IEEE_802_15_4_TAP => {
+            // A header whose length is in its bytes 2 and 3, then a frame. The option 0 says whether a checksum ends it.
+            let length = usize::from(word(2)?.swap_bytes());
+            let frame = behind(length)?;
+            let has_fcs = bytes.get(4..9).is_none_or(|option| option[..2] == [0, 0] && option[4] != 0);
+            let checksum = if has_fcs { 2 } else { 0 };
+            lowpan.datagram(&frame[..frame.len().saturating_sub(checksum)], is_whole)
+        }
+        _ if link::RAW.contains(&link) => of_ip(bytes, is_whole),
+        _ => Err(Skipped::Link(link)),
+    }
+}
+
+fn of_ether_type(ether_type: u16, bytes: &[u8], is_whole: bool) -> Result<Datagram<'_>, Skipped> {
+    of_packet(&LaxSlicedPacket::from_ether_type(EtherType(ether_type), bytes), is_whole)
+}
+
+fn of_ip(bytes: &[u8], is_whole: bool) -> Result<Datagram<'_>, Skipped> {
+    let packet = LaxSlicedPacket::from_ip(bytes).map_err(|_| Skipped::Malformed)?;
+    of_packet(&packet, is_whole)
+}
+
+fn of_packet<'a>(packet: &LaxSlicedPacket<'a>, is_whole: bool) -> Result<Datagram<'a>, Skipped> {
+    let (from, to, header_bytes, payload): (IpAddr, IpAddr, usize, _) = match &packet.net {
+        Some(LaxNetSlice::Ipv4(ip)) => {
+            let header = ip.header();
+            (
+                header.source_addr().into(),
+                header.destination_addr().into(),
+                header.slice().len(),
+                ip.payload(),
+            )
+        }
+        Some(LaxNetSlice::Ipv6(ip)) => {
+            let extensions = ip.extensions().slice().len();
+            let header = ip.header();
+            (header.source_addr().into(), header.destination_addr().into(), 40 + extensions, ip.payload())
+        }
+        _ if packet.stop_err.is_some() => return Err(Skipped::Malformed),
+        _ => return Err(Skipped::NotUdp),
+    };
+    if payload.fragmented {
+        return Err(Skipped::Fragment);
+    }
+    match &packet.transport {
+        Some(TransportSlice::Udp(udp)) => Ok(Datagram {
+            from: (from, udp.source_port()).into(),
+            to: (to, udp.destination_port()).into(),
+            payload: udp.payload(),
+            ip_bytes: header_bytes as u32 + u32::from(udp.length()),
+            is_whole: is_whole && !payload.incomplete,
+            point: Point::Interface,
+        }),
+        None if packet.stop_err.is_some() => Err(Skipped::Malformed),
+        _ => Err(Skipped::NotUdp),
+    }
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use coapace_sim::{Ecn, udp_packet};
+    use proptest::prelude::*;
+
+    use super::*;
+
+    pub(in crate::advice) fn ip(from: &str, to: &str, payload: &[u8]) -> Vec<u8> {
+        let mut packet = Vec::new();
+        let (from, to) = (from.parse().unwrap(), to.parse().unwrap());
+        udp_packet(from, to, 0, Ecn::NotCapable, payload, &mut packet).unwrap();
+        packet
+    }
+
+    const FOUR: (&str, &str) = ("10.0.0.1:40000", "10.0.0.2:5683");
+    const SIX: (&str, &str) = ("[fd00::1]:40000", "[fd00::2]:5683");
+
+    fn check(link: i32, header: &[u8], ends: (&str, &str)) {
+        let packet = [header, &ip(ends.0, ends.1, b"CoAP!")].concat();
+        let mut lowpan = Lowpan::default();
+        let datagram = datagram(link, &packet, true, &mut lowpan).unwrap();
+        assert_eq!((datagram.from, datagram.to), (ends.0.parse().unwrap(), ends.1.parse().unwrap()));
+        assert_eq!(datagram.payload, b"CoAP!");
+        assert_eq!(datagram.ip_bytes as usize, packet.len() - header.len());
+        assert!(datagram.is_whole && datagram.point == Point::Interface);
+    }
+
+    #[test]
+    fn datagrams_are_found_behind_the_header_of_each_link_type() {
+        let mac = [2; 12];
+        for (ends, ether_type, family) in [(FOUR, [0x08, 0x00], 2u8), (SIX, [0x86, 0xdd], 30)] {
+            check(1, &[&mac[..], &ether_type].concat(), ends);
+            check(1, &[&mac[..], &[0x81, 0x00, 0x00, 0x07], &ether_type].concat(), ends);
+            check(1, &[&mac[..], &[0x88, 0xa8, 0, 1, 0x81, 0x00, 0, 7], &ether_type].concat(), ends);
+            for link in [12, 101] {
+                check(link, &[], ends);
+            }
+            check(if family == 2 { 228 } else { 229 }, &[], ends);
+            check(0, &[family, 0, 0, 0], ends);
+            check(108, &[0, 0, 0, family], ends);
+            // Linux cooked: packet type, ARPHRD, length of the address, address, protocol.
+            check(113, &[&[0, 4, 0, 1, 0, 6, 2, 2, 2, 2, 2, 2, 0, 0][..], &ether_type].concat(), ends);
+            // Version 2: protocol, reserved, interface, ARPHRD, packet type, length of the address, address.
+            check(
+                276,
+                &[&ether_type[..], &[0, 0, 0, 0, 0, 1, 0, 1, 4, 6, 2, 2, 2, 2, 2, 2, 0, 0]].concat(),
+                ends,
+            );
+        }
+    }
+
+    #[test]
+    fn a_payload_that_was_not_kept_whole_is_marked() {
+        let packet = ip(FOUR.0, FOUR.1, b"CoAP!");
+        let cut = datagram(101, &packet[..packet.len() - 2], false, &mut Lowpan::default()).unwrap();
+        assert_eq!((cut.payload, cut.is_whole, cut.ip_bytes), (&b"CoA"[..], false, 33));
+    }
+
+    #[test]
+    fn what_is_no_datagram_is_told_by_its_reason() {
+        let mut lowpan = Lowpan::default();
+        let mut of = |link, bytes: &[u8]| datagram(link, bytes, true, &mut lowpan).unwrap_err();
+        assert_eq!(of(147, b"whatever"), Skipped::Link(147));
+        assert_eq!(of(1, b"short"), Skipped::Malformed);
+        let mut packet = ip(FOUR.0, FOUR.1, b"CoAP!");
+        packet[9] = 6;
+        assert_eq!(of(101, &packet), Skipped::Malformed, "TCP, but too short for it");
+        packet[9] = 89;
+        assert_eq!(of(101, &packet), Skipped::NotUdp);
+        let mut fragment = ip(FOUR.0, FOUR.1, b"CoAP!");
+        fragment[6] = 0x20;
+        assert_eq!(of(101, &fragment), Skipped::Fragment);
+        let arp = [&[2; 12][..], &[0x08, 0x06], &[0; 28]].concat();
+        assert_eq!(of(1, &arp), Skipped::NotUdp);
+    }
+
+    proptest! {
+        #[test]
+        fn no_bytes_make_it_panic(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+            let mut lowpan = Lowpan::default();
+            for link in [0, 1, 12, 101, 108, 113, 195, 228, 229, 230, 276, 283] {
+                let _ = datagram(link, &bytes, true, &mut lowpan);
+            }
+        }
+    }
+}

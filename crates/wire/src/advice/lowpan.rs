@@ -1,0 +1,218 @@
+//! The UDP datagram in a frame of IEEE 802.15.4 with 6LoWPAN (RFC 4944, RFC 6282).
+
+use std::collections::HashMap;
+use std::net::{Ipv6Addr, SocketAddr};
+
+use smoltcp::phy::ChecksumCapabilities;
+use smoltcp::wire::{
+    Ieee802154Address, Ieee802154Frame, IpProtocol, SixlowpanExtHeaderPacket, SixlowpanFragPacket,
+    SixlowpanIphcPacket, SixlowpanIphcRepr, SixlowpanNextHeader, SixlowpanNhcPacket, SixlowpanPacket,
+    SixlowpanUdpNhcPacket, SixlowpanUdpNhcRepr,
+};
+
+use super::capture::Point;
+use super::headers::{Datagram, Skipped};
+
+/// The most radios whose last frame is remembered.
+const MOST_RADIOS: usize = 10_000;
+
+/// The frame type of data (IEEE 802.15.4-2015 §7.2.2.2).
+const DATA: u8 = 1;
+
+/// The most extension headers of a packet.
+const MOST_EXTENSIONS: usize = 4;
+
+/// Reads frames. A sniffer hears every radio, so it sees a datagram on each hop of its way. The first hop counts as its
+/// departure, the last as its arrival, and those between are skipped.
+#[derive(Clone, Debug, Default)]
+pub struct Lowpan {
+    /// The sequence number of the last frame of each radio. A frame that comes again with it is a repetition of the MAC.
+    last: HashMap<[u8; 8], u8>,
+}
+
+impl Lowpan {
+    /// Returns the datagram of a frame without its checksum. That of a fragmented packet has the bytes of the first fragment.
+    ///
+    /// # Errors
+    /// Says why there is none.
+    pub fn datagram<'a>(&mut self, bytes: &'a [u8], is_whole: bool) -> Result<Datagram<'a>, Skipped> {
+        // An acknowledgement has no addresses, which smoltcp takes for a mistake.
+        if bytes.first().is_some_and(|first| first & 7 != DATA) {
+            return Err(Skipped::NotUdp);
+        }
+        let frame = Ieee802154Frame::new_checked(bytes).map_err(|_| Skipped::Malformed)?;
+        if frame.security_enabled() {
+            return Err(Skipped::NotUdp);
+        }
+        let (source, dest) = (frame.src_addr(), frame.dst_addr());
+        if let (Some(source), Some(sequence)) = (source, frame.sequence_number()) {
+            let radio = key(source);
+            let is_known = self.last.len() < MOST_RADIOS || self.last.contains_key(&radio);
+            if is_known && self.last.insert(radio, sequence) == Some(sequence) {
+                return Err(Skipped::Repeated);
+            }
+        }
+        let payload = frame.payload().ok_or(Skipped::NotUdp)?;
+        let (compressed, size) = match SixlowpanPacket::dispatch(payload).map_err(|_| Skipped::NotUdp)? {
+            SixlowpanPacket::IphcHeader => (payload, None),
+            SixlowpanPacket::FragmentHeader => {
+                let fragment = SixlowpanFragPacket::new_checked(payload).map_err(|_| Skipped::Malformed)?;
+                if !fragment.is_first_fragment() {
+                    return Err(Skipped::Repeated);
+                }
+                (fragment.payload(), Some(u32::from(fragment.datagram_size())))
+            }
+        };
+        let mut datagram = of_packet(compressed, source, dest)?;
+        let is_first = size.is_none();
+        datagram.ip_bytes = size.unwrap_or(datagram.ip_bytes);
+        datagram.is_whole = is_whole && is_first;
+        let departs = source.is_some_and(|radio| is_of(radio, datagram.from));
+        let arrives = dest.is_some_and(|radio| is_of(radio, datagram.to));
+        datagram.point = match (departs, arrives) {
+            (true, true) => Point::Interface,
+            (true, false) => Point::Sender,
+            (false, true) => Point::Receiver,
+            (false, false) => return Err(Skipped::Forwarded),
+        };
+        Ok(datagram)
+    }
+}
+
+/// Returns the datagram of a packet with compressed headers. Its point is that of an interface.
+fn of_packet(
+    bytes: &[u8],
+    source: Option<Ieee802154Address>,
+    dest: Option<Ieee802154Address>,
+) -> Result<Datagram<'_>, Skipped> {
+    let malformed = |_| Skipped::Malformed;
+    let packet = SixlowpanIphcPacket::new_checked(bytes).map_err(malformed)?;
+    let without = without_contexts(bytes);
+    let header = SixlowpanIphcPacket::new_checked(&without[..]).map_err(malformed)?;
+    let header = SixlowpanIphcRepr::parse(&header, source, dest, &[]).map_err(malformed)?;
+    let (from, to) = (header.src_addr, header.dst_addr);
+    let mut rest = packet.payload();
+    let mut next = header.next_header;
+    let mut extensions = 0;
+    for _ in 0..MOST_EXTENSIONS {
+        match next {
+            SixlowpanNextHeader::Uncompressed(IpProtocol::Udp) => {
+                let &[a, b, c, d, _, _, _, _, ref payload @ ..] = rest else {
+                    return Err(Skipped::Malformed);
+                };
+                let ports = (u16::from_be_bytes([a, b]), u16::from_be_bytes([c, d]));
+                return Ok(built(from, to, ports, extensions, payload));
+            }
+            SixlowpanNextHeader::Uncompressed(_) => return Err(Skipped::NotUdp),
+            SixlowpanNextHeader::Compressed => {}
+        }
+        match SixlowpanNhcPacket::dispatch(rest).map_err(|_| Skipped::NotUdp)? {
+            SixlowpanNhcPacket::UdpHeader => {
+                let udp = SixlowpanUdpNhcPacket::new_checked(rest).map_err(malformed)?;
+                let ignored = ChecksumCapabilities::ignored();
+                let ports = SixlowpanUdpNhcRepr::parse(&udp, &from, &to, &ignored).map_err(malformed)?;
+                return Ok(built(from, to, (ports.src_port, ports.dst_port), extensions, udp.payload()));
+            }
+            SixlowpanNhcPacket::ExtHeader => {
+                let extension = SixlowpanExtHeaderPacket::new_checked(rest).map_err(malformed)?;
+                next = extension.next_header();
+                let own = if matches!(next, SixlowpanNextHeader::Compressed) { 2 } else { 3 };
+                let length = usize::from(extension.length());
+                extensions += (2 + length).div_ceil(8) * 8;
+                rest = rest.get(own + length..).ok_or(Skipped::Malformed)?;
+            }
+        }
+    }
+    Err(Skipped::NotUdp)
+}
+
+/// Returns the beginning of a packet with addresses of no context. A capture does not say what the contexts are; link-local
+/// addresses with the same interface identifiers tell the nodes apart as well. smoltcp knows no implied context 0, either.
+fn without_contexts(bytes: &[u8]) -> Vec<u8> {
+    const SAC: u8 = 1 << 6;
+    const DAC: u8 = 1 << 2;
+    // Two bytes, a context, four of traffic class and flow label, next header, hop limit, and two whole addresses.
+    let mut header = bytes[..bytes.len().min(2 + 1 + 4 + 1 + 1 + 32)].to_vec();
+    if let Some(modes) = header.get_mut(1) {
+        let (is_unspecified, is_multicast) = (*modes & 0x30 == 0, *modes & 0x08 != 0);
+        if !is_unspecified {
+            *modes &= !SAC;
+        }
+        if !is_multicast && *modes & 0x03 != 0 {
+            *modes &= !DAC;
+        }
+    }
+    header
+}
+
+fn built(from: Ipv6Addr, to: Ipv6Addr, ports: (u16, u16), extensions: usize, payload: &[u8]) -> Datagram<'_> {
+    Datagram {
+        from: SocketAddr::from((from, ports.0)),
+        to: SocketAddr::from((to, ports.1)),
+        payload,
+        ip_bytes: (40 + extensions + 8 + payload.len()) as u32,
+        is_whole: true,
+        point: Point::Interface,
+    }
+}
+
+fn key(radio: Ieee802154Address) -> [u8; 8] {
+    match radio {
+        Ieee802154Address::Absent => [0; 8],
+        Ieee802154Address::Short([a, b]) => [0, 0, 0, 0xff, 0xfe, 0, a, b],
+        Ieee802154Address::Extended(bytes) => bytes,
+    }
+}
+
+/// Returns whether the interface identifier of an address is that of a radio (RFC 6282 §3.2.2).
+fn is_of(radio: Ieee802154Address, address: SocketAddr) -> bool {
+    let SocketAddr::V6(address) = address else { return false };
+    let identifier = &address.ip().octets()[8..];
+    radio.as_eui_64().is_some_and(|own| own == identifier) || key(radio) == identifier
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Returns a frame from radio 1 to radio `to` with a packet between the nodes `from` and 2, whose addresses are in line.
+    fn frame(sequence: u8, from: u8, to: u8) -> Vec<u8> {
+        let mut frame = vec![0x61, 0x98, sequence, 0xcd, 0xab, to, 0, 1, 0];
+        // Short addresses: 0x9861 has both modes 2, one PAN, frame version 1.
+        frame.extend([0x7e, 0x11]); // IPHC: compressed next header, hop limit 64; 64 bits of both addresses in line
+        for node in [from, 2] {
+            frame.extend([0, 0, 0, 0xff, 0xfe, 0, 0, node]);
+        }
+        frame.extend([0xf0, 0x9c, 0x40, 0x16, 0x33, 0, 0]); // UDP: ports 40000 and 5683, a checksum
+        frame.extend(b"CoAP!");
+        frame
+    }
+
+    #[test]
+    fn ports_addresses_and_payload_are_uncompressed() {
+        let bytes = frame(1, 1, 2);
+        let mut lowpan = Lowpan::default();
+        // The addresses are little-endian on the air, so nothing here depends on which byte is first.
+        let datagram = lowpan.datagram(&bytes, true).unwrap();
+        assert_eq!((datagram.from.port(), datagram.to.port()), (40_000, 5683));
+        assert_eq!(datagram.from.ip().to_string(), "fe80::ff:fe00:1");
+        assert_eq!((datagram.payload, datagram.ip_bytes), (&b"CoAP!"[..], 53));
+        assert_eq!(datagram.point, Point::Interface);
+        assert_eq!(lowpan.datagram(&bytes, true), Err(Skipped::Repeated));
+    }
+
+    #[test]
+    fn the_first_hop_is_the_departure_and_the_last_the_arrival() {
+        let mut lowpan = Lowpan::default();
+        assert_eq!(lowpan.datagram(&frame(1, 1, 3), true).unwrap().point, Point::Sender);
+        assert_eq!(lowpan.datagram(&frame(2, 9, 2), true).unwrap().point, Point::Receiver);
+        assert_eq!(lowpan.datagram(&frame(3, 9, 3), true), Err(Skipped::Forwarded));
+    }
+
+    #[test]
+    fn acknowledgements_and_beacons_are_no_datagrams() {
+        let mut lowpan = Lowpan::default();
+        assert_eq!(lowpan.datagram(&[0x02, 0x00, 7], true), Err(Skipped::NotUdp));
+        assert_eq!(lowpan.datagram(&[], true), Err(Skipped::Malformed));
+    }
+}

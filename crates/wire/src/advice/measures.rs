@@ -1,0 +1,193 @@
+//! The figures of a capture that a scenario is fitted to.
+
+use std::collections::BTreeMap;
+
+use super::fates::{Fate, Fates};
+use super::statistics::quantile;
+use super::traffic::Traffic;
+
+/// The quantiles of round-trip times that are compared.
+pub const QUANTILES: [f64; 7] = [0.0, 0.05, 0.25, 0.5, 0.75, 0.95, 0.99];
+
+/// Answers whose arrivals tell a rate.
+const TRAIN: usize = 30;
+
+/// Figures of the traffic of clients.
+#[derive(Clone, Debug)]
+pub struct Measures {
+    /// Quantiles of round-trip times in seconds, those of [`QUANTILES`].
+    pub rtt_s: [f64; 7],
+    /// The share of transmissions that were lost, or whose answers were.
+    pub loss: f64,
+    /// That of transmissions at moments when round trips were no longer than the 30 % quantile.
+    pub quiet_loss: f64,
+    /// That of transmissions at moments when round trips were longer than the 70 % quantile.
+    pub busy_loss: f64,
+    /// The correlation of the losses of two transmissions that depart one after the other.
+    pub burstiness: f64,
+    /// Transmissions per exchange.
+    pub copies: f64,
+    /// The share of transmissions that were made although an earlier copy was answered.
+    pub needless: f64,
+    /// Quantiles (25, 50 and 90 %) of the time from the first request of a client to the end of its last exchange, in seconds.
+    pub completion_s: [f64; 3],
+    /// The greatest rate at which answers arrived, in bits per second of IP packets.
+    pub peak_bps: f64,
+    /// The transmissions whose fate is known.
+    pub known: usize,
+    /// The number of clients.
+    pub clients: usize,
+}
+
+impl Measures {
+    /// Measures traffic.
+    pub fn of(traffic: &Traffic, fates: &Fates) -> Self {
+        let mut sorted: Vec<f64> = fates.round_trips().collect();
+        sorted.sort_by(f64::total_cmp);
+        let rtt_s = QUANTILES.map(|share| quantile(&sorted, share).unwrap_or(f64::NAN));
+        let known: Vec<(f64, bool)> = fates
+            .all
+            .iter()
+            .filter(|it| it.fate != Fate::Unknown)
+            .map(|it| (fates.around.at(it.at), it.fate == Fate::Lost))
+            .collect();
+        let mut levels: Vec<f64> = known.iter().map(|(level, _)| *level).collect();
+        levels.sort_by(f64::total_cmp);
+        let low = quantile(&levels, 0.3).unwrap_or(0.0);
+        let high = quantile(&levels, 0.7).unwrap_or(f64::INFINITY);
+        let losses: Vec<f64> = known.iter().map(|(_, lost)| f64::from(u8::from(*lost))).collect();
+        let share = |is_meant: &dyn Fn(f64) -> bool| {
+            let own = known.iter().filter(|(level, _)| is_meant(*level));
+            mean(own.map(|(_, lost)| f64::from(u8::from(*lost))))
+        };
+        let exchanges = traffic.of_clients().count();
+        Self {
+            rtt_s,
+            loss: mean(losses.iter().copied()),
+            quiet_loss: share(&|level| level <= low),
+            busy_loss: share(&|level| level >= high),
+            burstiness: correlation(&losses),
+            copies: fates.all.len() as f64 / exchanges.max(1) as f64,
+            needless: needless(fates) as f64 / fates.all.len().max(1) as f64,
+            completion_s: completions(traffic),
+            peak_bps: peak(traffic),
+            known: known.len(),
+            clients: traffic.pairs.len(),
+        }
+    }
+
+    /// Returns the mean of each figure over several measures.
+    pub fn mean(all: &[Self]) -> Option<Self> {
+        let first = all.first()?;
+        let each = |figure: &dyn Fn(&Self) -> f64| mean(all.iter().map(figure));
+        Some(Self {
+            rtt_s: std::array::from_fn(|place| each(&|it| it.rtt_s[place])),
+            loss: each(&|it| it.loss),
+            quiet_loss: each(&|it| it.quiet_loss),
+            busy_loss: each(&|it| it.busy_loss),
+            burstiness: each(&|it| it.burstiness),
+            copies: each(&|it| it.copies),
+            needless: each(&|it| it.needless),
+            completion_s: std::array::from_fn(|place| each(&|it| it.completion_s[place])),
+            peak_bps: each(&|it| it.peak_bps),
+            known: first.known,
+            clients: first.clients,
+        })
+    }
+
+    /// Returns how far other measures are from these: the mean square of their differences, each in units of what can be told
+    /// apart.
+    pub fn distance(&self, other: &Self) -> f64 {
+        let ratio = |a: f64, b: f64, unit: f64| {
+            let square = ((a.max(1e-6) / b.max(1e-6)).ln() / unit).powi(2);
+            if square.is_finite() { square.min(1e4) } else { 1e4 }
+        };
+        let share = |a: f64, b: f64| {
+            // The error of a share of so many transmissions, and one point.
+            let of = self.known.min(other.known).max(1) as f64;
+            let error = (a.max(b).max(0.01) * (1.0 - a.min(0.99)) / of).sqrt() * 1.5 + 0.01;
+            ((a - b) / error).powi(2)
+        };
+        let mut squares = Vec::new();
+        for (place, weight) in [(1, 0.5), (2, 1.0), (3, 2.0), (4, 1.0), (5, 1.0)] {
+            squares.push(weight * ratio(self.rtt_s[place], other.rtt_s[place], 0.05));
+        }
+        // Behind a long queue only the spread shows jitter, which keeps clients from acting in step.
+        for (low, high) in [(2, 4), (3, 5)] {
+            let spread = |it: &Self| (it.rtt_s[high] - it.rtt_s[low]).max(2e-3 * it.rtt_s[3]);
+            squares.push(ratio(spread(self), spread(other), 0.2).min(25.0));
+        }
+        squares.push(share(self.loss, other.loss) * 2.0);
+        squares.push(share(self.quiet_loss, other.quiet_loss) * 0.5);
+        squares.push(share(self.busy_loss, other.busy_loss) * 0.5);
+        squares.push(((self.burstiness - other.burstiness) / 0.05).powi(2) * 0.5);
+        squares.push(share(self.needless, other.needless));
+        squares.push(ratio(self.copies, other.copies, 0.03));
+        for place in 0..3 {
+            // The times of few clients that wait long after losses tell little.
+            let chance = (self.copies - 1.0).min(1.0) * 0.5 / (self.clients.max(1) as f64).sqrt();
+            squares.push(ratio(self.completion_s[place], other.completion_s[place], 0.05 + chance));
+        }
+        squares.push(ratio(self.peak_bps, other.peak_bps, 0.1) * 0.5);
+        squares.iter().sum::<f64>() / squares.len() as f64
+    }
+}
+
+/// Returns the number of transmissions that were made although an earlier copy was answered, then or later.
+pub fn needless(fates: &Fates) -> u64 {
+    let mut first_answered: BTreeMap<u32, u8> = BTreeMap::new();
+    for it in fates.all.iter().filter(|it| matches!(it.fate, Fate::Answered(..))) {
+        let first = first_answered.entry(it.exchange).or_insert(it.copy);
+        *first = it.copy.min(*first);
+    }
+    let is_needless =
+        |exchange: &u32, copy: u8| first_answered.get(exchange).is_some_and(|first| copy > *first);
+    fates.all.iter().filter(|it| is_needless(&it.exchange, it.copy)).count() as u64
+}
+
+fn mean(values: impl Iterator<Item = f64>) -> f64 {
+    let (sum, count) = values.fold((0.0, 0u64), |(sum, count), value| (sum + value, count + 1));
+    if count == 0 { 0.0 } else { sum / count as f64 }
+}
+
+/// Returns the correlation of numbers with their successors; 0 if all are equal.
+pub fn correlation(values: &[f64]) -> f64 {
+    let mean = mean(values.iter().copied());
+    let variance: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
+    let common: f64 = values.windows(2).map(|pair| (pair[0] - mean) * (pair[1] - mean)).sum();
+    if variance > 0.0 { common / variance } else { 0.0 }
+}
+
+/// Returns quantiles of the times that clients took for all their exchanges.
+fn completions(traffic: &Traffic) -> [f64; 3] {
+    let mut of_pair: BTreeMap<u32, (coapace_sim::Time, coapace_sim::Time)> = BTreeMap::new();
+    for exchange in traffic.of_clients() {
+        let began = exchange.began_at();
+        let last = exchange.copies.last().map_or(began, |copy| copy.at);
+        let ended = exchange.ended_at().unwrap_or(last);
+        let span = of_pair.entry(exchange.pair).or_insert((began, ended));
+        *span = (span.0.min(began), span.1.max(ended));
+    }
+    let mut times: Vec<f64> =
+        of_pair.values().map(|(began, ended)| (*ended - *began).as_secs_f64()).collect();
+    times.sort_by(f64::total_cmp);
+    [0.25, 0.5, 0.9].map(|share| quantile(&times, share).unwrap_or(0.0))
+}
+
+/// Returns the greatest rate at which a train of answers arrived.
+fn peak(traffic: &Traffic) -> f64 {
+    let mut arrivals: Vec<(coapace_sim::Time, u32)> = Vec::new();
+    for exchange in traffic.of_clients() {
+        arrivals.extend(exchange.answers.iter().map(|answer| (answer.at, exchange.response_bytes)));
+    }
+    arrivals.sort_unstable();
+    let mut rates: Vec<f64> = arrivals
+        .windows(TRAIN + 1)
+        .map(|train| {
+            let bytes: u32 = train.iter().skip(1).map(|arrival| arrival.1).sum();
+            f64::from(bytes) * 8.0 / (train[TRAIN].0 - train[0].0).as_secs_f64().max(1e-9)
+        })
+        .collect();
+    rates.sort_by(f64::total_cmp);
+    quantile(&rates, 0.95).unwrap_or(0.0)
+}

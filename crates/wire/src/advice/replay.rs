@@ -1,0 +1,258 @@
+//! What each mechanism would have waited and sent on the round trips and losses of a capture.
+//!
+//! The model: a client makes the exchanges of the capture, with the pauses between them. A transmission is lost with the share
+//! that the capture shows, by a random number that depends on the client, the exchange and the number of the transmission alone,
+//! so all mechanisms meet the same luck. If it is not lost, it is answered after the round-trip time that its exchange had. An
+//! exchange that was never answered has the round-trip times around it.
+//!
+//! A replay cannot know what the mechanism would have done to the network: one that sends more would have met longer queues. A
+//! scenario that is fitted to the capture answers that.
+
+use std::collections::BTreeMap;
+
+use coapace_control::{Answer, Controller, Cue, Duration, Marking, Mechanism, Outcome, Sample};
+use coapace_scenario::naming;
+use coapace_sim::{Luck, Span, Stream};
+use serde::Serialize;
+
+use super::exchanges::Exchange;
+use super::fates::{Fate, Fates};
+use super::statistics::quantile;
+use super::timeouts::instant;
+use super::traffic::Traffic;
+
+/// The most exchanges that are replayed.
+const MOST: usize = 200_000;
+
+/// The result of one mechanism.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Replayed {
+    /// Its name.
+    pub mechanism: String,
+    /// The exchanges that were replayed.
+    pub exchanges: u64,
+    /// The median of the timeouts of first transmissions, in seconds.
+    pub first_timeout_s: f64,
+    /// Retransmissions.
+    pub retransmissions: u64,
+    /// Those that were made although an earlier copy was answered.
+    pub needless: u64,
+    /// Exchanges that were given up.
+    pub given_up: u64,
+    /// The mean time of an exchange that was answered, in seconds.
+    pub mean_s: f64,
+    /// The 95 % quantile of it.
+    pub p95_s: f64,
+}
+
+/// An exchange of the capture, as a replay needs it.
+struct Step {
+    /// The time since the exchange before ended; zero for the first.
+    pause: Span,
+    /// Its round-trip time.
+    rtt: Span,
+}
+
+/// The exchanges of a capture that mechanisms are replayed on.
+pub struct Replay {
+    clients: Vec<Vec<Step>>,
+    loss: f64,
+    max_retransmit: u8,
+    luck: Stream,
+}
+
+impl Replay {
+    /// Prepares the exchanges of clients. `loss` is the share of transmissions that are lost.
+    pub fn new(traffic: &Traffic, fates: &Fates, loss: f64) -> Self {
+        let mut first_rtt: BTreeMap<u32, f64> = BTreeMap::new();
+        for it in &fates.all {
+            if let Fate::Answered(rtt, _) = it.fate {
+                first_rtt.entry(it.exchange).or_insert(rtt);
+            }
+        }
+        let own = || (0u32..).zip(&traffic.exchanges).filter(|(_, it)| it.is_confirmable);
+        let mut of_pair: BTreeMap<u32, Vec<(u32, &Exchange)>> = BTreeMap::new();
+        let of_clients = own().filter(|(_, it)| it.from == super::exchanges::From::Client);
+        for (number, exchange) in of_clients.take(MOST) {
+            of_pair.entry(exchange.pair).or_default().push((number, exchange));
+        }
+        let client = |exchanges: &Vec<(u32, &Exchange)>| {
+            let mut before = None;
+            let step = |(number, exchange): &(u32, &Exchange)| {
+                let began = exchange.began_at();
+                let pause = before.map_or(Span::ZERO, |before| began - before);
+                let last = exchange.copies.last().map_or(began, |copy| copy.at);
+                before = Some(exchange.ended_at().unwrap_or(last));
+                let rtt_s = first_rtt.get(number).copied().unwrap_or_else(|| fates.around.at(began));
+                #[allow(
+                    clippy::cast_possible_truncation,
+                    clippy::cast_sign_loss,
+                    reason = "a time in nanoseconds"
+                )]
+                let rtt = Span::from_nanos((rtt_s * 1e9) as u64);
+                Step { pause, rtt }
+            };
+            exchanges.iter().map(step).collect()
+        };
+        let most = own().map(|(_, it)| it.copies.len().saturating_sub(1)).max().unwrap_or(0);
+        Self {
+            clients: of_pair.values().map(client).collect(),
+            loss: loss.clamp(0.0, 1.0),
+            // MAX_RETRANSMIT of RFC 7252 §4.8, or more if the capture shows more.
+            max_retransmit: most.clamp(4, 100) as u8,
+            luck: Luck::new(0).stream("advice"),
+        }
+    }
+
+    /// Replays every mechanism that is known.
+    pub fn all(&self) -> Vec<Replayed> {
+        naming::mechanisms().entries().map(|entry| self.one(entry.name, &entry.mechanism)).collect()
+    }
+
+    /// Replays one mechanism.
+    pub fn one(&self, name: &str, mechanism: &Mechanism) -> Replayed {
+        let mut result = Replayed {
+            mechanism: name.to_owned(),
+            exchanges: 0,
+            first_timeout_s: 0.0,
+            retransmissions: 0,
+            needless: 0,
+            given_up: 0,
+            mean_s: 0.0,
+            p95_s: 0.0,
+        };
+        let (mut times, mut firsts) = (Vec::new(), Vec::new());
+        for (client, steps) in (0u64..).zip(&self.clients) {
+            let mut state = mechanism.state();
+            let mut now = Span::ZERO;
+            for (number, step) in (0u64..).zip(steps) {
+                now += step.pause;
+                // A mechanism that paces messages may put it off.
+                let next = mechanism.limits(&state).next_confirmable.since(instant(now));
+                now += span(next);
+                let taken =
+                    self.exchange(mechanism, &mut state, now, step.rtt, (client, number), &mut result);
+                firsts.push(taken.first_timeout.as_micros() as f64 / 1e6);
+                if taken.is_answered {
+                    times.push(taken.time.as_secs_f64());
+                }
+                now += taken.time;
+                result.exchanges += 1;
+            }
+        }
+        times.sort_by(f64::total_cmp);
+        firsts.sort_by(f64::total_cmp);
+        result.first_timeout_s = quantile(&firsts, 0.5).unwrap_or(0.0);
+        result.mean_s = times.iter().sum::<f64>() / times.len().max(1) as f64;
+        result.p95_s = quantile(&times, 0.95).unwrap_or(0.0);
+        result
+    }
+
+    fn exchange(
+        &self,
+        mechanism: &Mechanism,
+        state: &mut coapace_control::State,
+        began: Span,
+        rtt: Span,
+        (client, number): (u64, u64),
+        result: &mut Replayed,
+    ) -> Taken {
+        let cue = |at: Span, transmission: u8| Cue {
+            now: instant(at),
+            draw: self.luck.draw(client, number, u64::from(transmission)),
+            outstanding: 1,
+        };
+        let is_lost = |copy: u8| self.luck.unit(client, number, 1_000 + u64::from(copy)) < self.loss;
+        let (mut exchange, first_timeout) = mechanism.on_start(state, cue(began, 0));
+        let mut departures = vec![began];
+        let mut deadline = began + span(first_timeout);
+        // The copy that is answered first and the time of its answer.
+        let mut answer: Option<(u8, Span)> = (!is_lost(0)).then(|| (0, began + rtt));
+        loop {
+            if let Some((copy, at)) = answer.filter(|(_, at)| *at <= deadline) {
+                let retransmits = (departures.len() - 1) as u8;
+                let since =
+                    |departure: Span| Duration::from_micros((at.as_nanos() - departure.as_nanos()) / 1_000);
+                let is_marked = mechanism.limits(state).marking != Marking::None;
+                let departure = departures[usize::from(copy)];
+                let sample = Sample {
+                    since_first: since(began),
+                    since_last: since(departures[usize::from(retransmits)]),
+                    retransmits,
+                    answered: is_marked.then(|| Answer { ordinal: copy, since: since(departure) }),
+                };
+                mechanism.on_end(state, exchange, Outcome::Acked(sample), cue(at, 200));
+                result.needless += u64::from(retransmits - copy);
+                let time = Span::from_nanos(at.as_nanos() - began.as_nanos());
+                return Taken { time, first_timeout, is_answered: true };
+            }
+            let copy = departures.len() as u8;
+            if copy > self.max_retransmit {
+                mechanism.on_end(state, exchange, Outcome::GivenUp, cue(deadline, 200));
+                result.given_up += 1;
+                let time = Span::from_nanos(deadline.as_nanos() - began.as_nanos());
+                return Taken { time, first_timeout, is_answered: false };
+            }
+            let timeout = mechanism.on_retransmit(state, &mut exchange, cue(deadline, copy));
+            result.retransmissions += 1;
+            departures.push(deadline);
+            if answer.is_none() && !is_lost(copy) {
+                answer = Some((copy, deadline + rtt));
+            }
+            deadline += span(timeout);
+        }
+    }
+}
+
+/// The course of an exchange.
+struct Taken {
+    time: Span,
+    first_timeout: Duration,
+    is_answered: bool,
+}
+
+fn span(duration: Duration) -> Span {
+    Span::from_nanos(duration.as_micros().saturating_mul(1_000))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn replay(rtt_ms: u64, loss: f64) -> Replay {
+        let rtt = Span::from_nanos(rtt_ms * 1_000_000);
+        let client = || (0..50).map(|_| Step { pause: Span::ZERO, rtt }).collect();
+        Replay {
+            clients: vec![client(), client()],
+            loss,
+            max_retransmit: 4,
+            luck: Luck::new(0).stream("advice"),
+        }
+    }
+
+    #[test]
+    fn without_losses_an_exchange_takes_its_round_trip() {
+        for result in replay(300, 0.0).all() {
+            assert!((result.mean_s - 0.3).abs() < 1e-9 && result.given_up == 0, "{result:?}");
+        }
+        let default = &replay(300, 0.0).all()[0];
+        assert_eq!((default.retransmissions, default.needless, default.exchanges), (0, 0, 100));
+    }
+
+    #[test]
+    fn a_round_trip_longer_than_the_timeout_makes_needless_copies() {
+        let results = replay(5_000, 0.0).all();
+        let of = |name: &str| results.iter().find(|result| result.mechanism == name).unwrap();
+        // 2 to 3 s, and then twice that: one copy before the answer always, a second from 6 s on never.
+        assert_eq!((of("default").retransmissions, of("default").needless), (100, 100));
+        assert!(of("cocoa").needless < 50, "{:?}", of("cocoa"));
+    }
+
+    #[test]
+    fn all_mechanisms_meet_the_same_luck_and_total_loss_ends() {
+        let results = replay(100, 0.3).all();
+        assert!(results.iter().all(|result| result.given_up == results[0].given_up));
+        let lost = replay(100, 1.0).one("default", &"default".parse().unwrap());
+        assert_eq!((lost.given_up, lost.retransmissions), (100, 400));
+    }
+}

@@ -1,0 +1,246 @@
+//! The scenario file of clients and a path.
+
+use std::fmt::Write;
+
+use coapace_scenario::{Scenario, ScenarioError};
+
+use super::link::Link;
+use super::workload::Workload;
+
+/// A scenario file that is written from a capture.
+#[derive(Clone, Debug)]
+pub struct ScenarioFile<'a> {
+    /// The clients.
+    pub workload: &'a Workload,
+    /// The name of the capture, for the title and the source.
+    pub capture: &'a str,
+    /// The settings that are known better than the capture shows: keys of scenarios and their values.
+    pub settings: &'a [(String, String)],
+}
+
+/// The name of the file in errors.
+const NAME: &str = "the fitted scenario";
+
+impl ScenarioFile<'_> {
+    /// Returns the scenario with this path.
+    ///
+    /// # Errors
+    /// Returns the error of a setting.
+    pub fn scenario(&self, link: &Link) -> Result<Scenario, ScenarioError> {
+        Scenario::parse("advised", NAME, &self.plain(link, &[]), self.settings)
+    }
+
+    /// Returns the text of the file with this path. `remarks` become comments.
+    ///
+    /// # Errors
+    /// Returns the error of a setting.
+    pub fn text(&self, link: &Link, remarks: &[String]) -> Result<String, ScenarioError> {
+        self.scenario(link)?;
+        let mut text = self.plain(link, remarks);
+        for (key, value) in self.settings {
+            let raw = with_setting(&text, key, value);
+            let quoted = with_setting(&text, key, &format!("{value:?}"));
+            text = if Scenario::parse("advised", NAME, &raw, &[]).is_ok() { raw } else { quoted };
+        }
+        Scenario::parse("advised", NAME, &text, &[]).map(|_| text)
+    }
+
+    fn plain(&self, link: &Link, remarks: &[String]) -> String {
+        let Workload { clients, servers, exchanges, outstanding, retransmissions, .. } = *self.workload;
+        let mut text = String::new();
+        let mut write = |args: std::fmt::Arguments<'_>| {
+            // Writing to a string does not fail.
+            let _ = writeln!(text, "{args}");
+        };
+        let title = shortened(&format!("The network of {}", self.capture), 200);
+        let source = shortened(&format!("fitted to {} by coapace advise", self.capture), 1_000);
+        write(format_args!("title = {title}"));
+        write(format_args!("summary = \"Clients and a path on which a simulation looks like the capture.\""));
+        write(format_args!("source = {source}\n"));
+        for remark in remarks {
+            write(format_args!("# {remark}"));
+        }
+        let (path, payload) = self.sizes();
+        write(format_args!("\n[clients]\ncount = {}", clients.clamp(1, 1_000_000)));
+        if outstanding > 1 {
+            write(format_args!("nstart = {outstanding}"));
+        }
+        if retransmissions > 4 {
+            write(format_args!("max_retransmit = {}", retransmissions.clamp(20, 100)));
+        }
+        write(format_args!("uri_path = \"{}\"", "x".repeat(path)));
+        if self.workload.spread_s > 0.0 {
+            write(format_args!("start_spread = {}", time(self.workload.spread_s)));
+        }
+        write(format_args!("\n[server]\ncount = {}\npayload_bytes = {payload}", servers.clamp(1, 10_000)));
+        write(format_args!(
+            "\n[workload]\nkind = \"continuous\"\nexchanges = {}",
+            exchanges.clamp(1, 1_000_000)
+        ));
+        if let Some(interval_s) = self.workload.interval_s {
+            write(format_args!("interval = {}", time(interval_s)));
+        } else if self.workload.pause_s > 1e-6 {
+            write(format_args!("think_time = {}", time(self.workload.pause_s)));
+        }
+        let ip = if self.workload.is_ipv4 { "ipv4" } else { "ipv6" };
+        // Room for what a simulated message has more. A buffer has to hold one.
+        let longest =
+            self.workload.packet_bytes[0].max(self.workload.packet_bytes[1]).saturating_add(64).min(65_535);
+        let mtu = longest.max(1_280);
+        write(format_args!("\n[network]\nip = \"{ip}\"\nmtu = {mtu}"));
+        for way in ["up", "down"] {
+            write(format_args!(
+                "\n[[network.{way}]]\nname = \"path\"\nrate = \"{:.0} bit/s\"",
+                link.rate_bps
+            ));
+            if let Some(bytes) = link.buffer_bytes.map(|bytes| bytes.max(f64::from(longest))) {
+                write(format_args!("buffer_bytes = {bytes:.0}"));
+            }
+            write(format_args!("delay = {}", time(link.delay_s / 2.0)));
+            if link.jitter_s > 0.0 {
+                write(format_args!("jitter = [\"0 us\", {}]", time(link.jitter_s / 2.0)));
+            }
+            write(format_args!("loss = {}", link.loss_text(way == "up")));
+        }
+        text
+    }
+
+    /// Returns the length of a path and of a payload that make packets as long as those of the capture.
+    fn sizes(&self) -> (usize, u32) {
+        let [request, response] = self.workload.packet_bytes;
+        // IP, UDP and the CoAP header.
+        let headers = if self.workload.is_ipv4 { 20 } else { 40 } + 8 + 4;
+        // A Uri-Path option of n bytes takes n + 1 bytes, or n + 2 from 13 on. A scenario has one, of a byte at least.
+        let option = request.saturating_sub(headers).clamp(2, 200);
+        let path = if option >= 15 { option - 2 } else { (option - 1).min(12) };
+        // A payload comes behind a marker.
+        let payload = response.saturating_sub(headers + u32::from(self.workload.token_bytes) + 1).min(60_000);
+        (path as usize, payload)
+    }
+}
+
+/// Returns the text of a file with one key of one table changed or added. The key of a hop has the hop's name before its last
+/// part, which tables of the same hops share here.
+fn with_setting(text: &str, key: &str, value: &str) -> String {
+    let (table, key) = key.rsplit_once('.').unwrap_or(("", key));
+    let hops = table.strip_suffix(".path").unwrap_or(table);
+    let headers = [format!("[{table}]"), format!("[[{hops}]]")];
+    let assigns = |line: &str| line.split_once('=').is_some_and(|(name, _)| name.trim() == key);
+    let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
+    let Some(start) = lines.iter().position(|line| headers.contains(line)) else {
+        if table.is_empty() {
+            lines.insert(0, format!("{key} = {value}"));
+        } else {
+            lines.push(format!("\n[{table}]\n{key} = {value}"));
+        }
+        return lines.join("\n") + "\n";
+    };
+    let end = lines[start + 1..]
+        .iter()
+        .position(|line| line.starts_with('['))
+        .map_or(lines.len(), |it| start + 1 + it);
+    match lines[start + 1..end].iter().position(|line| assigns(line)) {
+        Some(place) => lines[start + 1 + place] = format!("{key} = {value}"),
+        None => lines.insert(start + 1, format!("{key} = {value}")),
+    }
+    lines.join("\n") + "\n"
+}
+
+fn time(seconds: f64) -> String {
+    format!("\"{:.0} us\"", (seconds * 1e6).clamp(0.0, 86_400e6))
+}
+
+/// Returns text of at most so many bytes in quotes, in one line.
+fn shortened(text: &str, bytes: usize) -> String {
+    let mut line: String =
+        text.chars().map(|it| if it.is_control() || it == '"' || it == '\\' { ' ' } else { it }).collect();
+    while line.len() > bytes {
+        line.pop();
+    }
+    format!("\"{line}\"")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn workload() -> Workload {
+        Workload {
+            clients: 7,
+            servers: 2,
+            exchanges: 30,
+            is_even: true,
+            pause_s: 1.5,
+            is_pause_constant: true,
+            interval_s: None,
+            spread_s: 0.25,
+            outstanding: 1,
+            retransmissions: 6,
+            given_up: 0,
+            packet_bytes: [38, 93],
+            token_bytes: 0,
+            is_ipv4: true,
+            separate: 0.0,
+        }
+    }
+
+    fn link(burst_packets: Option<f64>) -> Link {
+        let (rate_bps, buffer_bytes) = (50_000.0, Some(9_000.0));
+        Link {
+            rate_bps,
+            buffer_bytes,
+            delay_s: 0.4,
+            jitter_s: 0.02,
+            loss: 0.19,
+            up_share: 0.5,
+            burst_packets,
+        }
+    }
+
+    #[test]
+    fn the_file_is_a_scenario_with_these_numbers() {
+        let workload = workload();
+        let file = ScenarioFile { workload: &workload, capture: "a \"capture\"\n.pcap", settings: &[] };
+        for burst in [None, Some(3.0), Some(150.0)] {
+            let text = file.text(&link(burst), &["A remark.".to_owned()]).unwrap();
+            let scenario = Scenario::parse("x", "x.toml", &text, &[]).unwrap();
+            assert_eq!((scenario.clients.count, scenario.server.count), (7, 2));
+            assert_eq!((scenario.clients.max_retransmit, scenario.workload.exchanges), (20, Some(30)));
+            assert_eq!(scenario.clients.uri_path_bytes() + 32, 38);
+            assert_eq!(scenario.server.payload_bytes + 33, 93);
+            assert_eq!(scenario.network.up[0].rate, Some(50_000));
+            assert!(text.contains("# A remark."));
+        }
+    }
+
+    #[test]
+    fn settings_are_part_of_the_file() {
+        let workload = workload();
+        let set = [
+            ("workload.kind", "random"),
+            ("clients.patience", "published"),
+            ("network.up.path.rate", "9 kbit/s"),
+            ("tcp.nagle", "false"),
+        ];
+        let settings = set.map(|(key, value)| (key.to_owned(), value.to_owned()));
+        let file = ScenarioFile { workload: &workload, capture: "x", settings: &settings };
+        let text = file.text(&link(None), &[]).unwrap();
+        let scenario = Scenario::parse("x", "x.toml", &text, &[]).unwrap();
+        assert_eq!(scenario.workload.kind.word(), "random");
+        assert_eq!(scenario.network.up[0].rate, Some(9_000));
+        assert_eq!(scenario.network.down[0].rate, Some(50_000));
+        assert!(!scenario.tcp.nagle);
+        let wrong = [("network.up.rate".to_owned(), "1".to_owned())];
+        let file = ScenarioFile { settings: &wrong, ..file };
+        assert!(file.text(&link(None), &[]).is_err());
+    }
+
+    #[test]
+    fn any_packet_size_makes_a_file() {
+        for bytes in [0, 1, 33, 40, 47, 48, 300, 2_000, 70_000] {
+            let workload = Workload { packet_bytes: [bytes, bytes], is_ipv4: false, ..workload() };
+            let file = ScenarioFile { workload: &workload, capture: "x", settings: &[] };
+            file.text(&link(None), &[]).unwrap_or_else(|error| panic!("{bytes}: {error}"));
+        }
+    }
+}

@@ -1,0 +1,57 @@
+//! The traffic of a simulated run, seen by its clients.
+
+use std::net::{Ipv4Addr, SocketAddr};
+
+use coapace_lab::contender::Contender;
+use coapace_lab::run::{Observe, run_tapped};
+use coapace_scenario::Scenario;
+use coapace_sim::{Event, NodeId, Record, Tap, Time, Transport};
+
+use super::capture::{Ending, Point};
+use super::headers::Datagram;
+use super::traffic::{COAP_PORT, Observer, Reading, Traffic};
+
+/// A tap that collects what clients send and what reaches them, like a capture beside them.
+#[derive(Debug)]
+struct Beside {
+    observer: Observer,
+}
+
+/// Runs a scenario and returns the traffic that a capture beside the clients would show.
+pub fn traffic(scenario: &Scenario, contender: &Contender, seed: u64) -> Traffic {
+    let tap = Beside { observer: Observer::new(Reading::default()) };
+    let (_, tap) = run_tapped(scenario, contender, seed, Observe::Totals, tap);
+    tap.observer.finish(Ending::Complete)
+}
+
+impl Tap for Beside {
+    fn record(&mut self, record: &Record<'_>) {
+        if record.transport != Transport::Udp {
+            return;
+        }
+        // The class of a request is 0, and its code is not.
+        let is_request = record.bytes.get(1).is_some_and(|&code| code != 0 && code < 32);
+        let (from, to) = match (record.event, is_request) {
+            (Event::Sent, true) => (address(record.from, 40_000), address(record.to, COAP_PORT)),
+            (Event::Delivered, false) => (address(record.from, COAP_PORT), address(record.to, 40_000)),
+            _ => return,
+        };
+        self.observer.at(record.time);
+        let point = Point::Interface;
+        let datagram =
+            Datagram { from, to, payload: record.bytes, ip_bytes: record.wire_bytes, is_whole: true, point };
+        self.observer.datagram(record.time, &datagram);
+    }
+}
+
+/// Returns an address of a node. It only has to tell nodes apart.
+fn address(node: NodeId, port: u16) -> SocketAddr {
+    (Ipv4Addr::from(0x0a00_0000 | node.0 & 0x00ff_ffff), port).into()
+}
+
+impl Observer {
+    /// Notes a moment of the capture.
+    fn at(&mut self, at: Time) {
+        self.span = Some((self.span.map_or(at, |(first, _)| first), at));
+    }
+}

@@ -1,0 +1,88 @@
+//! What a fitted scenario owes to the capture, and what is a guess.
+
+use super::fit::Fitted;
+use super::measures::Measures;
+use super::workload::Workload;
+
+/// A path whose rate is this many times the greatest that was seen is one whose rate cannot be seen.
+const UNSEEN: f64 = 1.5;
+
+/// A distance above which a fit is called a poor one.
+const POOR: f64 = 2.0;
+
+/// Returns sentences about a fitted scenario: what was measured, what was fitted, and what is a guess.
+pub fn remarks(workload: &Workload, measured: &Measures, fitted: &Fitted, nearest: &str) -> Vec<String> {
+    let link = &fitted.link;
+    let mut told = vec![
+        "Measured: clients, exchanges, pauses, sizes of packets.".to_owned(),
+        format!(
+            "Fitted: delay, jitter and loss, so that clients with {nearest} have the round trips, losses, copies and completion \
+             times of the capture. Simulated median round trip: {:.0} ms (capture: {:.0} ms). Simulated loss of round trips: \
+             {:.1} % (capture: {:.1} %).",
+            fitted.measures.rtt_s[3] * 1e3,
+            measured.rtt_s[3] * 1e3,
+            fitted.measures.loss * 100.0,
+            measured.loss * 100.0,
+        ),
+    ];
+    let mut tell = |text: &str| told.push(text.to_owned());
+    if fitted.distance > POOR {
+        tell("The fit is poor: no path of this kind behaves like the capture. Trust rankings on it little.");
+    }
+    tell("Guessed: that both directions delay alike. A capture beside the clients shows round trips only.");
+    if link.loss > 0.001 {
+        told.push(format!(
+            "Fitted, but hardly better than guessed: that {:.1} % of requests and {:.1} % of answers are lost, apart from full \
+             buffers. The capture shows both together.",
+            link.loss_of(true) * 100.0,
+            link.loss_of(false) * 100.0
+        ));
+    }
+    let mut tell = |text: &str| told.push(text.to_owned());
+    if link.rate_bps > UNSEEN * measured.peak_bps {
+        tell(
+            "Guessed: the rate. Packets hardly ever came one behind the other, so the path has this rate or more. Mechanisms that \
+             send more copies may meet queues that the capture does not show.",
+        );
+    } else {
+        tell("Fitted: the rate, from answers that came one behind the other.");
+    }
+    match link.buffer_bytes {
+        Some(_) if measured.busy_loss > measured.quiet_loss + 0.02 => {
+            tell("Fitted: the buffer, from losses at moments when round trips were long.");
+        }
+        Some(_) => tell("Guessed: the buffer. Losses do not depend on how long round trips are."),
+        None => tell(
+            "Guessed: that the buffer is never full, because losses do not depend on how long round trips are.",
+        ),
+    }
+    if link.burst_packets.is_some() {
+        tell(
+            "Fitted: the mean length of a burst of losses, from the correlation of successive losses. Guessed: that 80 % of its packets are lost.",
+        );
+    }
+    tell(
+        "Guessed: that clients keep what they learnt from exchange to exchange. If they forget it, because they sleep or start \
+         anew, set workload.kind to \"random\".",
+    );
+    if workload.retransmissions <= 4 {
+        tell("Guessed: MAX_RETRANSMIT is that of RFC 7252, 4.");
+    } else {
+        tell("Guessed: MAX_RETRANSMIT. The capture shows more than 4 retransmissions of an exchange.");
+    }
+    if !workload.is_even {
+        tell("Simplified: clients have the median number of exchanges, though some had more than others.");
+    }
+    if workload.interval_s.is_none() && !workload.is_pause_constant {
+        tell(
+            "Simplified: clients pause for the median of the time between an answer and the next request, though it varies.",
+        );
+    }
+    if workload.servers > 1 {
+        tell("Guessed: that all servers are behind the same path.");
+    }
+    if workload.separate > 0.1 {
+        tell("Left out: separate responses. The answer comes with the acknowledgement here.");
+    }
+    told
+}

@@ -1,0 +1,350 @@
+//! The CoAP traffic of a capture: its pairs of peers and their exchanges.
+
+use std::collections::{BTreeMap, HashMap};
+use std::io::Read;
+use std::net::SocketAddr;
+use std::ops::ControlFlow;
+
+use coapace_sim::Time;
+use serde::Serialize;
+
+use super::capture::{self, CaptureError, Ending, Packet, Point};
+use super::exchanges::{Exchange, Exchanges, From};
+use super::headers::{Datagram, Skipped, datagram};
+use super::lowpan::Lowpan;
+use super::message::Seen;
+
+/// CoAP's port (RFC 7252 §12.6).
+pub const COAP_PORT: u16 = 5683;
+
+/// The port of CoAP over DTLS (RFC 7252 §12.7).
+const COAPS_PORT: u16 = 5684;
+
+/// The most pairs of peers that are kept.
+const MOST_PAIRS: usize = 100_000;
+
+/// The end of the path where a capture was taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Side {
+    /// Beside the clients: all their copies are there, and the answers that reached them.
+    Client,
+    /// Beside the server: the copies that reached it are there, and all its answers.
+    Server,
+    /// Between both: copies and answers may be lost before and behind it.
+    Middle,
+}
+
+/// The way in which a capture is read.
+#[derive(Clone, Debug, Default)]
+pub struct Reading {
+    /// Further ports of servers, beside 5683.
+    pub ports: Vec<u16>,
+    /// The side where a capture was taken, if it is known. Of a simulated capture, the side that is looked at.
+    pub side: Option<Side>,
+}
+
+/// A client and a server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Pair {
+    /// The end that makes requests.
+    pub client: SocketAddr,
+    /// The end that answers them.
+    pub server: SocketAddr,
+    /// Whether the traffic is CoAP for certain: a port says so, or both ends were heard.
+    is_certain: bool,
+}
+
+/// The packets of a capture, by what became of them.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// All packets.
+    pub packets: u64,
+    /// CoAP messages.
+    pub messages: u64,
+    /// Datagrams of DTLS, which are encrypted.
+    pub dtls: u64,
+    /// Datagrams at a port of CoAP that are no messages.
+    pub malformed: u64,
+    /// Datagrams of other protocols.
+    pub others: u64,
+    /// Packets that carry no datagram, by the reason.
+    pub skipped: BTreeMap<Skipped, u64>,
+    /// Messages that are left out because a table is full.
+    pub left_out: u64,
+    /// Acknowledgements, resets and responses without a request in the capture, such as notifications.
+    pub unmatched: u64,
+    /// Message IDs that a peer used again within EXCHANGE_LIFETIME for another message (RFC 7252 §4.4).
+    pub reused_ids: u64,
+}
+
+/// What was read of a capture.
+#[derive(Clone, Debug)]
+pub struct Traffic {
+    /// Pairs of peers. Exchanges have their numbers.
+    pub pairs: Vec<Pair>,
+    /// Exchanges in the order of their first copies.
+    pub exchanges: Vec<Exchange>,
+    /// The packets.
+    pub counts: Counts,
+    /// The times of the first and the last packet.
+    pub span: Option<(Time, Time)>,
+    /// The end of the file.
+    pub ending: Ending,
+    /// Whether a simulation wrote the capture.
+    pub is_simulated: bool,
+}
+
+/// Reads a capture. `progress` is called after each packet and may stop the reading.
+///
+/// # Errors
+/// Returns a [`CaptureError`] if the file is no capture.
+pub fn read(
+    reader: impl Read + Send,
+    reading: &Reading,
+    progress: &mut dyn FnMut() -> ControlFlow<()>,
+) -> Result<Traffic, CaptureError> {
+    let mut observer = Observer::new(reading.clone());
+    let ending = capture::read(reader, &mut |packet| {
+        observer.packet(packet);
+        progress()
+    })?;
+    Ok(observer.finish(ending))
+}
+
+/// Collects the traffic of packets that are seen one after the other.
+#[derive(Debug)]
+pub struct Observer {
+    reading: Reading,
+    lowpan: Lowpan,
+    numbers: HashMap<(SocketAddr, SocketAddr), u32>,
+    pairs: Vec<Pair>,
+    exchanges: Exchanges,
+    counts: Counts,
+    pub(super) span: Option<(Time, Time)>,
+    is_simulated: bool,
+}
+
+impl Observer {
+    /// Makes one that has seen nothing.
+    pub fn new(reading: Reading) -> Self {
+        Self {
+            reading,
+            lowpan: Lowpan::default(),
+            numbers: HashMap::new(),
+            pairs: Vec::new(),
+            exchanges: Exchanges::default(),
+            counts: Counts::default(),
+            span: None,
+            is_simulated: false,
+        }
+    }
+
+    /// Sees a packet of a capture.
+    pub fn packet(&mut self, packet: &Packet<'_>) {
+        self.counts.packets += 1;
+        self.is_simulated |= packet.point != Point::Interface;
+        let (first, last) = self.span.unwrap_or((packet.at, packet.at));
+        self.span = Some((first.min(packet.at), last.max(packet.at)));
+        if packet.point == Point::Loss {
+            return;
+        }
+        match datagram(packet.link, packet.bytes, packet.is_whole, &mut self.lowpan) {
+            Ok(mut datagram) => {
+                if packet.point != Point::Interface {
+                    datagram.point = packet.point;
+                }
+                self.datagram(packet.at, &datagram);
+            }
+            Err(skipped) => *self.counts.skipped.entry(skipped).or_default() += 1,
+        }
+    }
+
+    /// Sees a datagram.
+    pub fn datagram(&mut self, at: Time, datagram: &Datagram<'_>) {
+        let ports = [datagram.from.port(), datagram.to.port()];
+        let is_named = |port: u16| port == COAP_PORT || self.reading.ports.contains(&port);
+        let is_certain = ports.iter().any(|&port| is_named(port));
+        if looks_like_dtls(datagram.payload) && (!is_certain || datagram.payload[0] >> 6 != 1) {
+            self.counts.dtls += 1;
+            return;
+        }
+        let Some(seen) = Seen::read(datagram.payload, datagram.is_whole) else {
+            match (is_certain, ports.contains(&COAPS_PORT)) {
+                (true, _) => self.counts.malformed += 1,
+                (false, true) => self.counts.dtls += 1,
+                (false, false) => self.counts.others += 1,
+            }
+            return;
+        };
+        if !is_certain && !seen.is_plausible() {
+            self.counts.others += 1;
+            return;
+        }
+        let by_port = match ports.map(is_named) {
+            [false, true] => Some(From::Client),
+            [true, false] => Some(From::Server),
+            _ => None,
+        };
+        self.message(at, datagram, &seen, by_port);
+    }
+
+    fn message(&mut self, at: Time, datagram: &Datagram<'_>, seen: &Seen, by_port: Option<From>) {
+        let ends = (datagram.from, datagram.to);
+        let by_code = if seen.code.is_request() { From::Client } else { From::Server };
+        let from = match by_port {
+            Some(from) => from,
+            None if self.numbers.contains_key(&ends) => From::Client,
+            None if self.numbers.contains_key(&(ends.1, ends.0)) => From::Server,
+            None => by_code,
+        };
+        if !self.is_seen_from_here(datagram.point, from) {
+            return;
+        }
+        let (client, server) = if from == From::Client { ends } else { (ends.1, ends.0) };
+        let number = match self.numbers.get(&(client, server)) {
+            Some(number) => *number,
+            None if self.pairs.len() >= MOST_PAIRS => {
+                self.counts.left_out += 1;
+                return;
+            }
+            None => {
+                let number = self.pairs.len() as u32;
+                self.numbers.insert((client, server), number);
+                self.pairs.push(Pair { client, server, is_certain: by_port.is_some() });
+                number
+            }
+        };
+        self.counts.messages += 1;
+        let met = self.exchanges.message(at, number, from, seen, datagram.ip_bytes, &mut self.counts);
+        if met && let Some(pair) = self.pairs.get_mut(number as usize) {
+            pair.is_certain = true;
+        }
+    }
+
+    /// Returns whether the side that is looked at sees the message.
+    fn is_seen_from_here(&self, point: Point, from: From) -> bool {
+        let is_own = match self.reading.side {
+            None | Some(Side::Client | Side::Middle) => from == From::Client,
+            Some(Side::Server) => from == From::Server,
+        };
+        match point {
+            Point::Interface => true,
+            Point::Sender => is_own,
+            Point::Receiver => !is_own,
+            Point::Loss => false,
+        }
+    }
+
+    /// Returns what was seen.
+    pub fn finish(mut self, ending: Ending) -> Traffic {
+        let mut exchanges = self.exchanges.finish();
+        let pairs = &self.pairs;
+        exchanges.retain(|exchange| pairs[exchange.pair as usize].is_certain);
+        self.counts.others += self.pairs.iter().filter(|pair| !pair.is_certain).count() as u64;
+        Traffic {
+            pairs: self.pairs,
+            exchanges,
+            counts: self.counts,
+            span: self.span,
+            ending,
+            is_simulated: self.is_simulated,
+        }
+    }
+}
+
+impl Traffic {
+    /// Returns the exchanges that clients began, and not servers with notifications or separate responses.
+    pub fn of_clients(&self) -> impl Iterator<Item = &Exchange> {
+        self.exchanges.iter().filter(|exchange| exchange.from == From::Client)
+    }
+
+    /// Returns the side where the capture was taken, as the traffic shows it; `None` if it shows nothing.
+    ///
+    /// A client sends no copy once it has an answer, so copies behind an answer mean that the answer was lost behind the
+    /// capture. A server answers every copy, so copies without an answer mean that something was lost before the server's
+    /// answer reached the capture.
+    pub fn side(&self) -> Option<Side> {
+        let (mut copies, mut behind_answers, mut unanswered) = (0u64, 0u64, 0u64);
+        for exchange in self.of_clients().filter(|exchange| exchange.copies.len() > 1) {
+            let answered = exchange.answers.first().map(|answer| answer.at);
+            let again = exchange.copies.iter().skip(1);
+            copies += exchange.copies.len() as u64 - 1;
+            behind_answers += again.filter(|copy| answered.is_some_and(|at| copy.at > at)).count() as u64;
+            unanswered += exchange.copies.len().saturating_sub(exchange.answers.len()) as u64;
+        }
+        // One copy in fifty may be an answer that arrived while the timer fired.
+        let is_rare = |count: u64| count * 50 <= copies;
+        match (copies, is_rare(behind_answers), is_rare(unanswered)) {
+            (0, ..) => None,
+            (_, true, _) => Some(Side::Client),
+            (_, false, true) => Some(Side::Server),
+            (_, false, false) => Some(Side::Middle),
+        }
+    }
+}
+
+/// Returns whether bytes begin like a record of DTLS 1.0 or 1.2 (RFC 6347 §4.1), or like one of DTLS 1.3 with a unified header
+/// at a port that nothing else is known of (RFC 9147 §4).
+fn looks_like_dtls(bytes: &[u8]) -> bool {
+    matches!(bytes, [20..=26, 0xfe, 0xfd | 0xff, ..])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::capture::tests::pcap;
+    use super::super::headers::tests::ip;
+    use super::*;
+
+    const CLIENT: &str = "10.0.0.1:40000";
+    const SERVER: &str = "10.0.0.2:5683";
+
+    fn of(reading: &Reading, packets: &[(u64, &str, &str, &[u8])]) -> Traffic {
+        let packets: Vec<_> =
+            packets.iter().map(|&(us, from, to, bytes)| (us, ip(from, to, bytes))).collect();
+        let packets: Vec<_> = packets.iter().map(|(us, bytes)| (*us, &bytes[..])).collect();
+        read(&*pcap(101, &packets), reading, &mut || ControlFlow::Continue(())).unwrap()
+    }
+
+    const GET: [u8; 4] = [0x40, 1, 0, 7];
+    const CONTENT: [u8; 4] = [0x60, 0x45, 0, 7];
+
+    #[test]
+    fn requests_and_their_answers_are_exchanges() {
+        let traffic = of(&Reading::default(), &[(0, CLIENT, SERVER, &GET), (9, SERVER, CLIENT, &CONTENT)]);
+        assert_eq!((traffic.exchanges.len(), traffic.pairs.len()), (1, 1));
+        assert_eq!(traffic.pairs[0].client.to_string(), CLIENT);
+        assert_eq!(traffic.exchanges[0].answers[0].at, Time::from_nanos(9_000));
+        assert_eq!(traffic.side(), None);
+    }
+
+    #[test]
+    fn traffic_at_other_ports_counts_if_both_ends_speak_coap() {
+        let other = "10.0.0.2:7000";
+        let both = of(&Reading::default(), &[(0, CLIENT, other, &GET), (9, other, CLIENT, &CONTENT)]);
+        assert_eq!((both.exchanges.len(), both.pairs[0].server.port()), (1, 7000));
+        let one = of(&Reading::default(), &[(0, CLIENT, other, &GET)]);
+        assert_eq!(one.exchanges.len(), 0);
+        let named = Reading { ports: vec![7000], side: None };
+        assert_eq!(of(&named, &[(0, CLIENT, other, &GET)]).exchanges.len(), 1);
+    }
+
+    #[test]
+    fn dtls_is_counted_and_not_read() {
+        let hello = [22, 0xfe, 0xfd, 0, 0, 0, 0, 0, 0, 0, 0];
+        let traffic =
+            of(&Reading::default(), &[(0, CLIENT, "10.0.0.2:5684", &hello), (1, CLIENT, SERVER, &hello)]);
+        assert_eq!((traffic.counts.dtls, traffic.counts.messages), (2, 0));
+    }
+
+    #[test]
+    fn copies_behind_answers_tell_the_side() {
+        let copies = [(0, CLIENT, SERVER, &GET[..]), (2_000_000, CLIENT, SERVER, &GET)];
+        let late = (2_000_900, SERVER, CLIENT, &CONTENT[..]);
+        assert_eq!(of(&Reading::default(), &[copies[0], copies[1], late]).side(), Some(Side::Client));
+        let early = (100, SERVER, CLIENT, &CONTENT[..]);
+        let all = of(&Reading::default(), &[copies[0], early, copies[1], late]);
+        assert_eq!(all.side(), Some(Side::Server));
+        assert_eq!(of(&Reading::default(), &[copies[0], early, copies[1]]).side(), Some(Side::Middle));
+    }
+}
