@@ -81,7 +81,7 @@ fn a_server_that_stops_ends_observations_with_5_03() {
 #[test]
 fn a_notification_that_does_not_come_is_noticed_and_registered_for_again() {
     let socket = UdpSocket::bind("127.0.0.1:0").expect("a port");
-    socket.set_read_timeout(Some(Duration::from_secs(60))).expect("a time");
+    socket.set_read_timeout(Some(Duration::from_mins(1))).expect("a time");
     let uri = format!("coap://{}/x", socket.local_addr().expect("bound"));
     let server = std::thread::spawn(move || {
         let mut buffer = [0; 2048];

@@ -12,7 +12,7 @@ use coapace_scenario::Scenario;
 
 use super::{Conducting, Journal, Live, LiveError, estimate, fits, run};
 
-const LIMIT: Duration = Duration::from_secs(60);
+const LIMIT: Duration = Duration::from_mins(1);
 
 /// Returns a scenario with a fast link.
 fn scenario(settings: &[(&str, &str)]) -> Arc<Scenario> {
