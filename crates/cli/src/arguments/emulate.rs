@@ -71,5 +71,7 @@ pub(super) const EXAMPLES_EMULATE: &str = "Examples:
     coapace emulate lte-m --server 'iperf3 -s' -- bash
 
 Programs find the addresses in COAPACE_CLIENT, COAPACE_CLIENTS and COAPACE_SERVER. Namespaces need no root where the system allows
-user namespaces. At the end the counters are printed, with the lateness of departures: how exactly the machine kept the times of the scenario.
+user namespaces. At the end the counters are printed, with the lateness of departures: how exactly the machine kept the times.
+
+Exit codes: that of COMMAND; 130 interrupted and 124 after --duration while it runs; 1 the network cannot be had; 2 wrong usage.
 See docs/emulation.md.";

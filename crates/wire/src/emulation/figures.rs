@@ -1,4 +1,4 @@
-//! The counters of an emulation, and what they say about its worth.
+//! The counters of an emulation, and complaints about what went wrong.
 
 use std::time::Duration;
 

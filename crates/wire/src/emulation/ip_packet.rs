@@ -1,4 +1,4 @@
-//! What the emulator reads of an IP packet.
+//! The fields of an IP packet that the emulator reads.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 

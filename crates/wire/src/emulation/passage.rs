@@ -1,4 +1,4 @@
-//! What every kind of emulation does: packets enter the network when they come, and leave it when they are due.
+//! The part that both kinds of emulation share: packets enter the network when they come, and leave it when they are due.
 
 use std::hash::Hash;
 use std::io;

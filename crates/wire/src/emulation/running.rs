@@ -14,7 +14,7 @@ pub struct Running<T> {
     thread: Option<JoinHandle<Ended<T>>>,
 }
 
-/// What an emulation returns: its counters and the caller's tap.
+/// The result of an emulation: its counters and the caller's tap.
 pub(super) type Ended<T> = Result<(Figures, T), EmulationError>;
 
 /// The part of an emulation that other threads see.

@@ -14,7 +14,7 @@ pub(super) enum Way {
     Down,
 }
 
-/// What is known of a packet from its bytes.
+/// The part that a packet has in an exchange, read from its bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Content {
     /// A confirmable or non-confirmable message (RFC 7252 §4.2, §4.3), by its Message ID. Its copies have the same one.

@@ -189,21 +189,25 @@ fn a_flood_of_malformed_datagrams_from_many_sources_leaves_it_working_within_its
     let lossless = scenario(&[("loss", "0 %"), ("delay", "1 ms")]);
     let relay =
         Emulation::new(&lossless, 1).sources(16).relay(any(), server.local_addr().unwrap(), ()).unwrap();
-    for source in 0..100u8 {
-        let socket = socket();
+    // The sockets stay open, for a port that is free again may be given to another source.
+    let sockets: Vec<_> = (0..100).map(|_| socket()).collect();
+    let mut sent = 0;
+    for (source, socket) in (0..100u8).zip(&sockets) {
         for n in 0..30u8 {
             // Headers with every version, type and length of a token, cut off or not.
             let datagram = [source.wrapping_mul(31) ^ n, n, source, n, source];
             socket.send_to(&datagram[..usize::from(n % 6)], relay.local_addr()).unwrap();
+            sent += 1;
         }
-        let sent = (u64::from(source) + 1) * 30;
-        until(&relay, |figures| figures.entered + figures.refused + figures.overflowed >= sent);
+        if source % 10 == 9 {
+            until(&relay, |figures| figures.entered + figures.refused + figures.overflowed >= sent);
+        }
     }
     let last = socket();
     last.send_to(b"still here?", relay.local_addr()).unwrap();
     let mut buffer = [0; 32];
     while server.recv_from(&mut buffer).unwrap().0 != 11 {}
-    let figures = until(&relay, |figures| figures.arrived == figures.entered);
+    let (figures, ()) = relay.stop().unwrap();
     assert!(figures.sources <= 16 && figures.replaced + figures.refused >= 85, "{figures:?}");
 }
 

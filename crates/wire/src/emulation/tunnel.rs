@@ -18,7 +18,7 @@ use super::waiting::Waiting;
 
 /// An emulation between two network namespaces that runs until it is stopped or dropped.
 ///
-/// Whatever is sent in one namespace to an address of the other passes the network of the scenario. Every address of
+/// A packet from one namespace to an address of the other passes the network of the scenario. Every address of
 /// [`clients_network`](Self::clients_network) is one of the clients' side, and a program there may bind to any of them.
 #[derive(Debug)]
 pub struct Tunnel<T> {
