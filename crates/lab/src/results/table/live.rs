@@ -80,7 +80,7 @@ mod tests {
         let rows: Vec<Vec<&str>> = text.lines().map(|line| line.split_whitespace().collect()).collect();
         let header = ["mechanism", "published", "simulated", "live", "with", "libcoap", "live", "with"];
         assert_eq!(rows[1][..8], header, "{text}");
-        assert_eq!(rows[3][1..], ["40.00", "40.0", "42.0", "1.05"], "{text}");
+        assert_eq!(rows[3][1..], ["40.00", "40.00", "42.00", "1.05"], "{text}");
         assert!(!terminal_table(&[simulated], Some(200)).contains("simulated"));
     }
 }
