@@ -5,9 +5,9 @@ mod device;
 #[cfg(target_os = "linux")]
 mod emulate;
 mod examine;
-mod relay;
 #[cfg(target_os = "linux")]
 mod live;
+mod relay;
 mod serve;
 
 use std::path::PathBuf;
@@ -24,9 +24,9 @@ pub(crate) use device::{
 #[cfg(target_os = "linux")]
 pub(crate) use emulate::Emulate;
 pub(crate) use examine::{Examine, Verdicts};
-pub(crate) use relay::Relay;
 #[cfg(target_os = "linux")]
 pub(crate) use live::LiveOptions;
+pub(crate) use relay::Relay;
 pub(crate) use serve::Serve;
 
 /// Congestion control for CoAP: talk to devices, compare mechanisms, reproduce published experiments.

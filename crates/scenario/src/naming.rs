@@ -2,7 +2,7 @@
 
 use std::sync::{PoisonError, RwLock};
 
-use coapace_control::{Entry, Mechanism, Mechanisms, Origin, ParseMechanismError, unknown};
+use coapace_control::{Entry, Mechanism, Mechanisms, ParseMechanismError, REGISTRY, unknown};
 
 /// The name for CoAP over TCP (RFC 8323), which stands beside mechanisms in a comparison without being one.
 pub const TCP: &str = "tcp";
@@ -20,8 +20,7 @@ pub fn add(own: &'static [Entry]) -> Result<(), String> {
     }
     let mut known = KNOWN.write().unwrap_or_else(PoisonError::into_inner);
     // Names are kept until the program ends, as are the entries that they name.
-    let all: Vec<Entry> =
-        known.entries().filter(|entry| entry.origin == Origin::Own).chain(own).copied().collect();
+    let all: Vec<Entry> = known.entries().skip(REGISTRY.len()).chain(own).copied().collect();
     *known = Mechanisms::with(Vec::leak(all)).map_err(|error| error.to_string())?;
     Ok(())
 }
@@ -56,8 +55,6 @@ pub fn parse_mechanism_beside_tcp(text: &str) -> Result<Mechanism, String> {
 
 #[cfg(test)]
 mod tests {
-    use coapace_control::REGISTRY;
-
     use super::*;
 
     fn problem(text: &str) -> String {
