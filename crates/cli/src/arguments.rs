@@ -44,7 +44,7 @@ pub(crate) use serve::Serve;
     coapace run nb-iot --set clients=10,50,100 --set errors=none,high
   A lossy link, as CSV:
     coapace run nb-iot --set errors=high --seeds 40 --format csv > lossy.csv
-  The same on real sockets, in real time, beside the simulation:
+  Two mechanisms on real sockets, in real time, beside the simulation:
     coapace run nb-iot --live -m default -m cocoa --seeds 1
   Let every two mechanisms share one bottleneck:
     coapace coexist --report coexistence.html

@@ -28,7 +28,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 const MAX_HEAD: usize = 8 << 10;
 const MAX_FIELDS: usize = 64;
 
-/// What has metrics.
+/// A source of metrics.
 pub(crate) trait Measured: Send + Sync + 'static {
     /// Returns the metrics in the text format of Prometheus.
     fn exposition(&self) -> String;

@@ -20,6 +20,7 @@ use std::time::Instant;
 
 use coapace_lab::contender::Contender;
 use coapace_lab::experiment::{Trial, conduct};
+use coapace_lab::results::quantile;
 use coapace_lab::search::generator::draw;
 use coapace_scenario::Scenario;
 use coapace_wire::advice::fates::Fates;
@@ -27,7 +28,7 @@ use coapace_wire::advice::fit::Fit;
 use coapace_wire::advice::measures::Measures;
 use coapace_wire::advice::scenario_file::ScenarioFile;
 use coapace_wire::advice::simulated;
-use coapace_wire::advice::statistics::{kendall_tau_b, quantile};
+use coapace_wire::advice::statistics::kendall_tau_b;
 use coapace_wire::advice::workload::Workload;
 
 /// Figures of two mechanisms within this share are ties.

@@ -1,4 +1,4 @@
-//! What a capture tells of its network, and what each mechanism would have done on it.
+//! Advice from captures: the findings about a network, and what each mechanism would have done on it.
 //!
 //! A *copy* is a transmission of a message; the first is one, too. A *fate* is what became of a copy: answered or lost. A *pair*
 //! is a client and a server, each an address and a port.

@@ -29,13 +29,14 @@ pub use journal::Journal;
 pub use lateness::Lateness;
 pub use peer::Peer;
 
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use coapace_lab::contender::{Contender, ContenderKind};
 use coapace_lab::results::RunResult;
 use coapace_lab::run::Observe;
 use coapace_scenario::{Scenario, WorkloadKind};
+use coapace_sim::Time;
 
 /// The most clients of a run. Each takes two sockets, or a thread and an address.
 const MOST_CLIENTS: u32 = 5_000;
@@ -57,6 +58,24 @@ pub struct Live<'a> {
     pub limit: Duration,
     /// Ends the run when it becomes true.
     pub stop: &'a AtomicBool,
+}
+
+impl Live<'_> {
+    /// Checks at a moment of the run whether it goes on. `exchanges` tells how many are completed.
+    fn check(&self, now: Time, exchanges: impl FnOnce() -> u64) -> Result<(), LiveError> {
+        if self.stop.load(Ordering::Relaxed) {
+            return Err(LiveError::Stopped);
+        }
+        if now > Time::from_nanos(self.limit.as_nanos() as u64) {
+            return Err(LiveError::Unfinished {
+                label: self.contender.label.clone(),
+                seed: self.seed,
+                after_s: now.as_secs_f64(),
+                exchanges: exchanges(),
+            });
+        }
+        Ok(())
+    }
 }
 
 /// Checks that a scenario and a contender can run live.

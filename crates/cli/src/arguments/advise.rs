@@ -49,7 +49,7 @@ pub(crate) enum CaptureSide {
 }
 
 pub(super) const EXAMPLES_ADVISE: &str = "Examples:
-  What happens to my clients, and which mechanism would have done better?
+  A capture beside the clients: how they fare, and which mechanism would have done better:
     tcpdump -i eth0 -w coap.pcap udp port 5683
     coapace advise coap.pcap
   Servers at other ports; results for a program:

@@ -63,7 +63,7 @@ pub(crate) struct Emulate {
 pub(super) const EXAMPLES_EMULATE: &str = "Examples:
   A server behind an NB-IoT link. Clients send to the first address, through the link to the second:
     coapace emulate nb-iot --listen 127.0.0.1:5690 --to 127.0.0.1:5683
-  The same with a lossy link and a small buffer, captured:
+  A lossy link with a small buffer, captured:
     coapace emulate nb-iot --set errors=high --set buffer=2500 --listen 127.0.0.1:5690 --to 127.0.0.1:5683 --pcap link.pcapng
   Unmodified programs, through TUN devices between two network namespaces:
     coapace emulate nb-iot --server 'coap-server-notls -A 10.2.0.1' -- coap-client-notls -m get coap://10.2.0.1/

@@ -2,7 +2,6 @@
 
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
-use std::net::SocketAddr;
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -17,7 +16,7 @@ use tokio::runtime::Builder;
 
 use super::device::no_runtime;
 use super::output::remark;
-use super::serve::named;
+use crate::addresses::first;
 use crate::arguments::{Arguments, Emulate};
 use crate::draft::Draft;
 use crate::exporter::{Exporter, Measured};
@@ -199,12 +198,6 @@ fn entering(file: &str) -> String {
 /// Returns whether the process is in the user namespace of the system.
 fn is_root_outside() -> bool {
     fs::read_to_string("/proc/self/uid_map").is_ok_and(|map| map.contains("4294967295"))
-}
-
-/// Returns the first address that an argument names.
-fn first(flag: &str, text: &str) -> Result<SocketAddr, Failure> {
-    let no_address = || Failure::Network(format!("{flag} {text}: the name has no address"));
-    named(flag, text)?.first().copied().ok_or_else(no_address)
 }
 
 #[allow(clippy::needless_pass_by_value)] // for map_err

@@ -10,7 +10,7 @@ use tracing::{info, warn};
 
 use super::device::{capture, finish, runtime};
 use super::output::COMMIT;
-use super::serve::named;
+use crate::addresses::first;
 use crate::arguments::{Arguments, Relay};
 use crate::capture::CoapPort;
 use crate::exporter::{Exporter, Measured};
@@ -96,12 +96,6 @@ fn most_ports() -> u32 {
     use nix::sys::resource::{Resource, getrlimit};
     let most = getrlimit(Resource::RLIMIT_NOFILE).map_or(u64::MAX, |(soft, _)| soft);
     u32::try_from(most.saturating_sub(OTHER_DESCRIPTORS)).unwrap_or(u32::MAX).max(1)
-}
-
-/// Returns the first address that an argument names.
-fn first(flag: &str, text: &str) -> Result<SocketAddr, Failure> {
-    let no_address = || Failure::Network(format!("{flag} {text}: the name has no address"));
-    named(flag, text)?.first().copied().ok_or_else(no_address)
 }
 
 fn cannot_bind(listen: SocketAddr, error: &io::Error) -> Failure {

@@ -1,7 +1,7 @@
 //! `coapace serve`.
 
 use std::io::{self, Write};
-use std::net::{SocketAddr, ToSocketAddrs, UdpSocket};
+use std::net::{SocketAddr, UdpSocket};
 use std::num::NonZeroU32;
 use std::time::{Duration, SystemTime};
 
@@ -19,6 +19,7 @@ use super::device::{capture, finish, runtime};
 use super::directory::Directory;
 use super::output::COMMIT;
 use super::resources::Resources;
+use crate::addresses::named;
 use crate::arguments::{Arguments, Serve};
 use crate::capture::CoapPort;
 use crate::credentials::Credentials;
@@ -286,14 +287,6 @@ fn one_higher(udp: &Listener, asked: &[SocketAddr]) -> Result<SocketAddr, Failur
     let port = if any { Some(0) } else { address.port().checked_add(1) };
     address.set_port(port.ok_or_else(|| Failure::Usage("give the port with --dtls".to_owned()))?);
     Ok(address)
-}
-
-/// Returns the addresses that an argument names.
-pub(super) fn named(flag: &str, text: &str) -> Result<Vec<SocketAddr>, Failure> {
-    let addresses = text.to_socket_addrs().map_err(|error| {
-        Failure::Usage(format!("{flag} takes ADDRESS:PORT, as [::]:5683, not {text:?} ({error})"))
-    })?;
-    Ok(addresses.collect())
 }
 
 /// Binds a server to the first of these addresses that is available.

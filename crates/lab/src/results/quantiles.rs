@@ -52,6 +52,8 @@ mod tests {
 
     #[test]
     fn quantiles_are_those_of_numpy() {
+        assert_eq!(quantile(&[1.0, 2.0, 4.0], 0.5), Some(2.0));
+        assert_eq!(quantile(&[1.0, 2.0], 0.25), Some(1.25));
         // The expected values come from `numpy.quantile([1, 2, 4, 8, 16, 32], [.1, .25, .5, .75, .9])`.
         let values = [1.0, 2.0, 4.0, 8.0, 16.0, 32.0];
         let quantiles = Quantiles::of(&values);

@@ -1,7 +1,8 @@
-//! What a capture tells.
+//! The findings of a capture: exchanges, round-trip times, losses, needless copies.
 
 use std::collections::BTreeMap;
 
+use coapace_lab::results::quantile;
 use serde::Serialize;
 
 use super::capture::Ending;
@@ -9,12 +10,12 @@ use super::exchanges::From;
 use super::fates::{Certainty, Fate, Fates};
 use super::headers::Skipped;
 use super::measures::{Measures, needless};
-use super::statistics::{quantile, wilson};
+use super::statistics::wilson;
 use super::timeouts::Timeouts;
 use super::traffic::{Side, Traffic};
 use super::workload::Workload;
 
-/// What a capture tells of its traffic.
+/// The findings of a capture about its traffic.
 #[derive(Clone, Debug, Serialize)]
 pub struct Findings {
     /// The packets that were read and those that were not.

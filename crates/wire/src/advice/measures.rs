@@ -1,9 +1,10 @@
 //! The figures of a capture that a scenario is fitted to.
 
+use coapace_lab::results::quantile;
+
 use std::collections::BTreeMap;
 
 use super::fates::{Fate, Fates};
-use super::statistics::quantile;
 use super::traffic::Traffic;
 
 /// The quantiles of round-trip times that are compared.

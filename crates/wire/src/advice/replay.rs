@@ -11,13 +11,13 @@
 use std::collections::BTreeMap;
 
 use coapace_control::{Answer, Controller, Cue, Duration, Marking, Mechanism, Outcome, Sample};
+use coapace_lab::results::quantile;
 use coapace_scenario::naming;
 use coapace_sim::{Luck, Span, Stream};
 use serde::Serialize;
 
 use super::exchanges::Exchange;
 use super::fates::{Fate, Fates};
-use super::statistics::quantile;
 use super::timeouts::instant;
 use super::traffic::Traffic;
 

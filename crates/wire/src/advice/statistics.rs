@@ -1,14 +1,4 @@
-//! Quantiles, intervals and rank correlation.
-
-/// Returns the quantile of `sorted` numbers, between two of them linearly; `None` if there are none.
-pub fn quantile(sorted: &[f64], share: f64) -> Option<f64> {
-    let last = sorted.len().checked_sub(1)?;
-    let place = share.clamp(0.0, 1.0) * last as f64;
-    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "from 0 to the last place")]
-    let below = place.floor() as usize;
-    let above = sorted[(below + 1).min(last)];
-    Some(sorted[below] + (above - sorted[below]) * (place - below as f64))
-}
+//! Intervals of shares and rank correlation.
 
 /// Returns the 95 % interval of a share that `count` of `of` were observed to have (Wilson 1927).
 pub fn wilson(count: f64, of: f64) -> (f64, f64) {
@@ -50,13 +40,6 @@ pub fn kendall_tau_b(one: &[f64], other: &[f64], tie: f64) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn quantiles_lie_between_their_neighbours() {
-        assert_eq!(quantile(&[], 0.5), None);
-        assert_eq!(quantile(&[1.0, 2.0, 4.0], 0.5), Some(2.0));
-        assert_eq!(quantile(&[1.0, 2.0], 0.25), Some(1.25));
-    }
 
     #[test]
     fn the_interval_is_that_of_wilson() {

@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 
 use coapace_control::{Controller, Cue, Draw, Duration, Instant, Mechanism, Outcome, Sample};
+use coapace_lab::results::quantile;
 use coapace_scenario::naming;
 use coapace_sim::{Span, Time};
 use serde::Serialize;
 
 use super::exchanges::Exchange;
-use super::statistics::quantile;
 use super::traffic::Traffic;
 
 /// Timeouts that clients used, as the time from a copy to the next shows them.

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
 use coapace_lab::contender::Contender;
+use coapace_lab::results::quantile;
 use coapace_lab::run::{Observe, accounting, hop_names, run_tapped};
 use coapace_lab::search::generator::draw;
 use coapace_scenario::Scenario;
@@ -11,7 +12,6 @@ use coapace_sim::{Event, Pcapng, Record, Tap, Time};
 
 use super::fates::Fates;
 use super::findings::Findings;
-use super::statistics::quantile;
 use super::traffic::{self, Reading, Side};
 
 /// Knows of each transmission of a request when it departed and when its answer arrived, by the marks that only a simulation has.

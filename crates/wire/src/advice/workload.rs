@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
+use coapace_lab::results::quantile;
 use coapace_sim::Time;
 
 use super::exchanges::Exchange;
-use super::statistics::quantile;
 use super::traffic::Traffic;
 
 /// The clients and their requests, as far as a scenario needs them.

@@ -1,5 +1,7 @@
 //! The few statistics that verdicts rest on.
 
+use coapace_lab::results::quantile;
+
 /// Returns the smallest and the largest value; `None` if there is none.
 pub(crate) fn range(values: &[f64]) -> Option<(f64, f64)> {
     values.iter().fold(None, |range, &value| {
@@ -12,12 +14,7 @@ pub(crate) fn range(values: &[f64]) -> Option<(f64, f64)> {
 pub(crate) fn median(values: &[f64]) -> Option<f64> {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);
-    let middle = sorted.len() / 2;
-    match sorted.len() {
-        0 => None,
-        count if count % 2 == 1 => Some(sorted[middle]),
-        _ => Some(f64::midpoint(sorted[middle - 1], sorted[middle])),
-    }
+    quantile(&sorted, 0.5)
 }
 
 /// Returns the Kolmogorov–Smirnov distance of the values from the uniform distribution over `low` to `high`.

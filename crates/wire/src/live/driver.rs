@@ -3,7 +3,6 @@
 use std::collections::BTreeSet;
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
-use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use coapace_lab::results::RunResult;
@@ -106,7 +105,6 @@ impl Driver<'_> {
         let window = window(live.scenario, live.contender);
         let mut warm_up = window.map(|(from, _)| from).filter(|from| *from > Time::ZERO);
         let end = window.map(|(_, end)| end);
-        let limit = Time::from_nanos(live.limit.as_nanos() as u64);
         let seats = self.seats;
         let mut waiting = Waiting::new().map_err(LiveError::io("wait for sockets"))?;
         for (place, (_, socket)) in seats.iter().enumerate() {
@@ -130,17 +128,7 @@ impl Driver<'_> {
             if way.has_ended() {
                 return Err(EmulationError::Ended.into());
             }
-            if live.stop.load(Ordering::Relaxed) {
-                return Err(LiveError::Stopped);
-            }
-            if now > limit {
-                return Err(LiveError::Unfinished {
-                    label: live.contender.label.clone(),
-                    seed: live.seed,
-                    after_s: now.as_secs_f64(),
-                    exchanges: self.cast.exchanges(),
-                });
-            }
+            live.check(now, || self.cast.exchanges())?;
             self.fire();
             let next = [self.deadlines.first().map(|(at, _)| *at), warm_up, end].into_iter().flatten().min();
             let now = self.clock.now();

@@ -131,7 +131,6 @@ fn collect(
     coming: &Receiver<(usize, Report)>,
 ) -> Result<(Vec<Report>, Time), LiveError> {
     let mut reports = vec![Report::default(); live.scenario.clients.count as usize];
-    let limit = Time::from_nanos(live.limit.as_nanos() as u64);
     loop {
         match coming.recv_timeout(PATIENCE) {
             Ok((place, report)) => reports[place] = report,
@@ -142,16 +141,6 @@ fn collect(
         if end.is_some_and(|end| now >= end) {
             course.stops.store(true, Ordering::Relaxed);
         }
-        if live.stop.load(Ordering::Relaxed) {
-            return Err(LiveError::Stopped);
-        }
-        if now > limit {
-            return Err(LiveError::Unfinished {
-                label: live.contender.label.clone(),
-                seed: live.seed,
-                after_s: now.as_secs_f64(),
-                exchanges: reports.iter().map(|report| u64::from(report.completed)).sum(),
-            });
-        }
+        live.check(now, || reports.iter().map(|report| u64::from(report.completed)).sum())?;
     }
 }
