@@ -8,13 +8,13 @@ use std::time::Duration;
 
 use coapace_lab::contender::Contender;
 use coapace_lab::experiment::{Trial, conduct_until, runs};
-use coapace_lab::results::{CellResult, Lines, Rows};
+use coapace_lab::results::CellResult;
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 
 use crate::scenario::Scenario;
 use crate::scripted::{Session, raised};
-use crate::table::{Table, Values};
+use crate::table::Table;
 
 /// The longest time without a look at Ctrl-C.
 const PATIENCE: Duration = Duration::from_millis(100);
@@ -100,50 +100,16 @@ pub(crate) struct Results {
 impl Results {
     /// A row for each scenario and mechanism, its seeds pooled.
     fn cells(&self, py: Python<'_>) -> PyResult<Table> {
-        self.rows(py, false)
+        Table::new(py.detach(|| coapace_dataset::cells(&self.cells)))
     }
 
     /// A row for each run.
     fn runs(&self, py: Python<'_>) -> PyResult<Table> {
-        self.rows(py, true)
+        Table::new(py.detach(|| coapace_dataset::runs(&self.cells)))
     }
 
     /// A row for each client of each run: when it was done, and its exchanges.
     fn clients(&self, py: Python<'_>) -> PyResult<Table> {
-        py.detach(|| {
-            let mut places = Vec::new();
-            let (mut mechanism, mut seed, mut client) = (Vec::new(), Vec::new(), Vec::new());
-            let (mut fct, mut exchanges) = (Vec::new(), Vec::new());
-            for (place, cell) in self.cells.iter().enumerate() {
-                for run in &cell.runs {
-                    for (number, completed) in run.exchanges.iter().enumerate() {
-                        places.push(i64::try_from(place).ok());
-                        mechanism.push(Some(cell.cell.mechanism.clone()));
-                        seed.push(i64::try_from(run.seed).ok());
-                        client.push(i64::try_from(number).ok());
-                        fct.push(run.fct_s.get(number).copied().flatten());
-                        exchanges.push(Some(i64::from(*completed)));
-                    }
-                }
-            }
-            Table::new(vec![
-                ("cell".to_owned(), Values::Count(places)),
-                ("mechanism".to_owned(), Values::Text(mechanism)),
-                ("seed".to_owned(), Values::Count(seed)),
-                ("client".to_owned(), Values::Count(client)),
-                ("fct_s".to_owned(), Values::Number(fct)),
-                ("exchanges".to_owned(), Values::Count(exchanges)),
-            ])
-        })
-    }
-}
-
-impl Results {
-    fn rows(&self, py: Python<'_>, each: bool) -> PyResult<Table> {
-        py.detach(|| {
-            let rows = Rows::new(&self.cells, Lines::Csv, each, env!("CARGO_PKG_VERSION"));
-            let columns = rows.columns(&self.cells).into_iter();
-            Table::new(columns.map(|(name, values)| (name, Values::of(values))).collect())
-        })
+        Table::new(py.detach(|| coapace_dataset::clients(&self.cells)))
     }
 }

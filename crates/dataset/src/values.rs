@@ -1,0 +1,82 @@
+//! The values of a column.
+
+use std::sync::Arc;
+
+use arrow_array::{ArrayRef, BooleanArray, Float64Array, Int64Array, StringArray};
+use coapace_lab::results::Value;
+
+/// The values of a column, all of one type. `None` is an unknown value.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Values {
+    /// Texts.
+    Text(Vec<Option<String>>),
+    /// Numbers, with 64 bits.
+    Number(Vec<Option<f64>>),
+    /// Whole numbers, with 64 bits.
+    Count(Vec<Option<i64>>),
+    /// Truth values.
+    Flag(Vec<Option<bool>>),
+}
+
+impl Values {
+    /// Returns the values of a column of rows. A column with a text in it is text, one with a broken number is of floats.
+    pub fn of(values: Vec<Value>) -> Self {
+        let has = |is: fn(&Value) -> bool| values.iter().any(is);
+        if has(|value| matches!(value, Value::Text(_) | Value::Nested(_))) {
+            return Self::Text(values.into_iter().map(text).collect());
+        }
+        if has(|value| matches!(value, Value::Flag(_))) {
+            let flag = |value: Value| if let Value::Flag(flag) = value { Some(flag) } else { None };
+            return Self::Flag(values.into_iter().map(flag).collect());
+        }
+        if has(|value| matches!(value, Value::Count(_))) && !has(|value| matches!(value, Value::Number(_))) {
+            let count =
+                |value: Value| if let Value::Count(count) = value { i64::try_from(count).ok() } else { None };
+            return Self::Count(values.into_iter().map(count).collect());
+        }
+        let number = |value: Value| match value {
+            Value::Number(number) => Some(number),
+            Value::Count(count) => Some(count as f64),
+            _ => None,
+        };
+        Self::Number(values.into_iter().map(number).collect())
+    }
+
+    pub(crate) fn array(self) -> ArrayRef {
+        match self {
+            Self::Text(values) => Arc::new(StringArray::from(values)),
+            Self::Number(values) => Arc::new(Float64Array::from(values)),
+            Self::Count(values) => Arc::new(Int64Array::from(values)),
+            Self::Flag(values) => Arc::new(BooleanArray::from(values)),
+        }
+    }
+}
+
+fn text(value: Value) -> Option<String> {
+    match value {
+        Value::Nothing => None,
+        Value::Text(text) => Some(text),
+        Value::Number(number) => Some(number.to_string()),
+        Value::Count(count) => Some(count.to_string()),
+        Value::Flag(flag) => Some(flag.to_string()),
+        Value::Nested(value) => Some(value.to_string()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_column_has_the_type_that_holds_all_its_values() {
+        let (count, number) = (Value::Count(3), Value::Number(0.5));
+        assert_eq!(Values::of(vec![count.clone(), Value::Nothing]), Values::Count(vec![Some(3), None]));
+        assert_eq!(Values::of(vec![count.clone(), number]), Values::Number(vec![Some(3.0), Some(0.5)]));
+        assert_eq!(
+            Values::of(vec![count, Value::Text("inf".into())]),
+            Values::Text(vec![Some("3".into()), Some("inf".into())])
+        );
+        assert_eq!(Values::of(vec![Value::Flag(true)]), Values::Flag(vec![Some(true)]));
+        assert_eq!(Values::of(vec![Value::Nothing]), Values::Number(vec![None]));
+    }
+}
