@@ -8,8 +8,8 @@ use coapace_sim::mesh::{Mesh, Propagation};
 
 use crate::file::File;
 use crate::flows::{Flow, Side};
-use crate::places::Places;
-use crate::schema::document::{Item, quoted};
+use crate::places::{Places, found};
+use crate::schema::document::{Item, Value, quoted};
 use crate::schema::error::Fault;
 use crate::schema::kind::Lines;
 
@@ -93,6 +93,20 @@ pub(crate) fn place(
         }
     }
     Ok(places.map(Arc::new))
+}
+
+/// Makes the names of the files of a mesh absolute, so that they lead to the same files from any folder.
+pub(crate) fn name_files(item: &mut Item, folder: Option<&Path>, places: Option<&Places>) {
+    for (key, _) in places.map_or(&[][..], |places| &places.files) {
+        let path = format!("{MESH}.{key}");
+        let Item { at, value: Value::Text(name) } = item.nearest_to(&path) else { continue };
+        let Ok(absolute) = std::path::absolute(found(name, folder)) else { continue };
+        if let Some(name) = absolute.to_str() {
+            let named = Item { at: *at, value: Value::Text(name.to_owned()) };
+            // The path leads to a member that is there.
+            let _ = item.assign(&path, named);
+        }
+    }
 }
 
 /// Replaces the names of files by hashes of their contents, because a run depends on the contents alone.

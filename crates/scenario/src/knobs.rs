@@ -140,6 +140,26 @@ impl Knobs {
         self.0.iter().map(|knob| Ok((knob.name.clone(), value(knob)?))).collect()
     }
 
+    /// Takes the knobs out of `file` that it has no place for after settings, so that [`check`](Self::check) accepts the rest: those
+    /// that lead to a hop that is gone, and choices that would make a file that is refused.
+    pub(crate) fn leave_fitting(&self, file: &mut Item, read: Read) {
+        let whole = file.clone();
+        let fits = |choice: &Choice| choice.tried(&whole, read).is_ok();
+        file.retain("knobs", |name, item| {
+            let Some(knob) = self.0.iter().find(|knob| knob.name == name) else { return false };
+            match &knob.effect {
+                Effect::Paths(paths) => paths.iter().all(|path| whole.leads(path, knob.at).is_ok()),
+                Effect::Choices(choices) => {
+                    let Value::Table(members) = &mut item.value else { return false };
+                    members.retain(|(name, _)| {
+                        choices.iter().any(|choice| choice.name == *name && fits(choice))
+                    });
+                    !members.is_empty()
+                }
+            }
+        });
+    }
+
     /// Returns the name and the present value of every knob. A knob with choices has the name of the choice that would change
     /// nothing, or `custom`.
     pub(crate) fn values(&self, file: &Item, effective: &Effective, read: Read) -> Values {

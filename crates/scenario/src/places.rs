@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::fs::File as OsFile;
 use std::io::Read;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use coapace_sim::mesh::{Propagation, UnitDisk};
 use coapace_sim::mobility::Model;
@@ -176,10 +176,15 @@ fn check(layout: &Layout) -> Result<(), Problem> {
     Ok(())
 }
 
+/// Returns the path of a file: in `folder`, or else in the working directory.
+pub(crate) fn found(name: &str, folder: Option<&Path>) -> PathBuf {
+    let beside = folder.map(|folder| folder.join(name)).filter(|path| path.exists());
+    beside.unwrap_or_else(|| name.into())
+}
+
 /// Returns the text of a file.
 fn read(name: &str, folder: Option<&Path>) -> Result<String, String> {
-    let beside = folder.map(|folder| folder.join(name)).filter(|path| path.exists());
-    let path = beside.unwrap_or_else(|| name.into());
+    let path = found(name, folder);
     let mut text = String::new();
     // To open a pipe waits for whoever writes into it.
     if std::fs::metadata(&path).is_ok_and(|metadata| !metadata.is_file()) {

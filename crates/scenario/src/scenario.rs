@@ -13,7 +13,7 @@ use crate::hash::Hash64;
 use crate::hosts::{Clients, Server};
 use crate::network::{Network, Tcp};
 use crate::places::Places;
-use crate::schema::document;
+use crate::schema::document::{self, Item};
 use crate::schema::error::{Fault, Origin, ScenarioError, did_you_mean};
 use crate::schema::kind::Lines;
 use crate::schema::table::Keys;
@@ -69,6 +69,8 @@ pub struct Scenario {
     knob_choices: Vec<(String, Vec<String>)>,
     /// The effective value of every key that shapes a run.
     lines: Lines,
+    /// The file with its settings made. The names of files in it are absolute.
+    file: Arc<Item>,
 }
 
 /// A scenario that comes with the program.
@@ -159,12 +161,14 @@ impl Scenario {
             knob_values = file.knobs.values(&item, &file.effective(), File::run_lines_of);
         }
         let places = cross_checks::place(&mut file, &item, folder)?;
+        cross_checks::name_files(&mut item, folder, places.as_deref());
         Ok(Self {
             name: name.to_owned(),
             knob_values,
             knob_choices: file.knobs.choices(),
             lines: cross_checks::with_contents(file.run_lines(), places.as_deref()),
             places,
+            file: Arc::new(item),
             title: file.title,
             summary: file.summary,
             source: file.source,
@@ -212,6 +216,18 @@ impl Scenario {
     /// Titles, comments, knobs and `[defaults]` are left out: they do not change what happens in a run.
     pub fn canonical(&self) -> String {
         self.lines.iter().flat_map(|(path, value)| [path, " = ", value, "\n"]).collect()
+    }
+
+    /// Returns a scenario file with all settings made, which reads back to a scenario of the same [`hash`](Self::hash). It has the
+    /// title, the defaults and the knobs, except for knobs and choices that the settings leave no room for. It has no comments. Files
+    /// that it names have absolute paths.
+    pub fn to_toml(&self) -> String {
+        let mut file = (*self.file).clone();
+        // It was read before.
+        if let Ok(read) = File::of(&file) {
+            read.knobs.leave_fitting(&mut file, File::run_lines_of);
+        }
+        file.document()
     }
 
     /// Returns the FNV-1a hash of [`canonical`](Self::canonical), in 16 hexadecimal digits. Scenarios with equal hashes run

@@ -10,3 +10,4 @@ pub(crate) mod table;
 pub(crate) mod units;
 pub(crate) mod unknown;
 pub(crate) mod words;
+mod writing;

@@ -172,6 +172,15 @@ impl Item {
         Ok(())
     }
 
+    /// Takes members out of the table `name` of the file: those for which `is_kept` is false.
+    pub(crate) fn retain(&mut self, name: &str, is_kept: impl Fn(&str, &mut Self) -> bool) {
+        let Value::Table(members) = &mut self.value else { return };
+        let Some((_, table)) = members.iter_mut().find(|(key, _)| key == name) else { return };
+        if let Value::Table(members) = &mut table.value {
+            members.retain_mut(|(key, item)| is_kept(key, item));
+        }
+    }
+
     fn step(&mut self, part: &str, walked: &str, at: Origin) -> Result<&mut Self, Fault> {
         let here = self.show();
         match &mut self.value {

@@ -9,6 +9,7 @@ mod settings;
 mod spoilt;
 mod values;
 mod workload;
+mod written;
 
 use std::path::{Path, PathBuf};
 
