@@ -10,7 +10,7 @@ mod table;
 use std::sync::Arc;
 
 pub(crate) use rows::COLUMNS;
-pub use rows::write_pairs;
+pub use rows::{pair_columns, write_pairs};
 pub use standing::Standing;
 
 use crate::contender::Contender;
@@ -23,6 +23,17 @@ use coapace_scenario::Scenario;
 /// The bound of starvation: a mechanism is starved if its clients keep less than this share of the throughput that they have
 /// where all clients have this mechanism.
 pub const STARVED: f64 = 0.5;
+
+/// Returns the mechanisms that are named, or every mechanism over UDP if none is.
+///
+/// # Errors
+/// Returns one line if a mechanism is unknown.
+pub fn contenders(labels: &[String]) -> Result<Vec<Contender>, String> {
+    if labels.is_empty() {
+        return Ok(Contender::all_over_udp().collect());
+    }
+    labels.iter().map(|label| Contender::parse(label)).collect()
+}
 
 /// Returns the trials of a matrix: one for each pair of the `mechanisms`, and one for each mechanism alone.
 ///

@@ -56,6 +56,15 @@ impl Paper {
         PAPERS.iter().find(|paper| paper.key == key)
     }
 
+    /// Returns the paper of this key.
+    ///
+    /// # Errors
+    /// Returns one line with the known keys.
+    pub fn named(key: &str) -> Result<&'static Self, String> {
+        let known = || PAPERS.iter().map(|paper| paper.key).collect::<Vec<_>>().join(", ");
+        Self::find(key).ok_or_else(|| format!("there is no paper `{key}`; there is {}", known()))
+    }
+
     /// Reads `source.toml` of the paper.
     ///
     /// # Errors

@@ -57,7 +57,7 @@ pub use quantiles::{Quantiles, quantile};
 pub use ratio::Ratio;
 pub use reference::reference;
 pub use rows::lines::Lines;
-pub use rows::orders::write_verdicts;
+pub use rows::orders::{verdict_columns, write_verdicts};
 pub use rows::{Rows, write_rows};
 pub use run_result::RunResult;
 pub use series::Series;

@@ -4,8 +4,7 @@ use std::io::{self, BufWriter, Write};
 use std::sync::Arc;
 use std::time::Instant;
 
-use coapace_lab::coexistence::{Matrix, trials, write_pairs};
-use coapace_lab::contender::Contender;
+use coapace_lab::coexistence::{Matrix, contenders, trials, write_pairs};
 use coapace_lab::experiment::runs;
 use coapace_report::{Group, Report};
 use coapace_scenario::Scenario;
@@ -17,7 +16,7 @@ use crate::draft::Draft;
 
 pub(crate) fn coexist(arguments: &Arguments, coexist: &Coexist) -> Result<(), Failure> {
     let scenario = Arc::new(Scenario::load(&coexist.scenario, &coexist.set)?);
-    let mechanisms = mechanisms(&coexist.mechanism).map_err(Failure::Usage)?;
+    let mechanisms = contenders(&coexist.mechanism).map_err(Failure::Usage)?;
     let mut trials = trials(&scenario, &mechanisms, coexist.seeds.count).map_err(Failure::Usage)?;
     for trial in &mut trials {
         trial.first_seed = coexist.seeds.first;
@@ -60,12 +59,4 @@ pub(crate) fn coexist(arguments: &Arguments, coexist: &Coexist) -> Result<(), Fa
     let events = matrix.events() as f64 / 1e6;
     remark(arguments, &format!("{} runs, {events:.0} million events, {took:.1} s", matrix.runs()));
     conducted.end()
-}
-
-/// Returns the mechanisms that were named, or else every mechanism over UDP.
-fn mechanisms(labels: &[String]) -> Result<Vec<Contender>, String> {
-    if labels.is_empty() {
-        return Ok(Contender::all_over_udp().collect());
-    }
-    labels.iter().map(|label| Contender::parse(label)).collect()
 }

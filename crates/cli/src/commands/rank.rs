@@ -4,7 +4,6 @@ use std::io::{self, BufWriter, Write};
 use std::path::Path;
 use std::time::Instant;
 
-use coapace_lab::contender::Contender;
 use coapace_lab::experiment::runs;
 use coapace_lab::rank::{Ranking, Suite, write_ratios};
 use coapace_report::Report;
@@ -20,7 +19,7 @@ pub(crate) fn rank(arguments: &Arguments, rank: &Rank) -> Result<(), Failure> {
         let is_file = rank.suite.iter().any(|word| Path::new(word).is_file());
         if is_file { Failure::Input(error) } else { Failure::Usage(error) }
     })?;
-    let contenders = contenders(&rank.mechanism).map_err(Failure::Usage)?;
+    let contenders = Ranking::contenders(&rank.mechanism).map_err(Failure::Usage)?;
     let mut trials = suite.trials(&contenders).map_err(Failure::Usage)?;
     set_seeds(&mut trials, rank.seeds);
     let page = rank.report.as_deref().map(Draft::create).transpose()?;
@@ -54,23 +53,4 @@ pub(crate) fn rank(arguments: &Arguments, rank: &Rank) -> Result<(), Failure> {
     out.flush()?;
     remark(arguments, &format!("{} runs, {took:.1} s", ranking.runs()));
     conducted.end()
-}
-
-/// Returns the mechanisms that were named, or else every mechanism over UDP.
-fn contenders(labels: &[String]) -> Result<Vec<Contender>, String> {
-    if labels.is_empty() {
-        return Ok(Contender::all_over_udp().collect());
-    }
-    for (place, label) in labels.iter().enumerate() {
-        if labels[..place].contains(label) {
-            return Err(format!("{label:?} is named twice"));
-        }
-    }
-    let named = labels.iter().map(|label| Contender::parse(label)).collect::<Result<Vec<_>, _>>()?;
-    if Ranking::has_yardstick(labels.iter().map(String::as_str)) {
-        return Ok(named);
-    }
-    Err("mechanisms are measured by the best published one that dithers, and none of these is one: name another, such as \
-         -m cocoa, or none to rank all"
-        .to_owned())
 }

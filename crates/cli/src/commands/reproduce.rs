@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use coapace_lab::contender::Contender;
-use coapace_lab::papers::{PAPERS, Paper};
+use coapace_lab::papers::Paper;
 use coapace_lab::results::CellResult;
 
 #[cfg(target_os = "linux")]
@@ -17,10 +17,7 @@ use crate::arguments::{Arguments, Format, Reproduce};
 use crate::draft::Draft;
 
 pub(crate) fn reproduce(arguments: &Arguments, reproduce: &Reproduce) -> Result<(), Failure> {
-    let paper = Paper::find(&reproduce.paper).ok_or_else(|| {
-        let known: Vec<_> = PAPERS.iter().map(|paper| paper.key).collect();
-        Failure::Usage(format!("there is no paper `{}`; there is {}", reproduce.paper, known.join(", ")))
-    })?;
+    let paper = Paper::named(&reproduce.paper).map_err(Failure::Usage)?;
     if reproduce.orders && reproduce.format == Format::Table {
         return Err(Failure::Usage("--orders needs --format csv or --format json".to_owned()));
     }

@@ -3,9 +3,9 @@
 use std::io;
 
 use super::{Encounter, Matrix};
-use crate::results::Lines;
 use crate::results::rows::fixed::{self, Of};
 use crate::results::sheet::{Always, Value};
+use crate::results::{Cell, Lines};
 
 /// The columns of every row: name, meaning and value. A mechanism alone is its own rival.
 pub(crate) const COLUMNS: &[Always<Of<Encounter>>] = &[
@@ -58,9 +58,21 @@ pub(crate) const COLUMNS: &[Always<Of<Encounter>>] = &[
 /// # Errors
 /// Returns the errors of `out`.
 pub fn write_pairs(out: impl io::Write, lines: Lines, commit: &str, matrix: &Matrix) -> io::Result<()> {
-    let encounters = || matrix.encounters().map(|(.., encounter)| encounter);
-    let rows = encounters().filter(|it| it.pair.runs > 0).map(|it| (it, &it.cell));
-    fixed::write(out, lines, commit, COLUMNS, encounters().map(|it| &it.cell), rows)
+    fixed::write(out, lines, commit, COLUMNS, cells(matrix), rows(matrix))
+}
+
+/// Returns the names and the values of the columns that [`write_pairs`] writes.
+pub fn pair_columns(commit: &str, matrix: &Matrix) -> Vec<(String, Vec<Value>)> {
+    fixed::columns(commit, COLUMNS, cells(matrix), rows(matrix))
+}
+
+fn cells(matrix: &Matrix) -> impl Iterator<Item = &Cell> {
+    matrix.encounters().map(|(.., encounter)| &encounter.cell)
+}
+
+fn rows(matrix: &Matrix) -> impl Iterator<Item = (&Encounter, &Cell)> {
+    let encounters = matrix.encounters().map(|(.., encounter)| encounter);
+    encounters.filter(|it| it.pair.runs > 0).map(|it| (it, &it.cell))
 }
 
 #[cfg(test)]

@@ -4,6 +4,7 @@ use std::cmp::Ordering;
 
 use super::yardstick::mean;
 use super::{Section, Suite, Yardstick};
+use crate::contender::Contender;
 use crate::results::conditions::Conditions;
 use crate::results::{Bound, CellResult, Metric, Ratio, bound_of};
 
@@ -147,6 +148,28 @@ impl Ranking {
         Self { title, summary, mechanisms, cells, left_out, standings }
     }
 
+    /// Returns the mechanisms that are named, or every mechanism over UDP if none is.
+    ///
+    /// # Errors
+    /// Returns one line if a mechanism is unknown or named twice, or if none of them can be a yardstick.
+    pub fn contenders(labels: &[String]) -> Result<Vec<Contender>, String> {
+        if labels.is_empty() {
+            return Ok(Contender::all_over_udp().collect());
+        }
+        for (place, label) in labels.iter().enumerate() {
+            if labels[..place].contains(label) {
+                return Err(format!("{label:?} is named twice"));
+            }
+        }
+        let named = labels.iter().map(|label| Contender::parse(label)).collect::<Result<Vec<_>, _>>()?;
+        if Self::has_yardstick(labels.iter().map(String::as_str)) {
+            return Ok(named);
+        }
+        Err("mechanisms are measured by the best published one that dithers, and none of these is one: name another, such as \
+             cocoa, or none to rank all"
+            .to_owned())
+    }
+
     /// Returns whether any of these mechanisms can be a yardstick.
     pub fn has_yardstick<'a>(labels: impl IntoIterator<Item = &'a str>) -> bool {
         labels.into_iter().any(|label| Section::of(label).is_yardstick())
@@ -251,7 +274,6 @@ fn names(cells: &[&[CellResult]]) -> Vec<String> {
 #[cfg(test)]
 pub(super) mod tests {
     use super::*;
-    use crate::contender::Contender;
     use crate::experiment::conduct;
 
     /// Ranks these mechanisms over two short cells on so many threads.

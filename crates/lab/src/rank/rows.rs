@@ -72,6 +72,19 @@ pub(crate) const COLUMNS: &[Always<Of<Row>>] = &[
 /// # Errors
 /// Returns the errors of `out`.
 pub fn write_ratios(out: impl io::Write, lines: Lines, commit: &str, ranking: &Ranking) -> io::Result<()> {
+    let rows = rows(ranking);
+    let cells = rows.iter().map(|row| &row.cell);
+    fixed::write(out, lines, commit, COLUMNS, cells, rows.iter().map(|row| (row, &row.cell)))
+}
+
+/// Returns the names and the values of the columns that [`write_ratios`] writes.
+pub fn ratio_columns(commit: &str, ranking: &Ranking) -> Vec<(String, Vec<Value>)> {
+    let rows = rows(ranking);
+    let cells = rows.iter().map(|row| &row.cell);
+    fixed::columns(commit, COLUMNS, cells, rows.iter().map(|row| (row, &row.cell)))
+}
+
+fn rows(ranking: &Ranking) -> Vec<Row> {
     let mut rows = Vec::new();
     for (place, cell) in ranking.cells.iter().enumerate() {
         let summaries: Vec<Summary> = cell.results.iter().map(|result| Summary::of(&result.runs)).collect();
@@ -93,8 +106,7 @@ pub fn write_ratios(out: impl io::Write, lines: Lines, commit: &str, ranking: &R
             }
         }
     }
-    let cells = rows.iter().map(|row| &row.cell);
-    fixed::write(out, lines, commit, COLUMNS, cells, rows.iter().map(|row| (row, &row.cell)))
+    rows
 }
 
 #[cfg(test)]

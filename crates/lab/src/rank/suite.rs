@@ -104,7 +104,22 @@ impl Suite {
     /// # Errors
     /// Returns one line that says what is wrong.
     pub fn load(words: &[String], settings: &[Setting]) -> Result<Self, String> {
-        let mut suites = words.iter().map(|word| Self::load_one(word, settings));
+        Self::joined(words.iter().map(|word| Self::load_one(word, settings)))
+    }
+
+    /// Returns the suite of one cell: a scenario with its own number of seeds.
+    pub fn of(scenario: &Arc<Scenario>) -> Self {
+        let (title, summary) = (scenario.title.clone(), scenario.summary.clone());
+        let (seeds, metrics) = (scenario.defaults.seeds, headline_metrics(scenario));
+        Self { title, summary, cells: vec![SuiteCell { scenario: scenario.clone(), seeds, metrics }] }
+    }
+
+    /// Joins suites into one. Cells that run alike stay once.
+    ///
+    /// # Errors
+    /// Returns the first error among the suites, or a line if there are none.
+    pub fn joined(suites: impl IntoIterator<Item = Result<Self, String>>) -> Result<Self, String> {
+        let mut suites = suites.into_iter();
         let mut all = suites.next().ok_or("a ranking needs a suite or a scenario")??;
         for suite in suites {
             let suite = suite?;

@@ -60,6 +60,13 @@ pub fn write_verdicts(
     fixed::write(out, lines, commit, COLUMNS, cells, verdicts.iter().map(|it| (it, &it.above.cell)))
 }
 
+/// Returns the names and the values of the columns that [`write_verdicts`] writes.
+pub fn verdict_columns(commit: &str, results: &[CellResult]) -> Vec<(String, Vec<Value>)> {
+    let verdicts = verdicts(results);
+    let cells = results.iter().map(|result| &result.cell);
+    fixed::columns(commit, COLUMNS, cells, verdicts.iter().map(|it| (it, &it.above.cell)))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
