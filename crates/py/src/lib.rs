@@ -6,6 +6,7 @@
 #![allow(clippy::needless_pass_by_value)]
 
 mod cue;
+mod endpoint;
 mod mechanism;
 mod running;
 mod scenario;
@@ -20,6 +21,20 @@ use pyo3::prelude::*;
 mod _native {
     #[pymodule_export]
     use crate::cue::{CueOfPython, SampleOfPython};
+    #[pymodule_export]
+    use crate::endpoint::Call;
+    #[pymodule_export]
+    use crate::endpoint::client::{NativeClient, Remote};
+    #[pymodule_export]
+    use crate::endpoint::mailbox::Mailbox;
+    #[pymodule_export]
+    use crate::endpoint::observation::NativeObservation;
+    #[pymodule_export]
+    use crate::endpoint::request::Request;
+    #[pymodule_export]
+    use crate::endpoint::response::Response;
+    #[pymodule_export]
+    use crate::endpoint::server::{NativeServer, Reply};
     #[pymodule_export]
     use crate::mechanism::{Exchange, Mechanism, mechanisms, trace};
     #[pymodule_export]

@@ -1,4 +1,4 @@
-"""Congestion control for CoAP: simulate networks, compare mechanisms, step through them.
+"""Congestion control for CoAP: simulate networks, compare mechanisms, step through them, use them on sockets.
 
 >>> import coapace
 >>> scenario = coapace.Scenario.load("nb-iot").set("clients", 5)
@@ -11,21 +11,34 @@
 Names are those of the command line and of scenario files. Times are in seconds.
 """
 
+from coapace._client import Client, Observation
 from coapace._controller import Controller, register
-from coapace._native import Cue, Exchange, Mechanism, Sample, Scenario
+from coapace._errors import NetworkError, NotObserved, Reset, Timeout
+from coapace._native import Cue, Exchange, Mechanism, Remote, Request, Response, Sample, Scenario
 from coapace._running import run
+from coapace._server import Server
 from coapace._tables import Results, Table
 from coapace._words import mechanisms, scenarios, trace
 
 __all__ = [
+    "Client",
     "Controller",
     "Cue",
     "Exchange",
     "Mechanism",
+    "NetworkError",
+    "NotObserved",
+    "Observation",
+    "Remote",
+    "Request",
+    "Reset",
+    "Response",
     "Results",
     "Sample",
     "Scenario",
+    "Server",
     "Table",
+    "Timeout",
     "mechanisms",
     "register",
     "run",

@@ -1,0 +1,224 @@
+//! Clients.
+
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use coapace_control::Mechanism;
+use coapace_net as net;
+use coapace_net::{Code, Dtls, Error, Profile};
+use coapace_scenario::naming::parse_mechanism;
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+
+use super::failure::raised;
+use super::mailbox::Mailbox;
+use super::observation::NativeObservation;
+use super::response::Response;
+use super::value::{Content, Options};
+use super::work::{Call, Desk};
+use crate::seconds::span;
+
+/// The longest wait for a DTLS handshake. A server with OpenSSL does not answer a wrong key.
+const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// A client without the manners of asyncio.
+#[pyclass(frozen, module = "coapace._native")]
+pub(crate) struct NativeClient {
+    desk: Desk,
+    client: Mutex<Option<net::Client>>,
+}
+
+/// A request: its URI, method and body, and how it is to be sent.
+#[derive(FromPyObject)]
+pub(crate) struct Asked {
+    method: String,
+    uri: String,
+    payload: Content,
+    content_format: Option<u16>,
+    accept: Option<u16>,
+    confirmable: bool,
+    timeout: Option<f64>,
+    options: Options,
+}
+
+#[pymethods]
+impl NativeClient {
+    #[new]
+    fn new(
+        cc: &str,
+        ack_timeout: Option<f64>,
+        max_retransmit: Option<u8>,
+        nstart: Option<u16>,
+        block_size: Option<usize>,
+        psk: Option<(Content, Content)>,
+    ) -> PyResult<Self> {
+        let mut mechanism = mechanism(cc)?;
+        if let Some(timeout) = ack_timeout {
+            set_ack_timeout(&mut mechanism, timeout)?;
+        }
+        let mut profile = Profile::from(mechanism);
+        if nstart == Some(0) {
+            return Err(PyValueError::new_err("nstart is 0, but must be at least 1"));
+        }
+        profile.config.nstart = nstart;
+        profile.config.max_retransmit = max_retransmit.unwrap_or(profile.config.max_retransmit);
+        let mut builder = net::Client::builder().mechanism(profile.mechanism).config(profile.config);
+        if let Some(bytes) = block_size {
+            builder = builder.block_size(bytes);
+        }
+        if let Some((identity, key)) = psk {
+            let dtls = Dtls::client(identity.into_bytes(), key.into_bytes());
+            builder = builder.dtls(dtls.handshake_timeout(HANDSHAKE_TIMEOUT));
+        }
+        Ok(Self { desk: Desk::new()?, client: Mutex::new(Some(builder.build())) })
+    }
+
+    /// The mailbox that the event loop watches for results.
+    #[getter]
+    fn mailbox(&self) -> Mailbox {
+        Mailbox(self.desk.post.clone())
+    }
+
+    /// Starts a request. `future` gets the response.
+    fn request(&self, py: Python<'_>, future: Py<PyAny>, asked: Asked) -> PyResult<Call> {
+        let (call, uri) = self.call(py, asked)?;
+        self.desk.start(future, uri, async move { call.await.map(Response) })
+    }
+
+    /// Starts an observation. `future` gets it, and the first representation.
+    fn observe(&self, py: Python<'_>, future: Py<PyAny>, asked: Asked) -> PyResult<Call> {
+        let (call, uri) = self.call(py, asked)?;
+        let desk = self.desk.clone();
+        self.desk.start(future, uri.clone(), async move {
+            let begun = call.observe().await?;
+            let first = begun.first().clone();
+            Ok((NativeObservation::new(desk, uri, begun), Response(first)))
+        })
+    }
+
+    /// The destinations that exchanges have ended with.
+    fn remotes(&self, py: Python<'_>) -> Vec<Remote> {
+        py.detach(|| {
+            let known = self.client().as_ref().map(net::Client::destinations).unwrap_or_default();
+            known.into_iter().map(|(_, known)| Remote(known)).collect()
+        })
+    }
+
+    /// Makes no more requests, and closes the sockets once nothing is under way.
+    fn close(&self, py: Python<'_>) {
+        py.detach(|| drop(self.client().take()));
+    }
+}
+
+impl NativeClient {
+    fn client(&self) -> std::sync::MutexGuard<'_, Option<net::Client>> {
+        self.client.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Returns the call of a request, and its URI.
+    fn call(&self, py: Python<'_>, asked: Asked) -> PyResult<(net::Call, String)> {
+        let Asked { method, uri, payload, content_format, accept, confirmable, timeout, options } = asked;
+        let method: Code = method.parse().ok().filter(|code: &Code| code.0 < 32).ok_or_else(|| {
+            PyValueError::new_err(format!(
+                "method is {method:?}, but must be one such as GET, or a code such as 0.01"
+            ))
+        })?;
+        let timeout = timeout.map(|timeout| span("timeout", timeout)).transpose()?;
+        let client = self.client().clone().ok_or_else(|| raised(py, Error::Closed, &uri))?;
+        let mut call = client.request(method, &uri).payload(payload.into_bytes());
+        if let Some(format) = content_format {
+            call = call.content_format(format);
+        }
+        if let Some(format) = accept {
+            call = call.accept(format);
+        }
+        if !confirmable {
+            call = call.non_confirmable();
+        }
+        if let Some(timeout) = timeout {
+            call = call.timeout(timeout.into());
+        }
+        let call =
+            options.into_iter().fold(call, |call, (number, value)| call.option(number, &value.into_bytes()));
+        Ok((call, uri))
+    }
+}
+
+/// Reads the name of a mechanism.
+///
+/// # Errors
+/// `ValueError` with what is wrong. Mechanisms written in Python are refused: an endpoint would wait for the interpreter.
+pub(crate) fn mechanism(cc: &str) -> PyResult<Mechanism> {
+    match parse_mechanism(cc) {
+        Ok(Mechanism::Own(_)) => {
+            Err(PyValueError::new_err(format!("{cc} is written in Python, and runs in simulations only")))
+        }
+        parsed => parsed.map_err(PyValueError::new_err),
+    }
+}
+
+/// Sets ACK_TIMEOUT, in seconds. In a mechanism that measures, it is the initial RTO.
+fn set_ack_timeout(mechanism: &mut Mechanism, timeout: f64) -> PyResult<()> {
+    let text = format!("{}us", span("ack_timeout", timeout)?.as_micros());
+    let set = mechanism.set("ack_timeout", &text).or_else(|_| mechanism.set("initial_rto", &text));
+    set.map_err(|_| {
+        PyValueError::new_err(format!(
+            "ack_timeout is {timeout}, which this mechanism has no use for; see coapace.mechanisms()"
+        ))
+    })
+}
+
+/// A destination of a client's requests, and what the mechanism knows of it. All times are in seconds.
+#[pyclass(frozen, module = "coapace")]
+#[derive(Debug)]
+pub(crate) struct Remote(net::Destination);
+
+#[pymethods]
+impl Remote {
+    /// The address and port.
+    #[getter]
+    fn address(&self) -> String {
+        self.0.address.to_string()
+    }
+
+    /// The RTO: the estimate that timeouts start from, before dither.
+    #[getter]
+    fn rto(&self) -> f64 {
+        self.0.rto.as_secs_f64()
+    }
+
+    /// The smoothed round-trip time; None if the mechanism does not measure it, or has not yet.
+    #[getter]
+    fn srtt(&self) -> Option<f64> {
+        self.0.srtt.map(|srtt| srtt.as_secs_f64())
+    }
+
+    /// The variation of the round-trip time; None if the mechanism does not measure it, or has not yet.
+    #[getter]
+    fn rttvar(&self) -> Option<f64> {
+        self.0.rttvar.map(|rttvar| rttvar.as_secs_f64())
+    }
+
+    /// The exchanges that have ended.
+    #[getter]
+    fn exchanges(&self) -> u64 {
+        self.0.exchanges
+    }
+
+    /// The exchanges that have ended without an answer.
+    #[getter]
+    fn failed(&self) -> u64 {
+        self.0.failed
+    }
+
+    /// The retransmissions in all exchanges that have ended.
+    #[getter]
+    fn retransmissions(&self) -> u64 {
+        self.0.retransmissions
+    }
+
+    fn __repr__(&self) -> String {
+        let net::Destination { address, rto, exchanges, .. } = self.0;
+        format!("<Remote {address}: RTO {} s, {exchanges} exchanges>", rto.as_secs_f64())
+    }
+}

@@ -1,0 +1,287 @@
+//! Servers.
+
+use std::collections::{BTreeMap, HashMap};
+use std::future::poll_fn;
+use std::io;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::Poll;
+use std::time::Duration;
+
+use coapace_net as net;
+use coapace_net::uri::Scheme;
+use coapace_net::{Code, Dtls, Error, Profile, Rejection, Resource, Router, ServerConfig, ServerHandle};
+use pyo3::exceptions::{PyOSError, PyRuntimeError, PyValueError};
+use pyo3::prelude::*;
+use tokio::sync::oneshot;
+
+use super::client::mechanism;
+use super::mailbox::{Mailbox, Post};
+use super::request::Request;
+use super::response::Response;
+use super::value::Content;
+use super::work::{Call, Desk};
+
+/// The time that handlers, separate responses and last notifications get when a server is closed.
+const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(2);
+
+/// A server that is bound to an address, without the manners of asyncio.
+#[pyclass(frozen, module = "coapace._native")]
+pub(crate) struct NativeServer {
+    desk: Desk,
+    scheme: Scheme,
+    #[pyo3(get)]
+    address: String,
+    max_pending: u32,
+    /// Empty once it serves.
+    bound: Mutex<Option<net::Server>>,
+    /// Empty once it is shut down, so that its sockets are closed when its threads have ended.
+    handle: Mutex<Option<ServerHandle>>,
+    /// The resources that can be observed, by path.
+    observable: Mutex<BTreeMap<String, Resource>>,
+}
+
+/// A handler: path, method, the function, and whether the resource can be observed.
+type Route = (String, String, Py<PyAny>, bool);
+
+#[pymethods]
+impl NativeServer {
+    /// Binds to an address.
+    #[new]
+    fn new(
+        py: Python<'_>,
+        address: &str,
+        cc: &str,
+        psk: Option<HashMap<String, Content>>,
+        max_pending: u32,
+    ) -> PyResult<Self> {
+        let (scheme, place) = split(address, psk.is_some())?;
+        let config = ServerConfig {
+            profile: Profile { config: ServerConfig::default().profile.config, mechanism: mechanism(cc)? },
+            // Handlers run in one thread, that of the event loop.
+            cores: 1,
+            max_pending,
+            shutdown_timeout: SHUTDOWN_TIMEOUT,
+            ..ServerConfig::default()
+        };
+        let bound = py.detach(|| match (scheme, psk) {
+            (Scheme::Coap, None) => net::Server::bind_with(place, config),
+            (Scheme::CoapTcp, None) => net::Server::bind_tcp(place, config),
+            (Scheme::CoapWs, None) => net::Server::bind_ws(place, config),
+            (Scheme::Coaps, Some(psk)) => {
+                let keys: HashMap<_, _> =
+                    psk.into_iter().map(|(name, key)| (name.into_bytes(), key.into_bytes())).collect();
+                net::Server::bind_dtls(
+                    place,
+                    config,
+                    &Dtls::server(move |identity| keys.get(identity).cloned()),
+                )
+            }
+            _ => Err(io::ErrorKind::Unsupported.into()),
+        });
+        let server = bound.map_err(|error| unbound(&error, address, place))?;
+        Ok(Self {
+            desk: Desk::new()?,
+            scheme,
+            address: server.local_addr()?.to_string(),
+            max_pending,
+            handle: Mutex::new(Some(server.handle())),
+            bound: Mutex::new(Some(server)),
+            observable: Mutex::default(),
+        })
+    }
+
+    /// The mailbox that the event loop watches for requests.
+    #[getter]
+    fn mailbox(&self) -> Mailbox {
+        Mailbox(self.desk.post.clone())
+    }
+
+    /// The URI of the root.
+    #[getter]
+    fn uri(&self) -> String {
+        format!("{}://{}", self.scheme, self.address)
+    }
+
+    /// Begins to serve. `dispatch(handler, request, reply)` is called for each request, and `future` ends with the server.
+    fn serve(
+        &self,
+        future: Py<PyAny>,
+        dispatch: Py<PyAny>,
+        routes: Vec<Route>,
+        attributes: Vec<(String, Vec<(String, String)>)>,
+    ) -> PyResult<Call> {
+        let server = lock(&self.bound).take();
+        let server = server.ok_or_else(|| PyRuntimeError::new_err("the server serves already"))?;
+        let (post, dispatch) = (self.desk.post.clone(), Arc::new(dispatch));
+        let places = Places { taken: Arc::default(), max: self.max_pending };
+        let mut observable = lock(&self.observable);
+        let mut handlers = Router::new();
+        for (path, method, handler, is_observable) in routes {
+            let handling = Arc::new(Handling {
+                post: post.clone(),
+                places: places.clone(),
+                dispatch: dispatch.clone(),
+                handler,
+            });
+            let handle = move |request| handling.clone().handle(request);
+            if is_observable {
+                let resource = Resource::new();
+                handlers = handlers.observe(&path, &resource, handle);
+                observable.insert(path, resource);
+            } else {
+                let method = method.parse::<Code>().map_err(|bad| PyValueError::new_err(bad.to_string()))?;
+                handlers = handlers.route(method, &path, handle);
+            }
+        }
+        for (path, attributes) in &attributes {
+            let attributes: Vec<(&str, &str)> =
+                attributes.iter().map(|(name, value)| (&**name, &**value)).collect();
+            handlers = handlers.describe(path, &attributes);
+        }
+        self.desk.start(future, self.uri(), async move { server.serve(handlers).await.map_err(Error::Io) })
+    }
+
+    /// Notifies the observers of a resource. Returns whether it can be observed.
+    fn notify(&self, py: Python<'_>, path: &str) -> bool {
+        let observable = lock(&self.observable);
+        let resource = observable.get(path).cloned();
+        drop(observable);
+        py.detach(|| resource.map(|resource| resource.changed())).is_some()
+    }
+
+    /// Shuts the server down: new requests are answered 5.03, and what is under way gets two seconds.
+    fn shutdown(&self, py: Python<'_>) {
+        py.detach(|| {
+            drop(lock(&self.bound).take());
+            if let Some(handle) = lock(&self.handle).take() {
+                handle.shutdown();
+            }
+        });
+    }
+}
+
+fn lock<T>(shared: &Mutex<T>) -> MutexGuard<'_, T> {
+    shared.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Returns the scheme and the rest of an address. Without a scheme it is `coap`, or `coaps` if there are keys.
+fn split(address: &str, has_keys: bool) -> PyResult<(Scheme, &str)> {
+    let usual = if has_keys { Scheme::Coaps } else { Scheme::Coap };
+    let Some((name, place)) = address.split_once("://") else { return Ok((usual, address)) };
+    let schemes = [Scheme::Coap, Scheme::Coaps, Scheme::CoapTcp, Scheme::CoapWs];
+    let scheme = schemes.into_iter().find(|scheme| scheme.name() == name).ok_or_else(|| {
+        PyValueError::new_err(format!("{address}: expected coap, coaps, coap+tcp or coap+ws as the scheme"))
+    })?;
+    match (scheme, has_keys) {
+        (Scheme::Coaps, false) => {
+            Err(PyValueError::new_err(format!("{address}: DTLS takes keys; give psk={{IDENTITY: KEY}}")))
+        }
+        (Scheme::Coap | Scheme::CoapTcp | Scheme::CoapWs, true) => {
+            Err(PyValueError::new_err(format!("{address}: psk is for coaps alone")))
+        }
+        _ => Ok((scheme, place.trim_end_matches('/'))),
+    }
+}
+
+/// Returns the exception that says why the server is not bound.
+fn unbound(error: &io::Error, address: &str, place: &str) -> PyErr {
+    let text = match error.kind() {
+        io::ErrorKind::InvalidInput => {
+            return PyValueError::new_err(format!(
+                "{address:?} is no address; one is as in 127.0.0.1:5683 or coap+tcp://[::]:5683"
+            ));
+        }
+        io::ErrorKind::AddrInUse => format!("{place} is in use; name another port, 0 for any that is free"),
+        io::ErrorKind::AddrNotAvailable => {
+            format!("{place} is not an address of this host; [::]:PORT is all of them")
+        }
+        io::ErrorKind::PermissionDenied => {
+            format!("{place} is not for this user to bind to; name a port above 1023")
+        }
+        _ => format!("cannot bind to {place}: {error}"),
+    };
+    PyOSError::new_err((error.raw_os_error(), text))
+}
+
+/// The places of the requests that handlers have not answered, those that still wait for the event loop included.
+#[derive(Clone)]
+struct Places {
+    taken: Arc<AtomicU32>,
+    max: u32,
+}
+
+/// A place that a request has taken. Dropping it gives it back.
+struct Place(Arc<AtomicU32>);
+
+impl Places {
+    fn take(&self) -> Option<Place> {
+        let place = Place(self.taken.clone());
+        // Dropping the place gives it back if there was none.
+        (self.taken.fetch_add(1, Ordering::Relaxed) < self.max).then_some(place)
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// A handler, and the way to it.
+struct Handling {
+    post: Post,
+    places: Places,
+    dispatch: Arc<Py<PyAny>>,
+    handler: Py<PyAny>,
+}
+
+impl Handling {
+    /// Leaves a request for the event loop, and waits for the reply.
+    async fn handle(self: Arc<Self>, request: net::Request) -> Result<net::Response, Rejection> {
+        admitted().await;
+        let Some(place) = self.places.take() else { return Err(Rejection::unavailable(1)) };
+        let (tell, told) = oneshot::channel();
+        let this = self.clone();
+        self.post.post(Box::new(move |py| {
+            // The client may have closed its connection meanwhile.
+            if tell.is_closed() {
+                return Ok(());
+            }
+            let reply = Reply(Mutex::new(Some((tell, place))));
+            this.dispatch.call1(py, (&this.handler, Request(request), reply)).map(drop)
+        }));
+        // If the reply is dropped, the handler was cancelled.
+        told.await.map_err(|_| Code::INTERNAL_SERVER_ERROR.into())
+    }
+}
+
+/// Waits until the endpoint has a place for the handler. It polls a handler once, refuses the request if the handler has to wait
+/// and there is no place, and polls again otherwise. Nothing of a refused request may happen.
+async fn admitted() {
+    let mut is_first = true;
+    poll_fn(|context| {
+        if std::mem::take(&mut is_first) {
+            context.waker().wake_by_ref();
+            return Poll::Pending;
+        }
+        Poll::Ready(())
+    })
+    .await;
+}
+
+/// The reply to one request. Dropped without a response, it becomes 5.00.
+#[pyclass(frozen, module = "coapace._native")]
+pub(crate) struct Reply(Mutex<Option<(oneshot::Sender<net::Response>, Place)>>);
+
+#[pymethods]
+impl Reply {
+    /// Sends the response. A second one has no effect.
+    fn send(&self, response: &Response) {
+        let reply = lock(&self.0).take();
+        if let Some((tell, _place)) = reply {
+            // The client may have lost its connection.
+            let _ = tell.send(response.0.clone());
+        }
+    }
+}

@@ -1,0 +1,46 @@
+//! Arguments that Python may give in more than one type.
+
+use pyo3::prelude::*;
+
+/// Bytes, or text, which becomes UTF-8.
+#[derive(FromPyObject)]
+pub(crate) enum Content {
+    #[pyo3(annotation = "str")]
+    Text(String),
+    #[pyo3(annotation = "bytes")]
+    Bytes(Vec<u8>),
+}
+
+impl Content {
+    pub(crate) fn into_bytes(self) -> Vec<u8> {
+        match self {
+            Self::Text(text) => text.into_bytes(),
+            Self::Bytes(bytes) => bytes,
+        }
+    }
+}
+
+/// The value of an option: bytes, text, or a number.
+#[derive(FromPyObject)]
+pub(crate) enum OptionValue {
+    #[pyo3(annotation = "str")]
+    Text(String),
+    #[pyo3(annotation = "int")]
+    Number(u64),
+    #[pyo3(annotation = "bytes")]
+    Bytes(Vec<u8>),
+}
+
+impl OptionValue {
+    /// Returns the bytes of the value; those of a number without leading zeros (RFC 7252 §3.2).
+    pub(crate) fn into_bytes(self) -> Vec<u8> {
+        match self {
+            Self::Text(text) => text.into_bytes(),
+            Self::Number(number) => number.to_be_bytes()[number.leading_zeros() as usize / 8..].to_vec(),
+            Self::Bytes(bytes) => bytes,
+        }
+    }
+}
+
+/// Options as (number, value).
+pub(crate) type Options = Vec<(u16, OptionValue)>;

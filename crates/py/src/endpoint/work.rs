@@ -1,0 +1,85 @@
+//! Work of the runtime for a future of asyncio.
+
+use std::future::Future;
+
+use coapace_net::Error;
+use pyo3::IntoPyObjectExt;
+use pyo3::exceptions::PyRuntimeError;
+use pyo3::prelude::*;
+use tokio::task::AbortHandle;
+
+use super::failure::raised;
+use super::mailbox::Post;
+use super::runtime::Runtime;
+
+/// The place where the work of one client or server is done, and where the results go.
+#[derive(Clone)]
+pub(crate) struct Desk {
+    pub(crate) runtime: Runtime,
+    pub(crate) post: Post,
+}
+
+impl Desk {
+    pub(crate) fn new() -> PyResult<Self> {
+        Ok(Self { runtime: Runtime::get()?, post: Post::new()? })
+    }
+
+    /// Starts work whose result, or error about `uri`, becomes that of `future`, unless the future is cancelled before.
+    ///
+    /// # Errors
+    /// `RuntimeError` in a child process, if the client or server was made by its parent.
+    pub(crate) fn start<T>(
+        &self,
+        future: Py<PyAny>,
+        uri: String,
+        work: impl Future<Output = Result<T, Error>> + Send + 'static,
+    ) -> PyResult<Call>
+    where
+        T: for<'py> IntoPyObject<'py> + Send + 'static,
+    {
+        self.check()?;
+        let post = self.post.clone();
+        let task = self.runtime.handle.spawn(async move {
+            let result = work.await;
+            post.post(Box::new(move |py| settle(py, future.bind(py), result, &uri)));
+        });
+        Ok(Call(task.abort_handle()))
+    }
+
+    /// Returns an error in a child process, if the parent has made this.
+    pub(crate) fn check(&self) -> PyResult<()> {
+        if self.runtime.is_here() {
+            return Ok(());
+        }
+        Err(PyRuntimeError::new_err(
+            "clients and servers do not survive a fork; make another in the child process",
+        ))
+    }
+}
+
+/// Sets the result of a future that still wants one.
+fn settle<T>(py: Python<'_>, future: &Bound<'_, PyAny>, result: Result<T, Error>, uri: &str) -> PyResult<()>
+where
+    T: for<'py> IntoPyObject<'py>,
+{
+    if future.call_method0("done")?.is_truthy()? {
+        return Ok(());
+    }
+    match result {
+        Ok(value) => future.call_method1("set_result", (value.into_py_any(py)?,)),
+        Err(error) => future.call_method1("set_exception", (raised(py, error, uri),)),
+    }
+    .map(drop)
+}
+
+/// Work under way.
+#[pyclass(frozen, module = "coapace._native")]
+pub(crate) struct Call(AbortHandle);
+
+#[pymethods]
+impl Call {
+    /// Ends the work, unless it is done. An exchange is cancelled: it is not retransmitted any more.
+    fn cancel(&self) {
+        self.0.abort();
+    }
+}
