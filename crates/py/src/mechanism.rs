@@ -164,6 +164,18 @@ impl Mechanism {
         Ok(seconds(self.rules.limits(&self.state).next_confirmable.since(moment("now", now)?)))
     }
 
+    /// The number of exchanges that may be under way at once, where the mechanism replaces the NSTART of 1 of RFC 7252 §4.7.
+    #[getter]
+    fn nstart(&self) -> Option<u16> {
+        self.rules.limits(&self.state).nstart
+    }
+
+    /// How a transmission carries its ordinal: none, token, token-on-retransmit, option or fresh-message-id.
+    #[getter]
+    fn marking(&self) -> String {
+        self.rules.limits(&self.state).marking.to_string()
+    }
+
     /// The value of every parameter.
     #[getter]
     fn parameters(&self) -> std::collections::BTreeMap<&'static str, String> {

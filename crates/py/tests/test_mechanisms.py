@@ -64,6 +64,12 @@ def test_parameters_are_those_that_can_be_set() -> None:
         assert coapace.Mechanism(name).pause(0.0) == 0.0
 
 
+def test_a_mechanism_says_what_it_asks_of_the_endpoint() -> None:
+    asked = {name: coapace.Mechanism(name) for name in ("cocoa", "ebb", "rtt-coap")}
+    assert {name: one.marking for name, one in asked.items()} == {"cocoa": "none", "ebb": "token-on-retransmit", "rtt-coap": "option"}
+    assert (asked["cocoa"].nstart, asked["rtt-coap"].nstart) == (None, 1)
+
+
 def test_data_frames_are_replayed_like_text() -> None:
     pandas = pytest.importorskip("pandas")
     polars = pytest.importorskip("polars")
