@@ -184,7 +184,8 @@ mod tests {
                 }
                 now = now + rtt;
                 let since = now.since(begun);
-                let named = (marking_of(name) == Marking::TokenOnRetransmit).then_some(timeouts.len() as u8);
+                let tells = matches!(marking_of(name), Marking::TokenOnRetransmit | Marking::FreshMessageId);
+                let named = tells.then_some(timeouts.len() as u8);
                 let measured =
                     Measured { begun, timeouts, answered: Some(since), named, is_named_again: false };
                 let outcome = Outcome::Acked(measured.sample(since, false));
@@ -201,8 +202,17 @@ mod tests {
 
     #[test]
     fn a_mechanism_is_nearest_to_itself() {
-        let names =
-            ["default", "cocoa", "peak-hopper", "coap-eifel", "ebb", "ebb-plain", "fasor", "fasor-token"];
+        let names = [
+            "default",
+            "cocoa",
+            "peak-hopper",
+            "coap-eifel",
+            "ebb",
+            "ebb-plain",
+            "fasor",
+            "fasor-token",
+            "cocoa-i",
+        ];
         for name in names {
             let all = nearest(&shown(name, 300), marking_of(name));
             let own = all.iter().find(|nearness| nearness.name == name).unwrap();
