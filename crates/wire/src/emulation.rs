@@ -35,16 +35,13 @@
 //! * **side**: one end of a tunnel, the clients' or the server's: a network namespace.
 //! * **up**, **down**: towards the server, and towards a client.
 
-mod arrivals;
 mod capture;
 mod datagrams;
 mod error;
 mod exposition;
 mod figures;
 mod ip_packet;
-mod link;
 mod passage;
-mod port;
 mod privileges;
 mod program;
 mod relay;

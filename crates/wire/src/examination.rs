@@ -10,9 +10,9 @@
 //! * **Copy**: one transmission of a message.
 //! * **Finding**: what was measured, how severe it is, and the packets that prove it.
 
+mod bottleneck;
 mod case;
 mod clients;
-mod command;
 mod copies;
 mod driver;
 mod finding;
@@ -25,8 +25,8 @@ mod servers;
 mod statistics;
 mod transcript;
 
+pub use crate::client_command::ClientCommand;
 pub use case::{Case, Outbox, Side, Target, planned};
-pub use command::ClientCommand;
 pub use driver::{ExamineError, Examined, News, Plan, examine};
 pub use finding::{Finding, Severity};
 pub use packet::{Direction, Packet};

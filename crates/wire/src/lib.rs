@@ -3,9 +3,11 @@
 //! The crate joins the simulator's networks and real sockets, which do not know each other.
 
 pub mod advice;
+mod client_command;
 #[cfg(target_os = "linux")]
 pub mod emulation;
 pub mod examination;
+mod link;
 #[cfg(target_os = "linux")]
 pub mod live;
 pub mod relay;

@@ -10,6 +10,7 @@ mod conduct;
 mod driver;
 mod error;
 mod estimate;
+mod foreign;
 mod health;
 mod journal;
 mod lateness;
@@ -52,7 +53,7 @@ pub struct Live<'a> {
     pub seed: u64,
     /// The series that are recorded.
     pub observe: Observe,
-    /// The server of another stack that answers in place of ours, if any.
+    /// The server or the clients of another stack in place of ours, if any.
     pub peer: Option<&'a Peer>,
     /// The time after which the run is given up.
     pub limit: Duration,
@@ -107,6 +108,9 @@ pub fn fits(scenario: &Scenario, contender: &Contender) -> Result<(), String> {
 /// [`LiveError`] says in one line why the run could not be made or completed.
 pub fn run(live: &Live<'_>) -> Result<(RunResult, Health), LiveError> {
     fits(live.scenario, live.contender).map_err(LiveError::Unfit)?;
+    if let Some(peer) = live.peer {
+        peer.fits(live.scenario, live.contender).map_err(LiveError::Unfit)?;
+    }
     match live.contender.kind {
         ContenderKind::Udp(_) => driver::run(live),
         ContenderKind::Tcp => tcp::run(live),

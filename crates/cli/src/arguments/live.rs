@@ -23,7 +23,20 @@ pub(crate) struct LiveOptions {
     #[arg(long, value_name = "COMMAND", requires = "live", value_parser = Peer::parse)]
     pub(crate) peer: Option<Peer>,
 
+    /// Let clients of another stack ask in live runs: a command that makes one request, or several one after the other, with
+    /// {uri}, or {host}, {port} and {path}, where these go, such as 'coap-client-notls -B 300 {uri}'. Each client starts it
+    /// again until it has had its exchanges. Its own retransmission stands in place of the mechanism
+    #[arg(long, value_name = "COMMAND", requires = "live", conflicts_with = "peer", value_parser = Peer::parse_client)]
+    pub(crate) peer_client: Option<Peer>,
+
     /// Keep live runs in this file, and go on from what it has
     #[arg(long, value_name = "FILE", requires = "live")]
     pub(crate) journal: Option<PathBuf>,
+}
+
+impl LiveOptions {
+    /// Returns the server or the client of another stack, if there is one.
+    pub(crate) fn other(&self) -> Option<Peer> {
+        self.peer.clone().or_else(|| self.peer_client.clone())
+    }
 }

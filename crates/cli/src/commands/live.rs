@@ -19,7 +19,7 @@ use crate::{Failure, interrupt, progress};
 /// The time between two steps of the progress bar.
 const STEP: Duration = Duration::from_millis(250);
 
-/// Simulates all trials, and then runs them live with each of the `servers`; `None` is ours. The simulation has as many seeds
+/// Simulates all trials, and then runs them live with each of the `peers`; `None` is our own server and clients. The simulation has as many seeds
 /// as `simulated_seeds` says, if that is more. Prints the rows of all at the end. Ctrl-C ends the live runs, and keeps those that
 /// are over.
 pub(super) fn conduct_live(
@@ -27,11 +27,14 @@ pub(super) fn conduct_live(
     trials: &[Trial],
     simulated_seeds: u32,
     options: &LiveOptions,
-    servers: &[Option<Peer>],
+    peers: &[Option<Peer>],
     rows: Option<Rows>,
 ) -> Result<Conducted, Failure> {
     for trial in trials {
         fits(&trial.scenario, &trial.contender).map_err(Failure::Usage)?;
+        for peer in peers.iter().flatten() {
+            peer.fits(&trial.scenario, &trial.contender).map_err(Failure::Usage)?;
+        }
     }
     if trials.iter().any(|trial| trial.contender.kind == ContenderKind::Tcp) {
         // TCP runs in network namespaces. The right to make them has to be taken before any thread starts. Without it the runs over
@@ -47,10 +50,10 @@ pub(super) fn conduct_live(
     let more = |trial: &Trial| Trial { seeds: trial.seeds.max(simulated_seeds), ..trial.clone() };
     let to_simulate: Vec<Trial> = trials.iter().map(more).collect();
     let simulated = simulate(arguments, &to_simulate, stop);
-    let planned = runs(&to_simulate) + runs(trials) * servers.len();
+    let planned = runs(&to_simulate) + runs(trials) * peers.len();
     let mut outcome = Outcome::default();
     if !stop.load(Ordering::Relaxed) {
-        outcome = run(arguments, trials, options, servers, &simulated, journal);
+        outcome = run(arguments, trials, options, peers, &simulated, journal);
     }
     for line in outcome.health.words().iter().chain(&outcome.failures) {
         remark(arguments, line);
@@ -76,13 +79,13 @@ fn run(
     arguments: &Arguments,
     trials: &[Trial],
     options: &LiveOptions,
-    servers: &[Option<Peer>],
+    peers: &[Option<Peer>],
     simulated: &[CellResult],
     journal: Option<Journal>,
 ) -> Outcome {
     let jobs = usize::from(options.live_jobs);
     let once = estimate(trials, simulated);
-    let all = servers.iter().skip(1).fold(once.clone(), |all, _| all.and(once.clone()));
+    let all = peers.iter().skip(1).fold(once.clone(), |all, _| all.and(once.clone()));
     let time = all.all(jobs);
     let known = journal.as_ref().map_or(0, Journal::runs);
     let before = if known > 0 { format!("; {known} runs were made before") } else { String::new() };
@@ -92,8 +95,8 @@ fn run(
     );
     let bar = progress::milliseconds(time, arguments.quiet);
     let conducting = Conducting {
-        trials: servers.iter().flat_map(|_| trials).cloned().collect(),
-        peers: servers.iter().flat_map(|server| trials.iter().map(|_| server.clone())).collect(),
+        trials: peers.iter().flat_map(|_| trials).cloned().collect(),
+        peers: peers.iter().flat_map(|peer| trials.iter().map(|_| peer.clone())).collect(),
         estimate: all,
         jobs,
         journal,

@@ -58,7 +58,7 @@ pub(crate) fn reproduce(arguments: &Arguments, reproduce: &Reproduce) -> Result<
     let rows = reproduce.format.lines().filter(|_| !reproduce.orders).map(|lines| (lines, reproduce.each));
     #[cfg(target_os = "linux")]
     let live = is_live.then(|| {
-        let servers = [vec![None], reproduce.live.peer.iter().cloned().map(Some).collect()].concat();
+        let servers = [vec![None], reproduce.live.other().into_iter().map(Some).collect()].concat();
         // A median over few seeds is uncertain before a small buffer, and more are simulated in no time.
         let seeds = trials.iter().map(|trial| trial.scenario.defaults.seeds).max().unwrap_or(0);
         conduct_live(arguments, &trials, seeds, &reproduce.live, &servers, rows)

@@ -50,10 +50,8 @@ pub(crate) fn run(arguments: &Arguments, run: &Run) -> Result<(), Failure> {
     capture(arguments, first, pcap, trace)?;
     let rows = run.format.lines().map(|lines| (lines, run.each));
     #[cfg(target_os = "linux")]
-    let live = run.live.live.then(|| {
-        let server = std::slice::from_ref(&run.live.peer);
-        conduct_live(arguments, &trials, 0, &run.live, server, rows)
-    });
+    let live =
+        run.live.live.then(|| conduct_live(arguments, &trials, 0, &run.live, &[run.live.other()], rows));
     #[cfg(not(target_os = "linux"))]
     let live = None;
     let conducted = live.unwrap_or_else(|| conduct(arguments, &trials, rows))?;

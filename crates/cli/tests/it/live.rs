@@ -62,6 +62,35 @@ fn the_server_of_another_process_answers_in_place_of_ours() {
 }
 
 #[test]
+fn processes_ask_in_place_of_our_clients() {
+    let asks = format!("{} get -q {{uri}}", env!("CARGO_BIN_EXE_coapace"));
+    let run = ["run", "nb-iot", "--live", "-m", "default", "--format", "csv", "--peer-client", &asks];
+    let outcome = coapace(&[&run[..], &FAST].concat());
+    assert!(outcome.stderr.contains("from an answer to the next request"), "{outcome:?}");
+    let out = outcome.success();
+    let live = out.lines().find(|line| line.contains(",live with coapace,")).expect("a live row");
+    let cells = |line: &str| line.split(',').map(str::to_owned).collect::<Vec<_>>();
+    let head = cells(out.lines().next().unwrap_or_default());
+    let of =
+        |name: &str| cells(live)[head.iter().position(|column| column == name).expect("the column")].clone();
+    assert_eq!([of("exchanges"), of("requests_sent"), of("given_up")], ["12", "12", "0"]);
+    assert!(of("median_fct_s").parse::<f64>().is_ok_and(|seconds| seconds > 0.1), "{live}");
+}
+
+#[test]
+fn clients_that_cannot_be_used_are_told_in_a_line() {
+    let with = |client: &str, more: &[&str]| {
+        coapace(&[&["run", "nb-iot", "--live", "-q", "--peer-client", client][..], &FAST, more].concat())
+    };
+    assert!(with("client", &[]).failure(2).contains("{uri}"));
+    assert!(with("ask {uri}", &["-m", "default+cocoa"]).failure(2).contains("one mechanism at a time"));
+    assert!(with("ask {uri}", &["--set", "workload=random"]).failure(2).contains("workload continuous"));
+    let ended = with("false {uri}", &["-m", "default"]);
+    assert!(ended.failure(1).contains("`false {uri}` ends without a request"), "{ended:?}");
+    assert!(with("ask {uri}", &["--peer", "serve {port}"]).failure(2).contains("--peer"));
+}
+
+#[test]
 fn a_peer_that_cannot_be_used_is_told_in_a_line() {
     let with =
         |peer: &str| coapace(&[&["run", "nb-iot", "--live", "-q", "--peer", peer][..], &FAST].concat());

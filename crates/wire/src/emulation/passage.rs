@@ -10,11 +10,11 @@ use coapace_sim::{HopId, Outgoing, Tap, Time, Transport};
 
 use super::EmulationError;
 use super::figures::Figures;
-use super::link::{Link, SERVER};
 use super::running::Shared;
 use super::sources::{Place, Sources};
 use super::steps::{Content, Way};
 use super::waiting::Clock;
+use crate::link::{Link, SERVER};
 
 /// The network of a scenario, its sources, which are known by a `K`, and the counters.
 #[derive(Debug)]
@@ -42,7 +42,7 @@ impl<K: Copy + Eq + Hash, T: Tap> Passage<K, T> {
         content: fn(&[u8]) -> Content,
     ) -> Result<Self, EmulationError> {
         Ok(Self {
-            link: Link::new(scenario, seed, tap)?,
+            link: Link::new(scenario, seed, tap).ok_or(EmulationError::Mesh)?,
             clock: Clock::start(),
             sources: Sources::new(limit),
             figures: Figures::default(),

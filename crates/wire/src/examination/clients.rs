@@ -3,6 +3,7 @@
 mod acknowledgements;
 mod adaptation;
 mod backoff;
+mod collapse;
 mod concurrency;
 mod first_timeout;
 mod identifiers;
@@ -18,10 +19,12 @@ use super::packet::{Packet, message};
 use super::transcript::Transcript;
 
 pub(super) use backoff::{count, growth};
+pub(super) use collapse::verdict;
 
 /// All cases. Long ones come first, so that short ones run beside them.
 pub(super) const CASES: &[Case] = &[
     backoff::CASE,
+    collapse::CASE,
     adaptation::CASE,
     first_timeout::CASE,
     identifiers::CASE,
@@ -68,12 +71,16 @@ fn response(request: &Packet) -> Vec<u8> {
 }
 
 fn response_with(request: &Packet, options: &Options) -> Vec<u8> {
+    content(request, options, PAYLOAD)
+}
+
+fn content(request: &Packet, options: &Options, payload: &[u8]) -> Vec<u8> {
     let Some(received) = request.message() else { return Vec::new() };
     let kind = match received.kind {
         Kind::Confirmable => Kind::Acknowledgement,
         _ => Kind::NonConfirmable,
     };
-    message(kind, Code::CONTENT, received.message_id, &received.token, options, PAYLOAD)
+    message(kind, Code::CONTENT, received.message_id, &received.token, options, payload)
 }
 
 /// Returns a confirmable 2.05 to a request, with a Message ID of the examiner.

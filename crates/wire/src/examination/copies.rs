@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use coapace_control::Marking;
 use coapace_proto::Message;
 
 use super::packet::Packet;
@@ -43,7 +44,107 @@ impl<'a> Copies<'a> {
         self.packets.iter().all(|packet| packet.bytes == self.first().bytes)
     }
 
+    /// Returns the way in which transmissions are told apart.
+    pub(crate) fn marking(&self) -> Marking {
+        let (Some(first), Some(last)) = (self.message(), self.last().message()) else { return Marking::None };
+        if self.packets.iter().any(|packet| packet.message().is_some_and(|copy| copy.rexmit_cnt.is_some())) {
+            Marking::Option
+        } else if first.message_id != last.message_id {
+            Marking::FreshMessageId
+        } else if first.token.byte_beyond(&last.token).is_some() {
+            Marking::TokenOnRetransmit
+        } else if first.token != last.token && first.token.len() == last.token.len() {
+            Marking::Token
+        } else {
+            Marking::None
+        }
+    }
+
+    /// Returns whether a packet of the examiner answers one of these.
+    pub(crate) fn are_answered_by(&self, answer: &Packet) -> bool {
+        let id = answer.bytes.get(2..4);
+        !answer.is_received()
+            && (answer.lane, answer.peer) == (self.first().lane, self.first().peer)
+            && self.packets.iter().any(|copy| copy.number < answer.number && copy.bytes.get(2..4) == id)
+    }
+
+    /// Returns the ordinal of the copy that an answer names: the only one with its Message ID and token.
+    pub(crate) fn named_by(&self, answer: &Packet) -> Option<usize> {
+        let answer = answer.message()?;
+        let mut named = self.packets.iter().enumerate().filter(|(_, copy)| {
+            copy.message()
+                .is_some_and(|copy| (copy.message_id, copy.token) == (answer.message_id, answer.token))
+        });
+        named.next().filter(|_| named.next().is_none()).map(|(ordinal, _)| ordinal)
+    }
+
     pub(crate) fn numbers(&self) -> impl Iterator<Item = u32> + use<'a, '_> {
         self.packets.iter().map(|packet| packet.number)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use coapace_proto::{Code, Kind, Options};
+
+    use super::super::packet::{Direction, message};
+    use super::super::transcript::Transcript;
+    use super::*;
+
+    /// Returns a packet at a second: from the stack, a request; to it, an answer.
+    fn packet(at: u32, direction: Direction, message_id: u16, token: &[u8]) -> Packet {
+        let (kind, code) = match direction {
+            Direction::Received => (Kind::Confirmable, Code::GET),
+            Direction::Sent => (Kind::Acknowledgement, Code::CONTENT),
+        };
+        let bytes = message(kind, code, message_id, token, &Options::new(), &[]);
+        let peer = "192.0.2.1:5683".parse().unwrap();
+        Packet { number: at, at: Duration::from_secs(at.into()), lane: 0, peer, direction, bytes }
+    }
+
+    fn transcript(all: &[(u32, Direction, u16, &[u8])]) -> Transcript {
+        let mut transcript = Transcript::default();
+        for &(at, direction, message_id, token) in all {
+            transcript.add(packet(at, direction, message_id, token));
+        }
+        transcript
+    }
+
+    use Direction::{Received, Sent};
+
+    #[test]
+    fn markings_are_told_from_the_copies() {
+        let marking = |ids: [u16; 2], tokens: [&[u8]; 2]| {
+            let transcript =
+                transcript(&[(1, Received, ids[0], tokens[0]), (2, Received, ids[1], tokens[1])]);
+            transcript.exchanges()[0].marking()
+        };
+        assert_eq!(marking([7, 7], [b"ab", b"ab"]), Marking::None);
+        assert_eq!(marking([7, 7], [b"ab", b"ab\x01"]), Marking::TokenOnRetransmit);
+        assert_eq!(marking([7, 7], [b"ab\x00", b"ab\x01"]), Marking::Token);
+        assert_eq!(marking([7, 8], [b"ab", b"ab"]), Marking::FreshMessageId);
+    }
+
+    #[test]
+    fn an_answer_names_the_copy_that_it_is_marked_like() {
+        let transcript = transcript(&[
+            (1, Received, 7, b"ab"),
+            (2, Received, 7, b"ab\x01"),
+            (3, Sent, 7, b"ab"),
+            (4, Sent, 7, b"ab\x01"),
+        ]);
+        let exchanges = transcript.exchanges();
+        let named: Vec<_> =
+            transcript.answers(&exchanges[0]).map(|answer| exchanges[0].named_by(answer)).collect();
+        assert_eq!(named, [Some(0), Some(1)]);
+    }
+
+    #[test]
+    fn a_token_that_is_used_again_after_an_answer_is_another_exchange() {
+        let all =
+            [(1, Received, 7, b"ab"), (2, Received, 8, b"ab"), (3, Sent, 8, b"ab"), (4, Received, 9, b"ab")];
+        let transcript = transcript(&all.map(|(at, direction, id, token)| (at, direction, id, &token[..])));
+        let lengths: Vec<_> = transcript.exchanges().iter().map(|copies| copies.packets.len()).collect();
+        assert_eq!(lengths, [2, 1]);
     }
 }

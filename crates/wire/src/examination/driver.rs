@@ -11,11 +11,11 @@ use std::time::Duration;
 use coapace_proto::{Code, Kind};
 
 use super::case::{Case, Due, Outbox, Side, Target};
-use super::command::{Client, ClientCommand, uri};
 use super::finding::Finding;
 use super::packet::{Direction, Packet, message};
 use super::recorder::Recorder;
 use super::transcript::{Exit, Transcript};
+use crate::client_command::{Client, ClientCommand, uri};
 
 /// An examination that is to be made.
 #[derive(Debug)]
@@ -66,6 +66,9 @@ pub enum News<'a> {
     /// A case is done.
     Done(&'a Examined),
 }
+
+/// The path that clients are told to ask for.
+const PATH: &str = "examined";
 
 /// The shortest sleep between two looks at the processes of clients.
 const LOOK: Duration = Duration::from_millis(10);
@@ -160,7 +163,7 @@ fn conduct(
 ) -> Examined {
     let transcript = Stage::new(plan, place, case, lanes, recorder).and_then(|mut stage| {
         if plan.side == Side::Client && plan.command.is_none() {
-            tell(News::Ask(case, &uri(stage.locals[0])));
+            tell(News::Ask(case, &uri(stage.locals[0], PATH)));
         }
         stage.play(stop)
     });
@@ -331,7 +334,7 @@ impl<'a> Stage<'a> {
             if is_first || has_ended && (self.case.restarts || is_vain) {
                 self.vain_starts[lane] += 1;
                 *client = None;
-                *client = Some(command.start(self.locals[lane])?);
+                *client = Some(command.start(self.locals[lane], PATH)?);
             }
         }
         Ok(())

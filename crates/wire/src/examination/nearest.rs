@@ -1,6 +1,8 @@
 //! The mechanism that a client's timeouts are nearest to.
 
-use coapace_control::{Controller, Cue, Draw, Duration, Instant, Mechanism, Outcome, REGISTRY, Sample};
+use coapace_control::{
+    Answer, Controller, Cue, Draw, Duration, Instant, Marking, Mechanism, Outcome, REGISTRY, Sample,
+};
 
 /// One exchange as it was measured.
 #[derive(Clone, Debug)]
@@ -11,6 +13,30 @@ pub(crate) struct Measured {
     pub(crate) timeouts: Vec<Duration>,
     /// The time from the first copy to the answer, if there was one.
     pub(crate) answered: Option<Duration>,
+    /// The ordinal of the copy that was answered, if its marking tells it.
+    pub(crate) named: Option<u8>,
+    /// Whether a later answer named another copy, so that the client knows that each copy has an answer of its own.
+    pub(crate) is_named_again: bool,
+}
+
+impl Measured {
+    /// Returns the facts that a client has. `answers_each` says whether it knows that each copy has an answer of its own. If not, an
+    /// answer to an early copy may be the repetition that RFC 7252 §4.5 allows, and is not believed.
+    fn sample(&self, since_first: Duration, answers_each: bool) -> Sample {
+        let passed =
+            |count: usize| self.timeouts[..count].iter().fold(Duration::ZERO, |sum, &timeout| sum + timeout);
+        let retransmits = self.timeouts.len() as u8;
+        let answered = self.named.and_then(|ordinal| {
+            let since = since_first - passed(usize::from(ordinal).min(self.timeouts.len()));
+            let timeout = self.timeouts.get(usize::from(ordinal));
+            let is_believed = answers_each || timeout.is_none_or(|&timeout| since < timeout);
+            is_believed.then_some(Answer { ordinal, since })
+        });
+        Sample {
+            answered,
+            ..Sample::unmarked(since_first, since_first - passed(self.timeouts.len()), retransmits)
+        }
+    }
 }
 
 /// A mechanism and the distance of what was measured from what it would have armed.
@@ -28,11 +54,14 @@ pub(crate) const RESOLUTION: f64 = 0.04;
 /// A mechanism that is farther away than this does not explain the timeouts.
 pub(crate) const FAR: f64 = 0.15;
 
-/// Replays the exchanges through every mechanism of the registry. Returns them with the nearest first; nothing if no timeout was
-/// measured.
-pub(crate) fn nearest(exchanges: &[Measured]) -> Vec<Nearness> {
-    let replayed = REGISTRY.iter().filter_map(|entry| {
-        Some(Nearness { name: entry.name, distance: distance(&entry.mechanism, exchanges)? })
+/// Replays the exchanges through every mechanism of the registry that marks its copies like the client. Returns them with the
+/// nearest first; nothing if no timeout was measured, or no mechanism has the marking.
+pub(crate) fn nearest(exchanges: &[Measured], marking: Marking) -> Vec<Nearness> {
+    let marks = |mechanism: &Mechanism| mechanism.limits(&mechanism.state()).marking;
+    let alike = REGISTRY.iter().filter(|entry| marks(&entry.mechanism) == marking);
+    let replayed = alike.filter_map(|entry| {
+        let distance = distance(&entry.mechanism, exchanges, marking)?;
+        Some(Nearness { name: entry.name, distance })
     });
     let mut all: Vec<Nearness> = replayed.collect();
     all.sort_by(|one, other| one.distance.total_cmp(&other.distance));
@@ -76,11 +105,12 @@ impl Score {
     }
 }
 
-fn distance(mechanism: &Mechanism, exchanges: &[Measured]) -> Option<f64> {
+fn distance(mechanism: &Mechanism, exchanges: &[Measured], marking: Marking) -> Option<f64> {
     const MIDDLE: Draw = Draw::from_bits(1 << 31);
     const TOP: Draw = Draw::from_bits(u32::MAX);
     let mut state = mechanism.state();
     let mut score = Score::default();
+    let mut answers_each = marking == Marking::FreshMessageId;
     for measured in exchanges {
         let mut now = measured.begun;
         let cue = |now, draw| Cue { now, draw, outstanding: 1 };
@@ -101,14 +131,12 @@ fn distance(mechanism: &Mechanism, exchanges: &[Measured]) -> Option<f64> {
             mechanism.on_retransmit(&mut state, &mut exchange, cue(now, draw));
         }
         let outcome = match measured.answered {
-            Some(since_first) => {
-                let since_last = since_first - now.since(measured.begun);
-                Outcome::Acked(Sample::unmarked(since_first, since_last, measured.timeouts.len() as u8))
-            }
+            Some(since_first) => Outcome::Acked(measured.sample(since_first, answers_each)),
             None => Outcome::GivenUp,
         };
         let end = measured.answered.map_or(now, |since_first| measured.begun + since_first);
         mechanism.on_end(&mut state, exchange, outcome, cue(end, MIDDLE));
+        answers_each |= measured.is_named_again;
     }
     score.distance()
 }
@@ -156,17 +184,37 @@ mod tests {
                 }
                 now = now + rtt;
                 let since = now.since(begun);
-                let sample = Sample::unmarked(since, rtt, timeouts.len() as u8);
-                mechanism.on_end(&mut state, exchange, Outcome::Acked(sample), cue(now));
-                Measured { begun, timeouts, answered: Some(since) }
+                let tells = matches!(marking_of(name), Marking::TokenOnRetransmit | Marking::FreshMessageId);
+                let named = tells.then_some(timeouts.len() as u8);
+                let measured =
+                    Measured { begun, timeouts, answered: Some(since), named, is_named_again: false };
+                let outcome = Outcome::Acked(measured.sample(since, false));
+                mechanism.on_end(&mut state, exchange, outcome, cue(now));
+                measured
             })
             .collect()
     }
 
+    fn marking_of(name: &str) -> Marking {
+        let mechanism: Mechanism = name.parse().unwrap();
+        mechanism.limits(&mechanism.state()).marking
+    }
+
     #[test]
     fn a_mechanism_is_nearest_to_itself() {
-        for name in ["default", "cocoa", "peak-hopper", "coap-eifel"] {
-            let all = nearest(&shown(name, 300));
+        let names = [
+            "default",
+            "cocoa",
+            "peak-hopper",
+            "coap-eifel",
+            "ebb",
+            "ebb-plain",
+            "fasor",
+            "fasor-token",
+            "cocoa-i",
+        ];
+        for name in names {
+            let all = nearest(&shown(name, 300), marking_of(name));
             let own = all.iter().find(|nearness| nearness.name == name).unwrap();
             assert!(own.distance - all[0].distance < RESOLUTION, "{name}: {all:?}");
             assert!(own.distance < FAR, "{name}: {all:?}");
@@ -175,7 +223,7 @@ mod tests {
 
     #[test]
     fn mechanisms_that_differ_are_told_apart() {
-        let all = nearest(&shown("default", 300));
+        let all = nearest(&shown("default", 300), Marking::None);
         let cocoa = all.iter().find(|nearness| nearness.name == "cocoa").unwrap();
         assert!(cocoa.distance > all[0].distance + RESOLUTION, "{all:?}");
         assert!(described(&all).unwrap().contains("default"), "{all:?}");
@@ -183,7 +231,37 @@ mod tests {
 
     #[test]
     fn without_a_timeout_nothing_is_said() {
-        let quiet = Measured { begun: Instant::ZERO, timeouts: Vec::new(), answered: None };
-        assert_eq!(described(&nearest(&[quiet])), None);
+        let quiet = Measured {
+            begun: Instant::ZERO,
+            timeouts: Vec::new(),
+            answered: None,
+            named: None,
+            is_named_again: false,
+        };
+        assert_eq!(described(&nearest(&[quiet], Marking::None)), None);
+    }
+
+    #[test]
+    fn mechanisms_with_another_marking_are_left_out() {
+        let all = nearest(&shown("ebb", 300), Marking::TokenOnRetransmit);
+        assert!(all.len() >= 2 && all.iter().all(|one| marking_of(one.name) == Marking::TokenOnRetransmit));
+        assert!(nearest(&shown("ebb", 300), Marking::Token).is_empty(), "no mechanism has it by default");
+    }
+
+    #[test]
+    fn an_answer_to_an_early_copy_is_believed_from_a_peer_that_answers_each() {
+        let measured = Measured {
+            begun: Instant::ZERO,
+            timeouts: vec![Duration::from_millis(50), Duration::from_millis(75)],
+            answered: None,
+            named: Some(0),
+            is_named_again: true,
+        };
+        let since = Duration::from_millis(1_200);
+        assert_eq!(measured.sample(since, false).answered, None);
+        assert_eq!(measured.sample(since, true).answered, Some(Answer { ordinal: 0, since }));
+        let last = Measured { named: Some(2), ..measured };
+        let answer = Answer { ordinal: 2, since: Duration::from_millis(1_075) };
+        assert_eq!(last.sample(since, false).answered, Some(answer));
     }
 }

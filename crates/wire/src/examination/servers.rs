@@ -2,6 +2,7 @@
 
 mod amplification;
 mod blocks;
+mod collapse;
 mod duplicates;
 mod malformed;
 mod observation;
@@ -21,6 +22,7 @@ use super::transcript::Transcript;
 pub(super) const CASES: &[Case] = &[
     silent_observer::CASE,
     separate::SILENT,
+    collapse::CASE,
     separate::CASE,
     observation::RESET,
     observation::CANCEL,

@@ -86,6 +86,33 @@ impl Transcript {
         self.messages(Packet::is_request)
     }
 
+    /// Returns the requests, each with its copies, if a copy may have a Message ID of its own: a request with the token of the one
+    /// before, which nothing has answered yet, is a copy of it.
+    pub(crate) fn exchanges(&self) -> Vec<Copies<'_>> {
+        let token = |copies: &Copies<'_>| copies.message().map(|message| message.token).unwrap_or_default();
+        let mut all: Vec<Copies<'_>> = Vec::new();
+        for copies in self.requests() {
+            let first = copies.first();
+            let is_continued = |one: &&mut Copies<'_>| {
+                !token(one).is_empty()
+                    && token(one) == token(&copies)
+                    && (one.first().lane, one.first().peer) == (first.lane, first.peer)
+                    && one.is_alive_at(first.at)
+                    && self.answers(one).all(|answer| answer.number > first.number)
+            };
+            match all.iter_mut().rev().find(is_continued) {
+                Some(one) => one.packets.extend(copies.packets),
+                None => all.push(copies),
+            }
+        }
+        all
+    }
+
+    /// Returns what the examiner has sent in answer to a message.
+    pub(crate) fn answers(&self, copies: &Copies<'_>) -> impl Iterator<Item = &Packet> {
+        self.sent().filter(move |answer| copies.are_answered_by(answer))
+    }
+
     /// Returns the end of the process of a lane that came first after `after`.
     pub(crate) fn exit_after(&self, lane: usize, after: Duration) -> Option<Duration> {
         self.exits.iter().filter(|exit| exit.lane == lane && exit.at >= after).map(|exit| exit.at).min()

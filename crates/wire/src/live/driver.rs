@@ -6,9 +6,10 @@ use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
 use std::time::Duration;
 
 use coapace_lab::results::RunResult;
-use coapace_lab::run::{Cast, window};
+use coapace_lab::run::{Cast, completed, window};
 use coapace_sim::{Mark, Node, NodeId, Time};
 
+use super::foreign::Foreigners;
 use super::marks::Marks;
 use super::sources::Sources;
 use super::way::Way;
@@ -22,6 +23,9 @@ const PATIENCE: Duration = Duration::from_millis(100);
 /// The room for datagrams that a socket has received, in bytes, as far as the system allows.
 const RECEIVE_BYTES: usize = 1 << 20;
 
+/// The number of the first socket of another stack's clients among the descriptors.
+const FOREIGN: u64 = 1 << 32;
+
 /// The longest datagram.
 const LONGEST: usize = 65_536;
 
@@ -30,7 +34,8 @@ pub(super) fn run(live: &Live<'_>) -> Result<(RunResult, Health), LiveError> {
     let Live { scenario, contender, seed, observe, peer, .. } = *live;
     let cast = Cast::new(scenario, contender, seed, observe).map_err(LiveError::Unfit)?;
     let (nodes, servers) = (cast.nodes(), cast.servers());
-    let other = peer.map(|peer| peer.start(scenario)).transpose()?;
+    let (servant, asker) = (peer.filter(|peer| !peer.is_client()), peer.filter(|peer| peer.is_client()));
+    let other = servant.map(|peer| peer.start(scenario)).transpose()?;
     let (address, server) = if let Some(other) = &other {
         (other.address(), None)
     } else {
@@ -43,8 +48,10 @@ pub(super) fn run(live: &Live<'_>) -> Result<(RunResult, Health), LiveError> {
         socket.connect(way.entrance()).map_err(LiveError::io("connect a socket"))?;
         Ok(socket)
     };
-    let clients = (servers..nodes).map(|_| client()).collect::<Result<Vec<_>, LiveError>>()?;
-    // A server of another stack has no socket here, and its host is not driven.
+    let foreign = asker.map(|peer| Foreigners::open(live, peer, way.entrance())).transpose()?;
+    let own = if foreign.is_some() { servers..servers } else { servers..nodes };
+    let clients = own.map(|_| client()).collect::<Result<Vec<_>, LiveError>>()?;
+    // The hosts that another stack stands for have no sockets here, and are not driven.
     let seats: Vec<(NodeId, &UdpSocket)> = (server.iter().zip(0..))
         .chain(clients.iter().zip(servers..))
         .map(|(socket, node)| (NodeId(node), socket))
@@ -53,6 +60,7 @@ pub(super) fn run(live: &Live<'_>) -> Result<(RunResult, Health), LiveError> {
         cast,
         sources: Sources::new(servers, nodes - servers),
         marks: Marks::default(),
+        foreign,
         seats: &seats,
         clock: Clock::start(),
         deadlines: BTreeSet::new(),
@@ -64,12 +72,18 @@ pub(super) fn run(live: &Live<'_>) -> Result<(RunResult, Health), LiveError> {
     };
     let ended_at = driver.drive(live, &way)?;
     let network = way.close()?;
-    let result = driver.cast.result(ended_at, network.dropped, network.lost + driver.unsent);
-    Ok((result, Health::of(driver.lateness, network)))
+    let mut result = driver.cast.result(ended_at, network.dropped, network.lost + driver.unsent);
+    let mut health = Health::of(driver.lateness, network);
+    if let Some(foreign) = driver.foreign {
+        foreign.report(&mut result);
+        completed(scenario, contender, None, ended_at, &mut result);
+        health.complaints.extend(foreign.words());
+    }
+    Ok((result, health))
 }
 
 /// Opens a socket on the loopback interface.
-fn bind() -> Result<UdpSocket, LiveError> {
+pub(super) fn bind() -> Result<UdpSocket, LiveError> {
     let open = || {
         let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0))?;
         socket.set_nonblocking(true)?;
@@ -79,12 +93,31 @@ fn bind() -> Result<UdpSocket, LiveError> {
     open().map_err(LiveError::io("open a socket"))
 }
 
+/// Returns the length and the sender of a datagram that has arrived at a socket; `None` if there is none.
+pub(super) fn receive_from(
+    socket: &UdpSocket,
+    datagram: &mut [u8],
+) -> Result<Option<(usize, SocketAddr)>, LiveError> {
+    loop {
+        match socket.recv_from(datagram) {
+            Ok(received) => return Ok(Some(received)),
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(None),
+            // An earlier datagram found nobody at its port.
+            Err(error)
+                if matches!(error.kind(), io::ErrorKind::ConnectionRefused | io::ErrorKind::Interrupted) => {}
+            Err(error) => return Err(LiveError::io("receive a datagram")(error)),
+        }
+    }
+}
+
 /// The hosts with their sockets and deadlines.
 struct Driver<'a> {
     cast: Cast<'a>,
     /// The clients as the server sees them.
     sources: Sources,
     marks: Marks,
+    /// The clients of another stack that ask in place of ours, if any.
+    foreign: Option<Foreigners<'a>>,
     /// The sockets of the hosts.
     seats: &'a [(NodeId, &'a UdpSocket)],
     clock: Clock,
@@ -110,6 +143,9 @@ impl Driver<'_> {
         for (place, (_, socket)) in seats.iter().enumerate() {
             waiting.add(socket, place as u64).map_err(LiveError::io("wait for sockets"))?;
         }
+        for (number, socket) in self.foreign.iter().flat_map(Foreigners::sockets).enumerate() {
+            waiting.add(socket, FOREIGN + number as u64).map_err(LiveError::io("wait for sockets"))?;
+        }
         let mut ready = Vec::new();
         let mut datagram = vec![0; LONGEST];
         for place in 0..seats.len() {
@@ -128,15 +164,28 @@ impl Driver<'_> {
             if way.has_ended() {
                 return Err(EmulationError::Ended.into());
             }
-            live.check(now, || self.cast.exchanges())?;
+            let exchanges = || self.foreign.as_ref().map_or(self.cast.exchanges(), Foreigners::exchanges);
+            live.check(now, exchanges)?;
             self.fire();
+            let mut longest = PATIENCE;
+            if let Some(foreign) = &mut self.foreign {
+                longest = foreign.attend(now)?;
+            }
             let next = [self.deadlines.first().map(|(at, _)| *at), warm_up, end].into_iter().flatten().min();
             let now = self.clock.now();
             let sleep =
-                next.map_or(PATIENCE, |next| Duration::from_nanos((next - now).as_nanos()).min(PATIENCE));
+                next.map_or(longest, |next| Duration::from_nanos((next - now).as_nanos()).min(longest));
             waiting.wait(sleep, &mut ready).map_err(LiveError::io("wait for sockets"))?;
             for &place in &ready {
-                self.receive(place as usize, &mut datagram)?;
+                match (&mut self.foreign, place.checked_sub(FOREIGN)) {
+                    (Some(foreign), Some(number)) => {
+                        foreign.receive(number as usize, &self.clock, &mut datagram)?;
+                    }
+                    _ => self.receive(place as usize, &mut datagram)?,
+                }
+            }
+            if self.foreign.as_ref().is_some_and(Foreigners::are_done) {
+                self.busy.clear();
             }
         }
     }
@@ -166,21 +215,7 @@ impl Driver<'_> {
     fn receive(&mut self, place: usize, datagram: &mut [u8]) -> Result<(), LiveError> {
         let (node, socket) = self.seats[place];
         let servers = self.cast.servers();
-        loop {
-            let (length, from) = match socket.recv_from(datagram) {
-                Ok(received) => received,
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(()),
-                // An earlier datagram found nobody at its port.
-                Err(error)
-                    if matches!(
-                        error.kind(),
-                        io::ErrorKind::ConnectionRefused | io::ErrorKind::Interrupted
-                    ) =>
-                {
-                    continue;
-                }
-                Err(error) => return Err(LiveError::io("receive a datagram")(error)),
-            };
+        while let Some((length, from)) = receive_from(socket, datagram)? {
             let now = self.clock.now();
             let bytes = &datagram[..length];
             let is_server = node.0 < servers;
@@ -190,6 +225,7 @@ impl Driver<'_> {
             host.handle_datagram(now, from, mark, bytes);
             self.drain(place);
         }
+        Ok(())
     }
 
     /// Sends what a host has to send, and takes its next deadline.

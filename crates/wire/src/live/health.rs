@@ -13,7 +13,7 @@ pub struct Health {
     pub departures: u64,
     /// Departures more than 5 ms late.
     pub late_departures: u64,
-    /// What went wrong in the network, in a line each.
+    /// What went wrong in the network, and the pauses of another stack's clients, in a line each.
     pub complaints: Vec<String>,
 }
 

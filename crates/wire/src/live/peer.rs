@@ -1,15 +1,18 @@
-//! The server of another stack.
+//! The server or the client of another stack.
 
 use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
 use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use coapace_lab::contender::{Contender, ContenderKind};
 use coapace_lab::run::{request, response};
 use coapace_proto::{Code, Kind, Message, Tail};
-use coapace_scenario::Scenario;
+use coapace_scenario::{Answering, Scenario, WorkloadKind};
+use coapace_sim::Span;
 
 use super::LiveError;
+use crate::client_command::{Client, ClientCommand};
 
 /// The time that a server has to answer after its start.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -23,19 +26,26 @@ const ATTEMPTS: u32 = 3;
 /// The place of the port in a command line.
 const PORT: &str = "{port}";
 
+/// The place of the URI in the command line of a client.
+const URI: &str = "{uri}";
+
 /// The place of the address in a command line.
 const ADDRESS: &str = "{address}";
 
-/// A command that starts the server of another stack.
+/// The most clients of another stack. Each is a process.
+const MOST_PROCESSES: u32 = 500;
+
+/// A command that starts the server or a client of another stack.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Peer {
     command: String,
     name: String,
+    is_client: bool,
 }
 
 impl Peer {
-    /// Reads a command line for a shell. `{port}` in it stands for the port to listen at, and `{address}` for the address:
-    /// 127.0.0.1, or that of a network namespace over TCP.
+    /// Reads a command line for a shell that starts a server. `{port}` in it stands for the port to listen at, and `{address}` for
+    /// the address: 127.0.0.1, or that of a network namespace over TCP.
     ///
     /// # Errors
     /// Returns one line if the command names no program or has no place for the port.
@@ -45,8 +55,69 @@ impl Peer {
                 "a peer is a command with {PORT} where its port goes, such as 'coap-server-notls -A {ADDRESS} -p {PORT} -d 10'"
             ));
         };
-        let name = program.rsplit('/').next().unwrap_or(program);
-        Ok(Self { command: command.to_owned(), name: name.to_owned() })
+        Ok(Self { command: command.to_owned(), name: base_name(program), is_client: false })
+    }
+
+    /// Reads a command line for a shell that makes one request, or several one after the other. `{uri}` in it stands for what to
+    /// ask, and `{host}`, `{port}` and `{path}` for its parts. Clients start it again and again.
+    ///
+    /// # Errors
+    /// Returns one line if the command names no program or has no place for what to ask.
+    pub fn parse_client(command: &str) -> Result<Self, String> {
+        let has_place = command.contains(URI) || command.contains(PORT);
+        let Some(program) = command.split_whitespace().next().filter(|_| has_place) else {
+            return Err(format!(
+                "a client is a command with {URI} where the URI goes, or {{host}}, {PORT} and {{path}}, such as \
+                 'coap-client-notls -B 300 {URI}'"
+            ));
+        };
+        Ok(Self { command: command.to_owned(), name: base_name(program), is_client: true })
+    }
+
+    /// Returns whether it is a client.
+    pub(super) fn is_client(&self) -> bool {
+        self.is_client
+    }
+
+    /// Checks that it can take part in a scenario beside ours. A server always can; a client of another stack has a mechanism and
+    /// habits of its own, which no scenario changes.
+    ///
+    /// # Errors
+    /// Returns one line that says what its clients cannot do.
+    pub fn fits(&self, scenario: &Scenario, contender: &Contender) -> Result<(), String> {
+        let Scenario { workload, clients, server, .. } = scenario;
+        let is_single = matches!(&contender.kind, ContenderKind::Udp(mix) if mix.parts().len() == 1);
+        let cannot = if !self.is_client {
+            return Ok(());
+        } else if !is_single {
+            "run over TCP or beside other clients: name one mechanism at a time"
+        } else if workload.kind != WorkloadKind::Continuous || workload.exchanges.is_none() {
+            "do more than a number of requests one after the other: take the workload continuous with exchanges"
+        } else if [workload.think_time, workload.interval, clients.start_spread] != [Span::ZERO; 3] {
+            "wait: set workload.think_time, workload.interval and clients.start_spread to 0 s"
+        } else if server.response != Answering::Piggybacked {
+            "be measured with separate responses: set server.response=piggybacked"
+        } else if clients.count > MOST_PROCESSES {
+            return Err(format!(
+                "a client of another stack is a process, and there are at most {MOST_PROCESSES}"
+            ));
+        } else {
+            return Ok(());
+        };
+        Err(format!("clients of {} cannot {cannot}", self.name))
+    }
+
+    /// Starts a client that asks an address for a path.
+    pub(super) fn start_client(&self, address: SocketAddr, path: &str) -> Result<Client, LiveError> {
+        let words = ["sh".to_owned(), "-c".to_owned(), self.command.clone()];
+        let command =
+            ClientCommand::new(words.to_vec()).ok_or_else(|| self.vain("it has no place for the URI"))?;
+        command.start(address, path).map_err(LiveError::Peer)
+    }
+
+    /// Returns the error of a client that ends without a request. `told` is what it wrote last.
+    pub(super) fn vain(&self, told: &str) -> LiveError {
+        LiveError::Peer(format!("`{}` ends without a request: {told}", self.command))
     }
 
     /// Returns the name of the program.
@@ -102,6 +173,10 @@ impl Peer {
         dialogue.fit(scenario, self)?;
         Ok(started)
     }
+}
+
+fn base_name(program: &str) -> String {
+    program.rsplit('/').next().unwrap_or(program).to_owned()
 }
 
 /// Makes the answer to a GET as long as `wanted`: if it is not, writes the resource with PUT, and compares again. `ask` sends a
@@ -235,5 +310,24 @@ mod tests {
         assert_eq!(Peer::parse("/usr/bin/server -p {port}").unwrap().name(), "server");
         assert!(Peer::parse("server -p 5683").unwrap_err().contains("{port}"));
         assert!(Peer::parse("").is_err());
+        let client = Peer::parse_client("/usr/bin/coap-client -B 9 {uri}").unwrap();
+        assert_eq!((client.name(), client.is_client()), ("coap-client", true));
+        assert!(Peer::parse_client("coap-client coap://localhost/").unwrap_err().contains("{uri}"));
+    }
+
+    #[test]
+    fn a_client_of_another_stack_says_what_it_cannot() {
+        let client = Peer::parse_client("ask {uri}").unwrap();
+        let told = |settings: &[(&str, &str)], name: &str| {
+            let settings: Vec<_> =
+                settings.iter().map(|&(key, value)| (key.to_owned(), value.to_owned())).collect();
+            let scenario = Scenario::load("nb-iot", &settings).unwrap();
+            client.fits(&scenario, &Contender::parse(name).unwrap()).err().unwrap_or_default()
+        };
+        assert_eq!(told(&[], "default"), "");
+        assert!(told(&[("workload.kind", "random")], "default").contains("one after the other"));
+        assert!(told(&[], "default+cocoa").contains("one mechanism at a time"));
+        assert!(told(&[("workload.think_time", "1 s")], "default").contains("think_time"));
+        assert!(told(&[("clients", "501")], "default").contains("at most 500"));
     }
 }

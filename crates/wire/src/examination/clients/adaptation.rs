@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use coapace_control as control;
+use coapace_control::{self as control, Marking};
 
 use super::super::case::{Case, Outbox, Target};
 use super::super::copies::Copies;
@@ -20,7 +20,7 @@ pub(super) const CASE: Case = Case {
     seconds: [35, 60],
     react,
     is_enough: |target, transcript| {
-        transcript.requests().len() > Phase::all(target) || !transcript.exits.is_empty()
+        transcript.exchanges().len() > Phase::all(target) || !transcript.exits.is_empty()
     },
     judge,
     ..super::CASE
@@ -65,18 +65,15 @@ impl Phase {
     }
 }
 
+/// Every copy is answered after a round trip, as behind a long path. The first copy of a probe is lost.
 fn react(target: &Target, transcript: &Transcript, packet: &Packet, outbox: &mut Outbox) {
-    if !packet.is_request() {
-        return;
-    }
-    let copy = transcript.copies_of(packet);
-    let phase = Phase::of(target, transcript.requests().len() - 1);
+    let exchanges = transcript.exchanges();
+    let is_own = |copies: &Copies<'_>| copies.last().number == packet.number;
+    let Some(place) = exchanges.iter().position(is_own) else { return };
+    let phase = Phase::of(target, place);
     let is_probe = matches!(phase, Phase::ProbeAfterFast | Phase::ProbeAfterSlow);
-    if is_probe && is_confirmable(packet) {
-        if copy == 2 {
-            outbox.answer(packet, FAST_RTT.as_millis() as u64, response(packet));
-        }
-    } else if copy == 1 {
+    let is_lost = is_probe && is_confirmable(packet) && exchanges[place].packets.len() == 1;
+    if !is_lost {
         let rtt = if phase == Phase::Slow { SLOW_RTT } else { FAST_RTT };
         outbox.answer(packet, rtt.as_millis() as u64, response(packet));
     }
@@ -86,7 +83,7 @@ fn judge(target: &Target, transcript: &Transcript) -> Vec<Finding> {
     if let Some(finding) = no_request(transcript) {
         return vec![finding];
     }
-    let requests = transcript.requests();
+    let requests = transcript.exchanges();
     let in_phase = |phase| {
         requests
             .iter()
@@ -131,17 +128,23 @@ fn judge(target: &Target, transcript: &Transcript) -> Vec<Finding> {
         findings.push(Finding::warning(text).seen_in(one.numbers()));
     }
     let measured: Vec<Measured> = requests.iter().map(|copies| measured(transcript, copies)).collect();
-    let nearest = nearest(&measured);
+    let marking = requests.iter().map(Copies::marking).find(|&marking| marking != Marking::None);
+    let nearest = nearest(&measured, marking.unwrap_or_default());
     let is_known = nearest.first().is_some_and(|nearest| nearest.distance <= FAR) && !adapts;
     let finding = if is_known { Finding::ok } else { Finding::note };
-    findings.extend(described(&nearest).map(finding));
+    let described = described(&nearest);
+    let text =
+        described.unwrap_or_else(|| "no known mechanism marks its copies as this client does".to_owned());
+    findings.push(finding(text));
     findings
 }
 
 fn measured(transcript: &Transcript, copies: &Copies<'_>) -> Measured {
     let duration = control::Duration::from;
     let first = copies.first();
-    let answer = transcript.sent().find(|packet| packet.number > first.number && packet.peer == first.peer);
+    let answer = transcript.answers(copies).next();
+    let named = answer.and_then(|answer| copies.named_by(answer));
+    let other = |answer: &Packet| copies.named_by(answer).is_some_and(|other| Some(other) != named);
     let answered = answer.map(|answer| answer.at.saturating_sub(first.at));
     let before = copies.packets.iter().filter(|copy| answer.is_none_or(|answer| copy.at <= answer.at));
     let times: Vec<Duration> = before.map(|copy| copy.at).collect();
@@ -149,6 +152,8 @@ fn measured(transcript: &Transcript, copies: &Copies<'_>) -> Measured {
         begun: control::Instant::from_micros(first.at.as_micros() as u64),
         timeouts: times.windows(2).map(|pair| duration(pair[1].saturating_sub(pair[0]))).collect(),
         answered: answered.map(duration),
+        named: named.map(|ordinal| ordinal as u8),
+        is_named_again: named.is_some() && transcript.answers(copies).any(other),
     }
 }
 

@@ -1,19 +1,21 @@
 //! The network of a scenario that real packets pass.
 
+mod arrivals;
+mod port;
+
 use coapace_lab::run::{CLIENTS_SITE, SERVER_SITE, network};
 use coapace_scenario::Scenario;
 use coapace_sim::{Counters, Luck, NodeId, Outgoing, Tap, Time, World};
 
-use super::EmulationError;
-use super::arrivals::{Arrival, Arrivals};
-use super::port::Port;
+use self::arrivals::{Arrival, Arrivals};
+use self::port::Port;
 
 /// The simulator's network between ports, driven by a clock from outside.
 ///
 /// Moments count from the start of the emulation. A packet enters at the present moment, which is that of the last
 /// [`advance`](Self::advance).
 #[derive(Debug)]
-pub(super) struct Link<T> {
+pub(crate) struct Link<T> {
     world: World<Port, Taps<T>>,
     mtu: u32,
 }
@@ -21,42 +23,42 @@ pub(super) struct Link<T> {
 type Taps<T> = (Arrivals, (Counters, T));
 
 /// The node of everything on the server's side.
-pub(super) const SERVER: NodeId = NodeId(0);
+pub(crate) const SERVER: NodeId = NodeId(0);
 
 impl<T: Tap> Link<T> {
-    /// Returns the network of a scenario, with the node [`SERVER`] and no clients.
-    pub(super) fn new(scenario: &Scenario, seed: u64, tap: T) -> Result<Self, EmulationError> {
+    /// Returns the network of a scenario, with the node [`SERVER`] and no clients; `None` if it is a mesh.
+    pub(crate) fn new(scenario: &Scenario, seed: u64, tap: T) -> Option<Self> {
         if scenario.network.mesh.is_some() {
-            return Err(EmulationError::Mesh);
+            return None;
         }
         let network = network(scenario, Luck::new(seed));
         let mut world = World::new(network, (Arrivals::default(), (Counters::new(), tap)));
         world.add(SERVER_SITE, Port::default());
-        Ok(Self { world, mtu: scenario.network.mtu })
+        Some(Self { world, mtu: scenario.network.mtu })
     }
 
     /// Adds a node on the clients' side. The first has the number 1.
-    pub(super) fn add_client(&mut self) -> NodeId {
+    pub(crate) fn add_client(&mut self) -> NodeId {
         self.world.add(CLIENTS_SITE, Port::default())
     }
 
     /// Returns the largest packet of the scenario's links, in bytes with the header of IP.
-    pub(super) fn mtu(&self) -> u32 {
+    pub(crate) fn mtu(&self) -> u32 {
         self.mtu
     }
 
     /// Lets time pass in the network. A moment before the present one is the present one.
-    pub(super) fn advance(&mut self, now: Time) {
+    pub(crate) fn advance(&mut self, now: Time) {
         self.world.advance(now);
     }
 
     /// Returns when the network has something to do, if packets are under way.
-    pub(super) fn next_event(&mut self) -> Option<Time> {
+    pub(crate) fn next_event(&mut self) -> Option<Time> {
         self.world.next_event()
     }
 
     /// Lets a packet enter the network at the present moment.
-    pub(super) fn send(&mut self, from: NodeId, outgoing: Outgoing, bytes: &[u8]) {
+    pub(crate) fn send(&mut self, from: NodeId, outgoing: Outgoing, bytes: &[u8]) {
         if let Some(port) = self.world.node_mut(from) {
             port.put(outgoing, bytes);
             self.world.wake(from);
@@ -64,27 +66,27 @@ impl<T: Tap> Link<T> {
     }
 
     /// Returns the packets that have arrived since [`clear`](Self::clear).
-    pub(super) fn arrivals(&self) -> impl Iterator<Item = Arrival<'_>> {
+    pub(crate) fn arrivals(&self) -> impl Iterator<Item = Arrival<'_>> {
         self.world.tap().0.iter()
     }
 
     /// Forgets the packets that have arrived.
-    pub(super) fn clear(&mut self) {
+    pub(crate) fn clear(&mut self) {
         self.world.tap_mut().0.clear();
     }
 
     /// Returns the number of packets that are under way from or to a node.
-    pub(super) fn under_way(&self, node: NodeId) -> u32 {
+    pub(crate) fn under_way(&self, node: NodeId) -> u32 {
         self.world.tap().0.under_way(node)
     }
 
     /// Returns the counters of the network and its hops.
-    pub(super) fn counters(&self) -> &Counters {
+    pub(crate) fn counters(&self) -> &Counters {
         &self.world.tap().1.0
     }
 
     /// Returns the caller's tap.
-    pub(super) fn into_tap(self) -> T {
+    pub(crate) fn into_tap(self) -> T {
         let (_, (_, (_, tap))) = self.world.into_parts();
         tap
     }

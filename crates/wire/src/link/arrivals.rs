@@ -4,13 +4,13 @@ use coapace_sim::{Ecn, Event, Mark, NodeId, Record, Tap, Time, Transport};
 
 /// A packet that is to leave towards its real receiver.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Arrival<'a> {
+pub(crate) struct Arrival<'a> {
     /// The moment at which it arrived in the simulated network.
-    pub(super) due: Time,
-    pub(super) from: NodeId,
-    pub(super) to: NodeId,
-    pub(super) mark: Mark,
-    pub(super) bytes: &'a [u8],
+    pub(crate) due: Time,
+    pub(crate) from: NodeId,
+    pub(crate) to: NodeId,
+    pub(crate) mark: Mark,
+    pub(crate) bytes: &'a [u8],
 }
 
 /// Collects the packets that arrive, and counts the packets of every node that are under way.

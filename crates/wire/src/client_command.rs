@@ -1,4 +1,4 @@
-//! The command that starts the examined client.
+//! The command that starts a client of another stack.
 
 use std::io::Read;
 use std::net::SocketAddr;
@@ -10,9 +10,6 @@ use std::time::Duration;
 
 use nix::sys::signal::{Signal, killpg};
 use nix::unistd::Pid;
-
-/// The path that clients are told to ask for.
-const PATH: &str = "examined";
 
 /// Bytes of standard error that are kept of a process.
 const KEPT: usize = 2_000;
@@ -28,20 +25,20 @@ impl ClientCommand {
         (!words.is_empty() && names_place).then_some(Self(words))
     }
 
-    /// Returns the words for an address.
-    fn filled(&self, address: SocketAddr) -> Vec<String> {
+    /// Returns the words for an address and a path.
+    fn filled(&self, address: SocketAddr, path: &str) -> Vec<String> {
         let fill = |word: &String| {
-            word.replace("{uri}", &uri(address))
+            word.replace("{uri}", &uri(address, path))
                 .replace("{host}", &address.ip().to_string())
                 .replace("{port}", &address.port().to_string())
-                .replace("{path}", PATH)
+                .replace("{path}", path)
         };
         self.0.iter().map(fill).collect()
     }
 
-    /// Starts the client as a group of processes of its own.
-    pub(crate) fn start(&self, address: SocketAddr) -> Result<Client, String> {
-        let words = self.filled(address);
+    /// Starts the client as a group of processes of its own. It is to ask for `path`, without a slash in front.
+    pub(crate) fn start(&self, address: SocketAddr, path: &str) -> Result<Client, String> {
+        let words = self.filled(address, path);
         let mut child = Command::new(&words[0])
             .args(&words[1..])
             .stdin(Stdio::null())
@@ -66,8 +63,8 @@ impl ClientCommand {
 }
 
 /// Returns the URI that a client is to ask.
-pub(crate) fn uri(address: SocketAddr) -> String {
-    format!("coap://{address}/{PATH}")
+pub(crate) fn uri(address: SocketAddr, path: &str) -> String {
+    format!("coap://{address}/{path}")
 }
 
 /// A client that runs. It ends when this is dropped, with all processes that it has started.
@@ -108,15 +105,15 @@ mod tests {
         assert!(ClientCommand::new(Vec::new()).is_none());
         assert!(ClientCommand::new(words("coap-client coap://localhost")).is_none());
         let command = ClientCommand::new(words("get {uri} {host} -p {port} /{path}")).unwrap();
-        let filled = command.filled("127.0.0.1:5690".parse().unwrap());
+        let filled = command.filled("127.0.0.1:5690".parse().unwrap(), "examined");
         assert_eq!(filled.join(" "), "get coap://127.0.0.1:5690/examined 127.0.0.1 -p 5690 /examined");
     }
 
     #[test]
     fn what_a_command_complains_about_is_told() {
         let words = ["sh", "-c", "echo first >&2; echo no route to {port} >&2; exit 1"].map(str::to_owned);
-        let mut client =
-            ClientCommand::new(words.to_vec()).unwrap().start("127.0.0.1:7".parse().unwrap()).unwrap();
+        let command = ClientCommand::new(words.to_vec()).unwrap();
+        let mut client = command.start("127.0.0.1:7".parse().unwrap(), "examined").unwrap();
         while !client.has_ended() {
             thread::yield_now();
         }

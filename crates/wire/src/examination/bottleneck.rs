@@ -1,0 +1,139 @@
+//! The link that stacks are examined behind: that of the scenario `nb-iot`, as one of a hundred hosts meets it.
+//!
+//! The stack stands for all of them: whatever it sends and gets, the others send and get at the same moment. So the downlink, which
+//! is the narrower direction, has a hundredth of its rate. Its queue is never full and nothing is lost: every copy of a message
+//! arrives, and all copies but the first are needless.
+//!
+//! The passage of a packet depends on earlier packets only. It is therefore a function of the transcript, with the network of the
+//! emulator in simulated time.
+
+use std::sync::LazyLock;
+use std::time::Duration;
+
+use coapace_lab::run::accounting;
+use coapace_scenario::{Scenario, ScenarioError};
+use coapace_sim::{Mark, NodeId, Outgoing, Time, Transport};
+
+use super::case::Side;
+use super::packet::Packet;
+use crate::link::{Link, SERVER};
+
+/// The hosts that share the link.
+pub(crate) const HOSTS: u32 = 100;
+
+/// The share of one host in the 30 kbit/s of the downlink, bit/s.
+const RATE: u32 = 30_000 / HOSTS;
+
+static SCENARIO: LazyLock<Result<Scenario, ScenarioError>> = LazyLock::new(|| {
+    // Jitter would let a packet overtake another one, whose passage would then depend on later packets.
+    let settings = [
+        ("network.down.radio.rate", format!("{RATE} bit/s")),
+        ("network.up.backhaul.jitter", r#"["15 ms", "15 ms"]"#.to_owned()),
+        ("network.down.backhaul.jitter", r#"["15 ms", "15 ms"]"#.to_owned()),
+    ];
+    Scenario::load("nb-iot", &settings.map(|(key, value)| (key.to_owned(), value)))
+});
+
+/// A packet of the stack, and what the examiner sends as soon as it arrives.
+#[derive(Debug)]
+pub(crate) struct Entry<'a> {
+    /// The moment at which the stack sent it.
+    at: Duration,
+    bytes: &'a [u8],
+    /// Empty if there is nothing to send.
+    reply: Vec<u8>,
+}
+
+impl<'a> Entry<'a> {
+    /// Returns a packet of the stack with its reply, which may be empty.
+    pub(crate) fn new(packet: &'a Packet, reply: Vec<u8>) -> Self {
+        Self { at: packet.at, bytes: &packet.bytes, reply }
+    }
+}
+
+/// Returns the moment at which the stack gets the reply to each packet. `side` is the part of the stack. Packets are in the order in
+/// which they were sent.
+pub(crate) fn replies(side: Side, entries: &[Entry<'_>]) -> Vec<Option<Duration>> {
+    let mut got = vec![None; entries.len()];
+    let link = SCENARIO.as_ref().ok().and_then(|scenario| Link::new(scenario, 1, ()));
+    let Some(mut link) = link else { return got };
+    let client = link.add_client();
+    let (stack, examiner) = if side == Side::Client { (client, SERVER) } else { (SERVER, client) };
+    for (place, entry) in (0u32..).zip(entries) {
+        let at = Time::from_nanos(entry.at.as_nanos() as u64);
+        pass(&mut link, at, (stack, examiner), entries, &mut got);
+        link.advance(at);
+        link.send(stack, outgoing(examiner, place), entry.bytes);
+    }
+    pass(&mut link, Time::MAX, (stack, examiner), entries, &mut got);
+    got
+}
+
+/// Lets packets pass until a moment: replies leave when what they reply to arrives.
+fn pass(
+    link: &mut Link<()>,
+    until: Time,
+    (stack, examiner): (NodeId, NodeId),
+    entries: &[Entry<'_>],
+    got: &mut [Option<Duration>],
+) {
+    while let Some(next) = link.next_event().filter(|next| *next <= until) {
+        link.advance(next);
+        let arrived: Vec<(NodeId, u32, Time)> =
+            link.arrivals().map(|arrival| (arrival.to, arrival.mark.exchange, arrival.due)).collect();
+        link.clear();
+        for (to, number, due) in arrived {
+            let place = number as usize;
+            if to == stack {
+                got[place] = Some(Duration::from_nanos(due.as_nanos()));
+            } else if let Some(entry) = entries.get(place).filter(|entry| !entry.reply.is_empty()) {
+                link.send(examiner, outgoing(stack, number), &entry.reply);
+            }
+        }
+    }
+}
+
+fn outgoing(to: NodeId, exchange: u32) -> Outgoing {
+    Outgoing { to, mark: Mark { exchange, transmission: 0 }, transport: Transport::Udp }
+}
+
+/// Returns the time for which a datagram of this length occupies the downlink, seconds.
+pub(crate) fn occupied(datagram_bytes: usize) -> f64 {
+    let bytes = SCENARIO
+        .as_ref()
+        .map_or(0, |scenario| accounting(scenario).wire_bytes(Transport::Udp, datagram_bytes));
+    f64::from(bytes) * 8.0 / f64::from(RATE)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn entry(at_s: u64) -> Entry<'static> {
+        Entry { at: Duration::from_secs(at_s), bytes: &[0; 10], reply: vec![0; 65] }
+    }
+
+    #[test]
+    fn an_answer_takes_its_time_on_the_downlink_and_waits_for_those_before() {
+        let seconds = |entries: &[Entry<'_>]| -> Vec<f64> {
+            replies(Side::Client, entries).into_iter().map(|at| at.unwrap().as_secs_f64()).collect()
+        };
+        // 93 bytes at 300 bit/s take 2.48 s; both delays are 0.6 s, and the backhaul adds 30 ms.
+        assert!((occupied(65) - 2.48).abs() < 1e-9);
+        let alone = seconds(&[entry(0)])[0];
+        assert!((3.1..3.15).contains(&alone), "{alone}");
+        let all = seconds(&[entry(0), entry(1), entry(20)]);
+        assert!((all[0] - alone).abs() < 1e-9, "later packets change nothing");
+        assert!((all[1] - all[0] - 2.48).abs() < 1e-6, "{all:?}");
+        assert!((23.1..23.15).contains(&all[2]), "{all:?}");
+    }
+
+    #[test]
+    fn a_server_sends_through_the_downlink_and_is_acknowledged_through_the_uplink() {
+        let notification = Entry { at: Duration::ZERO, bytes: &[0; 65], reply: vec![0; 4] };
+        let silent = Entry { at: Duration::ZERO, bytes: &[0; 65], reply: Vec::new() };
+        let got = replies(Side::Server, &[notification, silent]);
+        assert!((3.1..3.15).contains(&got[0].unwrap().as_secs_f64()), "{got:?}");
+        assert_eq!(got[1], None);
+    }
+}

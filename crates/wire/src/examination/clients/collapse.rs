@@ -1,0 +1,151 @@
+//! A hundred clients like the examined one behind an NB-IoT link.
+
+use coapace_proto::Options;
+
+use super::super::bottleneck::{Entry, HOSTS, occupied, replies};
+use super::super::case::{Case, Outbox, Side, Target};
+use super::super::copies::Copies;
+use super::super::finding::Finding;
+use super::super::packet::Packet;
+use super::super::statistics::median;
+use super::super::transcript::Transcript;
+use super::{content, is_confirmable, no_request};
+
+pub(super) const CASE: Case = Case {
+    name: "nb-iot",
+    summary: "a hundred clients like it behind an NB-IoT link with an endless queue: copies that are needless",
+    clause: "RFC 8085 §3.1.1",
+    seconds: [30, 110],
+    restarts: true,
+    react,
+    is_enough: |_, transcript| transcript.received().count() >= MOST,
+    judge: |_, transcript| judge(transcript),
+    ..super::CASE
+};
+
+/// The bytes of the payload of answers, as in the scenario.
+const PAYLOAD: [u8; 60] = [b'x'; 60];
+
+/// Packets after which a client has shown enough.
+const MOST: usize = 1_000;
+
+/// The least number of answered exchanges that a verdict takes.
+const LEAST: usize = 4;
+
+/// The share of needless copies from which on the link is taken for collapsed. It is half of all that is sent, less what single
+/// copies change in a few exchanges.
+pub(crate) const COLLAPSED: f64 = 0.45;
+
+/// The share of needless copies that is worth a note.
+pub(crate) const WASTED: f64 = 0.1;
+
+/// Answers each copy when the link would have brought the answer.
+fn react(_: &Target, transcript: &Transcript, packet: &Packet, outbox: &mut Outbox) {
+    if !packet.is_request() {
+        return;
+    }
+    let requests = transcript.received().filter(|packet| packet.is_request());
+    let entries: Vec<Entry<'_>> = requests.map(|packet| Entry::new(packet, answer(packet))).collect();
+    if let Some(Some(at)) = replies(Side::Client, &entries).pop() {
+        outbox.answer(packet, at.saturating_sub(outbox.now).as_millis() as u64, answer(packet));
+    }
+}
+
+fn answer(request: &Packet) -> Vec<u8> {
+    content(request, &Options::new(), &PAYLOAD)
+}
+
+/// The copies of some exchanges.
+struct Sent {
+    copies: usize,
+    needless: usize,
+}
+
+impl Sent {
+    fn of(exchanges: &[&Copies<'_>]) -> Self {
+        let copies = exchanges.iter().map(|copies| copies.packets.len()).sum();
+        Self { copies, needless: copies - exchanges.len() }
+    }
+
+    fn share(&self) -> f64 {
+        self.needless as f64 / self.copies as f64
+    }
+}
+
+fn judge(transcript: &Transcript) -> Vec<Finding> {
+    if let Some(finding) = no_request(transcript) {
+        return vec![finding];
+    }
+    let exchanges = transcript.exchanges();
+    let answered: Vec<(&Copies<'_>, &Packet)> = { exchanges.iter() }
+        .filter(|copies| is_confirmable(copies.first()))
+        .filter_map(|copies| Some((copies, transcript.answers(copies).next()?)))
+        .collect();
+    if answered.len() < LEAST {
+        let text = format!("{} answered requests; a verdict takes {LEAST}", answered.len());
+        return vec![Finding::not_tested(text)];
+    }
+    let all: Vec<&Copies<'_>> = answered.iter().map(|(copies, _)| *copies).collect();
+    // A client that adapts has learnt the round-trip time in the first half.
+    let (begun, late) = (all.len() / 2, &answered[all.len() / 2..]);
+    let (sent, in_all) = (Sent::of(&all[begun..]), Sent::of(&all));
+    let seconds = |from: &Packet, to: &Packet| to.at.saturating_sub(from.at).as_secs_f64();
+    let trips: Vec<f64> = late.iter().map(|(copies, answer)| seconds(copies.first(), answer)).collect();
+    let whole = seconds(all[begun].first(), late[late.len() - 1].1);
+    let of_use: f64 = late.iter().map(|(_, answer)| occupied(answer.bytes.len())).sum();
+    let text = format!(
+        "with {HOSTS} like it, {} of {} copies are needless after {begun} exchanges ({:.0} %; {} of {} in all), round trips take \
+         {:.1} s, and first answers {:.0} % of the link",
+        sent.needless,
+        sent.copies,
+        sent.share() * 100.0,
+        in_all.needless,
+        in_all.copies,
+        median(&trips).unwrap_or_default(),
+        of_use / whole * 100.0,
+    );
+    let packets = all[begun..].iter().flat_map(|copies| copies.numbers());
+    vec![verdict(sent.share(), text).seen_in(packets)]
+}
+
+/// Judges a share of needless copies.
+pub(crate) fn verdict(share: f64, text: String) -> Finding {
+    match share {
+        share if share >= COLLAPSED => Finding::warning(format!("collapses: {text}")),
+        share if share >= WASTED => Finding::note(text),
+        _ => Finding::ok(text),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::super::finding::Severity;
+    use super::super::super::rehearsal::{client, rehearse, sound, worst};
+    use super::*;
+
+    fn judged(timeout: impl Fn(u16, u32) -> u64) -> Vec<Finding> {
+        rehearse(&CASE, &Target::default(), client(60, timeout, sound))
+    }
+
+    #[test]
+    fn clients_with_the_timeouts_of_rfc_7252_collapse() {
+        let findings = judged(|exchange, copy| (2_000 + 130 * u64::from(exchange % 7)) << copy);
+        assert_eq!(worst(&findings), Severity::Warning, "{findings:?}");
+        assert!(findings[0].measured.starts_with("collapses"), "{findings:?}");
+        assert!(findings[0].measured.contains("first answers 5"), "half of the link: {findings:?}");
+    }
+
+    #[test]
+    fn clients_that_learn_do_not() {
+        let learnt = judged(|exchange, copy| (if exchange < 4 { 2_000 } else { 8_000 }) << copy);
+        assert_eq!(worst(&learnt), Severity::Ok, "{learnt:?}");
+        let often = judged(|exchange, copy| (if exchange % 4 == 0 { 2_000 } else { 8_000 }) << copy);
+        assert_eq!(worst(&often), Severity::Note, "{often:?}");
+    }
+
+    #[test]
+    fn one_request_is_not_enough() {
+        let findings = rehearse(&CASE, &Target::default(), client(1, |_, copy| 2_000 << copy, sound));
+        assert_eq!(worst(&findings), Severity::NotTested);
+    }
+}

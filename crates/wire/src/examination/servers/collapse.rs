@@ -1,0 +1,133 @@
+//! A hundred observers like the examiner behind an NB-IoT link.
+
+use coapace_proto::Kind;
+
+use super::super::bottleneck::{Entry, HOSTS, occupied, replies};
+use super::super::case::{Case, Outbox, Side, Target};
+use super::super::clients::verdict;
+use super::super::finding::Finding;
+use super::super::packet::{Packet, empty};
+use super::super::transcript::Transcript;
+use super::observation::{missing, notifications, register};
+
+pub(super) const CASE: Case = Case {
+    name: "nb-iot",
+    summary: "a hundred observers like the examiner behind an NB-IoT link with an endless queue: load and needless notifications",
+    clause: "RFC 7641 §4.5.1",
+    seconds: [30, 90],
+    begin: register,
+    react,
+    is_enough: |target, transcript| target.observable.is_none() || transcript.received().count() >= MOST,
+    judge,
+    ..super::CASE
+};
+
+/// Packets after which a server has shown enough.
+const MOST: usize = 1_000;
+
+/// The least number of notifications that a verdict takes.
+const LEAST: usize = 4;
+
+/// The load from which on the queue is taken for growing without end; a little above the whole link.
+const OVERLOAD: f64 = 1.05;
+
+/// Acknowledges each confirmable response when the link would have brought the acknowledgement.
+fn react(_: &Target, transcript: &Transcript, packet: &Packet, outbox: &mut Outbox) {
+    let entries: Vec<Entry<'_>> =
+        transcript.received().map(|packet| Entry::new(packet, acknowledgement(packet))).collect();
+    if let Some(Some(at)) = replies(Side::Server, &entries).pop() {
+        outbox.answer(packet, at.saturating_sub(outbox.now).as_millis() as u64, acknowledgement(packet));
+    }
+}
+
+/// Returns the acknowledgement of a confirmable response; nothing for others.
+fn acknowledgement(packet: &Packet) -> Vec<u8> {
+    let confirmable = packet.message().filter(|_| is_confirmable(packet));
+    confirmable.map(|message| empty(Kind::Acknowledgement, message.message_id)).unwrap_or_default()
+}
+
+fn is_confirmable(packet: &Packet) -> bool {
+    packet.message().is_some_and(|message| message.kind == Kind::Confirmable && message.code.is_response())
+}
+
+fn judge(target: &Target, transcript: &Transcript) -> Vec<Finding> {
+    if let Some(finding) = missing(target, transcript) {
+        return vec![finding];
+    }
+    let all = notifications(target, transcript);
+    let Some(first) = all.first().filter(|_| all.len() >= LEAST) else {
+        return vec![Finding::not_tested(format!(
+            "{} notifications came; a verdict takes {LEAST}",
+            all.len()
+        ))];
+    };
+    let seconds = transcript.until.saturating_sub(first.at).as_secs_f64();
+    let load = all.iter().map(|packet| occupied(packet.bytes.len())).sum::<f64>() / seconds;
+    let confirmable: Vec<&Packet> = all.iter().copied().filter(|packet| is_confirmable(packet)).collect();
+    let is_needless = |place: &usize| {
+        let sent = confirmable[*place];
+        confirmable[..*place].iter().any(|earlier| !is_acknowledged(transcript, earlier, sent))
+    };
+    let needless = (0..confirmable.len()).filter(is_needless).count();
+    let text = format!(
+        "with {HOSTS} observers, {} notifications in {seconds:.0} s take {:.0} % of the link; {needless} of {} confirmable ones \
+         are sent while another is on its way",
+        all.len(),
+        load * 100.0,
+        confirmable.len(),
+    );
+    let finding = if load > OVERLOAD {
+        Finding::warning(format!("overloads: {text}"))
+    } else {
+        verdict(needless as f64 / confirmable.len().max(1) as f64, text)
+    };
+    vec![finding.seen_in(all.iter().map(|packet| packet.number))]
+}
+
+/// Returns whether a notification was acknowledged when a later packet was sent.
+fn is_acknowledged(transcript: &Transcript, notification: &Packet, later: &Packet) -> bool {
+    let id = notification.bytes.get(2..4);
+    let mut acks = transcript.sent().filter(|sent| sent.is_empty_ack() && sent.bytes.get(2..4) == id);
+    acks.any(|ack| ack.number > notification.number && ack.number < later.number)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::super::finding::Severity;
+    use super::super::super::packet::message;
+    use super::super::super::rehearsal::{Pending, rehearse, worst};
+    use super::*;
+    use coapace_proto::{Code, Message, Options};
+
+    /// Plays a server that sends a notification so often, in milliseconds, acknowledged or not.
+    fn judged(gap: u64, kind: Kind) -> Vec<Finding> {
+        let target = Target { observable: Some(Options::new().uri_path("clock")), ..Target::default() };
+        let server = |now, bytes: Option<&[u8]>, pending: &mut Pending| {
+            let Some(received) = bytes.and_then(|bytes| Message::parse(bytes).ok()) else { return };
+            if received.kind != Kind::Confirmable {
+                return;
+            }
+            let options = Options::new().observe(1);
+            let answer = |kind, id| message(kind, Code::CONTENT, id, &received.token, &options, b"12345678");
+            pending.push((now, answer(Kind::Acknowledgement, received.message_id)));
+            pending.extend((1..90_000 / gap).map(|n| (now + n * gap, answer(kind, n as u16))));
+        };
+        rehearse(&CASE, &target, server)
+    }
+
+    #[test]
+    fn a_notification_a_second_is_too_much_and_one_in_4_s_is_not() {
+        let often = judged(1_000, Kind::NonConfirmable);
+        assert_eq!(worst(&often), Severity::Warning, "{often:?}");
+        assert!(often[0].measured.starts_with("overloads"), "{often:?}");
+        assert_eq!(worst(&judged(4_000, Kind::NonConfirmable)), Severity::Ok);
+        assert_eq!(worst(&judged(4_000, Kind::Confirmable)), Severity::Ok);
+    }
+
+    #[test]
+    fn confirmable_notifications_before_the_acknowledgement_are_needless() {
+        // 46 bytes take 1.2 s, and the acknowledgement comes 1.8 s after the notification.
+        let hasty = judged(1_500, Kind::Confirmable);
+        assert!(hasty[0].measured.starts_with("collapses"), "{hasty:?}");
+    }
+}
