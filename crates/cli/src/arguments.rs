@@ -10,6 +10,7 @@ mod live;
 mod relay;
 mod serve;
 
+use std::fmt;
 use std::path::PathBuf;
 
 use coapace_lab::search::space::Varied;
@@ -55,6 +56,9 @@ pub(crate) use serve::Serve;
     coapace reproduce raitahila2019 --quick
   Check a published order of mechanisms, and add another mechanism:
     coapace reproduce meng2017 -m fasor --report meng2017.html
+  Write an artefact for reviewers, and check that its runs can be repeated:
+    coapace reproduce raitahila2019 --quick --artifact raitahila
+    coapace repeat raitahila
   List the mechanisms:
     coapace list mechanisms
   One mechanism, step by step:
@@ -65,8 +69,9 @@ pub(crate) use serve::Serve;
     coapace serve --resource /greeting=Hello
 
 Exit codes: 0 done, or answered 2.xx; 1 no answer, or the input cannot be used;
-2 wrong usage; 3 answered with another code, such as 4.04; 130 interrupted: run,
-reproduce and coexist then print and write the results so far")]
+2 wrong usage; 3 answered with another code, such as 4.04, or repeat found a
+difference; 130 interrupted: run, reproduce and coexist then print and write the
+results so far")]
 pub(crate) struct Arguments {
     #[command(subcommand)]
     pub(crate) command: Option<Command>,
@@ -102,6 +107,22 @@ Examples:
     Rank(Rank),
     /// Run the experiments of a paper and print what was published beside what is measured
     Reproduce(Reproduce),
+    /// Check an artefact of `reproduce --artifact`, make its runs again, and say whether they are identical
+    #[command(
+        after_help = "First every file is compared with its hash, then every run with the recorded one, then every figure.
+
+Exit codes: 0 identical; 3 a file, a run or a figure differs; 1 the folder is no whole
+artefact; 130 interrupted
+
+Example:
+  coapace reproduce raitahila2019 --quick --artifact raitahila
+  coapace repeat raitahila"
+    )]
+    Repeat {
+        /// The folder of the artefact
+        #[arg(value_name = "DIR")]
+        folder: PathBuf,
+    },
     /// Search for parameters of a mechanism over scenarios that are drawn, or compare mechanisms on them
     #[command(
         after_help = "Without --vary, compares the mechanisms with the best published one on each scenario.
@@ -386,7 +407,7 @@ pub(crate) struct Reproduce {
 
     /// Vary the conditions that the paper does not print, one at a time and in pairs, and count what is met under each. Takes
     /// as long as reproducing it many times; combine it with --quick or --seeds
-    #[arg(long, conflicts_with_all = ["mechanism", "each", "orders", "figures", "markdown", "live"])]
+    #[arg(long, conflicts_with_all = ["mechanism", "each", "orders", "figures", "markdown", "live", "artifact"])]
     pub(crate) sensitivity: bool,
 
     /// Write every figure and every order beside the measured ones as a page of Markdown
@@ -396,6 +417,11 @@ pub(crate) struct Reproduce {
     /// Write every chart of the report into this directory as SVG, PDF and PNG, named after the chart
     #[arg(long, value_name = "DIR")]
     pub(crate) figures: Option<PathBuf>,
+
+    /// Write all that a reviewer needs into this new or empty directory: scenarios, results as Parquet and CSV, the report,
+    /// and what `coapace repeat` needs to say whether the runs are identical (docs/artifact.md)
+    #[arg(long, value_name = "DIR", conflicts_with = "live")]
+    pub(crate) artifact: Option<PathBuf>,
 
     #[cfg(target_os = "linux")]
     #[command(flatten)]
@@ -440,8 +466,14 @@ pub(crate) struct Seeds {
     pub(crate) count: u32,
 }
 
+impl fmt::Display for Seeds {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}-{}", self.first, self.first + u64::from(self.count) - 1)
+    }
+}
+
 /// Reads a number of seeds, which then begin at 1, or the first and the last seed.
-fn seeds(text: &str) -> Result<Seeds, String> {
+pub(crate) fn seeds(text: &str) -> Result<Seeds, String> {
     let (first, last) = text.split_once('-').unwrap_or(("1", text));
     let number = |text: &str| text.trim().parse::<u32>().ok().filter(|&seed| seed > 0);
     let range = number(first).zip(number(last)).filter(|(first, last)| first <= last);
@@ -466,6 +498,7 @@ mod tests {
         assert_eq!(seeds("20"), Ok(Seeds { first: 1, count: 20 }));
         assert_eq!(seeds("21-40"), Ok(Seeds { first: 21, count: 20 }));
         assert_eq!(seeds("7-7"), Ok(Seeds { first: 7, count: 1 }));
+        assert_eq!(Seeds { first: 21, count: 20 }.to_string(), "21-40");
         for text in ["0", "", "-1", "40-21", "0-3", "1-200000", "1-2-3", "x", "100001"] {
             assert!(seeds(text).is_err(), "{text}");
         }

@@ -10,7 +10,7 @@ use crate::{Table, Values};
 /// # Errors
 /// Fails if Arrow does.
 pub fn cells(results: &[CellResult]) -> Result<Table, ArrowError> {
-    rows(results, false)
+    rows(results, false, env!("CARGO_PKG_VERSION"))
 }
 
 /// Returns a row for each run: the columns of `coapace run --each --format csv`.
@@ -18,11 +18,15 @@ pub fn cells(results: &[CellResult]) -> Result<Table, ArrowError> {
 /// # Errors
 /// Fails if Arrow does.
 pub fn runs(results: &[CellResult]) -> Result<Table, ArrowError> {
-    rows(results, true)
+    rows(results, true, env!("CARGO_PKG_VERSION"))
 }
 
-fn rows(results: &[CellResult], each: bool) -> Result<Table, ArrowError> {
-    let rows = Rows::new(results, Lines::Csv, each, env!("CARGO_PKG_VERSION"));
+/// Returns the table of [`cells`], or that of [`runs`] if there is a row for `each` run. Its column `commit` has this `commit`.
+///
+/// # Errors
+/// Fails if Arrow does.
+pub fn rows(results: &[CellResult], each: bool, commit: &str) -> Result<Table, ArrowError> {
+    let rows = Rows::new(results, Lines::Csv, each, commit);
     Table::new(rows.columns(results).into_iter().map(|(name, values)| (name, Values::of(values))).collect())
 }
 

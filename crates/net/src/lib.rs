@@ -123,7 +123,7 @@ pub use resource::Resource;
 pub use response::Response;
 pub use router::Router;
 #[cfg(feature = "tls")]
-pub use secure::{BadCertificate, Certificates, Dtls};
+pub use secure::{BadCertificate, Certificates, Dtls, DtlsSessions};
 pub use server::{Server, ServerConfig, ServerHandle};
 pub use stats::{DtlsCounters, NetCounters, Requests, Stats, TcpCounters};
 pub use uri::Uri;

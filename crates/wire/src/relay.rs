@@ -35,6 +35,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use coapace_control::{Draw, Instant};
+use coapace_net::DtlsCounters;
 use coapace_proto::{Event, ExchangeId, Setup};
 
 pub use config::RelayConfig;
@@ -229,6 +230,7 @@ impl Relay {
             sources: self.sources.len() as u64,
             sources_met: self.sources.met,
             sources_closed: self.sources.closed,
+            dtls: DtlsCounters::default(),
         }
     }
 }

@@ -49,6 +49,27 @@ pub(crate) struct Relay {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=60_000))]
     pub(crate) max_clients: Option<u32>,
 
+    /// An identity that clients present: with it they speak DTLS (coaps://) to the relay, and nothing else; repeatable, with a
+    /// key for each
+    #[arg(short = 'u', long = "identity", value_name = "IDENTITY", requires = "keys")]
+    pub(crate) identities: Vec<String>,
+
+    /// The key of an identity: text, hexadecimal digits after 0x, or @FILE
+    #[arg(short = 'k', long = "key", value_name = "KEY", requires = "identities")]
+    pub(crate) keys: Vec<String>,
+
+    /// A file with a line HINT,IDENTITY,KEY for each client, as in coapace serve
+    #[arg(long = "keys", value_name = "FILE")]
+    pub(crate) keys_file: Option<PathBuf>,
+
+    /// The identity to present to the server: with it the relay speaks DTLS to the server, in a session for each client
+    #[arg(long, value_name = "IDENTITY", requires = "server_key")]
+    pub(crate) server_identity: Option<String>,
+
+    /// The key of that identity
+    #[arg(long, value_name = "KEY", requires = "server_identity")]
+    pub(crate) server_key: Option<String>,
+
     /// Serve counters to Prometheus at http://ADDRESS:PORT/metrics; port 0 takes any that is free
     #[arg(long, value_name = "ADDRESS:PORT")]
     pub(crate) metrics: Option<String>,
@@ -78,6 +99,9 @@ pub(super) const EXAMPLES_RELAY: &str = "Examples:
     coapace relay --listen 127.0.0.1:5683 --to 192.0.2.7:5683 --cc fasor --share
   In front of a server that answers every copy:
     coapace relay --listen '[::]:5683' --to 127.0.0.1:5684 --sluice
+  With DTLS at both sides, each with its keys:
+    coapace relay --listen 127.0.0.1:5684 --to coap.example.org:5684 --cc fasor \\
+          -u lamp-7 -k @lamp-7.key --server-identity lamp-7 --server-key @lamp-7.key
 
 The URI for clients goes to standard output, that of the metrics after it. The log goes to standard error; its last line has
 the counts. See docs/relay.md.";

@@ -1,6 +1,7 @@
 //! The commands, a file each.
 
 mod advise;
+mod artifact;
 mod bench;
 mod coexist;
 mod compare;
@@ -21,6 +22,7 @@ mod ping;
 mod printer;
 mod rank;
 mod relay;
+mod repeat;
 mod reproduce;
 mod request;
 mod resources;
@@ -46,6 +48,7 @@ pub(crate) fn dispatch(arguments: &Arguments) -> Result<(), Failure> {
         Some(Command::Coexist(coexist)) => coexist::coexist(arguments, coexist),
         Some(Command::Rank(rank)) => rank::rank(arguments, rank),
         Some(Command::Reproduce(reproduce)) => reproduce::reproduce(arguments, reproduce),
+        Some(Command::Repeat { folder }) => repeat::repeat(arguments, folder),
         Some(Command::Search(options)) => search::search(arguments, options),
         Some(Command::Trace { mechanism }) => trace::trace(mechanism),
         Some(Command::List { what, name }) => list::list(*what, name.as_deref(), &mut io::stdout().lock()),

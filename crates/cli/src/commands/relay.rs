@@ -4,6 +4,7 @@ use std::io::{self, Write};
 use std::net::SocketAddr;
 use std::time::Duration;
 
+use coapace_net::Dtls;
 use coapace_scenario::naming::parse_mechanism;
 use coapace_wire::relay::{Handle, RelayConfig, Service, ServiceOptions};
 use tracing::{info, warn};
@@ -15,7 +16,7 @@ use crate::arguments::{Arguments, Relay};
 use crate::capture::CoapPort;
 use crate::exporter::{Exporter, Measured};
 use crate::interrupt::interrupted;
-use crate::{Failure, logging, process};
+use crate::{Failure, keys, logging, process};
 
 /// Descriptors for other purposes than the ports of clients: standard streams, the capture, connections of Prometheus.
 const OTHER_DESCRIPTORS: u64 = 64;
@@ -33,18 +34,20 @@ pub(crate) fn relay(arguments: &Arguments, relay: &Relay) -> Result<(), Failure>
     let exporter = relay.metrics.as_deref().map(Exporter::bind).transpose()?;
     let runtime = runtime()?;
     let _inside = runtime.enter();
-    let options =
-        ServiceOptions { listen, to, config, interceptor: capture.clone().map(|capture| capture as _) };
+    let (client_keys, server_key) = dtls(relay)?;
+    let is_dtls = [client_keys.is_some(), server_key.is_some()];
+    let interceptor = capture.clone().map(|capture| capture as _);
+    let options = ServiceOptions { listen, to, config, client_keys, server_key, interceptor };
     let service = Service::bind(options).map_err(|error| cannot_bind(listen, &error))?;
     let local = service.local_addr();
     if let (Some(capture), Some(file)) = (&capture, &relay.pcap) {
-        let ports = [local.port(), to.port()].map(|port| CoapPort { port, dtls: false });
-        let decode_as = capture.name_ports(ports.into());
+        let ports = [local.port(), to.port()].into_iter().zip(is_dtls);
+        let decode_as = capture.name_ports(ports.map(|(port, dtls)| CoapPort { port, dtls }).collect());
         info!(file = %file.display(), decode_as, "capturing");
     }
     let interrupted = interrupted()?;
     let mut out = io::stdout().lock();
-    writeln!(out, "coap://{local}")?;
+    writeln!(out, "{}://{local}", if is_dtls[0] { "coaps" } else { "coap" })?;
     if let Some(exporter) = &exporter {
         writeln!(out, "{}", exporter.uri())?;
     }
@@ -60,6 +63,8 @@ pub(crate) fn relay(arguments: &Arguments, relay: &Relay) -> Result<(), Failure>
         share = config.shares,
         sluice = config.sluice,
         max_clients = config.max_sources,
+        dtls_to_clients = is_dtls[0],
+        dtls_to_server = is_dtls[1],
         "relaying"
     );
     runtime.block_on(async {
@@ -74,6 +79,15 @@ pub(crate) fn relay(arguments: &Arguments, relay: &Relay) -> Result<(), Failure>
     });
     info!("stopped: {}", handle.report());
     finish(capture.as_deref(), relay.pcap.as_deref(), Ok(()))
+}
+
+/// Returns the keys of the clients and the one for the server, as far as they are given.
+fn dtls(relay: &Relay) -> Result<(Option<Dtls>, Option<Dtls>), Failure> {
+    let known = keys::of_clients(&relay.identities, &relay.keys, relay.keys_file.as_deref())?;
+    let clients = (!known.is_empty()).then(|| Dtls::server(move |identity| known.get(identity).cloned()));
+    let server = relay.server_identity.as_deref().zip(relay.server_key.as_deref());
+    let server = server.map(|(identity, text)| Ok::<_, Failure>(Dtls::client(identity, keys::key(text)?)));
+    Ok((clients, server.transpose()?))
 }
 
 fn config(relay: &Relay) -> Result<RelayConfig, Failure> {
@@ -138,10 +152,18 @@ async fn watch(handle: Handle) {
             ),
             ("answers without room", now.relay.unanswerable - before.relay.unanswerable),
             ("datagrams of DTLS without room", now.relay.unseen_dropped - before.relay.unseen_dropped),
+            ("DTLS sessions that made room for others", now.dtls.evicted - before.dtls.evicted),
         ] {
             if count > 0 {
                 warn!(count, "limit reached: {what}");
             }
+        }
+        let failed = now.relay.handshakes_failed - before.relay.handshakes_failed;
+        if failed > 0 {
+            warn!(
+                count = failed,
+                "handshakes with the server failed; check --server-identity and --server-key"
+            );
         }
         before = now;
     }

@@ -6,6 +6,7 @@ use coapace_lab::contender::Contender;
 use coapace_lab::papers::Paper;
 use coapace_lab::results::CellResult;
 
+use super::artifact::Artifact;
 #[cfg(target_os = "linux")]
 use super::live::conduct_live;
 use super::output::{
@@ -30,13 +31,12 @@ pub(crate) fn reproduce(arguments: &Arguments, reproduce: &Reproduce) -> Result<
         return sensitivity(arguments, reproduce, paper);
     }
     let source = paper.source().map_err(Failure::Input)?;
-    let others: Result<Vec<_>, _> = reproduce.mechanism.iter().map(|label| Contender::parse(label)).collect();
-    let others = others.map_err(Failure::Usage)?;
     #[cfg(target_os = "linux")]
     let is_live = reproduce.live.live;
     #[cfg(not(target_os = "linux"))]
     let is_live = false;
     let trials = if is_live { Paper::live_trials } else { Paper::trials };
+    let others = others(&reproduce.mechanism).map_err(Failure::Usage)?;
     let mut trials = trials(paper, reproduce.quick, &others).map_err(Failure::Usage)?;
     set_seeds(&mut trials, reproduce.seeds);
     let quick = (reproduce.quick && !is_live).then(|| paper.quick()).transpose().map_err(Failure::Input)?;
@@ -44,6 +44,7 @@ pub(crate) fn reproduce(arguments: &Arguments, reproduce: &Reproduce) -> Result<
     let page = reproduce.report.as_deref().map(Draft::create).transpose()?;
     let markdown = reproduce.markdown.as_deref().map(Draft::create).transpose()?;
     reproduce.figures.as_deref().map(create_dir).transpose()?;
+    let mut artifact = reproduce.artifact.as_deref().map(Artifact::create).transpose()?;
     let published: Vec<_> = trials.iter().filter_map(|trial| trial.published.as_ref()).collect();
     let figures = published.iter().map(|published| published.figures.len()).sum::<usize>();
     let orders = published.iter().map(|published| published.orders.len()).sum::<usize>();
@@ -71,16 +72,22 @@ pub(crate) fn reproduce(arguments: &Arguments, reproduce: &Reproduce) -> Result<
         let path = file.write(conducted.is_complete(), |out| out.write_all(page.as_bytes()))?;
         remark(arguments, &format!("page: {}", path.display()));
     }
+    if let Some(artifact) = artifact.as_mut().filter(|_| conducted.is_complete()) {
+        artifact.add_results(paper, &trials, &conducted)?;
+    }
     // The largest error comes first, and figures that could not be measured before all others.
     let error = |result: &CellResult| result.relative_error().map_or(f64::INFINITY, f64::abs);
     if !is_live {
         conducted.results.sort_by(|a, b| error(b).total_cmp(&error(a)));
     }
-    if page.is_some() || reproduce.figures.is_some() {
+    if page.is_some() || reproduce.figures.is_some() || artifact.is_some() {
         let subtitle: Vec<_> =
             [Some(source.source.as_str()), quick.as_deref()].into_iter().flatten().collect();
         let report = report(&source.title, &subtitle.join("; "), &conducted);
         write_report(arguments, &report, page, reproduce.figures.as_deref(), &conducted)?;
+        if let Some(artifact) = artifact {
+            artifact.finish(arguments, reproduce, &source, &report, conducted.is_complete())?;
+        }
     }
     if reproduce.orders {
         print_orders(&conducted.results, reproduce.format)?;
@@ -98,4 +105,9 @@ pub(crate) fn reproduce(arguments: &Arguments, reproduce: &Reproduce) -> Result<
         remark(arguments, &summary);
     }
     conducted.end()
+}
+
+/// Returns the mechanisms that are run beside the paper's.
+pub(super) fn others(labels: &[String]) -> Result<Vec<Contender>, String> {
+    labels.iter().map(|label| Contender::parse(label)).collect()
 }

@@ -131,7 +131,7 @@ impl Serving {
 
     /// Starts a relay to the server at this URI.
     pub(crate) fn relay(to: &str, arguments: &[&str]) -> Self {
-        let to = to.strip_prefix("coap://").expect("coap://ADDRESS:PORT");
+        let to = to.split_once("://").expect("coap://ADDRESS:PORT or coaps://ADDRESS:PORT").1;
         Self::started(command().args(["relay", "--listen", "127.0.0.1:0", "--to", to]).args(arguments))
     }
 

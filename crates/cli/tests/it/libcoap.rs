@@ -226,6 +226,37 @@ fn a_client_of_libcoap_with_keys_is_answered_and_one_with_others_is_not() {
 }
 
 #[test]
+fn a_client_and_a_server_of_libcoap_with_keys_have_a_relay_between_them() {
+    let of_server = ["-u", "relay-1", "-k", "another secret"];
+    let arguments = [&["-A", "127.0.0.1", "-h", "", "-d", "10"][..], &of_server].concat();
+    let Some(server) = CoapServer::start("openssl", &arguments) else { return };
+    let keys = [
+        "--cc",
+        "fasor",
+        "-u",
+        "lamp-7",
+        "-k",
+        "a long secret",
+        "--server-identity",
+        "relay-1",
+        "--server-key",
+    ];
+    let relay = Serving::relay(&server.secure, &[&keys[..], &["another secret"]].concat());
+    for library in ["openssl", "gnutls"] {
+        let ask = |arguments: &[&str]| {
+            let keys = ["-B", "10", "-u", "lamp-7", "-k", "a long secret"];
+            coap_client_of(library, &[&keys[..], arguments].concat())
+        };
+        let uri = relay.at(&format!("/of-{library}"));
+        let Some(said) = ask(&["-m", "put", "-e", library, &uri]) else { continue };
+        assert!(!said.contains("5.04") && !said.contains("fail"), "{library}: {said}");
+        assert_eq!(ask(&[&uri]).expect("installed").trim_end(), library);
+        let seen = ask(&["-s", "3", "-w", &relay.at("/time")]).expect("installed");
+        assert!(seen.lines().count() >= 3, "{library}: {seen}");
+    }
+}
+
+#[test]
 fn a_client_of_libcoap_is_answered_over_tcp() {
     let server = Serving::new(&["--tcp", "127.0.0.1:0", "--resource", "/greeting=Hello"]);
     let Some(said) = coap_client(&["-B", "5", &format!("{}/greeting", server.others[0])]) else { return };

@@ -1,6 +1,7 @@
 //! Tests of the command, run like a user runs it.
 
 mod advise;
+mod artifact;
 mod capture;
 #[path = "../../../net/tests/it/certified.rs"]
 mod certified;

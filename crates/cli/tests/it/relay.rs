@@ -28,11 +28,54 @@ fn what_a_client_asks_passes_through_the_relay() {
 fn keys_pass_through_the_relay_unseen() {
     let keys = ["-u", "lamp-7", "-k", "a long secret"];
     let server = Serving::new(&[&keys[..], &["--resource", "/a=1"]].concat());
-    let relay = Serving::relay(&server.others[0].replace("coaps", "coap"), &["--cc", "cocoa"]);
+    let relay = Serving::relay(&server.others[0], &["--cc", "cocoa"]);
     let uri = relay.at("/a").replace("coap:", "coaps:");
     assert_eq!(coapace(&[&["get", &uri][..], &keys].concat()).success(), "1");
     let (_, said) = relay.interrupt();
     assert!(said.contains(" datagrams of DTLS passed on"), "{said}");
+}
+
+#[test]
+fn a_relay_with_keys_ends_the_dtls_of_clients_and_begins_its_own_with_the_server() {
+    let keys = ["-u", "lamp-7", "-k", "a long secret"];
+    let to_server = ["--server-identity", "relay-1", "--server-key", "another secret"];
+    let plain = Serving::new(&["--demo"]);
+    let secure = Serving::new(&["--demo", "-u", "relay-1", "-k", "another secret"]);
+    for (server, relay_keys, client_keys) in [
+        (&plain.uri, &keys[..], &keys[..]),
+        (&secure.others[0], &to_server, &[]),
+        (&secure.others[0], &[keys, to_server].concat(), &keys),
+    ] {
+        let relay = Serving::relay(server, &[&["--cc", "fasor-token"], relay_keys].concat());
+        let ask = |arguments: &[&str]| coapace(&[arguments, client_keys].concat());
+        assert_eq!(relay.uri.starts_with("coaps://"), !client_keys.is_empty());
+        assert_eq!(ask(&["get", &relay.at("/large?bytes=5000")]).success().len(), 5_000);
+        assert_eq!(ask(&["observe", &relay.at("/clock"), "--count", "2"]).success().lines().count(), 2);
+        assert_eq!(ask(&["get", &relay.at("/none")]).failure(3), "4.04 Not Found");
+        let (code, said) = relay.interrupt();
+        assert_eq!(code, Some(0), "{said}");
+        assert_eq!(said.contains(" 3 DTLS sessions of clients"), !client_keys.is_empty(), "{said}");
+        assert!(!said.contains("DTLS passed on") && !said.contains("failed"), "{said}");
+    }
+}
+
+#[test]
+fn a_relay_with_keys_answers_nobody_without_one_and_says_so_if_the_server_refuses_its_own() {
+    let server = Serving::new(&["--resource", "/a=1", "-u", "relay-1", "-k", "another secret"]);
+    let keys = ["-u", "lamp-7", "-k", "a long secret"];
+    let to_server = ["--server-identity", "relay-1", "--server-key", "a wrong one"];
+    let brief = ["--cc", "default:ack_timeout=100ms", "--max-retransmit", "1"];
+    let mut relay = Serving::relay(&server.others[0], &[&brief[..], &keys, &to_server].concat());
+    let uri = relay.at("/a");
+    assert!(
+        coapace(&["get", &uri, "-u", "lamp-7", "-k", "a wrong one"]).failure(1).contains("does not accept")
+    );
+    let plain = uri.replace("coaps:", "coap:");
+    let silent = coapace(&["get", &plain, "--ack-timeout", "50ms", "--max-retransmit", "1"]);
+    assert_eq!(silent.code, Some(1), "{silent:?}");
+    let refused = coapace(&[&["get", &uri][..], &keys].concat());
+    assert!(refused.failure(3).starts_with("5.04"), "{refused:?}");
+    relay.says(&["handshakes with the server failed"]);
 }
 
 #[test]

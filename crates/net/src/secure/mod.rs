@@ -1,10 +1,12 @@
 //! `coaps` with DTLS and pre-shared keys; `coaps+tcp` and `coaps+ws` with TLS and certificates.
 //!
 //! `dtls.rs` has the keys and bounds of DTLS, `session.rs` one session, `table.rs` all sessions of an endpoint, `cookie.rs`
-//! the cookies before a session begins, and `records.rs` the transfer of an endpoint's datagrams through them.
+//! the cookies before a session begins, `records.rs` the transfer of an endpoint's datagrams through them, and `detached.rs`
+//! sessions without a socket.
 //! `certificates.rs` has TLS. Without the feature `tls`, `insecure.rs` replaces this module.
 mod certificates;
 mod cookie;
+mod detached;
 mod dtls;
 mod records;
 mod session;
@@ -15,6 +17,7 @@ use std::net::ToSocketAddrs;
 
 pub use certificates::{BadCertificate, Certificates};
 pub(crate) use certificates::{Connector, ServerTls, tls_error};
+pub use detached::DtlsSessions;
 pub use dtls::Dtls;
 pub(crate) use records::Sealed;
 pub(crate) use table::Sessions;

@@ -113,15 +113,31 @@ impl Sessions {
 
     /// Begins a client's handshake with this server, unless one is under way. Returns the receiver of the result.
     pub(crate) fn handshake(&mut self, socket: &Socket, to: Remote) -> Result<Connected, Refused> {
-        if !self.by_peer.contains_key(&key(to)) {
-            self.begin(Instant::now(), to)?;
-        }
+        self.attempt(to)?;
         let (tell, connected) = oneshot::channel();
         if let Some(session) = self.by_peer.get_mut(&key(to)) {
             session.waiting.push(tell);
         }
         self.flush(socket);
         Ok(connected)
+    }
+
+    /// Begins a client's handshake with this server, unless there is one or a session.
+    pub(super) fn attempt(&mut self, to: Remote) -> Result<(), Refused> {
+        if self.has(to) { Ok(()) } else { self.begin(Instant::now(), to) }
+    }
+
+    /// Returns whether there is a session or handshake with this peer.
+    pub(super) fn has(&self, peer: Remote) -> bool {
+        self.by_peer.contains_key(&key(peer))
+    }
+
+    /// Appends the next record that waits to be sent to `buffer`. Returns its destination.
+    pub(super) fn take_record(&mut self, buffer: &mut Vec<u8>) -> Option<Remote> {
+        let (to, record) = self.ready.get(0)?;
+        buffer.extend_from_slice(record);
+        self.ready.advance(1);
+        Some(to)
     }
 
     /// Returns the identity that a server's peer has shown.
@@ -147,29 +163,39 @@ impl Sessions {
 
     /// Repeats the flights of handshakes whose timers have expired, and closes idle sessions.
     pub(crate) fn timeout(&mut self, socket: &Socket) {
+        self.expire(|sessions| sessions.flush(socket));
+    }
+
+    /// Does what is due, and calls `flush` after each session.
+    pub(super) fn expire(&mut self, flush: impl Fn(&mut Self)) {
         let now = Instant::now();
         while let Some(&(at, place)) = self.timers.first()
             && at <= now
         {
             self.drive(now, place, None, |session| session.library.handle_timeout(now));
-            self.flush(socket);
+            flush(self);
         }
         while let Some((place, at)) = self.longest_unused()
             && now.saturating_duration_since(at) >= self.setup.idle_timeout
         {
             self.counters.idle += 1;
             self.close(now, place);
-            self.flush(socket);
+            flush(self);
         }
     }
 
     /// Closes all sessions.
     pub(crate) fn close_all(&mut self, socket: &Socket) {
+        self.close_each(|sessions| sessions.flush(socket));
+    }
+
+    /// Closes all sessions, and calls `flush` after each.
+    pub(super) fn close_each(&mut self, flush: impl Fn(&mut Self)) {
         let now = Instant::now();
         let places: Vec<Remote> = self.by_peer.keys().copied().collect();
         for place in places {
             self.close(now, place);
-            self.flush(socket);
+            flush(self);
         }
     }
 
@@ -179,7 +205,8 @@ impl Sessions {
         self.flush(socket);
     }
 
-    fn open(&mut self, from: Remote, datagram: &[u8], arrived: &mut Outgoing) {
+    /// Takes a datagram. Datagrams for the endpoint are appended to `arrived`, and records wait to be sent.
+    pub(super) fn open(&mut self, from: Remote, datagram: &[u8], arrived: &mut Outgoing) {
         let (now, place) = (Instant::now(), key(from));
         if let Some(cookies) = &self.cookies
             && let Some(hello) = Hello::read(datagram)
@@ -303,7 +330,7 @@ impl Sessions {
     }
 
     /// Seals a datagram. If a client's session has ended, another begins, and the endpoint retransmits the datagram later.
-    fn seal(&mut self, now: Instant, to: Remote, bytes: &[u8]) {
+    pub(super) fn seal(&mut self, now: Instant, to: Remote, bytes: &[u8]) {
         let place = key(to);
         let Some(session) = self.by_peer.get(&place) else {
             self.counters.unsent += 1;

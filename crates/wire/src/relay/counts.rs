@@ -3,7 +3,7 @@
 use std::fmt::{self, Display, Formatter, Write};
 
 use coapace_control::Mechanism;
-use coapace_net::{Metrics, Profile};
+use coapace_net::{DtlsCounters, Metrics, Profile};
 use coapace_proto::{Counters, Measures};
 
 /// Counts of what passes from one face to the other, since the relay was made.
@@ -33,6 +33,8 @@ pub struct RelayCounts {
     pub ports_refused: u64,
     /// Datagrams that the system did not send.
     pub unsent: u64,
+    /// DTLS handshakes with the server that failed.
+    pub handshakes_failed: u64,
 }
 
 /// The counts of a relay and what it keeps, at one moment.
@@ -56,12 +58,14 @@ pub struct RelayReport {
     pub sources_met: u64,
     /// Sources that made room for others.
     pub sources_closed: u64,
+    /// The counts of DTLS with the clients; zeros if they speak none.
+    pub dtls: DtlsCounters,
 }
 
 /// One line for people.
 impl Display for RelayReport {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        let Self { relay, clients, server, sources_met, .. } = self;
+        let Self { relay, clients, server, sources_met, dtls, .. } = self;
         write!(
             f,
             "{} requests of {sources_met} sources, {} copies absorbed; towards the server {} exchanges with {} retransmissions, {} \
@@ -77,6 +81,9 @@ impl Display for RelayReport {
         for (count, what) in [
             (relay.requests[1], "requests of the server"),
             (relay.unseen, "datagrams of DTLS passed on"),
+            (dtls.handshakes, "DTLS sessions of clients"),
+            (dtls.handshakes_failed, "handshakes of clients failed"),
+            (relay.handshakes_failed, "handshakes with the server failed"),
             (relay.unanswered, "non-confirmable requests unanswered"),
             (relay.undelivered, "responses not acknowledged by clients"),
             (relay.unanswerable + relay.unseen_dropped, "dropped for want of room"),
@@ -97,6 +104,7 @@ impl RelayReport {
     pub fn exposition(&self) -> String {
         let mut metrics = Metrics::default();
         metrics.stats.endpoint = self.server;
+        metrics.stats.dtls = self.dtls;
         metrics.measures = self.measures;
         metrics.profiles = vec![Profile::from(self.mechanism)];
         metrics.exchanges = self.lines;
@@ -138,6 +146,12 @@ impl RelayReport {
             ("ports_refused_total", "counter", "Ports that the system had no room for.", relay.ports_refused),
             ("stale_notifications_total", "counter", "Notifications that newer ones overtook.", relay.stale),
             ("dtls_datagrams_total", "counter", "Datagrams of DTLS passed on.", relay.unseen),
+            (
+                "server_handshakes_failed_total",
+                "counter",
+                "DTLS handshakes with the server that failed.",
+                relay.handshakes_failed,
+            ),
             ("sources", "gauge", "Sources that have a port.", self.sources),
             ("sources_closed_total", "counter", "Sources that made room for others.", self.sources_closed),
         ] {

@@ -159,5 +159,9 @@ impl Relay {
 fn port_of_all(address: SocketAddr) -> SocketAddr {
     let mut all = address;
     all.set_port(0);
+    // The names of DTLS sessions have their numbers here.
+    if let SocketAddr::V6(all) = &mut all {
+        all.set_flowinfo(0);
+    }
     all
 }

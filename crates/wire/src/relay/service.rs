@@ -1,26 +1,29 @@
 //! A relay on real sockets.
 
+mod ports;
+
 use std::collections::HashMap;
 use std::hash::{BuildHasher, RandomState};
 use std::io;
-use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time;
 
 use coapace_control::{Draw, Instant};
-use coapace_net::{Datagram, Direction, Interceptor};
+use coapace_net::{Datagram, Direction, Dtls, DtlsSessions, Interceptor};
 use socket2::SockRef;
 use tokio::net::UdpSocket;
 use tokio::sync::Notify;
 use tokio::task::JoinHandle;
 
+use self::ports::Port;
 use super::{Face, Relay, RelayConfig, RelayReport};
 
 /// The size of the receive buffer that is asked for at the face towards the clients, in bytes. The system may grant less.
 const RECEIVE_BUFFER: usize = 4 << 20;
 
 /// The longest datagram that is taken, in bytes. A longer one is dropped. RFC 7252 §4.6 suggests at most 1152 bytes for unknown
-/// paths.
+/// paths, and a record of DTLS adds 37.
 const MAX_DATAGRAM: usize = 2_048;
 
 /// The pause of a socket that the system reports an error for, so that a lasting error does not keep a core busy.
@@ -35,7 +38,11 @@ pub struct ServiceOptions {
     pub to: SocketAddr,
     /// The mechanism and the bounds.
     pub config: RelayConfig,
-    /// Sees every datagram at both faces, and may drop it.
+    /// The keys of clients. With them, clients speak DTLS to the relay, and nothing else.
+    pub client_keys: Option<Dtls>,
+    /// The identity and key for the server. With them, the relay speaks DTLS to the server, in a session for each client.
+    pub server_key: Option<Dtls>,
+    /// Sees every datagram at both faces, and may drop it. With keys, it sees records.
     pub interceptor: Option<Arc<dyn Interceptor>>,
 }
 
@@ -57,6 +64,7 @@ struct Shared {
     listener: UdpSocket,
     to: SocketAddr,
     local: SocketAddr,
+    server_key: Option<Dtls>,
     interceptor: Option<Arc<dyn Interceptor>>,
     begun: time::Instant,
     /// Wakes the timer when the next deadline has changed.
@@ -68,27 +76,19 @@ struct Shared {
 #[derive(Debug)]
 struct Locked {
     relay: Relay,
+    /// The sessions of clients, if they speak DTLS.
+    clients: Option<DtlsSessions>,
     ports: HashMap<SocketAddr, Port>,
     buffer: Vec<u8>,
+    /// Records that are to be sent, one after the other.
+    record: Vec<u8>,
     random: RandomState,
     drawn: u64,
     deadline: Option<Instant>,
     ports_refused: u64,
     unsent: u64,
-}
-
-/// A port towards the server. It is closed when it is dropped.
-#[derive(Debug)]
-struct Port {
-    socket: Arc<UdpSocket>,
-    local: SocketAddr,
-    receiver: JoinHandle<()>,
-}
-
-impl Drop for Port {
-    fn drop(&mut self) {
-        self.receiver.abort();
-    }
+    /// Handshakes with the server that failed.
+    handshakes_failed: u64,
 }
 
 impl Service {
@@ -97,7 +97,8 @@ impl Service {
     /// # Errors
     /// The errors of the system.
     pub fn bind(options: ServiceOptions) -> io::Result<Self> {
-        let ServiceOptions { listen, to, config, interceptor } = options;
+        let ServiceOptions { listen, to, config, client_keys, server_key, interceptor } = options;
+        let clients = client_keys.map(|keys| keys.max_sessions(config.max_sources as usize));
         let socket = socket2::Socket::new(socket2::Domain::for_address(listen), socket2::Type::DGRAM, None)?;
         if listen.is_ipv6() {
             socket.set_only_v6(false)?;
@@ -112,18 +113,22 @@ impl Service {
         relay.measure();
         let locked = Locked {
             relay,
+            clients: clients.as_ref().map(DtlsSessions::new).transpose()?,
             ports: HashMap::new(),
             buffer: Vec::with_capacity(MAX_DATAGRAM),
+            record: Vec::new(),
             random,
             drawn: 0,
             deadline: None,
             ports_refused: 0,
             unsent: 0,
+            handshakes_failed: 0,
         };
         let shared = Shared {
             local: listener.local_addr()?,
             listener,
             to,
+            server_key,
             interceptor,
             begun: time::Instant::now(),
             changed: Notify::new(),
@@ -142,10 +147,10 @@ impl Service {
         Handle { shared: self.shared.clone() }
     }
 
-    /// Relays until the future is dropped.
+    /// Relays until the future is dropped, which closes all sessions.
     pub async fn run(self) {
         let timer = tokio::spawn(keep_time(self.shared.clone()));
-        let _ends_with_this = AbortOnDrop(timer);
+        let _ends_with_this = End { timer, shared: self.shared.clone() };
         let mut buffer = vec![0; MAX_DATAGRAM + 1];
         loop {
             match self.shared.listener.recv_from(&mut buffer).await {
@@ -158,11 +163,21 @@ impl Service {
     }
 }
 
-struct AbortOnDrop(JoinHandle<()>);
+/// Stops the timer and closes all sessions when it is dropped.
+struct End {
+    timer: JoinHandle<()>,
+    shared: Arc<Shared>,
+}
 
-impl Drop for AbortOnDrop {
+impl Drop for End {
     fn drop(&mut self) {
-        self.0.abort();
+        self.timer.abort();
+        let mut locked = self.shared.lock();
+        locked.clients.iter_mut().for_each(DtlsSessions::close);
+        self.shared.send_records_to_clients(&mut locked);
+        for port in locked.ports.values_mut() {
+            self.shared.close_session(port);
+        }
     }
 }
 
@@ -172,16 +187,9 @@ impl Handle {
         let locked = self.shared.lock();
         let mut report = locked.relay.report();
         (report.relay.ports_refused, report.relay.unsent) = (locked.ports_refused, locked.unsent);
+        report.relay.handshakes_failed = locked.handshakes_failed;
+        report.dtls = locked.clients.as_ref().map(DtlsSessions::counters).unwrap_or_default();
         report
-    }
-}
-
-impl Locked {
-    /// Closes the ports of sources that made room for others.
-    fn close_ports(&mut self) {
-        while let Some(source) = self.relay.poll_closed() {
-            self.ports.remove(&source);
-        }
     }
 }
 
@@ -213,7 +221,11 @@ impl Shared {
             return;
         }
         let mut locked = self.lock();
-        locked.relay.handle_datagram(self.now(), face, source, bytes);
+        match face {
+            Face::Clients if locked.clients.is_some() => self.open_for_clients(&mut locked, peer, bytes),
+            Face::Server if self.server_key.is_some() => self.open_for_server(&mut locked, source, bytes),
+            _ => locked.relay.handle_datagram(self.now(), face, source, bytes),
+        }
         self.flush(&mut locked);
     }
 
@@ -232,89 +244,60 @@ impl Shared {
                 None => break,
             }
         }
-        locked.close_ports();
-        let deadline = locked.relay.poll_timeout();
+        self.send_records_to_clients(locked);
+        self.close_ports(locked);
+        let of_sessions = locked
+            .clients
+            .as_ref()
+            .and_then(DtlsSessions::deadline)
+            .map(|at| Instant::from_micros(at.saturating_duration_since(self.begun).as_micros() as u64));
+        let deadline = locked.relay.poll_timeout().into_iter().chain(of_sessions).min();
         if deadline != locked.deadline {
             locked.deadline = deadline;
             self.changed.notify_one();
         }
     }
 
+    /// Takes a record of a client. Each session is a source of its own.
+    fn open_for_clients(&self, locked: &mut Locked, from: SocketAddr, record: &[u8]) {
+        let Locked { relay, clients: Some(sessions), buffer, .. } = locked else { return };
+        sessions.handle_record(from, record);
+        loop {
+            buffer.clear();
+            let Some(session) = sessions.poll_datagram(buffer) else { break };
+            relay.handle_datagram(self.now(), Face::Clients, session, buffer);
+        }
+    }
+
     fn send_to_client(&self, locked: &mut Locked, to: SocketAddr) {
+        let Locked { clients, buffer, unsent, .. } = locked;
+        match clients {
+            Some(sessions) => sessions.send(to, buffer),
+            None => *unsent += u64::from(!self.send_from_listener(to, buffer)),
+        }
+    }
+
+    fn send_records_to_clients(&self, locked: &mut Locked) {
+        let Locked { clients: Some(sessions), record, unsent, .. } = locked else { return };
+        loop {
+            record.clear();
+            let Some(to) = sessions.poll_record(record) else { break };
+            *unsent += u64::from(!self.send_from_listener(to, record));
+        }
+    }
+
+    /// Sends a datagram to a client. Returns whether the system took it, or the interceptor dropped it.
+    fn send_from_listener(&self, to: SocketAddr, bytes: &[u8]) -> bool {
+        let to = match (self.local, to) {
+            // The address of a record is not mapped into IPv6, and the socket takes no other.
+            (SocketAddr::V6(_), SocketAddr::V4(v4)) => (v4.ip().to_ipv6_mapped(), v4.port()).into(),
+            _ => to,
+        };
+        if !self.passes(Direction::Sent, self.local, to, bytes) {
+            return true;
+        }
         // The runtime's own methods would first wait to hear that the socket takes datagrams.
-        let listener = SockRef::from(&self.listener);
-        if self.passes(Direction::Sent, self.local, to, &locked.buffer)
-            && listener.send_to(&locked.buffer, &to.into()).is_err()
-        {
-            locked.unsent += 1;
-        }
-    }
-
-    fn send_to_server(self: &Arc<Self>, locked: &mut Locked, source: SocketAddr) {
-        if !locked.ports.contains_key(&source) {
-            let opened = self.open(source).or_else(|_| {
-                // Idle sources make room.
-                locked.relay.set_max_sources(locked.ports.len() as u32);
-                locked.close_ports();
-                self.open(source)
-            });
-            match opened {
-                Ok(port) => drop(locked.ports.insert(source, port)),
-                // The endpoint sends this datagram again when its timeout passes.
-                Err(_) => return locked.ports_refused += 1,
-            }
-        }
-        let Some(Port { socket, local, .. }) = locked.ports.get(&source) else { return };
-        if !self.passes(Direction::Sent, *local, self.to, &locked.buffer) {
-            return;
-        }
-        let socket = SockRef::from(&**socket);
-        let sent = match socket.send(&locked.buffer) {
-            // This is the ICMP error of an earlier datagram. The present one was not sent.
-            Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => socket.send(&locked.buffer),
-            sent => sent,
-        };
-        locked.unsent += u64::from(sent.is_err());
-    }
-
-    /// Opens the port of a source.
-    fn open(self: &Arc<Self>, source: SocketAddr) -> io::Result<Port> {
-        let any: SocketAddr = match self.to {
-            SocketAddr::V4(_) => (Ipv4Addr::UNSPECIFIED, 0).into(),
-            SocketAddr::V6(_) => (Ipv6Addr::UNSPECIFIED, 0).into(),
-        };
-        let socket = std::net::UdpSocket::bind(any)?;
-        socket.set_nonblocking(true)?;
-        socket.connect(self.to)?;
-        let local = socket.local_addr()?;
-        let socket = Arc::new(UdpSocket::from_std(socket)?);
-        let receiver = tokio::spawn(receive_from_server(self.clone(), socket.clone(), source, local));
-        Ok(Port { socket, local, receiver })
-    }
-}
-
-/// Receives at the port of a source until the port is closed.
-async fn receive_from_server(
-    shared: Arc<Shared>,
-    socket: Arc<UdpSocket>,
-    source: SocketAddr,
-    local: SocketAddr,
-) {
-    let mut buffer = Vec::new();
-    loop {
-        // The buffer is there only while something is received: most ports are idle.
-        if socket.readable().await.is_err() {
-            tokio::time::sleep(PAUSE).await;
-            continue;
-        }
-        buffer.resize(MAX_DATAGRAM + 1, 0);
-        match socket.try_recv(&mut buffer) {
-            Ok(len) => shared.receive(Face::Server, source, &buffer[..len], local, shared.to),
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => buffer = Vec::new(),
-            // An ICMP error: nobody listens at the server's port now. Timeouts go on as if nothing had come.
-            Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {}
-            Err(_) => tokio::time::sleep(PAUSE).await,
-        }
+        SockRef::from(&self.listener).send_to(bytes, &to.into()).is_ok()
     }
 }
 
@@ -327,6 +310,7 @@ async fn keep_time(shared: Arc<Shared>) {
             Some(time::Duration::ZERO) => {
                 let mut locked = shared.lock();
                 locked.relay.handle_timeout(shared.now());
+                locked.clients.iter_mut().for_each(DtlsSessions::handle_timeout);
                 locked.deadline = None;
                 shared.flush(&mut locked);
             }

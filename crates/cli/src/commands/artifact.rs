@@ -1,0 +1,166 @@
+//! The artefact of `coapace reproduce --artifact`.
+
+use std::collections::BTreeSet;
+use std::io;
+use std::path::Path;
+
+use coapace_dataset::artifact::{Folder, Manifest, ManifestCell, Program, Request};
+use coapace_dataset::{Table, artifact, clients, write_parquet};
+use coapace_lab::experiment::Trial;
+use coapace_lab::papers::{Paper, Source};
+use coapace_lab::results::{Lines, write_rows, write_verdicts};
+use coapace_report::Report;
+use tracing_subscriber::fmt::format::Writer;
+use tracing_subscriber::fmt::time::{FormatTime, SystemTime};
+
+use super::output::{COMMIT, Conducted, command_line, remark};
+use crate::Failure;
+use crate::arguments::{Arguments, Reproduce};
+
+/// The text of `README.md` in an artefact.
+const README: &str = include_str!("artifact.md");
+
+/// An artefact while it is written.
+pub(super) struct Artifact {
+    folder: Folder,
+    cells: Vec<ManifestCell>,
+}
+
+impl Artifact {
+    /// Creates the folder. This comes before the work, so that an error costs no time.
+    pub(super) fn create(root: &Path) -> Result<Self, Failure> {
+        let folder = Folder::create(root).map_err(|error| cannot_write(root, error))?;
+        Ok(Self { folder, cells: Vec::new() })
+    }
+
+    /// Writes the scenarios and the results, in the order of the trials.
+    pub(super) fn add_results(
+        &mut self,
+        paper: &Paper,
+        trials: &[Trial],
+        conducted: &Conducted,
+    ) -> Result<(), Failure> {
+        let results = &conducted.results;
+        self.cells = results.iter().map(ManifestCell::of).collect();
+        let page = paper.markdown(&command_line(), results).map_err(Failure::Input)?;
+        self.write(|folder, cells| {
+            let mut known = BTreeSet::new();
+            for (trial, cell) in trials.iter().zip(cells) {
+                let path = cell.scenario_file();
+                if known.insert(path.clone()) {
+                    folder.add(&format!("{path}.toml"), trial.scenario.to_toml().as_bytes())?;
+                    folder.add(&format!("{path}.txt"), trial.scenario.canonical().as_bytes())?;
+                }
+            }
+            for (name, each) in [("cells", false), ("runs", true)] {
+                folder.add(
+                    &format!("results/{name}.csv"),
+                    &bytes(|out| write_rows(out, Lines::Csv, each, COMMIT, results))?,
+                )?;
+                let table = artifact::rows(results, each, COMMIT).map_err(io::Error::other)?;
+                add_parquet(folder, name, &table)?;
+            }
+            add_parquet(folder, "clients", &clients(results).map_err(io::Error::other)?)?;
+            let orders = bytes(|out| write_verdicts(out, Lines::Csv, COMMIT, results))?;
+            folder.add("results/orders.csv", &orders)?;
+            folder.add("page.md", page.as_bytes())
+        })
+    }
+
+    /// Writes the report and the files about all files, if the experiment is complete.
+    pub(super) fn finish(
+        mut self,
+        arguments: &Arguments,
+        reproduce: &Reproduce,
+        source: &Source,
+        report: &Report,
+        is_complete: bool,
+    ) -> Result<(), Failure> {
+        if !is_complete {
+            remark(arguments, "artifact: not written, because the runs are not complete");
+            return Ok(());
+        }
+        let manifest = Manifest {
+            format: Manifest::FORMAT,
+            title: source.title.clone(),
+            source: source.source.clone(),
+            command: command_line(),
+            request: Request {
+                paper: reproduce.paper.clone(),
+                quick: reproduce.quick,
+                mechanisms: reproduce.mechanism.clone(),
+                seeds: reproduce.seeds.map(|seeds| seeds.to_string()),
+            },
+            program: program(),
+            written: now(),
+            cells: self.cells.clone(),
+        };
+        self.write(|folder, _| {
+            folder.add("report.html", &bytes(|out| report.write_html(out))?)?;
+            folder.add("README.md", readme(&manifest).as_bytes())
+        })?;
+        let root = self.folder.root().to_owned();
+        self.folder.finish(&manifest).map_err(|error| cannot_write(&root, error))?;
+        remark(
+            arguments,
+            &format!(
+                "artifact: {} runs in {}; coapace repeat DIR repeats them",
+                manifest.runs(),
+                root.display()
+            ),
+        );
+        Ok(())
+    }
+
+    /// Writes files. An error names the folder.
+    fn write(
+        &mut self,
+        write: impl FnOnce(&mut Folder, &[ManifestCell]) -> io::Result<()>,
+    ) -> Result<(), Failure> {
+        let Self { folder, cells } = self;
+        write(folder, cells).map_err(|error| cannot_write(self.folder.root(), error))
+    }
+}
+
+/// Returns this program.
+pub(super) fn program() -> Program {
+    Program { version: env!("CARGO_PKG_VERSION").to_owned(), commit: COMMIT.to_owned() }
+}
+
+fn add_parquet(folder: &mut Folder, name: &str, table: &Table) -> io::Result<()> {
+    folder.add(&format!("results/{name}.parquet"), &bytes(|out| write_parquet(table, out))?)
+}
+
+/// Returns what is written.
+fn bytes(write: impl FnOnce(&mut Vec<u8>) -> io::Result<()>) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    write(&mut bytes).map(|()| bytes)
+}
+
+/// Returns the present moment in UTC, as in `2026-11-23T10:00:00.000000Z`.
+fn now() -> String {
+    let mut text = String::new();
+    // Writing into a text cannot fail.
+    let _ = SystemTime.format_time(&mut Writer::new(&mut text));
+    text
+}
+
+fn readme(manifest: &Manifest) -> String {
+    let Manifest { title, source, command, program, .. } = manifest;
+    let runs = manifest.runs().to_string();
+    let (program, paper) = (program.words(), &manifest.request.paper);
+    [
+        ("{title}", title),
+        ("{source}", source),
+        ("{command}", command),
+        ("{program}", &program),
+        ("{paper}", paper),
+        ("{runs}", &runs),
+    ]
+    .iter()
+    .fold(README.to_owned(), |text, (place, value)| text.replace(place, value))
+}
+
+fn cannot_write(root: &Path, error: io::Error) -> Failure {
+    Failure::Io(format!("cannot write {}", root.display()), error)
+}

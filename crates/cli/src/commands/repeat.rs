@@ -1,0 +1,113 @@
+//! `coapace repeat`.
+
+use std::collections::BTreeSet;
+use std::fmt::Display;
+use std::fs;
+use std::io::{self, Write};
+use std::path::Path;
+
+use coapace_dataset::artifact::{
+    MANIFEST, Manifest, ManifestCell, Request, SUMS, differing_values, rows, verify,
+};
+use coapace_dataset::read_parquet;
+use coapace_lab::experiment::{Trial, cells};
+use coapace_lab::papers::Paper;
+
+use super::artifact::program;
+use super::output::{COMMIT, Conducted, conduct, remark, set_seeds};
+use super::reproduce::others;
+use crate::Failure;
+use crate::arguments::{Arguments, seeds};
+
+/// The differences that are printed in full.
+const SHOWN: usize = 5;
+
+pub(crate) fn repeat(arguments: &Arguments, folder: &Path) -> Result<(), Failure> {
+    let manifest = read(folder)?;
+    let here = program();
+    if manifest.program == here {
+        remark(arguments, &format!("files: as they were written, by this program: coapace {}", here.words()));
+    } else {
+        let other = format!("recorded by coapace {}, repeated by {}", manifest.program.words(), here.words());
+        writeln!(io::stdout().lock(), "another program: {other}")?;
+    }
+    let wrong = |error| Failure::Input(format!("{}: {error}", folder.join(MANIFEST).display()));
+    let trials = planned(&manifest.request).map_err(wrong)?;
+    refuse_other_cells(&manifest, &trials)?;
+    let conducted = conduct(arguments, &trials, None)?;
+    if !conducted.is_complete() {
+        return conducted.end();
+    }
+    let runs = manifest.runs();
+    let differing = manifest.differing_runs(&conducted.results);
+    refuse(&differing, &format!("{} of {runs} runs differ", differing.len()))?;
+    compare_figures(folder, &conducted)?;
+    Ok(writeln!(io::stdout().lock(), "identical: {runs} runs, every event and every figure")?)
+}
+
+/// Reads the manifest of an artefact whose files are as they were written.
+fn read(folder: &Path) -> Result<Manifest, Failure> {
+    let damages = verify(folder).map_err(|error| match error.kind() {
+        io::ErrorKind::NotFound => {
+            Failure::Input(format!("{} is no whole artefact: there is no {SUMS} in it", folder.display()))
+        }
+        _ => Failure::Io(format!("cannot check {}", folder.join(SUMS).display()), error),
+    })?;
+    refuse(&damages, "the artefact is damaged, or was edited")?;
+    let path = folder.join(MANIFEST);
+    let text = fs::read_to_string(&path)
+        .map_err(|error| Failure::Io(format!("cannot read {}", path.display()), error))?;
+    Manifest::read(&text).map_err(|error| Failure::Input(format!("{}: {error}", path.display())))
+}
+
+/// Returns the trials that the arguments of the artefact stand for.
+fn planned(request: &Request) -> Result<Vec<Trial>, String> {
+    let range = request.seeds.as_deref().map(seeds).transpose()?;
+    let mut trials = Paper::named(&request.paper)?.trials(request.quick, &others(&request.mechanisms)?)?;
+    set_seeds(&mut trials, range);
+    Ok(trials)
+}
+
+/// Ends the command before the work if this program would run other cells than those recorded.
+fn refuse_other_cells(manifest: &Manifest, trials: &[Trial]) -> Result<(), Failure> {
+    let key = |cell: &ManifestCell| (cell.scenario_hash.clone(), cell.mechanism.clone());
+    let planned: Vec<_> = cells(trials).iter().map(ManifestCell::of).collect();
+    let lacking = |these: &[ManifestCell], those: &[ManifestCell], told: &str| -> Vec<String> {
+        let known: BTreeSet<_> = those.iter().map(key).collect();
+        let alone = these.iter().filter(|cell| !known.contains(&key(cell)));
+        alone.map(|cell| format!("{}: {told}", cell.words())).collect()
+    };
+    let mut differing = lacking(&manifest.cells, &planned, "recorded, and none of this program's");
+    differing.extend(lacking(&planned, &manifest.cells, "one of this program's, and not recorded"));
+    refuse(&differing, "this program has other scenarios or mechanisms for the paper: nothing was run")
+}
+
+/// Compares the tables of cells and of runs with the recorded ones.
+fn compare_figures(folder: &Path, conducted: &Conducted) -> Result<(), Failure> {
+    for (name, each) in [("cells", false), ("runs", true)] {
+        let path = folder.join(format!("results/{name}.parquet"));
+        let failed = |error| Failure::Io(format!("cannot compare {}", path.display()), error);
+        let recorded = read_parquet(&path).map_err(failed)?;
+        let repeated =
+            rows(&conducted.results, each, COMMIT).map_err(|error| failed(io::Error::other(error)))?;
+        let differing = differing_values(&recorded, &repeated);
+        let told = format!("every run is identical, but {} figures of {name} differ", differing.len());
+        refuse(&differing, &told)?;
+    }
+    Ok(())
+}
+
+/// Prints the first differences and fails, if there are any.
+fn refuse(differences: &[impl Display], told: &str) -> Result<(), Failure> {
+    if differences.is_empty() {
+        return Ok(());
+    }
+    let mut out = io::stdout().lock();
+    for difference in differences.iter().take(SHOWN) {
+        writeln!(out, "{difference}")?;
+    }
+    if let Some(others) = differences.len().checked_sub(SHOWN).filter(|others| *others > 0) {
+        writeln!(out, "… and {others} more")?;
+    }
+    Err(Failure::Refused(told.to_owned()))
+}

@@ -1,0 +1,122 @@
+//! `coapace reproduce --artifact` and `coapace repeat`.
+
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::process::{Command, Stdio};
+
+use crate::common::{Scratch, coapace, column, command};
+
+/// The arguments of a reproduction of 75 runs.
+const SHORT: [&str; 5] = ["reproduce", "meng2017", "--seeds", "2-2", "--quiet"];
+
+/// Writes an artefact. Returns its folder, and the rows that the command printed.
+fn artifact(scratch: &Scratch) -> (String, String) {
+    let folder = scratch.file("artifact");
+    let rows = coapace(&[&SHORT[..], &["--format", "csv", "--artifact", &folder]].concat()).success();
+    (folder, rows)
+}
+
+/// Changes the text of a file, and takes its hash out of `SHA256SUMS`, so that its content is believed.
+fn forge(folder: &str, name: &str, change: impl FnOnce(String) -> String) {
+    let path = format!("{folder}/{name}");
+    fs::write(&path, change(fs::read_to_string(&path).expect("the file"))).expect("it is written");
+    let sums = format!("{folder}/SHA256SUMS");
+    let text = fs::read_to_string(&sums).expect("the hashes");
+    let others: String =
+        text.lines().filter(|line| !line.ends_with(name)).flat_map(|line| [line, "\n"]).collect();
+    fs::write(sums, others).expect("they are written");
+}
+
+#[test]
+fn an_artefact_has_the_rows_of_the_command_and_is_repeated_identically() {
+    let scratch = Scratch::new();
+    let (folder, rows) = artifact(&scratch);
+    assert_eq!(fs::read_to_string(format!("{folder}/results/cells.csv")).expect("the cells"), rows);
+    let runs = fs::read_to_string(format!("{folder}/results/runs.csv")).expect("the runs");
+    assert_eq!(column(&runs, "seed"), ["2"; 75]);
+    for name in
+        ["report.html", "page.md", "README.md", "manifest.json", "ro-crate-metadata.json", "SHA256SUMS"]
+    {
+        assert!(fs::metadata(format!("{folder}/{name}")).expect(name).len() > 100, "{name}");
+    }
+    let said = coapace(&["repeat", &folder]).success();
+    assert_eq!(said, "identical: 75 runs, every event and every figure\n");
+    let occupied = coapace(&[&SHORT[..], &["--artifact", &folder]].concat());
+    assert!(occupied.failure(1).contains("name a new folder"), "{occupied:?}");
+}
+
+#[test]
+fn a_scenario_of_an_artefact_runs_on_its_own_and_gives_the_recorded_trace() {
+    let scratch = Scratch::new();
+    let (folder, rows) = artifact(&scratch);
+    let (hash, mechanism) =
+        (column(&rows, "scenario_hash")[0].to_owned(), column(&rows, "mechanism")[0].to_owned());
+    let scenario = format!("{folder}/scenarios/{}-{hash}.toml", column(&rows, "scenario")[0]);
+    let run = ["run", &scenario, "-m", &mechanism, "--seeds", "2-2", "--format", "csv", "--quiet"];
+    let alone = coapace(&run).success();
+    assert_eq!(column(&alone, "trace_hash")[0], column(&rows, "trace_hash")[0]);
+}
+
+#[test]
+fn a_damaged_artefact_is_told_before_anything_runs() {
+    let scratch = Scratch::new();
+    let (folder, _) = artifact(&scratch);
+    let path = format!("{folder}/results/runs.parquet");
+    let mut bytes = fs::read(&path).expect("the runs");
+    let middle = bytes.len() / 2;
+    bytes[middle] ^= 1;
+    fs::write(&path, bytes).expect("it is written");
+    let told = coapace(&["repeat", &folder]);
+    assert_eq!(told.failure(3), "the artefact is damaged, or was edited");
+    assert_eq!(told.stdout, "results/runs.parquet is not as it was written\n");
+    fs::remove_file(format!("{folder}/SHA256SUMS")).expect("it is removed");
+    assert!(coapace(&["repeat", &folder]).failure(1).contains("no whole artefact"));
+}
+
+#[test]
+fn what_differs_is_told_with_both_hashes() {
+    let scratch = Scratch::new();
+    let (folder, rows) = artifact(&scratch);
+    let runs = fs::read_to_string(format!("{folder}/results/runs.csv")).expect("the runs");
+    let hash = column(&runs, "trace_hash")[0].to_owned();
+    forge(&folder, "manifest.json", |text| text.replacen(&hash, "0123456789abcdef", 1));
+    let differs = coapace(&["repeat", &folder, "--quiet"]);
+    assert_eq!(differs.failure(3), "1 of 75 runs differ");
+    let told = format!("seed 2: recorded 0123456789abcdef, repeated {hash}\n");
+    assert!(differs.stdout.ends_with(&told) && differs.stdout.lines().count() == 1, "{}", differs.stdout);
+
+    let scenario = column(&rows, "scenario_hash")[0].to_owned();
+    forge(&folder, "manifest.json", |text| {
+        let text = text.replace(&scenario, "00000000000000ff");
+        text.replacen("\"commit\": \"", "\"commit\": \"other-", 1)
+    });
+    let other = coapace(&["repeat", &folder]);
+    assert!(other.failure(3).contains("nothing was run"), "{other:?}");
+    assert!(other.stdout.starts_with("another program: recorded by coapace "), "{other:?}");
+    assert!(other.stdout.contains("(scenario 00000000000000ff)"), "{other:?}");
+}
+
+#[test]
+fn a_live_or_interrupted_reproduction_has_no_artefact() {
+    let scratch = Scratch::new();
+    let folder = scratch.file("artifact");
+    let live = coapace(&["reproduce", "raitahila2019", "--live", "--artifact", &folder]);
+    assert!(live.failure(2).contains("--artifact <DIR>"), "{live:?}");
+
+    let mut child = command()
+        .args(["reproduce", "raitahila2019", "--seeds", "50000", "--format", "csv", "--jobs", "1"])
+        .args(["--artifact", &folder])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .expect("it starts");
+    // It handles signals before it prints the header.
+    let mut stdout = BufReader::new(child.stdout.take().expect("a pipe"));
+    let mut header = String::new();
+    stdout.read_line(&mut header).expect("a line");
+    let told = Command::new("kill").args(["-INT", &child.id().to_string()]).status();
+    assert!(told.expect("kill runs").success());
+    std::io::copy(&mut stdout, &mut std::io::sink()).expect("the rest");
+    assert_eq!(child.wait().expect("it ends").code(), Some(130));
+    assert_eq!(fs::read_dir(&folder).expect("the folder").count(), 0);
+}

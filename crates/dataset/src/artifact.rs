@@ -1,0 +1,28 @@
+//! Artefacts: a folder with the scenarios, the results and the hashes of an experiment, so that a reviewer can repeat it.
+//!
+//! A [`Folder`] takes the files. At its end it writes three files about them: `manifest.json` (a [`Manifest`], which a repetition
+//! reads), `ro-crate-metadata.json` (the same for archives, RO-Crate 1.1), and `SHA256SUMS`. The last of them comes last, so a
+//! folder without it is not whole. [`verify`] compares every file with its hash; [`Manifest::differing_runs`] and
+//! [`differing_values`] compare results with those of a repetition.
+
+mod differences;
+mod folder;
+mod manifest;
+mod ro_crate;
+mod sums;
+
+pub use differences::{DifferingRun, DifferingValue, differing_values};
+pub use folder::{File, Folder};
+pub use manifest::{Manifest, ManifestCell, Program, Request};
+pub use sums::{Damage, verify};
+
+pub use crate::results::rows;
+
+/// The file that a repetition reads.
+pub const MANIFEST: &str = "manifest.json";
+
+/// The file that describes the artefact as RO-Crate 1.1 demands.
+pub const METADATA: &str = "ro-crate-metadata.json";
+
+/// The file with the SHA-256 of every other file.
+pub const SUMS: &str = "SHA256SUMS";

@@ -1,0 +1,106 @@
+//! The folder of an artefact while it is written.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use super::sums::{self, hex};
+use super::{MANIFEST, METADATA, Manifest, SUMS, ro_crate};
+
+/// A folder that takes the files of an artefact. It is whole after [`finish`](Self::finish), and not before.
+#[derive(Debug)]
+pub struct Folder {
+    root: PathBuf,
+    files: Vec<File>,
+}
+
+/// A file of an artefact.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct File {
+    /// The path in the folder, with `/` between its parts.
+    pub path: String,
+    /// The SHA-256, in 64 hexadecimal digits.
+    pub sha256: String,
+    /// The length in bytes.
+    pub bytes: usize,
+}
+
+impl Folder {
+    /// Creates a folder, or takes one that is there and empty.
+    ///
+    /// # Errors
+    /// Fails as the system does, or if the folder has files.
+    pub fn create(root: &Path) -> io::Result<Self> {
+        fs::create_dir_all(root)?;
+        if fs::read_dir(root)?.next().transpose()?.is_some() {
+            return Err(io::Error::new(io::ErrorKind::DirectoryNotEmpty, "it has files; name a new folder"));
+        }
+        Ok(Self { root: root.to_owned(), files: Vec::new() })
+    }
+
+    /// Returns the path of the folder.
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// Writes a file. `path` is relative and has `/` between its parts.
+    ///
+    /// # Errors
+    /// Fails as the system does.
+    pub fn add(&mut self, path: &str, content: &[u8]) -> io::Result<()> {
+        let place = self.root.join(path);
+        if let Some(parent) = place.parent() {
+            fs::create_dir_all(parent)?;
+        }
+        fs::write(place, content)?;
+        self.files.push(File { path: path.to_owned(), sha256: hex(content), bytes: content.len() });
+        Ok(())
+    }
+
+    /// Writes the manifest, the metadata, and the hashes of all files. The artefact is whole after this.
+    ///
+    /// # Errors
+    /// Fails as the system does.
+    pub fn finish(mut self, manifest: &Manifest) -> io::Result<()> {
+        let text = serde_json::to_string_pretty(manifest)? + "\n";
+        self.add(MANIFEST, text.as_bytes())?;
+        let text = serde_json::to_string_pretty(&ro_crate::metadata(manifest, &self.files))? + "\n";
+        self.add(METADATA, text.as_bytes())?;
+        fs::write(self.root.join(SUMS), sums::written(&self.files))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Damage, verify};
+    use super::*;
+    use crate::artifact::manifest::tests::{manifest, results};
+
+    #[test]
+    fn a_whole_artefact_is_verified_and_a_changed_byte_and_a_missing_file_are_told() {
+        let parent = tempfile::tempdir().unwrap();
+        let root = parent.path().join("a/b");
+        let mut folder = Folder::create(&root).unwrap();
+        folder.add("results/runs.csv", b"seed\n1\n").unwrap();
+        folder.add("README.md", b"Repeat it.\n").unwrap();
+        assert_eq!(verify(&root).unwrap_err().kind(), io::ErrorKind::NotFound, "it is not whole yet");
+        folder.finish(&manifest(&results())).unwrap();
+        assert_eq!(verify(&root).unwrap(), []);
+        assert_eq!(Folder::create(&root).unwrap_err().kind(), io::ErrorKind::DirectoryNotEmpty);
+
+        fs::write(root.join("results/runs.csv"), b"seed\n2\n").unwrap();
+        fs::remove_file(root.join("README.md")).unwrap();
+        let told = [Damage::Changed("results/runs.csv".to_owned()), Damage::Missing("README.md".to_owned())];
+        assert_eq!(verify(&root).unwrap(), told);
+    }
+
+    #[test]
+    fn a_line_of_the_hashes_that_leads_out_of_the_folder_is_refused() {
+        let root = tempfile::tempdir().unwrap();
+        for line in ["../secret", "/etc/passwd", "", "a/../../b"] {
+            fs::write(root.path().join(SUMS), format!("{}  {line}\n", "ab".repeat(32))).unwrap();
+            let error = verify(root.path()).unwrap_err();
+            assert!(error.to_string().contains("line 1"), "{line}: {error}");
+        }
+    }
+}

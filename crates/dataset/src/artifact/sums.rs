@@ -1,0 +1,79 @@
+//! `SHA256SUMS`, which `sha256sum --check` reads as well.
+
+use std::fmt;
+use std::fs;
+use std::io;
+use std::path::{Component, Path};
+
+use sha2::{Digest, Sha256};
+
+use super::{File, SUMS};
+
+/// A file that is not as it was written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Damage {
+    /// The file is not there.
+    Missing(String),
+    /// The file has another content.
+    Changed(String),
+}
+
+impl fmt::Display for Damage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Missing(path) => write!(f, "{path} is missing"),
+            Self::Changed(path) => write!(f, "{path} is not as it was written"),
+        }
+    }
+}
+
+/// Compares every file of the artefact in `root` with its hash. Returns the files that differ, in the order of `SHA256SUMS`. Files
+/// without a hash are left aside.
+///
+/// # Errors
+/// Fails if there is no `SHA256SUMS`, if a line of it is none, and as the system does.
+pub fn verify(root: &Path) -> io::Result<Vec<Damage>> {
+    let text = fs::read_to_string(root.join(SUMS))?;
+    let mut damages = Vec::new();
+    for (line, number) in text.lines().zip(1..) {
+        let Some((recorded, path)) = line.split_once("  ").filter(|(_, path)| is_inside(path)) else {
+            return Err(io::Error::new(
+                io::ErrorKind::InvalidData,
+                format!("line {number} is no hash with a file in this folder"),
+            ));
+        };
+        match of_file(&root.join(path)) {
+            Ok(hash) if hash == recorded => {}
+            Ok(_) => damages.push(Damage::Changed(path.to_owned())),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                damages.push(Damage::Missing(path.to_owned()));
+            }
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(damages)
+}
+
+/// Returns the text of `SHA256SUMS`.
+pub(super) fn written(files: &[File]) -> String {
+    files.iter().flat_map(|file| [&file.sha256, "  ", &file.path, "\n"]).collect()
+}
+
+/// Returns the SHA-256 of bytes in hexadecimal digits.
+pub(super) fn hex(bytes: &[u8]) -> String {
+    format!("{:x}", Sha256::digest(bytes))
+}
+
+fn of_file(path: &Path) -> io::Result<String> {
+    if !fs::metadata(path)?.is_file() {
+        return Err(io::Error::other(format!("{} is no file", path.display())));
+    }
+    let mut hash = Sha256::new();
+    io::copy(&mut fs::File::open(path)?, &mut hash)?;
+    Ok(format!("{:x}", hash.finalize()))
+}
+
+/// Returns whether a path leads to a place in the folder that it is relative to.
+fn is_inside(path: &str) -> bool {
+    !path.is_empty() && Path::new(path).components().all(|part| matches!(part, Component::Normal(_)))
+}
