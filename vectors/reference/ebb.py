@@ -25,9 +25,11 @@ class Ebb(Mechanism):
         self.rtt = Rtt(rttvar_gain=F(1, 2))
         self.least = self.held = None
 
+    def longest_calm(self):
+        return max(self.calm * self.least, self.least + self.calm_margin)
+
     def is_calm(self):
-        srtt = self.rtt.srtt
-        return srtt is not None and srtt <= max(self.calm * self.least, self.least + self.calm_margin)
+        return self.rtt.srtt is not None and self.rtt.srtt <= self.longest_calm()
 
     def base(self):
         held = self.held or F(0)
@@ -58,7 +60,8 @@ class Ebb(Mechanism):
         else:
             needless = x.n == 1 and self.least is not None and latest < self.least
             answer = elapsed if x.n == 0 or needless else None
-        if answer is not None:
+        known = answer is not None
+        if known:
             r = max(answer, MICROSECOND)
             self.rtt.sample(r)
             if self.least is None:
@@ -66,7 +69,8 @@ class Ebb(Mechanism):
             else:
                 self.least = min(self.least + self.forget * (self.rtt.srtt - self.least), r)
         lost = x.n > 0 and not needless
-        self.held = x.timeout if lost and not self.is_calm() else None
+        calm = self.is_calm() and (known or latest <= self.longest_calm())
+        self.held = x.timeout if lost and not calm else None
 
     def gave_up(self, x, now, elapsed):
         self.held = x.timeout
@@ -77,6 +81,6 @@ MECHANISMS = [
     ("ebb-plain", Ebb, {}, {}),
 ]
 BEFORE = {
-    "ebb": [scripts.fasor_samples],
-    "ebb-plain": [scripts.fasor_samples],
+    "ebb": [scripts.longer_at_once, scripts.fasor_samples],
+    "ebb-plain": [scripts.longer_at_once, scripts.fasor_samples],
 }

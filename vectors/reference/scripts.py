@@ -236,6 +236,21 @@ def forgetting(trace):
     trace.exchange(after=510)
 
 
+def longer_at_once(trace):
+    """Answers that name no transmission, on a calm path: as soon as it brings them, and later, after it became long at once."""
+    mechanism = trace.mechanism
+    for _ in range(3):
+        trace.exchange(after=20)
+    trace.exchange(lost=2, after=60)
+    assert mechanism.is_calm() and mechanism.held is None
+    trace.exchange(lost=4, after=700)
+    assert mechanism.is_calm() and mechanism.held is not None
+    trace.exchange(lost=2, after=300)
+    assert mechanism.held is not None
+    trace.exchange(after=1200)
+    assert mechanism.held is None
+
+
 def gradients(trace):
     """Intervals of two round-trip times, more than a window of them: delay that rises and falls in its minimum or only
     in its maximum, with favourable draws and without; bounds; and samples of retransmitted exchanges."""

@@ -8,7 +8,8 @@
 //! transmission shows that the queue has ebbed. While nothing is measured, timeouts triple and then double.
 //!
 //! With a marking every answer is a sample, and tells whether a retransmission was needless; then nothing is held. Without
-//! one, an answer sooner after the only retransmission than any answer ever came tells that, and is a sample.
+//! one, an answer sooner after the only retransmission than any answer ever came tells that, and is a sample. Other answers to
+//! retransmitted messages are none; if such a one comes later than a calm path brings it, the timeout is held, too.
 //!
 //! **Unsafe?** Timeouts grow by half, not twofold: CoCoA's do so too above 3 s. RFC 8085 §3.1.1 asks for an exponential
 //! backoff and names no base. A queue of less than a few packets does not show in the round-trip time, so that clients
@@ -124,7 +125,10 @@ impl Controller for Ebb {
             self.learn(state, rtt);
         }
         let is_lost = sample.retransmits > 0 && !was_needless;
-        state.held = if is_lost && !self.is_calm(state) { exchange.timeout } else { Fine::ZERO };
+        // On a calm path the last transmission is answered soon after it departed. An answer that comes later may be to an
+        // earlier one, on a path that has become longer: Karn's algorithm holds the timeout until the round trip is known.
+        let is_calm = self.is_calm(state) && (rtt.is_some() || Fine::from(sample.since_last) <= self.calm_bound(state));
+        state.held = if is_lost && !is_calm { exchange.timeout } else { Fine::ZERO };
     }
 
     fn max_span(&self, retransmits: u8) -> Duration {
@@ -153,11 +157,15 @@ impl Ebb {
         rto.max(state.held)
     }
 
-    #[inline(never)]
     /// Returns whether the round-trip time says that no queue stands. Nothing does before the first sample.
     fn is_calm(&self, state: &EbbState) -> bool {
-        let bound = state.least.by(self.calm).max(state.least + self.calm_margin.into());
-        state.estimator.srtt().is_some_and(|srtt| srtt <= bound)
+        state.estimator.srtt().is_some_and(|srtt| srtt <= self.calm_bound(state))
+    }
+
+    /// Returns the greatest round-trip time of a calm path.
+    #[inline(never)]
+    fn calm_bound(&self, state: &EbbState) -> Fine {
+        state.least.by(self.calm).max(state.least + self.calm_margin.into())
     }
 
     fn learn(&self, state: &mut EbbState, rtt: Duration) {
@@ -312,6 +320,32 @@ mod tests {
             (true, Some(Duration::from_secs(2))),
             "either of two may have been answered"
         );
+    }
+
+    #[test]
+    fn a_path_that_becomes_long_at_once_is_learnt_from_answers_that_name_no_transmission() {
+        for marking in [Marking::None, Marking::TokenOnRetransmit] {
+            let ebb = Ebb { marking, ..Ebb::DEFAULT };
+            let state = &mut ebb.state();
+            for _ in 0..20 {
+                exchange(&ebb, state, 20, 0);
+            }
+            // From now on every answer comes 1.2 s after the first transmission.
+            let copies = [(); 8].map(|()| {
+                let (mut open, mut timeout) = ebb.on_start(state, at(0));
+                let (mut departed, mut retransmits) = (0, 0);
+                while retransmits < 4 && departed + timeout.as_micros() / 1_000 < 1_200 {
+                    departed += timeout.as_micros() / 1_000;
+                    retransmits += 1;
+                    timeout = ebb.on_retransmit(state, &mut open, at(departed));
+                }
+                let since = Duration::from_millis;
+                let sample = Sample::unmarked(since(1_200), since(1_200 - departed), retransmits);
+                ebb.on_end(state, open, Outcome::Acked(sample), at(1_200));
+                retransmits
+            });
+            assert_eq!(copies, [4, 2, 1, 1, 0, 0, 0, 0], "{marking:?}");
+        }
     }
 
     #[test]
