@@ -5,6 +5,7 @@
 // PyO3 hands arguments over by value.
 #![allow(clippy::needless_pass_by_value)]
 
+mod comparing;
 mod cue;
 mod mechanism;
 mod running;
@@ -12,6 +13,7 @@ mod scenario;
 mod scripted;
 mod seconds;
 mod table;
+mod watching;
 
 use pyo3::prelude::*;
 
@@ -19,11 +21,13 @@ use pyo3::prelude::*;
 #[pymodule]
 mod _native {
     #[pymodule_export]
+    use crate::comparing::{Coexistence, Ranking, coexist, rank};
+    #[pymodule_export]
     use crate::cue::{CueOfPython, SampleOfPython};
     #[pymodule_export]
     use crate::mechanism::{Exchange, Mechanism, mechanisms, trace};
     #[pymodule_export]
-    use crate::running::{Results, run};
+    use crate::running::{Results, frames, papers, reproduce, run};
     #[pymodule_export]
     use crate::scenario::{Scenario, scenarios};
     #[pymodule_export]

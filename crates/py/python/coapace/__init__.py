@@ -13,21 +13,30 @@ Names are those of the command line and of scenario files. Times are in seconds.
 
 from coapace._controller import Controller, register
 from coapace._native import Cue, Exchange, Mechanism, Sample, Scenario
-from coapace._running import run
-from coapace._tables import Results, Table
+from coapace._results import Coexistence, Ranking, Reproduction, Results
+from coapace._running import coexist, frames, papers, rank, reproduce, run
+from coapace._tables import Table
 from coapace._words import mechanisms, scenarios, trace
 
 __all__ = [
+    "Coexistence",
     "Controller",
     "Cue",
     "Exchange",
     "Mechanism",
+    "Ranking",
+    "Reproduction",
     "Results",
     "Sample",
     "Scenario",
     "Table",
+    "coexist",
+    "frames",
     "mechanisms",
+    "papers",
+    "rank",
     "register",
+    "reproduce",
     "run",
     "scenarios",
     "trace",
