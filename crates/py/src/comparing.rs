@@ -1,7 +1,7 @@
 //! Coexistence of every two mechanisms, and rankings.
 
 use coapace_lab::coexistence::{self, Matrix};
-use coapace_lab::rank::{self, Suite};
+use coapace_lab::rank::{Ranking as Ranked, Suite};
 use coapace_report::{Group, Report};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -87,17 +87,17 @@ pub(crate) fn rank(
         Entry::Named(word) => Suite::load(std::slice::from_ref(word), &[]),
     });
     let suite = Suite::joined(suites).map_err(PyValueError::new_err)?;
-    let contenders = rank::Ranking::contenders(&mechanisms).map_err(PyValueError::new_err)?;
+    let contenders = Ranked::contenders(&mechanisms).map_err(PyValueError::new_err)?;
     let mut trials = suite.trials(&contenders).map_err(PyValueError::new_err)?;
     set_seeds(&mut trials, &terms)?;
     let results = conduct(py, trials, &terms)?;
-    Ok(Ranking { ranking: rank::Ranking::of(&suite, results) })
+    Ok(Ranking { ranking: Ranked::of(&suite, results) })
 }
 
 /// Mechanisms over many conditions.
 #[pyclass(frozen, module = "coapace._native")]
 pub(crate) struct Ranking {
-    ranking: rank::Ranking,
+    ranking: Ranked,
 }
 
 impl Ranking {

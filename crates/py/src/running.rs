@@ -5,7 +5,7 @@ use std::sync::Arc;
 use coapace_lab::contender::Contender;
 use coapace_lab::experiment::Trial;
 use coapace_lab::papers::{PAPERS, Paper};
-use coapace_lab::results::CellResult;
+use coapace_lab::results::{CellResult, worst_first};
 use coapace_report::{Group, Report};
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
@@ -117,6 +117,13 @@ pub(crate) struct Results {
 }
 
 impl Results {
+    /// Returns the cells in the order in which the command judges them, which orders of equal distance keep.
+    fn worst_first(&self) -> Vec<CellResult> {
+        let mut cells = self.cells.to_vec();
+        worst_first(&mut cells);
+        cells
+    }
+
     fn report(&self) -> Report {
         Report { groups: Group::by_conditions(self.cells.to_vec()), ..Report::default() }
     }
@@ -151,13 +158,13 @@ impl Results {
 
     /// A row for each published order.
     fn orders(&self, py: Python<'_>) -> PyResult<Table> {
-        Table::new(py.detach(|| coapace_dataset::orders(&self.cells)))
+        Table::new(py.detach(|| coapace_dataset::orders(&self.worst_first())))
     }
 
     /// The agreement with the paper, in a few lines.
     fn summary(&self) -> PyResult<String> {
         let paper = self.paper.ok_or_else(|| PyRuntimeError::new_err("these are not the runs of a paper"))?;
-        Ok(paper.summary(&self.cells))
+        Ok(paper.summary(&self.worst_first()))
     }
 
     /// The names of the charts.

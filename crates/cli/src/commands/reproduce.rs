@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use coapace_lab::contender::Contender;
 use coapace_lab::papers::Paper;
-use coapace_lab::results::CellResult;
+use coapace_lab::results::worst_first;
 
 #[cfg(target_os = "linux")]
 use super::live::conduct_live;
@@ -71,10 +71,8 @@ pub(crate) fn reproduce(arguments: &Arguments, reproduce: &Reproduce) -> Result<
         let path = file.write(conducted.is_complete(), |out| out.write_all(page.as_bytes()))?;
         remark(arguments, &format!("page: {}", path.display()));
     }
-    // The largest error comes first, and figures that could not be measured before all others.
-    let error = |result: &CellResult| result.relative_error().map_or(f64::INFINITY, f64::abs);
     if !is_live {
-        conducted.results.sort_by(|a, b| error(b).total_cmp(&error(a)));
+        worst_first(&mut conducted.results);
     }
     if page.is_some() || reproduce.figures.is_some() {
         let subtitle: Vec<_> =
