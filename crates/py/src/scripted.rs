@@ -70,8 +70,14 @@ impl Tables {
     }
 }
 
-static TABLES: Mutex<Tables> =
-    Mutex::new(Tables { classes: Vec::new(), objects: BTreeMap::new(), next: 0, runs: 0, session: 0, raised: None });
+static TABLES: Mutex<Tables> = Mutex::new(Tables {
+    classes: Vec::new(),
+    objects: BTreeMap::new(),
+    next: 0,
+    runs: 0,
+    session: 0,
+    raised: None,
+});
 
 thread_local! {
     /// The session that the runs of this thread belong to; unknown before their first step. Threads of runs that were interrupted go on

@@ -2,6 +2,7 @@
 
 import os
 import signal
+import sys
 import threading
 import time
 
@@ -46,6 +47,17 @@ def test_progress_reaches_the_number_of_runs() -> None:
     coapace.run(SMALL, ["default", "cocoa"], seeds=3, progress=lambda done, runs: told.append((done, runs)))
     assert told[-1] == (6, 6)
     assert told == sorted(told)
+
+
+def test_a_bar_shows_the_runs_where_tqdm_is_there(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("tqdm")
+    coapace.run(SMALL, "default", seeds=2, progress=True)
+    assert "2/2" in capsys.readouterr().err
+    monkeypatch.setitem(sys.modules, "tqdm.auto", None)
+    coapace.run(SMALL, "default", seeds=2, progress=True)
+    assert capsys.readouterr().err == ""
 
 
 def test_an_error_in_progress_ends_the_run() -> None:
