@@ -79,7 +79,8 @@ fn figure(chart: &Chart, mechanisms: &[Named]) -> Value {
 fn described(title: &str, height: usize, data: Vec<Value>, more: Value) -> Value {
     let mut layout = json!({
         "template": { "layout": {} },
-        "title": { "text": plain(title), "x": 0, "xanchor": "left", "xref": "paper", "font": { "size": 15 } },
+        "title": { "text": plain(title), "x": 0, "xanchor": "left", "xref": "paper", "font": { "size": 15 }, "y": 1, "yref": "container", "yanchor": "top",
+            "pad": { "t": 16 } },
         "font": { "family": "sans-serif", "size": 12, "color": INK },
         "paper_bgcolor": "#ffffff", "plot_bgcolor": "#ffffff", "hovermode": "closest", "showlegend": false,
         "hoverlabel": { "align": "left", "bgcolor": "#ffffff", "bordercolor": SOFT, "font": { "color": INK } },
@@ -232,6 +233,7 @@ mod tests {
             (&figure["data"][0]["type"], figure["data"][0]["z"].as_array().unwrap().len()),
             (&"heatmap".into(), 2)
         );
+        assert!(figure["layout"]["title"]["text"].as_str().unwrap().starts_with("Throughput beside"));
         let share = matrix.encounter(0, 1).relative_share().unwrap() * 100.0;
         assert!((figure["data"][0]["z"][0][1].as_f64().unwrap() - share).abs() < 0.1);
         let paper = Paper::find("raitahila2019").unwrap();

@@ -353,6 +353,5 @@ pub(super) fn square_axes(columns: &[String], rows: &[String]) -> Value {
     let top = 80 + 6 * longest;
     json!({
         "xaxis": above, "yaxis": beside, "height": top + 60 + 34 * rows.len().max(4), "margin": { "l": 60, "r": 24, "t": top, "b": 24 },
-        "title": { "y": 0.98, "yanchor": "top" },
     })
 }
