@@ -66,6 +66,9 @@ pub fn clients(results: &[CellResult]) -> Result<Table, ArrowError> {
     ])
 }
 
+/// A quantity over time: its name, and its series of a run.
+type OfSeries = (&'static str, fn(&RunResult) -> &Vec<Series>);
+
 /// Returns a row for each point of each time series: its cell's place in [`cells`], `mechanism`, `seed`, `quantity` (`rto_s` of
 /// clients, `queue_bytes` of hops), the `name` of the client or the hop, `t_s` and `value`. The first seed of a cell alone has
 /// series.
@@ -73,8 +76,7 @@ pub fn clients(results: &[CellResult]) -> Result<Table, ArrowError> {
 /// # Errors
 /// Fails if Arrow does.
 pub fn series(results: &[CellResult]) -> Result<Table, ArrowError> {
-    const QUANTITIES: [(&str, fn(&RunResult) -> &Vec<Series>); 2] =
-        [("rto_s", |run| &run.rto), ("queue_bytes", |run| &run.queues)];
+    const QUANTITIES: [OfSeries; 2] = [("rto_s", |run| &run.rto), ("queue_bytes", |run| &run.queues)];
     let mut places = Vec::new();
     let (mut mechanism, mut seed) = (Vec::new(), Vec::new());
     let (mut quantities, mut names) = (Vec::new(), Vec::new());

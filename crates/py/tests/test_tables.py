@@ -41,6 +41,7 @@ def test_pandas_polars_and_pyarrow_read_what_the_table_holds() -> None:
         assert list(frames[0].columns) == frames[1].columns == frames[2].column_names == table.columns
         assert frames[1].to_dict(as_series=False) == frames[2].to_pydict() == table.to_dict()
     assert polars.DataFrame(RESULTS).shape[0] == 2
+    assert pyarrow.schema(RESULTS.cells).names == RESULTS.cells.columns
 
 
 def test_pandas_needs_no_pyarrow(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -38,13 +38,12 @@ impl Report {
     /// # Errors
     /// Returns one line with the names of the charts if there is none of this name.
     pub fn figure(&self, name: Option<&str>) -> Result<String, String> {
-        let figure = match &self.ranking {
-            Some(ranking) => ranked::figure(ranking, name),
-            None => {
-                let view = View::of(self);
-                let charts = Charts::of(&view);
-                chosen(charts.all(), name).map(|chart| figure(chart, charts.mechanisms()))
-            }
+        let figure = if let Some(ranking) = &self.ranking {
+            ranked::figure(ranking, name)
+        } else {
+            let view = View::of(self);
+            let charts = Charts::of(&view);
+            chosen(charts.all(), name).map(|chart| figure(chart, charts.mechanisms()))
         };
         figure.map(|figure| figure.to_string()).ok_or_else(|| {
             let names = self.charts();
@@ -72,11 +71,11 @@ fn figure(chart: &Chart, mechanisms: &[Named]) -> Value {
     let (data, more) = traces::of(chart, mechanisms);
     let gap = if chart.conditions.is_empty() { "" } else { " · " };
     let title = format!("{}{gap}{}", chart.title, chart.conditions);
-    described(&title, chart.height(), data, more)
+    described(&title, chart.height(), &data, more)
 }
 
 /// Returns a figure with the common parts of its layout.
-fn described(title: &str, height: usize, data: Vec<Value>, more: Value) -> Value {
+fn described(title: &str, height: usize, data: &[Value], more: Value) -> Value {
     let mut layout = json!({
         "template": { "layout": {} },
         "title": { "text": plain(title), "x": 0, "xanchor": "left", "xref": "paper", "font": { "size": 15 }, "y": 1, "yref": "container", "yanchor": "top",

@@ -77,7 +77,7 @@ pub(super) fn figure(ranking: &Ranking, name: Option<&str>) -> Option<Value> {
     });
     let what = if name == WORST { "worst ratio".to_owned() } else { format!("ratio of {name}") };
     let title = format!("{}: {what} to the best published mechanism; 1 is as good", ranking.title);
-    Some(described(&title, 0, vec![heat], square_axes(&columns, &rows)))
+    Some(described(&title, 0, &[heat], square_axes(&columns, &rows)))
 }
 
 #[cfg(test)]
