@@ -1,15 +1,18 @@
 //! Results as tables: Arrow in memory, Parquet in files.
 //!
-//! A [`Table`] has named columns of one type each. [`cells`], [`runs`] and [`clients`] make the tables of some results;
-//! [`write_parquet`] writes one to a file. An [`artifact`] is a folder with all that repeats an experiment.
+//! A [`Table`] has named columns of one type each. [`cells`], [`runs`], [`clients`] and [`series`] make the tables of some
+//! results; others are of published figures, pairs and rankings. [`frames()`] makes the table of every packet of one run.
+//! [`write_parquet`] writes a table to a file. An [`artifact`] is a folder with all that repeats an experiment.
 
 pub mod artifact;
 mod file;
+mod frames;
 mod results;
 mod table;
 mod values;
 
 pub use file::{read_parquet, write_parquet};
-pub use results::{cells, clients, runs};
+pub use frames::{Frames, frames};
+pub use results::{cells, clients, figures, orders, pairs, ratios, runs, series, standings};
 pub use table::Table;
 pub use values::Values;

@@ -1,16 +1,21 @@
 //! The tables of results.
 
 use arrow_schema::ArrowError;
-use coapace_lab::results::{CellResult, Lines, Rows};
+use coapace_lab::coexistence::{Matrix, pair_columns};
+use coapace_lab::rank::{Ranking, Standing, ratio_columns};
+use coapace_lab::results::{CellResult, Lines, Ratio, Rows, RunResult, Series, Value, verdict_columns};
 
 use crate::{Table, Values};
+
+/// The version in the column `commit`, which tells the same: a package is no commit.
+const VERSION: &str = env!("CARGO_PKG_VERSION");
 
 /// Returns a row for each cell, its runs pooled: the columns of `coapace run --format csv`.
 ///
 /// # Errors
 /// Fails if Arrow does.
 pub fn cells(results: &[CellResult]) -> Result<Table, ArrowError> {
-    rows(results, false, env!("CARGO_PKG_VERSION"))
+    rows(results, false, VERSION)
 }
 
 /// Returns a row for each run: the columns of `coapace run --each --format csv`.
@@ -18,7 +23,7 @@ pub fn cells(results: &[CellResult]) -> Result<Table, ArrowError> {
 /// # Errors
 /// Fails if Arrow does.
 pub fn runs(results: &[CellResult]) -> Result<Table, ArrowError> {
-    rows(results, true, env!("CARGO_PKG_VERSION"))
+    rows(results, true, VERSION)
 }
 
 /// Returns the table of [`cells`], or that of [`runs`] if there is a row for `each` run. Its column `commit` has this `commit`.
@@ -26,8 +31,12 @@ pub fn runs(results: &[CellResult]) -> Result<Table, ArrowError> {
 /// # Errors
 /// Fails if Arrow does.
 pub fn rows(results: &[CellResult], each: bool, commit: &str) -> Result<Table, ArrowError> {
-    let rows = Rows::new(results, Lines::Csv, each, commit);
-    Table::new(rows.columns(results).into_iter().map(|(name, values)| (name, Values::of(values))).collect())
+    table(Rows::new(results, Lines::Csv, each, commit).columns(results))
+}
+
+/// Makes a table of columns of rows.
+fn table(columns: Vec<(String, Vec<Value>)>) -> Result<Table, ArrowError> {
+    Table::new(columns.into_iter().map(|(name, values)| (name, Values::of(values))).collect())
 }
 
 /// Returns a row for each client of each run: its cell's place in [`cells`], `mechanism`, `seed`, `client` from 0, `fct_s`
@@ -59,4 +68,165 @@ pub fn clients(results: &[CellResult]) -> Result<Table, ArrowError> {
         ("fct_s".to_owned(), Values::Number(fct)),
         ("exchanges".to_owned(), Values::Count(exchanges)),
     ])
+}
+
+/// A quantity over time: its name, and its series of a run.
+type OfSeries = (&'static str, fn(&RunResult) -> &Vec<Series>);
+
+/// Returns a row for each point of each time series: its cell's place in [`cells`], `mechanism`, `seed`, `quantity` (`rto_s` of
+/// clients, `queue_bytes` of hops), the `name` of the client or the hop, `t_s` and `value`. The first seed of a cell alone has
+/// series.
+///
+/// # Errors
+/// Fails if Arrow does.
+pub fn series(results: &[CellResult]) -> Result<Table, ArrowError> {
+    const QUANTITIES: [OfSeries; 2] = [("rto_s", |run| &run.rto), ("queue_bytes", |run| &run.queues)];
+    let mut places = Vec::new();
+    let (mut mechanism, mut seed) = (Vec::new(), Vec::new());
+    let (mut quantities, mut names) = (Vec::new(), Vec::new());
+    let (mut times, mut values) = (Vec::new(), Vec::new());
+    for (place, cell) in results.iter().enumerate() {
+        for run in &cell.runs {
+            for (quantity, of) in QUANTITIES {
+                for series in of(run) {
+                    for &(t_s, value) in &series.points {
+                        places.push(i64::try_from(place).ok());
+                        mechanism.push(Some(cell.cell.mechanism.clone()));
+                        seed.push(i64::try_from(run.seed).ok());
+                        quantities.push(Some(quantity.to_owned()));
+                        names.push(Some(series.name.clone()));
+                        times.push(Some(t_s));
+                        values.push(Some(value));
+                    }
+                }
+            }
+        }
+    }
+    Table::new(vec![
+        ("cell".to_owned(), Values::Count(places)),
+        ("mechanism".to_owned(), Values::Text(mechanism)),
+        ("seed".to_owned(), Values::Count(seed)),
+        ("quantity".to_owned(), Values::Text(quantities)),
+        ("name".to_owned(), Values::Text(names)),
+        ("t_s".to_owned(), Values::Number(times)),
+        ("value".to_owned(), Values::Number(values)),
+    ])
+}
+
+/// Returns a row for each published figure beside the measured one: its cell's place in [`cells`], the conditions, `metric`,
+/// `published`, `measured` (unknown if some seed has no value), `relative_error`, and for a figure of a table of the paper the
+/// `factor` between both, the `table`, the `table_factor` that is asked for, and whether the figure is `within` it. `source` is the
+/// place where it is printed.
+///
+/// # Errors
+/// Fails if Arrow does.
+pub fn figures(results: &[CellResult]) -> Result<Table, ArrowError> {
+    const NAMES: [&str; 14] = [
+        "cell",
+        "scenario",
+        "workload",
+        "clients",
+        "mechanism",
+        "metric",
+        "published",
+        "measured",
+        "relative_error",
+        "factor",
+        "table",
+        "table_factor",
+        "within",
+        "source",
+    ];
+    let mut columns = NAMES.map(|name| (name.to_owned(), Vec::new()));
+    for (place, result) in results.iter().enumerate() {
+        let Some(published) = &result.published else { continue };
+        let cell = &result.cell;
+        for figure in result.compared() {
+            let table = published.tables.get(&figure.metric);
+            let factor = figure.factor();
+            let within = table.map(|table| factor.is_some_and(|factor| factor <= table.factor));
+            let row = [
+                Value::Count(place as u64),
+                (&cell.scenario).into(),
+                (&cell.workload).into(),
+                Value::Count(cell.clients.into()),
+                (&cell.mechanism).into(),
+                figure.metric.name().into(),
+                Value::Number(figure.published),
+                figure.measured.into(),
+                figure.relative_error().into(),
+                factor.into(),
+                table.map_or(Value::Nothing, |table| (&table.title).into()),
+                table.map(|table| table.factor).into(),
+                within.map_or(Value::Nothing, Value::Flag),
+                (&published.source).into(),
+            ];
+            for ((_, column), value) in columns.iter_mut().zip(row) {
+                column.push(value);
+            }
+        }
+    }
+    table(columns.into())
+}
+
+/// Returns a row for each published order, the worst first: the columns of `coapace reproduce --orders --format csv`.
+///
+/// # Errors
+/// Fails if Arrow does.
+pub fn orders(results: &[CellResult]) -> Result<Table, ArrowError> {
+    table(verdict_columns(VERSION, results))
+}
+
+/// Returns a row for each mechanism with each other: the columns of `coapace coexist --format csv`.
+///
+/// # Errors
+/// Fails if Arrow does.
+pub fn pairs(matrix: &Matrix) -> Result<Table, ArrowError> {
+    table(pair_columns(VERSION, matrix))
+}
+
+/// Returns a row for each figure of each mechanism in each cell: the columns of `coapace rank --format csv`.
+///
+/// # Errors
+/// Fails if Arrow does.
+pub fn ratios(ranking: &Ranking) -> Result<Table, ArrowError> {
+    table(ratio_columns(VERSION, ranking))
+}
+
+/// A column of standings: its name, and its value in a row.
+type OfStanding = (&'static str, fn(&Ranking, &Standing) -> Value);
+
+/// Returns a row for each mechanism of a ranking, in the order of its table: its `section`, the `worst` ratio with its interval,
+/// its place (`worst_cell`, `worst_metric`), the `geometric_mean`, and how many of all cells and figures are within 5 % of the best.
+///
+/// # Errors
+/// Fails if Arrow does.
+pub fn standings(ranking: &Ranking) -> Result<Table, ArrowError> {
+    const COLUMNS: [OfStanding; 12] = [
+        ("mechanism", |ranking, it| (&ranking.mechanisms[it.mechanism]).into()),
+        ("section", |_, it| it.section.word().into()),
+        ("worst", |_, it| worst(it).map(|ratio| ratio.mean).into()),
+        ("worst_low", |_, it| worst(it).and_then(|ratio| ratio.interval).map(|it| it.0).into()),
+        ("worst_high", |_, it| worst(it).and_then(|ratio| ratio.interval).map(|it| it.1).into()),
+        ("worst_cell", |ranking, it| {
+            it.worst.map_or(Value::Nothing, |worst| (&ranking.cells[worst.cell].name).into())
+        }),
+        ("worst_metric", |ranking, it| {
+            let metric = |cell: usize, figure: usize| ranking.cells[cell].figures[figure].metric;
+            it.worst.map_or(Value::Nothing, |worst| metric(worst.cell, worst.figure).name().into())
+        }),
+        ("geometric_mean", |_, it| Some(it.geometric_mean).into()),
+        ("cells_near", |_, it| Value::Count(it.cells_near as u64)),
+        ("cells", |_, it| Value::Count(it.cells as u64)),
+        ("figures_near", |_, it| Value::Count(it.figures_near as u64)),
+        ("figures", |_, it| Value::Count(it.figures as u64)),
+    ];
+    let column = |of: fn(&Ranking, &Standing) -> Value| {
+        ranking.standings.iter().map(|standing| of(ranking, standing)).collect()
+    };
+    table(COLUMNS.map(|(name, of)| (name.to_owned(), column(of))).into())
+}
+
+fn worst(standing: &Standing) -> Option<Ratio> {
+    standing.worst.map(|worst| worst.ratio)
 }

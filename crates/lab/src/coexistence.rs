@@ -24,6 +24,9 @@ use coapace_scenario::Scenario;
 /// where all clients have this mechanism.
 pub const STARVED: f64 = 0.5;
 
+/// The number of seeds of every pair if none is named. A pair has many clients, and each pair of mechanisms is one.
+pub const SEEDS: u32 = 3;
+
 /// Returns the mechanisms that are named, or every mechanism over UDP if none is.
 ///
 /// # Errors

@@ -37,7 +37,7 @@ mod timeouts;
 mod verdict;
 
 pub use bound::{BOUNDS, Bound, Holds, bound_of, bounds};
-pub use cell::{Cell, CellResult, headline};
+pub use cell::{Cell, CellResult, headline, worst_first};
 pub use confidence::Estimate;
 pub use contest::{Contest, Placing};
 pub use delays::Delays;

@@ -19,10 +19,22 @@ impl CueOfPython {
         self.0.now.as_micros() as f64 / 1e6
     }
 
+    /// The present moment, in whole microseconds: exact, as every mechanism of Coapace counts.
+    #[getter]
+    fn now_us(&self) -> u64 {
+        self.0.now.as_micros()
+    }
+
     /// The random number of this step, uniform in [0, 1).
     #[getter]
     fn draw(&self) -> f64 {
         f64::from(self.0.draw.to_bits()) / 4_294_967_296.0
+    }
+
+    /// The random number of this step as a fraction of 2³²: exact.
+    #[getter]
+    fn draw_bits(&self) -> u32 {
+        self.0.draw.to_bits()
     }
 
     /// The exchanges to this destination that are under way, the present one included.
@@ -57,10 +69,22 @@ impl SampleOfPython {
         seconds(self.0.since_first)
     }
 
+    /// The time since the first transmission departed, in whole microseconds.
+    #[getter]
+    fn since_first_us(&self) -> u64 {
+        self.0.since_first.as_micros()
+    }
+
     /// The time since the last transmission departed, in seconds.
     #[getter]
     fn since_last(&self) -> f64 {
         seconds(self.0.since_last)
+    }
+
+    /// The time since the last transmission departed, in whole microseconds.
+    #[getter]
+    fn since_last_us(&self) -> u64 {
+        self.0.since_last.as_micros()
     }
 
     /// The number of retransmissions.

@@ -5,6 +5,7 @@
 // PyO3 hands arguments over by value.
 #![allow(clippy::needless_pass_by_value)]
 
+mod comparing;
 mod cue;
 mod endpoint;
 mod mechanism;
@@ -13,12 +14,15 @@ mod scenario;
 mod scripted;
 mod seconds;
 mod table;
+mod watching;
 
 use pyo3::prelude::*;
 
 /// The native part of the package `coapace`.
 #[pymodule]
 mod _native {
+    #[pymodule_export]
+    use crate::comparing::{Coexistence, Ranking, coexist, rank};
     #[pymodule_export]
     use crate::cue::{CueOfPython, SampleOfPython};
     #[pymodule_export]
@@ -38,7 +42,7 @@ mod _native {
     #[pymodule_export]
     use crate::mechanism::{Exchange, Mechanism, mechanisms, trace};
     #[pymodule_export]
-    use crate::running::{Results, run};
+    use crate::running::{Results, frames, papers, reproduce, run};
     #[pymodule_export]
     use crate::scenario::{Scenario, scenarios};
     #[pymodule_export]

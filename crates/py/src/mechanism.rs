@@ -7,6 +7,7 @@ use coapace_scenario::naming;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
+use crate::scripted::attended;
 use crate::seconds::{draw, moment, seconds};
 
 /// A mechanism and what it has learned of one destination.
@@ -64,7 +65,8 @@ impl Mechanism {
     fn new(text: String) -> PyResult<Self> {
         let rules =
             naming::mechanisms().parse(&text).map_err(|error| PyValueError::new_err(error.to_string()))?;
-        Ok(Self { label: text, rules, state: rules.state(), outstanding: 0 })
+        let state = attended(|| rules.state())?;
+        Ok(Self { label: text, rules, state, outstanding: 0 })
     }
 
     /// Starts an exchange, as its first transmission departs.
@@ -75,8 +77,8 @@ impl Mechanism {
             .checked_add(1)
             .ok_or_else(|| PyValueError::new_err("too many exchanges are open"))?;
         let cue = cue(now, draw, outstanding)?;
+        let (exchange, timeout) = attended(|| self.rules.on_start(&mut self.state, cue))?;
         self.outstanding = outstanding;
-        let (exchange, timeout) = self.rules.on_start(&mut self.state, cue);
         Ok(Exchange { open: Some(exchange), departures: vec![cue.now], timeout: seconds(timeout) })
     }
 
@@ -88,7 +90,8 @@ impl Mechanism {
             return Err(PyValueError::new_err("an exchange has at most 255 retransmissions"));
         }
         let Some(open) = &mut exchange.open else { return Err(over()) };
-        exchange.timeout = seconds(self.rules.on_retransmit(&mut self.state, open, cue));
+        let timeout = attended(|| self.rules.on_retransmit(&mut self.state, open, cue))?;
+        exchange.timeout = seconds(timeout);
         exchange.departures.push(cue.now);
         Ok(exchange.timeout)
     }
@@ -198,9 +201,8 @@ impl Mechanism {
 impl Mechanism {
     fn end(&mut self, exchange: &mut Exchange, cue: Cue, outcome: Outcome) -> PyResult<()> {
         let open = exchange.open.take().ok_or_else(over)?;
-        self.rules.on_end(&mut self.state, open, outcome, cue);
         self.outstanding = self.outstanding.saturating_sub(1);
-        Ok(())
+        attended(|| self.rules.on_end(&mut self.state, open, outcome, cue))
     }
 }
 

@@ -1,99 +1,132 @@
-//! Runs of scenarios, and their results.
+//! Runs of scenarios and of papers, and their results.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{RecvTimeoutError, channel};
-use std::thread;
-use std::time::Duration;
 
 use coapace_lab::contender::Contender;
-use coapace_lab::experiment::{Trial, conduct_until, runs};
-use coapace_lab::results::CellResult;
+use coapace_lab::experiment::Trial;
+use coapace_lab::papers::{PAPERS, Paper};
+use coapace_lab::results::{CellResult, worst_first};
+use coapace_report::{Group, Report};
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 
 use crate::scenario::Scenario;
-use crate::scripted::{Session, raised};
 use crate::table::Table;
+use crate::watching::{Terms, conduct, watch};
 
-/// The longest time without a look at Ctrl-C.
-const PATIENCE: Duration = Duration::from_millis(100);
-
-/// Runs the scenarios with the mechanisms and `seeds` seeds from `first_seed` on.
-///
-/// `progress(done, all)` is called a few times a second. Python goes on in other threads; Ctrl-C ends the call.
+/// Runs the scenarios with the mechanisms, each with all seeds.
 #[pyfunction]
-#[pyo3(signature = (scenarios, mechanisms=None, seeds=None, first_seed=1, jobs=0, progress=None))]
+#[pyo3(signature = (scenarios, mechanisms, terms))]
 pub(crate) fn run(
     py: Python<'_>,
     scenarios: Vec<Scenario>,
     mechanisms: Option<Vec<String>>,
-    seeds: Option<u32>,
-    first_seed: u64,
-    jobs: usize,
-    progress: Option<Bound<'_, PyAny>>,
+    terms: Terms<'_>,
 ) -> PyResult<Results> {
     let mut trials = Vec::new();
     for Scenario { read, .. } in &scenarios {
-        let seeds = seeds.unwrap_or(read.defaults.seeds);
-        if seeds == 0 {
-            return Err(PyValueError::new_err("seeds is 0, but must be at least 1"));
-        }
+        let seeds = at_least_one(terms.seeds)?.unwrap_or(read.defaults.seeds);
         for label in mechanisms.as_ref().unwrap_or(&read.defaults.mechanisms) {
-            let contender =
-                Contender::parse(label).and_then(|contender| contender.fits(read).map(|()| contender));
-            let contender = contender.map_err(PyValueError::new_err)?;
-            trials.push(Trial { first_seed, ..Trial::new(read, contender, seeds) });
+            let contender = contender(label, read)?;
+            trials.push(Trial { first_seed: terms.first_seed, ..Trial::new(read, contender, seeds) });
         }
     }
-    let all = runs(&trials);
-    let _session = Session::begin();
-    let stop = Arc::new(AtomicBool::new(false));
-    let (sender, mut done) = channel();
-    let conducted = thread::Builder::new().spawn({
-        let stop = stop.clone();
-        move || {
-            conduct_until(&trials, jobs, &stop, &mut |_| {
-                // Nobody listens after Ctrl-C.
-                let _ = sender.send(());
-            })
-        }
-    })?;
-    let mut count = 0;
-    loop {
-        let news;
-        (news, done) = py.detach(move || {
-            let first = done.recv_timeout(PATIENCE);
-            (first.map(|()| 1 + done.try_iter().count()), done)
-        });
-        let watched = raised().and_then(|()| py.check_signals()).and_then(|()| match (&news, &progress) {
-            (Ok(more), Some(progress)) => {
-                count += more;
-                progress.call1((count, all)).map(drop)
-            }
-            _ => Ok(()),
-        });
-        if let Err(error) = watched {
-            stop.store(true, Ordering::Relaxed);
-            return Err(error);
-        }
-        if news == Err(RecvTimeoutError::Disconnected) {
-            break;
-        }
+    let cells = conduct(py, trials, &terms)?;
+    Ok(Results { cells: cells.into(), paper: None })
+}
+
+/// Runs the experiments of a paper, and other mechanisms under all its conditions.
+#[pyfunction]
+#[pyo3(signature = (key, quick, mechanisms, terms))]
+pub(crate) fn reproduce(
+    py: Python<'_>,
+    key: &str,
+    quick: bool,
+    mechanisms: Vec<String>,
+    terms: Terms<'_>,
+) -> PyResult<Results> {
+    let paper = Paper::named(key).map_err(PyValueError::new_err)?;
+    let others: Result<Vec<_>, _> = mechanisms.iter().map(|label| Contender::parse(label)).collect();
+    let others = others.map_err(PyValueError::new_err)?;
+    let mut trials = paper.trials(quick, &others).map_err(PyValueError::new_err)?;
+    set_seeds(&mut trials, &terms)?;
+    let cells = conduct(py, trials, &terms)?;
+    Ok(Results { cells: cells.into(), paper: Some(paper) })
+}
+
+/// Returns the key and the source of every paper.
+#[pyfunction]
+pub(crate) fn papers() -> PyResult<Vec<(&'static str, String)>> {
+    let source = |paper: &Paper| {
+        paper.source().map(|source| (paper.key, source.source)).map_err(PyValueError::new_err)
+    };
+    PAPERS.iter().map(source).collect()
+}
+
+/// Runs a scenario once, and returns its first `limit` events and the number of all.
+#[pyfunction]
+pub(crate) fn frames(
+    py: Python<'_>,
+    scenario: Scenario,
+    mechanism: &str,
+    seed: u64,
+    limit: usize,
+) -> PyResult<(Table, u64)> {
+    let contender = contender(mechanism, &scenario.read)?;
+    let work = move |_: &_, _: &_| coapace_dataset::frames(&scenario.read, &contender, seed, limit);
+    let frames = watch(py, work, |_| Ok(()))?;
+    let events = frames.as_ref().map_or(0, |frames| frames.events);
+    Ok((Table::new(frames.map(|frames| frames.table))?, events))
+}
+
+/// Returns the mechanism that `label` names, if it fits the scenario.
+fn contender(label: &str, scenario: &coapace_scenario::Scenario) -> PyResult<Contender> {
+    let contender =
+        Contender::parse(label).and_then(|contender| contender.fits(scenario).map(|()| contender));
+    contender.map_err(PyValueError::new_err)
+}
+
+/// Gives all trials the number of seeds that is asked for, if any is, and their first seed.
+pub(crate) fn set_seeds(trials: &mut [Trial], terms: &Terms<'_>) -> PyResult<()> {
+    let seeds = at_least_one(terms.seeds)?;
+    for trial in trials {
+        trial.first_seed = terms.first_seed;
+        trial.seeds = seeds.unwrap_or(trial.seeds);
     }
-    let ended = py.detach(|| conducted.join());
-    raised()?;
-    ended.map(|cells| Results { cells: cells.into() }).map_err(|_| {
-        PyRuntimeError::new_err(
-            "a run ended by a mistake of the simulator; please report it with the scenario",
-        )
-    })
+    Ok(())
+}
+
+fn at_least_one(seeds: Option<u32>) -> PyResult<Option<u32>> {
+    match seeds {
+        Some(0) => Err(PyValueError::new_err("seeds is 0, but must be at least 1")),
+        seeds => Ok(seeds),
+    }
+}
+
+/// Returns a chart as a figure of plotly in JSON.
+pub(crate) fn figure(report: &Report, name: Option<&str>) -> PyResult<String> {
+    report.figure(name).map_err(PyValueError::new_err)
 }
 
 /// The results of runs.
 #[pyclass(frozen, module = "coapace._native")]
 pub(crate) struct Results {
     cells: Arc<[CellResult]>,
+    /// The paper whose experiments they are.
+    paper: Option<&'static Paper>,
+}
+
+impl Results {
+    /// Returns the cells in the order in which the command judges them, which orders of equal distance keep.
+    fn worst_first(&self) -> Vec<CellResult> {
+        let mut cells = self.cells.to_vec();
+        worst_first(&mut cells);
+        cells
+    }
+
+    fn report(&self) -> Report {
+        Report { groups: Group::by_conditions(self.cells.to_vec()), ..Report::default() }
+    }
 }
 
 #[pymethods]
@@ -111,5 +144,37 @@ impl Results {
     /// A row for each client of each run: when it was done, and its exchanges.
     fn clients(&self, py: Python<'_>) -> PyResult<Table> {
         Table::new(py.detach(|| coapace_dataset::clients(&self.cells)))
+    }
+
+    /// A row for each point of each time series.
+    fn series(&self, py: Python<'_>) -> PyResult<Table> {
+        Table::new(py.detach(|| coapace_dataset::series(&self.cells)))
+    }
+
+    /// A row for each published figure beside the measured one.
+    fn figures(&self, py: Python<'_>) -> PyResult<Table> {
+        Table::new(py.detach(|| coapace_dataset::figures(&self.cells)))
+    }
+
+    /// A row for each published order.
+    fn orders(&self, py: Python<'_>) -> PyResult<Table> {
+        Table::new(py.detach(|| coapace_dataset::orders(&self.worst_first())))
+    }
+
+    /// The agreement with the paper, in a few lines.
+    fn summary(&self) -> PyResult<String> {
+        let paper = self.paper.ok_or_else(|| PyRuntimeError::new_err("these are not the runs of a paper"))?;
+        Ok(paper.summary(&self.worst_first()))
+    }
+
+    /// The names of the charts.
+    fn charts(&self, py: Python<'_>) -> Vec<String> {
+        py.detach(|| self.report().charts())
+    }
+
+    /// A chart as a figure of plotly in JSON.
+    #[pyo3(signature = (name=None))]
+    fn figure(&self, py: Python<'_>, name: Option<&str>) -> PyResult<String> {
+        py.detach(|| figure(&self.report(), name))
     }
 }

@@ -103,6 +103,11 @@ impl Scenario {
         self.read.canonical()
     }
 
+    /// Returns a scenario file with all settings made, which reads back to a scenario of the same hash.
+    fn to_toml(&self) -> String {
+        self.read.to_toml()
+    }
+
     /// The hash of `canonical()`. Results of scenarios with equal hashes may be compared.
     #[getter]
     fn hash(&self) -> String {

@@ -3,6 +3,7 @@
 //! An endpoint keeps the state of a mechanism as bytes that it may copy. The bytes of these mechanisms are the number of a Python
 //! object, which lies in a table here, and what the endpoint asks for without a call: the estimates.
 
+use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -54,6 +55,8 @@ struct Tables {
     next: u32,
     /// The runs under way.
     runs: u32,
+    /// The number of times that runs have begun while none was under way.
+    session: u64,
     /// The first exception since the last run began.
     raised: Option<PyErr>,
 }
@@ -67,8 +70,22 @@ impl Tables {
     }
 }
 
-static TABLES: Mutex<Tables> =
-    Mutex::new(Tables { classes: Vec::new(), objects: BTreeMap::new(), next: 0, runs: 0, raised: None });
+static TABLES: Mutex<Tables> = Mutex::new(Tables {
+    classes: Vec::new(),
+    objects: BTreeMap::new(),
+    next: 0,
+    runs: 0,
+    session: 0,
+    raised: None,
+});
+
+thread_local! {
+    /// The session that the runs of this thread belong to; unknown before their first step. Threads of runs that were interrupted go on
+    /// for a while, and their exceptions are not those of the next session.
+    static SESSION: Cell<Option<u64>> = const { Cell::new(None) };
+    /// The exceptions of a step outside of a run, while there is one.
+    static STEP: RefCell<Option<Vec<PyErr>>> = const { RefCell::new(None) };
+}
 
 /// The timeout that is armed after an exception, and the bound of all others if the class names none.
 const FALLBACK: Duration = Duration::from_secs(60);
@@ -82,6 +99,33 @@ pub(crate) fn raised() -> PyResult<()> {
     tables().raised.take().map_or(Ok(()), Err)
 }
 
+/// Makes a step of a mechanism outside of a run.
+///
+/// # Errors
+/// Returns the first exception that the mechanism has raised in it.
+pub(crate) fn attended<T>(step: impl FnOnce() -> T) -> PyResult<T> {
+    STEP.replace(Some(Vec::new()));
+    let made = step();
+    let raised = STEP.take().into_iter().flatten().next();
+    raised.map_or(Ok(made), Err)
+}
+
+/// Keeps an exception for the caller of the step or of the run.
+fn keep(error: PyErr) {
+    let of_run = STEP.with_borrow_mut(|step| match step {
+        Some(raised) => {
+            raised.push(error);
+            None
+        }
+        None => Some(error),
+    });
+    let Some(error) = of_run else { return };
+    let mut tables = tables();
+    if SESSION.get() == Some(tables.session) {
+        tables.raised.get_or_insert(error);
+    }
+}
+
 /// A run under way. After the last one the objects are forgotten.
 pub(crate) struct Session;
 
@@ -91,6 +135,7 @@ impl Session {
         let mut tables = tables();
         if tables.runs == 0 {
             tables.raised = None;
+            tables.session += 1;
         }
         tables.runs += 1;
         Self
@@ -151,9 +196,12 @@ impl Scripted {
 
     /// Calls Python. An exception is kept for the caller of the run, who ends it.
     fn call(call: impl for<'py> FnOnce(Python<'py>) -> PyResult<()>) {
+        if SESSION.get().is_none() {
+            SESSION.set(Some(tables().session));
+        }
         Python::attach(|py| {
             if let Err(error) = call(py) {
-                tables().raised.get_or_insert(error);
+                keep(error);
             }
         });
     }

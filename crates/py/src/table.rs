@@ -1,10 +1,14 @@
 //! Tables of results, which other libraries read through Arrow's PyCapsule interface.
 
+use std::fs::File;
+use std::io;
+
 use arrow_array::ffi_stream::FFI_ArrowArrayStream;
 use arrow_array::{BooleanArray, Float64Array, Int64Array, RecordBatchIterator, StringArray};
 use arrow_schema::ffi::FFI_ArrowSchema;
 use arrow_schema::{ArrowError, DataType};
-use pyo3::exceptions::{PyKeyError, PyRuntimeError};
+use coapace_dataset::write_parquet;
+use pyo3::exceptions::{PyKeyError, PyOSError, PyRuntimeError};
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyList};
 
@@ -49,6 +53,12 @@ impl Table {
         } else {
             Ok(PyList::empty(py))
         }
+    }
+
+    /// Writes a Parquet file. Equal tables give equal bytes.
+    fn write_parquet(&self, py: Python<'_>, path: &str) -> PyResult<()> {
+        py.detach(|| write_parquet(&self.0, File::create(path)?))
+            .map_err(|error: io::Error| PyOSError::new_err(format!("cannot write {path}: {error}")))
     }
 
     /// The schema, by Arrow's PyCapsule interface.

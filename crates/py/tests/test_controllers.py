@@ -92,6 +92,9 @@ def test_an_exception_in_a_step_is_raised_by_the_run() -> None:
         coapace.register("py-broken", broken)
         with pytest.raises(error, match=sentence):
             hashes("py-broken")
+        with pytest.raises(error, match=sentence):
+            mechanism = coapace.Mechanism("py-broken")
+            mechanism.retransmit(mechanism.start(0.0), 2.0)
     # Nothing of it is left for the next run.
     assert hashes("default", seeds=1)
 
@@ -125,3 +128,29 @@ def test_what_it_learns_is_what_the_next_exchange_starts_from() -> None:
     mechanism.acknowledge(mechanism.start(0.0), 0.7)
     assert (mechanism.rto, mechanism.srtt) == (1.4, 0.7)
     assert mechanism.start(1.0).timeout == 1.4
+
+
+def test_whole_microseconds_and_bits_are_exact() -> None:
+    class Exact(Rfc7252):
+        def on_start(self, cue: Cue) -> tuple[Any, float]:
+            assert (cue.now_us, cue.draw_bits) == (round(cue.now * 1e6), cue.draw * 2**32)
+            return super().on_start(cue)
+
+        def on_end(self, exchange: Any, outcome: str, sample: Sample | None, cue: Cue) -> None:
+            if sample is not None:
+                assert sample.since_first_us == round(sample.since_first * 1e6)
+                assert sample.since_last_us == round(sample.since_last * 1e6)
+
+    coapace.register("py-exact", Exact)
+    assert hashes("py-exact", seeds=1) == hashes("default", seeds=1)
+
+
+def test_whoever_does_not_wait_after_the_last_retransmission_gives_up_earlier() -> None:
+    class Hasty(Rfc7252):
+        final_wait = False
+
+    coapace.register("py-rfc7252", Rfc7252)
+    coapace.register("py-hasty", Hasty)
+    scenario = SCENARIO.set("clients.max_retransmit", 1).set("errors", "high")
+    runs = coapace.run(scenario, ["py-rfc7252", "py-hasty"], seeds=1, progress=False).runs
+    assert runs["given_up"][1] != runs["given_up"][0] or runs["trace_hash"][1] != runs["trace_hash"][0]

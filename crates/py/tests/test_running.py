@@ -2,6 +2,7 @@
 
 import os
 import signal
+import sys
 import threading
 import time
 
@@ -48,6 +49,17 @@ def test_progress_reaches_the_number_of_runs() -> None:
     assert told == sorted(told)
 
 
+def test_a_bar_shows_the_runs_where_tqdm_is_there(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("tqdm")
+    coapace.run(SMALL, "default", seeds=2, progress=True)
+    assert "2/2" in capsys.readouterr().err
+    monkeypatch.setitem(sys.modules, "tqdm.auto", None)
+    coapace.run(SMALL, "default", seeds=2, progress=True)
+    assert capsys.readouterr().err == ""
+
+
 def test_an_error_in_progress_ends_the_run() -> None:
     def broken(done: int, runs: int) -> None:
         raise RuntimeError(f"{done} of {runs}")
@@ -89,7 +101,10 @@ def test_other_threads_go_on_during_a_run() -> None:
 
 
 def test_ctrl_c_ends_a_long_run() -> None:
+    # A background process of a shell ignores the signal.
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
     threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT)).start()
     with pytest.raises(KeyboardInterrupt):
         # Hours of work.
         coapace.run(SMALL.set("clients", 1_000), "default", seeds=100_000, progress=False)
+    signal.signal(signal.SIGINT, before)

@@ -83,3 +83,23 @@ def test_a_wrong_setting_is_refused() -> None:
             scenario.set(key, value)
     with pytest.raises(ValueError, match="a value must be"):
         scenario.set("clients", object())  # type: ignore[arg-type]
+
+
+def test_every_built_in_scenario_comes_back_from_its_file() -> None:
+    for name in coapace.scenarios():
+        scenario = coapace.Scenario.load(name)
+        again = coapace.Scenario.load(scenario.to_toml())
+        assert again.hash == scenario.hash and again.knobs == scenario.knobs, name
+        assert (again.title, again.mechanisms, again.seeds) == (scenario.title, scenario.mechanisms, scenario.seeds)
+        for knob in scenario.knobs:
+            for choice in scenario.choices(knob):
+                chosen = scenario.set(knob, choice)
+                assert coapace.Scenario.load(chosen.to_toml()).hash == chosen.hash, (name, knob, choice)
+
+
+def test_settings_come_back_from_a_file() -> None:
+    scenario = coapace.Scenario.load("nb-iot").set("clients", 400).set("buffer", 2500).set("errors", "medium")
+    scenario = scenario.set("network.up.backhaul.jitter", ["5 ms", "7 ms"]).set("server.deduplication", True)
+    again = coapace.Scenario.load(scenario.to_toml())
+    assert (again.hash, again.knobs) == (scenario.hash, scenario.knobs)
+    assert again.set("errors", "none").hash == scenario.set("errors", "none").hash

@@ -1,5 +1,6 @@
 """Tables: columns, other libraries, notebooks."""
 
+import sys
 from pathlib import Path
 
 import pytest
@@ -40,10 +41,27 @@ def test_pandas_polars_and_pyarrow_read_what_the_table_holds() -> None:
         assert list(frames[0].columns) == frames[1].columns == frames[2].column_names == table.columns
         assert frames[1].to_dict(as_series=False) == frames[2].to_pydict() == table.to_dict()
     assert polars.DataFrame(RESULTS).shape[0] == 2
+    assert pyarrow.schema(RESULTS.cells).names == RESULTS.cells.columns
+
+
+def test_pandas_needs_no_pyarrow(monkeypatch: pytest.MonkeyPatch) -> None:
+    pandas = pytest.importorskip("pandas")
+    expected = RESULTS.clients.to_dict()
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    frame = RESULTS.clients.to_pandas()
+    assert isinstance(frame, pandas.DataFrame) and frame.to_dict("list") == expected
+
+
+def test_a_long_table_is_cut_in_a_notebook() -> None:
+    results = coapace.run(coapace.Scenario.load("nb-iot").set("clients", 25), "default", seeds=1, progress=False)
+    shown = results.clients._repr_html_()
+    assert shown.endswith("<p>20 of 25 rows</p>") and shown.count("<tr>") == 21
 
 
 def test_parquet_comes_back_as_it_was(tmp_path: Path) -> None:
     polars = pytest.importorskip("polars")
+    with pytest.raises(OSError, match="cannot write"):
+        RESULTS.to_parquet(tmp_path / "nowhere" / "runs.parquet")
     RESULTS.to_parquet(tmp_path / "runs.parquet")
     assert polars.read_parquet(tmp_path / "runs.parquet").to_dict(as_series=False) == RESULTS.runs.to_dict()
 

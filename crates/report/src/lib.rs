@@ -24,6 +24,7 @@ mod group;
 mod headline;
 mod html;
 mod measure;
+mod notebook;
 mod page;
 mod pairs;
 mod panels;

@@ -52,6 +52,11 @@ const ALL: [(Metric, &str, bool, &[Workload]); 20] = [
     (Metric::Jain, "jain", false, &[Closed, Endless, Flows]),
 ];
 
+/// Returns the name of the charts of a metric, by the name of its column.
+pub(super) fn stem_of(column: &str) -> Option<&'static str> {
+    ALL.iter().find(|(metric, ..)| metric.name() == column).map(|(_, stem, ..)| *stem)
+}
+
 /// Returns the measures of the page's workloads for which any cell has a value.
 pub(super) fn measures(view: &View) -> Vec<Measure> {
     let workload = |cell: &Measured| match cell.result.runs.first() {

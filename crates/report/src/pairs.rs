@@ -1,6 +1,7 @@
 //! Pairs of mechanisms: the numbers behind the heat maps.
 
 use coapace_lab::coexistence::{Encounter, Matrix};
+use coapace_lab::results::number::{significant, significant_or_dash};
 use serde::Serialize;
 
 use super::rounded::rounded;
@@ -62,6 +63,27 @@ impl Square {
             PairFigure::Share => self.share,
             PairFigure::Kept => self.kept,
         }
+    }
+
+    /// Returns lines of HTML about the square. A mechanism among its own kind has no share.
+    pub(super) fn words(&self, alone: bool) -> String {
+        let percent = |share: Option<f64>| {
+            share.map_or_else(|| "–".to_owned(), |share| format!("{:.0} %", share * 100.0))
+        };
+        let beside = format!(
+            "{} of a fair share<br>{} of its throughput among its own kind<br>",
+            percent(self.share),
+            percent(self.kept)
+        );
+        format!(
+            "{}{} of its requests are retransmissions<br>an exchange takes {} s<br>together: {} exchanges/s, Jain {}, {} retransmissions",
+            if alone { "" } else { &beside },
+            percent(self.again),
+            significant_or_dash(self.time, 3),
+            significant(self.throughput, 3),
+            significant_or_dash(self.jain, 3),
+            percent(self.again_together)
+        )
     }
 
     fn of(encounter: &Encounter) -> Self {

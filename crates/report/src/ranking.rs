@@ -13,7 +13,7 @@ use super::page::section;
 use super::tables::number;
 
 /// The ratio that has the full colour. Larger ones have it, too.
-const WORST_COLOUR: f64 = 4.0;
+pub(super) const WORST_COLOUR: f64 = 4.0;
 
 /// Writes the sections of a ranking.
 pub(super) fn write(out: &mut impl io::Write, ranking: &Ranking) -> io::Result<()> {

@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use coapace_lab::contender::Contender;
 use coapace_lab::papers::Paper;
-use coapace_lab::results::CellResult;
+use coapace_lab::results::worst_first;
 
 use super::artifact::Artifact;
 #[cfg(target_os = "linux")]
@@ -75,10 +75,8 @@ pub(crate) fn reproduce(arguments: &Arguments, reproduce: &Reproduce) -> Result<
     if let Some(artifact) = artifact.as_mut().filter(|_| conducted.is_complete()) {
         artifact.add_results(paper, &trials, &conducted)?;
     }
-    // The largest error comes first, and figures that could not be measured before all others.
-    let error = |result: &CellResult| result.relative_error().map_or(f64::INFINITY, f64::abs);
     if !is_live {
-        conducted.results.sort_by(|a, b| error(b).total_cmp(&error(a)));
+        worst_first(&mut conducted.results);
     }
     if page.is_some() || reproduce.figures.is_some() || artifact.is_some() {
         let subtitle: Vec<_> =

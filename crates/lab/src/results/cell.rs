@@ -112,6 +112,12 @@ impl CellResult {
     }
 }
 
+/// Sorts results by their relative errors: the largest comes first, and those that could not be measured before all others.
+pub fn worst_first(results: &mut [CellResult]) {
+    let error = |result: &CellResult| result.relative_error().map_or(f64::INFINITY, f64::abs);
+    results.sort_by(|a, b| error(b).total_cmp(&error(a)));
+}
+
 fn compared(published: Option<&Published>, summary: &Summary) -> Vec<Compared> {
     let compared = |(&metric, &published)| Compared { metric, published, measured: summary.value(metric) };
     published.map_or_else(Vec::new, |published| published.figures.iter().map(compared).collect())

@@ -15,13 +15,15 @@ from coapace._client import Client, Observation
 from coapace._controller import Controller, register
 from coapace._errors import NetworkError, NotObserved, Reset, Timeout
 from coapace._native import Cue, Exchange, Mechanism, Remote, Request, Response, Sample, Scenario
-from coapace._running import run
+from coapace._results import Coexistence, Ranking, Reproduction, Results
+from coapace._running import coexist, frames, papers, rank, reproduce, run
 from coapace._server import Server
-from coapace._tables import Results, Table
+from coapace._tables import Table
 from coapace._words import mechanisms, scenarios, trace
 
 __all__ = [
     "Client",
+    "Coexistence",
     "Controller",
     "Cue",
     "Exchange",
@@ -29,7 +31,9 @@ __all__ = [
     "NetworkError",
     "NotObserved",
     "Observation",
+    "Ranking",
     "Remote",
+    "Reproduction",
     "Request",
     "Reset",
     "Response",
@@ -39,8 +43,13 @@ __all__ = [
     "Server",
     "Table",
     "Timeout",
+    "coexist",
+    "frames",
     "mechanisms",
+    "papers",
+    "rank",
     "register",
+    "reproduce",
     "run",
     "scenarios",
     "trace",

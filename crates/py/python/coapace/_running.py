@@ -1,14 +1,20 @@
-"""Runs of scenarios."""
+"""Runs of scenarios, papers, pairs and rankings."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable
-from typing import Any
+import warnings
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from typing import Any, TypeAlias
 
 from coapace import _native
 from coapace._native import Scenario
-from coapace._tables import Results
+from coapace._results import Coexistence, Ranking, Reproduction, Results
+from coapace._tables import Table
+
+#: A function of the runs done and of all runs, whether to show a bar, or None: a bar in terminals and notebooks.
+Progress: TypeAlias = "bool | Callable[[int, int], object] | None"
 
 
 def run(
@@ -18,7 +24,7 @@ def run(
     *,
     first_seed: int = 1,
     jobs: int | None = None,
-    progress: bool | Callable[[int, int], object] | None = None,
+    progress: Progress = None,
 ) -> Results:
     """Run one or more scenarios with one or more mechanisms, and return the results.
 
@@ -33,14 +39,124 @@ def run(
     1
     """
     several = [scenario] if isinstance(scenario, (Scenario, str)) else list(scenario)
-    loaded = [one if isinstance(one, Scenario) else Scenario.load(one) for one in several]
-    named = [mechanisms] if isinstance(mechanisms, str) else mechanisms
-    labels = None if named is None else list(named)
-    if callable(progress):
-        return Results(_native.run(loaded, labels, seeds, first_seed, jobs or 0, progress))
-    bar = _Bar(progress)
+    loaded = [_loaded(one) for one in several]
+    named = None if mechanisms is None else _listed(mechanisms)
+    with _terms(seeds, first_seed, jobs, progress) as terms:
+        return Results(_native.run(loaded, named, terms))
+
+
+def reproduce(
+    key: str,
+    *,
+    quick: bool = False,
+    seeds: int | None = None,
+    mechanisms: str | Iterable[str] = (),
+    first_seed: int = 1,
+    jobs: int | None = None,
+    progress: Progress = None,
+) -> Reproduction:
+    """Run the experiments of a paper, and return what it published beside what is measured.
+
+    ``key`` is one of ``papers()``. ``quick`` takes about a minute on two cores: few seeds, and shorter runs where the paper's are
+    long. ``mechanisms`` are run in addition to the paper's, under all its conditions.
+
+    >>> sorted(papers())[:2]
+    ['ancillotti2018', 'betzler2015']
+    """
+    if quick and seeds is not None:
+        raise ValueError("quick has its own number of seeds: give quick or seeds")
+    with _terms(seeds, first_seed, jobs, progress) as terms:
+        return Reproduction(_native.reproduce(key, quick, _listed(mechanisms), terms))
+
+
+def papers() -> dict[str, str]:
+    """Return the papers that can be reproduced: the source of each by its key.
+
+    >>> "raitahila2019" in papers()
+    True
+    """
+    return dict(_native.papers())
+
+
+def coexist(
+    scenario: Scenario | str = "coexistence",
+    mechanisms: Iterable[str] | None = None,
+    seeds: int | None = None,
+    *,
+    first_seed: int = 1,
+    jobs: int | None = None,
+    progress: Progress = None,
+) -> Coexistence:
+    """Let every two mechanisms share one bottleneck, half of the clients each, and return who takes how much.
+
+    ``mechanisms`` are all over UDP if none are given, and ``seeds`` 3.
+
+    >>> scenario = Scenario.load("coexistence").set("clients", 10).set("workload.duration", "100 s")
+    >>> shared = coexist(scenario, ["default", "cocoa"], seeds=1, progress=False)
+    >>> shared.pairs["rival"]
+    ['default', 'cocoa', 'default', 'cocoa']
+    """
+    named = [] if mechanisms is None else _listed(mechanisms)
+    with _terms(seeds, first_seed, jobs, progress) as terms:
+        return Coexistence(_native.coexist(_loaded(scenario), named, terms))
+
+
+def rank(
+    suite: Scenario | str | Iterable[Scenario | str] = "published",
+    mechanisms: Iterable[str] | None = None,
+    seeds: int | None = None,
+    *,
+    first_seed: int = 1,
+    jobs: int | None = None,
+    progress: Progress = None,
+) -> Ranking:
+    """Compare mechanisms over many conditions, and return which one to use, and how far each is from the best of every condition.
+
+    ``suite`` is one or more of: a suite (``published``, ``bottleneck``, ``mesh``, ``lossy``), a scenario, or the file of either.
+    ``mechanisms`` are all over UDP if none are given. At least one has to be published and dithered: the others are measured by it.
+
+    >>> ranking = rank("lossy-lan", ["default", "fasor"], seeds=2, progress=False)
+    >>> sorted(ranking.standings["mechanism"])
+    ['default', 'fasor']
+    """
+    entries = [suite] if isinstance(suite, (Scenario, str)) else list(suite)
+    named = [] if mechanisms is None else _listed(mechanisms)
+    with _terms(seeds, first_seed, jobs, progress) as terms:
+        return Ranking(_native.rank(entries, named, terms))
+
+
+def frames(scenario: Scenario | str, mechanism: str, seed: int = 1, *, limit: int = 1_000_000) -> Table:
+    """Run a scenario once, and return a row for each event of its packets, and of the frames of a mesh.
+
+    A row has ``time_s``, ``event``, the ``hop`` with its ends ``from`` and ``to``, the packet's ``source`` and ``destination``, its
+    ``bytes``, ``queue_bytes`` after the event, the ``exchange`` and ``transmission``, and of a CoAP message over UDP its ``type``,
+    ``code``, ``message_id`` and ``token``. If there are more than ``limit`` events, the first are returned, with a ``UserWarning``.
+
+    >>> events = frames("lossy-lan", "default")
+    >>> [events[column][0] for column in ("event", "type", "code", "transmission")]
+    ['sent', 'CON', 'GET', 0]
+    """
+    table, events = _native.frames(_loaded(scenario), mechanism, seed, limit)
+    if events > len(table):
+        warnings.warn(f"the first {limit} of {events} events; a larger limit returns more", stacklevel=2)
+    return Table(table)
+
+
+def _loaded(scenario: Scenario | str) -> Scenario:
+    return scenario if isinstance(scenario, Scenario) else Scenario.load(scenario)
+
+
+def _listed(names: str | Iterable[str]) -> list[str]:
+    return [names] if isinstance(names, str) else list(names)
+
+
+@contextmanager
+def _terms(seeds: int | None, first_seed: int, jobs: int | None, progress: Progress) -> Iterator[_native.Terms]:
+    """Return the terms of the native calls, and close the bar of progress afterwards."""
+    bar = _Bar(None if callable(progress) else progress)
+    told = progress if callable(progress) else bar.show
     try:
-        return Results(_native.run(loaded, labels, seeds, first_seed, jobs or 0, bar.show))
+        yield {"seeds": seeds, "first_seed": first_seed, "jobs": jobs or 0, "progress": told}
     finally:
         bar.close()
 

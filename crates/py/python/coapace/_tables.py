@@ -1,14 +1,14 @@
-"""Results as tables."""
+"""Tables."""
 
 from __future__ import annotations
 
 import html
 from collections.abc import Iterator
-from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from coapace import _native
+from coapace._extras import needed
 
 if TYPE_CHECKING:
     import pandas
@@ -54,33 +54,26 @@ class Table:
 
     def to_arrow(self) -> pyarrow.Table:
         """Return a table of pyarrow."""
-        import pyarrow
-
-        return pyarrow.table(self)
+        table: pyarrow.Table = needed("pyarrow", "pandas").table(self)
+        return table
 
     def to_pandas(self) -> pandas.DataFrame:
         """Return a data frame of pandas."""
-        import pandas
-
+        frames = needed("pandas", "pandas")
         try:
-            return self.to_arrow().to_pandas()
+            frame: pandas.DataFrame = self.to_arrow().to_pandas()
         except ImportError:
-            return pandas.DataFrame(self.to_dict())
+            frame = frames.DataFrame(self.to_dict())
+        return frame
 
     def to_polars(self) -> polars.DataFrame:
         """Return a data frame of polars."""
-        import polars
-
-        return polars.DataFrame(self)
+        frame: polars.DataFrame = needed("polars", "polars").DataFrame(self)
+        return frame
 
     def to_parquet(self, path: str | Path) -> None:
-        """Write a Parquet file, with pyarrow or polars."""
-        try:
-            import pyarrow.parquet
-        except ImportError:
-            self.to_polars().write_parquet(path)
-        else:
-            pyarrow.parquet.write_table(self.to_arrow(), path)
+        """Write a Parquet file. It needs no other library. Equal tables give equal bytes."""
+        self._native.write_parquet(str(path))
 
     def __arrow_c_schema__(self) -> object:
         """Arrow's PyCapsule interface."""
@@ -106,47 +99,3 @@ class Table:
 def _cell(value: Any) -> str:
     text = "" if value is None else f"{value:.6g}" if isinstance(value, float) else str(value)
     return f"<td>{html.escape(text)}</td>"
-
-
-class Results:
-    """The results of runs, as tables."""
-
-    def __init__(self, native: _native.Results) -> None:
-        self._native = native
-
-    @cached_property
-    def cells(self) -> Table:
-        """A row for each scenario and mechanism, its seeds pooled: the columns of ``coapace run --format csv``."""
-        return Table(self._native.cells())
-
-    @cached_property
-    def runs(self) -> Table:
-        """A row for each run: the columns of ``coapace run --each --format csv``."""
-        return Table(self._native.runs())
-
-    @cached_property
-    def clients(self) -> Table:
-        """A row for each client of each run: ``fct_s``, None for one that gave up, and its ``exchanges``."""
-        return Table(self._native.clients())
-
-    def to_pandas(self) -> pandas.DataFrame:
-        """Return ``cells`` as a data frame of pandas."""
-        return self.cells.to_pandas()
-
-    def to_polars(self) -> polars.DataFrame:
-        """Return ``cells`` as a data frame of polars."""
-        return self.cells.to_polars()
-
-    def to_parquet(self, path: str | Path) -> None:
-        """Write ``runs`` as a Parquet file."""
-        self.runs.to_parquet(path)
-
-    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
-        """Arrow's PyCapsule interface, of ``cells``."""
-        return self.cells.__arrow_c_stream__(requested_schema)
-
-    def __repr__(self) -> str:
-        return f"<Results: {len(self.cells)} cells, {len(self.runs)} runs>"
-
-    def _repr_html_(self) -> str:
-        return self.cells._repr_html_()

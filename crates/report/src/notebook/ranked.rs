@@ -1,0 +1,117 @@
+//! A ranking as a heat map of cells and mechanisms.
+
+use coapace_lab::rank::{Ranking, times};
+use coapace_lab::results::{Metric, Ratio};
+use serde_json::{Value, json};
+
+use super::traces::square_axes;
+use super::{INK, SHADE, described, plain};
+use crate::ranking::WORST_COLOUR;
+
+/// The name of the map of the worst ratios.
+const WORST: &str = "worst";
+
+/// Returns the names of the maps: the worst ratios, and each metric.
+pub(super) fn names(ranking: &Ranking) -> Vec<String> {
+    let mut names = vec![WORST.to_owned()];
+    for figure in ranking.cells.iter().flat_map(|cell| &cell.figures) {
+        let name = figure.metric.name();
+        if names.iter().all(|known| known != name) {
+            names.push(name.to_owned());
+        }
+    }
+    names
+}
+
+/// Returns the map of the worst ratios or of one metric; `None` if no cell has this metric.
+pub(super) fn figure(ranking: &Ranking, name: Option<&str>) -> Option<Value> {
+    let name = name.unwrap_or(WORST);
+    if !names(ranking).iter().any(|known| known == name) {
+        return None;
+    }
+    let ratio = |cell: usize, mechanism: usize| -> Option<(Ratio, Metric)> {
+        if name == WORST {
+            let worst = ranking.worst_in(cell, mechanism)?;
+            return Some((worst.ratio, ranking.cells[cell].figures[worst.figure].metric));
+        }
+        let figure = ranking.cells[cell].figures.iter().find(|it| it.metric.name() == name)?;
+        Some((figure.ratios[mechanism], figure.metric))
+    };
+    let order: Vec<usize> = ranking.standings.iter().map(|standing| standing.mechanism).collect();
+    let columns: Vec<String> = order.iter().map(|&mechanism| plain(&ranking.mechanisms[mechanism])).collect();
+    let (mut rows, mut z, mut text, mut told) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+    for (cell, ranked) in ranking.cells.iter().enumerate() {
+        let ratios: Vec<_> = order.iter().map(|&mechanism| ratio(cell, mechanism)).collect();
+        if ratios.iter().all(Option::is_none) {
+            continue;
+        }
+        let row = if ranked.name.is_empty() { ranking.title.clone() } else { ranked.name.clone() };
+        rows.push(plain(&row));
+        let colour = |(ratio, _): (Ratio, Metric)| (ratio.mean.ln() / WORST_COLOUR.ln()).clamp(-1.0, 1.0);
+        z.push(
+            ratios.iter().map(|it| it.map(colour).filter(|colour| colour.is_finite())).collect::<Vec<_>>(),
+        );
+        text.push(
+            ratios
+                .iter()
+                .map(|it| it.map_or_else(|| "·".to_owned(), |it| times(it.0.mean)))
+                .collect::<Vec<_>>(),
+        );
+        let words = |(column, it): (&String, &Option<(Ratio, Metric)>)| match it {
+            Some((ratio, metric)) => {
+                let (mean, interval) = ratio.words();
+                format!(
+                    "<b>{column}</b><br>{}<br>{}: {mean} times the best ({interval})",
+                    plain(&row),
+                    metric.title()
+                )
+            }
+            None => format!("<b>{column}</b>"),
+        };
+        told.push(columns.iter().zip(&ratios).map(words).collect::<Vec<_>>());
+    }
+    let heat = json!({
+        "type": "heatmap", "z": z, "text": text, "hovertext": told, "hovertemplate": "%{hovertext}<extra></extra>",
+        "texttemplate": "%{text}", "xgap": 2, "ygap": 2, "zmin": -1, "zmax": 1, "showscale": false,
+        "colorscale": [[0, "#5aa9dd"], [0.5, SHADE], [1, "#f08a45"]], "textfont": { "color": INK },
+    });
+    let what = if name == WORST { "worst ratio".to_owned() } else { format!("ratio of {name}") };
+    let title = format!("{}: {what} to the best published mechanism; 1 is as good", ranking.title);
+    Some(described(&title, 0, &[heat], square_axes(&columns, &rows)))
+}
+
+#[cfg(test)]
+mod tests {
+    use coapace_lab::contender::Contender;
+    use coapace_lab::experiment::conduct;
+    use coapace_lab::rank::Suite;
+
+    use super::*;
+    use crate::Report;
+
+    #[test]
+    fn a_ranking_is_a_square_for_each_cell_and_mechanism_in_the_order_of_the_standings() {
+        let set = [("clients", "3,12"), ("workload.exchanges", "5")];
+        let set = set.map(|(key, value)| (key.to_owned(), value.to_owned()));
+        let mut suite = Suite::load(&["nb-iot".to_owned()], &set).unwrap();
+        suite.cells.iter_mut().for_each(|cell| cell.seeds = 2);
+        let contenders = ["default", "linux-rto", "fasor"].map(|name| Contender::parse(name).unwrap());
+        let ranking = Ranking::of(&suite, conduct(&suite.trials(&contenders).unwrap(), 2, &|| {}));
+        let report = Report { ranking: Some(ranking.clone()), ..Report::default() };
+        assert_eq!(report.charts()[..2], ["worst", "median_fct_s"]);
+        for name in report.charts() {
+            let figure: Value = serde_json::from_str(&report.figure(Some(&name)).unwrap()).unwrap();
+            assert_eq!(figure["data"][0]["z"].as_array().unwrap().len(), 2, "{name}");
+            assert_eq!(figure["layout"]["xaxis"]["ticktext"][2], "linux-rto", "without dither, so the last");
+        }
+        let worst = report.figure(None).unwrap();
+        let best = ranking.standings[0].mechanism;
+        assert!(worst.contains(&times(ranking.worst_in(1, best).unwrap().ratio.mean)));
+        assert!(
+            report
+                .figure(Some("jain"))
+                .unwrap_err()
+                .starts_with("there is no chart `jain`; there is worst, ")
+        );
+    }
+}

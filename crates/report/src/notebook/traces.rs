@@ -1,0 +1,357 @@
+//! The traces of a chart, and what they add to its layout.
+
+use coapace_lab::results::number::{significant, significant_or_dash};
+use serde_json::{Value, json};
+
+use super::super::chart::{Bar, Body, Chart, Curve, Interval, Point, Quartiles};
+use super::super::pairs::{PairFigure, Pairs};
+use super::super::panels::Named;
+use super::super::style::Style;
+use super::{INK, LINE, MARKS, SHADE, SOFT, axis, faded, names, plain};
+
+/// Makes the traces of a chart.
+pub(super) fn of(chart: &Chart, mechanisms: &[Named]) -> (Vec<Value>, Value) {
+    let draw = Drawing { chart, mechanisms };
+    match &chart.body {
+        Body::Lines { lines } => draw.lines(lines),
+        Body::Strips { lines } => draw.strips(lines),
+        Body::Boxes { rows, bound } => draw.boxes(rows, *bound),
+        Body::Intervals { rows, bound } => draw.intervals(rows, *bound),
+        Body::Bars { parts, rows } => draw.bars(*parts, rows),
+        Body::Points { points } => draw.points(points),
+        Body::Squares(pairs) => draw.squares(pairs),
+    }
+}
+
+struct Drawing<'a> {
+    chart: &'a Chart,
+    mechanisms: &'a [Named<'a>],
+}
+
+impl Drawing<'_> {
+    fn style(&self, m: usize) -> Style {
+        self.mechanisms.get(m).map_or(Style { colour: 0, dash: 0 }, |named| named.style)
+    }
+
+    fn name(&self, m: usize) -> String {
+        self.mechanisms.get(m).map_or_else(String::new, |named| plain(named.name))
+    }
+
+    fn dash(&self, m: usize) -> String {
+        match self.style(m).dasharray() {
+            "" => "solid".to_owned(),
+            lengths => lengths.split(' ').map(|length| format!("{length}px")).collect::<Vec<_>>().join(","),
+        }
+    }
+
+    fn mark(&self, m: usize) -> &'static str {
+        MARKS[self.style(m).dash % MARKS.len()]
+    }
+
+    /// Returns the unit of the values with a space before it.
+    fn unit(&self) -> String {
+        let unit = &self.chart.x.unit;
+        if unit.is_empty() { String::new() } else { format!(" {}", plain(unit)) }
+    }
+
+    fn row_names(&self, rows: impl Iterator<Item = usize>) -> Vec<String> {
+        rows.map(|m| self.name(m)).collect()
+    }
+
+    fn lines(&self, lines: &[Curve]) -> (Vec<Value>, Value) {
+        let (x, y) = (&self.chart.x, &self.chart.y);
+        let share =
+            if y.percent { "%{y:.3~p}".to_owned() } else { format!("%{{y:.4~g}} {}", plain(&y.unit)) };
+        let mut traces = Vec::new();
+        for (place, line) in lines.iter().enumerate() {
+            let (name, colour, group) = (self.name(line.m), self.style(line.m).css(), line.m.to_string());
+            if !line.low.is_empty() {
+                let along: Vec<f64> = line.x.iter().chain(line.x.iter().rev()).copied().collect();
+                // A band may reach below 0, and a logarithmic axis does not.
+                let least = if y.log { y.range[0] / 100.0 } else { f64::NEG_INFINITY };
+                let around: Vec<f64> =
+                    line.high.iter().chain(line.low.iter().rev()).map(|end| end.max(least)).collect();
+                traces.push(json!({
+                    "type": "scatter", "mode": "lines", "x": along, "y": around, "fill": "toself", "line": { "width": 0 },
+                    "fillcolor": faded(colour, 0.16), "hoverinfo": "skip", "showlegend": false, "legendgroup": group,
+                }));
+            }
+            let ends: Vec<[String; 2]> = line
+                .low
+                .iter()
+                .zip(&line.high)
+                .map(|(low, high)| [significant(*low, 3), significant(*high, 3)])
+                .collect();
+            let interval = if ends.is_empty() { "" } else { "<br>95 %: %{customdata[0]}–%{customdata[1]}" };
+            let of = if line.of.is_empty() { String::new() } else { format!("<br>{}", plain(&line.of)) };
+            let hover = format!(
+                "<b>{name}</b><br>{share} at %{{x:.4~g}} {}{interval}{of}<extra></extra>",
+                plain(&x.unit)
+            );
+            traces.push(json!({
+                "type": "scatter", "mode": if line.marks { "lines+markers" } else { "lines" }, "x": line.x, "y": line.y,
+                "name": name, "legendgroup": group, "showlegend": lines[..place].iter().all(|other| other.m != line.m),
+                "line": { "color": colour, "width": 2, "dash": self.dash(line.m), "shape": if line.steps { "hv" } else { "linear" } },
+                "marker": { "size": 6, "color": colour, "symbol": self.mark(line.m), "line": { "width": 1.5, "color": colour } },
+                "customdata": ends, "hovertemplate": hover,
+            }));
+        }
+        (traces, json!({ "xaxis": axis(x), "yaxis": axis(y), "showlegend": true, "height": 470 }))
+    }
+
+    fn strips(&self, lines: &[Curve]) -> (Vec<Value>, Value) {
+        let (x, y) = (&self.chart.x, &self.chart.y);
+        let share = 1.0 / lines.len().max(1) as f64;
+        let mut layout = serde_json::Map::new();
+        let mut traces = Vec::new();
+        let numbered = |axis: &str, place: usize| {
+            if place == 0 { axis.to_owned() } else { format!("{axis}{}", place + 1) }
+        };
+        for (place, line) in lines.iter().enumerate() {
+            let (name, colour) = (self.name(line.m), self.style(line.m).css());
+            let top = 1.0 - place as f64 * share;
+            let bottom = (top - share * 0.82).max(0.0);
+            layout.insert(
+                numbered("yaxis", place),
+                json!({
+                    "domain": [bottom, top], "range": y.range, "tickvals": [y.range[1] / 2.0], "ticktext": [name], "showgrid": false,
+                    "ticks": "", "automargin": true, "fixedrange": true,
+                }),
+            );
+            traces.push(json!({
+                "type": "scatter", "mode": "lines", "x": line.x, "y": line.y, "xaxis": "x", "yaxis": numbered("y", place),
+                "fill": "tozeroy", "fillcolor": faded(colour, 0.25), "line": { "color": colour, "width": 1.1, "shape": "hv" },
+                "name": name, "hovertemplate": format!(
+                    "<b>{name}</b><br>%{{y:.3~g}} {} at %{{x:.4~g}} {}<extra></extra>", plain(&y.unit), plain(&x.unit)
+                ),
+            }));
+        }
+        let mut below = axis(x);
+        below.insert("anchor".to_owned(), numbered("y", lines.len().saturating_sub(1)).into());
+        layout.insert("xaxis".to_owned(), below.into());
+        layout.insert(
+            "annotations".to_owned(),
+            json!([{
+                "text": format!("each strip is {} {} high", significant(y.range[1], 2), plain(&y.unit)), "showarrow": false,
+                "font": { "size": 11, "color": SOFT }, "xref": "paper", "x": 1, "xanchor": "right", "yref": "paper", "y": 1,
+                "yanchor": "bottom",
+            }]),
+        );
+        (traces, layout.into())
+    }
+
+    fn boxes(&self, rows: &[Quartiles], bound: Option<f64>) -> (Vec<Value>, Value) {
+        let mut traces: Vec<Value> = self.bound(bound, rows.len()).into_iter().collect();
+        for (place, row) in rows.iter().enumerate() {
+            let (name, colour) = (self.name(row.m), self.style(row.m).css());
+            let [p10, p25, p50, p75, p90] = row.q;
+            // Quantiles among clients that gave up are unknown. The box ends at the last known one.
+            let last = row.q.iter().rev().copied().flatten().next();
+            let gave_up = if row.gave_up > 0 { format!("; {} gave up", row.gave_up) } else { String::new() };
+            let known = |q: Option<f64>| significant_or_dash(q, 4);
+            let text = format!(
+                "<b>{name}</b><br>median {} s, mean {} s<br>25–75 %: {}–{} s<br>10–90 %: {}–{} s<br>of {}{gave_up}",
+                known(p50),
+                known(row.mean),
+                known(p25),
+                known(p75),
+                known(p10),
+                known(p90),
+                row.count
+            );
+            if let (Some(p25), Some(p50)) = (p25, p50) {
+                traces.push(json!({
+                    "type": "box", "orientation": "h", "y": [place], "lowerfence": [p10], "q1": [p25], "median": [p50],
+                    "q3": [p75.unwrap_or(p50)], "upperfence": [p90.or(last)], "width": 0.52, "whiskerwidth": 0.5, "hoverinfo": "skip",
+                    "name": name, "line": { "color": colour, "width": 1.6 }, "fillcolor": faded(colour, 0.22),
+                }));
+            }
+            let spots: Vec<f64> = row.q.iter().copied().flatten().collect();
+            traces.push(json!({
+                "type": "scatter", "mode": "markers", "x": spots, "y": vec![place; spots.len()], "name": name,
+                "marker": { "size": 18, "opacity": 0, "color": colour }, "hovertemplate": format!("{text}<extra></extra>"),
+            }));
+            if row.gave_up > 0 {
+                traces.push(json!({
+                    "type": "scatter", "mode": "text", "x": [last.unwrap_or(0.0)], "y": [place], "textposition": "middle right",
+                    "text": [format!("  → {} gave up", row.gave_up)], "textfont": { "size": 11, "color": SOFT },
+                    "hoverinfo": "skip", "cliponaxis": false,
+                }));
+            }
+            traces.extend(row.published.map(|value| self.diamond(place, row.m, "published median", value)));
+        }
+        let names = names(&self.row_names(rows.iter().map(|row| row.m)));
+        (traces, json!({ "xaxis": axis(&self.chart.x), "yaxis": names }))
+    }
+
+    fn intervals(&self, rows: &[Interval], bound: Option<f64>) -> (Vec<Value>, Value) {
+        let mut traces: Vec<Value> = self.bound(bound, rows.len()).into_iter().collect();
+        for (place, row) in rows.iter().enumerate() {
+            let (name, colour) = (self.name(row.m), self.style(row.m).css());
+            let interval = if row.high > row.low {
+                format!("95 %: {}–{}", significant(row.low, 3), significant(row.high, 3))
+            } else {
+                "one seed".to_owned()
+            };
+            traces.push(json!({
+                "type": "scatter", "mode": "markers", "x": [row.mean], "y": [place], "name": name,
+                "error_x": {
+                    "type": "data", "symmetric": false, "array": [row.high - row.mean], "arrayminus": [row.mean - row.low],
+                    "color": colour, "thickness": 2, "width": 5,
+                },
+                "marker": { "size": 9, "color": colour, "symbol": self.mark(row.m), "line": { "width": 2, "color": colour } },
+                "hovertemplate": format!("<b>{name}</b><br>{}{}<br>{interval}<extra></extra>", significant(row.mean, 4), self.unit()),
+            }));
+            traces.extend(row.published.map(|value| self.diamond(place, row.m, "published", value)));
+        }
+        let names = names(&self.row_names(rows.iter().map(|row| row.m)));
+        (traces, json!({ "xaxis": axis(&self.chart.x), "yaxis": names }))
+    }
+
+    /// Returns the line of a bound over so many rows.
+    fn bound(&self, bound: Option<f64>, rows: usize) -> Option<Value> {
+        let bound = bound?;
+        let text = format!("bound: {}{}<extra></extra>", significant(bound, 4), self.unit());
+        Some(json!({
+            "type": "scatter", "mode": "lines", "x": [bound, bound], "y": [-0.5, rows as f64 - 0.5], "name": "bound",
+            "line": { "color": INK, "width": 1.5, "dash": "dot" }, "hovertemplate": text,
+        }))
+    }
+
+    /// Returns the diamond of a published figure below its row.
+    fn diamond(&self, row: usize, m: usize, what: &str, value: f64) -> Value {
+        json!({
+            "type": "scatter", "mode": "markers", "x": [value], "y": [row as f64 + 0.4], "cliponaxis": false, "name": what,
+            "marker": { "symbol": "diamond", "size": 8, "color": INK, "line": { "color": "#ffffff", "width": 1 } },
+            "hovertemplate": format!("<b>{}</b><br>{what} {}{}<extra></extra>", self.name(m), significant(value, 4), self.unit()),
+        })
+    }
+
+    fn bars(&self, parts: [&'static str; 2], rows: &[Bar]) -> (Vec<Value>, Value) {
+        let places: Vec<usize> = (0..rows.len()).collect();
+        let colours: Vec<&str> = rows.iter().map(|row| self.style(row.m).css()).collect();
+        let total = |row: &Bar| row.amounts[0] + row.amounts[1];
+        let told: Vec<String> = rows
+            .iter()
+            .map(|row| {
+                let [one, other] = row.amounts.map(|amount| significant(amount, 3));
+                let [first, second] = parts;
+                let all = significant(total(row), 3);
+                format!("<b>{}</b><br>{one} {first} + {other} {second} = {all} per client", self.name(row.m))
+            })
+            .collect();
+        let bar = |part: usize, opacity: f64| {
+            let amounts: Vec<f64> = rows.iter().map(|row| row.amounts[part]).collect();
+            let fills: Vec<String> = colours.iter().map(|colour| faded(colour, opacity)).collect();
+            json!({
+                "type": "bar", "orientation": "h", "x": amounts, "y": places, "width": 0.56, "name": parts[part], "hovertext": told,
+                "hovertemplate": "%{hovertext}<extra></extra>", "marker": { "color": fills, "line": { "color": colours, "width": 1 } },
+            })
+        };
+        let share = |row: &Bar| match total(row) {
+            0.0 => " none".to_owned(),
+            all => format!(" {:.0} %", 100.0 * row.amounts[0] / all),
+        };
+        let labels = json!({
+            "type": "scatter", "mode": "text", "x": rows.iter().map(total).collect::<Vec<_>>(), "y": places,
+            "text": rows.iter().map(share).collect::<Vec<_>>(), "textposition": "middle right", "hoverinfo": "skip",
+            "textfont": { "size": 11, "color": SOFT }, "cliponaxis": false,
+        });
+        let names = names(&self.row_names(rows.iter().map(|row| row.m)));
+        let layout = json!({ "xaxis": axis(&self.chart.x), "yaxis": names, "barmode": "stack" });
+        (vec![bar(0, 0.9), bar(1, 0.18), labels], layout)
+    }
+
+    fn points(&self, points: &[Point]) -> (Vec<Value>, Value) {
+        let [low, high] = self.chart.x.range;
+        let mut traces = vec![
+            json!({
+                "type": "scatter", "mode": "lines", "x": [low, high, high, low], "fill": "toself", "fillcolor": LINE,
+                "y": [low * 0.95, high * 0.95, high * 1.05, low * 1.05], "line": { "width": 0 }, "hoverinfo": "skip", "showlegend": false,
+            }),
+            json!({
+                "type": "scatter", "mode": "lines", "x": [low, high], "y": [low, high], "line": { "color": SOFT, "width": 1 },
+                "hoverinfo": "skip", "showlegend": false,
+            }),
+        ];
+        for m in self.chart.mechanisms() {
+            let own: Vec<&Point> = points.iter().filter(|point| point.m == m).collect();
+            let (name, colour) = (self.name(m), self.style(m).css());
+            let edge = if self.mark(m).ends_with("-open") { colour } else { "#ffffff" };
+            let told: Vec<_> = own
+                .iter()
+                .map(|point| {
+                    json!([plain(&point.conditions), (point.measured / point.published - 1.0) * 100.0])
+                })
+                .collect();
+            let unit = self.unit();
+            let hover = format!(
+                "<b>{name}</b><br>%{{customdata[0]}}<br>published %{{x:.4~g}}{unit}, measured %{{y:.4~g}}{unit}\
+                 <br>%{{customdata[1]:+.1f}} %<extra></extra>"
+            );
+            traces.push(json!({
+                "type": "scatter", "mode": "markers", "name": name, "customdata": told, "hovertemplate": hover,
+                "x": own.iter().map(|point| point.published).collect::<Vec<_>>(),
+                "y": own.iter().map(|point| point.measured).collect::<Vec<_>>(),
+                "marker": {
+                    "color": faded(colour, 0.75), "size": 9, "symbol": self.mark(m), "line": { "color": edge, "width": 1.5 },
+                },
+            }));
+        }
+        let layout =
+            json!({ "xaxis": axis(&self.chart.x), "yaxis": axis(&self.chart.y), "showlegend": true });
+        (traces, layout)
+    }
+
+    fn squares(&self, pairs: &Pairs) -> (Vec<Value>, Value) {
+        let own = self.row_names(pairs.mechanisms.iter().copied());
+        let z: Vec<Vec<Option<f64>>> = (pairs.cells.iter())
+            .map(|row| row.iter().map(|cell| cell.value(pairs.measure).map(|value| value * 100.0)).collect())
+            .collect();
+        let mut text = Vec::new();
+        let mut told = Vec::new();
+        for (row, cells) in pairs.cells.iter().enumerate() {
+            let square = |column: usize| match z[row][column] {
+                Some(_) if row == column && matches!(pairs.measure, PairFigure::Share) => "·".to_owned(),
+                Some(value) => format!("{value:.0}{}", if cells[column].starved { "*" } else { "" }),
+                None => "·".to_owned(),
+            };
+            text.push((0..cells.len()).map(square).collect::<Vec<_>>());
+            let hover = |column: usize| {
+                let company = if row == column {
+                    "among its own kind".to_owned()
+                } else {
+                    format!("beside <b>{}</b>", own[column])
+                };
+                format!("<b>{}</b> {company}<br>{}", own[row], cells[column].words(row == column))
+            };
+            told.push((0..cells.len()).map(hover).collect::<Vec<_>>());
+        }
+        // The scale reaches as far above 100 % as below, so that a fair share has the colour of the background.
+        let distance = |value: &Option<f64>| value.map_or(0.0, |value| (value - 100.0).abs());
+        let reach = z.iter().flatten().map(distance).fold(25.0, f64::max);
+        let heat = json!({
+            "type": "heatmap", "z": z, "text": text, "hovertext": told, "hovertemplate": "%{hovertext}<extra></extra>",
+            "texttemplate": "%{text}", "xgap": 2, "ygap": 2, "zmin": 100.0 - reach, "zmax": 100.0 + reach,
+            "colorscale": [[0, "#5aa9dd"], [0.5, SHADE], [1, "#f08a45"]], "textfont": { "color": INK },
+            "colorbar": { "title": { "text": "%" }, "thickness": 10, "len": 0.6, "outlinewidth": 0, "ticks": "" },
+        });
+        (vec![heat], square_axes(&own, &own))
+    }
+}
+
+/// Returns the axes of a heat map, with names above its columns and beside its rows.
+pub(super) fn square_axes(columns: &[String], rows: &[String]) -> Value {
+    let mut above = names(columns);
+    above.insert("range".to_owned(), json!([-0.5, columns.len() as f64 - 0.5]));
+    above.insert("side".to_owned(), "top".into());
+    above.insert("tickangle".to_owned(), json!(-50));
+    let mut beside = names(rows);
+    beside.insert("range".to_owned(), json!([rows.len() as f64 - 0.5, -0.5]));
+    // The title stands above the names of the columns.
+    let longest = columns.iter().map(|name| name.chars().count()).max().unwrap_or(0);
+    let top = 80 + 6 * longest;
+    json!({
+        "xaxis": above, "yaxis": beside, "height": top + 60 + 34 * rows.len().max(4), "margin": { "l": 60, "r": 24, "t": top, "b": 24 },
+    })
+}
