@@ -44,6 +44,7 @@ mod routing;
 mod scenario;
 mod schema;
 mod service;
+mod source;
 mod workload;
 
 pub use file::Defaults;
@@ -63,6 +64,7 @@ pub use schema::error::ScenarioError;
 pub use schema::preset::Preset;
 pub use schema::scalar::{parse_share, parse_time};
 pub use service::{Exponential, ServiceTime};
+pub use source::Source;
 pub use workload::{Workload, WorkloadKind};
 
 #[cfg(doctest)]
