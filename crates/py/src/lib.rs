@@ -11,6 +11,7 @@ mod running;
 mod scenario;
 mod scripted;
 mod seconds;
+mod sweeping;
 mod table;
 
 use pyo3::prelude::*;
@@ -28,6 +29,8 @@ mod _native {
     use crate::scenario::{Scenario, scenarios};
     #[pymodule_export]
     use crate::scripted::register;
+    #[pymodule_export]
+    use crate::sweeping::{Sweep, count_runs, make_batch};
     #[pymodule_export]
     use crate::table::Table;
 }

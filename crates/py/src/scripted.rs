@@ -82,6 +82,18 @@ pub(crate) fn raised() -> PyResult<()> {
     tables().raised.take().map_or(Ok(()), Err)
 }
 
+/// Checks that no mechanism has raised an exception since the last call of [`raised`].
+///
+/// # Errors
+/// Fails if one has. [`raised`] returns it.
+pub(crate) fn check() -> std::io::Result<()> {
+    if tables().raised.is_none() {
+        Ok(())
+    } else {
+        Err(std::io::Error::other("a mechanism raised an exception"))
+    }
+}
+
 /// A run under way. After the last one the objects are forgotten.
 pub(crate) struct Session;
 

@@ -14,12 +14,14 @@ Names are those of the command line and of scenario files. Times are in seconds.
 from coapace._controller import Controller, register
 from coapace._native import Cue, Exchange, Mechanism, Sample, Scenario
 from coapace._running import run
+from coapace._sweep import Dataset, sweep
 from coapace._tables import Results, Table
 from coapace._words import mechanisms, scenarios, trace
 
 __all__ = [
     "Controller",
     "Cue",
+    "Dataset",
     "Exchange",
     "Mechanism",
     "Results",
@@ -30,5 +32,6 @@ __all__ = [
     "register",
     "run",
     "scenarios",
+    "sweep",
     "trace",
 ]
