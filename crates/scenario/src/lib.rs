@@ -59,6 +59,7 @@ pub use queues::{DropTail, Queue};
 pub use reference::reference;
 pub use routing::{Routing, Shortest};
 pub use scenario::{Builtin, Scenario};
+pub use schema::amount::{Amount, Dimension};
 pub use schema::document::split_values;
 pub use schema::error::ScenarioError;
 pub use schema::preset::Preset;

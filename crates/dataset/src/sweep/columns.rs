@@ -7,6 +7,7 @@ use std::sync::Arc;
 use coapace_lab::contender::Contender;
 use coapace_lab::experiment::cells;
 use coapace_lab::results::{CellResult, Lines, Rows, RunResult, Value};
+use coapace_scenario::Amount;
 use serde::{Deserialize, Serialize};
 
 use super::plan::Condition;
@@ -45,7 +46,11 @@ impl Columns {
             let kind = if is_knob(&name) { kind_of_knob(&values) } else { Kind::of(&values) };
             (name, kind)
         };
-        Self(values(rows).into_iter().map(kind).collect())
+        let columns = values(rows);
+        let amounts = columns.iter().filter(|(name, values)| is_knob(name) && are_amounts(values));
+        let amounts: Vec<String> = amounts.map(|(name, _)| number_of(name)).collect();
+        let columns = columns.into_iter().filter(|(name, _)| !is_number(name) || amounts.contains(name));
+        Self(columns.map(kind).collect())
     }
 
     /// Checks that rows with the columns `other` can stand among those with these.
@@ -98,7 +103,38 @@ fn values(rows: Vec<Row>) -> Vec<(String, Vec<Value>)> {
     }
     let results: Vec<CellResult> = rows.into_iter().map(|row| row.result).collect();
     columns.extend(Rows::new(&results, Lines::Csv, true, VERSION).columns(&results));
+    let number = |value: &Value| match value {
+        Value::Text(text) => Amount::parse(text).map(Amount::number).into(),
+        _ => Value::Nothing,
+    };
+    let knobs = columns.iter().filter(|(name, _)| name.starts_with("knob.") || name.starts_with("set."));
+    let numbers: Vec<_> =
+        knobs.map(|(name, values)| (number_of(name), values.iter().map(number).collect())).collect();
+    columns.extend(numbers);
     columns
+}
+
+/// The begin of the names of columns with the numbers of knobs and keys that have units.
+const NUMBER: &str = "number.";
+
+/// Returns the name of the column with the numbers of a knob or key.
+fn number_of(column: &str) -> String {
+    let key = column.strip_prefix("knob.").or_else(|| column.strip_prefix("set.")).unwrap_or(column);
+    format!("{NUMBER}{key}")
+}
+
+fn is_number(column: &str) -> bool {
+    column.starts_with(NUMBER)
+}
+
+/// Returns whether the known values of a column are amounts of one dimension.
+fn are_amounts(values: &[Value]) -> bool {
+    let mut dimension = None;
+    values.iter().filter(|value| **value != Value::Nothing).all(|value| {
+        let Value::Text(text) = value else { return false };
+        let Some(amount) = Amount::parse(text) else { return false };
+        *dimension.get_or_insert(amount.dimension) == amount.dimension
+    }) && dimension.is_some()
 }
 
 /// Returns whether a column has the values of a knob or of a key.

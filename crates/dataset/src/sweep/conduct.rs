@@ -17,13 +17,13 @@ const PATIENCE: Duration = Duration::from_millis(20);
 
 /// The shortest and the longest time for which runs wait to be written. It is a fiftieth of the time since the begin, so that a
 /// short sweep loses little when it is killed, and a long one does not end in a hundred thousand files.
-const WAITING: [Duration; 2] = [Duration::from_secs(1), Duration::from_secs(60)];
+const WAITING: [Duration; 2] = [Duration::from_secs(1), Duration::from_mins(1)];
 
 /// The most rows of a part.
 const MOST_ROWS: usize = 10_000;
 
 /// Makes `units` of a plan on `jobs` threads (0: one for each core) and writes them into the directory, until all are made or
-/// `stop` is true. This thread calls `ran` with the number of runs after some of them. Returns the number of runs made.
+/// `stop` is true. This thread calls `ran` with the number of runs after each. Returns the number of runs made.
 ///
 /// An interruption keeps the runs that are over, and abandons the others. The rows do not depend on the number of threads.
 /// `check` is called after each run: after an error of it the run is not kept, and the sweep ends.
@@ -62,25 +62,29 @@ pub fn conduct(
     });
     let (sender, results) = channel();
     let threads: Vec<_> = (0..jobs)
-        .map(|_| {
+        .filter_map(|_| {
             let (work, sender) = (work.clone(), sender.clone());
-            thread::Builder::new().spawn(move || {
+            let make = move || {
                 // The receiver is gone after an interruption.
                 while let Some(made) = work.next() {
                     if sender.send(made).is_err() {
                         return;
                     }
                 }
-            })
+            };
+            thread::Builder::new().spawn(make).ok()
         })
-        .collect::<io::Result<_>>()?;
+        .collect();
+    if threads.is_empty() && jobs > 0 {
+        return Err(io::Error::other("no thread can be started"));
+    }
     drop(sender);
     let mut made = 0;
     let mut failed = None;
     while !stop.load(Ordering::Relaxed) && failed.is_none() {
         match results.recv_timeout(PATIENCE) {
             Ok(Ok(())) => {
-                made += 1 + results.try_iter().filter(Result::is_ok).count();
+                made += 1;
                 ran(made);
             }
             Ok(Err(error)) => failed = Some(error),

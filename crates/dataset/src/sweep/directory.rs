@@ -36,7 +36,7 @@ impl Directory {
             }
         }
         let known = if shard.is_none() { settle(path)? } else { keys(path)? };
-        let Manifest { columns, .. } = Manifest::begin(path, plan, !known.is_empty())?;
+        let Manifest { columns, .. } = Manifest::begin(path, plan, !known.is_empty(), &draft)?;
         Ok(Self { path: path.to_owned(), shard, columns, known, _locks: locks })
     }
 
@@ -89,16 +89,16 @@ fn lock(path: &Path, shard: Option<Shard>) -> io::Result<Vec<File>> {
     let open = |name: String| File::options().create(true).append(true).open(path.join(name));
     let all = open(".lock".to_owned())?;
     let Some(shard) = shard else {
-        held(all.try_lock())?;
+        held(&all.try_lock())?;
         return Ok(vec![all]);
     };
-    held(all.try_lock_shared())?;
+    held(&all.try_lock_shared())?;
     let own = open(format!(".lock-{}", shard.word()))?;
-    held(own.try_lock())?;
+    held(&own.try_lock())?;
     Ok(vec![all, own])
 }
 
-fn held(lock: Result<(), TryLockError>) -> io::Result<()> {
+fn held(lock: &Result<(), TryLockError>) -> io::Result<()> {
     match lock {
         Err(TryLockError::WouldBlock) => Err(io::Error::other(
             "another sweep writes into it: wait for its end, or give every process a shard of its own, such as 1/2 and 2/2",

@@ -40,7 +40,7 @@ impl Manifest {
     ///
     /// # Errors
     /// Fails as the file does, and with a line if the directory is of another version or scenario, or has other columns.
-    pub(super) fn begin(directory: &Path, plan: &Plan, has_parts: bool) -> io::Result<Self> {
+    pub(super) fn begin(directory: &Path, plan: &Plan, has_parts: bool, draft: &str) -> io::Result<Self> {
         let path = directory.join(NAME);
         let new = Begun {
             mechanisms: plan.contenders.iter().map(|contender| contender.label.clone()).collect(),
@@ -71,7 +71,7 @@ impl Manifest {
         if !manifest.plans.contains(&new) {
             manifest.plans.push(new);
             let text = serde_json::to_string(&manifest)?;
-            put(directory, ".sweep-", NAME, |out| writeln!(out, "{text}"))?;
+            put(directory, draft, NAME, |out| writeln!(out, "{text}"))?;
         }
         Ok(manifest)
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use coapace_lab::contender::Contender;
 use coapace_lab::experiment::{Trial, cells};
-use coapace_lab::results::{CellResult, Value};
+use coapace_lab::results::Value;
 use coapace_lab::run::{Observe, run};
 use coapace_scenario::{Scenario, ScenarioError, Source};
 
@@ -48,7 +48,7 @@ impl Condition {
 /// Makes the run of a unit.
 pub(super) fn make(condition: &Arc<Condition>, contender: &Contender, seed: u64) -> Row {
     let mut cells = cells(&[condition.trial(contender, seed)]);
-    let mut result = cells.pop().unwrap_or_else(CellResult::default);
+    let mut result = cells.pop().unwrap_or_default();
     result.runs.push(run(&condition.scenario, contender, seed, Observe::Totals));
     Row { key: Key::of(&condition.hash, &contender.label, seed), condition: condition.clone(), result }
 }
