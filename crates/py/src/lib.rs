@@ -30,7 +30,7 @@ mod _native {
     #[pymodule_export]
     use crate::scripted::register;
     #[pymodule_export]
-    use crate::sweeping::{Sweep, count_runs, make_batch};
+    use crate::sweeping::{Sweep, amount, amount_text, count_runs, make_batch};
     #[pymodule_export]
     use crate::table::Table;
 }

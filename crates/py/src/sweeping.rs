@@ -9,6 +9,7 @@ use std::thread;
 use std::time::Duration;
 
 use coapace_dataset::sweep::{self, Batch, Directory, Plan, Setting, Unit};
+use coapace_scenario::Amount;
 use pyo3::exceptions::{PyOSError, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 
@@ -31,16 +32,15 @@ pub(crate) struct Sweep {
 
 #[pymethods]
 impl Sweep {
-    /// Opens a directory for the scenario under each condition, which are lists of a key and a value.
+    /// Opens a directory for the scenario under each condition, which are lists of a key and a value. `seeds` is the first seed and their number.
     #[new]
-    #[pyo3(signature = (scenario, conditions, mechanisms, seeds, first_seed, to, shard))]
+    #[pyo3(signature = (scenario, conditions, mechanisms, seeds, to, shard))]
     fn new(
         py: Python<'_>,
         scenario: Scenario,
         conditions: Vec<Vec<(String, Bound<'_, PyAny>)>>,
         mechanisms: Option<Vec<String>>,
-        seeds: Option<u32>,
-        first_seed: u64,
+        seeds: (u64, Option<u32>),
         to: PathBuf,
         shard: Option<String>,
     ) -> PyResult<Self> {
@@ -51,10 +51,10 @@ impl Sweep {
         });
         let settings = settings.collect::<PyResult<Vec<_>>>()?;
         let mechanisms = mechanisms.unwrap_or_else(|| scenario.read.defaults.mechanisms.clone());
-        let seeds = seeds.unwrap_or(scenario.read.defaults.seeds);
+        let seeds = (seeds.0, seeds.1.unwrap_or(scenario.read.defaults.seeds));
         let shard = shard.map(|shard| shard.parse()).transpose().map_err(PyValueError::new_err::<String>)?;
         let opened = py.detach(|| {
-            let plan = Plan::new(source, settings, &mechanisms, Some((first_seed, seeds)));
+            let plan = Plan::new(source, settings, &mechanisms, Some(seeds));
             let plan = plan.map_err(|error| PyValueError::new_err(error.to_string()))?;
             let directory = Directory::open(&to, &plan, shard).map_err(|error| failed(&to, &error))?;
             PyResult::Ok((plan, directory))
@@ -165,6 +165,20 @@ pub(crate) fn make_batch(py: Python<'_>, batch: &str, to: PathBuf) -> PyResult<u
 pub(crate) fn count_runs(py: Python<'_>, path: PathBuf) -> PyResult<usize> {
     let keys = py.detach(|| sweep::keys(&path)).map_err(|error| failed(&path, &error))?;
     Ok(keys.len())
+}
+
+/// Returns an amount, such as `5 %`, as a whole number of smallest units and the word for what it measures; `None` if the text is none.
+#[pyfunction]
+pub(crate) fn amount(text: &str) -> Option<(u64, String)> {
+    Amount::parse(text).map(|amount| (amount.value, amount.dimension.to_string()))
+}
+
+/// Returns an amount as scenarios write it.
+#[pyfunction]
+pub(crate) fn amount_text(value: u64, dimension: &str) -> PyResult<String> {
+    let dimension =
+        dimension.parse().map_err(|()| PyValueError::new_err(format!("{dimension:?} is no dimension")))?;
+    Ok(Amount { dimension, value }.to_string())
 }
 
 /// Keeps the last setting of each key.

@@ -118,6 +118,8 @@ def test_a_run_whose_mechanism_raises_is_not_kept(tmp_path: Path) -> None:
     with pytest.raises(RuntimeError, match="no more"):
         coapace.sweep(FEW, {"clients": 2}, "broken-in-a-sweep", seeds=5, to=tmp_path, progress=False)
     assert len(coapace.Dataset(tmp_path)) == 0
+    with pytest.raises(ValueError, match="has no runs yet"):
+        coapace.Dataset(tmp_path).scan()
 
 
 def test_two_sweeps_into_one_directory_at_once_are_refused(tmp_path: Path) -> None:
@@ -145,7 +147,7 @@ def test_two_sweeps_into_one_directory_at_once_are_refused(tmp_path: Path) -> No
         ({"clients": (5, 1)}, {"design": "random", "points": 3}, "a low and a high end"),
         ({"clients": (0, 1, "log")}, {"design": "random", "points": 3}, "above 0"),
         ({"clients": (1, 2, 3)}, {"design": "random", "points": 3}, "a range is"),
-        ({"loss": ("1 %", "5 s")}, {"design": "random", "points": 3}, "of one unit"),
+        ({"loss": ("1 %", "5 s")}, {"design": "random", "points": 3}, "of one kind"),
         ({"loss": ("x", "5 %")}, {"design": "random", "points": 3}, "a number with its unit"),
         ([{"clients": 2}], {"design": "random", "points": 3}, "run as it is"),
         ({"clients": 2}, {"mechanisms": "cocoaa"}, "did you mean cocoa"),
@@ -158,6 +160,15 @@ def test_what_cannot_be_swept_is_told(tmp_path: Path, grid: Any, more: dict[str,
         coapace.sweep(FEW, grid, to=tmp_path, **{"mechanisms": "default", "seeds": 1, "progress": False, **more})
     with pytest.raises(ValueError, match="is no dataset"):
         coapace.Dataset(tmp_path / "elsewhere")
+
+
+def test_amounts_have_columns_of_numbers_in_base_units(tmp_path: Path) -> None:
+    grid = {"network.up.radio.delay": ["0.05 s", "1 s"], "network.up.radio.loss": "5 %", "errors": ["none", "low"]}
+    frame = coapace.sweep(FEW.set("clients", 2), grid, "default", seeds=1, to=tmp_path, progress=False).to_polars()
+    assert sorted(set(frame["number.network.up.radio.delay"])) == [0.05, 1.0]
+    assert set(frame["set.network.up.radio.delay"]) == {"50 ms", "1 s"}
+    assert set(frame["number.network.up.radio.loss"]) == {0.05}
+    assert not any(column in frame.columns for column in ("number.errors", "number.clients"))
 
 
 def test_designs_are_repeatable_and_a_latin_hypercube_has_a_point_in_every_slice() -> None:

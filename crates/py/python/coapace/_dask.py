@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import time
 import uuid
 from collections.abc import Callable
@@ -10,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from coapace import _native
+from coapace._optional import needed
 
 #: The length of a task that is aimed at, in seconds: long beside the milliseconds that a task costs the scheduler, and short
 #: beside the work that is lost with a worker.
@@ -37,10 +37,7 @@ def make(batch: str, to: str) -> tuple[int, float]:
 
 def conduct(sweep: _native.Sweep, client: Any, to: Path, progress: Callable[[int, int], object]) -> None:
     """Make the missing runs of a sweep on the workers of a cluster."""
-    try:
-        distributed = importlib.import_module("distributed")
-    except ImportError:
-        raise ImportError("a client of Dask needs Dask: pip install 'coapace[dask]'") from None
+    distributed = needed("distributed", "dask")
     missing = sweep.missing
     sent, done, seconds = 0, 0, 0.0
     # The first run of each task, their number, and how often workers died with them.

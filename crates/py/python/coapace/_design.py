@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import importlib
 import itertools
 import math
-import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Literal, cast
+
+from coapace import _native
+from coapace._optional import needed
 
 #: A value of a knob or of a key.
 Setting = str | int | float | bool | list[str] | list[float]
@@ -58,12 +59,8 @@ def _sample(design: Design, points: int, knobs: int, seed: int) -> list[list[flo
     """Return a number from 0 to 1 for each knob at each point."""
     if knobs == 0:
         return [[] for _ in range(points)]
-    try:
-        qmc = importlib.import_module("scipy.stats.qmc")
-        numpy = importlib.import_module("numpy")
-    except ImportError:
-        raise ImportError(f"the design {design!r} needs SciPy: pip install 'coapace[sweep]'") from None
-    draws = numpy.random.default_rng(seed)
+    qmc = needed("scipy.stats.qmc", "sweep")
+    draws = needed("numpy", "sweep").random.default_rng(seed)
     if design == "random":
         drawn = draws.random((points, knobs))
     else:
@@ -88,30 +85,31 @@ def _axis(knob: str, values: Any) -> Callable[[float], Setting]:
     is_log = len(values) == 3 and values[2] == "log"
     if len(values) != 2 and not is_log:
         raise ValueError(f"{knob} is {values!r}, but a range is (low, high) or (low, high, 'log')")
-    (low, unit), (high, other) = (_number(knob, value) for value in values[:2])
-    if unit != other or not low <= high or (is_log and low <= 0):
-        raise ValueError(f"{knob} is {values!r}, but a range has a low and a high end of one unit, above 0 for 'log'")
-    is_whole = unit is None and all(isinstance(value, int) for value in values[:2])
+    (low, dimension), (high, other) = (_number(knob, value) for value in values[:2])
+    if dimension != other or not low <= high or (is_log and low <= 0):
+        raise ValueError(f"{knob} is {values!r}, but a range has a low and a high end of one kind, above 0 for 'log'")
+    is_whole = dimension is None and all(isinstance(value, int) for value in values[:2])
 
     def value(share: float) -> Setting:
         if is_whole and not is_log:
             return min(int(low + share * (high - low + 1)), int(high))
         number = low * math.exp(share * math.log(high / low)) if is_log else low + share * (high - low)
-        # So many digits can be told apart in a table.
-        number = round(number) if is_whole else float(f"{number:.6g}")
-        return number if unit is None else f"{number:.6g}{unit}"
+        if dimension is not None:
+            # A whole number of the smallest unit, such as microseconds.
+            return _native.amount_text(round(number), dimension)
+        return round(number) if is_whole else float(f"{number:.6g}")
 
     return value
 
 
 def _number(knob: str, value: str | float) -> tuple[float, str | None]:
-    """Return a number and its unit, with the space before it."""
+    """Return a number, of smallest units if it has one, and what it measures."""
     if not isinstance(value, str):
         return float(value), None
-    found = re.fullmatch(r"\s*([0-9.]+)(\s*\D*)", value)
+    found = _native.amount(value)
     if found is None:
         raise ValueError(f"{knob} has the end {value!r}, but must have a number with its unit, such as '5 %'")
-    return float(found[1]), found[2].rstrip()
+    return float(found[0]), found[1]
 
 
 __all__: Sequence[str] = ["Condition", "Design", "Range", "Setting", "conditions"]

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from coapace import _native
 from coapace._design import Design, Range, Setting, conditions
 from coapace._native import Scenario
+from coapace._optional import needed
 from coapace._running import _Bar
 
 if TYPE_CHECKING:
@@ -21,7 +22,8 @@ class Dataset:
     """The directory of a sweep: Parquet files with a row for each run.
 
     The columns are those of ``Results.runs``, with ``key``, which identifies the run, before them, and ``set.PATH`` for every key
-    of the sweep that is no knob.
+    of the sweep that is no knob. ``number.NAME`` has the number of a knob or key with a unit: seconds, bits per second, bytes, or a share
+    from 0 to 1.
     """
 
     def __init__(self, path: str | Path) -> None:
@@ -30,9 +32,12 @@ class Dataset:
             raise ValueError(f"{self.path} is no dataset: there is no sweep.json in it")
 
     @property
-    def parts(self) -> str:
-        """The pattern of the files, as polars and DuckDB take it."""
-        return str(self.path / "part-*.parquet")
+    def parts(self) -> list[str]:
+        """The Parquet files."""
+        parts = sorted(str(part) for part in self.path.glob("part-*.parquet"))
+        if not parts:
+            raise ValueError(f"{self.path} has no runs yet")
+        return parts
 
     def __len__(self) -> int:
         """Return the number of runs."""
@@ -40,9 +45,8 @@ class Dataset:
 
     def scan(self) -> polars.LazyFrame:
         """Return the runs as a lazy frame of polars, which reads what a query needs."""
-        import polars
-
-        return polars.scan_parquet(self.parts)
+        scanned: polars.LazyFrame = needed("polars", "polars").scan_parquet(self.parts)
+        return scanned
 
     def to_polars(self) -> polars.DataFrame:
         """Return all runs as a data frame of polars, ordered by condition, mechanism and seed."""
@@ -51,23 +55,23 @@ class Dataset:
 
     def to_pandas(self) -> pandas.DataFrame:
         """Return all runs as a data frame of pandas, ordered by condition, mechanism and seed."""
-        import pandas
-
-        frame = pandas.concat([pandas.read_parquet(part) for part in sorted(self.path.glob("part-*.parquet"))])
+        parts = needed("pyarrow.dataset", "pandas").dataset(self.parts, format="parquet")
+        frame: pandas.DataFrame = parts.to_table().to_pandas()
         return frame.sort_values(_order(list(frame.columns))).reset_index(drop=True)
 
     def duckdb(self) -> duckdb.DuckDBPyRelation:
         """Return the runs as a relation of DuckDB, which reads what a query needs."""
-        import duckdb
-
-        return duckdb.read_parquet(self.parts)
+        read: duckdb.DuckDBPyRelation = needed("duckdb", "duckdb").read_parquet(self.parts)
+        return read
 
     def __repr__(self) -> str:
         return f"<Dataset: {len(self)} runs in {self.path}>"
 
 
 def _order(columns: list[str]) -> list[str]:
-    of_condition = [name for name in columns if name.startswith(("knob.", "set."))]
+    texts = [name for name in columns if name.startswith(("knob.", "set."))]
+    numbers = [f"number.{name.split('.', 1)[1]}" for name in texts]
+    of_condition = [number if number in columns else text for text, number in zip(texts, numbers, strict=True)]
     return [*of_condition, "mechanism", "seed"]
 
 
@@ -112,8 +116,7 @@ def sweep(
         scenario if isinstance(scenario, Scenario) else Scenario.load(scenario),
         conditions(grid, design, points, design_seed),
         None if several is None else list(several),
-        seeds,
-        first_seed,
+        (first_seed, seeds),
         Path(to),
         shard,
     )
