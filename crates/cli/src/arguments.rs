@@ -9,6 +9,7 @@ mod examine;
 mod live;
 mod relay;
 mod serve;
+mod sweep;
 
 use std::fmt;
 use std::path::PathBuf;
@@ -29,6 +30,7 @@ pub(crate) use examine::{Examine, Verdicts};
 pub(crate) use live::LiveOptions;
 pub(crate) use relay::Relay;
 pub(crate) use serve::Serve;
+pub(crate) use sweep::Sweep;
 
 /// Congestion control for CoAP: talk to devices, compare mechanisms, reproduce published experiments.
 ///
@@ -134,6 +136,9 @@ Examples:
     coapace search fasor-token --vary min_rto=10ms..1s --vary initial_k='1|2|4' --journal fasor.jsonl"
     )]
     Search(Search),
+    /// Run mechanisms over many conditions into a directory of Parquet files, and go on where it was stopped
+    #[command(after_help = sweep::EXAMPLES_SWEEP)]
+    Sweep(Sweep),
     /// Replay a script of events through one mechanism: CSV from standard input to standard output
     #[command(after_help = "Input columns: at_ms,event,draw,answered,exchange
   event     start, timeout, ack, reset or giveup

@@ -4,9 +4,9 @@ use std::fs::File;
 use std::io::{self, Write};
 use std::path::Path;
 
-use arrow_array::RecordBatch;
-use parquet::arrow::ArrowWriter;
-use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
+use arrow_array::{Array, RecordBatch, StringArray};
+use parquet::arrow::arrow_reader::{ParquetRecordBatchReaderBuilder, RowSelection, RowSelector};
+use parquet::arrow::{ArrowWriter, ProjectionMask};
 use parquet::basic::Compression;
 use parquet::errors::ParquetError;
 use parquet::file::properties::WriterProperties;
@@ -36,6 +36,38 @@ pub fn read_parquet(path: &Path) -> io::Result<Vec<Table>> {
     let reader = ParquetRecordBatchReaderBuilder::try_new(File::open(path)?).map_err(broken)?;
     let batches: Result<Vec<RecordBatch>, _> = reader.build().map_err(broken)?.collect();
     Ok(batches.map_err(io::Error::other)?.into_iter().map(Table::from).collect())
+}
+
+/// Reads one column of texts of a Parquet file.
+///
+/// # Errors
+/// Fails as the file does, or if it has no such column.
+pub(crate) fn read_parquet_text(path: &Path, column: &str) -> io::Result<Vec<String>> {
+    let reader = ParquetRecordBatchReaderBuilder::try_new(File::open(path)?).map_err(broken)?;
+    let only = ProjectionMask::columns(reader.parquet_schema(), [column]);
+    let mut texts = Vec::new();
+    for batch in reader.with_projection(only).build().map_err(broken)? {
+        let batch = batch.map_err(io::Error::other)?;
+        let array =
+            batch.column_by_name(column).and_then(|array| array.as_any().downcast_ref::<StringArray>());
+        let Some(array) = array else { return Err(io::Error::other(format!("it has no column `{column}`"))) };
+        texts.extend(array.iter().flatten().map(str::to_owned));
+    }
+    Ok(texts)
+}
+
+/// Reads the rows of a Parquet file for which `is_wanted` is true.
+///
+/// # Errors
+/// Fails as the file does.
+pub(crate) fn read_parquet_rows(path: &Path, is_wanted: &[bool]) -> io::Result<Table> {
+    let reader = ParquetRecordBatchReaderBuilder::try_new(File::open(path)?).map_err(broken)?;
+    let rows =
+        is_wanted.iter().map(|wanted| if *wanted { RowSelector::select(1) } else { RowSelector::skip(1) });
+    let reader = reader.with_row_selection(RowSelection::from(rows.collect::<Vec<_>>()));
+    let mut batches = reader.with_batch_size(is_wanted.len()).build().map_err(broken)?;
+    let batch = batches.next().ok_or_else(|| io::Error::other("it has no row"))?;
+    batch.map(Table::from).map_err(io::Error::other)
 }
 
 fn broken(error: ParquetError) -> io::Error {

@@ -3,11 +3,13 @@
 //! A [`Table`] has named columns of one type each. [`cells`], [`runs`], [`clients`] and [`series`] make the tables of some
 //! results; others are of published figures, pairs and rankings. [`frames()`] makes the table of every packet of one run.
 //! [`write_parquet`] writes a table to a file. An [`artifact`] is a folder with all that repeats an experiment.
+//! A [`sweep`] writes many runs into a directory of such files, and goes on where it was stopped.
 
 pub mod artifact;
 mod file;
 mod frames;
 mod results;
+pub mod sweep;
 mod table;
 mod values;
 
@@ -15,4 +17,4 @@ pub use file::{read_parquet, write_parquet};
 pub use frames::{Frames, frames};
 pub use results::{cells, clients, figures, orders, pairs, ratios, runs, series, standings};
 pub use table::Table;
-pub use values::Values;
+pub use values::{Kind, Values};

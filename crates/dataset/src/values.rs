@@ -4,6 +4,21 @@ use std::sync::Arc;
 
 use arrow_array::{ArrayRef, BooleanArray, Float64Array, Int64Array, StringArray};
 use coapace_lab::results::Value;
+use serde::{Deserialize, Serialize};
+
+/// The type of a column.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Kind {
+    /// Texts.
+    Text,
+    /// Numbers, with 64 bits.
+    Number,
+    /// Whole numbers, with 64 bits.
+    Count,
+    /// Truth values.
+    Flag,
+}
 
 /// The values of a column, all of one type. `None` is an unknown value.
 #[derive(Clone, Debug, PartialEq)]
@@ -21,25 +36,18 @@ pub enum Values {
 impl Values {
     /// Returns the values of a column of rows. A column with a text in it is text, one with a broken number is of floats.
     pub fn of(values: Vec<Value>) -> Self {
-        let has = |is: fn(&Value) -> bool| values.iter().any(is);
-        if has(|value| matches!(value, Value::Text(_) | Value::Nested(_))) {
-            return Self::Text(values.into_iter().map(text).collect());
+        Self::of_kind(Kind::of(&values), values)
+    }
+
+    /// Returns the values of a column whose type is known. A value that does not fit it is unknown.
+    pub fn of_kind(kind: Kind, values: Vec<Value>) -> Self {
+        let values = values.into_iter();
+        match kind {
+            Kind::Text => Self::Text(values.map(text).collect()),
+            Kind::Number => Self::Number(values.map(|value| number(&value)).collect()),
+            Kind::Count => Self::Count(values.map(|value| count(&value)).collect()),
+            Kind::Flag => Self::Flag(values.map(|value| flag(&value)).collect()),
         }
-        if has(|value| matches!(value, Value::Flag(_))) {
-            let flag = |value: Value| if let Value::Flag(flag) = value { Some(flag) } else { None };
-            return Self::Flag(values.into_iter().map(flag).collect());
-        }
-        if has(|value| matches!(value, Value::Count(_))) && !has(|value| matches!(value, Value::Number(_))) {
-            let count =
-                |value: Value| if let Value::Count(count) = value { i64::try_from(count).ok() } else { None };
-            return Self::Count(values.into_iter().map(count).collect());
-        }
-        let number = |value: Value| match value {
-            Value::Number(number) => Some(number),
-            Value::Count(count) => Some(count as f64),
-            _ => None,
-        };
-        Self::Number(values.into_iter().map(number).collect())
     }
 
     pub(crate) fn array(self) -> ArrayRef {
@@ -50,6 +58,41 @@ impl Values {
             Self::Flag(values) => Arc::new(BooleanArray::from(values)),
         }
     }
+}
+
+impl Kind {
+    /// Returns the type that holds all these values.
+    pub fn of(values: &[Value]) -> Self {
+        let has = |is: fn(&Value) -> bool| values.iter().any(is);
+        if has(|value| matches!(value, Value::Text(_) | Value::Nested(_))) {
+            Self::Text
+        } else if has(|value| matches!(value, Value::Flag(_))) {
+            Self::Flag
+        } else if has(|value| matches!(value, Value::Count(_)))
+            && !has(|value| matches!(value, Value::Number(_)))
+        {
+            Self::Count
+        } else {
+            Self::Number
+        }
+    }
+}
+
+fn number(value: &Value) -> Option<f64> {
+    match value {
+        Value::Number(number) => Some(*number),
+        Value::Count(count) => Some(*count as f64),
+        Value::Text(text) => text.parse().ok().filter(|number: &f64| number.is_finite()),
+        _ => None,
+    }
+}
+
+fn count(value: &Value) -> Option<i64> {
+    if let Value::Count(count) = value { i64::try_from(*count).ok() } else { None }
+}
+
+fn flag(value: &Value) -> Option<bool> {
+    if let Value::Flag(flag) = value { Some(*flag) } else { None }
 }
 
 fn text(value: Value) -> Option<String> {

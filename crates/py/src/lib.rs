@@ -13,6 +13,7 @@ mod running;
 mod scenario;
 mod scripted;
 mod seconds;
+mod sweeping;
 mod table;
 mod watching;
 
@@ -47,6 +48,8 @@ mod _native {
     use crate::scenario::{Scenario, scenarios};
     #[pymodule_export]
     use crate::scripted::register;
+    #[pymodule_export]
+    use crate::sweeping::{Sweep, amount, amount_text, count_runs, make_batch};
     #[pymodule_export]
     use crate::table::Table;
 }

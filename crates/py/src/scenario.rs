@@ -17,7 +17,7 @@ const TEXT: &str = "the text";
 pub(crate) struct Scenario {
     /// The name, the path, or the text that it was read from.
     source: String,
-    settings: Vec<(String, String)>,
+    pub(crate) settings: Vec<(String, String)>,
     pub(crate) read: Arc<scenario::Scenario>,
 }
 
@@ -33,6 +33,15 @@ impl Scenario {
             Ok(read) => Ok(Self { source, settings, read: Arc::new(read) }),
             Err(error) => Err(PyValueError::new_err(error.to_string())),
         }
+    }
+
+    /// Returns the text without the settings, with its name.
+    pub(crate) fn text(&self) -> PyResult<scenario::Source> {
+        if self.source.contains('\n') {
+            let (name, file, text) = ("text".to_owned(), TEXT.to_owned(), self.source.clone());
+            return Ok(scenario::Source { name, file, text });
+        }
+        scenario::Source::find(&self.source).map_err(|error| PyValueError::new_err(error.to_string()))
     }
 }
 
@@ -129,7 +138,7 @@ pub(crate) fn scenarios() -> Vec<&'static str> {
 }
 
 /// Returns a value of Python as `--set` takes it.
-fn written(value: &Bound<'_, PyAny>) -> PyResult<String> {
+pub(crate) fn written(value: &Bound<'_, PyAny>) -> PyResult<String> {
     if let Ok(flag) = value.cast::<PyBool>() {
         return Ok(flag.is_true().to_string());
     }

@@ -99,6 +99,18 @@ pub(crate) fn raised() -> PyResult<()> {
     tables().raised.take().map_or(Ok(()), Err)
 }
 
+/// Checks that no mechanism has raised an exception since the last call of [`raised`].
+///
+/// # Errors
+/// Fails if one has. [`raised`] returns it.
+pub(crate) fn check() -> std::io::Result<()> {
+    if tables().raised.is_none() {
+        Ok(())
+    } else {
+        Err(std::io::Error::other("a mechanism raised an exception"))
+    }
+}
+
 /// Makes a step of a mechanism outside of a run.
 ///
 /// # Errors
@@ -138,6 +150,8 @@ impl Session {
             tables.session += 1;
         }
         tables.runs += 1;
+        // A worker of Dask makes its runs in the thread that begins them, session after session.
+        SESSION.set(Some(tables.session));
         Self
     }
 }

@@ -11,7 +11,7 @@ use coapace_lab::results::CellResult;
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 
-use crate::scripted::{Session, raised};
+use crate::scripted::{Session, check, raised};
 
 /// The longest time without a look at Ctrl-C.
 const PATIENCE: Duration = Duration::from_millis(100);
@@ -54,8 +54,8 @@ pub(crate) fn conduct(py: Python<'_>, trials: Vec<Trial>, terms: &Terms<'_>) -> 
     )
 }
 
-/// Does `work` in another thread. It is to end soon after its flag is true, and sends news, whose number `told` gets a few times a
-/// second.
+/// Does `work` in another thread and waits for its end. It is to end soon after its flag is true, and sends news, whose number `told`
+/// gets a few times a second.
 ///
 /// # Errors
 /// Those of [`conduct`].
@@ -71,26 +71,22 @@ pub(crate) fn watch<T: Send + 'static>(
         let stop = stop.clone();
         move || work(&stop, &sender)
     })?;
-    loop {
+    let watched = loop {
         let first;
         (first, news) = py.detach(move || {
             let first = news.recv_timeout(PATIENCE);
             (first.map(|()| 1 + news.try_iter().count()), news)
         });
-        let watched = raised().and_then(|()| py.check_signals()).and_then(|()| match &first {
-            Ok(more) => told(*more),
-            Err(_) => Ok(()),
-        });
-        if let Err(error) = watched {
-            stop.store(true, Ordering::Relaxed);
-            return Err(error);
+        let watched = py.check_signals().and_then(|()| first.as_ref().map_or(Ok(()), |more| told(*more)));
+        if watched.is_err() || check().is_err() || first == Err(RecvTimeoutError::Disconnected) {
+            break watched;
         }
-        if first == Err(RecvTimeoutError::Disconnected) {
-            break;
-        }
-    }
+    };
+    stop.store(watched.is_err() || check().is_err(), Ordering::Relaxed);
+    // Work that is stopped keeps what is over before the exception is seen.
     let ended = py.detach(|| working.join());
     raised()?;
+    watched?;
     ended.map_err(|_| {
         PyRuntimeError::new_err(
             "a run ended by a mistake of the simulator; please report it with the scenario",

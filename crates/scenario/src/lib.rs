@@ -44,6 +44,7 @@ mod routing;
 mod scenario;
 mod schema;
 mod service;
+mod source;
 mod workload;
 
 pub use file::Defaults;
@@ -58,11 +59,13 @@ pub use queues::{DropTail, Queue};
 pub use reference::reference;
 pub use routing::{Routing, Shortest};
 pub use scenario::{Builtin, Scenario};
+pub use schema::amount::{Amount, Dimension};
 pub use schema::document::split_values;
 pub use schema::error::ScenarioError;
 pub use schema::preset::Preset;
 pub use schema::scalar::{parse_share, parse_time};
 pub use service::{Exponential, ServiceTime};
+pub use source::Source;
 pub use workload::{Workload, WorkloadKind};
 
 #[cfg(doctest)]

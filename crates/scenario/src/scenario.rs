@@ -1,7 +1,5 @@
 //! A scenario that is read and checked.
 
-use std::fs::File as OsFile;
-use std::io::Read;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -14,9 +12,10 @@ use crate::hosts::{Clients, Server};
 use crate::network::{Network, Tcp};
 use crate::places::Places;
 use crate::schema::document::{self, Item};
-use crate::schema::error::{Fault, Origin, ScenarioError, did_you_mean};
+use crate::schema::error::{Fault, Origin, ScenarioError};
 use crate::schema::kind::Lines;
 use crate::schema::table::Keys;
+use crate::source::Source;
 use crate::workload::Workload;
 
 /// The files that come with the program, by name.
@@ -39,7 +38,7 @@ const BUILTINS: &[(&str, &str)] = &[
 ];
 
 /// The largest file that is read, in bytes.
-const LARGEST: usize = 1 << 16;
+pub(crate) const LARGEST: usize = 1 << 16;
 
 /// A network and a workload that were read and checked.
 #[derive(Clone, Debug, PartialEq)]
@@ -102,24 +101,7 @@ impl Scenario {
     /// # Errors
     /// Returns a [`ScenarioError`] that names the line or the setting that is wrong.
     pub fn load(name_or_path: &str, settings: &[(String, String)]) -> Result<Self, ScenarioError> {
-        if let Some(builtin) = Self::builtin(name_or_path) {
-            return Self::parse(
-                builtin.name,
-                &format!("scenarios/{}.toml", builtin.name),
-                builtin.text,
-                settings,
-            );
-        }
-        let path = Path::new(name_or_path);
-        let is_path = path.extension().is_some() || path.components().count() > 1;
-        if !is_path && !path.exists() {
-            let near = did_you_mean(name_or_path, BUILTINS.iter().map(|(name, _)| *name));
-            let message = format!("neither a built-in scenario nor a file{near}");
-            return Err(ScenarioError::new(name_or_path, &message).of_usage());
-        }
-        let text = read(path).map_err(|problem| ScenarioError::new(name_or_path, &problem))?;
-        let name = path.file_stem().map_or_else(String::new, |stem| stem.to_string_lossy().into_owned());
-        Self::parse(&name, name_or_path, &text, settings)
+        Source::find(name_or_path)?.scenario(settings)
     }
 
     /// Reads a scenario from the `text` of a file, which errors call `file`, and makes the `settings`.
@@ -235,15 +217,4 @@ impl Scenario {
     pub fn hash(&self) -> String {
         Hash64::of(self.canonical().bytes()).to_string()
     }
-}
-
-/// Returns the text of a file, at most one byte more than [`LARGEST`].
-///
-/// # Errors
-/// Returns the message of the operating system.
-fn read(path: &Path) -> Result<String, String> {
-    let mut text = String::new();
-    let file = OsFile::open(path).map_err(|error| error.to_string())?;
-    file.take(LARGEST as u64 + 1).read_to_string(&mut text).map_err(|error| error.to_string())?;
-    Ok(text)
 }

@@ -1,5 +1,6 @@
 //! Reading of tables of keys, each declared once with its kind. This module names no key of a scenario.
 
+pub(crate) mod amount;
 pub(crate) mod document;
 pub(crate) mod error;
 pub(crate) mod kind;

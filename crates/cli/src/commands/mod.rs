@@ -30,6 +30,7 @@ mod run;
 mod search;
 mod sensitivity;
 mod serve;
+mod sweep;
 mod trace;
 
 use std::io::{self, Write};
@@ -50,6 +51,7 @@ pub(crate) fn dispatch(arguments: &Arguments) -> Result<(), Failure> {
         Some(Command::Reproduce(reproduce)) => reproduce::reproduce(arguments, reproduce),
         Some(Command::Repeat { folder }) => repeat::repeat(arguments, folder),
         Some(Command::Search(options)) => search::search(arguments, options),
+        Some(Command::Sweep(options)) => sweep::sweep(arguments, options),
         Some(Command::Trace { mechanism }) => trace::trace(mechanism),
         Some(Command::List { what, name }) => list::list(*what, name.as_deref(), &mut io::stdout().lock()),
         Some(Command::Advise(options)) => advise::advise(arguments, options),

@@ -28,6 +28,7 @@ mod reload;
 mod run;
 mod search;
 mod serve;
+mod sweep;
 mod terminal;
 mod tls;
 mod trace;

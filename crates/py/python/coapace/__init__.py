@@ -18,6 +18,7 @@ from coapace._native import Cue, Exchange, Mechanism, Remote, Request, Response,
 from coapace._results import Coexistence, Ranking, Reproduction, Results
 from coapace._running import coexist, frames, papers, rank, reproduce, run
 from coapace._server import Server
+from coapace._sweep import Dataset, sweep
 from coapace._tables import Table
 from coapace._words import mechanisms, scenarios, trace
 
@@ -26,6 +27,7 @@ __all__ = [
     "Coexistence",
     "Controller",
     "Cue",
+    "Dataset",
     "Exchange",
     "Mechanism",
     "NetworkError",
@@ -52,5 +54,6 @@ __all__ = [
     "reproduce",
     "run",
     "scenarios",
+    "sweep",
     "trace",
 ]

@@ -1,0 +1,55 @@
+//! `coapace sweep`.
+
+use std::io;
+use std::sync::Arc;
+use std::time::Instant;
+
+use coapace_dataset::sweep::{self, Directory, Plan, PlanError};
+use coapace_lab::grid::conditions;
+use coapace_scenario::Source;
+
+use super::output::{jobs, remark};
+use crate::arguments::{Arguments, Sweep};
+use crate::{Failure, interrupt, progress};
+
+pub(crate) fn sweep(arguments: &Arguments, sweep: &Sweep) -> Result<(), Failure> {
+    let stop = interrupt::watch();
+    let source = Source::find(&sweep.scenario)?;
+    let conditions = conditions(&sweep.set).map_err(Failure::Usage)?;
+    let seeds = sweep.seeds.map(|seeds| (seeds.first, seeds.count));
+    let plan = Arc::new(Plan::new(source, conditions, &sweep.mechanism, seeds)?);
+    let to = sweep.to.display();
+    let named = |error: io::Error| Failure::Input(format!("{to}: {error}"));
+    let directory = Directory::open(&sweep.to, &plan, sweep.shard).map_err(named)?;
+    let missing = directory.missing(&plan);
+    let (asked, reused) = (missing.len(), directory.units(&plan) - missing.len());
+    let bar = progress::bar(asked, arguments.quiet);
+    if reused > 0 {
+        bar.set_message(format!("{reused} were there"));
+    }
+    let start = Instant::now();
+    let made = sweep::conduct(&plan, &directory, missing, jobs(arguments), stop, || Ok(()), &mut |made| {
+        bar.set_position(made as u64);
+    });
+    bar.finish_and_clear();
+    let made = made.map_err(named)?;
+    if made < asked {
+        return Err(Failure::Interrupted(format!(
+            "incomplete: interrupted after {made} of {asked} runs, which are in {to}; the same command makes the others"
+        )));
+    }
+    let shard = sweep.shard.map_or_else(String::new, |shard| format!(" of shard {shard}"));
+    let took = start.elapsed().as_secs_f64();
+    remark(arguments, &format!("{made} runs{shard} in {took:.1} s, {reused} were there: {to}"));
+    remark(arguments, &format!("to read them: polars.scan_parquet(\"{to}/part-*.parquet\")"));
+    Ok(())
+}
+
+impl From<PlanError> for Failure {
+    fn from(error: PlanError) -> Self {
+        match error {
+            PlanError::Scenario(error) => error.into(),
+            PlanError::Usage(message) => Self::Usage(message),
+        }
+    }
+}

@@ -1,0 +1,47 @@
+//! Sweeps: every mechanism under many conditions with many seeds, into a directory of Parquet files that keeps what was done.
+//!
+//! * A [`Unit`] is one run: a condition, a mechanism and a seed. Its [`Key`] is a hash of these and of the [`VERSION`].
+//! * A [`Plan`] has the units of a sweep, in the order of their keys.
+//! * A *part* is a file with the rows of some units. It appears under its name when it is whole.
+//! * A [`Directory`] has the parts, and `sweep.json`, which says what they are of. A sweep makes the units whose keys no part has.
+//!
+//! ```
+//! use std::sync::atomic::AtomicBool;
+//! use coapace_dataset::sweep::{self, Directory, Plan};
+//! use coapace_lab::grid::conditions;
+//! use coapace_scenario::Source;
+//!
+//! let conditions = conditions(&[("clients".into(), "2,3".into())]).unwrap();
+//! let plan = Plan::new(Source::find("nb-iot").unwrap(), conditions, &["default".into()], Some((1, 2))).unwrap();
+//! let folder = tempfile::tempdir().unwrap();
+//! let directory = Directory::open(folder.path(), &plan, None).unwrap();
+//! let missing = directory.missing(&plan);
+//! assert_eq!(missing.len(), 4);
+//! sweep::conduct(&plan.into(), &directory, missing, 1, &AtomicBool::new(false), || Ok(()), &mut |_| ()).unwrap();
+//! assert_eq!(sweep::keys(folder.path()).unwrap().len(), 4);
+//! ```
+
+mod batch;
+mod columns;
+mod conduct;
+mod directory;
+mod key;
+mod manifest;
+mod part;
+mod plan;
+mod shard;
+
+pub use batch::Batch;
+pub use columns::Columns;
+pub use conduct::conduct;
+pub use directory::Directory;
+pub use key::{Key, VERSION};
+pub use part::keys;
+pub use plan::{MOST_UNITS, Plan, PlanError, Unit};
+pub use shard::Shard;
+
+/// A function that says after a run whether it can be kept, for mechanisms that can fail. `|| Ok(())` keeps all.
+pub type Check = fn() -> std::io::Result<()>;
+
+/// A setting of a scenario: key and value.
+pub type Setting = (String, String);

@@ -1,0 +1,99 @@
+//! Units that another process makes.
+
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use coapace_lab::contender::Contender;
+use coapace_scenario::Source;
+use serde::{Deserialize, Serialize};
+
+use super::plan::{Condition, make};
+use super::{Check, Columns, Key, Setting, VERSION, part};
+
+/// Some units of a plan, with all that is needed to make them elsewhere. They become one part.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Batch {
+    version: String,
+    name: String,
+    file: String,
+    text: String,
+    columns: Columns,
+    conditions: Vec<Vec<Setting>>,
+    mechanisms: Vec<String>,
+    /// The places of the condition and of the mechanism, and the seed.
+    units: Vec<(usize, usize, u64)>,
+}
+
+impl Batch {
+    pub(super) fn new(
+        source: &Source,
+        columns: Columns,
+        conditions: Vec<Vec<Setting>>,
+        mechanisms: Vec<String>,
+        units: Vec<(usize, usize, u64)>,
+    ) -> Self {
+        // The other process has another working directory.
+        let file = std::path::absolute(&source.file)
+            .map_or_else(|_| source.file.clone(), |it| it.display().to_string());
+        let Source { name, text, .. } = source.clone();
+        Self { version: VERSION.to_owned(), name, file, text, columns, conditions, mechanisms, units }
+    }
+
+    /// Returns the batch as text.
+    pub fn to_json(&self) -> String {
+        // Texts and numbers can always be written as JSON.
+        serde_json::to_string(self).unwrap_or_default()
+    }
+
+    /// Reads a batch.
+    ///
+    /// # Errors
+    /// Fails if the text is none of a batch.
+    pub fn from_json(text: &str) -> io::Result<Self> {
+        serde_json::from_str(text).map_err(io::Error::from)
+    }
+
+    /// Makes the units in this thread, one after another, and writes them into a directory as a part, unless it is there already.
+    /// Returns the number of its units; 0 if `stop` became true before all were made, and nothing was written. `check` is called
+    /// after each run.
+    ///
+    /// # Errors
+    /// Fails as `check` does, if the batch is of another version, a scenario or a mechanism is unknown here, or the part cannot be written.
+    pub fn make(&self, directory: &Path, stop: &AtomicBool, check: Check) -> io::Result<usize> {
+        if self.version != VERSION {
+            return Err(io::Error::other(format!(
+                "the sweep is of coapace {}, and this process has {VERSION}: install the same version everywhere",
+                self.version
+            )));
+        }
+        let source = Source { name: self.name.clone(), file: self.file.clone(), text: self.text.clone() };
+        let conditions =
+            self.conditions.iter().map(|settings| Condition::read(&source, settings.clone()).map(Arc::new));
+        let conditions: Vec<_> =
+            conditions.collect::<Result<_, _>>().map_err(|error| io::Error::other(error.to_string()))?;
+        let contenders = self.mechanisms.iter().map(|label| Contender::parse(label));
+        let contenders: Vec<_> = contenders.collect::<Result<_, _>>().map_err(io::Error::other)?;
+        let mut units = Vec::new();
+        for &(condition, contender, seed) in &self.units {
+            let (Some(condition), Some(contender)) = (conditions.get(condition), contenders.get(contender))
+            else {
+                return Err(io::Error::other("this is no batch of a sweep"));
+            };
+            units.push((Key::of(&condition.hash, &contender.label, seed), condition, contender, seed));
+        }
+        if directory.join(part::name(units.iter().map(|(key, ..)| *key))).exists() {
+            return Ok(units.len());
+        }
+        let mut rows = Vec::with_capacity(units.len());
+        for (_, condition, contender, seed) in units {
+            if stop.load(Ordering::Relaxed) {
+                return Ok(0);
+            }
+            rows.push(make(condition, contender, seed));
+            check()?;
+        }
+        part::write(directory, part::DRAFT, &self.columns, rows)
+    }
+}

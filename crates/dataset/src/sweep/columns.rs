@@ -1,0 +1,153 @@
+//! The columns of a dataset. All its parts have the same.
+
+use std::collections::HashMap;
+use std::io;
+use std::sync::Arc;
+
+use coapace_lab::contender::Contender;
+use coapace_lab::experiment::cells;
+use coapace_lab::results::{CellResult, Lines, Rows, RunResult, Value};
+use coapace_scenario::Amount;
+use serde::{Deserialize, Serialize};
+
+use super::plan::Condition;
+use super::{Key, VERSION};
+use crate::values::Kind;
+use crate::{Table, Values};
+
+/// The names and types of columns, in their order.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Columns(Vec<(String, Kind)>);
+
+/// A row: a unit that was made.
+#[derive(Debug)]
+pub(super) struct Row {
+    pub(super) key: Key,
+    pub(super) condition: Arc<Condition>,
+    /// The cell with this one run.
+    pub(super) result: CellResult,
+}
+
+impl Columns {
+    /// Returns the columns of the rows of a plan.
+    pub(super) fn of(conditions: &[Arc<Condition>], contenders: &[Contender]) -> Self {
+        let [first, ..] = contenders else { return Self(Vec::new()) };
+        // Columns depend on the conditions and on the mechanisms, but not on both at once.
+        let under_all = conditions.iter().map(|condition| (condition, first));
+        let all_of =
+            conditions.iter().take(1).flat_map(|condition| contenders.iter().map(move |it| (condition, it)));
+        let empty = |(condition, contender): (&Arc<Condition>, &Contender)| {
+            let mut result = cells(&[condition.trial(contender, 0)]).pop().unwrap_or_default();
+            result.runs.push(RunResult::default());
+            Row { key: Key::of("", "", 0), condition: condition.clone(), result }
+        };
+        let rows: Vec<Row> = under_all.chain(all_of).map(empty).collect();
+        let kind = |(name, values): (String, Vec<Value>)| {
+            let kind = if is_knob(&name) { kind_of_knob(&values) } else { Kind::of(&values) };
+            (name, kind)
+        };
+        let columns = values(rows);
+        let amounts = columns.iter().filter(|(name, values)| is_knob(name) && are_amounts(values));
+        let amounts: Vec<String> = amounts.map(|(name, _)| number_of(name)).collect();
+        let columns = columns.into_iter().filter(|(name, _)| !is_number(name) || amounts.contains(name));
+        Self(columns.map(kind).collect())
+    }
+
+    /// Checks that rows with the columns `other` can stand among those with these.
+    ///
+    /// # Errors
+    /// Returns a line that names the first column that does not fit.
+    pub(super) fn take(&self, other: &Self) -> Result<(), String> {
+        let own: HashMap<&str, Kind> = self.0.iter().map(|(name, kind)| (name.as_str(), *kind)).collect();
+        for (name, kind) in &other.0 {
+            match own.get(name.as_str()) {
+                Some(Kind::Text) => {}
+                Some(own) if own == kind => {}
+                Some(_) => {
+                    return Err(format!("`{name}` is a number in its rows, and a text in the new ones"));
+                }
+                None => return Err(format!("its rows have no column `{name}`")),
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns the table of some rows.
+    ///
+    /// # Errors
+    /// Fails if Arrow does.
+    pub(super) fn table(&self, rows: Vec<Row>) -> io::Result<Table> {
+        let count = rows.len();
+        let mut known: HashMap<String, Vec<Value>> = values(rows).into_iter().collect();
+        let column = |(name, kind): &(String, Kind)| {
+            let values = known.remove(name).unwrap_or_else(|| vec![Value::Nothing; count]);
+            (name.clone(), Values::of_kind(*kind, values))
+        };
+        Table::new(self.0.iter().map(column).collect()).map_err(io::Error::other)
+    }
+}
+
+/// Returns the values of all columns that some rows have.
+fn values(rows: Vec<Row>) -> Vec<(String, Vec<Value>)> {
+    let mut columns =
+        vec![("key".to_owned(), rows.iter().map(|row| Value::Text(row.key.to_string())).collect())];
+    let mut set: Vec<&String> =
+        rows.iter().flat_map(|row| row.condition.set.iter().map(|(key, _)| key)).collect();
+    set.sort();
+    set.dedup();
+    for name in set {
+        let value =
+            |row: &Row| row.condition.set.iter().find(|(key, _)| key == name).map(|(_, value)| value.clone());
+        let values = rows.iter().map(|row| value(row).unwrap_or(Value::Nothing));
+        columns.push((format!("set.{name}"), values.collect()));
+    }
+    let results: Vec<CellResult> = rows.into_iter().map(|row| row.result).collect();
+    columns.extend(Rows::new(&results, Lines::Csv, true, VERSION).columns(&results));
+    let number = |value: &Value| match value {
+        Value::Text(text) => Amount::parse(text).map(Amount::number).into(),
+        _ => Value::Nothing,
+    };
+    let knobs = columns.iter().filter(|(name, _)| name.starts_with("knob.") || name.starts_with("set."));
+    let numbers: Vec<_> =
+        knobs.map(|(name, values)| (number_of(name), values.iter().map(number).collect())).collect();
+    columns.extend(numbers);
+    columns
+}
+
+/// The begin of the names of columns with the numbers of knobs and keys that have units.
+const NUMBER: &str = "number.";
+
+/// Returns the name of the column with the numbers of a knob or key.
+fn number_of(column: &str) -> String {
+    let key = column.strip_prefix("knob.").or_else(|| column.strip_prefix("set.")).unwrap_or(column);
+    format!("{NUMBER}{key}")
+}
+
+fn is_number(column: &str) -> bool {
+    column.starts_with(NUMBER)
+}
+
+/// Returns whether the known values of a column are amounts of one dimension.
+fn are_amounts(values: &[Value]) -> bool {
+    let mut dimension = None;
+    values.iter().filter(|value| **value != Value::Nothing).all(|value| {
+        let Value::Text(text) = value else { return false };
+        let Some(amount) = Amount::parse(text) else { return false };
+        *dimension.get_or_insert(amount.dimension) == amount.dimension
+    }) && dimension.is_some()
+}
+
+/// Returns whether a column has the values of a knob or of a key.
+fn is_knob(name: &str) -> bool {
+    name.starts_with("knob.") || name.starts_with("set.") || ["buffer_bytes", "link_errors"].contains(&name)
+}
+
+/// Returns the type of the values of a knob: numbers if all of them are, whole or not, so that a finer grid still fits.
+fn kind_of_knob(values: &[Value]) -> Kind {
+    let is_number = |value: &Value| match value {
+        Value::Text(text) => text.parse().is_ok_and(f64::is_finite),
+        Value::Flag(_) | Value::Nested(_) => false,
+        Value::Nothing | Value::Number(_) | Value::Count(_) => true,
+    };
+    if values.iter().all(is_number) { Kind::Number } else { Kind::Text }
+}

@@ -1,0 +1,71 @@
+//! The identity of a unit.
+
+use std::fmt;
+use std::hash::Hasher;
+use std::str::FromStr;
+
+use siphasher::sip128::{Hasher128, SipHasher13};
+
+/// The version of what makes runs: that of the package, and a hash of the sources that shape a run. Equal versions make equal
+/// runs of equal units.
+pub const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), "+", env!("COAPACE_SOURCES"));
+
+/// A hash of what determines a run. It is written as 32 hexadecimal digits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Key(u128);
+
+impl Key {
+    /// Returns the key of a run by this version: the hash of the scenario, the text that names the mechanism, and the seed.
+    pub fn of(scenario_hash: &str, mechanism: &str, seed: u64) -> Self {
+        let mut hasher = SipHasher13::new();
+        for part in [VERSION, scenario_hash, mechanism] {
+            hasher.write(part.as_bytes());
+            // No text has this byte, so the parts cannot run into each other.
+            hasher.write(&[0xff]);
+        }
+        hasher.write(&seed.to_le_bytes());
+        Self(hasher.finish128().as_u128())
+    }
+
+    /// Returns one hash of several keys in their order.
+    pub(super) fn combine(keys: impl IntoIterator<Item = Self>) -> Self {
+        let mut hasher = SipHasher13::new();
+        keys.into_iter().for_each(|key| hasher.write(&key.0.to_le_bytes()));
+        Self(hasher.finish128().as_u128())
+    }
+
+    /// Returns the remainder of a division by `count`, by which shards share the units out.
+    pub(super) fn remainder(self, count: u32) -> u32 {
+        u32::try_from(self.0 % u128::from(count.max(1))).unwrap_or_default()
+    }
+}
+
+impl fmt::Display for Key {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:032x}", self.0)
+    }
+}
+
+impl FromStr for Key {
+    type Err = std::num::ParseIntError;
+    fn from_str(digits: &str) -> Result<Self, Self::Err> {
+        u128::from_str_radix(digits, 16).map(Self)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_key_depends_on_all_that_determines_a_run() {
+        let key = Key::of("00", "cocoa", 1);
+        assert_eq!(key, Key::of("00", "cocoa", 1));
+        for other in [Key::of("01", "cocoa", 1), Key::of("00", "cocoa2", 1), Key::of("00", "cocoa", 2)] {
+            assert_ne!(key, other);
+        }
+        assert_ne!(Key::of("00", "1cocoa", 1), Key::of("001", "cocoa", 1));
+        assert_eq!(key.to_string().parse(), Ok(key));
+        assert_eq!(key.to_string().len(), 32);
+    }
+}

@@ -1,0 +1,95 @@
+//! `sweep.json`: what the parts of a directory are of.
+
+use std::io::{self, Write};
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+
+use super::part::put;
+use super::{Columns, Plan, Setting, VERSION};
+
+/// The name of the file.
+const NAME: &str = "sweep.json";
+
+/// What the parts of a directory have in common, and the plans that were begun there.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct Manifest {
+    /// The version that made all parts.
+    version: String,
+    /// The scenario's name.
+    scenario: String,
+    /// The hash of the scenario without the settings of a condition.
+    scenario_hash: String,
+    /// The scenario's file.
+    text: String,
+    pub(super) columns: Columns,
+    plans: Vec<Begun>,
+}
+
+/// A plan that was begun.
+#[derive(Debug, PartialEq, Serialize, Deserialize)]
+struct Begun {
+    mechanisms: Vec<String>,
+    first_seed: u64,
+    seeds: u32,
+    conditions: Vec<Vec<Setting>>,
+}
+
+impl Manifest {
+    /// Adds a plan to the manifest of a directory, which begins with its first plan.
+    ///
+    /// # Errors
+    /// Fails as the file does, and with a line if the directory is of another version or scenario, or has other columns.
+    pub(super) fn begin(directory: &Path, plan: &Plan, has_parts: bool, draft: &str) -> io::Result<Self> {
+        let path = directory.join(NAME);
+        let new = Begun {
+            mechanisms: plan.contenders.iter().map(|contender| contender.label.clone()).collect(),
+            first_seed: plan.seeds.0,
+            seeds: plan.seeds.1,
+            conditions: plan.conditions.iter().map(|condition| condition.settings.clone()).collect(),
+        };
+        let mut manifest = match std::fs::read_to_string(&path) {
+            Ok(text) => serde_json::from_str(&text).map_err(|_| {
+                io::Error::other(format!("{NAME} is none of a sweep: name another directory with --to"))
+            })?,
+            Err(error) if error.kind() == io::ErrorKind::NotFound && has_parts => {
+                return Err(io::Error::other(format!("there are parts but no {NAME}: copy it beside them")));
+            }
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Self {
+                version: VERSION.to_owned(),
+                scenario: plan.base.name.clone(),
+                scenario_hash: plan.base.hash(),
+                text: plan.source.text.clone(),
+                columns: plan.columns.clone(),
+                plans: Vec::new(),
+            },
+            Err(error) => return Err(error),
+        };
+        manifest
+            .check(plan)
+            .map_err(|why| io::Error::other(format!("{why}: name another directory with --to")))?;
+        if !manifest.plans.contains(&new) {
+            manifest.plans.push(new);
+            let text = serde_json::to_string(&manifest)?;
+            put(directory, draft, NAME, |out| writeln!(out, "{text}"))?;
+        }
+        Ok(manifest)
+    }
+
+    /// Checks that the rows of a plan may stand beside those that are there.
+    fn check(&self, plan: &Plan) -> Result<(), String> {
+        if self.version != VERSION {
+            return Err(format!(
+                "its sweep was begun with coapace {}, and this is {VERSION}, whose runs may differ",
+                self.version
+            ));
+        }
+        if self.scenario != plan.base.name {
+            return Err(format!("its sweep is of the scenario {}, not of {}", self.scenario, plan.base.name));
+        }
+        if self.scenario_hash != plan.base.hash() {
+            return Err(format!("the scenario {} has changed since its sweep was begun", self.scenario));
+        }
+        self.columns.take(&plan.columns)
+    }
+}

@@ -1,0 +1,183 @@
+//! The units of a sweep.
+
+use std::fmt;
+use std::sync::Arc;
+
+use coapace_lab::contender::Contender;
+use coapace_lab::experiment::{Trial, cells};
+use coapace_lab::results::Value;
+use coapace_lab::run::{Observe, run};
+use coapace_scenario::{Scenario, ScenarioError, Source};
+
+use super::columns::{Columns, Row};
+use super::{Batch, Key, Setting};
+
+/// The most units of a plan.
+pub const MOST_UNITS: usize = 10_000_000;
+
+/// A scenario with its settings.
+#[derive(Debug)]
+pub(super) struct Condition {
+    pub(super) settings: Vec<Setting>,
+    pub(super) scenario: Arc<Scenario>,
+    pub(super) hash: String,
+    /// The settings that are no knobs, with their effective values: they have columns of their own.
+    pub(super) set: Vec<(String, Value)>,
+}
+
+impl Condition {
+    pub(super) fn read(source: &Source, settings: Vec<Setting>) -> Result<Self, ScenarioError> {
+        let scenario = source.scenario(&settings)?;
+        let canonical = scenario.canonical();
+        let set = settings.iter().filter(|(key, _)| scenario.knob(key).is_none());
+        let effective = |key: &str| {
+            let value = canonical.lines().find_map(|line| line.strip_prefix(key)?.strip_prefix(" = "))?;
+            Some(value.trim_matches('"').to_owned())
+        };
+        let set = set
+            .map(|(key, value)| (key.clone(), Value::Text(effective(key).unwrap_or_else(|| value.clone()))));
+        Ok(Self { set: set.collect(), hash: scenario.hash(), settings, scenario: Arc::new(scenario) })
+    }
+
+    /// Returns what a run under this condition is a run of.
+    pub(super) fn trial(&self, contender: &Contender, seed: u64) -> Trial {
+        Trial { first_seed: seed, ..Trial::of_totals(&self.scenario, contender.clone(), 1) }
+    }
+}
+
+/// Makes the run of a unit.
+pub(super) fn make(condition: &Arc<Condition>, contender: &Contender, seed: u64) -> Row {
+    let mut cells = cells(&[condition.trial(contender, seed)]);
+    let mut result = cells.pop().unwrap_or_default();
+    result.runs.push(run(&condition.scenario, contender, seed, Observe::Totals));
+    Row { key: Key::of(&condition.hash, &contender.label, seed), condition: condition.clone(), result }
+}
+
+/// One run of a plan.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Unit {
+    /// Its identity.
+    pub key: Key,
+    condition: u32,
+    contender: u32,
+    seed: u64,
+}
+
+/// Every mechanism under every condition with every seed.
+#[derive(Debug)]
+pub struct Plan {
+    pub(super) source: Source,
+    pub(super) base: Scenario,
+    pub(super) conditions: Vec<Arc<Condition>>,
+    pub(super) contenders: Vec<Contender>,
+    /// The first seed, and the number of seeds.
+    pub(super) seeds: (u64, u32),
+    pub(super) columns: Columns,
+    units: Vec<Unit>,
+}
+
+/// The reason why there is no plan.
+#[derive(Debug)]
+pub enum PlanError {
+    /// The scenario cannot be used.
+    Scenario(ScenarioError),
+    /// What was asked for cannot be done.
+    Usage(String),
+}
+
+impl fmt::Display for PlanError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Scenario(error) => error.fmt(f),
+            Self::Usage(message) => f.write_str(message),
+        }
+    }
+}
+
+impl std::error::Error for PlanError {}
+
+impl From<ScenarioError> for PlanError {
+    fn from(error: ScenarioError) -> Self {
+        Self::Scenario(error)
+    }
+}
+
+impl Plan {
+    /// Makes a plan: the `conditions` are settings of the scenario, as a [grid](coapace_lab::grid::conditions) has them. Without
+    /// mechanisms those of the first condition count. `seeds` is the first seed and the number of seeds; without it there is the
+    /// number of the first condition, from 1. Conditions that make equal runs count once.
+    ///
+    /// # Errors
+    /// Fails if the scenario or a setting cannot be read, a mechanism is unknown or does not fit a condition, or there are no
+    /// units or more than [`MOST_UNITS`].
+    pub fn new(
+        source: Source,
+        conditions: Vec<Vec<Setting>>,
+        mechanisms: &[String],
+        seeds: Option<(u64, u32)>,
+    ) -> Result<Self, PlanError> {
+        let base = source.scenario(&[])?;
+        let read = |settings| Condition::read(&source, settings).map(Arc::new);
+        let conditions =
+            conditions.into_iter().take(MOST_UNITS + 1).map(read).collect::<Result<Vec<_>, _>>()?;
+        let defaults = conditions.first().map_or(&base.defaults, |first| &first.scenario.defaults);
+        let mechanisms = if mechanisms.is_empty() { &defaults.mechanisms } else { mechanisms };
+        let contenders: Result<Vec<_>, _> = mechanisms.iter().map(|label| Contender::parse(label)).collect();
+        let contenders = contenders.map_err(PlanError::Usage)?;
+        let (first, count) = seeds.unwrap_or((1, defaults.seeds));
+        let number = conditions.len() as u128 * contenders.len() as u128 * u128::from(count);
+        if number == 0 || number > MOST_UNITS as u128 || first.checked_add(u64::from(count)).is_none() {
+            return Err(PlanError::Usage(format!(
+                "{} conditions, {} mechanisms and {count} seeds are {number} runs; a sweep has 1 to {MOST_UNITS}",
+                conditions.len(),
+                contenders.len()
+            )));
+        }
+        for condition in &conditions {
+            let fits = contenders.iter().try_for_each(|contender| contender.fits(&condition.scenario));
+            fits.map_err(PlanError::Usage)?;
+        }
+        let columns = Columns::of(&conditions, &contenders);
+        let mut units = Vec::new();
+        for (condition, of) in (0..).zip(&conditions) {
+            for (contender, with) in (0..).zip(&contenders) {
+                units.extend((first..first + u64::from(count)).map(|seed| {
+                    let key = Key::of(&of.hash, &with.label, seed);
+                    Unit { key, condition, contender, seed }
+                }));
+            }
+        }
+        // The order is as good as random. So what is left takes as long as what was done, and a sweep that is stopped half-way has
+        // half of every condition.
+        units.sort_by_key(|unit| unit.key);
+        units.dedup_by_key(|unit| unit.key);
+        Ok(Self { source, base, conditions, contenders, seeds: (first, count), columns, units })
+    }
+
+    /// Returns the units, in the order of their keys.
+    pub fn units(&self) -> &[Unit] {
+        &self.units
+    }
+
+    /// Makes the run of a unit of this plan.
+    pub(super) fn make(&self, unit: &Unit) -> Option<Row> {
+        let condition = self.conditions.get(unit.condition as usize)?;
+        Some(make(condition, self.contenders.get(unit.contender as usize)?, unit.seed))
+    }
+
+    /// Returns what another process needs to make some units of this plan as a part with these columns.
+    pub fn batch(&self, columns: &Columns, units: &[Unit]) -> Batch {
+        let mut places: Vec<u32> = units.iter().map(|unit| unit.condition).collect();
+        places.sort_unstable();
+        places.dedup();
+        let settings = places.iter().filter_map(|&place| self.conditions.get(place as usize));
+        let place = |unit: &Unit| places.partition_point(|&place| place < unit.condition);
+        Batch::new(
+            &self.source,
+            columns.clone(),
+            settings.map(|condition| condition.settings.clone()).collect(),
+            self.contenders.iter().map(|contender| contender.label.clone()).collect(),
+            units.iter().map(|unit| (place(unit), unit.contender as usize, unit.seed)).collect(),
+        )
+    }
+}

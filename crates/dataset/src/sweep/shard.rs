@@ -1,0 +1,75 @@
+//! Shards.
+
+use std::fmt;
+use std::str::FromStr;
+
+use super::Key;
+
+/// The most shards.
+const MOST: u32 = 10_000;
+
+/// A share of the units of a plan, written as `2/8`: the second of eight. Every unit is in one of them, by its key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Shard {
+    /// The number of the shard, from 1.
+    pub place: u32,
+    /// The number of all shards.
+    pub of: u32,
+}
+
+impl Shard {
+    /// Returns whether the unit with this key is in the shard.
+    pub fn has(self, key: Key) -> bool {
+        key.remainder(self.of) + 1 == self.place
+    }
+
+    /// Returns the shard as a part of a file's name.
+    pub(super) fn word(self) -> String {
+        format!("{}-of-{}", self.place, self.of)
+    }
+}
+
+impl FromStr for Shard {
+    type Err = String;
+    fn from_str(text: &str) -> Result<Self, String> {
+        let numbers =
+            text.split_once('/').and_then(|(place, of)| Some((place.parse().ok()?, of.parse().ok()?)));
+        match numbers {
+            Some((place, of)) if (1..=of).contains(&place) && of <= MOST => Ok(Self { place, of }),
+            _ => {
+                Err(format!("expected I/N, such as 2/8 for the second of eight shards; N is at most {MOST}"))
+            }
+        }
+    }
+}
+
+impl fmt::Display for Shard {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", self.place, self.of)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_unit_is_in_one_shard_and_no_shard_is_far_from_its_share() {
+        let mut counts = [0; 3];
+        for seed in 0..3_000 {
+            let key = Key::of("00", "default", seed);
+            let of: Vec<_> = (1..=3).filter(|&place| Shard { place, of: 3 }.has(key)).collect();
+            assert_eq!(of.len(), 1);
+            counts[of[0] as usize - 1] += 1;
+        }
+        assert!(counts.iter().all(|count| (900..1_100).contains(count)), "{counts:?}");
+    }
+
+    #[test]
+    fn a_shard_is_a_number_of_a_number() {
+        assert_eq!("2/8".parse(), Ok(Shard { place: 2, of: 8 }));
+        for text in ["", "2", "0/2", "3/2", "1/0", "a/b", "1/2/3", "1/10001"] {
+            assert!(text.parse::<Shard>().unwrap_err().contains("such as 2/8"), "{text}");
+        }
+    }
+}

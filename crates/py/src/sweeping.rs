@@ -1,0 +1,166 @@
+//! Sweeps: on the threads of this process, and in batches for others.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use coapace_dataset::sweep::{self, Batch, Directory, Plan, Setting, Unit};
+use coapace_scenario::Amount;
+use pyo3::exceptions::{PyOSError, PyValueError};
+use pyo3::prelude::*;
+
+use crate::scenario::{Scenario, written};
+use crate::scripted::{Session, check, raised};
+use crate::watching::watch;
+
+/// A sweep that was begun: its plan, and the directory that it writes into.
+#[pyclass(frozen, module = "coapace._native")]
+pub(crate) struct Sweep {
+    plan: Arc<Plan>,
+    path: PathBuf,
+    /// The directory, which is locked as long as it is open.
+    directory: Mutex<Option<Arc<Directory>>>,
+    units: usize,
+    missing: Vec<Unit>,
+}
+
+#[pymethods]
+impl Sweep {
+    /// Opens a directory for the scenario under each condition, which are lists of a key and a value. `seeds` is the first seed and their number.
+    #[new]
+    #[pyo3(signature = (scenario, conditions, mechanisms, seeds, to, shard))]
+    fn new(
+        py: Python<'_>,
+        scenario: Scenario,
+        conditions: Vec<Vec<(String, Bound<'_, PyAny>)>>,
+        mechanisms: Option<Vec<String>>,
+        seeds: (u64, Option<u32>),
+        to: PathBuf,
+        shard: Option<String>,
+    ) -> PyResult<Self> {
+        let source = scenario.text()?;
+        let settings = conditions.into_iter().map(|condition| {
+            let own = condition.into_iter().map(|(key, value)| Ok((key, written(&value)?)));
+            Ok(last_of_each(scenario.settings.iter().cloned().map(Ok).chain(own).collect::<PyResult<_>>()?))
+        });
+        let settings = settings.collect::<PyResult<Vec<_>>>()?;
+        let mechanisms = mechanisms.unwrap_or_else(|| scenario.read.defaults.mechanisms.clone());
+        let seeds = (seeds.0, seeds.1.unwrap_or(scenario.read.defaults.seeds));
+        let shard = shard.map(|shard| shard.parse()).transpose().map_err(PyValueError::new_err::<String>)?;
+        let opened = py.detach(|| {
+            let plan = Plan::new(source, settings, &mechanisms, Some(seeds));
+            let plan = plan.map_err(|error| PyValueError::new_err(error.to_string()))?;
+            let directory = Directory::open(&to, &plan, shard).map_err(|error| failed(&to, &error))?;
+            PyResult::Ok((plan, directory))
+        });
+        let (plan, directory) = opened?;
+        let (units, missing) = (directory.units(&plan), directory.missing(&plan));
+        let directory = Mutex::new(Some(Arc::new(directory)));
+        Ok(Self { plan: plan.into(), path: to, directory, units, missing })
+    }
+
+    /// The number of runs of the plan, or of its shard.
+    #[getter]
+    fn units(&self) -> usize {
+        self.units
+    }
+
+    /// The number of runs that the directory did not have when it was opened.
+    #[getter]
+    fn missing(&self) -> usize {
+        self.missing.len()
+    }
+
+    /// Makes the missing runs on threads of this process. `progress(done, all)` is called a few times a second.
+    fn conduct(&self, py: Python<'_>, jobs: usize, progress: Option<Bound<'_, PyAny>>) -> PyResult<()> {
+        let directory = self.open()?;
+        let (plan, missing) = (self.plan.clone(), self.missing.clone());
+        let mut made = 0;
+        let conducted = watch(
+            py,
+            move |stop, done| {
+                sweep::conduct(&plan, &directory, missing, jobs, stop, check, &mut |_| {
+                    // Nobody listens after Ctrl-C.
+                    let _ = done.send(());
+                })
+            },
+            |more| {
+                made += more;
+                progress.as_ref().map_or(Ok(()), |it| it.call1((made, self.missing.len())).map(drop))
+            },
+        );
+        conducted?.map(drop).map_err(|error| failed(&self.path, &error))
+    }
+
+    /// Returns some of the missing runs as a text that `make_batch` takes, here or elsewhere.
+    fn batch(&self, first: usize, count: usize) -> PyResult<String> {
+        let last = first.saturating_add(count).min(self.missing.len());
+        let units = self.missing.get(first..last).unwrap_or_default();
+        Ok(self.plan.batch(self.open()?.columns(), units).to_json())
+    }
+
+    /// Removes rows that came twice, and returns the number of runs that are still missing.
+    fn settle(&self, py: Python<'_>) -> PyResult<usize> {
+        let directory = self.open()?;
+        let left = py.detach(|| {
+            directory.settle()?;
+            let keys = sweep::keys(directory.path())?;
+            io::Result::Ok(self.missing.iter().filter(|unit| !keys.contains(&unit.key)).count())
+        });
+        left.map_err(|error| failed(&self.path, &error))
+    }
+
+    /// Closes the directory, so that others can write into it.
+    fn close(&self) {
+        self.directory.lock().unwrap_or_else(PoisonError::into_inner).take();
+    }
+}
+
+impl Sweep {
+    fn open(&self) -> PyResult<Arc<Directory>> {
+        let directory = self.directory.lock().unwrap_or_else(PoisonError::into_inner);
+        directory.clone().ok_or_else(|| PyValueError::new_err("the sweep is closed"))
+    }
+}
+
+/// Makes the runs of a batch in this thread and writes them into a directory. Returns their number.
+#[pyfunction]
+pub(crate) fn make_batch(py: Python<'_>, batch: &str, to: PathBuf) -> PyResult<usize> {
+    let _session = Session::begin();
+    let made = py.detach(|| Batch::from_json(batch)?.make(&to, &AtomicBool::new(false), check));
+    raised()?;
+    made.map_err(|error| failed(&to, &error))
+}
+
+/// Returns the number of runs in a directory.
+#[pyfunction]
+pub(crate) fn count_runs(py: Python<'_>, path: PathBuf) -> PyResult<usize> {
+    let keys = py.detach(|| sweep::keys(&path)).map_err(|error| failed(&path, &error))?;
+    Ok(keys.len())
+}
+
+/// Returns an amount, such as `5 %`, as a whole number of smallest units and the word for what it measures; `None` if the text is none.
+#[pyfunction]
+pub(crate) fn amount(text: &str) -> Option<(u64, String)> {
+    Amount::parse(text).map(|amount| (amount.value, amount.dimension.to_string()))
+}
+
+/// Returns an amount as scenarios write it.
+#[pyfunction]
+pub(crate) fn amount_text(value: u64, dimension: &str) -> PyResult<String> {
+    let dimension =
+        dimension.parse().map_err(|()| PyValueError::new_err(format!("{dimension:?} is no dimension")))?;
+    Ok(Amount { dimension, value }.to_string())
+}
+
+/// Keeps the last setting of each key.
+fn last_of_each(settings: Vec<Setting>) -> Vec<Setting> {
+    let is_last = |place: usize| settings[place + 1..].iter().all(|(key, _)| *key != settings[place].0);
+    (0..settings.len()).filter(|&place| is_last(place)).map(|place| settings[place].clone()).collect()
+}
+
+fn failed(path: &Path, error: &io::Error) -> PyErr {
+    let message = format!("{}: {error}", path.display());
+    if error.raw_os_error().is_some() { PyOSError::new_err(message) } else { PyValueError::new_err(message) }
+}

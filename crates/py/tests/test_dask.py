@@ -1,0 +1,94 @@
+"""Sweeps on Dask: the same rows, also when workers are killed."""
+
+import os
+import random
+import signal
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import coapace
+
+distributed = pytest.importorskip("distributed")
+polars = pytest.importorskip("polars")
+
+FEW = coapace.Scenario.load("nb-iot").set("workload.exchanges", 5)
+GRID = {"clients": [2, 5, 10, 20, 40]}
+
+
+def make(to: Path, seeds: int, **more: Any) -> Any:
+    dataset = coapace.sweep(FEW, GRID, ["default", "cocoa"], seeds, to=to, progress=False, **more)
+    return dataset.to_polars()
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[Any]:
+    with distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster:
+        yield cluster
+
+
+def test_workers_make_the_rows_that_are_made_here(cluster: Any, tmp_path: Path) -> None:
+    local = make(tmp_path / "local", 4)
+    told: list[tuple[int, int]] = []
+    with distributed.Client(cluster) as client:
+        on_two = coapace.sweep(
+            FEW,
+            GRID,
+            ["default", "cocoa"],
+            4,
+            to=tmp_path / "two",
+            client=client,
+            progress=lambda done, runs: told.append((done, runs)),
+        )
+        assert on_two.to_polars().equals(local)
+        assert told[-1] == (40, 40)
+        # What is there is not sent.
+        told.clear()
+        make(tmp_path / "two", 4, client=client)
+        assert told == []
+        make(tmp_path / "grown", 2)
+        assert make(tmp_path / "grown", 4, client=client).equals(local)
+
+
+def test_an_error_of_a_worker_is_raised_here(cluster: Any, tmp_path: Path) -> None:
+    class Elsewhere(coapace.Controller):
+        """Is registered in this process alone."""
+
+        def on_start(self, cue: coapace.Cue) -> tuple[None, float]:
+            return None, 2.0
+
+        def on_retransmit(self, exchange: None, cue: coapace.Cue) -> float:
+            return 2.0
+
+        def on_end(self, exchange: None, outcome: str, sample: coapace.Sample | None, cue: coapace.Cue) -> None:
+            pass
+
+    coapace.register("elsewhere", Elsewhere)
+    with distributed.Client(cluster) as client, pytest.raises(ValueError, match="elsewhere"):
+        coapace.sweep(FEW, {"clients": 2}, "elsewhere", 3, to=tmp_path, client=client, progress=False)
+
+
+def test_nothing_is_missing_and_nothing_twice_when_workers_are_killed(cluster: Any, tmp_path: Path) -> None:
+    local = make(tmp_path / "local", 20)
+    over = threading.Event()
+    draws = random.Random(1)
+    kills = 0
+
+    def kill() -> None:
+        nonlocal kills
+        while not over.wait(draws.uniform(0.1, 0.5)) and kills < 3:
+            pid = draws.choice(list(cluster.workers.values())).pid
+            if pid is not None:
+                os.kill(pid, signal.SIGKILL)
+                kills += 1
+
+    with distributed.Client(cluster) as client:
+        killer = threading.Thread(target=kill)
+        killer.start()
+        swept = make(tmp_path / "killed", 20, client=client)
+        over.set()
+        killer.join()
+    assert swept.equals(local)

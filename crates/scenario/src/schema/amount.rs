@@ -1,0 +1,109 @@
+//! Amounts: numbers with a unit, whatever they measure.
+
+use std::fmt;
+use std::str::FromStr;
+
+use super::units::{Quantity, RATE, SHARE, SIZE, TIME};
+
+/// A time, rate, size or share with its unit, as scenarios have it: `200 ms`, `60 kbit/s`, `14 KiB`, `5 %`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Amount {
+    /// What it measures.
+    pub dimension: Dimension,
+    /// The number of smallest units: microseconds, bits per second, bytes, parts per thousand million.
+    pub value: u64,
+}
+
+/// What an amount measures.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Dimension {
+    /// A span of time.
+    Time,
+    /// Bits per time.
+    Rate,
+    /// Bytes.
+    Size,
+    /// A part of a whole.
+    Share,
+}
+
+impl Dimension {
+    /// All dimensions.
+    pub const ALL: [Self; 4] = [Self::Time, Self::Rate, Self::Size, Self::Share];
+
+    fn quantity(self) -> Quantity {
+        match self {
+            Self::Time => TIME,
+            Self::Rate => RATE,
+            Self::Size => SIZE,
+            Self::Share => SHARE,
+        }
+    }
+}
+
+impl Amount {
+    /// Reads a number with its unit; `None` for anything else.
+    pub fn parse(text: &str) -> Option<Self> {
+        // Without a unit it could measure anything.
+        text.ends_with(|last: char| !last.is_ascii_digit() && last != '.').then_some(())?;
+        let read = |dimension: Dimension| Some(Self { dimension, value: dimension.quantity().parse(text)? });
+        Dimension::ALL.into_iter().find_map(read)
+    }
+
+    /// Returns the number of seconds, bits per second or bytes, or the share from 0 to 1.
+    pub fn number(self) -> f64 {
+        let value = self.value as f64;
+        match self.dimension {
+            Dimension::Time => value / 1e6,
+            Dimension::Rate | Dimension::Size => value,
+            Dimension::Share => value / 1e9,
+        }
+    }
+}
+
+impl fmt::Display for Amount {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.dimension.quantity().write(self.value))
+    }
+}
+
+impl fmt::Display for Dimension {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Time => "time",
+            Self::Rate => "rate",
+            Self::Size => "size",
+            Self::Share => "share",
+        })
+    }
+}
+
+impl FromStr for Dimension {
+    type Err = ();
+    fn from_str(word: &str) -> Result<Self, ()> {
+        Self::ALL.into_iter().find(|dimension| dimension.to_string() == word).ok_or(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_amount_is_a_number_with_its_unit_and_is_written_as_it_is_read() {
+        for (text, dimension, number) in [
+            ("200 ms", Dimension::Time, 0.2),
+            ("60 kbit/s", Dimension::Rate, 60_000.0),
+            ("14 KiB", Dimension::Size, 14_336.0),
+            ("0.5 %", Dimension::Share, 0.005),
+        ] {
+            let amount = Amount::parse(text).unwrap();
+            assert_eq!((amount.dimension, amount.number()), (dimension, number), "{text}");
+            assert_eq!(amount.to_string(), text);
+            assert_eq!(dimension.to_string().parse(), Ok(dimension));
+        }
+        for text in ["", "5", "0.5", "none", "5 apples", "%", "5 % 5 %", "[\"0 s\", \"1 s\"]"] {
+            assert_eq!(Amount::parse(text), None, "{text}");
+        }
+    }
+}

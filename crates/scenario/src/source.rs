@@ -1,0 +1,61 @@
+//! The text of a scenario, before it is read.
+
+use std::fs::File;
+use std::io::Read;
+use std::path::Path;
+
+use crate::scenario::{LARGEST, Scenario};
+use crate::schema::error::{ScenarioError, did_you_mean};
+
+/// The name and the text of a scenario's file. It can be handed to another machine, and read there.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Source {
+    /// The name of the built-in scenario, or of the file without its ending.
+    pub name: String,
+    /// The path of the file, by which errors call it. Files that the text names are looked for in its folder.
+    pub file: String,
+    /// The text.
+    pub text: String,
+}
+
+impl Source {
+    /// Finds the built-in scenario or the file that `name_or_path` names.
+    ///
+    /// # Errors
+    /// Returns a [`ScenarioError`] if there is none, or the file cannot be read.
+    pub fn find(name_or_path: &str) -> Result<Self, ScenarioError> {
+        if let Some(builtin) = Scenario::builtin(name_or_path) {
+            let file = format!("scenarios/{}.toml", builtin.name);
+            return Ok(Self { name: builtin.name.to_owned(), file, text: builtin.text.to_owned() });
+        }
+        let path = Path::new(name_or_path);
+        let is_path = path.extension().is_some() || path.components().count() > 1;
+        if !is_path && !path.exists() {
+            let near = did_you_mean(name_or_path, Scenario::builtins().map(|builtin| builtin.name));
+            let message = format!("neither a built-in scenario nor a file{near}");
+            return Err(ScenarioError::new(name_or_path, &message).of_usage());
+        }
+        let text = read(path).map_err(|problem| ScenarioError::new(name_or_path, &problem))?;
+        let name = path.file_stem().map_or_else(String::new, |stem| stem.to_string_lossy().into_owned());
+        Ok(Self { name, file: name_or_path.to_owned(), text })
+    }
+
+    /// Reads the scenario, and makes the `settings`; see [`Scenario::load`].
+    ///
+    /// # Errors
+    /// Returns a [`ScenarioError`] that names the line or the setting that is wrong.
+    pub fn scenario(&self, settings: &[(String, String)]) -> Result<Scenario, ScenarioError> {
+        Scenario::parse(&self.name, &self.file, &self.text, settings)
+    }
+}
+
+/// Returns the text of a file, at most one byte more than [`LARGEST`].
+///
+/// # Errors
+/// Returns the message of the operating system.
+fn read(path: &Path) -> Result<String, String> {
+    let mut text = String::new();
+    let file = File::open(path).map_err(|error| error.to_string())?;
+    file.take(LARGEST as u64 + 1).read_to_string(&mut text).map_err(|error| error.to_string())?;
+    Ok(text)
+}
