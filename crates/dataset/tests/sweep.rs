@@ -159,7 +159,7 @@ fn what_was_interrupted_goes_on_and_makes_nothing_twice() {
         let mut missing = directory.missing(&plan);
         missing.truncate(most);
         made += sweep::conduct(&plan, &directory, missing, 2, &stop, || Ok(()), &mut |_| {
-            stop.store(most > 12, Ordering::Relaxed)
+            stop.store(most > 12, Ordering::Relaxed);
         })
         .unwrap();
     }
@@ -234,6 +234,23 @@ fn rows_that_came_twice_are_there_once_after_the_next_sweep() {
     assert_eq!(make(folder.path(), &plan, None, 1), 0);
     assert_eq!(rows(folder.path()), before);
     assert_eq!(files(folder.path(), "parquet").len(), 2);
+}
+
+#[test]
+fn a_batch_beside_its_halves_leaves_every_row_once() {
+    let (plan, folder) = (small(), folder());
+    let directory = Directory::open(folder.path(), &plan, None).unwrap();
+    let make = |units: &[sweep::Unit]| {
+        let batch = plan.batch(directory.columns(), units);
+        batch.make(folder.path(), &AtomicBool::new(false), || Ok(())).unwrap();
+    };
+    // Names are hashes, so whole batches come before, between and after their halves.
+    for pair in plan.units().chunks(2) {
+        make(pair);
+        pair.chunks(1).for_each(make);
+    }
+    directory.settle().unwrap();
+    assert_eq!(rows(folder.path()).len(), 36);
 }
 
 #[test]

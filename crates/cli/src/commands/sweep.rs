@@ -13,7 +13,6 @@ use crate::arguments::{Arguments, Sweep};
 use crate::{Failure, interrupt, progress};
 
 pub(crate) fn sweep(arguments: &Arguments, sweep: &Sweep) -> Result<(), Failure> {
-    let stop = interrupt::watch();
     let source = Source::find(&sweep.scenario)?;
     let conditions = conditions(&sweep.set).map_err(Failure::Usage)?;
     let seeds = sweep.seeds.map(|seeds| (seeds.first, seeds.count));
@@ -22,6 +21,8 @@ pub(crate) fn sweep(arguments: &Arguments, sweep: &Sweep) -> Result<(), Failure>
     let named = |error: io::Error| Failure::Input(format!("{to}: {error}"));
     let directory = Directory::open(&sweep.to, &plan, sweep.shard).map_err(named)?;
     let missing = directory.missing(&plan);
+    // Until here nothing is lost by an end at once.
+    let stop = interrupt::watch();
     let (asked, reused) = (missing.len(), directory.units(&plan) - missing.len());
     let bar = progress::bar(asked, arguments.quiet);
     if reused > 0 {

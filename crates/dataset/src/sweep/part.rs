@@ -94,9 +94,15 @@ pub(super) fn settle(directory: &Path) -> io::Result<HashSet<Key>> {
         }
         let kept = keys.iter().zip(&is_new).filter(|(_, is_new)| **is_new).map(|(key, _)| *key);
         let kept: Vec<Key> = kept.collect();
-        if !kept.is_empty() {
+        let name = name(kept.iter().copied());
+        if directory.join(&name).exists() {
+            // A part with just these rows comes later: one half of a batch that was halved, for example.
+            for key in &kept {
+                known.remove(key);
+            }
+        } else if !kept.is_empty() {
             let table = read_parquet_rows(&path, &is_new)?;
-            put(directory, DRAFT, &name(kept), |out| write_parquet(&table, out))?;
+            put(directory, DRAFT, &name, |out| write_parquet(&table, out))?;
         }
         fs::remove_file(&path)?;
     }
