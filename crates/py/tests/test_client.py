@@ -103,6 +103,7 @@ def test_an_observation_has_every_change_that_is_waited_for() -> None:
 
             seen = []
             async with client.observe(server.uri + "/count") as representations:
+                assert isinstance(representations, coapace.Observation)
                 async for response in representations:
                     seen.append(int(response.text))
                     if count == 20:

@@ -45,7 +45,10 @@ def public_attributes() -> list[str]:
         thing = getattr(coapace, name)
         names.append(name)
         if isinstance(thing, type):
-            names += [f"{name}.{attribute}" for attribute in dir(thing) if not attribute.startswith("_")]
+            # What a class inherits from Python's own is theirs.
+            own = [vars(base) for base in thing.__mro__ if base.__module__.startswith("coapace")]
+            public = {attribute for attributes in own for attribute in attributes if not attribute.startswith("_")}
+            names += [f"{name}.{attribute}" for attribute in sorted(public)]
     return names
 
 
@@ -53,7 +56,7 @@ def public_attributes() -> list[str]:
 def test_every_public_name_is_documented_and_tested(name: str) -> None:
     owner, _, attribute = name.partition(".")
     thing = getattr(coapace, owner)
-    used = re.compile(rf"\.{attribute}\b|\b{attribute} =|def {attribute}\b" if attribute else rf"\b{owner}\b")
+    used = re.compile(rf"\.{attribute}\b|\"{attribute}\"|\b{attribute} =|def {attribute}\b" if attribute else rf"\b{owner}\b")
     here = Path(__file__)
     sources = [path.read_text() for path in here.parent.glob("test_*.py") if path != here] + examples()
     assert any(used.search(source) for source in sources), "no test uses it"

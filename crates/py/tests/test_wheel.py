@@ -23,7 +23,7 @@ def test_it_has_types_and_licences_and_no_sources(installed: Distribution) -> No
     files = [PurePosixPath(file) for file in installed.files or [] if "__pycache__" not in file.parts]
     names = {file.name for file in files}
     assert names >= {"py.typed", "_native.pyi", "LICENSE-MIT", "LICENSE-APACHE"}
-    assert {file.suffix for file in files if file.parts[0] == "coapace"} <= {".py", ".pyi", ".so", ".pyd", ""}
+    assert {file.suffix for file in files if file.parts[0] == "coapace"} <= {".py", ".pyi", ".typed", ".so", ".pyd"}
     assert len([file for file in files if file.suffix in {".so", ".pyd"}]) == 1
     outside = [file for file in files if not file.parts[0].startswith("coapace")]
     assert not outside, outside
