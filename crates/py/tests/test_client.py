@@ -152,6 +152,29 @@ def test_a_lost_request_is_sent_again_when_the_mechanism_says_so(cc: str) -> Non
     run(main())
 
 
+def test_clients_and_servers_show_what_they_are() -> None:
+    async def main() -> None:
+        async with Server("127.0.0.1:0") as server, Client("cocoa") as client:
+            assert (repr(client), repr(server)) == ("Client('cocoa')", f"<Server {server.uri}>")
+
+    run(main())
+
+
+def test_an_observation_ends_twice_and_without_its_client() -> None:
+    async def main() -> None:
+        async with Server("127.0.0.1:0") as server, Client() as client:
+            server.resource("/count", observable=True)(lambda request: "0")
+            async with client.observe(server.uri + "/count") as observation:
+                assert (await anext(observation)).text == "0"
+                await observation.end()
+                await observation.end()
+            async with client.observe(server.uri + "/count") as observation:
+                assert (await anext(observation)).text == "0"
+                await client.close()
+
+    run(main())
+
+
 def test_what_a_mechanism_learns_is_seen() -> None:
     async def main() -> None:
         async with serving() as server, Client("cocoa") as client, Client("default") as deaf:

@@ -3,6 +3,7 @@
 import os
 import random
 import signal
+import tempfile
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,6 +12,7 @@ from typing import Any
 import pytest
 
 import coapace
+from coapace import _dask
 
 distributed = pytest.importorskip("distributed")
 polars = pytest.importorskip("polars")
@@ -69,6 +71,63 @@ def test_an_error_of_a_worker_is_raised_here(cluster: Any, tmp_path: Path) -> No
     coapace.register("elsewhere", Elsewhere)
     with distributed.Client(cluster) as client, pytest.raises(ValueError, match="elsewhere"):
         coapace.sweep(FEW, {"clients": 2}, "elsewhere", 3, to=tmp_path, client=client, progress=False)
+
+
+#: The Dask tasks of a test that end as if their worker had died, before others succeed.
+deaths = 0
+
+
+class Died(distributed.KilledWorker):  # type: ignore[misc, name-defined]
+    """The error of a task whose worker died, without a worker."""
+
+    def __init__(self) -> None:
+        Exception.__init__(self)
+
+    def __str__(self) -> str:
+        return "a worker died"
+
+
+def dying(batch: str, to: str) -> tuple[int, float]:
+    global deaths
+    deaths -= 1
+    if deaths >= 0:
+        raise Died
+    return MAKE(batch, to)
+
+
+def lost(batch: str, to: str) -> tuple[int, float]:
+    return MAKE(batch, tempfile.mkdtemp(dir=to))
+
+
+MAKE = _dask.make
+
+
+@pytest.fixture
+def client() -> Iterator[Any]:
+    """A client of a worker that is a thread of this process, so that its tasks can be replaced."""
+    with (
+        distributed.LocalCluster(n_workers=1, threads_per_worker=1, processes=False, dashboard_address=":0") as here,
+        distributed.Client(here) as client,
+    ):
+        yield client
+
+
+def test_a_task_that_workers_die_with_is_halved_and_handed_out_again(
+    client: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    local = make(tmp_path / "local", 4)
+    monkeypatch.setattr(_dask, "make", dying)
+    monkeypatch.setattr(f"{__name__}.deaths", 6)
+    assert make(tmp_path / "killed", 4, client=client).equals(local)
+    monkeypatch.setattr(f"{__name__}.deaths", 10_000)
+    with pytest.raises(RuntimeError, match="workers die again and again"):
+        make(tmp_path / "dying", 1, client=client)
+
+
+def test_workers_that_write_elsewhere_are_told(client: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_dask, "make", lost)
+    with pytest.raises(RuntimeError, match="40 runs are not in .*: the workers and this process do not share"):
+        make(tmp_path / "lost", 4, client=client)
 
 
 def test_nothing_is_missing_and_nothing_twice_when_workers_are_killed(cluster: Any, tmp_path: Path) -> None:

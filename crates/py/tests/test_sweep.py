@@ -188,6 +188,7 @@ def test_designs_are_repeatable_and_a_latin_hypercube_has_a_point_in_every_slice
     assert slices == list(range(20))
     rates = [float(dict(condition)["rate"]) for condition in drawn]  # type: ignore[arg-type]
     assert sum(rate < 0.0316 for rate in rates) == 10, "half of the ratios"
+    assert conditions({}, "random", 2, 1) == [[], []], "a scenario as it is"
 
 
 def test_a_design_without_scipy_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:

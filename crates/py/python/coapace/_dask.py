@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from coapace import _native
-from coapace._optional import needed
+from coapace._extras import needed
 
 #: The length of a task that is aimed at, in seconds: long beside the milliseconds that a task costs the scheduler, and short
 #: beside the work that is lost with a worker.

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Literal, cast
 
 from coapace import _native
-from coapace._optional import needed
+from coapace._extras import needed
 
 #: A value of a knob or of a key.
 Setting = str | int | float | bool | list[str] | list[float]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from coapace import _native
 from coapace._design import Design, Range, Setting, conditions
 from coapace._native import Scenario
-from coapace._optional import needed
+from coapace._extras import needed
 from coapace._running import _Bar
 
 if TYPE_CHECKING:
