@@ -127,8 +127,8 @@ impl Controller for Ebb {
         let is_lost = sample.retransmits > 0 && !was_needless;
         // On a calm path the last transmission is answered soon after it departed. An answer that comes later may be to an
         // earlier one, on a path that has become longer: Karn's algorithm holds the timeout until the round trip is known.
-        let is_calm = self.is_calm(state) && (rtt.is_some() || Fine::from(sample.since_last) <= self.calm_bound(state));
-        state.held = if is_lost && !is_calm { exchange.timeout } else { Fine::ZERO };
+        let late = if rtt.is_some() { Fine::ZERO } else { sample.since_last.into() };
+        state.held = if is_lost && !self.is_calm(state, late) { exchange.timeout } else { Fine::ZERO };
     }
 
     fn max_span(&self, retransmits: u8) -> Duration {
@@ -153,19 +153,15 @@ impl Ebb {
             return Fine::from(self.initial_rto).max(state.held);
         };
         let rto = estimate.at_least(self.min_rto).at_most(self.max_rto);
-        let rto = if self.is_calm(state) { rto } else { rto.max(self.busy_rto.into()) };
+        let rto = if self.is_calm(state, Fine::ZERO) { rto } else { rto.max(self.busy_rto.into()) };
         rto.max(state.held)
     }
 
-    /// Returns whether the round-trip time says that no queue stands. Nothing does before the first sample.
-    fn is_calm(&self, state: &EbbState) -> bool {
-        state.estimator.srtt().is_some_and(|srtt| srtt <= self.calm_bound(state))
-    }
-
-    /// Returns the greatest round-trip time of a calm path.
+    /// Returns whether no queue stands, by SRTT and by how late an answer came. Nothing says so before the first sample.
     #[inline(never)]
-    fn calm_bound(&self, state: &EbbState) -> Fine {
-        state.least.by(self.calm).max(state.least + self.calm_margin.into())
+    fn is_calm(&self, state: &EbbState, late: Fine) -> bool {
+        let bound = state.least.by(self.calm).max(state.least + self.calm_margin.into());
+        state.estimator.srtt().is_some_and(|srtt| srtt.max(late) <= bound)
     }
 
     fn learn(&self, state: &mut EbbState, rtt: Duration) {
