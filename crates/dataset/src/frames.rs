@@ -194,7 +194,7 @@ mod tests {
 
     #[test]
     fn every_request_that_was_sent_has_a_row_with_its_header() {
-        let (frames, sent) = of("nb-iot", &[("clients", "5"), ("buffer", "2500")], "fasor-token", 1_000_000);
+        let (frames, sent) = of("nb-iot", &[("clients", "50"), ("buffer", "2500")], "fasor-token", 1_000_000);
         assert_eq!(frames.events, frames.table.batch().num_rows() as u64);
         let [event, kind, code, token] = ["event", "type", "code", "token"].map(|name| texts(&frames, name));
         let requests: Vec<usize> =
