@@ -28,7 +28,7 @@ def make(to: Path, seeds: int, **more: Any) -> Any:
 
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[Any]:
-    with distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster:
+    with distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0") as cluster:
         yield cluster
 
 
@@ -53,6 +53,17 @@ def test_workers_make_the_rows_that_are_made_here(cluster: Any, tmp_path: Path) 
         assert told == []
         make(tmp_path / "grown", 2)
         assert make(tmp_path / "grown", 4, client=client).equals(local)
+
+
+@pytest.mark.parametrize("workers", [1, 4])
+def test_trace_hashes_are_those_of_run_whatever_the_number_of_workers(workers: int, tmp_path: Path) -> None:
+    scenarios = [FEW.set("clients", clients) for clients in GRID["clients"]]
+    here = coapace.run(scenarios, ["default", "cocoa"], 2, progress=False).runs["trace_hash"]
+    with (
+        distributed.LocalCluster(n_workers=workers, threads_per_worker=1, dashboard_address=":0") as cluster,
+        distributed.Client(cluster) as client,
+    ):
+        assert list(make(tmp_path, 2, client=client)["trace_hash"]) == here
 
 
 def test_an_error_of_a_worker_is_raised_here(cluster: Any, tmp_path: Path) -> None:
