@@ -150,9 +150,12 @@ def test_nothing_is_missing_and_nothing_twice_when_workers_are_killed(cluster: A
     def kill() -> None:
         nonlocal kills
         while not over.wait(draws.uniform(0.1, 0.5)) and kills < 3:
-            pid = draws.choice(list(cluster.workers.values())).pid
-            if pid is not None:
-                os.kill(pid, signal.SIGKILL)
+            # A worker that is killed while it starts is not started again.
+            ready = {worker.name for worker in list(cluster.scheduler.workers.values())}
+            nannies = [nanny for name, nanny in list(cluster.workers.items()) if name in ready]
+            pids = [nanny.pid for nanny in nannies if nanny.pid and nanny.status == distributed.Status.running]
+            if pids:
+                os.kill(draws.choice(pids), signal.SIGKILL)
                 kills += 1
 
     with distributed.Client(cluster) as client:
