@@ -1,11 +1,9 @@
 //! Many runs in parallel: every scenario with every contender and every seed.
 
+use std::ops::ControlFlow;
 use std::panic::resume_unwind;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::mpsc::{RecvTimeoutError, channel};
-use std::thread;
-use std::time::Duration;
+use std::sync::atomic::AtomicBool;
 
 use coapace_scenario::Scenario;
 
@@ -13,6 +11,7 @@ use crate::contender::{Contender, ContenderKind};
 use crate::papers::published_for;
 use crate::results::{Cell, CellResult, Mode, Published, RunResult, bounds};
 use crate::run::{Observe, run};
+use crate::workers::make_all;
 
 /// A scenario with one contender, to be run with `seeds` seeds from `first_seed` on.
 #[derive(Clone, Debug)]
@@ -30,9 +29,6 @@ pub struct Trial {
     /// The series that the run with the first seed records for the report, if any.
     pub observe: Observe,
 }
-
-/// The longest time without a look at an interruption.
-const PATIENCE: Duration = Duration::from_millis(20);
 
 /// Runs all trials on `jobs` threads (0: one for each core) and calls `progress` after each run. The results do not depend on
 /// the number of threads.
@@ -71,51 +67,16 @@ pub fn conduct_by(
     ran: &mut dyn FnMut(&[CellResult]),
 ) -> Vec<CellResult> {
     let mut cells = cells(trials);
-    let all = Arc::new(Work::new(trials, make));
-    let (sender, results) = channel();
-    let jobs = if jobs == 0 { thread::available_parallelism().map_or(1, usize::from) } else { jobs };
-    let threads: Vec<_> = (0..jobs.min(all.runs.len()))
-        .filter_map(|_| {
-            let (all, sender) = (all.clone(), sender.clone());
-            // The receiver is gone after an interruption.
-            let work = move || {
-                while let Some((trial, result)) = all.next() {
-                    if result.is_some_and(|result| sender.send((trial, result)).is_err()) {
-                        return;
-                    }
-                }
-            };
-            thread::Builder::new().spawn(work).ok()
-        })
-        .collect();
-    if threads.is_empty() {
-        // No thread could be started, so this one makes the runs.
-        while !stop.load(Ordering::Relaxed)
-            && let Some((trial, result)) = all.next()
-        {
-            let Some(result) = result else { continue };
-            insert(&mut cells[trial], result);
-            ran(&cells);
-        }
-        return cells;
-    }
-    drop(sender);
-    while !stop.load(Ordering::Relaxed) {
-        match results.recv_timeout(PATIENCE) {
-            Ok((trial, result)) => {
+    let work = Work::new(trials, make);
+    let ended =
+        make_all(work.runs.len(), jobs, stop, move |place| work.run(place), &mut |(trial, result)| {
+            if let Some(result) = result {
                 insert(&mut cells[trial], result);
                 ran(&cells);
             }
-            Err(RecvTimeoutError::Timeout) => {}
-            Err(RecvTimeoutError::Disconnected) => {
-                for thread in threads {
-                    thread.join().unwrap_or_else(|panic| resume_unwind(panic));
-                }
-                return cells;
-            }
-        }
-    }
-    all.taken.store(all.runs.len(), Ordering::Relaxed);
+            ControlFlow::Continue(())
+        });
+    ended.unwrap_or_else(|panic| resume_unwind(panic));
     cells
 }
 
@@ -124,7 +85,6 @@ struct Work {
     trials: Vec<Trial>,
     /// The number of the trial and the seed of each run.
     runs: Vec<(usize, u64)>,
-    taken: AtomicUsize,
     make: Arc<Make>,
 }
 
@@ -138,15 +98,15 @@ impl Work {
         };
         let runs =
             trials.iter().enumerate().flat_map(|(place, trial)| seeds(trial).map(move |seed| (place, seed)));
-        Self { runs: runs.collect(), trials: trials.to_vec(), taken: AtomicUsize::new(0), make }
+        Self { runs: runs.collect(), trials: trials.to_vec(), make }
     }
 
-    /// Takes the next run and makes it; `None` if there is none left.
-    fn next(&self) -> Option<(usize, Option<RunResult>)> {
-        let &(place, seed) = self.runs.get(self.taken.fetch_add(1, Ordering::Relaxed))?;
-        let trial = &self.trials[place];
+    /// Makes the run at `place`. Returns the place of its trial, and the result if it could be made.
+    fn run(&self, place: usize) -> (usize, Option<RunResult>) {
+        let (trial_place, seed) = self.runs[place];
+        let trial = &self.trials[trial_place];
         let observe = if seed == trial.first_seed { trial.observe } else { Observe::Totals };
-        Some((place, (self.make)(place, trial, seed, observe)))
+        (trial_place, (self.make)(trial_place, trial, seed, observe))
     }
 }
 
@@ -216,6 +176,8 @@ impl Trial {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::Ordering;
+
     use super::*;
 
     fn trials(seeds: u32, first_seed: u64) -> Vec<Trial> {

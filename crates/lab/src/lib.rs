@@ -30,6 +30,7 @@ pub mod replay;
 pub mod results;
 pub mod run;
 pub mod search;
+pub mod workers;
 
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]

@@ -1,19 +1,17 @@
 //! A sweep on the threads of this process.
 
 use std::io;
+use std::ops::ControlFlow;
 use std::panic::resume_unwind;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::thread;
 use std::time::{Duration, Instant};
+
+use coapace_lab::workers::make_all;
 
 use super::columns::Row;
 use super::{Check, Columns, Directory, Plan, Unit, part};
-
-/// The longest time without a look at an interruption.
-const PATIENCE: Duration = Duration::from_millis(20);
 
 /// The shortest and the longest time for which runs wait to be written. It is a fiftieth of the time since the begin, so that a
 /// short sweep loses little when it is killed, and a long one does not end in a hundred thousand files.
@@ -42,71 +40,42 @@ pub fn conduct(
     check: Check,
     ran: &mut dyn FnMut(usize),
 ) -> io::Result<usize> {
-    let jobs = if jobs == 0 { thread::available_parallelism().map_or(1, usize::from) } else { jobs };
-    let jobs = jobs.min(units.len());
-    let work = Arc::new(Work {
-        plan: plan.clone(),
-        units,
-        check,
-        taken: AtomicUsize::new(0),
-        part: Mutex::new(Part {
-            path: directory.path().to_owned(),
-            draft: directory.draft(),
-            columns: directory.columns().clone(),
-            began: Instant::now(),
-            oldest: Instant::now(),
-            rows: Vec::new(),
-            written: 0,
-            is_closed: false,
-        }),
-    });
-    let (sender, results) = channel();
-    let threads: Vec<_> = (0..jobs)
-        .filter_map(|_| {
-            let (work, sender) = (work.clone(), sender.clone());
-            let make = move || {
-                // The receiver is gone after an interruption.
-                while let Some(made) = work.next() {
-                    if sender.send(made).is_err() {
-                        return;
-                    }
-                }
-            };
-            thread::Builder::new().spawn(make).ok()
-        })
-        .collect();
-    if threads.is_empty() && jobs > 0 {
-        return Err(io::Error::other("no thread can be started"));
-    }
-    drop(sender);
+    let count = units.len();
+    let part = Arc::new(Mutex::new(Part {
+        path: directory.path().to_owned(),
+        draft: directory.draft(),
+        columns: directory.columns().clone(),
+        began: Instant::now(),
+        oldest: Instant::now(),
+        rows: Vec::new(),
+        written: 0,
+        is_closed: false,
+    }));
+    let work = Work { plan: plan.clone(), units, check, part: part.clone() };
     let mut made = 0;
     let mut failed = None;
-    while !stop.load(Ordering::Relaxed) && failed.is_none() {
-        match results.recv_timeout(PATIENCE) {
-            Ok(Ok(())) => {
+    let ended = make_all(count, jobs, stop, move |place| work.make(place), &mut |kept| {
+        match kept {
+            Some(Err(error)) => {
+                failed = Some(error);
+                return ControlFlow::Break(());
+            }
+            Some(Ok(())) => {
                 made += 1;
                 ran(made);
             }
-            Ok(Err(error)) => failed = Some(error),
-            Err(RecvTimeoutError::Timeout) => {}
-            Err(RecvTimeoutError::Disconnected) => break,
+            None => {}
         }
-    }
-    work.taken.store(work.units.len(), Ordering::Relaxed);
-    let mut part = work.part();
+        ControlFlow::Continue(())
+    });
+    let mut part = locked(&part);
     part.is_closed = true;
     part.write()?;
-    let written = part.written;
-    drop(part);
     if let Some(error) = failed {
         return Err(error);
     }
-    if !stop.load(Ordering::Relaxed) {
-        for thread in threads {
-            thread.join().unwrap_or_else(|panic| resume_unwind(panic));
-        }
-    }
-    Ok(written)
+    ended.unwrap_or_else(|panic| resume_unwind(panic));
+    Ok(part.written)
 }
 
 /// The runs to make, and those that are not written yet.
@@ -114,19 +83,17 @@ struct Work {
     plan: Arc<Plan>,
     units: Vec<Unit>,
     check: Check,
-    taken: AtomicUsize,
-    part: Mutex<Part>,
+    part: Arc<Mutex<Part>>,
 }
 
 impl Work {
-    /// Takes the next run, makes it and adds it to the part; `None` if there is none left.
-    fn next(&self) -> Option<io::Result<()>> {
-        let unit = self.units.get(self.taken.fetch_add(1, Ordering::Relaxed))?;
-        let row = self.plan.make(unit)?;
+    /// Makes the run at `place` and adds it to the part; `None` if it is not of the plan, or comes too late.
+    fn make(&self, place: usize) -> Option<io::Result<()>> {
+        let row = self.plan.make(self.units.get(place)?)?;
         if let Err(error) = (self.check)() {
             return Some(Err(error));
         }
-        let mut part = self.part();
+        let mut part = locked(&self.part);
         if part.is_closed {
             return None;
         }
@@ -138,10 +105,10 @@ impl Work {
         // Other threads go on with their runs meanwhile.
         Some(if is_due { part.write() } else { Ok(()) })
     }
+}
 
-    fn part(&self) -> MutexGuard<'_, Part> {
-        self.part.lock().unwrap_or_else(PoisonError::into_inner)
-    }
+fn locked(part: &Mutex<Part>) -> MutexGuard<'_, Part> {
+    part.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// The part that is being filled.
