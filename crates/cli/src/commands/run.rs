@@ -27,12 +27,12 @@ pub(crate) fn run(arguments: &Arguments, run: &Run) -> Result<(), Failure> {
     if files.iter().enumerate().any(|(place, file)| files[..place].contains(file)) {
         return Err(Failure::Usage("--report, --film, --pcap and --trace need a file each".to_owned()));
     }
-    let conditions = conditions(&run.set).map_err(Failure::Usage)?;
+    let conditions = conditions(&run.experiment.set).map_err(Failure::Usage)?;
     let mut trials = Vec::new();
     for settings in conditions {
-        let scenario = Arc::new(Scenario::load(&run.scenario, &settings)?);
-        let seeds = run.seeds.unwrap_or(Seeds { first: 1, count: scenario.defaults.seeds });
-        let contenders = contenders(&run.mechanism, &scenario)?.into_iter();
+        let scenario = Arc::new(Scenario::load(&run.experiment.scenario, &settings)?);
+        let seeds = run.experiment.seeds.unwrap_or(Seeds { first: 1, count: scenario.defaults.seeds });
+        let contenders = contenders(&run.experiment.mechanism, &scenario)?.into_iter();
         trials.extend(contenders.map(|contender| Trial {
             first_seed: seeds.first,
             ..Trial::new(&scenario, contender, seeds.count)

@@ -13,10 +13,10 @@ use crate::arguments::{Arguments, Sweep};
 use crate::{Failure, interrupt, progress};
 
 pub(crate) fn sweep(arguments: &Arguments, sweep: &Sweep) -> Result<(), Failure> {
-    let source = Source::find(&sweep.scenario)?;
-    let conditions = conditions(&sweep.set).map_err(Failure::Usage)?;
-    let seeds = sweep.seeds.map(|seeds| (seeds.first, seeds.count));
-    let plan = Arc::new(Plan::new(source, conditions, &sweep.mechanism, seeds)?);
+    let source = Source::find(&sweep.experiment.scenario)?;
+    let conditions = conditions(&sweep.experiment.set).map_err(Failure::Usage)?;
+    let seeds = sweep.experiment.seeds.map(|seeds| (seeds.first, seeds.count));
+    let plan = Arc::new(Plan::new(source, conditions, &sweep.experiment.mechanism, seeds)?);
     let to = sweep.to.display();
     let named = |error: io::Error| Failure::Input(format!("{to}: {error}"));
     let directory = Directory::open(&sweep.to, &plan, sweep.shard).map_err(named)?;
