@@ -47,7 +47,7 @@ def test_workers_make_the_rows_that_are_made_here(cluster: Any, tmp_path: Path) 
         )
         assert on_two.to_polars().equals(local)
         assert told[-1] == (40, 40)
-        # What is there is not sent.
+        # Runs that are there are not sent.
         told.clear()
         make(tmp_path / "two", 4, client=client)
         assert told == []

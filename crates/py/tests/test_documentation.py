@@ -45,7 +45,7 @@ def public_attributes() -> list[str]:
         thing = getattr(coapace, name)
         names.append(name)
         if isinstance(thing, type):
-            # What a class inherits from Python's own is theirs.
+            # Members that a class inherits from one of Python's own are documented there.
             own = [vars(base) for base in thing.__mro__ if base.__module__.startswith("coapace")]
             public = {attribute for attributes in own for attribute in attributes if not attribute.startswith("_")}
             names += [f"{name}.{attribute}" for attribute in sorted(public)]

@@ -11,7 +11,7 @@ use super::{Columns, Plan, Setting, VERSION};
 /// The name of the file.
 const NAME: &str = "sweep.json";
 
-/// What the parts of a directory have in common, and the plans that were begun there.
+/// The version, the scenario and the columns that all parts of a directory have, and the plans that were begun there.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Manifest {
     /// The version that made all parts.

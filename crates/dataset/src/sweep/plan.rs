@@ -81,7 +81,7 @@ pub struct Plan {
 pub enum PlanError {
     /// The scenario cannot be used.
     Scenario(ScenarioError),
-    /// What was asked for cannot be done.
+    /// A mistake in the arguments: a mechanism that is unknown or does not fit, or a wrong number of runs.
     Usage(String),
 }
 

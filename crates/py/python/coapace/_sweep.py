@@ -98,7 +98,7 @@ def sweep(
     range, ``(low, high)`` or ``(low, high, "log")``, or values to choose from; ``("1 %", "10 %")`` has a unit, and
     whole ends give whole numbers. Equal ``design_seed`` give equal conditions. Designs need SciPy (``coapace[sweep]``).
 
-    What the directory has is not made again: a sweep that was stopped or killed goes on, and a larger one adds to it. ``shard`` is a
+    Runs that the directory has are not made again: a sweep that was stopped or killed goes on, and a larger one adds to it. ``shard`` is a
     share of the runs, such as ``"2/8"``. ``jobs`` is the number of threads. ``client`` is one of Dask's ``distributed.Client``: its
     workers then make the runs and write them into ``to``, a directory that they and this process share (``coapace[dask]``). Rows
     are equal however they were made.

@@ -8,13 +8,13 @@ use super::units::{Quantity, RATE, SHARE, SIZE, TIME};
 /// A time, rate, size or share with its unit, as scenarios have it: `200 ms`, `60 kbit/s`, `14 KiB`, `5 %`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Amount {
-    /// What it measures.
+    /// The quantity that it is an amount of.
     pub dimension: Dimension,
     /// The number of smallest units: microseconds, bits per second, bytes, parts per thousand million.
     pub value: u64,
 }
 
-/// What an amount measures.
+/// A quantity that amounts have units for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Dimension {
     /// A span of time.
