@@ -1,5 +1,7 @@
 //! Text as HTML, and the chart library.
 
+use std::io;
+
 /// Returns `text` as HTML text, or as the value of a quoted attribute.
 pub(super) fn escape(text: &str) -> String {
     let mut html = String::with_capacity(text.len());
@@ -14,6 +16,23 @@ pub(super) fn escape(text: &str) -> String {
         }
     }
     html
+}
+
+/// Writes a section with a title, a paragraph of `text` if there is any, and `html`.
+pub(super) fn section(
+    out: &mut impl io::Write,
+    id: &str,
+    title: &str,
+    text: &str,
+    html: &str,
+) -> io::Result<()> {
+    let text = if text.is_empty() { String::new() } else { format!("<p>{}</p>\n", unbroken(text)) };
+    writeln!(out, "<section id=\"{id}\">\n<h2>{title}</h2>\n{text}{html}\n</section>")
+}
+
+/// Keeps a percent sign on the line of its number, by a no-break space.
+pub(super) fn unbroken(text: &str) -> String {
+    text.replace(" %", "\u{a0}%")
 }
 
 /// Returns a value as JSON for a script element: it has no `<`, so it cannot end the element.

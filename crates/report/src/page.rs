@@ -6,7 +6,7 @@ use coapace_lab::coexistence::Matrix;
 use coapace_lab::results::rules;
 
 use super::film::{self, Films};
-use super::html::{SAVE, escape, json_for_script, plot, plotly_js};
+use super::html::{SAVE, escape, json_for_script, plot, plotly_js, section, unbroken};
 use super::panels::{Charts, Section};
 use super::report::Report;
 use super::view::View;
@@ -160,22 +160,6 @@ fn orders(out: &mut impl io::Write, view: &View) -> io::Result<()> {
             section(out, "orders", "Published orders", &text, &tables::orders(titled))
         }
     }
-}
-
-pub(super) fn section(
-    out: &mut impl io::Write,
-    id: &str,
-    title: &str,
-    text: &str,
-    html: &str,
-) -> io::Result<()> {
-    let text = if text.is_empty() { String::new() } else { format!("<p>{}</p>\n", unbroken(text)) };
-    writeln!(out, "<section id=\"{id}\">\n<h2>{title}</h2>\n{text}{html}\n</section>")
-}
-
-/// Keeps a percent sign on the line of its number, by a no-break space.
-fn unbroken(text: &str) -> String {
-    text.replace(" %", "\u{a0}%")
 }
 
 fn panels(section: &Section) -> String {

@@ -8,8 +8,7 @@ use coapace_lab::results::Ratio;
 use coapace_lab::results::number::{significant, significant_or_dash};
 
 use super::headline::capitalised;
-use super::html::escape;
-use super::page::section;
+use super::html::{escape, section};
 use super::tables::number;
 
 /// The ratio that has the full colour. Larger ones have it, too.
