@@ -7,7 +7,7 @@ use coapace_scenario::naming;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
-use crate::scripted::attended;
+use crate::scripted::{Kept, attended};
 use crate::seconds::{draw, moment, seconds};
 
 /// A mechanism and what it has learned of one destination.
@@ -21,6 +21,8 @@ pub(crate) struct Mechanism {
     rules: control::Mechanism,
     state: State,
     outstanding: u16,
+    /// The object of a mechanism that is a class of Python.
+    _object: Kept,
 }
 
 /// An exchange under way.
@@ -30,6 +32,8 @@ pub(crate) struct Exchange {
     /// Its state; `None` once it is over.
     open: Option<control::Exchange>,
     departures: Vec<Instant>,
+    /// The object of an exchange of a mechanism that is a class of Python.
+    _object: Kept,
     /// The timeout that is armed, in seconds.
     #[pyo3(get)]
     timeout: f64,
@@ -65,8 +69,8 @@ impl Mechanism {
     fn new(text: String) -> PyResult<Self> {
         let rules =
             naming::mechanisms().parse(&text).map_err(|error| PyValueError::new_err(error.to_string()))?;
-        let state = attended(|| rules.state())?;
-        Ok(Self { label: text, rules, state, outstanding: 0 })
+        let (state, object) = attended(|| rules.state())?;
+        Ok(Self { label: text, rules, state, outstanding: 0, _object: object })
     }
 
     /// Starts an exchange, as its first transmission departs.
@@ -77,9 +81,14 @@ impl Mechanism {
             .checked_add(1)
             .ok_or_else(|| PyValueError::new_err("too many exchanges are open"))?;
         let cue = cue(now, draw, outstanding)?;
-        let (exchange, timeout) = attended(|| self.rules.on_start(&mut self.state, cue))?;
+        let ((exchange, timeout), object) = attended(|| self.rules.on_start(&mut self.state, cue))?;
         self.outstanding = outstanding;
-        Ok(Exchange { open: Some(exchange), departures: vec![cue.now], timeout: seconds(timeout) })
+        Ok(Exchange {
+            open: Some(exchange),
+            departures: vec![cue.now],
+            _object: object,
+            timeout: seconds(timeout),
+        })
     }
 
     /// Backs off, as the timeout has passed and a retransmission departs. Returns the next timeout.
@@ -90,7 +99,7 @@ impl Mechanism {
             return Err(PyValueError::new_err("an exchange has at most 255 retransmissions"));
         }
         let Some(open) = &mut exchange.open else { return Err(over()) };
-        let timeout = attended(|| self.rules.on_retransmit(&mut self.state, open, cue))?;
+        let (timeout, _) = attended(|| self.rules.on_retransmit(&mut self.state, open, cue))?;
         exchange.timeout = seconds(timeout);
         exchange.departures.push(cue.now);
         Ok(exchange.timeout)
@@ -202,7 +211,8 @@ impl Mechanism {
     fn end(&mut self, exchange: &mut Exchange, cue: Cue, outcome: Outcome) -> PyResult<()> {
         let open = exchange.open.take().ok_or_else(over)?;
         self.outstanding = self.outstanding.saturating_sub(1);
-        attended(|| self.rules.on_end(&mut self.state, open, outcome, cue))
+        let ((), _) = attended(|| self.rules.on_end(&mut self.state, open, outcome, cue))?;
+        Ok(())
     }
 }
 
@@ -226,7 +236,7 @@ pub(crate) fn trace(py: Python<'_>, mechanism: &str, script: &str) -> PyResult<S
     let mechanism =
         naming::mechanisms().parse(mechanism).map_err(|error| PyValueError::new_err(error.to_string()))?;
     let mut out = Vec::new();
-    py.detach(|| replay(&mechanism, script.as_bytes(), &mut out))
-        .map_err(|error| PyValueError::new_err(error.to_string()))?;
+    let (replayed, _) = attended(|| py.detach(|| replay(&mechanism, script.as_bytes(), &mut out)))?;
+    replayed.map_err(|error| PyValueError::new_err(error.to_string()))?;
     String::from_utf8(out).map_err(|error| PyValueError::new_err(error.to_string()))
 }

@@ -50,8 +50,10 @@ struct Class {
 /// What Python keeps for Rust. Objects have numbers that are not used again, because runs that were interrupted may still ask.
 struct Tables {
     classes: Vec<Class>,
-    /// Mechanisms for one destination each, and exchanges under way.
+    /// Mechanisms for one destination each, and exchanges under way, of runs.
     objects: BTreeMap<u32, Py<PyAny>>,
+    /// Those of mechanisms that are made step by step, which outlive runs.
+    stepped: BTreeMap<u32, Py<PyAny>>,
     next: u32,
     /// The runs under way.
     runs: u32,
@@ -61,18 +63,32 @@ struct Tables {
     raised: Option<PyErr>,
 }
 
-impl Tables {
-    fn keep(&mut self, object: Py<PyAny>) -> u32 {
-        let number = self.next;
-        self.next = self.next.wrapping_add(1);
-        self.objects.insert(number, object);
-        number
+/// A step outside of a run.
+#[derive(Default)]
+struct Step {
+    raised: Vec<PyErr>,
+    /// The numbers of the objects that it has made.
+    made: Vec<u32>,
+}
+
+/// The objects that steps of a mechanism have made. They are forgotten with it.
+#[derive(Debug, Default)]
+pub(crate) struct Kept(Vec<u32>);
+
+impl Drop for Kept {
+    fn drop(&mut self) {
+        // Destructors of Python may call back, so the tables are locked for the removal alone.
+        for number in &self.0 {
+            let object = tables().stepped.remove(number);
+            drop(object);
+        }
     }
 }
 
 static TABLES: Mutex<Tables> = Mutex::new(Tables {
     classes: Vec::new(),
     objects: BTreeMap::new(),
+    stepped: BTreeMap::new(),
     next: 0,
     runs: 0,
     session: 0,
@@ -83,8 +99,8 @@ thread_local! {
     /// The session that the runs of this thread belong to; unknown before their first step. Threads of runs that were interrupted go on
     /// for a while, and their exceptions are not those of the next session.
     static SESSION: Cell<Option<u64>> = const { Cell::new(None) };
-    /// The exceptions of a step outside of a run, while there is one.
-    static STEP: RefCell<Option<Vec<PyErr>>> = const { RefCell::new(None) };
+    /// The step outside of a run that this thread is in.
+    static STEP: RefCell<Option<Step>> = const { RefCell::new(None) };
 }
 
 /// The timeout that is armed after an exception, and the bound of all others if the class names none.
@@ -111,22 +127,24 @@ pub(crate) fn check() -> std::io::Result<()> {
     }
 }
 
-/// Makes a step of a mechanism outside of a run.
+/// Makes a step of a mechanism outside of a run. Returns what it returns, and the objects that it has made.
 ///
 /// # Errors
 /// Returns the first exception that the mechanism has raised in it.
-pub(crate) fn attended<T>(step: impl FnOnce() -> T) -> PyResult<T> {
-    STEP.replace(Some(Vec::new()));
-    let made = step();
-    let raised = STEP.take().into_iter().flatten().next();
-    raised.map_or(Ok(made), Err)
+pub(crate) fn attended<T>(step: impl FnOnce() -> T) -> PyResult<(T, Kept)> {
+    // A class of Python may step another mechanism in its own step.
+    let outer = STEP.replace(Some(Step::default()));
+    let returned = step();
+    let Step { raised, made } = STEP.replace(outer).unwrap_or_default();
+    let kept = Kept(made);
+    raised.into_iter().next().map_or(Ok((returned, kept)), Err)
 }
 
 /// Keeps an exception for the caller of the step or of the run.
 fn keep(error: PyErr) {
     let of_run = STEP.with_borrow_mut(|step| match step {
-        Some(raised) => {
-            raised.push(error);
+        Some(step) => {
+            step.raised.push(error);
             None
         }
         None => Some(error),
@@ -227,9 +245,27 @@ impl Scripted {
     }
 }
 
+/// Keeps an object: until the last run ends, or for the mechanism that is stepped. Returns its number.
+fn number(object: Py<PyAny>) -> u32 {
+    let mut tables = tables();
+    let number = tables.next;
+    tables.next = number.wrapping_add(1);
+    let is_stepped = STEP.with_borrow_mut(|step| step.as_mut().map(|step| step.made.push(number)).is_some());
+    let objects = if is_stepped { &mut tables.stepped } else { &mut tables.objects };
+    objects.insert(number, object);
+    number
+}
+
 /// Returns an object by its number; `None` if its run was interrupted.
 fn kept(py: Python<'_>, number: u32) -> Option<Bound<'_, PyAny>> {
-    tables().objects.get(&number).map(|object| object.bind(py).clone())
+    let tables = tables();
+    tables.objects.get(&number).or_else(|| tables.stepped.get(&number)).map(|object| object.bind(py).clone())
+}
+
+/// Forgets an object. Returns it if it was there.
+fn forget(number: u32) -> Option<Py<PyAny>> {
+    let mut tables = tables();
+    tables.objects.remove(&number).or_else(|| tables.stepped.remove(&number))
 }
 
 /// Reads the estimates of a destination.
@@ -254,7 +290,7 @@ impl Controller for Scripted {
             let Some(make) = self.of_class(|class| class.make.clone_ref(py)) else { return Ok(()) };
             let object = make.bind(py).call0()?;
             note_gauges(&mut state, &object)?;
-            state.object = tables().keep(object.unbind());
+            state.object = number(object.unbind());
             Ok(())
         });
         state
@@ -270,8 +306,7 @@ impl Controller for Scripted {
             })?;
             note_gauges(state, &object)?;
             let timeout = self.timeout(timeout)?;
-            let object = tables().keep(exchange);
-            started = (ScriptedExchange { object }, timeout);
+            started = (ScriptedExchange { object: number(exchange) }, timeout);
             Ok(())
         });
         started
@@ -298,7 +333,7 @@ impl Controller for Scripted {
     fn on_end(&self, state: &mut ScriptedState, exchange: ScriptedExchange, outcome: Outcome, cue: Cue) {
         Self::call(|py| {
             let Some(object) = kept(py, state.object) else { return Ok(()) };
-            let exchange = tables().objects.remove(&exchange.object);
+            let exchange = forget(exchange.object);
             let (name, sample) = match outcome {
                 Outcome::Acked(sample) => ("acked", Some(SampleOfPython(sample))),
                 Outcome::Reset => ("reset", None),

@@ -1,5 +1,6 @@
 """Mechanisms written in Python, in the simulator."""
 
+import weakref
 from typing import Any
 
 import pytest
@@ -154,3 +155,39 @@ def test_whoever_does_not_wait_after_the_last_retransmission_gives_up_earlier() 
     scenario = SCENARIO.set("clients.max_retransmit", 1).set("errors", "high")
     runs = coapace.run(scenario, ["py-rfc7252", "py-hasty"], seeds=1, progress=False).runs
     assert runs["given_up"][1] != runs["given_up"][0] or runs["trace_hash"][1] != runs["trace_hash"][0]
+
+
+def test_a_class_that_is_stepped_outlives_runs_and_is_forgotten_with_its_mechanism() -> None:
+    made: list[weakref.ref[Any]] = []
+
+    class Follower(Rfc7252):
+        def __init__(self) -> None:
+            made.append(weakref.ref(self))
+
+        def on_end(self, exchange: Any, outcome: str, sample: Sample | None, cue: Cue) -> None:
+            assert exchange[1] == 2.0 and sample is not None
+            self.rto = 3 * sample.since_first
+
+    coapace.register("py-rfc7252", Rfc7252)
+    coapace.register("py-follower", Follower)
+    stepped = coapace.Mechanism("py-follower")
+    exchange = stepped.start(0.0)
+    coapace.run(SCENARIO, "py-rfc7252", seeds=1, progress=False)
+    stepped.acknowledge(exchange, 1.5)
+    assert stepped.start(2.0).timeout == stepped.rto == 4.5
+    assert made[0]() is not None
+    del stepped
+    assert made[0]() is None
+
+
+def test_a_class_may_step_another_mechanism_and_its_exceptions_are_told() -> None:
+    class Wrapper(Rfc7252):
+        def on_start(self, cue: Cue) -> tuple[Any, float]:
+            coapace.Mechanism("cocoa").start(cue.now)
+            raise RuntimeError("after the step of the other")
+
+    coapace.register("py-wrapper", Wrapper)
+    with pytest.raises(RuntimeError, match="after the step"):
+        coapace.Mechanism("py-wrapper").start(0.0)
+    with pytest.raises(RuntimeError, match="after the step"):
+        coapace.trace("py-wrapper", "at_ms,event\n0,start\n")

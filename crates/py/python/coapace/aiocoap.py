@@ -20,15 +20,15 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+from coapace._extras import needed
 from coapace._native import Exchange, Mechanism
 
-try:
-    from aiocoap import Context, error
-    from aiocoap.messagemanager import MessageManager
-    from aiocoap.numbers.codes import EMPTY
-    from aiocoap.numbers.types import CON, RST
-except ImportError as missing:
-    raise ImportError("aiocoap is missing: pip install 'coapace[aiocoap]'") from missing
+needed("aiocoap", "aiocoap")
+
+from aiocoap import Context, error
+from aiocoap.messagemanager import MessageManager
+from aiocoap.numbers.codes import EMPTY
+from aiocoap.numbers.types import CON, RST
 
 #: An address of aiocoap, such as ``response.remote``: an ``EndpointAddress``.
 Remote = Any
