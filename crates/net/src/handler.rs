@@ -5,9 +5,37 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
 use std::task::{Context, Poll, Waker};
 
-use coapace_proto::Code;
+use coapace_proto::{Code, Message};
+use smallvec::SmallVec;
 
+use crate::identity::Peer;
+use crate::request::{Names, Segment};
 use crate::{Rejection, Request, Response};
+
+/// What a router has for a request.
+pub(crate) enum Routed<'a> {
+    /// The response to a request for which there is no handler.
+    Answer(Response),
+    Handler(Chosen<'a>),
+}
+
+/// The handler of a request, which is not called yet.
+pub(crate) struct Chosen<'a> {
+    /// A number for the resource. It is unique for each path with routes, and one for all requests of the fallback.
+    pub(crate) resource: usize,
+    pub(crate) handler: &'a mut dyn Handler,
+    /// The names and values of the path's parameters.
+    pub(crate) names: Option<Names>,
+    pub(crate) values: SmallVec<[Segment; 4]>,
+}
+
+impl Chosen<'_> {
+    /// Calls the handler with the request that it was chosen for.
+    pub(crate) fn call(self, peer: impl Into<Peer>, message: &Message<'_>) -> Called {
+        let request = Request::new(peer.into(), message);
+        self.handler.call(request.with_parameters(self.names, self.values))
+    }
+}
 
 /// The state of a handler after its first poll.
 pub(crate) enum Called {

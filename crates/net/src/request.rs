@@ -15,6 +15,9 @@ use crate::{Identity, Rejection};
 /// The parameters of a route, in the order of its path.
 pub(crate) type Names = Arc<[Box<str>]>;
 
+/// The range of a segment in the options and payload of a message: start and length.
+pub(crate) type Segment = (u16, u16);
+
 /// A request that a server has received. Its handler owns it. A short request takes no allocation.
 #[derive(Clone, Debug)]
 pub struct Request {
@@ -23,8 +26,8 @@ pub struct Request {
     code: Code,
     tail: SmallVec<[u8; 64]>,
     names: Option<Names>,
-    /// The ranges of the parameters' values in the tail: start and length.
-    values: SmallVec<[(u16, u16); 4]>,
+    /// The values of the parameters.
+    values: SmallVec<[Segment; 4]>,
 }
 
 impl Request {
@@ -39,10 +42,8 @@ impl Request {
         }
     }
 
-    pub(crate) fn with_parameters(mut self, names: Option<Names>, values: &[(u16, u16)]) -> Self {
-        self.names = names;
-        self.values.extend_from_slice(values);
-        self
+    pub(crate) fn with_parameters(self, names: Option<Names>, values: SmallVec<[Segment; 4]>) -> Self {
+        Self { names, values, ..self }
     }
 
     /// Returns the client's address.

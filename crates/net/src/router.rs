@@ -8,9 +8,9 @@ use coapace_proto::link_format::Writer;
 use coapace_proto::{Code, Message, is_critical, link_format};
 use smallvec::SmallVec;
 
-use crate::handler::{Called, Function, Handler};
+use crate::handler::{Called, Chosen, Function, Handler, Routed};
 use crate::identity::Peer;
-use crate::request::Names;
+use crate::request::{Names, Segment};
 use crate::{Rejection, Request, Resource, Response};
 
 /// Handlers by path and method.
@@ -95,11 +95,11 @@ const WELL_KNOWN_CORE: [&[u8]; 2] = [b".well-known", b"core"];
 /// The Content-Format of links (RFC 7252 §12.3).
 const LINK_FORMAT: u16 = 40;
 
+/// The number of the resource of all requests that the fallback handles.
+const FALLBACK: usize = usize::MAX;
+
 /// The methods of RFC 7252 §12.1.1 and RFC 8132 §7.1.
 const METHODS: usize = 7;
-
-/// The range of a segment in the options and payload of a message: start and length.
-type Segment = (u16, u16);
 
 macro_rules! methods {
     ($($name:ident = $code:ident, $what:literal;)+) => {
@@ -229,12 +229,6 @@ impl Router {
         self.nodes[self.node_of(message)?].resource.as_ref()
     }
 
-    /// Returns a number for the resource of a request. It is unique for each path with routes, and one for all requests of
-    /// the fallback.
-    pub(crate) fn number_of(&self, message: &Message<'_>) -> usize {
-        self.node_of(message).unwrap_or(usize::MAX)
-    }
-
     fn node_of(&self, message: &Message<'_>) -> Option<usize> {
         let segments = message.uri_path().map(|segment| segment_of(message, segment));
         let path: SmallVec<[Segment; 8]> = segments.collect();
@@ -312,35 +306,49 @@ impl Router {
         self
     }
 
-    /// Calls the handler of a request.
-    pub(crate) fn call(&mut self, peer: impl Into<Peer>, message: &Message<'_>) -> Called {
+    /// Chooses the handler of a request, or answers the request if it is for none.
+    pub(crate) fn route_of(&mut self, message: &Message<'_>) -> Routed<'_> {
         let (path, critical) = path_of(message);
         let mut values = SmallVec::new();
         let found = self.find(0, message.tail, &path, &mut values);
         if let Some(number) = critical.then(|| self.not_understood(found, message)).flatten() {
-            return Response::new(if is_for_proxies(number) {
+            return Routed::Answer(Response::new(if is_for_proxies(number) {
                 Code::PROXYING_NOT_SUPPORTED
             } else {
                 Code::BAD_OPTION
-            })
-            .into();
+            }));
         }
-        let request = Request::new(peer.into(), message);
-        match (found, &mut self.fallback) {
-            (Some(node), _) => {
-                let methods = &mut self.nodes[node].methods;
-                match index(message.code).and_then(|method| methods.get_mut(method)?.as_mut()) {
-                    Some(Route { names, handler }) => {
-                        handler.call(request.with_parameters(names.clone(), &values))
-                    }
-                    None => Response::new(Code::METHOD_NOT_ALLOWED).into(),
-                }
+        let Some(node) = found else {
+            if message.code == Code::GET && message.uri_path().eq(WELL_KNOWN_CORE) {
+                return Routed::Answer(self.discover(message));
             }
-            (None, _) if message.code == Code::GET && message.uri_path().eq(WELL_KNOWN_CORE) => {
-                self.discover(message).into()
-            }
-            (None, Some(fallback)) => fallback.call(request),
-            (None, None) => Response::new(Code::NOT_FOUND).into(),
+            return match &mut self.fallback {
+                Some(handler) => Routed::Handler(Chosen {
+                    resource: FALLBACK,
+                    handler: &mut **handler,
+                    names: None,
+                    values: SmallVec::new(),
+                }),
+                None => Routed::Answer(Response::new(Code::NOT_FOUND)),
+            };
+        };
+        let methods = &mut self.nodes[node].methods;
+        match index(message.code).and_then(|method| methods.get_mut(method)?.as_mut()) {
+            Some(Route { names, handler }) => Routed::Handler(Chosen {
+                resource: node,
+                handler: &mut **handler,
+                names: names.clone(),
+                values,
+            }),
+            None => Routed::Answer(Response::new(Code::METHOD_NOT_ALLOWED)),
+        }
+    }
+
+    /// Calls the handler of a request.
+    pub(crate) fn call(&mut self, peer: impl Into<Peer>, message: &Message<'_>) -> Called {
+        match self.route_of(message) {
+            Routed::Answer(response) => response.into(),
+            Routed::Handler(chosen) => chosen.call(peer, message),
         }
     }
 

@@ -36,11 +36,11 @@ pub struct ServerConfig {
     /// The number of endpoints, each with a thread and a socket of its own. The system spreads the clients over them. The
     /// default is the number of cores that the process may use.
     pub cores: usize,
-    /// The number of handlers of one endpoint over UDP or DTLS that may wait for something at once. A handler beyond it is
-    /// dropped when it begins to wait, and its request is answered 5.03. One resource may have at most as many waiting
-    /// handlers as there are places left, so that a slow resource leaves room for others. Clients that have not shown an
-    /// Echo option may take half as many places, and are then asked for the option. Over connections, memory is the bound
-    /// ([`Budget`]).
+    /// The number of handlers of one endpoint over UDP or DTLS that may be under way at once, at least 1. A handler is only
+    /// called if there is a place for it, in case that it waits for something. Without one its request is answered 5.03. One
+    /// resource may have at most as many places as are left, so that a slow resource leaves room for others. Clients that have
+    /// not shown an Echo option may take half as many, and are then asked for the option. Over connections, memory is the
+    /// bound ([`Budget`]).
     pub max_pending: u32,
     /// The requests that each client over UDP or DTLS may make in a second, if that is limited. A client is an address and a
     /// port, or a DTLS session. It may save up those of one second. Faster ones are answered 4.29 (RFC 8516), with the time

@@ -7,12 +7,12 @@
 //! 1. [`Terms::of`] reads the [terms](Terms) of the request. The server adds whether the client's address is verified.
 //! 2. [`Bodies::take`] puts bodies together, and says whether the handler is to be called.
 //! 3. [`Terms::wish`] says whether the client wants to observe.
-//! 4. The router calls the handler. A handler that waits takes a [`Place`] first, over datagrams.
+//! 4. The router calls the handler. Over datagrams, the handler has a [`Place`] first, in case that it waits.
 //! 5. [`Bodies::answer`] cuts the response to the size that the client takes.
 //!
 //! [`Medium`] and [`Terms`] state the differences. Over datagrams, a message has one block, and a stranger is sent at most
 //! three times the bytes that it sent. Over connections, a message may have many blocks (BERT), and every client is
-//! verified. There is no bound of waiting handlers, because the server stops reading when it has no room.
+//! verified. There is no bound of handlers under way, because the server stops reading when it has no room.
 mod bodies;
 mod format;
 mod kept;

@@ -1,8 +1,10 @@
-//! The bound of handlers that wait for something, with shares for each resource and for strangers.
+//! The bound of handlers that are under way, with shares for each resource and for strangers.
+
+use std::sync::{Arc, Mutex};
+
+use foldhash::HashMap;
 
 use crate::lock::lock;
-use std::collections::HashMap;
-use std::sync::{Arc, Mutex};
 
 /// The places of the handlers of one endpoint. Clones share them.
 #[derive(Clone, Debug)]
@@ -23,7 +25,7 @@ struct Occupancy {
     strangers: u32,
 }
 
-/// A place that a waiting handler has taken. Dropping it gives it back.
+/// The place of a handler, taken before the handler is called. Dropping it gives it back.
 #[derive(Debug)]
 pub(crate) struct Place {
     places: Places,
@@ -31,7 +33,7 @@ pub(crate) struct Place {
     stranger: bool,
 }
 
-/// The reason why a handler may not wait.
+/// The reason why a handler is not called.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum NoPlace {
     /// The resource has no places left.
@@ -41,8 +43,9 @@ pub(crate) enum NoPlace {
 }
 
 impl Places {
+    /// Returns `max` places, and one if that is 0.
     pub(crate) fn new(max: u32) -> Self {
-        Self { max, taken: Arc::default() }
+        Self { max: max.max(1), taken: Arc::default() }
     }
 
     /// Takes a place for a handler of a resource. A resource may take as many places as it leaves free. So several resources
@@ -61,6 +64,17 @@ impl Places {
         counts.strangers += u32::from(stranger);
         taken.all += 1;
         Ok(Place { places: self.clone(), resource, stranger })
+    }
+}
+
+impl Place {
+    /// Notes that the client is no stranger.
+    pub(crate) fn verify(&mut self) {
+        if std::mem::take(&mut self.stranger)
+            && let Some(counts) = lock(&self.places.taken).by_resource.get_mut(&self.resource)
+        {
+            counts.strangers -= 1;
+        }
     }
 }
 
@@ -112,6 +126,19 @@ mod tests {
         assert!(filled.iter().all(|(places, why)| !places.is_empty() && *why == NoPlace::Full));
         assert!(places.take(9, true).is_ok());
         drop(filled);
+        assert!(places.taken.lock().unwrap().by_resource.is_empty());
+    }
+
+    #[test]
+    fn whoever_turns_out_to_be_verified_leaves_the_place_of_a_stranger() {
+        let places = Places::new(90);
+        let (mut strangers, _) = fill(&places, 1, true);
+        assert_eq!(places.take(1, true).unwrap_err(), NoPlace::Strangers);
+        strangers[0].verify();
+        strangers[0].verify();
+        let (again, _) = fill(&places, 1, true);
+        assert_eq!((strangers.len(), again.len()), (30, 1));
+        drop((strangers, again));
         assert!(places.taken.lock().unwrap().by_resource.is_empty());
     }
 

@@ -13,7 +13,7 @@ use super::rates::Rates;
 use crate::access;
 use crate::address::Remote;
 use crate::conversation::{NoPlace, Place, Places, Step, Terms, Wish, has_terms};
-use crate::handler::{Called, Pending};
+use crate::handler::{Called, Pending, Routed};
 use crate::identity::Peer;
 use crate::{Rejection, Response, Router, ServerConfig};
 
@@ -53,7 +53,14 @@ impl Service for Serving {
         if responder.group || has_terms(message) {
             return self.negotiate(hub, now, responder, message);
         }
-        let called = self.router.call(hub.peer(responder.to), message);
+        let (called, mut place) = match self.router.route_of(message) {
+            Routed::Answer(response) => (response.into(), None),
+            // Most handlers do not wait, so the terms that a place depends on are read only if places are few.
+            Routed::Handler(chosen) => match self.places.take(chosen.resource, true) {
+                Ok(place) => (chosen.call(hub.peer(responder.to), message), Some(place)),
+                Err(_) => return self.negotiate(hub, now, responder, message),
+            },
+        };
         let mut state = hub.lock();
         if let Called::Ready(Some(response)) = &called
             && response.size() <= state.answers.unconditional(responder.to)
@@ -62,7 +69,8 @@ impl Service for Serving {
         }
         let terms = state.answers.admit(now, responder.to, message, Terms::of(message, None));
         drop(state);
-        self.settle(hub, now, responder, terms, called, message);
+        place.iter_mut().filter(|_| terms.verified).for_each(Place::verify);
+        self.settle(hub, now, responder, terms, called, place);
     }
 
     fn resources_changed(&mut self, hub: &Arc<Hub>) {
@@ -142,11 +150,17 @@ impl Serving {
         }
         // A handler may use the hub.
         drop(state);
-        let called = self.router.call(hub.peer(responder.to), &request);
-        self.settle(hub, now, responder, terms, called, &request);
+        let (called, place) = match self.router.route_of(&request) {
+            Routed::Answer(response) => (response.into(), None),
+            Routed::Handler(chosen) => match self.places.take(chosen.resource, !terms.verified) {
+                Ok(place) => (chosen.call(hub.peer(responder.to), &request), Some(place)),
+                Err(why) => return self.turn_away(hub, now, responder, &terms, why),
+            },
+        };
+        self.settle(hub, now, responder, terms, called, place);
     }
 
-    /// Answers with the result of a handler, or lets the handler wait.
+    /// Answers with the result of a handler, or lets the handler wait in its place.
     fn settle(
         &self,
         hub: &Arc<Hub>,
@@ -154,26 +168,35 @@ impl Serving {
         responder: Responder<Remote>,
         terms: Terms,
         called: Called,
-        request: &Message<'_>,
+        place: Option<Place>,
     ) {
-        let rest = match called {
-            Called::Ready(response) => return hub.lock().answer(now, responder, &terms, response),
-            Called::Pending(rest) => rest,
-        };
-        match self.places.take(self.router.number_of(request), !terms.verified) {
-            Ok(place) => {
+        match called {
+            Called::Ready(response) => hub.lock().answer(now, responder, &terms, response),
+            Called::Pending(rest) => {
                 hub.lock().counters.deferred += 1;
-                let waiting = WaitingHandler::new(hub, Some(place));
+                let waiting = WaitingHandler::new(hub, place);
                 tokio::spawn(answer_later(waiting, responder, terms, rest, self.config.acknowledge_after));
             }
-            Err(NoPlace::Strangers) if terms.repeatable => {
-                hub.lock().challenge(now, responder, &terms);
-            }
-            Err(_) => {
-                hub.lock().refuse_to_observe(now, &responder, &terms, true);
-                self.refuse(hub, now, responder);
-            }
         }
+    }
+
+    /// Answers a request whose handler has no place. Nothing has happened yet, so a stranger may repeat it with an Echo option,
+    /// unless its body would have to come again, too.
+    fn turn_away(
+        &self,
+        hub: &Arc<Hub>,
+        now: Instant,
+        responder: Responder<Remote>,
+        terms: &Terms,
+        why: NoPlace,
+    ) {
+        let mut state = hub.lock();
+        if why == NoPlace::Strangers && !terms.to_group && terms.block1.is_none() {
+            return state.challenge(now, responder, terms);
+        }
+        state.refuse_to_observe(now, &responder, terms, true);
+        drop(state);
+        self.refuse(hub, now, responder);
     }
 
     fn refuse(&self, hub: &Hub, now: Instant, responder: Responder<Remote>) {

@@ -1,5 +1,7 @@
 //! A server and a client in one process.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use crate::common::{Running, serve, serve_at, serve_with, until};
@@ -226,6 +228,30 @@ async fn what_is_beyond_the_bound_of_waiting_handlers_is_refused_with_max_age() 
     assert_eq!(waiting.await.unwrap(), Code::CONTENT);
     assert_eq!(text_of(&second, &server.uri("/slow?ms=1")).await, "late", "there is room again");
     assert_eq!(server.handle.stats().net.refused, 1);
+}
+
+#[tokio::test]
+async fn a_handler_without_a_place_is_not_called() {
+    let count = Arc::new(AtomicU32::new(0));
+    let counted = count.clone();
+    let push = move |_: Request| {
+        counted.fetch_add(1, Ordering::Relaxed);
+        async {
+            tokio::time::sleep(Duration::from_millis(300)).await;
+            Ok::<_, Rejection>(Response::changed())
+        }
+    };
+    let config = ServerConfig { max_pending: 1, cores: 1, ..ServerConfig::default() };
+    let server = serve_with(router().post("/push", push), config);
+    let (first, second) = (Client::new(), Client::new());
+    let uri = server.uri("/push");
+    let waiting = tokio::spawn(first.post(&uri).into_future());
+    until(|| count.load(Ordering::Relaxed) == 1).await;
+    assert_eq!(second.post(&uri).await.unwrap().code, Code::SERVICE_UNAVAILABLE);
+    assert_eq!(second.get(&uri).await.unwrap().code, Code::METHOD_NOT_ALLOWED, "no handler, no place");
+    assert_eq!(waiting.await.unwrap().unwrap().code, Code::CHANGED);
+    assert_eq!(count.load(Ordering::Relaxed), 1, "what was refused has not happened");
+    assert_eq!(second.post(&uri).await.unwrap().code, Code::CHANGED, "there is room again");
 }
 
 #[tokio::test]

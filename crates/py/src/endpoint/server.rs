@@ -1,11 +1,9 @@
 //! Servers.
 
 use std::collections::{BTreeMap, HashMap};
-use std::future::poll_fn;
 use std::io;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::task::Poll;
 use std::time::Duration;
 
 use coapace_net as net;
@@ -239,7 +237,6 @@ struct Handling {
 impl Handling {
     /// Leaves a request for the event loop, and waits for the reply.
     async fn handle(self: Arc<Self>, request: net::Request) -> Result<net::Response, Rejection> {
-        admitted().await;
         let Some(place) = self.places.take() else { return Err(Rejection::unavailable(1)) };
         let (tell, told) = oneshot::channel();
         let this = self.clone();
@@ -254,20 +251,6 @@ impl Handling {
         // If the reply is dropped, the handler was cancelled.
         told.await.map_err(|_| Code::INTERNAL_SERVER_ERROR.into())
     }
-}
-
-/// Waits until the endpoint has a place for the handler. It polls a handler once, refuses the request if the handler has to wait
-/// and there is no place, and polls again otherwise. Nothing of a refused request may happen.
-async fn admitted() {
-    let mut is_first = true;
-    poll_fn(|context| {
-        if std::mem::take(&mut is_first) {
-            context.waker().wake_by_ref();
-            return Poll::Pending;
-        }
-        Poll::Ready(())
-    })
-    .await;
 }
 
 /// The reply to one request. Dropped without a response, it becomes 5.00.
