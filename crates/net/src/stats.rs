@@ -122,6 +122,8 @@ counters! {
         /// Sessions and handshakes that made room for others.
         Transports: evicted => "coap_dtls_sessions_ended_total" { reason = "evicted" },
             warn "DTLS sessions ended for others";
+        /// Sessions of clients whose servers answered nothing any more.
+        Transports: lost => "coap_dtls_sessions_ended_total" { reason = "lost" };
         /// Datagrams that were not sent because their DTLS session had ended.
         Transports: unsent => "coap_dtls_unsent_total";
     }

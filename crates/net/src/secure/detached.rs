@@ -210,6 +210,39 @@ mod tests {
         assert_eq!(answers, [], "what belongs to the first session does not reach the second");
     }
 
+    /// A confirmable and an acknowledgement, both empty.
+    const CON: &[u8] = b"\x40\x00\x00\x01";
+    const ACK: &[u8] = b"\x60\x00\x00\x01";
+
+    #[test]
+    fn a_client_whose_confirmable_messages_stay_unanswered_begins_another_session() {
+        let [_, mut server] = pair("a long secret");
+        let setup = Dtls::client("lamp-7", "a long secret").lost_after(std::time::Duration::ZERO);
+        let mut client = DtlsSessions::new(&setup).unwrap();
+        client.send(SERVER.into(), CON);
+        let [_, arrived] = settle(&mut client, &mut server, 7);
+        for _ in 0..5 {
+            server.send(arrived[0].0, CON);
+            settle(&mut client, &mut server, 7);
+            client.send(SERVER.into(), ACK);
+            client.send(SERVER.into(), ACK);
+            assert_eq!(
+                settle(&mut client, &mut server, 7)[1].len(),
+                2,
+                "who only acknowledges needs no answer"
+            );
+        }
+        assert_eq!(client.counters().lost, 0);
+
+        let [_, mut restarted] = pair("a long secret");
+        let arrived = [(); 4].map(|()| {
+            client.send(SERVER.into(), CON);
+            settle(&mut client, &mut restarted, 7)[1].len()
+        });
+        assert_eq!(arrived, [0, 0, 0, 1]);
+        assert_eq!((client.counters().lost, client.counters().handshakes, restarted.len()), (1, 2, 1));
+    }
+
     #[test]
     fn what_waits_for_a_handshake_that_fails_is_dropped() {
         let [mut client, mut server] = pair("a wrong key");

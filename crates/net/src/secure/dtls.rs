@@ -46,6 +46,7 @@ pub struct Dtls {
     max_sessions: Option<usize>,
     pub(crate) idle_timeout: Duration,
     pub(crate) handshake_timeout: Duration,
+    pub(crate) lost_after: Duration,
 }
 
 /// Prints no keys.
@@ -56,6 +57,7 @@ impl fmt::Debug for Dtls {
             .field("max_sessions", &self.max_sessions)
             .field("idle_timeout", &self.idle_timeout)
             .field("handshake_timeout", &self.handshake_timeout)
+            .field("lost_after", &self.lost_after)
             .finish_non_exhaustive()
     }
 }
@@ -81,6 +83,7 @@ impl Dtls {
             max_sessions: None,
             idle_timeout: Duration::from_secs(24 * 60 * 60),
             handshake_timeout: Duration::from_secs(40),
+            lost_after: Duration::from_secs(25),
         }
     }
 
@@ -119,6 +122,15 @@ impl Dtls {
     #[must_use]
     pub fn handshake_timeout(mut self, timeout: Duration) -> Self {
         self.handshake_timeout = timeout;
+        self
+    }
+
+    /// Sets the time after which a client begins its session anew, if the server has answered none of at least three confirmable
+    /// messages. A server that has restarted no longer knows the session, and drops what comes over it. The default is 25 s: by
+    /// then, three copies of a request have left with the parameters of RFC 7252. A server has no use for it.
+    #[must_use]
+    pub fn lost_after(mut self, timeout: Duration) -> Self {
+        self.lost_after = timeout;
         self
     }
 

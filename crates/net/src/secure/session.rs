@@ -1,7 +1,7 @@
 //! A DTLS session, or the handshake that may become one.
 
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use dimpl::Output;
 use tokio::sync::oneshot;
@@ -13,6 +13,17 @@ use crate::identity::Identity;
 
 /// The number of records that are queued while the socket takes none. Further ones are dropped.
 pub(crate) const MAX_READY: usize = 1_024;
+
+/// The number of confirmable messages that a session has to carry in vain before it may be taken for lost. One may be lost, and
+/// its sender may not want to repeat it.
+const IN_VAIN: u32 = 3;
+
+/// The confirmable messages that a session has carried since the peer was last heard.
+#[derive(Clone, Copy, Debug)]
+struct Unanswered {
+    since: Instant,
+    count: u32,
+}
 
 /// A session or handshake.
 #[derive(Debug)]
@@ -35,11 +46,59 @@ pub(crate) struct Session {
     pub(crate) used_at: Instant,
     pub(crate) timer: Option<Instant>,
     pub(crate) seen: ClientFlight,
+    unanswered: Option<Unanswered>,
     /// The tasks that wait for the end of the handshake.
     pub(crate) waiting: Vec<oneshot::Sender<Result<Remote, Refused>>>,
 }
 
 impl Session {
+    /// Returns a handshake that has just begun, with the peer behind `path`.
+    pub(crate) fn new(
+        library: dimpl::Dtls,
+        path: Remote,
+        peer: Remote,
+        random: Vec<u8>,
+        used: u64,
+        used_at: Instant,
+    ) -> Self {
+        Self {
+            library,
+            path,
+            peer,
+            random,
+            connected: false,
+            identity: None,
+            is_unknown: false,
+            used,
+            used_at,
+            timer: None,
+            seen: ClientFlight::default(),
+            unanswered: None,
+            waiting: Vec::new(),
+        }
+    }
+
+    /// Notes a message that it carries to the peer. Only a confirmable one has to be answered (RFC 7252 §4.2).
+    pub(crate) fn note_sent(&mut self, now: Instant, message: &[u8]) {
+        let is_confirmable = message.first().is_some_and(|first| first >> 4 & 3 == 0);
+        if is_confirmable {
+            self.unanswered.get_or_insert(Unanswered { since: now, count: 0 }).count += 1;
+        }
+    }
+
+    /// Notes that the peer has sent a message.
+    pub(crate) fn note_heard(&mut self) {
+        self.unanswered = None;
+    }
+
+    /// Returns whether the peer has probably lost the session: it has left several messages unanswered, for `patience`.
+    pub(crate) fn is_lost(&self, now: Instant, patience: Duration) -> bool {
+        self.connected
+            && self.unanswered.is_some_and(|Unanswered { since, count }| {
+                count >= IN_VAIN && now.saturating_duration_since(since) >= patience
+            })
+    }
+
     /// Takes the output of the library. Appends records to `ready`, and datagrams for the endpoint to `arrived`.
     pub(crate) fn take_output(
         &mut self,

@@ -11,7 +11,7 @@ use tokio::sync::oneshot;
 
 use super::cookie::{Cookies, Hello};
 use super::dtls::{Dtls, take_resolved, with_cookie};
-use super::session::{ClientFlight, MAX_READY, Progress, Session};
+use super::session::{MAX_READY, Progress, Session};
 use crate::address::{Remote, network};
 use crate::datagram::io::{MAX_DATAGRAM, Outgoing, send_singly};
 use crate::datagram::socket::Socket;
@@ -106,9 +106,21 @@ impl Sessions {
         outgoing.failed.append(&mut self.ready.failed);
     }
 
-    /// Returns the endpoint's name for this server, if there is a session.
-    pub(crate) fn peer(&self, to: Remote) -> Option<Remote> {
+    /// Returns the endpoint's name for this server, if there is a session. One that the server has probably lost is closed.
+    pub(crate) fn peer(&mut self, to: Remote) -> Option<Remote> {
+        self.close_if_lost(Instant::now(), to);
         self.by_peer.get(&key(to)).filter(|session| session.connected).map(|session| session.peer)
+    }
+
+    /// Closes a client's session that the server has probably lost, so that another begins. Nothing in DTLS 1.2 tells a client
+    /// that its server has restarted: the server drops the records of a session that it does not know.
+    fn close_if_lost(&mut self, now: Instant, to: Remote) {
+        let place = key(to);
+        let patience = self.setup.lost_after;
+        if self.cookies.is_none() && self.by_peer.get(&place).is_some_and(|one| one.is_lost(now, patience)) {
+            self.counters.lost += 1;
+            self.close(now, place);
+        }
     }
 
     /// Begins a client's handshake with this server, unless one is under way. Returns the receiver of the result.
@@ -244,6 +256,7 @@ impl Sessions {
         });
         if arrived.len() > before {
             self.touch(now, place);
+            self.by_peer.get_mut(&place).into_iter().for_each(Session::note_heard);
         }
     }
 
@@ -299,20 +312,7 @@ impl Sessions {
         self.handshakes += 1;
         self.uses += 1;
         self.order.insert((false, self.uses), key(path));
-        let session = Session {
-            library,
-            path,
-            peer,
-            random,
-            connected: false,
-            identity: None,
-            is_unknown: false,
-            used: self.uses,
-            used_at: now,
-            timer: None,
-            seen: ClientFlight::default(),
-            waiting: Vec::new(),
-        };
+        let session = Session::new(library, path, peer, random, self.uses, now);
         self.by_peer.insert(key(path), session);
     }
 
@@ -332,7 +332,8 @@ impl Sessions {
     /// Seals a datagram. If a client's session has ended, another begins, and the endpoint retransmits the datagram later.
     pub(super) fn seal(&mut self, now: Instant, to: Remote, bytes: &[u8]) {
         let place = key(to);
-        let Some(session) = self.by_peer.get(&place) else {
+        self.close_if_lost(now, to);
+        let Some(session) = self.by_peer.get_mut(&place) else {
             self.counters.unsent += 1;
             let _ = self.begin(now, to);
             return;
@@ -341,6 +342,7 @@ impl Sessions {
             self.counters.unsent += 1;
             return;
         }
+        session.note_sent(now, bytes);
         self.touch(now, place);
         self.drive(now, place, None, |session| {
             session.library.handle_timeout(now)?;

@@ -1,11 +1,17 @@
 //! `coaps` over loopback: clients and servers of this crate, and what strangers do to them.
 
+use std::io;
 use std::net::UdpSocket;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use crate::common::{Running, until};
+use crate::common::{Running, run, until};
 use crate::secured::{KEY, keys};
-use coapace_net::{Client, Dtls, Error, Identity, Refused, Rejection, Request, Response, Router};
+use coapace_net::{
+    Client, Datagram, Dtls, Error, Identity, Interceptor, Refused, Rejection, Request, Response, Router,
+    Server, ServerConfig,
+};
 use proptest::prelude::*;
 use tokio::time::{sleep, timeout};
 
@@ -128,6 +134,44 @@ async fn a_session_closed_by_the_server_begins_anew() {
         until(|| server.handle.stats().dtls.idle == nth && client.stats().dtls.closed_by_peer == nth).await;
     }
     assert_eq!(server.handle.stats().dtls.handshakes, 3);
+}
+
+/// Drops everything once it is set.
+#[derive(Debug, Default)]
+struct Mute(AtomicBool);
+
+impl Interceptor for Mute {
+    fn pass(&self, _: &Datagram<'_>) -> bool {
+        !self.0.load(Ordering::Relaxed)
+    }
+}
+
+#[tokio::test]
+async fn a_server_that_was_restarted_is_found_by_the_next_request_but_one() {
+    let mute = Arc::new(Mute::default());
+    let config = ServerConfig { cores: 1, interceptor: Some(mute.clone()), ..ServerConfig::default() };
+    let mut server = run("coaps", Server::bind_dtls("127.0.0.1:0", config, &keys()), router());
+    let dtls = Dtls::client("lamp-7", KEY).lost_after(Duration::from_millis(100));
+    let mechanism = "default:ack_timeout=20ms".parse().unwrap();
+    let client = Client::builder().dtls(dtls).mechanism(mechanism).build();
+    let uri = server.uri("/hello");
+    assert_eq!(client.get(&uri).await.unwrap().text(), "Hello!");
+
+    // Killed: it closes no session, and forgets all.
+    mute.0.store(true, Ordering::Relaxed);
+    let address = server.address;
+    server.crash().await;
+    drop(server);
+    let config = ServerConfig { cores: 1, ..ServerConfig::default() };
+    let restarted = loop {
+        match Server::bind_dtls(address, config.clone(), &keys()) {
+            Err(error) if error.kind() == io::ErrorKind::AddrInUse => sleep(Duration::from_millis(5)).await,
+            bound => break run("coaps", bound, router()),
+        }
+    };
+    let _ = timeout(Duration::from_secs(10), client.get(&uri).into_future()).await.expect("given up");
+    assert_eq!(client.get(&uri).await.unwrap().text(), "Hello!");
+    assert_eq!((client.stats().dtls.lost, restarted.handle.stats().dtls.handshakes), (1, 1));
 }
 
 #[tokio::test]

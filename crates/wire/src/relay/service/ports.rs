@@ -13,11 +13,6 @@ use tokio::task::JoinHandle;
 
 use super::{Face, Locked, MAX_DATAGRAM, PAUSE, Shared};
 
-/// The time after which a session is begun anew, if the server has sent nothing while datagrams were sent: it may have restarted
-/// and know the session no longer. By then three copies of a message have left with the parameters of RFC 7252, and the last one
-/// finds the new session.
-const SILENCE: time::Duration = time::Duration::from_secs(25);
-
 /// A port towards the server. It is closed when it is dropped.
 #[derive(Debug)]
 pub(super) struct Port {
@@ -25,8 +20,6 @@ pub(super) struct Port {
     local: SocketAddr,
     /// The session with the server, if the relay speaks DTLS to it.
     session: Option<DtlsSessions>,
-    /// The moment of the first datagram that the session has carried since the server was last heard.
-    unheard: Option<time::Instant>,
     /// Wakes the receiver when the next timer of the session has changed.
     changed: Arc<Notify>,
     receiver: JoinHandle<()>,
@@ -56,12 +49,6 @@ impl Shared {
         let Locked { ports, buffer, unsent, .. } = &mut *locked;
         let Some(port) = ports.get_mut(&source) else { return };
         if let Some(session) = &mut port.session {
-            let now = time::Instant::now();
-            let since = *port.unheard.get_or_insert(now);
-            if now.saturating_duration_since(since) >= SILENCE {
-                session.close();
-                port.unheard = Some(now);
-            }
             session.send(self.to, buffer);
             self.send_records_to_server(locked, source);
         } else {
@@ -131,7 +118,7 @@ impl Shared {
         let session = self.server_key.as_ref().map(DtlsSessions::new).transpose()?;
         let changed = Arc::new(Notify::new());
         let receiver = receive_from_server(self.clone(), socket.clone(), changed.clone(), source, local);
-        Ok(Port { socket, local, session, unheard: None, changed, receiver: tokio::spawn(receiver) })
+        Ok(Port { socket, local, session, changed, receiver: tokio::spawn(receiver) })
     }
 
     /// Returns when the session at the port of a source has something to do.
@@ -150,7 +137,6 @@ impl Shared {
         self.with_session(locked, source, |session| session.handle_record(self.to, record));
         let Locked { relay, ports, buffer, .. } = locked;
         let Some(port) = ports.get_mut(&source) else { return };
-        port.unheard = None;
         let Some(session) = &mut port.session else { return };
         loop {
             buffer.clear();
