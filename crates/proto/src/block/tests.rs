@@ -161,11 +161,14 @@ fn an_early_response_ends_the_transfer() {
 }
 
 #[test]
-fn a_server_that_acts_on_each_block_is_given_them_all() {
-    let mut transfer = Transfer::new(Options::default(), body(40), 0, 10);
-    for (num, more) in [(0, Progress::Continue), (1, Progress::Continue), (2, Progress::Complete)] {
-        let each = tail(Options::default().block1(block(num, false, 0)), b"");
-        assert_eq!(transfer.handle(&message(Code(code::CHANGED), each.as_bytes())), Ok(more));
+fn a_server_that_answers_each_block_with_a_success_is_given_them_all() {
+    for is_not_final in [false, true] {
+        let mut transfer = Transfer::new(Options::default(), body(40), 0, 10);
+        for (num, more) in [(0, Progress::Continue), (1, Progress::Continue), (2, Progress::Complete)] {
+            let is_not_final = is_not_final && num < 2;
+            let each = tail(Options::default().block1(block(num, is_not_final, 0)), b"");
+            assert_eq!(transfer.handle(&message(Code(code::CHANGED), each.as_bytes())), Ok(more));
+        }
     }
 }
 

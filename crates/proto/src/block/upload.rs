@@ -99,8 +99,9 @@ impl Upload {
             },
             code if code == code::CONTINUE || code >> 5 == 2 => match (ours, theirs) {
                 (Some(ours), Some(theirs)) if ours.num() != theirs.num() => Err(TransferError::OutOfPlace),
-                // It is 2.31, or a success of this block alone because it has no M (RFC 7959 §2.3).
-                (Some(ours), Some(theirs)) if ours.more() && (code == code::CONTINUE || !theirs.more()) => {
+                // The answer to a block before the last ends nothing. It is 2.31, or without M a success of this block alone
+                // (RFC 7959 §2.3). Servers written to drafts of RFC 7959 have 2.04 with M in place of 2.31.
+                (Some(ours), Some(theirs)) if ours.more() => {
                     self.offset = self.range().end;
                     self.shrink(theirs.szx());
                     Ok(BlockAnswer::Next)
