@@ -64,12 +64,18 @@ impl Inbox {
         response: Option<Response>,
     ) {
         let mut newest = self.lock();
-        let answers = std::mem::take(&mut newest.registering) && message.kind == Kind::Acknowledgement;
-        if answers || in_order {
+        let registered = std::mem::take(&mut newest.registering);
+        if registered && message.kind == Kind::Acknowledgement || in_order {
             // The message is newer than all before. A server that was restarted may count from any number.
             newest.order = coapace_proto::Observation::new();
         }
         if !newest.order.update(now, message) {
+            // A separate response may be an old notification as well. The next registration shows whether the server is there.
+            if registered {
+                newest.order.put_off(now);
+                drop(newest);
+                self.arrived.notify_one();
+            }
             return;
         }
         if !message.code.is_success() || message.observe().is_none() {
@@ -129,9 +135,13 @@ mod tests {
     }
 
     fn put_as(kind: Kind, inbox: &Inbox, number: u32, text: &'static str) {
+        put_at(Instant::ZERO, kind, inbox, number, text);
+    }
+
+    fn put_at(now: Instant, kind: Kind, inbox: &Inbox, number: u32, text: &'static str) {
         let tail = Options::default().observe(number).max_age(30).tail(text.as_bytes()).unwrap();
         let message = Message { code: Code::CONTENT, tail: tail.as_bytes(), ..Message::empty(kind, 1) };
-        inbox.put(Instant::ZERO, &message, false, Some(Response::content(text)));
+        inbox.put(now, &message, false, Some(Response::content(text)));
     }
 
     #[test]
@@ -157,6 +167,23 @@ mod tests {
         put_as(Kind::Acknowledgement, &inbox, 2, "nobody asked");
         put(&inbox, 3, "the same");
         assert!(matches!(inbox.take(Draw::ZERO), Taken::Nothing(Some(_))));
+    }
+
+    #[tokio::test]
+    async fn a_registration_that_is_answered_separately_with_nothing_newer_is_followed_by_another() {
+        for (number, again) in [(9, 135), (3, 105)] {
+            let inbox = Inbox::default();
+            put(&inbox, 9, "before");
+            assert!(matches!(inbox.take(Draw::ZERO), Taken::News(_)));
+            inbox.arrived.notified().await;
+            inbox.register();
+            assert!(matches!(inbox.take(Draw::ZERO), Taken::Nothing(None)));
+            put_at(Instant::from_secs(100), Kind::Confirmable, &inbox, number, "again");
+            let woken = tokio::time::timeout(std::time::Duration::from_secs(5), inbox.arrived.notified());
+            woken.await.expect("whoever waits for news looks again");
+            let Taken::Nothing(Some(at)) = inbox.take(Draw::ZERO) else { panic!("it is no news") };
+            assert_eq!(at, Instant::from_secs(again));
+        }
     }
 
     #[test]

@@ -29,18 +29,27 @@ impl Observation {
 
     /// Takes a response or notification that arrives. Returns whether it is newer than those before. If it is
     /// not, the application ignores it (RFC 7641 §3.4). One without the Observe option is always newer,
-    /// because it is the last.
+    /// because it is the last. One with the number of the newest has its representation, which is fresh for longer then.
     pub fn update(&mut self, now: Instant, message: &Message<'_>) -> bool {
         if let (Some((before, at)), Some(number)) = (self.newest, message.observe()) {
             // The newer number is ahead by less than half of all numbers.
             let ahead = number.wrapping_sub(before) & (2 * HALF - 1);
             if !(0 < ahead && ahead < HALF) && now.since(at) <= ANY_IS_NEWER {
+                if ahead == 0 {
+                    self.fresh_until =
+                        self.fresh_until.max(now + Duration::from_secs(message.max_age().into()));
+                }
                 return false;
             }
         }
         self.newest = message.observe().map(|number| (number, now));
         self.fresh_until = now + Duration::from_secs(message.max_age().into());
         true
+    }
+
+    /// Puts the next registration off, because the last one was answered, though with nothing newer.
+    pub fn put_off(&mut self, now: Instant) {
+        self.fresh_until = self.fresh_until.max(now);
     }
 
     /// Returns until when the representation is fresh (Max-Age, RFC 7641 §3.3.1).
@@ -120,6 +129,18 @@ mod tests {
         assert_eq!(observation.fresh_until(), Instant::from_secs(130));
         assert_eq!(observation.register_again_at(Draw::ZERO), Instant::from_secs(135));
         assert_eq!(observation.register_again_at(Draw::from_bits(1 << 31)), Instant::from_secs(140));
+    }
+
+    #[test]
+    fn the_newest_again_is_no_news_and_fresh_for_longer() {
+        let mut observation = Observation::new();
+        arrive(&mut observation, 100, 7);
+        assert!(!arrive(&mut observation, 120, 7));
+        assert_eq!(observation.fresh_until(), Instant::from_secs(150));
+        assert!(!arrive(&mut observation, 125, 6));
+        assert_eq!(observation.fresh_until(), Instant::from_secs(150));
+        observation.put_off(Instant::from_secs(160));
+        assert_eq!(observation.fresh_until(), Instant::from_secs(160));
     }
 
     #[test]
