@@ -91,6 +91,11 @@ impl Inbox {
         self.lock().registering = true;
     }
 
+    /// Goes on after the server has ended the observation.
+    pub(crate) fn reopen(&self) {
+        self.lock().end = None;
+    }
+
     /// Returns the time since the newest representation became stale.
     pub(crate) fn overdue(&self, now: Instant) -> Duration {
         now.since(self.lock().order.fresh_until())

@@ -42,6 +42,8 @@ pub struct Observation {
     first: Response,
     /// A notification that lacks blocks.
     partial: Option<Response>,
+    /// Set if the last registration was one that the server had asked for with an Echo value.
+    is_repeated: bool,
     random: Random,
     /// The random delay of the next registration.
     draw: Draw,
@@ -64,11 +66,12 @@ impl Observation {
             inbox: Arc::default(),
             first: Response::new(Code::EMPTY),
             partial: None,
+            is_repeated: false,
             random,
             draw,
         };
         let mut response = this.register().await?;
-        if let Some(value) = response.as_message(|message| echo::challenged(message).map(<[u8]>::to_vec)) {
+        if let Some(value) = challenge(&response) {
             this.options = echo::repeated(std::mem::take(&mut this.options), &value);
             this.subscription.forget();
             this.inbox = Arc::default();
@@ -107,6 +110,19 @@ impl Observation {
                 }
             }
             let Some(news) = self.partial.clone() else { continue };
+            let challenge = challenge(&news).filter(|_| !self.is_repeated);
+            self.is_repeated = challenge.is_some();
+            if let Some(value) = challenge {
+                // The server wants to know whether this is the address of the client (RFC 9175 §2.4), for example because it
+                // was restarted.
+                self.partial = None;
+                self.options = echo::repeated(std::mem::take(&mut self.options), &value);
+                self.inbox.reopen();
+                if let Err(error) = self.register_again().await {
+                    self.inbox.fail(error);
+                }
+                continue;
+            }
             let finished = self.complete(news).await;
             self.partial = None;
             match finished {
@@ -178,6 +194,11 @@ impl Observation {
         }
         self.options.clone().without(option::BLOCK2).observe(1).tail(&[]).ok()
     }
+}
+
+/// Returns the Echo value with which a server wants a request repeated, if it does.
+fn challenge(response: &Response) -> Option<Vec<u8>> {
+    response.as_message(|message| echo::challenged(message).map(<[u8]>::to_vec))
 }
 
 impl Drop for Observation {

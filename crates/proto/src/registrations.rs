@@ -320,6 +320,21 @@ impl<A: Address> Observers<A> {
         }
     }
 
+    /// Returns the observers of a resource that are strangers.
+    pub(crate) fn strangers(&self, resource: u64) -> Vec<Observer<A>> {
+        let mut strangers = Vec::new();
+        if self.stranger_count > 0 {
+            let mut slot = self.resources.get(&resource).map_or(NONE, |known| known.first);
+            while let Some(registration) = self.registrations.get(slot) {
+                if registration.is_stranger {
+                    strangers.push(registration.observer);
+                }
+                slot = registration.later;
+            }
+        }
+        strangers
+    }
+
     /// Takes the new representation of a resource. Returns how many observers are to be notified.
     pub(crate) fn publish(&mut self, resource: u64, confirmable: bool, code: Code, tail: &[u8]) -> usize {
         let Some(known) = self.resources.get_mut(&resource) else { return 0 };

@@ -5,7 +5,7 @@ use std::time::SystemTime;
 
 use coap_numbers::option;
 use coapace_control::{Duration, Instant};
-use coapace_proto::echo::{Echo, Gate};
+use coapace_proto::echo::{self, Echo, Gate};
 use coapace_proto::{Code, Kind, Message, Options, Responder, SendError, Sequence, Token, group};
 
 use super::hub::Locked;
@@ -32,6 +32,17 @@ pub enum Verify {
     Strangers,
     /// All clients.
     Everybody,
+}
+
+impl Verify {
+    /// Returns whether this client has to show that its address is its own.
+    fn concerns(self, client: Remote) -> bool {
+        match self {
+            Self::Nobody => false,
+            Self::Strangers => !client.ip().to_canonical().is_loopback(),
+            Self::Everybody => true,
+        }
+    }
 }
 
 /// The time that an address stays verified.
@@ -109,18 +120,10 @@ impl Answers {
         }
     }
 
-    fn must_verify(&self, client: Remote) -> bool {
-        match self.verify {
-            Verify::Nobody => false,
-            Verify::Strangers => !client.ip().to_canonical().is_loopback(),
-            Verify::Everybody => true,
-        }
-    }
-
     /// Returns the largest payload, in bytes, that this client is sent whatever its request. There is room for the usual
     /// options beside it.
     pub(crate) fn unconditional(&self, client: Remote) -> usize {
-        if self.must_verify(client) { 64 } else { self.block }
+        if self.verify.concerns(client) { 64 } else { self.block }
     }
 
     /// Returns the terms of a request, changed if the client's address is verified or cannot be forged.
@@ -135,7 +138,7 @@ impl Answers {
         if trusted || self.gate.verifies(now, from, message) {
             return terms.verified();
         }
-        if !self.must_verify(from) {
+        if !self.verify.concerns(from) {
             terms.allowance = usize::MAX;
         }
         terms
@@ -281,7 +284,7 @@ impl Locked {
     pub(crate) fn publish(&mut self, now: Instant, number: u64, response: Option<Response>) -> bool {
         let response = or_panicked(response, || self.counters.panics += 1);
         let Self { endpoint, answers, .. } = self;
-        let Answers { bodies, observed, scratch, medium, sequence, .. } = answers;
+        let Answers { bodies, observed, scratch, medium, sequence, gate, verify, .. } = answers;
         let Some(form) = observed.get_mut(&number) else { return false };
         if !endpoint.is_observed(number) {
             observed.remove(&number);
@@ -294,6 +297,12 @@ impl Locked {
         let Answered::Send(code) = bodies.answer(now, None, &form.terms, response, *medium, scratch) else {
             return again;
         };
+        // A notification has a token of 8 bytes at most.
+        if 12 + scratch.len() > echo::MODEST {
+            let challenge = |to| verify.concerns(to).then(|| gate.challenge(now, to));
+            let dismissed = endpoint.dismiss_strangers(now, number, Code::UNAUTHORIZED, challenge);
+            self.counters.challenged += dismissed as u64;
+        }
         endpoint.notify(number, form.resource.is_confirmable(), code, scratch);
         if !code.is_success() {
             observed.remove(&number);

@@ -221,6 +221,44 @@ async fn an_observer_shows_its_address_before_it_gets_a_large_response() {
     assert_eq!(next(&mut observation).await.unwrap().parse(), Ok(4));
 }
 
+/// Returns the next datagram, or nothing after a second.
+fn receive(socket: &UdpSocket) -> Option<Vec<u8>> {
+    let mut buffer = [0; 2_048];
+    let len = socket.recv(&mut buffer).ok()?;
+    Some(buffer[..len].to_vec())
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn no_stranger_is_notified_of_more_than_136_bytes() {
+    let config = ServerConfig { cores: 1, verify: Verify::Everybody, ..ServerConfig::default() };
+    let (len, resource) = (Arc::new(AtomicU64::new(5)), Resource::new());
+    let shown = len.clone();
+    let router = Router::new().observe("/text", &resource, move |_: Request| {
+        let text = "x".repeat(shown.load(Ordering::Relaxed) as usize);
+        async move { Ok::<_, Rejection>(Response::content(text)) }
+    });
+    let change = |bytes| {
+        len.store(bytes, Ordering::Relaxed);
+        resource.changed();
+    };
+    let server = serve_with(router, config);
+    let stranger = UdpSocket::bind("127.0.0.1:0").unwrap();
+    stranger.connect(server.address).unwrap();
+    stranger.set_read_timeout(Some(Duration::from_secs(1))).unwrap();
+    stranger.send(b"\x41\x01\0\x01t\x60\x54text").unwrap();
+    assert!(receive(&stranger).is_some_and(|bytes| bytes.ends_with(b"\xffxxxxx")));
+
+    let mut honest = Client::new().observe(&server.uri("/text")).await.unwrap();
+    change(500);
+    let news = next(&mut honest).await.unwrap();
+    assert_eq!(news.len(), 500, "it has repeated its registration with the Echo value");
+    let last = receive(&stranger).unwrap();
+    assert!(last.len() < 40 && last[..2] == [0x51, 0x81], "4.01, non-confirmable: {last:02x?}");
+    change(600);
+    assert_eq!(next(&mut honest).await.unwrap().len(), 600);
+    assert_eq!(receive(&stranger), None, "it observes no longer");
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn strangers_have_few_places_and_whoever_shows_its_address_has_one() {
     let counter = Counter::new(Resource::new());

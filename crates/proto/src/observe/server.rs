@@ -2,11 +2,12 @@
 
 use coapace_control::{Controller, Instant};
 
+use crate::Tail;
 use crate::code::Code;
 use crate::endpoint::Endpoint;
 use crate::event::{Event, Responder};
 use crate::exchange::{End, Failure, Purpose};
-use crate::message::Token;
+use crate::message::{Kind, Message, Token};
 use crate::peer::Address;
 use crate::registrations::{Observer, Observers};
 use crate::request::SendError;
@@ -95,6 +96,35 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
     pub fn notify(&mut self, resource: u64, confirmable: bool, code: Code, tail: &[u8]) -> usize {
         let observers = self.rare.as_mut().and_then(|rare| rare.observers.as_mut());
         observers.map_or(0, |observers| observers.publish(resource, confirmable, code, tail))
+    }
+
+    /// Removes observers of `resource` that are [strangers](Self::register_stranger), before a notification that is too large
+    /// for them: its address may be that of a victim. `farewell` returns the options of the last notification, which has this
+    /// code and is non-confirmable, or `None` for an observer that stays. Returns how many were removed.
+    pub fn dismiss_strangers(
+        &mut self,
+        now: Instant,
+        resource: u64,
+        code: Code,
+        mut farewell: impl FnMut(A) -> Option<Tail>,
+    ) -> usize {
+        let strangers = self.observers().map(|observers| observers.strangers(resource)).unwrap_or_default();
+        let mut dismissed = 0;
+        for Observer { to, token, .. } in strangers {
+            let Some(tail) = farewell(to) else { continue };
+            self.deregister(now, to, token);
+            dismissed += 1;
+            let Some(peer) = self.find_or_insert_peer(to) else { continue };
+            let message_id = self.peers[peer].message_ids.take(now);
+            let farewell = Message {
+                code,
+                token,
+                tail: tail.as_bytes(),
+                ..Message::empty(Kind::NonConfirmable, message_id)
+            };
+            self.reply(to, &farewell, None);
+        }
+        dismissed
     }
 
     /// Returns whether `resource` has any observers.
