@@ -1,6 +1,7 @@
 //! The command line.
 
 mod advise;
+mod client_keys;
 mod device;
 #[cfg(target_os = "linux")]
 mod emulate;
@@ -21,6 +22,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use coapace_lab::results::Lines;
 
 pub(crate) use advise::{Advise, CaptureSide};
+pub(crate) use client_keys::ClientKeys;
 pub(crate) use device::{
     AnyRequest, Content, Discover, Load, Observe, Ping, Request, Show, Terms, Transmission,
 };

@@ -5,16 +5,14 @@ use std::sync::{Arc, PoisonError, RwLock};
 
 use coapace_net::{Certificates, Dtls, ServerHandle};
 
-use crate::arguments::Serve;
+use crate::arguments::{ClientKeys, Serve};
 use crate::keys::{self, Keys};
 use crate::{Failure, certificates};
 
 /// The sources of keys and certificates, and the keys in use.
 #[derive(Debug)]
 pub(crate) struct Credentials {
-    identities: Vec<String>,
-    keys: Vec<String>,
-    keys_file: Option<PathBuf>,
+    client_keys: ClientKeys,
     ca: Option<PathBuf>,
     own: Option<(PathBuf, PathBuf)>,
     known: Arc<RwLock<Keys>>,
@@ -29,9 +27,7 @@ impl Credentials {
     /// The failure names the file that cannot be read or used.
     pub(crate) fn read(serve: &Serve) -> Result<Self, Failure> {
         let mut read = Self {
-            identities: serve.identities.clone(),
-            keys: serve.keys.clone(),
-            keys_file: serve.keys_file.clone(),
+            client_keys: serve.client_keys.clone(),
             ca: serve.ca.clone(),
             own: serve.cert.clone().zip(serve.private_key.clone()),
             known: Arc::default(),
@@ -44,7 +40,7 @@ impl Credentials {
     }
 
     fn files(&self) -> Result<(Keys, Certificates), Failure> {
-        let known = keys::of_clients(&self.identities, &self.keys, self.keys_file.as_deref())?;
+        let known = keys::of_clients(&self.client_keys)?;
         let own = self.own.as_ref().map(|(certificate, key)| (certificate.as_path(), key.as_path()));
         Ok((known, certificates::read(self.ca.as_deref(), own)?))
     }

@@ -5,6 +5,7 @@ use std::fs;
 use std::path::Path;
 
 use crate::Failure;
+use crate::arguments::ClientKeys;
 use crate::message::bytes_of_hex;
 
 /// Reads a key: text, hexadecimal digits after `0x`, or `@FILE` for a file with either, without the line break at
@@ -36,11 +37,8 @@ pub(crate) type Keys = HashMap<Vec<u8>, Vec<u8>>;
 ///
 /// # Errors
 /// Errors of [`key`] and of the file, an identity without a key, and an identity that is given twice.
-pub(crate) fn of_clients(
-    identities: &[String],
-    keys: &[String],
-    file: Option<&Path>,
-) -> Result<Keys, Failure> {
+pub(crate) fn of_clients(arguments: &ClientKeys) -> Result<Keys, Failure> {
+    let ClientKeys { identities, keys, keys_file } = arguments;
     if identities.len() != keys.len() {
         return Err(Failure::Usage(format!(
             "each identity has its key: {} of -u and {} of -k do not match",
@@ -48,7 +46,7 @@ pub(crate) fn of_clients(
             keys.len()
         )));
     }
-    let mut known = file.map_or(Ok(Keys::new()), of_file)?;
+    let mut known = keys_file.as_deref().map_or(Ok(Keys::new()), of_file)?;
     for (identity, text) in identities.iter().zip(keys) {
         if known.insert(identity.clone().into_bytes(), key(text)?).is_some() {
             return Err(Failure::Usage(format!("the identity {identity} has a key already")));
@@ -107,7 +105,9 @@ mod tests {
     #[test]
     fn identities_and_keys_come_in_pairs() {
         let texts = |texts: &[&str]| texts.iter().map(|&text| text.to_owned()).collect::<Vec<_>>();
-        let of_clients = |identities, keys| of_clients(&texts(identities), &texts(keys), None);
+        let of_clients = |identities, keys| {
+            of_clients(&ClientKeys { identities: texts(identities), keys: texts(keys), keys_file: None })
+        };
         assert!(of_clients(&[], &[]).expect("fine").is_empty());
         assert_eq!(of_clients(&["a", "b"], &["1", "2"]).expect("fine").len(), 2);
         assert!(of_clients(&["a", "b"], &["1"]).is_err());

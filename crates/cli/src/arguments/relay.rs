@@ -4,12 +4,14 @@ use std::path::PathBuf;
 
 use clap::{ArgAction, Args};
 
+use super::ClientKeys;
 use crate::logging::Form;
 
 #[derive(Debug, Args)]
 #[allow(clippy::struct_excessive_bools)] // each is a flag
 pub(crate) struct Relay {
-    /// The address and port that clients send to; port 0 takes any that is free
+    /// The address and port that clients send to; port 0 takes any that is free. With keys of clients they speak DTLS
+    /// (coaps://) there, and nothing else
     #[arg(long, value_name = "ADDRESS:PORT")]
     pub(crate) listen: String,
 
@@ -49,24 +51,14 @@ pub(crate) struct Relay {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=60_000))]
     pub(crate) max_clients: Option<u32>,
 
-    /// An identity that clients present: with it they speak DTLS (coaps://) to the relay, and nothing else; repeatable, with a
-    /// key for each
-    #[arg(short = 'u', long = "identity", value_name = "IDENTITY", requires = "keys")]
-    pub(crate) identities: Vec<String>,
-
-    /// The key of an identity: text, hexadecimal digits after 0x, or @FILE
-    #[arg(short = 'k', long = "key", value_name = "KEY", requires = "identities")]
-    pub(crate) keys: Vec<String>,
-
-    /// A file with a line HINT,IDENTITY,KEY for each client, as in coapace serve
-    #[arg(long = "keys", value_name = "FILE")]
-    pub(crate) keys_file: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) client_keys: ClientKeys,
 
     /// The identity to present to the server: with it the relay speaks DTLS to the server, in a session for each client
     #[arg(long, value_name = "IDENTITY", requires = "server_key")]
     pub(crate) server_identity: Option<String>,
 
-    /// The key of that identity
+    /// The key of that identity: text, hexadecimal digits after 0x, or @FILE
     #[arg(long, value_name = "KEY", requires = "server_identity")]
     pub(crate) server_key: Option<String>,
 

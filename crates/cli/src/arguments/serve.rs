@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::{ArgAction, ArgGroup, Args};
 
+use super::ClientKeys;
 use crate::logging::Form;
 
 #[derive(Debug, Args)]
@@ -35,19 +36,8 @@ pub(crate) struct Serve {
     #[arg(long = "group", value_name = "ADDRESS")]
     pub(crate) groups: Vec<String>,
 
-    /// An identity that clients present over coaps://; repeatable, with a key for each
-    #[arg(short = 'u', long = "identity", value_name = "IDENTITY", requires = "keys")]
-    pub(crate) identities: Vec<String>,
-
-    /// The key of an identity: text, hexadecimal digits after 0x, or @FILE
-    #[arg(short = 'k', long = "key", value_name = "KEY", requires = "identities")]
-    pub(crate) keys: Vec<String>,
-
-    /// A file with a line HINT,IDENTITY,KEY for each client, like the file that libcoap's coap-server takes with
-    /// -i. The hint may be empty, and # begins a comment. SIGHUP has this file, the certificates and every @FILE
-    /// read again
-    #[arg(long = "keys", value_name = "FILE")]
-    pub(crate) keys_file: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) client_keys: ClientKeys,
 
     /// Answer over TLS (coaps+tcp://) at this address and port
     #[arg(long, value_name = "ADDRESS:PORT", requires = "cert")]
@@ -161,13 +151,13 @@ pub(super) const EXAMPLES_SERVE: &str = "Examples:
   coapace serve --directory uploads --writable -u lamp-7 -k @lamp-7.key
 
 The URIs go to standard output, one per line, the URI of the metrics last. The log goes to standard error.
-See docs/operating.md.";
+SIGHUP has the files of keys and certificates read again. See docs/operating.md.";
 
 impl Serve {
     /// Returns whether the server answers over UDP without DTLS. It does where that is asked for, and by default
     /// unless keys or issuers restrict access.
     pub(crate) fn plain_udp(&self) -> bool {
-        let known_clients = self.ca.is_some() || self.keys_file.is_some() || !self.identities.is_empty();
+        let known_clients = self.ca.is_some() || self.client_keys.are_given();
         self.bind.is_some() || !self.groups.is_empty() || !self.no_udp && !known_clients
     }
 }

@@ -83,7 +83,7 @@ pub(crate) fn relay(arguments: &Arguments, relay: &Relay) -> Result<(), Failure>
 
 /// Returns the keys of the clients and the one for the server, as far as they are given.
 fn dtls(relay: &Relay) -> Result<(Option<Dtls>, Option<Dtls>), Failure> {
-    let known = keys::of_clients(&relay.identities, &relay.keys, relay.keys_file.as_deref())?;
+    let known = keys::of_clients(&relay.client_keys)?;
     let clients = (!known.is_empty()).then(|| Dtls::server(move |identity| known.get(identity).cloned()));
     let server = relay.server_identity.as_deref().zip(relay.server_key.as_deref());
     let server = server.map(|(identity, text)| Ok::<_, Failure>(Dtls::client(identity, keys::key(text)?)));

@@ -44,6 +44,23 @@ fn no_option_is_without_a_word_on_it() {
     }
 }
 
+/// Returns the description of an option, without line breaks.
+fn described(command: &str, option: &str) -> String {
+    let help = coapace(&[command, "--help"]).success();
+    let lines = help.lines().skip_while(|line| !line.contains(&format!("{option} <"))).skip(1);
+    let words: Vec<&str> = lines.take_while(|line| !line.is_empty()).map(str::trim).collect();
+    words.join(" ")
+}
+
+#[test]
+fn the_keys_of_clients_are_described_in_the_same_words_everywhere() {
+    for option in ["--identity", "--key", "--keys"] {
+        let words = described("serve", option);
+        assert!(words.len() > 40, "{option}: {words:?}");
+        assert_eq!(words, described("relay", option), "{option}");
+    }
+}
+
 #[test]
 fn the_examples_of_the_help_fit_a_terminal_of_80_columns() {
     let help = coapace(&["--help"]).success();
