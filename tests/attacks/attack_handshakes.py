@@ -5,24 +5,15 @@ The number of handshakes kept is bounded, and a client in between completes its 
 
 import os
 import socket
-import struct
 import subprocess
 import sys
 import time
 
-from loopback import Bounds, Server
+from loopback import Bounds, Server, hello
 
 HALF = 10_000
 bounds, command = Bounds(), sys.argv[1]
 server = Server(command, "--demo", "--identity", "lamp", "--key", "secret", "--metrics", "127.0.0.1:0")
-
-
-def hello(random, message, cookie):
-    """A ClientHello of DTLS 1.2 with TLS_PSK_WITH_AES_128_CCM_8 and the extended master secret (RFC 6347 §4.2.2)."""
-    body = b"\xfe\xfd" + random + b"\0" + bytes([len(cookie)]) + cookie + b"\0\x02\xc0\xa8\x01\0" + b"\0\x04\0\x17\0\0"
-    length = struct.pack("!I", len(body))[1:]
-    handshake = b"\x01" + length + struct.pack("!H", message) + b"\0\0\0" + length + body
-    return b"\x16\xfe\xfd\0\0" + struct.pack("!HI", 0, message) + struct.pack("!H", len(handshake)) + handshake
 
 
 def begin(number):

@@ -6,53 +6,15 @@ After each of them an honest client gets its answer through the same relay, or t
 import os
 import random
 import resource
-import signal
 import socket
-import subprocess
 import sys
-import threading
 import time
 
-from loopback import GET, Addresses, Bounds, Client, Message, Server, path, request
+from loopback import GET, Addresses, Bounds, Client, Message, Relay, Server, malformed, path, request
 
 MALFORMED, SOURCES, ASKING = 100_000, 20_000, 500
 bounds, command = Bounds(), sys.argv[1]
 random.seed(1)
-
-
-class Relay(Server):
-    """A `coapace relay` with counters, in front of an address."""
-
-    def __init__(self, to, *arguments, port=0, limit=None):
-        bound = (lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (limit, limit))) if limit else None
-        words = [command, "relay", "--listen", f"127.0.0.1:{port}", "--to", f"{to[0]}:{to[1]}", "--cc", "fasor",
-                 "--metrics", "127.0.0.1:0", *arguments]
-        # preexec_fn is safe here: this program has no other thread when it starts a relay with a limit.
-        self.process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, preexec_fn=bound)
-        lines = [self.process.stdout.readline().strip() for _ in range(2)]
-        if not all(lines):
-            sys.exit(f"   the relay said {self.process.stderr.read()!r}")
-        self.uris = {line.partition(":")[0]: int(line.removesuffix("/metrics").rpartition(":")[2]) for line in lines}
-        self.log = []
-        threading.Thread(target=lambda: self.log.extend(self.process.stderr), daemon=True).start()
-
-    def end(self):
-        self.process.send_signal(signal.SIGINT)
-        return self.process.wait(10)
-
-
-def malformed():
-    """Returns bytes that are no message, or hardly one."""
-    kind = random.randrange(4)
-    if kind == 0:
-        return os.urandom(random.randrange(1, 80))
-    message = bytearray(request(GET, random.randrange(65_536), os.urandom(random.randrange(9)), path("time/now?x")))
-    if kind == 1:
-        return bytes(message[:random.randrange(1, len(message))])
-    message[random.randrange(len(message))] ^= 1 << random.randrange(8)
-    if kind == 2:
-        return bytes(message) + os.urandom(random.randrange(8))
-    return bytes([64 | random.randrange(64), random.randrange(256)]) + bytes(message[2:])
 
 
 def answers(relay, seconds=40):
@@ -69,7 +31,7 @@ def answers(relay, seconds=40):
 server = Server(command, "--demo")
 
 # Malformed datagrams of clients.
-relay = Relay(server.address())
+relay = Relay(command, server.address())
 assert answers(relay) < 40, "the relay does not work at all"
 before, forged = relay.memory(), Addresses()
 for number in range(MALFORMED):
@@ -97,13 +59,13 @@ bounds.check(any("made room" in line for line in relay.log), "the log says that 
 bounds.check(relay.end() == 0, "it ends cleanly")
 
 # A limit of descriptors at the start, and one that comes later.
-relay = Relay(server.address(), limit=100)
+relay = Relay(command, server.address(), limit=100)
 for number in range(ASKING):
     forged.send(number, request(GET, number, b"", path(".well-known/core")), relay.address())
 bounds.check((after := answers(relay)) < 40, f"{ASKING} sources and 100 descriptors: an honest client gets its answer after {after:.0f} s (40)")
 bounds.check(any("ulimit" in line for line in relay.log), "the log says that descriptors are few")
 relay.end()
-relay = Relay(server.address())
+relay = Relay(command, server.address())
 resource.prlimit(relay.process.pid, resource.RLIMIT_NOFILE, (40, 40))
 for number in range(ASKING):
     forged.send(number, request(GET, number, b"", path(".well-known/core")), relay.address())
@@ -116,7 +78,7 @@ relay.end()
 # A server that sends garbage.
 garbage = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
 garbage.bind(("127.0.0.1", 0))
-relay = Relay(garbage.getsockname())
+relay = Relay(command, garbage.getsockname())
 asking = Client(relay.address())
 asking.socket.sendto(request(GET, 1, b"tok", path("a")), relay.address())
 garbage.settimeout(10)
@@ -142,7 +104,7 @@ relay.end()
 
 # A server that is silent: how much is it sent? An app that asks as fast as it may does not change that.
 silent = Addresses()
-relay = Relay(("127.0.0.1", silent.socket.getsockname()[1]))
+relay = Relay(command, ("127.0.0.1", silent.socket.getsockname()[1]))
 for number in range(50):
     forged.send(number, request(GET, 1, b"", path("a")), relay.address())
 end, sent = time.monotonic() + 10, 0
@@ -153,7 +115,7 @@ bounds.check(50 <= sent <= 5 * 50, f"50 requests to a silent server: {sent} data
 relay.end()
 
 # Killed in the middle of requests, and started again at the same port.
-relay, failed = Relay(server.address()), 0
+relay, failed = Relay(command, server.address()), 0
 for _ in range(10):
     client = Client(relay.address())
     client.socket.sendto(request(GET, 7, b"t", path("delayed?s=1")), relay.address())
@@ -161,7 +123,7 @@ for _ in range(10):
     port = relay.address()[1]
     relay.process.kill()
     relay.process.wait()
-    relay = Relay(server.address(), port=port)
+    relay = Relay(command, server.address(), port=port)
     client.socket.sendto(request(GET, 7, b"t", path("delayed?s=1")), relay.address())
     end, answer = time.monotonic() + 10, None
     while time.monotonic() < end and (answer is None or answer.code != 0x45):

@@ -3,7 +3,9 @@
 import atexit
 import os
 import pathlib
+import random
 import re
+import resource
 import select
 import signal
 import socket
@@ -11,6 +13,7 @@ import struct
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 
 GET, POST, PUT = 1, 2, 3
@@ -107,6 +110,27 @@ class Server:
         return sum(map(float, values))
 
 
+class Relay(Server):
+    """A `coapace relay` with counters, in front of an address."""
+
+    def __init__(self, command, to, *arguments, port=0, limit=None):
+        bound = (lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (limit, limit))) if limit else None
+        words = [command, "relay", "--listen", f"127.0.0.1:{port}", "--to", f"{to[0]}:{to[1]}", "--cc", "fasor",
+                 "--metrics", "127.0.0.1:0", *arguments]
+        # preexec_fn is safe here: this program has no other thread when it starts a relay with a limit.
+        self.process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, preexec_fn=bound)
+        lines = [self.process.stdout.readline().strip() for _ in range(2)]
+        if not all(lines):
+            sys.exit(f"   the relay said {self.process.stderr.read()!r}")
+        self.uris = {line.partition(":")[0]: int(line.removesuffix("/metrics").rpartition(":")[2]) for line in lines}
+        self.log = []
+        threading.Thread(target=lambda: self.log.extend(self.process.stderr), daemon=True).start()
+
+    def end(self):
+        self.process.send_signal(signal.SIGINT)
+        return self.process.wait(10)
+
+
 def directory(**files):
     """Creates a directory with files of these sizes in bytes. It is removed at the end."""
     place = tempfile.TemporaryDirectory(prefix="coapace-attack-")
@@ -143,6 +167,28 @@ def request(code, number, token, pairs, payload=b"", kind=CON):
     """Returns a datagram (RFC 7252 §3)."""
     head = struct.pack("!BBH", 0x40 | kind << 4 | len(token), code, number) + token
     return head + options(*pairs) + (b"\xff" + payload if payload else b"")
+
+
+def malformed():
+    """Returns bytes that are no CoAP message, or hardly one."""
+    kind = random.randrange(4)
+    if kind == 0:
+        return os.urandom(random.randrange(1, 80))
+    message = bytearray(request(GET, random.randrange(65_536), os.urandom(random.randrange(9)), path("time/now?x")))
+    if kind == 1:
+        return bytes(message[:random.randrange(1, len(message))])
+    message[random.randrange(len(message))] ^= 1 << random.randrange(8)
+    if kind == 2:
+        return bytes(message) + os.urandom(random.randrange(8))
+    return bytes([64 | random.randrange(64), random.randrange(256)]) + bytes(message[2:])
+
+
+def hello(nonce, message, cookie):
+    """Returns a ClientHello of DTLS 1.2 with TLS_PSK_WITH_AES_128_CCM_8 and the extended master secret (RFC 6347 §4.2.2)."""
+    body = b"\xfe\xfd" + nonce + b"\0" + bytes([len(cookie)]) + cookie + b"\0\x02\xc0\xa8\x01\0" + b"\0\x04\0\x17\0\0"
+    length = struct.pack("!I", len(body))[1:]
+    handshake = b"\x01" + length + struct.pack("!H", message) + b"\0\0\0" + length + body
+    return b"\x16\xfe\xfd\0\0" + struct.pack("!HI", 0, message) + struct.pack("!H", len(handshake)) + handshake
 
 
 class Message:

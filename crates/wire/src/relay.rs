@@ -231,6 +231,7 @@ impl Relay {
             sources_met: self.sources.met,
             sources_closed: self.sources.closed,
             dtls: DtlsCounters::default(),
+            sessions: 0,
         }
     }
 }

@@ -60,6 +60,8 @@ pub struct RelayReport {
     pub sources_closed: u64,
     /// The counts of DTLS with the clients; zeros if they speak none.
     pub dtls: DtlsCounters,
+    /// The DTLS sessions of clients, handshakes included.
+    pub sessions: u64,
 }
 
 /// One line for people.
@@ -109,6 +111,7 @@ impl RelayReport {
         metrics.profiles = vec![Profile::from(self.mechanism)];
         metrics.exchanges = self.lines;
         metrics.peers = self.sources;
+        metrics.sessions = self.sessions;
         let mut text = metrics.to_string();
         let Self { relay, clients, .. } = self;
         for (name, kind, help, value) in [

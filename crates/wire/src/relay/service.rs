@@ -188,7 +188,9 @@ impl Handle {
         let mut report = locked.relay.report();
         (report.relay.ports_refused, report.relay.unsent) = (locked.ports_refused, locked.unsent);
         report.relay.handshakes_failed = locked.handshakes_failed;
-        report.dtls = locked.clients.as_ref().map(DtlsSessions::counters).unwrap_or_default();
+        if let Some(sessions) = &locked.clients {
+            (report.dtls, report.sessions) = (sessions.counters(), sessions.len() as u64);
+        }
         report
     }
 }
