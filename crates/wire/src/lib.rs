@@ -10,4 +10,7 @@ pub mod examination;
 mod link;
 #[cfg(target_os = "linux")]
 pub mod live;
+mod program;
 pub mod relay;
+
+pub use program::{Program, Readiness, shell};

@@ -2,15 +2,14 @@
 
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
-use std::process::{Command, Stdio};
+use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use coapace_scenario::Scenario;
-use coapace_wire::emulation::{
-    Capture, Emulation, EmulationError, Figures, Program, Tunnel, Watch, take_privileges,
-};
+use coapace_wire::emulation::{Capture, Emulation, EmulationError, Figures, Tunnel, Watch, take_privileges};
+use coapace_wire::{Program, Readiness, shell};
 use indicatif::ProgressBar;
 use tokio::runtime::Builder;
 
@@ -111,12 +110,11 @@ fn tunnel(
     );
     let mut serving = None;
     if let Some(line) = &emulate.server {
+        let mut command = shell(line);
+        settings(&mut command);
         // The standard output belongs to the command.
-        let settings = |command: &mut Command| {
-            settings(command);
-            command.stdin(Stdio::null()).stdout(io::stderr());
-        };
-        let mut program = Program::shell(tunnel.server(), line, settings)
+        command.stdout(io::stderr());
+        let mut program = Program::behind(command, |command| tunnel.server().start(command))
             .map_err(|error| Failure::Io("cannot start the server".to_owned(), error))?;
         await_server(&tunnel, &mut program, stop)?;
         serving = Some(program);
@@ -126,7 +124,7 @@ fn tunnel(
         let mut command = Command::new(name);
         command.args(rest);
         settings(&mut command);
-        let started = Program::start(tunnel.clients(), command, false);
+        let started = Program::in_front(command, |command| tunnel.clients().start(command));
         program =
             Some(started.map_err(|error| Failure::Io(format!("cannot run {}", name.display()), error))?);
     } else {
@@ -167,22 +165,18 @@ fn tunnel(
 
 /// Waits until a program listens on the server's side, for five seconds at most.
 fn await_server(tunnel: &Tunnel<Tap>, program: &mut Program, stop: &AtomicBool) -> Result<(), Failure> {
-    let end = Instant::now() + Duration::from_secs(5);
-    while !stop.load(Ordering::Relaxed) {
-        let failed = |error| Failure::Io("cannot ask for the server".to_owned(), error);
-        if let Some(code) = program.ended().map_err(failed)? {
-            return Err(Failure::Input(format!("the server ended at once, with exit code {code}")));
+    let failed = |error| Failure::Io("cannot ask for the server".to_owned(), error);
+    let listens = || Ok(stop.load(Ordering::Relaxed) || tunnel.server().listens()?);
+    match program.wait_until(Duration::from_secs(5), listens).map_err(failed)? {
+        Readiness::Ready => Ok(()),
+        Readiness::Ended(code) => {
+            Err(Failure::Input(format!("the server ended at once, with exit code {code}")))
         }
-        if tunnel.server().listens().map_err(failed)? {
-            break;
-        }
-        if Instant::now() > end {
+        Readiness::Late => {
             complain("the server does not listen after five seconds; going on without it");
-            break;
+            Ok(())
         }
-        thread::sleep(Duration::from_millis(20));
     }
-    Ok(())
 }
 
 /// Returns the command that enters a namespace.

@@ -15,7 +15,8 @@ use super::finding::Finding;
 use super::packet::{Direction, Packet, message};
 use super::recorder::Recorder;
 use super::transcript::{Exit, Transcript};
-use crate::client_command::{Client, ClientCommand, uri};
+use crate::client_command::{ClientCommand, uri};
+use crate::program::Program;
 
 /// An examination that is to be made.
 #[derive(Debug)]
@@ -186,7 +187,7 @@ struct Stage<'a> {
     recorder: &'a Recorder,
     sockets: Vec<UdpSocket>,
     locals: Vec<SocketAddr>,
-    clients: Vec<Option<Client>>,
+    clients: Vec<Option<Program>>,
     /// Starts of each lane's client since the last packet of that lane.
     vain_starts: Vec<u32>,
     transcript: Transcript,
@@ -318,14 +319,14 @@ impl<'a> Stage<'a> {
     fn attend_clients(&mut self) -> Result<(), String> {
         let Some(command) = &self.plan.command else { return Ok(()) };
         for (lane, client) in self.clients.iter_mut().enumerate() {
-            let has_ended = client.as_mut().is_some_and(Client::has_ended);
+            let has_ended = client.as_mut().is_some_and(Program::has_ended);
             if has_ended {
                 let at = self.recorder.now();
                 if !self.transcript.exits.iter().any(|exit| exit.lane == lane) || self.case.restarts {
                     self.transcript.exits.push(Exit { lane, at });
                 }
                 if self.vain_starts[lane] >= MAX_VAIN_STARTS {
-                    let words = client.as_ref().map(Client::last_words).unwrap_or_default();
+                    let words = client.as_ref().map(Program::last_words).unwrap_or_default();
                     return Err(format!("the command ends without a request: {words}"));
                 }
             }

@@ -14,8 +14,8 @@ use coapace_sim::{Span, Time};
 
 use super::driver::{bind, receive_from};
 use super::{Live, LiveError, Peer};
-use crate::client_command::Client;
 use crate::emulation::waiting::Clock;
+use crate::program::Program;
 
 /// A client that ends so often without a request is not started again.
 const MAX_VAIN_STARTS: u32 = 3;
@@ -47,7 +47,7 @@ struct Foreigner {
     inner: UdpSocket,
     /// The socket towards the network.
     outer: UdpSocket,
-    process: Option<Client>,
+    process: Option<Program>,
     vain_starts: u32,
     recent: VecDeque<Exchange>,
     first: Option<Time>,

@@ -1,8 +1,6 @@
 //! The server or the client of another stack.
 
 use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
-use std::process::{Child, Command, Stdio};
-use std::thread;
 use std::time::{Duration, Instant};
 
 use coapace_lab::contender::{Contender, ContenderKind};
@@ -12,7 +10,8 @@ use coapace_scenario::{Answering, Scenario, WorkloadKind};
 use coapace_sim::Span;
 
 use super::LiveError;
-use crate::client_command::{Client, ClientCommand};
+use crate::client_command::ClientCommand;
+use crate::program::{Program, Readiness, here, shell};
 
 /// The time that a server has to answer after its start.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -108,7 +107,7 @@ impl Peer {
     }
 
     /// Starts a client that asks an address for a path.
-    pub(super) fn start_client(&self, address: SocketAddr, path: &str) -> Result<Client, LiveError> {
+    pub(super) fn start_client(&self, address: SocketAddr, path: &str) -> Result<Program, LiveError> {
         let words = ["sh".to_owned(), "-c".to_owned(), self.command.clone()];
         let command =
             ClientCommand::new(words.to_vec()).ok_or_else(|| self.vain("it has no place for the URI"))?;
@@ -125,16 +124,15 @@ impl Peer {
         &self.name
     }
 
-    /// Returns the line of the shell that starts the server at an address. The shell makes room for it, so that ending the shell
-    /// ends the server.
+    /// Returns the line of the shell that starts the server at an address.
     pub(super) fn line(&self, at: SocketAddr) -> String {
         let placed = self.command.replace(PORT, &at.port().to_string());
-        format!("exec {}", placed.replace(ADDRESS, &at.ip().to_string()))
+        placed.replace(ADDRESS, &at.ip().to_string())
     }
 
-    /// Returns the error of a server that has ended.
-    pub(super) fn ended(&self, how: &str) -> LiveError {
-        LiveError::Peer(format!("`{}` ended at once ({how}): run it by hand to see why", self.command))
+    /// Returns the error of a server that has ended with this exit code. `told` is what it wrote last.
+    pub(super) fn ended(&self, code: u8, told: &str) -> LiveError {
+        LiveError::Peer(format!("`{}` ended at once, with exit code {code}: {told}", self.command))
     }
 
     /// Returns the error of a server that does not answer at an address.
@@ -160,18 +158,17 @@ impl Peer {
         // The port is free until another program takes it, which the server would tell.
         let free = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).and_then(|socket| socket.local_addr());
         let address = free.map_err(LiveError::io("find a free port"))?;
-        let child = Command::new("sh")
-            .args(["-c", &self.line(address)])
-            .stdin(Stdio::null())
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .spawn()
-            .map_err(LiveError::io("start a shell for the peer"))?;
-        let mut started = Started { child, address };
+        let started = Program::silent(shell(self.line(address)), here);
+        let mut program = started.map_err(LiveError::io("start a shell for the peer"))?;
         let mut dialogue = Dialogue::with(address)?;
-        dialogue.wait(&mut started.child, self)?;
+        let answers = || Ok(dialogue.is_answered());
+        match program.wait_until(PATIENCE, answers).map_err(LiveError::io("look after the peer"))? {
+            Readiness::Ready => {}
+            Readiness::Ended(code) => return Err(self.ended(code, &program.last_words())),
+            Readiness::Late => return Err(self.silent(address)),
+        }
         dialogue.fit(scenario, self)?;
-        Ok(started)
+        Ok(Started { _program: program, address })
     }
 }
 
@@ -209,7 +206,7 @@ pub(super) fn fit(
 /// A server that runs. It ends when this is dropped.
 #[derive(Debug)]
 pub(super) struct Started {
-    child: Child,
+    _program: Program,
     address: SocketAddr,
 }
 
@@ -220,17 +217,8 @@ impl Started {
     }
 }
 
-impl Drop for Started {
-    fn drop(&mut self) {
-        // A server that has ended by itself cannot be ended.
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
-
 /// Requests to the server before the run, past the emulated network.
 struct Dialogue {
-    server: SocketAddr,
     socket: UdpSocket,
     message_id: u16,
 }
@@ -243,25 +231,13 @@ impl Dialogue {
             socket.set_read_timeout(Some(REPEAT))?;
             Ok(socket)
         };
-        Ok(Self { server, socket: open().map_err(LiveError::io("open a socket"))?, message_id: 1 })
+        Ok(Self { socket: open().map_err(LiveError::io("open a socket"))?, message_id: 1 })
     }
 
-    /// Waits until the server answers a ping.
-    fn wait(&mut self, child: &mut Child, peer: &Peer) -> Result<(), LiveError> {
-        let until = Instant::now() + PATIENCE;
-        while Instant::now() < until {
-            let status = child.try_wait().map_err(LiveError::io("look after the peer"))?;
-            if let Some(status) = status {
-                return Err(peer.ended(&status.to_string()));
-            }
-            self.message_id += 1;
-            if self.ask_once(&Message::empty(Kind::Confirmable, self.message_id)).is_some() {
-                return Ok(());
-            }
-            // A port without a server refuses at once.
-            thread::sleep(Duration::from_millis(20));
-        }
-        Err(peer.silent(self.server))
+    /// Returns whether the server answers a ping. A port without a server refuses at once.
+    fn is_answered(&mut self) -> bool {
+        self.message_id += 1;
+        self.ask_once(&Message::empty(Kind::Confirmable, self.message_id)).is_some()
     }
 
     /// Makes the answer to the request of the scenario as long as that of our server.

@@ -2,7 +2,6 @@
 
 use std::io;
 use std::net::{SocketAddr, TcpStream};
-use std::thread;
 use std::time::{Duration, Instant};
 
 use coapace_lab::run::response;
@@ -12,9 +11,10 @@ use coapace_scenario::Scenario;
 
 use super::inside;
 use super::talk::Talk;
-use crate::emulation::{Program, Side};
+use crate::emulation::Side;
 use crate::live::peer::fit;
 use crate::live::{LiveError, Peer};
+use crate::program::{Program, Readiness, shell};
 
 /// The time that a server has to answer after its start, and for each answer.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -27,33 +27,27 @@ pub(super) fn start(
     at: SocketAddr,
     scenario: &Scenario,
 ) -> Result<Program, LiveError> {
-    let quiet = |command: &mut std::process::Command| {
-        command
-            .stdin(std::process::Stdio::null())
-            .stdout(std::process::Stdio::null())
-            .stderr(std::process::Stdio::null());
+    let started = Program::silent(shell(peer.line(at)), |command| side.start(command));
+    let mut program = started.map_err(LiveError::io("start the peer"))?;
+    let mut connected = None;
+    let connects = || {
+        connected = side.run(move || TcpStream::connect(at).ok())?;
+        Ok(connected.is_some())
     };
-    let program = Program::shell(side, peer.line(at), quiet).map_err(LiveError::io("start the peer"))?;
-    let (copy, connected) = (scenario.clone(), inside(side, move || Ok(connect(at)))?);
-    let Some(stream) = connected else { return Err(peer.silent(at)) };
+    let readiness = program.wait_until(PATIENCE, connects).map_err(LiveError::io("look after the peer"))?;
+    let Some(stream) = connected else {
+        return Err(match readiness {
+            Readiness::Ended(code) => peer.ended(code, &program.last_words()),
+            _ => peer.silent(at),
+        });
+    };
+    let copy = scenario.clone();
     let wanted = response(scenario).len();
     let has = inside(side, move || {
         let mut talk = Talk::begin(stream, false)?;
         Ok(fit(&copy, wanted, |code, tail| ask(&mut talk, code, tail).ok()))
     })?;
     if has == Some(wanted) { Ok(program) } else { Err(peer.misfit(scenario, has, wanted)) }
-}
-
-/// Connects to a server that may not listen yet.
-fn connect(at: SocketAddr) -> Option<TcpStream> {
-    let until = Instant::now() + PATIENCE;
-    while Instant::now() < until {
-        match TcpStream::connect(at) {
-            Ok(stream) => return Some(stream),
-            Err(_) => thread::sleep(Duration::from_millis(50)),
-        }
-    }
-    None
 }
 
 /// Sends a request. Returns the code of the answer, and the length of its options and payload.
