@@ -80,7 +80,7 @@ impl Session {
 
     /// Notes a message that it carries to the peer. Only a confirmable one has to be answered (RFC 7252 §4.2).
     pub(crate) fn note_sent(&mut self, now: Instant, message: &[u8]) {
-        let is_confirmable = message.first().is_some_and(|first| first >> 4 & 3 == 0);
+        let is_confirmable = message.first().is_some_and(|first| first & 0x30 == 0);
         if is_confirmable {
             self.unanswered.get_or_insert(Unanswered { since: now, count: 0 }).count += 1;
         }
