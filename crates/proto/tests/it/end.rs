@@ -70,6 +70,18 @@ impl End {
 
     /// Registers a client, and answers it.
     pub(crate) fn register(&mut self, now: Instant, from: u32, name: &str, resource: u64) {
+        self.register_as(now, from, name, resource, false);
+    }
+
+    /// Registers a client that may be a stranger, and answers it.
+    pub(crate) fn register_as(
+        &mut self,
+        now: Instant,
+        from: u32,
+        name: &str,
+        resource: u64,
+        is_stranger: bool,
+    ) {
         let id = 1000 + u16::from(name.as_bytes()[0]);
         let get = bytes(&Message {
             code: GET,
@@ -80,7 +92,12 @@ impl End {
         let Some(Event::Request { responder, .. }) = self.0.handle_datagram(now, from, &get) else {
             panic!("no request")
         };
-        self.0.register(now, &responder, resource).unwrap();
+        let registered = if is_stranger {
+            self.0.register_stranger(now, &responder, resource)
+        } else {
+            self.0.register(now, &responder, resource)
+        };
+        registered.unwrap();
         assert_eq!(self.0.respond(now, responder, CONTENT, b"\x61\x01"), Ok(None));
         assert_eq!(self.sent(now).len(), 1);
     }

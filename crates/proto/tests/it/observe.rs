@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::end::{CONTENT, End, GET, NOT_FOUND, bytes, kind, ms, plain, secs, text, token};
 use coapace_control::Duration;
-use coapace_proto::{Config, Event, Failure, Kind, Message, Observer, SendError, Token};
+use coapace_proto::{Code, Config, Event, Failure, Kind, Message, Observer, Options, SendError, Token};
 use proptest::prelude::*;
 
 #[test]
@@ -150,6 +150,35 @@ fn a_reset_removes_the_observer_whether_the_notification_was_confirmable_or_not(
         let counters = server.0.counters();
         assert_eq!((counters.observers_rejected, counters.observers_given_up), (1, 0));
     }
+}
+
+#[test]
+fn strangers_leave_with_a_farewell_and_whoever_acknowledged_a_notification_is_none() {
+    let mut server = End::new(plain());
+    for (from, name, is_stranger) in [(1, "a", false), (2, "b", true), (3, "c", true), (4, "d", true)] {
+        server.register_as(ms(0), from, name, 7, is_stranger);
+    }
+    server.register_as(ms(0), 2, "z", 8, true);
+    server.notify(7, true, "v1");
+    let sent = server.sent(ms(0));
+    server.answer(ms(9), 4, Kind::Acknowledgement, &sent[3].1);
+
+    let unauthorized = Code(coap_numbers::code::UNAUTHORIZED);
+    let stays = 3;
+    let farewell = |to| (to != stays).then(|| Options::default().echo(b"e").tail(b"").unwrap());
+    assert_eq!(server.0.dismiss_strangers(ms(10), 7, unauthorized, farewell), 1);
+    let last = server.sent(ms(10));
+    let message = Message::parse(&last[0].1).unwrap();
+    assert_eq!(
+        (last.len(), last[0].0, message.kind, message.code),
+        (1, 2, Kind::NonConfirmable, unauthorized)
+    );
+    assert_eq!(message.token, token("b"));
+    assert_eq!(server.0.observer_count(), 4, "that of another resource stays, too");
+    assert!(
+        server.play(ms(10), secs(200)).iter().all(|(_, to, _)| *to != 2),
+        "no copy of a notification follows"
+    );
 }
 
 #[test]
