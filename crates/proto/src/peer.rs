@@ -144,7 +144,7 @@ pub(crate) struct Peers<C: Controller, A> {
     oldest: u32,
     /// The number of peers that are held.
     held: u32,
-    /// The number of peers that were ever met. It makes Message IDs begin elsewhere when a forgotten peer
+    /// The number of peers that were ever met, or met anew. It makes Message IDs begin elsewhere when a forgotten peer
     /// comes back.
     met: u16,
 }
@@ -195,7 +195,7 @@ impl<C: Controller, A: Address> Peers<C, A> {
             return Some((slot, false));
         }
         let hash = hash_of(self.seed, address);
-        self.met = self.met.wrapping_add(1);
+        let message_ids = self.message_ids(hash);
         let peer = Peer {
             address,
             state: controller.state(),
@@ -205,7 +205,7 @@ impl<C: Controller, A: Address> Peers<C, A> {
             in_flight: 0,
             unanswered: 0,
             silent: false,
-            message_ids: MessageIds::from((hash as u16).wrapping_add(self.met.wrapping_mul(40_503))),
+            message_ids,
             rexmit_cnt_echo: RexmitCntEcho::Unknown,
             answers_each: false,
             answered: None,
@@ -229,6 +229,18 @@ impl<C: Controller, A: Address> Peers<C, A> {
         self.link_newest(slot);
         self.enter(slot, hash);
         Some((slot, full))
+    }
+
+    /// Makes the Message IDs of a peer begin elsewhere.
+    pub(crate) fn renumber(&mut self, slot: u32) {
+        let hash = hash_of(self.seed, self[slot].address);
+        self[slot].message_ids = self.message_ids(hash);
+    }
+
+    /// Returns Message IDs for a peer whose address has this hash. They begin far from those that it had before.
+    fn message_ids(&mut self, hash: u64) -> MessageIds {
+        self.met = self.met.wrapping_add(1);
+        MessageIds::from((hash as u16).wrapping_add(self.met.wrapping_mul(40_503)))
     }
 
     /// Keeps a peer until it is released.

@@ -12,8 +12,9 @@
 //! ```
 //!
 //! With `--paths` behind it, each line is followed by the path that was fitted, and by the measures of the capture and of it.
-//! With `told`, the fit is told what no capture shows but the owner of the clients knows: whether they keep their state
-//! (`workload.kind`), and how often and how long they try (`clients.max_retransmit`, `clients.patience`).
+//! With `--only 3,4`, only scenarios with these numbers are looked at. With `told`, the fit is told what a capture may not show
+//! but the owner of the clients knows: whether they keep their state (`workload.kind`), and how often and how long they try
+//! (`clients.max_retransmit`, `clients.patience`).
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -63,9 +64,13 @@ fn main() {
         arguments
             .get(place)
             .map_or(Some(default), |text| text.parse().ok())
-            .expect("a number: SET COUNT [told] [--paths]")
+            .expect("a number: SET COUNT [told] [--paths] [--only NUMBERS]")
     };
     let (set, scenarios) = (number(0, 1), number(1, 20));
+    let list = arguments.iter().position(|word| word == "--only").and_then(|place| arguments.get(place + 1));
+    let only: Option<Vec<u32>> =
+        list.map(|list| list.split(',').map(|number| number.parse().expect("a number")).collect());
+    let scenarios = only.as_ref().map_or(scenarios, |only| only.len() as u64);
     let is_told = arguments.get(2).is_some_and(|word| word == "told");
     let captured = Contender::parse("default").expect("a mechanism");
     let contenders: Vec<Contender> = Contender::all_over_udp().collect();
@@ -74,6 +79,9 @@ fn main() {
     for place in 0.. {
         let drawn = draw(set, place).expect("a scenario");
         if drawn.scenario.network.mesh.is_some() {
+            continue;
+        }
+        if only.as_ref().is_some_and(|only| !only.contains(&place)) {
             continue;
         }
         let begun = Instant::now();

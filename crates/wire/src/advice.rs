@@ -4,7 +4,8 @@
 //! is a client and a server, each an address and a port.
 //!
 //! [`traffic::read`] reads the file: [`capture`] its packets, [`headers`] and [`lowpan`] their datagrams, [`message`] what is in
-//! these, [`exchanges`] what belongs together. [`fates`] pairs answers with copies. [`findings`] are what is told of that,
+//! these, [`exchanges`] what belongs together, [`lives`] when clients
+//! started anew. [`fates`] pairs answers with copies. [`findings`] are what is told of that,
 //! [`replay`] what mechanisms would have done. [`fit`] searches the [`link`] on which a simulation of the [`workload`] has the
 //! [`measures`] of the capture; [`scenario_file`] writes it down. [`told`] says which of its numbers are guesses.
 
@@ -15,6 +16,7 @@ pub mod findings;
 pub mod fit;
 pub mod headers;
 pub mod link;
+pub mod lives;
 pub mod lowpan;
 pub mod measures;
 pub mod message;

@@ -12,6 +12,7 @@ use coapace_wire::advice::capture::Ending;
 use coapace_wire::advice::fates::Fates;
 use coapace_wire::advice::findings::{Findings, LossMethod, SideBecause};
 use coapace_wire::advice::fit::{Fit, TRIES};
+use coapace_wire::advice::lives::{Sign, Starts};
 use coapace_wire::advice::measures::Measures;
 use coapace_wire::advice::replay::{Replay, Replayed};
 use coapace_wire::advice::scenario_file::ScenarioFile;
@@ -265,6 +266,9 @@ fn exchanges(out: &mut impl Write, findings: &Findings) -> io::Result<()> {
     let needless = findings.needless.map_or_else(String::new, |count| {
         format!(", {count} of them needless: an earlier copy was answered, then or later")
     });
+    if let Some(told) = starts(&findings.starts) {
+        writeln!(out, "  {told}")?;
+    }
     writeln!(
         out,
         "  {} transmissions, {} retransmissions{needless}",
@@ -285,6 +289,24 @@ fn exchanges(out: &mut impl Write, findings: &Findings) -> io::Result<()> {
         )?;
     }
     Ok(())
+}
+
+/// Returns what is told of the new starts of clients.
+fn starts(found: &Starts) -> Option<String> {
+    let sign = match found.told_by? {
+        Sign::MessageIds => "Message IDs jump",
+        Sign::Tokens => "tokens jump",
+        Sign::Ports => "ports change; neither Message IDs nor tokens count",
+    };
+    if found.anew == 0 {
+        return Some("no client started anew: Message IDs or tokens count on".to_owned());
+    }
+    let pause =
+        found.pause_s.map_or_else(String::new, |pause_s| format!(", after a pause of {}", seconds(pause_s)));
+    Some(format!(
+        "{} clients started anew, {} times in all, {} of them at another port{pause}: their {sign}",
+        found.did, found.anew, found.other_ports
+    ))
 }
 
 fn round_trips(out: &mut impl Write, findings: &Findings) -> io::Result<()> {

@@ -2,10 +2,17 @@
 
 use crate::common::{Scratch, coapace};
 
-/// Captures a run of 5 clients with losses.
+/// Captures a run of 5 clients with losses, which keep their state.
 fn captured(scratch: &Scratch) -> String {
+    captured_of(scratch, "continuous")
+}
+
+/// Captures one of a kind of workload.
+fn captured_of(scratch: &Scratch, kind: &str) -> String {
     let file = scratch.file("capture.pcapng");
-    let set = ["--set", "clients=5", "--set", "errors=high", "--set", "workload.exchanges=20"];
+    let kind = format!("workload.kind={kind}");
+    let set =
+        ["--set", "clients=5", "--set", "errors=high", "--set", "workload.exchanges=20", "--set", &kind];
     let run = ["run", "nb-iot", "-m", "default", "--seeds", "1", "--quiet", "--pcap", &file];
     coapace(&[&run[..], &set].concat()).success();
     file
@@ -25,6 +32,19 @@ fn a_capture_becomes_findings_replays_and_a_scenario_that_can_be_ranked() {
     assert!(text.contains("kind = \"random\"") && text.contains("# Guessed:"), "{text}");
     let rank = ["rank", &scenario, "-m", "default", "-m", "cocoa", "--seeds", "2", "--quiet"];
     assert!(coapace(&rank).success().contains("cocoa"));
+}
+
+#[test]
+fn clients_that_start_anew_are_told_and_become_batches() {
+    let scratch = Scratch::new();
+    for (kind, told) in [("random", "5 clients started anew"), ("continuous", "no client started anew")] {
+        let capture = captured_of(&scratch, kind);
+        let scenario = scratch.file(&format!("{kind}.toml"));
+        let out = coapace(&["advise", &capture, "-m", "default", "--scenario", &scenario]).success();
+        assert!(out.contains(told) && out.contains("of 5 clients"), "{out}");
+        let text = std::fs::read_to_string(&scenario).expect("it is written");
+        assert!(text.contains(&format!("kind = \"{kind}\"")), "{text}");
+    }
 }
 
 #[test]

@@ -152,8 +152,6 @@ impl Client {
     /// Begins the next exchange, and a new batch if the last is over.
     fn begin(&mut self, now: Time) {
         let Plan { request, batch, exchanges, has_tokens, .. } = &*self.plan;
-        let number = (self.done as u16).to_be_bytes();
-        let token = has_tokens.then(|| Token::new(&number)).flatten().unwrap_or(Token::EMPTY);
         if self.done == self.batch_end {
             self.batch_end = match *batch {
                 Some(sizes) => self.done + batch_size(sizes, self.plan.batches, self.number, self.batches),
@@ -162,6 +160,10 @@ impl Client {
             self.batches += 1;
             self.endpoint.forget(self.server);
         }
+        // A client that starts anew counts its tokens from elsewhere.
+        let number =
+            (self.done as u16).wrapping_add((self.batches as u16).wrapping_sub(1).wrapping_mul(40_503));
+        let token = has_tokens.then(|| Token::new(&number.to_be_bytes())).flatten().unwrap_or(Token::EMPTY);
         let request = Request { confirmable: true, code: GET, token, tail: request, repeatable: false };
         (self.moment, self.is_busy) = (now, true);
         // Every endpoint has room for one exchange.

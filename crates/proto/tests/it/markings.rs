@@ -545,7 +545,7 @@ fn nstart_is_counted_for_each_destination() {
 }
 
 /// Runs an exchange with `peer` at `at`, which is answered 100 ms later.
-fn exchange_with(client: &mut Client, at: Instant, peer: u32) {
+fn exchange_with(client: &mut Client, at: Instant, peer: u32) -> u16 {
     let request =
         Request { confirmable: true, code: Code(1), token: Token::EMPTY, tail: b"", repeatable: false };
     client.endpoint.request(at, peer, request).unwrap();
@@ -554,6 +554,7 @@ fn exchange_with(client: &mut Client, at: Instant, peer: u32) {
     let response = reply_to(&bytes, Kind::Acknowledgement, CONTENT, b"");
     let now = at + Duration::from_millis(100);
     assert!(client.endpoint.handle_datagram(now, peer, &response).is_some());
+    u16::from_be_bytes([bytes[2], bytes[3]])
 }
 
 #[test]
@@ -591,4 +592,18 @@ fn a_peer_that_is_forgotten_is_unmeasured_and_an_unknown_one_has_no_gauges() {
     exchange_with(&mut client, ms(0), 1);
     client.endpoint.forget(1);
     assert_eq!(client.endpoint.gauges(1).unwrap().srtt, None);
+}
+
+#[test]
+fn message_ids_count_on_until_the_peer_is_forgotten() {
+    let mut client = Client::running("fasor", Config::default());
+    let first = exchange_with(&mut client, ms(0), 1);
+    assert_eq!(exchange_with(&mut client, secs(1), 1), first.wrapping_add(1));
+    let mut starts = vec![first];
+    for second in 2..100 {
+        client.endpoint.forget(1);
+        let start = exchange_with(&mut client, secs(second), 1);
+        assert!(starts.iter().all(|other| other.abs_diff(start) > 200), "{start} after {starts:?}");
+        starts.push(start);
+    }
 }

@@ -35,6 +35,10 @@ pub enum From {
 pub struct Exchange {
     /// The number of the pair.
     pub pair: u32,
+    /// The number of the client; 0 if the server began the exchange.
+    pub client: u32,
+    /// The number of the client's [life](super::lives), from 0.
+    pub life: u32,
     /// The end that began it.
     pub from: From,
     /// Whether the message is confirmable.
@@ -51,6 +55,8 @@ pub struct Exchange {
     pub response_bytes: u32,
     /// The length of the token in bytes.
     pub token_bytes: u8,
+    /// The token as a number; 0 if it has more than 8 bytes.
+    pub token: u64,
     content: u64,
 }
 
@@ -88,6 +94,11 @@ impl Exchange {
         self.copies.first().map_or(Time::ZERO, |copy| copy.at)
     }
 
+    /// Returns the Message ID of the first copy.
+    pub fn message_id(&self) -> u16 {
+        self.copies.first().map_or(0, |copy| copy.message_id)
+    }
+
     /// Returns the time at which the exchange was over: the first answer that ends it.
     pub fn ended_at(&self) -> Option<Time> {
         self.response_at.or_else(|| self.answers.first().map(|answer| answer.at))
@@ -100,6 +111,8 @@ impl Exchange {
         let copy = (copies.len() == 1).then_some(0);
         Self {
             pair: 0,
+            client: 0,
+            life: 0,
             from: From::Client,
             is_confirmable: true,
             copies,
@@ -108,6 +121,7 @@ impl Exchange {
             request_bytes: 40,
             response_bytes: 100,
             token_bytes: 0,
+            token: 0,
             content: 0,
         }
     }
@@ -233,6 +247,8 @@ impl Exchanges {
         let number = self.all.len() as u32;
         let mut exchange = Exchange {
             pair,
+            client: 0,
+            life: 0,
             from,
             is_confirmable: seen.kind == Kind::Confirmable,
             copies: SmallVec::new(),
@@ -241,6 +257,7 @@ impl Exchanges {
             request_bytes: ip_bytes,
             response_bytes: 0,
             token_bytes: seen.token_bytes,
+            token: seen.token_number,
             content: seen.content,
         };
         exchange.add_copy(at, seen);

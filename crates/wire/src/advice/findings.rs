@@ -9,6 +9,7 @@ use super::capture::Ending;
 use super::exchanges::From;
 use super::fates::{Certainty, Fate, Fates};
 use super::headers::Skipped;
+use super::lives::Starts;
 use super::measures::{Measures, needless};
 use super::statistics::wilson;
 use super::timeouts::Timeouts;
@@ -24,8 +25,10 @@ pub struct Findings {
     pub side: Side,
     /// The reason for the side.
     pub side_because: SideBecause,
-    /// The clients with an address and port of their own.
+    /// The clients: programs that ran one after the other at one address, towards one server.
     pub clients: usize,
+    /// The new starts of clients.
+    pub starts: Starts,
     /// The servers with an address and port of their own.
     pub servers: usize,
     /// Confirmable requests, without their copies.
@@ -165,23 +168,19 @@ impl Findings {
         };
         let exchanges = || traffic.of_clients().filter(|exchange| exchange.is_confirmable);
         let count = exchanges().count();
-        let ends = |end: &dyn Fn(u32) -> std::net::SocketAddr| {
-            let mut ends: Vec<_> = exchanges().map(|exchange| end(exchange.pair)).collect();
-            ends.sort_unstable();
-            ends.dedup();
-            ends.len()
-        };
+        let workload = Workload::of(traffic);
         let transmissions: usize = exchanges().map(|exchange| exchange.copies.len()).sum();
         let has_round_trips = side != Side::Server;
         Self {
             reading: Read::of(traffic),
             side,
             side_because,
-            clients: ends(&|pair| traffic.pairs[pair as usize].client),
-            servers: ends(&|pair| traffic.pairs[pair as usize].server),
+            clients: workload.as_ref().map_or(0, |workload| workload.clients as usize),
+            starts: traffic.starts,
+            servers: workload.as_ref().map_or(0, |workload| workload.servers as usize),
             exchanges: count,
             completed: exchanges().filter(|exchange| exchange.ended_at().is_some()).count(),
-            given_up: Workload::of(traffic).map_or(0, |workload| workload.given_up),
+            given_up: workload.map_or(0, |workload| workload.given_up),
             others: traffic.exchanges.len() - count,
             transmissions,
             retransmissions: transmissions - count,

@@ -77,9 +77,18 @@ impl Fit<'_> {
         if let Some(first) = guesses.first() {
             self.file.scenario(first)?;
         }
-        let mut candidates: Vec<Fitted> = guesses.into_iter().filter_map(|link| self.try_out(link)).collect();
-        candidates.sort_by(|a, b| a.distance.total_cmp(&b.distance));
-        candidates.truncate(4);
+        let mut tried: Vec<Fitted> = guesses.into_iter().filter_map(|link| self.try_out(link)).collect();
+        tried.sort_by(|a, b| a.distance.total_cmp(&b.distance));
+        let mut candidates: Vec<Fitted> = Vec::new();
+        for it in tried {
+            // Those with one rate and one buffer would all be led to one path.
+            let is_like = |other: &Fitted| {
+                (other.link.rate_bps, other.link.buffer_bytes) == (it.link.rate_bps, it.link.buffer_bytes)
+            };
+            if candidates.len() < 4 && !candidates.iter().any(is_like) {
+                candidates.push(it);
+            }
+        }
         let one_way =
             candidates.iter().flat_map(|it| [0.0, 1.0].map(|up_share| Link { up_share, ..it.link }));
         let one_way: Vec<_> = one_way.filter(|link| link.loss > 0.001).collect();
@@ -121,10 +130,16 @@ impl Fit<'_> {
             // Without a queue, jitter is what spreads round trips. With one it is a part of that.
             let spread = (measured.rtt_s[3] - least).max(0.0);
             for jitter_s in [spread.min(0.2 * least) * 2.0, 0.02 * least] {
+                // The longest round trips waited behind one full buffer, or behind one each way.
                 let waiting = ((most - least) * rate_bps / 8.0).max(4.0 * bytes);
                 let has_drops = measured.busy_loss > measured.quiet_loss + 0.02;
-                let kinds =
-                    [(None, measured.loss), (Some(waiting), measured.quiet_loss), (Some(waiting), 0.0)];
+                let mut kinds = vec![(None, measured.loss)];
+                for waiting in [waiting, waiting / 2.0] {
+                    // If no moment is quiet, full buffers lose packets at all.
+                    let losses = [1.0, 0.25, 0.0].map(|part| part * measured.quiet_loss);
+                    let differ = losses.into_iter().filter(|loss| *loss == 0.0 || *loss > 0.002);
+                    kinds.extend(differ.map(|loss| (Some(waiting), loss)));
+                }
                 for (buffer_bytes, loss) in kinds {
                     let burst_packets = (measured.burstiness > 0.12).then(|| self.burst(loss));
                     if buffer_bytes.is_none() || has_drops || factor <= 1.5 {
@@ -161,7 +176,7 @@ fn varied(link: Link, luck: Stream, turn: u64, scale: f64) -> Link {
         // The sum of three uniform numbers is nearly normal.
         let normal: f64 = (0..3).map(|part| luck.unit(turn, change, 10 + part) * 2.0 - 1.0).sum();
         let step = normal * scale;
-        match luck.below(7, turn, change, 1) {
+        match luck.below(8, turn, change, 1) {
             0 => varied.rate_bps *= (0.35 * step).exp(),
             1 => {
                 // A buffer that is never full is one of a finite size that is never reached, too.
@@ -171,6 +186,11 @@ fn varied(link: Link, luck: Stream, turn: u64, scale: f64) -> Link {
             3 => varied.jitter_s = (varied.jitter_s * (0.4 * step).exp()).max(link.delay_s * 1e-3),
             4 => varied.up_share = luck.below(3, turn, change, 2) as f64 / 2.0,
             5 => varied.loss = varied.loss * (0.2 * step).exp() + 0.003 * step,
+            6 => {
+                // The time that a full buffer takes stays what it is.
+                varied.rate_bps *= (0.35 * step).exp();
+                varied.buffer_bytes = varied.buffer_bytes.map(|bytes| bytes * (0.35 * step).exp());
+            }
             _ => varied.burst_packets = varied.burst_packets.map(|packets| packets * (0.4 * step).exp()),
         }
     }

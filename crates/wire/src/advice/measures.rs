@@ -73,7 +73,7 @@ impl Measures {
             completion_s: completions(traffic),
             peak_bps: peak(traffic),
             known: known.len(),
-            clients: traffic.pairs.len(),
+            clients: traffic.starts.clients as usize,
         }
     }
 
@@ -161,16 +161,16 @@ pub fn correlation(values: &[f64]) -> f64 {
 
 /// Returns quantiles of the times that clients took for all their exchanges.
 fn completions(traffic: &Traffic) -> [f64; 3] {
-    let mut of_pair: BTreeMap<u32, (coapace_sim::Time, coapace_sim::Time)> = BTreeMap::new();
+    let mut of_client: BTreeMap<u32, (coapace_sim::Time, coapace_sim::Time)> = BTreeMap::new();
     for exchange in traffic.of_clients() {
         let began = exchange.began_at();
         let last = exchange.copies.last().map_or(began, |copy| copy.at);
         let ended = exchange.ended_at().unwrap_or(last);
-        let span = of_pair.entry(exchange.pair).or_insert((began, ended));
+        let span = of_client.entry(exchange.client).or_insert((began, ended));
         *span = (span.0.min(began), span.1.max(ended));
     }
     let mut times: Vec<f64> =
-        of_pair.values().map(|(began, ended)| (*ended - *began).as_secs_f64()).collect();
+        of_client.values().map(|(began, ended)| (*ended - *began).as_secs_f64()).collect();
     times.sort_by(f64::total_cmp);
     [0.25, 0.5, 0.9].map(|share| quantile(&times, share).unwrap_or(0.0))
 }

@@ -15,6 +15,8 @@ pub struct Seen {
     pub message_id: u16,
     /// A hash of the token.
     pub token: u64,
+    /// The token as a number, its first byte the most significant; 0 if it has more than 8 bytes.
+    pub token_number: u64,
     /// The length of the token in bytes.
     pub token_bytes: u8,
     /// A hash of the token and the Rexmit-Cnt option: transmissions that a mechanism marks differ in it.
@@ -43,6 +45,7 @@ impl Seen {
             code: message.code,
             message_id: message.message_id,
             token: hash(token),
+            token_number: number(token),
             token_bytes: u8::try_from(token.len()).unwrap_or(u8::MAX),
             mark: hash((token, message.rexmit_cnt)),
             content: content.finish(),
@@ -62,6 +65,7 @@ impl Seen {
             code: Code(code),
             message_id: u16::from_be_bytes([high, low]),
             token: hash(token),
+            token_number: number(token),
             token_bytes: length as u8,
             mark: hash((token, None::<u8>)),
             content: u64::from(code),
@@ -81,6 +85,10 @@ impl Seen {
         };
         is_named && fits
     }
+}
+
+fn number(token: &[u8]) -> u64 {
+    if token.len() > 8 { 0 } else { token.iter().fold(0, |number, byte| number << 8 | u64::from(*byte)) }
 }
 
 fn hash(value: impl Hash) -> u64 {

@@ -20,6 +20,7 @@ use super::exchanges::Exchange;
 use super::fates::{Fate, Fates};
 use super::timeouts::instant;
 use super::traffic::Traffic;
+use super::workload::Workload;
 
 /// The most exchanges that are replayed.
 const MOST: usize = 200_000;
@@ -55,7 +56,8 @@ struct Step {
 
 /// The exchanges of a capture that mechanisms are replayed on.
 pub struct Replay {
-    clients: Vec<Vec<Step>>,
+    /// A client that starts anew has another life, without what it had learnt.
+    lives: Vec<Vec<Step>>,
     loss: f64,
     max_retransmit: u8,
     luck: Stream,
@@ -71,12 +73,12 @@ impl Replay {
             }
         }
         let own = || (0u32..).zip(&traffic.exchanges).filter(|(_, it)| it.is_confirmable);
-        let mut of_pair: BTreeMap<u32, Vec<(u32, &Exchange)>> = BTreeMap::new();
+        let mut of_life: BTreeMap<(u32, u32), Vec<(u32, &Exchange)>> = BTreeMap::new();
         let of_clients = own().filter(|(_, it)| it.from == super::exchanges::From::Client);
         for (number, exchange) in of_clients.take(MOST) {
-            of_pair.entry(exchange.pair).or_default().push((number, exchange));
+            of_life.entry((exchange.client, exchange.life)).or_default().push((number, exchange));
         }
-        let client = |exchanges: &Vec<(u32, &Exchange)>| {
+        let life = |exchanges: &Vec<(u32, &Exchange)>| {
             let mut before = None;
             let step = |(number, exchange): &(u32, &Exchange)| {
                 let began = exchange.began_at();
@@ -94,12 +96,14 @@ impl Replay {
             };
             exchanges.iter().map(step).collect()
         };
-        let most = own().map(|(_, it)| it.copies.len().saturating_sub(1)).max().unwrap_or(0);
+        let workload = Workload::of(traffic);
+        let most = workload.as_ref().map_or(0, |workload| workload.retransmissions);
+        let told = workload.and_then(|workload| workload.max_retransmit);
         Self {
-            clients: of_pair.values().map(client).collect(),
+            lives: of_life.values().map(life).collect(),
             loss: loss.clamp(0.0, 1.0),
-            // MAX_RETRANSMIT of RFC 7252 §4.8, or more if the capture shows more.
-            max_retransmit: most.clamp(4, 100) as u8,
+            // If no exchange was given up, MAX_RETRANSMIT of RFC 7252 §4.8, or more if the capture shows more.
+            max_retransmit: told.unwrap_or(most.clamp(4, 100)),
             luck: Luck::new(0).stream("advice"),
         }
     }
@@ -122,7 +126,7 @@ impl Replay {
             p95_s: 0.0,
         };
         let (mut times, mut firsts) = (Vec::new(), Vec::new());
-        for (client, steps) in (0u64..).zip(&self.clients) {
+        for (life, steps) in (0u64..).zip(&self.lives) {
             let mut state = mechanism.state();
             let mut now = Span::ZERO;
             for (number, step) in (0u64..).zip(steps) {
@@ -130,8 +134,7 @@ impl Replay {
                 // A mechanism that paces messages may put it off.
                 let next = mechanism.limits(&state).next_confirmable.since(instant(now));
                 now += span(next);
-                let taken =
-                    self.exchange(mechanism, &mut state, now, step.rtt, (client, number), &mut result);
+                let taken = self.exchange(mechanism, &mut state, now, step.rtt, (life, number), &mut result);
                 firsts.push(taken.first_timeout.as_micros() as f64 / 1e6);
                 if taken.is_answered {
                     times.push(taken.time.as_secs_f64());
@@ -223,7 +226,7 @@ mod tests {
         let rtt = Span::from_nanos(rtt_ms * 1_000_000);
         let client = || (0..50).map(|_| Step { pause: Span::ZERO, rtt }).collect();
         Replay {
-            clients: vec![client(), client()],
+            lives: vec![client(), client()],
             loss,
             max_retransmit: 4,
             luck: Luck::new(0).stream("advice"),

@@ -65,18 +65,26 @@ impl ScenarioFile<'_> {
         if outstanding > 1 {
             write(format_args!("nstart = {outstanding}"));
         }
-        if retransmissions > 4 {
+        if let Some(retransmissions) = self.workload.max_retransmit {
+            write(format_args!("max_retransmit = {}", retransmissions.min(100)));
+        } else if retransmissions > 4 {
             write(format_args!("max_retransmit = {}", retransmissions.clamp(20, 100)));
+        }
+        if self.workload.is_impatient() {
+            write(format_args!("patience = \"published\""));
         }
         write(format_args!("uri_path = \"{}\"", "x".repeat(path)));
         if self.workload.spread_s > 0.0 {
             write(format_args!("start_spread = {}", time(self.workload.spread_s)));
         }
         write(format_args!("\n[server]\ncount = {}\npayload_bytes = {payload}", servers.clamp(1, 10_000)));
-        write(format_args!(
-            "\n[workload]\nkind = \"continuous\"\nexchanges = {}",
-            exchanges.clamp(1, 1_000_000)
-        ));
+        let kind = if self.workload.batch.is_some() { "random" } else { "continuous" };
+        let exchanges = exchanges.clamp(1, 1_000_000);
+        write(format_args!("\n[workload]\nkind = \"{kind}\"\nexchanges = {exchanges}"));
+        if let Some([fewest, most]) = self.workload.batch {
+            let fewest = fewest.clamp(1, 1_000_000);
+            write(format_args!("batch_min = {fewest}\nbatch_max = {}", most.clamp(fewest, 1_000_000)));
+        }
         if let Some(interval_s) = self.workload.interval_s {
             write(format_args!("interval = {}", time(interval_s)));
         } else if self.workload.pause_s > 1e-6 {
@@ -162,12 +170,15 @@ fn shortened(text: &str, bytes: usize) -> String {
 
 #[cfg(test)]
 mod tests {
+    use super::super::lives::Starts;
     use super::*;
 
     fn workload() -> Workload {
         Workload {
             clients: 7,
             servers: 2,
+            starts: Starts::default(),
+            batch: None,
             exchanges: 30,
             is_even: true,
             pause_s: 1.5,
@@ -177,6 +188,8 @@ mod tests {
             outstanding: 1,
             retransmissions: 6,
             given_up: 0,
+            max_retransmit: None,
+            gives_up_after_s: None,
             packet_bytes: [38, 93],
             token_bytes: 0,
             is_ipv4: true,
@@ -233,6 +246,21 @@ mod tests {
         let wrong = [("network.up.rate".to_owned(), "1".to_owned())];
         let file = ScenarioFile { settings: &wrong, ..file };
         assert!(file.text(&link(None), &[]).is_err());
+    }
+
+    #[test]
+    fn what_clients_are_seen_to_do_is_in_the_file() {
+        let seen = Workload {
+            batch: Some([1, 8]),
+            max_retransmit: Some(2),
+            gives_up_after_s: Some(3.0),
+            ..workload()
+        };
+        let file = ScenarioFile { workload: &seen, capture: "x", settings: &[] };
+        let scenario = Scenario::parse("x", "x.toml", &file.text(&link(None), &[]).unwrap(), &[]).unwrap();
+        let workload = &scenario.workload;
+        assert_eq!((workload.kind.word(), workload.batch_min, workload.batch_max), ("random", 1, 8));
+        assert_eq!((scenario.clients.max_retransmit, scenario.clients.patience.word()), (2, "published"));
     }
 
     #[test]

@@ -78,13 +78,13 @@ fn nearest(traffic: &Traffic, firsts: &[f64]) -> Option<(String, f64)> {
             named.insert(1.min(named.len()), (label, mechanism));
         }
     }
-    let mut of_pair: BTreeMap<u32, Vec<&Exchange>> = BTreeMap::new();
+    let mut of_life: BTreeMap<(u32, u32), Vec<&Exchange>> = BTreeMap::new();
     for exchange in traffic.of_clients().filter(|it| it.is_confirmable).take(ENOUGH) {
-        of_pair.entry(exchange.pair).or_default().push(exchange);
+        of_life.entry((exchange.client, exchange.life)).or_default().push(exchange);
     }
     let distance = |mechanism: &Mechanism| {
         let (mut sum, mut count) = (0.0, 0u32);
-        for own in of_pair.values() {
+        for own in of_life.values() {
             follow(mechanism, own, &mut |would, was| {
                 sum += (would.max(1e-6) / was.max(1e-6)).ln().abs();
                 count += 1;
@@ -98,7 +98,7 @@ fn nearest(traffic: &Traffic, firsts: &[f64]) -> Option<(String, f64)> {
     Some(distances.fold(first, |best, next| if next.1 < best.1 * 0.97 { next } else { best }))
 }
 
-/// Tells a mechanism what happened to the exchanges of a client, and `each` of the timeout that it armed (with the middle of its
+/// Tells a mechanism what happened to the exchanges of a life, and `each` of the timeout that it armed (with the middle of its
 /// dither) and the time that the client waited, in seconds.
 fn follow(mechanism: &Mechanism, exchanges: &[&Exchange], each: &mut dyn FnMut(f64, f64)) {
     let mut state = mechanism.state();

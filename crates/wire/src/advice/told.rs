@@ -1,6 +1,7 @@
 //! What a fitted scenario owes to the capture, and what is a guess.
 
 use super::fit::Fitted;
+use super::lives::{Sign, Starts};
 use super::measures::Measures;
 use super::workload::Workload;
 
@@ -61,15 +62,9 @@ pub fn remarks(workload: &Workload, measured: &Measures, fitted: &Fitted, neares
             "Fitted: the mean length of a burst of losses, from the correlation of successive losses. Guessed: that 80 % of its packets are lost.",
         );
     }
-    tell(
-        "Guessed: that clients keep what they learnt from exchange to exchange. If they forget it, because they sleep or start \
-         anew, set workload.kind to \"random\".",
-    );
-    if workload.retransmissions <= 4 {
-        tell("Guessed: MAX_RETRANSMIT is that of RFC 7252, 4.");
-    } else {
-        tell("Guessed: MAX_RETRANSMIT. The capture shows more than 4 retransmissions of an exchange.");
-    }
+    told.push(memory(workload));
+    told.push(persistence(workload));
+    let mut tell = |text: &str| told.push(text.to_owned());
     if !workload.is_even {
         tell("Simplified: clients have the median number of exchanges, though some had more than others.");
     }
@@ -85,4 +80,61 @@ pub fn remarks(workload: &Workload, measured: &Measures, fitted: &Fitted, neares
         tell("Left out: separate responses. The answer comes with the acknowledgement here.");
     }
     told
+}
+
+/// Returns a sentence about whether clients keep what they learnt.
+fn memory(workload: &Workload) -> String {
+    let Starts { anew, told_by, pause_s, .. } = workload.starts;
+    let sign = match told_by {
+        Some(Sign::MessageIds) => "Message IDs",
+        Some(Sign::Tokens) => "tokens",
+        Some(Sign::Ports) => "port",
+        None => {
+            return "Guessed: that clients keep what they learnt from exchange to exchange. Neither Message IDs nor tokens count, so \
+                    no new start would show. If clients forget, because they sleep or start anew, set workload.kind to \"random\"."
+                .to_owned();
+        }
+    };
+    let Some([fewest, most]) = workload.batch else {
+        let but = if anew == 0 {
+            String::new()
+        } else {
+            format!(", but for {anew} new starts, which are left out")
+        };
+        let goes = if told_by == Some(Sign::Ports) { "goes" } else { "count" };
+        return format!(
+            "Measured: that clients keep what they learnt from exchange to exchange. Their {sign} {goes} on{but}. If they forget \
+             without a new start, set workload.kind to \"random\"."
+        );
+    };
+    let shows = if told_by == Some(Sign::Ports) { "shows" } else { "show" };
+    let pause_s = pause_s.unwrap_or(0.0);
+    let left_out = if pause_s > 2.0 * workload.pause_s + 1.0 {
+        format!(" Left out: the pause of {pause_s:.0} s before a new start.")
+    } else {
+        String::new()
+    };
+    format!(
+        "Measured: that clients start anew after {fewest} to {most} exchanges, {anew} times in all, which their {sign} {shows}. Guessed: that \
+         they forget then what they learnt. If they keep it in storage, set workload.kind to \"continuous\".{left_out}"
+    )
+}
+
+/// Returns a sentence about how often clients try.
+fn persistence(workload: &Workload) -> String {
+    let Workload { given_up, retransmissions, gives_up_after_s, .. } = *workload;
+    match workload.max_retransmit {
+        Some(most) => {
+            let after = gives_up_after_s.map_or_else(String::new, |after_s| format!(" and {after_s:.1} s"));
+            let sooner = if workload.is_impatient() { ", sooner than RFC 7252 allows" } else { "" };
+            format!(
+                "Measured: MAX_RETRANSMIT. {given_up} exchanges were given up, after up to {most} retransmissions{after}{sooner}."
+            )
+        }
+        None if retransmissions <= 4 => {
+            "Guessed: MAX_RETRANSMIT is that of RFC 7252, 4. No exchange was given up.".to_owned()
+        }
+        None => "Guessed: MAX_RETRANSMIT. The capture shows more than 4 retransmissions of an exchange, and none that was given up."
+            .to_owned(),
+    }
 }

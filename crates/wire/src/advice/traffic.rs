@@ -11,6 +11,7 @@ use serde::Serialize;
 use super::capture::{self, CaptureError, Ending, Packet, Point};
 use super::exchanges::{Exchange, Exchanges, From};
 use super::headers::{Datagram, Skipped, datagram};
+use super::lives::{self, Starts};
 use super::lowpan::Lowpan;
 use super::message::Seen;
 
@@ -85,6 +86,8 @@ pub struct Traffic {
     pub pairs: Vec<Pair>,
     /// Exchanges in the order of their first copies.
     pub exchanges: Vec<Exchange>,
+    /// The clients, and their new starts.
+    pub starts: Starts,
     /// The packets.
     pub counts: Counts,
     /// The times of the first and the last packet.
@@ -242,9 +245,11 @@ impl Observer {
         let pairs = &self.pairs;
         exchanges.retain(|exchange| pairs[exchange.pair as usize].is_certain);
         self.counts.others += self.pairs.iter().filter(|pair| !pair.is_certain).count() as u64;
+        let starts = lives::tell_apart(&mut exchanges, pairs);
         Traffic {
             pairs: self.pairs,
             exchanges,
+            starts,
             counts: self.counts,
             span: self.span,
             ending,

@@ -6,6 +6,7 @@ use coapace_lab::results::quantile;
 use coapace_sim::Time;
 
 use super::exchanges::Exchange;
+use super::lives::Starts;
 use super::traffic::Traffic;
 
 /// The clients and their requests, as far as a scenario needs them.
@@ -15,6 +16,10 @@ pub struct Workload {
     pub clients: u32,
     /// The number of servers.
     pub servers: u32,
+    /// The new starts of clients.
+    pub starts: Starts,
+    /// The fewest and the most exchanges of a life, if clients start anew as a rule.
+    pub batch: Option<[u32; 2]>,
     /// The exchanges of a client: the median.
     pub exchanges: u32,
     /// Whether all clients have as many exchanges, to one.
@@ -33,6 +38,10 @@ pub struct Workload {
     pub retransmissions: u8,
     /// Exchanges that were given up: neither answered nor open at the end.
     pub given_up: u64,
+    /// The retransmissions after which an exchange is given up, if any was.
+    pub max_retransmit: Option<u8>,
+    /// The time after which an exchange is given up, in seconds: the median. The next request of the client tells it.
+    pub gives_up_after_s: Option<f64>,
     /// The bytes of a request and of its answer as IP packets: the medians.
     pub packet_bytes: [u32; 2],
     /// The bytes of the token: the median.
@@ -43,25 +52,36 @@ pub struct Workload {
     pub separate: f64,
 }
 
+/// ACK_TIMEOUT (RFC 7252 §4.8) in seconds.
+const ACK_TIMEOUT_S: f64 = 2.0;
+
 /// Pauses of clients that differ by less than this share, or 1 ms, are constant.
 const CONSTANT: f64 = 0.05;
 
 impl Workload {
+    /// Returns whether clients give exchanges up sooner than RFC 7252 would after one retransmission less. A patient endpoint with
+    /// short timeouts makes one more copy than MAX_RETRANSMIT says (decision 0039), and waits as long as RFC 7252.
+    pub fn is_impatient(&self) -> bool {
+        self.gives_up_after_s.zip(self.max_retransmit).is_some_and(|(after_s, retransmissions)| {
+            after_s < 0.95 * ACK_TIMEOUT_S * (f64::from(retransmissions).exp2() - 1.0)
+        })
+    }
+
     /// Describes the clients of a capture; `None` if there are none.
     pub fn of(traffic: &Traffic) -> Option<Self> {
-        let mut of_pair: BTreeMap<u32, Vec<&Exchange>> = BTreeMap::new();
+        let mut of_client: BTreeMap<u32, Vec<&Exchange>> = BTreeMap::new();
         for exchange in traffic.of_clients().filter(|exchange| exchange.is_confirmable) {
-            of_pair.entry(exchange.pair).or_default().push(exchange);
+            of_client.entry(exchange.client).or_default().push(exchange);
         }
-        let first_pair = *of_pair.keys().next()? as usize;
-        let all = || of_pair.values().flatten();
-        let mut servers: Vec<_> = of_pair.keys().map(|pair| traffic.pairs[*pair as usize].server).collect();
+        let all = || of_client.values().flatten();
+        let server = |it: &Exchange| traffic.pairs[it.pair as usize].server;
+        let mut servers: Vec<_> = of_client.values().map(|own| server(own[0])).collect();
         servers.sort_unstable();
         servers.dedup();
-        let mut counts: Vec<f64> = of_pair.values().map(|own| own.len() as f64).collect();
+        let mut counts: Vec<f64> = of_client.values().map(|own| own.len() as f64).collect();
         counts.sort_by(f64::total_cmp);
         let (mut rests, mut periods, mut outstanding) = (Vec::new(), Vec::new(), 1);
-        for own in of_pair.values() {
+        for own in of_client.values() {
             for pair in own.windows(2) {
                 periods.push((pair[1].began_at() - pair[0].began_at()).as_secs_f64());
                 if let Some(ended) = pair[0].ended_at().filter(|ended| *ended <= pair[1].began_at()) {
@@ -70,7 +90,7 @@ impl Workload {
             }
             outstanding = outstanding.max(most_open(own));
         }
-        let starts: Vec<Time> = of_pair.values().map(|own| own[0].began_at()).collect();
+        let starts: Vec<Time> = of_client.values().map(|own| own[0].began_at()).collect();
         let (first, last) = (starts.iter().min()?, starts.iter().max()?);
         let (pause_s, is_pause_constant) = middle(&mut rests);
         let (interval_s, is_interval_constant) = middle(&mut periods);
@@ -82,18 +102,17 @@ impl Workload {
         let answered =
             |it: &Exchange| if it.response_bytes > 0 { f64::from(it.response_bytes) } else { -1.0 };
         let end = traffic.span.map_or(Time::ZERO, |(_, end)| end);
-        let is_given_up = |it: &&&Exchange| {
-            let last = it.copies.last().map_or(end, |copy| copy.at);
-            let before = it.copies.iter().rev().nth(1).map_or(it.began_at(), |copy| copy.at);
-            it.ended_at().is_none() && end > last + (last - before) * 2
-        };
+        let given_up: Vec<&Exchange> = all().filter(|it| is_given_up(it, end)).copied().collect();
+        let retransmissions = all().map(|it| it.copies.len() - 1).max().unwrap_or(0).min(100) as u8;
         let separate = all().filter(|it| {
             it.response_at.is_some_and(|at| it.answers.first().is_some_and(|answer| answer.at < at))
         });
         #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "counts and bytes")]
         Some(Self {
-            clients: of_pair.len() as u32,
+            clients: of_client.len() as u32,
             servers: servers.len() as u32,
+            starts: traffic.starts,
+            batch: of_lives(of_client.values()).filter(|_| traffic.starts.are_usual()),
             exchanges: quantile(&counts, 0.5).unwrap_or(1.0).round() as u32,
             is_even: counts.last()? - counts.first()? <= 1.0,
             pause_s,
@@ -101,12 +120,14 @@ impl Workload {
             interval_s: Some(interval_s).filter(|_| is_interval_constant && !is_pause_constant),
             spread_s: (*last - *first).as_secs_f64(),
             outstanding,
-            retransmissions: all().map(|it| it.copies.len() - 1).max().unwrap_or(0) as u8,
-            given_up: all().filter(is_given_up).count() as u64,
+            retransmissions,
+            given_up: given_up.len() as u64,
+            max_retransmit: usual_retransmissions(&given_up).map(|usual| usual.max(retransmissions)),
+            gives_up_after_s: given_up_after(of_client.values(), end, pause_s).filter(|_| outstanding == 1),
             packet_bytes: [median(&|it| f64::from(it.request_bytes)), median(&answered)]
                 .map(|bytes| bytes as u32),
             token_bytes: median(&|it| f64::from(it.token_bytes)) as u8,
-            is_ipv4: traffic.pairs[first_pair].server.is_ipv4(),
+            is_ipv4: servers.first()?.is_ipv4(),
             separate: separate.count() as f64 / all().count().max(1) as f64,
         })
     }
@@ -118,6 +139,53 @@ fn middle(times: &mut [f64]) -> (f64, bool) {
     let at = |share| quantile(times, share).unwrap_or(0.0);
     let (low, median, high) = (at(0.05), at(0.5), at(0.95));
     (median, high - low <= (CONSTANT * median).max(1e-3))
+}
+
+/// Returns whether an exchange of a capture that ends at `end` was given up: there was time for another copy, or an answer.
+fn is_given_up(exchange: &Exchange, end: Time) -> bool {
+    let last = exchange.copies.last().map_or(end, |copy| copy.at);
+    let before = exchange.copies.iter().rev().nth(1).map_or(exchange.began_at(), |copy| copy.at);
+    exchange.ended_at().is_none() && end > last + (last - before) * 2
+}
+
+/// Returns the number of retransmissions that most exchanges had that were given up. Some have fewer, because a client was
+/// switched off.
+fn usual_retransmissions(given_up: &[&Exchange]) -> Option<u8> {
+    let mut counts: BTreeMap<usize, usize> = BTreeMap::new();
+    for exchange in given_up {
+        *counts.entry(exchange.copies.len() - 1).or_default() += 1;
+    }
+    let most = counts.into_iter().max_by_key(|(_, count)| *count);
+    most.map(|(retransmissions, _)| retransmissions.min(100) as u8)
+}
+
+/// Returns the median of the time from the first copy of an exchange that was given up to the next request of the same life,
+/// less the usual pause, in seconds.
+fn given_up_after<'a>(
+    clients: impl Iterator<Item = &'a Vec<&'a Exchange>>,
+    end: Time,
+    pause_s: f64,
+) -> Option<f64> {
+    let pairs = clients.flat_map(|own| own.windows(2));
+    let given_up = pairs.filter(|pair| pair[0].life == pair[1].life && is_given_up(pair[0], end));
+    let mut times: Vec<f64> =
+        given_up.map(|pair| (pair[1].began_at() - pair[0].began_at()).as_secs_f64() - pause_s).collect();
+    times.sort_by(f64::total_cmp);
+    quantile(&times, 0.5)
+}
+
+/// Returns the fewest and the most exchanges of a life, but for one in fifty. The last life of a client may go on behind the
+/// capture, and does not count.
+fn of_lives<'a>(clients: impl Iterator<Item = &'a Vec<&'a Exchange>>) -> Option<[u32; 2]> {
+    let mut counts: Vec<f64> = Vec::new();
+    for own in clients {
+        let lives: Vec<_> = own.chunk_by(|one, next| one.life == next.life).collect();
+        counts.extend(lives.iter().rev().skip(1).map(|life| life.len() as f64));
+    }
+    counts.sort_by(f64::total_cmp);
+    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "counts")]
+    let count = |share: f64| quantile(&counts, share).map(|count| count.round() as u32);
+    Some([count(0.02)?, count(0.98)?])
 }
 
 /// Returns the most exchanges of a client that were open at a time.
@@ -137,4 +205,41 @@ fn most_open(own: &[&Exchange]) -> u16 {
         most = most.max(open);
     }
     u16::try_from(most).unwrap_or(1_000).min(1_000)
+}
+
+#[cfg(test)]
+mod tests {
+    use coapace_lab::contender::Contender;
+    use coapace_scenario::Scenario;
+
+    use super::super::simulated;
+    use super::*;
+
+    #[test]
+    fn exchanges_that_are_given_up_tell_how_often_and_how_long_clients_try() {
+        let workload = |mechanism: &str, patience: &str| {
+            let set = [
+                ("clients", "20"),
+                ("workload.exchanges", "50"),
+                ("clients.max_retransmit", "1"),
+                ("clients.patience", patience),
+            ];
+            let set = set.map(|(key, value)| (key.to_owned(), value.to_owned()));
+            let scenario = Scenario::load("lossy-lan", &set).unwrap();
+            Workload::of(&simulated::traffic(&scenario, &Contender::parse(mechanism).unwrap(), 3)).unwrap()
+        };
+        // Patience makes one more copy where timeouts are short.
+        let cases = [
+            ("default", "published", 1, false),
+            ("default", "rfc7252", 1, false),
+            ("peak-hopper", "published", 1, true),
+            ("peak-hopper", "rfc7252", 2, false),
+        ];
+        for (mechanism, patience, retransmissions, is_impatient) in cases {
+            let workload = workload(mechanism, patience);
+            assert!(workload.given_up > 10, "{mechanism}: {}", workload.given_up);
+            assert_eq!(workload.max_retransmit, Some(retransmissions), "{mechanism}, {patience}");
+            assert_eq!(workload.is_impatient(), is_impatient, "{mechanism}: {:?}", workload.gives_up_after_s);
+        }
+    }
 }

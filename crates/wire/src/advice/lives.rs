@@ -1,0 +1,282 @@
+//! The lives of clients. A life begins when a program starts, and what a mechanism learns ends with it.
+//!
+//! A program that starts anew takes Message IDs from a new place (RFC 7252 §4.4), and tokens, if it counts them. Most have
+//! another source port, too. Some stacks draw each Message ID by chance, and a port may change without a new start, such as
+//! behind a NAT. So a counter decides, if there is one, and a port only if there is none.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::{IpAddr, SocketAddr};
+
+use coapace_lab::results::quantile;
+use coapace_sim::Time;
+use serde::Serialize;
+
+use super::exchanges::{Exchange, From};
+use super::traffic::Pair;
+
+/// A counter that is this far ahead has counted on: other peers and messages that are not captured have numbers, too.
+const NEAR: u64 = 256;
+
+/// Numbers are those of a counter if this share of them, or more, is near the one before. Of Message IDs that are drawn by
+/// chance 1 in 256 is.
+const COUNTED: f64 = 0.1;
+
+/// The new starts of clients.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct Starts {
+    /// The clients: programs that ran one after the other at one address, towards one server.
+    pub clients: u32,
+    /// The times that a client started anew.
+    pub anew: u32,
+    /// The clients that started anew, or that could have: those with two exchanges or more.
+    pub could: u32,
+    /// The clients that started anew.
+    pub did: u32,
+    /// The new starts at another port.
+    pub other_ports: u32,
+    /// What tells them; `None` if nothing does.
+    pub told_by: Option<Sign>,
+    /// The median of the time between the end of a life and the next life, in seconds.
+    pub pause_s: Option<f64>,
+}
+
+/// A sign of new starts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Sign {
+    /// Message IDs count, and jump.
+    MessageIds,
+    /// Message IDs are drawn by chance. Tokens count, and jump.
+    Tokens,
+    /// Neither counts. The port of the client is another.
+    Ports,
+}
+
+/// Gives each exchange the numbers of its client and of its life, and returns what was found. Exchanges are in the order of
+/// their first copies.
+pub(super) fn tell_apart(exchanges: &mut [Exchange], pairs: &[Pair]) -> Starts {
+    let clients = chained(exchanges, pairs);
+    let steps = || clients.iter().flat_map(|own| own.windows(2));
+    let counts = |is_near: &dyn Fn(&Exchange, &Exchange) -> bool| {
+        let near = steps().filter(|pair| is_near(&exchanges[pair[0]], &exchanges[pair[1]])).count();
+        near > 0 && near as f64 >= COUNTED * steps().count() as f64
+    };
+    let told_by = if counts(&ids_count_on) {
+        Some(Sign::MessageIds)
+    } else if counts(&tokens_count_on) {
+        Some(Sign::Tokens)
+    } else {
+        steps().any(|pair| exchanges[pair[0]].pair != exchanges[pair[1]].pair).then_some(Sign::Ports)
+    };
+    let begins_anew = |before: &Exchange, next: &Exchange| match told_by {
+        // A program that counts both has begun neither anew, if one goes on.
+        Some(Sign::MessageIds) => {
+            !ids_count_on(before, next) && !(before.token_bytes > 1 && tokens_count_on(before, next))
+        }
+        Some(Sign::Tokens) => !tokens_count_on(before, next),
+        Some(Sign::Ports) => before.pair != next.pair,
+        None => false,
+    };
+    let mut starts = Starts { clients: clients.len() as u32, told_by, ..Starts::default() };
+    let mut pauses = Vec::new();
+    for (client, own) in (0u32..).zip(&clients) {
+        let (mut life, mut busy_until) = (0, Time::ZERO);
+        for (place, &number) in own.iter().enumerate() {
+            let before = place.checked_sub(1).map(|before| own[before]);
+            let began = exchanges[number].began_at();
+            // Requests that are open at a time may depart in another order than their numbers.
+            if let Some(before) = before.filter(|_| busy_until <= began)
+                && begins_anew(&exchanges[before], &exchanges[number])
+            {
+                life += 1;
+                pauses.push((began - busy_until).as_secs_f64());
+                starts.other_ports += u32::from(exchanges[before].pair != exchanges[number].pair);
+            }
+            (exchanges[number].client, exchanges[number].life) = (client, life);
+            busy_until = busy_until.max(over_at(&exchanges[number]));
+        }
+        starts.anew += life;
+        starts.could += u32::from(own.len() > 1);
+        starts.did += u32::from(life > 0);
+    }
+    pauses.sort_by(f64::total_cmp);
+    starts.pause_s = quantile(&pauses, 0.5);
+    starts
+}
+
+impl Starts {
+    /// Returns whether starting anew is what these clients do, and no accident of a few.
+    pub fn are_usual(&self) -> bool {
+        self.anew > 0 && self.did * 2 >= self.could
+    }
+}
+
+/// Returns the exchanges of each client in their order. Ports of one address that were in use one after the other, towards one
+/// server, are those of one client.
+fn chained(exchanges: &[Exchange], pairs: &[Pair]) -> Vec<Vec<usize>> {
+    let mut of_pair: BTreeMap<u32, Vec<usize>> = BTreeMap::new();
+    for (number, exchange) in exchanges.iter().enumerate().filter(|(_, it)| it.from == From::Client) {
+        of_pair.entry(exchange.pair).or_default().push(number);
+    }
+    let mut in_order: Vec<(u32, Vec<usize>)> = of_pair.into_iter().collect();
+    in_order.sort_by_key(|(_, own)| own.first().copied());
+    let mut clients: Vec<Vec<usize>> = Vec::new();
+    // The clients of an address and a server, by the time when the last exchange of each was over.
+    let mut idle: BTreeMap<(IpAddr, SocketAddr), BTreeSet<(Time, usize)>> = BTreeMap::new();
+    for (pair, own) in in_order {
+        let Pair { client, server, .. } = pairs[pair as usize];
+        let began = own.first().map_or(Time::ZERO, |&first| exchanges[first].began_at());
+        let over = own.iter().map(|&it| over_at(&exchanges[it])).max().unwrap_or(began);
+        let known = idle.entry((client.ip(), server)).or_default();
+        let latest = known.range(..=(began, usize::MAX)).next_back().copied();
+        let number = latest.map_or(clients.len(), |(_, number)| number);
+        match latest {
+            Some(latest) => {
+                known.remove(&latest);
+                clients[number].extend(own);
+            }
+            None => clients.push(own),
+        }
+        known.insert((over, number));
+    }
+    clients
+}
+
+/// Returns the time at which nothing more of an exchange was seen.
+fn over_at(exchange: &Exchange) -> Time {
+    let last = exchange.copies.last().map_or(Time::ZERO, |copy| copy.at);
+    exchange.ended_at().unwrap_or(last).max(exchange.began_at())
+}
+
+fn ids_count_on(before: &Exchange, next: &Exchange) -> bool {
+    let step = next.message_id().wrapping_sub(before.message_id());
+    (1..=NEAR).contains(&u64::from(step))
+}
+
+/// Returns whether two tokens are close to each other as numbers, whichever byte of them is the first.
+fn tokens_count_on(before: &Exchange, next: &Exchange) -> bool {
+    // Tokens of one byte are always close.
+    let bits = u32::from(next.token_bytes) * 8;
+    if before.token_bytes != next.token_bytes || !(16..=64).contains(&bits) {
+        return false;
+    }
+    let is_near = |before: u64, next: u64| {
+        let step = next.wrapping_sub(before) << (64 - bits) >> (64 - bits);
+        (1..=NEAR).contains(&step)
+    };
+    let reversed = |token: u64| token.swap_bytes() >> (64 - bits);
+    let (before, next) = (before.token, next.token);
+    is_near(before, next) || is_near(reversed(before), reversed(next))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::ops::ControlFlow;
+
+    use coapace_lab::contender::Contender;
+    use coapace_scenario::Scenario;
+
+    use super::super::capture::tests::pcap;
+    use super::super::headers::tests::ip;
+    use super::super::simulated;
+    use super::super::traffic::{self, Reading, Traffic};
+    use super::super::workload::Workload;
+    use super::*;
+
+    const SERVER: &str = "10.0.0.2:5683";
+
+    /// Returns the traffic of requests that are answered after 100 ms: seconds, port, Message ID and token.
+    fn answered(requests: &[(u64, u16, u16, &[u8])]) -> Traffic {
+        let mut packets = Vec::new();
+        for &(s, port, id, token) in requests {
+            let message = |first: u8, code: u8| {
+                [&[first | token.len() as u8, code][..], &id.to_be_bytes()[..], token].concat()
+            };
+            let client = format!("10.0.0.1:{port}");
+            packets.push((s * 1_000_000, ip(&client, SERVER, &message(0x40, 1))));
+            packets.push((s * 1_000_000 + 100_000, ip(SERVER, &client, &message(0x60, 0x45))));
+        }
+        let packets: Vec<_> = packets.iter().map(|(us, bytes)| (*us, &bytes[..])).collect();
+        traffic::read(&*pcap(101, &packets), &Reading::default(), &mut || ControlFlow::Continue(())).unwrap()
+    }
+
+    fn lives(requests: &[(u64, u16, u16, &[u8])]) -> (Vec<u32>, Starts) {
+        let traffic = answered(requests);
+        (traffic.exchanges.iter().map(|exchange| exchange.life).collect(), traffic.starts)
+    }
+
+    #[test]
+    fn message_ids_that_jump_are_a_new_start_at_any_port() {
+        let (of, starts) = lives(&[
+            (0, 4_000, 7, b""),
+            (1, 4_000, 8, b""),
+            (9, 4_000, 60_000, b""),
+            (10, 4_000, 60_001, b""),
+        ]);
+        assert_eq!((of, starts.told_by, starts.anew), (vec![0, 0, 1, 1], Some(Sign::MessageIds), 1));
+        assert!((starts.pause_s.unwrap() - 7.9).abs() < 1e-6 && starts.are_usual(), "{starts:?}");
+        let (of, starts) = lives(&[
+            (0, 4_000, 7, b""),
+            (1, 4_000, 8, b""),
+            (9, 5_000, 60_000, b""),
+            (10, 5_000, 60_001, b""),
+        ]);
+        assert_eq!((of, starts.clients, starts.other_ports), (vec![0, 0, 1, 1], 1, 1));
+    }
+
+    #[test]
+    fn message_ids_that_count_on_are_no_new_start_at_any_port() {
+        // A NAT gives another port after a pause. Message IDs begin again behind the last.
+        let (of, starts) = lives(&[(0, 4_000, 65_534, b""), (1, 4_000, 65_535, b""), (90, 5_000, 0, b"")]);
+        assert_eq!((of, starts.clients, starts.anew), (vec![0, 0, 0], 1, 0));
+    }
+
+    #[test]
+    fn tokens_that_count_tell_what_message_ids_do_not() {
+        let ids = [500, 31_000, 7, 44_000, 21_000, 9_999];
+        let tokens: [&[u8]; 6] = [b"aaaa", b"aaab", b"aaac", b"xyzz", b"xyz{", b"xyz|"];
+        let requests: Vec<_> = (0..6).map(|it| (it as u64, 4_000, ids[it], tokens[it])).collect();
+        let (of, starts) = lives(&requests);
+        assert_eq!((of, starts.told_by), (vec![0, 0, 0, 1, 1, 1], Some(Sign::Tokens)));
+        // The other byte first.
+        let tokens: [&[u8]; 6] = [b"aaaa", b"baaa", b"caaa", b"zzyx", b"{zyx", b"|zyx"];
+        let requests: Vec<_> = (0..6).map(|it| (it as u64, 4_000, ids[it], tokens[it])).collect();
+        assert_eq!(lives(&requests).0, [0, 0, 0, 1, 1, 1]);
+        // Message IDs that jump while tokens count on are those of one program.
+        let tokens: [&[u8]; 4] = [b"aaaa", b"aaab", b"aaac", b"aaad"];
+        let ids = [7, 8, 9, 44_000];
+        let requests: Vec<_> = (0..4).map(|it| (it as u64, 4_000, ids[it], tokens[it])).collect();
+        assert_eq!(lives(&requests).1.anew, 0);
+    }
+
+    #[test]
+    fn without_a_counter_only_ports_tell() {
+        let (of, starts) = lives(&[(0, 4_000, 7, b""), (1, 4_001, 30_000, b""), (2, 4_002, 900, b"")]);
+        assert_eq!((of, starts.told_by, starts.clients), (vec![0, 1, 2], Some(Sign::Ports), 1));
+        let (of, starts) = lives(&[(0, 4_000, 7, b""), (1, 4_000, 30_000, b""), (2, 4_000, 900, b"")]);
+        assert_eq!((of, starts.told_by), (vec![0, 0, 0], None));
+    }
+
+    #[test]
+    fn ports_in_use_at_one_time_are_two_clients() {
+        let (of, starts) =
+            lives(&[(0, 4_000, 7, b""), (1, 5_000, 900, b""), (2, 4_000, 8, b""), (3, 5_000, 901, b"")]);
+        assert_eq!((of, starts.clients, starts.anew), (vec![0, 0, 0, 0], 2, 0));
+    }
+
+    #[test]
+    fn batches_of_a_simulation_are_seen_and_continuous_clients_are_too() {
+        let workload = |kind: &str, response: &str| {
+            let set = [("clients", "20"), ("workload.kind", kind), ("server.response", response)];
+            let set = set.map(|(key, value)| (key.to_owned(), value.to_owned()));
+            let scenario = Scenario::load("nb-iot", &set).unwrap();
+            Workload::of(&simulated::traffic(&scenario, &Contender::parse("default").unwrap(), 3)).unwrap()
+        };
+        for response in ["piggybacked", "separate"] {
+            let random = workload("random", response);
+            assert_eq!((random.clients, random.batch), (20, Some([1, 10])), "{:?}", random.starts);
+            let continuous = workload("continuous", response);
+            assert_eq!((continuous.clients, continuous.starts.anew, continuous.batch), (20, 0, None));
+        }
+    }
+}
