@@ -70,9 +70,7 @@ pub(super) fn tell_apart(exchanges: &mut [Exchange], pairs: &[Pair]) -> Starts {
     };
     let begins_anew = |before: &Exchange, next: &Exchange| match told_by {
         // A program that counts both has begun neither anew, if one goes on.
-        Some(Sign::MessageIds) => {
-            !ids_count_on(before, next) && !(before.token_bytes > 1 && tokens_count_on(before, next))
-        }
+        Some(Sign::MessageIds) => !(ids_count_on(before, next) || tokens_count_on(before, next)),
         Some(Sign::Tokens) => !tokens_count_on(before, next),
         Some(Sign::Ports) => before.pair != next.pair,
         None => false,
