@@ -9,7 +9,7 @@ fn captured(scratch: &Scratch) -> String {
 
 /// Captures one of a kind of workload.
 fn captured_of(scratch: &Scratch, kind: &str) -> String {
-    let file = scratch.file("capture.pcapng");
+    let file = scratch.file(&format!("{kind}.pcapng"));
     let kind = format!("workload.kind={kind}");
     let set =
         ["--set", "clients=5", "--set", "errors=high", "--set", "workload.exchanges=20", "--set", &kind];
