@@ -17,6 +17,7 @@ use std::fmt;
 use std::path::PathBuf;
 
 use coapace_lab::search::space::Varied;
+use coapace_lab::search::terms::Terms as SearchTerms;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use coapace_lab::results::Lines;
@@ -273,19 +274,19 @@ pub(crate) struct Search {
     pub(crate) vary: Vec<Varied>,
 
     /// The seed of the scenarios that are drawn
-    #[arg(long, value_name = "N", default_value_t = 1)]
+    #[arg(long, value_name = "N", default_value_t = SearchTerms::GENERATOR_SEED)]
     pub(crate) generator_seed: u64,
 
-    /// The scenarios that are drawn; half as many more show how a mechanism shares with `default`
-    #[arg(long, value_name = "N", default_value_t = 72, value_parser = clap::value_parser!(u32).range(9..=10_000))]
+    /// The scenarios that are drawn, 9 to 10,000; half as many more show how a mechanism shares with `default`
+    #[arg(long, value_name = "N", default_value_t = SearchTerms::SCENARIOS)]
     pub(crate) scenarios: u32,
 
     /// Brackets of successive halving, of about 40 evaluations each
-    #[arg(long, value_name = "N", default_value_t = 10)]
+    #[arg(long, value_name = "N", default_value_t = SearchTerms::BRACKETS)]
     pub(crate) brackets: u32,
 
     /// The seed of the search
-    #[arg(long, value_name = "N", default_value_t = 1)]
+    #[arg(long, value_name = "N", default_value_t = SearchTerms::SEED)]
     pub(crate) seed: u64,
 
     /// Keep what is measured in this file, and go on from what it has

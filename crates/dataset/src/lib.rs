@@ -3,12 +3,13 @@
 //! A [`Table`] has named columns of one type each. [`cells`], [`runs`], [`clients`] and [`series`] make the tables of some
 //! results; others are of published figures, pairs and rankings. [`frames()`] makes the table of every packet of one run.
 //! [`write_parquet`] writes a table to a file. An [`artifact`] is a folder with all that repeats an experiment.
-//! A [`sweep`] writes many runs into a directory of such files, and goes on where it was stopped.
+//! Those of a [`search`] have a module of their own. A [`sweep`] writes many runs into a directory of such files, and goes on where it was stopped.
 
 pub mod artifact;
 mod file;
 mod frames;
 mod results;
+pub mod search;
 pub mod sweep;
 mod table;
 mod values;

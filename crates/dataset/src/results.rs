@@ -35,7 +35,7 @@ pub fn rows(results: &[CellResult], each: bool, commit: &str) -> Result<Table, A
 }
 
 /// Makes a table of columns of rows.
-fn table(columns: Vec<(String, Vec<Value>)>) -> Result<Table, ArrowError> {
+pub(crate) fn table(columns: Vec<(String, Vec<Value>)>) -> Result<Table, ArrowError> {
     Table::new(columns.into_iter().map(|(name, values)| (name, Values::of(values))).collect())
 }
 

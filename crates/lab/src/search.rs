@@ -1,9 +1,12 @@
 //! A search for the parameters of a mechanism over scenarios that are drawn, not chosen.
 //!
 //! A [`Set`](evaluation::Set) is drawn from a seed. On each of its scenarios every published mechanism runs once; the least
-//! costs are the [yardstick](evaluation::Yardstick). A mechanism is then [evaluated](evaluation::Set::evaluate) by the ratios of
+//! costs are the [yardstick](evaluation::Yardstick). A mechanism is then [evaluated](evaluation::Evaluation) by the ratios of
 //! its costs to the yardsticks. [`Halving`](halving::Halving) proposes parameters, and a [`Journal`](journal::Journal) keeps
 //! what was measured.
+//!
+//! A [`Search`] ties these together and measures nothing itself. It asks for [pieces](evaluation::Piece), and is told what was
+//! measured: by the threads of this process ([`Search::conduct`]), or by whoever else measures.
 //!
 //! The scenarios of published papers are not part of any set, so they can tell whether what was found holds elsewhere.
 
@@ -13,3 +16,373 @@ pub mod generator;
 pub mod halving;
 pub mod journal;
 pub mod space;
+pub mod terms;
+
+use std::fmt;
+use std::io;
+use std::ops::{ControlFlow, Range};
+use std::panic::resume_unwind;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use coapace_scenario::ScenarioError;
+
+use self::evaluation::{Evaluation, Measured, Piece, Set, Yardstick};
+use self::halving::Halving;
+use self::journal::{Conditions, Journal};
+use self::terms::Terms;
+use crate::workers::make_all;
+
+/// A search under way, or a comparison.
+#[derive(Debug)]
+pub struct Search {
+    terms: Terms,
+    set: Arc<Set>,
+    /// The path of the journal; empty without one.
+    path: PathBuf,
+    journal: Journal,
+    /// Proposes mechanisms; `None` if those of the terms are compared.
+    halving: Option<Halving>,
+    /// The mechanism and the number of scenarios of each evaluation that the search has asked for and has, in their order.
+    evaluated: Vec<(String, usize)>,
+    found: Vec<Evaluation>,
+    batch: Batch,
+}
+
+/// The pieces that are measured before the search goes on, and the lines of the journal that they make.
+#[derive(Debug, Default)]
+struct Batch {
+    pieces: Arc<[Piece]>,
+    measured: Vec<Option<Measured>>,
+    /// The lines, in their order, each with its pieces.
+    lines: Vec<(Line, Range<usize>)>,
+    /// The number of lines that the journal has.
+    written: usize,
+    /// The number of pieces, the first ones, that are measured without a gap.
+    known: usize,
+    /// The runs of the pieces that are not measured.
+    left: usize,
+    /// The runs of the whole search up to the end of this batch.
+    end: usize,
+}
+
+/// A line that a journal is to have.
+#[derive(Debug)]
+enum Line {
+    Yardstick,
+    Evaluation(String),
+}
+
+/// The reason why a search cannot begin or go on.
+#[derive(Debug)]
+pub enum SearchError {
+    /// The terms cannot be searched.
+    Usage(String),
+    /// A scenario cannot be run, which is a mistake of the generator.
+    Scenario(ScenarioError),
+    /// The journal cannot be read or written.
+    Journal(PathBuf, io::Error),
+    /// The check of a run failed, or whoever was told.
+    Failed(io::Error),
+}
+
+impl Search {
+    /// Begins a search, or goes on with that of the journal at this path. `version` names the program, because another one may
+    /// measure otherwise.
+    ///
+    /// # Errors
+    /// Returns why it cannot begin.
+    pub fn open(terms: Terms, version: &str, journal: Option<&Path>) -> Result<Self, SearchError> {
+        let space = terms.space().map_err(SearchError::Usage)?;
+        let set = Set::draw(terms.generator_seed, terms.scenarios).map_err(SearchError::Scenario)?;
+        let scenarios = set.scenarios.len();
+        let conditions =
+            Conditions { commit: version.to_owned(), generator_seed: terms.generator_seed, scenarios };
+        let path = journal.unwrap_or(Path::new("")).to_owned();
+        let journal =
+            Journal::open(journal, &conditions).map_err(|error| SearchError::Journal(path.clone(), error))?;
+        let mut search = Self {
+            halving: space.map(|space| Halving::new(space, scenarios, terms.seed)),
+            set: set.into(),
+            terms,
+            path,
+            journal,
+            evaluated: Vec::new(),
+            found: Vec::new(),
+            batch: Batch::default(),
+        };
+        search.advance();
+        Ok(search)
+    }
+
+    /// Returns the scenarios.
+    pub fn set(&self) -> &Set {
+        &self.set
+    }
+
+    /// Returns the terms.
+    pub fn terms(&self) -> &Terms {
+        &self.terms
+    }
+
+    /// Returns the journal.
+    pub fn journal(&self) -> &Journal {
+        &self.journal
+    }
+
+    /// Returns what the search tells: the evaluation of each mechanism that is compared, or of each that was the best at the end of
+    /// a bracket, in their order.
+    pub fn found(&self) -> &[Evaluation] {
+        &self.found
+    }
+
+    /// Returns the evaluation with the least loss of those found.
+    pub fn best(&self) -> Option<&Evaluation> {
+        self.found.iter().min_by(|a, b| a.loss().total_cmp(&b.loss()))
+    }
+
+    /// Returns every evaluation that this search has asked for, in their order. A journal may have others.
+    pub fn evaluations(&self) -> impl Iterator<Item = &Evaluation> {
+        self.evaluated.iter().filter_map(|(label, scenarios)| self.journal.evaluation(label, *scenarios))
+    }
+
+    /// Returns the pieces to be measured before the search goes on; none if it is over. Pieces of the last batch that were not
+    /// told are asked for again.
+    ///
+    /// The first are those of the first line of the journal, so whoever measures them in about this order loses little when it is
+    /// killed.
+    pub fn ask(&mut self) -> Arc<[Piece]> {
+        let left = self.journal.yardsticks().len()..self.set.scenarios.len();
+        let mut lines: Vec<(Line, Vec<Piece>)> = left
+            .map(|place| {
+                let piece = |name: &str| Piece { mechanism: name.to_owned(), place };
+                (Line::Yardstick, Yardstick::mechanisms().into_iter().map(piece).collect())
+            })
+            .collect();
+        if lines.is_empty() {
+            let (labels, scenarios) = self.wanted();
+            let missing = labels.into_iter().filter(|it| self.journal.evaluation(it, scenarios).is_none());
+            lines = missing
+                .map(|label| {
+                    let pieces = self.set.pieces(&label, scenarios);
+                    (Line::Evaluation(label), pieces)
+                })
+                .collect();
+        }
+        let mut batch = Batch { end: self.end(), ..Batch::default() };
+        let mut pieces = Vec::new();
+        for (line, more) in lines {
+            let first = pieces.len();
+            pieces.extend(more);
+            batch.lines.push((line, first..pieces.len()));
+        }
+        batch.measured = vec![None; pieces.len()];
+        batch.left = pieces.iter().map(|piece| self.runs(piece)).sum();
+        batch.pieces = pieces.into();
+        self.batch = batch;
+        self.batch.pieces.clone()
+    }
+
+    /// Returns the pieces of the last batch that was asked for.
+    pub fn asked(&self) -> &[Piece] {
+        &self.batch.pieces
+    }
+
+    /// Takes what was measured of the piece at this place of the batch that was asked for. The journal gets a line as soon as all
+    /// before it are there, so that it does not depend on who measures.
+    ///
+    /// # Errors
+    /// Fails as the journal does.
+    pub fn tell(&mut self, place: usize, measured: Measured) -> Result<(), SearchError> {
+        let Some(slot) = self.batch.measured.get_mut(place) else { return Ok(()) };
+        if slot.replace(measured).is_none() {
+            self.batch.left -= self.runs(&self.batch.pieces[place]);
+        }
+        let unknown = self.batch.measured.iter().skip(self.batch.known).position(Option::is_none);
+        self.batch.known = unknown.map_or(self.batch.measured.len(), |further| self.batch.known + further);
+        while let Some((line, range)) = self.batch.lines.get(self.batch.written)
+            && range.end <= self.batch.known
+        {
+            let measured: Vec<_> = self.batch.measured[range.clone()].iter().copied().flatten().collect();
+            let kept = match line {
+                Line::Yardstick => self.journal.add_yardstick(Yardstick::of(&measured)),
+                Line::Evaluation(label) => {
+                    let scenarios = measured.len().min(self.set.scenarios.len());
+                    let yardsticks = &self.journal.yardsticks()[..scenarios];
+                    let evaluation = Evaluation::of(label, yardsticks, &measured);
+                    self.journal.add(evaluation)
+                }
+            };
+            kept.map_err(|error| SearchError::Journal(self.path.clone(), error))?;
+            self.batch.written += 1;
+            self.advance();
+        }
+        Ok(())
+    }
+
+    /// Returns the runs that are done, and all. Runs that the journal has made needless count as done, so do those of places that a
+    /// rung has less than it may have.
+    pub fn progress(&self) -> (usize, usize) {
+        (self.batch.end - self.batch.left, self.all())
+    }
+
+    /// Measures on `jobs` threads (0: one for each core) until the search is over or `stop` is true. Returns whether it is over.
+    ///
+    /// `check` is called after each piece in its thread: after an error of it the piece is not kept, and the search ends. `told` is
+    /// called in this thread after each piece.
+    ///
+    /// # Errors
+    /// Fails as the journal, `check` and `told` do, and if a mechanism is unknown.
+    ///
+    /// # Panics
+    /// Panics if a run does.
+    pub fn conduct(
+        &mut self,
+        jobs: usize,
+        stop: &AtomicBool,
+        check: fn() -> io::Result<()>,
+        told: &mut dyn FnMut(&Self) -> io::Result<()>,
+    ) -> Result<bool, SearchError> {
+        loop {
+            let pieces = self.ask();
+            told(self).map_err(SearchError::Failed)?;
+            if pieces.is_empty() {
+                return Ok(true);
+            }
+            let (set, count) = (self.set.clone(), pieces.len());
+            let make = move |place: usize| {
+                let measured = set.measure(&pieces[place]).map_err(SearchError::Usage);
+                (place, measured.and_then(|it| check().map(|()| it).map_err(SearchError::Failed)))
+            };
+            let mut failed = None;
+            let ended = make_all(count, jobs, stop, make, &mut |(place, measured)| {
+                let kept = measured.and_then(|measured| {
+                    self.tell(place, measured)?;
+                    told(self).map_err(SearchError::Failed)
+                });
+                failed = kept.err();
+                if failed.is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+            });
+            failed.map_or(Ok(()), Err)?;
+            ended.unwrap_or_else(|panic| resume_unwind(panic));
+            if self.batch.left > 0 {
+                return Ok(false);
+            }
+        }
+    }
+
+    /// Returns the mechanisms whose evaluations the search waits for, each once, and their number of scenarios; none if it is over.
+    fn wanted(&self) -> (Vec<String>, usize) {
+        let Some(halving) = &self.halving else {
+            let mut labels: Vec<String> = Vec::new();
+            for label in &self.terms.mechanisms {
+                if !labels.contains(label) {
+                    labels.push(label.clone());
+                }
+            }
+            return (labels, self.set.scenarios.len());
+        };
+        let (places, scenarios) = halving.ask();
+        let is_over = halving.over().0 >= self.terms.brackets;
+        let places = places.iter().filter(|_| !is_over);
+        (places.map(|place| halving.space().label(place)).collect(), scenarios)
+    }
+
+    /// Goes as far as the journal allows.
+    fn advance(&mut self) {
+        let all = self.set.scenarios.len();
+        if self.halving.is_none() {
+            while let Some(label) = self.terms.mechanisms.get(self.found.len()) {
+                let Some(evaluation) = self.journal.evaluation(label, all).cloned() else { return };
+                self.note(vec![label.clone()], all);
+                self.found.push(evaluation);
+            }
+            return;
+        }
+        loop {
+            let (labels, scenarios) = self.wanted();
+            let of = |label: &String| self.journal.evaluation(label, scenarios).map(Evaluation::loss);
+            let losses: Option<Vec<f64>> = labels.iter().map(of).collect();
+            let (Some(halving), Some(losses)) = (&mut self.halving, losses.filter(|it| !it.is_empty()))
+            else {
+                return;
+            };
+            if halving.tell(&losses) {
+                let label = halving.best().map(|(_, place)| halving.space().label(place));
+                let best = label.and_then(|label| self.journal.evaluation(&label, all));
+                self.found.extend(best.cloned());
+            }
+            self.note(labels, scenarios);
+        }
+    }
+
+    /// Remembers which evaluations were asked for.
+    fn note(&mut self, labels: Vec<String>, scenarios: usize) {
+        for label in labels {
+            let evaluated = (label, scenarios);
+            if !self.evaluated.contains(&evaluated) {
+                self.evaluated.push(evaluated);
+            }
+        }
+    }
+
+    /// Returns the runs of a piece.
+    fn runs(&self, piece: &Piece) -> usize {
+        self.set.scenarios.iter().chain(&self.set.shared).nth(piece.place).map_or(0, |it| it.seeds as usize)
+    }
+
+    /// Returns the runs of an evaluation on so many scenarios.
+    fn runs_on(&self, scenarios: usize) -> usize {
+        let shared = self.set.shared.iter().filter(|_| scenarios == self.set.scenarios.len());
+        self.set.scenarios.iter().take(scenarios).chain(shared).map(|drawn| drawn.seeds as usize).sum()
+    }
+
+    /// Returns the runs of all yardsticks.
+    fn runs_of_yardsticks(&self) -> usize {
+        let runs: usize = self.set.scenarios.iter().map(|drawn| drawn.seeds as usize).sum();
+        Yardstick::mechanisms().len() * runs
+    }
+
+    /// Returns the most runs of the first rungs of a bracket.
+    fn runs_of_rungs(&self, rungs: usize) -> usize {
+        let rungs = Halving::rungs(self.set.scenarios.len()).into_iter().take(rungs);
+        rungs.map(|(places, scenarios)| places * self.runs_on(scenarios)).sum()
+    }
+
+    /// Returns the most runs of the whole search.
+    fn all(&self) -> usize {
+        let runs = match &self.halving {
+            None => self.terms.mechanisms.len() * self.runs_on(self.set.scenarios.len()),
+            Some(_) => self.terms.brackets as usize * self.runs_of_rungs(usize::MAX),
+        };
+        self.runs_of_yardsticks() + runs
+    }
+
+    /// Returns the most runs up to the end of the next batch.
+    fn end(&self) -> usize {
+        if self.journal.yardsticks().len() < self.set.scenarios.len() {
+            return self.runs_of_yardsticks();
+        }
+        let Some(halving) = &self.halving else { return self.all() };
+        let (brackets, rungs) = halving.over();
+        if brackets >= self.terms.brackets {
+            return self.all();
+        }
+        let before = brackets as usize * self.runs_of_rungs(usize::MAX);
+        self.runs_of_yardsticks() + before + self.runs_of_rungs(rungs + 1)
+    }
+}
+
+impl fmt::Display for SearchError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Usage(message) => f.write_str(message),
+            Self::Scenario(error) => error.fmt(f),
+            Self::Journal(path, error) => write!(f, "{}: {error}", path.display()),
+            Self::Failed(error) => error.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for SearchError {}

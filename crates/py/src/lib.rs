@@ -12,6 +12,7 @@ mod mechanism;
 mod running;
 mod scenario;
 mod scripted;
+mod searching;
 mod seconds;
 mod sweeping;
 mod table;
@@ -48,6 +49,8 @@ mod _native {
     use crate::scenario::{Scenario, scenarios};
     #[pymodule_export]
     use crate::scripted::register;
+    #[pymodule_export]
+    use crate::searching::{Search, measure};
     #[pymodule_export]
     use crate::sweeping::{Sweep, amount, amount_text, count_runs, make_batch};
     #[pymodule_export]

@@ -160,7 +160,8 @@ fn last_of_each(settings: Vec<Setting>) -> Vec<Setting> {
     (0..settings.len()).filter(|&place| is_last(place)).map(|place| settings[place].clone()).collect()
 }
 
-fn failed(path: &Path, error: &io::Error) -> PyErr {
+/// Returns an error of a file: `OSError` if the system refused it, `ValueError` if its content did.
+pub(crate) fn failed(path: &Path, error: &io::Error) -> PyErr {
     let message = format!("{}: {error}", path.display());
     if error.raw_os_error().is_some() { PyOSError::new_err(message) } else { PyValueError::new_err(message) }
 }

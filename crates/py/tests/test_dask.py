@@ -1,11 +1,13 @@
-"""Sweeps on Dask: the same rows, also when workers are killed."""
+"""Sweeps and searches on Dask: the same results, also when workers are killed."""
 
 import os
 import random
 import signal
 import tempfile
 import threading
+import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -66,19 +68,20 @@ def test_trace_hashes_are_those_of_run_whatever_the_number_of_workers(workers: i
         assert list(make(tmp_path, 2, client=client)["trace_hash"]) == here
 
 
+class Elsewhere(coapace.Controller):
+    """Is registered in this process alone."""
+
+    def on_start(self, cue: coapace.Cue) -> tuple[None, float]:
+        return None, 2.0
+
+    def on_retransmit(self, exchange: None, cue: coapace.Cue) -> float:
+        return 2.0
+
+    def on_end(self, exchange: None, outcome: str, sample: coapace.Sample | None, cue: coapace.Cue) -> None:
+        pass
+
+
 def test_an_error_of_a_worker_is_raised_here(cluster: Any, tmp_path: Path) -> None:
-    class Elsewhere(coapace.Controller):
-        """Is registered in this process alone."""
-
-        def on_start(self, cue: coapace.Cue) -> tuple[None, float]:
-            return None, 2.0
-
-        def on_retransmit(self, exchange: None, cue: coapace.Cue) -> float:
-            return 2.0
-
-        def on_end(self, exchange: None, outcome: str, sample: coapace.Sample | None, cue: coapace.Cue) -> None:
-            pass
-
     coapace.register("elsewhere", Elsewhere)
     with distributed.Client(cluster) as client, pytest.raises(ValueError, match="elsewhere"):
         coapace.sweep(FEW, {"clients": 2}, "elsewhere", 3, to=tmp_path, client=client, progress=False)
@@ -141,27 +144,94 @@ def test_workers_that_write_elsewhere_are_told(client: Any, tmp_path: Path, monk
         make(tmp_path / "lost", 4, client=client)
 
 
-def test_nothing_is_missing_and_nothing_twice_when_workers_are_killed(cluster: Any, tmp_path: Path) -> None:
-    local = make(tmp_path / "local", 20)
+@contextmanager
+def killing(cluster: Any) -> Iterator[list[int]]:
+    """Kill three workers of a cluster, one after another. Gives the list of those that were killed so far."""
     over = threading.Event()
     draws = random.Random(1)
-    kills = 0
+    killed: list[int] = []
 
     def kill() -> None:
-        nonlocal kills
-        while not over.wait(draws.uniform(0.1, 0.5)) and kills < 3:
+        while not over.wait(draws.uniform(0.1, 0.5)) and len(killed) < 3:
             # A worker that is killed while it starts is not started again.
             ready = {worker.name for worker in list(cluster.scheduler.workers.values())}
             nannies = [nanny for name, nanny in list(cluster.workers.items()) if name in ready]
             pids = [nanny.pid for nanny in nannies if nanny.pid and nanny.status == distributed.Status.running]
             if pids:
-                os.kill(draws.choice(pids), signal.SIGKILL)
-                kills += 1
+                killed.append(draws.choice(pids))
+                os.kill(killed[-1], signal.SIGKILL)
 
-    with distributed.Client(cluster) as client:
-        killer = threading.Thread(target=kill)
-        killer.start()
-        swept = make(tmp_path / "killed", 20, client=client)
+    killer = threading.Thread(target=kill)
+    killer.start()
+    try:
+        yield killed
+    finally:
         over.set()
         killer.join()
+
+
+def test_nothing_is_missing_and_nothing_twice_when_workers_are_killed(cluster: Any, tmp_path: Path) -> None:
+    local = make(tmp_path / "local", 20)
+    with distributed.Client(cluster) as client, killing(cluster):
+        swept = make(tmp_path / "killed", 20, client=client)
     assert swept.equals(local)
+
+
+def find(journal: Path, **more: Any) -> coapace.Search:
+    vary = {"ack_timeout": "1s..16s"}
+    return coapace.search("default", vary, scenarios=9, brackets=1, journal=journal, progress=False, **more)
+
+
+@pytest.fixture(scope="module")
+def journal(tmp_path_factory: pytest.TempPathFactory) -> bytes:
+    """The journal of a search on threads of this process."""
+    path = tmp_path_factory.mktemp("search") / "local"
+    find(path)
+    return path.read_bytes()
+
+
+@pytest.mark.parametrize("workers", [1, 4])
+def test_a_search_finds_the_same_whatever_the_number_of_workers(workers: int, tmp_path: Path, journal: bytes) -> None:
+    (tmp_path / "begun").write_bytes(b"".join(journal.splitlines(keepends=True)[:14]))
+    with (
+        distributed.LocalCluster(n_workers=workers, threads_per_worker=1, dashboard_address=":0") as cluster,
+        distributed.Client(cluster) as client,
+    ):
+        found = find(tmp_path / "whole", client=client)
+        assert find(tmp_path / "begun", client=client).text(each=True) == found.text(each=True)
+    assert (tmp_path / "whole").read_bytes() == journal and (tmp_path / "begun").read_bytes() == journal
+    assert find(tmp_path / "whole").evaluations.to_dict() == found.evaluations.to_dict()
+
+
+def test_ctrl_c_ends_a_search_on_workers_and_its_journal_goes_on_here(cluster: Any, tmp_path: Path, journal: bytes) -> None:
+    path, ended = tmp_path / "journal", 0.0
+
+    def stop(done: int, runs: int) -> None:
+        nonlocal ended
+        if path.read_bytes().count(b"\n") > 12 and not ended:
+            ended = time.monotonic()
+            os.kill(os.getpid(), signal.SIGINT)
+
+    with distributed.Client(cluster) as client:
+        with pytest.raises(KeyboardInterrupt):
+            coapace.search(
+                "default", {"ack_timeout": "1s..16s"}, scenarios=9, brackets=1, journal=path, client=client, progress=stop
+            )
+        assert time.monotonic() - ended < 1
+    kept = path.read_bytes()
+    assert kept.count(b"\n") > 12 and journal.startswith(kept)
+    find(path)
+    assert path.read_bytes() == journal
+
+
+def test_a_search_goes_on_when_workers_are_killed(cluster: Any, tmp_path: Path, journal: bytes) -> None:
+    with distributed.Client(cluster) as client, killing(cluster) as killed:
+        find(tmp_path / "killed", client=client)
+    assert killed
+    assert (tmp_path / "killed").read_bytes() == journal
+
+
+def test_an_error_of_a_worker_ends_the_search(cluster: Any) -> None:
+    coapace.register("elsewhere", Elsewhere)
+    with distributed.Client(cluster) as client, pytest.raises(ValueError, match="elsewhere"):
+        coapace.search("elsewhere", scenarios=9, client=client, progress=False)

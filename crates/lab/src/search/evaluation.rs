@@ -1,20 +1,28 @@
 //! The comparison of a mechanism with the best published one on each scenario of a set.
 
+use std::fmt::Write;
+use std::ops::ControlFlow;
+use std::panic::resume_unwind;
 use std::sync::atomic::AtomicBool;
 
 use coapace_control::REGISTRY;
 use coapace_scenario::ScenarioError;
 use serde::{Deserialize, Serialize};
 
-use super::costs::costs;
+use super::costs::{NAMES, costs};
 use super::generator::{Drawn, draw, draw_shared};
 use crate::contender::Contender;
-use crate::experiment::{Trial, conduct_until};
+use crate::experiment::{Trial, cells};
 use crate::rank::Section;
-use crate::results::{CellResult, PopulationSummary};
+use crate::results::PopulationSummary;
+use crate::run::run;
+use crate::workers::make_all;
 
 /// The least and the greatest relative share beside `default` that a mechanism may have.
 pub const FAIR: [f64; 2] = [0.8, 1.05];
+
+/// The ratios that are listed of each mechanism, the greatest first.
+const LISTED: usize = 5;
 
 /// The scenarios that mechanisms are compared on.
 #[derive(Clone, Debug)]
@@ -25,10 +33,28 @@ pub struct Set {
     pub shared: Vec<Drawn>,
 }
 
+/// A mechanism on one scenario of a set: what one thread measures.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Piece {
+    /// The mechanism, as it is named on the command line.
+    pub mechanism: String,
+    /// The number of the scenario. Those whose costs count come first, those that show shares follow.
+    pub place: usize,
+}
+
+/// The measurements of a piece.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Measured {
+    /// The costs, in the order of [`NAMES`].
+    pub costs: [f64; 3],
+    /// The relative share beside `default`, if that was there.
+    pub share: Option<f64>,
+}
+
 /// The least that a published mechanism costs on one scenario, cost by cost. Only mechanisms that dither count.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Yardstick {
-    /// The least costs, in the order of [`NAMES`](super::costs::NAMES).
+    /// The least costs, in the order of [`NAMES`].
     pub least: [f64; 3],
     /// The mechanism that has each of them.
     pub best: [String; 3],
@@ -51,31 +77,36 @@ impl Set {
     /// # Errors
     /// Returns the error of a scenario that cannot be run, which is a mistake of the generator.
     pub fn draw(seed: u64, scenarios: u32) -> Result<Self, ScenarioError> {
-        Ok(Self {
-            scenarios: (0..scenarios).map(|place| draw(seed, place)).collect::<Result<_, _>>()?,
-            shared: (0..scenarios / 2).map(|place| draw_shared(seed, place)).collect::<Result<_, _>>()?,
-        })
+        let all = scenarios + scenarios / 2;
+        let mut drawn: Vec<_> =
+            (0..all as usize).map(|place| Self::drawn(seed, scenarios, place)).collect::<Result<_, _>>()?;
+        let shared = drawn.split_off(scenarios as usize);
+        Ok(Self { scenarios: drawn, shared })
     }
 
-    /// Measures the yardstick of one scenario. Returns `None` if `stop` was set meanwhile.
-    pub fn yardstick(&self, place: usize, jobs: usize, stop: &AtomicBool) -> Option<Yardstick> {
-        let names = REGISTRY.iter().map(|entry| entry.name);
-        let labels: Vec<&str> = names.filter(|name| Section::of(name).is_yardstick()).collect();
-        let scenario = &self.scenarios[place];
-        let trials: Vec<Trial> =
-            labels.iter().map(|label| trial(label, scenario)).collect::<Result<_, _>>().ok()?;
-        let cells = measured(&trials, jobs, stop)?;
-        let costs: Vec<[f64; 3]> =
-            trials.iter().zip(&cells).map(|(trial, cell)| costs(&trial.contender, cell)).collect();
-        let least = |cost: usize| {
-            let by = |a: &usize, b: &usize| costs[*a][cost].total_cmp(&costs[*b][cost]);
-            (0..costs.len()).min_by(by).unwrap_or_default()
-        };
-        let best = [0, 1, 2].map(least);
-        Some(Yardstick {
-            least: [0, 1, 2].map(|cost| costs[best[cost]][cost]),
-            best: best.map(|place| labels[place].to_owned()),
-        })
+    /// Draws the scenario of this place alone, in the set of this generator `seed` with so many scenarios.
+    ///
+    /// # Errors
+    /// Returns the error of a scenario that cannot be run, which is a mistake of the generator.
+    pub fn drawn(seed: u64, scenarios: u32, place: usize) -> Result<Drawn, ScenarioError> {
+        let place = place as u32;
+        if place < scenarios { draw(seed, place) } else { draw_shared(seed, place - scenarios) }
+    }
+
+    /// Returns the pieces of an evaluation on the first `scenarios`. On all of them, the pieces that show shares follow.
+    pub fn pieces(&self, mechanism: &str, scenarios: usize) -> Vec<Piece> {
+        let all = self.scenarios.len();
+        let last = if scenarios == all { all + self.shared.len() } else { scenarios };
+        (0..last).map(|place| Piece { mechanism: mechanism.to_owned(), place }).collect()
+    }
+
+    /// Measures a piece in this thread.
+    ///
+    /// # Errors
+    /// Returns one line if the mechanism is unknown or the set has no such scenario.
+    pub fn measure(&self, piece: &Piece) -> Result<Measured, String> {
+        let drawn = self.scenarios.iter().chain(&self.shared).nth(piece.place);
+        piece.measure(drawn.ok_or_else(|| format!("there is no scenario {}", piece.place))?)
     }
 
     /// Compares `mechanism` with the first of the `yardsticks`, and measures its shares where all are compared.
@@ -89,27 +120,70 @@ impl Set {
         jobs: usize,
         stop: &AtomicBool,
     ) -> Result<Option<Evaluation>, String> {
-        let is_whole = yardsticks.len() == self.scenarios.len();
-        let shared = self.shared.iter().filter(|_| is_whole);
-        let drawn = self.scenarios.iter().take(yardsticks.len()).chain(shared);
-        let trials: Vec<Trial> = drawn.map(|drawn| trial(mechanism, drawn)).collect::<Result<_, _>>()?;
-        let Some(cells) = measured(&trials, jobs, stop) else { return Ok(None) };
-        let mut evaluation =
-            Evaluation { mechanism: mechanism.to_owned(), ratios: Vec::new(), shares: Vec::new() };
-        for (place, (trial, cell)) in trials.iter().zip(&cells).enumerate() {
-            if let Some(yardstick) = yardsticks.get(place) {
-                let own = costs(&trial.contender, cell);
-                evaluation.ratios.push([0, 1, 2].map(|cost| own[cost] / yardstick.least[cost]));
-            } else {
-                let own = PopulationSummary::of(&cell.runs).into_iter().next();
-                evaluation.shares.extend(own.and_then(|own| own.relative_share));
-            }
+        let pieces = self.pieces(mechanism, yardsticks.len());
+        let mut measured = vec![None; pieces.len()];
+        let (set, count) = (self.clone(), pieces.len());
+        let make = move |place: usize| (place, set.measure(&pieces[place]));
+        let ended = make_all(count, jobs, stop, make, &mut |(place, found)| {
+            measured[place] = Some(found);
+            ControlFlow::Continue(())
+        });
+        ended.unwrap_or_else(|panic| resume_unwind(panic));
+        let Some(measured) = measured.into_iter().collect::<Option<Vec<_>>>() else { return Ok(None) };
+        let measured = measured.into_iter().collect::<Result<Vec<_>, _>>()?;
+        Ok(Some(Evaluation::of(mechanism, yardsticks, &measured)))
+    }
+}
+
+impl Piece {
+    /// Measures the piece on its scenario, in this thread.
+    ///
+    /// # Errors
+    /// Returns one line if the mechanism is unknown.
+    pub fn measure(&self, drawn: &Drawn) -> Result<Measured, String> {
+        let trials = [trial(&self.mechanism, drawn)?];
+        let [trial] = &trials;
+        let mut cells = cells(&trials);
+        let cell = &mut cells[0];
+        let seeds = (trial.first_seed..).take(trial.seeds as usize);
+        cell.runs = seeds.map(|seed| run(&trial.scenario, &trial.contender, seed, trial.observe)).collect();
+        let own = PopulationSummary::of(&cell.runs).into_iter().next();
+        Ok(Measured { costs: costs(&trial.contender, cell), share: own.and_then(|own| own.relative_share) })
+    }
+}
+
+impl Yardstick {
+    /// Returns the published mechanisms that dither.
+    pub fn mechanisms() -> Vec<&'static str> {
+        REGISTRY.iter().map(|entry| entry.name).filter(|name| Section::of(name).is_yardstick()).collect()
+    }
+
+    /// Returns the yardstick of a scenario, from what was measured there of each of [`mechanisms`](Self::mechanisms).
+    pub fn of(measured: &[Measured]) -> Self {
+        let least = |cost: usize| {
+            let by = |a: &usize, b: &usize| measured[*a].costs[cost].total_cmp(&measured[*b].costs[cost]);
+            (0..measured.len()).min_by(by).unwrap_or_default()
+        };
+        let (best, labels) = ([0, 1, 2].map(least), Self::mechanisms());
+        Self {
+            least: [0, 1, 2].map(|cost| measured[best[cost]].costs[cost]),
+            best: best.map(|place| labels[place].to_owned()),
         }
-        Ok(Some(evaluation))
     }
 }
 
 impl Evaluation {
+    /// Compares a mechanism with the `yardsticks` of the first scenarios, from what was measured of its
+    /// [pieces](Set::pieces).
+    pub fn of(mechanism: &str, yardsticks: &[Yardstick], measured: &[Measured]) -> Self {
+        let ratios = measured
+            .iter()
+            .zip(yardsticks)
+            .map(|(measured, yardstick)| [0, 1, 2].map(|cost| measured.costs[cost] / yardstick.least[cost]));
+        let shares = measured.iter().skip(yardsticks.len()).filter_map(|measured| measured.share);
+        Self { mechanism: mechanism.to_owned(), ratios: ratios.collect(), shares: shares.collect() }
+    }
+
     /// Returns every ratio with the numbers of its scenario and its cost, the greatest first.
     pub fn greatest(&self) -> Vec<(f64, usize, usize)> {
         let mut all: Vec<_> = self.all().collect();
@@ -130,6 +204,11 @@ impl Evaluation {
         Some([least, greatest])
     }
 
+    /// Returns the number of shares outside of [`FAIR`].
+    pub fn unfair(&self) -> usize {
+        self.shares.iter().filter(|share| !(FAIR[0]..=FAIR[1]).contains(*share)).count()
+    }
+
     /// Returns what a search makes small: the mean fourth power of the logarithms of ratios above 1, its fourth root, and
     /// half of what shares exceed [`FAIR`] by.
     ///
@@ -140,6 +219,48 @@ impl Evaluation {
         let unfair: f64 =
             self.shares.iter().map(|share| (share - FAIR[1]).max(0.0) + (FAIR[0] - share).max(0.0)).sum();
         (powers / (3 * self.ratios.len()).max(1) as f64).powf(0.25) + unfair / 2.0
+    }
+
+    /// Returns the evaluation in some lines; with `each`, there is also one for each scenario.
+    pub fn text(&self, set: &Set, each: bool) -> String {
+        let mut text = format!("{}\n", self.mechanism);
+        // A text takes every line.
+        let _ = self.write(&mut text, set, each);
+        text
+    }
+
+    fn write(&self, out: &mut String, set: &Set, each: bool) -> std::fmt::Result {
+        let [mean, p90, transmissions] = [0, 1, 2].map(|cost| self.geometric_mean(cost));
+        writeln!(
+            out,
+            "  geometric mean   mean FCT {mean:.3}   p90 FCT {p90:.3}   transmissions {transmissions:.3}"
+        )?;
+        for (ratio, place, cost) in self.greatest().into_iter().take(LISTED) {
+            let description = &set.scenarios[place].description;
+            writeln!(out, "  {ratio:.2}  {} of scenario {place}: {description}", NAMES[cost])?;
+        }
+        if let Some([least, greatest]) = self.shares() {
+            writeln!(
+                out,
+                "  share beside default {least:.2} to {greatest:.2}, {} of {} outside {} to {}",
+                self.unfair(),
+                self.shares.len(),
+                FAIR[0],
+                FAIR[1]
+            )?;
+        }
+        writeln!(out, "  loss {:.4}", self.loss())?;
+        if each {
+            for (place, (ratios, drawn)) in self.ratios.iter().zip(&set.scenarios).enumerate() {
+                let [mean, p90, transmissions] = ratios;
+                let description = &drawn.description;
+                writeln!(out, "  {place:3}  {mean:.2}  {p90:.2}  {transmissions:.2}  {description}")?;
+            }
+            for (place, (share, drawn)) in self.shares.iter().zip(&set.shared).enumerate() {
+                writeln!(out, "  {place:3}  share {share:.2}  {}", drawn.description)?;
+            }
+        }
+        Ok(())
     }
 
     fn all(&self) -> impl Iterator<Item = (f64, usize, usize)> {
@@ -159,11 +280,4 @@ fn trial(mechanism: &str, drawn: &Drawn) -> Result<Trial, String> {
         _ => Contender::parse(&format!("{mechanism}+default")),
     }?;
     Ok(Trial::of_totals(&drawn.scenario, contender, drawn.seeds))
-}
-
-/// Runs the trials. Returns `None` if `stop` was set meanwhile.
-fn measured(trials: &[Trial], jobs: usize, stop: &AtomicBool) -> Option<Vec<CellResult>> {
-    let cells = conduct_until(trials, jobs, stop, &mut |_| ());
-    let is_complete = trials.iter().zip(&cells).all(|(trial, cell)| cell.runs.len() == trial.seeds as usize);
-    is_complete.then_some(cells)
 }

@@ -14,19 +14,47 @@ const SHARE: usize = 3;
 const RUNGS: usize = 3;
 
 /// A search: bracket after bracket. The first draws places anywhere, each further one mostly near the best so far.
+///
+/// It evaluates nothing itself. Whoever does takes the places of the next rung from [`ask`](Self::ask), and
+/// [tells](Self::tell) their losses.
 #[derive(Debug)]
-pub struct Halving<'a> {
-    space: &'a Space,
+pub struct Halving {
+    space: Space,
     scenarios: usize,
     dice: Stream,
-    bracket: u64,
+    bracket: u32,
+    rung: usize,
+    /// The places of the rung.
+    places: Vec<Point>,
     best: Option<(f64, Point)>,
 }
 
-impl<'a> Halving<'a> {
+impl Halving {
     /// Begins a search of `space` over so many scenarios, with the random numbers of `seed`.
-    pub fn new(space: &'a Space, scenarios: usize, seed: u64) -> Self {
-        Self { space, scenarios, dice: Luck::new(seed).stream("search"), bracket: 0, best: None }
+    pub fn new(space: Space, scenarios: usize, seed: u64) -> Self {
+        let dice = Luck::new(seed).stream("search");
+        let mut halving =
+            Self { space, scenarios, dice, bracket: 0, rung: 0, places: Vec::new(), best: None };
+        halving.places = halving.candidates();
+        halving
+    }
+
+    /// Returns the most places of each rung of a bracket, and its number of scenarios.
+    pub fn rungs(scenarios: usize) -> [(usize, usize); RUNGS] {
+        [0, 1, 2].map(|rung| {
+            let left = RUNGS - 1 - rung;
+            (FIRST / SHARE.pow(rung as u32), (scenarios / SHARE.pow(left as u32)).max(1))
+        })
+    }
+
+    /// Returns the space that is searched.
+    pub fn space(&self) -> &Space {
+        &self.space
+    }
+
+    /// Returns the number of brackets that are over, and the number of rungs that are over in the present one.
+    pub fn over(&self) -> (u32, usize) {
+        (self.bracket, self.rung)
     }
 
     /// Returns the best place so far and its loss.
@@ -34,48 +62,48 @@ impl<'a> Halving<'a> {
         self.best.as_ref()
     }
 
-    /// Makes the next bracket. `loss` evaluates a place on so many scenarios, the first ones.
-    ///
-    /// # Errors
-    /// Returns the error of `loss`, which leaves the bracket unfinished.
-    pub fn bracket<E>(&mut self, loss: &mut dyn FnMut(&Point, usize) -> Result<f64, E>) -> Result<(), E> {
-        let mut places: Vec<Point> = Vec::new();
+    /// Returns the places of the next rung, and the number of scenarios, the first ones, on which each is to be evaluated.
+    pub fn ask(&self) -> (&[Point], usize) {
+        (&self.places, Self::rungs(self.scenarios)[self.rung].1)
+    }
+
+    /// Ends the rung with the losses of its places, in their order. Returns whether there is a new best place, which only the last
+    /// rung of a bracket can find.
+    pub fn tell(&mut self, losses: &[f64]) -> bool {
+        let places = std::mem::take(&mut self.places);
+        let mut ranked: Vec<_> = losses.iter().copied().zip(places).collect();
+        ranked.sort_by(|a, b| a.0.total_cmp(&b.0));
+        self.rung += 1;
+        if let Some(&(most, _)) = Self::rungs(self.scenarios).get(self.rung) {
+            self.places = ranked.into_iter().take(most).map(|(_, place)| place).collect();
+            return false;
+        }
+        let first = ranked.into_iter().next();
+        let better = first.filter(|first| self.best.as_ref().is_none_or(|best| first.0 < best.0));
+        let is_new = better.is_some();
+        self.best = better.or(self.best.take());
+        (self.bracket, self.rung) = (self.bracket + 1, 0);
+        self.places = self.candidates();
+        is_new
+    }
+
+    /// Returns the places that a bracket begins with, each once.
+    fn candidates(&self) -> Vec<Point> {
+        let mut places = Vec::new();
         for candidate in 0..FIRST as u64 {
             let place = self.candidate(candidate);
             if !places.contains(&place) {
                 places.push(place);
             }
         }
-        for rung in (0..RUNGS).rev() {
-            let scenarios = (self.scenarios / SHARE.pow(rung as u32)).max(1);
-            let mut ranked = Vec::new();
-            for place in places {
-                ranked.push((loss(&place, scenarios)?, place));
-            }
-            ranked.sort_by(|a, b| a.0.total_cmp(&b.0));
-            if rung == 0 {
-                let first = ranked.into_iter().next();
-                if let Some(first) =
-                    first.filter(|first| self.best.as_ref().is_none_or(|best| first.0 < best.0))
-                {
-                    self.best = Some(first);
-                }
-                break;
-            }
-            places = ranked
-                .into_iter()
-                .take(FIRST / SHARE.pow((RUNGS - rung) as u32))
-                .map(|(_, place)| place)
-                .collect();
-        }
-        self.bracket += 1;
-        Ok(())
+        places
     }
 
     /// Returns a place: near the best one, or anywhere for every third candidate and while there is none.
     fn candidate(&self, candidate: u64) -> Point {
-        let roll =
-            |below: usize, what: u64| self.dice.below(below as u64, self.bracket, candidate, what) as usize;
+        let roll = |below: usize, what: u64| {
+            self.dice.below(below as u64, self.bracket.into(), candidate, what) as usize
+        };
         let values = |parameter: usize| self.space.varied[parameter].values.len();
         let parameters = self.space.varied.len();
         let best = self.best.as_ref().filter(|_| !candidate.is_multiple_of(3));
@@ -106,40 +134,40 @@ mod tests {
         Space { mechanism: "x".into(), varied: varied.map(|text| Varied::parse(text).unwrap()).into() }
     }
 
-    #[test]
-    fn a_search_finds_the_bottom_of_a_bowl_and_takes_few_evaluations_on_all_scenarios() {
-        let (space, mut whole, mut all) = (space(), 0, 0);
-        let mut halving = Halving::new(&space, 90, 1);
-        for _ in 0..6 {
-            let done = halving.bracket(&mut |place, scenarios| {
-                all += 1;
-                whole += usize::from(scenarios == 90);
-                let away = |parameter: usize, at: f64| (place[parameter] as f64 - at).powi(2);
-                Ok::<_, ()>(away(0, 6.0) + away(1, 2.0) + away(2, 3.0))
-            });
-            assert_eq!(done, Ok(()));
-        }
-        assert_eq!(halving.best().unwrap().1, [6, 2, 3]);
-        assert!(whole * 5 < all, "{whole} of {all}");
+    /// The bowl whose bottom is at 6, 2, 3.
+    fn loss(place: &Point) -> f64 {
+        [6.0, 2.0, 3.0].iter().zip(place).map(|(at, place)| (*place as f64 - at).powi(2)).sum()
     }
 
     #[test]
-    fn a_search_that_is_ended_stops_at_once_and_a_seed_makes_it_again() {
-        let space = space();
-        let places = |seed| {
-            let mut halving = Halving::new(&space, 9, seed);
-            let mut seen = Vec::new();
-            assert_eq!(
-                halving.bracket(&mut |place, _| {
-                    seen.push(place.clone());
-                    if seen.len() < 5 { Ok(1.0) } else { Err("ended") }
-                }),
-                Err("ended")
-            );
-            seen
-        };
-        assert_eq!(places(1).len(), 5);
+    fn a_search_finds_the_bottom_of_a_bowl_and_takes_few_evaluations_on_all_scenarios() {
+        let mut halving = Halving::new(space(), 90, 1);
+        let (mut whole, mut all, mut found) = (0, 0, Vec::new());
+        while halving.over().0 < 6 {
+            let (places, scenarios) = halving.ask();
+            assert!(Halving::rungs(90).iter().any(|rung| places.len() <= rung.0 && scenarios == rung.1));
+            all += places.len();
+            whole += if scenarios == 90 { places.len() } else { 0 };
+            let losses: Vec<f64> = places.iter().map(loss).collect();
+            if halving.tell(&losses) {
+                found.push(halving.best().unwrap().0);
+            }
+        }
+        assert_eq!(halving.best().unwrap().1, [6, 2, 3]);
+        assert!(whole * 5 < all, "{whole} of {all}");
+        assert!(found.windows(2).all(|two| two[1] < two[0]) && found.last() == Some(&0.0), "{found:?}");
+    }
+
+    #[test]
+    fn a_seed_makes_a_search_again() {
+        let places = |seed| Halving::new(space(), 9, seed).ask().0.to_vec();
         assert_eq!(places(1), places(1));
         assert_ne!(places(1), places(2));
+    }
+
+    #[test]
+    fn each_rung_has_a_third_of_the_places_and_three_times_the_scenarios() {
+        assert_eq!(Halving::rungs(72), [(27, 8), (9, 24), (3, 72)]);
+        assert_eq!(Halving::rungs(2), [(27, 1), (9, 1), (3, 2)]);
     }
 }

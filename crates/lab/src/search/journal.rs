@@ -15,7 +15,7 @@ const FOREIGN: &str = "this is no journal of a search: name another file";
 /// The conditions of a search. Lines of other conditions are of no use to it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Conditions {
-    /// The commit that measured.
+    /// The version that measured. Equal versions measure the same.
     pub commit: String,
     /// The seed of the scenarios.
     pub generator_seed: u64,
@@ -56,7 +56,7 @@ impl Journal {
             match line {
                 Line::Conditions(found) if found != *conditions => {
                     return Err(io::Error::other(format!(
-                        "this journal was begun with {} scenarios of generator seed {} at commit {}: go on with those, or \
+                        "this journal was begun with {} scenarios of generator seed {} by version {}: go on with those, or \
                          name another file",
                         found.scenarios, found.generator_seed, found.commit
                     )));

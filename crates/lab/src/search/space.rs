@@ -28,7 +28,7 @@ pub type Point = Vec<usize>;
 
 impl Varied {
     /// Reads `PARAMETER=VALUE|VALUE|…` or `PARAMETER=LOW..HIGH`. A range has eight equal ratios between its ends, which
-    /// have the same unit or none.
+    /// have the same unit or none, or are both times. Its values have the unit of the low end.
     ///
     /// # Errors
     /// Returns one line that says what is wrong.
@@ -39,7 +39,8 @@ impl Varied {
             Some((low, high)) => {
                 let ((low, unit), (high, other)) =
                     (measure(low).ok_or_else(wrong)?, measure(high).ok_or_else(wrong)?);
-                if unit != other || low <= 0.0 || high <= low {
+                let high = in_unit(high, other, unit).unwrap_or(0.0);
+                if low <= 0.0 || high <= low {
                     return Err(format!(
                         "the range of {text:?} needs one unit, and a low end above zero and below the high one"
                     ));
@@ -76,6 +77,16 @@ fn measure(text: &str) -> Option<(f64, &str)> {
     Some((number.parse().ok()?, unit))
 }
 
+/// Returns a number of a unit in another one; `None` if they measure different things.
+fn in_unit(number: f64, unit: &str, other: &str) -> Option<f64> {
+    const TIMES: [(&str, f64); 3] = [("us", 1e-6), ("ms", 1e-3), ("s", 1.0)];
+    if unit == other {
+        return Some(number);
+    }
+    let seconds = |unit: &str| TIMES.iter().find(|(name, _)| *name == unit).map(|(_, seconds)| seconds);
+    Some(number * seconds(unit)? / seconds(other)?)
+}
+
 /// Returns a number with three significant digits, as mechanisms read it.
 fn rounded(value: f64) -> String {
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "from 0 to 4")]
@@ -96,6 +107,8 @@ mod tests {
         assert_eq!(range.values[..3], ["1s", "1.41s", "2s"]);
         assert_eq!(range.values.len(), 9);
         assert_eq!(range.values[8], "16s");
+        let range = Varied::parse("min_rto=10ms..1s").unwrap();
+        assert_eq!([&range.values[0], &range.values[1], &range.values[8]], ["10ms", "17.8ms", "1000ms"]);
     }
 
     #[test]
@@ -103,6 +116,7 @@ mod tests {
         assert!(Varied::parse("k").unwrap_err().starts_with("\"k\" is neither"));
         assert!(Varied::parse("k=").is_err());
         assert!(Varied::parse("k=1s..3ms").unwrap_err().contains("one unit"));
+        assert!(Varied::parse("k=1..3s").unwrap_err().contains("one unit"));
         assert!(Varied::parse("k=3..1").is_err());
     }
 

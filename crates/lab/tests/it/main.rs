@@ -8,5 +8,6 @@ mod mesh;
 mod reproductions;
 mod results;
 mod run;
+mod search;
 mod separate;
 mod vectors;

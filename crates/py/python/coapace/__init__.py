@@ -17,6 +17,7 @@ from coapace._errors import NetworkError, NotObserved, Reset, Timeout
 from coapace._native import Cue, Exchange, Mechanism, Remote, Request, Response, Sample, Scenario
 from coapace._results import Coexistence, Ranking, Reproduction, Results
 from coapace._running import coexist, frames, papers, rank, reproduce, run
+from coapace._search import Search, search
 from coapace._server import Server
 from coapace._sweep import Dataset, sweep
 from coapace._tables import Table
@@ -42,6 +43,7 @@ __all__ = [
     "Results",
     "Sample",
     "Scenario",
+    "Search",
     "Server",
     "Table",
     "Timeout",
@@ -54,6 +56,7 @@ __all__ = [
     "reproduce",
     "run",
     "scenarios",
+    "search",
     "sweep",
     "trace",
 ]

@@ -1,0 +1,141 @@
+//! The tables of a search for parameters.
+
+use arrow_schema::ArrowError;
+use coapace_lab::results::Value;
+use coapace_lab::search::Search;
+use coapace_lab::search::costs::NAMES;
+use coapace_lab::search::evaluation::Evaluation;
+
+use crate::Table;
+use crate::results::table;
+
+/// Returns a row for each evaluation, those on the most scenarios first, and of these the one with the least loss:
+/// `mechanism`, `parameter.NAME` for each parameter that varies, the number of `scenarios`, `loss`, the geometric means of the
+/// ratios (`mean_fct`, `p90_fct`, `transmissions`), the `worst` ratio with its cost and its scenario, and the shares beside
+/// `default`, which are known of evaluations on all scenarios.
+///
+/// # Errors
+/// Fails if Arrow does.
+pub fn evaluations(search: &Search) -> Result<Table, ArrowError> {
+    let mut evaluations: Vec<(f64, &Evaluation)> = search.evaluations().map(|it| (it.loss(), it)).collect();
+    evaluations.sort_by(|(loss, it), (other_loss, other)| {
+        other.ratios.len().cmp(&it.ratios.len()).then(loss.total_cmp(other_loss))
+    });
+    let mut columns = Columns::default();
+    for (loss, evaluation) in evaluations {
+        columns.add("mechanism", &evaluation.mechanism);
+        for varied in &search.terms().vary {
+            let name = &varied.parameter;
+            columns.add(&format!("parameter.{name}"), parameter(&evaluation.mechanism, name));
+        }
+        columns.add("scenarios", count(evaluation.ratios.len()));
+        columns.add("loss", Value::Number(loss));
+        columns.add_costs([0, 1, 2].map(|cost| evaluation.geometric_mean(cost)));
+        let worst = evaluation.greatest().first().copied();
+        columns.add("worst", worst.map(|(ratio, ..)| ratio));
+        columns.add("worst_cost", worst.map_or(Value::Nothing, |(.., cost)| NAMES[cost].into()));
+        columns.add("worst_scenario", worst.map_or(Value::Nothing, |(_, place, _)| count(place)));
+        let shares = evaluation.shares();
+        columns.add("least_share", shares.map(|[least, _]| least));
+        columns.add("greatest_share", shares.map(|[_, greatest]| greatest));
+        columns.add("unfair", shares.map_or(Value::Nothing, |_| count(evaluation.unfair())));
+    }
+    table(columns.0)
+}
+
+/// Returns a row for each scenario of each evaluation on all of them: `mechanism`, `scenario`, its `description`, and the ratios
+/// to its yardstick (`mean_fct`, `p90_fct`, `transmissions`).
+///
+/// # Errors
+/// Fails if Arrow does.
+pub fn ratios(search: &Search) -> Result<Table, ArrowError> {
+    let mut columns = Columns::default();
+    for evaluation in whole(search) {
+        for (place, (ratios, drawn)) in evaluation.ratios.iter().zip(&search.set().scenarios).enumerate() {
+            columns.add("mechanism", &evaluation.mechanism);
+            columns.add("scenario", count(place));
+            columns.add("description", &drawn.description);
+            columns.add_costs(*ratios);
+        }
+    }
+    table(columns.0)
+}
+
+/// Returns a row for each scenario that `default` shares, of each evaluation on all scenarios: `mechanism`, `scenario`, its
+/// `description`, and the relative `share` of the mechanism.
+///
+/// # Errors
+/// Fails if Arrow does.
+pub fn shares(search: &Search) -> Result<Table, ArrowError> {
+    let mut columns = Columns::default();
+    for evaluation in whole(search) {
+        for (place, (share, drawn)) in evaluation.shares.iter().zip(&search.set().shared).enumerate() {
+            columns.add("mechanism", &evaluation.mechanism);
+            columns.add("scenario", count(place));
+            columns.add("description", &drawn.description);
+            columns.add("share", Value::Number(*share));
+        }
+    }
+    table(columns.0)
+}
+
+/// Returns a row for each scenario: its number, its `description`, the least costs of any published mechanism that dithers
+/// (`mean_fct_s`, `p90_fct_s`, `transmissions`), and the mechanism that has each.
+///
+/// # Errors
+/// Fails if Arrow does.
+pub fn yardsticks(search: &Search) -> Result<Table, ArrowError> {
+    const COLUMNS: [[&str; 2]; 3] = [
+        ["mean_fct_s", "mean_fct_best"],
+        ["p90_fct_s", "p90_fct_best"],
+        ["transmissions", "transmissions_best"],
+    ];
+    let mut columns = Columns::default();
+    let yardsticks = search.journal().yardsticks().iter().zip(&search.set().scenarios);
+    for (place, (yardstick, drawn)) in yardsticks.enumerate() {
+        columns.add("scenario", count(place));
+        columns.add("description", &drawn.description);
+        for ([least, best], cost) in COLUMNS.into_iter().zip(0..) {
+            columns.add(least, Value::Number(yardstick.least[cost]));
+            columns.add(best, &yardstick.best[cost]);
+        }
+    }
+    table(columns.0)
+}
+
+/// Returns the evaluations on all scenarios.
+fn whole(search: &Search) -> impl Iterator<Item = &Evaluation> {
+    search.evaluations().filter(|it| it.ratios.len() == search.set().scenarios.len())
+}
+
+/// Returns the value of a parameter in the name of a mechanism.
+fn parameter(mechanism: &str, name: &str) -> Value {
+    let (_, parameters) = mechanism.split_once(':').unwrap_or_default();
+    let parameters = parameters.split(',').filter_map(|parameter| parameter.split_once('='));
+    let last = parameters.filter(|(own, _)| *own == name).last();
+    last.map_or(Value::Nothing, |(_, value)| value.into())
+}
+
+fn count(number: usize) -> Value {
+    Value::Count(number as u64)
+}
+
+/// The columns of a table, which is filled value by value. Every row has all columns.
+#[derive(Default)]
+struct Columns(Vec<(String, Vec<Value>)>);
+
+impl Columns {
+    fn add(&mut self, name: &str, value: impl Into<Value>) {
+        match self.0.iter_mut().find(|(own, _)| own == name) {
+            Some((_, values)) => values.push(value.into()),
+            None => self.0.push((name.to_owned(), vec![value.into()])),
+        }
+    }
+
+    /// Adds a number for each cost.
+    fn add_costs(&mut self, costs: [f64; 3]) {
+        for (name, cost) in ["mean_fct", "p90_fct", "transmissions"].into_iter().zip(costs) {
+            self.add(name, Value::Number(cost));
+        }
+    }
+}

@@ -1,0 +1,104 @@
+//! What a search is asked for.
+
+use super::space::{Space, Varied};
+use crate::contender::Contender;
+
+/// The numbers of scenarios that a set may have.
+const SCENARIOS: [u32; 2] = [9, 10_000];
+
+/// The terms of a search, or of a comparison if no parameter varies.
+#[derive(Clone, Debug)]
+pub struct Terms {
+    /// The mechanisms, as they are named on the command line; one if parameters vary.
+    pub mechanisms: Vec<String>,
+    /// The parameters that vary.
+    pub vary: Vec<Varied>,
+    /// The seed of the scenarios that are drawn.
+    pub generator_seed: u64,
+    /// The number of scenarios that are drawn; half as many more show how a mechanism shares with `default`.
+    pub scenarios: u32,
+    /// The brackets of successive halving.
+    pub brackets: u32,
+    /// The seed of the search.
+    pub seed: u64,
+}
+
+impl Terms {
+    /// The generator seed of a search that names none.
+    pub const GENERATOR_SEED: u64 = 1;
+    /// The number of scenarios of a search that names none.
+    pub const SCENARIOS: u32 = 72;
+    /// The brackets of a search that names none.
+    pub const BRACKETS: u32 = 10;
+    /// The seed of a search that names none.
+    pub const SEED: u64 = 1;
+
+    /// Returns the parameters to vary, if any are. Every mechanism and every value is looked at before anything is measured.
+    ///
+    /// # Errors
+    /// Returns one line that says what cannot be searched or compared.
+    pub fn space(&self) -> Result<Option<Space>, String> {
+        let [least, most] = SCENARIOS;
+        if !(least..=most).contains(&self.scenarios) {
+            return Err(format!("scenarios is {}, but must be from {least} to {most}", self.scenarios));
+        }
+        if self.mechanisms.is_empty() {
+            return Err("name a mechanism".to_owned());
+        }
+        let parse = |label: &str| match Contender::parse(label)?.only() {
+            Some(_) => Ok(()),
+            None => Err(format!("{label:?} is not a single mechanism over UDP")),
+        };
+        self.mechanisms.iter().try_for_each(|label| parse(label))?;
+        if self.vary.is_empty() {
+            return Ok(None);
+        }
+        if self.brackets == 0 {
+            return Err("brackets is 0, but must be at least 1".to_owned());
+        }
+        let [mechanism] = &self.mechanisms[..] else {
+            return Err("parameters of one mechanism vary: name one".to_owned());
+        };
+        for varied in &self.vary {
+            let alone = Space { mechanism: mechanism.clone(), varied: vec![varied.clone()] };
+            (0..varied.values.len()).try_for_each(|value| parse(&alone.label(&vec![value])))?;
+        }
+        Ok(Some(Space { mechanism: mechanism.clone(), varied: self.vary.clone() }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn terms_that_cannot_be_searched_are_told_in_a_line() {
+        let terms = |mechanisms: &[&str], vary: &[&str]| Terms {
+            mechanisms: mechanisms.iter().map(|&it| it.to_owned()).collect(),
+            vary: vary.iter().map(|text| Varied::parse(text).unwrap()).collect(),
+            generator_seed: Terms::GENERATOR_SEED,
+            scenarios: Terms::SCENARIOS,
+            brackets: Terms::BRACKETS,
+            seed: Terms::SEED,
+        };
+        assert_eq!(terms(&["default", "ebb"], &[]).space(), Ok(None));
+        let space = terms(&["default"], &["ack_timeout=1s|2s"]).space().unwrap().unwrap();
+        assert_eq!(space.label(&vec![1]), "default:ack_timeout=2s");
+        let few = Terms { scenarios: 8, ..terms(&["default"], &[]) };
+        let none = Terms { brackets: 0, ..terms(&["default"], &["ack_timeout=1s|2s"]) };
+        for (wrong, sentence) in [
+            (few, "scenarios is 8, but must be from 9 to 10000"),
+            (none, "brackets is 0, but must be at least 1"),
+            (terms(&[], &[]), "name a mechanism"),
+            (terms(&["tcp"], &[]), "\"tcp\" is not a single mechanism over UDP"),
+            (terms(&["default+ebb"], &[]), "\"default+ebb\" is not a single mechanism over UDP"),
+            (
+                terms(&["default", "ebb"], &["ack_timeout=1s|2s"]),
+                "parameters of one mechanism vary: name one",
+            ),
+        ] {
+            assert_eq!(wrong.space(), Err(sentence.to_owned()));
+        }
+        assert!(terms(&["default"], &["ack_timeout=1s|x"]).space().is_err());
+    }
+}

@@ -1,0 +1,186 @@
+//! Searches for parameters: on the threads of this process, and in pieces for others.
+
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use coapace_dataset::search as tables;
+use coapace_dataset::sweep::VERSION;
+use coapace_lab::search::evaluation::{Evaluation, Measured, Piece, Set};
+use coapace_lab::search::space::Varied;
+use coapace_lab::search::terms::Terms;
+use coapace_lab::search::{self as lab, SearchError};
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+
+use crate::scripted::{Session, check, raised};
+use crate::sweeping::failed;
+use crate::table::Table;
+use crate::watching::watch;
+
+/// The mechanism of a piece, and the number of its scenario.
+type PieceOfPython = (String, usize);
+
+/// The costs of a piece, and its share beside `default`.
+type MeasuredOfPython = ([f64; 3], Option<f64>);
+
+/// Pieces with all that is needed to measure them elsewhere: the version, the generator seed, the number of scenarios.
+type BatchOfPython = (String, u64, u32, Vec<PieceOfPython>);
+
+/// A search that was begun, or a comparison.
+#[pyclass(frozen, module = "coapace._native")]
+pub(crate) struct Search(Arc<Mutex<lab::Search>>);
+
+#[pymethods]
+impl Search {
+    #[classattr]
+    const GENERATOR_SEED: u64 = Terms::GENERATOR_SEED;
+    #[classattr]
+    const SCENARIOS: u32 = Terms::SCENARIOS;
+    #[classattr]
+    const BRACKETS: u32 = Terms::BRACKETS;
+    #[classattr]
+    const SEED: u64 = Terms::SEED;
+
+    /// Begins a search, or goes on with that of a journal. `seeds` are that of the generator and that of the search.
+    #[new]
+    #[pyo3(signature = (mechanisms, vary, scenarios, brackets, seeds, journal))]
+    fn new(
+        py: Python<'_>,
+        mechanisms: Vec<String>,
+        vary: Vec<String>,
+        scenarios: u32,
+        brackets: u32,
+        seeds: (u64, u64),
+        journal: Option<PathBuf>,
+    ) -> PyResult<Self> {
+        let vary = vary.iter().map(|text| Varied::parse(text)).collect::<Result<_, _>>();
+        let vary = vary.map_err(PyValueError::new_err)?;
+        let (generator_seed, seed) = seeds;
+        let terms = Terms { mechanisms, vary, generator_seed, scenarios, brackets, seed };
+        let search = py.detach(|| lab::Search::open(terms, VERSION, journal.as_deref()));
+        Ok(Self(Arc::new(Mutex::new(search.map_err(refused)?))))
+    }
+
+    /// Measures on threads of this process until the search is over. `progress(done, all)` is called a few times a second.
+    fn conduct(&self, py: Python<'_>, jobs: usize, progress: Option<Bound<'_, PyAny>>) -> PyResult<()> {
+        let all = self.progress().1;
+        let (search, done) = (self.0.clone(), Arc::new(AtomicUsize::new(0)));
+        let conducted = watch(
+            py,
+            {
+                let done = done.clone();
+                move |stop, news| {
+                    locked(&search).conduct(jobs, stop, check, &mut |search| {
+                        done.store(search.progress().0, Ordering::Relaxed);
+                        // Nobody listens after Ctrl-C.
+                        let _ = news.send(());
+                        Ok(())
+                    })
+                }
+            },
+            |_| {
+                let told = (done.load(Ordering::Relaxed), all);
+                progress.as_ref().map_or(Ok(()), |it| it.call1(told).map(drop))
+            },
+        );
+        conducted?.map(drop).map_err(refused)
+    }
+
+    /// Returns the number of pieces to be measured before the search goes on; 0 if it is over.
+    fn ask(&self) -> usize {
+        self.locked().ask().len()
+    }
+
+    /// Returns some of these pieces, as `measure` takes them, here or elsewhere.
+    fn batch(&self, first: usize, count: usize) -> BatchOfPython {
+        let search = self.locked();
+        let pieces = search.asked().iter().skip(first).take(count);
+        let pieces = pieces.map(|piece| (piece.mechanism.clone(), piece.place)).collect();
+        (VERSION.to_owned(), search.terms().generator_seed, search.terms().scenarios, pieces)
+    }
+
+    /// Takes what was measured of these pieces.
+    fn tell(&self, first: usize, measured: Vec<MeasuredOfPython>) -> PyResult<()> {
+        let mut search = self.locked();
+        for (place, (costs, share)) in measured.into_iter().enumerate() {
+            search.tell(first.saturating_add(place), Measured { costs, share }).map_err(refused)?;
+        }
+        Ok(())
+    }
+
+    /// The runs that are done, and all.
+    fn progress(&self) -> (usize, usize) {
+        self.locked().progress()
+    }
+
+    /// The mechanism with the least loss of those that were found, and its loss.
+    fn best(&self) -> Option<(String, f64)> {
+        self.locked().best().map(|best| (best.mechanism.clone(), best.loss()))
+    }
+
+    /// What was found, in the lines of the command; with `each`, there is also one for each scenario.
+    fn text(&self, each: bool) -> String {
+        let search = self.locked();
+        let text = |found: &Evaluation| found.text(search.set(), each);
+        search.found().iter().map(text).collect()
+    }
+
+    /// A row for each evaluation.
+    fn evaluations(&self, py: Python<'_>) -> PyResult<Table> {
+        Table::new(py.detach(|| tables::evaluations(&self.locked())))
+    }
+
+    /// A row for each scenario of each evaluation on all of them.
+    fn ratios(&self, py: Python<'_>) -> PyResult<Table> {
+        Table::new(py.detach(|| tables::ratios(&self.locked())))
+    }
+
+    /// A row for each scenario that `default` shares, of each evaluation on all of them.
+    fn shares(&self, py: Python<'_>) -> PyResult<Table> {
+        Table::new(py.detach(|| tables::shares(&self.locked())))
+    }
+
+    /// A row for each scenario.
+    fn yardsticks(&self, py: Python<'_>) -> PyResult<Table> {
+        Table::new(py.detach(|| tables::yardsticks(&self.locked())))
+    }
+}
+
+impl Search {
+    fn locked(&self) -> MutexGuard<'_, lab::Search> {
+        locked(&self.0)
+    }
+}
+
+/// Measures pieces of a search in this thread, one after another.
+#[pyfunction]
+pub(crate) fn measure(py: Python<'_>, batch: BatchOfPython) -> PyResult<Vec<MeasuredOfPython>> {
+    let (version, generator_seed, scenarios, pieces) = batch;
+    if version != VERSION {
+        return Err(PyValueError::new_err(format!(
+            "the search is of coapace {version}, and this process has {VERSION}: install the same version everywhere"
+        )));
+    }
+    let measure = |(mechanism, place)| {
+        let drawn = Set::drawn(generator_seed, scenarios, place).map_err(|error| error.to_string())?;
+        let Measured { costs, share } = Piece { mechanism, place }.measure(&drawn)?;
+        // What comes after an exception of a mechanism is not kept.
+        check().map(|()| (costs, share)).map_err(|error| error.to_string())
+    };
+    let _session = Session::begin();
+    let measured = py.detach(|| pieces.into_iter().map(measure).collect::<Result<Vec<_>, String>>());
+    raised()?;
+    measured.map_err(PyValueError::new_err)
+}
+
+fn locked(search: &Mutex<lab::Search>) -> MutexGuard<'_, lab::Search> {
+    search.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn refused(error: SearchError) -> PyErr {
+    match &error {
+        SearchError::Journal(path, error) => failed(path, error),
+        _ => PyValueError::new_err(error.to_string()),
+    }
+}
