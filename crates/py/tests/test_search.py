@@ -115,7 +115,7 @@ def test_defaults_and_sentences_are_those_of_the_command() -> None:
     for name in ("scenarios", "generator_seed", "brackets", "seed"):
         default = inspect.signature(coapace.search).parameters[name].default
         option = name.replace("_", "-")
-        assert re.search(rf"--{option} <N>[^-]*\[default: {default}\]", usage), name
+        assert re.search(rf"--{option} <N>[^-]* \[default: {default}\]", " ".join(usage.split())), name
     wrong: list[tuple[list[str], dict[str, Any]]] = [
         (["default", "--scenarios", "3"], {"scenarios": 3}),
         (["default", "ebb", "--vary", "ack_timeout=1s|2s"], {"mechanisms": ["default", "ebb"], "vary": "ack_timeout=1s|2s"}),
