@@ -111,8 +111,8 @@ fn whole(search: &Search) -> impl Iterator<Item = &Evaluation> {
 /// Returns the value of a parameter in the name of a mechanism.
 fn parameter(mechanism: &str, name: &str) -> Value {
     let (_, parameters) = mechanism.split_once(':').unwrap_or_default();
-    let parameters = parameters.split(',').filter_map(|parameter| parameter.split_once('='));
-    let last = parameters.filter(|(own, _)| *own == name).last();
+    let mut parameters = parameters.split(',').filter_map(|parameter| parameter.split_once('='));
+    let last = parameters.rfind(|(own, _)| *own == name);
     last.map_or(Value::Nothing, |(_, value)| value.into())
 }
 

@@ -116,7 +116,7 @@ fn a_search_that_is_stopped_keeps_the_lines_that_are_whole_and_goes_on() {
     let (mut stops, mut is_over) = (0, false);
     while !is_over {
         let stop = AtomicBool::new(false);
-        let before = stopped.0.exists().then(|| stopped.text().lines().count()).unwrap_or(1);
+        let before = if stopped.0.exists() { stopped.text().lines().count() } else { 1 };
         let mut search = open(terms(), &stopped);
         let ended = search.conduct(2, &stop, || Ok(()), &mut |_| {
             stop.store(stopped.text().lines().count() >= before + 4, Ordering::Relaxed);
