@@ -1,0 +1,142 @@
+//! A climb from table to table: each is the best so far with one rule changed, and is measured on a third of the scenarios
+//! before it is on all.
+
+use coapace_sim::{Luck, Stream};
+
+use super::sight::{PATHS, cell};
+use super::table::{Decision, Table};
+
+/// The share of the scenarios that a table is measured on first: a third.
+const SHARE: usize = 3;
+
+/// The loss on a share of the scenarios may be so many times that of the best table. The worst ratios, which the loss is
+/// made of, may be among the others.
+const SLACK: f64 = 1.02;
+
+/// A climb, and the best table so far.
+#[derive(Debug)]
+pub struct Climb {
+    table: Table,
+    /// The losses of the best table on a share of the scenarios and on all; unknown before the first step.
+    losses: Option<[f64; 2]>,
+    scenarios: usize,
+    dice: Stream,
+    step: u64,
+}
+
+impl Climb {
+    /// Begins at `table`, over so many scenarios, with the random numbers of `seed`.
+    pub fn new(table: Table, scenarios: usize, seed: u64) -> Self {
+        Self { table, losses: None, scenarios, dice: Luck::new(seed).stream("climb"), step: 0 }
+    }
+
+    /// Returns the best table so far.
+    pub fn best(&self) -> &Table {
+        &self.table
+    }
+
+    /// Makes a step. `loss` evaluates a table on so many scenarios, the first ones. Returns the loss of the best table on all if
+    /// that is a new one.
+    ///
+    /// # Errors
+    /// Returns the error of `loss`, which leaves the step unmade.
+    pub fn step<E>(
+        &mut self,
+        loss: &mut dyn FnMut(&Table, usize) -> Result<f64, E>,
+    ) -> Result<Option<f64>, E> {
+        let share = (self.scenarios / SHARE).max(1);
+        let Some([on_share, on_all]) = self.losses else {
+            let losses = [loss(&self.table, share)?, loss(&self.table, self.scenarios)?];
+            self.losses = Some(losses);
+            return Ok(Some(losses[1]));
+        };
+        let candidate = self.candidate();
+        let mut better = None;
+        if candidate != self.table {
+            let losses = [loss(&candidate, share)?, f64::INFINITY];
+            if losses[0] <= SLACK * on_share {
+                let losses = [losses[0], loss(&candidate, self.scenarios)?];
+                better = (losses[1] < on_all).then_some(losses);
+            }
+        }
+        self.step += 1;
+        if let Some(losses) = better {
+            (self.table, self.losses) = (candidate, Some(losses));
+        }
+        Ok(better.map(|losses| losses[1]))
+    }
+
+    /// Returns the best table with one rule changed: a decision, in all cells that agree in some features, takes one action
+    /// more or less, or everywhere the same one.
+    fn candidate(&self) -> Table {
+        let roll = |below: usize, what: u64| self.dice.below(below as u64, self.step, what, 0) as usize;
+        let decision = Decision::ALL[roll(Decision::ALL.len(), 0)];
+        let path = (roll(4, 1) > 0).then(|| roll(PATHS.len(), 2));
+        let [lossy, again] = [3, 4].map(|what| [None, Some(false), Some(true)][roll(3, what)]);
+        let last = decision.actions() - 1;
+        let (change, any) = (roll(3, 5), roll(usize::from(decision.actions()), 6) as u8);
+        let mut table = self.table;
+        for seen in 0..PATHS.len() {
+            for (was_lossy, is_again) in [(false, false), (false, true), (true, false), (true, true)] {
+                let agrees = path.is_none_or(|path| path == seen)
+                    && lossy.is_none_or(|lossy| lossy == was_lossy)
+                    && again.is_none_or(|again| again == is_again);
+                if agrees {
+                    let cell = cell(seen, was_lossy, is_again);
+                    let action = self.table.action(decision, cell);
+                    let changed = [action.saturating_sub(1), (action + 1).min(last), any][change];
+                    table.set_action(decision, cell, changed);
+                }
+            }
+        }
+        table
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Returns how far the table is from a backoff of 3 where the last exchange was lossy, in actions.
+    fn away(table: &Table) -> f64 {
+        let lossy = (0..PATHS.len()).flat_map(|path| [cell(path, true, false), cell(path, true, true)]);
+        lossy.map(|cell| f64::from(table.action(Decision::Backoff, cell).abs_diff(4))).sum()
+    }
+
+    #[test]
+    fn a_climb_finds_a_rule_and_measures_few_tables_on_all_scenarios() {
+        let mut climb = Climb::new(Table::DEFAULT, 90, 1);
+        let (mut on_share, mut on_all) = (0, 0);
+        for _ in 0..600 {
+            climb
+                .step::<()>(&mut |table, scenarios| {
+                    *if scenarios == 90 { &mut on_all } else { &mut on_share } += 1;
+                    assert!(scenarios == 90 || scenarios == 30);
+                    Ok(1.0 + away(table))
+                })
+                .unwrap();
+        }
+        assert!(away(climb.best()) < 0.5, "{}", climb.best().label());
+        assert!(on_all < on_share, "{on_all} of {on_share}");
+    }
+
+    #[test]
+    fn a_step_that_fails_is_made_again_and_a_seed_makes_a_climb_again() {
+        let tables = |seed| {
+            let mut climb = Climb::new(Table::DEFAULT, 9, seed);
+            let mut seen = Vec::new();
+            for step in 0..20 {
+                let made = climb.step(&mut |table, scenarios| {
+                    seen.push((table.label(), scenarios));
+                    if seen.len() == 7 { Err("ended") } else { Ok(away(table)) }
+                });
+                assert_eq!(made.is_err(), seen.len() == 7, "{step}");
+            }
+            seen
+        };
+        let seen = tables(1);
+        assert_eq!(seen[6], seen[7]);
+        assert_eq!(seen, tables(1));
+        assert_ne!(seen, tables(2));
+    }
+}
