@@ -22,8 +22,11 @@ use coapace_scenario::naming;
 /// Ten packets, in bytes.
 const TINY_BUFFER: u64 = 10 * 296;
 
+/// Tells whether a scenario belongs to a part of a set.
+type IsPart = fn(&Drawn) -> bool;
+
 /// The parts of a set.
-const PARTS: [(&str, fn(&Drawn) -> bool); 4] =
+const PARTS: [(&str, IsPart); 4] =
     [("all", |_| true), ("links", |drawn| !is_mesh(drawn)), ("tiny", is_tiny), ("meshes", is_mesh)];
 
 /// The ratios that are listed of each mechanism, the greatest first.
@@ -86,8 +89,8 @@ fn print(evaluation: &Evaluation, set: &Set) {
         let ratios: Vec<_> = of_part.map(|(ratios, _)| *ratios).collect();
         let part = Evaluation { ratios, shares: Vec::new(), ..evaluation.clone() };
         let Some((worst, ..)) = part.greatest().first().copied() else { continue };
-        let [mean, p90, sent] = [0, 1, 2].map(|cost| part.geometric_mean(cost));
-        println!("  {name:6}  {mean:.3}  {p90:.3}  {sent:.3}  worst {worst:.2}  loss {:.4}", part.loss());
+        let means = [0, 1, 2].map(|cost| format!("{:.3}", part.geometric_mean(cost))).join("  ");
+        println!("  {name:6}  {means}  worst {worst:.2}  loss {:.4}", part.loss());
     }
     if let Some([least, greatest]) = evaluation.shares() {
         println!("  share beside default {least:.2} to {greatest:.2}");

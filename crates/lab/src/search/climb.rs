@@ -107,7 +107,7 @@ mod tests {
     fn a_climb_finds_a_rule_and_measures_few_tables_on_all_scenarios() {
         let mut climb = Climb::new(Table::DEFAULT, 90, 1);
         let (mut on_share, mut on_all) = (0, 0);
-        for _ in 0..600 {
+        for _ in 0..4000 {
             climb
                 .step::<()>(&mut |table, scenarios| {
                     *if scenarios == 90 { &mut on_all } else { &mut on_share } += 1;

@@ -298,33 +298,31 @@ mod tests {
     fn armed<M: Controller>(mechanism: &M, seed: u64) -> Vec<u64> {
         let dice = Luck::new(seed).stream("table");
         let unit = |exchange: u64, what: u64| dice.unit(exchange, what, 0);
-        let base_ms = 10.0 * 300_f64.powf(unit(1000, 0));
+        let roll = |below: u64, exchange: u64, what: u64| dice.below(below, exchange, what, 0);
+        let base_s = 0.01 * 300_f64.powf(unit(1000, 0));
         let mut state = mechanism.state();
         let mut armed = Vec::new();
         for exchange in 0..400 {
-            let draw = Draw::from_bits((unit(exchange, 1) * 4e9) as u32);
+            let draw = Draw::from_bits(roll(1 << 32, exchange, 1) as u32);
             let cue = Cue { now: Instant::ZERO, draw, outstanding: 1 };
             let (mut open, timeout) = mechanism.on_start(&mut state, cue);
-            let retransmits = if unit(exchange, 2) < 0.5 { 0 } else { (5.0 * unit(exchange, 3)) as u8 };
-            let mut departed = 0;
-            let mut last = timeout.as_micros();
-            armed.push(last);
+            let retransmits = roll(2, exchange, 2) * roll(5, exchange, 3);
+            let mut departed = Duration::ZERO;
+            let mut last = timeout;
+            armed.push(last.as_micros());
             for _ in 0..retransmits {
                 departed += last;
-                last = mechanism.on_retransmit(&mut state, &mut open, cue).as_micros();
-                armed.push(last);
+                last = mechanism.on_retransmit(&mut state, &mut open, cue);
+                armed.push(last.as_micros());
             }
             let wave = 1.0 + (exchange as f64 / 30.0).sin().max(0.0) * 5.0 + 0.1 * unit(exchange, 4);
-            let rtt = Duration::from_micros((1e3 * base_ms * wave) as u64);
-            let ordinal = (f64::from(retransmits + 1) * unit(exchange, 5)) as u8;
+            let rtt = span(base_s * wave);
+            let ordinal = roll(retransmits + 1, exchange, 5) as u8;
             let answered = (unit(exchange, 6) < 0.7).then_some(Answer { ordinal, since: rtt });
-            let sample = Sample {
-                since_first: rtt + Duration::from_micros(departed),
-                since_last: rtt,
-                retransmits,
-                answered,
-            };
-            let outcome = if unit(exchange, 7) < 0.03 { Outcome::GivenUp } else { Outcome::Acked(sample) };
+            let unmarked = Sample::unmarked(rtt + departed, rtt, retransmits as u8);
+            let sample = Sample { answered, ..unmarked };
+            let is_given_up = roll(30, exchange, 7) == 0;
+            let outcome = if is_given_up { Outcome::GivenUp } else { Outcome::Acked(sample) };
             mechanism.on_end(&mut state, open, outcome, cue);
         }
         armed
