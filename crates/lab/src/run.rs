@@ -15,6 +15,9 @@ mod observe;
 mod seats;
 mod tcp;
 
+pub(crate) use flows::interval;
+pub(crate) use mesh::config as mesh_config;
+
 pub use cast::{Cast, completed, window};
 pub use hops::{accounting, hop_names, network};
 pub use messages::{request, response};

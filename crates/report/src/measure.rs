@@ -29,7 +29,7 @@ enum Workload {
 use Workload::{Closed, Endless, Flows};
 
 /// Every measure, in the order of the page.
-const ALL: [(Metric, &str, bool, &[Workload]); 20] = [
+const ALL: [(Metric, &str, bool, &[Workload]); 21] = [
     (Metric::MedianFct, "fct-median", true, &[Closed]),
     (Metric::MeanFct, "fct-mean", false, &[Closed]),
     (Metric::FctP90, "fct-p90", false, &[Closed]),
@@ -45,6 +45,7 @@ const ALL: [(Metric, &str, bool, &[Workload]); 20] = [
     (Metric::SettlingTime, "settling-time", true, &[Flows]),
     (Metric::InitialRto, "initial-rto", false, &[Flows]),
     (Metric::EnergyPerByte, "energy-per-byte", true, &[Flows]),
+    (Metric::AirTime, "airtime", false, &[Closed, Endless, Flows]),
     (Metric::ExchangeTime, "exchange-time", false, &[Closed, Endless]),
     (Metric::Goodput, "goodput", false, &[Closed, Endless]),
     (Metric::Retransmissions, "retransmissions", false, &[Closed, Endless, Flows]),

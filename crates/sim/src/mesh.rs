@@ -5,6 +5,7 @@
 
 pub(crate) mod address;
 mod air;
+mod airtime;
 pub(crate) mod bytes;
 mod config;
 mod contikimac;
@@ -29,6 +30,7 @@ mod tsch;
 use std::fmt;
 
 pub use air::RadioTimes;
+pub use airtime::{HopFrames, HopPlace};
 pub use config::{
     Backoff, ChannelBusy, LowpanConfig, MacConfig, MeshConfig, RadioConfig, RoutingConfig, RplConfig,
 };

@@ -14,7 +14,10 @@
 //!   MAX_RETRANSMIT, exchanges that need more transmissions are given up and not among the completed ones, so the number of
 //!   failures of the others, on average, is q/(1 − q) − m·q^m/(1 − q^m), where m transmissions may be made.
 //!
-//! Round trips are those of an idle network: queues and other traffic add to them. Meshes and flows have no bound here.
+//! Round trips are those of an idle network: queues and other traffic add to them. In meshes the [air](air) bounds throughput and
+//! times. Flows over hops have no bound here.
+
+mod air;
 
 use coapace_scenario::{Endurance, Hop, Loss, Scenario, WorkloadKind};
 
@@ -59,12 +62,15 @@ impl Holds {
 /// The explanation of a row or line of bounds.
 pub const BOUNDS: &str = "bound: what the scenario alone sets. FCT: all exchanges one after the other through the slowest hop, or what losses cost a \
     client that sends nothing in vain. A median or mean below it lets other clients wait, or is paid for with needless copies; the last client \
-    is never done before the slowest hop is.";
+    is never done before the slowest hop is. In a mesh, the air around a sink takes the place of the slowest hop.";
 
-/// Returns the bounds that are known for a scenario, one for each metric at most; empty for meshes and flows.
+/// Returns the bounds that are known for a scenario, one for each metric at most; empty for flows over hops.
 pub fn bounds(scenario: &Scenario) -> Vec<Bound> {
     let Scenario { clients, workload, network, .. } = scenario;
-    if network.mesh.is_some() || workload.kind == WorkloadKind::Flows {
+    if let (Some(mesh), Some(layout)) = (&network.mesh, scenario.layout()) {
+        return air::bounds(scenario, mesh, layout);
+    }
+    if workload.kind == WorkloadKind::Flows {
         return Vec::new();
     }
     let path = Path::of(scenario);
@@ -200,13 +206,13 @@ fn loss(hop: &Hop) -> f64 {
 mod tests {
     use super::*;
 
-    fn scenario(name: &str, set: &[(&str, &str)]) -> Scenario {
+    pub(super) fn scenario(name: &str, set: &[(&str, &str)]) -> Scenario {
         let set: Vec<_> = set.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
         Scenario::load(name, &set).unwrap()
     }
 
     #[track_caller]
-    fn assert_bound(bounds: &[Bound], metric: Metric, value: f64, holds: Holds) {
+    pub(super) fn assert_bound(bounds: &[Bound], metric: Metric, value: f64, holds: Holds) {
         let bound = bound_of(bounds, metric).unwrap();
         assert!((bound.value / value - 1.0).abs() < 1e-6, "{metric}: {} is not {value}", bound.value);
         assert_eq!(bound.holds, holds, "{metric}");
@@ -260,9 +266,15 @@ mod tests {
     }
 
     #[test]
-    fn meshes_and_flows_have_none() {
-        assert_eq!(bounds(&scenario("mesh-grid", &[])), []);
-        assert_eq!(bounds(&scenario("rathod-grid", &[])), []);
+    fn flows_over_hops_have_none() {
+        let flow = "[{ name = \"a\", pattern = \"constant\", interval = \"1 s\" }]";
+        let set = [
+            ("workload.kind", "flows"),
+            ("workload.flows", flow),
+            ("workload.duration", "60 s"),
+            ("workload.exchanges", "none"),
+        ];
+        assert_eq!(bounds(&scenario("nb-iot", &set)), []);
     }
 
     #[test]

@@ -339,13 +339,13 @@ measures! {
     /// Frames that the nodes of a mesh sent, attempts included, acknowledgements not.
     Frames {
         column: "frames", interval: "frames_ci95", title: "frames sent", unit: "per run", header: "frames", digits: 4, worth: 1,
-        pooling: Mean(|run| Some(run.mesh?.counters.frames as f64)),
+        pooling: Mean(|run| Some(run.mesh.as_ref()?.counters.frames as f64)),
     }
     /// Frames and datagrams that a mesh lost for good.
     MeshDrops {
         column: "mesh_drops", interval: "mesh_drops_ci95", title: "frames and datagrams lost in the mesh", unit: "per run",
         header: "lost in mesh", worth: 2, better: Lower,
-        pooling: Mean(|run| Some(run.mesh?.drops() as f64)),
+        pooling: Mean(|run| Some(run.mesh.as_ref()?.drops() as f64)),
     }
     /// Energy of all radios for each byte of payload that reached its sink.
     EnergyPerByte {
@@ -353,13 +353,20 @@ measures! {
         header: "µJ/B", worth: 4, better: Lower,
         pooling: Mean(|run| {
             let bytes: f64 = run.flows.iter().map(FlowResult::reached_bytes).sum();
-            (bytes > 0.0).then_some(run.mesh?.energy_mj() * 1e3 / bytes)
+            (bytes > 0.0).then_some(run.mesh.as_ref()?.energy_mj() * 1e3 / bytes)
         }),
     }
     /// Time that the radios of a mesh were on, in percent of all time: the duty cycle. It is not known if radios are always on.
     RadioOn {
         column: "radio_on_percent", interval: "radio_on_ci95", title: "radio on", unit: "%", header: "radio on", digits: 3, worth: 3, better: Lower,
-        pooling: Mean(|run| ratio(100.0 * run.mesh?.on_s, run.mesh?.all_s)),
+        pooling: Mean(|run| run.mesh.as_ref().and_then(|mesh| ratio(100.0 * mesh.on_s, mesh.all_s))),
+    }
+    /// Airtime of the busiest node of a mesh: the time that its radio sent or received a frame, whoever that was for, in percent of
+    /// the measured time. Acknowledgements and routing count.
+    AirTime {
+        column: "busiest_airtime_percent", interval: "busiest_airtime_ci95", title: "airtime of the busiest node", unit: "%",
+        header: "airtime", digits: 3, worth: 3,
+        pooling: Mean(|run| ratio(100.0 * run.mesh.as_ref()?.busiest_s(), run.duration_s)),
     }
     /// Flow completion time of the last client, over all clients and seeds. A mechanism that is fast for most clients may keep a
     /// few waiting, which the median does not show.

@@ -3,7 +3,7 @@
 use coapace_sim::mesh::NodeCounters;
 
 /// Sums over all nodes of a mesh.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct MeshResult {
     /// The counters of all nodes, added up.
     pub counters: NodeCounters,
@@ -19,6 +19,8 @@ pub struct MeshResult {
     pub on_s: f64,
     /// The time of all radios, on or off, in seconds; 0 if radios do not sleep.
     pub all_s: f64,
+    /// The time that the radio of each node sent or received a frame, whoever it was for, in seconds.
+    pub busy_s: Vec<f64>,
 }
 
 impl MeshResult {
@@ -35,6 +37,11 @@ impl MeshResult {
         not_acknowledged + channel_busy + queue_full + no_route + hop_limit + reassembly
     }
 
+    /// Returns the time that the radio of the busiest node sent or received, in seconds.
+    pub fn busiest_s(&self) -> f64 {
+        self.busy_s.iter().copied().fold(0.0, f64::max)
+    }
+
     /// Subtracts what an earlier moment of the same run had counted.
     pub(super) fn leave_out(&mut self, earlier: &Self) {
         self.counters -= earlier.counters;
@@ -44,6 +51,9 @@ impl MeshResult {
         self.sleep_mj -= earlier.sleep_mj;
         self.on_s -= earlier.on_s;
         self.all_s -= earlier.all_s;
+        for (busy_s, earlier_s) in self.busy_s.iter_mut().zip(&earlier.busy_s) {
+            *busy_s -= earlier_s;
+        }
     }
 }
 
@@ -54,11 +64,22 @@ mod tests {
     #[test]
     fn what_came_before_is_left_out_of_every_sum() {
         let counters = NodeCounters { frames: 10, queue_full: 1, ..NodeCounters::default() };
-        let earlier = MeshResult { counters, listen_mj: 2.0, ..MeshResult::default() };
+        let earlier =
+            MeshResult { counters, listen_mj: 2.0, busy_s: vec![5.0, 0.5], ..MeshResult::default() };
         let counters = NodeCounters { frames: 25, queue_full: 4, no_route: 2, ..counters };
-        let mut later = MeshResult { counters, listen_mj: 5.0, transmit_mj: 1.0, ..earlier };
+        let mut later = MeshResult {
+            counters,
+            listen_mj: 5.0,
+            transmit_mj: 1.0,
+            busy_s: vec![6.0, 4.5],
+            ..MeshResult::default()
+        };
         later.leave_out(&earlier);
         assert_eq!((later.counters.frames, later.drops()), (15, 5));
         assert!((later.energy_mj() - 4.0).abs() < 1e-12);
+        assert!(
+            (later.busiest_s() - 4.0).abs() < 1e-12,
+            "a node that was busy before is not the busiest now"
+        );
     }
 }

@@ -19,6 +19,7 @@ impl CountingMedium for SimMesh {
             sum.listen_mj += listen;
             sum.sleep_mj += sleep;
             let times = self.radio_times(node, now);
+            sum.busy_s.push((times.transmit + times.receive).as_secs_f64());
             let on = times.transmit + times.receive + times.listen;
             if self.sleeps() {
                 sum.on_s += on.as_secs_f64();
@@ -57,7 +58,8 @@ pub(super) fn medium(mesh: &Mesh, places: &Places, luck: Luck, end: Time) -> Sim
         .expect("a scenario's layout was checked when it was read")
 }
 
-fn config(mesh: &Mesh) -> MeshConfig {
+/// Returns the configuration of the simulated mesh of a scenario.
+pub(crate) fn config(mesh: &Mesh) -> MeshConfig {
     MeshConfig {
         radio: mesh.radio.clone(),
         mac: mesh.mac.config,

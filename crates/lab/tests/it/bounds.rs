@@ -99,3 +99,63 @@ fn a_median_below_the_bound_of_fair_sharing_lets_the_last_clients_wait() {
         assert!(!bound.is_beaten(median, 0.0) || last > bound.value, "{}", result.cell.mechanism);
     }
 }
+
+const SHORTEST: (&str, &str) = ("network.mesh.routing", "{ kind = \"shortest\" }");
+const STANDARD: (&str, &str) = ("network.mesh.mac", "{ preset = \"standard\" }");
+const LOG_DISTANCE: (&str, &str) = ("network.mesh.radio.propagation", "{ kind = \"log-distance\" }");
+const WIDE: (&str, &str) = (
+    "network.mesh.radio.propagation",
+    "{ kind = \"unit-disk\", range = \"50 m\", interference = \"100 m\", sense = \"100 m\" }",
+);
+const NO_PAUSE: (&str, &str) = ("workload.interval", "0 s");
+const TEN: (&str, &str) = ("workload.exchanges", "10");
+const SHORT: (&str, &str) = ("workload.duration", "200 s");
+
+/// Meshes under more load than they carry: all clients beside the sink, several hops, two sinks, moving nodes, and radios that sleep.
+const MESHES: &[(&str, &[(&str, &str)])] = &[
+    ("rathod-grid", &[STANDARD, SHORTEST, NO_PAUSE, WIDE]),
+    ("rathod-grid", &[TEN]),
+    ("rathod-grid", &[TEN, SHORTEST, NO_PAUSE]),
+    ("rathod-grid", &[TEN, SHORTEST, NO_PAUSE, STANDARD]),
+    ("rathod-grid", &[TEN, SHORTEST, NO_PAUSE, LOG_DISTANCE]),
+    ("rathod-half-dumbbell", &[NO_PAUSE, SHORT]),
+    ("rathod-half-dumbbell", &[NO_PAUSE, SHORTEST, STANDARD, SHORT]),
+    ("rathod-mesh", &[("topology", "grid"), SHORT]),
+    ("rathod-mesh", &[("topology", "chain"), ("mac", "csma"), SHORT]),
+    ("rathod-mesh", &[("topology", "flower"), NO_PAUSE, SHORT]),
+    ("rathod-mesh", &[("topology", "dumbbell"), NO_PAUSE, ("mac", "csma"), SHORT]),
+    ("rathod-mesh", &[("mobility", "random-waypoint"), ("reach", "wide"), SHORT]),
+    ("mesh-grid", &[("load", "200 kbit/s"), SHORT]),
+    ("mesh-grid", &[("load", "200 kbit/s"), SHORTEST, ("ldr", "static"), STANDARD, SHORT]),
+    ("mesh-mobile", &[("load", "300 kbit/s"), SHORT]),
+    ("mesh-sleepy", &[("interval", "100 ms"), ("workload.duration", "8 min")]),
+    ("mesh-sleepy", &[("interval", "1 s"), ("radio", "tsch-11"), SHORTEST, ("workload.duration", "8 min")]),
+    ("mesh-sleepy", &[("interval", "1 s"), ("radio", "tsch-101"), SHORTEST, ("workload.duration", "8 min")]),
+    ("concentric", &[SHORTEST, ("duration", "400 s")]),
+];
+
+#[test]
+fn no_run_carries_more_than_the_air_around_the_sinks_of_a_mesh() {
+    let contenders = parsed(&["default", "cocoa", "ebb", "rtt-coap", "default:ack_timeout=50ms"]);
+    let mut checked = 0;
+    for (scenario, set) in MESHES {
+        for result in run(scenario, set, &contenders, 2) {
+            let name = format!("{} {:?}: {}", scenario, set, result.cell.mechanism);
+            for (bound, run) in
+                result.bounds.iter().flat_map(|bound| result.runs.iter().map(move |run| (bound, run)))
+            {
+                let alone = std::slice::from_ref(run);
+                let Some(estimate) = bound.metric.estimate_in_all(alone) else { continue };
+                if matches!(bound.holds, Holds::Always | Holds::OnAverage) {
+                    checked += 1;
+                    assert!(
+                        !bound.is_beaten(estimate.mean, TOLERANCE),
+                        "{name}: {bound:?} and {}",
+                        estimate.mean
+                    );
+                }
+            }
+        }
+    }
+    assert!(checked > 200, "{checked}");
+}

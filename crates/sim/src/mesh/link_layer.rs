@@ -8,9 +8,6 @@ use super::packets::PacketId;
 use super::{ChannelBusy, DutyCycle, Frame, FrameEvent, FrameKind, FrameRecord, Mesh};
 use crate::{Mark, Moment, NodeId, Span, Tap, Time};
 
-/// The time of a byte at 250 kbit/s.
-const BYTE: Span = Span::from_micros(32);
-
 impl Mesh {
     /// Puts a frame of a datagram into its queue at `node`. The caller has checked that there is room. Returns false if all
     /// queues belong to other neighbours.
@@ -109,11 +106,7 @@ impl Mesh {
         let mac = &mut self.macs[node as usize];
         self.air.begin(moment.now, node, mac.sent);
         mac.sent = mac.sent.wrapping_add(1);
-        moment.events.push(moment.now + self.air_time(frame.bytes), end.encode());
-    }
-
-    fn air_time(&self, bytes: u16) -> Span {
-        BYTE * (u64::from(self.config.radio.phy_header_bytes) + u64::from(bytes))
+        moment.events.push(moment.now + self.config.radio.air_time(frame.bytes), end.encode());
     }
 
     /// Ends a frame whose last bit has left. Returns the datagram that arrived at its receiver, if one did.
@@ -177,12 +170,7 @@ impl Mesh {
             Some(Frame { kind: FrameKind::Ack, from: own, to: Some(frame.from), bytes: ACK_BYTES, ..*frame });
         let at = moment.now + self.config.mac.ack_turnaround;
         moment.events.push(at, MeshEvent::Acknowledge(node).encode());
-        self.acknowledgement_time() <= self.config.mac.ack_wait
-    }
-
-    /// Returns the time from the last bit of a frame to the last bit of its acknowledgement.
-    fn acknowledgement_time(&self) -> Span {
-        self.config.mac.ack_turnaround + self.air_time(ACK_BYTES)
+        self.config.acknowledgement_time() <= self.config.mac.ack_wait
     }
 
     /// Begins an acknowledgement.
@@ -203,7 +191,7 @@ impl Mesh {
         let fate = fates.iter().find(|&&(other, _)| other == to).map_or(Fate::Missed, |&(_, fate)| fate);
         self.fates = fates;
         record_ack(moment, event_of(fate), to, &ack);
-        let (wait, takes) = (self.config.mac.ack_wait, self.acknowledgement_time());
+        let (wait, takes) = (self.config.mac.ack_wait, self.config.acknowledgement_time());
         let mac = &mut self.macs[to as usize];
         // An acknowledgement that comes too late is ignored.
         if takes <= wait && mac.awaiting == Some(NodeId(node)) {
