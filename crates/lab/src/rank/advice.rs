@@ -33,24 +33,28 @@ impl Ranking {
         let own = pick.mechanism;
         let Some(first) = cell.figures.first() else { return String::new() };
         let metric = first.metric;
+        let title = metric.title();
+        // A mechanism that does not finish with every seed has no mean.
         let figure = |mechanism: usize| {
-            let value = first.values[mechanism]
-                .map_or_else(|| "–".to_owned(), |value| significant(value, metric.digits()));
-            format!("{value} {}", metric.unit()).trim_end().to_owned()
+            let value = first.values[mechanism].map(|value| significant(value, metric.digits()));
+            value.map(|value| format!("{value} {}", metric.unit()).trim_end().to_owned())
         };
+        let unknown = format!("which has no {title} in some runs");
         // If it is the best itself, what it sends is compared with the second best.
         let rivals = self.standings.iter().filter(|it| it.section.is_yardstick() && it.mechanism != own);
         let ratio = |it: &&Standing| first.ratios[it.mechanism].mean;
         let second = rivals.min_by(|a, b| ratio(a).total_cmp(&ratio(b))).map(|it| it.mechanism);
         let rival = if first.best == own { second } else { Some(first.best) };
         let sent = rival.and_then(|rival| sent(cell, own, rival));
-        let title = metric.title();
-        let place = if first.best == own {
+        let place = if figure(own).is_none() {
+            format!("it does best here, but has no {title} in some runs")
+        } else if first.best == own {
             let extreme = if metric.better() == Better::Lower { "lowest" } else { "highest" };
-            let before = second.map_or_else(String::new, |second| {
-                format!(", before {} with {}", name(second), figure(second))
+            let before = second.map_or_else(String::new, |second| match figure(second) {
+                Some(figure) => format!(", before {} with {figure}", name(second)),
+                None => format!(", before {}, {unknown}", name(second)),
             });
-            format!("it has the {extreme} {title} here ({}{before})", figure(own))
+            format!("it has the {extreme} {title} here ({}{before})", figure(own).unwrap_or_default())
         } else {
             let behind = first.ratios[own].mean - 1.0;
             let how = match (behind * 100.0 - 1e-6).ceil() {
@@ -60,7 +64,7 @@ impl Ranking {
             format!(
                 "its {title} is {how} the best published here ({}, {})",
                 name(first.best),
-                figure(first.best)
+                figure(first.best).unwrap_or(unknown)
             )
         };
         let sent = match (sent, rival) {
@@ -163,6 +167,22 @@ mod tests {
         );
         assert!(told.starts_with(&start), "{told}");
         assert_ne!(name(pick), "linux-rto");
+    }
+
+    #[test]
+    fn a_mechanism_without_a_figure_is_told_in_words() {
+        let mut ranking = ranking(&["default", "cocoa", "linux-rto"], 2);
+        ranking.cells.truncate(1);
+        let pick = ranking.standings[0].mechanism;
+        let first = &mut ranking.cells[0].figures[0];
+        (first.best, first.values) = (pick, vec![None; 3]);
+        first.values[pick] = Some(10.0);
+        let told = ranking.advice().unwrap();
+        assert!(told.contains("lowest median FCT here (10.00 s, before "), "{told}");
+        assert!(told.contains(", which has no median FCT in some runs)") && !told.contains('–'), "{told}");
+        ranking.cells[0].figures[0].values[pick] = None;
+        let told = ranking.advice().unwrap();
+        assert!(told.contains(": it does best here, but has no median FCT in some runs"), "{told}");
     }
 
     #[test]
