@@ -16,6 +16,7 @@ mod sweep;
 use std::fmt;
 use std::path::PathBuf;
 
+use coapace_lab::coexistence;
 use coapace_lab::search::space::Varied;
 use coapace_lab::search::terms::Terms as SearchTerms;
 
@@ -247,7 +248,7 @@ pub(crate) struct Coexist {
     pub(crate) mechanism: Vec<String>,
 
     /// Repetitions of every pair: N takes the seeds 1 to N, N-M the seeds N to M
-    #[arg(long, value_name = "N|N-M", default_value = "3", value_parser = seeds)]
+    #[arg(long, value_name = "N|N-M", default_value_t = Seeds::up_to(coexistence::SEEDS), value_parser = seeds)]
     pub(crate) seeds: Seeds,
 
     /// The output format; the table is a matrix, csv and json have a row for each mechanism with each other one
@@ -421,6 +422,13 @@ impl Format {
 pub(crate) struct Seeds {
     pub(crate) first: u64,
     pub(crate) count: u32,
+}
+
+impl Seeds {
+    /// Returns the seeds 1 to `count`.
+    pub(crate) const fn up_to(count: u32) -> Self {
+        Self { first: 1, count }
+    }
 }
 
 impl fmt::Display for Seeds {

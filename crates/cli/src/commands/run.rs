@@ -31,7 +31,7 @@ pub(crate) fn run(arguments: &Arguments, run: &Run) -> Result<(), Failure> {
     let mut trials = Vec::new();
     for settings in conditions {
         let scenario = Arc::new(Scenario::load(&run.experiment.scenario, &settings)?);
-        let seeds = run.experiment.seeds.unwrap_or(Seeds { first: 1, count: scenario.defaults.seeds });
+        let seeds = run.experiment.seeds.unwrap_or(Seeds::up_to(scenario.defaults.seeds));
         let contenders = contenders(&run.experiment.mechanism, &scenario)?.into_iter();
         trials.extend(contenders.map(|contender| Trial {
             first_seed: seeds.first,
