@@ -52,7 +52,7 @@ pub fn clients(results: &[CellResult]) -> Result<Table, ArrowError> {
         for run in &cell.runs {
             for (number, completed) in run.exchanges.iter().enumerate() {
                 places.push(i64::try_from(place).ok());
-                mechanism.push(Some(cell.cell.mechanism.clone()));
+                mechanism.push(Some(cell.cell.label().to_owned()));
                 seed.push(i64::try_from(run.seed).ok());
                 client.push(i64::try_from(number).ok());
                 fct.push(run.fct_s.get(number).copied().flatten());
@@ -91,7 +91,7 @@ pub fn series(results: &[CellResult]) -> Result<Table, ArrowError> {
                 for series in of(run) {
                     for &(t_s, value) in &series.points {
                         places.push(i64::try_from(place).ok());
-                        mechanism.push(Some(cell.cell.mechanism.clone()));
+                        mechanism.push(Some(cell.cell.label().to_owned()));
                         seed.push(i64::try_from(run.seed).ok());
                         quantities.push(Some(quantity.to_owned()));
                         names.push(Some(series.name.clone()));
@@ -150,7 +150,7 @@ pub fn figures(results: &[CellResult]) -> Result<Table, ArrowError> {
                 (&cell.scenario).into(),
                 (&cell.workload).into(),
                 Value::Count(cell.clients.into()),
-                (&cell.mechanism).into(),
+                cell.label().into(),
                 figure.metric.name().into(),
                 Value::Number(figure.published),
                 figure.measured.into(),

@@ -169,6 +169,7 @@ impl Trial {
             mix: mix.iter().filter(|_| mix.len() > 1).map(|part| part.label.clone()).collect(),
             is_mesh: scenario.network.mesh.is_some(),
             mode: Mode::Simulated,
+            label: None,
         };
         CellResult { cell, runs: Vec::new(), published: self.published.clone(), bounds: bounds(scenario) }
     }

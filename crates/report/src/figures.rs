@@ -67,7 +67,7 @@ fn rows(tabled: &[Tabled]) -> String {
         let _ = write!(
             html,
             "<tr>{conditions}{}<td>{}</td><td title=\"{}\">{}</td><td>{}</td><td>{}</td><td>{word}</td></tr>",
-            mechanism(*number, &judged.result.cell.mechanism),
+            mechanism(*number, judged.result.cell.label()),
             escape(&figure.metric.axis()),
             escape(&judged.table.title),
             significant(figure.published, 4),

@@ -65,7 +65,7 @@ impl<'a> View<'a> {
         for group in report.groups.iter().filter(|group| !group.cells.is_empty()) {
             let mut cells = Vec::new();
             for result in &group.cells {
-                let name = result.cell.mechanism.as_str();
+                let name = result.cell.label();
                 let known = mechanisms.iter().position(|&mechanism| mechanism == name);
                 let mechanism = known.unwrap_or_else(|| {
                     mechanisms.push(name);
@@ -118,7 +118,7 @@ impl<'a> View<'a> {
         let of = |group: &Conditioned<'a>| {
             let (title, names) = (group.title, &self.mechanisms);
             let tabled = judged(group.results).into_iter().map(move |judged| {
-                let own = judged.result.cell.mechanism.as_str();
+                let own = judged.result.cell.label();
                 let mechanism = names.iter().position(|&name| name == own).unwrap_or_default();
                 Tabled { title, mechanism, judged }
             });

@@ -78,7 +78,7 @@ fn write_film(
 ) -> Result<(), Failure> {
     let filmed = conducted.results.first().and_then(|result| Some((result, result.first_run()?)));
     let Some((mechanism, film)) =
-        filmed.and_then(|(result, run)| Some((&result.cell.mechanism, run.film.as_deref()?)))
+        filmed.and_then(|(result, run)| Some((result.cell.label(), run.film.as_deref()?)))
     else {
         return Ok(());
     };

@@ -102,7 +102,7 @@ impl ManifestCell {
             scenario: cell.scenario.clone(),
             scenario_hash: cell.scenario_hash.to_string(),
             knobs: cell.knobs.clone(),
-            mechanism: cell.mechanism.clone(),
+            mechanism: cell.label().to_owned(),
             trace_hashes: result.runs.iter().map(|run| (run.seed, run.trace_hash.to_string())).collect(),
         }
     }

@@ -94,7 +94,7 @@ fn plain_figures(results: &[CellResult]) -> String {
             let error = figure.relative_error().map_or_else(|| "–".to_owned(), percent);
             let figures =
                 [Some(figure.published), figure.measured].map(|figure| significant_or_dash(figure, 4));
-            let named = [result.cell.mechanism.clone(), figure.metric.axis()];
+            let named = [result.cell.label().to_owned(), figure.metric.axis()];
             conditions.values(&result.cell).into_iter().chain(named).chain(figures).chain([error]).collect()
         })
     });
@@ -119,7 +119,7 @@ fn tables(results: &[CellResult]) -> String {
             let figures = [Some(one.figure.published), one.figure.measured]
                 .map(|figure| significant_or_dash(figure, 4));
             let factor = significant_or_dash(one.figure.factor(), 3);
-            let named = [one.result.cell.mechanism.clone(), one.figure.metric.axis()];
+            let named = [one.result.cell.label().to_owned(), one.figure.metric.axis()];
             let values = conditions.values(&one.result.cell).into_iter().chain(named).chain(figures);
             values.chain([factor, one.word().to_owned()]).collect()
         });

@@ -26,7 +26,7 @@ impl Paper {
 
 /// Returns how many of these results are near the published ones. UDP and TCP are counted apart if there are both.
 pub(super) fn near(results: &[&CellResult]) -> String {
-    let (tcp, udp): (Vec<_>, Vec<_>) = results.iter().partition(|result| result.cell.mechanism == TCP);
+    let (tcp, udp): (Vec<_>, Vec<_>) = results.iter().partition(|result| result.cell.label() == TCP);
     let all = share(results, Compared::MET);
     if tcp.is_empty() {
         return all;

@@ -18,10 +18,12 @@ pub struct Cell {
     pub workload: String,
     /// The number of clients.
     pub clients: u32,
-    /// The text that named the mechanism. After it stands ` live` if the cell is.
+    /// The text that named the mechanism.
     pub mechanism: String,
     /// Whether the packets were simulated.
     pub mode: Mode,
+    /// The name of the mechanism in tables and charts if they have to tell the mode, too; [`in_mode`](Self::in_mode) makes it.
+    pub label: Option<String>,
     /// The values of all knobs of the scenario.
     pub knobs: BTreeMap<String, String>,
     /// The names of the flows, in the order of the scenario.
@@ -33,15 +35,16 @@ pub struct Cell {
 }
 
 impl Cell {
-    /// Returns the text that named the mechanism.
-    pub fn asked_for(&self) -> &str {
-        self.mechanism.strip_suffix(&self.mode.suffix()).unwrap_or(&self.mechanism)
+    /// Returns the name of the mechanism in tables and charts, such as `cocoa` or `cocoa live`.
+    pub fn label(&self) -> &str {
+        self.label.as_deref().unwrap_or(&self.mechanism)
     }
 
-    /// Marks the cell as one of live runs.
+    /// Makes the cell one of simulated or live runs.
     #[must_use]
     pub fn in_mode(self, mode: Mode) -> Self {
-        Self { mechanism: format!("{}{}", self.asked_for(), mode.suffix()), mode, ..self }
+        let label = (mode != Mode::Simulated).then(|| format!("{} {mode}", self.mechanism));
+        Self { mode, label, ..self }
     }
 
     /// Returns whether `other` differs in its mechanism at most.
@@ -249,7 +252,8 @@ pub(super) mod tests {
     fn a_live_cell_has_another_label_and_the_same_mechanism() {
         let cell = Cell { mechanism: "cocoa".into(), ..Cell::default() };
         let live = cell.clone().in_mode(Mode::LiveWith("libcoap".into()));
-        assert_eq!((live.mechanism.as_str(), live.asked_for()), ("cocoa live with libcoap", "cocoa"));
+        assert_eq!((live.label(), live.mechanism.as_str()), ("cocoa live with libcoap", "cocoa"));
+        assert_eq!(cell.label(), "cocoa");
         assert_eq!(live.in_mode(Mode::Simulated), cell);
     }
 

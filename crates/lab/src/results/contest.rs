@@ -116,7 +116,7 @@ impl<'a> Contest<'a> {
 impl<'a> Placing<'a> {
     /// Returns the name of the mechanism.
     pub fn name(&self) -> &'a str {
-        &self.result.cell.mechanism
+        self.result.cell.label()
     }
 }
 

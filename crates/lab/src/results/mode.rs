@@ -14,16 +14,6 @@ pub enum Mode {
     LiveWith(String),
 }
 
-impl Mode {
-    /// Returns what follows the name of a mechanism in tables: ` live`, or nothing.
-    pub fn suffix(&self) -> String {
-        match self {
-            Self::Simulated => String::new(),
-            live => format!(" {live}"),
-        }
-    }
-}
-
 impl fmt::Display for Mode {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

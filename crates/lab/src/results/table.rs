@@ -145,7 +145,7 @@ fn columns(results: &[CellResult], conditions: &Conditions) -> Vec<Column> {
             metric: None,
         });
     }
-    let cells = results.iter().map(|result| result.cell.mechanism.clone()).collect();
+    let cells = results.iter().map(|result| result.cell.label().to_owned()).collect();
     columns.push(Column {
         header: MECHANISM.into(),
         cells,

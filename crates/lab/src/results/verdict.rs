@@ -75,7 +75,7 @@ impl Verdict<'_> {
 
     /// Returns the order in words.
     pub fn claim(&self) -> String {
-        format!("{} {}", self.above.cell.mechanism, self.order.words())
+        format!("{} {}", self.above.cell.label(), self.order.words())
     }
 }
 
@@ -180,7 +180,7 @@ impl<'a> Verdict<'a> {
     fn of(above: &'a CellResult, order: &'a Order, results: &[CellResult]) -> Option<Self> {
         let below = results
             .iter()
-            .find(|below| below.cell.mechanism == order.than && below.cell.same_conditions(&above.cell))?;
+            .find(|below| below.cell.label() == order.than && below.cell.same_conditions(&above.cell))?;
         let figures =
             [above, below].map(|result| order.metric.estimate(&result.runs).map(|figure| figure.mean));
         let ratio = Ratio::by_seed(order.metric, above, below);

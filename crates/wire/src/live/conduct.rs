@@ -119,7 +119,7 @@ impl Shared {
         self.under_way.fetch_sub(1, Ordering::Release);
         match made {
             Ok((result, health)) => {
-                lock(&self.health).add(&format!("{}, seed {seed}", cell.mechanism), &health);
+                lock(&self.health).add(&format!("{}, seed {seed}", cell.label()), &health);
                 if let Some(journal) = &mut *lock(&self.journal)
                     && let Err(error) = journal.add(cell, &result)
                 {
@@ -129,7 +129,7 @@ impl Shared {
             }
             Err(LiveError::Stopped) => None,
             Err(error) => {
-                lock(&self.failures).push(format!("{}, seed {seed}: {error}", cell.mechanism));
+                lock(&self.failures).push(format!("{}, seed {seed}: {error}", cell.label()));
                 None
             }
         }

@@ -30,7 +30,7 @@ struct Key {
 
 impl Key {
     fn of(cell: &Cell, seed: u64) -> Self {
-        Self { scenario_hash: cell.scenario_hash.to_string(), mechanism: cell.mechanism.clone(), seed }
+        Self { scenario_hash: cell.scenario_hash.to_string(), mechanism: cell.label().to_owned(), seed }
     }
 }
 
@@ -93,13 +93,15 @@ impl Journal {
 
 #[cfg(test)]
 mod tests {
+    use coapace_lab::results::Mode;
+
     use super::*;
 
     #[test]
     fn a_run_that_was_kept_is_there_again_and_another_commit_is_refused() {
         let path = std::env::temp_dir().join(format!("coapace-live-journal-{}", std::process::id()));
         let _ = std::fs::remove_file(&path);
-        let cell = Cell { mechanism: "cocoa live".into(), ..Cell::default() };
+        let cell = Cell { mechanism: "cocoa".into(), ..Cell::default() }.in_mode(Mode::Live);
         let run = RunResult { seed: 3, fct_s: vec![Some(0.1 + 0.2), None], drops: 7, ..RunResult::default() };
         Journal::open(&path, "c").unwrap().add(&cell, &run).unwrap();
         let journal = Journal::open(&path, "c").unwrap();

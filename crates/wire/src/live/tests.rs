@@ -106,10 +106,7 @@ fn runs_that_a_journal_has_are_not_made_again() {
     let mut made = 0;
     let first = super::conduct(conducting(), &mut || made += 1);
     assert_eq!((made, first.failures.len(), first.cells.len()), (4, 0, 2));
-    assert_eq!(
-        (first.cells[1].cell.mechanism.as_str(), &first.cells[1].cell.mode),
-        ("cocoa live", &Mode::Live)
-    );
+    assert_eq!((first.cells[1].cell.label(), &first.cells[1].cell.mode), ("cocoa live", &Mode::Live));
     let again = super::conduct(conducting(), &mut || ());
     assert_eq!(again.cells[0].runs[1].fct_s, first.cells[0].runs[1].fct_s, "to the nanosecond");
     assert_eq!(again.health.departures, 0);

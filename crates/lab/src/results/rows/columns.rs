@@ -37,7 +37,7 @@ pub(in crate::results) const CONDITIONS: &[Always<OfRow>] = &[
         "The knob `errors` of the scenario, if it has one: the error model of the links.",
         |row| row.knob("errors"),
     ),
-    ("mechanism", "The mechanism, exactly as it was asked for.", |row| row.result.cell.asked_for().into()),
+    ("mechanism", "The mechanism, exactly as it was asked for.", |row| (&row.result.cell.mechanism).into()),
 ];
 
 /// The columns by which a row can be made again.
@@ -78,7 +78,7 @@ pub(in crate::results) const POOLED: &[Always<OfRow>] = &[
         row.compared.as_ref().map_or(Value::Nothing, |(metric, ..)| metric.name().into())
     }),
     ("compared_with", "The first mechanism under the same conditions; empty in its own row.", |row| {
-        row.compared.as_ref().map_or(Value::Nothing, |(_, other, _)| (&other.cell.mechanism).into())
+        row.compared.as_ref().map_or(Value::Nothing, |(_, other, _)| other.cell.label().into())
     }),
     (
         "ratio",

@@ -16,7 +16,7 @@ pub(in crate::results) const COLUMNS: &[Always<OfVerdict>] = &[
     ("workload", "The kind of the workload.", |it| (&it.above.cell.workload).into()),
     ("clients", "How many clients there are.", |it| Value::Count(it.above.cell.clients.into())),
     ("metric", "What is compared.", |it| it.order.metric.name().into()),
-    ("above", "The mechanism that is named first.", |it| (&it.above.cell.mechanism).into()),
+    ("above", "The mechanism that is named first.", |it| it.above.cell.label().into()),
     ("relation", "`>`, `>=`, or `=` of a ratio.", |it| it.order.relation.sign().into()),
     ("below", "The other mechanism.", |it| (&it.order.than).into()),
     ("times", "The published ratio; with `>` or `>=`, the least one.", |it| it.order.times.into()),

@@ -26,7 +26,7 @@ fn figures(judged: &[Judged]) -> String {
         let [published, measured] =
             [Some(one.figure.published), one.figure.measured].map(|figure| significant_or_dash(figure, 4));
         let cells = [
-            one.result.cell.mechanism.clone(),
+            one.result.cell.label().to_owned(),
             one.figure.metric.axis(),
             published,
             measured,

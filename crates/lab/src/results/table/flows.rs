@@ -18,7 +18,7 @@ pub(super) fn table(results: &[CellResult]) -> String {
     for result in results {
         let flows = result.summary().flows;
         for flow in flows.iter().filter(|_| flows.len() > 1) {
-            let own = [result.cell.mechanism.clone(), flow.name.clone(), flow.clients.to_string()];
+            let own = [result.cell.label().to_owned(), flow.name.clone(), flow.clients.to_string()];
             let figures = metrics.iter().map(|(metric, _)| estimated(*metric, flow.estimate(*metric)));
             table.add_row(own.into_iter().chain(figures));
         }

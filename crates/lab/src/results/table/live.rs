@@ -32,7 +32,7 @@ pub(super) fn table(results: &[CellResult]) -> String {
     let mut known: Vec<&CellResult> = Vec::new();
     for result in results {
         let alike = |other: &CellResult| {
-            other.cell.asked_for() == result.cell.asked_for() && other.cell.same_conditions(&result.cell)
+            other.cell.mechanism == result.cell.mechanism && other.cell.same_conditions(&result.cell)
         };
         if known.iter().any(|known| alike(known)) {
             continue;
@@ -48,7 +48,7 @@ pub(super) fn table(results: &[CellResult]) -> String {
                 .filter(|ratio| ratio.is_finite())
                 .map_or_else(|| "–".to_owned(), |ratio| significant(ratio, 3))
         };
-        let cells = conditions.values(&result.cell).into_iter().chain([result.cell.asked_for().to_owned()]);
+        let cells = conditions.values(&result.cell).into_iter().chain([result.cell.mechanism.clone()]);
         let cells = cells.chain(has_published.then(|| significant_or_dash(published(result), 4)));
         let cells = cells.chain(modes.iter().map(|mode| significant_or_dash(value(mode), metric.digits())));
         table.add_row(cells.chain(live.iter().map(ratio)));

@@ -13,7 +13,7 @@ pub(super) fn table(results: &[CellResult]) -> String {
     for result in results.iter().filter(|result| result.is_mix()) {
         for own in result.summary().populations {
             table.add_row([
-                result.cell.mechanism.clone(),
+                result.cell.label().to_owned(),
                 own.mechanism,
                 own.clients.to_string(),
                 own.share.map_or_else(|| "–".into(), |share| format!("{:.1}\u{a0}%", share * 100.0)),
