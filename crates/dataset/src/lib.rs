@@ -13,9 +13,11 @@ pub mod search;
 pub mod sweep;
 mod table;
 mod values;
+mod version;
 
 pub use file::{read_parquet, write_parquet};
 pub use frames::{Frames, frames};
 pub use results::{cells, clients, figures, orders, pairs, ratios, runs, series, standings};
 pub use table::Table;
 pub use values::{Kind, Values};
+pub use version::VERSION;

@@ -5,10 +5,7 @@ use coapace_lab::coexistence::{Matrix, pair_columns};
 use coapace_lab::rank::{Ranking, Standing, ratio_columns};
 use coapace_lab::results::{CellResult, Lines, Ratio, Rows, RunResult, Series, Value, verdict_columns};
 
-use crate::{Table, Values};
-
-/// The version in the column `commit`, which tells the same: a package is no commit.
-const VERSION: &str = env!("CARGO_PKG_VERSION");
+use crate::{Table, VERSION, Values};
 
 /// Returns a row for each cell, its runs pooled: the columns of `coapace run --format csv`.
 ///

@@ -1,6 +1,6 @@
 //! Sweeps: every mechanism under many conditions with many seeds, into a directory of Parquet files that keeps what was done.
 //!
-//! * A [`Unit`] is one run: a condition, a mechanism and a seed. Its [`Key`] is a hash of these and of the [`VERSION`].
+//! * A [`Unit`] is one run: a condition, a mechanism and a seed. Its [`Key`] is a hash of these and of the [`VERSION`](crate::VERSION).
 //! * A [`Plan`] has the units of a sweep, in the order of their keys.
 //! * A *part* is a file with the rows of some units. It appears under its name when it is whole.
 //! * A [`Directory`] has the parts, and `sweep.json`, which says what they are of. A sweep makes the units whose keys no part has.
@@ -35,7 +35,7 @@ pub use batch::Batch;
 pub use columns::Columns;
 pub use conduct::conduct;
 pub use directory::Directory;
-pub use key::{Key, VERSION};
+pub use key::Key;
 pub use part::keys;
 pub use plan::{MOST_UNITS, Plan, PlanError, Unit};
 pub use shard::Shard;

@@ -10,7 +10,8 @@ use coapace_scenario::Source;
 use serde::{Deserialize, Serialize};
 
 use super::plan::{Condition, make};
-use super::{Check, Columns, Key, Setting, VERSION, part};
+use super::{Check, Columns, Key, Setting, part};
+use crate::VERSION;
 
 /// Some units of a plan, with all that is needed to make them elsewhere. They become one part.
 #[derive(Clone, Debug, Serialize, Deserialize)]

@@ -10,10 +10,10 @@ use coapace_lab::results::{CellResult, Lines, Rows, RunResult, Value};
 use coapace_scenario::Amount;
 use serde::{Deserialize, Serialize};
 
+use super::Key;
 use super::plan::Condition;
-use super::{Key, VERSION};
 use crate::values::Kind;
-use crate::{Table, Values};
+use crate::{Table, VERSION, Values};
 
 /// The names and types of columns, in their order.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -6,9 +6,7 @@ use std::str::FromStr;
 
 use siphasher::sip128::{Hasher128, SipHasher13};
 
-/// The version of what makes runs: that of the package, and a hash of the sources that shape a run. Equal versions make equal
-/// runs of equal units.
-pub const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), "+", env!("COAPACE_SOURCES"));
+use crate::VERSION;
 
 /// A hash of what determines a run. It is written as 32 hexadecimal digits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

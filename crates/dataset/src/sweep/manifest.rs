@@ -6,7 +6,8 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 
 use super::part::put;
-use super::{Columns, Plan, Setting, VERSION};
+use super::{Columns, Plan, Setting};
+use crate::VERSION;
 
 /// The name of the file.
 const NAME: &str = "sweep.json";
