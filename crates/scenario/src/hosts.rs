@@ -55,7 +55,7 @@ keys! {
         /// The time from a request to its response.
         processing_delay: Span, Time => Span::ZERO;
         /// Further time from a request to its response, drawn for each request: constant, uniform between two times, or
-        /// exponential. Requests do not wait for each other. CoAP over TCP answers at once.
+        /// exponential. Requests do not wait for each other.
         service_time: ServiceTime, ServiceTimeKind => ServiceTime::default();
         /// How a response comes (RFC 7252 §5.2). A confirmable separate response is sent with the mechanism of the clients, the
         /// first if there are several, and counts as retransmitted like a request.

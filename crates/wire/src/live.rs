@@ -36,8 +36,8 @@ use std::time::Duration;
 use coapace_lab::contender::{Contender, ContenderKind};
 use coapace_lab::results::RunResult;
 use coapace_lab::run::Observe;
-use coapace_scenario::{Scenario, WorkloadKind};
-use coapace_sim::Time;
+use coapace_scenario::{Scenario, ServiceTime, WorkloadKind};
+use coapace_sim::{Span, Time};
 
 /// The most clients of a run. Each takes two sockets, or a thread and an address.
 const MOST_CLIENTS: u32 = 5_000;
@@ -97,6 +97,12 @@ pub fn fits(scenario: &Scenario, contender: &Contender) -> Result<(), String> {
         return Err(format!(
             "live runs have at most {MOST_CLIENTS} clients, and {name} has {}",
             clients.count
+        ));
+    }
+    let is_at_once = server.processing_delay == Span::ZERO && server.service_time == ServiceTime::default();
+    if contender.kind == ContenderKind::Tcp && !is_at_once {
+        return Err(format!(
+            "live servers over TCP answer at once, and {name} has `server.service_time` or `server.processing_delay`"
         ));
     }
     contender.fits(scenario)

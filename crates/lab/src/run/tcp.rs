@@ -19,7 +19,7 @@ pub(super) fn hosts<'a>(
     luck: Luck,
     seed: u64,
 ) -> Box<dyn FnMut(Role) -> Host + 'a> {
-    let Scenario { clients, tcp, network, .. } = scenario;
+    let Scenario { clients, server, tcp, network, .. } = scenario;
     let parameters = TcpParameters {
         mtu: network.mtu.try_into().unwrap_or(u16::MAX),
         ack_delay: tcp.delayed_ack,
@@ -31,17 +31,23 @@ pub(super) fn hosts<'a>(
     let response = TcpResponse { code: CONTENT, tail: response(scenario) };
     // A client may have several connections that are closing while it has a new one.
     let connections = 16 * clients.count.div_ceil(seats.servers()) as usize;
-    let server = move |node: NodeId| {
+    let times = luck.stream("service");
+    let serve = move |node: NodeId| {
         // The first server has the seed of the run.
         let seed = seed.wrapping_add(u64::from(node.0) << 48);
-        Host::TcpServer(Box::new(TcpServer::new(node, response.clone(), connections, parameters, seed)))
+        let host = TcpServer::new(node, response.clone(), connections, parameters, seed);
+        // Requests take the times that they take over UDP.
+        let (processing, time) = (server.processing_delay, server.service_time.clone());
+        Host::TcpServer(Box::new(host.serving_in(move |from, mark| {
+            processing + time.draw(times, u64::from(from.0), u64::from(mark.exchange))
+        })))
     };
     let client = move |client, node| {
         let plan = plan(scenario, seats, luck, client);
         Host::TcpClient(Box::new(TcpClient::new(node, plan, parameters, seed ^ u64::from(client) << 32)))
     };
     Box::new(move |role| match role {
-        Role::Server(node) => server(node),
+        Role::Server(node) => serve(node),
         Role::Client { number, node } => client(number, node),
         Role::Relay => Host::Relay(Relay),
     })

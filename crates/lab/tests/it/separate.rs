@@ -42,6 +42,20 @@ fn an_exchange_takes_the_path_and_the_service_time() {
 }
 
 #[test]
+fn over_tcp_an_exchange_takes_the_path_and_the_service_time_too() {
+    for (key, value, s) in [
+        ("server.service_time", "{ mean = \"3 s\" }", 3.0),
+        ("server.service_time", "0 s", 0.0),
+        // Beside the service time of 3 s.
+        ("server.processing_delay", "5 s", 8.0),
+    ] {
+        let set = [("clients", "1"), ("workload.exchanges", "1000"), ("service", "constant"), (key, value)];
+        let mean = lossless("tcp", &set).fct_s[0].unwrap() / 1000.0;
+        assert!((mean - s - 0.66).abs() < 0.3, "{key} {value}: {mean}");
+    }
+}
+
+#[test]
 fn two_mechanisms_meet_the_same_service_times() {
     let [default, linux] = ["default", "linux-rto"].map(|mechanism| lossless(mechanism, &[("clients", "5")]));
     assert_eq!(default.retransmissions + linux.retransmissions, 0);

@@ -1,9 +1,9 @@
-//! A server over TCP that sends the same response to every request.
+//! A server over TCP that sends the same response to every request, at once or after a service time.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use coapace_proto::Code;
 use coapace_proto::stream::StreamMessage;
+use coapace_proto::{Code, Token};
 use smoltcp::iface::SocketSet;
 use smoltcp::socket::tcp::State;
 use smoltcp::time::Instant;
@@ -12,7 +12,7 @@ use super::connection::Connection;
 use super::ledger::{Ledger, Segment};
 use super::stack::Stack;
 use super::{MAX_HEAD, PORT, TcpParameters};
-use crate::{Mark, Node, NodeId, Outgoing, Time, Transport};
+use crate::{Mark, Node, NodeId, Outgoing, Span, Time, Transport};
 
 /// The response to every request. It has the token of the request.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -45,8 +45,13 @@ pub struct TcpServerCounters {
 /// The client's end of a connection: its node and port.
 type Key = (NodeId, u16);
 
+/// The time from a request of a client to its response. The mark has the client's exchange.
+type ServiceTime = Box<dyn Fn(NodeId, Mark) -> Span + Send>;
+
 struct ServerConnection {
     connection: Connection,
+    /// The moment and the token of each response that is not ready yet, the earliest first.
+    working: VecDeque<(Time, Token)>,
     deadline: Option<Time>,
     /// The packet that answered the SYN, until the handshake is done.
     syn_ack: Vec<u8>,
@@ -55,6 +60,8 @@ struct ServerConnection {
 /// A host that answers requests.
 pub struct TcpServer {
     response: TcpResponse,
+    /// `None` if requests are answered at once.
+    service_time: Option<ServiceTime>,
     /// The largest number of bytes of a response in a stream.
     response_bytes: usize,
     parameters: TcpParameters,
@@ -81,6 +88,7 @@ impl TcpServer {
         Self {
             response_bytes: response.tail.len() + MAX_HEAD,
             response,
+            service_time: None,
             parameters,
             max_connections,
             stack: Stack::new(node, parameters.mtu, seed),
@@ -90,6 +98,12 @@ impl TcpServer {
             outgoing: VecDeque::new(),
             counters: TcpServerCounters::default(),
         }
+    }
+
+    /// Lets every request wait for its response. Requests do not wait for each other.
+    #[must_use]
+    pub fn serving_in(self, time: impl Fn(NodeId, Mark) -> Span + Send + 'static) -> Self {
+        Self { service_time: Some(Box::new(time)), ..self }
     }
 
     /// Returns the counters.
@@ -106,32 +120,49 @@ impl TcpServer {
     fn listen(&self) -> Option<ServerConnection> {
         let mut connection = Connection::new(self.parameters, self.response_bytes);
         connection.parts().0.listen(PORT).ok()?;
-        Some(ServerConnection { connection, deadline: None, syn_ack: Vec::new() })
+        Some(ServerConnection { connection, working: VecDeque::new(), deadline: None, syn_ack: Vec::new() })
     }
 
     /// Runs the application: sends the CSM, answers requests, and closes a connection that the client has closed.
-    fn run(&mut self, connection: &mut Connection) {
+    fn run(&mut self, now: Time, from: NodeId, link: &mut ServerConnection) {
+        let ServerConnection { connection, working, .. } = link;
         let (socket, channel) = connection.parts();
         channel.greet(socket);
-        let Self { response, counters, .. } = self;
+        let Self { response, service_time, counters, marks, .. } = self;
+        let mark = marks.get(&from).copied().unwrap_or_default();
+        let answer = |token| StreamMessage { code: response.code, token, tail: &response.tail };
         let read = channel.read(socket, self.response_bytes, |message, outbox| {
-            if message.code.is_request() {
+            if !message.code.is_request() {
+                return;
+            }
+            let time = service_time.as_ref().map_or(Span::ZERO, |time| time(from, mark));
+            if time == Span::ZERO {
                 counters.requests += 1;
-                let answer =
-                    StreamMessage { code: response.code, token: message.token, tail: &response.tail };
-                let written = answer.write(outbox);
+                let written = answer(message.token).write(outbox);
                 debug_assert!(written.is_ok(), "the send buffer would not hold it either");
+            } else {
+                let place = working.partition_point(|(at, _)| *at <= now + time);
+                working.insert(place, (now + time, message.token));
             }
         });
         counters.broken += u64::from(read.is_err());
-        if channel.over || socket.state() == State::CloseWait && !socket.can_recv() {
+        // A response that finds no room is tried again when the client has acknowledged something.
+        while let Some(&(at, token)) = working.front()
+            && at <= now
+            && channel.send(socket, &answer(token))
+        {
+            counters.requests += 1;
+            working.pop_front();
+        }
+        let is_answered = !socket.can_recv() && working.is_empty();
+        if channel.over || socket.state() == State::CloseWait && is_answered {
             socket.close();
         }
     }
 
     /// Sends the packets of a connection and puts it back, unless it is over.
     fn update(&mut self, now: Time, key: Key, mut link: ServerConnection) {
-        let ServerConnection { connection, syn_ack, deadline } = &mut link;
+        let ServerConnection { connection, working, syn_ack, deadline } = &mut link;
         connection.flush(now, &mut self.stack);
         if connection.state() != State::SynReceived {
             *syn_ack = Vec::new();
@@ -140,7 +171,8 @@ impl TcpServer {
         if connection.is_over() {
             return;
         }
-        *deadline = connection.deadline(now);
+        let response = working.front().map(|&(at, _)| at).filter(|&at| at > now);
+        *deadline = [connection.deadline(now), response].into_iter().flatten().min();
         self.deadlines.extend(deadline.map(|deadline| (deadline, key)));
         self.connections.insert(key, link);
     }
@@ -200,7 +232,7 @@ impl Node for TcpServer {
             link.connection.restart_timers(now);
         }
         link.connection.receive(now, &mut self.stack, bytes);
-        self.run(&mut link.connection);
+        self.run(now, from, &mut link);
         self.update(now, key, link);
     }
 
@@ -211,6 +243,9 @@ impl Node for TcpServer {
             self.deadlines.pop_first();
             if let Some(mut link) = self.connections.remove(&key) {
                 link.deadline = None;
+                if link.working.front().is_some_and(|&(at, _)| at <= now) {
+                    self.run(now, key.0, &mut link);
+                }
                 self.update(now, key, link);
             }
         }

@@ -84,6 +84,9 @@ fn what_cannot_run_live_is_told_beforehand() {
     assert!(fits(&two, &contender("default")).unwrap_err().contains("one server"));
     let many = scenario(&[("clients", "5001")]);
     assert!(fits(&many, &contender("tcp")).unwrap_err().contains("at most 5000 clients"));
+    let slow = scenario(&[("server.service_time", "1 s")]);
+    assert!(fits(&slow, &contender("tcp")).unwrap_err().contains("answer at once"));
+    assert_eq!(fits(&slow, &contender("default")), Ok(()));
 }
 
 #[test]
