@@ -45,6 +45,7 @@ mod scenario;
 mod schema;
 mod service;
 mod source;
+mod template;
 mod workload;
 
 pub use file::Defaults;
@@ -66,6 +67,7 @@ pub use schema::preset::Preset;
 pub use schema::scalar::{parse_share, parse_time};
 pub use service::{Exponential, ServiceTime};
 pub use source::Source;
+pub use template::Template;
 pub use workload::{Workload, WorkloadKind};
 
 #[cfg(doctest)]

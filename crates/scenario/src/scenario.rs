@@ -1,6 +1,5 @@
 //! A scenario that is read and checked.
 
-use std::path::Path;
 use std::sync::Arc;
 
 use coapace_sim::Layout;
@@ -9,13 +8,14 @@ use crate::cross_checks;
 use crate::file::{Defaults, File};
 use crate::hash::Hash64;
 use crate::hosts::{Clients, Server};
+use crate::knobs::Values;
 use crate::network::{Network, Tcp};
 use crate::places::Places;
-use crate::schema::document::{self, Item};
-use crate::schema::error::{Fault, Origin, ScenarioError};
+use crate::schema::document::Item;
+use crate::schema::error::ScenarioError;
 use crate::schema::kind::Lines;
-use crate::schema::table::Keys;
 use crate::source::Source;
+use crate::template::Template;
 use crate::workload::Workload;
 
 /// The files that come with the program, by name.
@@ -36,9 +36,6 @@ const BUILTINS: &[(&str, &str)] = &[
     ("rathod-half-dumbbell", include_str!("../../../scenarios/rathod-half-dumbbell.toml")),
     ("rathod-mesh", include_str!("../../../scenarios/rathod-mesh.toml")),
 ];
-
-/// The largest file that is read, in bytes.
-pub(crate) const LARGEST: usize = 1 << 16;
 
 /// A network and a workload that were read and checked.
 #[derive(Clone, Debug, PartialEq)]
@@ -64,7 +61,7 @@ pub struct Scenario {
     /// The mechanisms and the number of seeds of a run if the command line names none.
     pub defaults: Defaults,
     places: Option<Arc<Places>>,
-    knob_values: Vec<(String, String)>,
+    knob_values: Values,
     knob_choices: Vec<(String, Vec<String>)>,
     /// The effective value of every key that shapes a run.
     lines: Lines,
@@ -114,43 +111,24 @@ impl Scenario {
         text: &str,
         settings: &[(String, String)],
     ) -> Result<Self, ScenarioError> {
-        Self::read(name, Path::new(file).parent(), text, settings)
-            .map_err(|fault| fault.named(file, settings))
+        Template::parse(name, file, text)?.scenario(settings)
     }
 
-    fn read(
+    /// Returns a scenario of a file that was read, with its settings made.
+    pub(crate) fn new(
         name: &str,
-        folder: Option<&Path>,
-        text: &str,
-        settings: &[(String, String)],
-    ) -> Result<Self, Fault> {
-        if text.len() > LARGEST {
-            return Err(Fault::new(Origin::Line(1), format!("longer than {LARGEST} bytes")));
-        }
-        let mut item = document::parse(text)?;
-        let mut file = File::of(&item)?;
-        // The clients of a mesh are not counted yet. The file of a choice has uncounted clients, too, so both can be compared.
-        let mut knob_values = file.knobs.check(&item, &file.effective(), File::run_lines_of)?;
-        if !settings.is_empty() {
-            let root = File::keys();
-            // A setting that replaces a whole table comes before those within the table, in whatever order they are given.
-            let mut settings: Vec<_> = settings.iter().enumerate().collect();
-            settings.sort_by_key(|(_, (key, _))| file.knobs.depth(key.trim()));
-            for (place, (key, value)) in settings {
-                file.knobs.set(&mut item, &root, (key.trim(), value), Origin::Setting(place))?;
-            }
-            file = File::of(&item)?;
-            knob_values = file.knobs.values(&item, &file.effective(), File::run_lines_of);
-        }
-        let places = cross_checks::place(&mut file, &item, folder)?;
-        cross_checks::name_files(&mut item, folder, places.as_deref());
-        Ok(Self {
+        item: Arc<Item>,
+        file: File,
+        places: Option<Arc<Places>>,
+        knob_values: Values,
+    ) -> Self {
+        Self {
             name: name.to_owned(),
             knob_values,
             knob_choices: file.knobs.choices(),
             lines: cross_checks::with_contents(file.run_lines(), places.as_deref()),
             places,
-            file: Arc::new(item),
+            file: item,
             title: file.title,
             summary: file.summary,
             source: file.source,
@@ -160,7 +138,7 @@ impl Scenario {
             network: file.network,
             tcp: file.tcp,
             defaults: file.defaults,
-        })
+        }
     }
 
     /// Returns the positions, the root and the sinks of the mesh, if the scenario has one.

@@ -4,8 +4,9 @@ use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
-use crate::scenario::{LARGEST, Scenario};
+use crate::scenario::Scenario;
 use crate::schema::error::{ScenarioError, did_you_mean};
+use crate::template::{LARGEST, Template};
 
 /// The name and the text of a scenario's file. It can be handed to another machine, and read there.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -38,6 +39,14 @@ impl Source {
         let text = read(path).map_err(|problem| ScenarioError::new(name_or_path, &problem))?;
         let name = path.file_stem().map_or_else(String::new, |stem| stem.to_string_lossy().into_owned());
         Ok(Self { name, file: name_or_path.to_owned(), text })
+    }
+
+    /// Reads the file, in which settings can then be made many times.
+    ///
+    /// # Errors
+    /// Returns a [`ScenarioError`] that names the line that is wrong.
+    pub fn template(&self) -> Result<Template, ScenarioError> {
+        Template::parse(&self.name, &self.file, &self.text)
     }
 
     /// Reads the scenario, and makes the `settings`; see [`Scenario::load`].

@@ -16,7 +16,9 @@ pub(crate) fn sweep(arguments: &Arguments, sweep: &Sweep) -> Result<(), Failure>
     let source = Source::find(&sweep.experiment.scenario)?;
     let conditions = conditions(&sweep.experiment.set).map_err(Failure::Usage)?;
     let seeds = sweep.experiment.seeds.map(|seeds| (seeds.first, seeds.count));
+    let begin = Instant::now();
     let plan = Arc::new(Plan::new(source, conditions, &sweep.experiment.mechanism, seeds)?);
+    let planned = begin.elapsed().as_secs_f64();
     let to = sweep.to.display();
     let named = |error: io::Error| Failure::Input(format!("{to}: {error}"));
     let directory = Directory::open(&sweep.to, &plan, sweep.shard).map_err(named)?;
@@ -41,7 +43,10 @@ pub(crate) fn sweep(arguments: &Arguments, sweep: &Sweep) -> Result<(), Failure>
     }
     let shard = sweep.shard.map_or_else(String::new, |shard| format!(" of shard {shard}"));
     let took = start.elapsed().as_secs_f64();
-    remark(arguments, &format!("{made} runs{shard} in {took:.1} s, {reused} were there: {to}"));
+    remark(
+        arguments,
+        &format!("{made} runs{shard} in {took:.1} s, planned in {planned:.1} s, {reused} were there: {to}"),
+    );
     remark(arguments, &format!("to read them: polars.scan_parquet(\"{to}/part-*.parquet\")"));
     Ok(())
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use coapace_lab::contender::Contender;
-use coapace_scenario::Source;
+use coapace_scenario::{ScenarioError, Source};
 use serde::{Deserialize, Serialize};
 
 use super::plan::{Condition, make};
@@ -70,10 +70,11 @@ impl Batch {
             )));
         }
         let source = Source { name: self.name.clone(), file: self.file.clone(), text: self.text.clone() };
+        let wrong = |error: ScenarioError| io::Error::other(error.to_string());
+        let template = source.template().map_err(wrong)?;
         let conditions =
-            self.conditions.iter().map(|settings| Condition::read(&source, settings.clone()).map(Arc::new));
-        let conditions: Vec<_> =
-            conditions.collect::<Result<_, _>>().map_err(|error| io::Error::other(error.to_string()))?;
+            self.conditions.iter().map(|settings| Condition::read(&template, settings.clone()).map(Arc::new));
+        let conditions: Vec<_> = conditions.collect::<Result<_, _>>().map_err(wrong)?;
         let contenders = self.mechanisms.iter().map(|label| Contender::parse(label));
         let contenders: Vec<_> = contenders.collect::<Result<_, _>>().map_err(io::Error::other)?;
         let mut units = Vec::new();

@@ -7,7 +7,7 @@ use coapace_lab::contender::Contender;
 use coapace_lab::experiment::{Trial, cells};
 use coapace_lab::results::Value;
 use coapace_lab::run::{Observe, run};
-use coapace_scenario::{Scenario, ScenarioError, Source};
+use coapace_scenario::{Scenario, ScenarioError, Source, Template};
 
 use super::columns::{Columns, Row};
 use super::{Batch, Key, Setting};
@@ -26,8 +26,8 @@ pub(super) struct Condition {
 }
 
 impl Condition {
-    pub(super) fn read(source: &Source, settings: Vec<Setting>) -> Result<Self, ScenarioError> {
-        let scenario = source.scenario(&settings)?;
+    pub(super) fn read(template: &Template, settings: Vec<Setting>) -> Result<Self, ScenarioError> {
+        let scenario = template.scenario(&settings)?;
         let canonical = scenario.canonical();
         let set = settings.iter().filter(|(key, _)| scenario.knob(key).is_none());
         let effective = |key: &str| {
@@ -116,8 +116,9 @@ impl Plan {
         mechanisms: &[String],
         seeds: Option<(u64, u32)>,
     ) -> Result<Self, PlanError> {
-        let base = source.scenario(&[])?;
-        let read = |settings| Condition::read(&source, settings).map(Arc::new);
+        let template = source.template()?;
+        let base = template.scenario(&[])?;
+        let read = |settings| Condition::read(&template, settings).map(Arc::new);
         let conditions =
             conditions.into_iter().take(MOST_UNITS + 1).map(read).collect::<Result<Vec<_>, _>>()?;
         let defaults = conditions.first().map_or(&base.defaults, |first| &first.scenario.defaults);

@@ -1,0 +1,75 @@
+//! A scenario's file that settings can be made in.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use crate::cross_checks;
+use crate::file::File;
+use crate::knobs::Values;
+use crate::scenario::Scenario;
+use crate::schema::document::{self, Item};
+use crate::schema::error::{Fault, Origin, ScenarioError};
+use crate::schema::table::Keys;
+
+/// The largest file that is read, in bytes.
+pub(crate) const LARGEST: usize = 1 << 16;
+
+/// A file that was read and checked, and every knob with it. To make a scenario from it takes half as long as from the text.
+#[derive(Clone, Debug)]
+pub struct Template {
+    name: String,
+    /// The path by which errors call the file.
+    path: String,
+    item: Item,
+    file: File,
+    knob_values: Values,
+}
+
+impl Template {
+    /// Reads the `text` of a file, which errors call `path`.
+    ///
+    /// # Errors
+    /// Returns a [`ScenarioError`] that names the line that is wrong.
+    pub fn parse(name: &str, path: &str, text: &str) -> Result<Self, ScenarioError> {
+        Self::read(name, path, text).map_err(|fault| fault.named(path, &[]))
+    }
+
+    fn read(name: &str, path: &str, text: &str) -> Result<Self, Fault> {
+        if text.len() > LARGEST {
+            return Err(Fault::new(Origin::Line(1), format!("longer than {LARGEST} bytes")));
+        }
+        let item = document::parse(text)?;
+        let file = File::of(&item)?;
+        // The clients of a mesh are not counted yet. The file of a choice has uncounted clients, too, so both can be compared.
+        let knob_values = file.knobs.check(&item, &file.effective(), File::run_lines_of)?;
+        Ok(Self { name: name.to_owned(), path: path.to_owned(), item, file, knob_values })
+    }
+
+    /// Makes the `settings`, which are keys and values, in their order; see [`Scenario::load`].
+    ///
+    /// # Errors
+    /// Returns a [`ScenarioError`] that names the setting that is wrong, or the line if that is only seen with the places of a mesh.
+    pub fn scenario(&self, settings: &[(String, String)]) -> Result<Scenario, ScenarioError> {
+        self.with(settings).map_err(|fault| fault.named(&self.path, settings))
+    }
+
+    fn with(&self, settings: &[(String, String)]) -> Result<Scenario, Fault> {
+        let Self { name, path, item, file, knob_values } = self;
+        let (mut item, mut file, mut knob_values) = (item.clone(), file.clone(), knob_values.clone());
+        if !settings.is_empty() {
+            let root = File::keys();
+            // A setting that replaces a whole table comes before those within the table, in whatever order they are given.
+            let mut settings: Vec<_> = settings.iter().enumerate().collect();
+            settings.sort_by_key(|(_, (key, _))| file.knobs.depth(key.trim()));
+            for (place, (key, value)) in settings {
+                file.knobs.set(&mut item, &root, (key.trim(), value), Origin::Setting(place))?;
+            }
+            file = File::of(&item)?;
+            knob_values = file.knobs.values(&item, &file.effective(), File::run_lines_of);
+        }
+        let folder = Path::new(path).parent();
+        let places = cross_checks::place(&mut file, &item, folder)?;
+        cross_checks::name_files(&mut item, folder, places.as_deref());
+        Ok(Scenario::new(name, Arc::new(item), file, places, knob_values))
+    }
+}
