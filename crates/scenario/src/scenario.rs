@@ -18,24 +18,8 @@ use crate::source::Source;
 use crate::template::Template;
 use crate::workload::Workload;
 
-/// The files that come with the program, by name.
-const BUILTINS: &[(&str, &str)] = &[
-    ("nb-iot", include_str!("../../../scenarios/nb-iot.toml")),
-    ("aqm", include_str!("../../../scenarios/aqm.toml")),
-    ("lossy-lan", include_str!("../../../scenarios/lossy-lan.toml")),
-    ("lte-m", include_str!("../../../scenarios/lte-m.toml")),
-    ("satellite", include_str!("../../../scenarios/satellite.toml")),
-    ("separate", include_str!("../../../scenarios/separate.toml")),
-    ("lossy-switch", include_str!("../../../scenarios/lossy-switch.toml")),
-    ("coexistence", include_str!("../../../scenarios/coexistence.toml")),
-    ("mesh-grid", include_str!("../../../scenarios/mesh-grid.toml")),
-    ("mesh-mobile", include_str!("../../../scenarios/mesh-mobile.toml")),
-    ("mesh-sleepy", include_str!("../../../scenarios/mesh-sleepy.toml")),
-    ("concentric", include_str!("../../../scenarios/concentric.toml")),
-    ("rathod-grid", include_str!("../../../scenarios/rathod-grid.toml")),
-    ("rathod-half-dumbbell", include_str!("../../../scenarios/rathod-half-dumbbell.toml")),
-    ("rathod-mesh", include_str!("../../../scenarios/rathod-mesh.toml")),
-];
+/// The files in `scenarios/`, by name.
+const BUILTINS: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/builtins.rs"));
 
 /// A network and a workload that were read and checked.
 #[derive(Clone, Debug, PartialEq)]
