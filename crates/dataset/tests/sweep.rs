@@ -10,7 +10,7 @@ use arrow_array::cast::AsArray;
 use arrow_array::{Array, RecordBatch};
 use arrow_schema::DataType;
 use coapace_dataset::sweep::{self, Batch, Directory, Plan, Shard};
-use coapace_dataset::{Table, read_parquet, write_parquet};
+use coapace_dataset::{Table, VERSION, read_parquet, write_parquet};
 use coapace_lab::contender::Contender;
 use coapace_lab::experiment::{Trial, conduct};
 use coapace_lab::grid::conditions;
@@ -286,7 +286,7 @@ fn a_directory_refuses_what_is_not_its_own() {
 
     let manifest = folder.path().join("sweep.json");
     let text = fs::read_to_string(&manifest).unwrap();
-    fs::write(&manifest, text.replace(sweep::VERSION, "0.0.0+zzz")).unwrap();
+    fs::write(&manifest, text.replace(VERSION, "0.0.0+zzz")).unwrap();
     assert!(
         refusal(folder.path(), &first)
             .starts_with("its sweep was begun with coapace 0.0.0+zzz, and this is ")
@@ -311,7 +311,7 @@ fn a_batch_of_another_version_is_refused() {
     let (plan, folder) = (small(), folder());
     let directory = Directory::open(folder.path(), &plan, None).unwrap();
     let text = plan.batch(directory.columns(), &plan.units()[..1]).to_json();
-    let other = Batch::from_json(&text.replace(sweep::VERSION, "0.0.0+zzz")).unwrap();
+    let other = Batch::from_json(&text.replace(VERSION, "0.0.0+zzz")).unwrap();
     let told = other.make(folder.path(), &AtomicBool::new(false), || Ok(())).unwrap_err().to_string();
     assert!(
         told.contains("the sweep is of coapace 0.0.0+zzz") && told.contains("same version everywhere"),

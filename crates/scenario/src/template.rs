@@ -14,7 +14,7 @@ use crate::schema::table::Keys;
 /// The largest file that is read, in bytes.
 pub(crate) const LARGEST: usize = 1 << 16;
 
-/// A file that was read and checked, and every knob with it. To make a scenario from it takes half as long as from the text.
+/// A file that was read and checked, and every knob with it, so that many scenarios can be made without doing that again.
 #[derive(Clone, Debug)]
 pub struct Template {
     name: String,
