@@ -11,10 +11,12 @@ fn main() -> io::Result<()> {
     let mut files: Vec<_> =
         entries.into_iter().filter(|path| path.extension().is_some_and(|ending| ending == "toml")).collect();
     files.sort();
-    let mut list = "&[\n".to_owned();
-    for path in files {
-        let name = path.file_stem().unwrap_or_default();
-        list += &format!("({name:?}, include_str!({path:?})),\n");
-    }
-    fs::write(Path::new(&env::var_os("OUT_DIR").unwrap_or_default()).join("builtins.rs"), list + "]\n")
+    let entry = |path: PathBuf| {
+        let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+        let path = path.to_string_lossy().into_owned();
+        format!("({name:?}, include_str!({path:?})),\n")
+    };
+    let list = files.into_iter().map(entry).collect::<Vec<_>>().concat();
+    let out = Path::new(&env::var_os("OUT_DIR").unwrap_or_default()).join("builtins.rs");
+    fs::write(out, format!("&[\n{list}]\n"))
 }
