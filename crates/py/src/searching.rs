@@ -4,8 +4,8 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use coapace_dataset::VERSION;
 use coapace_dataset::search as tables;
-use coapace_dataset::sweep::VERSION;
 use coapace_lab::search::evaluation::{Evaluation, Measured, Piece, Set};
 use coapace_lab::search::space::Varied;
 use coapace_lab::search::terms::Terms;

@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use coapace_dataset::sweep::VERSION;
+use coapace_dataset::VERSION;
 use coapace_lab::search::terms::Terms;
 use coapace_lab::search::{self, SearchError};
 
