@@ -16,6 +16,9 @@ use crate::scripted::{Session, check, raised};
 /// The longest time without a look at Ctrl-C.
 const PATIENCE: Duration = Duration::from_millis(100);
 
+/// The most news that are counted before a look at Ctrl-C: short runs may be over faster than they are counted.
+const MOST_NEWS: usize = 10_000;
+
 /// The seeds of runs, the number of threads (0: one for each core), and a function that is told the runs done and all runs.
 #[derive(FromPyObject)]
 pub(crate) struct Terms<'py> {
@@ -75,7 +78,7 @@ pub(crate) fn watch<T: Send + 'static>(
         let first;
         (first, news) = py.detach(move || {
             let first = news.recv_timeout(PATIENCE);
-            (first.map(|()| 1 + news.try_iter().count()), news)
+            (first.map(|()| 1 + news.try_iter().take(MOST_NEWS).count()), news)
         });
         let watched = py.check_signals().and_then(|()| first.as_ref().map_or(Ok(()), |more| told(*more)));
         if watched.is_err() || check().is_err() || first == Err(RecvTimeoutError::Disconnected) {

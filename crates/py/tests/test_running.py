@@ -101,10 +101,7 @@ def test_other_threads_go_on_during_a_run() -> None:
 
 
 def test_ctrl_c_ends_a_long_run() -> None:
-    # A background process of a shell ignores the signal.
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
     threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT)).start()
     with pytest.raises(KeyboardInterrupt):
         # Hours of work.
         coapace.run(SMALL.set("clients", 1_000), "default", seeds=100_000, progress=False)
-    signal.signal(signal.SIGINT, before)
