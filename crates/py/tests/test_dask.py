@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 import coapace
-from coapace import _dask
+from coapace import _dask, _native
 
 distributed = pytest.importorskip("distributed")
 polars = pytest.importorskip("polars")
@@ -229,6 +229,15 @@ def test_a_search_goes_on_when_workers_are_killed(cluster: Any, tmp_path: Path, 
         find(tmp_path / "killed", client=client)
     assert killed
     assert (tmp_path / "killed").read_bytes() == journal
+
+
+def test_a_worker_tells_what_it_measured_and_how_long_it_took() -> None:
+    search = _native.Search(["default"], [], 9, 1, (1, 1), None)
+    assert search.ask() > 1
+    measured, seconds = _dask.measure(search.batch(0, 1))
+    assert len(measured) == 1 and seconds > 0
+    search.tell(0, measured)
+    assert search.progress()[0] > 0
 
 
 def test_an_error_of_a_worker_ends_the_search(cluster: Any) -> None:
