@@ -322,8 +322,8 @@ fn groups(hops: &[(u32, u32)], disturbs: impl Fn(u32, u32) -> bool) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use super::super::tests::{assert_bound, scenario};
     use super::super::bounds;
+    use super::super::tests::{assert_bound, scenario};
     use super::*;
 
     const SHORTEST: (&str, &str) = ("network.mesh.routing", "{ kind = \"shortest\" }");
