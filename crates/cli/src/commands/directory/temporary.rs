@@ -6,6 +6,7 @@ use std::io::{self, Write};
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, fchown};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use cap_std::fs::{Dir, Metadata, MetadataExt as _, OpenOptions, OpenOptionsExt as _};
@@ -165,11 +166,12 @@ fn random() -> u64 {
 /// process have the same time. The system's own modification time advances in ticks of some milliseconds, and could
 /// not tell two versions of a file apart.
 fn stamp() -> SystemTime {
-    static LAST: AtomicU64 = AtomicU64::new(0);
+    static LAST: Mutex<u64> = Mutex::new(0);
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     let now = u64::try_from(since.as_nanos()).unwrap_or(u64::MAX / 2);
-    let last = LAST.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |last| Some(now.max(last + 1)));
-    UNIX_EPOCH + Duration::from_nanos(now.max(last.unwrap_or_default() + 1))
+    let mut last = LAST.lock().unwrap_or_else(PoisonError::into_inner);
+    *last = now.max(*last + 1);
+    UNIX_EPOCH + Duration::from_nanos(*last)
 }
 
 #[cfg(test)]
