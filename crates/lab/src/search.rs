@@ -161,12 +161,8 @@ impl Search {
     /// killed.
     pub fn ask(&mut self) -> Arc<[Piece]> {
         let left = self.journal.yardsticks().len()..self.set.scenarios.len();
-        let mut lines: Vec<(Line, Vec<Piece>)> = left
-            .map(|place| {
-                let piece = |name: &str| Piece { mechanism: name.to_owned(), place };
-                (Line::Yardstick, Yardstick::mechanisms().into_iter().map(piece).collect())
-            })
-            .collect();
+        let mut lines: Vec<(Line, Vec<Piece>)> =
+            left.map(|place| (Line::Yardstick, Yardstick::pieces(place))).collect();
         if lines.is_empty() {
             let (labels, scenarios) = self.wanted();
             let missing = labels.into_iter().filter(|it| self.journal.evaluation(it, scenarios).is_none());

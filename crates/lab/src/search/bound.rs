@@ -4,14 +4,10 @@ use std::io;
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
-use coapace_control::REGISTRY;
-
 use super::climb::Climb;
-use super::costs::NAMES;
 use super::evaluation::{Evaluation, Set, Yardstick};
 use super::journal::{Conditions, Journal};
 use super::table::Table;
-use crate::rank::Section;
 
 /// A set with the journal of what was measured on it.
 #[derive(Debug)]
@@ -28,10 +24,9 @@ impl Bench {
     /// Fails as the journal does.
     pub fn open(set: Set, path: Option<&Path>, conditions: &Conditions, jobs: usize) -> io::Result<Self> {
         let mut journal = Journal::open(path, conditions)?;
-        if journal.yardsticks().len() < set.scenarios.len() {
-            for yardstick in yardsticks(&set, jobs)?.into_iter().skip(journal.yardsticks().len()) {
-                journal.add_yardstick(yardstick)?;
-            }
+        for place in journal.yardsticks().len()..set.scenarios.len() {
+            let measured = set.measure_all(Yardstick::pieces(place), jobs, &AtomicBool::new(false));
+            journal.add_yardstick(Yardstick::of(&whole(measured)?))?;
         }
         Ok(Self { set, journal, jobs })
     }
@@ -50,7 +45,7 @@ impl Bench {
             return Ok(known.clone());
         }
         let yardsticks = &self.journal.yardsticks()[..scenarios];
-        let evaluation = evaluate(&self.set, mechanism, yardsticks, self.jobs)?;
+        let evaluation = whole(self.set.evaluate(mechanism, yardsticks, self.jobs, &AtomicBool::new(false)))?;
         self.journal.add(evaluation.clone())?;
         Ok(evaluation)
     }
@@ -79,26 +74,7 @@ impl Bench {
     }
 }
 
-fn evaluate(set: &Set, mechanism: &str, yardsticks: &[Yardstick], jobs: usize) -> io::Result<Evaluation> {
-    let evaluation = set.evaluate(mechanism, yardsticks, jobs, &AtomicBool::new(false));
-    evaluation.map_err(io::Error::other)?.ok_or_else(|| io::Error::other("a run is missing"))
-}
-
-/// Measures the yardsticks of a set: the ratios of each published mechanism to costs of one are its costs.
-fn yardsticks(set: &Set, jobs: usize) -> io::Result<Vec<Yardstick>> {
-    let unit = Yardstick { least: [1.0; 3], best: NAMES.map(str::to_owned) };
-    let units = vec![unit; set.scenarios.len()];
-    let alone = Set { shared: Vec::new(), ..set.clone() };
-    let names = REGISTRY.iter().map(|entry| entry.name).filter(|name| Section::of(name).is_yardstick());
-    let measured: Vec<Evaluation> =
-        names.map(|name| evaluate(&alone, name, &units, jobs)).collect::<io::Result<_>>()?;
-    let least = |place: usize, cost: usize| {
-        let costs = measured.iter().map(|of| (of.ratios[place][cost], &of.mechanism));
-        costs.min_by(|a, b| a.0.total_cmp(&b.0)).expect("some mechanism is published")
-    };
-    let yardstick = |place: usize| {
-        let best = [0, 1, 2].map(|cost| least(place, cost));
-        Yardstick { least: best.map(|best| best.0), best: best.map(|best| best.1.clone()) }
-    };
-    Ok((0..set.scenarios.len()).map(yardstick).collect())
+/// Returns what was measured without an interruption.
+fn whole<T>(measured: Result<Option<T>, String>) -> io::Result<T> {
+    measured.map_err(io::Error::other)?.ok_or_else(|| io::Error::other("a run is missing"))
 }

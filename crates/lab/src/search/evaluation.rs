@@ -120,7 +120,20 @@ impl Set {
         jobs: usize,
         stop: &AtomicBool,
     ) -> Result<Option<Evaluation>, String> {
-        let pieces = self.pieces(mechanism, yardsticks.len());
+        let measured = self.measure_all(self.pieces(mechanism, yardsticks.len()), jobs, stop)?;
+        Ok(measured.map(|measured| Evaluation::of(mechanism, yardsticks, &measured)))
+    }
+
+    /// Measures pieces on `jobs` threads (0: one for each core). Returns what was measured in their order.
+    ///
+    /// # Errors
+    /// Returns one line if a mechanism is unknown. Returns `Ok(None)` if `stop` was set meanwhile.
+    pub fn measure_all(
+        &self,
+        pieces: Vec<Piece>,
+        jobs: usize,
+        stop: &AtomicBool,
+    ) -> Result<Option<Vec<Measured>>, String> {
         let mut measured = vec![None; pieces.len()];
         let (set, count) = (self.clone(), pieces.len());
         let make = move |place: usize| (place, set.measure(&pieces[place]));
@@ -129,9 +142,7 @@ impl Set {
             ControlFlow::Continue(())
         });
         ended.unwrap_or_else(|panic| resume_unwind(panic));
-        let Some(measured) = measured.into_iter().collect::<Option<Vec<_>>>() else { return Ok(None) };
-        let measured = measured.into_iter().collect::<Result<Vec<_>, _>>()?;
-        Ok(Some(Evaluation::of(mechanism, yardsticks, &measured)))
+        measured.into_iter().collect::<Option<Result<Vec<_>, _>>>().transpose()
     }
 }
 
@@ -158,7 +169,12 @@ impl Yardstick {
         REGISTRY.iter().map(|entry| entry.name).filter(|name| Section::of(name).is_yardstick()).collect()
     }
 
-    /// Returns the yardstick of a scenario, from what was measured there of each of [`mechanisms`](Self::mechanisms).
+    /// Returns the pieces of the yardstick of the scenario at this place.
+    pub fn pieces(place: usize) -> Vec<Piece> {
+        Self::mechanisms().into_iter().map(|name| Piece { mechanism: name.to_owned(), place }).collect()
+    }
+
+    /// Returns the yardstick of a scenario, from what was measured of its [pieces](Self::pieces).
     pub fn of(measured: &[Measured]) -> Self {
         let least = |cost: usize| {
             let by = |a: &usize, b: &usize| measured[*a].costs[cost].total_cmp(&measured[*b].costs[cost]);
