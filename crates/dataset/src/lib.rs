@@ -3,7 +3,8 @@
 //! A [`Table`] has named columns of one type each. [`cells`], [`runs`], [`clients`] and [`series`] make the tables of some
 //! results; others are of published figures, pairs and rankings. [`frames()`] makes the table of every packet of one run.
 //! [`write_parquet`] writes a table to a file. An [`artifact`] is a folder with all that repeats an experiment.
-//! Those of a [`search`] have a module of their own. A [`sweep`] writes many runs into a directory of such files, and goes on where it was stopped.
+//! The module [`search`] makes the tables of a search. A [`sweep`] writes many runs into a directory of such files, and goes on
+//! where it was stopped.
 
 pub mod artifact;
 mod file;
@@ -20,4 +21,4 @@ pub use frames::{Frames, frames};
 pub use results::{cells, clients, figures, orders, pairs, ratios, runs, series, standings};
 pub use table::Table;
 pub use values::{Kind, Values};
-pub use version::VERSION;
+pub use version::{VERSION, check_version};

@@ -4,8 +4,8 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use coapace_dataset::VERSION;
 use coapace_dataset::search as tables;
+use coapace_dataset::{VERSION, check_version};
 use coapace_lab::search::evaluation::{Evaluation, Measured, Piece, Set};
 use coapace_lab::search::space::Varied;
 use coapace_lab::search::terms::Terms;
@@ -119,7 +119,7 @@ impl Search {
         self.locked().best().map(|best| (best.mechanism.clone(), best.loss()))
     }
 
-    /// What was found, in the lines of the command; with `each`, there is also one for each scenario.
+    /// Returns the lines of the command about what was found; with `each`, there is also one for each scenario.
     fn text(&self, each: bool) -> String {
         let search = self.locked();
         let text = |found: &Evaluation| found.text(search.set(), each);
@@ -157,15 +157,11 @@ impl Search {
 #[pyfunction]
 pub(crate) fn measure(py: Python<'_>, batch: BatchOfPython) -> PyResult<Vec<MeasuredOfPython>> {
     let (version, generator_seed, scenarios, pieces) = batch;
-    if version != VERSION {
-        return Err(PyValueError::new_err(format!(
-            "the search is of coapace {version}, and this process has {VERSION}: install the same version everywhere"
-        )));
-    }
+    check_version("search", &version).map_err(PyValueError::new_err)?;
     let measure = |(mechanism, place)| {
         let drawn = Set::drawn(generator_seed, scenarios, place).map_err(|error| error.to_string())?;
         let Measured { costs, share } = Piece { mechanism, place }.measure(&drawn)?;
-        // What comes after an exception of a mechanism is not kept.
+        // Measurements after an exception of a mechanism are not kept.
         check().map(|()| (costs, share)).map_err(|error| error.to_string())
     };
     let _session = Session::begin();

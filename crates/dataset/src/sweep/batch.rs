@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use super::plan::{Condition, make};
 use super::{Check, Columns, Key, Setting, part};
-use crate::VERSION;
+use crate::{VERSION, check_version};
 
 /// Some units of a plan, with all that is needed to make them elsewhere. They become one part.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -63,12 +63,7 @@ impl Batch {
     /// # Errors
     /// Fails as `check` does, if the batch is of another version, a scenario or a mechanism is unknown here, or the part cannot be written.
     pub fn make(&self, directory: &Path, stop: &AtomicBool, check: Check) -> io::Result<usize> {
-        if self.version != VERSION {
-            return Err(io::Error::other(format!(
-                "the sweep is of coapace {}, and this process has {VERSION}: install the same version everywhere",
-                self.version
-            )));
-        }
+        check_version("sweep", &self.version).map_err(io::Error::other)?;
         let source = Source { name: self.name.clone(), file: self.file.clone(), text: self.text.clone() };
         let wrong = |error: ScenarioError| io::Error::other(error.to_string());
         let template = source.template().map_err(wrong)?;
