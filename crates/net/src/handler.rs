@@ -12,7 +12,7 @@ use crate::identity::Peer;
 use crate::request::{Names, Segment};
 use crate::{Rejection, Request, Response};
 
-/// What a router has for a request.
+/// A router's result for a request.
 pub(crate) enum Routed<'a> {
     /// The response to a request for which there is no handler.
     Answer(Response),

@@ -52,7 +52,7 @@ struct Tables {
     classes: Vec<Class>,
     /// Mechanisms for one destination each, and exchanges under way, of runs.
     objects: BTreeMap<u32, Py<PyAny>>,
-    /// Those of mechanisms that are made step by step, which outlive runs.
+    /// Objects of mechanisms that are made step by step, which outlive runs.
     stepped: BTreeMap<u32, Py<PyAny>>,
     next: u32,
     /// The runs under way.

@@ -145,7 +145,7 @@ impl Program {
         while Instant::now() < end && !self.has_ended() {
             thread::sleep(PAUSE);
         }
-        // What a program has started may outlive it.
+        // The children of a program may outlive it.
         if self.is_group || !self.has_ended() {
             self.signal(Signal::SIGKILL);
         }

@@ -1,4 +1,4 @@
-//! What a search is asked for.
+//! The terms of a search: what it is asked for.
 
 use super::space::{Space, Varied};
 use crate::contender::Contender;

@@ -34,7 +34,7 @@ pub struct Starts {
     pub did: u32,
     /// The new starts at another port.
     pub other_ports: u32,
-    /// What tells them; `None` if nothing does.
+    /// The sign that tells them; `None` if nothing does.
     pub told_by: Option<Sign>,
     /// The median of the time between the end of a life and the next life, in seconds.
     pub pause_s: Option<f64>,

@@ -140,7 +140,7 @@ fn messages_a_second(scenario: &Scenario, flow: &Flow) -> f64 {
     count / (end - from)
 }
 
-/// What a client asks of the air around its sink.
+/// The demand of a client on the air around its sink.
 #[derive(Clone, Copy)]
 struct Demand {
     /// The worth of a message or an exchange.
