@@ -101,7 +101,8 @@ impl File {
             ("network.mesh.lowpan.prefer_new", "false"),
             ("network.mesh.routing.max_root_routes", "\"same\""),
         ];
-        const LATER_OF_FLOWS: [(&str, &str); 2] = [("from", "\"all\""), ("delays_within", "\"none\"")];
+        const LATER_OF_FLOWS: [(&str, &str); 3] =
+            [("from", "\"all\""), ("delays_within", "\"none\""), ("delays_by", "\"offer\"")];
         const SHORT: [&str; 3] =
             ["network.mesh.mac.preset", "network.mesh.lowpan.preset", "network.mesh.routing.preset"];
         let as_before = |(path, value): &(String, String)| {

@@ -70,6 +70,8 @@ keys! {
         /// For the patterns `event` and `bursts`: delays count only if their messages, of whichever flow, were offered in so
         /// long from a burst on. If several flows say it, a message of any of these spans counts.
         delays_within: Option<Span>, Or("none", Time) => None;
+        /// The moment of a message that `delays_within` is about.
+        delays_by: Moment, one_of() => Moment::Offer;
     }
 }
 
@@ -82,6 +84,16 @@ words! {
         Left = "left",
         /// Those with a larger x.
         Right = "right",
+    }
+}
+
+words! {
+    /// A moment of a message.
+    pub enum Moment {
+        /// Its offer by the application.
+        Offer = "offer",
+        /// Its first arrival at its sink.
+        Arrival = "arrival",
     }
 }
 
@@ -260,6 +272,9 @@ fn flow_fits(flow: &Flow) -> Result<(), Misfit> {
     }
     if flow.delays_within.is_some() && !flow.pattern.is_common {
         return Err(Misfit::new("delays_within", format!("means nothing in the pattern \"{pattern}\"")));
+    }
+    if flow.delays_by != Moment::Offer && flow.delays_within.is_none() {
+        return Err(Misfit::new("delays_by", "means nothing without `delays_within`"));
     }
     if !flow.confirmable && flow.pattern.is_backlogged() {
         return Err(Misfit::new(

@@ -49,7 +49,7 @@ mod template;
 mod workload;
 
 pub use file::Defaults;
-pub use flows::{Flow, Method, Side, WhenBusy};
+pub use flows::{Flow, Method, Moment, Side, WhenBusy};
 pub use hash::Hash64;
 pub use hops::{Burst, Hop, Loss};
 pub use hosts::{Answering, Clients, Endurance, Server};

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use coapace_control::{Mechanism, REGISTRY};
 use coapace_proto::{Config, Setup};
 use coapace_scenario::patterns::Timing;
-use coapace_scenario::{Flow, Scenario};
+use coapace_scenario::{Flow, Moment, Scenario};
 use coapace_sim::{Luck, NodeId, Span, Time};
 
 use super::endpoints::configs;
@@ -95,12 +95,13 @@ pub(crate) fn interval(scenario: &Scenario, flow: &Flow) -> Span {
     Span::from_nanos(u64::try_from(each).unwrap_or(u64::MAX)).max(SHORTEST)
 }
 
-/// The spans of time in which a message must be offered so that its delay counts: those after the bursts of one flow.
+/// The spans of time after the bursts of one flow, in which a message must be offered, or arrive, so that its delay counts.
 struct Counted {
     start: Time,
     /// The time from a burst to the next; `None` if there is one.
     interval: Option<Span>,
     within: Span,
+    by: Moment,
 }
 
 impl Counted {
@@ -111,12 +112,17 @@ impl Counted {
                 start: Time::ZERO + flow.start,
                 interval: (!flow.pattern.is_event()).then(|| interval(scenario, flow)),
                 within: flow.delays_within?,
+                by: flow.delays_by,
             })
         };
         scenario.workload.flows.iter().filter_map(counted).collect()
     }
 
-    fn includes(&self, at: Time) -> bool {
+    fn includes(&self, offered: Time, arrived: Time) -> bool {
+        let at = match self.by {
+            Moment::Offer => offered,
+            Moment::Arrival => arrived,
+        };
         let since = at - self.start;
         let since =
             self.interval.map_or(since, |interval| Span::from_nanos(since.as_nanos() % interval.as_nanos()));
@@ -161,7 +167,7 @@ pub(super) fn settle(
             if let Some(arrival) = place.ok().and_then(|place| arrivals.get(place)) {
                 let delay = arrival.at - offer.at;
                 flow.reached += 1;
-                if counted.is_empty() || counted.iter().any(|spans| spans.includes(offer.at)) {
+                if counted.is_empty() || counted.iter().any(|spans| spans.includes(offer.at, arrival.at)) {
                     flow.delays.add(delay.as_micros());
                 }
                 delayed.push((arrival.at.as_secs_f64(), delay.as_secs_f64()));

@@ -126,6 +126,16 @@ fn delays_may_count_for_some_time_after_bursts_only() {
     }
     near(part.flows[0].delays.count as f64, part.flows[0].reached as f64 / 4.0, 0.05);
     assert_eq!(part.flows[1].delays.count, part.flows[1].reached, "all of a burst");
+
+    // The messages of a burst wait for each other on a narrow link, so some arrive after the second.
+    let narrow = [("network.up.wire.rate", "12 kbit/s"), ("workload.flows.c.rate", "2 kbit/s")];
+    let [offered, arrived] = ["offer", "arrival"].map(|moment| {
+        let keys = format!("payload_bytes = 400\ndelays_within = '1 s'\ndelays_by = '{moment}'");
+        measured("default", &flows(&keys), &narrow).flows.remove(1)
+    });
+    assert_eq!(offered.delays.count, offered.reached);
+    assert!((1..offered.delays.count).contains(&arrived.delays.count), "{}", arrived.delays.count);
+    assert!(arrived.delays.max_us < 1_000_000 && offered.delays.max_us > 1_000_000);
 }
 
 #[test]
@@ -138,6 +148,7 @@ fn keys_that_need_a_mesh_or_bursts_are_refused_without() {
             "10 s",
             "`workload.flows.c.delays_within` means nothing in the pattern \"constant\"",
         ),
+        ("delays_by", "arrival", "`workload.flows.c.delays_by` means nothing without `delays_within`"),
     ] {
         let error = scenario(CONSTANT, &[(&format!("workload.flows.c.{key}"), value)]).unwrap_err();
         assert!(error.contains(told), "{error}");
