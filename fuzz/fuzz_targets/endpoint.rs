@@ -364,6 +364,12 @@ impl Play {
             },
             Some(Event::Pong { exchange }) => assert_eq!(self.ended(exchange), Known::Ping),
             Some(Event::Failed { exchange, .. }) => drop(self.ended(exchange)),
+            Some(Event::Rejected { exchange, .. }) => {
+                // The exchange of an observation may have ended long ago.
+                let listened = self.listening.remove(&exchange);
+                let under_way = self.untold.remove(&exchange) || self.open.remove(&exchange).is_some();
+                assert!(listened || under_way, "nobody waits for it");
+            }
             Some(Event::Notification { exchange, .. }) => {
                 assert!(self.listening.contains(&exchange), "nobody listens for it");
             }

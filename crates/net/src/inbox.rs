@@ -26,6 +26,8 @@ struct Newest {
     /// Set while a registration is under way. Then none is due, however stale the representation is.
     registering: bool,
     end: Option<End>,
+    /// Set if a notification was rejected. The server has not ended the observation then.
+    rejected: bool,
 }
 
 /// The reason why no more notifications come.
@@ -103,13 +105,17 @@ impl Inbox {
 
     /// Ends the observation with an error.
     pub(crate) fn fail(&self, error: Error) {
-        self.lock().end.get_or_insert(End::Failed(error));
+        let mut newest = self.lock();
+        newest.rejected |= matches!(error, Error::BadOption(_));
+        newest.end.get_or_insert(End::Failed(error));
+        drop(newest);
         self.arrived.notify_one();
     }
 
-    /// Returns whether the observation goes on, as far as the client knows.
+    /// Returns whether the observation goes on at the server, as far as the client knows.
     pub(crate) fn goes_on(&self) -> bool {
-        self.lock().end.is_none()
+        let newest = self.lock();
+        newest.end.is_none() || newest.rejected
     }
 
     pub(crate) fn take(&self, draw: Draw) -> Taken {

@@ -8,8 +8,6 @@ use coap_numbers::option;
 use coapace_proto::block::{self, Part};
 use coapace_proto::{Code, Kind, Message, Options};
 
-use crate::Error;
-
 /// A response: made by a handler, or received by a client.
 #[derive(Clone, Debug)]
 pub struct Response {
@@ -144,22 +142,16 @@ impl Response {
         read(&Message { code: self.code, tail: &tail, ..Message::empty(Kind::Acknowledgement, 0) })
     }
 
-    /// Reads a received response.
-    ///
-    /// # Errors
-    /// [`Error::BadOption`] if it has an unknown critical option (RFC 7252 §5.4.1).
-    pub(crate) fn read(message: &Message<'_>, elapsed: Duration, transmissions: u8) -> Result<Self, Error> {
-        if let Some(number) = message.first_unrecognised(&[option::BLOCK1, option::BLOCK2]) {
-            return Err(Error::BadOption(number));
-        }
-        Ok(Self {
+    /// Returns a received response.
+    pub(crate) fn of(message: &Message<'_>, elapsed: Duration, transmissions: u8) -> Self {
+        Self {
             code: message.code,
             options: Options::of(message),
             payload: Bytes::copy_from_slice(message.payload()),
             elapsed,
             transmissions,
             part: None,
-        })
+        }
     }
 }
 

@@ -312,11 +312,7 @@ impl Router {
         let mut values = SmallVec::new();
         let found = self.find(0, message.tail, &path, &mut values);
         if let Some(number) = critical.then(|| self.not_understood(found, message)).flatten() {
-            return Routed::Answer(Response::new(if is_for_proxies(number) {
-                Code::PROXYING_NOT_SUPPORTED
-            } else {
-                Code::BAD_OPTION
-            }));
+            return Routed::Answer(refused(number));
         }
         let Some(node) = found else {
             if message.code == Code::GET && message.uri_path().eq(WELL_KNOWN_CORE) {
@@ -329,6 +325,10 @@ impl Router {
                     names: None,
                     values: SmallVec::new(),
                 }),
+                // A method that nobody knows is no matter of the path (RFC 7252 §5.8).
+                None if index(message.code).is_none_or(|method| method >= METHODS) => {
+                    Routed::Answer(Response::new(Code::METHOD_NOT_ALLOWED))
+                }
                 None => Routed::Answer(Response::new(Code::NOT_FOUND)),
             };
         };
@@ -355,9 +355,20 @@ impl Router {
     /// Returns whether a request has a critical option that would be answered 4.02. A non-confirmable request with one is
     /// rejected, and that means without a response (RFC 7252 §5.4.1, §4.3).
     pub(crate) fn is_bad_option(&self, message: &Message<'_>) -> bool {
+        self.bad_option(message).is_some_and(|number| !is_for_proxies(number))
+    }
+
+    /// Returns the answer to a block of a body if the whole request would be refused for one of its options. Nothing of the
+    /// body is kept then.
+    pub(crate) fn refuses_block(&self, message: &Message<'_>) -> Option<Response> {
+        message.value(option::BLOCK1).and_then(|_| self.bad_option(message)).map(refused)
+    }
+
+    /// Returns the first critical option of a request that is not understood.
+    fn bad_option(&self, message: &Message<'_>) -> Option<u16> {
         let (path, critical) = path_of(message);
         let found = || self.find(0, message.tail, &path, &mut SmallVec::new());
-        critical && self.not_understood(found(), message).is_some_and(|number| !is_for_proxies(number))
+        if critical { self.not_understood(found(), message) } else { None }
     }
 
     /// Returns the first critical option that neither this crate nor the handlers of a node understand. Without a node, the
@@ -411,6 +422,13 @@ fn path_of(message: &Message<'_>) -> (SmallVec<[Segment; 8]>, bool) {
         }
     }
     (path, critical)
+}
+
+/// Returns the answer to a request with this option, which is critical and not understood (RFC 7252 §5.4.1, §5.7.2). It names
+/// the option (§5.5.2).
+fn refused(number: u16) -> Response {
+    let code = if is_for_proxies(number) { Code::PROXYING_NOT_SUPPORTED } else { Code::BAD_OPTION };
+    Response::new(code).payload(format!("option {number} is not understood"))
 }
 
 /// Returns whether an option asks for a proxy. It is answered 5.05 (RFC 7252 §5.7.2).

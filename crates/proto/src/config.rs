@@ -1,5 +1,6 @@
 //! The parameters of an endpoint.
 
+use coap_numbers::option;
 use coapace_control::{Controller, Draw, Duration, Instant, Limits};
 
 use crate::Patience;
@@ -36,6 +37,10 @@ pub struct Config {
     pub processing_delay: Duration,
     /// The time to wait for the response to a request that is acknowledged or non-confirmable.
     pub response_timeout: Duration,
+    /// The critical options that the application recognises in responses. A response with another one is
+    /// rejected ([`Event::Rejected`](crate::Event::Rejected), RFC 7252 §5.4.1). `None` rejects none, for an
+    /// application that passes responses on as they are.
+    pub recognised: Option<&'static [u16]>,
     /// The most exchanges at once, those that wait included.
     pub max_exchanges: u32,
     /// The most peers to remember, beside those that observe here. If there are more, the least recently used
@@ -69,6 +74,7 @@ impl Default for Config {
             max_latency: Duration::from_secs(100),
             processing_delay: Duration::from_secs(2),
             response_timeout: Duration::from_secs(247),
+            recognised: Some(&[option::BLOCK1, option::BLOCK2]),
             max_exchanges: 64,
             max_peers: 64,
             max_token: 8,

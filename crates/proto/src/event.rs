@@ -81,6 +81,15 @@ pub enum Event<'a, A> {
         /// The reason.
         failure: Failure,
     },
+    /// A response arrived that has a critical option which is not
+    /// [recognised](crate::Config::recognised). It is rejected (RFC 7252 §5.4.1), and the exchange or the
+    /// observation is over. What another member of a group answers is not affected.
+    Rejected {
+        /// The request.
+        exchange: ExchangeId,
+        /// The number of the option.
+        option: u16,
+    },
     /// An exchange is over without success.
     Failed {
         /// The exchange.

@@ -41,8 +41,15 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
             Kind::Confirmable | Kind::NonConfirmable if message.code.is_response() => {
                 self.receive_separate(now, from, message)
             }
-            Kind::Acknowledgement if !message.code.is_request() => self.receive_ack(now, from, message),
+            Kind::Acknowledgement if message.code == Code::EMPTY || message.code.is_response() => {
+                self.receive_ack(now, from, message)
+            }
             Kind::Reset if message.code == Code::EMPTY => self.receive_reset(now, from, message.message_id),
+            // Class 3 is reserved like those that are rejected with the format (RFC 7252 §3).
+            Kind::Confirmable => {
+                self.reply(from, &Message::empty(Kind::Reset, message.message_id), None);
+                self.malformed()
+            }
             _ => self.malformed(),
         }
     }
@@ -167,7 +174,9 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
             return self.late();
         };
         let exchange = &self.exchanges[index];
-        if !matches!(exchange.stage, Stage::Due | Stage::InFlight) || exchange.purpose == Purpose::Ping {
+        // A non-confirmable message is never acknowledged (RFC 7252 §4.3).
+        let expected = exchange.confirmable && matches!(exchange.stage, Stage::Due | Stage::InFlight);
+        if !expected || exchange.purpose == Purpose::Ping {
             return self.late();
         }
         let marking = if exchange.is_marked() {
@@ -209,15 +218,13 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
 
     /// Takes a response in a message of its own.
     fn receive_separate<'b>(&mut self, now: Instant, from: A, message: Message<'b>) -> Option<Event<'b, A>> {
-        let confirmable = message.kind == Kind::Confirmable;
         let (id, token) = (message.message_id, message.token);
         // A copy is recognised before its token is looked for (RFC 7252 §4.5): an empty token, or one used again, would make it
         // the response to a later request.
-        let known = self.deduplication();
-        if known.is_some_and(|known| known.recognise(now, from, id, token).is_some()) {
-            if confirmable {
-                self.reply(from, &Message::empty(Kind::Acknowledgement, id), None);
-            }
+        let known = self.deduplication().and_then(|known| known.recognise(now, from, id, token));
+        if let Some(reaction) = known {
+            let rejected = *reaction == Reaction::Rejected;
+            self.reply_to_response(from, &message, rejected);
             return self.late();
         }
         let wanted = self.wanted_marking(from);
@@ -230,7 +237,8 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
         let Some((_, index)) = self.find_active(from, matches) else {
             return self.receive_further(now, from, message);
         };
-        self.acknowledge_response(now, from, &message);
+        let rejected = self.unrecognised(&message).is_some();
+        self.take_in(now, from, &message, rejected);
         // This response is no sample of the round-trip time: it includes the time that the server took. So
         // the mechanism learns only that the exchange is over, if the acknowledgement was lost.
         Some(self.respond_to(now, index, message, Outcome::Cancelled))
@@ -240,32 +248,53 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
     /// observation or to a request to a group, or unknown.
     fn receive_further<'b>(&mut self, now: Instant, from: A, message: Message<'b>) -> Option<Event<'b, A>> {
         let listened = self.listeners().and_then(|listeners| listeners.find(from, message.token));
-        let Some((exchange, observation)) = listened else {
-            // A Reset ends an observation that is not known here, whether the notification is confirmable or
-            // not (RFC 7641 §3.6).
-            if message.kind == Kind::Confirmable || message.observe().is_some() {
-                self.reply(from, &Message::empty(Kind::Reset, message.message_id), None);
+        let unrecognised = listened.and_then(|_| self.unrecognised(&message));
+        self.take_in(now, from, &message, listened.is_none() || unrecognised.is_some());
+        let Some((exchange, observation)) = listened else { return self.late() };
+        if let Some(option) = unrecognised {
+            if !observation {
+                return self.late();
             }
-            return self.late();
-        };
-        self.acknowledge_response(now, from, &message);
+            self.cancel(now, exchange);
+            return Some(Event::Rejected { exchange, option });
+        }
         if observation && !goes_on(&message) {
             self.listeners()?.remove(from, message.token);
         }
         Some(Event::Notification { exchange, message })
     }
 
-    /// Acknowledges a separate response if it is confirmable, and remembers it.
-    fn acknowledge_response(&mut self, now: Instant, from: A, message: &Message<'_>) {
-        let confirmable = message.kind == Kind::Confirmable;
-        if confirmable {
-            self.reply(from, &Message::empty(Kind::Acknowledgement, message.message_id), None);
-        }
+    /// Returns the first critical option of a response that the application does not recognise.
+    fn unrecognised(&self, response: &Message<'_>) -> Option<u16> {
+        response.first_unrecognised(self.setup.config.recognised?)
+    }
+
+    /// Acknowledges or rejects a separate response, and remembers it, so that its copies get the same reply
+    /// (RFC 7252 §4.5).
+    ///
+    /// A copy of one that is rejected could be judged anew. It is among those that are forgotten first, because
+    /// anybody may send what nobody waits for.
+    fn take_in(&mut self, now: Instant, from: A, message: &Message<'_>, rejected: bool) {
+        self.reply_to_response(from, message, rejected);
         if let Some(deduplication) = self.deduplication() {
-            let Message { message_id, token, .. } = *message;
-            let arrival = Arrival { from, message_id, token, confirmable, repeatable: false };
-            deduplication.insert(now, arrival, Reaction::Acknowledged);
+            let Message { kind, message_id, token, .. } = *message;
+            let confirmable = kind == Kind::Confirmable;
+            let arrival = Arrival { from, message_id, token, confirmable, repeatable: rejected };
+            let reaction = if rejected { Reaction::Rejected } else { Reaction::Acknowledged };
+            deduplication.insert(now, arrival, reaction);
         }
+    }
+
+    /// Replies to a separate response. A Reset also ends the observation that a notification belongs to,
+    /// confirmable or not (RFC 7641 §3.6).
+    fn reply_to_response(&mut self, from: A, message: &Message<'_>, rejected: bool) {
+        let confirmable = message.kind == Kind::Confirmable;
+        let kind = match rejected {
+            true if confirmable || message.observe().is_some() => Kind::Reset,
+            false if confirmable => Kind::Acknowledgement,
+            _ => return,
+        };
+        self.reply(from, &Message::empty(kind, message.message_id), None);
     }
 
     fn receive_reset<'b>(&mut self, now: Instant, from: A, message_id: u16) -> Option<Event<'b, A>> {
@@ -341,7 +370,8 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
         ExchangeId { index, generation: self.exchanges[index].generation }
     }
 
-    /// Ends an exchange with this response. Returns the event.
+    /// Ends an exchange with this response. Returns the event. No other response will come if this one is
+    /// rejected, so the exchange is over then, too.
     fn respond_to<'b>(
         &mut self,
         now: Instant,
@@ -350,17 +380,22 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
         outcome: Outcome,
     ) -> Event<'b, A> {
         let exchange = self.id(index);
+        let unrecognised = self.unrecognised(&message);
         message.token = self.exchanges[index].token;
         let peer = &mut self.peers[self.exchanges[index].peer];
         peer.note_answer();
         if peer.last_non == index {
             peer.next_non = Instant::ZERO;
         }
-        if self.exchanges[index].purpose == Purpose::Observation && !goes_on(&message) {
+        let over = unrecognised.is_some() || !goes_on(&message);
+        if self.exchanges[index].purpose == Purpose::Observation && over {
             self.stop_listening(exchange);
         }
         self.end(now, index, End::Answered(outcome));
-        Event::Response { exchange, message }
+        match unrecognised {
+            Some(option) => Event::Rejected { exchange, option },
+            None => Event::Response { exchange, message },
+        }
     }
 }
 

@@ -27,7 +27,7 @@ pub struct StreamMessage<'a> {
     pub code: Code,
     /// The token.
     pub token: Token,
-    /// Options and payload, encoded. They are not checked.
+    /// Options and payload, encoded. They are not checked, see [`is_well_formed`](Self::is_well_formed).
     pub tail: &'a [u8],
 }
 
@@ -40,7 +40,7 @@ pub enum Broken {
     /// The length of a token is 9 to 15. RFC 8323 reserves it, and RFC 8974 allows it to peers that ask for
     /// it in their CSM.
     TokenTooLong,
-    /// The options of a signalling message cannot be read, or a frame is no message.
+    /// The options of a message cannot be read, or a frame is no message.
     Malformed,
     /// A signalling message has an unknown critical option (RFC 8323 §5.2).
     UnknownOption {
@@ -62,6 +62,18 @@ impl Broken {
 }
 
 impl StreamMessage<'_> {
+    /// Returns whether options and payload can be read (RFC 7252 §3).
+    pub fn is_well_formed(&self) -> bool {
+        for item in OptPayloadReader::new(self.tail) {
+            match item {
+                OptItem::Option { .. } => {}
+                OptItem::Payload(payload) => return !payload.is_empty(),
+                OptItem::Error(_) => return false,
+            }
+        }
+        true
+    }
+
     /// Appends the message to `buffer`.
     ///
     /// # Errors
@@ -435,6 +447,16 @@ mod tests {
         assert!(Signal::read(&elective).unwrap().is_some());
         let ping = StreamMessage { code: Code(code::PING), ..csm };
         assert_eq!(Signal::read(&ping).unwrap_err().abort(), Signal::Abort { bad_csm_option: None });
+    }
+
+    #[test]
+    fn what_cannot_be_read_as_options_and_payload_is_not_well_formed() {
+        for sound in [&b""[..], b"\xb1x", b"\xb1x\xff!", b"\xff\xff"] {
+            assert!(get(sound).is_well_formed(), "{sound:?}");
+        }
+        for malformed in [&b"\xff"[..], b"\xb1x\xff", b"\xb2x", b"\xf0", b"\x0f", b"\xd0", b"\xe0\xff\xff"] {
+            assert!(!get(malformed).is_well_formed(), "{malformed:?}");
+        }
     }
 
     #[test]

@@ -193,7 +193,8 @@ impl Relay {
             Event::Acknowledged { exchange } => self.pass_acknowledgement(now, face, exchange),
             Event::Failed { exchange, failure } => self.pass_failure(now, face, exchange, failure),
             Event::ObserverGone { observer, .. } => self.end_observation(now, face, &observer),
-            Event::Pong { .. } => {}
+            // The relay rejects no response.
+            Event::Pong { .. } | Event::Rejected { .. } => {}
         }
     }
 

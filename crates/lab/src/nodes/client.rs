@@ -197,7 +197,7 @@ impl Node for Client {
                 self.busy += now - self.moment;
                 self.exchange_is_over(now);
             }
-            Some(Event::Failed { .. }) => self.exchange_is_over(now),
+            Some(Event::Failed { .. } | Event::Rejected { .. }) => self.exchange_is_over(now),
             _ => {}
         }
     }

@@ -168,7 +168,7 @@ impl Mote {
                     watching.is_registered(now, exchange);
                 }
             }
-            Event::Failed { exchange, .. } => {
+            Event::Failed { exchange, .. } | Event::Rejected { exchange, .. } => {
                 self.is_over(now, exchange, false);
                 if let Some(watching) = &mut self.watching {
                     watching.failed(now, exchange);

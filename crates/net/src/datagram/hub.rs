@@ -288,13 +288,13 @@ impl Locked {
     /// Hands an event to the task that waits for it. `from` is the peer, if the event comes from a datagram.
     pub(crate) fn tell(&mut self, now: Instant, from: Option<Remote>, event: Event<'_, Remote>) {
         let exchange = match event {
-            Event::Response { exchange, .. } | Event::Pong { exchange } | Event::Failed { exchange, .. } => {
-                exchange
-            }
+            Event::Response { exchange, .. }
+            | Event::Pong { exchange }
+            | Event::Rejected { exchange, .. }
+            | Event::Failed { exchange, .. } => exchange,
             Event::Notification { exchange, message } => {
-                if let (Some(from), Some((since, tell))) = (from, self.groups.get(&exchange))
-                    && let Ok(response) = Response::read(&message, now.since(*since).into(), 1)
-                {
+                if let (Some(from), Some((since, tell))) = (from, self.groups.get(&exchange)) {
+                    let response = Response::of(&message, now.since(*since).into(), 1);
                     // The answer is dropped if there is no room, or nobody waits for it.
                     let _ = tell.try_send((from.address(), response));
                 }
@@ -318,8 +318,12 @@ impl Locked {
         }
         let goes_on = match event {
             Event::Response { message, .. } | Event::Notification { message, .. } => {
-                let response = Response::read(&message, elapsed, transmissions);
-                receivers.receive(now, &message, false, response)
+                let response = Response::of(&message, elapsed, transmissions);
+                receivers.receive(now, &message, false, Ok(response))
+            }
+            Event::Rejected { option, .. } => {
+                receivers.end(Err(Error::BadOption(option)));
+                false
             }
             Event::Failed { failure, .. } => {
                 receivers.end(Err(failed(failure, transmissions)));

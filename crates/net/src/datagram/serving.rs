@@ -122,6 +122,9 @@ impl Serving {
         message: &Message<'_>,
     ) {
         let mut state = hub.lock();
+        if let Some(refusal) = self.router.refuses_block(message) {
+            return state.respond(now, responder, &refusal);
+        }
         let Ok(block2) = message.block2() else {
             return state.respond(now, responder, &Response::new(Code::BAD_REQUEST));
         };

@@ -302,7 +302,7 @@ async fn converse(
                     (heard, pinged) = (tokio::time::Instant::now(), false);
                 }
                 for each in arrived {
-                    if !unanswered.take(each) {
+                    if !unanswered.take(connection, each) {
                         // The next request opens another connection.
                         open = false;
                         requests.close();

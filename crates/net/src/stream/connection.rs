@@ -178,6 +178,7 @@ impl Connection {
                 Some(Signal::Abort { .. }) => return Err(Ended::Aborted),
                 // Unknown signals of class 7 are ignored.
                 None if message.code.class() == 7 => {}
+                None if !message.is_well_formed() => return Err(Broken::Malformed.into()),
                 None => each(Received::Message(message.code, message.token, message.tail.to_vec())),
             }
             Ok(())

@@ -203,6 +203,10 @@ impl Talk {
             self.access.note(message.token, transport, peer, identity, message);
         }
         let mut terms = Terms::of(message, message.block2_reliable()).verified();
+        let refusal = lock(&self.core.router).refuses_block(message);
+        if let Some(refusal) = refusal {
+            return self.answer(&terms, refusal);
+        }
         let (now, from) = (self.core.clock.now(), self.peer.remote);
         let step = self.core.bodies().take(now, from, message, &mut terms);
         let tail = match step {

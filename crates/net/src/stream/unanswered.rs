@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
+use coap_numbers::option;
 use coapace_proto::stream::Signal;
 use coapace_proto::{Code, Kind, Message, Token};
 
@@ -83,9 +84,15 @@ impl Unanswered {
     }
 
     /// Handles a received message. Returns `false` if the server takes no more requests.
-    pub(super) fn take(&mut self, arrived: Received) -> bool {
+    pub(super) fn take(&mut self, connection: &mut Connection, arrived: Received) -> bool {
         match arrived {
-            Received::Message(code, token, tail) => self.answer(token, code, &tail),
+            Received::Message(code, token, tail) if code.is_response() => self.answer(token, code, &tail),
+            // The server is a client, too (RFC 8323 §2). There is no resource here.
+            Received::Message(code, token, _) if code.is_request() => {
+                connection.push(Code::NOT_IMPLEMENTED, token, &[]);
+            }
+            // An empty message is ignored (RFC 8323 §3.4), and so is what is reserved.
+            Received::Message(..) => {}
             Received::Pong(token) => {
                 // The Pong of libcoap has no token.
                 let other = || {
@@ -110,7 +117,10 @@ impl Unanswered {
         self.has_answered = true;
         let message = Message { code, tail, ..Message::empty(Kind::Acknowledgement, 0) };
         let elapsed = if receivers.first.is_some() { since.elapsed() } else { Duration::ZERO };
-        let response = Response::read(&message, elapsed, 1);
+        let response = match message.first_unrecognised(&[option::BLOCK1, option::BLOCK2]) {
+            Some(number) => Err(Error::BadOption(number)),
+            None => Ok(Response::of(&message, elapsed, 1)),
+        };
         if !receivers.receive(self.clock.now(), &message, true, response) {
             self.requests.remove(&token);
         }

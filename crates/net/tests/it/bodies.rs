@@ -181,6 +181,17 @@ async fn a_critical_option_that_nobody_knows_is_4_02_if_confirmable_and_else_sil
 }
 
 #[tokio::test]
+async fn a_body_with_a_critical_option_that_nobody_knows_is_refused_with_its_first_block() {
+    let (server, calls) = started(one_core());
+    let raw = Raw::to(&server);
+    // POST /echo, Block1: 0/1/16, option 65001
+    let request = [&b"\x40\x02\x00\x01\xb4echo\xd1\x03\x08\xe0\xfc\xc1\xff"[..], &[7; 16]].concat();
+    let refused = raw.ask(&request).await.unwrap();
+    assert_eq!(refused, [&b"\x60\x82\x00\x01\xff"[..], b"option 65001 is not understood"].concat());
+    assert_eq!(calls.load(Ordering::Relaxed), 0);
+}
+
+#[tokio::test]
 async fn a_response_that_is_not_wanted_is_an_empty_acknowledgement_or_nothing() {
     let (server, calls) = started(one_core());
     let raw = Raw::to(&server);

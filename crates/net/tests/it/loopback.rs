@@ -107,6 +107,8 @@ async fn what_is_not_there_is_4_04_and_what_cannot_be_done_there_4_05() {
     assert_eq!(code(client.get(&server.uri("/things"))).await, Code::NOT_FOUND);
     assert_eq!(code(client.get(&server.uri("/"))).await, Code::NOT_FOUND);
     assert_eq!(code(client.put(&server.uri("/temperature"))).await, Code::METHOD_NOT_ALLOWED);
+    assert_eq!(code(client.request(Code(31), &server.uri("/nothing"))).await, Code::METHOD_NOT_ALLOWED);
+    assert_eq!(code(client.fetch(&server.uri("/nothing"))).await, Code::NOT_FOUND);
     assert_eq!(code(client.get(&server.uri("/temperature")).option(65_001, b"")).await, Code::BAD_OPTION);
     assert_eq!(code(client.get(&server.uri("/temperature")).option(65_000, b"")).await, Code::CONTENT);
     assert_eq!(
@@ -307,7 +309,7 @@ async fn a_destination_may_have_a_profile_of_its_own() {
 async fn a_response_that_must_be_understood_and_is_not_is_an_error_and_so_is_a_reset() {
     let strange = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
     let address = strange.local_addr().unwrap();
-    std::thread::spawn(move || {
+    let server = std::thread::spawn(move || {
         let mut request = [0; 100];
         let (_, from) = strange.recv_from(&mut request).unwrap();
         // 2.05 with option 9, which is critical and nobody's.
@@ -315,14 +317,22 @@ async fn a_response_that_must_be_understood_and_is_not_is_an_error_and_so_is_a_r
         let content = [&[0x66, 0x45, request[2], request[3]], token, &[0x90]].concat();
         strange.send_to(&content, from).unwrap();
         let (_, from) = strange.recv_from(&mut request).unwrap();
+        let separate = [&[0x46, 0x45, 0xab, 0xcd], &request[4..10], &[0x90]].concat();
+        strange.send_to(&separate, from).unwrap();
+        let (len, _) = strange.recv_from(&mut request).unwrap();
+        assert_eq!(request[..len], [0x70, 0, 0xab, 0xcd]);
+        let (_, from) = strange.recv_from(&mut request).unwrap();
         strange.send_to(&[0x70, 0, request[2], request[3]], from).unwrap();
     });
     let client = Client::new();
     let uri = format!("coap://{address}/x");
-    let error = client.get(&uri).await.unwrap_err();
-    assert!(matches!(error, Error::BadOption(9)), "{error}");
+    for _ in ["piggybacked", "separate"] {
+        let error = client.get(&uri).await.unwrap_err();
+        assert!(matches!(error, Error::BadOption(9)), "{error}");
+    }
     let error = client.get(&uri).await.unwrap_err();
     assert!(matches!(error, Error::Reset), "{error}");
+    tokio::task::spawn_blocking(|| server.join().unwrap()).await.unwrap();
 }
 
 #[tokio::test]

@@ -386,3 +386,30 @@ async fn a_notification_that_nobody_waits_for_any_more_is_rejected() {
     let rejected = tokio::task::spawn_blocking(|| server.join().unwrap()).await.unwrap();
     assert_eq!(rejected, [0x70, 0, 0xab, 0xcd]);
 }
+
+/// A server that is bytes.
+#[tokio::test]
+async fn a_notification_that_must_be_understood_and_is_not_is_rejected_and_ends_the_observation() {
+    let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+    socket.set_read_timeout(Some(Duration::from_secs(3))).unwrap();
+    let uri = format!("coap://{}/x", socket.local_addr().unwrap());
+    let server = std::thread::spawn(move || {
+        let mut buffer = [0; 2048];
+        let (_, client) = socket.recv_from(&mut buffer).unwrap();
+        let token = buffer[4..4 + usize::from(buffer[0] & 15)].to_vec();
+        let len = token.len() as u8;
+        let answer = [&[0x60 | len, 0x45, buffer[2], buffer[3]][..], &token, b"\x61\x05"].concat();
+        socket.send_to(&answer, client).unwrap();
+        // Observe, and option 9, which is critical and nobody's.
+        let notification = [&[0x40 | len, 0x45, 0xab, 0xcd][..], &token, b"\x61\x06\x30"].concat();
+        socket.send_to(&notification, client).unwrap();
+        let (len, _) = socket.recv_from(&mut buffer).unwrap();
+        buffer[..len].to_vec()
+    });
+    let mut observation = Client::new().observe(&uri).await.unwrap();
+    let error = observation.next().await.unwrap().unwrap_err();
+    assert!(matches!(error, coapace_net::Error::BadOption(9)), "{error}");
+    assert!(observation.next().await.is_none());
+    let rejected = tokio::task::spawn_blocking(|| server.join().unwrap()).await.unwrap();
+    assert_eq!(rejected, [0x70, 0, 0xab, 0xcd]);
+}

@@ -82,6 +82,68 @@ async fn a_closed_port_is_an_error_at_once() {
     assert!(matches!(error, Error::Connection(io::ErrorKind::ConnectionRefused)), "{error:?}");
 }
 
+/// Reads a message of up to 12 bytes of options and payload.
+fn message(stream: &mut TcpStream) -> Vec<u8> {
+    let mut bytes = vec![0];
+    stream.read_exact(&mut bytes).unwrap();
+    bytes.resize(2 + usize::from(bytes[0] >> 4) + usize::from(bytes[0] & 15), 0);
+    stream.read_exact(&mut bytes[1..]).unwrap();
+    bytes
+}
+
+/// Accepts a client, and exchanges CSMs.
+fn greeted(listener: &std::net::TcpListener) -> TcpStream {
+    let (mut stream, _) = listener.accept().unwrap();
+    stream.set_read_timeout(Some(Duration::from_secs(5))).unwrap();
+    stream.write_all(b"\x00\xe1").unwrap();
+    assert_eq!(message(&mut stream)[1], 0xe1, "a CSM");
+    stream
+}
+
+/// A server that is bytes.
+#[tokio::test]
+async fn an_observation_is_deregistered_after_a_notification_that_must_be_understood_and_is_not() {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let uri = format!("coap+tcp://{}/x", listener.local_addr().unwrap());
+    let server = std::thread::spawn(move || {
+        let mut stream = greeted(&listener);
+        let registration = message(&mut stream);
+        assert!(registration.ends_with(b"\x60\x51x"), "Observe: 0, Uri-Path: x");
+        let token = &registration[2..6];
+        // Observe; the second with option 9, which is critical and nobody's.
+        let both = [b"\x24\x45", token, b"\x61\x01", b"\x34\x45", token, b"\x61\x02\x30"].concat();
+        stream.write_all(&both).unwrap();
+        let farewell = message(&mut stream);
+        assert_eq!(farewell[2..], [token, b"\x61\x01\x51x"].concat(), "RFC 8323 §7.4");
+    });
+    let client = Client::new();
+    let mut observation = client.observe(&uri).await.unwrap();
+    let error = observation.next().await.unwrap().unwrap_err();
+    assert!(matches!(error, Error::BadOption(9)), "{error}");
+    assert!(observation.next().await.is_none());
+    drop(observation);
+    tokio::task::spawn_blocking(|| server.join().unwrap()).await.unwrap();
+}
+
+/// A server that is bytes.
+#[tokio::test]
+async fn a_request_or_an_empty_message_of_the_server_is_no_response_though_its_token_is() {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    let server = std::thread::spawn(move || {
+        let mut stream = greeted(&listener);
+        let request = message(&mut stream);
+        assert_eq!((request[0], request[1]), (0x24, 1));
+        let token = request[2..6].to_vec();
+        let with = |code: u8, tail: &[u8]| [&[(tail.len() as u8) << 4 | 4, code], &token[..], tail].concat();
+        stream.write_all(&[with(0, b""), with(1, b"\xb1y"), with(0x45, b"\xff!")].concat()).unwrap();
+        assert_eq!(message(&mut stream), with(0xa1, b""), "5.01");
+    });
+    let response = Client::new().get(&format!("coap+tcp://{address}/x")).await.unwrap();
+    assert_eq!((response.code, response.text().as_ref()), (Code::CONTENT, "!"));
+    tokio::task::spawn_blocking(|| server.join().unwrap()).await.unwrap();
+}
+
 #[tokio::test]
 async fn a_shutdown_answers_what_is_under_way_and_ends() {
     let mut server = serve(ServerConfig::default());
@@ -213,11 +275,13 @@ async fn an_observation_ends_with_4_06_when_the_content_format_changes() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn a_request_before_the_csm_and_a_message_too_long_abort_the_connection() {
+async fn a_request_before_the_csm_a_message_too_long_and_options_that_cannot_be_read_abort_the_connection() {
     let server = serve(ServerConfig::default());
     let get = [0x01, 0x01, 0x7f];
     let too_long = [0x00, 0xe1, 0xf0, 0, 0, 255, 255, 1];
-    for (nth, bytes) in [&get[..], &too_long].into_iter().enumerate() {
+    // GET /hello, and after it an option of length 15.
+    let unreadable = [&[0x00, 0xe1, 0x70, 0x01, 0xb5][..], b"hello", &[0x0f]].concat();
+    for (nth, bytes) in [&get[..], &too_long, &unreadable].into_iter().enumerate() {
         // A CSM with Max-Message-Size 65535 and Block-wise-Transfer, and an Abort.
         assert_eq!(said(&server, bytes), [0x40, 0xe1, 0x22, 0xff, 0xff, 0x20, 0x00, 0xe5]);
         assert_eq!(server.handle.stats().tcp.aborted, nth as u64 + 1);

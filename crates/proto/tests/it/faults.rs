@@ -129,7 +129,15 @@ fn run(
                 let wait = if network.random.below(100) < network.faults.slow { 5 } else { 0 };
                 answers.push((now + coapace_control::Duration::from_secs(wait), responder));
             }
-            (CLIENT, Some(Event::Response { exchange, .. } | Event::Failed { exchange, .. })) => {
+            // Bits that were turned may make a critical option that nobody knows.
+            (
+                CLIENT,
+                Some(
+                    Event::Response { exchange, .. }
+                    | Event::Rejected { exchange, .. }
+                    | Event::Failed { exchange, .. },
+                ),
+            ) => {
                 if let Some(request) = open.remove(&exchange) {
                     *ended.entry(request).or_insert(0) += 1;
                 }

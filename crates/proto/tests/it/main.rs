@@ -14,4 +14,5 @@ mod non_confirmable;
 mod noting;
 mod observe;
 mod patience;
+mod rejection;
 mod sluice;

@@ -57,6 +57,8 @@ impl RelayConfig {
         Config {
             max_retransmit: self.max_retransmit,
             nstart: self.nstart,
+            // Who asked knows which options it understands.
+            recognised: None,
             max_exchanges: self.max_exchanges,
             max_peers: self.max_sources,
             max_token: MAX_TOKEN,

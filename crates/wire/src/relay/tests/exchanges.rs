@@ -111,11 +111,14 @@ fn an_empty_acknowledgement_and_the_separate_response_are_passed_on() {
     let acknowledged = bench.passes(Face::Server, &empty(Kind::Acknowledgement, up.message().message_id));
     assert_eq!(acknowledged, ack(5));
     bench.wait(10_000);
-    let separate = answer(Kind::Confirmable, Code::CONTENT, 300, &up, &Options::default());
+    // The relay rejects nothing: whether the app understands these options is its own affair.
+    let options = Options::default().with(9, b"protected").with(65_001, b"unknown");
+    let separate = answer(Kind::Confirmable, Code::CONTENT, 300, &up, &options);
     let sent = bench.server_sends(&separate);
     let (up, down): (Vec<_>, Vec<_>) = sent.into_iter().partition(|sent| sent.face == Face::Server);
     assert_eq!(up[0].bytes, empty(Kind::Acknowledgement, 300));
     assert_eq!(down[0].kind(), (Kind::Confirmable, Code::CONTENT));
+    assert_eq!(down[0].message().tail, options.tail(&[]).unwrap().as_bytes());
     let copies = bench.server_sends(&separate);
     assert_eq!(copies, up, "a copy is acknowledged and not passed on");
 }
