@@ -81,6 +81,9 @@ impl Bodies {
             Ok(Assembled::Whole { block: None, .. }) => Step::Call(Cow::Borrowed(message.tail)),
             Ok(Assembled::Whole { body, block }) => {
                 terms.block1 = block;
+                if terms.may_be_challenged() {
+                    self.requests.put_back(now, from, message, &body);
+                }
                 let mut whole = Vec::new();
                 Options::of(message).without(option::BLOCK1).without(option::SIZE1).write(&body, &mut whole);
                 Step::Call(Cow::Owned(whole))

@@ -90,6 +90,11 @@ impl Terms {
         }
     }
 
+    /// Returns whether the client may be asked to repeat the request with an Echo option (RFC 9175 §2.3).
+    pub(super) fn may_be_challenged(&self) -> bool {
+        self.repeatable && self.allowance != usize::MAX
+    }
+
     /// Returns whether the client does not want a response of this code (RFC 7967 §2.1).
     pub(super) fn suppresses(&self, code: Code) -> bool {
         code.is_response() && self.no_response >> (code.class() - 1) & 1 == 1

@@ -252,6 +252,22 @@ async fn what_a_post_has_done_is_not_done_again_for_a_client_that_is_not_known()
 }
 
 #[tokio::test]
+async fn a_fetch_whose_last_block_is_challenged_repeats_that_block_alone() {
+    let router = Router::new().fetch("/thrice", async |request: Request| {
+        Ok::<_, Rejection>(Response::content(request.payload().repeat(3)))
+    });
+    let server = serve_with(router, ServerConfig { verify: Verify::Everybody, ..one_core() });
+    let client = Client::new();
+    for exchanges in [3 + 1 + 6, 3 + 6] {
+        let before = client.stats().endpoint.completed;
+        let response = client.fetch(&server.uri("/thrice")).payload(body(2100)).await.unwrap();
+        assert_eq!((response.code, response.payload), (Code::CONTENT, body(2100).repeat(3).into()));
+        assert_eq!(client.stats().endpoint.completed - before, exchanges);
+        assert_eq!(server.handle.stats().net.challenged, 1);
+    }
+}
+
+#[tokio::test]
 async fn links_lead_to_every_path_without_parameters_and_a_query_chooses() {
     let text = async |_: Request| Ok::<_, Rejection>(Response::content("x"));
     let clock = coapace_net::Resource::new();

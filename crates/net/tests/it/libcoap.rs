@@ -4,8 +4,8 @@ use std::net::UdpSocket;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use crate::common::serve;
-use coapace_net::{Client, Code, Rejection, Request, Response, Router};
+use crate::common::{serve, serve_with};
+use coapace_net::{Client, Code, Rejection, Request, Response, Router, ServerConfig, Verify};
 
 /// The first of these commands that is there; else says that the test is skipped.
 fn installed(names: &[&'static str]) -> Option<&'static str> {
@@ -49,6 +49,20 @@ async fn libcoaps_client_understands_our_server() {
     let missing = ask(client, &["-m", "get", &server.uri("/nothing")]).await;
     assert!(missing.contains("4.04"), "{missing}");
     assert_eq!(server.handle.stats().endpoint.malformed, 0);
+}
+
+#[tokio::test]
+async fn libcoaps_client_shows_its_address_with_the_last_block_of_a_body_alone() {
+    let Some(client) = installed(&["coap-client-notls", "coap-client"]) else { return };
+    let router = Router::new().fetch("/twice", async |request: Request| {
+        Ok::<_, Rejection>(Response::content(request.payload().repeat(2)))
+    });
+    let config = ServerConfig { cores: 1, verify: Verify::Everybody, ..ServerConfig::default() };
+    let server = serve_with(router, config);
+    let body = "0123456789".repeat(110);
+    let answer = ask(client, &["-m", "fetch", "-e", &body, &server.uri("/twice")]).await;
+    assert_eq!(answer, body.repeat(2));
+    assert_eq!(server.handle.stats().net.challenged, 1);
 }
 
 struct Killed(Child);

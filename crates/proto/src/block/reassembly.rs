@@ -184,6 +184,18 @@ impl<A: Address> Reassembly<A> {
         Ok(answer(code::CONTINUE, &Options::default().block1(smaller.unwrap_or(block))))
     }
 
+    /// Keeps a body without its last block, which `request` has brought, for a client that is asked to repeat that
+    /// request with an Echo value (RFC 9175 §2.3). It takes the room of unverified sources, and is the first to make
+    /// room for others.
+    pub fn put_back(&mut self, now: Instant, from: A, request: &Message<'_>, body: &[u8]) {
+        let rest = body.len().saturating_sub(request.payload().len());
+        let bytes = body.get(..rest).unwrap_or_default().to_vec();
+        let body = Body { from, key: key(request), bytes, touched: now, verified: false };
+        if rest > 0 && self.has_room_for_stranger(now, body.cost()) {
+            self.keep(body);
+        }
+    }
+
     /// Discards bodies that have waited too long for their next block.
     pub fn expire(&mut self, now: Instant) {
         while self.bodies.first().is_some_and(|body| now.since(body.touched) > self.bounds.patience) {

@@ -525,3 +525,35 @@ fn a_stranger_whose_next_block_is_overdue_makes_room_for_another_and_one_that_go
     let answer = reassembly.handle_from(later, 2, false, &message(POST, third.as_bytes()));
     assert!(matches!(answer, Ok(Assembled::Whole { .. })), "{answer:?}");
 }
+
+#[test]
+fn a_body_that_was_put_back_needs_its_last_block_alone_and_makes_room_for_others() {
+    let mut reassembly: Reassembly<u16> = Reassembly::new(Bounds { max_bodies: 2, ..Bounds::default() });
+    let body = body(100);
+    let first = first_block(&body);
+    let last = Options::default().block1(block(1, false, 2));
+    let (plain, with_echo) = (tail(last.clone(), &body[64..]), tail(last.echo(b"value"), &body[64..]));
+    let whole = |reassembly: &mut Reassembly<u16>, tail: &Tail| match reassembly.handle_from(
+        NOW,
+        1,
+        false,
+        &message(Code::FETCH, tail.as_bytes()),
+    ) {
+        Ok(Assembled::Whole { body: whole, .. }) => whole == body,
+        _ => false,
+    };
+    let _ = reassembly.handle_from(NOW, 1, false, &message(Code::FETCH, first.as_bytes()));
+    assert!(whole(&mut reassembly, &plain) && reassembly.is_empty());
+    reassembly.put_back(NOW, 1, &message(Code::FETCH, plain.as_bytes()), &body);
+    assert!(whole(&mut reassembly, &with_echo) && reassembly.is_empty());
+    reassembly.put_back(NOW, 1, &message(Code::FETCH, plain.as_bytes()), &body);
+    for from in [2, 3] {
+        let _ = reassembly.handle_from(NOW, from, true, &message(Code::FETCH, first.as_bytes()));
+    }
+    assert_eq!(reassembly.len(), 2);
+    assert!(!whole(&mut reassembly, &with_echo), "it made room");
+    assert!(matches!(
+        reassembly.handle_from(NOW, 2, true, &message(Code::FETCH, plain.as_bytes())),
+        Ok(Assembled::Whole { .. })
+    ));
+}
