@@ -7,7 +7,12 @@ use std::path::Path;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-/// A file of lines of JSON to which lines are added.
+use crate::lock;
+
+/// The error of a journal that is open elsewhere.
+const HELD: &str = "this journal is in use: wait until what writes it has ended, or name another file";
+
+/// A file of lines of JSON to which lines are added. It is locked for this process while it is open.
 #[derive(Debug)]
 pub struct JournalFile(File);
 
@@ -16,13 +21,15 @@ impl JournalFile {
     /// written when the program was killed.
     ///
     /// # Errors
-    /// Fails as the file does, as `take` does, and with `foreign` if a line is none of a journal. The file is then as it was.
+    /// Fails as the file does, as `take` does, with `foreign` if a line is none of a journal, and with a line if the journal is
+    /// open elsewhere. The file is then as it was.
     pub fn open<L: DeserializeOwned>(
         path: &Path,
         foreign: &str,
         mut take: impl FnMut(L) -> io::Result<()>,
     ) -> io::Result<Self> {
         let mut file = OpenOptions::new().read(true).append(true).create(true).open(path)?;
+        lock::held(&file.try_lock(), HELD)?;
         let mut text = Vec::new();
         file.read_to_end(&mut text)?;
         let mut whole = 0;

@@ -22,6 +22,7 @@ pub mod contender;
 pub mod experiment;
 pub mod grid;
 pub mod journal;
+pub mod lock;
 pub mod mix;
 mod nodes;
 pub mod papers;

@@ -138,6 +138,11 @@ impl Search {
         &self.journal
     }
 
+    /// Closes the journal, so that another search may go on with it. What this one is told after that is not kept.
+    pub fn close(&mut self) {
+        self.journal.close();
+    }
+
     /// Returns what the search tells: the evaluation of each mechanism that is compared, or of each that was the best at the end of
     /// a bracket, in their order.
     pub fn found(&self) -> &[Evaluation] {

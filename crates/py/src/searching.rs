@@ -109,6 +109,11 @@ impl Search {
         Ok(())
     }
 
+    /// Closes the journal, so that another search may go on with it.
+    fn close(&self, py: Python<'_>) {
+        py.detach(|| self.locked().close());
+    }
+
     /// The runs that are done, and all.
     fn progress(&self) -> (usize, usize) {
         self.locked().progress()

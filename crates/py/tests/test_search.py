@@ -92,6 +92,20 @@ def test_ctrl_c_ends_a_search_within_a_second_and_the_journal_keeps_what_was_mea
     assert journal.read_bytes().startswith(kept) and len(journal.read_bytes()) > len(kept)
 
 
+def test_a_journal_is_refused_while_a_search_writes_it_and_not_after_that(tmp_path: Path) -> None:
+    journal, refused = tmp_path / "journal", 0
+
+    def again(done: int, runs: int) -> None:
+        nonlocal refused
+        with pytest.raises(ValueError, match="journal: this journal is in use: wait until"):
+            find(journal)
+        refused += 1
+
+    found = find(journal, progress=again)
+    assert refused
+    assert find(journal).text() == found.text()
+
+
 @pytest.mark.skipif(COMMAND is None, reason="COAPACE_COMMAND does not name the command")
 def test_the_command_finds_the_same_and_goes_on_with_a_journal_of_python(tmp_path: Path) -> None:
     assert COMMAND is not None

@@ -1,13 +1,18 @@
 //! The directory that a sweep writes into.
 
 use std::collections::HashSet;
-use std::fs::{self, File, TryLockError};
+use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
+
+use coapace_lab::lock::held;
 
 use super::manifest::Manifest;
 use super::part::{DRAFT, keys, settle};
 use super::{Columns, Key, Plan, Shard, Unit};
+
+/// The error of a directory that another process writes into.
+const HELD: &str = "another sweep writes into it: wait for its end, or give every process a shard of its own, such as 1/2 and 2/2";
 
 /// A directory with the parts of a sweep, open for one process, or for one process of each shard.
 #[derive(Debug)]
@@ -89,21 +94,11 @@ fn lock(path: &Path, shard: Option<Shard>) -> io::Result<Vec<File>> {
     let open = |name: String| File::options().create(true).append(true).open(path.join(name));
     let all = open(".lock".to_owned())?;
     let Some(shard) = shard else {
-        held(&all.try_lock())?;
+        held(&all.try_lock(), HELD)?;
         return Ok(vec![all]);
     };
-    held(&all.try_lock_shared())?;
+    held(&all.try_lock_shared(), HELD)?;
     let own = open(format!(".lock-{}", shard.word()))?;
-    held(&own.try_lock())?;
+    held(&own.try_lock(), HELD)?;
     Ok(vec![all, own])
-}
-
-fn held(lock: &Result<(), TryLockError>) -> io::Result<()> {
-    match lock {
-        Err(TryLockError::WouldBlock) => Err(io::Error::other(
-            "another sweep writes into it: wait for its end, or give every process a shard of its own, such as 1/2 and 2/2",
-        )),
-        // Some file systems have no locks.
-        Ok(()) | Err(TryLockError::Error(_)) => Ok(()),
-    }
 }

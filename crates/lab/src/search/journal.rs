@@ -109,6 +109,11 @@ impl Journal {
         Ok(())
     }
 
+    /// Closes the file, so that another search may go on with it. What is added after that is not kept.
+    pub fn close(&mut self) {
+        self.file = None;
+    }
+
     fn keep(&mut self, evaluation: Evaluation) {
         self.evaluations.insert((evaluation.mechanism.clone(), evaluation.ratios.len()), evaluation);
     }
@@ -148,12 +153,16 @@ mod tests {
         drop(journal);
         let journal = Journal::open(Some(&path), &conditions(1)).unwrap();
         assert_eq!((journal.evaluations(), journal.evaluation("b", 1)), (2, Some(&evaluation("b"))));
+        drop(journal);
         let whole = std::fs::metadata(&path).unwrap().len();
         OpenOptions::new().write(true).open(&path).unwrap().set_len(whole - 1).unwrap();
         let mut journal = Journal::open(Some(&path), &conditions(1)).unwrap();
         assert_eq!(journal.evaluations(), 1, "a line that lacks its end alone is cut off, too");
         journal.add(evaluation("b")).unwrap();
         assert_eq!(std::fs::metadata(&path).unwrap().len(), whole);
+        let held = Journal::open(Some(&path), &conditions(1)).unwrap_err().to_string();
+        assert_eq!(held, "this journal is in use: wait until what writes it has ended, or name another file");
+        journal.close();
         let other = Journal::open(Some(&path), &conditions(2)).unwrap_err().to_string();
         assert!(other.contains("generator seed 1"), "{other}");
         for foreign in ["hello\n", "hello", "{\"conditions\":1}\n"] {

@@ -85,6 +85,7 @@ fn a_search_finds_the_same_whoever_measures_in_whatever_order_and_its_journal_is
     assert_eq!(other.evaluations().count(), 9, "three places on one, three and nine scenarios, each once");
     assert_eq!(elsewhere.text(), threads.text());
     // A journal that has everything leaves nothing to measure.
+    search.close();
     let mut again = open(terms(), &threads);
     assert!(again.ask().is_empty());
     assert_eq!(again.found(), search.found());
@@ -147,6 +148,9 @@ fn a_search_ends_with_the_error_of_a_check_of_whoever_is_told_and_of_a_mechanism
     assert!(search.set().measure(&nowhere).is_err());
     let refused = Search::open(terms(&["defaultt"], &[]), "v", None);
     assert!(matches!(refused, Err(SearchError::Usage(_))));
+    let second = Search::open(terms(&["default"], &[]), "v", Some(&journal.0)).unwrap_err().to_string();
+    assert!(second.contains("this journal is in use"), "{second}");
+    search.close();
     let other = Search::open(terms(&["default"], &[]), "w", Some(&journal.0)).unwrap_err().to_string();
     assert!(other.starts_with(&journal.0.display().to_string()) && other.contains("by version v"), "{other}");
     let folder = Search::open(terms(&["default"], &[]), "v", Some(Path::new("/"))).unwrap_err();

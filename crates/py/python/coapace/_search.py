@@ -144,6 +144,7 @@ def search(
             native.conduct(jobs or 0, show)
     finally:
         bar.close()
+        native.close()
     return Search(native)
 
 

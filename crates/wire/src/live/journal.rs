@@ -106,6 +106,7 @@ mod tests {
         Journal::open(&path, "c").unwrap().add(&cell, &run).unwrap();
         let journal = Journal::open(&path, "c").unwrap();
         assert_eq!((journal.runs(), journal.run(&cell, 3), journal.run(&cell, 4)), (1, Some(&run), None));
+        drop(journal);
         let other = Journal::open(&path, "d").unwrap_err().to_string();
         assert!(other.contains("commit c"), "{other}");
         std::fs::remove_file(&path).unwrap();

@@ -1,0 +1,16 @@
+//! Locks on files that one process writes.
+
+use std::fs::TryLockError;
+use std::io;
+
+/// Turns a lock that somebody else has into an error with the text `refusal`. A file system without locks is no error.
+///
+/// # Errors
+/// Fails with `refusal`.
+pub fn held(lock: &Result<(), TryLockError>, refusal: &str) -> io::Result<()> {
+    match lock {
+        Err(TryLockError::WouldBlock) => Err(io::Error::other(refusal)),
+        // Some file systems have no locks.
+        Ok(()) | Err(TryLockError::Error(_)) => Ok(()),
+    }
+}
