@@ -36,7 +36,11 @@ impl Delays {
         self.count += 1;
         self.sum_us = self.sum_us.saturating_add(us);
         self.max_us = self.max_us.max(us);
-        self.put(bucket(us), 1);
+        let bucket = bucket(us);
+        match self.buckets.binary_search_by_key(&bucket, |(bucket, _)| *bucket) {
+            Ok(place) => self.buckets[place].1 += 1,
+            Err(place) => self.buckets.insert(place, (bucket, 1)),
+        }
     }
 
     /// Adds all delays of another distribution.
@@ -44,16 +48,18 @@ impl Delays {
         self.count += other.count;
         self.sum_us = self.sum_us.saturating_add(other.sum_us);
         self.max_us = self.max_us.max(other.max_us);
+        // Both are ascending, so one pass merges them. To insert bucket by bucket moves the others each time.
+        let room = self.buckets.len() + other.buckets.len();
+        let own = std::mem::replace(&mut self.buckets, Vec::with_capacity(room));
+        let mut own = own.into_iter().peekable();
         for &(bucket, count) in &other.buckets {
-            self.put(bucket, count);
+            while let Some(less) = own.next_if(|own| own.0 < bucket) {
+                self.buckets.push(less);
+            }
+            let equal = own.next_if(|own| own.0 == bucket).map_or(0, |own| own.1);
+            self.buckets.push((bucket, equal + count));
         }
-    }
-
-    fn put(&mut self, bucket: u16, count: u64) {
-        match self.buckets.binary_search_by_key(&bucket, |(bucket, _)| *bucket) {
-            Ok(place) => self.buckets[place].1 += count,
-            Err(place) => self.buckets.insert(place, (bucket, count)),
-        }
+        self.buckets.extend(own);
     }
 
     /// Returns the mean in seconds; `None` without delays.
@@ -107,6 +113,26 @@ mod tests {
         (0..100).for_each(|place| delays.add(600_000 + place * 100));
         let [p50, p90] = [0.5, 0.9].map(|p| delays.quantile_s(p).unwrap());
         assert!((p50 - 0.604_95).abs() < 3e-4 && (p90 - 0.608_91).abs() < 3e-4, "{p50} {p90}");
+    }
+
+    #[test]
+    fn distributions_are_merged_as_if_one_had_been_added_to() {
+        let of = |delays: &[u64]| {
+            let mut all = Delays::default();
+            for &us in delays {
+                all.add(us);
+            }
+            all
+        };
+        for (one, other) in [
+            (&[][..], &[5, 7][..]),
+            (&[5, 9, 1 << 30], &[]),
+            (&[5, 7, 7, 90_000], &[1, 7, 8, 90_010, 1 << 40]),
+        ] {
+            let mut merged = of(one);
+            merged.merge(&of(other));
+            assert_eq!(merged, of(&[one, other].concat()));
+        }
     }
 
     #[test]
