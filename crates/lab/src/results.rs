@@ -26,6 +26,7 @@ mod published;
 mod quantiles;
 mod ratio;
 mod reference;
+mod resampling;
 pub(crate) mod rows;
 mod run_result;
 mod series;

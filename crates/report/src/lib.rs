@@ -233,7 +233,8 @@ mod tests {
     #[test]
     fn figures_of_tables_are_judged_by_factors_and_others_by_errors() {
         let mut results = vec![result("default", 2500, 30.0), result("cocoa", 2500, 20.0)];
-        let table = PaperTable { title: "Table <3>".into(), factor: 1.1, why: "other radios".into() };
+        let table =
+            PaperTable { title: "Table <3>".into(), factor: 1.1, runs: None, why: "other radios".into() };
         results[1].published.as_mut().unwrap().tables = [(Metric::MedianFct, table)].into();
         let page = own_part(&page(results));
         let section = |id: &str| {

@@ -61,8 +61,8 @@ fn published_orders_are_told_as_held_or_not_held_with_a_ratio_for_each_and_a_tot
     );
     for place in 0..held.len() {
         assert!(low[place] <= ratios[place] && ratios[place] <= high[place]);
-        let bound = if relations[place] == ">" { 1.0 } else { 0.95 };
-        let expected = match (low[place] > bound, high[place] <= bound) {
+        let (bound, limit) = if relations[place] == ">" { (1.0, 1.0 / 0.95) } else { (0.95, 1.0) };
+        let expected = match (low[place] > bound, high[place] <= limit) {
             (true, _) => "held",
             (_, true) => "not held",
             _ => "inconclusive",

@@ -10,5 +10,7 @@ pub(super) struct Claim {
     pub(super) settings: Vec<(String, String)>,
     /// The name of the mechanism here, which is not always that of the paper.
     pub(super) mechanism: String,
+    /// The number of seeds of full runs, if it is not that of the scenario.
+    pub(super) seeds: Option<u32>,
     pub(super) published: Published,
 }

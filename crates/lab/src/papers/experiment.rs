@@ -20,6 +20,8 @@ pub(super) struct Experiment {
     /// The values of each key that is varied. Every combination is a condition.
     #[serde(default)]
     sweep: BTreeMap<String, Vec<String>>,
+    /// The number of seeds of full runs, if it is not that of the scenario. It is fixed before they are made.
+    seeds: Option<u32>,
     /// Rows of the paper that are run without a claim about them.
     #[serde(default)]
     mechanisms: Vec<String>,
@@ -84,6 +86,7 @@ impl Experiment {
             scenario: scenario.to_owned(),
             settings: settings.clone(),
             mechanism: mechanism.clone(),
+            seeds: self.seeds,
             published: Published { orders: orders.clone(), source: source.place(), ..Published::default() },
         };
         let conditions = self.conditions();

@@ -68,7 +68,8 @@ fn claim(columns: &[PaperColumn], record: &csv::StringRecord, source: &Source) -
     let tables = table
         .map_or_else(BTreeMap::new, |table| figures.keys().map(|metric| (*metric, table.clone())).collect());
     let published = Published { figures, tables, source: source.place(), ..Published::default() };
-    Ok(Claim { scenario: scenario.to_owned(), settings, mechanism: mechanism.to_owned(), published })
+    let (scenario, mechanism) = (scenario.to_owned(), mechanism.to_owned());
+    Ok(Claim { scenario, settings, mechanism, seeds: None, published })
 }
 
 #[cfg(test)]

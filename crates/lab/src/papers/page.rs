@@ -111,7 +111,7 @@ fn tables(results: &[CellResult]) -> String {
     judged.sort_by_key(|one| (one.table.title.clone(), place(one)));
     let mut text = String::new();
     for own in judged.chunk_by(|a, b| a.table.title == b.table.title) {
-        let PaperTable { title, factor, why } = own[0].table;
+        let PaperTable { title, factor, runs, why } = own[0].table;
         let within = own.iter().filter(|one| one.within()).count();
         let why = if why.is_empty() { String::new() } else { format!(" Differences: {why}.") };
         let conditions = Conditions::of(own.iter().map(|one| &one.result.cell));
@@ -119,21 +119,41 @@ fn tables(results: &[CellResult]) -> String {
             let figures = [Some(one.figure.published), one.figure.measured]
                 .map(|figure| significant_or_dash(figure, 4));
             let factor = significant_or_dash(one.figure.factor(), 3);
+            let quantile = runs.map(|_| one.quantile().map_or_else(|| "–".to_owned(), quantile_words));
             let named = [one.result.cell.label().to_owned(), one.figure.metric.axis()];
             let values = conditions.values(&one.result.cell).into_iter().chain(named).chain(figures);
-            values.chain([factor, one.word().to_owned()]).collect()
+            values.chain([factor, one.word().to_owned()]).chain(quantile).collect()
         });
         let columns: Vec<&str> = (conditions.varying.iter().map(String::as_str))
             .chain(["mechanism", "figure", "published", "measured", "factor", ""])
+            .chain(runs.map(|_| "quantile"))
             .collect();
+        let chance = runs.map_or_else(String::new, |runs| {
+            let quantiles = own.iter().filter_map(Judged::quantile);
+            let inside = quantiles.filter(|quantile| (0.025..=0.975).contains(quantile)).count();
+            format!(
+                " A published figure is the mean of {runs} runs. Quantile is its place among means of {runs} of ours, drawn at random: {inside} \
+                 of {} are in the middle 95 %, where chance may be all that differs.",
+                own.len()
+            )
+        });
         let _ = write!(
             text,
-            "\n## {title}\n\n{within} of {} within a factor of {factor}.{why}\n\n{}",
+            "\n## {title}\n\n{within} of {} within a factor of {factor}.{why}{chance}\n\n{}",
             own.len(),
-            table(&columns, columns.len() - 4, rows)
+            table(&columns, columns.len() - 4 - usize::from(runs.is_some()), rows)
         );
     }
     text
+}
+
+/// Returns a share of random draws in words, to two decimals.
+fn quantile_words(quantile: f64) -> String {
+    match quantile {
+        ..0.01 => "< 0.01".to_owned(),
+        0.99.. => "> 0.99".to_owned(),
+        _ => format!("{quantile:.2}"),
+    }
 }
 
 /// Returns every order and ratio, the rules that they are judged by, and the reasons for those that did not hold.
@@ -170,7 +190,7 @@ mod tests {
 
     #[test]
     fn a_page_has_the_counts_and_every_figure_and_order() {
-        let text = "[tables.3]\ntitle = 'Table 3'\nfactor = 1.5\nwhy = 'other radios'\n\
+        let text = "[tables.3]\ntitle = 'Table 3'\nfactor = 1.5\nruns = 8\nwhy = 'other radios'\n\
                     [[experiments]]\nset = { loss = '4 %' }\nclaims = [\n\
                     { metric = 'throughput', says = 'plain > ours', why = 'a reason' }]";
         let paper = paper(text, "table,loss,mechanism,throughput\n3,4 %,ours,650\n,4 %,plain,1\n");
@@ -188,8 +208,11 @@ mod tests {
             lines.iter().find(|line| line.starts_with(start)).unwrap_or_else(|| panic!("{page}"))
         };
         assert!(row("| default |").starts_with("| default | throughput in exchanges/s | 1.000 | "), "{page}");
-        assert!(row("| cocoa-i |").ends_with(" | within |"), "{page}");
-        assert!(page.contains("1 of 1 within a factor of 1.5. Differences: other radios."), "{page}");
+        assert!(row("| cocoa-i |").contains(" | within | "), "{page}");
+        assert!(
+            page.contains("1 of 1 within a factor of 1.5. Differences: other radios. A published"),
+            "{page}"
+        );
         assert!(row("| throughput default > cocoa-i |").ends_with(" | not held | a reason |"), "{page}");
         assert!(page.contains("> holds where the whole interval is above 1."), "{page}");
     }

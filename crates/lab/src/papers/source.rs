@@ -68,6 +68,7 @@ struct TableText {
     title: String,
     factor: f64,
     quick_factor: Option<f64>,
+    runs: Option<u32>,
     #[serde(default)]
     why: String,
 }
@@ -76,7 +77,7 @@ impl TryFrom<TableText> for Table {
     type Error = String;
 
     fn try_from(text: TableText) -> Result<Self, String> {
-        let TableText { title, factor, quick_factor, why } = text;
+        let TableText { title, factor, quick_factor, runs, why } = text;
         let quick_factor = quick_factor.unwrap_or(factor);
         if !factor.is_finite() || factor < 1.0 {
             return Err(format!("the factor {factor} of `{title}` is not 1 or more"));
@@ -86,7 +87,7 @@ impl TryFrom<TableText> for Table {
                 "the quick_factor {quick_factor} of `{title}` is less than its factor {factor}"
             ));
         }
-        Ok(Self { usual: PaperTable { title, factor, why }, quick_factor })
+        Ok(Self { usual: PaperTable { title, factor, runs, why }, quick_factor })
     }
 }
 

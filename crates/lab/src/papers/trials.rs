@@ -66,12 +66,23 @@ impl Paper {
         let wrong = |error: String| self.wrong(&error);
         let mut places = BTreeMap::new();
         let mut trials: Vec<(String, Trial)> = Vec::new();
-        for Claim { scenario, settings, mechanism, published } in claims {
-            let scenario = Scenario::load(&scenario, &settings).map_err(|error| wrong(error.to_string()))?;
-            let hash = scenario.hash();
+        // Mechanisms share conditions, and to read a scenario and to hash it take milliseconds.
+        let mut conditions: BTreeMap<Condition, (String, Arc<Scenario>)> = BTreeMap::new();
+        for Claim { scenario, settings, mechanism, seeds, published } in claims {
+            let (hash, scenario) = match conditions.entry((scenario, settings)) {
+                Entry::Occupied(known) => known.get().clone(),
+                Entry::Vacant(place) => {
+                    let (name, settings) = place.key();
+                    let scenario =
+                        Scenario::load(name, settings).map_err(|error| wrong(error.to_string()))?;
+                    place.insert((scenario.hash(), Arc::new(scenario))).clone()
+                }
+            };
             match places.entry((hash.clone(), mechanism)) {
                 Entry::Occupied(place) => {
                     let (_, trial): &mut (_, Trial) = &mut trials[*place.get()];
+                    trial.seeds =
+                        seeds.filter(|_| !quick).map_or(trial.seeds, |seeds| seeds.max(trial.seeds));
                     let known = trial.published.get_or_insert_default();
                     if let Some(metric) =
                         published.figures.keys().find(|metric| known.get(**metric).is_some())
@@ -85,9 +96,9 @@ impl Paper {
                     let usual = source.seeds.get(&scenario.name).copied().unwrap_or(scenario.defaults.seeds);
                     let trial = Trial {
                         contender: Contender::parse(&place.key().1).map_err(wrong)?,
-                        seeds: if quick { source.quick_seeds } else { usual },
+                        seeds: if quick { source.quick_seeds } else { seeds.unwrap_or(usual) },
                         first_seed: 1,
-                        scenario: Arc::new(scenario),
+                        scenario,
                         // Papers that publish orders have too many conditions for anybody to look at the series of each.
                         observe: if published.figures.is_empty() { Observe::Totals } else { Observe::Series },
                         published: Some(published),
@@ -169,6 +180,18 @@ mod tests {
         assert_eq!(trials.len(), 8);
         let published = trials[0].published.as_ref().unwrap();
         assert_eq!((published.figures.len(), published.orders.len()), (1, 1));
+    }
+
+    #[test]
+    fn an_experiment_may_have_more_seeds_than_its_scenario() {
+        let experiment = "[seeds]\nlossy-switch = 7\n[[experiments]]\nseeds = 9\nset = { loss = '4 %' }\n\
+                          orders = { throughput = 'ours > plain' }\n[[experiments]]\n\
+                          orders = { throughput = 'ours > plain' }";
+        let paper = paper(experiment, "loss,mechanism,throughput\n4 %,ours,650\n8 %,ours,300\n");
+        let seeds =
+            |quick| paper.trials(quick, &[]).unwrap().iter().map(|trial| trial.seeds).collect::<Vec<_>>();
+        assert_eq!(seeds(false), [9, 7, 9, 7, 7]);
+        assert_eq!(seeds(true), [2; 5]);
     }
 
     #[test]

@@ -151,9 +151,9 @@ mod tests {
     fn a_run_that_did_not_settle_counts_until_its_end() {
         let mut run = RunResult { duration_s: 300.0, ..RunResult::default() };
         assert_eq!(of_run(Metric::SettlingTime, &run), None, "there was no event");
-        run.settling = Some(Settling { event_s: 180.0, time_s: None });
+        run.settling = Some(Settling { event_s: 180.0, ..Settling::default() });
         assert_eq!(of_run(Metric::SettlingTime, &run), Some(300.0));
-        run.settling = Some(Settling { event_s: 180.0, time_s: Some(8.0) });
+        run.settling = Some(Settling { event_s: 180.0, time_s: Some(8.0), ..Settling::default() });
         assert_eq!(of_run(Metric::SettlingTime, &run), Some(8.0));
     }
 }

@@ -86,7 +86,7 @@ pub(super) mod tests {
             exchanges: vec![10; 8],
             flows: vec![flow("a"), flow("b")],
             mesh: Some(MeshResult { counters, listen_mj: 20.0, ..MeshResult::default() }),
-            settling: Some(Settling { event_s: 50.0, time_s: (seed == 1).then_some(8.0) }),
+            settling: Some(Settling { event_s: 50.0, time_s: (seed == 1).then_some(8.0), observed_s: 30.0 }),
             ..RunResult::default()
         }
     }

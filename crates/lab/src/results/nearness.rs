@@ -3,6 +3,7 @@
 use std::cmp::Ordering;
 
 use super::number::significant_or_dash;
+use super::resampling::quantile_of;
 use super::{CellResult, Compared, PaperTable};
 
 /// A figure of a table beside the measured one.
@@ -38,6 +39,13 @@ impl Judged<'_> {
     /// Returns `within` or `beyond`.
     pub fn word(&self) -> &'static str {
         if self.within() { "within" } else { "beyond" }
+    }
+
+    /// Returns the place of the published figure among means of as many of our runs as it is the mean of, from 0 to 1; `None` if
+    /// that number is not known.
+    pub fn quantile(&self) -> Option<f64> {
+        let Compared { metric, published, .. } = self.figure;
+        quantile_of(published, metric, &self.result.runs, self.table.runs?)
     }
 
     /// Orders the worst first: by the factor of the figure as a multiple of that of its table.
@@ -108,7 +116,7 @@ pub(super) mod tests {
         published: f64,
         measured: &[f64],
     ) -> CellResult {
-        let table = PaperTable { title: title.into(), factor, why: "other radios".into() };
+        let table = PaperTable { title: title.into(), factor, runs: None, why: "other radios".into() };
         let runs = measured.iter().zip(1..);
         CellResult {
             cell: Cell { mechanism: "a".into(), clients: 60, ..Cell::default() },

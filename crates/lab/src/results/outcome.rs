@@ -32,52 +32,70 @@ const MOST_SEEDS: f64 = 1e4;
 
 impl Order {
     /// Returns the outcome of the order, whose measured ratio is `ratio`. Without a confidence interval it is inconclusive.
+    /// `printed` is the ratio of the figures that the paper prints for both mechanisms, if it does.
     ///
-    /// * `>` holds if the whole interval is above 1, and does not if nothing of it is.
-    /// * `≥` holds if the whole interval is above 1 less [the margin](super::Allowance::margin), and does not if nothing of it is.
-    /// * `=` does not hold if the interval misses the published ratio with its [tolerance](super::Allowance::tolerance), or
-    ///   lies on the other side of 1. It holds if the interval is on the same side of 1, and no wider than the tolerance.
+    /// * `>` holds if the whole interval is above 1.
+    /// * `≥` holds if the whole interval is above 1 less [the margin](super::Allowance::margin).
+    /// * Neither of them holds if its contrary does: `a > b` if `b ≥ a` holds, and `a ≥ b` if `b > a` holds.
+    /// * `=` does not hold if the interval misses the published ratio with its [tolerance](super::Allowance::tolerance), or if
+    ///   the contrary of the published direction holds: a mechanism that is said to have 0.8 of another has not less by the margin.
+    ///   It holds if the interval is on the same side of 1, and no wider than the tolerance.
     ///
-    /// With `>` and `≥` a published factor stands in the place of 1.
-    pub(super) fn outcome(&self, ratio: Option<Ratio>) -> Outcome {
+    /// With `>` and `≥` a published factor stands in the place of 1. Where the paper prints a difference of less than the margin,
+    /// the contrary has no margin. An interval may show both an order within its margin and its contrary: `≥` and `>` hold then.
+    pub(super) fn outcome(&self, ratio: Option<Ratio>, printed: Option<f64>) -> Outcome {
         let Some((low, high)) = ratio.and_then(|ratio| ratio.interval) else { return Outcome::Inconclusive };
-        let (shown, refuted) = match self.relation {
-            Relation::Above | Relation::NotBelow => (low > self.bound(), high <= self.bound()),
+        let limit = self.limit(printed);
+        match self.relation {
+            Relation::Above | Relation::NotBelow if low > self.bound() => Outcome::Held,
+            Relation::Above | Relation::NotBelow if high <= limit => Outcome::NotHeld,
+            Relation::Above | Relation::NotBelow => Outcome::Inconclusive,
             Relation::Times => {
                 let (least, most) = self.band();
-                let (same_side, other_side) =
-                    if self.bound() < 1.0 { (high < 1.0, low >= 1.0) } else { (low > 1.0, high <= 1.0) };
-                let narrow = high / low <= most / least;
-                (same_side && narrow, other_side || high < least || low > most)
+                let (same_side, contrary) =
+                    if self.bound() < 1.0 { (high < 1.0, low >= limit) } else { (low > 1.0, high <= limit) };
+                if contrary || high < least || low > most {
+                    Outcome::NotHeld
+                } else if same_side && high / low <= most / least {
+                    Outcome::Held
+                } else {
+                    Outcome::Inconclusive
+                }
             }
-        };
-        match (refuted, shown) {
-            (true, _) => Outcome::NotHeld,
-            (false, true) => Outcome::Held,
-            (false, false) => Outcome::Inconclusive,
+        }
+    }
+
+    /// Returns the published direction, `more` or `less`, if an interval that refutes the order has at most the margin of it, and
+    /// does not lie on the other side of 1 as a whole.
+    pub(super) fn negligible(&self, ratio: Ratio) -> Option<&'static str> {
+        let (low, high) = ratio.interval?;
+        match self.relation {
+            Relation::Above => (high > self.bound()).then_some("more"),
+            Relation::NotBelow => None,
+            Relation::Times if self.bound() < 1.0 => (self.limit(None)..1.0).contains(&low).then_some("less"),
+            Relation::Times => (high > 1.0 && high <= self.limit(None)).then_some("more"),
         }
     }
 
     /// Returns the number of seeds that would decide an order which `seeds` seeds do not, if the ratio stays and its interval
     /// shrinks with the root of the number; `None` if that cannot be told, or is beyond ten thousand.
-    pub(super) fn deciding_seeds(&self, ratio: Ratio, seeds: usize) -> Option<u64> {
+    pub(super) fn deciding_seeds(&self, ratio: Ratio, printed: Option<f64>, seeds: usize) -> Option<u64> {
         let (low, high) = ratio.interval?;
-        let distance = |bound: f64| (ratio.mean / bound).ln().abs();
-        let allowed = match self.relation {
-            Relation::Above | Relation::NotBelow => distance(self.bound()),
+        // The logarithms by which the ratio is above a bound, and below one.
+        let above = |bound: f64| (ratio.mean / bound).ln();
+        let below = |bound: f64| -above(bound);
+        let limit = self.limit(printed);
+        // The half-widths that decide the order in one way or another.
+        let ways = match self.relation {
+            Relation::Above | Relation::NotBelow => vec![above(self.bound()), below(limit)],
             Relation::Times => {
                 let (least, most) = self.band();
-                let is_same_side = (ratio.mean < 1.0) == (self.bound() < 1.0);
-                let beyond = if ratio.mean < least { distance(least) } else { distance(most) };
-                match ((least..=most).contains(&ratio.mean), is_same_side) {
-                    (true, true) => distance(1.0).min((most / least).ln() / 2.0),
-                    (true, false) => distance(1.0),
-                    (false, true) => beyond,
-                    // To refute it, one of both is enough: the other side of 1, or beyond the tolerance.
-                    (false, false) => beyond.max(distance(1.0)),
-                }
+                let (same_side, contrary) =
+                    if self.bound() < 1.0 { (below(1.0), above(limit)) } else { (above(1.0), below(limit)) };
+                vec![same_side.min((most / least).ln() / 2.0), contrary, below(least), above(most)]
             }
         };
+        let allowed = ways.into_iter().fold(0.0, f64::max);
         let needed = seeds as f64 * ((high / low).ln() / 2.0 / allowed).powi(2);
         #[allow(clippy::cast_sign_loss)]
         (needed <= MOST_SEEDS).then(|| needed.ceil() as u64)
@@ -87,6 +105,18 @@ impl Order {
     pub(super) fn bound(&self) -> f64 {
         let times = self.times.unwrap_or(1.0);
         if self.relation == Relation::NotBelow { times * (1.0 - self.allowance.margin) } else { times }
+    }
+
+    /// Returns the ratio beyond which the whole interval shows the contrary.
+    fn limit(&self, printed: Option<f64>) -> f64 {
+        let (times, widest) = (self.times.unwrap_or(1.0), 1.0 / (1.0 - self.allowance.margin));
+        let margin = |difference: f64| if difference < widest { 1.0 } else { widest };
+        match self.relation {
+            Relation::Above => times * printed.map_or(widest, |printed| margin(printed / times)),
+            Relation::NotBelow => times,
+            Relation::Times if times < 1.0 => 1.0 / margin(1.0 / times),
+            Relation::Times => margin(times),
+        }
     }
 
     /// Returns the least and the largest ratio within the tolerance of the published one.
@@ -115,7 +145,7 @@ mod tests {
     #[track_caller]
     fn check(order: &Order, rows: &[(f64, f64, Outcome)]) {
         for &(low, high, outcome) in rows {
-            assert_eq!(order.outcome(Some(ratio(low, high))), outcome, "{low} to {high}");
+            assert_eq!(order.outcome(Some(ratio(low, high)), None), outcome, "{low} to {high}");
         }
     }
 
@@ -128,11 +158,48 @@ mod tests {
     }
 
     #[test]
+    fn above_does_not_hold_where_at_most_the_margin_is_left_of_it() {
+        let above = order(Relation::Above, None);
+        check(
+            &above,
+            &[(0.99, 1.04, NotHeld), (0.5, 1.05, NotHeld), (0.99, 1.06, Inconclusive), (1.01, 1.04, Held)],
+        );
+        check(&order(Relation::Above, Some(2.0)), &[(1.9, 2.1, NotHeld), (1.9, 2.2, Inconclusive)]);
+        let printed = |printed| above.outcome(Some(ratio(0.99, 1.04)), Some(printed));
+        assert_eq!(
+            (printed(1.03), printed(1.2)),
+            (Inconclusive, NotHeld),
+            "a paper that prints 3 % is not refuted by 4 %"
+        );
+    }
+
+    #[test]
     fn not_below_holds_within_the_margin_and_not_for_lack_of_power() {
-        let rows =
-            [(0.96, 0.99, Held), (0.94, 1.5, Inconclusive), (0.5, 2.0, Inconclusive), (0.8, 0.94, NotHeld)];
+        let rows = [
+            (0.96, 0.99, Held),
+            (0.94, 1.5, Inconclusive),
+            (0.5, 2.0, Inconclusive),
+            (0.8, 0.94, NotHeld),
+            (0.94, 0.98, NotHeld),
+        ];
         check(&order(Relation::NotBelow, None), &rows);
-        check(&order(Relation::NotBelow, Some(0.9)), &[(0.86, 1.0, Held), (0.85, 1.0, Inconclusive)]);
+        let rows = [(0.86, 1.0, Held), (0.85, 1.0, Inconclusive), (0.85, 0.89, NotHeld)];
+        check(&order(Relation::NotBelow, Some(0.9)), &rows);
+    }
+
+    #[test]
+    fn an_order_is_refuted_where_its_contrary_holds() {
+        let (above, not_below) = (order(Relation::Above, None), order(Relation::NotBelow, None));
+        for (low, high) in
+            [(0.5, 0.7), (0.9, 0.98), (0.9, 1.03), (0.97, 1.2), (0.8, 1.3), (1.02, 1.04), (1.1, 1.3)]
+        {
+            let contrary = Some(ratio(1.0 / high, 1.0 / low));
+            for (claim, other) in [(&above, &not_below), (&not_below, &above)] {
+                let outcome = claim.outcome(Some(ratio(low, high)), None);
+                let is_contrary = other.outcome(contrary, None) == Held;
+                assert_eq!(outcome == NotHeld, is_contrary && outcome != Held, "{low} to {high}");
+            }
+        }
     }
 
     #[test]
@@ -153,31 +220,68 @@ mod tests {
     }
 
     #[test]
+    fn a_ratio_does_not_hold_where_at_most_the_margin_is_left_of_it() {
+        let rows =
+            [(0.96, 1.03, NotHeld), (0.96, 0.99, NotHeld), (0.94, 1.03, Inconclusive), (0.9, 0.98, Held)];
+        check(&order(Relation::Times, Some(0.85)), &rows);
+        check(&order(Relation::Times, Some(1.2)), &[(0.97, 1.04, NotHeld), (0.97, 1.07, Inconclusive)]);
+        let less = order(Relation::Times, Some(0.85)).negligible(ratio(0.96, 1.03));
+        let more = order(Relation::Above, None).negligible(ratio(0.96, 1.03));
+        assert_eq!((less, more), (Some("less"), Some("more")));
+        let contrary = ratio(0.8, 0.9);
+        assert_eq!(order(Relation::Above, None).negligible(contrary), None);
+        assert_eq!(
+            order(Relation::Times, Some(0.5)).negligible(contrary),
+            None,
+            "it is away from its tolerance"
+        );
+    }
+
+    #[test]
     fn without_an_interval_nothing_is_decided() {
         for relation in [Relation::Above, Relation::NotBelow, Relation::Times] {
             let order = order(relation, Some(2.0));
-            assert_eq!(order.outcome(None), Inconclusive);
-            assert_eq!(order.outcome(Some(Ratio { mean: 2.0, interval: None })), Inconclusive);
+            assert_eq!(order.outcome(None, None), Inconclusive);
+            assert_eq!(order.outcome(Some(Ratio { mean: 2.0, interval: None }), None), Inconclusive);
         }
+    }
+
+    /// Makes a ratio by the logarithms of its mean and of the half-width of its interval.
+    fn around(mean: f64, half: f64) -> Ratio {
+        Ratio { mean: mean.exp(), interval: Some(((mean - half).exp(), (mean + half).exp())) }
+    }
+
+    #[track_caller]
+    fn check_seeds(order: &Order, ratio: Ratio, seeds: u64) {
+        assert_eq!(order.outcome(Some(ratio), None), Inconclusive);
+        let told = order.deciding_seeds(ratio, None, 10).unwrap();
+        assert!((seeds..=seeds + 1).contains(&told), "{told}");
     }
 
     #[test]
     fn four_times_the_seeds_halve_an_interval() {
         let above = order(Relation::Above, None);
-        let (half, mean) = (0.2_f64, 0.1_f64);
-        let wide = Ratio { mean: mean.exp(), interval: Some(((mean - half).exp(), (mean + half).exp())) };
         // The interval is twice as wide as the distance from 1.
-        assert!((40..=41).contains(&above.deciding_seeds(wide, 10).unwrap()));
-        let lost = Ratio { mean: 1.0, interval: Some((0.9, 1.1)) };
-        assert_eq!(above.deciding_seeds(lost, 10), None, "on the bound no number decides");
+        check_seeds(&above, around(0.1, 0.2), 40);
+        // Twice as wide as the distance from the margin.
+        let margin = -(0.95_f64.ln());
+        check_seeds(&above, around(margin - 0.1, 0.2), 40);
+        check_seeds(&order(Relation::NotBelow, None), around(0.1 - margin, 0.2), 40);
         let endless = Ratio { mean: 2.0, interval: Some((0.5, f64::INFINITY)) };
-        assert_eq!(above.deciding_seeds(endless, 10), None);
+        assert_eq!(above.deciding_seeds(endless, None, 10), None);
         // A ratio within its tolerance must come off 1, and be narrow.
-        let times = order(Relation::Times, Some(1.1));
-        assert!((40..=41).contains(&times.deciding_seeds(wide, 10).unwrap()));
-        // On the other side of 1 it is refuted there, however near to the published ratio.
-        let other_side =
-            Ratio { mean: (-mean).exp(), interval: Some(((-mean - half).exp(), (half - mean).exp())) };
-        assert!((40..=41).contains(&times.deciding_seeds(other_side, 10).unwrap()));
+        check_seeds(&order(Relation::Times, Some(1.1)), around(0.1, 0.2), 40);
+        // On the other side of the margin it is refuted there, however near to the published ratio.
+        check_seeds(&order(Relation::Times, Some(1.1)), around(margin - 0.1, 0.2), 40);
+    }
+
+    #[test]
+    fn intervals_of_less_than_the_margin_decide_every_order() {
+        for mean in -30..=30 {
+            let narrow = Some(around(f64::from(mean) / 400.0, 0.025));
+            for relation in [Relation::Above, Relation::NotBelow] {
+                assert_ne!(order(relation, None).outcome(narrow, None), Inconclusive, "{mean}");
+            }
+        }
     }
 }

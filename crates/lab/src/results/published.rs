@@ -52,6 +52,8 @@ pub struct PaperTable {
     pub title: String,
     /// A figure is within if neither the published nor the measured one is more than so many times the other; at least 1.
     pub factor: f64,
+    /// The number of runs of which a published figure is the mean, if it is known.
+    pub runs: Option<u32>,
     /// The difference of the experiment from the paper, in a line; empty if none is known.
     pub why: String,
 }
@@ -89,7 +91,8 @@ mod tests {
 
     #[test]
     fn figures_of_tables_are_not_plain() {
-        let table = PaperTable { title: "Table 3".into(), factor: 1.5, why: "other radios".into() };
+        let table =
+            PaperTable { title: "Table 3".into(), factor: 1.5, runs: None, why: "other radios".into() };
         let mut published = Published::figure(Metric::Throughput, 9.0, "p");
         published.extend(Published {
             tables: [(Metric::Jain, table)].into(),

@@ -2,7 +2,7 @@
 
 use super::confidence::{Estimate, student_t};
 use super::number::significant;
-use super::{CellResult, Metric};
+use super::{CellResult, Metric, RunResult, Settling};
 
 /// The ratio of one figure to another.
 ///
@@ -21,9 +21,9 @@ impl Ratio {
     /// Returns the ratio of the figure of `first` to that of `second`, over the seeds that both ran; `None` if one of these
     /// runs lacks the figure.
     pub fn by_seed(metric: Metric, first: &CellResult, second: &CellResult) -> Option<Self> {
-        let pair = |run: &super::RunResult| {
+        let pair = |run: &RunResult| {
             let other = second.runs.iter().find(|other| other.seed == run.seed)?;
-            Some(metric.of_run(run).zip(metric.of_run(other)))
+            Some(compared(metric, run).zip(compared(metric, other)))
         };
         Self::of(&first.runs.iter().filter_map(pair).collect::<Option<Vec<_>>>()?)
     }
@@ -81,6 +81,24 @@ impl Ratio {
         });
         Some(Self { mean: first / second, interval })
     }
+}
+
+/// Returns the value by which a run is compared with another. A run that did not settle counts the whole time in which it could,
+/// so that the mean is the restricted mean of survival analysis, and no mechanism gains by runs that do not settle.
+fn compared(metric: Metric, run: &RunResult) -> Option<f64> {
+    match metric {
+        Metric::SettlingTime => run.settling.map(Settling::restricted_s),
+        _ => metric.of_run(run),
+    }
+}
+
+/// Returns the figure of a cell that belongs to its ratios.
+pub(super) fn compared_figure(metric: Metric, runs: &[RunResult]) -> Option<f64> {
+    if metric == Metric::SettlingTime {
+        let times: Vec<_> = runs.iter().filter_map(|run| compared(metric, run)).collect();
+        return Estimate::of(&times).map(|times| times.mean);
+    }
+    metric.estimate(runs).map(|figure| figure.mean)
 }
 
 #[cfg(test)]

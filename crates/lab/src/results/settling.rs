@@ -12,6 +12,9 @@ pub struct Settling {
     /// The settling time in seconds: 0 if the delay did not rise, `None` if no window that ended with the run or before was
     /// settled.
     pub time_s: Option<f64>,
+    /// The time from the event to the start of the last window that ended with the run or before, in seconds.
+    #[serde(skip)]
+    pub observed_s: f64,
 }
 
 /// The length of the window, in seconds.
@@ -37,6 +40,7 @@ impl Settling {
         if before == 0 {
             return None;
         }
+        let settled = |time_s| Self { event_s, time_s, observed_s: (end_s - WINDOW_S - event_s).max(0.0) };
         let (mut first, mut next) = (before, before);
         let mut start = event_s;
         while start + WINDOW_S <= end_s {
@@ -50,14 +54,19 @@ impl Settling {
             let window = &arrivals[first..next];
             let mean = window.iter().map(|(_, delay)| delay).sum::<f64>() / window.len() as f64;
             if mean <= bound {
-                return Some(Self { event_s, time_s: Some(start - event_s) });
+                return Some(settled(Some(start - event_s)));
             }
             let enters = arrivals.get(next).map(|&(at, _)| at - WINDOW_S);
             let leaves = (first < next).then(|| arrivals[first].0);
             let Some(soonest) = enters.into_iter().chain(leaves).min_by(f64::total_cmp) else { break };
             start = soonest;
         }
-        Some(Self { event_s, time_s: None })
+        Some(settled(None))
+    }
+
+    /// Returns the settling time; that of a run that did not settle is the whole time in which it could.
+    pub(super) fn restricted_s(self) -> f64 {
+        self.time_s.unwrap_or(self.observed_s)
     }
 }
 
@@ -91,6 +100,13 @@ mod tests {
     fn a_window_must_end_with_the_run() {
         assert_eq!(time_s(&arrivals(101..180)), Some(178.0 - 100.5));
         assert_eq!(time_s(&arrivals(101..183)), None, "a window from 181 s on would end at 201 s");
+    }
+
+    #[test]
+    fn a_run_that_did_not_settle_counts_until_the_last_window_that_ended_with_it() {
+        let restricted_s =
+            |slow| Settling::of(&arrivals(slow), 100.5, 200.0).map(Settling::restricted_s).unwrap();
+        assert_eq!((restricted_s(101..115), restricted_s(101..300)), (113.0 - 100.5, 180.0 - 100.5));
     }
 
     #[test]

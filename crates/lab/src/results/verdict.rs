@@ -4,6 +4,7 @@ use std::cmp::Ordering;
 use std::fmt::Write;
 
 use super::number::significant;
+use super::ratio::compared_figure;
 use super::{CellResult, Metric, Order, Outcome, Ratio, Relation};
 
 /// A published order beside what was measured.
@@ -17,19 +18,21 @@ pub struct Verdict<'a> {
     pub figures: [Option<f64>; 2],
     /// The ratio of the first figure to the second.
     pub ratio: Option<Ratio>,
+    /// The ratio of the figures that the paper prints for both mechanisms, if it does.
+    printed: Option<f64>,
 }
 
 impl Verdict<'_> {
     /// Returns whether the seeds show the order.
     pub fn outcome(&self) -> Outcome {
-        self.order.outcome(self.ratio)
+        self.order.outcome(self.ratio, self.printed)
     }
 
     /// Returns the number of seeds that would probably decide an inconclusive order; `None` if it is decided, or if that cannot
     /// be told.
     pub fn deciding_seeds(&self) -> Option<u64> {
         let ratio = self.ratio.filter(|_| self.outcome() == Outcome::Inconclusive)?;
-        self.order.deciding_seeds(ratio, self.above.runs.len())
+        self.order.deciding_seeds(ratio, self.printed, self.above.runs.len())
     }
 
     /// Returns the distance of the ratio from what was published, as a logarithm; the lower, the worse. Without a measured ratio
@@ -45,13 +48,19 @@ impl Verdict<'_> {
         self.outcome().cmp(&other.outcome()).then(self.margin().total_cmp(&other.margin()))
     }
 
-    /// Returns the outcome in words, such as `inconclusive (120 seeds)`, where so many would probably decide it.
+    /// Returns the outcome in words: `inconclusive (120 seeds)` where so many would probably decide it, and `not held (at most
+    /// 5 % more)` where the margin decides.
     pub fn words(&self) -> String {
-        if self.ratio.is_none() {
-            return format!("{} (not measured in every seed)", self.outcome().word());
+        let word = self.outcome().word();
+        let Some(ratio) = self.ratio else { return format!("{word} (not measured in every seed)") };
+        let negligible = || Some(ratio).filter(|_| self.outcome() == Outcome::NotHeld);
+        if let Some(seeds) = self.deciding_seeds() {
+            format!("{word} ({seeds} seeds)")
+        } else if let Some(how) = negligible().and_then(|ratio| self.order.negligible(ratio)) {
+            format!("{word} (at most {} {how})", share(self.order.allowance.margin))
+        } else {
+            word.to_owned()
         }
-        let seeds = self.deciding_seeds().map_or_else(String::new, |seeds| format!(" ({seeds} seeds)"));
-        format!("{}{seeds}", self.outcome().word())
     }
 
     /// Returns the published ratio or the least ratio; a dash if an order alone was published.
@@ -133,7 +142,6 @@ pub(crate) fn metrics(verdicts: &[Verdict]) -> Vec<Metric> {
 
 /// Returns the rules by which these orders are judged, a sentence each.
 pub fn rules(verdicts: &[Verdict]) -> Vec<String> {
-    let share = |share: f64| format!("{} %", significant(share * 100.0, 2));
     let rule = |order: &Order| match order.relation {
         Relation::Above => "> holds where the whole interval is above 1.".to_owned(),
         Relation::NotBelow => {
@@ -141,8 +149,9 @@ pub fn rules(verdicts: &[Verdict]) -> Vec<String> {
         }
         Relation::Times => format!(
             "= holds where the interval overlaps the published ratio with {} either way, is no wider than that, and is on its \
-             side of 1.",
-            share(order.allowance.tolerance)
+             side of 1; not where nothing beyond {} is there of a larger published difference.",
+            share(order.allowance.tolerance),
+            share(order.allowance.margin)
         ),
     };
     let mut rules: Vec<String> = Vec::new();
@@ -156,6 +165,17 @@ pub fn rules(verdicts: &[Verdict]) -> Vec<String> {
     }
     if verdicts.iter().any(|it| it.order.times.is_some() && it.order.relation != Relation::Times) {
         add("A number with > or ≥ stands in the place of 1.".to_owned());
+    }
+    let directed = |it: &&Verdict| it.order.relation != Relation::Times;
+    if let Some(order) = verdicts.iter().find(directed).map(|verdict| verdict.order) {
+        let margin = share(order.allowance.margin);
+        add(format!(
+            "An order does not hold where its contrary does: a > b not where b ≥ a holds, which is at most {margin} more, and a ≥ b \
+             not where b > a holds. Where an interval shows both, the order holds."
+        ));
+    }
+    if verdicts.iter().any(|verdict| verdict.order.metric == Metric::SettlingTime) {
+        add("A run that did not settle counts the whole time in which it could.".to_owned());
     }
     if verdicts.iter().any(|verdict| verdict.outcome() == Outcome::Inconclusive) {
         add("Inconclusive is what the interval neither shows nor refutes; so many seeds would probably decide it.".to_owned());
@@ -176,15 +196,21 @@ pub(crate) fn reasons(verdicts: &[Verdict]) -> Vec<String> {
     reasons
 }
 
+/// Returns a share in per cent.
+fn share(share: f64) -> String {
+    format!("{} %", significant(share * 100.0, 2))
+}
+
 impl<'a> Verdict<'a> {
     fn of(above: &'a CellResult, order: &'a Order, results: &[CellResult]) -> Option<Self> {
         let below = results
             .iter()
             .find(|below| below.cell.label() == order.than && below.cell.same_conditions(&above.cell))?;
-        let figures =
-            [above, below].map(|result| order.metric.estimate(&result.runs).map(|figure| figure.mean));
+        let figures = [above, below].map(|result| compared_figure(order.metric, &result.runs));
         let ratio = Ratio::by_seed(order.metric, above, below);
-        Some(Self { above, order, figures, ratio })
+        let printed = |result: &CellResult| result.published.as_ref()?.get(order.metric);
+        let printed = printed(above).zip(printed(below)).map(|(first, second)| first / second);
+        Some(Self { above, order, figures, ratio, printed })
     }
 }
 
