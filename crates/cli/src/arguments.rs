@@ -17,6 +17,7 @@ use std::fmt;
 use std::path::PathBuf;
 
 use coapace_lab::coexistence;
+use coapace_lab::search::networks::Networks;
 use coapace_lab::search::space::Varied;
 use coapace_lab::search::terms::Terms as SearchTerms;
 
@@ -274,11 +275,15 @@ pub(crate) struct Search {
     #[arg(long, value_name = "PARAM=A|B|… or PARAM=LOW..HIGH", value_parser = Varied::parse)]
     pub(crate) vary: Vec<Varied>,
 
+    /// The networks that are drawn: mixed (links, and a few small meshes) or meshes (larger and harsher ones, with flows)
+    #[arg(long, value_name = "KIND", value_parser = Networks::parse, default_value_t = Networks::default())]
+    pub(crate) networks: Networks,
+
     /// The seed of the scenarios that are drawn
     #[arg(long, value_name = "N", default_value_t = SearchTerms::GENERATOR_SEED)]
     pub(crate) generator_seed: u64,
 
-    /// The scenarios that are drawn, 9 to 10,000; half as many more show how a mechanism shares with `default`
+    /// The scenarios that are drawn, 9 to 10,000; with mixed networks, half as many more show how a mechanism shares with `default`
     #[arg(long, value_name = "N", default_value_t = SearchTerms::SCENARIOS)]
     pub(crate) scenarios: u32,
 

@@ -3,15 +3,14 @@
 use arrow_schema::ArrowError;
 use coapace_lab::results::Value;
 use coapace_lab::search::Search;
-use coapace_lab::search::costs::NAMES;
 use coapace_lab::search::evaluation::Evaluation;
 
-use crate::Table;
 use crate::results::table;
+use crate::{Table, Values};
 
 /// Returns a row for each evaluation, those on the most scenarios first, and of these the one with the least loss:
 /// `mechanism`, `parameter.NAME` for each parameter that varies, the number of `scenarios`, `loss`, the geometric means of the
-/// ratios (`mean_fct`, `p90_fct`, `transmissions`), the `worst` ratio with its cost and its scenario, and the shares beside
+/// ratios (`mean_fct`, `p90_fct`, `transmissions`; of meshes `delivery`, `delay`, `transmissions`), the `worst` ratio with its cost and its scenario, and the shares beside
 /// `default`, which are known of evaluations on all scenarios.
 ///
 /// # Errors
@@ -21,6 +20,7 @@ pub fn evaluations(search: &Search) -> Result<Table, ArrowError> {
     evaluations.sort_by(|(loss, it), (other_loss, other)| {
         other.ratios.len().cmp(&it.ratios.len()).then(loss.total_cmp(other_loss))
     });
+    let costs = search.set().networks.costs();
     let mut columns = Columns::default();
     for (loss, evaluation) in evaluations {
         columns.add("mechanism", &evaluation.mechanism);
@@ -30,10 +30,10 @@ pub fn evaluations(search: &Search) -> Result<Table, ArrowError> {
         }
         columns.add("scenarios", count(evaluation.ratios.len()));
         columns.add("loss", Value::Number(loss));
-        columns.add_costs([0, 1, 2].map(|cost| evaluation.geometric_mean(cost)));
+        columns.add_costs(search, [0, 1, 2].map(|cost| evaluation.geometric_mean(cost)));
         let worst = evaluation.greatest().first().copied();
         columns.add("worst", worst.map(|(ratio, ..)| ratio));
-        columns.add("worst_cost", worst.map_or(Value::Nothing, |(.., cost)| NAMES[cost].into()));
+        columns.add("worst_cost", worst.map_or(Value::Nothing, |(.., cost)| costs[cost].name.into()));
         columns.add("worst_scenario", worst.map_or(Value::Nothing, |(_, place, _)| count(place)));
         let shares = evaluation.shares();
         columns.add("least_share", shares.map(|[least, _]| least));
@@ -44,7 +44,7 @@ pub fn evaluations(search: &Search) -> Result<Table, ArrowError> {
 }
 
 /// Returns a row for each scenario of each evaluation on all of them: `mechanism`, `scenario`, its `description`, and the ratios
-/// to its yardstick (`mean_fct`, `p90_fct`, `transmissions`).
+/// to its yardstick, in columns like those of [`evaluations`].
 ///
 /// # Errors
 /// Fails if Arrow does.
@@ -55,7 +55,7 @@ pub fn ratios(search: &Search) -> Result<Table, ArrowError> {
             columns.add("mechanism", &evaluation.mechanism);
             columns.add("scenario", count(place));
             columns.add("description", &drawn.description);
-            columns.add_costs(*ratios);
+            columns.add_costs(search, *ratios);
         }
     }
     table(columns.0)
@@ -67,37 +67,38 @@ pub fn ratios(search: &Search) -> Result<Table, ArrowError> {
 /// # Errors
 /// Fails if Arrow does.
 pub fn shares(search: &Search) -> Result<Table, ArrowError> {
-    let mut columns = Columns::default();
+    let (mut mechanism, mut scenario, mut description, mut shares) = (vec![], vec![], vec![], vec![]);
     for evaluation in whole(search) {
         for (place, (share, drawn)) in evaluation.shares.iter().zip(&search.set().shared).enumerate() {
-            columns.add("mechanism", &evaluation.mechanism);
-            columns.add("scenario", count(place));
-            columns.add("description", &drawn.description);
-            columns.add("share", Value::Number(*share));
+            mechanism.push(Some(evaluation.mechanism.clone()));
+            scenario.push(i64::try_from(place).ok());
+            description.push(Some(drawn.description.clone()));
+            shares.push(Some(*share));
         }
     }
-    table(columns.0)
+    // The columns are there without a row, too: meshes show no shares.
+    Table::new(vec![
+        ("mechanism".to_owned(), Values::Text(mechanism)),
+        ("scenario".to_owned(), Values::Count(scenario)),
+        ("description".to_owned(), Values::Text(description)),
+        ("share".to_owned(), Values::Number(shares)),
+    ])
 }
 
 /// Returns a row for each scenario: its number, its `description`, the least costs of any published mechanism that dithers
-/// (`mean_fct_s`, `p90_fct_s`, `transmissions`), and the mechanism that has each.
+/// (`mean_fct_s`, `p90_fct_s`, `transmissions`; of meshes `delivery_s`, `delay_s`, `transmissions`), and the mechanism that has each.
 ///
 /// # Errors
 /// Fails if Arrow does.
 pub fn yardsticks(search: &Search) -> Result<Table, ArrowError> {
-    const COLUMNS: [[&str; 2]; 3] = [
-        ["mean_fct_s", "mean_fct_best"],
-        ["p90_fct_s", "p90_fct_best"],
-        ["transmissions", "transmissions_best"],
-    ];
     let mut columns = Columns::default();
     let yardsticks = search.journal().yardsticks().iter().zip(&search.set().scenarios);
     for (place, (yardstick, drawn)) in yardsticks.enumerate() {
         columns.add("scenario", count(place));
         columns.add("description", &drawn.description);
-        for ([least, best], cost) in COLUMNS.into_iter().zip(0..) {
-            columns.add(least, Value::Number(yardstick.least[cost]));
-            columns.add(best, &yardstick.best[cost]);
+        for (cost, place) in search.set().networks.costs().into_iter().zip(0..) {
+            columns.add(cost.figure, Value::Number(yardstick.least[place]));
+            columns.add(&format!("{}_best", cost.column), &yardstick.best[place]);
         }
     }
     table(columns.0)
@@ -132,10 +133,10 @@ impl Columns {
         }
     }
 
-    /// Adds a number for each cost.
-    fn add_costs(&mut self, costs: [f64; 3]) {
-        for (name, cost) in ["mean_fct", "p90_fct", "transmissions"].into_iter().zip(costs) {
-            self.add(name, Value::Number(cost));
+    /// Adds a ratio for each cost.
+    fn add_costs(&mut self, search: &Search, ratios: [f64; 3]) {
+        for (cost, ratio) in search.set().networks.costs().into_iter().zip(ratios) {
+            self.add(cost.column, Value::Number(ratio));
         }
     }
 }

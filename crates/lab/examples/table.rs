@@ -5,17 +5,17 @@
 //! cargo run --release -p coapace-lab --example table -- --generator-seed 3 ebb table:start=…   # compares
 //! ```
 //!
-//! `--only links`, `tiny` (links with buffers of ten packets at most) or `meshes` leaves the other networks out, `--seed` makes
+//! `--networks meshes` draws larger and harsher meshes. `--only links`, `tiny` (links with buffers of ten packets at most) or `meshes` leaves the other networks out, `--seed` makes
 //! another search, `--jobs` is the number of threads and changes nothing else. A journal serves as long as the sources stay.
 
 use std::error::Error;
 use std::path::PathBuf;
 
 use coapace_lab::search::bound::Bench;
-use coapace_lab::search::costs::NAMES;
 use coapace_lab::search::evaluation::{Evaluation, Set};
 use coapace_lab::search::generator::Drawn;
 use coapace_lab::search::journal::Conditions;
+use coapace_lab::search::networks::Networks;
 use coapace_lab::search::table::ENTRY;
 use coapace_scenario::naming;
 
@@ -34,6 +34,7 @@ const LISTED: usize = 8;
 
 fn main() -> Result<(), Box<dyn Error>> {
     let (mut generator_seed, mut scenarios, mut steps, mut seed, mut jobs) = (1, 72, 1000, 1, 0);
+    let mut networks = Networks::default();
     let (mut only, mut journal, mut mechanisms) = ("all".to_owned(), None, Vec::new());
     let mut arguments = std::env::args().skip(1);
     while let Some(argument) = arguments.next() {
@@ -43,6 +44,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         };
         let value = arguments.next().ok_or_else(|| format!("--{option} needs a value"))?;
         match option {
+            "networks" => networks = Networks::parse(&value)?,
             "generator-seed" => generator_seed = value.parse()?,
             "scenarios" => scenarios = value.parse()?,
             "steps" => steps = value.parse()?,
@@ -54,13 +56,13 @@ fn main() -> Result<(), Box<dyn Error>> {
         }
     }
     naming::add(&ENTRY)?;
-    let mut set = Set::draw(generator_seed, scenarios)?;
+    let mut set = Set::draw(networks, generator_seed, scenarios)?;
     let (name, is_part) =
         *PARTS.iter().find(|part| part.0 == only).ok_or_else(|| format!("there is no part {only}"))?;
     set.scenarios.retain(is_part);
     set.shared.retain(is_part);
     let commit = format!("{} {name}", env!("CARGO_PKG_VERSION"));
-    let conditions = Conditions { commit, generator_seed, scenarios: set.scenarios.len() };
+    let conditions = Conditions { commit, networks, generator_seed, scenarios: set.scenarios.len() };
     let mut bench = Bench::open(set, journal.as_deref(), &conditions, jobs)?;
     if mechanisms.is_empty() {
         let best = bench.climb(steps, seed, &mut |_, step, loss| eprintln!("step {step}: loss {loss:.4}"))?;
@@ -97,6 +99,6 @@ fn print(evaluation: &Evaluation, set: &Set) {
     }
     println!("  loss {:.4}", evaluation.loss());
     for (ratio, place, cost) in evaluation.greatest().into_iter().take(LISTED) {
-        println!("  {ratio:.2}  {} of {}", NAMES[cost], set.scenarios[place].description);
+        println!("  {ratio:.2}  {} of {}", set.networks.costs()[cost].name, set.scenarios[place].description);
     }
 }

@@ -16,10 +16,13 @@
 pub mod bound;
 pub mod climb;
 pub mod costs;
+mod dice;
 pub mod evaluation;
 pub mod generator;
 pub mod halving;
 pub mod journal;
+pub mod meshes;
+pub mod networks;
 pub mod sight;
 pub mod space;
 pub mod table;
@@ -102,10 +105,15 @@ impl Search {
     /// Returns why it cannot begin.
     pub fn open(terms: Terms, version: &str, journal: Option<&Path>) -> Result<Self, SearchError> {
         let space = terms.space().map_err(SearchError::Usage)?;
-        let set = Set::draw(terms.generator_seed, terms.scenarios).map_err(SearchError::Scenario)?;
+        let set = Set::draw(terms.networks, terms.generator_seed, terms.scenarios)
+            .map_err(SearchError::Scenario)?;
         let scenarios = set.scenarios.len();
-        let conditions =
-            Conditions { commit: version.to_owned(), generator_seed: terms.generator_seed, scenarios };
+        let conditions = Conditions {
+            commit: version.to_owned(),
+            networks: terms.networks,
+            generator_seed: terms.generator_seed,
+            scenarios,
+        };
         let path = journal.unwrap_or(Path::new("")).to_owned();
         let journal =
             Journal::open(journal, &conditions).map_err(|error| SearchError::Journal(path.clone(), error))?;

@@ -6,13 +6,15 @@ use std::path::Path;
 use coapace_lab::search::bound::Bench;
 use coapace_lab::search::evaluation::Set;
 use coapace_lab::search::journal::Conditions;
+use coapace_lab::search::networks::Networks;
 use coapace_lab::search::table::{ENTRY, Table};
 use coapace_scenario::naming;
 
 /// Searches over nine networks. Returns every table that was found, and its loss.
 fn climb(journal: &Path, jobs: usize) -> Vec<(String, f64)> {
-    let set = Set::draw(1, 9).unwrap();
-    let conditions = Conditions { commit: "test".into(), generator_seed: 1, scenarios: 9 };
+    let set = Set::draw(Networks::Mixed, 1, 9).unwrap();
+    let conditions =
+        Conditions { commit: "test".into(), networks: Networks::Mixed, generator_seed: 1, scenarios: 9 };
     let mut bench = Bench::open(set, Some(journal), &conditions, jobs).unwrap();
     let mut found = Vec::new();
     let best = bench.climb(4, 1, &mut |table, _, loss| found.push((table.label(), loss))).unwrap();

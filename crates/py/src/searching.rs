@@ -6,7 +6,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use coapace_dataset::search as tables;
 use coapace_dataset::{VERSION, check_version};
-use coapace_lab::search::evaluation::{Evaluation, Measured, Piece, Set};
+use coapace_lab::search::evaluation::{Evaluation, Measured, Piece};
+use coapace_lab::search::networks::Networks;
 use coapace_lab::search::space::Varied;
 use coapace_lab::search::terms::Terms;
 use coapace_lab::search::{self as lab, SearchError};
@@ -24,8 +25,9 @@ type PieceOfPython = (String, usize);
 /// The costs of a piece, and its share beside `default`.
 type MeasuredOfPython = ([f64; 3], Option<f64>);
 
-/// Pieces with all that is needed to measure them elsewhere: the version, the generator seed, the number of scenarios.
-type BatchOfPython = (String, u64, u32, Vec<PieceOfPython>);
+/// Pieces with all that is needed to measure them elsewhere: the version, the kind of the networks, the generator seed, the number
+/// of scenarios.
+type BatchOfPython = (String, String, u64, u32, Vec<PieceOfPython>);
 
 /// A search that was begun, or a comparison.
 #[pyclass(frozen, module = "coapace._native")]
@@ -33,6 +35,8 @@ pub(crate) struct Search(Arc<Mutex<lab::Search>>);
 
 #[pymethods]
 impl Search {
+    #[classattr]
+    const NETWORKS: &str = Networks::Mixed.name();
     #[classattr]
     const GENERATOR_SEED: u64 = Terms::GENERATOR_SEED;
     #[classattr]
@@ -42,22 +46,24 @@ impl Search {
     #[classattr]
     const SEED: u64 = Terms::SEED;
 
-    /// Begins a search, or goes on with that of a journal. `seeds` are that of the generator and that of the search.
+    /// Begins a search, or goes on with that of a journal. `drawn` is the kind of the networks, the seed of their generator, and their
+    /// number.
     #[new]
-    #[pyo3(signature = (mechanisms, vary, scenarios, brackets, seeds, journal))]
+    #[pyo3(signature = (mechanisms, vary, drawn, brackets, seed, journal))]
     fn new(
         py: Python<'_>,
         mechanisms: Vec<String>,
         vary: Vec<String>,
-        scenarios: u32,
+        drawn: (String, u64, u32),
         brackets: u32,
-        seeds: (u64, u64),
+        seed: u64,
         journal: Option<PathBuf>,
     ) -> PyResult<Self> {
         let vary = vary.iter().map(|text| Varied::parse(text)).collect::<Result<_, _>>();
         let vary = vary.map_err(PyValueError::new_err)?;
-        let (generator_seed, seed) = seeds;
-        let terms = Terms { mechanisms, vary, generator_seed, scenarios, brackets, seed };
+        let (networks, generator_seed, scenarios) = drawn;
+        let networks = Networks::parse(&networks).map_err(PyValueError::new_err)?;
+        let terms = Terms { mechanisms, vary, networks, generator_seed, scenarios, brackets, seed };
         let search = py.detach(|| lab::Search::open(terms, VERSION, journal.as_deref()));
         Ok(Self(Arc::new(Mutex::new(search.map_err(refused)?))))
     }
@@ -97,7 +103,8 @@ impl Search {
         let search = self.locked();
         let pieces = search.asked().iter().skip(first).take(count);
         let pieces = pieces.map(|piece| (piece.mechanism.clone(), piece.place)).collect();
-        (VERSION.to_owned(), search.terms().generator_seed, search.terms().scenarios, pieces)
+        let Terms { networks, generator_seed, scenarios, .. } = search.terms();
+        (VERSION.to_owned(), networks.to_string(), *generator_seed, *scenarios, pieces)
     }
 
     /// Takes what was measured of these pieces.
@@ -161,10 +168,12 @@ impl Search {
 /// Measures pieces of a search in this thread, one after another.
 #[pyfunction]
 pub(crate) fn measure(py: Python<'_>, batch: BatchOfPython) -> PyResult<Vec<MeasuredOfPython>> {
-    let (version, generator_seed, scenarios, pieces) = batch;
+    let (version, networks, generator_seed, scenarios, pieces) = batch;
     check_version("search", &version).map_err(PyValueError::new_err)?;
-    let measure = |(mechanism, place)| {
-        let drawn = Set::drawn(generator_seed, scenarios, place).map_err(|error| error.to_string())?;
+    let networks = Networks::parse(&networks).map_err(PyValueError::new_err)?;
+    let measure = |(mechanism, place): PieceOfPython| {
+        let drawn = u32::try_from(place).map_err(|error| error.to_string())?;
+        let drawn = networks.draw(generator_seed, scenarios, drawn).map_err(|error| error.to_string())?;
         let Measured { costs, share } = Piece { mechanism, place }.measure(&drawn)?;
         // Measurements after an exception of a mechanism are not kept.
         check().map(|()| (costs, share)).map_err(|error| error.to_string())

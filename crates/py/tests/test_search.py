@@ -74,6 +74,18 @@ def test_a_search_is_the_same_on_any_number_of_threads_and_after_a_stop(tmp_path
     assert coapace.search("default", VARY, scenarios=9, brackets=2, progress=False).text() == one.text()
 
 
+def test_meshes_have_costs_of_their_own(tmp_path: Path) -> None:
+    journal = tmp_path / "journal"
+    found = coapace.search(["ebb", "default"], networks="meshes", scenarios=9, journal=journal, progress=False)
+    assert {"delivery", "delay", "transmissions"} <= set(found.evaluations.columns)
+    assert found.yardsticks.columns[2:6] == ["delivery_s", "delivery_best", "delay_s", "delay_best"]
+    assert len(found.shares["share"]) == 0
+    with pytest.raises(OSError, match="networks meshes"):
+        coapace.search("ebb", scenarios=9, journal=journal, progress=False)
+    with pytest.raises(ValueError, match='"mixed" or "meshes"'):
+        coapace.search("ebb", networks="links", progress=False)
+
+
 def test_ctrl_c_ends_a_search_within_a_second_and_the_journal_keeps_what_was_measured(tmp_path: Path) -> None:
     journal, ended = tmp_path / "journal", 0.0
 
@@ -188,4 +200,4 @@ def test_what_cannot_be_searched_is_told(arguments: dict[str, Any], error: type[
 
 def test_pieces_of_another_version_are_refused() -> None:
     with pytest.raises(ValueError, match="the search is of coapace 0.0, and this process has .*: install the same version"):
-        _native.measure(("0.0", 1, 9, [("default", 0)]))
+        _native.measure(("0.0", "mixed", 1, 9, [("default", 0)]))

@@ -14,6 +14,7 @@ pub(crate) fn search(arguments: &Arguments, search: &Search) -> Result<(), Failu
     let terms = Terms {
         mechanisms: search.mechanism.clone(),
         vary: search.vary.clone(),
+        networks: search.networks,
         generator_seed: search.generator_seed,
         scenarios: search.scenarios,
         brackets: search.brackets,

@@ -32,6 +32,21 @@ fn a_search_that_was_killed_goes_on_from_its_journal_and_finds_the_same_on_any_n
 fn a_journal_of_other_networks_and_a_parameter_that_is_not_there_are_refused_in_a_line() {
     let scratch = Scratch::new();
     let journal = scratch.file("journal.jsonl");
+    coapace(&[
+        "search",
+        "default",
+        "--networks",
+        "meshes",
+        "--scenarios",
+        "9",
+        "--quiet",
+        "--journal",
+        &journal,
+    ])
+    .success();
+    assert!(coapace(&with(&["--journal", &journal])).failure(1).contains("networks meshes"));
+    let unknown = coapace(&["search", "default", "--networks", "mesh", "--quiet"]);
+    assert!(unknown.failure(2).contains("\"mixed\" or \"meshes\""));
     fs::write(&journal, "no journal\n").unwrap();
     assert!(coapace(&with(&["--journal", &journal])).failure(1).contains("name another file"));
     let unknown = coapace(&["search", "default", "--vary", "zzz=1|2", "--scenarios", "9", "--quiet"]);

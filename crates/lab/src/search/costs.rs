@@ -1,15 +1,49 @@
-//! The costs of an exchange to the clients that have the mechanism of a cell.
+//! The costs of a mechanism on a scenario. Less is better of each.
+
+use coapace_scenario::WorkloadKind;
 
 use crate::contender::{Contender, ContenderKind};
-use crate::results::{CellResult, quantile};
+use crate::experiment::Trial;
+use crate::results::{CellResult, Delays, quantile};
 
-/// The names of the costs, in their order.
-pub const NAMES: [&str; 3] = ["mean FCT", "p90 FCT", "transmissions"];
+/// A cost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Cost {
+    /// The name for people.
+    pub name: &'static str,
+    /// The column of ratios in tables.
+    pub column: &'static str,
+    /// The column of the cost itself.
+    pub figure: &'static str,
+}
 
-/// Measures the clients of the first mechanism of `contender`. Returns the mean and the 90 % quantile of their flow completion
-/// times over clients and seeds, in seconds, and the transmissions of a completed exchange. Less is better of each. A client
-/// that never finished counts with the time of its run.
-pub fn costs(contender: &Contender, cell: &CellResult) -> [f64; 3] {
+/// The costs where clients finish after a number of exchanges: the mean and the 90 % quantile of their flow completion times over
+/// clients and seeds, in seconds, and the transmissions of a completed exchange. Only clients that have the mechanism of the cell
+/// count. A client that never finished counts with the time of its run.
+pub const OF_EXCHANGES: [Cost; 3] = [
+    Cost { name: "mean FCT", column: "mean_fct", figure: "mean_fct_s" },
+    Cost { name: "p90 FCT", column: "p90_fct", figure: "p90_fct_s" },
+    Cost { name: "transmissions", column: "transmissions", figure: "transmissions" },
+];
+
+/// The costs of flows: the seconds of the run for each message that reached its sink, whose ratios are those of delivery ratios or of
+/// carried loads; the mean delay of these messages in seconds; and the transmissions for each of them.
+pub const OF_MESSAGES: [Cost; 3] = [
+    Cost { name: "delivery", column: "delivery", figure: "delivery_s" },
+    Cost { name: "delay", column: "delay", figure: "delay_s" },
+    Cost { name: "transmissions", column: "transmissions", figure: "transmissions" },
+];
+
+/// Measures the costs that count for the workload of `trial`.
+pub fn costs(trial: &Trial, cell: &CellResult) -> [f64; 3] {
+    match trial.scenario.workload.kind {
+        WorkloadKind::Flows => of_messages(cell),
+        _ => of_exchanges(&trial.contender, cell),
+    }
+}
+
+/// Measures [`OF_EXCHANGES`].
+fn of_exchanges(contender: &Contender, cell: &CellResult) -> [f64; 3] {
     let is_own = |client: u32| match &contender.kind {
         ContenderKind::Udp(mix) => mix.part_of(client) == 0,
         ContenderKind::Tcp => true,
@@ -28,4 +62,35 @@ pub fn costs(contender: &Contender, cell: &CellResult) -> [f64; 3] {
         quantile(&times, 0.9).unwrap_or(f64::INFINITY),
         sent as f64 / completed.max(1) as f64,
     ]
+}
+
+/// Measures [`OF_MESSAGES`]. Where no message arrived, one counts as if it came at the end of the run.
+fn of_messages(cell: &CellResult) -> [f64; 3] {
+    let reached: u64 = cell.runs.iter().flat_map(|run| &run.flows).map(|flow| flow.reached).sum();
+    let sent: u64 = cell.runs.iter().map(|run| run.requests_sent).sum();
+    let duration_s: f64 = cell.runs.iter().map(|run| run.duration_s).sum();
+    let mut delays = Delays::default();
+    cell.runs.iter().for_each(|run| delays.merge(&run.delays()));
+    let reached = reached.max(1) as f64;
+    [duration_s / reached, delays.mean_s().unwrap_or(duration_s), sent as f64 / reached]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::results::{FlowResult, RunResult};
+
+    #[test]
+    fn messages_of_all_runs_count_together() {
+        let run = |reached, delay_us| {
+            let mut delays = Delays::default();
+            (0..reached).for_each(|_| delays.add(delay_us));
+            let flow = FlowResult { offered: 10, reached, delays, ..FlowResult::default() };
+            RunResult { duration_s: 50.0, requests_sent: 20, flows: vec![flow], ..RunResult::default() }
+        };
+        let cell = |runs| CellResult { runs, ..CellResult::default() };
+        let costs = |runs| of_messages(&cell(runs)).map(|cost| (cost * 1000.0).round() as i64);
+        assert_eq!(costs(vec![run(3, 1_000_000), run(1, 5_000_000)]), [25_000, 2_000, 10_000]);
+        assert_eq!(costs(vec![run(0, 0), run(0, 0)]), [100_000, 100_000, 40_000], "nothing arrived");
+    }
 }

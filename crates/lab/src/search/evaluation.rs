@@ -9,8 +9,9 @@ use coapace_control::REGISTRY;
 use coapace_scenario::ScenarioError;
 use serde::{Deserialize, Serialize};
 
-use super::costs::{NAMES, costs};
-use super::generator::{Drawn, draw, draw_shared};
+use super::costs::costs;
+use super::generator::Drawn;
+use super::networks::Networks;
 use crate::contender::Contender;
 use crate::experiment::{Trial, cells};
 use crate::rank::Section;
@@ -27,6 +28,8 @@ const LISTED: usize = 5;
 /// The scenarios that mechanisms are compared on.
 #[derive(Clone, Debug)]
 pub struct Set {
+    /// The kind of the networks.
+    pub networks: Networks,
     /// Those whose costs count.
     pub scenarios: Vec<Drawn>,
     /// Those that show how a mechanism shares with `default`.
@@ -45,7 +48,7 @@ pub struct Piece {
 /// The measurements of a piece.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Measured {
-    /// The costs, in the order of [`NAMES`].
+    /// The costs, in the order of those of its [kind of networks](Networks::costs).
     pub costs: [f64; 3],
     /// The relative share beside `default`, if that was there.
     pub share: Option<f64>,
@@ -54,7 +57,7 @@ pub struct Measured {
 /// The least that a published mechanism costs on one scenario, cost by cost. Only mechanisms that dither count.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Yardstick {
-    /// The least costs, in the order of [`NAMES`].
+    /// The least costs, in the order of those of its [kind of networks](Networks::costs).
     pub least: [f64; 3],
     /// The mechanism that has each of them.
     pub best: [String; 3],
@@ -72,25 +75,16 @@ pub struct Evaluation {
 }
 
 impl Set {
-    /// Draws the set of this generator `seed`, with so many scenarios, and half as many that are shared.
+    /// Draws the set of this generator `seed`, with so many scenarios, and half as many that are shared, if its kind has any.
     ///
     /// # Errors
     /// Returns the error of a scenario that cannot be run, which is a mistake of the generator.
-    pub fn draw(seed: u64, scenarios: u32) -> Result<Self, ScenarioError> {
-        let all = scenarios + scenarios / 2;
+    pub fn draw(networks: Networks, seed: u64, scenarios: u32) -> Result<Self, ScenarioError> {
+        let all = scenarios + networks.shared(scenarios);
         let mut drawn: Vec<_> =
-            (0..all as usize).map(|place| Self::drawn(seed, scenarios, place)).collect::<Result<_, _>>()?;
+            (0..all).map(|place| networks.draw(seed, scenarios, place)).collect::<Result<_, _>>()?;
         let shared = drawn.split_off(scenarios as usize);
-        Ok(Self { scenarios: drawn, shared })
-    }
-
-    /// Draws the scenario of this place alone, in the set of this generator `seed` with so many scenarios.
-    ///
-    /// # Errors
-    /// Returns the error of a scenario that cannot be run, which is a mistake of the generator.
-    pub fn drawn(seed: u64, scenarios: u32, place: usize) -> Result<Drawn, ScenarioError> {
-        let place = place as u32;
-        if place < scenarios { draw(seed, place) } else { draw_shared(seed, place - scenarios) }
+        Ok(Self { networks, scenarios: drawn, shared })
     }
 
     /// Returns the pieces of an evaluation on the first `scenarios`. On all of them, the pieces that show shares follow.
@@ -159,7 +153,7 @@ impl Piece {
         let seeds = (trial.first_seed..).take(trial.seeds as usize);
         cell.runs = seeds.map(|seed| run(&trial.scenario, &trial.contender, seed, trial.observe)).collect();
         let own = PopulationSummary::of(&cell.runs).into_iter().next();
-        Ok(Measured { costs: costs(&trial.contender, cell), share: own.and_then(|own| own.relative_share) })
+        Ok(Measured { costs: costs(trial, cell), share: own.and_then(|own| own.relative_share) })
     }
 }
 
@@ -246,14 +240,15 @@ impl Evaluation {
     }
 
     fn write(&self, out: &mut String, set: &Set, each: bool) -> std::fmt::Result {
-        let [mean, p90, transmissions] = [0, 1, 2].map(|cost| self.geometric_mean(cost));
-        writeln!(
-            out,
-            "  geometric mean   mean FCT {mean:.3}   p90 FCT {p90:.3}   transmissions {transmissions:.3}"
-        )?;
+        let names = set.networks.costs().map(|cost| cost.name);
+        write!(out, "  geometric mean")?;
+        for (cost, name) in names.iter().enumerate() {
+            write!(out, "   {name} {:.3}", self.geometric_mean(cost))?;
+        }
+        writeln!(out)?;
         for (ratio, place, cost) in self.greatest().into_iter().take(LISTED) {
             let description = &set.scenarios[place].description;
-            writeln!(out, "  {ratio:.2}  {} of scenario {place}: {description}", NAMES[cost])?;
+            writeln!(out, "  {ratio:.2}  {} of scenario {place}: {description}", names[cost])?;
         }
         if let Some([least, greatest]) = self.shares() {
             writeln!(
@@ -268,9 +263,9 @@ impl Evaluation {
         writeln!(out, "  loss {:.4}", self.loss())?;
         if each {
             for (place, (ratios, drawn)) in self.ratios.iter().zip(&set.scenarios).enumerate() {
-                let [mean, p90, transmissions] = ratios;
+                let [first, second, third] = ratios;
                 let description = &drawn.description;
-                writeln!(out, "  {place:3}  {mean:.2}  {p90:.2}  {transmissions:.2}  {description}")?;
+                writeln!(out, "  {place:3}  {first:.2}  {second:.2}  {third:.2}  {description}")?;
             }
             for (place, (share, drawn)) in self.shares.iter().zip(&set.shared).enumerate() {
                 writeln!(out, "  {place:3}  share {share:.2}  {}", drawn.description)?;

@@ -4,7 +4,8 @@ use std::fmt::Write;
 use std::sync::Arc;
 
 use coapace_scenario::{Scenario, ScenarioError};
-use coapace_sim::{Luck, Stream};
+
+use super::dice::Dice;
 
 /// The smallest buffer in bytes: four packets of the MTU of 296 bytes.
 const SMALLEST_BUFFER: f64 = 4.0 * 296.0;
@@ -33,7 +34,7 @@ pub struct Drawn {
 /// # Errors
 /// Returns the error of the scenario that was drawn, which is a mistake of this generator.
 pub fn draw(seed: u64, place: u32) -> Result<Drawn, ScenarioError> {
-    draw_of(&Dice { stream: Luck::new(seed).stream("generator"), place, is_shared: false }, seed)
+    draw_of(&Dice::new(seed, "generator", place), seed, false)
 }
 
 /// Draws a bottleneck like [`draw`], without losses of the link, with a buffer that can be full, and with `default` in
@@ -42,17 +43,17 @@ pub fn draw(seed: u64, place: u32) -> Result<Drawn, ScenarioError> {
 /// # Errors
 /// Returns the error of the scenario that was drawn, which is a mistake of this generator.
 pub fn draw_shared(seed: u64, place: u32) -> Result<Drawn, ScenarioError> {
-    draw_of(&Dice { stream: Luck::new(seed).stream("shared"), place, is_shared: true }, seed)
+    draw_of(&Dice::new(seed, "shared", place), seed, true)
 }
 
-fn draw_of(dice: &Dice, seed: u64) -> Result<Drawn, ScenarioError> {
-    let place = dice.place;
-    let is_mesh = !dice.is_shared && place % MESH_EVERY == MESH_EVERY - 1;
+fn draw_of(dice: &Dice, seed: u64, is_shared: bool) -> Result<Drawn, ScenarioError> {
+    let place = dice.place();
+    let is_mesh = !is_shared && place % MESH_EVERY == MESH_EVERY - 1;
     let clients = match is_mesh {
         // A grid is a square, and one of its nodes is the server.
         true if is_grid(dice) => dice.log("mesh clients", 4.0, 25.0).sqrt().round().powi(2) - 1.0,
         true => dice.log("mesh clients", 2.0, 9.0).round(),
-        false => dice.log("clients", if dice.is_shared { 4.0 } else { 1.0 }, 1000.0).round(),
+        false => dice.log("clients", if is_shared { 4.0 } else { 1.0 }, 1000.0).round(),
     };
     let exchanges = (4000.0 / clients).clamp(10.0, 50.0).round();
     let mut text = format!(
@@ -85,12 +86,12 @@ fn draw_of(dice: &Dice, seed: u64) -> Result<Drawn, ScenarioError> {
     if is_mesh {
         mesh(dice, clients, &mut text, &mut description);
     } else {
-        bottleneck(dice, &mut text, &mut description);
+        bottleneck(dice, is_shared, &mut text, &mut description);
     }
     text += "[defaults]\nmechanisms = [\"default\"]\n";
     let scenario = Arc::new(Scenario::parse(&format!("drawn-{seed}-{place}"), "drawn.toml", &text, &[])?);
     let defaults_in_four = match dice.unit("beside") {
-        _ if dice.is_shared => 2,
+        _ if is_shared => 2,
         _ if clients < 4.0 => 0,
         drawn if drawn < 0.5 => 0,
         drawn if drawn < 0.75 => 1,
@@ -105,13 +106,13 @@ fn draw_of(dice: &Dice, seed: u64) -> Result<Drawn, ScenarioError> {
 }
 
 /// Draws a bottleneck.
-fn bottleneck(dice: &Dice, text: &mut String, description: &mut String) {
+fn bottleneck(dice: &Dice, is_shared: bool, text: &mut String, description: &mut String) {
     let rate = dice.log("rate", 5e3, 1e6).round();
     let rtt_s = dice.log("rtt", 0.02, 5.0);
     let bdp = rate * rtt_s / 8.0;
-    let in_bdp = (dice.is_shared || !dice.chance("endless", 0.25)).then(|| dice.log("buffer", 0.2, 20.0));
+    let in_bdp = (is_shared || !dice.chance("endless", 0.25)).then(|| dice.log("buffer", 0.2, 20.0));
     let bytes = in_bdp.map_or(100e6, |buffer| (buffer * bdp).max(SMALLEST_BUFFER)).round();
-    let loss = (!dice.is_shared && dice.chance("lossy", 0.6)).then(|| 0.3 * dice.unit("loss"));
+    let loss = (!is_shared && dice.chance("lossy", 0.6)).then(|| 0.3 * dice.unit("loss"));
     let in_bursts = dice.chance("bursts", 0.5);
     let ways = dice.unit("ways");
     let _ = write!(description, ", {:.0} kbit/s, RTT {rtt_s:.2} s, buffer ", rate / 1e3);
@@ -157,9 +158,7 @@ fn is_grid(dice: &Dice) -> bool {
 fn mesh(dice: &Dice, clients: f64, text: &mut String, description: &mut String) {
     let kind = if is_grid(dice) { "grid" } else { "chain" };
     let delivery = (70.0 + 30.0 * dice.unit("delivery")).round();
-    let presets = ["contiki-2.7", "contiki-3", "contiki-ng", "standard", "none"];
-    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "below the number of presets")]
-    let mac = presets[(dice.unit("mac") * presets.len() as f64) as usize];
+    let mac = dice.one_of("mac", &["contiki-2.7", "contiki-3", "contiki-ng", "standard", "none"]);
     let nodes = clients + 1.0;
     let _ = writeln!(
         text,
@@ -170,30 +169,10 @@ fn mesh(dice: &Dice, clients: f64, text: &mut String, description: &mut String) 
     let _ = write!(description, ", {kind} of radios, delivery {delivery} %, MAC {mac}");
 }
 
-/// Random numbers of one scenario, by the name of the quantity.
-struct Dice {
-    stream: Stream,
-    place: u32,
-    is_shared: bool,
-}
-
-impl Dice {
-    fn unit(&self, name: &str) -> f64 {
-        self.stream.unit(self.place.into(), coapace_sim::fnv1a(name.bytes()), 0)
-    }
-
-    fn chance(&self, name: &str, probability: f64) -> bool {
-        self.unit(name) < probability
-    }
-
-    /// Returns a number whose logarithm is uniform.
-    fn log(&self, name: &str, low: f64, high: f64) -> f64 {
-        low * (high / low).powf(self.unit(name))
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use coapace_scenario::Hash64;
+
     use super::*;
 
     #[test]
@@ -202,6 +181,17 @@ mod tests {
             let drawn = draw(1, place).unwrap_or_else(|error| panic!("{place}: {error}"));
             assert!((4..=60).contains(&drawn.seeds));
         }
+    }
+
+    #[test]
+    fn the_set_of_seed_1_is_that_of_the_published_figures() {
+        let hashes = (0..72).flat_map(|place| [draw(1, place), draw_shared(1, place)]);
+        let hashes = hashes.flat_map(|drawn| drawn.unwrap().scenario.hash().into_bytes());
+        assert_eq!(
+            Hash64::of(hashes).to_string(),
+            "a0d9c7bce84a30d6",
+            "docs/search.md and docs/ebb.md have figures of this set"
+        );
     }
 
     #[test]

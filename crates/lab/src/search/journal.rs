@@ -7,6 +7,7 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 
 use super::evaluation::{Evaluation, Yardstick};
+use super::networks::Networks;
 use crate::journal::JournalFile;
 
 /// The error of a file that is no journal.
@@ -17,6 +18,9 @@ const FOREIGN: &str = "this is no journal of a search: name another file";
 pub struct Conditions {
     /// The version that measured. Equal versions measure the same.
     pub commit: String,
+    /// The kind of the networks. Journals from before there were others do not name it.
+    #[serde(default, skip_serializing_if = "Networks::is_default")]
+    pub networks: Networks,
     /// The seed of the scenarios.
     pub generator_seed: u64,
     /// The number of scenarios.
@@ -56,9 +60,9 @@ impl Journal {
             match line {
                 Line::Conditions(found) if found != *conditions => {
                     return Err(io::Error::other(format!(
-                        "this journal was begun with {} scenarios of generator seed {} by version {}: go on with those, or \
-                         name another file",
-                        found.scenarios, found.generator_seed, found.commit
+                        "this journal was begun with {} scenarios of generator seed {}, networks {}, by version {}: go on \
+                         with those, or name another file",
+                        found.scenarios, found.generator_seed, found.networks, found.commit
                     )));
                 }
                 Line::Conditions(_) => {}
@@ -130,7 +134,7 @@ mod tests {
     use super::*;
 
     fn conditions(generator_seed: u64) -> Conditions {
-        Conditions { commit: "c".into(), generator_seed, scenarios: 2 }
+        Conditions { commit: "c".into(), networks: Networks::Mixed, generator_seed, scenarios: 2 }
     }
 
     fn evaluation(mechanism: &str) -> Evaluation {

@@ -1,5 +1,6 @@
 //! The terms of a search: what it is asked for.
 
+use super::networks::Networks;
 use super::space::{Space, Varied};
 use crate::contender::Contender;
 
@@ -13,9 +14,11 @@ pub struct Terms {
     pub mechanisms: Vec<String>,
     /// The parameters that vary.
     pub vary: Vec<Varied>,
+    /// The kind of the networks that are drawn.
+    pub networks: Networks,
     /// The seed of the scenarios that are drawn.
     pub generator_seed: u64,
-    /// The number of scenarios that are drawn; half as many more show how a mechanism shares with `default`.
+    /// The number of scenarios that are drawn; half as many more show how a mechanism shares with `default`, but with meshes none.
     pub scenarios: u32,
     /// The brackets of successive halving.
     pub brackets: u32,
@@ -76,6 +79,7 @@ mod tests {
         let terms = |mechanisms: &[&str], vary: &[&str]| Terms {
             mechanisms: mechanisms.iter().map(|&it| it.to_owned()).collect(),
             vary: vary.iter().map(|text| Varied::parse(text).unwrap()).collect(),
+            networks: Networks::default(),
             generator_seed: Terms::GENERATOR_SEED,
             scenarios: Terms::SCENARIOS,
             brackets: Terms::BRACKETS,

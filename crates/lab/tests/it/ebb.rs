@@ -7,6 +7,7 @@ use coapace_lab::contender::Contender;
 use coapace_lab::results::RunResult;
 use coapace_lab::run::{Observe, run};
 use coapace_lab::search::evaluation::{FAIR, Set};
+use coapace_lab::search::networks::Networks;
 use coapace_scenario::Scenario;
 
 fn measured(mechanism: &str, set: &[(&str, &str)]) -> RunResult {
@@ -48,7 +49,7 @@ fn from_one_to_ten_thousand_clients_less_than_a_twentieth_is_needless_in_steady_
 
 #[test]
 fn beside_default_its_share_is_fair_on_nine_of_ten_bottlenecks_that_were_drawn() {
-    let set = Set { scenarios: Vec::new(), ..Set::draw(2, 48).unwrap() };
+    let set = Set { scenarios: Vec::new(), ..Set::draw(Networks::Mixed, 2, 48).unwrap() };
     let evaluation = set.evaluate("ebb", &[], 0, &AtomicBool::new(false)).unwrap().unwrap();
     let fair = evaluation.shares.iter().filter(|share| (FAIR[0]..=FAIR[1]).contains(*share)).count();
     assert_eq!(evaluation.shares.len(), 24);

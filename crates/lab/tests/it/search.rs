@@ -4,7 +4,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use coapace_lab::search::evaluation::{Piece, Set};
+use coapace_lab::search::evaluation::Piece;
+use coapace_lab::search::networks::Networks;
 use coapace_lab::search::space::Varied;
 use coapace_lab::search::terms::Terms;
 use coapace_lab::search::{Search, SearchError};
@@ -13,6 +14,7 @@ fn terms(mechanisms: &[&str], vary: &[&str]) -> Terms {
     Terms {
         mechanisms: mechanisms.iter().map(|&it| it.to_owned()).collect(),
         vary: vary.iter().map(|text| Varied::parse(text).unwrap()).collect(),
+        networks: Networks::Mixed,
         generator_seed: 1,
         scenarios: 9,
         brackets: 2,
@@ -74,7 +76,7 @@ fn a_search_finds_the_same_whoever_measures_in_whatever_order_and_its_journal_is
             break;
         }
         for (place, piece) in pieces.iter().enumerate().rev() {
-            let measured = piece.measure(&Set::drawn(1, 9, piece.place).unwrap()).unwrap();
+            let measured = piece.measure(&Networks::Mixed.draw(1, 9, piece.place as u32).unwrap()).unwrap();
             other.tell(place, measured).unwrap();
             other.tell(place, measured).unwrap();
         }
@@ -107,6 +109,28 @@ fn mechanisms_are_compared_in_their_order_and_once_if_they_are_named_twice() {
     assert_eq!(text.lines().count(), 1 + 1 + 5 + 1 + 1 + 9 + 4, "{text}");
     let one = search.set().evaluate("ebb", search.journal().yardsticks(), 1, &AtomicBool::new(false));
     assert_eq!(one.unwrap().as_ref(), search.found().first());
+}
+
+#[test]
+fn on_meshes_delivery_delay_and_transmissions_count_and_no_share() {
+    let (meshes, mixed) = (Scratch::new("meshes"), Scratch::new("mixed"));
+    let on = |networks| Terms { networks, ..terms(&["ebb"], &[]) };
+    let mut search = open(on(Networks::Meshes), &meshes);
+    conduct(&mut search, 2);
+    let text = search.found()[0].text(search.set(), true);
+    assert!(text.starts_with("ebb\n  geometric mean   delivery "), "{text}");
+    assert!(!text.contains("share beside"), "{text}");
+    assert_eq!(text.lines().count(), 1 + 1 + 5 + 1 + 9, "{text}");
+    // Nobody measures better than the best published mechanism by much.
+    let means = [0, 1, 2].map(|cost| search.found()[0].geometric_mean(cost));
+    assert!(means.iter().all(|mean| (0.8..3.0).contains(mean)), "{means:?}");
+    drop(search);
+    assert!(meshes.text().starts_with("{\"conditions\":{\"commit\":\"v\",\"networks\":\"meshes\","));
+    let refused = Search::open(on(Networks::Mixed), "v", Some(&meshes.0)).unwrap_err().to_string();
+    assert!(refused.contains("networks meshes"), "{refused}");
+    // A journal of mixed networks is as it was before there were others.
+    drop(open(on(Networks::Mixed), &mixed));
+    assert_eq!(mixed.text(), "{\"conditions\":{\"commit\":\"v\",\"generator_seed\":1,\"scenarios\":9}}\n");
 }
 
 #[test]

@@ -305,10 +305,11 @@ Piece: TypeAlias = tuple[str, int]
 #: The costs of a piece, and its share beside `default`.
 Measured: TypeAlias = tuple[list[float], float | None]
 
-#: The version, the generator seed, the number of scenarios, and pieces.
-Pieces: TypeAlias = tuple[str, int, int, list[Piece]]
+#: The version, the kind of the networks, the generator seed, the number of scenarios, and pieces.
+Pieces: TypeAlias = tuple[str, str, int, int, list[Piece]]
 
 class Search:
+    NETWORKS: str
     GENERATOR_SEED: int
     SCENARIOS: int
     BRACKETS: int
@@ -318,9 +319,9 @@ class Search:
         self,
         mechanisms: list[str],
         vary: list[str],
-        scenarios: int,
+        drawn: tuple[str, int, int],
         brackets: int,
-        seeds: tuple[int, int],
+        seed: int,
         journal: Path | None,
     ) -> None: ...
     def conduct(self, jobs: int, progress: Callable[[int, int], object] | None) -> None: ...

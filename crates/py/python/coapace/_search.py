@@ -45,7 +45,7 @@ class Search:
         """A row for each evaluation of this search, those on most networks first, the least ``loss`` first.
 
         ``parameter.NAME`` has the value of each parameter that varies, ``scenarios`` the number of networks; ``mean_fct``, ``p90_fct``
-        and ``transmissions`` are geometric means of ratios, and ``worst`` is the worst one. ``least_share``, ``greatest_share`` and the
+        and ``transmissions`` (of meshes ``delivery``, ``delay`` and ``transmissions``) are geometric means of ratios, and ``worst`` is the worst one. ``least_share``, ``greatest_share`` and the
         number of ``unfair`` shares beside ``default`` are known of evaluations on all networks.
         """
         return Table(self._native.evaluations())
@@ -97,6 +97,7 @@ def search(
     mechanisms: str | Iterable[str],
     vary: Mapping[str, Parameter | Iterable[Parameter]] | str | Iterable[str] | None = None,
     *,
+    networks: str = _native.Search.NETWORKS,
     scenarios: int = _native.Search.SCENARIOS,
     generator_seed: int = _native.Search.GENERATOR_SEED,
     brackets: int = _native.Search.BRACKETS,
@@ -110,7 +111,8 @@ def search(
 
     ``vary`` has the values of each parameter, in a list or as the command takes them: ``{"min_rto": "10ms..1s", "initial_k": [1, 2]}``
     or ``["min_rto=10ms..1s", "initial_k=1|2"]``. ``scenarios`` networks are drawn with ``generator_seed``, and half as many more, which
-    show how a mechanism shares with ``default``. ``brackets`` of successive halving have about 40 evaluations each. Equal ``seed`` make
+    show how a mechanism shares with ``default``. ``networks="meshes"`` draws larger and harsher meshes instead, where nothing is shared.
+    ``brackets`` of successive halving have about 40 evaluations each. Equal ``seed`` make
     equal searches.
 
     ``journal`` is a file that keeps what is measured: a search that was stopped or killed goes on, here or by the command. ``jobs`` is
@@ -128,9 +130,9 @@ def search(
     native = _native.Search(
         _listed(mechanisms),
         _written(vary),
-        scenarios,
+        (networks, generator_seed, scenarios),
         brackets,
-        (generator_seed, seed),
+        seed,
         None if journal is None else Path(journal),
     )
     bar = _Bar(None if callable(progress) else progress)

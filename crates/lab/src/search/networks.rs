@@ -1,0 +1,106 @@
+//! The kinds of networks that a set may have.
+
+use std::fmt;
+
+use coapace_scenario::ScenarioError;
+use serde::{Deserialize, Serialize};
+
+use super::costs::{Cost, OF_EXCHANGES, OF_MESSAGES};
+use super::generator::{self, Drawn};
+use super::meshes;
+
+/// The kind of the networks that are drawn.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Networks {
+    /// Links, and a small mesh in every sixth place; clients that finish after a number of exchanges.
+    #[default]
+    Mixed,
+    /// Meshes of 10 to 60 radios, with flows of messages.
+    Meshes,
+}
+
+impl Networks {
+    /// Every kind.
+    pub const ALL: [Self; 2] = [Self::Mixed, Self::Meshes];
+
+    /// Returns its name.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Mixed => "mixed",
+            Self::Meshes => "meshes",
+        }
+    }
+
+    /// Reads a name.
+    ///
+    /// # Errors
+    /// Returns one line with the names that there are.
+    pub fn parse(name: &str) -> Result<Self, String> {
+        let found = Self::ALL.into_iter().find(|networks| networks.name() == name);
+        found.ok_or_else(|| format!("networks is {name:?}, but must be \"mixed\" or \"meshes\""))
+    }
+
+    /// Returns whether this is the kind of a set that names none.
+    #[allow(clippy::trivially_copy_pass_by_ref, reason = "Serde asks for a reference")]
+    pub fn is_default(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// Returns the costs that count, in their order.
+    pub fn costs(self) -> [Cost; 3] {
+        match self {
+            Self::Mixed => OF_EXCHANGES,
+            Self::Meshes => OF_MESSAGES,
+        }
+    }
+
+    /// Returns how many scenarios show how a mechanism shares with `default`, beside so many whose costs count. Meshes show none.
+    pub fn shared(self, scenarios: u32) -> u32 {
+        match self {
+            Self::Mixed => scenarios / 2,
+            Self::Meshes => 0,
+        }
+    }
+
+    /// Draws the scenario at this place of a set with so many scenarios, from this generator `seed`. Those that are shared follow
+    /// those whose costs count.
+    ///
+    /// # Errors
+    /// Returns the error of a scenario that cannot be run, which is a mistake of the generator.
+    pub fn draw(self, seed: u64, scenarios: u32, place: u32) -> Result<Drawn, ScenarioError> {
+        match self {
+            Self::Mixed if place < scenarios => generator::draw(seed, place),
+            Self::Mixed => generator::draw_shared(seed, place - scenarios),
+            Self::Meshes => meshes::draw(seed, place),
+        }
+    }
+}
+
+impl fmt::Display for Networks {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_kind_is_read_as_it_is_written() {
+        for networks in Networks::ALL {
+            assert_eq!(Networks::parse(&networks.to_string()), Ok(networks));
+        }
+        assert!(Networks::parse("mesh").is_err_and(|error| error.contains("\"meshes\"")));
+    }
+
+    #[test]
+    fn meshes_are_all_drawn_alike_and_share_nothing() {
+        let mesh =
+            |networks: Networks, place| networks.draw(1, 12, place).unwrap().scenario.network.mesh.is_some();
+        assert!((0..12).all(|place| mesh(Networks::Meshes, place)));
+        assert!((0..12).all(|place| mesh(Networks::Mixed, place) == (place % 6 == 5)));
+        assert_eq!(Networks::ALL.map(|networks| networks.shared(9)), [4, 0]);
+    }
+}
