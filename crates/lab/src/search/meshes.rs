@@ -62,8 +62,7 @@ const MACS: [Mac; 8] = [
 pub fn draw(seed: u64, place: u32) -> Result<Drawn, ScenarioError> {
     let dice = &Dice::new(seed, "meshes", place);
     let mac = dice.one_of("mac", &MACS);
-    // Without acknowledgements RPL cannot tell a good link from a bad one, and hardly a message arrives.
-    let is_rpl = mac.preset != "none" && dice.chance("rpl", 0.5);
+    let is_rpl = dice.chance("rpl", 0.5);
     let begin_s = match mac.sleeps() {
         _ if !is_rpl => 10.0,
         true => 120.0,
