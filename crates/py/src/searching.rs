@@ -36,7 +36,7 @@ pub(crate) struct Search(Arc<Mutex<lab::Search>>);
 #[pymethods]
 impl Search {
     #[classattr]
-    const NETWORKS: &str = Networks::Mixed.name();
+    const NETWORKS: &'static str = Networks::Mixed.name();
     #[classattr]
     const GENERATOR_SEED: u64 = Terms::GENERATOR_SEED;
     #[classattr]
