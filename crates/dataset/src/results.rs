@@ -1,9 +1,9 @@
 //! The tables of results.
 
 use arrow_schema::ArrowError;
-use coapace_lab::coexistence::{Matrix, pair_columns};
-use coapace_lab::rank::{Ranking, Standing, ratio_columns};
-use coapace_lab::results::{CellResult, Lines, Ratio, Rows, RunResult, Series, Value, verdict_columns};
+use coapace_lab::coexistence::Matrix;
+use coapace_lab::rank::{Ranking, Standing};
+use coapace_lab::results::{CellResult, Lines, Ratio, Rows, RunResult, Series, Sheet, Value, order_rows};
 
 use crate::{Table, VERSION, Values};
 
@@ -28,12 +28,12 @@ pub fn runs(results: &[CellResult]) -> Result<Table, ArrowError> {
 /// # Errors
 /// Fails if Arrow does.
 pub fn rows(results: &[CellResult], each: bool, commit: &str) -> Result<Table, ArrowError> {
-    table(Rows::new(results, Lines::Csv, each, commit).columns(results))
+    table(Rows::new(results, Lines::Csv, each, commit).sheet(results))
 }
 
-/// Makes a table of columns of rows.
-pub(crate) fn table(columns: Vec<(String, Vec<Value>)>) -> Result<Table, ArrowError> {
-    Table::new(columns.into_iter().map(|(name, values)| (name, Values::of(values))).collect())
+/// Makes a table of a sheet.
+pub(crate) fn table(sheet: Sheet) -> Result<Table, ArrowError> {
+    Table::new(sheet.0.into_iter().map(|(name, values)| (name, Values::of(values))).collect())
 }
 
 /// Returns a row for each client of each run: its cell's place in [`cells`], `mechanism`, `seed`, `client` from 0, `fct_s`
@@ -163,7 +163,7 @@ pub fn figures(results: &[CellResult]) -> Result<Table, ArrowError> {
             }
         }
     }
-    table(columns.into())
+    table(Sheet(columns.into()))
 }
 
 /// Returns a row for each published order, the worst first: the columns of `coapace reproduce --orders --format csv`.
@@ -171,7 +171,7 @@ pub fn figures(results: &[CellResult]) -> Result<Table, ArrowError> {
 /// # Errors
 /// Fails if Arrow does.
 pub fn orders(results: &[CellResult]) -> Result<Table, ArrowError> {
-    table(verdict_columns(VERSION, results))
+    table(order_rows(VERSION, results))
 }
 
 /// Returns a row for each mechanism with each other: the columns of `coapace coexist --format csv`.
@@ -179,7 +179,7 @@ pub fn orders(results: &[CellResult]) -> Result<Table, ArrowError> {
 /// # Errors
 /// Fails if Arrow does.
 pub fn pairs(matrix: &Matrix) -> Result<Table, ArrowError> {
-    table(pair_columns(VERSION, matrix))
+    table(matrix.rows(VERSION))
 }
 
 /// Returns a row for each figure of each mechanism in each cell: the columns of `coapace rank --format csv`.
@@ -187,7 +187,7 @@ pub fn pairs(matrix: &Matrix) -> Result<Table, ArrowError> {
 /// # Errors
 /// Fails if Arrow does.
 pub fn ratios(ranking: &Ranking) -> Result<Table, ArrowError> {
-    table(ratio_columns(VERSION, ranking))
+    table(ranking.rows(VERSION))
 }
 
 /// A column of standings: its name, and its value in a row.
@@ -218,10 +218,11 @@ pub fn standings(ranking: &Ranking) -> Result<Table, ArrowError> {
         ("figures_near", |_, it| Value::Count(it.figures_near as u64)),
         ("figures", |_, it| Value::Count(it.figures as u64)),
     ];
-    let column = |of: fn(&Ranking, &Standing) -> Value| {
-        ranking.standings.iter().map(|standing| of(ranking, standing)).collect()
-    };
-    table(COLUMNS.map(|(name, of)| (name.to_owned(), column(of))).into())
+    let mut sheet = Sheet::default();
+    for (name, of) in COLUMNS {
+        sheet.push(name, ranking.standings.iter().map(|standing| of(ranking, standing)));
+    }
+    table(sheet)
 }
 
 fn worst(standing: &Standing) -> Option<Ratio> {

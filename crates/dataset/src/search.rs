@@ -1,7 +1,7 @@
 //! The tables of a search for parameters.
 
 use arrow_schema::ArrowError;
-use coapace_lab::results::Value;
+use coapace_lab::results::{Sheet, Value};
 use coapace_lab::search::Search;
 use coapace_lab::search::evaluation::Evaluation;
 
@@ -21,26 +21,26 @@ pub fn evaluations(search: &Search) -> Result<Table, ArrowError> {
         other.ratios.len().cmp(&it.ratios.len()).then(loss.total_cmp(other_loss))
     });
     let costs = search.set().networks.costs();
-    let mut columns = Columns::default();
+    let mut rows = Sheet::default();
     for (loss, evaluation) in evaluations {
-        columns.add("mechanism", &evaluation.mechanism);
+        rows.add("mechanism", &evaluation.mechanism);
         for varied in &search.terms().vary {
             let name = &varied.parameter;
-            columns.add(&format!("parameter.{name}"), parameter(&evaluation.mechanism, name));
+            rows.add(&format!("parameter.{name}"), parameter(&evaluation.mechanism, name));
         }
-        columns.add("scenarios", count(evaluation.ratios.len()));
-        columns.add("loss", Value::Number(loss));
-        columns.add_costs(search, [0, 1, 2].map(|cost| evaluation.geometric_mean(cost)));
+        rows.add("scenarios", count(evaluation.ratios.len()));
+        rows.add("loss", Value::Number(loss));
+        add_costs(&mut rows, search, [0, 1, 2].map(|cost| evaluation.geometric_mean(cost)));
         let worst = evaluation.greatest().first().copied();
-        columns.add("worst", worst.map(|(ratio, ..)| ratio));
-        columns.add("worst_cost", worst.map_or(Value::Nothing, |(.., cost)| costs[cost].name.into()));
-        columns.add("worst_scenario", worst.map_or(Value::Nothing, |(_, place, _)| count(place)));
+        rows.add("worst", worst.map(|(ratio, ..)| ratio));
+        rows.add("worst_cost", worst.map_or(Value::Nothing, |(.., cost)| costs[cost].name.into()));
+        rows.add("worst_scenario", worst.map_or(Value::Nothing, |(_, place, _)| count(place)));
         let shares = evaluation.shares();
-        columns.add("least_share", shares.map(|[least, _]| least));
-        columns.add("greatest_share", shares.map(|[_, greatest]| greatest));
-        columns.add("unfair", shares.map_or(Value::Nothing, |_| count(evaluation.unfair())));
+        rows.add("least_share", shares.map(|[least, _]| least));
+        rows.add("greatest_share", shares.map(|[_, greatest]| greatest));
+        rows.add("unfair", shares.map_or(Value::Nothing, |_| count(evaluation.unfair())));
     }
-    table(columns.0)
+    table(rows)
 }
 
 /// Returns a row for each scenario of each evaluation on all of them: `mechanism`, `scenario`, its `description`, and the ratios
@@ -49,16 +49,16 @@ pub fn evaluations(search: &Search) -> Result<Table, ArrowError> {
 /// # Errors
 /// Fails if Arrow does.
 pub fn ratios(search: &Search) -> Result<Table, ArrowError> {
-    let mut columns = Columns::default();
+    let mut rows = Sheet::default();
     for evaluation in whole(search) {
         for (place, (ratios, drawn)) in evaluation.ratios.iter().zip(&search.set().scenarios).enumerate() {
-            columns.add("mechanism", &evaluation.mechanism);
-            columns.add("scenario", count(place));
-            columns.add("description", &drawn.description);
-            columns.add_costs(search, *ratios);
+            rows.add("mechanism", &evaluation.mechanism);
+            rows.add("scenario", count(place));
+            rows.add("description", &drawn.description);
+            add_costs(&mut rows, search, *ratios);
         }
     }
-    table(columns.0)
+    table(rows)
 }
 
 /// Returns a row for each scenario that `default` shares, of each evaluation on all scenarios: `mechanism`, `scenario`, its
@@ -91,17 +91,17 @@ pub fn shares(search: &Search) -> Result<Table, ArrowError> {
 /// # Errors
 /// Fails if Arrow does.
 pub fn yardsticks(search: &Search) -> Result<Table, ArrowError> {
-    let mut columns = Columns::default();
+    let mut rows = Sheet::default();
     let yardsticks = search.journal().yardsticks().iter().zip(&search.set().scenarios);
     for (place, (yardstick, drawn)) in yardsticks.enumerate() {
-        columns.add("scenario", count(place));
-        columns.add("description", &drawn.description);
+        rows.add("scenario", count(place));
+        rows.add("description", &drawn.description);
         for (cost, place) in search.set().networks.costs().into_iter().zip(0..) {
-            columns.add(cost.figure, Value::Number(yardstick.least[place]));
-            columns.add(&format!("{}_best", cost.column), &yardstick.best[place]);
+            rows.add(cost.figure, Value::Number(yardstick.least[place]));
+            rows.add(&format!("{}_best", cost.column), &yardstick.best[place]);
         }
     }
-    table(columns.0)
+    table(rows)
 }
 
 /// Returns the evaluations on all scenarios.
@@ -121,22 +121,9 @@ fn count(number: usize) -> Value {
     Value::Count(number as u64)
 }
 
-/// The columns of a table, which is filled value by value. Every row has all columns.
-#[derive(Default)]
-struct Columns(Vec<(String, Vec<Value>)>);
-
-impl Columns {
-    fn add(&mut self, name: &str, value: impl Into<Value>) {
-        match self.0.iter_mut().find(|(own, _)| own == name) {
-            Some((_, values)) => values.push(value.into()),
-            None => self.0.push((name.to_owned(), vec![value.into()])),
-        }
-    }
-
-    /// Adds a ratio for each cost.
-    fn add_costs(&mut self, search: &Search, ratios: [f64; 3]) {
-        for (cost, ratio) in search.set().networks.costs().into_iter().zip(ratios) {
-            self.add(cost.column, Value::Number(ratio));
-        }
+/// Adds a ratio for each cost to a row.
+fn add_costs(rows: &mut Sheet, search: &Search, ratios: [f64; 3]) {
+    for (cost, ratio) in search.set().networks.costs().into_iter().zip(ratios) {
+        rows.add(cost.column, Value::Number(ratio));
     }
 }

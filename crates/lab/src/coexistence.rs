@@ -10,7 +10,6 @@ mod table;
 use std::sync::Arc;
 
 pub(crate) use rows::COLUMNS;
-pub use rows::{pair_columns, write_pairs};
 pub use standing::Standing;
 
 use crate::contender::Contender;
@@ -197,6 +196,7 @@ impl Matrix {
 pub(crate) mod tests {
     use super::*;
     use crate::experiment::conduct;
+    use crate::results::Lines;
 
     /// Makes a short matrix of these mechanisms on so many threads.
     pub(crate) fn matrix(names: &[&str], jobs: usize) -> Matrix {
@@ -249,8 +249,7 @@ pub(crate) mod tests {
     fn the_matrix_does_not_depend_on_the_number_of_threads() {
         let csv = |jobs| {
             let mut out = Vec::new();
-            write_pairs(&mut out, crate::results::Lines::Csv, "c0ffee", &matrix(&["default", "cocoa"], jobs))
-                .unwrap();
+            matrix(&["default", "cocoa"], jobs).rows("c0ffee").write(&mut out, Lines::Csv).unwrap();
             out
         };
         assert_eq!(csv(1), csv(2));

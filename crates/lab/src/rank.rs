@@ -19,7 +19,6 @@ mod yardstick;
 
 pub use ranking::{RankedCell, RankedFigure, Ranking, Standing, Worst};
 pub(crate) use rows::COLUMNS;
-pub use rows::{ratio_columns, write_ratios};
 pub use section::Section;
 pub use suite::{Suite, SuiteCell, headline_metrics};
 pub use table::times;

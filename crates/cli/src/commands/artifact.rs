@@ -8,7 +8,7 @@ use coapace_dataset::artifact::{Folder, Manifest, ManifestCell, Program, Request
 use coapace_dataset::{Table, artifact, clients, write_parquet};
 use coapace_lab::experiment::Trial;
 use coapace_lab::papers::{Paper, Source};
-use coapace_lab::results::{Lines, write_rows, write_verdicts};
+use coapace_lab::results::{Lines, order_rows, write_rows};
 use coapace_report::Report;
 use tracing_subscriber::fmt::format::Writer;
 use tracing_subscriber::fmt::time::{FormatTime, SystemTime};
@@ -61,7 +61,7 @@ impl Artifact {
                 add_parquet(folder, name, &table)?;
             }
             add_parquet(folder, "clients", &clients(results).map_err(io::Error::other)?)?;
-            let orders = bytes(|out| write_verdicts(out, Lines::Csv, COMMIT, results))?;
+            let orders = bytes(|out| order_rows(COMMIT, results).write(out, Lines::Csv))?;
             folder.add("results/orders.csv", &orders)?;
             folder.add("page.md", page.as_bytes())
         })

@@ -4,7 +4,7 @@ use std::io::{self, BufWriter, Write};
 use std::sync::Arc;
 use std::time::Instant;
 
-use coapace_lab::coexistence::{Matrix, contenders, trials, write_pairs};
+use coapace_lab::coexistence::{Matrix, contenders, trials};
 use coapace_lab::experiment::runs;
 use coapace_report::{Group, Report};
 use coapace_scenario::Scenario;
@@ -53,7 +53,7 @@ pub(crate) fn coexist(arguments: &Arguments, coexist: &Coexist) -> Result<(), Fa
                 writeln!(out, "\n{note}")?;
             }
         }
-        Some(lines) => write_pairs(&mut out, lines, COMMIT, &matrix)?,
+        Some(lines) => matrix.rows(COMMIT).write(&mut out, lines)?,
     }
     out.flush()?;
     let events = matrix.events() as f64 / 1e6;

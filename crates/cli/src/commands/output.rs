@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::atomic::Ordering;
 
 use coapace_lab::experiment::{Trial, cells, conduct_until, runs};
-use coapace_lab::results::{self, CellResult, Lines, terminal_table, write_verdicts};
+use coapace_lab::results::{self, CellResult, Lines, order_rows, terminal_table};
 use coapace_report::{Group, Report};
 
 use crate::arguments::{Arguments, Format, Seeds};
@@ -138,8 +138,7 @@ pub(crate) fn print_table(conducted: &Conducted) -> Result<(), Failure> {
 /// Prints the verdict on each published order, in rows for programs.
 pub(crate) fn print_orders(results: &[CellResult], format: Format) -> io::Result<()> {
     let mut out = BufWriter::new(io::stdout().lock());
-    write_verdicts(&mut out, format.lines().unwrap_or(Lines::Csv), COMMIT, results)?;
-    out.flush()
+    order_rows(COMMIT, results).write(&mut out, format.lines().unwrap_or(Lines::Csv))
 }
 
 /// Returns a report with the results, grouped by equal conditions.

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::time::Instant;
 
 use coapace_lab::experiment::runs;
-use coapace_lab::rank::{Ranking, Suite, write_ratios};
+use coapace_lab::rank::{Ranking, Suite};
 use coapace_report::Report;
 
 use super::output::{COMMIT, conduct, remark, report, set_seeds, write_report};
@@ -48,7 +48,7 @@ pub(crate) fn rank(arguments: &Arguments, rank: &Rank) -> Result<(), Failure> {
                 writeln!(out, "\n{note}")?;
             }
         }
-        Some(lines) => write_ratios(&mut out, lines, COMMIT, &ranking)?,
+        Some(lines) => ranking.rows(COMMIT).write(&mut out, lines)?,
     }
     out.flush()?;
     remark(arguments, &format!("{} runs, {took:.1} s", ranking.runs()));

@@ -102,7 +102,7 @@ fn values(rows: Vec<Row>) -> Vec<(String, Vec<Value>)> {
         columns.push((format!("set.{name}"), values.collect()));
     }
     let results: Vec<CellResult> = rows.into_iter().map(|row| row.result).collect();
-    columns.extend(Rows::new(&results, Lines::Csv, true, VERSION).columns(&results));
+    columns.extend(Rows::new(&results, Lines::Csv, true, VERSION).sheet(&results).0);
     let number = |value: &Value| match value {
         Value::Text(text) => Amount::parse(text).map(Amount::number).into(),
         _ => Value::Nothing,

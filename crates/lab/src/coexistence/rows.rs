@@ -1,14 +1,11 @@
 //! The matrix for programs: a row for each mechanism with each other.
 
-use std::io;
-
 use super::{Encounter, Matrix};
-use crate::results::rows::fixed::{self, Of};
-use crate::results::sheet::{Always, Value};
-use crate::results::{Cell, Lines};
+use crate::results::sheet::Column;
+use crate::results::{Sheet, Value};
 
 /// The columns of every row: name, meaning and value. A mechanism alone is its own rival.
-pub(crate) const COLUMNS: &[Always<Of<Encounter>>] = &[
+pub(crate) const COLUMNS: &[Column<fn(&&Encounter) -> Value>] = &[
     ("mechanism", "Whose figures these are.", |it| (&it.own.mechanism).into()),
     ("rival", "What the other clients have.", |it| (&it.rival).into()),
     ("clients", "The clients that have the mechanism.", |it| Value::Count(it.own.clients.into())),
@@ -53,39 +50,27 @@ pub(crate) const COLUMNS: &[Always<Of<Encounter>>] = &[
     }),
 ];
 
-/// Writes a row for each mechanism with each other, row by row of the matrix. `docs/results.md` has every column.
-///
-/// # Errors
-/// Returns the errors of `out`.
-pub fn write_pairs(out: impl io::Write, lines: Lines, commit: &str, matrix: &Matrix) -> io::Result<()> {
-    fixed::write(out, lines, commit, COLUMNS, cells(matrix), rows(matrix))
-}
-
-/// Returns the names and the values of the columns that [`write_pairs`] writes.
-pub fn pair_columns(commit: &str, matrix: &Matrix) -> Vec<(String, Vec<Value>)> {
-    fixed::columns(commit, COLUMNS, cells(matrix), rows(matrix))
-}
-
-fn cells(matrix: &Matrix) -> impl Iterator<Item = &Cell> {
-    matrix.encounters().map(|(.., encounter)| &encounter.cell)
-}
-
-fn rows(matrix: &Matrix) -> impl Iterator<Item = (&Encounter, &Cell)> {
-    let encounters = matrix.encounters().map(|(.., encounter)| encounter);
-    encounters.filter(|it| it.pair.runs > 0).map(|it| (it, &it.cell))
+impl Matrix {
+    /// Returns a row for each mechanism with each other, row by row of the matrix. `docs/results.md` has every column.
+    pub fn rows(&self, commit: &str) -> Sheet {
+        let all: Vec<&Encounter> = self.encounters().map(|(.., encounter)| encounter).collect();
+        let rows: Vec<&Encounter> = all.iter().copied().filter(|it| it.pair.runs > 0).collect();
+        let sheet = Sheet::of(COLUMNS, &rows).with_commit(commit);
+        sheet.with_knobs(all.iter().map(|it| &it.cell), rows.iter().map(|it| &it.cell))
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::super::tests::matrix;
-    use super::*;
+    use crate::results::Lines;
 
     #[test]
     fn csv_and_json_have_a_row_for_every_ordered_pair_and_the_same_names() {
         let matrix = matrix(&["default", "cocoa"], 2);
         let (mut csv, mut json) = (Vec::new(), Vec::new());
-        write_pairs(&mut csv, Lines::Csv, "c0ffee", &matrix).unwrap();
-        write_pairs(&mut json, Lines::Json, "c0ffee", &matrix).unwrap();
+        matrix.rows("c0ffee").write(&mut csv, Lines::Csv).unwrap();
+        matrix.rows("c0ffee").write(&mut json, Lines::Json).unwrap();
         let mut reader = csv::Reader::from_reader(csv.as_slice());
         let header = reader.headers().unwrap().clone();
         let rows: Vec<_> = reader.records().map(Result::unwrap).collect();

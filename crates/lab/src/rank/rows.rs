@@ -1,30 +1,23 @@
 //! Ratios for programs: a row for each figure of each mechanism in each cell.
 
-use std::io;
-
-use super::{Ranking, Section};
-use crate::results::rows::fixed::{self, Of};
-use crate::results::sheet::{Always, Value};
-use crate::results::{Cell, Lines, Metric, Ratio, Summary};
+use super::{RankedCell, RankedFigure, Ranking, Section};
+use crate::results::sheet::Column;
+use crate::results::{Cell, CellResult, Sheet, Summary, Value};
 
 /// A figure of one mechanism in one cell.
-pub(crate) struct Row {
+pub(crate) struct Row<'a> {
     /// The number of the cell, from 1.
     number: usize,
-    cell: Cell,
-    section: Section,
-    metric: Metric,
-    value: Option<f64>,
-    best: String,
-    best_value: Option<f64>,
-    bound: Option<f64>,
-    ratio: Ratio,
-    runs: u64,
-    trace_hash: String,
+    cell: &'a Cell,
+    figure: &'a RankedFigure,
+    /// The number of the mechanism.
+    mechanism: usize,
+    best: &'a str,
+    summary: &'a Summary,
 }
 
 /// The columns of every row: name, meaning and value.
-pub(crate) const COLUMNS: &[Always<Of<Row>>] = &[
+pub(crate) const COLUMNS: &[Column<fn(&Row<'_>) -> Value>] = &[
     ("cell", "The number of the cell among those of the suite that can be compared, from 1.", |it| {
         Value::Count(it.number as u64)
     }),
@@ -35,88 +28,72 @@ pub(crate) const COLUMNS: &[Always<Of<Row>>] = &[
     (
         "section",
         "`published`: published and dithered, a yardstick; `coapace`: made here; `undithered`; `other`.",
-        |it| it.section.word().into(),
+        |it| Section::of(&it.cell.mechanism).word().into(),
     ),
-    ("metric", "The figure that is compared.", |it| it.metric.name().into()),
+    ("metric", "The figure that is compared.", |it| it.figure.metric.name().into()),
     ("value", "Its mean over the seeds, in the metric's unit; empty if some seed has none.", |it| {
-        it.value.into()
+        it.figure.values[it.mechanism].into()
     }),
-    ("best", "The published mechanism that dithers and has the best figure.", |it| (&it.best).into()),
-    ("best_value", "The figure of the best.", |it| it.best_value.into()),
+    ("best", "The published mechanism that dithers and has the best figure.", |it| it.best.into()),
+    ("best_value", "The figure of the best.", |it| it.figure.values[it.figure.best].into()),
     (
         "bound",
         "The bound that the scenario alone sets, if one is known: docs/rank.md says which hold for whom.",
-        |it| it.bound.into(),
+        |it| it.figure.bound.map(|bound| bound.value).into(),
     ),
     (
         "ratio",
         "How many times worse than the best, seed by seed: the geometric mean, turned so that 1 is as good and more is worse; empty if some \
          seed has no figure, which counts as infinite.",
-        |it| Some(it.ratio.mean).into(),
+        |it| Some(it.figure.ratios[it.mechanism].mean).into(),
     ),
     ("ratio_low", "The lower end of its 95 % confidence interval; empty with one seed.", |it| {
-        it.ratio.interval.map(|(low, _)| low).into()
+        it.figure.ratios[it.mechanism].interval.map(|(low, _)| low).into()
     }),
     ("ratio_high", "The upper end; empty if there is none.", |it| {
-        it.ratio.interval.map(|(_, high)| high).into()
+        it.figure.ratios[it.mechanism].interval.map(|(_, high)| high).into()
     }),
-    ("runs", "How many seeds were run.", |it| Value::Count(it.runs)),
+    ("runs", "How many seeds were run.", |it| Value::Count(it.summary.runs)),
     ("scenario_hash", "The hash of the scenario with every knob set.", |it| {
         Value::Text(it.cell.scenario_hash.to_string())
     }),
-    ("trace_hash", "The hash of the runs.", |it| (&it.trace_hash).into()),
+    ("trace_hash", "The hash of the runs.", |it| Value::Text(it.summary.trace_hash.to_string())),
 ];
 
-/// Writes a row for each figure of each mechanism in each cell. `docs/results.md` has every column.
-///
-/// # Errors
-/// Returns the errors of `out`.
-pub fn write_ratios(out: impl io::Write, lines: Lines, commit: &str, ranking: &Ranking) -> io::Result<()> {
-    let rows = rows(ranking);
-    let cells = rows.iter().map(|row| &row.cell);
-    fixed::write(out, lines, commit, COLUMNS, cells, rows.iter().map(|row| (row, &row.cell)))
-}
-
-/// Returns the names and the values of the columns that [`write_ratios`] writes.
-pub fn ratio_columns(commit: &str, ranking: &Ranking) -> Vec<(String, Vec<Value>)> {
-    let rows = rows(ranking);
-    let cells = rows.iter().map(|row| &row.cell);
-    fixed::columns(commit, COLUMNS, cells, rows.iter().map(|row| (row, &row.cell)))
-}
-
-fn rows(ranking: &Ranking) -> Vec<Row> {
-    let mut rows = Vec::new();
-    for (place, cell) in ranking.cells.iter().enumerate() {
-        let summaries: Vec<Summary> = cell.results.iter().map(|result| Summary::of(&result.runs)).collect();
-        for figure in &cell.figures {
-            for (mechanism, result) in cell.results.iter().enumerate() {
-                rows.push(Row {
-                    number: place + 1,
-                    cell: result.cell.clone(),
-                    section: Section::of(&result.cell.mechanism),
-                    metric: figure.metric,
-                    value: figure.values[mechanism],
-                    best: ranking.mechanisms[figure.best].clone(),
-                    best_value: figure.values[figure.best],
-                    bound: figure.bound.map(|bound| bound.value),
-                    ratio: figure.ratios[mechanism],
-                    runs: summaries[mechanism].runs,
-                    trace_hash: summaries[mechanism].trace_hash.to_string(),
-                });
+impl Ranking {
+    /// Returns a row for each figure of each mechanism in each cell. `docs/results.md` has every column.
+    pub fn rows(&self, commit: &str) -> Sheet {
+        let summary = |cell: &RankedCell| cell.results.iter().map(CellResult::summary).collect();
+        let summaries: Vec<Vec<Summary>> = self.cells.iter().map(summary).collect();
+        let mut rows = Vec::new();
+        for (place, cell) in self.cells.iter().enumerate() {
+            for figure in &cell.figures {
+                for (mechanism, result) in cell.results.iter().enumerate() {
+                    rows.push(Row {
+                        number: place + 1,
+                        cell: &result.cell,
+                        figure,
+                        mechanism,
+                        best: &self.mechanisms[figure.best],
+                        summary: &summaries[place][mechanism],
+                    });
+                }
             }
         }
+        let cells = rows.iter().map(|row| row.cell);
+        Sheet::of(COLUMNS, &rows).with_commit(commit).with_knobs(cells.clone(), cells)
     }
-    rows
 }
 
 #[cfg(test)]
 mod tests {
     use super::super::ranking::tests::ranking;
     use super::*;
+    use crate::results::Lines;
 
     fn written(lines: Lines, ranking: &Ranking) -> String {
         let mut out = Vec::new();
-        write_ratios(&mut out, lines, "c0ffee", ranking).unwrap();
+        ranking.rows("c0ffee").write(&mut out, lines).unwrap();
         String::from_utf8(out).unwrap()
     }
 

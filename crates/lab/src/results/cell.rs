@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use coapace_scenario::Hash64;
 
 use super::run_result::fct_s;
-use super::{Bound, Compared, Metric, Mode, Published, RunResult, Summary};
+use super::{Bound, Compared, Metric, Mode, Published, RunResult, Summary, Value};
 
 /// A condition and a mechanism: a scenario, the values of its knobs, and what carries the exchanges. All its seeds are pooled.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -45,6 +45,12 @@ impl Cell {
     pub fn in_mode(self, mode: Mode) -> Self {
         let label = (mode != Mode::Simulated).then(|| format!("{} {mode}", self.mechanism));
         Self { mode, label, ..self }
+    }
+
+    /// Returns the value of a knob for rows. A whole number is a number.
+    pub(crate) fn knob(&self, name: &str) -> Value {
+        let text = self.knobs.get(name);
+        text.map_or(Value::Nothing, |text| text.parse().map_or_else(|_| text.into(), Value::Count))
     }
 
     /// Returns whether `other` differs in its mechanism at most.

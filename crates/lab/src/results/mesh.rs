@@ -29,6 +29,18 @@ impl MeshResult {
         self.transmit_mj + self.receive_mj + self.listen_mj + self.sleep_mj
     }
 
+    /// Returns the counters and the energies, by their names in rows.
+    pub(super) fn named(&self) -> Vec<(&'static str, f64)> {
+        let counts = self.counters.named().map(|(name, count)| (name, count as f64));
+        let energies = [
+            ("transmit_mj", self.transmit_mj),
+            ("receive_mj", self.receive_mj),
+            ("listen_mj", self.listen_mj),
+            ("sleep_mj", self.sleep_mj),
+        ];
+        counts.into_iter().chain(energies).collect()
+    }
+
     /// Returns the number of frames and datagrams that the mesh lost for good, fragments without room included.
     pub fn drops(&self) -> u64 {
         let NodeCounters {

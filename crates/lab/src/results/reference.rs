@@ -6,7 +6,7 @@ use coapace_sim::mesh::FrameEvent;
 use coapace_sim::{Event, NodeEvent, Trace};
 
 use super::rows::{columns, orders};
-use super::{Better, Metric};
+use super::{Better, MeshResult, Metric};
 use crate::coexistence;
 use crate::papers::sensitivity;
 use crate::rank;
@@ -79,7 +79,8 @@ pub fn reference() -> String {
     page.push('\n');
     page += OWN;
     page += "The counts of `mesh_NAME` are ";
-    let names: Vec<_> = columns::radio_names().map(|name| format!("`mesh_{name}`")).collect();
+    let names: Vec<_> =
+        MeshResult::default().named().iter().map(|(name, _)| format!("`mesh_{name}`")).collect();
     page += &(names.join(", ")
         + ".\n\n## Published orders\n\nRows of `coapace reproduce --orders`, and `knob.NAME` and `commit`:\n\n");
     table(&mut page, orders::COLUMNS.iter().map(|(name, about, _)| (*name, *about)));

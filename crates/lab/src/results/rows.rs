@@ -1,161 +1,139 @@
 //! Rows of results as CSV or JSON lines: one for each cell, or one for each run.
 
 pub(super) mod columns;
-pub(crate) mod fixed;
-pub(super) mod lines;
 pub(super) mod orders;
 
 use std::collections::BTreeSet;
 use std::io;
 
-use super::sheet::{Always, Sheet, Value};
-use super::{CellResult, Estimate, Metric, Ratio, RunResult, Summary, headline};
-use columns::{CONDITIONS, NESTED, ORIGIN, OfRow, POOLED, Row, SEED, radio, radio_names};
-use lines::Lines;
+use super::{
+    CellResult, Estimate, Lines, MeshResult, Metric, Ratio, RunResult, Sheet, Summary, Value, headline,
+};
+use columns::{CONDITIONS, NESTED, ORIGIN, POOLED, Row, RowColumn, SEED};
+
+/// A function that returns the value of a column in a row.
+type Of = Box<dyn Fn(&Row<'_>) -> Value + Send + Sync>;
 
 /// The columns of the rows of some cells. They are known before anything has run.
-#[derive(Debug)]
 pub struct Rows {
-    sheet: Sheet<Key>,
+    columns: Vec<(String, Of)>,
     lines: Lines,
     each: bool,
     commit: String,
 }
 
-/// The source of a column's value.
-#[derive(Clone, Debug)]
-enum Key {
-    Always(OfRow),
-    /// A column of JSON alone.
-    Nested(OfRow),
-    Metric(Metric),
-    Interval(Metric),
-    Knob(String),
-    Flow(String, Metric),
-    FlowInterval(String, Metric),
-    Share(String),
-    Published(Metric),
-    Counter(usize),
-}
-
-impl Row<'_> {
-    fn value(&self, key: &Key) -> Value {
-        let mean = |estimate: Option<Estimate>| Value::from(estimate.map(|estimate| estimate.mean));
-        let half =
-            |estimate: Option<Estimate>| Value::from(estimate.and_then(|estimate| estimate.half_width));
-        let flow = |name: &String, metric: Metric| {
-            self.summary.flows.iter().find(|flow| flow.name == *name)?.estimate(metric)
-        };
-        match key {
-            Key::Always(of) | Key::Nested(of) => of(self),
-            Key::Metric(metric) => mean(self.summary.estimate(*metric)),
-            Key::Interval(metric) => half(self.summary.estimate(*metric)),
-            Key::Knob(name) => self.knob(name),
-            Key::Flow(name, metric) => mean(flow(name, *metric)),
-            Key::FlowInterval(name, metric) => half(flow(name, *metric)),
-            Key::Share(mechanism) => {
-                let own = self.summary.populations.iter().find(|own| own.mechanism == *mechanism);
-                own.filter(|_| self.summary.populations.len() > 1).and_then(|own| own.share).into()
-            }
-            Key::Published(metric) => {
-                self.result.published.as_ref().and_then(|published| published.get(*metric)).into()
-            }
-            Key::Counter(place) => {
-                let values: Vec<f64> =
-                    self.runs.iter().filter_map(|run| Some(radio(run.mesh.as_ref()?, *place))).collect();
-                mean(Estimate::of(&values))
-            }
-        }
-    }
-}
-
 impl Rows {
     /// Chooses the columns for these cells, which need no runs yet. Each cell has a row, or a row for `each` run.
     pub fn new(cells: &[CellResult], lines: Lines, each: bool, commit: &str) -> Self {
-        let always = |columns: &[Always<OfRow>]| {
-            columns.iter().map(|(name, _, of)| ((*name).to_owned(), Key::Always(*of))).collect::<Vec<_>>()
-        };
-        let mut columns = always(CONDITIONS);
-        columns.extend(Metric::ALL.map(|metric| (metric.name().to_owned(), Key::Metric(metric))));
+        let mut rows = Self { columns: Vec::new(), lines, each, commit: commit.to_owned() };
+        rows.add_all(CONDITIONS);
+        for metric in Metric::ALL {
+            rows.add(metric.name(), move |row| mean(row.summary.estimate(metric)));
+        }
         if each {
-            columns.extend(always(SEED));
+            rows.add_all(SEED);
         } else {
-            let intervals = Metric::ALL.into_iter();
-            columns.extend(
-                intervals
-                    .filter_map(|metric| Some((metric.interval_name()?.to_owned(), Key::Interval(metric)))),
-            );
-            columns.extend(always(POOLED));
+            for metric in Metric::ALL {
+                rows.add_interval("", metric, move |row| row.summary.estimate(metric));
+            }
+            rows.add_all(POOLED);
         }
-        columns.extend(always(ORIGIN));
-        columns.extend(Self::own_columns(cells, each));
+        rows.add_all(ORIGIN);
+        rows.add_own(cells);
         if each && lines == Lines::Json {
-            columns.extend(NESTED.iter().map(|(name, _, of)| ((*name).to_owned(), Key::Nested(*of))));
+            rows.add_all(NESTED);
         }
-        Self { sheet: Sheet::new(columns), lines, each, commit: commit.to_owned() }
+        rows
     }
 
-    /// Returns the columns that depend on the cells.
-    fn own_columns(cells: &[CellResult], each: bool) -> Vec<(String, Key)> {
+    fn add(&mut self, name: impl Into<String>, of: impl Fn(&Row<'_>) -> Value + Send + Sync + 'static) {
+        self.columns.push((name.into(), Box::new(of)));
+    }
+
+    fn add_all(&mut self, columns: &[RowColumn]) {
+        for &(name, _, of) in columns {
+            self.add(name, of);
+        }
+    }
+
+    /// Adds the half-width of the confidence interval of a metric, if the metric has one.
+    fn add_interval(
+        &mut self,
+        prefix: &str,
+        metric: Metric,
+        of: impl Fn(&Row<'_>) -> Option<Estimate> + Send + Sync + 'static,
+    ) {
+        if let Some(name) = metric.interval_name() {
+            self.add(format!("{prefix}{name}"), move |row| of(row).and_then(|it| it.half_width).into());
+        }
+    }
+
+    /// Adds the columns that depend on the cells.
+    fn add_own(&mut self, cells: &[CellResult]) {
         let all = |of: fn(&CellResult) -> Vec<String>| {
-            let mut names: Vec<String> = Vec::new();
-            for name in cells.iter().flat_map(of) {
-                if !names.contains(&name) {
-                    names.push(name);
-                }
-            }
+            let mut known = BTreeSet::new();
+            let mut names = cells.iter().flat_map(of).collect::<Vec<_>>();
+            names.retain(|name| known.insert(name.clone()));
             names
         };
-        let mut columns = Vec::new();
         for knob in all(|result| result.cell.knobs.keys().cloned().collect()) {
-            columns.push((format!("knob.{knob}"), Key::Knob(knob)));
+            self.add(format!("knob.{knob}"), move |row| row.result.cell.knob(&knob));
         }
         for flow in all(|result| result.cell.flows.clone()) {
             for metric in Metric::ALL.into_iter().filter(|metric| metric.is_of_flows()) {
-                columns.push((format!("flow.{flow}.{metric}"), Key::Flow(flow.clone(), metric)));
-                if let Some(interval) = metric.interval_name().filter(|_| !each) {
-                    columns
-                        .push((format!("flow.{flow}.{interval}"), Key::FlowInterval(flow.clone(), metric)));
+                let name = flow.clone();
+                let estimate = move |row: &Row<'_>| {
+                    row.summary.flows.iter().find(|flow| flow.name == name)?.estimate(metric)
+                };
+                self.add(format!("flow.{flow}.{metric}"), {
+                    let estimate = estimate.clone();
+                    move |row| mean(estimate(row))
+                });
+                if !self.each {
+                    self.add_interval(&format!("flow.{flow}."), metric, estimate);
                 }
             }
         }
         for mechanism in all(|result| result.cell.mix.clone()) {
-            columns.push((format!("share.{mechanism}"), Key::Share(mechanism)));
+            self.add(format!("share.{mechanism}"), move |row| {
+                let all = row.summary.populations.iter();
+                let own = all.clone().find(|own| own.mechanism == mechanism).filter(|_| all.len() > 1);
+                own.and_then(|own| own.share).into()
+            });
         }
         let published = cells.iter().filter_map(|result| result.published.as_ref());
-        for metric in published.flat_map(|published| published.figures.keys()).collect::<BTreeSet<_>>() {
-            columns.push((format!("published_{metric}"), Key::Published(*metric)));
+        for &metric in published.flat_map(|published| published.figures.keys()).collect::<BTreeSet<_>>() {
+            self.add(format!("published_{metric}"), move |row| {
+                row.result.published.as_ref().and_then(|published| published.get(metric)).into()
+            });
         }
         if cells.iter().any(|result| result.cell.is_mesh) {
-            columns.extend(
-                radio_names().zip(0..).map(|(name, place)| (format!("mesh_{name}"), Key::Counter(place))),
-            );
+            for (place, (name, _)) in MeshResult::default().named().into_iter().enumerate() {
+                self.add(format!("mesh_{name}"), move |row| {
+                    let meshes = row.runs.iter().filter_map(|run| run.mesh.as_ref());
+                    mean(Estimate::of(&meshes.map(|mesh| mesh.named()[place].1).collect::<Vec<_>>()))
+                });
+            }
         }
-        columns
     }
 
     /// Returns the header of CSV; empty for JSON.
     pub fn header(&self) -> String {
-        match self.lines {
-            Lines::Csv => self.sheet.header(is_nested),
-            Lines::Json => String::new(),
-        }
+        self.sheet_of(&[]).header(self.lines)
     }
 
     /// Returns the row of the cell at `place`, or the rows of its runs.
     pub fn of(&self, results: &[CellResult], place: usize) -> String {
-        let written = |row: Row<'_>| match self.lines {
-            Lines::Csv => self.sheet.csv(|key| row.value(key), is_nested),
-            Lines::Json => self.sheet.json(|key| row.value(key)),
-        };
-        self.rows(results, place).into_iter().map(written).collect()
+        self.sheet_of(&self.rows(results, place)).rows(self.lines)
     }
 
-    /// Returns the names and the values of all columns, with the rows of all `results`.
-    pub fn columns(&self, results: &[CellResult]) -> Vec<(String, Vec<Value>)> {
-        let rows: Vec<Row<'_>> = (0..results.len()).flat_map(|place| self.rows(results, place)).collect();
-        let values = |key: &Key| rows.iter().map(|row| row.value(key)).collect();
-        self.sheet.columns().map(|(name, key)| (name.to_owned(), values(key))).collect()
+    /// Returns the rows of all `results`.
+    pub fn sheet(&self, results: &[CellResult]) -> Sheet {
+        self.sheet_of(&(0..results.len()).flat_map(|place| self.rows(results, place)).collect::<Vec<_>>())
+    }
+
+    fn sheet_of(&self, rows: &[Row<'_>]) -> Sheet {
+        Sheet(self.columns.iter().map(|(name, of)| (name.clone(), rows.iter().map(of).collect())).collect())
     }
 
     /// Returns the row of the cell at `place`, or those of its runs.
@@ -182,8 +160,8 @@ impl Rows {
     }
 }
 
-fn is_nested(key: &Key) -> bool {
-    matches!(key, Key::Nested(_))
+fn mean(estimate: Option<Estimate>) -> Value {
+    estimate.map(|estimate| estimate.mean).into()
 }
 
 /// Writes the rows of all `results`.
@@ -191,18 +169,13 @@ fn is_nested(key: &Key) -> bool {
 /// # Errors
 /// Returns the errors of `out`.
 pub fn write_rows(
-    mut out: impl io::Write,
+    out: impl io::Write,
     lines: Lines,
     each: bool,
     commit: &str,
     results: &[CellResult],
 ) -> io::Result<()> {
-    let rows = Rows::new(results, lines, each, commit);
-    out.write_all(rows.header().as_bytes())?;
-    for place in 0..results.len() {
-        out.write_all(rows.of(results, place).as_bytes())?;
-    }
-    out.flush()
+    Rows::new(results, lines, each, commit).sheet(results).write(out, lines)
 }
 
 #[cfg(test)]

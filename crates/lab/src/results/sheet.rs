@@ -1,6 +1,11 @@
-//! Rows for programs: CSV and JSON lines with equal names and values.
+//! Rows for programs: CSV, JSON lines and columns of Arrow with equal names and values.
+
+use std::collections::BTreeSet;
+use std::io;
 
 use serde::Serialize;
+
+use super::Cell;
 
 /// A value of a row.
 #[derive(Clone, Debug, PartialEq)]
@@ -25,33 +30,28 @@ impl Value {
         serde_json::to_value(value).map_or(Self::Nothing, Self::Nested)
     }
 
-    /// Reads a text as a whole number if it is one.
-    pub(crate) fn number_or_text(text: &str) -> Self {
-        text.parse().map_or_else(|_| text.into(), Self::Count)
-    }
-
-    fn csv(self) -> String {
+    fn csv(&self) -> String {
         match self {
             Self::Nothing | Self::Nested(_) => String::new(),
-            Self::Text(text) => text,
-            Self::Number(number) => super::number::field(Some(number)),
+            Self::Text(text) => text.clone(),
+            Self::Number(number) => super::number::field(Some(*number)),
             Self::Count(count) => count.to_string(),
             Self::Flag(flag) => flag.to_string(),
         }
     }
 
-    fn json(self) -> serde_json::Value {
+    fn json(&self) -> serde_json::Value {
         match self {
             Self::Nothing => serde_json::Value::Null,
-            Self::Text(text) => text.into(),
+            Self::Text(text) => text.as_str().into(),
             // Numbers have six decimals at most, like those of CSV. A whole number has none.
             Self::Number(number) => {
-                let text = super::number::field(Some(number));
+                let text = super::number::field(Some(*number));
                 text.parse::<i64>().map_or_else(|_| text.parse::<f64>().ok().into(), Into::into)
             }
-            Self::Count(count) => count.into(),
-            Self::Flag(flag) => flag.into(),
-            Self::Nested(value) => value,
+            Self::Count(count) => (*count).into(),
+            Self::Flag(flag) => (*flag).into(),
+            Self::Nested(value) => value.clone(),
         }
     }
 }
@@ -74,51 +74,110 @@ impl From<&String> for Value {
     }
 }
 
-/// A column that every row has: the name, the meaning, and the source of the value `F`.
-pub(crate) type Always<F> = (&'static str, &'static str, F);
-
-/// Columns in their order. `K` is the source of a column's value.
-#[derive(Debug)]
-pub(crate) struct Sheet<K> {
-    columns: Vec<(String, K)>,
+/// The format of rows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Lines {
+    /// Comma-separated values with a header.
+    Csv,
+    /// A JSON object a line.
+    Json,
 }
 
-impl<K> Sheet<K> {
-    pub(crate) fn new(columns: impl IntoIterator<Item = (String, K)>) -> Self {
-        Self { columns: columns.into_iter().collect() }
+/// A column that every row of a kind has: the name, the meaning, and the function `F` that returns the value in a row.
+pub(crate) type Column<F> = (&'static str, &'static str, F);
+
+/// A table for programs: columns in their order, each with its name and its values, one for each row.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Sheet(pub Vec<(String, Vec<Value>)>);
+
+impl Sheet {
+    /// Makes a sheet of rows.
+    pub(crate) fn of<R>(columns: &[Column<fn(&R) -> Value>], rows: &[R]) -> Self {
+        let values = |of: &fn(&R) -> Value| rows.iter().map(of).collect();
+        Self(columns.iter().map(|(name, _, of)| ((*name).to_owned(), values(of))).collect())
     }
 
-    /// Returns the names and the sources of the columns.
-    pub(crate) fn columns(&self) -> impl Iterator<Item = (&str, &K)> {
-        self.columns.iter().map(|(name, key)| (name.as_str(), key))
+    /// Adds a column with the commit.
+    pub(crate) fn with_commit(mut self, commit: &str) -> Self {
+        self.push("commit", (0..self.len()).map(|_| commit.into()));
+        self
     }
 
-    /// Returns the names of the columns as a line of CSV. Columns for which `is_nested` holds are in JSON only.
-    pub(crate) fn header(&self, is_nested: impl Fn(&K) -> bool) -> String {
-        line(self.columns.iter().filter(|(_, key)| !is_nested(key)).map(|(name, _)| name.clone()))
+    /// Adds a column for each knob of `cells`. `own` are the cells of the rows.
+    pub(crate) fn with_knobs<'a>(
+        mut self,
+        cells: impl IntoIterator<Item = &'a Cell>,
+        own: impl Iterator<Item = &'a Cell> + Clone,
+    ) -> Self {
+        let knobs: BTreeSet<&String> = cells.into_iter().flat_map(|cell| cell.knobs.keys()).collect();
+        for name in knobs {
+            self.push(format!("knob.{name}"), own.clone().map(|cell| cell.knob(name)));
+        }
+        self
     }
 
-    /// Returns a row as a line of CSV.
-    pub(crate) fn csv(&self, value: impl Fn(&K) -> Value, is_nested: impl Fn(&K) -> bool) -> String {
-        line(self.columns.iter().filter(|(_, key)| !is_nested(key)).map(|(_, key)| value(key).csv()))
+    /// Returns the number of rows.
+    fn len(&self) -> usize {
+        self.0.first().map_or(0, |(_, values)| values.len())
     }
 
-    /// Returns a row as a line of JSON.
-    pub(crate) fn json(&self, value: impl Fn(&K) -> Value) -> String {
-        let fields = self.columns.iter().map(|(name, key)| {
+    /// Adds a column.
+    pub fn push(&mut self, name: impl Into<String>, values: impl IntoIterator<Item = Value>) {
+        self.0.push((name.into(), values.into_iter().collect()));
+    }
+
+    /// Adds a value to the column of this name, for a sheet that is filled row by row. Every row has all columns.
+    pub fn add(&mut self, name: &str, value: impl Into<Value>) {
+        match self.0.iter_mut().find(|(own, _)| own == name) {
+            Some((_, values)) => values.push(value.into()),
+            None => self.push(name, [value.into()]),
+        }
+    }
+
+    /// Writes the rows, with the header of CSV before them.
+    ///
+    /// # Errors
+    /// Returns the errors of `out`.
+    pub fn write(&self, mut out: impl io::Write, lines: Lines) -> io::Result<()> {
+        out.write_all(self.header(lines).as_bytes())?;
+        out.write_all(self.rows(lines).as_bytes())?;
+        out.flush()
+    }
+
+    /// Returns the names of the columns as a line of CSV; empty for JSON.
+    pub(super) fn header(&self, lines: Lines) -> String {
+        match lines {
+            Lines::Csv => csv([self.0.iter().map(|(name, _)| name.clone())]),
+            Lines::Json => String::new(),
+        }
+    }
+
+    /// Returns a line for each row.
+    pub(super) fn rows(&self, lines: Lines) -> String {
+        let rows = 0..self.len();
+        match lines {
+            Lines::Csv => csv(rows.map(|row| self.0.iter().map(move |(_, values)| values[row].csv()))),
+            Lines::Json => rows.map(|row| self.json(row)).collect(),
+        }
+    }
+
+    fn json(&self, row: usize) -> String {
+        let fields = self.0.iter().map(|(name, values)| {
             // A name can always be written as JSON.
             let name = serde_json::Value::from(name.as_str());
-            format!("{name}:{}", value(key).json())
+            format!("{name}:{}", values[row].json())
         });
         format!("{{{}}}\n", fields.collect::<Vec<_>>().join(","))
     }
 }
 
-/// Writes fields as a line of CSV (RFC 4180).
-fn line(fields: impl Iterator<Item = String>) -> String {
+/// Writes records as lines of CSV (RFC 4180).
+fn csv<R: IntoIterator<Item = String>>(records: impl IntoIterator<Item = R>) -> String {
     let mut csv = csv::WriterBuilder::new().from_writer(Vec::new());
-    // Writing to memory does not fail.
-    let _ = csv.write_record(fields.collect::<Vec<_>>());
+    for record in records {
+        // Writing to memory does not fail.
+        let _ = csv.write_record(record.into_iter().collect::<Vec<_>>());
+    }
     csv.into_inner().ok().and_then(|bytes| String::from_utf8(bytes).ok()).unwrap_or_default()
 }
 
@@ -135,19 +194,17 @@ mod tests {
             ("d", Value::from(Some(f64::INFINITY))),
             ("e", Value::Count(u64::MAX)),
             ("f", Value::Flag(true)),
-            ("g", Value::nested(&[1, 2])),
         ];
-        let is_nested = |value: &Value| matches!(value, Value::Nested(_));
-        let sheet = Sheet::new(values.map(|(name, value)| (name.to_owned(), value)));
-        assert_eq!(sheet.header(is_nested), "a,b,c,d,e,f\n");
-        assert_eq!(
-            sheet.csv(Clone::clone, is_nested),
-            "\"x,\"\"y\"\"\n\",0.123457,62,,18446744073709551615,true\n"
-        );
-        let json = sheet.json(Clone::clone);
-        assert_eq!(
-            json,
-            "{\"a\":\"x,\\\"y\\\"\\n\",\"b\":0.123457,\"c\":62,\"d\":null,\"e\":18446744073709551615,\"f\":true,\"g\":[1,2]}\n"
-        );
+        let mut sheet = Sheet::default();
+        for (name, value) in values {
+            sheet.push(name, [value]);
+        }
+        let mut out = Vec::new();
+        sheet.write(&mut out, Lines::Csv).unwrap();
+        let csv = "a,b,c,d,e,f\n\"x,\"\"y\"\"\n\",0.123457,62,,18446744073709551615,true\n";
+        assert_eq!(str::from_utf8(&out), Ok(csv));
+        sheet.push("g", [Value::nested(&[1, 2])]);
+        let json = "{\"a\":\"x,\\\"y\\\"\\n\",\"b\":0.123457,\"c\":62,\"d\":null,\"e\":18446744073709551615,\"f\":true,\"g\":[1,2]}\n";
+        assert_eq!((sheet.header(Lines::Json), sheet.rows(Lines::Json)), (String::new(), json.to_owned()));
     }
 }

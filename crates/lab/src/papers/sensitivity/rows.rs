@@ -3,9 +3,8 @@
 use std::io;
 
 use super::{Score, Sensitivity, VariedValue};
-use crate::results::rows::fixed::{self, Of};
-use crate::results::sheet::{Always, Value};
-use crate::results::{Cell, Lines};
+use crate::results::sheet::Column;
+use crate::results::{Lines, Sheet, Value};
 
 /// One variant: the values that differ from the chosen ones, and the score.
 #[derive(Debug)]
@@ -16,7 +15,7 @@ pub(crate) struct Row {
 }
 
 /// The columns of every row: name, meaning and value.
-pub(crate) const COLUMNS: &[Always<Of<Row>>] = &[
+pub(crate) const COLUMNS: &[Column<fn(&Row) -> Value>] = &[
     ("paper", "The key of the paper.", |it| (&it.paper).into()),
     ("condition", "The condition that is varied; empty as chosen.", |it| condition(it, 0)),
     ("value", "Its value.", |it| value(it, 0)),
@@ -53,7 +52,6 @@ impl Sensitivity {
             row([Some(self.values[first].clone()), other], score)
         });
         let rows: Vec<_> = [row([None, None], self.base)].into_iter().chain(varied).collect();
-        let cell = Cell::default();
-        fixed::write(out, lines, commit, COLUMNS, [], rows.iter().map(|row| (row, &cell)))
+        Sheet::of(COLUMNS, &rows).with_commit(commit).write(out, lines)
     }
 }

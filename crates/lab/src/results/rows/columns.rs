@@ -1,10 +1,8 @@
 //! The columns that every row of a cell or of a run has.
 
-use coapace_sim::mesh::NodeCounters;
-
 use crate::results::cell::relative_error;
-use crate::results::sheet::{Always, Value};
-use crate::results::{CellResult, MeshResult, Metric, Ratio, RunResult, Summary};
+use crate::results::sheet::Column;
+use crate::results::{CellResult, Metric, Ratio, RunResult, Summary, Value};
 
 /// A row: a cell, its runs, and their summary.
 pub(in crate::results) struct Row<'a> {
@@ -18,11 +16,11 @@ pub(in crate::results) struct Row<'a> {
     pub(super) is_run: bool,
 }
 
-/// A function that returns the value of a column in a row.
-pub(super) type OfRow = fn(&Row<'_>) -> Value;
+/// A column of rows.
+pub(super) type RowColumn = Column<fn(&Row<'_>) -> Value>;
 
 /// The columns of the conditions, which come first.
-pub(in crate::results) const CONDITIONS: &[Always<OfRow>] = &[
+pub(in crate::results) const CONDITIONS: &[RowColumn] = &[
     ("workload", "The kind of the workload: `continuous`, `random` or `flows`.", |row| {
         (&row.result.cell.workload).into()
     }),
@@ -30,18 +28,18 @@ pub(in crate::results) const CONDITIONS: &[Always<OfRow>] = &[
     (
         "buffer_bytes",
         "The knob `buffer` of the scenario, if it has one: the size of the bottleneck's queue in bytes.",
-        |row| row.knob("buffer"),
+        |row| row.result.cell.knob("buffer"),
     ),
     (
         "link_errors",
         "The knob `errors` of the scenario, if it has one: the error model of the links.",
-        |row| row.knob("errors"),
+        |row| row.result.cell.knob("errors"),
     ),
     ("mechanism", "The mechanism, exactly as it was asked for.", |row| (&row.result.cell.mechanism).into()),
 ];
 
 /// The columns by which a row can be made again.
-pub(in crate::results) const ORIGIN: &[Always<OfRow>] = &[
+pub(in crate::results) const ORIGIN: &[RowColumn] = &[
     ("scenario", "The scenario's name.", |row| (&row.result.cell.scenario).into()),
     (
         "mode",
@@ -70,7 +68,7 @@ pub(in crate::results) const ORIGIN: &[Always<OfRow>] = &[
 ];
 
 /// The columns of rows that pool seeds.
-pub(in crate::results) const POOLED: &[Always<OfRow>] = &[
+pub(in crate::results) const POOLED: &[RowColumn] = &[
     ("runs", "How many seeds were pooled.", |row| Value::Count(row.summary.runs)),
     ("seed_first", "The lowest of them.", |row| Value::Count(row.summary.seed_first)),
     ("seed_last", "The highest of them.", |row| Value::Count(row.summary.seed_last)),
@@ -96,13 +94,13 @@ pub(in crate::results) const POOLED: &[Always<OfRow>] = &[
 ];
 
 /// The columns of rows of a single run.
-pub(in crate::results) const SEED: &[Always<OfRow>] =
+pub(in crate::results) const SEED: &[RowColumn] =
     &[("seed", "The seed: with the commit and the scenario, it is the run.", |row| {
         row.runs.first().map_or(Value::Nothing, |run| Value::Count(run.seed))
     })];
 
 /// The columns of rows of a single run in JSON alone.
-pub(in crate::results) const NESTED: &[Always<OfRow>] = &[
+pub(in crate::results) const NESTED: &[RowColumn] = &[
     (
         "fct_s",
         "The flow completion time of each client in seconds; `null` for a client that gave up.",
@@ -143,42 +141,12 @@ pub(in crate::results) const NESTED: &[Always<OfRow>] = &[
     ),
 ];
 
-/// The name of an energy, and a function that returns it.
-type Energy = (&'static str, fn(&MeshResult) -> f64);
-
-/// The energies of a mesh by name.
-const ENERGIES: [Energy; 4] = [
-    ("transmit_mj", |mesh| mesh.transmit_mj),
-    ("receive_mj", |mesh| mesh.receive_mj),
-    ("listen_mj", |mesh| mesh.listen_mj),
-    ("sleep_mj", |mesh| mesh.sleep_mj),
-];
-
 impl Row<'_> {
-    /// Returns the value of a knob; a whole number becomes a number.
-    pub(super) fn knob(&self, name: &str) -> Value {
-        self.result.cell.knobs.get(name).map_or(Value::Nothing, |text| Value::number_or_text(text))
-    }
-
     fn ratio(&self) -> Option<&Ratio> {
         self.compared.as_ref()?.2.as_ref()
     }
 
     fn nested<T: serde::Serialize>(&self, of: fn(&RunResult) -> &T) -> Value {
         self.runs.first().map_or(Value::Nothing, |run| Value::nested(of(run)))
-    }
-}
-
-/// Returns the names of the counters and energies of radios.
-pub(in crate::results) fn radio_names() -> impl Iterator<Item = &'static str> {
-    let counts = NodeCounters::default().named().map(|(name, _)| name);
-    counts.into_iter().chain(ENERGIES.map(|(name, _)| name))
-}
-
-pub(super) fn radio(mesh: &MeshResult, place: usize) -> f64 {
-    let counts = mesh.counters.named();
-    match counts.get(place) {
-        Some((_, count)) => *count as f64,
-        None => ENERGIES.get(place - counts.len()).map_or(f64::NAN, |(_, of)| of(mesh)),
     }
 }

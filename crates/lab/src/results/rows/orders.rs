@@ -1,17 +1,10 @@
 //! A row for each published order.
 
-use std::io;
-
-use super::fixed;
-use super::lines::Lines;
-use crate::results::sheet::{Always, Value};
-use crate::results::{CellResult, Outcome, Verdict, verdicts};
-
-/// A function that returns the value of a column in a verdict.
-type OfVerdict = fn(&Verdict<'_>) -> Value;
+use crate::results::sheet::Column;
+use crate::results::{CellResult, Outcome, Sheet, Value, Verdict, verdicts};
 
 /// The columns of verdicts.
-pub(in crate::results) const COLUMNS: &[Always<OfVerdict>] = &[
+pub(in crate::results) const COLUMNS: &[Column<fn(&Verdict<'_>) -> Value>] = &[
     ("scenario", "The scenario's name.", |it| (&it.above.cell.scenario).into()),
     ("workload", "The kind of the workload.", |it| (&it.above.cell.workload).into()),
     ("clients", "How many clients there are.", |it| Value::Count(it.above.cell.clients.into())),
@@ -44,39 +37,25 @@ pub(in crate::results) const COLUMNS: &[Always<OfVerdict>] = &[
     }),
 ];
 
-/// Writes a row for each published order among `results`, the worst first: the conditions, the figures of the two mechanisms,
+/// Returns a row for each published order among `results`, the worst first: the conditions, the figures of the two mechanisms,
 /// the ratio with its 95 % interval, and whether the order held. `docs/results.md` has every column.
-///
-/// # Errors
-/// Returns the errors of `out`.
-pub fn write_verdicts(
-    out: impl io::Write,
-    lines: Lines,
-    commit: &str,
-    results: &[CellResult],
-) -> io::Result<()> {
-    let verdicts = verdicts(results);
-    let cells = results.iter().map(|result| &result.cell);
-    fixed::write(out, lines, commit, COLUMNS, cells, verdicts.iter().map(|it| (it, &it.above.cell)))
-}
-
-/// Returns the names and the values of the columns that [`write_verdicts`] writes.
-pub fn verdict_columns(commit: &str, results: &[CellResult]) -> Vec<(String, Vec<Value>)> {
-    let verdicts = verdicts(results);
-    let cells = results.iter().map(|result| &result.cell);
-    fixed::columns(commit, COLUMNS, cells, verdicts.iter().map(|it| (it, &it.above.cell)))
+pub fn order_rows(commit: &str, results: &[CellResult]) -> Sheet {
+    let (rows, cells) = (verdicts(results), results.iter().map(|result| &result.cell));
+    Sheet::of(COLUMNS, &rows).with_commit(commit).with_knobs(cells, rows.iter().map(|it| &it.above.cell))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::results::Lines;
     use crate::results::verdict::tests::held_and_not_held;
 
     #[test]
     fn rows_for_programs_say_what_was_compared_and_whether_it_held() {
         let (mut csv, mut json) = (Vec::new(), Vec::new());
-        write_verdicts(&mut csv, Lines::Csv, "c0ffee", &held_and_not_held()).unwrap();
-        write_verdicts(&mut json, Lines::Json, "c0ffee", &held_and_not_held()).unwrap();
+        let sheet = order_rows("c0ffee", &held_and_not_held());
+        sheet.write(&mut csv, Lines::Csv).unwrap();
+        sheet.write(&mut json, Lines::Json).unwrap();
         let lines: Vec<serde_json::Value> =
             str::from_utf8(&json).unwrap().lines().map(|line| serde_json::from_str(line).unwrap()).collect();
         let mut csv = csv::Reader::from_reader(csv.as_slice());

@@ -42,9 +42,8 @@ pub(super) fn table(results: &[CellResult]) -> String {
 
 #[cfg(test)]
 mod tests {
-    use crate::results::rows::lines::Lines;
     use crate::results::verdict::tests::{claimed_times, held_and_not_held};
-    use crate::results::{Relation, terminal_table, write_verdicts};
+    use crate::results::{Lines, Relation, order_rows, terminal_table};
 
     #[test]
     fn orders_stand_below_the_table_of_results_with_what_became_of_them() {
@@ -72,7 +71,7 @@ mod tests {
         let row: Vec<_> = row.split_whitespace().collect();
         assert_eq!(row[4..], ["11.17", "33.00", "0.688", "0.338", "0.319–0.358", "not", "held"], "{text}");
         let mut csv = Vec::new();
-        write_verdicts(&mut csv, Lines::Csv, "", &results).unwrap();
+        order_rows("", &results).write(&mut csv, Lines::Csv).unwrap();
         assert!(String::from_utf8(csv).unwrap().contains(",=,b,0.6875,"));
     }
 }
