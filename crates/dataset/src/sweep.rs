@@ -23,6 +23,7 @@
 
 mod batch;
 mod columns;
+mod condition;
 mod conduct;
 mod directory;
 mod key;

@@ -11,7 +11,7 @@ use coapace_scenario::Amount;
 use serde::{Deserialize, Serialize};
 
 use super::Key;
-use super::plan::Condition;
+use super::condition::Condition;
 use crate::values::Kind;
 use crate::{Table, VERSION, Values};
 

@@ -4,46 +4,16 @@ use std::fmt;
 use std::sync::Arc;
 
 use coapace_lab::contender::Contender;
-use coapace_lab::experiment::{Trial, cells};
-use coapace_lab::results::Value;
+use coapace_lab::experiment::cells;
 use coapace_lab::run::{Observe, run};
-use coapace_scenario::{Scenario, ScenarioError, Source, Template};
+use coapace_scenario::{Scenario, ScenarioError, Source};
 
 use super::columns::{Columns, Row};
+use super::condition::Condition;
 use super::{Batch, Key, Setting};
 
 /// The most units of a plan.
 pub const MOST_UNITS: usize = 10_000_000;
-
-/// A scenario with its settings.
-#[derive(Debug)]
-pub(super) struct Condition {
-    pub(super) settings: Vec<Setting>,
-    pub(super) scenario: Arc<Scenario>,
-    pub(super) hash: String,
-    /// The settings that are no knobs, with their effective values: they have columns of their own.
-    pub(super) set: Vec<(String, Value)>,
-}
-
-impl Condition {
-    pub(super) fn read(template: &Template, settings: Vec<Setting>) -> Result<Self, ScenarioError> {
-        let scenario = template.scenario(&settings)?;
-        let canonical = scenario.canonical();
-        let set = settings.iter().filter(|(key, _)| scenario.knob(key).is_none());
-        let effective = |key: &str| {
-            let value = canonical.lines().find_map(|line| line.strip_prefix(key)?.strip_prefix(" = "))?;
-            Some(value.trim_matches('"').to_owned())
-        };
-        let set = set
-            .map(|(key, value)| (key.clone(), Value::Text(effective(key).unwrap_or_else(|| value.clone()))));
-        Ok(Self { set: set.collect(), hash: scenario.hash(), settings, scenario: Arc::new(scenario) })
-    }
-
-    /// Returns what a run under this condition is a run of.
-    pub(super) fn trial(&self, contender: &Contender, seed: u64) -> Trial {
-        Trial { first_seed: seed, ..Trial::of_totals(&self.scenario, contender.clone(), 1) }
-    }
-}
 
 /// Makes the run of a unit.
 pub(super) fn make(condition: &Arc<Condition>, contender: &Contender, seed: u64) -> Row {
