@@ -99,8 +99,8 @@ fn simulate<T: Tap, M: CountingMedium>(
     let mut host = cast::hosts(scenario, contender, &seats, seed, observe, (from, end));
     let congestion = scenario.network.ecn_capable.then(|| Congestion::new(seats.servers()));
     let mut world = World::new(medium, ((Counters::new(), congestion), tap));
-    world.reserve(seats.len());
-    for (site, role) in seats.roles() {
+    world.reserve(seats.roles.len());
+    for &(site, role) in &seats.roles {
         world.add(site, host(role));
     }
     world.wake_all();

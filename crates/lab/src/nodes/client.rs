@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use coapace_control::{Duration, Gauges, Mechanism};
 use coapace_proto::{Endpoint, Event, Request, Setup, Step, Token};
+use coapace_scenario::{Clients, Workload, WorkloadKind};
 use coapace_sim::{Mark, Node, NodeId, Outgoing, Span, Stream, Time, Transport};
 
 use super::{GET, batch_size, span_s, start};
@@ -21,18 +22,10 @@ pub(crate) struct Plan {
     pub(crate) has_tokens: bool,
     /// The options and the payload of a request.
     pub(crate) request: Vec<u8>,
-    /// The number of exchanges of each client; `None` if they go on until the run ends.
-    pub(crate) exchanges: Option<u32>,
-    /// The least and the greatest number of exchanges after which a client forgets its state; `None` if it never does.
-    pub(crate) batch: Option<(u32, u32)>,
-    /// The time from a response to the next request.
-    pub(crate) think_time: Span,
-    /// Requests are made at multiples of this after the first; zero is any moment.
-    pub(crate) interval: Span,
-    /// From the start of the run to the first requests.
-    pub(crate) start: Span,
-    /// From then on they are spread over this.
-    pub(crate) start_spread: Span,
+    /// The keys of the clients in the scenario.
+    pub(crate) clients: Clients,
+    /// The keys of the workload.
+    pub(crate) workload: Workload,
     /// Random numbers for the moments of first requests, keyed by client.
     pub(crate) starts: Stream,
     /// Random numbers for timeouts, keyed by client, exchange and transmission.
@@ -45,18 +38,18 @@ pub(crate) struct Plan {
 
 impl Plan {
     fn start(&self, client: u32) -> Time {
-        start(self.start, self.start_spread, self.starts, client)
+        start(&self.clients, self.starts, client)
     }
 
     /// Returns the time of a client's next request, if its last exchange ends `now`.
     fn next(&self, client: u32, now: Time) -> Time {
-        let rested = now + self.think_time;
-        if self.interval == Span::ZERO {
+        let Workload { think_time, interval, .. } = self.workload;
+        let rested = now + think_time;
+        if interval == Span::ZERO {
             return rested;
         }
         let start = self.start(client);
-        let intervals = (rested - start).as_nanos().div_ceil(self.interval.as_nanos());
-        start + self.interval * intervals
+        start + interval * (rested - start).as_nanos().div_ceil(interval.as_nanos())
     }
 }
 
@@ -116,7 +109,7 @@ impl Client {
         let counters = self.endpoint.counters();
         // A separate response that never came is as good as none.
         let given_up = counters.given_up + counters.timed_out;
-        if self.plan.exchanges.is_some() {
+        if self.plan.workload.exchanges.is_some() {
             // A client that gave up an exchange never has its last response.
             let finished = self.is_done() && given_up == 0;
             result.fct_s.push(span_s(Some(self.plan.start(self.number)), finished.then_some(self.moment)));
@@ -146,16 +139,16 @@ impl Client {
 
     /// Returns whether all exchanges are over.
     pub(crate) fn is_done(&self) -> bool {
-        Some(self.done) == self.plan.exchanges
+        Some(self.done) == self.plan.workload.exchanges
     }
 
     /// Begins the next exchange, and a new batch if the last is over.
     fn begin(&mut self, now: Time) {
-        let Plan { request, batch, exchanges, has_tokens, .. } = &*self.plan;
+        let Plan { request, workload, batches, has_tokens, .. } = &*self.plan;
         if self.done == self.batch_end {
-            self.batch_end = match *batch {
-                Some(sizes) => self.done + batch_size(sizes, self.plan.batches, self.number, self.batches),
-                None => exchanges.unwrap_or(u32::MAX),
+            self.batch_end = match workload.kind {
+                WorkloadKind::Random => self.done + batch_size(workload, *batches, self.number, self.batches),
+                WorkloadKind::Continuous | WorkloadKind::Flows => workload.exchanges.unwrap_or(u32::MAX),
             };
             self.batches += 1;
             self.endpoint.forget(self.server);

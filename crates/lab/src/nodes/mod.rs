@@ -8,15 +8,15 @@ mod server;
 pub(crate) use client::{Client, Plan};
 pub(crate) use mote::{Arrival, FlowPlan, Mote, MotePlan};
 pub(crate) use relay::Relay;
-pub(crate) use server::{Server, Service};
+pub(crate) use server::{Server, Service, service_time};
 
 use coapace_control::Duration;
 use coapace_proto::Code;
 use coapace_sim::tcp::{TcpClient, TcpServer};
-use coapace_sim::{Mark, Node, NodeId, Outgoing, Span, Stream, Time};
+use coapace_sim::{Mark, Node, NodeId, Outgoing, Stream, Time};
 
 use crate::results::RunResult;
-use coapace_scenario::Scenario;
+use coapace_scenario::{Clients, Scenario, Workload};
 
 /// A host. Clients over UDP are the most numerous, so they are not boxed.
 #[allow(clippy::large_enum_variant)]
@@ -121,12 +121,13 @@ fn span_s(from: Option<Time>, to: Option<Time>) -> Option<f64> {
 }
 
 /// Returns the time of a client's first request.
-pub(crate) fn start(start: Span, spread: Span, starts: Stream, client: u32) -> Time {
-    Time::ZERO + start + starts.within(spread, u64::from(client), 0, 0)
+pub(crate) fn start(clients: &Clients, starts: Stream, client: u32) -> Time {
+    Time::ZERO + clients.start + starts.within(clients.start_spread, u64::from(client), 0, 0)
 }
 
-/// Returns the number of exchanges of a client's batch, uniform between two numbers, both included.
-pub(crate) fn batch_size((least, most): (u32, u32), sizes: Stream, client: u32, batch: u32) -> u32 {
+/// Returns the number of exchanges of a client's batch.
+pub(crate) fn batch_size(workload: &Workload, sizes: Stream, client: u32, batch: u32) -> u32 {
+    let Workload { batch_min: least, batch_max: most, .. } = *workload;
     least + sizes.below(u64::from(most - least) + 1, u64::from(client), u64::from(batch), 0) as u32
 }
 

@@ -164,9 +164,8 @@ impl Mote {
         match *event {
             Event::Response { exchange, .. } | Event::Acknowledged { exchange } => {
                 self.is_over(now, exchange, true);
-                if let Some(watching) = &mut self.watching {
-                    watching.is_registered(now, exchange);
-                }
+                // The response may be the answer to a registration.
+                let _ = self.watching.as_mut().and_then(|watching| watching.heard(now, exchange));
             }
             Event::Failed { exchange, .. } | Event::Rejected { exchange, .. } => {
                 self.is_over(now, exchange, false);
@@ -204,7 +203,7 @@ impl Mote {
             }
             return;
         }
-        self.ledger.arrived(Arrival { flow, client: from, number, at: now });
+        self.ledger.arrivals.push(Arrival { flow, client: from, number, at: now });
         let Some(plan) = self.plan.flows.get(usize::from(flow)) else { return };
         if plan.keys.confirmable {
             let code = if responder.method == GET { CONTENT } else { CHANGED };
@@ -234,7 +233,7 @@ impl Node for Mote {
                     && let Some(flow) = watching.heard(now, exchange)
                     && let Some(number) = plan::notification_number(number)
                 {
-                    self.ledger.arrived(Arrival { flow, client: from, number, at: now });
+                    self.ledger.arrivals.push(Arrival { flow, client: from, number, at: now });
                 }
             }
             Some(event) => self.take_event(now, &event),
@@ -329,7 +328,7 @@ impl Mote {
         let Some(place) = self.sendings.iter().position(own) else { return };
         self.sendings[place].notified_as.push(message.message_id);
         if message.kind == coapace_proto::Kind::NonConfirmable {
-            self.sendings[place].departed(now);
+            self.sendings[place].is_over(now, false);
         }
     }
 }

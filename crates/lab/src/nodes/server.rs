@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use coapace_control::Mechanism;
 use coapace_proto::{Code, Endpoint, Event, Kind, Responder, Setup, Step};
-use coapace_scenario::{Answering, ServiceTime};
+use coapace_scenario::{Answering, Server as ServerKeys};
 use coapace_sim::{Mark, Node, NodeId, Outgoing, Span, Stream, Time, Transport};
 
 use super::CONTENT;
@@ -21,24 +21,17 @@ pub(crate) struct Service {
     pub(crate) setup: Arc<Setup<Mechanism>>,
     /// The options and the payload of a response.
     pub(crate) response: Vec<u8>,
-    pub(crate) answering: Answering,
-    /// From a request to its empty acknowledgement, if it is not answered by then.
-    pub(crate) acknowledge_after: Span,
-    /// From a request to its response, beside `time`.
-    pub(crate) processing: Span,
-    /// From a request to its response, drawn for each.
-    pub(crate) time: ServiceTime,
-    /// Random numbers for `time`, keyed by client and exchange.
+    /// The keys of the servers in the scenario.
+    pub(crate) keys: ServerKeys,
+    /// Random numbers for service times, keyed by client and exchange.
     pub(crate) times: Stream,
     /// Random numbers for the timeouts of separate responses, keyed by client, exchange and transmission.
     pub(crate) dither: Stream,
 }
 
-impl Service {
-    /// Returns from a request to its response. Copies of a request take the same time.
-    fn time(&self, from: NodeId, mark: Mark) -> Span {
-        self.processing + self.time.draw(self.times, u64::from(from.0), u64::from(mark.exchange))
-    }
+/// Returns the time from a request to its response. Copies of a request take the same time.
+pub(crate) fn service_time(keys: &ServerKeys, times: Stream, from: NodeId, mark: Mark) -> Span {
+    keys.processing_delay + keys.service_time.draw(times, u64::from(from.0), u64::from(mark.exchange))
 }
 
 /// A request that is worked on.
@@ -82,11 +75,12 @@ impl Server {
 
     /// Takes a request.
     fn take(&mut self, now: Time, from: NodeId, responder: Responder<NodeId>, mark: Mark) {
-        let time = self.service.time(from, mark);
+        let Service { keys, times, .. } = &*self.service;
+        let time = service_time(keys, *times, from, mark);
         let response_at = now + time;
         let job = Job { at: response_at, response_at: None, responder, mark };
-        let patience = self.service.acknowledge_after;
-        if self.service.answering == Answering::Piggybacked || time < patience {
+        let patience = keys.acknowledge_after;
+        if keys.response == Answering::Piggybacked || time < patience {
             if time == Span::ZERO {
                 return self.respond(now, responder, mark);
             }
@@ -109,7 +103,7 @@ impl Server {
         };
         self.mark = mark;
         let acknowledged = self.endpoint.acknowledge(now.instant(), responder);
-        let responder = match self.service.answering {
+        let responder = match self.service.keys.response {
             Answering::SeparateNon => acknowledged.unconfirmed(),
             Answering::Piggybacked | Answering::Separate => acknowledged,
         };

@@ -51,7 +51,7 @@ impl<'a> Cast<'a> {
         let seats = Seats::of(scenario);
         let measured = window(scenario, contender).unwrap_or((Time::ZERO, LIMIT));
         let mut host = hosts(scenario, contender, &seats, seed, observe, measured);
-        let hosts = seats.roles().map(|(_, role)| host(role)).collect();
+        let hosts = seats.roles.iter().map(|&(_, role)| host(role)).collect();
         Ok(Self { scenario, contender, seed, servers: seats.servers(), hosts, unmeasured: None })
     }
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use coapace_control::REGISTRY;
 use coapace_proto::Setup;
-use coapace_scenario::{Scenario, WorkloadKind};
+use coapace_scenario::Scenario;
 use coapace_sim::{Luck, Time};
 
 use super::endpoints::configs;
@@ -31,16 +31,9 @@ pub(super) fn hosts<'a>(
             setup: Arc::new(Setup { controller: part.mechanism, config }),
             has_tokens: server.may_separate(),
             request: request(scenario),
-            exchanges: workload.exchanges,
-            batch: match workload.kind {
-                WorkloadKind::Continuous | WorkloadKind::Flows => None,
-                WorkloadKind::Random => Some((workload.batch_min, workload.batch_max)),
-            },
-            think_time: workload.think_time,
-            interval: workload.interval,
+            clients: clients.clone(),
+            workload: workload.clone(),
             dither: luck.stream("dither"),
-            start: clients.start,
-            start_spread: clients.start_spread,
             starts: luck.stream("start"),
             batches: luck.stream("batches"),
             measured_from: from,
@@ -52,10 +45,7 @@ pub(super) fn hosts<'a>(
     let service = Arc::new(Service {
         setup: Arc::new(Setup { controller, config: of_servers }),
         response: response(scenario),
-        answering: server.response,
-        acknowledge_after: server.acknowledge_after,
-        processing: server.processing_delay,
-        time: server.service_time.clone(),
+        keys: server.clone(),
         times: luck.stream("service"),
         dither: luck.stream("server/dither"),
     });

@@ -66,7 +66,7 @@ fn film(scenario: &Scenario, seats: &Seats, step: Span) -> Option<Film> {
         Propagation::UnitDisk(disk) => (disk.range_m, disk.interference_m),
         Propagation::LogDistance(_) | Propagation::TwoRay(_) => (0.0, 0.0),
     };
-    let node = |(_, role): (_, Role), node: u32| {
+    let node = |role: Role, node: u32| {
         let (role, name) = match role {
             Role::Server(_) => (FilmRole::Sink, format!("sink, node {node}")),
             Role::Client { number, .. } => (FilmRole::Client, format!("client {number}, node {node}")),
@@ -79,7 +79,7 @@ fn film(scenario: &Scenario, seats: &Seats, step: Span) -> Option<Film> {
         range_m,
         interference_m,
         queue_frames: u32::from(mesh.mac.config.queue_frames),
-        nodes: seats.roles().zip(0..).map(|(seat, number)| node(seat, number)).collect(),
+        nodes: seats.roles.iter().zip(0..).map(|(&(_, role), number)| node(role, number)).collect(),
         ..Film::default()
     })
 }

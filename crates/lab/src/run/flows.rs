@@ -24,11 +24,7 @@ pub(super) fn hosts<'a>(
     observe: Observe,
     (from, end): (Time, Time),
 ) -> Box<dyn FnMut(Role) -> Host + 'a> {
-    let clients: Vec<(NodeId, u32)> = (seats.roles())
-        .filter_map(
-            |(_, role)| if let Role::Client { number, node } = role { Some((node, number)) } else { None },
-        )
-        .collect();
+    let clients: Vec<(NodeId, u32)> = seats.clients().map(|(number, node)| (node, number)).collect();
     let flows = plans(scenario, seats, luck, end);
     let plan = |population: usize, controller: Mechanism, config: Config| {
         Arc::new(MotePlan {
@@ -155,8 +151,8 @@ pub(super) fn settle(
     let mut flows: Vec<FlowResult> = scenario.workload.flows.iter().map(flow).collect();
     let counted = Counted::of(scenario);
     let mut delayed = Vec::new();
-    for ((_, role), host) in seats.roles().zip(hosts) {
-        let (Role::Client { node, .. }, Host::Mote(mote)) = (role, host) else { continue };
+    for (_, node) in seats.clients() {
+        let Some(Host::Mote(mote)) = hosts.get(node.0 as usize) else { continue };
         let ledger = mote.ledger();
         for offer in &ledger.offers {
             let Some(flow) = flows.get_mut(usize::from(offer.flow)) else { continue };

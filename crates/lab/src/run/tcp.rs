@@ -7,7 +7,7 @@ use coapace_sim::{Luck, NodeId, Span, Stream, Time};
 
 use super::messages::{request, response};
 use super::seats::{Role, Seats};
-use crate::nodes::{CONTENT, GET, Host, Relay, batch_size, start};
+use crate::nodes::{CONTENT, GET, Host, Relay, batch_size, service_time, start};
 
 /// The time before the measured run in which connections are made, if they are made beforehand.
 pub(super) const CONNECTING: Span = Span::from_secs(60);
@@ -37,10 +37,9 @@ pub(super) fn hosts<'a>(
         let seed = seed.wrapping_add(u64::from(node.0) << 48);
         let host = TcpServer::new(node, response.clone(), connections, parameters, seed);
         // Requests take the times that they take over UDP.
-        let (processing, time) = (server.processing_delay, server.service_time.clone());
-        Host::TcpServer(Box::new(host.serving_in(move |from, mark| {
-            processing + time.draw(times, u64::from(from.0), u64::from(mark.exchange))
-        })))
+        let keys = server.clone();
+        let time = move |from, mark| service_time(&keys, times, from, mark);
+        Host::TcpServer(Box::new(host.serving_in(time)))
     };
     let client = move |client, node| {
         let plan = plan(scenario, seats, luck, client);
@@ -63,7 +62,7 @@ pub fn tcp_plans(scenario: &Scenario, seed: u64) -> Vec<TcpPlan> {
 fn plan(scenario: &Scenario, seats: &Seats, luck: Luck, client: u32) -> TcpPlan {
     let clients = &scenario.clients;
     let beforehand = connects_beforehand(scenario);
-    let start = start(clients.start, clients.start_spread, luck.stream("start"), client);
+    let start = start(clients, luck.stream("start"), client);
     // Clients connect one after the other, so that no queue of handshakes arises.
     let turn = CONNECTING / 2 * u64::from(client) / u64::from(clients.count);
     TcpPlan {
@@ -93,8 +92,7 @@ fn batches(scenario: &Scenario, sizes: Stream, client: u32) -> Vec<u32> {
     let mut batches = Vec::new();
     let mut left = exchanges;
     while left > 0 {
-        let bounds = (workload.batch_min, workload.batch_max);
-        let size = batch_size(bounds, sizes, client, batches.len() as u32).min(left);
+        let size = batch_size(workload, sizes, client, batches.len() as u32).min(left);
         batches.push(size);
         left -= size;
     }

@@ -72,10 +72,6 @@ impl Ledger {
         }
     }
 
-    pub(super) fn arrived(&mut self, arrival: Arrival) {
-        self.arrivals.push(arrival);
-    }
-
     pub(super) fn dropped(&mut self, now: Time, flow: u8) {
         self.count(now, flow, |tally| tally.dropped += 1);
     }

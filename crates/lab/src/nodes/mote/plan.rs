@@ -52,21 +52,18 @@ pub(crate) struct FlowPlan {
     pub(crate) registration: Vec<u8>,
 }
 
-/// The segments of the path, each of which becomes a Uri-Path option.
-pub(crate) type PathOptions<'a> = &'a [&'a str];
-
 /// The sequence number of the first notification. From here on all sequence numbers take three bytes.
 const FIRST_NOTIFICATION: u32 = 1 << 16;
 
 impl FlowPlan {
-    /// Encodes the messages of a flow to `sinks`.
+    /// Encodes the messages of a flow to `sinks`. Each segment of the `path` becomes a Uri-Path option.
     pub(crate) fn new(
         keys: &Flow,
         number: u8,
         sinks: Vec<Option<NodeId>>,
         timing: Timing,
         end: Time,
-        path: PathOptions<'_>,
+        path: &[&str],
     ) -> Self {
         let with_path = |tail: Tail| {
             let option = coap_numbers::option::URI_PATH;

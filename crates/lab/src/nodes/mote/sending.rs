@@ -27,10 +27,8 @@ pub(super) struct Sending {
     accepted: u32,
     /// The numbers of the messages that wait.
     waiting: VecDeque<u32>,
-    /// The number of open exchanges.
-    open: u16,
     /// The times when the open exchanges began, the oldest first.
-    began: VecDeque<Time>,
+    open: VecDeque<Time>,
     /// Whether the sink has registered to observe.
     observed: bool,
     /// The destination of notifications without congestion control, if the flow has these.
@@ -52,8 +50,7 @@ impl Sending {
             turns: 0,
             accepted: 0,
             waiting: VecDeque::new(),
-            open: 0,
-            began: VecDeque::new(),
+            open: VecDeque::new(),
             observed: false,
             uncontrolled: None,
             notified_as: Vec::new(),
@@ -93,7 +90,7 @@ impl Sending {
     }
 
     fn has_room(&self) -> bool {
-        self.open < self.flow.keys.outstanding
+        self.open.len() < usize::from(self.flow.keys.outstanding)
     }
 
     /// Accepts a message and returns its number; `None` if the message is dropped.
@@ -137,7 +134,7 @@ impl Sending {
                 return endpoint.respond(now.instant(), responder, CONTENT, &notification);
             }
             endpoint.notify(u64::from(self.flow.number), keys.confirmable, CONTENT, &notification);
-            self.begin(now);
+            self.open.push_back(now);
             return Ok(None);
         }
         let request = Request {
@@ -153,34 +150,23 @@ impl Sending {
             return endpoint.tell(now.instant(), self.sink, request).map(|_| None);
         }
         let id = endpoint.request(now.instant(), self.sink, request)?;
-        self.begin(now);
+        self.open.push_back(now);
         Ok(Some(id))
-    }
-
-    fn begin(&mut self, now: Time) {
-        self.open += 1;
-        self.began.push_back(now);
     }
 
     /// Ends the oldest open exchange.
     pub(super) fn is_over(&mut self, now: Time, completed: bool) {
-        self.open = self.open.saturating_sub(1);
         self.notified_as.clear();
-        let began = self.began.pop_front().unwrap_or(now);
+        let began = self.open.pop_front().unwrap_or(now);
         if completed {
             self.completed += 1;
             self.busy += now - began;
         }
     }
 
-    /// Ends a notification that is not confirmable, when it departs.
-    pub(super) fn departed(&mut self, now: Time) {
-        self.is_over(now, false);
-    }
-
     /// Returns whether a notification is open.
     pub(super) fn is_telling(&self) -> bool {
-        self.flow.keys.observe && self.open > 0
+        self.flow.keys.observe && !self.open.is_empty()
     }
 
     /// Notes that the sink observes from now on. Returns the options of the response.
@@ -194,7 +180,7 @@ impl Sending {
     pub(super) fn observer_left(&mut self, now: Time) {
         self.observed = false;
         self.waiting.clear();
-        if self.open > 0 {
+        if !self.open.is_empty() {
             self.is_over(now, false);
         }
     }

@@ -98,11 +98,6 @@ impl Watching {
         }
     }
 
-    /// Handles the answer to a registration.
-    pub(super) fn is_registered(&mut self, now: Time, exchange: ExchangeId) {
-        let _ = self.heard(now, exchange);
-    }
-
     /// Handles a response or notification of an observation. Returns its flow.
     pub(super) fn heard(&mut self, now: Time, exchange: ExchangeId) -> Option<u8> {
         let place = *self.exchanges.get(&exchange)?;
