@@ -67,47 +67,27 @@ pub fn conduct_by(
     ran: &mut dyn FnMut(&[CellResult]),
 ) -> Vec<CellResult> {
     let mut cells = cells(trials);
-    let work = Work::new(trials, make);
-    let ended =
-        make_all(work.runs.len(), jobs, stop, move |place| work.run(place), &mut |(trial, result)| {
-            if let Some(result) = result {
-                insert(&mut cells[trial], result);
-                ran(&cells);
-            }
-            ControlFlow::Continue(())
-        });
+    // Threads take single runs, so heavy trials keep no thread busy alone at the end.
+    let mut runs = Vec::new();
+    for (place, trial) in trials.iter().enumerate() {
+        runs.extend((0..u64::from(trial.seeds)).map(|number| (place, trial.first_seed + number)));
+    }
+    let (count, trials) = (runs.len(), trials.to_vec());
+    let run = move |place: usize| {
+        let (place, seed) = runs[place];
+        let trial = &trials[place];
+        let observe = if seed == trial.first_seed { trial.observe } else { Observe::Totals };
+        (place, make(place, trial, seed, observe))
+    };
+    let ended = make_all(count, jobs, stop, run, &mut |(place, result)| {
+        if let Some(result) = result {
+            insert(&mut cells[place], result);
+            ran(&cells);
+        }
+        ControlFlow::Continue(())
+    });
     ended.unwrap_or_else(|panic| resume_unwind(panic));
     cells
-}
-
-/// The runs to make. Threads take single runs, so heavy trials keep no thread busy alone at the end.
-struct Work {
-    trials: Vec<Trial>,
-    /// The number of the trial and the seed of each run.
-    runs: Vec<(usize, u64)>,
-    make: Arc<Make>,
-}
-
-impl Work {
-    fn new(trials: &[Trial], make: Arc<Make>) -> Self {
-        let seeds = |trial: &Trial| {
-            (0..u64::from(trial.seeds)).map({
-                let first = trial.first_seed;
-                move |place| first + place
-            })
-        };
-        let runs =
-            trials.iter().enumerate().flat_map(|(place, trial)| seeds(trial).map(move |seed| (place, seed)));
-        Self { runs: runs.collect(), trials: trials.to_vec(), make }
-    }
-
-    /// Makes the run at `place`. Returns the place of its trial, and the result if it could be made.
-    fn run(&self, place: usize) -> (usize, Option<RunResult>) {
-        let (trial_place, seed) = self.runs[place];
-        let trial = &self.trials[trial_place];
-        let observe = if seed == trial.first_seed { trial.observe } else { Observe::Totals };
-        (trial_place, (self.make)(trial_place, trial, seed, observe))
-    }
 }
 
 /// Inserts a run in the order of the seeds.
@@ -130,14 +110,7 @@ impl Trial {
     /// Makes a trial with what was published for the same scenario and mechanism, if anything was.
     pub fn new(scenario: &Arc<Scenario>, contender: Contender, seeds: u32) -> Self {
         let published = published_for(scenario, &contender.label);
-        Self {
-            scenario: scenario.clone(),
-            contender,
-            seeds,
-            first_seed: 1,
-            published,
-            observe: Observe::Series,
-        }
+        Self { published, observe: Observe::Series, ..Self::of_totals(scenario, contender, seeds) }
     }
 
     /// Makes a trial that records no series and is compared with no published figure.
