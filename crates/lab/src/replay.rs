@@ -7,81 +7,46 @@
 //! retransmission departed.
 
 use std::collections::BTreeMap;
-use std::error::Error;
-use std::fmt;
 use std::io::{self, BufRead, Write};
 
 use coapace_control::{
     Answer, Controller, Cue, Draw, Duration, Exchange, Instant, Marking, Mechanism, Outcome, Sample, State,
 };
 
-/// The error of a script that cannot be replayed. It prints as one line.
-#[derive(Debug)]
-pub enum ReplayError {
-    /// A line of the script cannot be followed.
-    Script {
-        /// The number of the line, counted from 1.
-        line: u64,
-        /// The problem.
-        problem: String,
-    },
-    /// The script lacks this column.
-    MissingColumn(&'static str),
-    /// The script cannot be read.
-    Input(io::Error),
-    /// The result cannot be written.
-    Output(io::Error),
-}
-
-impl fmt::Display for ReplayError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Script { line, problem } => write!(f, "line {line}: {problem}"),
-            Self::MissingColumn(name) => {
-                write!(
-                    f,
-                    "the header lacks {name}; it must name at_ms and event, and may name draw, answered and exchange"
-                )
-            }
-            Self::Input(error) => write!(f, "cannot read: {error}"),
-            Self::Output(error) => write!(f, "cannot write: {error}"),
-        }
-    }
-}
-
-impl Error for ReplayError {}
-
 /// Replays `script` through `mechanism` and writes `at_ms,event,timeout_ms,rto_ms,next_ms` for each event. `timeout_ms` is the
 /// timeout that is armed, or empty. `rto_ms` is the RTO: the estimate that timeouts start from, before dither. `next_ms` is
 /// the time until the next confirmable message may depart, or empty if the mechanism does not pace messages.
 ///
 /// # Errors
-/// Returns a [`ReplayError`] with the line that cannot be followed. The lines before it have been written.
-pub fn replay(mechanism: &Mechanism, script: impl io::Read, out: impl Write) -> Result<(), ReplayError> {
+/// Returns one line on what cannot be read, followed or written, with the number of the line. The lines before it have been
+/// written.
+pub fn replay(mechanism: &Mechanism, script: impl io::Read, out: impl Write) -> Result<(), String> {
+    let unread = |error: io::Error| format!("cannot read: {error}");
+    let unwritten = |error: io::Error| format!("cannot write: {error}");
     // The csv crate does not count comments and blank lines. Nothing here is quoted, so lines are split by hand.
     let passed_over = |text: &str| text.trim().is_empty() || text.starts_with('#');
     let mut lines = io::BufReader::new(script)
         .lines()
         .zip(1u64..)
         .filter(|(line, _)| !line.as_ref().is_ok_and(|text| passed_over(text)));
-    let header = lines.next().map_or(Ok(String::new()), |(header, _)| header).map_err(ReplayError::Input)?;
+    let header = lines.next().map_or(Ok(String::new()), |(header, _)| header).map_err(unread)?;
     let columns = Columns::of(&header)?;
     let mut out = io::BufWriter::new(out);
-    writeln!(out, "at_ms,event,timeout_ms,rto_ms,next_ms").map_err(ReplayError::Output)?;
+    writeln!(out, "at_ms,event,timeout_ms,rto_ms,next_ms").map_err(unwritten)?;
     let mut player = Player::new(mechanism);
+    let field = |time: Option<Duration>| time.map_or_else(String::new, |time| millis(time.as_micros()));
     for (text, line) in lines {
-        let text = text.map_err(ReplayError::Input)?;
+        let text = text.map_err(unread)?;
         let (now, event, armed) = columns
             .step(&text)
             .and_then(|step| Ok((step.now, step.event, player.play(&step)?)))
-            .map_err(|problem| ReplayError::Script { line, problem })?;
-        let armed = armed.map(|timeout| Millis(timeout.as_micros()).to_string()).unwrap_or_default();
-        let rto = Millis(mechanism.gauges(&player.state).rto.as_micros());
-        let at = Millis(now.as_micros());
-        let next = player.next(now).map(|wait| Millis(wait.as_micros()).to_string()).unwrap_or_default();
-        writeln!(out, "{at},{},{armed},{rto},{next}", event.name()).map_err(ReplayError::Output)?;
+            .map_err(|problem| format!("line {line}: {problem}"))?;
+        let at = millis(now.as_micros());
+        let [armed, rto, next] =
+            [armed, Some(mechanism.gauges(&player.state).rto), player.next(now)].map(field);
+        writeln!(out, "{at},{},{armed},{rto},{next}", event.name()).map_err(unwritten)?;
     }
-    out.flush().map_err(ReplayError::Output)
+    out.flush().map_err(unwritten)
 }
 
 /// The content of a line of a script.
@@ -116,35 +81,32 @@ impl Event {
     }
 }
 
-/// The places of the columns in a line.
-struct Columns {
-    at: usize,
-    event: usize,
-    draw: Option<usize>,
-    answered: Option<usize>,
-    exchange: Option<usize>,
-}
+/// The names of the columns, in the order of the header.
+struct Columns<'a>(Vec<&'a str>);
 
-impl Columns {
-    fn of(header: &str) -> Result<Self, ReplayError> {
+impl<'a> Columns<'a> {
+    fn of(header: &'a str) -> Result<Self, String> {
         // A spreadsheet may have written a byte order mark at the beginning.
-        let header = header.trim_start_matches('\u{feff}');
-        let column = |name: &str| header.split(',').position(|title| title.trim() == name);
-        Ok(Self {
-            at: column("at_ms").ok_or(ReplayError::MissingColumn("at_ms"))?,
-            event: column("event").ok_or(ReplayError::MissingColumn("event"))?,
-            draw: column("draw"),
-            answered: column("answered"),
-            exchange: column("exchange"),
-        })
+        let names: Vec<_> = header.trim_start_matches('\u{feff}').split(',').map(str::trim).collect();
+        match ["at_ms", "event"].into_iter().find(|name| !names.contains(name)) {
+            None => Ok(Self(names)),
+            Some(name) => Err(format!(
+                "the header lacks {name}; it must name at_ms and event, and may name draw, answered and exchange"
+            )),
+        }
     }
 
-    fn step<'a>(&self, line: &'a str) -> Result<Step<'a>, String> {
-        let field = |column| line.split(',').nth(column).unwrap_or("").trim();
-        let optional = |column: Option<usize>| column.map(field).filter(|text| !text.is_empty());
-        let at = field(self.at);
-        let event = field(self.event);
+    /// Returns a field of a line; empty if the line or the header lacks it.
+    fn field<'b>(&self, line: &'b str, name: &str) -> &'b str {
+        let place = self.0.iter().position(|other| *other == name);
+        place.and_then(|place| line.split(',').nth(place)).unwrap_or_default().trim()
+    }
+
+    fn step<'b>(&self, line: &'b str) -> Result<Step<'b>, String> {
+        let [at, event, draw, answered] =
+            ["at_ms", "event", "draw", "answered"].map(|name| self.field(line, name));
         let known = || Event::ALL.map(Event::name).join(", ");
+        let wrong_draw = || format!("draw is {draw:?}, but must be a decimal from 0 to below 1");
         Ok(Step {
             now: Instant::from_micros(parse_millis(at).ok_or_else(|| {
                 format!("at_ms is {at:?}, but must be milliseconds with three decimal places at most")
@@ -153,20 +115,16 @@ impl Columns {
                 .into_iter()
                 .find(|known| known.name() == event)
                 .ok_or_else(|| format!("unknown event {event:?}; there are {}", known()))?,
-            draw: match optional(self.draw) {
-                None => Draw::ZERO,
-                Some(text) => parse_draw(text)
-                    .ok_or_else(|| format!("draw is {text:?}, but must be a decimal from 0 to below 1"))?,
-            },
-            answered: match optional(self.answered) {
-                None => None,
-                Some(text) => Some(text.parse().map_err(|_| {
+            draw: if draw.is_empty() { Draw::ZERO } else { parse_draw(draw).ok_or_else(wrong_draw)? },
+            answered: match answered {
+                "" => None,
+                ordinal => Some(ordinal.parse().map_err(|_| {
                     format!(
-                        "answered is {text:?}, but must be the ordinal of a transmission, 0 for the first"
+                        "answered is {ordinal:?}, but must be the ordinal of a transmission, 0 for the first"
                     )
                 })?),
             },
-            exchange: self.exchange.map(field).unwrap_or_default(),
+            exchange: self.field(line, "exchange"),
         })
     }
 }
@@ -198,7 +156,7 @@ impl<'a> Player<'a> {
     fn play(&mut self, step: &Step) -> Result<Option<Duration>, String> {
         let &Step { now, event, draw, answered, exchange: name } = step;
         if now < self.now {
-            let (now, before) = (Millis(now.as_micros()), Millis(self.now.as_micros()));
+            let [now, before] = [now, self.now].map(|time| millis(time.as_micros()));
             return Err(format!("time goes backwards, from {before} to {now} ms"));
         }
         if answered.is_some() && event != Event::Ack {
@@ -209,7 +167,7 @@ impl<'a> Player<'a> {
         // The exchange of this step was removed above, so it is added here.
         let outstanding = u16::try_from(self.open.len() + 1).map_err(|_| "too many exchanges are open")?;
         let cue = Cue { now, draw, outstanding };
-        let called = if name.is_empty() { String::new() } else { format!(" {name}") };
+        let called = if name.is_empty() { "exchange".to_owned() } else { format!("exchange {name}") };
         match (event, open) {
             (Event::Start, None) => {
                 let (exchange, timeout) = self.mechanism.on_start(&mut self.state, cue);
@@ -220,9 +178,8 @@ impl<'a> Player<'a> {
             (Event::Start, Some(_)) if name.is_empty() => {
                 Err("start, but the exchange before is still open".to_owned())
             }
-            (Event::Start, Some(_)) => Err(format!("start, but exchange{called} is still open")),
-            (event, None) if name.is_empty() => Err(format!("{}, but no exchange is open", event.name())),
-            (event, None) => Err(format!("{}, but no exchange{called} is open", event.name())),
+            (Event::Start, Some(_)) => Err(format!("start, but {called} is still open")),
+            (event, None) => Err(format!("{}, but no {called} is open", event.name())),
             (Event::Timeout, Some(mut open)) => {
                 let timeout = self.mechanism.on_retransmit(&mut self.state, &mut open.exchange, cue);
                 open.retransmitted(now);
@@ -281,13 +238,9 @@ impl Open {
     }
 }
 
-/// Microseconds that print as milliseconds with three decimal places.
-struct Millis(u64);
-
-impl fmt::Display for Millis {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}.{:03}", self.0 / 1_000, self.0 % 1_000)
-    }
+/// Returns microseconds as milliseconds with three decimal places.
+fn millis(us: u64) -> String {
+    format!("{}.{:03}", us / 1_000, us % 1_000)
 }
 
 /// Reads milliseconds with up to three decimal places, as microseconds.
@@ -324,8 +277,7 @@ mod tests {
 
     fn run(mechanism: &str, script: &str) -> Result<String, String> {
         let mut out = Vec::new();
-        replay(&mechanism.parse().unwrap(), script.as_bytes(), &mut out)
-            .map_err(|error| error.to_string())?;
+        replay(&mechanism.parse().unwrap(), script.as_bytes(), &mut out)?;
         Ok(String::from_utf8(out).unwrap())
     }
 
