@@ -2,25 +2,10 @@
 
 use std::collections::BTreeMap;
 
+use serde::ser::SerializeStruct;
 use serde::{Serialize, Serializer};
 
-use super::{Film, FilmMoment, FilmNode, Journey};
-
-/// The JSON of a film. It has a column for each quantity, with the frames of the first node, then those of the second, and so
-/// on. An entry is the difference to the frame before, or to 0 in a node's first frame. Several differences of 0 in a row are
-/// written as a 0 and their number. They are left out at the end of a column.
-#[derive(Serialize)]
-struct Packed<'a> {
-    step_s: f64,
-    range_m: f64,
-    interference_m: f64,
-    queue_frames: u32,
-    nodes: &'a [FilmNode],
-    frames: usize,
-    columns: BTreeMap<&'static str, Vec<i64>>,
-    #[serde(skip_serializing_if = "<[_]>::is_empty")]
-    journeys: &'a [Journey],
-}
+use super::{Film, FilmMoment};
 
 /// A quantity as a whole number. Its unit is in its name.
 type Quantity = (&'static str, fn(&FilmMoment) -> i64);
@@ -59,24 +44,25 @@ pub(super) fn rounded(moment: FilmMoment) -> FilmMoment {
     rounded
 }
 
+/// The JSON of a film. It has a column for each quantity, with the frames of the first node, then those of the second, and so
+/// on. An entry is the difference to the frame before, or to 0 in a node's first frame. Several differences of 0 in a row are
+/// written as a 0 and their number. They are left out at the end of a column.
 impl Serialize for Film {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let columns = (QUANTITIES.into_iter())
-            .map(|(name, get)| (name, pack(self, get)))
-            .filter(|(_, column)| !column.is_empty())
-            .collect();
-        let Self { step_s, range_m, interference_m, queue_frames, nodes, frames, journeys } = self;
-        let packed = Packed {
-            step_s: *step_s,
-            range_m: *range_m,
-            interference_m: *interference_m,
-            queue_frames: *queue_frames,
-            nodes,
-            frames: frames.len(),
-            columns,
-            journeys,
-        };
-        packed.serialize(serializer)
+        let columns = QUANTITIES.into_iter().map(|(name, get)| (name, pack(self, get)));
+        let columns: BTreeMap<_, _> = columns.filter(|(_, column)| !column.is_empty()).collect();
+        let mut film = serializer.serialize_struct("Film", 8)?;
+        film.serialize_field("step_s", &self.step_s)?;
+        film.serialize_field("range_m", &self.range_m)?;
+        film.serialize_field("interference_m", &self.interference_m)?;
+        film.serialize_field("queue_frames", &self.queue_frames)?;
+        film.serialize_field("nodes", &self.nodes)?;
+        film.serialize_field("frames", &self.frames.len())?;
+        film.serialize_field("columns", &columns)?;
+        if !self.journeys.is_empty() {
+            film.serialize_field("journeys", &self.journeys)?;
+        }
+        film.end()
     }
 }
 
@@ -104,7 +90,7 @@ fn pack(film: &Film, get: fn(&FilmMoment) -> i64) -> Vec<i64> {
 #[cfg(test)]
 mod tests {
     use super::super::tests::busy;
-    use super::super::{FilmRole, Position};
+    use super::super::{FilmNode, FilmRole, Position};
     use super::*;
 
     #[test]
