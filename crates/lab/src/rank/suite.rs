@@ -1,12 +1,10 @@
 //! Suites: the cells that a ranking is made over.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs::File;
-use std::io::Read;
 use std::path::Path;
 use std::sync::Arc;
 
-use coapace_scenario::{Scenario, WorkloadKind};
+use coapace_scenario::{Scenario, Source, WorkloadKind};
 use serde::Deserialize;
 
 use crate::contender::Contender;
@@ -22,9 +20,6 @@ const BUILTINS: &[(&str, &str)] = &[
     ("mesh", include_str!("../../../../suites/mesh.toml")),
     ("lossy", include_str!("../../../../suites/lossy.toml")),
 ];
-
-/// The largest file of a suite that is read, in bytes.
-const LARGEST: u64 = 1 << 16;
 
 /// The most cells of a suite.
 const MOST_CELLS: usize = 10_000;
@@ -137,7 +132,7 @@ impl Suite {
             return Self::parse(text, None, settings).map_err(|error| format!("suites/{word}.toml: {error}"));
         }
         if Scenario::builtin(word).is_none() && Path::new(word).is_file() {
-            let text = read(Path::new(word)).map_err(|error| format!("{word}: {error}"))?;
+            let text = Source::find(word).map_err(|error| error.to_string())?.text;
             let is_suite =
                 toml::from_str::<toml::Table>(&text).is_ok_and(|table| table.contains_key("entries"));
             if is_suite {
@@ -307,17 +302,6 @@ pub fn headline_metrics(scenario: &Scenario) -> Vec<Metric> {
     }
     [Metric::MedianFct, Metric::MeanFct, Metric::FctP90, Metric::FctMax, Metric::TransmissionsPerExchange]
         .into()
-}
-
-/// Returns the text of a file.
-fn read(path: &Path) -> Result<String, String> {
-    let mut text = String::new();
-    let file = File::open(path).map_err(|error| error.to_string())?;
-    file.take(LARGEST + 1).read_to_string(&mut text).map_err(|error| error.to_string())?;
-    if text.len() as u64 > LARGEST {
-        return Err(format!("longer than {LARGEST} bytes"));
-    }
-    Ok(text)
 }
 
 #[cfg(test)]
