@@ -15,7 +15,7 @@ pub use standing::Standing;
 use crate::contender::Contender;
 use crate::experiment::Trial;
 use crate::mix::Part;
-use crate::results::{Cell, CellResult, PopulationSummary, Summary};
+use crate::results::{Cell, CellResult, Metric, PopulationSummary, Summary};
 use crate::run::Observe;
 use coapace_scenario::Scenario;
 
@@ -76,13 +76,12 @@ pub fn trials(scenario: &Arc<Scenario>, mechanisms: &[Contender], seeds: u32) ->
 /// The results of all pairs.
 #[derive(Clone, Debug, Default)]
 pub struct Matrix {
-    mechanisms: Vec<String>,
+    /// The mechanisms, in the order of rows and of columns.
+    pub mechanisms: Vec<String>,
+    /// The cells of each mechanism alone.
+    pub alone: Vec<CellResult>,
     /// The encounters of every mechanism with every other, row by row. On the diagonal it is alone.
     encounters: Vec<Encounter>,
-    /// The cells of each mechanism alone.
-    alone: Vec<CellResult>,
-    runs: u64,
-    events: u64,
 }
 
 /// One mechanism that shares the network with another.
@@ -104,9 +103,9 @@ pub struct Encounter {
 }
 
 impl Encounter {
-    /// Returns the mechanism's share of the throughput divided by its share of the clients: 1 is fair, 2 is everything.
-    pub fn relative_share(&self) -> Option<f64> {
-        self.own.relative_share
+    /// Returns the exchanges that all clients together completed in a second.
+    pub fn throughput(&self) -> f64 {
+        self.pair.count(Metric::Throughput)
     }
 
     /// Returns whether the other mechanism leaves it less than [`STARVED`] of the throughput that it has alone.
@@ -146,24 +145,8 @@ impl Matrix {
                 };
             }
         }
-        let runs = results.iter().flat_map(|result| &result.runs);
-        Self {
-            mechanisms: alone.iter().map(|result| result.cell.mechanism.clone()).collect(),
-            encounters,
-            alone,
-            runs: runs.clone().count() as u64,
-            events: runs.map(|run| run.events).sum(),
-        }
-    }
-
-    /// Returns the mechanisms, in the order of rows and of columns.
-    pub fn mechanisms(&self) -> &[String] {
-        &self.mechanisms
-    }
-
-    /// Returns the cells of each mechanism alone.
-    pub fn alone(&self) -> &[CellResult] {
-        &self.alone
+        let mechanisms = alone.iter().map(|result| result.cell.mechanism.clone()).collect();
+        Self { mechanisms, alone, encounters }
     }
 
     /// Returns the mechanism of `row` sharing the network with that of `column`.
@@ -179,16 +162,6 @@ impl Matrix {
         let size = self.mechanisms.len();
         let all = self.encounters.iter().enumerate();
         all.map(move |(place, encounter)| (place / size, place % size, encounter))
-    }
-
-    /// Returns the number of runs behind the matrix.
-    pub fn runs(&self) -> u64 {
-        self.runs
-    }
-
-    /// Returns the number of events in these runs.
-    pub fn events(&self) -> u64 {
-        self.events
     }
 }
 
@@ -219,30 +192,30 @@ pub(crate) mod tests {
     #[test]
     fn the_shares_of_a_pair_add_up_to_one_and_a_mechanism_alone_has_its_own() {
         let matrix = matrix(&["default", "cocoa", "fasor"], 1);
-        assert_eq!(matrix.mechanisms(), ["default", "cocoa", "fasor"]);
-        assert_eq!(matrix.runs(), 12);
+        assert_eq!(matrix.mechanisms, ["default", "cocoa", "fasor"]);
         for (row, column, encounter) in matrix.encounters() {
+            assert_eq!(encounter.pair.runs, 2);
             let other = matrix.encounter(column, row);
-            assert_eq!(encounter.own.mechanism, matrix.mechanisms()[row]);
+            assert_eq!(encounter.own.mechanism, matrix.mechanisms[row]);
             if row == column {
-                assert_eq!((encounter.relative_share(), encounter.kept), (Some(1.0), Some(1.0)));
+                assert_eq!((encounter.own.relative_share, encounter.kept), (Some(1.0), Some(1.0)));
                 assert_eq!(encounter.own.clients, 60);
                 continue;
             }
             assert_eq!(encounter.own.clients, 30);
             let shares = encounter.own.share.unwrap() + other.own.share.unwrap();
             assert!((shares - 1.0).abs() < 1e-12, "{shares}");
-            let relative = encounter.relative_share().unwrap() + other.relative_share().unwrap();
+            let relative = encounter.own.relative_share.unwrap() + other.own.relative_share.unwrap();
             assert!((relative - 2.0).abs() < 1e-12, "{relative}");
             assert_eq!(encounter.pair.trace_hash, other.pair.trace_hash, "it is the same run");
             let together = 30.0 * (encounter.own.throughput_per_client + other.own.throughput_per_client);
-            assert!((together - encounter.pair.throughput).abs() < 1e-9);
+            assert!((together - encounter.throughput()).abs() < 1e-9);
             let alone = matrix.encounter(row, row).own.throughput_per_client;
             let kept = encounter.own.throughput_per_client / alone;
             assert!((encounter.kept.unwrap() - kept).abs() < 1e-12);
         }
         // Equal shares would let the sums below hold trivially.
-        assert!((matrix.encounter(0, 1).relative_share().unwrap() - 1.0).abs() > 0.001);
+        assert!((matrix.encounter(0, 1).own.relative_share.unwrap() - 1.0).abs() > 0.001);
     }
 
     #[test]

@@ -49,12 +49,10 @@ impl Contender {
     /// Returns every known mechanism, each for all clients.
     pub fn all_over_udp() -> impl Iterator<Item = Self> {
         let entries = mechanisms().entries();
-        entries.map(|entry| Self::udp(Part::new(entry.name, entry.mechanism)))
-    }
-
-    /// Returns the contender with one mechanism for all clients.
-    fn udp(part: Part) -> Self {
-        Self { label: part.label.clone(), kind: ContenderKind::Udp(Mix::of(vec![part])) }
+        entries.map(|entry| Self {
+            label: entry.name.to_owned(),
+            kind: ContenderKind::Udp(Mix::of(vec![Part::new(entry.name, entry.mechanism)])),
+        })
     }
 
     /// Returns the mechanism, if all clients have the same one over UDP.
@@ -105,6 +103,17 @@ impl Contender {
             same.map_or(Ok(any), |label| Self::parse(label))
         };
         Self::all().into_iter().map(variant).collect()
+    }
+}
+
+/// The most characters of a name in a table that has a row for each mechanism.
+const LONGEST: usize = 28;
+
+/// Returns the name of a mechanism for such a table: a longer one is cut.
+pub(crate) fn cut(name: &str) -> String {
+    match name.char_indices().nth(LONGEST) {
+        Some(_) => name.chars().take(LONGEST - 1).chain(['…']).collect(),
+        None => name.to_owned(),
     }
 }
 

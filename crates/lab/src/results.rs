@@ -54,7 +54,7 @@ pub use order::{Allowance, Chain, Order, Ranked, Relation};
 pub use outcome::Outcome;
 pub use population::Population;
 pub use published::{Compared, PaperTable, Published};
-pub use quantiles::{Quantiles, quantile};
+pub use quantiles::quantile;
 pub use ratio::Ratio;
 pub use reference::reference;
 pub use rows::orders::order_rows;

@@ -12,7 +12,7 @@ use super::view::View;
 
 /// Returns the figure elements of the heat maps, as wide as their squares need.
 pub(super) fn heat_map(section: &Section, matrix: &Matrix) -> String {
-    let width = 230 + 46 * matrix.mechanisms().len().max(6);
+    let width = 230 + 46 * matrix.mechanisms.len().max(6);
     let figure = |(number, _, height): &(usize, String, usize)| {
         format!(
             "<figure style=\"flex:0 1 {width}px;max-width:{width}px\">\
@@ -42,10 +42,10 @@ pub(super) fn standings(view: &View, matrix: &Matrix) -> String {
     }
     html.push_str("</tr></thead><tbody>");
     for standing in matrix.standings() {
-        let name = |place: usize| escape(&matrix.mechanisms()[place]);
+        let name = |place: usize| escape(&matrix.mechanisms[place]);
         let own = numbers[standing.mechanism];
         let _ =
-            write!(html, "<tr data-m=\"{own}\">{}", mechanism(own, &matrix.mechanisms()[standing.mechanism]));
+            write!(html, "<tr data-m=\"{own}\">{}", mechanism(own, &matrix.mechanisms[standing.mechanism]));
         number(&mut html, "", Some(standing.mean), &format!("{:.0}", standing.mean * 100.0));
         for (share, rival) in [standing.least, standing.most] {
             let text = format!("{:.0}<small> {}</small>", share * 100.0, name(rival));

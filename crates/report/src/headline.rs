@@ -202,8 +202,9 @@ pub(super) fn capitalised(text: &str) -> String {
 
 /// Returns a sentence on how many clients gave up: they have no FCT. `None` if none did.
 fn unfinished(view: &View) -> Option<String> {
-    let gave_up: u64 = view.cells().map(|(_, cell)| cell.summary.clients_gave_up).sum();
-    let clients: u64 = gave_up + view.cells().map(|(_, cell)| cell.summary.clients_finished).sum::<u64>();
+    let count = |metric| view.cells().map(|(_, cell)| cell.clients(metric)).sum::<u64>();
+    let gave_up = count(Metric::ClientsGaveUp);
+    let clients = gave_up + count(Metric::ClientsFinished);
     (gave_up > 0).then(|| format!("{gave_up} of {clients} clients gave up; they count as never finishing."))
 }
 

@@ -259,7 +259,7 @@ mod tests {
     fn pairs_have_a_heat_map_for_their_shares_and_one_for_what_is_kept() {
         let matrix = matrix(&["default", "cocoa", "fasor"]);
         let report = Report {
-            groups: Group::by_conditions(matrix.alone().to_vec()),
+            groups: Group::by_conditions(matrix.alone.to_vec()),
             coexistence: Some(matrix.clone()),
             ..Report::default()
         };
@@ -279,7 +279,7 @@ mod tests {
         for panel in panels {
             assert_eq!(panel["mechanisms"], serde_json::json!([0, 1, 2]));
             let share = &panel["cells"][0][1]["share"];
-            let expected = matrix.encounter(0, 1).relative_share().unwrap();
+            let expected = matrix.encounter(0, 1).own.relative_share.unwrap();
             assert!((share.as_f64().unwrap() - expected).abs() < 1e-4);
         }
         // The table has a row for each mechanism.

@@ -225,7 +225,7 @@ mod tests {
         let scenario = Scenario::load("coexistence", &[("workload.duration".into(), "60 s".into())]).unwrap();
         let contenders = ["default", "cocoa"].map(|name| Contender::parse(name).unwrap());
         let matrix = Matrix::of(&conduct(&trials(&Arc::new(scenario), &contenders, 1).unwrap(), 2, &|| {}));
-        let groups = Group::by_conditions(matrix.alone().to_vec());
+        let groups = Group::by_conditions(matrix.alone.to_vec());
         let pairs = Report { groups, coexistence: Some(matrix.clone()), ..Report::default() };
         let figure = read(&pairs, None);
         assert_eq!(
@@ -233,7 +233,7 @@ mod tests {
             (&"heatmap".into(), 2)
         );
         assert!(figure["layout"]["title"]["text"].as_str().unwrap().starts_with("Throughput beside"));
-        let share = matrix.encounter(0, 1).relative_share().unwrap() * 100.0;
+        let share = matrix.encounter(0, 1).own.relative_share.unwrap() * 100.0;
         assert!((figure["data"][0]["z"][0][1].as_f64().unwrap() - share).abs() < 0.1);
         let paper = Paper::find("raitahila2019").unwrap();
         let few: Vec<Trial> = paper.trials(true, &[]).unwrap().into_iter().take(3).collect();

@@ -1,6 +1,7 @@
 //! Pairs of mechanisms: the numbers behind the heat maps.
 
 use coapace_lab::coexistence::{Encounter, Matrix};
+use coapace_lab::results::Metric;
 use coapace_lab::results::number::{significant, significant_or_dash};
 use serde::Serialize;
 
@@ -45,7 +46,7 @@ impl Pairs {
     /// Collects the pairs; `None` if the page has none.
     pub(super) fn of(view: &View, measure: PairFigure) -> Option<Self> {
         let matrix = view.coexistence?;
-        let size = matrix.mechanisms().len();
+        let size = matrix.mechanisms.len();
         let row = |row| (0..size).map(|column| Square::of(matrix.encounter(row, column))).collect();
         Some(Self { measure, mechanisms: numbers(view, matrix), cells: (0..size).map(row).collect() })
     }
@@ -88,11 +89,11 @@ impl Square {
 
     fn of(encounter: &Encounter) -> Self {
         Self {
-            share: encounter.relative_share().map(rounded),
+            share: encounter.own.relative_share.map(rounded),
             kept: encounter.kept.map(rounded),
             starved: encounter.is_starved(),
-            throughput: rounded(encounter.pair.throughput),
-            jain: encounter.pair.jain.map(rounded),
+            throughput: rounded(encounter.throughput()),
+            jain: encounter.pair.value(Metric::Jain).map(rounded),
             again: encounter.own.retransmission_share.map(rounded),
             again_together: encounter.retransmission_share.map(rounded),
             time: encounter.own.exchange_time_s.map(rounded),
@@ -103,5 +104,5 @@ impl Square {
 /// Returns the page's numbers of the mechanisms of a matrix.
 pub(super) fn numbers(view: &View, matrix: &Matrix) -> Vec<usize> {
     let number = |name: &String| view.mechanisms.iter().position(|other| other == name).unwrap_or(0);
-    matrix.mechanisms().iter().map(number).collect()
+    matrix.mechanisms.iter().map(number).collect()
 }

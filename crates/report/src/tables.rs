@@ -60,7 +60,8 @@ pub(super) fn results(view: &View) -> String {
                 let mean = estimate.map(|estimate| estimate.mean);
                 number(&mut html, class, mean, &(significant_or_dash(mean, DIGITS) + &half));
             }
-            number(&mut html, "", Some(cell.summary.drops), &count(cell.summary.drops));
+            let drops = cell.summary.count(Metric::Drops);
+            number(&mut html, "", Some(drops), &count(drops));
             html.push_str("</tr>");
         }
         bounds(&mut html, group, &measures);

@@ -43,6 +43,15 @@ pub(super) struct Measured<'a> {
     pub(super) summary: Summary,
 }
 
+impl Measured<'_> {
+    /// Returns the number of clients that a metric counts.
+    pub(super) fn clients(&self, metric: Metric) -> u64 {
+        #[allow(clippy::cast_sign_loss)] // a count
+        let count = self.summary.count(metric) as u64;
+        count
+    }
+}
+
 impl Conditioned<'_> {
     /// Returns the bound of a metric under these conditions, if one is known.
     pub(super) fn bound(&self, metric: Metric) -> Option<f64> {

@@ -39,7 +39,7 @@ pub(crate) fn coexist(arguments: &Arguments, coexist: &Coexist) -> Result<(), Fa
 
     if page.is_some() || coexist.figures.is_some() {
         let report = Report {
-            groups: Group::by_conditions(matrix.alone().to_vec()),
+            groups: Group::by_conditions(matrix.alone.to_vec()),
             coexistence: Some(matrix.clone()),
             ..report(&scenario.title, &scenario.summary, &conducted)
         };
@@ -56,7 +56,8 @@ pub(crate) fn coexist(arguments: &Arguments, coexist: &Coexist) -> Result<(), Fa
         Some(lines) => matrix.rows(COMMIT).write(&mut out, lines)?,
     }
     out.flush()?;
-    let events = matrix.events() as f64 / 1e6;
-    remark(arguments, &format!("{} runs, {events:.0} million events, {took:.1} s", matrix.runs()));
+    let made = || conducted.results.iter().flat_map(|result| &result.runs);
+    let (runs, events) = (made().count(), made().map(|run| run.events).sum::<u64>() as f64 / 1e6);
+    remark(arguments, &format!("{runs} runs, {events:.0} million events, {took:.1} s"));
     conducted.end()
 }

@@ -1,54 +1,56 @@
 //! The matrix for programs: a row for each mechanism with each other.
 
 use super::{Encounter, Matrix};
-use crate::results::sheet::Column;
-use crate::results::{Sheet, Value};
+use crate::results::sheet::{Column, columns};
+use crate::results::{Metric, Sheet, Value};
 
 /// The columns of every row: name, meaning and value. A mechanism alone is its own rival.
-pub(crate) const COLUMNS: &[Column<fn(&&Encounter) -> Value>] = &[
-    ("mechanism", "Whose figures these are.", |it| (&it.own.mechanism).into()),
-    ("rival", "What the other clients have.", |it| (&it.rival).into()),
-    ("clients", "The clients that have the mechanism.", |it| Value::Count(it.own.clients.into())),
-    ("share", "Its share of the throughput, from 0 to 1.", |it| it.own.share.into()),
-    ("relative_share", "That beside its share of the clients: 1 is fair.", |it| it.own.relative_share.into()),
-    ("kept", "What a client of it completed, beside what it completes where all have the mechanism.", |it| {
-        it.kept.into()
-    }),
-    ("throughput_per_client", "Exchanges that a client of it completed a second.", |it| {
-        Value::Number(it.own.throughput_per_client)
-    }),
-    ("retransmissions_per_client", "Retransmissions of a client of it.", |it| {
-        Value::Number(it.own.retransmissions_per_client)
-    }),
-    ("retransmission_share", "Retransmissions among its requests, from 0 to 1.", |it| {
-        it.own.retransmission_share.into()
-    }),
-    ("exchange_time_s", "Mean time of its completed exchanges, in seconds.", |it| {
-        it.own.exchange_time_s.into()
-    }),
-    ("jain", "Jain's index over its clients.", |it| it.own.jain.into()),
-    ("pair_throughput", "Exchanges that all clients completed a second.", |it| {
-        Value::Number(it.pair.throughput)
-    }),
-    ("pair_goodput_bps", "Payload that all clients received, in bit/s.", |it| {
-        Value::Number(it.pair.goodput_bps)
-    }),
-    ("pair_retransmission_share", "Retransmissions among all requests, from 0 to 1.", |it| {
-        it.retransmission_share.into()
-    }),
-    ("pair_jain", "Jain's index over all clients.", |it| it.pair.jain.into()),
-    ("scenario", "The scenario's name.", |it| (&it.cell.scenario).into()),
-    ("pair_clients", "All clients.", |it| Value::Count(it.cell.clients.into())),
-    ("runs", "How many seeds were pooled.", |it| Value::Count(it.pair.runs)),
-    ("seed_first", "The lowest of them.", |it| Value::Count(it.pair.seed_first)),
-    ("seed_last", "The highest of them.", |it| Value::Count(it.pair.seed_last)),
-    ("scenario_hash", "The hash of the scenario with every knob set.", |it| {
-        Value::Text(it.cell.scenario_hash.to_string())
-    }),
-    ("trace_hash", "The hash of the runs, the same for both of a pair.", |it| {
-        Value::Text(it.pair.trace_hash.to_string())
-    }),
-];
+pub(crate) const COLUMNS: &[Column<fn(&&Encounter) -> Value>] = columns! {
+    /// Whose figures these are.
+    "mechanism" => |it| (&it.own.mechanism).into(),
+    /// What the other clients have.
+    "rival" => |it| (&it.rival).into(),
+    /// The clients that have the mechanism.
+    "clients" => |it| Value::Count(it.own.clients.into()),
+    /// Its share of the throughput, from 0 to 1.
+    "share" => |it| it.own.share.into(),
+    /// That beside its share of the clients: 1 is fair.
+    "relative_share" => |it| it.own.relative_share.into(),
+    /// What a client of it completed, beside what it completes where all have the mechanism.
+    "kept" => |it| it.kept.into(),
+    /// Exchanges that a client of it completed a second.
+    "throughput_per_client" => |it| Value::Number(it.own.throughput_per_client),
+    /// Retransmissions of a client of it.
+    "retransmissions_per_client" => |it| Value::Number(it.own.retransmissions_per_client),
+    /// Retransmissions among its requests, from 0 to 1.
+    "retransmission_share" => |it| it.own.retransmission_share.into(),
+    /// Mean time of its completed exchanges, in seconds.
+    "exchange_time_s" => |it| it.own.exchange_time_s.into(),
+    /// Jain's index over its clients.
+    "jain" => |it| it.own.jain.into(),
+    /// Exchanges that all clients completed a second.
+    "pair_throughput" => |it| it.pair.value(Metric::Throughput).into(),
+    /// Payload that all clients received, in bit/s.
+    "pair_goodput_bps" => |it| it.pair.value(Metric::Goodput).into(),
+    /// Retransmissions among all requests, from 0 to 1.
+    "pair_retransmission_share" => |it| it.retransmission_share.into(),
+    /// Jain's index over all clients.
+    "pair_jain" => |it| it.pair.value(Metric::Jain).into(),
+    /// The scenario's name.
+    "scenario" => |it| (&it.cell.scenario).into(),
+    /// All clients.
+    "pair_clients" => |it| Value::Count(it.cell.clients.into()),
+    /// How many seeds were pooled.
+    "runs" => |it| Value::Count(it.pair.runs),
+    /// The lowest of them.
+    "seed_first" => |it| Value::Count(it.pair.seed_first),
+    /// The highest of them.
+    "seed_last" => |it| Value::Count(it.pair.seed_last),
+    /// The hash of the scenario with every knob set.
+    "scenario_hash" => |it| Value::Text(it.cell.scenario_hash.to_string()),
+    /// The hash of the runs, the same for both of a pair.
+    "trace_hash" => |it| Value::Text(it.pair.trace_hash.to_string()),
+};
 
 impl Matrix {
     /// Returns a row for each mechanism with each other, row by row of the matrix. `docs/results.md` has every column.

@@ -31,16 +31,15 @@ pub struct Standing {
 impl Matrix {
     /// Returns every mechanism that completed anything, the one that takes most first.
     pub fn standings(&self) -> Vec<Standing> {
-        let mut standings: Vec<_> =
-            (0..self.mechanisms().len()).filter_map(|row| self.standing(row)).collect();
+        let mut standings: Vec<_> = (0..self.mechanisms.len()).filter_map(|row| self.standing(row)).collect();
         standings.sort_by(|a, b| b.mean.total_cmp(&a.mean));
         standings
     }
 
     fn standing(&self, row: usize) -> Option<Standing> {
-        let others = || (0..self.mechanisms().len()).filter(|&column| column != row);
+        let others = || (0..self.mechanisms.len()).filter(|&column| column != row);
         let shares: Vec<(f64, usize)> = others()
-            .filter_map(|column| Some((self.encounter(row, column).relative_share()?, column)))
+            .filter_map(|column| Some((self.encounter(row, column).own.relative_share?, column)))
             .collect();
         let by_share = |a: &&(f64, usize), b: &&(f64, usize)| a.0.total_cmp(&b.0);
         let count = shares.len() as f64;
@@ -62,7 +61,7 @@ impl Matrix {
         let (Some(first), Some(last)) = (standings.first(), standings.last()) else {
             return vec!["Nobody completed anything.".to_owned()];
         };
-        let name = |mechanism: usize| self.mechanisms()[mechanism].as_str();
+        let name = |mechanism: usize| self.mechanisms[mechanism].as_str();
         let extent = |standing: &Standing| {
             format!(
                 "{}, {:.2} of a fair share on average ({:.2} against {} to {:.2} against {})",
@@ -83,7 +82,8 @@ impl Matrix {
             let all = self.encounters().filter(|(row, column, _)| row < column).map(|(.., pair)| pair);
             all.filter(|pair| pair.pair.runs > 0)
         };
-        let off = |pair: &Encounter| pair.relative_share().map_or(f64::INFINITY, |share| (share - 1.0).abs());
+        let off =
+            |pair: &Encounter| pair.own.relative_share.map_or(f64::INFINITY, |share| (share - 1.0).abs());
         let fair = pairs().filter(|pair| off(pair) <= FAIR).count();
         let off_least = standings.iter().min_by(|a, b| a.distance.total_cmp(&b.distance)).unwrap_or(first);
         sentences.push(format!(
@@ -93,9 +93,9 @@ impl Matrix {
             name(off_least.mechanism),
             off_least.distance * 100.0
         ));
-        let throughput = |a: &&Encounter, b: &&Encounter| a.pair.throughput.total_cmp(&b.pair.throughput);
+        let throughput = |a: &&Encounter, b: &&Encounter| a.throughput().total_cmp(&b.throughput());
         let together =
-            |pair: &Encounter| format!("{} complete {:.1}", pair.cell.mechanism, pair.pair.throughput);
+            |pair: &Encounter| format!("{} complete {:.1}", pair.cell.mechanism, pair.throughput());
         match (pairs().min_by(throughput), pairs().max_by(throughput)) {
             (Some(worst), Some(best)) if worst.cell.mechanism != best.cell.mechanism => {
                 sentences.push(format!(
@@ -112,7 +112,7 @@ impl Matrix {
 
     /// Returns a sentence on who starves whom, those that starve most first, and on the mechanism that keeps least.
     fn starvation(&self, standings: &[Standing]) -> String {
-        let name = |mechanism: usize| self.mechanisms()[mechanism].as_str();
+        let name = |mechanism: usize| self.mechanisms[mechanism].as_str();
         let kept = (self.encounters())
             .filter(|(row, column, _)| row != column)
             .filter_map(|(row, column, encounter)| Some((encounter.kept?, row, column)));
@@ -160,7 +160,7 @@ mod tests {
         let sum: f64 = standings.iter().map(|standing| standing.mean).sum();
         assert!((sum - 3.0).abs() < 1e-9, "{sum}");
         for Standing { mechanism, mean, least, most, .. } in standings {
-            let share = |column| matrix.encounter(mechanism, column).relative_share().unwrap();
+            let share = |column| matrix.encounter(mechanism, column).own.relative_share.unwrap();
             let others: Vec<f64> = (0..3).filter(|&column| column != mechanism).map(share).collect();
             assert!((mean - others.iter().sum::<f64>() / 2.0).abs() < 1e-12);
             assert!(least.0 <= most.0 && others.contains(&least.0) && others.contains(&most.0));

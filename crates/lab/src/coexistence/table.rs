@@ -3,17 +3,15 @@
 use std::fmt::Write;
 
 use super::{Matrix, STARVED};
+use crate::contender::cut;
 use crate::results::conditions::Conditions;
-
-/// The longest name of a row. A longer one is cut.
-const LONGEST: usize = 28;
 
 impl Matrix {
     /// Returns a table of relative shares in per cent, with a row and a numbered column for each mechanism, then the
     /// mechanisms alone, and the sentences. Twenty-one mechanisms need 115 columns of the terminal.
     pub fn table(&self) -> String {
-        let conditions = Conditions::of(self.alone().iter().map(|result| &result.cell)).describe_common();
-        let names: Vec<String> = self.mechanisms().iter().map(|name| cut(name)).collect();
+        let conditions = Conditions::of(self.alone.iter().map(|result| &result.cell)).describe_common();
+        let names: Vec<String> = self.mechanisms.iter().map(|name| cut(name)).collect();
         let longest = names.iter().map(|name| name.chars().count()).max().unwrap_or(0);
         let percent = |share: Option<f64>| {
             share.map_or_else(|| "–".to_owned(), |share| format!("{:.0}", share * 100.0))
@@ -32,12 +30,13 @@ impl Matrix {
             for column in 0..names.len() {
                 let encounter = self.encounter(row, column);
                 let mark = if encounter.is_starved() { "*" } else { " " };
-                let share = if row == column { "·".to_owned() } else { percent(encounter.relative_share()) };
+                let share =
+                    if row == column { "·".to_owned() } else { percent(encounter.own.relative_share) };
                 let _ = write!(text, "{share:>3}{mark}");
             }
             let mean =
                 standings.iter().find(|standing| standing.mechanism == row).map(|standing| standing.mean);
-            let alone = self.encounter(row, row).pair.throughput;
+            let alone = self.encounter(row, row).throughput();
             let _ = writeln!(text, "    {:>4}  {alone:>5.1}", percent(mean));
         }
         let _ = write!(
@@ -51,13 +50,6 @@ impl Matrix {
             let _ = writeln!(text, "{sentence}");
         }
         text
-    }
-}
-
-fn cut(name: &str) -> String {
-    match name.char_indices().nth(LONGEST) {
-        Some(_) => name.chars().take(LONGEST - 1).chain(['…']).collect(),
-        None => name.to_owned(),
     }
 }
 
@@ -84,7 +76,7 @@ mod tests {
         assert!(text.contains("cocoa:preset=libcoap-2019,v…"), "{text}");
         assert!(text.contains("Takes the most: "), "{text}");
         let shares =
-            |row: usize, column: usize| matrix.encounter(row, column).relative_share().unwrap() * 100.0;
+            |row: usize, column: usize| matrix.encounter(row, column).own.relative_share.unwrap() * 100.0;
         assert!(text.contains(&format!("{:.0} ", shares(0, 1))), "{text}");
     }
 

@@ -1,7 +1,7 @@
 //! Ratios for programs: a row for each figure of each mechanism in each cell.
 
 use super::{RankedCell, RankedFigure, Ranking, Section};
-use crate::results::sheet::Column;
+use crate::results::sheet::{Column, columns};
 use crate::results::{Cell, CellResult, Sheet, Summary, Value};
 
 /// A figure of one mechanism in one cell.
@@ -17,48 +17,43 @@ pub(crate) struct Row<'a> {
 }
 
 /// The columns of every row: name, meaning and value.
-pub(crate) const COLUMNS: &[Column<fn(&Row<'_>) -> Value>] = &[
-    ("cell", "The number of the cell among those of the suite that can be compared, from 1.", |it| {
-        Value::Count(it.number as u64)
-    }),
-    ("scenario", "The scenario's name.", |it| (&it.cell.scenario).into()),
-    ("workload", "The kind of the workload.", |it| (&it.cell.workload).into()),
-    ("clients", "How many clients there are.", |it| Value::Count(it.cell.clients.into())),
-    ("mechanism", "The mechanism, exactly as it was asked for.", |it| (&it.cell.mechanism).into()),
-    (
-        "section",
-        "`published`: published and dithered, a yardstick; `coapace`: made here; `undithered`; `other`.",
-        |it| Section::of(&it.cell.mechanism).word().into(),
-    ),
-    ("metric", "The figure that is compared.", |it| it.figure.metric.name().into()),
-    ("value", "Its mean over the seeds, in the metric's unit; empty if some seed has none.", |it| {
-        it.figure.values[it.mechanism].into()
-    }),
-    ("best", "The published mechanism that dithers and has the best figure.", |it| it.best.into()),
-    ("best_value", "The figure of the best.", |it| it.figure.values[it.figure.best].into()),
-    (
-        "bound",
-        "The bound that the scenario alone sets, if one is known: docs/rank.md says which hold for whom.",
-        |it| it.figure.bound.map(|bound| bound.value).into(),
-    ),
-    (
-        "ratio",
-        "How many times worse than the best, seed by seed: the geometric mean, turned so that 1 is as good and more is worse; empty if some \
-         seed has no figure, which counts as infinite.",
-        |it| Some(it.figure.ratios[it.mechanism].mean).into(),
-    ),
-    ("ratio_low", "The lower end of its 95 % confidence interval; empty with one seed.", |it| {
-        it.figure.ratios[it.mechanism].interval.map(|(low, _)| low).into()
-    }),
-    ("ratio_high", "The upper end; empty if there is none.", |it| {
-        it.figure.ratios[it.mechanism].interval.map(|(_, high)| high).into()
-    }),
-    ("runs", "How many seeds were run.", |it| Value::Count(it.summary.runs)),
-    ("scenario_hash", "The hash of the scenario with every knob set.", |it| {
-        Value::Text(it.cell.scenario_hash.to_string())
-    }),
-    ("trace_hash", "The hash of the runs.", |it| Value::Text(it.summary.trace_hash.to_string())),
-];
+pub(crate) const COLUMNS: &[Column<fn(&Row<'_>) -> Value>] = columns! {
+    /// The number of the cell among those of the suite that can be compared, from 1.
+    "cell" => |it| Value::Count(it.number as u64),
+    /// The scenario's name.
+    "scenario" => |it| (&it.cell.scenario).into(),
+    /// The kind of the workload.
+    "workload" => |it| (&it.cell.workload).into(),
+    /// How many clients there are.
+    "clients" => |it| Value::Count(it.cell.clients.into()),
+    /// The mechanism, exactly as it was asked for.
+    "mechanism" => |it| (&it.cell.mechanism).into(),
+    /// `published`: published and dithered, a yardstick; `coapace`: made here; `undithered`; `other`.
+    "section" => |it| Section::of(&it.cell.mechanism).word().into(),
+    /// The figure that is compared.
+    "metric" => |it| it.figure.metric.name().into(),
+    /// Its mean over the seeds, in the metric's unit; empty if some seed has none.
+    "value" => |it| it.figure.values[it.mechanism].into(),
+    /// The published mechanism that dithers and has the best figure.
+    "best" => |it| it.best.into(),
+    /// The figure of the best.
+    "best_value" => |it| it.figure.values[it.figure.best].into(),
+    /// The bound that the scenario alone sets, if one is known: docs/rank.md says which hold for whom.
+    "bound" => |it| it.figure.bound.map(|bound| bound.value).into(),
+    /// How many times worse than the best, seed by seed: the geometric mean, turned so that 1 is as good and more is worse;
+    /// empty if some seed has no figure, which counts as infinite.
+    "ratio" => |it| Some(it.figure.ratios[it.mechanism].mean).into(),
+    /// The lower end of its 95 % confidence interval; empty with one seed.
+    "ratio_low" => |it| it.figure.ratios[it.mechanism].interval.map(|(low, _)| low).into(),
+    /// The upper end; empty if there is none.
+    "ratio_high" => |it| it.figure.ratios[it.mechanism].interval.map(|(_, high)| high).into(),
+    /// How many seeds were run.
+    "runs" => |it| Value::Count(it.summary.runs),
+    /// The hash of the scenario with every knob set.
+    "scenario_hash" => |it| Value::Text(it.cell.scenario_hash.to_string()),
+    /// The hash of the runs.
+    "trace_hash" => |it| Value::Text(it.summary.trace_hash.to_string()),
+};
 
 impl Ranking {
     /// Returns a row for each figure of each mechanism in each cell. `docs/results.md` has every column.

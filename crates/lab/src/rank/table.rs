@@ -4,11 +4,9 @@ use std::fmt::Write;
 
 use super::ranking::NEAR;
 use super::{RankedCell, Ranking, Section, Standing};
+use crate::contender::cut;
 use crate::results::number::{significant, significant_or_dash};
 use crate::results::{BOUNDS, Ratio};
-
-/// The longest name of a mechanism. A longer one is cut.
-const LONGEST: usize = 28;
 
 impl Ranking {
     /// Returns the standings, then the cells: a matrix of the worst ratio of each mechanism in each cell, or every figure if
@@ -154,12 +152,7 @@ impl Ranking {
             Section::Other => "°",
             Section::Published | Section::Undithered => "",
         };
-        let name = &self.mechanisms[standing.mechanism];
-        let cut = match name.char_indices().nth(LONGEST) {
-            Some(_) => name.chars().take(LONGEST - 1).chain(['…']).collect(),
-            None => name.clone(),
-        };
-        cut + mark
+        cut(&self.mechanisms[standing.mechanism]) + mark
     }
 
     fn longest(&self) -> usize {

@@ -21,7 +21,7 @@ mod air;
 
 use coapace_scenario::{Endurance, Hop, Loss, Scenario, WorkloadKind};
 
-use super::{Better, Metric};
+use super::Metric;
 
 /// A figure that no better one is expected than, under a condition.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -121,16 +121,6 @@ pub fn bounds(scenario: &Scenario) -> Vec<Bound> {
 /// Returns the bound of a metric among `bounds`.
 pub fn bound_of(bounds: &[Bound], metric: Metric) -> Option<Bound> {
     bounds.iter().copied().find(|bound| bound.metric == metric)
-}
-
-impl Bound {
-    /// Returns whether a figure is better than the bound by more than `tolerance`, a fraction of the bound.
-    pub fn is_beaten(&self, figure: f64, tolerance: f64) -> bool {
-        match self.metric.better() {
-            Better::Higher => figure > self.value * (1.0 + tolerance),
-            Better::Lower | Better::Neither => figure < self.value * (1.0 - tolerance),
-        }
-    }
 }
 
 /// The path of an exchange through an idle network, there and back.
@@ -275,17 +265,5 @@ mod tests {
             ("workload.exchanges", "none"),
         ];
         assert_eq!(bounds(&scenario("nb-iot", &set)), []);
-    }
-
-    #[test]
-    fn a_bound_is_beaten_from_the_side_that_is_better() {
-        let bound = |metric| Bound { metric, value: 10.0, holds: Holds::Always };
-        assert!(
-            bound(Metric::MedianFct).is_beaten(9.8, 0.01) && !bound(Metric::MedianFct).is_beaten(9.95, 0.01)
-        );
-        assert!(
-            bound(Metric::Throughput).is_beaten(10.2, 0.01)
-                && !bound(Metric::Throughput).is_beaten(9.0, 0.01)
-        );
     }
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use coapace_scenario::Hash64;
 
 use super::run_result::fct_s;
-use super::{Bound, Compared, Metric, Mode, Published, RunResult, Summary, Value};
+use super::{Bound, Compared, Metric, Mode, Published, RunResult, Summary};
 
 /// A condition and a mechanism: a scenario, the values of its knobs, and what carries the exchanges. All its seeds are pooled.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -45,12 +45,6 @@ impl Cell {
     pub fn in_mode(self, mode: Mode) -> Self {
         let label = (mode != Mode::Simulated).then(|| format!("{} {mode}", self.mechanism));
         Self { mode, label, ..self }
-    }
-
-    /// Returns the value of a knob for rows. A whole number is a number.
-    pub(crate) fn knob(&self, name: &str) -> Value {
-        let text = self.knobs.get(name);
-        text.map_or(Value::Nothing, |text| text.parse().map_or_else(|_| text.into(), Value::Count))
     }
 
     /// Returns whether `other` differs in its mechanism at most.
@@ -157,7 +151,6 @@ pub fn headline<'a>(cells: impl IntoIterator<Item = &'a CellResult>) -> Metric {
 
 #[cfg(test)]
 pub(super) mod tests {
-    use super::super::Quantiles;
     use super::*;
 
     /// Makes a cell of two seeds with two clients, one of which gave up once.
@@ -200,22 +193,23 @@ pub(super) mod tests {
     #[test]
     fn quantiles_are_over_all_clients_and_seeds() {
         let summary = sample().summary();
-        assert_eq!(summary.fct.median, Some(37.75));
-        assert_eq!(summary.mean_fct_s, Some((33.0 + 35.5 + 40.0) / 3.0));
-        assert_eq!((summary.clients_finished, summary.clients_gave_up), (3, 1));
+        assert_eq!(summary.value(Metric::MedianFct), Some(37.75));
+        assert_eq!(summary.value(Metric::MeanFct), Some((33.0 + 35.5 + 40.0) / 3.0));
+        let clients = [Metric::ClientsFinished, Metric::ClientsGaveUp].map(|metric| summary.value(metric));
+        assert_eq!(clients, [Some(3.0), Some(1.0)]);
     }
 
     #[test]
     fn a_client_that_gave_up_counts_as_never_finishing() {
-        assert_eq!(sample().summary().fct.p75, None);
+        assert_eq!(sample().summary().value(Metric::FctP75), None);
     }
 
     #[test]
     fn counts_are_per_client_and_drops_per_run() {
         let summary = sample().summary();
-        assert!((summary.retransmissions_per_client - 4.5).abs() < 1e-12);
-        assert!((summary.unnecessary_per_client - 1.0).abs() < 1e-12);
-        assert!((summary.drops - 3.0).abs() < 1e-12);
+        assert!((summary.count(Metric::Retransmissions) - 4.5).abs() < 1e-12);
+        assert!((summary.count(Metric::Unnecessary) - 1.0).abs() < 1e-12);
+        assert!((summary.count(Metric::Drops) - 3.0).abs() < 1e-12);
         assert_eq!(summary.value(Metric::Exchanges), Some(100.0));
     }
 
@@ -250,8 +244,8 @@ pub(super) mod tests {
     fn a_cell_without_runs_has_a_summary_of_nothing() {
         let summary = CellResult::default().summary();
         assert_eq!(summary.runs, 0);
-        assert_eq!(summary.fct, Quantiles::default());
-        assert_eq!(summary.jain, None);
+        assert_eq!(summary.value(Metric::MedianFct), None);
+        assert_eq!(summary.value(Metric::Jain), None);
     }
 
     #[test]

@@ -30,33 +30,6 @@ pub struct FlowResult {
     pub delays: Delays,
 }
 
-impl FlowResult {
-    /// Returns the packet delivery ratio, from 0 to 1: messages that reached the sink among all that the application had to
-    /// send, dropped ones included.
-    pub fn pdr(&self) -> Option<f64> {
-        ratio(self.reached, self.offered)
-    }
-
-    /// Returns the share of messages that reached the sink among those that the application gave to the endpoint, from 0 to 1.
-    pub fn pdr_sent(&self) -> Option<f64> {
-        ratio(self.reached, self.offered - self.dropped.min(self.offered))
-    }
-
-    /// Returns the bits of the messages that reached the sink.
-    pub(crate) fn carried_bits(&self) -> f64 {
-        self.reached as f64 * f64::from(self.message_bytes) * 8.0
-    }
-
-    /// Returns the payload bytes of the messages that reached the sink.
-    pub(crate) fn reached_bytes(&self) -> f64 {
-        self.reached as f64 * f64::from(self.payload_bytes)
-    }
-}
-
-fn ratio(part: u64, whole: u64) -> Option<f64> {
-    (whole > 0).then(|| part as f64 / whole as f64)
-}
-
 #[cfg(test)]
 pub(super) mod tests {
     use super::super::{MeshResult, RunResult, Settling};
@@ -85,16 +58,9 @@ pub(super) mod tests {
             duration_s: 100.0,
             exchanges: vec![10; 8],
             flows: vec![flow("a"), flow("b")],
-            mesh: Some(MeshResult { counters, listen_mj: 20.0, ..MeshResult::default() }),
+            mesh: Some(MeshResult { counters, energies_mj: [0.0, 0.0, 20.0, 0.0], ..MeshResult::default() }),
             settling: Some(Settling { event_s: 50.0, time_s: (seed == 1).then_some(8.0), observed_s: 30.0 }),
             ..RunResult::default()
         }
-    }
-
-    #[test]
-    fn what_the_application_drops_is_offered_and_not_sent() {
-        let flow = FlowResult { offered: 100, dropped: 20, reached: 60, ..FlowResult::default() };
-        assert_eq!((flow.pdr(), flow.pdr_sent()), (Some(0.6), Some(0.75)));
-        assert_eq!((FlowResult::default().pdr(), FlowResult::default().pdr_sent()), (None, None));
     }
 }

@@ -27,47 +27,54 @@ pub(super) enum Pooling {
     Together(fn(&[RunResult]) -> Option<f64>),
 }
 
-/// An entry of the table. An empty text stands for none.
-pub(super) struct Measure {
-    /// The name of the column.
-    pub(super) column: &'static str,
-    /// The name of the column with the half-width of its 95 % confidence interval.
-    pub(super) interval: &'static str,
-    /// The name for people.
-    pub(super) title: &'static str,
-    /// The abbreviated unit.
-    pub(super) unit: &'static str,
-    /// The header in the terminal, if it is shown there.
-    pub(super) header: &'static str,
-    /// The significant digits with which it is shown.
-    pub(super) digits: i32,
-    /// The importance of the column in the terminal: a narrow terminal leaves out the least important columns first.
-    pub(super) worth: u8,
-    /// Whether the terminal leaves the column out if it is zero everywhere.
-    pub(super) is_rare: bool,
-    /// Whether single flows have it, too.
-    pub(super) is_of_flows: bool,
-    pub(super) better: Better,
-    /// The definition, in a sentence or two.
-    pub(super) about: &'static str,
-    pub(super) pooling: Pooling,
+/// Declares the fields of an entry with their defaults, and a method of [`Metric`] for each. An empty text stands for none.
+macro_rules! fields {
+    ($($(#[doc = $about:literal])+ $vis:vis $field:ident: $type:ty = $default:expr;)+) => {
+        /// An entry of the table.
+        pub(super) struct Measure {
+            $($field: $type,)+
+            about: &'static str,
+            pub(super) pooling: Pooling,
+        }
+
+        /// The defaults of an entry.
+        const PLAIN: Measure = Measure { $($field: $default,)+ about: "", pooling: Pooling::Mean(|_| None) };
+
+        impl Metric {
+            $($(#[doc = $about])+ $vis const fn $field(self) -> $type {
+                MEASURES[self as usize].$field
+            })+
+
+            /// Returns the definition, in a sentence or two.
+            pub const fn about(self) -> &'static str {
+                MEASURES[self as usize].about.trim_ascii()
+            }
+        }
+    };
 }
 
-/// The defaults of an entry.
-const PLAIN: Measure = Measure {
-    column: "",
-    interval: "",
-    title: "",
-    unit: "",
-    header: "",
-    digits: 3,
-    worth: 0,
-    is_rare: false,
-    is_of_flows: false,
-    better: Better::Neither,
-    about: "",
-    pooling: Pooling::Mean(|_| None),
-};
+fields! {
+    /// Returns the name of the column.
+    pub name: &'static str = "";
+    /// Returns the name of the column with the half-width of the 95 % confidence interval; empty if there is none.
+    pub(super) interval: &'static str = "";
+    /// Returns the name for people.
+    pub title: &'static str = "";
+    /// Returns the abbreviated unit; empty for an index or a ratio.
+    pub unit: &'static str = "";
+    /// Returns the header in the terminal; empty if it is not shown there.
+    pub(super) header: &'static str = "";
+    /// Returns the significant digits with which it is shown.
+    pub digits: i32 = 3;
+    /// Returns the importance of the column in the terminal: a narrow terminal leaves out the least important columns first.
+    pub(super) worth: u8 = 0;
+    /// Returns whether the terminal leaves the column out if it is zero everywhere.
+    pub(super) is_rare: bool = false;
+    /// Returns whether single flows have it, too.
+    pub is_of_flows: bool = false;
+    /// Returns which values are good ones.
+    pub better: Better = Better::Neither;
+}
 
 /// Declares [`Metric`] and its table from one list of entries.
 macro_rules! measures {
@@ -93,84 +100,84 @@ measures! {
     /// Median flow completion time over all clients and seeds, from a client's first request to its last response.
     /// A client that gave up counts as one that never finishes.
     MedianFct {
-        column: "median_fct_s", interval: "median_fct_ci95", title: "median FCT", unit: "s",
+        name: "median_fct_s", interval: "median_fct_ci95", title: "median FCT", unit: "s",
         header: "median FCT", digits: 4, worth: 20, better: Lower,
         pooling: Together(|runs| fct(runs, 0.5)),
     }
     /// 10 % quantile of the flow completion time.
     FctP10 {
-        column: "p10", interval: "p10_ci95", title: "10 % quantile of the FCT", unit: "s",
+        name: "p10", interval: "p10_ci95", title: "10 % quantile of the FCT", unit: "s",
         header: "10 %", digits: 4, worth: 3, better: Lower,
         pooling: Together(|runs| fct(runs, 0.1)),
     }
     /// 25 % quantile of the flow completion time.
     FctP25 {
-        column: "p25", interval: "p25_ci95", title: "25 % quantile of the FCT", unit: "s", digits: 4, better: Lower,
+        name: "p25", interval: "p25_ci95", title: "25 % quantile of the FCT", unit: "s", digits: 4, better: Lower,
         pooling: Together(|runs| fct(runs, 0.25)),
     }
     /// 75 % quantile of the flow completion time.
     FctP75 {
-        column: "p75", interval: "p75_ci95", title: "75 % quantile of the FCT", unit: "s", digits: 4, better: Lower,
+        name: "p75", interval: "p75_ci95", title: "75 % quantile of the FCT", unit: "s", digits: 4, better: Lower,
         pooling: Together(|runs| fct(runs, 0.75)),
     }
     /// 90 % quantile of the flow completion time.
     FctP90 {
-        column: "p90", interval: "p90_ci95", title: "90 % quantile of the FCT", unit: "s",
+        name: "p90", interval: "p90_ci95", title: "90 % quantile of the FCT", unit: "s",
         header: "90 %", digits: 4, worth: 17, better: Lower,
         pooling: Together(|runs| fct(runs, 0.9)),
     }
     /// Requests and responses that a client sent again, averaged over clients and runs; over TCP, segments.
     Retransmissions {
-        column: "retransmissions_per_client", interval: "retransmissions_per_client_ci95",
+        name: "retransmissions_per_client", interval: "retransmissions_per_client_ci95",
         title: "retransmissions", unit: "per client", header: "retrans.", worth: 7, better: Lower,
         pooling: Mean(|run| Some(run.retransmissions as f64 / clients(run))),
     }
     /// Retransmissions of a client whose response came when the exchange had been answered already.
     Unnecessary {
-        column: "unnecessary_per_client", interval: "unnecessary_per_client_ci95",
+        name: "unnecessary_per_client", interval: "unnecessary_per_client_ci95",
         title: "needless retransmissions", unit: "per client", header: "needless", worth: 6, better: Lower,
         pooling: Mean(|run| Some(run.unnecessary as f64 / clients(run))),
     }
     /// Packets that found a queue full, or that queue management dropped.
     Drops {
-        column: "drops", title: "packets dropped", unit: "per run", header: "drops", worth: 2, better: Lower,
+        name: "drops", title: "packets dropped", unit: "per run", header: "drops", worth: 2, better: Lower,
         pooling: Mean(|run| Some(run.drops as f64)),
     }
     /// Packets that a link lost.
     Losses {
-        column: "losses", title: "packets lost", unit: "per run",
+        name: "losses", title: "packets lost", unit: "per run",
         pooling: Mean(|run| Some(run.losses as f64)),
     }
     /// Packets that queue management marked CE (RFC 3168); not known if packets are not ECN-capable.
     EcnMarks {
-        column: "ecn_marks", title: "packets marked", unit: "per run", header: "marks", worth: 2, is_rare: true,
+        name: "ecn_marks", title: "packets marked", unit: "per run", header: "marks", worth: 2, is_rare: true,
         pooling: Mean(|run| Some(run.ecn?.marks as f64)),
     }
     /// Exchanges of which a request reached its server with CE, by all exchanges that ended, from 0 to 1. The client does not learn of
     /// it.
     CongestedRequests {
-        column: "ce_request_share", title: "exchanges with a marked request",
+        name: "ce_request_share", title: "exchanges with a marked request",
         pooling: Mean(|run| ratio(run.ecn?.requests as f64, (run.completed() + run.given_up) as f64)),
     }
     /// Exchanges of which a response reached its client with CE, by all exchanges that ended, from 0 to 1.
     CongestedResponses {
-        column: "ce_response_share", title: "exchanges with a marked response",
+        name: "ce_response_share", title: "exchanges with a marked response",
         pooling: Mean(|run| ratio(run.ecn?.responses as f64, (run.completed() + run.given_up) as f64)),
     }
     /// Mean flow completion time of the clients that finished, over all seeds.
     MeanFct {
-        column: "mean_fct_s", interval: "mean_fct_ci95", title: "mean FCT", unit: "s",
+        name: "mean_fct_s", interval: "mean_fct_ci95", title: "mean FCT", unit: "s",
         header: "mean FCT", digits: 4, worth: 18, better: Lower,
         pooling: Together(|runs| mean(finished_s(runs))),
     }
     /// Clients that had their last response, summed over all seeds.
     ClientsFinished {
-        column: "clients_finished", title: "clients that finished", unit: "clients", digits: 9, better: Higher,
+        name: "clients_finished", title: "clients that finished", unit: "clients", digits: 9, better: Higher,
         pooling: Together(|runs| known(runs).then(|| finished_s(runs).count() as f64)),
     }
     /// Clients that gave up, summed over all seeds.
     ClientsGaveUp {
-        column: "clients_gave_up", title: "clients that gave up", unit: "clients", digits: 9, better: Lower,
+        name: "clients_gave_up", title: "clients that gave up", unit: "clients", digits: 9, better: Lower,
         pooling: Together(|runs| {
             let clients = runs.iter().map(|run| run.fct_s.len()).sum::<usize>();
             known(runs).then(|| (clients - finished_s(runs).count()) as f64)
@@ -178,50 +185,50 @@ measures! {
     }
     /// Payload of completed exchanges a second, over all clients.
     Goodput {
-        column: "goodput_bps", interval: "goodput_ci95", title: "goodput", unit: "bit/s",
+        name: "goodput_bps", interval: "goodput_ci95", title: "goodput", unit: "bit/s",
         header: "goodput", worth: 1, better: Higher,
         pooling: Mean(|run| Some(run.goodput_bps)),
     }
     /// Jain's fairness index over the clients' rates of completed exchanges, from 1/n to 1.
     Jain {
-        column: "jain", interval: "jain_ci95", title: "Jain’s index", header: "Jain", better: Higher,
+        name: "jain", interval: "jain_ci95", title: "Jain’s index", header: "Jain", better: Higher,
         pooling: Mean(RunResult::fairness),
     }
     /// Exchanges that all clients completed.
     Exchanges {
-        column: "exchanges", title: "exchanges completed", unit: "per run", better: Higher,
+        name: "exchanges", title: "exchanges completed", unit: "per run", better: Higher,
         pooling: Mean(|run| Some(run.completed() as f64)),
     }
     /// Exchanges given up.
     GivenUp {
-        column: "given_up", title: "exchanges given up", unit: "per run",
+        name: "given_up", title: "exchanges given up", unit: "per run",
         header: "gave up", worth: 8, is_rare: true, better: Lower,
         pooling: Mean(|run| Some(run.given_up as f64)),
     }
     /// Completed exchanges a second, over all clients.
     Throughput {
-        column: "throughput", interval: "throughput_ci95", title: "throughput", unit: "exchanges/s",
+        name: "throughput", interval: "throughput_ci95", title: "throughput", unit: "exchanges/s",
         header: "throughput", digits: 4, worth: 15, better: Higher,
         pooling: Mean(|run| Some(run.throughput)),
     }
     /// Mean time of a completed exchange, from its first request to its response; not known over TCP.
     ExchangeTime {
-        column: "exchange_time_s", interval: "exchange_time_ci95", title: "exchange time", unit: "s", digits: 4, better: Lower,
+        name: "exchange_time_s", interval: "exchange_time_ci95", title: "exchange time", unit: "s", digits: 4, better: Lower,
         pooling: Together(exchange_time_s),
     }
     /// Requests, and over TCP segments, that all hosts sent again.
     AllRetransmissions {
-        column: "retransmissions", title: "retransmissions of all clients", unit: "per run", better: Lower,
+        name: "retransmissions", title: "retransmissions of all clients", unit: "per run", better: Lower,
         pooling: Mean(|run| Some(run.retransmissions as f64)),
     }
     /// Retransmissions of all clients whose response came when the exchange had been answered already.
     AllUnnecessary {
-        column: "unnecessary", title: "needless retransmissions of all clients", unit: "per run", better: Lower,
+        name: "unnecessary", title: "needless retransmissions of all clients", unit: "per run", better: Lower,
         pooling: Mean(|run| Some(run.unnecessary as f64)),
     }
     /// Retransmissions by requests sent, retransmissions included, from 0 to 1; not known over TCP.
     RetransmissionShare {
-        column: "retransmission_share", interval: "retransmission_share_ci95", title: "share of retransmissions", better: Lower,
+        name: "retransmission_share", interval: "retransmission_share_ci95", title: "share of retransmissions", better: Lower,
         pooling: Mean(|run| {
             // Over TCP, segments are retransmitted but requests are counted, so the share is not known.
             let again = if run.populations.is_empty() { None } else { Some(run.retransmissions as f64) };
@@ -230,26 +237,26 @@ measures! {
     }
     /// Requests sent, retransmissions included.
     RequestsSent {
-        column: "requests_sent", title: "requests sent", unit: "per run",
+        name: "requests_sent", title: "requests sent", unit: "per run",
         pooling: Mean(|run| Some(run.requests_sent as f64)),
     }
     /// Responses sent, answers to duplicates included.
     ResponsesSent {
-        column: "responses_sent", title: "responses sent", unit: "per run",
+        name: "responses_sent", title: "responses sent", unit: "per run",
         pooling: Mean(|run| Some(run.responses_sent as f64)),
     }
     /// Packet delivery ratio of flows: messages that reached the application of their sink, by all messages that the
     /// application had to send. A message that the application dropped, because its client was busy or no sink observed it,
     /// counts as not delivered. From 0 to 1.
     Pdr {
-        column: "pdr", interval: "pdr_ci95", title: "packet delivery ratio", header: "PDR", worth: 14,
+        name: "pdr", interval: "pdr_ci95", title: "packet delivery ratio", header: "PDR", worth: 14,
         is_of_flows: true, better: Higher,
         pooling: Mean(|run| ratio(sum(run, |flow| flow.reached)?, sum(run, |flow| flow.offered)?)),
     }
     /// Messages that reached their sink, by those that the application handed to the endpoint: what it dropped is left
     /// out, so a client that is always busy looks better than it is. From 0 to 1.
     PdrSent {
-        column: "pdr_sent", interval: "pdr_sent_ci95", title: "delivery ratio of what was sent", is_of_flows: true, better: Higher,
+        name: "pdr_sent", interval: "pdr_sent_ci95", title: "delivery ratio of what was sent", is_of_flows: true, better: Higher,
         pooling: Mean(|run| {
             let sent = sum(run, |flow| flow.offered - flow.dropped.min(flow.offered))?;
             ratio(sum(run, |flow| flow.reached)?, sent)
@@ -257,45 +264,45 @@ measures! {
     }
     /// Bits of CoAP messages that reached their sinks in a second.
     CarriedLoad {
-        column: "carried_load_bps", interval: "carried_load_ci95", title: "carried load", unit: "bit/s",
+        name: "carried_load_bps", interval: "carried_load_ci95", title: "carried load", unit: "bit/s",
         header: "carried", worth: 13, is_of_flows: true, better: Higher,
         pooling: Mean(carried_load_bps),
     }
     /// Mean time from the offer of a message to its first arrival at the application of its sink, over the messages that arrived.
     /// A flow may restrict them to those offered in and shortly after its bursts (`delays_within`).
     Delay {
-        column: "delay_s", interval: "delay_ci95", title: "delay", unit: "s", header: "delay", worth: 12,
+        name: "delay_s", interval: "delay_ci95", title: "delay", unit: "s", header: "delay", worth: 12,
         is_of_flows: true, better: Lower,
         pooling: Mean(|run| run.delays().mean_s()),
     }
     /// Median of the delay, over the messages of all runs. Delays are counted in buckets that are 1/1024 of the delay wide
     /// or narrower; a quantile is interpolated within its bucket.
     DelayP50 {
-        column: "delay_p50_s", interval: "delay_p50_ci95", title: "median delay", unit: "s", digits: 4,
+        name: "delay_p50_s", interval: "delay_p50_ci95", title: "median delay", unit: "s", digits: 4,
         is_of_flows: true, better: Lower,
         pooling: Together(|runs| delay(runs, 0.5)),
     }
     /// 90 % quantile of the delay, over the messages of all runs, from the same buckets.
     DelayP90 {
-        column: "delay_p90_s", interval: "delay_p90_ci95", title: "90 % quantile of the delay", unit: "s", digits: 4,
+        name: "delay_p90_s", interval: "delay_p90_ci95", title: "90 % quantile of the delay", unit: "s", digits: 4,
         header: "90 % delay", worth: 4, is_of_flows: true, better: Lower,
         pooling: Together(|runs| delay(runs, 0.9)),
     }
     /// 99 % quantile of the delay, over the messages of all runs, from the same buckets.
     DelayP99 {
-        column: "delay_p99_s", interval: "delay_p99_ci95", title: "99 % quantile of the delay", unit: "s", digits: 4,
+        name: "delay_p99_s", interval: "delay_p99_ci95", title: "99 % quantile of the delay", unit: "s", digits: 4,
         header: "99 % delay", worth: 3, is_of_flows: true, better: Lower,
         pooling: Together(|runs| delay(runs, 0.99)),
     }
     /// Time after an event until the delay was as before (Betzler et al. 2015), over the runs that settled.
     SettlingTime {
-        column: "settling_time_s", interval: "settling_time_ci95", title: "settling time", unit: "s",
+        name: "settling_time_s", interval: "settling_time_ci95", title: "settling time", unit: "s",
         header: "settling", worth: 11, better: Lower,
         pooling: Mean(|run| run.settling?.time_s),
     }
     /// Runs whose delay was not as before when they ended.
     Unsettled {
-        column: "unsettled", title: "runs that did not settle", unit: "runs",
+        name: "unsettled", title: "runs that did not settle", unit: "runs",
         header: "unsettled", worth: 9, is_rare: true, better: Lower,
         pooling: Together(|runs| {
             let settlings = || runs.iter().filter_map(|run| run.settling);
@@ -305,80 +312,80 @@ measures! {
     }
     /// Mean timeout of first transmissions of confirmable messages, dither included.
     InitialRto {
-        column: "initial_rto_s", interval: "initial_rto_ci95", title: "initial RTO", unit: "s",
+        name: "initial_rto_s", interval: "initial_rto_ci95", title: "initial RTO", unit: "s",
         header: "initial RTO", worth: 10,
         pooling: Mean(|run| run.timeouts.initial_s()),
     }
     /// Mean timeout of first transmissions of confirmable messages, dither included: the RTO of a transaction that is initiated
     /// (Rathod 2022 §6.2.2), another name for the initial RTO.
     MeanRto {
-        column: "rto_mean_s", interval: "rto_mean_ci95", title: "mean RTO", unit: "s",
+        name: "rto_mean_s", interval: "rto_mean_ci95", title: "mean RTO", unit: "s",
         pooling: Mean(|run| run.timeouts.initial_s()),
     }
     /// Longest timeout of a first transmission in a run, averaged over the runs.
     MaxRto {
-        column: "rto_max_s", interval: "rto_max_ci95", title: "longest RTO", unit: "s",
+        name: "rto_max_s", interval: "rto_max_ci95", title: "longest RTO", unit: "s",
         pooling: Mean(|run| run.timeouts.max_s()),
     }
     /// Messages that the applications of flows had to send.
     Offered {
-        column: "offered", title: "messages offered", unit: "per run", header: "offered", worth: 1, is_of_flows: true,
+        name: "offered", title: "messages offered", unit: "per run", header: "offered", worth: 1, is_of_flows: true,
         pooling: Mean(|run| sum(run, |flow| flow.offered)),
     }
     /// Messages that the applications dropped, because a client was busy or no sink observed it.
     DroppedByApplication {
-        column: "dropped_by_application", title: "messages dropped by the application", unit: "per run",
+        name: "dropped_by_application", title: "messages dropped by the application", unit: "per run",
         header: "dropped", worth: 9, is_of_flows: true, better: Lower,
         pooling: Mean(|run| sum(run, |flow| flow.dropped)),
     }
     /// Messages that reached the application of their sink.
     Reached {
-        column: "reached", title: "messages that arrived", unit: "per run", is_of_flows: true, better: Higher,
+        name: "reached", title: "messages that arrived", unit: "per run", is_of_flows: true, better: Higher,
         pooling: Mean(|run| sum(run, |flow| flow.reached)),
     }
     /// Frames that the nodes of a mesh sent, attempts included, acknowledgements not.
     Frames {
-        column: "frames", interval: "frames_ci95", title: "frames sent", unit: "per run", header: "frames", digits: 4, worth: 1,
+        name: "frames", interval: "frames_ci95", title: "frames sent", unit: "per run", header: "frames", digits: 4, worth: 1,
         pooling: Mean(|run| Some(run.mesh.as_ref()?.counters.frames as f64)),
     }
     /// Frames and datagrams that a mesh lost for good.
     MeshDrops {
-        column: "mesh_drops", interval: "mesh_drops_ci95", title: "frames and datagrams lost in the mesh", unit: "per run",
+        name: "mesh_drops", interval: "mesh_drops_ci95", title: "frames and datagrams lost in the mesh", unit: "per run",
         header: "lost in mesh", worth: 2, better: Lower,
         pooling: Mean(|run| Some(run.mesh.as_ref()?.drops() as f64)),
     }
     /// Energy of all radios for each byte of payload that reached its sink.
     EnergyPerByte {
-        column: "energy_per_byte_uj", interval: "energy_ci95", title: "energy for a byte", unit: "µJ",
+        name: "energy_per_byte_uj", interval: "energy_ci95", title: "energy for a byte", unit: "µJ",
         header: "µJ/B", worth: 4, better: Lower,
         pooling: Mean(|run| {
-            let bytes: f64 = run.flows.iter().map(FlowResult::reached_bytes).sum();
+            let bytes: f64 = run.flows.iter().map(|flow| flow.reached as f64 * f64::from(flow.payload_bytes)).sum();
             (bytes > 0.0).then_some(run.mesh.as_ref()?.energy_mj() * 1e3 / bytes)
         }),
     }
     /// Time that the radios of a mesh were on, in percent of all time: the duty cycle. It is not known if radios are always on.
     RadioOn {
-        column: "radio_on_percent", interval: "radio_on_ci95", title: "radio on", unit: "%", header: "radio on", digits: 3, worth: 3, better: Lower,
+        name: "radio_on_percent", interval: "radio_on_ci95", title: "radio on", unit: "%", header: "radio on", digits: 3, worth: 3, better: Lower,
         pooling: Mean(|run| run.mesh.as_ref().and_then(|mesh| ratio(100.0 * mesh.on_s, mesh.all_s))),
     }
     /// Airtime of the busiest node of a mesh: the time that its radio sent or received a frame, whoever that was for, in percent of
     /// the measured time. Acknowledgements and routing count.
     AirTime {
-        column: "busiest_airtime_percent", interval: "busiest_airtime_ci95", title: "airtime of the busiest node", unit: "%",
+        name: "busiest_airtime_percent", interval: "busiest_airtime_ci95", title: "airtime of the busiest node", unit: "%",
         header: "airtime", digits: 3, worth: 3,
         pooling: Mean(|run| ratio(100.0 * run.mesh.as_ref()?.busiest_s(), run.duration_s)),
     }
     /// Flow completion time of the last client, over all clients and seeds. A mechanism that is fast for most clients may keep a
     /// few waiting, which the median does not show.
     FctMax {
-        column: "fct_max_s", interval: "fct_max_ci95", title: "FCT of the last client", unit: "s",
+        name: "fct_max_s", interval: "fct_max_ci95", title: "FCT of the last client", unit: "s",
         header: "last client", digits: 4, worth: 16, better: Lower,
         pooling: Together(|runs| fct(runs, 1.0)),
     }
     /// Requests sent by exchanges completed: what an answer costs. Retransmissions, and the requests of exchanges that were given
     /// up, count; not known over TCP.
     TransmissionsPerExchange {
-        column: "transmissions_per_exchange", interval: "transmissions_per_exchange_ci95",
+        name: "transmissions_per_exchange", interval: "transmissions_per_exchange_ci95",
         title: "transmissions per exchange", better: Lower,
         pooling: Mean(|run| {
             let sent = if run.populations.is_empty() { None } else { Some(run.requests_sent as f64) };
@@ -387,12 +394,12 @@ measures! {
     }
     /// Simulated seconds that were measured, the warm-up left out.
     Duration {
-        column: "duration_s", title: "measured time", unit: "s", digits: 4,
+        name: "duration_s", title: "measured time", unit: "s", digits: 4,
         pooling: Mean(|run| Some(run.duration_s)),
     }
     /// Events that the simulator handled.
     Events {
-        column: "events", title: "events simulated", unit: "per run",
+        name: "events", title: "events simulated", unit: "per run",
         pooling: Mean(|run| Some(run.events as f64)),
     }
 }
@@ -431,7 +438,8 @@ fn exchange_time_s(runs: &[RunResult]) -> Option<f64> {
 }
 
 fn carried_load_bps(run: &RunResult) -> Option<f64> {
-    let bits: f64 = run.flows.iter().map(FlowResult::carried_bits).sum();
+    let bits: f64 =
+        run.flows.iter().map(|flow| flow.reached as f64 * f64::from(flow.message_bytes) * 8.0).sum();
     (!run.flows.is_empty()).then(|| ratio(bits, run.duration_s)).flatten()
 }
 

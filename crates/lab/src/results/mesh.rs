@@ -7,14 +7,8 @@ use coapace_sim::mesh::NodeCounters;
 pub struct MeshResult {
     /// The counters of all nodes, added up.
     pub counters: NodeCounters,
-    /// Energy spent on sending, in millijoules.
-    pub transmit_mj: f64,
-    /// Energy spent on receiving, in millijoules.
-    pub receive_mj: f64,
-    /// Energy spent on listening, in millijoules.
-    pub listen_mj: f64,
-    /// Energy spent while switched off, in millijoules.
-    pub sleep_mj: f64,
+    /// The energy spent on sending, on receiving, on listening, and while switched off, in millijoules.
+    pub energies_mj: [f64; 4],
     /// The time that radios were on, added up over all nodes, in seconds; 0 if radios do not sleep.
     pub on_s: f64,
     /// The time of all radios, on or off, in seconds; 0 if radios do not sleep.
@@ -26,19 +20,14 @@ pub struct MeshResult {
 impl MeshResult {
     /// Returns the energy spent in all, in millijoules.
     pub fn energy_mj(&self) -> f64 {
-        self.transmit_mj + self.receive_mj + self.listen_mj + self.sleep_mj
+        self.energies_mj.iter().sum()
     }
 
     /// Returns the counters and the energies, by their names in rows.
     pub(super) fn named(&self) -> Vec<(&'static str, f64)> {
         let counts = self.counters.named().map(|(name, count)| (name, count as f64));
-        let energies = [
-            ("transmit_mj", self.transmit_mj),
-            ("receive_mj", self.receive_mj),
-            ("listen_mj", self.listen_mj),
-            ("sleep_mj", self.sleep_mj),
-        ];
-        counts.into_iter().chain(energies).collect()
+        let states = ["transmit_mj", "receive_mj", "listen_mj", "sleep_mj"];
+        counts.into_iter().chain(states.into_iter().zip(self.energies_mj)).collect()
     }
 
     /// Returns the number of frames and datagrams that the mesh lost for good, fragments without room included.
@@ -57,14 +46,11 @@ impl MeshResult {
     /// Subtracts what an earlier moment of the same run had counted.
     pub(super) fn leave_out(&mut self, earlier: &Self) {
         self.counters -= earlier.counters;
-        self.transmit_mj -= earlier.transmit_mj;
-        self.receive_mj -= earlier.receive_mj;
-        self.listen_mj -= earlier.listen_mj;
-        self.sleep_mj -= earlier.sleep_mj;
         self.on_s -= earlier.on_s;
         self.all_s -= earlier.all_s;
-        for (busy_s, earlier_s) in self.busy_s.iter_mut().zip(&earlier.busy_s) {
-            *busy_s -= earlier_s;
+        let own = self.energies_mj.iter_mut().chain(&mut self.busy_s);
+        for (own, earlier) in own.zip(earlier.energies_mj.iter().chain(&earlier.busy_s)) {
+            *own -= earlier;
         }
     }
 }
@@ -76,13 +62,16 @@ mod tests {
     #[test]
     fn what_came_before_is_left_out_of_every_sum() {
         let counters = NodeCounters { frames: 10, queue_full: 1, ..NodeCounters::default() };
-        let earlier =
-            MeshResult { counters, listen_mj: 2.0, busy_s: vec![5.0, 0.5], ..MeshResult::default() };
+        let earlier = MeshResult {
+            counters,
+            energies_mj: [0.0, 0.0, 2.0, 0.0],
+            busy_s: vec![5.0, 0.5],
+            ..MeshResult::default()
+        };
         let counters = NodeCounters { frames: 25, queue_full: 4, no_route: 2, ..counters };
         let mut later = MeshResult {
             counters,
-            listen_mj: 5.0,
-            transmit_mj: 1.0,
+            energies_mj: [1.0, 0.0, 5.0, 0.0],
             busy_s: vec![6.0, 4.5],
             ..MeshResult::default()
         };

@@ -2,69 +2,13 @@
 
 use std::fmt;
 
-use super::measures::{MEASURES, Measure, Pooling};
-use super::{Better, Estimate, Metric, RunResult};
+use super::measures::{MEASURES, Pooling};
+use super::{Estimate, Metric, RunResult};
 
 impl Metric {
-    const fn measure(self) -> &'static Measure {
-        &MEASURES[self as usize]
-    }
-
-    /// Returns the name of the column.
-    pub const fn name(self) -> &'static str {
-        self.measure().column
-    }
-
     /// Returns the name of the column with the half-width of the 95 % confidence interval, if there is one.
-    pub const fn interval_name(self) -> Option<&'static str> {
-        let name = self.measure().interval;
-        if name.is_empty() { None } else { Some(name) }
-    }
-
-    /// Returns the name for people.
-    pub const fn title(self) -> &'static str {
-        self.measure().title
-    }
-
-    /// Returns the abbreviated unit; empty for an index or a ratio.
-    pub const fn unit(self) -> &'static str {
-        self.measure().unit
-    }
-
-    /// Returns the definition, in a sentence or two.
-    pub const fn about(self) -> &'static str {
-        self.measure().about.trim_ascii()
-    }
-
-    /// Returns which values are good ones.
-    pub const fn better(self) -> Better {
-        self.measure().better
-    }
-
-    /// Returns the significant digits with which it is shown.
-    pub const fn digits(self) -> i32 {
-        self.measure().digits
-    }
-
-    /// Returns whether single flows have it, too.
-    pub const fn is_of_flows(self) -> bool {
-        self.measure().is_of_flows
-    }
-
-    /// Returns the header in the terminal, if it is shown there.
-    pub(super) const fn header(self) -> Option<&'static str> {
-        let header = self.measure().header;
-        if header.is_empty() { None } else { Some(header) }
-    }
-
-    /// Returns the importance of the column in the terminal: a narrow terminal leaves out the least important columns first.
-    pub(super) const fn worth(self) -> u8 {
-        self.measure().worth
-    }
-
-    /// Returns whether the terminal leaves it out if it is zero everywhere.
-    pub(super) const fn is_rare(self) -> bool {
-        self.measure().is_rare
+    pub fn interval_name(self) -> Option<&'static str> {
+        Some(self.interval()).filter(|name| !name.is_empty())
     }
 
     /// Returns the name with the unit in words, for an axis.
@@ -79,7 +23,7 @@ impl Metric {
 
     /// Returns the value in one run; `None` if it is not known.
     pub fn of_run(self, run: &RunResult) -> Option<f64> {
-        match self.measure().pooling {
+        match MEASURES[self as usize].pooling {
             Pooling::Mean(of) => of(run),
             Pooling::Together(of) => of(std::slice::from_ref(run)),
         }
@@ -99,7 +43,7 @@ impl Metric {
     pub fn estimate(self, runs: &[RunResult]) -> Option<Estimate> {
         let values: Vec<f64> = runs.iter().filter_map(|run| self.of_run(run)).collect();
         let over_runs = Estimate::of(&values);
-        match self.measure().pooling {
+        match MEASURES[self as usize].pooling {
             Pooling::Mean(_) => over_runs,
             Pooling::Together(of) => {
                 let mean = of(runs).filter(|value| value.is_finite() && !runs.is_empty())?;

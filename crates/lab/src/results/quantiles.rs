@@ -18,29 +18,6 @@ pub fn quantile(ascending: &[f64], p: f64) -> Option<f64> {
     value.is_finite().then_some(value)
 }
 
-/// The five quantiles of a box plot, in the unit of the values.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Quantiles {
-    /// The 10 % quantile.
-    pub p10: Option<f64>,
-    /// The 25 % quantile.
-    pub p25: Option<f64>,
-    /// The 50 % quantile.
-    pub median: Option<f64>,
-    /// The 75 % quantile.
-    pub p75: Option<f64>,
-    /// The 90 % quantile.
-    pub p90: Option<f64>,
-}
-
-impl Quantiles {
-    /// Computes the quantiles of values in ascending order with [`quantile`].
-    pub fn of(ascending: &[f64]) -> Self {
-        let at = |p| quantile(ascending, p);
-        Self { p10: at(0.1), p25: at(0.25), median: at(0.5), p75: at(0.75), p90: at(0.9) }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -56,26 +33,18 @@ mod tests {
         assert_eq!(quantile(&[1.0, 2.0], 0.25), Some(1.25));
         // The expected values come from `numpy.quantile([1, 2, 4, 8, 16, 32], [.1, .25, .5, .75, .9])`.
         let values = [1.0, 2.0, 4.0, 8.0, 16.0, 32.0];
-        let quantiles = Quantiles::of(&values);
-        assert_near(quantiles.p10, 1.5);
-        assert_near(quantiles.p25, 2.5);
-        assert_near(quantiles.median, 6.0);
-        assert_near(quantiles.p75, 14.0);
-        assert_near(quantiles.p90, 24.0);
+        for (p, expected) in [(0.1, 1.5), (0.25, 2.5), (0.5, 6.0), (0.75, 14.0), (0.9, 24.0)] {
+            assert_near(quantile(&values, p), expected);
+        }
         assert_near(quantile(&values, 0.0), 1.0);
         assert_near(quantile(&values, 1.0), 32.0);
     }
 
     #[test]
-    fn one_value_is_every_quantile() {
-        let quantiles = Quantiles::of(&[7.0]);
-        assert_near(quantiles.p10, 7.0);
-        assert_near(quantiles.p90, 7.0);
-    }
-
-    #[test]
-    fn nothing_has_no_quantiles() {
-        assert_eq!(Quantiles::of(&[]), Quantiles::default());
+    fn one_value_is_every_quantile_and_nothing_has_none() {
+        assert_near(quantile(&[7.0], 0.1), 7.0);
+        assert_near(quantile(&[7.0], 0.9), 7.0);
+        assert_eq!(quantile(&[], 0.5), None);
     }
 
     #[test]

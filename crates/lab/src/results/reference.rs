@@ -5,7 +5,8 @@ use std::fmt::Write;
 use coapace_sim::mesh::FrameEvent;
 use coapace_sim::{Event, NodeEvent, Trace};
 
-use super::rows::{columns, orders};
+use super::rows::{columns as rows, orders};
+use super::sheet::Column;
 use super::{Better, MeshResult, Metric};
 use crate::coexistence;
 use crate::papers::sensitivity;
@@ -68,14 +69,11 @@ pub fn reference() -> String {
         );
     }
     page += "\n## Conditions and origin of a row\n\n";
-    table(
-        &mut page,
-        columns::CONDITIONS.iter().chain(columns::ORIGIN).map(|(name, about, _)| (*name, *about)),
-    );
+    columns(&mut page, rows::CONDITIONS.iter().chain(rows::ORIGIN));
     page += "\nA row of all seeds has these beside them:\n\n";
-    table(&mut page, columns::POOLED.iter().map(|(name, about, _)| (*name, *about)));
+    columns(&mut page, rows::POOLED);
     page += "\nA row of `--each` has these instead, from the second on in JSON alone:\n\n";
-    table(&mut page, columns::SEED.iter().chain(columns::NESTED).map(|(name, about, _)| (*name, *about)));
+    columns(&mut page, rows::SEED.iter().chain(rows::NESTED));
     page.push('\n');
     page += OWN;
     page += "The counts of `mesh_NAME` are ";
@@ -83,13 +81,13 @@ pub fn reference() -> String {
         MeshResult::default().named().iter().map(|(name, _)| format!("`mesh_{name}`")).collect();
     page += &(names.join(", ")
         + ".\n\n## Published orders\n\nRows of `coapace reproduce --orders`, and `knob.NAME` and `commit`:\n\n");
-    table(&mut page, orders::COLUMNS.iter().map(|(name, about, _)| (*name, *about)));
+    columns(&mut page, orders::COLUMNS);
     page += "\n## Pairs\n\nRows of `coapace coexist`, and `knob.NAME` and `commit`:\n\n";
-    table(&mut page, coexistence::COLUMNS.iter().map(|(name, about, _)| (*name, *about)));
+    columns(&mut page, coexistence::COLUMNS);
     page += "\n## Ratios\n\nRows of `coapace rank`, one for each figure of each mechanism in each cell, and `knob.NAME` and `commit`:\n\n";
-    table(&mut page, rank::COLUMNS.iter().map(|(name, about, _)| (*name, *about)));
+    columns(&mut page, rank::COLUMNS);
     page += "\n## Open conditions\n\nRows of `coapace reproduce --sensitivity`, one for the chosen values, for each other value, and for each pair of these; and\n`commit`:\n\n";
-    table(&mut page, sensitivity::COLUMNS.iter().map(|(name, about, _)| (*name, *about)));
+    columns(&mut page, sensitivity::COLUMNS);
     page += "\n## Traces\n\nRows of `coapace run --trace FILE`, one an event:\n\n";
     table(&mut page, Trace::<Vec<u8>>::COLUMNS.iter().copied());
     page += "\nEvents of packets:\n\n| event | what it is |\n|---|---|\n";
@@ -106,6 +104,10 @@ pub fn reference() -> String {
         let _ = writeln!(page, "| `{name}` | {about} |");
     }
     page
+}
+
+fn columns<'a, F: 'a>(page: &mut String, columns: impl IntoIterator<Item = &'a Column<F>>) {
+    table(page, columns.into_iter().map(|(name, about, _)| (*name, *about)));
 }
 
 fn table<'a>(page: &mut String, rows: impl Iterator<Item = (&'a str, &'a str)>) {

@@ -77,7 +77,7 @@ impl Rows {
             names
         };
         for knob in all(|result| result.cell.knobs.keys().cloned().collect()) {
-            self.add(format!("knob.{knob}"), move |row| row.result.cell.knob(&knob));
+            self.add(format!("knob.{knob}"), move |row| Value::knob(&row.result.cell, &knob));
         }
         for flow in all(|result| result.cell.flows.clone()) {
             for metric in Metric::ALL.into_iter().filter(|metric| metric.is_of_flows()) {

@@ -30,6 +30,12 @@ impl Value {
         serde_json::to_value(value).map_or(Self::Nothing, Self::Nested)
     }
 
+    /// Returns the value of a knob. A whole number is a number.
+    pub(super) fn knob(cell: &Cell, name: &str) -> Self {
+        let text = cell.knobs.get(name);
+        text.map_or(Self::Nothing, |text| text.parse().map_or_else(|_| text.into(), Self::Count))
+    }
+
     fn csv(&self) -> String {
         match self {
             Self::Nothing | Self::Nested(_) => String::new(),
@@ -86,6 +92,14 @@ pub enum Lines {
 /// A column that every row of a kind has: the name, the meaning, and the function `F` that returns the value in a row.
 pub(crate) type Column<F> = (&'static str, &'static str, F);
 
+/// Declares columns. The comment of each is its meaning, which `docs/results.md` has, too.
+macro_rules! columns {
+    ($($(#[doc = $about:literal])+ $name:literal => $of:expr,)+) => {
+        &[$(($name, concat!($($about),+).trim_ascii(), $of)),+]
+    };
+}
+pub(crate) use columns;
+
 /// A table for programs: columns in their order, each with its name and its values, one for each row.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Sheet(pub Vec<(String, Vec<Value>)>);
@@ -111,7 +125,7 @@ impl Sheet {
     ) -> Self {
         let knobs: BTreeSet<&String> = cells.into_iter().flat_map(|cell| cell.knobs.keys()).collect();
         for name in knobs {
-            self.push(format!("knob.{name}"), own.clone().map(|cell| cell.knob(name)));
+            self.push(format!("knob.{name}"), own.clone().map(|cell| Value::knob(cell, name)));
         }
         self
     }

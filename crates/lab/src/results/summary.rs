@@ -2,35 +2,13 @@
 
 use coapace_scenario::Hash64;
 
-use super::run_result::fct_s;
-use super::{Estimate, Metric, Population, Quantiles, RunResult};
+use super::{Estimate, Metric, Population, RunResult};
 
 /// The pooled runs of a cell.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Summary {
     /// The estimate of every metric, in the order of [`Metric::ALL`]; empty without runs.
     estimates: Vec<Option<Estimate>>,
-    /// Flow completion times over all clients and seeds, in seconds. A client that gave up counts as one that never finishes,
-    /// because leaving it out would flatter the mechanism that gives up. So a quantile may be unknown.
-    pub fct: Quantiles,
-    /// The mean FCT of the clients that finished, in seconds.
-    pub mean_fct_s: Option<f64>,
-    /// Clients that finished, over all seeds.
-    pub clients_finished: u64,
-    /// Clients that gave up, over all seeds.
-    pub clients_gave_up: u64,
-    /// The mean number of retransmissions of a client.
-    pub retransmissions_per_client: f64,
-    /// The mean number of unnecessary retransmissions of a client.
-    pub unnecessary_per_client: f64,
-    /// Packets that found a queue full, per run.
-    pub drops: f64,
-    /// Payload of completed exchanges in bits per second, averaged over the runs.
-    pub goodput_bps: f64,
-    /// Completed exchanges per second, averaged over the runs.
-    pub throughput: f64,
-    /// Jain's fairness index, averaged over the runs.
-    pub jain: Option<f64>,
     /// The clients by their mechanism; empty over TCP.
     pub populations: Vec<PopulationSummary>,
     /// The flows, each by itself.
@@ -83,36 +61,26 @@ impl Summary {
     pub fn of(runs: &[RunResult]) -> Self {
         let mut by_seed: Vec<_> = runs.iter().map(|run| (run.seed, run.trace_hash.0)).collect();
         by_seed.sort_unstable();
-        let estimates: Vec<_> = Metric::ALL.into_iter().map(|metric| metric.estimate(runs)).collect();
-        let value = |metric: Metric| estimates[metric as usize].map(|estimate: Estimate| estimate.mean);
-        let number = |metric| value(metric).unwrap_or(0.0);
-        #[allow(clippy::cast_sign_loss)] // counts
-        let count = |metric| number(metric) as u64;
         let flows = runs.iter().map(|run| run.flows.len()).max().unwrap_or(0);
         Self {
-            fct: Quantiles::of(&fct_s(runs)),
-            mean_fct_s: value(Metric::MeanFct),
-            clients_finished: count(Metric::ClientsFinished),
-            clients_gave_up: count(Metric::ClientsGaveUp),
-            retransmissions_per_client: number(Metric::Retransmissions),
-            unnecessary_per_client: number(Metric::Unnecessary),
-            drops: number(Metric::Drops),
-            goodput_bps: number(Metric::Goodput),
-            throughput: number(Metric::Throughput),
-            jain: value(Metric::Jain),
+            estimates: Metric::ALL.into_iter().map(|metric| metric.estimate(runs)).collect(),
             populations: PopulationSummary::of(runs),
             flows: (0..flows).map(|place| FlowSummary::of(runs, place)).collect(),
             runs: runs.len() as u64,
             seed_first: by_seed.first().map_or(0, |run| run.0),
             seed_last: by_seed.last().map_or(0, |run| run.0),
             trace_hash: Hash64::combine(by_seed.into_iter().flat_map(|(seed, hash)| [seed, hash])),
-            estimates,
         }
     }
 
     /// Returns the value of a metric; `None` if it is not known.
     pub fn value(&self, metric: Metric) -> Option<f64> {
         Some(self.estimate(metric)?.mean)
+    }
+
+    /// Returns the value of a metric that is a count or a rate; 0 without runs.
+    pub fn count(&self, metric: Metric) -> f64 {
+        self.value(metric).unwrap_or(0.0)
     }
 
     /// Returns the value of a metric and its 95 % confidence interval over the seeds; `None` if it is not known.

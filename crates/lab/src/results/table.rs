@@ -9,29 +9,38 @@ mod style;
 
 use std::collections::BTreeSet;
 
+use comfy_table::Table;
+
 use super::conditions::Conditions;
 use super::number::{percent, significant, significant_or_dash};
 use super::{BOUNDS, CellResult, Metric, Published, Summary, bound_of, contest, headline};
-use style::{aligned, empty, estimated};
+use style::{aligned, estimated};
 
-/// A column: its header, its cells and its importance. A table that is too wide loses its least important columns first.
+/// A column. A table that is too wide loses its least important columns first.
 struct Column {
+    shows: Shows,
     header: String,
     cells: Vec<String>,
+    /// The importance.
     worth: u8,
-    is_number: bool,
-    /// Whether it is a condition in which the cells differ.
-    is_condition: bool,
-    /// The metric that it shows, if it shows one.
-    metric: Option<Metric>,
 }
 
-/// The header of the column of mechanisms, and what stands in it in a row of bounds.
-const MECHANISM: &str = "mechanism";
-const BOUND: &str = "bound";
+/// The content of a column.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Shows {
+    /// A condition in which the cells differ.
+    Condition,
+    Mechanism,
+    Metric(Metric),
+    /// A published figure, or the distance from it.
+    Published,
+}
 
 /// The importance of columns that are never left out.
 const ESSENTIAL: u8 = u8::MAX;
+
+/// The header of the column of mechanisms.
+const MECHANISM: &str = "mechanism";
 
 /// Returns an aligned table of `results`, a row for each cell. Common conditions stand above the table, and an explanation of
 /// the columns below.
@@ -46,8 +55,7 @@ pub fn terminal_table(results: &[CellResult], width: Option<u16>) -> String {
     let conditions = Conditions::of(results.iter().map(|result| &result.cell));
     let mut columns = columns(results, &conditions);
 
-    let mut table = empty();
-    let bound = width.or_else(|| table.width()).map_or(usize::MAX, usize::from);
+    let bound = width.or_else(|| Table::new().width()).map_or(usize::MAX, usize::from);
     let mut left_out = Vec::new();
     while columns.iter().map(Column::width).sum::<usize>() > bound
         && let Some(cheapest) = (0..columns.len()).min_by_key(|&place| columns[place].worth)
@@ -55,20 +63,20 @@ pub fn terminal_table(results: &[CellResult], width: Option<u16>) -> String {
     {
         left_out.push(columns.remove(cheapest).header);
     }
-    table.set_header(columns.iter().map(|column| column.header.as_str()));
+    let mut rows: Vec<Vec<String>> = Vec::new();
     let mut has_bounds = false;
     for (row, result) in results.iter().enumerate() {
-        table.add_row(columns.iter().map(|column| column.cells[row].as_str()));
+        rows.push(columns.iter().map(|column| column.cells[row].clone()).collect());
         // The bounds stand below the last mechanism of their conditions.
         let is_last = results.get(row + 1).is_none_or(|next| !next.cell.same_conditions(&result.cell));
         if is_last && columns.iter().any(|column| column.bound(result).is_some()) {
             has_bounds = true;
-            let cell = |column: &Column| match column.metric {
-                None if column.header == MECHANISM => BOUND.to_owned(),
-                None if column.is_condition => column.cells[row].clone(),
-                _ => column.bound(result).unwrap_or_default(),
+            let cell = |column: &Column| match column.shows {
+                Shows::Mechanism => "bound".to_owned(),
+                Shows::Condition => column.cells[row].clone(),
+                Shows::Metric(_) | Shows::Published => column.bound(result).unwrap_or_default(),
             };
-            table.add_row(columns.iter().map(cell));
+            rows.push(columns.iter().map(cell).collect());
         }
     }
 
@@ -79,7 +87,9 @@ pub fn terminal_table(results: &[CellResult], width: Option<u16>) -> String {
         headers => format!("Left out for want of width: {}.\n", headers.join(", ")),
     };
     let bounds = if has_bounds { format!("{BOUNDS}\n") } else { String::new() };
-    let shown: Vec<Metric> = columns.iter().filter_map(|column| column.metric).collect();
+    let shown: Vec<Metric> = columns.iter().filter_map(Column::metric).collect();
+    let header = columns.iter().map(|column| column.header.clone());
+    let is_number = |place: usize| !matches!(columns[place].shows, Shows::Condition | Shows::Mechanism);
     let sections = [
         contest::sentences(results),
         live::table(results),
@@ -90,7 +100,7 @@ pub fn terminal_table(results: &[CellResult], width: Option<u16>) -> String {
     ];
     format!(
         "{common}{gap}{}\n\n{}\n{bounds}{missing}{}",
-        aligned(table, |place| columns[place].is_number),
+        aligned(header, rows, is_number),
         legend(results, &shown),
         sections.concat()
     )
@@ -100,7 +110,7 @@ pub fn terminal_table(results: &[CellResult], width: Option<u16>) -> String {
 fn legend(results: &[CellResult], shown: &[Metric]) -> String {
     let mut units: Vec<(&str, Vec<&str>)> = Vec::new();
     for metric in shown {
-        let (unit, header) = (metric.unit(), metric.header().unwrap_or_default());
+        let (unit, header) = (metric.unit(), metric.header());
         match units.iter_mut().find(|(known, _)| *known == unit) {
             Some((_, headers)) => headers.push(header),
             None => units.push((unit, vec![header])),
@@ -118,9 +128,17 @@ fn legend(results: &[CellResult], shown: &[Metric]) -> String {
 }
 
 impl Column {
+    fn new(shows: Shows, header: &str, worth: u8, cells: impl Iterator<Item = String>) -> Self {
+        Self { shows, header: header.to_owned(), cells: cells.collect(), worth }
+    }
+
+    fn metric(&self) -> Option<Metric> {
+        if let Shows::Metric(metric) = self.shows { Some(metric) } else { None }
+    }
+
     /// Returns the bound of its metric in a cell.
     fn bound(&self, result: &CellResult) -> Option<String> {
-        let metric = self.metric?;
+        let metric = self.metric()?;
         Some(significant(bound_of(&result.bounds, metric)?.value, metric.digits()))
     }
 
@@ -135,25 +153,11 @@ fn columns(results: &[CellResult], conditions: &Conditions) -> Vec<Column> {
     let summaries: Vec<_> = results.iter().map(CellResult::summary).collect();
     let mut columns = Vec::new();
     for (place, name) in conditions.varying.iter().enumerate() {
-        let cells = results.iter().map(|result| conditions.values(&result.cell)[place].clone()).collect();
-        columns.push(Column {
-            header: name.clone(),
-            cells,
-            worth: ESSENTIAL,
-            is_number: false,
-            is_condition: true,
-            metric: None,
-        });
+        let cells = results.iter().map(|result| conditions.values(&result.cell)[place].clone());
+        columns.push(Column::new(Shows::Condition, name, ESSENTIAL, cells));
     }
-    let cells = results.iter().map(|result| result.cell.label().to_owned()).collect();
-    columns.push(Column {
-        header: MECHANISM.into(),
-        cells,
-        worth: ESSENTIAL,
-        is_number: false,
-        is_condition: false,
-        metric: None,
-    });
+    let cells = results.iter().map(|result| result.cell.label().to_owned());
+    columns.push(Column::new(Shows::Mechanism, MECHANISM, ESSENTIAL, cells));
 
     let headline = headline(results);
     // The headline metric comes first, then what it hides, and the others follow in the order of the table of measures.
@@ -161,46 +165,31 @@ fn columns(results: &[CellResult], conditions: &Conditions) -> Vec<Column> {
     let mut metrics = Metric::ALL.to_vec();
     metrics.sort_by_key(|metric| (*metric != headline, !beside_median.contains(metric)));
     for metric in metrics {
-        let Some(header) = metric.header().filter(|_| is_shown(metric, headline, &summaries)) else {
+        if metric.header().is_empty() || !is_shown(metric, headline, &summaries) {
             continue;
-        };
+        }
         let cell = |summary: &Summary| estimated(metric, summary.estimate(metric));
         let worth = if metric == headline { ESSENTIAL } else { metric.worth() };
-        columns.push(Column {
-            header: header.into(),
-            cells: summaries.iter().map(cell).collect(),
-            worth,
-            is_number: true,
-            is_condition: false,
-            metric: Some(metric),
-        });
+        columns.push(Column::new(Shows::Metric(metric), metric.header(), worth, summaries.iter().map(cell)));
     }
-    let mut number = |header: &str, worth, cell: &dyn Fn(&CellResult) -> String| {
-        let cells = results.iter().map(cell).collect();
-        columns.push(Column {
-            header: header.into(),
-            cells,
-            worth,
-            is_number: true,
-            is_condition: false,
-            metric: None,
-        });
-    };
     let published = published(results);
     for &metric in &published {
         let name = if published.len() == 1 { String::new() } else { format!(" {}", metric.title()) };
-        number(&format!("published{name}"), 8, &|result| {
+        let cell = |result: &CellResult| {
             significant_or_dash(result.published.as_ref().and_then(|published| published.get(metric)), 4)
-        });
+        };
+        let cells = results.iter().map(cell);
+        columns.push(Column::new(Shows::Published, &format!("published{name}"), 8, cells));
     }
     if !published.is_empty() {
         let header = if published.len() == 1 { "error" } else { "largest error" };
         let plain =
             |result: &CellResult| result.published.as_ref().is_some_and(|it| it.plain().next().is_some());
-        number(header, 9, &|result| {
+        let cell = |result: &CellResult| {
             let error = if plain(result) { result.relative_error() } else { None };
             error.map_or_else(|| "–".into(), percent)
-        });
+        };
+        columns.push(Column::new(Shows::Published, header, 9, results.iter().map(cell)));
     }
     columns
 }

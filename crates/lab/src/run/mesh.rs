@@ -13,11 +13,9 @@ impl CountingMedium for SimMesh {
         let mut sum = MeshResult::default();
         for node in (0..self.nodes() as u32).map(NodeId) {
             sum.counters += self.counters(node);
-            let [transmit, receive, listen, sleep] = self.energy_mj(node, now);
-            sum.transmit_mj += transmit;
-            sum.receive_mj += receive;
-            sum.listen_mj += listen;
-            sum.sleep_mj += sleep;
+            for (sum, own) in sum.energies_mj.iter_mut().zip(self.energy_mj(node, now)) {
+                *sum += own;
+            }
             let times = self.radio_times(node, now);
             sum.busy_s.push((times.transmit + times.receive).as_secs_f64());
             let on = times.transmit + times.receive + times.listen;

@@ -13,20 +13,25 @@ const CDF_POINTS: usize = 240;
 /// The quantiles that a row shows.
 const ROW: [f64; 5] = [0.1, 0.25, 0.5, 0.75, 0.9];
 
+/// The quantiles of the FCT that a row shows.
+const FCT_ROW: [Metric; 5] =
+    [Metric::FctP10, Metric::FctP25, Metric::MedianFct, Metric::FctP75, Metric::FctP90];
+
 /// The room at the right of a row for a word about clients that gave up, as a share of the axis.
 const ROOM_FOR_WORDS: f64 = 0.3;
 
 /// Returns the charts of completion times, a row for each mechanism.
 pub(super) fn fct(view: &View) -> Vec<(String, Chart)> {
     let row = |cell: &Measured| {
-        let fct = cell.summary.fct;
-        (cell.summary.clients_finished > 0).then(|| Quartiles {
+        let value = |metric| cell.summary.value(metric).map(rounded);
+        let [finished, gave_up] = [Metric::ClientsFinished, Metric::ClientsGaveUp].map(|it| cell.clients(it));
+        (finished > 0).then(|| Quartiles {
             m: cell.mechanism,
-            q: [fct.p10, fct.p25, fct.median, fct.p75, fct.p90].map(|q| q.map(rounded)),
-            mean: cell.summary.mean_fct_s.map(rounded),
+            q: FCT_ROW.map(value),
+            mean: value(Metric::MeanFct),
             published: cell.result.published.as_ref().and_then(|published| published.get(Metric::MedianFct)),
-            count: cell.summary.clients_finished,
-            gave_up: cell.summary.clients_gave_up,
+            count: finished,
+            gave_up,
         })
     };
     view.groups

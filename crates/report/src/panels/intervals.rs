@@ -1,5 +1,7 @@
 //! Means with their confidence intervals, and needless and needed retransmissions.
 
+use coapace_lab::results::Metric;
+
 use super::super::axis::Axis;
 use super::super::chart::{Bar, Body, Chart, Interval};
 use super::super::headline::capitalised;
@@ -64,8 +66,8 @@ fn chart(measure: &Measure, group: &Conditioned) -> Option<(String, Chart)> {
 pub(super) fn retransmissions(view: &View) -> Vec<(String, Chart)> {
     let of_group = |group: &Conditioned| {
         let row = |cell: &Measured| {
-            let (all, unnecessary) =
-                (cell.summary.retransmissions_per_client, cell.summary.unnecessary_per_client);
+            let [all, unnecessary] =
+                [Metric::Retransmissions, Metric::Unnecessary].map(|metric| cell.summary.count(metric));
             let amounts = [rounded(unnecessary), rounded((all - unnecessary).max(0.0))];
             (cell.summary.runs > 0).then_some(Bar { m: cell.mechanism, amounts })
         };

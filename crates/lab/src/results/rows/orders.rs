@@ -1,41 +1,51 @@
 //! A row for each published order.
 
-use crate::results::sheet::Column;
+use crate::results::sheet::{Column, columns};
 use crate::results::{CellResult, Outcome, Sheet, Value, Verdict, verdicts};
 
 /// The columns of verdicts.
-pub(in crate::results) const COLUMNS: &[Column<fn(&Verdict<'_>) -> Value>] = &[
-    ("scenario", "The scenario's name.", |it| (&it.above.cell.scenario).into()),
-    ("workload", "The kind of the workload.", |it| (&it.above.cell.workload).into()),
-    ("clients", "How many clients there are.", |it| Value::Count(it.above.cell.clients.into())),
-    ("metric", "What is compared.", |it| it.order.metric.name().into()),
-    ("above", "The mechanism that is named first.", |it| it.above.cell.label().into()),
-    ("relation", "`>`, `>=`, or `=` of a ratio.", |it| it.order.relation.sign().into()),
-    ("below", "The other mechanism.", |it| (&it.order.than).into()),
-    ("times", "The published ratio; with `>` or `>=`, the least one.", |it| it.order.times.into()),
-    ("above_value", "The figure of the first, in the metric's unit.", |it| it.figures[0].into()),
-    ("below_value", "The figure of the second.", |it| it.figures[1].into()),
-    ("ratio", "The first by the second, seed by seed: the geometric mean.", |it| {
-        it.ratio.map(|it| it.mean).into()
-    }),
-    ("ratio_low", "The lower end of its 95 % confidence interval.", |it| {
-        it.ratio.and_then(|it| it.interval).map(|it| it.0).into()
-    }),
-    ("ratio_high", "The upper end.", |it| it.ratio.and_then(|it| it.interval).map(|it| it.1).into()),
-    ("held", "Whether the order held.", |it| Value::Flag(it.outcome() == Outcome::Held)),
-    ("verdict", "`held`, `inconclusive` or `not held`.", |it| it.outcome().word().into()),
-    ("deciding_seeds", "How many seeds would probably decide an inconclusive one.", |it| {
-        it.deciding_seeds().map_or(Value::Nothing, Value::Count)
-    }),
-    ("runs", "How many seeds were run.", |it| Value::Count(it.above.runs.len() as u64)),
-    ("source", "Where it is printed.", |it| {
-        it.above.published.as_ref().map_or(Value::Nothing, |it| (&it.source).into())
-    }),
-    ("why", "Why it is thought not to hold here.", |it| (&it.order.why).into()),
-    ("scenario_hash", "The hash of the scenario with every knob set.", |it| {
-        Value::Text(it.above.cell.scenario_hash.to_string())
-    }),
-];
+pub(in crate::results) const COLUMNS: &[Column<fn(&Verdict<'_>) -> Value>] = columns! {
+    /// The scenario's name.
+    "scenario" => |it| (&it.above.cell.scenario).into(),
+    /// The kind of the workload.
+    "workload" => |it| (&it.above.cell.workload).into(),
+    /// How many clients there are.
+    "clients" => |it| Value::Count(it.above.cell.clients.into()),
+    /// What is compared.
+    "metric" => |it| it.order.metric.name().into(),
+    /// The mechanism that is named first.
+    "above" => |it| it.above.cell.label().into(),
+    /// `>`, `>=`, or `=` of a ratio.
+    "relation" => |it| it.order.relation.sign().into(),
+    /// The other mechanism.
+    "below" => |it| (&it.order.than).into(),
+    /// The published ratio; with `>` or `>=`, the least one.
+    "times" => |it| it.order.times.into(),
+    /// The figure of the first, in the metric's unit.
+    "above_value" => |it| it.figures[0].into(),
+    /// The figure of the second.
+    "below_value" => |it| it.figures[1].into(),
+    /// The first by the second, seed by seed: the geometric mean.
+    "ratio" => |it| it.ratio.map(|it| it.mean).into(),
+    /// The lower end of its 95 % confidence interval.
+    "ratio_low" => |it| it.ratio.and_then(|it| it.interval).map(|it| it.0).into(),
+    /// The upper end.
+    "ratio_high" => |it| it.ratio.and_then(|it| it.interval).map(|it| it.1).into(),
+    /// Whether the order held.
+    "held" => |it| Value::Flag(it.outcome() == Outcome::Held),
+    /// `held`, `inconclusive` or `not held`.
+    "verdict" => |it| it.outcome().word().into(),
+    /// How many seeds would probably decide an inconclusive one.
+    "deciding_seeds" => |it| it.deciding_seeds().map_or(Value::Nothing, Value::Count),
+    /// How many seeds were run.
+    "runs" => |it| Value::Count(it.above.runs.len() as u64),
+    /// Where it is printed.
+    "source" => |it| it.above.published.as_ref().map_or(Value::Nothing, |it| (&it.source).into()),
+    /// Why it is thought not to hold here.
+    "why" => |it| (&it.order.why).into(),
+    /// The hash of the scenario with every knob set.
+    "scenario_hash" => |it| Value::Text(it.above.cell.scenario_hash.to_string()),
+};
 
 /// Returns a row for each published order among `results`, the worst first: the conditions, the figures of the two mechanisms,
 /// the ratio with its 95 % interval, and whether the order held. `docs/results.md` has every column.

@@ -1,6 +1,6 @@
 //! Figures of a paper's tables beside the measured ones, for the terminal.
 
-use super::style::{aligned, empty};
+use super::style::aligned;
 use crate::results::conditions::Conditions;
 use crate::results::number::significant_or_dash;
 use crate::results::{CellResult, Judged, judged, nearness};
@@ -19,10 +19,8 @@ const FIGURES: &str = "Factor: the larger of published and measured over the sma
 
 fn figures(judged: &[Judged]) -> String {
     let conditions = Conditions::of(judged.iter().map(|one| &one.result.cell));
-    let mut table = empty();
     let header = ["mechanism", "figure", "published", "measured", "factor", "", "table"];
-    table.set_header(conditions.varying.iter().map(String::as_str).chain(header));
-    for one in judged {
+    let row = |one: &Judged| {
         let [published, measured] =
             [Some(one.figure.published), one.figure.measured].map(|figure| significant_or_dash(figure, 4));
         let cells = [
@@ -34,10 +32,11 @@ fn figures(judged: &[Judged]) -> String {
             one.word().to_owned(),
             one.table.title.clone(),
         ];
-        table.add_row(conditions.values(&one.result.cell).into_iter().chain(cells));
-    }
+        conditions.values(&one.result.cell).into_iter().chain(cells).collect()
+    };
     let numbers = conditions.varying.len() + 2..conditions.varying.len() + 5;
-    aligned(table, |place| numbers.contains(&place))
+    let header = conditions.varying.iter().map(String::as_str).chain(header);
+    aligned(header, judged.iter().map(row).collect(), |place| numbers.contains(&place))
 }
 
 #[cfg(test)]

@@ -1,32 +1,28 @@
 //! The flows of each cell, if there are several.
 
-use super::style::{aligned, empty, estimated};
+use super::style::{aligned, estimated};
 use crate::results::{CellResult, Metric};
 
 /// Returns a table of the flows of all `results`, a column for each metric of flows that has a header; empty if no cell has
 /// more than one flow.
 pub(super) fn table(results: &[CellResult]) -> String {
-    let metrics: Vec<_> = Metric::ALL
-        .into_iter()
-        .filter(|it| it.is_of_flows())
-        .filter_map(|it| Some((it, it.header()?)))
-        .collect();
-    let mut table = empty();
-    table.set_header(
-        ["mechanism", "flow", "clients"].into_iter().chain(metrics.iter().map(|(_, header)| *header)),
-    );
+    let is_shown = |metric: &Metric| metric.is_of_flows() && !metric.header().is_empty();
+    let metrics: Vec<Metric> = Metric::ALL.into_iter().filter(is_shown).collect();
+    let header =
+        ["mechanism", "flow", "clients"].into_iter().chain(metrics.iter().map(|metric| metric.header()));
+    let mut rows = Vec::new();
     for result in results {
         let flows = result.summary().flows;
         for flow in flows.iter().filter(|_| flows.len() > 1) {
             let own = [result.cell.label().to_owned(), flow.name.clone(), flow.clients.to_string()];
-            let figures = metrics.iter().map(|(metric, _)| estimated(*metric, flow.estimate(*metric)));
-            table.add_row(own.into_iter().chain(figures));
+            let figures = metrics.iter().map(|metric| estimated(*metric, flow.estimate(*metric)));
+            rows.push(own.into_iter().chain(figures).collect());
         }
     }
-    if table.is_empty() {
+    if rows.is_empty() {
         return String::new();
     }
-    format!("\n{}\n", aligned(table, |place| place >= 2))
+    format!("\n{}\n", aligned(header, rows, |place| place >= 2))
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! Live figures beside simulated ones, for the terminal.
 
 use super::MECHANISM;
-use super::style::{aligned, empty};
+use super::style::aligned;
 use crate::results::conditions::Conditions;
 use crate::results::number::{significant, significant_or_dash};
 use crate::results::{CellResult, Metric, Mode, headline};
@@ -24,11 +24,11 @@ pub(super) fn table(results: &[CellResult]) -> String {
     let published =
         |result: &CellResult| result.published.as_ref().and_then(|published| published.get(metric));
     let has_published = results.iter().any(|result| published(result).is_some());
-    let mut table = empty();
     let header = conditions.varying.iter().cloned().chain([MECHANISM.to_owned()]);
     let header = header.chain(has_published.then(|| "published".to_owned()));
     let header = header.chain(modes.iter().map(ToString::to_string));
-    table.set_header(header.chain(live.iter().map(|mode| format!("{mode}/simulated"))));
+    let header = header.chain(live.iter().map(|mode| format!("{mode}/simulated")));
+    let mut rows = Vec::new();
     let mut known: Vec<&CellResult> = Vec::new();
     for result in results {
         let alike = |other: &CellResult| {
@@ -51,10 +51,10 @@ pub(super) fn table(results: &[CellResult]) -> String {
         let cells = conditions.values(&result.cell).into_iter().chain([result.cell.mechanism.clone()]);
         let cells = cells.chain(has_published.then(|| significant_or_dash(published(result), 4)));
         let cells = cells.chain(modes.iter().map(|mode| significant_or_dash(value(mode), metric.digits())));
-        table.add_row(cells.chain(live.iter().map(ratio)));
+        rows.push(cells.chain(live.iter().map(ratio)).collect());
     }
     let words = conditions.varying.len() + 1;
-    format!("\n{}\n\n{}{}.\n", aligned(table, |place| place >= words), metric.title(), unit(metric))
+    format!("\n{}\n\n{}{}.\n", aligned(header, rows, |place| place >= words), metric.title(), unit(metric))
 }
 
 /// Returns the unit of a metric after a preposition.

@@ -1,10 +1,10 @@
 //! Published orders beside what was measured.
 
-use super::style::{aligned, empty};
+use super::style::aligned;
 use crate::results::conditions::Conditions;
 use crate::results::number::significant_or_dash;
 use crate::results::verdict::{metrics, reasons, rules};
-use crate::results::{CellResult, verdicts};
+use crate::results::{CellResult, Verdict, verdicts};
 
 /// Returns the published orders among `results`, a row for each; empty if there are none.
 pub(super) fn table(results: &[CellResult]) -> String {
@@ -14,21 +14,21 @@ pub(super) fn table(results: &[CellResult]) -> String {
     }
     let conditions = Conditions::of(verdicts.iter().map(|verdict| &verdict.above.cell));
     let metrics = metrics(&verdicts);
-    let mut table = empty();
     let ratios = verdicts.iter().any(|verdict| verdict.order.times.is_some());
     let published = if ratios { &["published"][..] } else { &[] };
     let (before, after) = (["published order", "first", "second"], ["times", "95 %", "verdict"]);
     let header = before.iter().chain(published).chain(&after).copied();
-    table.set_header(conditions.varying.iter().map(String::as_str).chain(header));
-    for verdict in &verdicts {
+    let row = |verdict: &Verdict| {
         let metric = if metrics.len() > 1 { verdict.order.metric.title() } else { "" };
         let [first, second] = verdict.figures.map(|figure| significant_or_dash(figure, 4));
         let published = if ratios { vec![verdict.published_times()] } else { Vec::new() };
         let (times, interval) = verdict.ratio_words();
         let claim = format!("{metric} {}", verdict.claim()).trim_start().to_owned();
         let cells = [vec![claim, first, second], published, vec![times, interval, verdict.words()]];
-        table.add_row(conditions.values(&verdict.above.cell).into_iter().chain(cells.concat()));
-    }
+        conditions.values(&verdict.above.cell).into_iter().chain(cells.concat()).collect()
+    };
+    let rows = verdicts.iter().map(row).collect();
+    let header = conditions.varying.iter().map(String::as_str).chain(header);
     let numbers = conditions.varying.len() + 1..conditions.varying.len() + 4 + published.len();
     let axes = metrics.iter().map(|metric| metric.axis()).collect::<Vec<_>>().join(", ");
     let rules: String = rules(&verdicts).into_iter().map(|rule| rule + "\n").collect();
@@ -36,7 +36,7 @@ pub(super) fn table(results: &[CellResult]) -> String {
     format!(
         "\n{}\n\nFirst and second: {axes}. Times: first over second, the geometric mean over the seeds (the ratio of the means \
          where one of them is zero), with its 95 % interval.\n{rules}{reasons}",
-        aligned(table, |place| numbers.contains(&place))
+        aligned(header, rows, |place| numbers.contains(&place))
     )
 }
 

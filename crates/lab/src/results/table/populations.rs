@@ -1,18 +1,17 @@
 //! The mechanisms of each mix, side by side.
 
-use super::style::{aligned, empty};
+use super::style::aligned;
 use crate::results::CellResult;
 use crate::results::number::{count, significant_or_dash};
 
 /// Returns a table of the mechanisms of all mixes among `results`; empty if there is no mix.
 pub(super) fn table(results: &[CellResult]) -> String {
-    const HEADER: [&str; 7] =
-        ["mix", "of which", "clients", "share", "of a fair one", "retrans.", "exchange time"];
-    let mut table = empty();
-    table.set_header(HEADER.into_iter().chain(["Jain"]));
+    const HEADER: [&str; 8] =
+        ["mix", "of which", "clients", "share", "of a fair one", "retrans.", "exchange time", "Jain"];
+    let mut rows = Vec::new();
     for result in results.iter().filter(|result| result.is_mix()) {
         for own in result.summary().populations {
-            table.add_row([
+            rows.push(vec![
                 result.cell.label().to_owned(),
                 own.mechanism,
                 own.clients.to_string(),
@@ -24,12 +23,12 @@ pub(super) fn table(results: &[CellResult]) -> String {
             ]);
         }
     }
-    if table.is_empty() {
+    if rows.is_empty() {
         return String::new();
     }
     format!(
         "\n{}\n\nShare of the throughput; 1 of a fair one is that of the clients; exchange time in seconds, mean; \
          Jain among its own.\n",
-        aligned(table, |place| place >= 2)
+        aligned(HEADER, rows, |place| place >= 2)
     )
 }

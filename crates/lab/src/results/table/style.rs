@@ -1,20 +1,22 @@
 //! The look of tables in the terminal.
 
-use comfy_table::{CellAlignment, ContentArrangement, LineStyle, Table, TableStyle};
+use comfy_table::{Cell, CellAlignment, ContentArrangement, LineStyle, Table, TableStyle};
 
 use crate::results::number::significant;
 use crate::results::{Estimate, Metric};
 
-/// Returns an empty table. Its only line is the rule under the header, and no cell is broken.
-pub(super) fn empty() -> Table {
+/// Returns a table as text. Its only line is the rule under the header, and no cell is broken. Columns for which `is_number`
+/// holds are aligned to the right.
+pub(super) fn aligned<H: Into<Cell>>(
+    header: impl IntoIterator<Item = H>,
+    rows: Vec<Vec<String>>,
+    is_number: impl Fn(usize) -> bool,
+) -> String {
     const STYLE: TableStyle = TableStyle::new().header_separator(LineStyle::none().fill('─').junction('─'));
     let mut table = Table::new();
     table.load_style(STYLE).set_content_arrangement(ContentArrangement::Disabled);
-    table
-}
-
-/// Returns the table as text. Columns for which `is_number` holds are aligned to the right.
-pub(super) fn aligned(mut table: Table, is_number: impl Fn(usize) -> bool) -> String {
+    table.set_header(header.into_iter().map(Into::into).collect::<Vec<Cell>>());
+    table.add_rows(rows);
     for (_, column) in table.column_iter_mut().enumerate().filter(|(place, _)| is_number(*place)) {
         column.set_cell_alignment(CellAlignment::Right);
     }
