@@ -9,7 +9,8 @@ use coapace_lab::contender::Contender;
 use coapace_scenario::{ScenarioError, Source};
 use serde::{Deserialize, Serialize};
 
-use super::plan::{Condition, make};
+use super::condition::Condition;
+use super::plan::make;
 use super::{Check, Columns, Key, Setting, part};
 use crate::{VERSION, check_version};
 
