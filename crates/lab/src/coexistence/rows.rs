@@ -4,8 +4,11 @@ use super::{Encounter, Matrix};
 use crate::results::sheet::{Column, columns};
 use crate::results::{Metric, Sheet, Value};
 
+/// A function that returns the value of a column.
+type Of = fn(&&Encounter) -> Value;
+
 /// The columns of every row: name, meaning and value. A mechanism alone is its own rival.
-pub(crate) const COLUMNS: &[Column<fn(&&Encounter) -> Value>] = columns! {
+pub(crate) const COLUMNS: &[Column<Of>] = columns! {
     /// Whose figures these are.
     "mechanism" => |it| (&it.own.mechanism).into(),
     /// What the other clients have.
@@ -58,7 +61,7 @@ impl Matrix {
         let all: Vec<&Encounter> = self.encounters().map(|(.., encounter)| encounter).collect();
         let rows: Vec<&Encounter> = all.iter().copied().filter(|it| it.pair.runs > 0).collect();
         let sheet = Sheet::of(COLUMNS, &rows).with_commit(commit);
-        sheet.with_knobs(all.iter().map(|it| &it.cell), rows.iter().map(|it| &it.cell))
+        sheet.with_knobs(all.iter().map(|it| &it.cell), &rows.iter().map(|it| &it.cell))
     }
 }
 

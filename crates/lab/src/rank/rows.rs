@@ -16,8 +16,11 @@ pub(crate) struct Row<'a> {
     summary: &'a Summary,
 }
 
+/// A function that returns the value of a column.
+type Of = fn(&Row<'_>) -> Value;
+
 /// The columns of every row: name, meaning and value.
-pub(crate) const COLUMNS: &[Column<fn(&Row<'_>) -> Value>] = columns! {
+pub(crate) const COLUMNS: &[Column<Of>] = columns! {
     /// The number of the cell among those of the suite that can be compared, from 1.
     "cell" => |it| Value::Count(it.number as u64),
     /// The scenario's name.
@@ -76,7 +79,7 @@ impl Ranking {
             }
         }
         let cells = rows.iter().map(|row| row.cell);
-        Sheet::of(COLUMNS, &rows).with_commit(commit).with_knobs(cells.clone(), cells)
+        Sheet::of(COLUMNS, &rows).with_commit(commit).with_knobs(cells.clone(), &cells)
     }
 }
 

@@ -92,6 +92,9 @@ pub enum Lines {
 /// A column that every row of a kind has: the name, the meaning, and the function `F` that returns the value in a row.
 pub(crate) type Column<F> = (&'static str, &'static str, F);
 
+/// A function that returns the value of a column in a row.
+type Of<R> = fn(&R) -> Value;
+
 /// Declares columns. The comment of each is its meaning, which `docs/results.md` has, too.
 macro_rules! columns {
     ($($(#[doc = $about:literal])+ $name:literal => $of:expr,)+) => {
@@ -106,8 +109,8 @@ pub struct Sheet(pub Vec<(String, Vec<Value>)>);
 
 impl Sheet {
     /// Makes a sheet of rows.
-    pub(crate) fn of<R>(columns: &[Column<fn(&R) -> Value>], rows: &[R]) -> Self {
-        let values = |of: &fn(&R) -> Value| rows.iter().map(of).collect();
+    pub(crate) fn of<R>(columns: &[Column<Of<R>>], rows: &[R]) -> Self {
+        let values = |of: &Of<R>| rows.iter().map(of).collect();
         Self(columns.iter().map(|(name, _, of)| ((*name).to_owned(), values(of))).collect())
     }
 
@@ -121,7 +124,7 @@ impl Sheet {
     pub(crate) fn with_knobs<'a>(
         mut self,
         cells: impl IntoIterator<Item = &'a Cell>,
-        own: impl Iterator<Item = &'a Cell> + Clone,
+        own: &(impl Iterator<Item = &'a Cell> + Clone),
     ) -> Self {
         let knobs: BTreeSet<&String> = cells.into_iter().flat_map(|cell| cell.knobs.keys()).collect();
         for name in knobs {

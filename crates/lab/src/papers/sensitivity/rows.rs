@@ -14,8 +14,11 @@ pub(crate) struct Row {
     score: Score,
 }
 
+/// A function that returns the value of a column.
+type Of = fn(&Row) -> Value;
+
 /// The columns of every row: name, meaning and value.
-pub(crate) const COLUMNS: &[Column<fn(&Row) -> Value>] = &[
+pub(crate) const COLUMNS: &[Column<Of>] = &[
     ("paper", "The key of the paper.", |it| (&it.paper).into()),
     ("condition", "The condition that is varied; empty as chosen.", |it| condition(it, 0)),
     ("value", "Its value.", |it| value(it, 0)),

@@ -3,8 +3,11 @@
 use crate::results::sheet::{Column, columns};
 use crate::results::{CellResult, Outcome, Sheet, Value, Verdict, verdicts};
 
+/// A function that returns the value of a column.
+type Of = fn(&Verdict<'_>) -> Value;
+
 /// The columns of verdicts.
-pub(in crate::results) const COLUMNS: &[Column<fn(&Verdict<'_>) -> Value>] = columns! {
+pub(in crate::results) const COLUMNS: &[Column<Of>] = columns! {
     /// The scenario's name.
     "scenario" => |it| (&it.above.cell.scenario).into(),
     /// The kind of the workload.
@@ -51,7 +54,7 @@ pub(in crate::results) const COLUMNS: &[Column<fn(&Verdict<'_>) -> Value>] = col
 /// the ratio with its 95 % interval, and whether the order held. `docs/results.md` has every column.
 pub fn order_rows(commit: &str, results: &[CellResult]) -> Sheet {
     let (rows, cells) = (verdicts(results), results.iter().map(|result| &result.cell));
-    Sheet::of(COLUMNS, &rows).with_commit(commit).with_knobs(cells, rows.iter().map(|it| &it.above.cell))
+    Sheet::of(COLUMNS, &rows).with_commit(commit).with_knobs(cells, &rows.iter().map(|it| &it.above.cell))
 }
 
 #[cfg(test)]
