@@ -80,6 +80,8 @@ pub struct Matrix {
     pub mechanisms: Vec<String>,
     /// The cells of each mechanism alone.
     pub alone: Vec<CellResult>,
+    /// The number of runs behind the matrix.
+    pub runs: u64,
     /// The encounters of every mechanism with every other, row by row. On the diagonal it is alone.
     encounters: Vec<Encounter>,
 }
@@ -146,7 +148,8 @@ impl Matrix {
             }
         }
         let mechanisms = alone.iter().map(|result| result.cell.mechanism.clone()).collect();
-        Self { mechanisms, alone, encounters }
+        let runs = results.iter().map(|result| result.runs.len() as u64).sum();
+        Self { mechanisms, alone, runs, encounters }
     }
 
     /// Returns the mechanism of `row` sharing the network with that of `column`.

@@ -2,7 +2,6 @@
 
 use std::io;
 
-use coapace_lab::coexistence::Matrix;
 use coapace_lab::results::rules;
 
 use super::film::{self, Films};
@@ -181,7 +180,7 @@ fn panels(section: &Section) -> String {
 fn provenance(report: &Report, view: &View) -> String {
     let summaries = || view.cells().map(|(_, cell)| &cell.summary).filter(|summary| summary.runs > 0);
     let alone: u64 = summaries().map(|summary| summary.runs).sum();
-    let runs = view.coexistence.map_or(alone, Matrix::runs);
+    let runs = view.coexistence.map_or(alone, |matrix| matrix.runs);
     let first = summaries().map(|summary| summary.seed_first).min().unwrap_or(0);
     let last = summaries().map(|summary| summary.seed_last).max().unwrap_or(0);
     let mut hashes: Vec<_> =

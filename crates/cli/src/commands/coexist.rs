@@ -56,8 +56,8 @@ pub(crate) fn coexist(arguments: &Arguments, coexist: &Coexist) -> Result<(), Fa
         Some(lines) => matrix.rows(COMMIT).write(&mut out, lines)?,
     }
     out.flush()?;
-    let made = || conducted.results.iter().flat_map(|result| &result.runs);
-    let (runs, events) = (made().count(), made().map(|run| run.events).sum::<u64>() as f64 / 1e6);
-    remark(arguments, &format!("{runs} runs, {events:.0} million events, {took:.1} s"));
+    let made = conducted.results.iter().flat_map(|result| &result.runs);
+    let events = made.map(|run| run.events).sum::<u64>() as f64 / 1e6;
+    remark(arguments, &format!("{} runs, {events:.0} million events, {took:.1} s", matrix.runs));
     conducted.end()
 }
