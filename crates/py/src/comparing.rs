@@ -37,7 +37,7 @@ pub(crate) struct Coexistence {
 
 impl Coexistence {
     fn report(&self) -> Report {
-        let groups = Group::by_conditions(self.matrix.alone.to_vec());
+        let groups = Group::by_conditions(self.matrix.alone.clone());
         Report { groups, coexistence: Some(self.matrix.clone()), ..Report::default() }
     }
 }

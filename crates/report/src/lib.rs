@@ -259,7 +259,7 @@ mod tests {
     fn pairs_have_a_heat_map_for_their_shares_and_one_for_what_is_kept() {
         let matrix = matrix(&["default", "cocoa", "fasor"]);
         let report = Report {
-            groups: Group::by_conditions(matrix.alone.to_vec()),
+            groups: Group::by_conditions(matrix.alone.clone()),
             coexistence: Some(matrix.clone()),
             ..Report::default()
         };

@@ -225,7 +225,7 @@ mod tests {
         let scenario = Scenario::load("coexistence", &[("workload.duration".into(), "60 s".into())]).unwrap();
         let contenders = ["default", "cocoa"].map(|name| Contender::parse(name).unwrap());
         let matrix = Matrix::of(&conduct(&trials(&Arc::new(scenario), &contenders, 1).unwrap(), 2, &|| {}));
-        let groups = Group::by_conditions(matrix.alone.to_vec());
+        let groups = Group::by_conditions(matrix.alone.clone());
         let pairs = Report { groups, coexistence: Some(matrix.clone()), ..Report::default() };
         let figure = read(&pairs, None);
         assert_eq!(

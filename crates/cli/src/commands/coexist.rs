@@ -39,7 +39,7 @@ pub(crate) fn coexist(arguments: &Arguments, coexist: &Coexist) -> Result<(), Fa
 
     if page.is_some() || coexist.figures.is_some() {
         let report = Report {
-            groups: Group::by_conditions(matrix.alone.to_vec()),
+            groups: Group::by_conditions(matrix.alone.clone()),
             coexistence: Some(matrix.clone()),
             ..report(&scenario.title, &scenario.summary, &conducted)
         };
