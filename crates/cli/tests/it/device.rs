@@ -91,7 +91,10 @@ fn options_are_sent_and_those_of_the_answer_have_names() {
     let option = &answer["options"][0];
     assert_eq!((&option["name"], &option["value"]), (&"Content-Format".into(), &"application/json".into()));
     // One option is critical, the other elective.
-    assert_eq!(refused(3, &["put", &uri, "-O", "65001,0xcafe"]), "4.02 Bad Option");
+    assert_eq!(
+        refused(3, &["put", &uri, "-O", "65001,0xcafe"]),
+        "4.02 Bad Option: option 65001 is not understood"
+    );
     assert_eq!(coapace(&["put", &uri, "-O", "65000,x", "-e", "a"]).success(), "a");
     let verbose = coapace(&["get", &server.at("/clock"), "-v"]);
     let lines: Vec<_> = verbose.stderr.lines().collect();

@@ -167,5 +167,5 @@ fn a_store_keeps_to_conditions_and_what_does_not_refuses_them() {
     assert_eq!(coapace(&["delete", &uri, "-O", "1,0x01"]).failure(3), "4.12 Precondition Failed");
     put(&["-O", "1"]).success();
     let conditional = coapace(&["post", &echo, "-e", "x", "-O", "5"]);
-    assert_eq!(conditional.failure(3), "4.02 Bad Option");
+    assert_eq!(conditional.failure(3), "4.02 Bad Option: option 5 is not understood");
 }
