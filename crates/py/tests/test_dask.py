@@ -232,7 +232,7 @@ def test_a_search_goes_on_when_workers_are_killed(cluster: Any, tmp_path: Path, 
 
 
 def test_a_worker_tells_what_it_measured_and_how_long_it_took() -> None:
-    search = _native.Search(["default"], [], 9, 1, (1, 1), None)
+    search = _native.Search(["default"], [], ("mixed", 1, 9), 1, 1, None)
     assert search.ask() > 1
     measured, seconds = _dask.measure(search.batch(0, 1))
     assert len(measured) == 1 and seconds > 0

@@ -80,7 +80,7 @@ def test_meshes_have_costs_of_their_own(tmp_path: Path) -> None:
     assert {"delivery", "delay", "transmissions"} <= set(found.evaluations.columns)
     assert found.yardsticks.columns[2:6] == ["delivery_s", "delivery_best", "delay_s", "delay_best"]
     assert len(found.shares["share"]) == 0
-    with pytest.raises(OSError, match="networks meshes"):
+    with pytest.raises(ValueError, match="networks meshes"):
         coapace.search("ebb", scenarios=9, journal=journal, progress=False)
     with pytest.raises(ValueError, match='"mixed" or "meshes"'):
         coapace.search("ebb", networks="links", progress=False)
