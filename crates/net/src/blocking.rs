@@ -11,10 +11,10 @@ use bytes::Bytes;
 use coapace_control::Instant;
 use coapace_proto::Code;
 
-use crate::client::ClientService;
 use crate::datagram::driver::Driver;
 use crate::datagram::hub::Hub;
 use crate::datagram::io::Single;
+use crate::endpoints::ClientService;
 use crate::holds;
 use crate::uri::Scheme;
 use crate::{Call, ClientBuilder, Destination, Error, Metrics, Profile, Response, Stats};

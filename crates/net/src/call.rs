@@ -11,8 +11,8 @@ use coapace_proto::{Code, Config};
 
 use crate::address::Remote;
 use crate::asker::{Asker, Blocks, OnProgress, Path, szx};
-use crate::client::Client;
 use crate::datagram::hub::Hub;
+use crate::endpoints::Endpoints;
 use crate::holds;
 use crate::secure;
 use crate::target::Target;
@@ -23,7 +23,7 @@ use crate::{Error, Group, Observation, Options, Profile, Response, Transferred};
 #[derive(Debug)]
 #[must_use = "nothing is sent until it is awaited"]
 pub struct Call {
-    client: Client,
+    client: Arc<Endpoints>,
     method: Code,
     target: Result<Arc<Target>, BadUri>,
     options: Options,
@@ -38,10 +38,10 @@ pub struct Call {
 }
 
 impl Call {
-    pub(crate) fn new(client: Client, method: Code, uri: &str) -> Self {
+    pub(crate) fn new(client: Arc<Endpoints>, method: Code, uri: &str) -> Self {
         let target = client.target(uri);
         let options = target.as_ref().map(|target| target.options.clone()).unwrap_or_default();
-        let blocks = client.blocks();
+        let blocks = client.blocks;
         Self {
             client,
             method,
@@ -221,7 +221,7 @@ impl Call {
     /// Remembers a response that asks for a pause.
     fn note(&self, response: &Response) -> Result<(), Error> {
         if response.code == Code::TOO_MANY_REQUESTS {
-            self.client.0.holds.note(Instant::now(), self.method, self.uri()?, response);
+            self.client.holds.note(Instant::now(), self.method, self.uri()?, response);
         }
         Ok(())
     }
@@ -229,7 +229,7 @@ impl Call {
     /// Returns the sender of the request.
     async fn asker(&self) -> Result<Asker, Error> {
         let uri = self.uri()?;
-        if let Some(wait) = self.client.0.holds.left(Instant::now(), self.method, uri) {
+        if let Some(wait) = self.client.holds.left(Instant::now(), self.method, uri) {
             return Err(Error::TooManyRequests { wait });
         }
         let path = match uri.scheme {
@@ -240,7 +240,7 @@ impl Call {
                 let (hub, to) = self.endpoint(uri).await?;
                 Path::Endpoint(hub, to)
             }
-            _ => Path::Connection(self.client.0.connections.to(uri, self.client.resolve(uri).await?)?),
+            _ => Path::Connection(self.client.connections.to(uri, self.client.resolve(uri).await?)?),
         };
         let Self { method: code, confirmable, repeatable, .. } = *self;
         Ok(Asker { path, code, confirmable, repeatable, token: None, progress: self.progress.clone() })

@@ -1,27 +1,15 @@
 //! A client, which sends requests to any number of servers.
 
-use std::collections::BTreeMap;
-use std::net::{IpAddr, SocketAddr, SocketAddrV6, ToSocketAddrs};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
-use coapace_control::{Instant, Mechanism};
-use coapace_proto::{Code, Config, Message, Responder, Setup};
+use coapace_control::Mechanism;
+use coapace_proto::{Code, Config};
 
-use crate::address::Remote;
-use crate::asker::{Blocks, szx};
+use crate::asker::szx;
 use crate::call::Call;
-use crate::datagram::driver::{Driver, Service};
-use crate::datagram::hub::{Hub, Locked};
-use crate::datagram::io::Single;
-use crate::datagram::socket::Socket;
-use crate::holds::Holds;
-use crate::lock::lock;
-use crate::secure::{Dtls, Sealed};
-use crate::stream::Connections;
-use crate::target::{LastTarget, Target};
+use crate::endpoints::Endpoints;
 use crate::undriven::Undriven;
-use crate::uri::{BadUri, Host, Uri};
-use crate::{Destination, Error, Interceptor, Metrics, Observation, Profile, Refused, Response, Stats};
+use crate::{Destination, Error, Interceptor, Metrics, Observation, Profile, Stats};
 
 /// A client. Clones are the same client. Any number of tasks may use it at once. NSTART and the mechanism bound the
 /// exchanges with one destination (RFC 7252 §4.7), and further requests wait.
@@ -43,34 +31,11 @@ use crate::{Destination, Error, Interceptor, Metrics, Observation, Profile, Refu
 /// # }
 /// ```
 #[derive(Clone, Debug, Default)]
-pub struct Client(pub(crate) Arc<Inner>);
-
-#[derive(Debug, Default)]
-pub(crate) struct Inner {
-    profile: Profile,
-    /// The profiles of destinations that have one of their own, by the host of their URI and the port.
-    destinations: BTreeMap<(String, u16), Profile>,
-    blocks: Blocks,
-    interceptor: Option<Arc<dyn Interceptor>>,
-    pub(crate) dtls: Option<Dtls>,
-    pub(crate) connections: Connections,
-    last: LastTarget,
-    pub(crate) holds: Holds,
-    /// Set if the thread that waits for a response drives the endpoints. Otherwise tasks drive them.
-    undriven: Option<Undriven>,
-    hubs: Mutex<Vec<(Profile, Arc<Hub>)>>,
-}
-
-/// The most kinds of endpoints of a client. A kind is a profile, with or without DTLS, over IPv4 or IPv6.
-const MAX_PROFILES: usize = 16;
-
-/// The most endpoints of one kind. Each has a port and Message IDs of its own. With so many, one peer can be sent 25,000
-/// requests a second for ever.
-const MAX_PORTS: usize = 128;
+pub struct Client(pub(crate) Arc<Endpoints>);
 
 /// Sets up a client.
 #[derive(Debug, Default)]
-pub struct ClientBuilder(pub(crate) Inner);
+pub struct ClientBuilder(pub(crate) Endpoints);
 
 impl ClientBuilder {
     /// Sets the mechanism of requests that do not [name another](Call::mechanism).
@@ -163,7 +128,7 @@ impl Client {
 
     /// A request of any method, to be awaited.
     pub fn request(&self, method: Code, uri: &str) -> Call {
-        Call::new(self.clone(), method, uri)
+        Call::new(self.0.clone(), method, uri)
     }
 
     /// A ping with an empty message (RFC 7252 §4.3), to be awaited. The path of `uri` has no effect. The response has the
@@ -180,172 +145,31 @@ impl Client {
         self.get(uri).observe().await
     }
 
-    pub(crate) fn target(&self, uri: &str) -> Result<Arc<Target>, BadUri> {
-        self.0.last.target(uri)
-    }
-
     /// Returns the state that the thread which drives the endpoints shares with its futures. `None` if tasks drive the
     /// endpoints.
     pub(crate) fn undriven(&self) -> Option<&Undriven> {
         self.0.undriven.as_ref()
     }
 
-    pub(crate) fn blocks(&self) -> Blocks {
-        self.0.blocks
-    }
-
     /// Returns the counters, summed over all endpoints of this client.
     pub fn stats(&self) -> Stats {
-        Stats::of(self.hubs().iter().map(|(_, hub)| hub))
+        Stats::of(self.0.hubs().iter().map(|(_, hub)| hub))
     }
 
     /// Returns the metrics of this client, over all of its endpoints.
     pub fn metrics(&self) -> Metrics {
-        Metrics::of(self.hubs().iter().map(|(_, hub)| hub))
+        Metrics::of(self.0.hubs().iter().map(|(_, hub)| hub))
     }
 
     /// Returns the destinations that exchanges have ended with, each with its profile.
     pub fn destinations(&self) -> Vec<(Profile, Destination)> {
         let mut known = Vec::new();
-        for (profile, hub) in &*self.hubs() {
+        for (profile, hub) in &*self.0.hubs() {
             let state = hub.lock();
             let each = state.destinations.estimated(|remote| state.endpoint.gauges(remote));
             known.extend(each.map(|destination| (*profile, destination)));
         }
         known
-    }
-
-    fn hubs(&self) -> std::sync::MutexGuard<'_, Vec<(Profile, Arc<Hub>)>> {
-        lock(&self.0.hubs)
-    }
-
-    /// Returns the profile of requests to this URI that name none.
-    pub(crate) fn profile_of(&self, uri: &Uri) -> &Profile {
-        if self.0.destinations.is_empty() {
-            return &self.0.profile;
-        }
-        let host = match &uri.host {
-            Host::Address(address, _) => address.to_string(),
-            Host::Name(name) => name.clone(),
-        };
-        self.0.destinations.get(&(host, uri.port)).unwrap_or(&self.0.profile)
-    }
-
-    /// Returns the address of the server that a URI names.
-    pub(crate) async fn resolve(&self, uri: &Uri) -> Result<SocketAddr, Error> {
-        match &uri.host {
-            Host::Address(IpAddr::V6(address), Some(zone)) => match zone.parse() {
-                Ok(scope) => Ok(SocketAddrV6::new(*address, uri.port, 0, scope).into()),
-                // The resolver knows the names of interfaces.
-                Err(_) => self.look_up(&format!("{address}%{zone}"), uri.port).await,
-            },
-            Host::Address(address, _) => Ok(SocketAddr::new(*address, uri.port)),
-            Host::Name(name) => self.look_up(name, uri.port).await,
-        }
-    }
-
-    async fn look_up(&self, host: &str, port: u16) -> Result<SocketAddr, Error> {
-        if self.0.undriven.is_some() {
-            return first(host, (host, port).to_socket_addrs());
-        }
-        first(host, Box::pin(tokio::net::lookup_host((host, port))).await)
-    }
-
-    /// Returns an endpoint of this profile for requests to `address`, and opens it if there is none. Its datagrams go
-    /// through DTLS if `secure`.
-    pub(crate) fn hub(
-        &self,
-        profile: &Profile,
-        secure: bool,
-        address: SocketAddr,
-    ) -> Result<Arc<Hub>, Error> {
-        let mut hubs = self.hubs();
-        let kind = (profile, secure, address.is_ipv6());
-        let serves = |open: &&(Profile, Arc<Hub>)| kind_of(open) == kind && !open.1.is_closing();
-        // An endpoint whose Message IDs are used up is not used, because the peer remembers them. The Message IDs of another
-        // port are new to the peer.
-        if let Some((_, hub)) = hubs.iter().filter(serves).find(|(_, hub)| hub.has_message_ids(address)) {
-            if let Some(undriven) = &self.0.undriven {
-                undriven.drive(hub);
-            }
-            return Ok(hub.clone());
-        }
-        // Endpoints whose runtime has ended are closing.
-        hubs.retain(|(_, hub)| !hub.is_closing());
-        let first = hubs.iter().find(serves).map(|(_, hub)| hub.clone());
-        match first {
-            Some(first) if hubs.iter().filter(serves).count() >= MAX_PORTS => return Ok(first),
-            None if kinds(&hubs) >= MAX_PROFILES => return Err(Error::TooManyProfiles),
-            _ => {}
-        }
-        let mut socket = Socket::open(address).map_err(Error::Io)?;
-        socket.interceptor.clone_from(&self.0.interceptor);
-        let setup = Arc::new(Setup { controller: profile.mechanism, config: profile.config });
-        let dtls = match &self.0.dtls {
-            None if secure => return Err(Error::Session(Refused::NoKeys)),
-            dtls => dtls.as_ref().filter(|_| secure),
-        };
-        let hub = Hub::new(socket, setup, dtls).map_err(Error::Io)?;
-        match &self.0.undriven {
-            Some(undriven) => undriven.drive(&hub),
-            None => run(hub.clone()),
-        }
-        hubs.push((*profile, hub.clone()));
-        Ok(hub)
-    }
-}
-
-/// Returns the profile of an endpoint, and whether its socket has DTLS and IPv6.
-fn kind_of((profile, hub): &(Profile, Arc<Hub>)) -> (&Profile, bool, bool) {
-    (profile, hub.is_secure(), hub.socket.v6)
-}
-
-/// Returns the number of kinds of these endpoints.
-fn kinds(hubs: &[(Profile, Arc<Hub>)]) -> usize {
-    let is_first = |&at: &usize| !hubs[..at].iter().any(|before| kind_of(before) == kind_of(&hubs[at]));
-    (0..hubs.len()).filter(is_first).count()
-}
-
-/// Spawns the driver of an endpoint.
-fn run(hub: Arc<Hub>) {
-    if let Some(sessions) = &hub.sessions {
-        let driver = Driver::new(hub.clone(), Sealed::over(sessions), ClientService);
-        tokio::spawn(driver.run());
-        return;
-    }
-    tokio::spawn(Driver::new(hub, Single::default(), ClientService).run());
-}
-
-impl Drop for Inner {
-    fn drop(&mut self) {
-        let hubs = self.hubs.get_mut().unwrap_or_else(PoisonError::into_inner);
-        for (_, hub) in hubs {
-            hub.close();
-        }
-    }
-}
-
-/// Returns the first address that the resolver found.
-fn first(
-    host: &str,
-    found: std::io::Result<impl IntoIterator<Item = SocketAddr>>,
-) -> Result<SocketAddr, Error> {
-    let first = found.and_then(|found| found.into_iter().next().ok_or(std::io::ErrorKind::NotFound.into()));
-    first.map_err(|error| Error::NotFound { host: host.into(), error })
-}
-
-/// The service of a client's driver. It answers every request 5.01.
-#[derive(Debug)]
-pub(crate) struct ClientService;
-
-impl Service for ClientService {
-    fn expects(&self, state: &Locked) -> bool {
-        state.endpoint.exchanges() > 0 || !state.waiting.is_empty() || !state.groups.is_empty()
-    }
-
-    fn request(&mut self, hub: &Arc<Hub>, now: Instant, responder: Responder<Remote>, _: &Message<'_>) {
-        let response = Response::new(Code::NOT_IMPLEMENTED);
-        hub.lock().respond(now, responder, &response);
     }
 }
 
@@ -356,6 +180,9 @@ mod tests {
     use coapace_control::Draw;
 
     use super::*;
+    use crate::address::Remote;
+    use crate::datagram::hub::Hub;
+    use crate::endpoints::kinds;
 
     /// Answers 4.04 to whatever comes, and remembers ports and Message IDs. Fails if one comes twice.
     async fn remember(socket: tokio::net::UdpSocket, requests: usize) -> HashSet<u16> {
@@ -392,14 +219,14 @@ mod tests {
         let client = Client::new();
         for _ in 0..50 {
             client.get(&uri).await.unwrap();
-            let hubs: Vec<_> = client.hubs().iter().map(|(_, hub)| hub.clone()).collect();
+            let hubs: Vec<_> = client.0.hubs().iter().map(|(_, hub)| hub.clone()).collect();
             let last = hubs.last().unwrap();
             ping(last, last.socket.remote(address), 4_000);
         }
         // Each port has 49,152 at least, and fewer than 65,536.
         let ports = server.await.unwrap().len();
         assert!((4..=5).contains(&ports), "200,050 messages from {ports} ports");
-        let hubs = client.hubs();
+        let hubs = client.0.hubs();
         assert_eq!((hubs.len(), kinds(&hubs)), (ports, 1));
     }
 }

@@ -9,8 +9,9 @@ use tokio::sync::mpsc;
 use crate::address::Remote;
 use crate::asker::fits;
 use crate::datagram::hub::Hub;
+use crate::endpoints::Endpoints;
 use crate::response::MemberResponse;
-use crate::{Client, Error, Response};
+use crate::{Error, Response};
 
 /// The number of answers that may wait to be taken. Further ones are dropped.
 const MAX_WAITING: usize = 1_024;
@@ -34,7 +35,7 @@ const MAX_WAITING: usize = 1_024;
 pub struct Group {
     hub: Arc<Hub>,
     /// Keeps the hub open.
-    _client: Client,
+    _client: Arc<Endpoints>,
     id: ExchangeId,
     answers: mpsc::Receiver<MemberResponse>,
 }
@@ -42,7 +43,7 @@ pub struct Group {
 impl Group {
     /// Sends a request to the group at `to`.
     pub(crate) fn begin<'a>(
-        client: Client,
+        client: Arc<Endpoints>,
         hub: Arc<Hub>,
         to: Remote,
         request: impl FnOnce(Token) -> coapace_proto::Request<'a>,

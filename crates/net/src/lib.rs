@@ -66,6 +66,7 @@ mod conversation;
 mod counter;
 mod datagram;
 mod destinations;
+mod endpoints;
 mod error;
 mod exposition;
 mod group;

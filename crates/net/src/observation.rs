@@ -9,9 +9,10 @@ use coapace_proto::{Code, Options, Tail, echo};
 
 use crate::asker::{Asker, Blocks, is_whole};
 use crate::clock::Random;
+use crate::endpoints::Endpoints;
 use crate::inbox::{Inbox, Taken};
 use crate::subscription::Subscription;
-use crate::{Client, Error, Response, log};
+use crate::{Error, Response, log};
 
 /// The representations of a resource as it changes. [`first`](Self::first) is the response to the registration, and each
 /// call of [`next`](Self::next) returns a later representation.
@@ -35,7 +36,7 @@ use crate::{Client, Error, Response, log};
 pub struct Observation {
     subscription: Subscription,
     /// Keeps the endpoint or connection open.
-    client: Client,
+    client: Arc<Endpoints>,
     options: Options,
     blocks: Blocks,
     inbox: Arc<Inbox>,
@@ -51,7 +52,7 @@ pub struct Observation {
 
 impl Observation {
     pub(crate) async fn begin(
-        client: Client,
+        client: Arc<Endpoints>,
         asker: Asker,
         options: Options,
         blocks: Blocks,
@@ -174,7 +175,7 @@ impl Observation {
         let Some((again, at)) = again.and_then(|again| Some((again, clock.at(again)?))) else {
             return arrived.await;
         };
-        let has_arrived = match self.client.undriven() {
+        let has_arrived = match &self.client.undriven {
             Some(undriven) => undriven.before(again, &clock, arrived).await,
             None => tokio::time::timeout_at(at, arrived).await.is_ok(),
         };

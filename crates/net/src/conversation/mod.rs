@@ -1,7 +1,7 @@
 //! The part of a server that is the same over datagrams and connections.
 //!
 //! It takes messages and returns what is to be done. It knows neither sockets nor framing, and nothing in it waits. The
-//! servers over datagrams (`datagram/serving.rs`, `datagram/answers.rs`) and over connections (`stream/talk.rs`) do the
+//! servers over datagrams (`datagram/serving.rs`, `datagram/answering.rs`) and over connections (`stream/talk.rs`) do the
 //! following with each request:
 //!
 //! 1. [`Terms::of`] reads the [terms](Terms) of the request. The server adds whether the client's address is verified.

@@ -192,7 +192,9 @@ impl Hub {
             if let Some(peer) = sessions.peer(to) {
                 return Ok(peer);
             }
-            sessions.handshake(&self.socket, to).map_err(Error::Session)?
+            let connected = sessions.handshake(to).map_err(Error::Session)?;
+            sessions.flush(&self.socket);
+            connected
         };
         // The driver has to set its timer for the handshake.
         self.attention.notify_one();

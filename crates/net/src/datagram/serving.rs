@@ -53,13 +53,9 @@ impl Service for Serving {
         if responder.group || has_terms(message) {
             return self.negotiate(hub, now, responder, message);
         }
-        let (called, mut place) = match self.router.route_of(message) {
-            Routed::Answer(response) => (response.into(), None),
-            // Most handlers do not wait, so the terms that a place depends on are read only if places are few.
-            Routed::Handler(chosen) => match self.places.take(chosen.resource, true) {
-                Ok(place) => (chosen.call(hub.peer(responder.to), message), Some(place)),
-                Err(_) => return self.negotiate(hub, now, responder, message),
-            },
+        // Most handlers do not wait, so the terms that a place depends on are read only if places are few.
+        let Ok((called, mut place)) = self.call(hub, responder.to, message, true) else {
+            return self.negotiate(hub, now, responder, message);
         };
         let mut state = hub.lock();
         if let Called::Ready(Some(response)) = &called
@@ -153,14 +149,27 @@ impl Serving {
         }
         // A handler may use the hub.
         drop(state);
-        let (called, place) = match self.router.route_of(&request) {
+        match self.call(hub, responder.to, &request, !terms.verified) {
+            Ok((called, place)) => self.settle(hub, now, responder, terms, called, place),
+            Err(why) => self.turn_away(hub, now, responder, &terms, why),
+        }
+    }
+
+    /// Calls the handler of a request in a place, if there is one.
+    fn call(
+        &mut self,
+        hub: &Hub,
+        from: Remote,
+        request: &Message<'_>,
+        stranger: bool,
+    ) -> Result<(Called, Option<Place>), NoPlace> {
+        Ok(match self.router.route_of(request) {
             Routed::Answer(response) => (response.into(), None),
-            Routed::Handler(chosen) => match self.places.take(chosen.resource, !terms.verified) {
-                Ok(place) => (chosen.call(hub.peer(responder.to), &request), Some(place)),
-                Err(why) => return self.turn_away(hub, now, responder, &terms, why),
-            },
-        };
-        self.settle(hub, now, responder, terms, called, place);
+            Routed::Handler(chosen) => {
+                let place = self.places.take(chosen.resource, stranger)?;
+                (chosen.call(hub.peer(from), request), Some(place))
+            }
+        })
     }
 
     /// Answers with the result of a handler, or lets the handler wait in its place.

@@ -35,7 +35,10 @@ impl DatagramIo for Sealed {
     ) -> io::Result<Reception> {
         let Self { sessions, buffer, arrived } = self;
         receive_singly(socket, buffer, |from, record| {
-            lock(sessions).receive(socket, from, record, arrived);
+            let mut sessions = lock(sessions);
+            sessions.open(from, record, arrived);
+            sessions.flush(socket);
+            drop(sessions);
             while let Some((from, bytes)) = arrived.get(0) {
                 each(from, false, bytes);
                 arrived.advance(1);
@@ -52,10 +55,10 @@ impl DatagramIo for Sealed {
     }
 
     fn timeout(&mut self, socket: &Socket) {
-        lock(&self.sessions).timeout(socket);
+        lock(&self.sessions).expire(|sessions| sessions.flush(socket));
     }
 
     fn close(&mut self, socket: &Socket) {
-        lock(&self.sessions).close_all(socket);
+        lock(&self.sessions).close_each(|sessions| sessions.flush(socket));
     }
 }

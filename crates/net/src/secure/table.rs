@@ -124,13 +124,12 @@ impl Sessions {
     }
 
     /// Begins a client's handshake with this server, unless one is under way. Returns the receiver of the result.
-    pub(crate) fn handshake(&mut self, socket: &Socket, to: Remote) -> Result<Connected, Refused> {
+    pub(crate) fn handshake(&mut self, to: Remote) -> Result<Connected, Refused> {
         self.attempt(to)?;
         let (tell, connected) = oneshot::channel();
         if let Some(session) = self.by_peer.get_mut(&key(to)) {
             session.waiting.push(tell);
         }
-        self.flush(socket);
         Ok(connected)
     }
 
@@ -166,19 +165,14 @@ impl Sessions {
         }
     }
 
-    /// Returns when [`timeout`](Self::timeout) is to be called.
+    /// Returns when [`expire`](Self::expire) is to be called.
     pub(crate) fn deadline(&self) -> Option<Instant> {
         let timer = self.timers.first().map(|&(at, _)| at);
         let idle = self.longest_unused().and_then(|(_, at)| at.checked_add(self.setup.idle_timeout));
         Some(timer.into_iter().chain(idle).min()?.min(Instant::now() + DAY))
     }
 
-    /// Repeats the flights of handshakes whose timers have expired, and closes idle sessions.
-    pub(crate) fn timeout(&mut self, socket: &Socket) {
-        self.expire(|sessions| sessions.flush(socket));
-    }
-
-    /// Does what is due, and calls `flush` after each session.
+    /// Repeats the flights of handshakes whose timers have expired, and closes idle sessions. Calls `flush` after each.
     pub(super) fn expire(&mut self, flush: impl Fn(&mut Self)) {
         let now = Instant::now();
         while let Some(&(at, place)) = self.timers.first()
@@ -196,11 +190,6 @@ impl Sessions {
         }
     }
 
-    /// Closes all sessions.
-    pub(crate) fn close_all(&mut self, socket: &Socket) {
-        self.close_each(|sessions| sessions.flush(socket));
-    }
-
     /// Closes all sessions, and calls `flush` after each.
     pub(super) fn close_each(&mut self, flush: impl Fn(&mut Self)) {
         let now = Instant::now();
@@ -209,12 +198,6 @@ impl Sessions {
             self.close(now, place);
             flush(self);
         }
-    }
-
-    /// Takes a datagram from the socket. Datagrams for the endpoint are appended to `arrived`.
-    pub(crate) fn receive(&mut self, socket: &Socket, from: Remote, datagram: &[u8], arrived: &mut Outgoing) {
-        self.open(from, datagram, arrived);
-        self.flush(socket);
     }
 
     /// Takes a datagram. Datagrams for the endpoint are appended to `arrived`, and records wait to be sent.
@@ -465,7 +448,8 @@ impl Sessions {
         self.by_peer.get(place).map(|session| (*place, session.used_at))
     }
 
-    fn flush(&mut self, socket: &Socket) {
+    /// Sends the records that wait, as far as the system takes them.
+    pub(crate) fn flush(&mut self, socket: &Socket) {
         send_singly(socket, &mut self.ready);
     }
 }

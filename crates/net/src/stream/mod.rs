@@ -2,7 +2,7 @@
 //!
 //! A [`Wire`](wire::Wire) carries whole messages: in a stream of bytes (`bytes.rs`; TCP, TLS) or in the frames of a
 //! WebSocket (`websocket.rs`). A [`Connection`](connection::Connection) adds the signals. The client sends requests over it
-//! (`client.rs`, `unanswered.rs`), and the server answers (`server.rs`, `talk.rs`, `observers.rs`). The number of a server's
+//! (`client.rs`, `unanswered.rs`), and the server answers (`server.rs`, `shared.rs`, `talk.rs`, `observers.rs`). The number of a server's
 //! connections is bounded (`admission.rs`), and so is the memory that each may use (`share.rs`).
 mod admission;
 mod bytes;
@@ -12,6 +12,7 @@ mod lost;
 mod observers;
 mod server;
 mod share;
+mod shared;
 mod talk;
 mod unanswered;
 mod websocket;
@@ -20,8 +21,9 @@ mod wire;
 pub(crate) use admission::Admission;
 pub(crate) use client::{ConnectionHandle, Connections, Outstanding};
 pub(crate) use lost::Lost;
-pub(crate) use server::{Acceptor, StreamServer, listen, serve};
+pub(crate) use server::{Acceptor, listen, serve};
 pub(crate) use share::Pool;
+pub(crate) use shared::StreamServer;
 pub(crate) use unanswered::StreamRequest;
 pub(crate) use wire::ByteStream;
 

@@ -2,13 +2,12 @@
 
 use std::io;
 use std::net::SocketAddr;
-use std::sync::atomic::{AtomicU16, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use coapace_proto::block::{BERT, Bounds};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
@@ -16,47 +15,15 @@ use super::PATIENCE;
 use super::admission::Admitted;
 use super::bytes::ByteWire;
 use super::connection::Connection;
+use super::shared::{Core, StreamServer, closed};
 use super::talk::Talk;
 use super::wire::{ByteStream, Wire};
 use crate::address::{Remote, mapped};
 use crate::clock::Clock;
 use crate::conversation::Bodies;
 use crate::identity::{Identity, Peer};
-use crate::lock::lock;
 use crate::secure::ServerTls;
-use crate::{Router, ServerConfig, TcpCounters, log};
-
-/// The state that the tasks and handles of a server share.
-#[derive(Debug)]
-pub(crate) struct StreamServer {
-    pub(super) closing: watch::Sender<bool>,
-    counters: Mutex<TcpCounters>,
-    /// The number of connections so far. The next connection from the same port thus has another name, and cannot get the
-    /// rest of a response to the last.
-    begun: AtomicU16,
-}
-
-impl StreamServer {
-    pub(crate) fn new() -> Arc<Self> {
-        Arc::new(Self {
-            closing: watch::Sender::new(false),
-            counters: Mutex::default(),
-            begun: AtomicU16::new(0),
-        })
-    }
-
-    pub(crate) fn close(&self) {
-        self.closing.send_replace(true);
-    }
-
-    pub(crate) fn is_closing(&self) -> bool {
-        *self.closing.borrow()
-    }
-
-    pub(crate) fn counters(&self) -> MutexGuard<'_, TcpCounters> {
-        lock(&self.counters)
-    }
-}
+use crate::{Router, ServerConfig, log};
 
 /// The layers between TCP and the messages of a server: TLS, WebSocket, both or none.
 #[derive(Clone, Debug, Default)]
@@ -96,17 +63,6 @@ impl Acceptor {
 /// for a client that does not read, which no budget counts, and notifications would be old when they arrive.
 #[cfg(any(target_os = "linux", target_os = "android"))]
 const UNSENT: u32 = 32 << 10;
-
-/// The state that the connections of one core share.
-pub(super) struct Core {
-    pub(super) router: Mutex<Router>,
-    pub(super) bodies: Mutex<Bodies>,
-    pub(super) config: ServerConfig,
-    /// The scheme of the server's URIs.
-    pub(super) transport: &'static str,
-    pub(super) clock: Clock,
-    pub(super) shared: Arc<StreamServer>,
-}
 
 /// Accepts connections until the server is closed. Open connections then get
 /// [`shutdown_timeout`](ServerConfig::shutdown_timeout) to end.
@@ -155,11 +111,6 @@ pub(crate) async fn serve(
     let rest = async { while connections.join_next().await.is_some() {} };
     let _ = timeout(core.config.shutdown_timeout, rest).await;
     Ok(())
-}
-
-/// Returns when the server is closed.
-pub(super) async fn closed(closing: &mut watch::Receiver<bool>) {
-    let _ = closing.wait_for(|closing| *closing).await;
 }
 
 /// Serves a connection, from its first byte on.

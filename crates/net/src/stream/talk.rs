@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 use std::io;
-use std::sync::{Arc, MutexGuard};
+use std::sync::Arc;
 use std::time::Duration;
 
 use coapace_proto::stream::Signal;
@@ -14,12 +14,12 @@ use super::PATIENCE;
 use super::admission::{Admitted, Doing};
 use super::connection::{Connection, Received};
 use super::observers::{Observer, Observers};
-use super::server::{Core, closed};
 use super::share::{ANSWER, MemoryShare};
+use super::shared::{Core, closed};
 use super::wire::Ended;
 use crate::Response;
 use crate::access::{self, AccessLog};
-use crate::conversation::{Answered, Bodies, Medium, Step, Terms, Wish};
+use crate::conversation::{Answered, Medium, Step, Terms, Wish};
 use crate::handler::{Called, or_panicked};
 use crate::identity::Peer;
 use crate::lock::lock;
@@ -304,16 +304,5 @@ impl Talk {
     fn push(&mut self, terms: &Terms, code: Code, tail: &[u8]) {
         self.connection.push(code, terms.token, tail);
         self.access.answered(&terms.token, Some(code), tail.len());
-    }
-}
-
-impl Core {
-    fn bodies(&self) -> MutexGuard<'_, Bodies> {
-        lock(&self.bodies)
-    }
-
-    fn call(&self, peer: &Peer, request: &Message<'_>) -> Called {
-        let mut router = lock(&self.router);
-        router.call(peer.clone(), request)
     }
 }

@@ -1,0 +1,187 @@
+//! The endpoints and connections of a client, opened when requests need them.
+
+use std::collections::BTreeMap;
+use std::net::{IpAddr, SocketAddr, SocketAddrV6, ToSocketAddrs};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use coapace_control::Instant;
+use coapace_proto::{Code, Message, Responder, Setup};
+
+use crate::address::Remote;
+use crate::asker::Blocks;
+use crate::datagram::driver::{Driver, Service};
+use crate::datagram::hub::{Hub, Locked};
+use crate::datagram::io::Single;
+use crate::datagram::socket::Socket;
+use crate::holds::Holds;
+use crate::lock::lock;
+use crate::secure::{Dtls, Sealed};
+use crate::stream::Connections;
+use crate::target::{LastTarget, Target};
+use crate::undriven::Undriven;
+use crate::uri::{BadUri, Host, Uri};
+use crate::{Error, Interceptor, Profile, Refused, Response};
+
+/// The state of a client: its settings, and the endpoints and connections of its requests. They close when it is dropped.
+#[derive(Debug, Default)]
+pub(crate) struct Endpoints {
+    pub(crate) profile: Profile,
+    /// The profiles of destinations that have one of their own, by the host of their URI and the port.
+    pub(crate) destinations: BTreeMap<(String, u16), Profile>,
+    pub(crate) blocks: Blocks,
+    pub(crate) interceptor: Option<Arc<dyn Interceptor>>,
+    pub(crate) dtls: Option<Dtls>,
+    pub(crate) connections: Connections,
+    last: LastTarget,
+    pub(crate) holds: Holds,
+    /// Set if the thread that waits for a response drives the endpoints. Otherwise tasks drive them.
+    pub(crate) undriven: Option<Undriven>,
+    hubs: Mutex<Vec<(Profile, Arc<Hub>)>>,
+}
+
+/// The most kinds of endpoints of a client. A kind is a profile, with or without DTLS, over IPv4 or IPv6.
+const MAX_PROFILES: usize = 16;
+
+/// The most endpoints of one kind. Each has a port and Message IDs of its own. With so many, one peer can be sent 25,000
+/// requests a second for ever.
+const MAX_PORTS: usize = 128;
+
+impl Endpoints {
+    /// Returns the target of this URI.
+    pub(crate) fn target(&self, uri: &str) -> Result<Arc<Target>, BadUri> {
+        self.last.target(uri)
+    }
+
+    pub(crate) fn hubs(&self) -> MutexGuard<'_, Vec<(Profile, Arc<Hub>)>> {
+        lock(&self.hubs)
+    }
+
+    /// Returns the profile of requests to this URI that name none.
+    pub(crate) fn profile_of(&self, uri: &Uri) -> &Profile {
+        if self.destinations.is_empty() {
+            return &self.profile;
+        }
+        let host = match &uri.host {
+            Host::Address(address, _) => address.to_string(),
+            Host::Name(name) => name.clone(),
+        };
+        self.destinations.get(&(host, uri.port)).unwrap_or(&self.profile)
+    }
+
+    /// Returns the address of the server that a URI names.
+    pub(crate) async fn resolve(&self, uri: &Uri) -> Result<SocketAddr, Error> {
+        match &uri.host {
+            Host::Address(IpAddr::V6(address), Some(zone)) => match zone.parse() {
+                Ok(scope) => Ok(SocketAddrV6::new(*address, uri.port, 0, scope).into()),
+                // The resolver knows the names of interfaces.
+                Err(_) => self.look_up(&format!("{address}%{zone}"), uri.port).await,
+            },
+            Host::Address(address, _) => Ok(SocketAddr::new(*address, uri.port)),
+            Host::Name(name) => self.look_up(name, uri.port).await,
+        }
+    }
+
+    async fn look_up(&self, host: &str, port: u16) -> Result<SocketAddr, Error> {
+        if self.undriven.is_some() {
+            return first(host, (host, port).to_socket_addrs());
+        }
+        first(host, Box::pin(tokio::net::lookup_host((host, port))).await)
+    }
+
+    /// Returns an endpoint of this profile for requests to `address`, and opens it if there is none. Its datagrams go
+    /// through DTLS if `secure`.
+    pub(crate) fn hub(
+        &self,
+        profile: &Profile,
+        secure: bool,
+        address: SocketAddr,
+    ) -> Result<Arc<Hub>, Error> {
+        let mut hubs = self.hubs();
+        let kind = (profile, secure, address.is_ipv6());
+        let serves = |open: &&(Profile, Arc<Hub>)| kind_of(open) == kind && !open.1.is_closing();
+        // An endpoint whose Message IDs are used up is not used, because the peer remembers them. The Message IDs of another
+        // port are new to the peer.
+        if let Some((_, hub)) = hubs.iter().filter(serves).find(|(_, hub)| hub.has_message_ids(address)) {
+            if let Some(undriven) = &self.undriven {
+                undriven.drive(hub);
+            }
+            return Ok(hub.clone());
+        }
+        // Endpoints whose runtime has ended are closing.
+        hubs.retain(|(_, hub)| !hub.is_closing());
+        let first = hubs.iter().find(serves).map(|(_, hub)| hub.clone());
+        match first {
+            Some(first) if hubs.iter().filter(serves).count() >= MAX_PORTS => return Ok(first),
+            None if kinds(&hubs) >= MAX_PROFILES => return Err(Error::TooManyProfiles),
+            _ => {}
+        }
+        let mut socket = Socket::open(address).map_err(Error::Io)?;
+        socket.interceptor.clone_from(&self.interceptor);
+        let setup = Arc::new(Setup { controller: profile.mechanism, config: profile.config });
+        let dtls = match &self.dtls {
+            None if secure => return Err(Error::Session(Refused::NoKeys)),
+            dtls => dtls.as_ref().filter(|_| secure),
+        };
+        let hub = Hub::new(socket, setup, dtls).map_err(Error::Io)?;
+        match &self.undriven {
+            Some(undriven) => undriven.drive(&hub),
+            None => run(hub.clone()),
+        }
+        hubs.push((*profile, hub.clone()));
+        Ok(hub)
+    }
+}
+
+/// Returns the profile of an endpoint, and whether its socket has DTLS and IPv6.
+fn kind_of((profile, hub): &(Profile, Arc<Hub>)) -> (&Profile, bool, bool) {
+    (profile, hub.is_secure(), hub.socket.v6)
+}
+
+/// Returns the number of kinds of these endpoints.
+pub(crate) fn kinds(hubs: &[(Profile, Arc<Hub>)]) -> usize {
+    let is_first = |&at: &usize| !hubs[..at].iter().any(|before| kind_of(before) == kind_of(&hubs[at]));
+    (0..hubs.len()).filter(is_first).count()
+}
+
+/// Spawns the driver of an endpoint.
+fn run(hub: Arc<Hub>) {
+    if let Some(sessions) = &hub.sessions {
+        let driver = Driver::new(hub.clone(), Sealed::over(sessions), ClientService);
+        tokio::spawn(driver.run());
+        return;
+    }
+    tokio::spawn(Driver::new(hub, Single::default(), ClientService).run());
+}
+
+impl Drop for Endpoints {
+    fn drop(&mut self) {
+        let hubs = self.hubs.get_mut().unwrap_or_else(PoisonError::into_inner);
+        for (_, hub) in hubs {
+            hub.close();
+        }
+    }
+}
+
+/// Returns the first address that the resolver found.
+fn first(
+    host: &str,
+    found: std::io::Result<impl IntoIterator<Item = SocketAddr>>,
+) -> Result<SocketAddr, Error> {
+    let first = found.and_then(|found| found.into_iter().next().ok_or(std::io::ErrorKind::NotFound.into()));
+    first.map_err(|error| Error::NotFound { host: host.into(), error })
+}
+
+/// The service of a client's driver. It answers every request 5.01.
+#[derive(Debug)]
+pub(crate) struct ClientService;
+
+impl Service for ClientService {
+    fn expects(&self, state: &Locked) -> bool {
+        state.endpoint.exchanges() > 0 || !state.waiting.is_empty() || !state.groups.is_empty()
+    }
+
+    fn request(&mut self, hub: &Arc<Hub>, now: Instant, responder: Responder<Remote>, _: &Message<'_>) {
+        let response = Response::new(Code::NOT_IMPLEMENTED);
+        hub.lock().respond(now, responder, &response);
+    }
+}

@@ -1,0 +1,73 @@
+//! The state that the connections of a server share.
+
+use std::sync::atomic::AtomicU16;
+use std::sync::{Arc, Mutex, MutexGuard};
+
+use coapace_proto::Message;
+use tokio::sync::watch;
+
+use crate::clock::Clock;
+use crate::conversation::Bodies;
+use crate::handler::Called;
+use crate::identity::Peer;
+use crate::lock::lock;
+use crate::{Router, ServerConfig, TcpCounters};
+
+/// The state that the tasks and handles of a server share.
+#[derive(Debug)]
+pub(crate) struct StreamServer {
+    pub(super) closing: watch::Sender<bool>,
+    counters: Mutex<TcpCounters>,
+    /// The number of connections so far. The next connection from the same port thus has another name, and cannot get the
+    /// rest of a response to the last.
+    pub(super) begun: AtomicU16,
+}
+
+impl StreamServer {
+    pub(crate) fn new() -> Arc<Self> {
+        Arc::new(Self {
+            closing: watch::Sender::new(false),
+            counters: Mutex::default(),
+            begun: AtomicU16::new(0),
+        })
+    }
+
+    pub(crate) fn close(&self) {
+        self.closing.send_replace(true);
+    }
+
+    pub(crate) fn is_closing(&self) -> bool {
+        *self.closing.borrow()
+    }
+
+    pub(crate) fn counters(&self) -> MutexGuard<'_, TcpCounters> {
+        lock(&self.counters)
+    }
+}
+
+/// The state that the connections of one core share.
+pub(super) struct Core {
+    pub(super) router: Mutex<Router>,
+    pub(super) bodies: Mutex<Bodies>,
+    pub(super) config: ServerConfig,
+    /// The scheme of the server's URIs.
+    pub(super) transport: &'static str,
+    pub(super) clock: Clock,
+    pub(super) shared: Arc<StreamServer>,
+}
+
+impl Core {
+    pub(super) fn bodies(&self) -> MutexGuard<'_, Bodies> {
+        lock(&self.bodies)
+    }
+
+    pub(super) fn call(&self, peer: &Peer, request: &Message<'_>) -> Called {
+        let mut router = lock(&self.router);
+        router.call(peer.clone(), request)
+    }
+}
+
+/// Returns when the server is closed.
+pub(super) async fn closed(closing: &mut watch::Receiver<bool>) {
+    let _ = closing.wait_for(|closing| *closing).await;
+}
