@@ -12,10 +12,7 @@ use crate::knobs::Values;
 use crate::network::{Network, Tcp};
 use crate::places::Places;
 use crate::schema::document::Item;
-use crate::schema::error::ScenarioError;
 use crate::schema::kind::Lines;
-use crate::source::Source;
-use crate::template::Template;
 use crate::workload::Workload;
 
 /// The files in `scenarios/`, by name.
@@ -71,31 +68,6 @@ impl Scenario {
     /// Returns the built-in scenario of this name.
     pub fn builtin(name: &str) -> Option<Builtin> {
         Self::builtins().find(|builtin| builtin.name == name)
-    }
-
-    /// Reads the built-in scenario or the file that `name_or_path` names, and makes the `settings`, which are keys and values,
-    /// in their order. A key is the name of a knob, or the dotted path of any key. The path of a hop has the hop's name
-    /// (`network.up.radio.delay`). A value is written as in the file; text needs no quotes.
-    ///
-    /// The file must be right without the settings, too.
-    ///
-    /// # Errors
-    /// Returns a [`ScenarioError`] that names the line or the setting that is wrong.
-    pub fn load(name_or_path: &str, settings: &[(String, String)]) -> Result<Self, ScenarioError> {
-        Source::find(name_or_path)?.scenario(settings)
-    }
-
-    /// Reads a scenario from the `text` of a file, which errors call `file`, and makes the `settings`.
-    ///
-    /// # Errors
-    /// Returns a [`ScenarioError`] that names the line or the setting that is wrong.
-    pub fn parse(
-        name: &str,
-        file: &str,
-        text: &str,
-        settings: &[(String, String)],
-    ) -> Result<Self, ScenarioError> {
-        Template::parse(name, file, text)?.scenario(settings)
     }
 
     /// Returns a scenario of a file that was read, with its settings made.

@@ -54,7 +54,34 @@ impl Source {
     /// # Errors
     /// Returns a [`ScenarioError`] that names the line or the setting that is wrong.
     pub fn scenario(&self, settings: &[(String, String)]) -> Result<Scenario, ScenarioError> {
-        Scenario::parse(&self.name, &self.file, &self.text, settings)
+        self.template()?.scenario(settings)
+    }
+}
+
+impl Scenario {
+    /// Reads the built-in scenario or the file that `name_or_path` names, and makes the `settings`, which are keys and values,
+    /// in their order. A key is the name of a knob, or the dotted path of any key. The path of a hop has the hop's name
+    /// (`network.up.radio.delay`). A value is written as in the file; text needs no quotes.
+    ///
+    /// The file must be right without the settings, too.
+    ///
+    /// # Errors
+    /// Returns a [`ScenarioError`] that names the line or the setting that is wrong.
+    pub fn load(name_or_path: &str, settings: &[(String, String)]) -> Result<Self, ScenarioError> {
+        Source::find(name_or_path)?.scenario(settings)
+    }
+
+    /// Reads a scenario from the `text` of a file, which errors call `file`, and makes the `settings`.
+    ///
+    /// # Errors
+    /// Returns a [`ScenarioError`] that names the line or the setting that is wrong.
+    pub fn parse(
+        name: &str,
+        file: &str,
+        text: &str,
+        settings: &[(String, String)],
+    ) -> Result<Self, ScenarioError> {
+        Template::parse(name, file, text)?.scenario(settings)
     }
 }
 

@@ -3,13 +3,15 @@
 //! A *copy* is a transmission of a message; the first is one, too. A *fate* is what became of a copy: answered or lost. A *pair*
 //! is a client and a server, each an address and a port.
 //!
-//! [`traffic::read`] reads the file: [`capture`] its packets, [`headers`] and [`lowpan`] their datagrams, [`message`] what is in
-//! these, [`exchanges`] what belongs together, [`lives`] when clients
-//! started anew. [`fates`] pairs answers with copies. [`findings`] are what is told of that,
+//! [`traffic::read`] reads the file: [`capture`] its packets, [`headers`] and [`lowpan`] their [datagrams](datagram), [`message`]
+//! what is in these, [`exchanges`] what belongs together, [`lives`] when clients started anew. It tells apart each [`pair`], and
+//! [counts](counts) all packets. [`fates`] pairs answers with copies. [`findings`] are what is told of that,
 //! [`replay`] what mechanisms would have done. [`fit`] searches the [`link`] on which a simulation of the [`workload`] has the
 //! [`measures`] of the capture; [`scenario_file`] writes it down. [`told`] says which of its numbers are guesses.
 
 pub mod capture;
+pub mod counts;
+pub mod datagram;
 pub mod exchanges;
 pub mod fates;
 pub mod findings;
@@ -20,6 +22,7 @@ pub mod lives;
 pub mod lowpan;
 pub mod measures;
 pub mod message;
+pub mod pair;
 pub mod replay;
 pub mod scenario_file;
 pub mod simulated;

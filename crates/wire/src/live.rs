@@ -16,6 +16,7 @@ mod journal;
 mod lateness;
 mod marks;
 mod peer;
+mod socket;
 mod sources;
 mod tcp;
 #[cfg(test)]

@@ -6,8 +6,8 @@ use coapace_proto::{Code, Kind};
 use coapace_sim::{Span, Time};
 use smallvec::SmallVec;
 
+use super::counts::Counts;
 use super::message::Seen;
-use super::traffic::Counts;
 
 /// EXCHANGE_LIFETIME with the parameters of RFC 7252 §4.8.2.
 const EXCHANGE_LIFETIME: Span = Span::from_secs(247);

@@ -6,9 +6,9 @@ use coapace_lab::results::quantile;
 use serde::Serialize;
 
 use super::capture::Ending;
+use super::datagram::Skipped;
 use super::exchanges::From;
 use super::fates::{Certainty, Fate, Fates};
-use super::headers::Skipped;
 use super::lives::Starts;
 use super::measures::{Measures, needless};
 use super::statistics::wilson;

@@ -1,10 +1,11 @@
 //! The UDP datagram of a packet, behind its headers.
 
-use std::net::{IpAddr, SocketAddr};
+use std::net::IpAddr;
 
 use etherparse::{EtherType, LaxNetSlice, LaxSlicedPacket, TransportSlice};
 
 use super::capture::Point;
+use super::datagram::{Datagram, Skipped};
 use super::lowpan::Lowpan;
 
 /// The link types that are read (<https://www.tcpdump.org/linktypes.html>).
@@ -18,40 +19,6 @@ mod link {
     pub(super) const IEEE_802_15_4: i32 = 230;
     pub(super) const LINUX_SLL2: i32 = 276;
     pub(super) const IEEE_802_15_4_TAP: i32 = 283;
-}
-
-/// A UDP datagram.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Datagram<'a> {
-    /// The sender.
-    pub from: SocketAddr,
-    /// The receiver.
-    pub to: SocketAddr,
-    /// The bytes behind the UDP header that were kept.
-    pub payload: &'a [u8],
-    /// The length of the IP packet in bytes, headers included and uncompressed.
-    pub ip_bytes: u32,
-    /// Whether the payload was kept whole.
-    pub is_whole: bool,
-    /// The point of its way where it was seen.
-    pub point: Point,
-}
-
-/// The reason why a packet is no datagram.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Skipped {
-    /// No reader is known for its link type.
-    Link(i32),
-    /// It carries no UDP.
-    NotUdp,
-    /// It is a fragment of IP, whose other parts would be needed.
-    Fragment,
-    /// It is a radio frame that was seen before, or a further fragment of one.
-    Repeated,
-    /// It is a radio frame between two nodes that are neither the sender nor the receiver of the datagram.
-    Forwarded,
-    /// Its headers are cut off or contradict themselves.
-    Malformed,
 }
 
 /// Returns the datagram of a packet of this link type. `lowpan` keeps the fragments of radio frames.

@@ -12,7 +12,7 @@ use coapace_sim::Time;
 use serde::Serialize;
 
 use super::exchanges::{Exchange, From};
-use super::traffic::Pair;
+use super::pair::Pair;
 
 /// A counter that is this far ahead has counted on: other peers and messages that are not captured have numbers, too.
 const NEAR: u64 = 256;

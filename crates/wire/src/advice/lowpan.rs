@@ -11,7 +11,7 @@ use smoltcp::wire::{
 };
 
 use super::capture::Point;
-use super::headers::{Datagram, Skipped};
+use super::datagram::{Datagram, Skipped};
 
 /// The most radios whose last frame is remembered.
 const MOST_RADIOS: usize = 10_000;

@@ -8,7 +8,7 @@ use coapace_scenario::Scenario;
 use coapace_sim::{Event, NodeId, Record, Tap, Time, Transport};
 
 use super::capture::{Ending, Point};
-use super::headers::Datagram;
+use super::datagram::Datagram;
 use super::traffic::{COAP_PORT, Observer, Reading, Traffic};
 
 /// A tap that collects what clients send and what reaches them, like a capture beside them.

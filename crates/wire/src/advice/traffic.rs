@@ -1,6 +1,6 @@
 //! The CoAP traffic of a capture: its pairs of peers and their exchanges.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 use std::io::Read;
 use std::net::SocketAddr;
 use std::ops::ControlFlow;
@@ -9,11 +9,14 @@ use coapace_sim::Time;
 use serde::Serialize;
 
 use super::capture::{self, CaptureError, Ending, Packet, Point};
+use super::counts::Counts;
+use super::datagram::Datagram;
 use super::exchanges::{Exchange, Exchanges, From};
-use super::headers::{Datagram, Skipped, datagram};
+use super::headers::datagram;
 use super::lives::{self, Starts};
 use super::lowpan::Lowpan;
 use super::message::Seen;
+use super::pair::Pair;
 
 /// CoAP's port (RFC 7252 §12.6).
 pub const COAP_PORT: u16 = 5683;
@@ -43,40 +46,6 @@ pub struct Reading {
     pub ports: Vec<u16>,
     /// The side where a capture was taken, if it is known. Of a simulated capture, the side that is looked at.
     pub side: Option<Side>,
-}
-
-/// A client and a server.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Pair {
-    /// The end that makes requests.
-    pub client: SocketAddr,
-    /// The end that answers them.
-    pub server: SocketAddr,
-    /// Whether the traffic is CoAP for certain: a port says so, or both ends were heard.
-    is_certain: bool,
-}
-
-/// The packets of a capture, by what became of them.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Counts {
-    /// All packets.
-    pub packets: u64,
-    /// CoAP messages.
-    pub messages: u64,
-    /// Datagrams of DTLS, which are encrypted.
-    pub dtls: u64,
-    /// Datagrams at a port of CoAP that are no messages.
-    pub malformed: u64,
-    /// Datagrams of other protocols.
-    pub others: u64,
-    /// Packets that carry no datagram, by the reason.
-    pub skipped: BTreeMap<Skipped, u64>,
-    /// Messages that are left out because a table is full.
-    pub left_out: u64,
-    /// Acknowledgements, resets and responses without a request in the capture, such as notifications.
-    pub unmatched: u64,
-    /// Message IDs that a peer used again within EXCHANGE_LIFETIME for another message (RFC 7252 §4.4).
-    pub reused_ids: u64,
 }
 
 /// What was read of a capture.

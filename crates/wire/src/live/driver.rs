@@ -1,8 +1,7 @@
 //! Hosts over UDP, driven by the clock and by sockets.
 
 use std::collections::BTreeSet;
-use std::io;
-use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
+use std::net::{SocketAddr, UdpSocket};
 use std::time::Duration;
 
 use coapace_lab::results::RunResult;
@@ -11,6 +10,7 @@ use coapace_sim::{Mark, Node, NodeId, Time};
 
 use super::foreign::Foreigners;
 use super::marks::Marks;
+use super::socket::{bind, receive_from};
 use super::sources::Sources;
 use super::way::Way;
 use super::{Health, Lateness, Live, LiveError};
@@ -19,9 +19,6 @@ use crate::emulation::waiting::{Clock, Waiting};
 
 /// The longest sleep, so that an interruption is seen.
 const PATIENCE: Duration = Duration::from_millis(100);
-
-/// The room for datagrams that a socket has received, in bytes, as far as the system allows.
-const RECEIVE_BYTES: usize = 1 << 20;
 
 /// The number of the first socket of another stack's clients among the descriptors.
 const FOREIGN: u64 = 1 << 32;
@@ -80,34 +77,6 @@ pub(super) fn run(live: &Live<'_>) -> Result<(RunResult, Health), LiveError> {
         health.complaints.extend(foreign.words());
     }
     Ok((result, health))
-}
-
-/// Opens a socket on the loopback interface.
-pub(super) fn bind() -> Result<UdpSocket, LiveError> {
-    let open = || {
-        let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0))?;
-        socket.set_nonblocking(true)?;
-        socket2::SockRef::from(&socket).set_recv_buffer_size(RECEIVE_BYTES)?;
-        Ok(socket)
-    };
-    open().map_err(LiveError::io("open a socket"))
-}
-
-/// Returns the length and the sender of a datagram that has arrived at a socket; `None` if there is none.
-pub(super) fn receive_from(
-    socket: &UdpSocket,
-    datagram: &mut [u8],
-) -> Result<Option<(usize, SocketAddr)>, LiveError> {
-    loop {
-        match socket.recv_from(datagram) {
-            Ok(received) => return Ok(Some(received)),
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(None),
-            // An earlier datagram found nobody at its port.
-            Err(error)
-                if matches!(error.kind(), io::ErrorKind::ConnectionRefused | io::ErrorKind::Interrupted) => {}
-            Err(error) => return Err(LiveError::io("receive a datagram")(error)),
-        }
-    }
 }
 
 /// The hosts with their sockets and deadlines.

@@ -12,7 +12,7 @@ use coapace_lab::results::{RunResult, quantile};
 use coapace_proto::Message;
 use coapace_sim::{Span, Time};
 
-use super::driver::{bind, receive_from};
+use super::socket::{bind, receive_from};
 use super::{Live, LiveError, Peer};
 use crate::emulation::waiting::Clock;
 use crate::program::Program;

@@ -1,0 +1,28 @@
+//! The packets of a capture, counted.
+
+use std::collections::BTreeMap;
+
+use super::datagram::Skipped;
+
+/// The packets of a capture, by what became of them.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// All packets.
+    pub packets: u64,
+    /// CoAP messages.
+    pub messages: u64,
+    /// Datagrams of DTLS, which are encrypted.
+    pub dtls: u64,
+    /// Datagrams at a port of CoAP that are no messages.
+    pub malformed: u64,
+    /// Datagrams of other protocols.
+    pub others: u64,
+    /// Packets that carry no datagram, by the reason.
+    pub skipped: BTreeMap<Skipped, u64>,
+    /// Messages that are left out because a table is full.
+    pub left_out: u64,
+    /// Acknowledgements, resets and responses without a request in the capture, such as notifications.
+    pub unmatched: u64,
+    /// Message IDs that a peer used again within EXCHANGE_LIFETIME for another message (RFC 7252 §4.4).
+    pub reused_ids: u64,
+}
