@@ -10,8 +10,8 @@ use crate::{Table, Values};
 
 /// Returns a row for each evaluation, those on the most scenarios first, and of these the one with the least loss:
 /// `mechanism`, `parameter.NAME` for each parameter that varies, the number of `scenarios`, `loss`, the geometric means of the
-/// ratios (`mean_fct`, `p90_fct`, `transmissions`; of meshes `delivery`, `delay`, `transmissions`), the `worst` ratio with its cost and its scenario, and the shares beside
-/// `default`, which are known of evaluations on all scenarios.
+/// ratios (`mean_fct`, `p90_fct`, `transmissions`; of meshes `delivery`, `delay`, `transmissions`), the `worst` ratio with its
+/// cost and its scenario, and the shares beside `default`, which are known of evaluations on all scenarios.
 ///
 /// # Errors
 /// Fails if Arrow does.

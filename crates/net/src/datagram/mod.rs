@@ -6,7 +6,8 @@
 //! many ([`batch`]), or sealed into DTLS records.
 //!
 //! A server's driver hands requests to [`Serving`](serving::Serving). [`Answers`](answers::Answers) is the state of a hub
-//! that only servers use, with the delayed responses to groups ([`leisure`]). `answering.rs` answers requests with it. [`Rates`](rates::Rates) bounds the requests of each client.
+//! that only servers use, with the delayed responses to groups ([`leisure`]). `answering.rs` answers requests with it.
+//! [`Rates`](rates::Rates) bounds the requests of each client.
 mod answering;
 pub(crate) mod answers;
 #[cfg(target_os = "linux")]
