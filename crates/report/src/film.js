@@ -437,6 +437,7 @@
   function choose(number) {
     const before = shown && { moment: Math.floor(at) * shown.step_s, nodes: shown.nodes.length };
     shown = film(number);
+    journey = null; // It was a message of the film before, whose nodes this one may lack.
     find("mechanism").value = labels[number].m;
     find("title").selectedIndex = Math.max(0, titles.indexOf(labels[number].title));
     slider.max = shown.frames - 1;

@@ -3,7 +3,9 @@
 use std::fs;
 use std::path::Path;
 
-use coapace_lab::results::{Cell, CellResult, Film, FilmMaker, FilmMoment, FilmNode, FilmRole, RunResult};
+use coapace_lab::results::{
+    Cell, CellResult, Film, FilmMaker, FilmMoment, FilmNode, FilmRole, Journey, JourneyStep, RunResult,
+};
 use coapace_report::{Group, Report};
 use coapace_sim::{Luck, Position};
 
@@ -137,7 +139,25 @@ fn film(mesh: &Mesh, seed: u64, eager: f64) -> Film {
         }
         maker.push(&now);
     }
-    maker.finish()
+    Film { journeys: vec![journey(count as u32 - 1, mesh.sink as u32)], ..maker.finish() }
+}
+
+/// Makes a message of the last node, by whose number a film with fewer nodes has none.
+fn journey(from: u32, to: u32) -> Journey {
+    let step = |ms, event, from, to| JourneyStep(ms, event, from, to, 0);
+    let there = [
+        step(2_000, 0, from, to),
+        step(2_010, 3, from, to),
+        step(2_015, 4, from, to),
+        step(2_015, 1, from, to),
+    ];
+    let back = [
+        step(2_020, 0, to, from),
+        step(2_030, 3, to, from),
+        step(2_035, 4, to, from),
+        step(2_035, 1, to, from),
+    ];
+    Journey { from, to, exchange: 0, steps: [there, back].concat() }
 }
 
 #[test]
