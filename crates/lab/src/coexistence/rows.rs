@@ -9,17 +9,17 @@ type Of = fn(&&Encounter) -> Value;
 
 /// The columns of every row: name, meaning and value. A mechanism alone is its own rival.
 pub(crate) const COLUMNS: &[Column<Of>] = columns! {
-    /// Whose figures these are.
+    /// The mechanism that has these figures.
     "mechanism" => |it| (&it.own.mechanism).into(),
-    /// What the other clients have.
+    /// The mechanism of the other clients.
     "rival" => |it| (&it.rival).into(),
     /// The clients that have the mechanism.
     "clients" => |it| Value::Count(it.own.clients.into()),
     /// Its share of the throughput, from 0 to 1.
     "share" => |it| it.own.share.into(),
-    /// That beside its share of the clients: 1 is fair.
+    /// Its share of the throughput over its share of the clients: 1 is fair.
     "relative_share" => |it| it.own.relative_share.into(),
-    /// What a client of it completed, beside what it completes where all have the mechanism.
+    /// Exchanges that a client of it completed, over those that it completes where all have the mechanism.
     "kept" => |it| it.kept.into(),
     /// Exchanges that a client of it completed a second.
     "throughput_per_client" => |it| Value::Number(it.own.throughput_per_client),

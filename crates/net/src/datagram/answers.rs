@@ -1,4 +1,4 @@
-//! What a server over datagrams keeps for its answers. Clients whose addresses may be forged are sent only small ones.
+//! The state of a server over datagrams for its answers. Clients whose addresses may be forged are sent only small ones.
 
 use std::collections::HashMap;
 use std::time::SystemTime;

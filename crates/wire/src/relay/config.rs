@@ -57,7 +57,7 @@ impl RelayConfig {
         Config {
             max_retransmit: self.max_retransmit,
             nstart: self.nstart,
-            // Who asked knows which options it understands.
+            // The client that asked knows which options it understands.
             recognised: None,
             max_exchanges: self.max_exchanges,
             max_peers: self.max_sources,

@@ -14,7 +14,7 @@ pub(in crate::results) const COLUMNS: &[Column<Of>] = columns! {
     "workload" => |it| (&it.above.cell.workload).into(),
     /// How many clients there are.
     "clients" => |it| Value::Count(it.above.cell.clients.into()),
-    /// What is compared.
+    /// The metric that is compared.
     "metric" => |it| it.order.metric.name().into(),
     /// The mechanism that is named first.
     "above" => |it| it.above.cell.label().into(),
