@@ -53,14 +53,16 @@ impl Verdict<'_> {
     pub fn words(&self) -> String {
         let word = self.outcome().word();
         let Some(ratio) = self.ratio else { return format!("{word} (not measured in every seed)") };
-        let negligible = || Some(ratio).filter(|_| self.outcome() == Outcome::NotHeld);
-        if let Some(seeds) = self.deciding_seeds() {
-            format!("{word} ({seeds} seeds)")
-        } else if let Some(how) = negligible().and_then(|ratio| self.order.negligible(ratio)) {
-            format!("{word} (at most {} {how})", share(self.order.allowance.margin))
-        } else {
-            word.to_owned()
-        }
+        let how = match self.outcome() {
+            Outcome::Held => None,
+            Outcome::Inconclusive => self.deciding_seeds().map(|seeds| format!("{seeds} seeds")),
+            Outcome::NotHeld => {
+                let direction = self.order.negligible(ratio);
+                direction
+                    .map(|direction| format!("at most {} {direction}", share(self.order.allowance.margin)))
+            }
+        };
+        how.map_or_else(|| word.to_owned(), |how| format!("{word} ({how})"))
     }
 
     /// Returns the published ratio or the least ratio; a dash if an order alone was published.
