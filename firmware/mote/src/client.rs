@@ -80,7 +80,9 @@ impl Application for Client {
             Event::Response { exchange, message } => {
                 self.note(now, endpoint, exchange, Some((message.code, message.payload().len())));
             }
-            Event::Failed { exchange, .. } | Event::Rejected { exchange, .. } => self.note(now, endpoint, exchange, None),
+            Event::Failed { exchange, .. } | Event::Rejected { exchange, .. } => {
+                self.note(now, endpoint, exchange, None);
+            }
             // After an acknowledgement the response comes separately. All else was not asked for.
             _ => {}
         }

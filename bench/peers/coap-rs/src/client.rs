@@ -3,8 +3,8 @@
 
 use std::io::{BufRead, Write};
 
-use coap::UdpCoAPClient;
 use coap::request::RequestBuilder;
+use coap::UdpCoAPClient;
 use coap_lite::{MessageClass, RequestType, ResponseType};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
