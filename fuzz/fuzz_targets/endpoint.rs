@@ -409,7 +409,8 @@ impl Play {
 
     fn check(&self) {
         assert!(self.endpoint.exchanges() <= self.config.max_exchanges as usize);
-        assert!(self.endpoint.peers() <= self.config.max_peers as usize);
+        // Peers that observe are remembered beside the others.
+        assert!(self.endpoint.peers() <= (self.config.max_peers + self.config.max_observers) as usize);
         assert!(self.endpoint.observer_count() <= self.config.max_observers as usize);
         assert!(self.endpoint.exchanges() >= self.open.len());
     }

@@ -149,7 +149,10 @@ impl<C: Controller> Setup<C> {
         let max_retransmit = self.config.max_retransmit;
         let last = transmission > max_retransmit;
         match (last || silent).then(|| self.patience()).flatten() {
-            Some(patience) if last => (first + patience.max_wait(max_retransmit)).since(now),
+            Some(patience) if last => {
+                let rest = (first + patience.max_wait(max_retransmit)).since(now);
+                rest.max(patience.last_wait(max_retransmit))
+            }
             Some(patience) => timeout.max(patience.timeout(transmission, draw)),
             None => timeout,
         }

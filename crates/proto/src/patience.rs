@@ -12,7 +12,8 @@ use coapace_control::{Draw, Duration, Ratio};
 /// * If the timeouts of the mechanism together are shorter than [`least_wait`](Self::least_wait), the
 ///   endpoint waits until [`max_wait`](Self::max_wait) has passed since the first transmission. One more copy
 ///   departs when [`max_span`](Self::max_span) has passed, unless MAX_RETRANSMIT is 0. In no span of that
-///   length do more than MAX_RETRANSMIT + 1 transmissions depart. RFC 7252 makes no more either.
+///   length do more than MAX_RETRANSMIT + 1 transmissions depart. RFC 7252 makes no more either. If that copy
+///   departs late, because the device slept, it has [`last_wait`](Self::last_wait) for its answer.
 /// * A peer that let MAX_RETRANSMIT + 1 timeouts pass without an answer is *silent* until it answers. No
 ///   timeout towards a silent peer is shorter than that of RFC 7252 for the same transmission. So the backoff
 ///   outlives the exchange.
@@ -58,6 +59,13 @@ impl Patience {
         sum(self.longest_first(), max_retransmit.into())
     }
 
+    /// Returns the shortest time that the last copy of the endpoint waits for its answer, after a departure on time or a late
+    /// one: from [`least_wait`](Self::least_wait) until [`max_wait`](Self::max_wait). With the parameters of RFC 7252 that
+    /// is 31 s.
+    pub fn last_wait(&self, max_retransmit: u8) -> Duration {
+        self.max_wait(max_retransmit) - self.least_wait(max_retransmit)
+    }
+
     /// Returns the longest timeout of a first transmission.
     fn longest_first(&self) -> Duration {
         self.ack_random_factor.of(self.ack_timeout).max(self.ack_timeout)
@@ -83,6 +91,7 @@ mod tests {
         assert_eq!(Patience::RFC7252.least_wait(4), Duration::from_secs(62));
         assert_eq!(Patience::RFC7252.max_wait(4), Duration::from_secs(93));
         assert_eq!(Patience::RFC7252.max_span(4), Duration::from_secs(45));
+        assert_eq!(Patience::RFC7252.last_wait(4), Duration::from_secs(31));
         assert_eq!(Patience::RFC7252.max_wait(0), Duration::from_secs(3));
         assert_eq!(Patience::RFC7252.max_wait(5), Duration::from_secs(93 + 60), "no timeout is above 60 s");
     }

@@ -114,6 +114,27 @@ fn a_peer_that_answers_after_an_outage_of_40_s_is_reached() {
 }
 
 #[test]
+fn a_last_copy_that_departs_late_has_time_for_its_answer() {
+    let (mut client, mut now) = settled("fasor", Config::default());
+    client.get(now, "t");
+    for _ in 0..5 {
+        while client.sent(now).is_some() {}
+        now = client.endpoint.poll_timeout().unwrap();
+        client.endpoint.handle_timeout(now);
+    }
+    // The copy that the endpoint adds is due. The device sleeps until the exchange would be over.
+    now = client.endpoint.poll_timeout().unwrap();
+    client.endpoint.handle_timeout(now);
+    now = now + Duration::from_secs(200);
+    let copy = client.sent(now).unwrap();
+    assert_eq!(client.endpoint.poll_timeout(), Some(now + Duration::from_secs(31)));
+    now = now + Duration::from_secs(30);
+    client.endpoint.handle_timeout(now);
+    let answer = reply_to(&copy, Kind::Acknowledgement, CONTENT, b"");
+    assert!(matches!(client.receive(now, &answer), Some(Event::Response { .. })));
+}
+
+#[test]
 fn after_a_give_up_timeouts_are_those_of_rfc_7252_until_the_peer_answers() {
     // The backoff of the mechanism may outlive the exchange, too, and be longer.
     let (mut client, now) = settled("fasor:give_up=keep", Config::default());
