@@ -1,19 +1,19 @@
 //! Files of other simulators: places and radios of Cooja, movements of BonnMotion.
 
-pub mod csc;
-pub mod positions;
+pub(crate) mod csc;
+pub(crate) mod positions;
 
 use std::fmt;
 
 /// The largest file that is read, in bytes.
-pub const MAX_BYTES: usize = 256 << 20;
+pub(crate) const MAX_BYTES: usize = 256 << 20;
 
 /// The farthest that a node may be from the origin along an axis, in metres.
 const FARTHEST_M: f64 = 1e6;
 
 /// The error of a file that cannot be used: one line of text, with the number of the line in the file if one is wrong.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ImportError {
+pub(crate) struct ImportError {
     line: Option<u32>,
     problem: String,
 }

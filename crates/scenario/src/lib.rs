@@ -30,7 +30,7 @@ mod flows;
 mod hash;
 mod hops;
 mod hosts;
-pub mod import;
+mod import;
 mod knobs;
 mod mac;
 mod mesh;

@@ -124,21 +124,9 @@ fn built(mesh: &Mesh) -> Result<Layout, String> {
 /// and the second the sink.
 fn listed(name: &str, text: &str) -> Result<(Layout, Option<UnitDisk>), String> {
     let is_cooja = Path::new(name).extension().is_some_and(|ending| ending.eq_ignore_ascii_case("csc"));
-    let mut root = None;
-    let (places, medium) = if is_cooja {
+    let (places, root, medium) = if is_cooja {
         let simulation = Simulation::parse(text).map_err(|error| wrong(name, &error.to_string()))?;
-        let medium = &simulation.medium;
-        root = simulation.root();
-        let disk = UnitDisk {
-            range_m: medium.range_m,
-            // Cooja's own rule.
-            interference_m: medium.interference_m.max(medium.range_m),
-            // A signal is noticed above the level that it has at the very edge of the range.
-            sense_m: medium.range_m,
-            success_ratio_tx: medium.success_tx,
-            success_ratio_rx: medium.success_rx,
-        };
-        (simulation.motes.iter().map(|mote| mote.position).collect(), Some(disk))
+        (simulation.places, simulation.root, Some(simulation.medium))
     } else {
         let waypoints = positions::parse(text, MAX_NODES).map_err(|error| wrong(name, &error.to_string()))?;
         let mut places: Vec<Option<_>> = Vec::new();
@@ -149,11 +137,10 @@ fn listed(name: &str, text: &str) -> Result<(Layout, Option<UnitDisk>), String> 
             }
             places[node].get_or_insert(waypoint.position);
         }
-        let missing = places.iter().position(Option::is_none);
-        if let Some(node) = missing {
+        if let Some(node) = places.iter().position(Option::is_none) {
             return Err(wrong(name, &format!("node {node} has no place")));
         }
-        (places.into_iter().flatten().collect(), None)
+        (places.into_iter().flatten().collect(), None, None)
     };
     Ok((Layout { places, root: root.unwrap_or(0), sinks: vec![root.unwrap_or(1)] }, medium))
 }

@@ -7,8 +7,9 @@
 
 use std::collections::{HashMap, HashSet};
 
+use coapace_sim::Position;
+use coapace_sim::mesh::UnitDisk;
 use coapace_sim::topology::MAX_NODES;
-use coapace_sim::{Layout, Position};
 use roxmltree::{Document, Node, ParsingOptions};
 
 use super::{ImportError, bounded, coordinate, number, plain, shown};
@@ -16,44 +17,16 @@ use super::{ImportError, bounded, coordinate, number, plain, shown};
 /// The most attributes of an element.
 const MAX_ATTRIBUTES: usize = 100;
 
-/// A mesh in a simulation file.
+/// A mesh in a simulation file. The motes are nodes in the order of the file, from 0, like in position files.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Simulation {
-    /// The motes in the order of the file. Position files count them from 0 in this order.
-    pub motes: Vec<Mote>,
-    /// The radio medium.
-    pub medium: DiskMedium,
-}
-
-/// A mote: a node of the simulation.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Mote {
-    /// The number that Cooja shows, usually counted from 1.
-    pub id: u32,
-    /// The position in the plane.
-    pub position: Position,
-    /// The description of the mote's type, for example `RPL Border Router`; empty if there is none.
-    pub description: String,
-}
-
-/// Cooja's unit disk graph medium.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct DiskMedium {
-    /// `transmitting_range`, in metres.
-    pub range_m: f64,
-    /// `interference_range`, in metres. Cooja ignores one that is shorter than the range.
-    pub interference_m: f64,
-    /// `success_ratio_tx`: the share of frames that leave their sender, from 0 to 1.
-    pub success_tx: f64,
-    /// `success_ratio_rx`: the share of frames received at the edge of the range, from 0 to 1.
-    pub success_rx: f64,
-}
-
-/// Cooja's defaults for keys that a file does not have.
-impl Default for DiskMedium {
-    fn default() -> Self {
-        Self { range_m: 50.0, interference_m: 100.0, success_tx: 1.0, success_rx: 1.0 }
-    }
+pub(crate) struct Simulation {
+    /// The positions of the motes.
+    pub(crate) places: Vec<Position>,
+    /// The mote that is the root: the first whose type is described as a root, a border router or a sink (Contiki's examples
+    /// say `RPL root`, `Border router`, `UDP sink`).
+    pub(crate) root: Option<u32>,
+    /// The radio medium, Cooja's unit disk graph.
+    pub(crate) medium: UnitDisk,
 }
 
 impl Simulation {
@@ -62,7 +35,7 @@ impl Simulation {
     /// # Errors
     /// Returns an [`ImportError`] with the line for text that is no XML or no simulation, another radio medium, a mote without
     /// a number or a position, two motes of one number, a position outside of the plane, and more than [`MAX_NODES`] motes.
-    pub fn parse(text: &str) -> Result<Self, ImportError> {
+    pub(crate) fn parse(text: &str) -> Result<Self, ImportError> {
         bounded(text)?;
         few_attributes(text)?;
         // A mote has about 20 nodes of XML. Its type has more, but is there once for all its motes.
@@ -74,40 +47,17 @@ impl Simulation {
             child(root, "simulation").filter(|_| root.has_tag_name("simconf")).ok_or_else(|| {
                 fault(root, "this is no simulation of Cooja: it lacks <simconf> with <simulation>")
             })?;
-        Ok(Self { motes: motes(simulation)?, medium: medium(simulation)? })
+        let (places, descriptions): (Vec<_>, Vec<_>) = motes(simulation)?.into_iter().unzip();
+        let root = descriptions.into_iter().position(is_root).map(|place| place as u32);
+        Ok(Self { places, root, medium: medium(simulation)? })
     }
+}
 
-    /// Returns the index of the mote that is the root: the first whose type is described as a root, a border router or a sink
-    /// (Contiki's examples say `RPL root`, `Border router`, `UDP sink`).
-    pub fn root(&self) -> Option<u32> {
-        let is_root = |mote: &Mote| {
-            let description = mote.description.to_lowercase().replace(['-', '_'], " ");
-            let mut words = description.split_whitespace();
-            description.contains("border router") || words.any(|word| matches!(word, "root" | "sink"))
-        };
-        self.motes.iter().position(is_root).map(|place| place as u32)
-    }
-
-    /// Returns the mesh of these motes. `root` and `sinks` are numbers that Cooja shows, the primary sink first.
-    ///
-    /// # Errors
-    /// Returns an [`ImportError`] if there is no mote of such a number, or no sink.
-    pub fn layout(&self, root: u32, sinks: &[u32]) -> Result<Layout, ImportError> {
-        let node = |id: u32| {
-            (0..)
-                .zip(&self.motes)
-                .find_map(|(node, mote)| (mote.id == id).then_some(node))
-                .ok_or_else(|| ImportError::new(None, format!("no mote has the number {id}")))
-        };
-        if sinks.is_empty() {
-            return Err(ImportError::new(None, "a mesh needs a sink"));
-        }
-        Ok(Layout {
-            places: self.motes.iter().map(|mote| mote.position).collect(),
-            root: node(root)?,
-            sinks: sinks.iter().map(|&sink| node(sink)).collect::<Result<_, _>>()?,
-        })
-    }
+/// Returns whether motes of a type with this description are roots.
+fn is_root(description: &str) -> bool {
+    let description = description.to_lowercase().replace(['-', '_'], " ");
+    let mut words = description.split_whitespace();
+    description.contains("border router") || words.any(|word| matches!(word, "root" | "sink"))
 }
 
 /// Refuses an element with more than [`MAX_ATTRIBUTES`], far more than Cooja writes: the parser compares each with all others.
@@ -144,13 +94,14 @@ fn few_attributes(text: &str) -> Result<(), ImportError> {
     Ok(())
 }
 
-fn motes(simulation: Node) -> Result<Vec<Mote>, ImportError> {
+/// Returns the position of every mote and the description of its type, which is empty if there is none.
+fn motes<'a>(simulation: Node<'a, '_>) -> Result<Vec<(Position, &'a str)>, ImportError> {
     let types: HashMap<_, _> = children(simulation, "motetype")
         .filter_map(|kind| Some((content(child(kind, "identifier")?), kind)))
         .collect();
     // A mote of an older version names its type. A mote of a newer version lies within its type.
     let type_of = |mote| types.get(content(child(mote, "motetype_identifier")?)).copied();
-    let mut motes: Vec<Mote> = Vec::new();
+    let mut motes = Vec::new();
     let mut ids = HashSet::new();
     for element in simulation.children().filter(Node::is_element) {
         let (kind, listed) = match element.tag_name().name() {
@@ -167,7 +118,7 @@ fn motes(simulation: Node) -> Result<Vec<Mote>, ImportError> {
             if !ids.insert(id) {
                 return Err(fault(mote, format!("there are two motes of the number {id}")));
             }
-            motes.push(Mote { id, position, description: description.to_owned() });
+            motes.push((position, description));
         }
     }
     if motes.is_empty() {
@@ -203,21 +154,22 @@ fn position(mote: Node) -> Result<Position, ImportError> {
     Ok(Position { x: along("x")?, y: along("y")? })
 }
 
-fn medium(simulation: Node) -> Result<DiskMedium, ImportError> {
+fn medium(simulation: Node) -> Result<UnitDisk, ImportError> {
     let medium =
         child(simulation, "radiomedium").ok_or_else(|| fault(simulation, "the <radiomedium> is missing"))?;
     let class = content(medium);
     if class.rsplit('.').next() != Some("UDGM") {
         return Err(fault(medium, format!("the radio medium must be UDGM, not {}", shown(class))));
     }
-    let mut disk = DiskMedium::default();
+    // Cooja's defaults for keys that a file does not have. The range in which a transmission is noticed follows below.
+    let mut disk = UnitDisk { range_m: 50.0, interference_m: 100.0, ..UnitDisk::NARROW };
     for element in medium.children().filter(Node::is_element) {
         let (value, most) = match element.tag_name().name() {
             "transmitting_range" => (&mut disk.range_m, super::FARTHEST_M),
             "interference_range" => (&mut disk.interference_m, super::FARTHEST_M),
             // The oldest files have one ratio for both directions.
-            "success_ratio_tx" | "success_ratio" => (&mut disk.success_tx, 1.0),
-            "success_ratio_rx" => (&mut disk.success_rx, 1.0),
+            "success_ratio_tx" | "success_ratio" => (&mut disk.success_ratio_tx, 1.0),
+            "success_ratio_rx" => (&mut disk.success_ratio_rx, 1.0),
             _ => continue,
         };
         *value = number(content(element), 0.0, most).ok_or_else(|| {
@@ -225,6 +177,10 @@ fn medium(simulation: Node) -> Result<DiskMedium, ImportError> {
             fault(element, format!("<{name}> must be from 0 to {most}, not {}", shown(content(element))))
         })?;
     }
+    // Cooja's own rule.
+    disk.interference_m = disk.interference_m.max(disk.range_m);
+    // A signal is noticed above the level that it has at the very edge of the range.
+    disk.sense_m = disk.range_m;
     Ok(disk)
 }
 
@@ -294,10 +250,8 @@ mod tests {
     #[test]
     fn motes_beside_their_types_are_read_as_older_versions_write_them() {
         let read = Simulation::parse(&simulation(&(mote("7", " 0.0 ") + &mote("3", "1e1")))).unwrap();
-        let expected = |id, x| Mote { id, position: Position { x, y: -2.5 }, description: "Client".into() };
-        assert_eq!(read.motes, [expected(7, 0.0), expected(3, 10.0)]);
-        let medium = DiskMedium { range_m: 10.0, interference_m: 20.0, success_tx: 1.0, success_rx: 0.75 };
-        assert_eq!(read.medium, medium);
+        assert_eq!(read.places, [0.0, 10.0].map(|x| Position { x, y: -2.5 }));
+        assert_eq!(read.medium, UnitDisk { success_ratio_rx: 0.75, ..UnitDisk::NARROW });
     }
 
     #[test]
@@ -324,20 +278,15 @@ mod tests {
             </motetype>
           </simulation></simconf>"#;
         let read = Simulation::parse(text).unwrap();
-        let position = Position { x: 4.25, y: 26.5 };
-        assert_eq!(read.motes, [Mote { id: 1, position, description: "RPL Border Router".into() }]);
-        assert_eq!(read.medium, DiskMedium::default(), "missing keys have the defaults of Cooja");
+        assert_eq!((&read.places[..], read.root), (&[Position { x: 4.25, y: 26.5 }][..], Some(0)));
+        let medium = UnitDisk { range_m: 50.0, interference_m: 100.0, sense_m: 50.0, ..UnitDisk::NARROW };
+        assert_eq!(read.medium, medium, "missing keys have the defaults of Cooja");
     }
 
     #[test]
-    fn a_layout_has_its_root_and_sinks_by_the_numbers_that_cooja_shows() {
-        let motes = mote("7", "0") + &mote("3", "10") + &mote("5", "20");
-        let read = Simulation::parse(&simulation(&motes)).unwrap();
-        let layout = read.layout(3, &[5, 7]).unwrap();
-        assert_eq!((layout.root, &layout.sinks[..]), (1, &[2, 0][..]));
-        assert_eq!(layout.places[2], Position { x: 20.0, y: -2.5 });
-        assert_eq!(read.layout(4, &[5]).unwrap_err().to_string(), "no mote has the number 4");
-        assert_eq!(read.layout(3, &[]).unwrap_err().to_string(), "a mesh needs a sink");
+    fn an_interference_range_that_is_shorter_than_the_range_counts_as_the_range() {
+        let text = simulation(&mote("1", "0")).replace("20.0</interference", "5.0</interference");
+        assert!((Simulation::parse(&text).unwrap().medium.interference_m - 10.0).abs() < 1e-12);
     }
 
     #[test]
@@ -366,7 +315,7 @@ mod tests {
     #[test]
     fn the_mote_that_is_described_as_root_is_the_root() {
         let text = simulation(&(mote("1", "0") + &mote("2", "10") + &mote("3", "20")));
-        assert_eq!(Simulation::parse(&text).unwrap().root(), None);
+        assert_eq!(Simulation::parse(&text).unwrap().root, None);
         for description in ["RPL Border Router", "border-router", "UDP sink", "RPL root (sky)"] {
             let kind = format!(
                 "<motetype>X<identifier>r</identifier><description>{description}</description></motetype><radiomedium>"
@@ -374,7 +323,7 @@ mod tests {
             let marked = text.replacen("<radiomedium>", &kind, 1);
             let (before, after) = marked.rsplit_once("<motetype_identifier>z1").unwrap();
             let marked = format!("{before}<motetype_identifier>r{after}");
-            assert_eq!(Simulation::parse(&marked).unwrap().root(), Some(2), "{description}");
+            assert_eq!(Simulation::parse(&marked).unwrap().root, Some(2), "{description}");
         }
     }
 

@@ -19,7 +19,7 @@ const LATEST_S: f64 = 1e9;
 /// # Errors
 /// Returns an [`ImportError`] with the line for anything but four values, an unknown node, a time or a position that is not a
 /// valid number, and more than [`MAX_WAYPOINTS`] lines.
-pub fn parse(text: &str, nodes: u32) -> Result<Vec<Waypoint>, ImportError> {
+pub(crate) fn parse(text: &str, nodes: u32) -> Result<Vec<Waypoint>, ImportError> {
     bounded(text)?;
     let nodes = nodes.min(MAX_NODES);
     let mut waypoints = Vec::new();
