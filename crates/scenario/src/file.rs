@@ -8,7 +8,7 @@ use crate::network::{Network, Tcp};
 use crate::schema::document::{Item, Value};
 use crate::schema::error::Fault;
 use crate::schema::kind::Lines;
-use crate::schema::scalar::{Lists, OneLine, Whole};
+use crate::schema::scalar::{ListOf, OneLine, Whole};
 use crate::schema::table::{Keys, Misfit, keys, table};
 use crate::schema::unknown::elsewhere;
 use crate::service::ServiceTime;
@@ -45,7 +45,7 @@ keys! {
     pub struct Defaults {
         /// The mechanisms to compare, each as the command line takes it: `NAME` or `NAME:parameter=value,…`, or a mix of
         /// several, `NAME+NAME`.
-        mechanisms: Vec<String>, Lists(64, OneLine(200)) => vec!["default".to_owned(), "cocoa".to_owned()];
+        mechanisms: Vec<String>, ListOf(64, OneLine(200), "texts") => vec!["default".to_owned(), "cocoa".to_owned()];
         /// The number of seeds: repetitions with other random numbers.
         seeds: u32, Whole(1, 100_000) => 20;
     }

@@ -2,10 +2,10 @@
 
 use coapace_sim::{Layout, Position, Span};
 
-use crate::patterns::{self, Pattern};
+use crate::patterns::{PATTERNS, Pattern};
 use crate::schema::document::{Item, Value};
 use crate::schema::kind::Or;
-use crate::schema::scalar::{Listed, Name, Percentage, Rate, Scalar, Switch, Time, Whole, one_of};
+use crate::schema::scalar::{Choice, Name, Percentage, Rate, Switch, Time, Whole, one_of};
 use crate::schema::table::{HasName, Misfit, keys};
 use crate::schema::words::words;
 
@@ -16,7 +16,7 @@ keys! {
         /// The name in dotted paths and in results; unique among the flows.
         name: String, Name;
         /// The pattern of the moments at which a client offers a message.
-        pattern: &'static Pattern, PatternName;
+        pattern: &'static Pattern, Choice(patterns);
         /// The clients that may take part: all, or those on one side of the border router of a mesh. Those with a smaller x are
         /// `left`, and those with a larger x `right`, by their places at the start.
         from: Side, one_of() => Side::All;
@@ -183,26 +183,9 @@ fn nearest(place: Option<Position>, layout: Option<&Layout>) -> u32 {
     nearest.map_or(0, |(number, _)| number)
 }
 
-/// The kind of a pattern, which the file names.
-struct PatternName;
-
-/// The names of the patterns.
-const NAMES: Listed = Listed(patterns::names);
-
-impl Scalar for PatternName {
-    type Value = &'static Pattern;
-    fn accepts(&self) -> String {
-        Scalar::accepts(&NAMES)
-    }
-    fn parse(&self, value: &Value) -> Option<&'static Pattern> {
-        NAMES.parse(value).and_then(patterns::named)
-    }
-    fn text(&self, value: &&'static Pattern) -> String {
-        NAMES.text(&value.name)
-    }
-    fn words(&self) -> Vec<&'static str> {
-        Scalar::words(&NAMES)
-    }
+/// Returns every pattern by its name.
+fn patterns() -> Vec<(&'static str, &'static Pattern)> {
+    PATTERNS.iter().map(|pattern| (pattern.name, pattern)).collect()
 }
 
 impl HasName for Flow {

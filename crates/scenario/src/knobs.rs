@@ -2,7 +2,7 @@
 
 use crate::schema::document::{Item, Value, is_name, joined, setting};
 use crate::schema::error::{Fault, Origin, shown};
-use crate::schema::kind::{Key, Kind, Lines, refused};
+use crate::schema::kind::{Key, Kind, Lines, listed, refused};
 use crate::schema::unknown::resolve;
 
 /// The knobs of a scenario, in the order of the file.
@@ -80,11 +80,9 @@ impl Knobs {
                 paths.iter().try_for_each(|path| file.assign(path, setting(value, at)))
             }
             Some(Effect::Choices(choices)) => {
-                let names: Vec<_> = choices.iter().map(|choice| choice.name.as_str()).collect();
                 let chosen = choices.iter().find(|choice| choice.name == value.trim()).ok_or_else(|| {
-                    let accepts =
-                        names.iter().map(|name| format!("\"{name}\"")).collect::<Vec<_>>().join(" or ");
-                    refused(&accepts, &names, &setting(value, at), key)
+                    let names: Vec<_> = choices.iter().map(|choice| choice.name.as_str()).collect();
+                    refused(&listed(&names), &names, &setting(value, at), key)
                 })?;
                 chosen.set(file)
             }

@@ -12,7 +12,7 @@ use crate::schema::document::Value;
 use crate::schema::kind::Or;
 use crate::schema::measure::Measure;
 use crate::schema::preset::Preset;
-use crate::schema::scalar::{Listed, OneLine, Percentage, Scalar, Switch, Time, Whole};
+use crate::schema::scalar::{Choice, ListOf, OneLine, Percentage, Scalar, Switch, Time, Whole};
 use crate::schema::table::{Misfit, keys, table};
 use crate::schema::words::{tagged, tagged_table};
 
@@ -43,7 +43,7 @@ keys! {
     /// The places of the nodes, and which of them are border router and sinks.
     pub struct Topology checked by file_is_named {
         /// A topology that comes with the program, or `file`.
-        kind: &'static str, Listed(topologies) => "grid";
+        kind: &'static str, Choice(topologies) => "grid";
         /// Nodes, border router and sinks among them. A file has its own number.
         nodes: u32, Whole(3, 100_000) => 36;
         /// The distance from a node to the next.
@@ -59,7 +59,7 @@ keys! {
         /// The border router, by its number from 0, of a Cooja simulation in the order of the file; if it is not said, the topology's; of a file, the mote that a Cooja simulation describes as root, border router or sink, else 0.
         root: Option<u32>, Or("automatic", Whole(0, 99_999)) => None;
         /// The sinks by their numbers, the primary one first; if none is said, the topology's; of a file, the mote described as root, else 1.
-        sinks: Vec<u32>, Nodes(16) => Vec::new();
+        sinks: Vec<u32>, ListOf(16, Whole(0, 99_999), "numbers of nodes") => Vec::new();
     }
 }
 
@@ -270,8 +270,8 @@ keys! {
 }
 
 /// Returns the kinds of topologies.
-fn topologies() -> Vec<&'static str> {
-    TOPOLOGIES.iter().map(|topology| topology.name).chain([FILE]).collect()
+fn topologies() -> Vec<(&'static str, &'static str)> {
+    TOPOLOGIES.iter().map(|topology| topology.name).chain([FILE]).map(|name| (name, name)).collect()
 }
 
 fn file_is_named(topology: &Topology) -> Result<(), Misfit> {
@@ -323,26 +323,5 @@ impl Scalar for Shares {
             shares => shares.iter().map(|share| Percentage.text(share)).collect(),
         };
         format!("[{}]", shares.join(", "))
-    }
-}
-
-/// At most so many nodes by their numbers.
-struct Nodes(usize);
-
-impl Scalar for Nodes {
-    type Value = Vec<u32>;
-    fn accepts(&self) -> String {
-        format!("a list of at most {} numbers of nodes", self.0)
-    }
-    fn parse(&self, value: &Value) -> Option<Vec<u32>> {
-        let Value::List(list) = value else { return None };
-        if list.len() > self.0 {
-            return None;
-        }
-        list.iter().map(|item| Whole(0, 99_999).parse(&item.value)).collect()
-    }
-    fn text(&self, value: &Vec<u32>) -> String {
-        let texts: Vec<_> = value.iter().map(u32::to_string).collect();
-        format!("[{}]", texts.join(", "))
     }
 }

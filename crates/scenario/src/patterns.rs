@@ -96,16 +96,6 @@ pub struct Timing {
     pub stream: Stream,
 }
 
-/// Returns the pattern of this name.
-pub fn named(name: &str) -> Option<&'static Pattern> {
-    PATTERNS.iter().find(|pattern| pattern.name == name)
-}
-
-/// Returns the names of all.
-pub fn names() -> Vec<&'static str> {
-    PATTERNS.iter().map(|pattern| pattern.name).collect()
-}
-
 impl Timing {
     /// Returns a moment less than `span` after `from`, uniformly.
     fn within(&self, from: Time, span: Span, turn: Turn, purpose: u64) -> Time {
@@ -138,9 +128,13 @@ mod tests {
         }
     }
 
+    fn named(name: &str) -> &'static Pattern {
+        PATTERNS.iter().find(|pattern| pattern.name == name).unwrap()
+    }
+
     /// Returns the moments of a client's messages until 100,000 s, in seconds after the start.
     fn moments(name: &str, client: u32) -> Vec<f64> {
-        let (next, most) = match named(name).unwrap().pace {
+        let (next, most) = match named(name).pace {
             Pace::Clock(next) => (next, usize::MAX),
             Pace::Once(next) => (next, 1),
             Pace::Backlogged => panic!("{name}"),
@@ -208,7 +202,7 @@ mod tests {
     #[test]
     fn names_are_found_and_distinct() {
         for pattern in PATTERNS {
-            assert_eq!(named(pattern.name).unwrap().summary, pattern.summary);
+            assert_eq!(named(pattern.name).summary, pattern.summary);
         }
     }
 }

@@ -63,6 +63,11 @@ pub(crate) trait Kind {
     }
 }
 
+/// Returns words as a file has them, for people to choose from.
+pub(crate) fn listed(words: &[&str]) -> String {
+    words.iter().map(|word| format!("\"{word}\"")).collect::<Vec<_>>().join(" or ")
+}
+
 /// Returns the one line that says what the key `path` accepts instead.
 pub(crate) fn refused(accepts: &str, words: &[&str], item: &Item, path: &str) -> Fault {
     let near = match &item.value {

@@ -3,7 +3,7 @@
 use super::document::{Item, joined};
 use super::error::Fault;
 use super::kind::{Key, Kind, Lines};
-use super::scalar::Listed;
+use super::scalar::Choice;
 use super::table::{Keys, Presets, key};
 
 /// A configuration of the simulator: a preset, and what a file changes of it.
@@ -17,8 +17,8 @@ pub struct Preset<T> {
 
 const PRESET: &str = "preset";
 
-fn kind<T: Presets>() -> Listed {
-    Listed(|| T::PRESETS.iter().map(|(name, _)| *name).collect())
+fn kind<T: Presets>() -> Choice<&'static str> {
+    Choice(|| T::PRESETS.iter().map(|(name, _)| (*name, *name)).collect())
 }
 
 impl<T: Presets> Keys for Preset<T> {

@@ -1,12 +1,10 @@
 //! Values written in one piece: numbers, words, and quantities with their units.
 
-use std::marker::PhantomData;
-
 use coapace_sim::{Jitter, Span};
 
 use super::document::{Item, Value, is_name, quoted};
 use super::error::Fault;
-use super::kind::{Kind, Lines};
+use super::kind::{Kind, Lines, listed};
 use super::units::{RATE, SHARE, SIZE, TIME};
 
 /// A kind whose values are written in one piece.
@@ -225,75 +223,54 @@ impl Scalar for Range {
     }
 }
 
-/// A list of at most so many lines of text.
-pub(crate) struct Lists(pub(crate) usize, pub(crate) OneLine);
+/// A list of at most so many values of a kind, which the last word calls.
+pub(crate) struct ListOf<S>(pub(crate) usize, pub(crate) S, pub(crate) &'static str);
 
-impl Scalar for Lists {
-    type Value = Vec<String>;
+impl<S: Scalar> Scalar for ListOf<S> {
+    type Value = Vec<S::Value>;
     fn accepts(&self) -> String {
-        format!("a list of at most {} texts", self.0)
+        format!("a list of at most {} {}", self.0, self.2)
     }
-    fn parse(&self, value: &Value) -> Option<Vec<String>> {
+    fn parse(&self, value: &Value) -> Option<Self::Value> {
         let Value::List(list) = value else { return None };
         if list.len() > self.0 {
             return None;
         }
         list.iter().map(|item| self.1.parse(&item.value)).collect()
     }
-    fn text(&self, value: &Vec<String>) -> String {
-        let texts: Vec<_> = value.iter().map(|text| self.1.text(text)).collect();
+    fn text(&self, value: &Self::Value) -> String {
+        let texts: Vec<_> = value.iter().map(|value| self.1.text(value)).collect();
         format!("[{}]", texts.join(", "))
     }
 }
 
-/// One of the names of a registry.
-pub(crate) struct Listed(pub(crate) fn() -> Vec<&'static str>);
+/// One of several values, each by its word.
+pub(crate) struct Choice<T>(pub(crate) fn() -> Vec<(&'static str, T)>);
 
-impl Scalar for Listed {
-    type Value = &'static str;
+impl<T: Copy + PartialEq> Scalar for Choice<T> {
+    type Value = T;
     fn accepts(&self) -> String {
-        let names: Vec<_> = (self.0)().iter().map(|name| format!("\"{name}\"")).collect();
-        names.join(" or ")
+        listed(&Scalar::words(self))
     }
-    fn parse(&self, value: &Value) -> Option<&'static str> {
+    fn parse(&self, value: &Value) -> Option<T> {
         let Value::Text(text) = value else { return None };
-        (self.0)().into_iter().find(|name| name == text)
+        (self.0)().into_iter().find(|(word, _)| word == text).map(|(_, value)| value)
     }
-    fn text(&self, value: &&'static str) -> String {
-        quoted(value)
+    fn text(&self, value: &T) -> String {
+        let own = (self.0)().into_iter().find(|(_, other)| other == value);
+        own.map_or_else(String::new, |(word, _)| quoted(word))
     }
     fn words(&self) -> Vec<&'static str> {
-        (self.0)()
+        (self.0)().into_iter().map(|(word, _)| word).collect()
     }
 }
 
 /// An enumeration by its words.
 pub(crate) trait Words: Copy + PartialEq + 'static {
-    const ALL: &'static [(Self, &'static str)];
+    const ALL: &'static [(&'static str, Self)];
 }
-
-/// The kind of the words of `T`.
-pub(crate) struct OneOf<T>(PhantomData<T>);
 
 /// Returns the kind of the words of `T`.
-pub(crate) const fn one_of<T>() -> OneOf<T> {
-    OneOf(PhantomData)
-}
-
-impl<T: Words> Scalar for OneOf<T> {
-    type Value = T;
-    fn accepts(&self) -> String {
-        let words: Vec<_> = T::ALL.iter().map(|(_, word)| format!("\"{word}\"")).collect();
-        words.join(" or ")
-    }
-    fn parse(&self, value: &Value) -> Option<T> {
-        let Value::Text(text) = value else { return None };
-        T::ALL.iter().find(|(_, word)| word == text).map(|(value, _)| *value)
-    }
-    fn text(&self, value: &T) -> String {
-        T::ALL.iter().find(|(other, _)| other == value).map_or_else(String::new, |(_, word)| quoted(word))
-    }
-    fn words(&self) -> Vec<&'static str> {
-        T::ALL.iter().map(|(_, word)| *word).collect()
-    }
+pub(crate) const fn one_of<T: Words>() -> Choice<T> {
+    Choice(|| T::ALL.to_vec())
 }

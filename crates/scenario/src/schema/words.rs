@@ -4,7 +4,7 @@ use std::marker::PhantomData;
 
 use super::document::{Item, Value, joined, quoted};
 use super::error::{Fault, Origin};
-use super::kind::{Key, Kind, Lines, refused};
+use super::kind::{Key, Kind, Lines, listed, refused};
 
 /// Declares an enumeration by its words, or describes one of the simulator (`for`).
 macro_rules! words {
@@ -24,7 +24,7 @@ macro_rules! words {
     };
     (for $name:ident { $($variant:ident = $word:literal,)+ }) => {
         impl $crate::schema::scalar::Words for $name {
-            const ALL: &'static [(Self, &'static str)] = &[$((Self::$variant, $word)),+];
+            const ALL: &'static [(&'static str, Self)] = &[$(($word, Self::$variant)),+];
         }
     };
 }
@@ -87,10 +87,6 @@ pub(crate) const fn tagged_table<T>() -> Tagged<T> {
 }
 
 const KIND: &str = "kind";
-
-fn listed(words: &[&str]) -> String {
-    words.iter().map(|word| format!("\"{word}\"")).collect::<Vec<_>>().join(" or ")
-}
 
 impl<T: TaggedTable> Tagged<T> {
     fn kinds() -> String {
