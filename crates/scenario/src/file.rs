@@ -117,23 +117,14 @@ impl File {
 
 /// Gives a mesh one client, if the file says no number. The clients are counted later, when the places of the nodes are known.
 fn counted(file: &Item) -> Item {
-    let mut file = file.clone();
+    let mut whole = file.clone();
     let mesh = file.get("network").and_then(|network| network.get("mesh"));
-    let Some(at) = mesh.filter(|mesh| matches!(mesh.value, Value::Table(_))).map(|mesh| mesh.at) else {
-        return file;
-    };
-    let has_clients = file.get("clients").is_some();
-    let Value::Table(members) = &mut file.value else { return file };
-    if !has_clients {
-        members.push(("clients".to_owned(), Item { at, value: Value::Table(Vec::new()) }));
-    }
-    let clients = members.iter_mut().find(|(key, _)| key == "clients").map(|(_, item)| &mut item.value);
-    if let Some(Value::Table(clients)) = clients
-        && clients.iter().all(|(key, _)| key != "count")
+    if let Some(at) = mesh.and_then(Item::place_of_table)
+        && let Some(clients) = whole.get_or_insert("clients", at, Value::Table(Vec::new()))
     {
-        clients.push(("count".to_owned(), Item { at, value: Value::Integer(1) }));
+        clients.get_or_insert("count", at, Value::Integer(1));
     }
-    file
+    whole
 }
 
 /// Checks that a request and a response fit into one packet each, and into every buffer: IP does not fragment here.

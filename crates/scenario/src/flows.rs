@@ -3,7 +3,7 @@
 use coapace_sim::{Layout, Position, Span};
 
 use crate::patterns::{PATTERNS, Pattern};
-use crate::schema::document::{Item, Value};
+use crate::schema::document::Item;
 use crate::schema::kind::Or;
 use crate::schema::scalar::{Choice, Name, Percentage, Rate, Switch, Time, Whole, one_of};
 use crate::schema::table::{HasName, Misfit, keys};
@@ -194,17 +194,8 @@ impl HasName for Flow {
     }
 }
 
-/// Makes `payload_bytes` "none" in a flow that sets `message_bytes` alone: the default would contradict the file.
 fn one_size(flow: &Item) -> Item {
-    let is_said = |item: &Item| !matches!(&item.value, Value::Text(text) if text == "none");
-    let mut flow = flow.clone();
-    if let Some(at) = flow.get("message_bytes").filter(|item| is_said(item)).map(|item| item.at)
-        && let Value::Table(members) = &mut flow.value
-        && members.iter().all(|(key, _)| key != "payload_bytes")
-    {
-        members.push(("payload_bytes".to_owned(), Item { at, value: Value::Text("none".to_owned()) }));
-    }
-    flow
+    flow.with_either("message_bytes", "payload_bytes")
 }
 
 fn flow_fits(flow: &Flow) -> Result<(), Misfit> {

@@ -70,18 +70,13 @@ impl Ip {
 
 /// A mesh has no hops.
 fn hopless(network: &Item) -> Item {
-    let mut network = network.clone();
-    let mesh = network.get("mesh").filter(|mesh| matches!(mesh.value, Value::Table(_)));
-    if let Some(at) = mesh.map(|mesh| mesh.at)
-        && let Value::Table(members) = &mut network.value
-    {
+    let mut whole = network.clone();
+    if let Some(at) = network.get("mesh").and_then(Item::place_of_table) {
         for way in ["up", "down"] {
-            if members.iter().all(|(key, _)| key != way) {
-                members.push((way.to_owned(), Item { at, value: Value::List(Vec::new()) }));
-            }
+            whole.get_or_insert(way, at, Value::List(Vec::new()));
         }
     }
-    network
+    whole
 }
 
 fn hops_or_mesh(network: &Network) -> Result<(), Misfit> {

@@ -3,7 +3,7 @@
 use coapace_sim::Span;
 
 use crate::flows::Flow;
-use crate::schema::document::{Item, Value};
+use crate::schema::document::Item;
 use crate::schema::kind::Or;
 use crate::schema::scalar::{Time, Whole, one_of};
 use crate::schema::table::{Misfit, keys, named};
@@ -50,17 +50,8 @@ words! {
     }
 }
 
-/// Makes `exchanges` "none" in a workload that sets `duration` alone: the default would contradict the file.
 fn one_end(workload: &Item) -> Item {
-    let lasts = |item: &Item| !matches!(&item.value, Value::Text(text) if text == "none");
-    let mut workload = workload.clone();
-    if let Some(at) = workload.get("duration").filter(|item| lasts(item)).map(|item| item.at)
-        && let Value::Table(members) = &mut workload.value
-        && members.iter().all(|(key, _)| key != "exchanges")
-    {
-        members.push(("exchanges".to_owned(), Item { at, value: Value::Text("none".to_owned()) }));
-    }
-    workload
+    workload.with_either("duration", "exchanges")
 }
 
 fn workload_fits(workload: &Workload) -> Result<(), Misfit> {

@@ -109,6 +109,33 @@ fn tree(value: &DeValue<'_>, place: &dyn Fn(usize) -> Origin) -> Value {
 }
 
 impl Item {
+    /// Returns a table without members.
+    pub(crate) const fn empty_table(at: Origin) -> Self {
+        Self { at, value: Value::Table(Vec::new()) }
+    }
+
+    /// Returns the member `name` of a table, which gets this `value` if it is missing; `None` if this is no table.
+    pub(crate) fn get_or_insert(&mut self, name: &str, at: Origin, value: Value) -> Option<&mut Self> {
+        let Value::Table(members) = &mut self.value else { return None };
+        Some(member_or_insert(members, name, at, value))
+    }
+
+    /// Returns a table that says one of two keys where a file says `said` alone: `other` is "none" then, since its default would
+    /// contradict the file.
+    pub(crate) fn with_either(&self, said: &str, other: &str) -> Self {
+        let mut table = self.clone();
+        let is_said = |item: &&Self| !matches!(&item.value, Value::Text(text) if text == "none");
+        if let Some(at) = self.get(said).filter(is_said).map(|item| item.at) {
+            table.get_or_insert(other, at, Value::Text("none".to_owned()));
+        }
+        table
+    }
+
+    /// Returns the place of this item if it is a table.
+    pub(crate) fn place_of_table(&self) -> Option<Origin> {
+        matches!(self.value, Value::Table(_)).then_some(self.at)
+    }
+
     /// Returns the member `name` of a table.
     pub(crate) fn get(&self, name: &str) -> Option<&Self> {
         match &self.value {
@@ -184,17 +211,11 @@ impl Item {
     fn step(&mut self, part: &str, walked: &str, at: Origin) -> Result<&mut Self, Fault> {
         let here = self.show();
         match &mut self.value {
-            Value::Table(members) => {
-                let place = members.iter().position(|(key, _)| key == part).unwrap_or_else(|| {
-                    members.push((part.to_owned(), Self { at, value: Value::Table(Vec::new()) }));
-                    members.len() - 1
-                });
-                Ok(&mut members[place].1)
-            }
             Value::List(list) => {
                 let unnamed = unnamed(list, part, walked, at);
                 list.iter_mut().find(|item| item.name() == Some(part)).ok_or(unnamed)
             }
+            Value::Table(members) => Ok(member_or_insert(members, part, at, Value::Table(Vec::new()))),
             _ => Err(Fault::new(at, format!("`{walked}` is {here} and has no key `{}`", shown(part)))),
         }
     }
@@ -209,6 +230,19 @@ impl Item {
             Value::Table(_) => "a table".to_owned(),
         }
     }
+}
+
+fn member_or_insert<'a>(
+    members: &'a mut Vec<(String, Item)>,
+    name: &str,
+    at: Origin,
+    value: Value,
+) -> &'a mut Item {
+    let place = members.iter().position(|(key, _)| key == name).unwrap_or_else(|| {
+        members.push((name.to_owned(), Item { at, value }));
+        members.len() - 1
+    });
+    &mut members[place].1
 }
 
 fn unnamed(list: &[Item], part: &str, walked: &str, at: Origin) -> Fault {

@@ -289,7 +289,7 @@ impl<T: Keys> Kind for Table<T> {
     }
     /// A table that is not there is an empty one: all its keys may have defaults.
     fn missing(&self, path: &str, at: Origin) -> Result<T, Fault> {
-        T::read(&Item { at, value: Value::Table(Vec::new()) }, path)
+        T::read(&Item::empty_table(at), path)
     }
     fn write(&self, value: &T, path: &str, lines: &mut Lines) {
         value.write(path, lines);

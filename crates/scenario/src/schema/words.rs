@@ -132,7 +132,7 @@ impl<T: TaggedTable> Kind for Tagged<T> {
     }
 
     fn missing(&self, path: &str, at: Origin) -> Result<T, Fault> {
-        self.read(&Item { at, value: Value::Table(Vec::new()) }, path)
+        self.read(&Item::empty_table(at), path)
     }
 
     fn write(&self, value: &T, path: &str, lines: &mut Lines) {
@@ -185,10 +185,8 @@ impl<T: TaggedTable> Kind for WordOrTable<T> {
     fn read(&self, item: &Item, path: &str) -> Result<T, Fault> {
         match &item.value {
             Value::Table(_) => self.0.read(item, path),
-            Value::Text(word) => {
-                let table = Item { at: item.at, value: Value::Table(Vec::new()) };
-                T::read(word, &table, path).unwrap_or_else(|| Err(self.refuse(item, path)))
-            }
+            Value::Text(word) => T::read(word, &Item::empty_table(item.at), path)
+                .unwrap_or_else(|| Err(self.refuse(item, path))),
             _ => Err(self.refuse(item, path)),
         }
     }
