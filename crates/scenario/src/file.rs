@@ -139,20 +139,15 @@ fn messages_fit(file: &File) -> Result<(), Misfit> {
     for (path, what, bytes) in
         [("clients.uri_path", "request", request), ("server.payload_bytes", "response", response)]
     {
-        if bytes > mtu {
-            let problem = format!("makes a {what} of {bytes} bytes, but `network.mtu` is {mtu}");
-            return Err(Misfit::new(path, problem));
-        }
+        let problem = format!("makes a {what} of {bytes} bytes, but `network.mtu` is {mtu}");
+        Misfit::unless(bytes <= mtu, path, problem)?;
     }
     for (way, hops, bytes) in [("up", &file.network.up, request), ("down", &file.network.down, response)] {
         for hop in hops {
-            if let Some(buffer) = hop.buffer_bytes.filter(|buffer| *buffer < u64::from(bytes)) {
-                let path = format!("network.{way}.{}.buffer_bytes", hop.name);
-                return Err(Misfit::new(
-                    path,
-                    format!("must hold one message of {bytes} bytes, not `{buffer}`"),
-                ));
-            }
+            let Some(buffer) = hop.buffer_bytes else { continue };
+            let path = format!("network.{way}.{}.buffer_bytes", hop.name);
+            let problem = format!("must hold one message of {bytes} bytes, not `{buffer}`");
+            Misfit::unless(buffer >= u64::from(bytes), path, problem)?;
         }
     }
     Ok(())
@@ -165,44 +160,31 @@ fn flows_fit(file: &File) -> Result<(), Misfit> {
     let room = buffers.chain([u64::from(file.network.mtu)]).min().unwrap_or(u64::MAX);
     let headers = file.network.ip.header_bytes() + 8;
     for flow in &file.workload.flows {
-        let misfit = |key: &str, problem: String| {
-            Err(Misfit::new(format!("workload.flows.{}.{key}", flow.name), problem))
-        };
+        let key = |key: &str| format!("workload.flows.{}.{key}", flow.name);
         let least = flow.least_message_bytes(path_bytes);
-        if flow.message_bytes.is_some_and(|bytes| bytes < least) {
-            return misfit(
-                "message_bytes",
-                format!("must be {least} or more: header, token, options and a payload"),
-            );
-        }
+        let problem = format!("must be {least} or more: header, token, options and a payload");
+        let has_room = flow.message_bytes.is_none_or(|bytes| bytes >= least);
+        Misfit::unless(has_room, key("message_bytes"), problem)?;
         let (message, response) = (flow.sizes(path_bytes).1, 4 + 4 + 1 + flow.response_bytes);
         let longest = u64::from(headers + message.max(response));
-        if longest > room {
-            let key = if message > response { "message_bytes" } else { "response_bytes" };
-            return misfit(
-                key,
-                format!("makes a packet of {longest} bytes, but `network.mtu` or a buffer holds {room}"),
-            );
-        }
-        if file.workload.duration.is_some_and(|duration| flow.start >= duration) {
-            return misfit("start", "must be before `workload.duration` is over".to_owned());
-        }
+        let longer = if message > response { "message_bytes" } else { "response_bytes" };
+        let problem =
+            format!("makes a packet of {longest} bytes, but `network.mtu` or a buffer holds {room}");
+        Misfit::unless(longest <= room, key(longer), problem)?;
+        let begins = file.workload.duration.is_none_or(|duration| flow.start < duration);
+        Misfit::unless(begins, key("start"), "must be before `workload.duration` is over")?;
     }
     let Server { processing_delay, service_time, response, acknowledge_after, .. } = &file.server;
-    let at_once = *service_time == ServiceTime::default();
-    if *response == Answering::Piggybacked && *acknowledge_after > Span::ZERO {
-        let problem = "must be 0 s unless `server.response` is \"separate\" or \"separate-non\"";
-        return Err(Misfit::new("server.acknowledge_after", problem));
-    }
+    let is_piggybacked = *response == Answering::Piggybacked;
+    let problem = "must be 0 s unless `server.response` is \"separate\" or \"separate-non\"";
+    Misfit::unless(!is_piggybacked || *acknowledge_after == Span::ZERO, "server.acknowledge_after", problem)?;
     for (key, value, fits) in [
         ("processing_delay", "0 s", *processing_delay == Span::ZERO),
-        ("service_time", "0 s", at_once),
-        ("response", "\"piggybacked\"", *response == Answering::Piggybacked),
+        ("service_time", "0 s", *service_time == ServiceTime::default()),
+        ("response", "\"piggybacked\"", is_piggybacked),
     ] {
-        if file.workload.kind == WorkloadKind::Flows && !fits {
-            let problem = format!("must be {value} with the workload \"flows\"");
-            return Err(Misfit::new(format!("server.{key}"), problem));
-        }
+        let problem = format!("must be {value} with the workload \"flows\"");
+        Misfit::unless(fits || file.workload.kind != WorkloadKind::Flows, format!("server.{key}"), problem)?;
     }
     Ok(())
 }

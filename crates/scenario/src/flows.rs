@@ -199,62 +199,33 @@ fn one_size(flow: &Item) -> Item {
 }
 
 fn flow_fits(flow: &Flow) -> Result<(), Misfit> {
-    let Flow { payload_bytes, message_bytes, rate, interval, start, end, .. } = flow;
-    if payload_bytes.is_some() == message_bytes.is_some() {
-        return Err(Misfit::new(
-            "message_bytes",
-            "or `payload_bytes` must be a number, and the other \"none\"",
-        ));
-    }
-    let pattern = flow.pattern.name;
-    match (flow.pattern.has_interval, rate, interval) {
-        (true, None, None) => {
-            return Err(Misfit::new(
-                "rate",
-                format!("or `interval` is missing: the pattern \"{pattern}\" needs one"),
-            ));
-        }
-        (_, Some(_), Some(_)) => {
-            return Err(Misfit::new("interval", "does not go with `rate`: make one of them \"none\""));
-        }
-        (false, Some(_), _) | (false, _, Some(_)) => {
-            let key = if rate.is_some() { "rate" } else { "interval" };
-            return Err(Misfit::new(key, format!("means nothing in the pattern \"{pattern}\"")));
-        }
-        _ => {}
-    }
-    if interval.is_some_and(|interval| interval < Span::from_millis(1)) {
-        return Err(Misfit::new("interval", "must be 1 ms or more"));
-    }
-    if end.is_some_and(|end| end <= *start) {
-        return Err(Misfit::new("end", "must be after `start`"));
-    }
-    if flow.observe && flow.outstanding > 1 {
-        return Err(Misfit::new(
-            "outstanding",
-            "must be 1 with `observe`: an observer has one notification at a time",
-        ));
-    }
-    if !flow.renew && !flow.observe {
-        return Err(Misfit::new("renew", "must be true without `observe`: there is no registration"));
-    }
-    if !flow.controlled && (!flow.observe || flow.confirmable) {
-        return Err(Misfit::new(
-            "controlled",
-            "must be true but for notifications (`observe`) that are not `confirmable`",
-        ));
-    }
-    if flow.delays_within.is_some() && !flow.pattern.is_common {
-        return Err(Misfit::new("delays_within", format!("means nothing in the pattern \"{pattern}\"")));
-    }
-    if flow.delays_by != Moment::Offer && flow.delays_within.is_none() {
-        return Err(Misfit::new("delays_by", "means nothing without `delays_within`"));
-    }
-    if !flow.confirmable && flow.pattern.is_backlogged() {
-        return Err(Misfit::new(
-            "confirmable",
-            "must be true in the pattern \"backlogged\": nothing ends the others",
-        ));
-    }
-    Ok(())
+    let Flow { payload_bytes, message_bytes, rate, interval, start, end, pattern, .. } = flow;
+    let problem = "or `payload_bytes` must be a number, and the other \"none\"";
+    Misfit::unless(payload_bytes.is_some() != message_bytes.is_some(), "message_bytes", problem)?;
+
+    let problem = format!("or `interval` is missing: the pattern \"{}\" needs one", pattern.name);
+    let is_said = rate.is_some() || interval.is_some();
+    Misfit::unless(is_said || !pattern.has_interval, "rate", problem)?;
+    let problem = "does not go with `rate`: make one of them \"none\"";
+    Misfit::unless(rate.is_none() || interval.is_none(), "interval", problem)?;
+    let means_nothing = format!("means nothing in the pattern \"{}\"", pattern.name);
+    Misfit::unless(pattern.has_interval || rate.is_none(), "rate", &means_nothing)?;
+    Misfit::unless(pattern.has_interval || interval.is_none(), "interval", &means_nothing)?;
+    let is_long = interval.is_none_or(|interval| interval >= Span::from_millis(1));
+    Misfit::unless(is_long, "interval", "must be 1 ms or more")?;
+    Misfit::unless(end.is_none_or(|end| end > *start), "end", "must be after `start`")?;
+
+    let problem = "must be 1 with `observe`: an observer has one notification at a time";
+    Misfit::unless(!flow.observe || flow.outstanding == 1, "outstanding", problem)?;
+    let problem = "must be true without `observe`: there is no registration";
+    Misfit::unless(flow.observe || flow.renew, "renew", problem)?;
+    let problem = "must be true but for notifications (`observe`) that are not `confirmable`";
+    Misfit::unless(flow.controlled || (flow.observe && !flow.confirmable), "controlled", problem)?;
+
+    let counts_all = flow.delays_within.is_none();
+    Misfit::unless(counts_all || pattern.is_common, "delays_within", means_nothing)?;
+    let problem = "means nothing without `delays_within`";
+    Misfit::unless(!counts_all || flow.delays_by == Moment::Offer, "delays_by", problem)?;
+    let problem = "must be true in the pattern \"backlogged\": nothing ends the others";
+    Misfit::unless(flow.confirmable || !pattern.is_backlogged(), "confirmable", problem)
 }

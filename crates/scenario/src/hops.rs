@@ -108,25 +108,14 @@ impl HasName for Hop {
 }
 
 fn queue_has_a_rate(hop: &Hop) -> Result<(), Misfit> {
-    if hop.rate.is_some() {
-        return Ok(());
-    }
-    let is_managed = !hop.queue.is_drop_tail();
-    for (key, is_said) in [("buffer_bytes", hop.buffer_bytes.is_some()), ("queue", is_managed)] {
-        if is_said {
-            return Err(Misfit::new(key, "needs a `rate`: on an unlimited link nothing waits"));
-        }
-    }
-    Ok(())
+    let problem = "needs a `rate`: on an unlimited link nothing waits";
+    Misfit::unless(hop.rate.is_some() || hop.buffer_bytes.is_none(), "buffer_bytes", problem)?;
+    Misfit::unless(hop.rate.is_some() || hop.queue.is_drop_tail(), "queue", problem)
 }
 
 fn average_between(burst: &Burst) -> Result<(), Misfit> {
-    if burst.good >= burst.average || burst.average >= burst.bad {
-        return Err(Misfit::new("average", "must lie between `good` and `bad` and equal neither"));
-    }
-    if burst.mean_good_packets() < 1.0 {
-        let problem = "is too small: the good state would last less than one packet";
-        return Err(Misfit::new("mean_bad_packets", problem));
-    }
-    Ok(())
+    let is_between = burst.good < burst.average && burst.average < burst.bad;
+    Misfit::unless(is_between, "average", "must lie between `good` and `bad` and equal neither")?;
+    let problem = "is too small: the good state would last less than one packet";
+    Misfit::unless(burst.mean_good_packets() >= 1.0, "mean_bad_packets", problem)
 }

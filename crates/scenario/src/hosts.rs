@@ -111,8 +111,7 @@ impl Clients {
 
 fn segments_fit(clients: &Clients) -> Result<(), Misfit> {
     // A segment has 1 to 255 bytes (RFC 7252 §5.10).
-    if clients.uri_path_segments().all(|segment| (1..=255).contains(&segment.len())) {
-        return Ok(());
-    }
-    Err(Misfit::new("uri_path", "must have segments of 1 to 255 bytes with single slashes between them"))
+    let fit = clients.uri_path_segments().all(|segment| (1..=255).contains(&segment.len()));
+    let problem = "must have segments of 1 to 255 bytes with single slashes between them";
+    Misfit::unless(fit, "uri_path", problem)
 }

@@ -121,42 +121,23 @@ words! {
 }
 
 fn exponents_fit(mac: &MacConfig) -> Result<(), Misfit> {
-    if mac.max_be < mac.min_be {
-        return Err(Misfit::new("max_be", format!("must not be below `min_be`, which is {}", mac.min_be)));
-    }
-    Ok(())
+    let problem = format!("must not be below `min_be`, which is {}", mac.min_be);
+    Misfit::unless(mac.max_be >= mac.min_be, "max_be", problem)
 }
 
 fn wake_ups_are_apart(config: &ContikiMacConfig) -> Result<(), Misfit> {
-    if config.wake_interval < Span::from_millis(20) || config.wake_interval <= config.listen {
-        return Err(Misfit::new("wake_interval", "must be 20 ms or more, and longer than `listen`"));
-    }
-    if config.cca_gap <= config.frame_gap {
-        return Err(Misfit::new(
-            "cca_gap",
-            "must be longer than `frame_gap`, or both assessments fall into it",
-        ));
-    }
-    Ok(())
+    let is_rare = config.wake_interval >= Span::from_millis(20) && config.wake_interval > config.listen;
+    Misfit::unless(is_rare, "wake_interval", "must be 20 ms or more, and longer than `listen`")?;
+    let problem = "must be longer than `frame_gap`, or both assessments fall into it";
+    Misfit::unless(config.cca_gap > config.frame_gap, "cca_gap", problem)
 }
 
 fn slots_have_room(config: &TschConfig) -> Result<(), Misfit> {
-    if config.slot < Span::from_millis(10) {
-        return Err(Misfit::new(
-            "slot",
-            "must be 10 ms or more, so that the longest frame and its acknowledgement fit",
-        ));
-    }
-    if config.guard == Span::ZERO
-        || config.guard >= config.tx_offset
-        || config.tx_offset > Span::from_micros(2_120)
-    {
-        return Err(Misfit::new(
-            "guard",
-            "must be more than 0 and less than `tx_offset`, which is 2120 us at most",
-        ));
-    }
-    Ok(())
+    let TschConfig { slot, guard, tx_offset, .. } = *config;
+    let problem = "must be 10 ms or more, so that the longest frame and its acknowledgement fit";
+    Misfit::unless(slot >= Span::from_millis(10), "slot", problem)?;
+    let fits = guard > Span::ZERO && guard < tx_offset && tx_offset <= Span::from_micros(2_120);
+    Misfit::unless(fits, "guard", "must be more than 0 and less than `tx_offset`, which is 2120 us at most")
 }
 
 keys! {

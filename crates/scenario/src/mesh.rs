@@ -284,20 +284,12 @@ fn file_is_named(topology: &Topology) -> Result<(), Misfit> {
 
 fn way_fits(movement: &Movement) -> Result<(), Misfit> {
     let (slowest, fastest) = movement.speed_m_s;
-    if slowest > fastest {
-        return Err(Misfit::new("max_speed", "must not be below `min_speed`"));
-    }
-    if movement.step < Span::from_millis(1) {
-        return Err(Misfit::new("step", "must be 1 ms or more"));
-    }
-    Ok(())
+    Misfit::unless(slowest <= fastest, "max_speed", "must not be below `min_speed`")?;
+    Misfit::unless(movement.step >= Span::from_millis(1), "step", "must be 1 ms or more")
 }
 
 fn disks_grow(disk: &UnitDisk) -> Result<(), Misfit> {
-    if disk.interference_m < disk.range_m {
-        return Err(Misfit::new("interference", "must not be below `range`"));
-    }
-    Ok(())
+    Misfit::unless(disk.interference_m >= disk.range_m, "interference", "must not be below `range`")
 }
 
 /// One share, or up to so many in ascending order.

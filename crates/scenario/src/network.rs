@@ -80,19 +80,12 @@ fn hopless(network: &Item) -> Item {
 }
 
 fn hops_or_mesh(network: &Network) -> Result<(), Misfit> {
+    let has_mesh = network.mesh.is_some();
     for (way, hops) in [("up", &network.up), ("down", &network.down)] {
-        match (hops.is_empty(), network.mesh.is_some()) {
-            (true, false) => {
-                return Err(Misfit::new(
-                    way,
-                    "must be 1 to 16 tables, each with a `name` of its own, not none",
-                ));
-            }
-            (false, true) => {
-                return Err(Misfit::new(way, "does not go with `network.mesh`: a network is hops or a mesh"));
-            }
-            _ => {}
-        }
+        let problem = "must be 1 to 16 tables, each with a `name` of its own, not none";
+        Misfit::unless(has_mesh || !hops.is_empty(), way, problem)?;
+        let problem = "does not go with `network.mesh`: a network is hops or a mesh";
+        Misfit::unless(!has_mesh || hops.is_empty(), way, problem)?;
     }
     Ok(())
 }

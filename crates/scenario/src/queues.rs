@@ -1,6 +1,6 @@
 //! The keys of the queue of a hop.
 
-use coapace_sim::{CodelConfig, FqCodelConfig, PieConfig, Queue as SimQueue, RedConfig};
+use coapace_sim::{CodelConfig, FqCodelConfig, PieConfig, Queue as SimQueue, RedConfig, Span};
 
 use crate::schema::measure::Measure;
 use crate::schema::preset::Preset;
@@ -132,25 +132,14 @@ impl Queue {
 }
 
 fn interval_is_longer(codel: &CodelConfig) -> Result<(), Misfit> {
-    if codel.interval <= codel.target {
-        return Err(Misfit::new("interval", "must be longer than `target`"));
-    }
-    Ok(())
+    Misfit::unless(codel.interval > codel.target, "interval", "must be longer than `target`")
 }
 
 fn updates_take_time(pie: &PieConfig) -> Result<(), Misfit> {
-    if pie.update < coapace_sim::Span::from_micros(100) {
-        return Err(Misfit::new("update", "must be 100 us or more"));
-    }
-    Ok(())
+    Misfit::unless(pie.update >= Span::from_micros(100), "update", "must be 100 us or more")
 }
 
 fn thresholds_grow(red: &RedConfig) -> Result<(), Misfit> {
-    if red.max_packets <= red.min_packets {
-        return Err(Misfit::new(
-            "max_packets",
-            format!("must be above `min_packets`, which is {}", red.min_packets),
-        ));
-    }
-    Ok(())
+    let problem = format!("must be above `min_packets`, which is {}", red.min_packets);
+    Misfit::unless(red.max_packets > red.min_packets, "max_packets", problem)
 }

@@ -56,21 +56,14 @@ fn one_end(workload: &Item) -> Item {
 
 fn workload_fits(workload: &Workload) -> Result<(), Misfit> {
     let Workload { kind, exchanges, duration, warm_up, batch_min, batch_max, interval, flows, .. } = workload;
-    match (kind, flows.is_empty()) {
-        (WorkloadKind::Flows, true) => {
-            return Err(Misfit::new("flows", "is missing: the kind \"flows\" needs one or more"));
-        }
-        (WorkloadKind::Continuous | WorkloadKind::Random, false) => {
-            return Err(Misfit::new("flows", "needs the kind \"flows\""));
-        }
-        _ => {}
-    }
-    if *kind == WorkloadKind::Flows && *interval > Span::ZERO {
-        return Err(Misfit::new("interval", "does not go with the kind \"flows\": a flow has its own"));
-    }
-    if batch_min > batch_max {
-        return Err(Misfit::new("batch_max", format!("must not be below `batch_min`, which is {batch_min}")));
-    }
+    let has_flows = *kind == WorkloadKind::Flows;
+    let problem = "is missing: the kind \"flows\" needs one or more";
+    Misfit::unless(!has_flows || !flows.is_empty(), "flows", problem)?;
+    Misfit::unless(has_flows || flows.is_empty(), "flows", "needs the kind \"flows\"")?;
+    let problem = "does not go with the kind \"flows\": a flow has its own";
+    Misfit::unless(!has_flows || *interval == Span::ZERO, "interval", problem)?;
+    let problem = format!("must not be below `batch_min`, which is {batch_min}");
+    Misfit::unless(batch_min <= batch_max, "batch_max", problem)?;
     match (exchanges, duration) {
         (Some(exchanges), Some(_)) => {
             let problem =

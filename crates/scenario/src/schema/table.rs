@@ -232,6 +232,15 @@ impl Misfit {
         Self { path: path.into(), message: message.into() }
     }
 
+    /// Returns the misfit, unless the value `fits`.
+    pub(crate) fn unless(
+        fits: bool,
+        path: impl Into<String>,
+        message: impl Into<String>,
+    ) -> Result<(), Self> {
+        if fits { Ok(()) } else { Err(Self::new(path, message)) }
+    }
+
     pub(crate) fn fault(&self, item: &Item, path: &str) -> Fault {
         let message = format!("`{}` {}", joined(path, &self.path), self.message);
         Fault::new(item.nearest_to(&self.path).at, message)
