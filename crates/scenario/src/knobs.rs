@@ -67,6 +67,10 @@ impl Knobs {
         self.0.iter().map(|knob| knob.name.as_str()).collect()
     }
 
+    fn effect(&self, name: &str) -> Option<&Effect> {
+        self.0.iter().find(|knob| knob.name == name).map(|knob| &knob.effect)
+    }
+
     /// Makes a setting in the file. Its key is the name of a knob, or else a dotted path through the keys in `root`.
     pub(crate) fn set(
         &self,
@@ -75,7 +79,7 @@ impl Knobs {
         (key, value): (&str, &str),
         at: Origin,
     ) -> Result<(), Fault> {
-        match self.0.iter().find(|knob| knob.name == key).map(|knob| &knob.effect) {
+        match self.effect(key) {
             Some(Effect::Paths(paths)) => {
                 paths.iter().try_for_each(|path| file.assign(path, setting(value, at)))
             }
@@ -96,7 +100,7 @@ impl Knobs {
     /// Returns the number of names in the shortest path that a setting writes. A shorter path may replace a whole table.
     pub(crate) fn depth(&self, key: &str) -> usize {
         let names = |path: &str| path.split('.').count();
-        match self.0.iter().find(|knob| knob.name == key).map(|knob| &knob.effect) {
+        match self.effect(key) {
             Some(Effect::Paths(paths)) => paths.iter().map(|path| names(path)).min().unwrap_or(0),
             Some(Effect::Choices(choices)) => {
                 let settings = choices.iter().flat_map(|choice| &choice.settings);
@@ -123,19 +127,15 @@ impl Knobs {
     /// # Errors
     /// Returns the first knob that names an unknown key or makes a file that is refused.
     pub(crate) fn check(&self, file: &Item, effective: &Effective, read: Read) -> Result<Values, Fault> {
-        let value = |knob: &Knob| match &knob.effect {
-            Effect::Paths(paths) => {
-                paths.iter().try_for_each(|path| file.leads(path, knob.at))?;
-                Ok(effective.at(paths))
+        for knob in &self.0 {
+            match &knob.effect {
+                Effect::Paths(paths) => paths.iter().try_for_each(|path| file.leads(path, knob.at))?,
+                Effect::Choices(choices) => {
+                    choices.iter().try_for_each(|choice| choice.tried(file, read).map(drop))?;
+                }
             }
-            Effect::Choices(choices) => {
-                let tried: Vec<Lines> =
-                    choices.iter().map(|choice| choice.tried(file, read)).collect::<Result<_, _>>()?;
-                let in_force = tried.iter().position(|tried| *tried == effective.run);
-                Ok(in_force.map_or_else(|| CUSTOM.to_owned(), |place| choices[place].name.clone()))
-            }
-        };
-        self.0.iter().map(|knob| Ok((knob.name.clone(), value(knob)?))).collect()
+        }
+        Ok(self.values(file, effective, read))
     }
 
     /// Takes the knobs out of `file` that it has no place for after settings, so that [`check`](Self::check) accepts the rest: those
@@ -143,17 +143,13 @@ impl Knobs {
     pub(crate) fn leave_fitting(&self, file: &mut Item, read: Read) {
         let whole = file.clone();
         let fits = |choice: &Choice| choice.tried(&whole, read).is_ok();
-        file.retain("knobs", |name, item| {
-            let Some(knob) = self.0.iter().find(|knob| knob.name == name) else { return false };
-            match &knob.effect {
-                Effect::Paths(paths) => paths.iter().all(|path| whole.leads(path, knob.at).is_ok()),
-                Effect::Choices(choices) => {
-                    let Value::Table(members) = &mut item.value else { return false };
-                    members.retain(|(name, _)| {
-                        choices.iter().any(|choice| choice.name == *name && fits(choice))
-                    });
-                    !members.is_empty()
-                }
+        file.retain("knobs", |name, item| match self.effect(name) {
+            None => false,
+            Some(Effect::Paths(paths)) => paths.iter().all(|path| whole.leads(path, item.at).is_ok()),
+            Some(Effect::Choices(choices)) => {
+                let Value::Table(members) = &mut item.value else { return false };
+                members.retain(|(name, _)| choices.iter().any(|choice| choice.name == *name && fits(choice)));
+                !members.is_empty()
             }
         });
     }
