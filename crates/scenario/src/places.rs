@@ -1,8 +1,6 @@
 //! Places of a mesh: from the keys of a scenario to where its nodes stand and go.
 
 use std::collections::BTreeSet;
-use std::fs::File as OsFile;
-use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use coapace_sim::mesh::{Propagation, UnitDisk};
@@ -14,6 +12,7 @@ use crate::hash::Hash64;
 use crate::import::csc::Simulation;
 use crate::import::{MAX_BYTES, positions};
 use crate::mesh::{Mesh, Mobility, Topology, Waypoints};
+use crate::source;
 
 /// The places of the nodes of a mesh, and their movements.
 #[derive(Clone, Debug, PartialEq)]
@@ -46,13 +45,16 @@ impl Places {
     /// Returns the key that is wrong, and what is wrong with it.
     pub(crate) fn of(mesh: &Mesh, folder: Option<&Path>, end: Time) -> Result<Self, Problem> {
         let mut files = Vec::new();
+        let mut text_of = |key: &'static str, name: &str| {
+            let text = read(name, folder).map_err(|problem| (key, problem))?;
+            files.push((key, Hash64::of(text.bytes())));
+            Ok::<_, Problem>(text)
+        };
         let (mut layout, medium) = if let Some(name) = &mesh.topology.file {
-            let text = read(name, folder).map_err(|problem| ("topology.file", problem))?;
-            files.push(("topology.file", Hash64::of(text.bytes())));
+            let text = text_of("topology.file", name)?;
             listed(name, &text).map_err(|problem| ("topology.file", problem))?
         } else {
-            let layout = built(mesh).map_err(|problem| ("topology.kind", format!("cannot be: {problem}")))?;
-            (layout, None)
+            (built(mesh).map_err(|problem| ("topology.kind", format!("cannot be: {problem}")))?, None)
         };
         let Topology { root, sinks, .. } = &mesh.topology;
         layout.root = root.unwrap_or(layout.root);
@@ -67,12 +69,11 @@ impl Places {
             Mobility::Manhattan(model) => Moves::Drawn(Model::Manhattan(*model)),
             Mobility::Pursue(model) => Moves::Drawn(Model::Pursue(*model)),
             Mobility::File(Waypoints { file }) => {
-                let text = read(file, folder).map_err(|problem| ("mobility.file", problem))?;
-                files.push(("mobility.file", Hash64::of(text.bytes())));
-                let waypoints = positions::parse(&text, layout.places.len() as u32);
-                let waypoints = waypoints.map_err(|error| error.to_string());
-                let moves = waypoints
-                    .and_then(|moves| if moves.is_empty() { Err("nobody moves".into()) } else { Ok(moves) });
+                let text = text_of("mobility.file", file)?;
+                let moves = match positions::parse(&text, layout.places.len() as u32) {
+                    Ok(moves) if moves.is_empty() => Err("nobody moves".to_owned()),
+                    moves => moves.map_err(|error| error.to_string()),
+                };
                 Moves::Listed(moves.map_err(|problem| ("mobility.file", wrong(file, &problem)))?)
             }
         };
@@ -172,15 +173,11 @@ pub(crate) fn found(name: &str, folder: Option<&Path>) -> PathBuf {
 /// Returns the text of a file.
 fn read(name: &str, folder: Option<&Path>) -> Result<String, String> {
     let path = found(name, folder);
-    let mut text = String::new();
     // To open a pipe waits for whoever writes into it.
     if std::fs::metadata(&path).is_ok_and(|metadata| !metadata.is_file()) {
         return Err(wrong(name, "it is no regular file"));
     }
-    let file = OsFile::open(path).map_err(|error| wrong(name, &error.to_string()))?;
-    let mut bounded = file.take(MAX_BYTES as u64 + 1);
-    bounded.read_to_string(&mut text).map_err(|error| wrong(name, &error.to_string()))?;
-    Ok(text)
+    source::read(&path, MAX_BYTES).map_err(|problem| wrong(name, &problem))
 }
 
 /// Returns what is wrong with a file, on one line.

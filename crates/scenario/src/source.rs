@@ -36,7 +36,7 @@ impl Source {
             let message = format!("neither a built-in scenario nor a file{near}");
             return Err(ScenarioError::new(name_or_path, &message).of_usage());
         }
-        let text = read(path).map_err(|problem| ScenarioError::new(name_or_path, &problem))?;
+        let text = read(path, LARGEST).map_err(|problem| ScenarioError::new(name_or_path, &problem))?;
         let name = path.file_stem().map_or_else(String::new, |stem| stem.to_string_lossy().into_owned());
         Ok(Self { name, file: name_or_path.to_owned(), text })
     }
@@ -85,13 +85,13 @@ impl Scenario {
     }
 }
 
-/// Returns the text of a file, at most one byte more than [`LARGEST`].
+/// Returns the text of a file, at most one byte more than `most`.
 ///
 /// # Errors
 /// Returns the message of the operating system.
-fn read(path: &Path) -> Result<String, String> {
+pub(crate) fn read(path: &Path, most: usize) -> Result<String, String> {
     let mut text = String::new();
     let file = File::open(path).map_err(|error| error.to_string())?;
-    file.take(LARGEST as u64 + 1).read_to_string(&mut text).map_err(|error| error.to_string())?;
+    file.take(most as u64 + 1).read_to_string(&mut text).map_err(|error| error.to_string())?;
     Ok(text)
 }
