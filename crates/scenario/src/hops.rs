@@ -2,12 +2,12 @@
 
 use coapace_sim::{Jitter, Reordering, Span};
 
-use crate::queues::{DropTail, Queue};
+use crate::queues::Queue;
 use crate::schema::document::{Item, Value};
 use crate::schema::error::Fault;
 use crate::schema::kind::{Key, Kind, Lines, Or};
 use crate::schema::scalar::{Bytes, Name, Percentage, Range, Rate, Scalar, Switch, Time, Whole};
-use crate::schema::table::{HasName, Keys, Misfit, keys, table};
+use crate::schema::table::{Bare, HasName, Keys, Misfit, keys, table};
 use crate::schema::words::word_or_table;
 
 keys! {
@@ -21,7 +21,7 @@ keys! {
         /// Bytes of IP packets that may wait; a packet that does not fit is dropped.
         buffer_bytes: Option<u64>, Or("unlimited", Bytes) => None;
         /// The management of the packets that wait: the name of its kind, or a table with parameters.
-        queue: Queue, word_or_table() => Queue::DropTail(DropTail {});
+        queue: Queue, word_or_table() => Queue::DropTail(Bare {});
         /// Whether the queue marks ECN-capable packets (`network.ecn_capable`) where it would drop them (RFC 3168). `drop-tail` marks
         /// nothing.
         ecn: bool, Switch => false;

@@ -13,7 +13,7 @@ use crate::schema::kind::Or;
 use crate::schema::measure::Measure;
 use crate::schema::preset::Preset;
 use crate::schema::scalar::{Choice, ListOf, OneLine, Percentage, Scalar, Switch, Time, Whole};
-use crate::schema::table::{Misfit, keys, table};
+use crate::schema::table::{Bare, Misfit, keys, table};
 use crate::schema::words::{tagged, tagged_table};
 
 /// The kind of a topology that a file has.
@@ -183,7 +183,7 @@ tagged! {
     /// The movement of nodes.
     pub enum Mobility {
         /// Nodes stand.
-        None(Standing) = "none",
+        None(Bare) = "none",
         /// Straight to a destination drawn at random, a pause, and on to the next.
         RandomWaypoint(RandomWaypoint) = "random-waypoint",
         /// Speed and direction change a little at every step around their means.
@@ -195,11 +195,6 @@ tagged! {
         /// From position to position of a file.
         File(Waypoints) = "file",
     }
-}
-
-keys! {
-    /// Nodes stand.
-    pub struct Standing {}
 }
 
 keys! {

@@ -5,14 +5,14 @@ use coapace_sim::{CodelConfig, FqCodelConfig, PieConfig, Queue as SimQueue, RedC
 use crate::schema::measure::Measure;
 use crate::schema::preset::Preset;
 use crate::schema::scalar::{Percentage, Switch, Time, Whole};
-use crate::schema::table::{Misfit, keys};
+use crate::schema::table::{Bare, Misfit, keys};
 use crate::schema::words::tagged;
 
 tagged! {
     /// The management of a hop's queue.
     pub enum Queue {
         /// None: packets are dropped only if the buffer is full.
-        DropTail(DropTail) = "drop-tail",
+        DropTail(Bare) = "drop-tail",
         /// CoDel.
         Codel(Preset<CodelConfig>) = "codel",
         /// FQ-CoDel.
@@ -22,11 +22,6 @@ tagged! {
         /// RED.
         Red(Preset<RedConfig>) = "red",
     }
-}
-
-keys! {
-    /// Packets are dropped only if the buffer is full.
-    pub struct DropTail {}
 }
 
 keys! {
@@ -114,7 +109,7 @@ impl Queue {
     /// Returns the configuration of the simulator, for packets of up to `mtu_bytes`.
     pub fn config(&self, mtu_bytes: u32) -> SimQueue {
         match self {
-            Self::DropTail(DropTail {}) => SimQueue::DropTail,
+            Self::DropTail(_) => SimQueue::DropTail,
             Self::Codel(codel) => SimQueue::Codel(CodelConfig { mtu_bytes, ..codel.config }),
             Self::FqCodel(fq) => {
                 let codel = CodelConfig { mtu_bytes, ..fq.config.codel };

@@ -5,23 +5,18 @@ use coapace_sim::mesh::{RoutingConfig, RplConfig};
 use crate::schema::kind::Or;
 use crate::schema::preset::Preset;
 use crate::schema::scalar::{Switch, Time, Whole};
-use crate::schema::table::keys;
+use crate::schema::table::{Bare, keys};
 use crate::schema::words::tagged;
 
 tagged! {
     /// The routes of datagrams.
     pub enum Routing {
-        /// Known from the start.
-        Shortest(Shortest) = "shortest",
+        /// Shortest paths to and from every sink, known from the start and after every move, over links that deliver half of the
+        /// frames or more.
+        Shortest(Bare) = "shortest",
         /// RPL.
         Rpl(Preset<RplConfig>) = "rpl",
     }
-}
-
-keys! {
-    /// Shortest paths to and from every sink, known from the start and after every move, over links that deliver half of the
-    /// frames or more.
-    pub struct Shortest {}
 }
 
 keys! {
@@ -87,7 +82,7 @@ impl Routing {
     /// Returns the configuration of the simulator.
     pub fn config(&self) -> RoutingConfig {
         match self {
-            Self::Shortest(Shortest {}) => RoutingConfig::Shortest,
+            Self::Shortest(_) => RoutingConfig::Shortest,
             Self::Rpl(rpl) => RoutingConfig::Rpl(rpl.config),
         }
     }

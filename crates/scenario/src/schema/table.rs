@@ -311,6 +311,11 @@ impl<T: Keys> Kind for Table<T> {
     }
 }
 
+keys! {
+    /// A table without keys.
+    pub struct Bare {}
+}
+
 /// A table that is addressed by its name.
 pub(crate) trait HasName {
     fn name(&self) -> &str;
