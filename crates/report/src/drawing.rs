@@ -12,30 +12,68 @@ mod squares;
 mod strips;
 
 use canvas::{Anchor, Canvas, INK, SOFT};
+use frame::room_beside;
 pub(super) use scene::Scene;
 use sizes::{MARGIN, TEXT, TITLE};
 
 use super::chart::{Body, Chart};
 use super::font;
 use super::panels::Named;
+use super::style::Style;
 
 /// The width of a chart in pixels of 1/96 inch. Long names make it wider.
 const WIDTH: f64 = 640.0;
+
+/// A chart, and the place where it is drawn.
+struct Sheet<'a> {
+    chart: &'a Chart,
+    /// The mechanisms of the page, in the order of their numbers.
+    mechanisms: &'a [Named<'a>],
+    width: f64,
+    /// The vertical place below the title at which the chart begins.
+    top: f64,
+}
+
+impl<'a> Sheet<'a> {
+    fn name(&self, m: usize) -> &'a str {
+        self.mechanisms[m].name
+    }
+
+    fn style(&self, m: usize) -> Style {
+        self.mechanisms[m].style
+    }
+
+    /// Returns the width of the longest name among these mechanisms.
+    fn longest_name(&self, all: impl IntoIterator<Item = usize>) -> f64 {
+        all.into_iter().map(|m| font::width(self.name(m), TEXT)).fold(0.0, f64::max)
+    }
+
+    /// Returns the left end of a plane, beside its vertical axis and the title of that.
+    fn left(&self) -> f64 {
+        MARGIN + TEXT + 8.0 + room_beside(&self.chart.y)
+    }
+}
+
 /// Returns a chart as SVG, with title, axes and legend. `mechanisms` are those of the page, in the order of their numbers.
 pub(super) fn svg(chart: &Chart, mechanisms: &[Named]) -> String {
+    let mut sheet = Sheet { chart, mechanisms, width: WIDTH, top: MARGIN };
+    sheet.width = WIDTH.max(sheet.longest_name(chart.mechanisms()) + 0.6 * WIDTH);
     let mut canvas = Canvas::default();
-    let name = |m: &usize| font::width(mechanisms[*m].name, TEXT);
-    let longest = chart.mechanisms().iter().map(name).fold(0.0, f64::max);
-    let width = WIDTH.max(longest + 0.6 * WIDTH);
-    let top = heading(&mut canvas, chart, width);
+    sheet.top = heading(&mut canvas, chart, sheet.width);
     let size = match &chart.body {
-        Body::Lines { lines } => lines::draw(&mut canvas, chart, lines, mechanisms, [width, top]),
-        Body::Strips { lines } => strips::draw(&mut canvas, chart, lines, mechanisms, [width, top]),
-        Body::Boxes { .. } | Body::Intervals { .. } | Body::Bars { .. } => {
-            rows::draw(&mut canvas, chart, mechanisms, [width, top])
+        Body::Lines { lines } => lines::draw(&mut canvas, &sheet, lines),
+        Body::Strips { lines } => strips::draw(&mut canvas, &sheet, lines),
+        Body::Boxes { rows, bound } => {
+            rows::draw(&mut canvas, &sheet, rows, *bound, |row| (row.m, row.published), rows::quartiles)
         }
-        Body::Points { points } => points::draw(&mut canvas, chart, points, mechanisms, [width, top]),
-        Body::Squares(pairs) => squares::draw(&mut canvas, pairs, mechanisms, [width, top]),
+        Body::Intervals { rows, bound } => {
+            rows::draw(&mut canvas, &sheet, rows, *bound, |row| (row.m, row.published), rows::interval)
+        }
+        Body::Bars { rows, .. } => {
+            rows::draw(&mut canvas, &sheet, rows, None, |row| (row.m, None), rows::bar)
+        }
+        Body::Points { points } => points::draw(&mut canvas, &sheet, points),
+        Body::Squares(pairs) => squares::draw(&mut canvas, &sheet, pairs),
     };
     canvas.finish(&chart.title, size)
 }

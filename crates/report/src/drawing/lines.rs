@@ -1,59 +1,46 @@
 //! Lines over an axis: all in one plane, or, if they are too many, each in a plane of its own.
 
-use super::super::chart::{Chart, Curve, MOST_LINES};
-use super::super::font;
-use super::super::panels::Named;
+use super::super::chart::{Curve, MOST_LINES};
+use super::Sheet;
 use super::canvas::{Anchor, Canvas, GRID, Stroke, solid};
-use super::frame::{BELOW, Frame, room_beside};
+use super::frame::{BELOW, Frame};
 use super::legend::{self, Sign};
 use super::sizes::{MARGIN, TEXT};
 
 /// Draws the chart below `top`; returns the width and the height of the picture.
-pub(super) fn draw(
-    canvas: &mut Canvas,
-    chart: &Chart,
-    lines: &[Curve],
-    mechanisms: &[Named],
-    [width, top]: [f64; 2],
-) -> [f64; 2] {
-    let shown = chart.mechanisms();
-    if shown.len() > MOST_LINES {
-        return multiples(canvas, chart, lines, mechanisms, [width, top]);
+pub(super) fn draw(canvas: &mut Canvas, sheet: &Sheet, lines: &[Curve]) -> [f64; 2] {
+    let Sheet { chart, width, top, .. } = *sheet;
+    if chart.mechanisms().len() > MOST_LINES {
+        return multiples(canvas, sheet, lines);
     }
-    let left = MARGIN + TEXT + 8.0 + room_beside(&chart.y);
+    let left = sheet.left();
     let frame = Frame { left, top, width: width - left - MARGIN, height: 300.0, x: &chart.x, y: &chart.y };
     frame.grid(canvas);
     frame.axes(canvas);
     for line in lines {
-        band(canvas, &frame, line, mechanisms[line.m].style.css());
+        band(canvas, &frame, line, sheet.style(line.m).css());
     }
     for line in lines {
-        let style = mechanisms[line.m].style;
+        let style = sheet.style(line.m);
         curve(canvas, &frame, line, Stroke { colour: style.css(), width: 1.8, dash: style.dasharray() });
         if line.marks {
             points(&frame, line).for_each(|at| canvas.mark(at, style.dash, 3.2, style.css()));
         }
     }
-    let names: Vec<&Named> = shown.iter().map(|m| &mechanisms[*m]).collect();
     let sign = if lines.iter().any(|line| line.marks) { Sign::LineAndMark } else { Sign::Line };
-    let end = legend::draw(canvas, &names, sign, [width, top + frame.height + BELOW]);
+    let end = legend::draw(canvas, sheet, sign, top + frame.height + BELOW);
     [width, end + MARGIN]
 }
 
 /// Draws a plane for each mechanism, with all others in grey behind it.
-fn multiples(
-    canvas: &mut Canvas,
-    chart: &Chart,
-    lines: &[Curve],
-    mechanisms: &[Named],
-    [width, top]: [f64; 2],
-) -> [f64; 2] {
+fn multiples(canvas: &mut Canvas, sheet: &Sheet, lines: &[Curve]) -> [f64; 2] {
     const HEIGHT: f64 = 96.0;
     const HEAD: f64 = TEXT + 7.0;
     const GAP: f64 = 12.0;
+    let Sheet { chart, width, top, .. } = *sheet;
     let shown = chart.mechanisms();
-    let longest = shown.iter().map(|m| font::width(mechanisms[*m].name, TEXT)).fold(0.0, f64::max);
-    let left = MARGIN + TEXT + 8.0 + room_beside(&chart.y);
+    let longest = sheet.longest_name(shown.iter().copied());
+    let left = sheet.left();
     let inner = width - left - MARGIN;
     let columns = ((inner / (longest + GAP)) as usize).clamp(1, if shown.len() > 12 { 4 } else { 3 });
     let rows = shown.len().div_ceil(columns);
@@ -76,8 +63,8 @@ fn multiples(
         if place + columns >= shown.len() {
             frame.ticks_below(canvas);
         }
-        let style = mechanisms[m].style;
-        canvas.text([frame.left, frame.top - 5.0], mechanisms[m].name, TEXT, style.css(), Anchor::Start);
+        let style = sheet.style(m);
+        canvas.text([frame.left, frame.top - 5.0], sheet.name(m), TEXT, style.css(), Anchor::Start);
         for line in lines.iter().filter(|line| line.m != m) {
             curve(canvas, &frame, line, solid("#cfcbc2", 0.8));
         }

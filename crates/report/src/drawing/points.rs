@@ -1,22 +1,17 @@
 //! Measured over published figures, and the diagonal on which both are equal.
 
-use super::super::chart::{Chart, Point};
+use super::super::chart::Point;
 use super::super::headline::MET;
-use super::super::panels::Named;
+use super::Sheet;
 use super::canvas::{Canvas, GRID, SOFT, solid};
-use super::frame::{BELOW, Frame, room_beside};
+use super::frame::{BELOW, Frame};
 use super::legend::{self, Sign};
-use super::sizes::{MARGIN, TEXT};
+use super::sizes::MARGIN;
 
 /// Draws the chart below `top`; returns the width and the height of the picture.
-pub(super) fn draw(
-    canvas: &mut Canvas,
-    chart: &Chart,
-    points: &[Point],
-    mechanisms: &[Named],
-    [width, top]: [f64; 2],
-) -> [f64; 2] {
-    let left = MARGIN + TEXT + 8.0 + room_beside(&chart.y);
+pub(super) fn draw(canvas: &mut Canvas, sheet: &Sheet, points: &[Point]) -> [f64; 2] {
+    let Sheet { chart, width, top, .. } = *sheet;
+    let left = sheet.left();
     let side = width - left - MARGIN;
     let frame = Frame { left, top, width: side, height: side * 0.75, x: &chart.x, y: &chart.y };
     frame.grid(canvas);
@@ -27,10 +22,9 @@ pub(super) fn draw(
     canvas.line(frame.at(low, low), frame.at(high, high), solid(SOFT, 1.0));
     frame.axes(canvas);
     for point in points {
-        let style = mechanisms[point.m].style;
+        let style = sheet.style(point.m);
         canvas.mark(frame.at(point.published, point.measured), style.dash, 3.6, style.css());
     }
-    let names: Vec<&Named> = chart.mechanisms().into_iter().map(|m| &mechanisms[m]).collect();
-    let end = legend::draw(canvas, &names, Sign::Mark, [width, top + frame.height + BELOW]);
+    let end = legend::draw(canvas, sheet, Sign::Mark, top + frame.height + BELOW);
     [width, end + MARGIN]
 }

@@ -1,69 +1,46 @@
 //! A row for each mechanism: quantiles, intervals or bars.
 
-use super::super::chart::{Bar, Body, Chart, Interval, Quartiles};
-use super::super::font;
-use super::super::panels::Named;
+use super::super::chart::{Bar, Interval, Quartiles};
+use super::super::style::Style;
+use super::Sheet;
 use super::canvas::{Anchor, Canvas, INK, PAPER, SOFT, solid};
 use super::frame::{BELOW, Frame};
 use super::sizes::{MARGIN, SMALL, TEXT};
 
 const ROW: f64 = 26.0;
 
-/// Draws the chart below `top`; returns the width and the height of the picture.
-pub(super) fn draw(
+/// Draws the chart below its title; returns the width and the height of the picture. `of` returns the mechanism of a row and
+/// its published figure, and `draw` draws what is in it.
+pub(super) fn draw<R>(
     canvas: &mut Canvas,
-    chart: &Chart,
-    mechanisms: &[Named],
-    [width, top]: [f64; 2],
+    sheet: &Sheet,
+    rows: &[R],
+    bound: Option<f64>,
+    of: fn(&R) -> (usize, Option<f64>),
+    draw: fn(&mut Canvas, &Frame, &R, Style, f64),
 ) -> [f64; 2] {
-    let rows: Vec<usize> = match &chart.body {
-        Body::Boxes { rows, .. } => rows.iter().map(|row| row.m).collect(),
-        Body::Intervals { rows, .. } => rows.iter().map(|row| row.m).collect(),
-        Body::Bars { rows, .. } => rows.iter().map(|row| row.m).collect(),
-        _ => Vec::new(),
-    };
-    let longest = rows.iter().map(|m| font::width(mechanisms[*m].name, TEXT)).fold(0.0, f64::max);
-    let left = MARGIN + longest + 12.0;
+    let Sheet { chart, width, top, .. } = *sheet;
+    let left = MARGIN + sheet.longest_name(rows.iter().map(|row| of(row).0)) + 12.0;
     let height = ROW * rows.len() as f64 + 8.0;
     let frame = Frame { left, top, width: width - left - MARGIN - 6.0, height, x: &chart.x, y: &chart.y };
     frame.grid(canvas);
     frame.ticks_below(canvas);
     frame.title_below(canvas);
-    if let Body::Boxes { bound: Some(bound), .. } | Body::Intervals { bound: Some(bound), .. } = &chart.body {
-        let x = frame.across(*bound);
+    if let Some(bound) = bound {
+        let x = frame.across(bound);
         canvas.line([x, top], [x, top + height], solid(INK, 1.2));
         canvas.text([x + 4.0, top + height - 4.0], "bound", SMALL, SOFT, Anchor::Start);
     }
     let middle = |place: usize| top + 4.0 + ROW * (place as f64 + 0.5);
-    for (place, m) in rows.iter().enumerate() {
+    for (place, row) in rows.iter().enumerate() {
         let at = [left - 10.0, middle(place) + TEXT * 0.36];
-        canvas.text(at, mechanisms[*m].name, TEXT, INK, Anchor::End);
+        canvas.text(at, sheet.name(of(row).0), TEXT, INK, Anchor::End);
     }
-    match &chart.body {
-        Body::Boxes { rows, .. } => {
-            for (place, row) in rows.iter().enumerate() {
-                quartiles(canvas, &frame, row, mechanisms[row.m].style.css(), middle(place));
-            }
-        }
-        Body::Intervals { rows, .. } => {
-            for (place, row) in rows.iter().enumerate() {
-                interval(canvas, &frame, row, mechanisms, middle(place));
-            }
-        }
-        Body::Bars { rows, .. } => {
-            for (place, row) in rows.iter().enumerate() {
-                bar(canvas, &frame, row, mechanisms[row.m].style.css(), middle(place));
-            }
-        }
-        _ => {}
+    for (place, row) in rows.iter().enumerate() {
+        draw(canvas, &frame, row, sheet.style(of(row).0), middle(place));
     }
-    let published = match &chart.body {
-        Body::Boxes { rows, .. } => rows.iter().any(|row| row.published.is_some()),
-        Body::Intervals { rows, .. } => rows.iter().any(|row| row.published.is_some()),
-        _ => false,
-    };
     let mut bottom = top + height + BELOW;
-    if published {
+    if rows.iter().any(|row| of(row).1.is_some()) {
         let y = bottom + 6.0;
         canvas.mark([left + 4.0, y], 3, 3.4, INK);
         canvas.text([left + 14.0, y + SMALL * 0.36], "published", SMALL, SOFT, Anchor::Start);
@@ -74,12 +51,13 @@ pub(super) fn draw(
 
 /// Draws a box from 25 to 75 % and whiskers to 10 and 90 %. An unknown quantile is drawn at the last known one, because
 /// clients gave up.
-fn quartiles(canvas: &mut Canvas, frame: &Frame, row: &Quartiles, colour: &str, y: f64) {
+pub(super) fn quartiles(canvas: &mut Canvas, frame: &Frame, row: &Quartiles, style: Style, y: f64) {
     let last = row.q.iter().rev().copied().flatten().next();
     let place = |place: usize| row.q[place].or(last).map(|value| frame.across(value));
     let [Some(p10), Some(p25), Some(median), Some(p75), Some(p90)] = std::array::from_fn(place) else {
         return;
     };
+    let colour = style.css();
     let stroke = solid(colour, 1.5);
     canvas.line([p10, y], [p25, y], stroke);
     canvas.line([p75, y], [p90, y], stroke);
@@ -100,8 +78,7 @@ fn quartiles(canvas: &mut Canvas, frame: &Frame, row: &Quartiles, colour: &str, 
 }
 
 /// Draws a mark at the mean, and a line over the interval.
-fn interval(canvas: &mut Canvas, frame: &Frame, row: &Interval, mechanisms: &[Named], y: f64) {
-    let style = mechanisms[row.m].style;
+pub(super) fn interval(canvas: &mut Canvas, frame: &Frame, row: &Interval, style: Style, y: f64) {
     let (low, high) = (frame.across(row.low), frame.across(row.high));
     if row.high > row.low {
         canvas.line([low, y], [high, y], solid(style.css(), 2.0));
@@ -122,7 +99,8 @@ fn published(canvas: &mut Canvas, frame: &Frame, published: Option<f64>, y: f64)
 }
 
 /// Draws the first amount dark, the second pale behind it, and the share of the first in words.
-fn bar(canvas: &mut Canvas, frame: &Frame, row: &Bar, colour: &str, y: f64) {
+pub(super) fn bar(canvas: &mut Canvas, frame: &Frame, row: &Bar, style: Style, y: f64) {
+    let colour = style.css();
     let [first, second] = row.amounts;
     let (zero, middle, end) = (frame.across(0.0), frame.across(first), frame.across(first + second));
     canvas.rect([zero, y - 7.0, middle - zero, 14.0], colour, 0.9, Some(solid(colour, 0.8)));

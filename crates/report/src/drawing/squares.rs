@@ -2,7 +2,7 @@
 
 use super::super::font;
 use super::super::pairs::Pairs;
-use super::super::panels::Named;
+use super::Sheet;
 use super::canvas::{Anchor, Canvas, INK, SOFT};
 use super::sizes::{MARGIN, SMALL, TEXT};
 
@@ -13,18 +13,13 @@ const SCALE: [[f64; 3]; 3] = [[90.0, 169.0, 221.0], [244.0, 241.0, 234.0], [240.
 const WORDS: [&str; 2] = ["throughput of", "beside"];
 
 /// Draws the chart below `top`; returns the width and the height of the picture.
-pub(super) fn draw(
-    canvas: &mut Canvas,
-    pairs: &Pairs,
-    mechanisms: &[Named],
-    [width, top]: [f64; 2],
-) -> [f64; 2] {
-    let names: Vec<&str> = pairs.mechanisms.iter().map(|m| mechanisms[*m].name).collect();
-    let longest = names.iter().map(|name| font::width(name, TEXT)).fold(0.0, f64::max);
+pub(super) fn draw(canvas: &mut Canvas, sheet: &Sheet, pairs: &Pairs) -> [f64; 2] {
+    let names: Vec<&str> = pairs.mechanisms.iter().map(|&m| sheet.name(m)).collect();
+    let longest = sheet.longest_name(pairs.mechanisms.iter().copied());
     let left = MARGIN + longest.max(font::width(WORDS[0], SMALL)) + 10.0;
     // The names of columns are turned by 45 degrees.
     let head = (longest * std::f64::consts::FRAC_1_SQRT_2 + TEXT).max(40.0);
-    let grid = top + head + 6.0;
+    let grid = sheet.top + head + 6.0;
     canvas.text([left - 8.0, grid - 6.0], WORDS[0], SMALL, SOFT, Anchor::End);
     canvas.text([left - 8.0, grid - 8.0 - SMALL * 1.3], WORDS[1], SMALL, SOFT, Anchor::End);
     let percents = || pairs.cells.iter().flatten().filter_map(|cell| cell.value(pairs.measure));
@@ -59,7 +54,7 @@ pub(super) fn draw(
     let right = (left + side + longest * std::f64::consts::FRAC_1_SQRT_2)
         .max(end)
         .max(left + font::width(note, SMALL));
-    [width.max(right + MARGIN), bottom + MARGIN]
+    [sheet.width.max(right + MARGIN), bottom + MARGIN]
 }
 
 /// Draws the scale of colours; returns its right end.

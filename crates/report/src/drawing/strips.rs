@@ -1,8 +1,7 @@
 //! Strips below one another, on one scale.
 
-use super::super::chart::{Chart, Curve};
-use super::super::font;
-use super::super::panels::Named;
+use super::super::chart::Curve;
+use super::Sheet;
 use super::canvas::{Anchor, Canvas, INK, solid};
 use super::frame::{BELOW, Frame, room_beside};
 use super::lines::curve;
@@ -12,14 +11,9 @@ const HEIGHT: f64 = 44.0;
 const GAP: f64 = 6.0;
 
 /// Draws the chart below `top`; returns the width and the height of the picture.
-pub(super) fn draw(
-    canvas: &mut Canvas,
-    chart: &Chart,
-    lines: &[Curve],
-    mechanisms: &[Named],
-    [width, top]: [f64; 2],
-) -> [f64; 2] {
-    let longest = lines.iter().map(|line| font::width(mechanisms[line.m].name, TEXT)).fold(0.0, f64::max);
+pub(super) fn draw(canvas: &mut Canvas, sheet: &Sheet, lines: &[Curve]) -> [f64; 2] {
+    let Sheet { chart, width, top, .. } = *sheet;
+    let longest = sheet.longest_name(lines.iter().map(|line| line.m));
     // A strip is too low for more ticks than the first and the last.
     let mut scale = chart.y.clone();
     scale.ticks.retain(|tick| *tick <= chart.y.range[1]);
@@ -37,11 +31,11 @@ pub(super) fn draw(
     };
     canvas.text([MARGIN, top + TEXT - 2.0], &chart.y.title, TEXT, INK, Anchor::Start);
     for (place, line) in lines.iter().enumerate() {
-        let (frame, style) = (strip(place), mechanisms[line.m].style);
+        let (frame, style) = (strip(place), sheet.style(line.m));
         frame.grid(canvas);
         frame.ticks_beside(canvas);
         let name = [MARGIN, frame.top + HEIGHT / 2.0 + TEXT * 0.36];
-        canvas.text(name, mechanisms[line.m].name, TEXT, style.css(), Anchor::Start);
+        canvas.text(name, sheet.name(line.m), TEXT, style.css(), Anchor::Start);
         curve(canvas, &frame, line, solid(style.css(), 1.0));
     }
     let last = strip(lines.len().saturating_sub(1));
