@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use coapace_lab::coexistence::Matrix;
 
-use super::html::{SAVE, escape, plot};
+use super::html::{SAVE, escape, plot, sorting_headings, table};
 use super::pairs::numbers;
 use super::panels::Section;
 use super::tables::{mechanism, number};
@@ -33,14 +33,7 @@ pub(super) fn standings(view: &View, matrix: &Matrix) -> String {
         ("Starves", "mechanisms"),
     ];
     let numbers = numbers(view, matrix);
-    let mut html = String::from("<div class=\"scroll\"><table class=\"results standings\"><thead><tr>");
-    for (name, unit) in HEADER {
-        let _ = write!(
-            html,
-            "<th scope=\"col\"><button type=\"button\">{name}<small>{unit}</small></button></th>"
-        );
-    }
-    html.push_str("</tr></thead><tbody>");
+    let mut html = String::from("<tbody>");
     for standing in matrix.standings() {
         let name = |place: usize| escape(&matrix.mechanisms[place]);
         let own = numbers[standing.mechanism];
@@ -60,6 +53,5 @@ pub(super) fn standings(view: &View, matrix: &Matrix) -> String {
         number(&mut html, "", Some(starved.len() as f64), &text);
         html.push_str("</tr>");
     }
-    html.push_str("</tbody></table></div>");
-    html
+    table("results standings", &sorting_headings(HEADER), &(html + "</tbody>"))
 }

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use coapace_lab::results::nearness;
 use coapace_lab::results::number::{significant, significant_or_dash};
 
-use super::html::escape;
+use super::html::{escape, folded, headings, table};
 use super::tables::{WORST, mechanism};
 use super::view::{Tabled, View};
 
@@ -17,49 +17,38 @@ pub(super) fn tables(view: &View) -> Option<String> {
         return None;
     }
     let (worst, others) = tabled.split_at(tabled.len().min(WORST));
-    let mut html = summary(&tabled) + &rows(worst);
-    if !others.is_empty() {
-        let beyond = others.iter().filter(|one| !one.judged.within()).count();
-        let (count, rows) = (others.len(), rows(others));
-        let _ = write!(
-            html,
-            "<details><summary>The other {count}, {beyond} of them beyond</summary>{rows}</details>"
-        );
+    let html = summary(&tabled) + &rows(worst);
+    if others.is_empty() {
+        return Some(html);
     }
-    Some(html)
+    let beyond = others.iter().filter(|one| !one.judged.within()).count();
+    let line = format!("The other {}, {beyond} of them beyond", others.len());
+    Some(html + &folded(&line, &rows(others)))
 }
 
 fn summary(tabled: &[Tabled]) -> String {
-    let mut html = String::from(
-        "<div class=\"scroll\"><table class=\"comparison\"><thead><tr><th scope=\"col\">Table</th>\
-         <th scope=\"col\">Within</th><th scope=\"col\">Factor asked for</th><th scope=\"col\">Largest met</th>\
-         <th scope=\"col\">What differs</th></tr></thead><tbody>",
-    );
+    let mut html = String::from("<tbody>");
     let judged: Vec<_> = tabled.iter().map(|one| one.judged).collect();
-    for table in nearness(&judged) {
+    for near in nearness(&judged) {
         let _ = write!(
             html,
             "<tr><td>{}</td><td>{} of {}</td><td>{}</td><td>{}</td><td>{}</td></tr>",
-            escape(&table.table.title),
-            table.within,
-            table.figures,
-            table.table.factor,
-            significant_or_dash(table.largest, 3),
-            escape(&table.table.why)
+            escape(&near.table.title),
+            near.within,
+            near.figures,
+            near.table.factor,
+            significant_or_dash(near.largest, 3),
+            escape(&near.table.why)
         );
     }
-    html.push_str("</tbody></table></div>");
-    html
+    let head = headings(["Table", "Within", "Factor asked for", "Largest met", "What differs"]);
+    table("comparison", &head, &(html + "</tbody>"))
 }
 
 fn rows(tabled: &[Tabled]) -> String {
     let titled = tabled.iter().any(|one| !one.title.is_empty());
-    let mut html = String::from("<div class=\"scroll\"><table class=\"comparison\"><thead><tr>");
-    html.push_str(if titled { "<th scope=\"col\">Conditions</th>" } else { "" });
-    html.push_str(
-        "<th scope=\"col\">Mechanism</th><th scope=\"col\">Figure</th><th scope=\"col\">Published</th>\
-         <th scope=\"col\">Measured</th><th scope=\"col\">Factor</th><th scope=\"col\">Verdict</th></tr></thead><tbody>",
-    );
+    let columns = ["Mechanism", "Figure", "Published", "Measured", "Factor", "Verdict"];
+    let mut html = String::from("<tbody>");
     for Tabled { title, mechanism: number, judged } in tabled {
         let conditions = if titled { format!("<td>{}</td>", escape(title)) } else { String::new() };
         let figure = judged.figure;
@@ -75,6 +64,6 @@ fn rows(tabled: &[Tabled]) -> String {
             significant_or_dash(figure.factor(), 3)
         );
     }
-    html.push_str("</tbody></table></div>");
-    html
+    let head = headings(titled.then_some("Conditions").into_iter().chain(columns));
+    table("comparison", &head, &(html + "</tbody>"))
 }

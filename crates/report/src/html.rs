@@ -1,5 +1,6 @@
 //! Text as HTML, and the chart library.
 
+use std::fmt::Display;
 use std::io;
 
 /// Returns `text` as HTML text, or as the value of a quoted attribute.
@@ -16,6 +17,30 @@ pub(super) fn escape(text: &str) -> String {
         }
     }
     html
+}
+
+/// Returns a table that scrolls where it is too wide.
+pub(super) fn table(class: &str, head: &str, bodies: &str) -> String {
+    format!(
+        "<div class=\"scroll\"><table class=\"{class}\"><thead><tr>{head}</tr></thead>{bodies}</table></div>"
+    )
+}
+
+/// Returns headings of columns.
+pub(super) fn headings(names: impl IntoIterator<Item = impl Display>) -> String {
+    let heading = |name| format!("<th scope=\"col\">{name}</th>");
+    names.into_iter().map(heading).collect()
+}
+
+/// Returns headings by which the reader can sort a table, with words below each.
+pub(super) fn sorting_headings<'a>(columns: impl IntoIterator<Item = (impl Display, &'a str)>) -> String {
+    let button = |(name, below)| format!("<button type=\"button\">{name}<small>{below}</small></button>");
+    headings(columns.into_iter().map(button))
+}
+
+/// Returns HTML that is folded behind a line.
+pub(super) fn folded(line: &str, html: &str) -> String {
+    format!("<details><summary>{line}</summary>{html}</details>")
 }
 
 /// Writes a section with a title, a paragraph of `text` if there is any, and `html`.

@@ -5,7 +5,7 @@ use std::io;
 use coapace_lab::results::rules;
 
 use super::film::{self, Films};
-use super::html::{SAVE, escape, json_for_script, plot, plotly_js, section, unbroken};
+use super::html::{self, SAVE, escape, json_for_script, plot, plotly_js, section, unbroken};
 use super::panels::{Charts, Section};
 use super::report::Report;
 use super::view::View;
@@ -173,8 +173,7 @@ fn panels(section: &Section) -> String {
     if folded.is_empty() {
         return grid(shown);
     }
-    let (shown, count, folded) = (grid(shown), folded.len(), grid(folded));
-    format!("{shown}<details><summary>{count} more</summary>{folded}</details>")
+    grid(shown) + &html::folded(&format!("{} more", folded.len()), &grid(folded))
 }
 
 fn provenance(report: &Report, view: &View) -> String {

@@ -3,12 +3,12 @@
 use std::fmt::Write;
 use std::io;
 
-use coapace_lab::rank::{RankedCell, Ranking, Section, Standing, times};
+use coapace_lab::rank::{RankedCell, RankedFigure, Ranking, Section, Standing, times};
 use coapace_lab::results::Ratio;
 use coapace_lab::results::number::{significant, significant_or_dash};
 
 use super::headline::capitalised;
-use super::html::{escape, section};
+use super::html::{escape, folded, headings, section, table};
 use super::tables::number;
 
 /// The ratio that has the full colour. Larger ones have it, too.
@@ -44,11 +44,7 @@ fn standings(ranking: &Ranking) -> String {
         ("Cells", "within 5 %"),
         ("Figures", "within 5 %"),
     ];
-    let mut html = String::from("<div class=\"scroll\"><table class=\"results\"><thead><tr>");
-    for (name, unit) in HEADER {
-        let _ = write!(html, "<th scope=\"col\">{name}<small>{unit}</small></th>");
-    }
-    html.push_str("</tr></thead><tbody>");
+    let mut html = String::from("<tbody>");
     let mut undithered = false;
     for standing in &ranking.standings {
         if standing.section == Section::Undithered && !undithered {
@@ -87,7 +83,8 @@ fn standings(ranking: &Ranking) -> String {
         }
         html.push_str("</tr>");
     }
-    html + "</tbody></table></div>"
+    let head = headings(HEADER.map(|(name, below)| format!("{name}<small>{below}</small>")));
+    table("results", &head, &(html + "</tbody>"))
 }
 
 /// Returns the name of a mechanism, with a word if it is not a published one.
@@ -118,26 +115,19 @@ fn maps(ranking: &Ranking) -> String {
             let figure = ranking.cells[cell].figures.iter().find(|it| it.metric == *metric)?;
             Some((figure.ratios[mechanism], metric.title()))
         };
-        let _ = write!(
-            html,
-            "<details><summary>{} alone</summary>{}</details>",
-            capitalised(metric.title()),
-            map(ranking, &own)
-        );
+        html += &folded(&format!("{} alone", capitalised(metric.title())), &map(ranking, &own));
     }
     html
 }
 
 /// Returns a table of squares, a row for each cell for which `ratio` knows any. Each square leads to the section of its cell.
 fn map(ranking: &Ranking, ratio: &dyn Fn(usize, usize) -> Option<(Ratio, &'static str)>) -> String {
-    let mut html = String::from(
-        "<div class=\"scroll\"><table class=\"heat\"><thead><tr><th scope=\"col\"></th><th scope=\"col\">Cell</th>",
-    );
+    let mut head = headings(["", "Cell"]);
     for standing in &ranking.standings {
         let class = if standing.section == Section::Undithered { " class=\"apart\"" } else { "" };
-        let _ = write!(html, "<th scope=\"col\"{class}><span>{}</span></th>", named(ranking, standing));
+        let _ = write!(head, "<th scope=\"col\"{class}><span>{}</span></th>", named(ranking, standing));
     }
-    html.push_str("</tr></thead><tbody>");
+    let mut html = String::from("<tbody>");
     for (place, cell) in ranking.cells.iter().enumerate() {
         let ratios: Vec<_> =
             ranking.standings.iter().map(|standing| ratio(place, standing.mechanism)).collect();
@@ -164,7 +154,7 @@ fn map(ranking: &Ranking, ratio: &dyn Fn(usize, usize) -> Option<(Ratio, &'stati
         }
         html.push_str("</tr>");
     }
-    html + "</tbody></table></div>"
+    table("heat", &head, &(html + "</tbody>"))
 }
 
 /// Returns the colour of a ratio: orange the further it is above 1, by its logarithm, and blue below.
@@ -176,15 +166,12 @@ fn colour(ratio: f64) -> String {
 
 /// Returns the table of a cell: every figure that counts, with its ratio and interval. The best is bold.
 fn figures(ranking: &Ranking, cell: &RankedCell) -> String {
-    let mut html = String::from(
-        "<div class=\"scroll\"><table class=\"results\"><thead><tr><th scope=\"col\">Mechanism</th>",
-    );
-    for figure in &cell.figures {
-        let (title, unit) = (capitalised(figure.metric.title()), figure.metric.unit());
-        let _ =
-            write!(html, "<th scope=\"col\">{title}<small>{unit}</small></th><th scope=\"col\">Ratio</th>");
-    }
-    html.push_str("</tr></thead><tbody>");
+    let columns = |figure: &RankedFigure| {
+        let title = capitalised(figure.metric.title());
+        [format!("{title}<small>{}</small>", figure.metric.unit()), "Ratio".to_owned()]
+    };
+    let head = headings(["Mechanism"]) + &headings(cell.figures.iter().flat_map(columns));
+    let mut html = String::from("<tbody>");
     for standing in &ranking.standings {
         let own = standing.mechanism;
         let _ = write!(html, "<tr><th scope=\"row\">{}</th>", named(ranking, standing));
@@ -213,7 +200,7 @@ fn figures(ranking: &Ranking, cell: &RankedCell) -> String {
         }
         html.push_str("</tr>");
     }
-    html + "</tbody></table></div><p><a href=\"#map\">to the map</a></p>"
+    table("results", &head, &(html + "</tbody>")) + "<p><a href=\"#map\">to the map</a></p>"
 }
 
 const STANDINGS: &str = "How many times worse the figures of a mechanism are than those of the best published mechanism that dithers, in each cell \

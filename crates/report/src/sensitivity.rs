@@ -5,7 +5,7 @@ use std::fmt::Write;
 use coapace_lab::papers::{Count, Score, Sensitivity};
 
 use super::headline::capitalised;
-use super::html::escape;
+use super::html::{escape, headings, table};
 
 /// Returns in a sentence how much is met as chosen, and within which bounds under all other values.
 pub(super) fn headline(sensitivity: &Sensitivity) -> String {
@@ -33,13 +33,7 @@ pub(super) fn heat_maps(sensitivity: &Sensitivity) -> String {
 fn heat_map(sensitivity: &Sensitivity, of: fn(&Score) -> (usize, usize)) -> String {
     let (values, (base, _)) = (&sensitivity.values, of(&sensitivity.base));
     let furthest = sensitivity.scores.values().map(|score| of(score).0.abs_diff(base)).max().unwrap_or(0);
-    let mut html = String::from(
-        "<div class=\"scroll\"><table class=\"heat\"><thead><tr><th scope=\"col\">Condition</th><th scope=\"col\">Value</th>",
-    );
-    for number in 1..=values.len() {
-        let _ = write!(html, "<th scope=\"col\">{number}</th>");
-    }
-    html.push_str("</tr></thead><tbody>");
+    let mut html = String::from("<tbody>");
     for (row, value) in values.iter().enumerate() {
         let is_first = row == 0 || values[row - 1].condition != value.condition;
         let chosen = sensitivity.chosen.iter().find(|(name, _)| *name == value.condition);
@@ -76,8 +70,8 @@ fn heat_map(sensitivity: &Sensitivity, of: fn(&Score) -> (usize, usize)) -> Stri
         }
         html.push_str("</tr>");
     }
-    html.push_str("</tbody></table></div>");
-    html
+    let head = headings(["Condition", "Value"]) + &headings(1..=values.len());
+    table("heat", &head, &(html + "</tbody>"))
 }
 
 #[cfg(test)]

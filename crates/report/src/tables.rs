@@ -6,7 +6,7 @@ use coapace_lab::results::number::{count, percent, significant, significant_or_d
 use coapace_lab::results::{Contest, Metric, Outcome, Verdict, bound_of};
 
 use super::headline::{MET, capitalised};
-use super::html::escape;
+use super::html::{escape, folded, headings, sorting_headings, table};
 use super::measure::{DIGITS, Measure, as_fine_as, measures};
 use super::view::{Compared, Conditioned, View, metrics};
 
@@ -17,21 +17,11 @@ pub(super) const WORST: usize = 12;
 /// group is bold, and every figure that the seeds do not show to be worse.
 pub(super) fn results(view: &View) -> String {
     let measures = measures(view);
-    let mut html = String::from(
-        "<div class=\"scroll\"><table class=\"results\"><thead><tr>\
-         <th scope=\"col\"><button type=\"button\">Mechanism<small></small></button></th>",
-    );
-    for measure in &measures {
-        let _ = write!(
-            html,
-            "<th scope=\"col\"><button type=\"button\">{}<small>{}</small></button></th>",
-            capitalised(measure.metric.title()),
-            measure.metric.unit()
-        );
-    }
-    html.push_str(
-        "<th scope=\"col\"><button type=\"button\">Drops<small>per run</small></button></th></tr></thead>",
-    );
+    let metrics = measures.iter().map(|measure| measure.metric);
+    let head = sorting_headings([("Mechanism", "")])
+        + &sorting_headings(metrics.map(|metric| (capitalised(metric.title()), metric.unit())))
+        + &sorting_headings([("Drops", "per run")]);
+    let mut html = String::new();
     for group in &view.groups {
         html.push_str("<tbody>");
         if !group.title.is_empty() {
@@ -67,8 +57,7 @@ pub(super) fn results(view: &View) -> String {
         bounds(&mut html, group, &measures);
         html.push_str("</tbody>");
     }
-    html.push_str("</table></div>");
-    html
+    table("results", &head, &html)
 }
 
 /// Adds the row of a group's bounds, if any are known.
@@ -104,37 +93,28 @@ pub(super) fn populations(view: &View) -> Option<String> {
         ("Exchange time", "mean, s"),
         ("Fairness", "Jain, its own"),
     ];
-    let mut html = String::from("<div class=\"scroll\"><table class=\"results\"><thead><tr>");
-    for (name, unit) in HEADER {
-        let _ = write!(
-            html,
-            "<th scope=\"col\"><button type=\"button\">{name}<small>{unit}</small></button></th>"
-        );
-    }
-    html.push_str("</tr></thead><tbody>");
-    let mut rows = 0;
+    let mut rows = String::new();
     for (title, cell) in view.cells().filter(|(_, cell)| cell.result.is_mix()) {
         for own in &cell.summary.populations {
-            rows += 1;
             let gap = if title.is_empty() { "" } else { " · " };
             let mix = mechanism(cell.mechanism, &format!("{}{gap}{title}", cell.name));
             let _ =
-                write!(html, "<tr data-m=\"{}\">{mix}<td>{}</td>", cell.mechanism, escape(&own.mechanism));
-            number(&mut html, "", Some(f64::from(own.clients)), &own.clients.to_string());
+                write!(rows, "<tr data-m=\"{}\">{mix}<td>{}</td>", cell.mechanism, escape(&own.mechanism));
+            number(&mut rows, "", Some(f64::from(own.clients)), &own.clients.to_string());
             let dash = || "–".to_owned();
             let share = own.share.map_or_else(dash, |share| format!("{:.1}\u{a0}%", share * 100.0));
-            number(&mut html, "", own.share, &share);
+            number(&mut rows, "", own.share, &share);
             let relative = own.relative_share.map_or_else(dash, |share| format!("{share:.2}"));
-            number(&mut html, "", own.relative_share, &relative);
+            number(&mut rows, "", own.relative_share, &relative);
             let retransmissions = own.retransmissions_per_client;
-            number(&mut html, "", Some(retransmissions), &count(retransmissions));
-            number(&mut html, "", own.exchange_time_s, &significant_or_dash(own.exchange_time_s, 3));
-            number(&mut html, "", own.jain, &own.jain.map_or_else(dash, |jain| format!("{jain:.3}")));
-            html.push_str("</tr>");
+            number(&mut rows, "", Some(retransmissions), &count(retransmissions));
+            number(&mut rows, "", own.exchange_time_s, &significant_or_dash(own.exchange_time_s, 3));
+            number(&mut rows, "", own.jain, &own.jain.map_or_else(dash, |jain| format!("{jain:.3}")));
+            rows.push_str("</tr>");
         }
     }
-    html.push_str("</tbody></table></div>");
-    (rows > 0).then_some(html)
+    let bodies = format!("<tbody>{rows}</tbody>");
+    (!rows.is_empty()).then(|| table("results", &sorting_headings(HEADER), &bodies))
 }
 
 /// Returns a table of published and measured figures, the largest error first. All but the first rows are folded.
@@ -144,36 +124,31 @@ pub(super) fn comparison(compared: &[Compared]) -> String {
         compared.iter().filter_map(Compared::error).map(f64::abs).fold(2.0 * MET, f64::max).min(0.5);
     let metrics = metrics(compared);
     let (worst, others) = compared.split_at(compared.len().min(WORST));
-    let mut html = comparison_rows(worst, &metrics, largest);
-    if !others.is_empty() {
-        // The first of them has the largest error. It is rounded up, so that the sentence holds.
-        let within = others[0].error().map_or(0.0, |error| (error.abs() * 1000.0).ceil() / 10.0);
-        let (count, rows) = (others.len(), comparison_rows(others, &metrics, largest));
-        let _ = write!(
-            html,
-            "<details><summary>The other {count}, each within {within:.1} %</summary>{rows}</details>"
-        );
-    }
-    html
+    let html = comparison_rows(worst, &metrics, largest);
+    let Some(farthest) = others.first() else { return html };
+    // The error is rounded up, so that the sentence holds.
+    let within = farthest.error().map_or(0.0, |error| (error.abs() * 1000.0).ceil() / 10.0);
+    let line = format!("The other {}, each within {within:.1} %", others.len());
+    html + &folded(&line, &comparison_rows(others, &metrics, largest))
 }
 
 /// Returns the rows of the comparison with their header. The metric stands in the header if there is one, and in each row if
 /// there are several.
 fn comparison_rows(compared: &[Compared], metrics: &[Metric], largest: f64) -> String {
     let titled = compared.iter().any(|c| !c.title.is_empty());
-    let mut html = String::from("<div class=\"scroll\"><table class=\"comparison\"><thead><tr>");
-    html.push_str(if titled { "<th scope=\"col\">Conditions</th>" } else { "" });
     let (metric, unit) = match metrics {
-        [metric] => ("", metric.unit()),
-        _ => ("<th scope=\"col\">Metric</th>", ""),
+        [metric] => (None, metric.unit()),
+        _ => (Some("Metric"), ""),
     };
+    let columns = [titled.then_some("Conditions"), Some("Mechanism"), metric];
+    let mut head = headings(columns.into_iter().flatten());
     let _ = write!(
-        html,
-        "<th scope=\"col\">Mechanism</th>{metric}<th scope=\"col\">Published<small>{unit}</small></th>\
-         <th scope=\"col\">Measured<small>{unit}</small></th><th scope=\"col\">Error</th>\
-         <th scope=\"col\" class=\"axis\">−{0:.0} %<i></i>+{0:.0} %</th></tr></thead><tbody>",
+        head,
+        "<th scope=\"col\">Published<small>{unit}</small></th><th scope=\"col\">Measured<small>{unit}</small></th>\
+         <th scope=\"col\">Error</th><th scope=\"col\" class=\"axis\">−{0:.0} %<i></i>+{0:.0} %</th>",
         largest * 100.0
     );
+    let mut html = String::from("<tbody>");
     for c in compared {
         html.push_str("<tr>");
         if titled {
@@ -206,8 +181,7 @@ fn comparison_rows(compared: &[Compared], metrics: &[Metric], largest: f64) -> S
         }
         html.push_str("</tr>");
     }
-    html.push_str("</tbody></table></div>");
-    html
+    table("comparison", &head, &(html + "</tbody>"))
 }
 
 /// Returns a table of published orders and ratios, the worst first. If there are many, those that held are folded.
@@ -218,21 +192,17 @@ pub(super) fn orders(verdicts: &[(&str, Verdict)]) -> String {
         return order_rows(&[not_held, held].concat());
     }
     let not_held = if not_held.is_empty() { String::new() } else { order_rows(&not_held) };
-    let (count, held) = (held.len(), order_rows(&held));
-    format!("{not_held}<details><summary>The {count} that held</summary>{held}</details>")
+    not_held + &folded(&format!("The {} that held", held.len()), &order_rows(&held))
 }
 
 fn order_rows(verdicts: &[&(&str, Verdict)]) -> String {
     let titled = verdicts.iter().any(|(title, _)| !title.is_empty());
-    let mut html = String::from("<div class=\"scroll\"><table class=\"comparison\"><thead><tr>");
-    html.push_str(if titled { "<th scope=\"col\">Conditions</th>" } else { "" });
     let ratios = verdicts.iter().any(|(_, verdict)| verdict.order.times.is_some());
-    let published = if ratios { "<th scope=\"col\">Published</th>" } else { "" };
-    let _ = write!(
-        html,
-        "<th scope=\"col\">Order</th><th scope=\"col\">First</th><th scope=\"col\">Second</th>{published}\
-         <th scope=\"col\">Times</th><th scope=\"col\">95 %</th><th scope=\"col\">Verdict</th></tr></thead><tbody>"
-    );
+    let mut columns = vec!["Order", "First", "Second", "Times", "95 %", "Verdict"];
+    if ratios {
+        columns.insert(3, "Published");
+    }
+    let mut html = String::from("<tbody>");
     for (title, verdict) in verdicts {
         let conditions = if titled { format!("<td>{}</td>", escape(title)) } else { String::new() };
         let [first, second] = verdict.figures.map(|figure| significant_or_dash(figure, 4));
@@ -255,8 +225,8 @@ fn order_rows(verdicts: &[&(&str, Verdict)]) -> String {
             escape(&verdict.claim())
         );
     }
-    html.push_str("</tbody></table></div>");
-    html
+    let head = headings(titled.then_some("Conditions").into_iter().chain(columns));
+    table("comparison", &head, &(html + "</tbody>"))
 }
 
 pub(super) fn mechanism(number: usize, name: &str) -> String {
