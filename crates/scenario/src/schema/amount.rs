@@ -3,7 +3,9 @@
 use std::fmt;
 use std::str::FromStr;
 
+use super::scalar::Words;
 use super::units::{Quantity, RATE, SHARE, SIZE, TIME};
+use super::words::words;
 
 /// A time, rate, size or share with its unit, as scenarios have it: `200 ms`, `60 kbit/s`, `14 KiB`, `5 %`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -14,23 +16,21 @@ pub struct Amount {
     pub value: u64,
 }
 
-/// A quantity that amounts have units for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Dimension {
-    /// A span of time.
-    Time,
-    /// Bits per time.
-    Rate,
-    /// Bytes.
-    Size,
-    /// A part of a whole.
-    Share,
+words! {
+    /// A quantity that amounts have units for.
+    pub enum Dimension {
+        /// A span of time.
+        Time = "time",
+        /// Bits per time.
+        Rate = "rate",
+        /// Bytes.
+        Size = "size",
+        /// A part of a whole.
+        Share = "share",
+    }
 }
 
 impl Dimension {
-    /// All dimensions.
-    pub const ALL: [Self; 4] = [Self::Time, Self::Rate, Self::Size, Self::Share];
-
     fn quantity(self) -> Quantity {
         match self {
             Self::Time => TIME,
@@ -47,7 +47,7 @@ impl Amount {
         // Without a unit it could measure anything.
         text.ends_with(|last: char| !last.is_ascii_digit() && last != '.').then_some(())?;
         let read = |dimension: Dimension| Some(Self { dimension, value: dimension.quantity().parse(text)? });
-        Dimension::ALL.into_iter().find_map(read)
+        Dimension::ALL.iter().find_map(|(_, dimension)| read(*dimension))
     }
 
     /// Returns the number of seconds, bits per second or bytes, or the share from 0 to 1.
@@ -69,19 +69,14 @@ impl fmt::Display for Amount {
 
 impl fmt::Display for Dimension {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Time => "time",
-            Self::Rate => "rate",
-            Self::Size => "size",
-            Self::Share => "share",
-        })
+        f.write_str(self.word())
     }
 }
 
 impl FromStr for Dimension {
     type Err = ();
     fn from_str(word: &str) -> Result<Self, ()> {
-        Self::ALL.into_iter().find(|dimension| dimension.to_string() == word).ok_or(())
+        Self::ALL.iter().find(|(known, _)| *known == word).map(|(_, dimension)| *dimension).ok_or(())
     }
 }
 
