@@ -52,7 +52,7 @@ pub(super) enum Body {
 }
 
 /// A line. The field `m` of this and of the next types is the mechanism's number.
-#[derive(Serialize)]
+#[derive(Default, Serialize)]
 pub(super) struct Curve {
     pub(super) m: usize,
     /// The part of the mechanism that the line is about, if it is only a part: `client 3`.

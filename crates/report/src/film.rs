@@ -1,12 +1,13 @@
 //! Films of meshes: the player, and the films that it shows.
 
+use std::collections::BTreeSet;
 use std::fmt::Write;
 
 use coapace_lab::results::Film;
 use serde::Serialize;
 
 use super::html::{escape, json_for_script};
-use super::view::View;
+use super::view::{View, distinct};
 
 /// The most films on a page. Each has up to half a megabyte.
 const MAX_FILMS: usize = 24;
@@ -57,16 +58,10 @@ impl<'a> Films<'a> {
     /// Returns the player. Its script fills it.
     pub(super) fn html(&self, mechanisms: &[&str]) -> String {
         let mut html = String::from("<div class=\"film\" id=\"film-player\">\n<div class=\"film-choice\">");
-        let mut known: Vec<usize> = self.films.iter().map(|shown| shown.label.m).collect();
-        known.sort_unstable();
-        known.dedup();
-        choice(&mut html, "film-mechanism", "Mechanism", known.iter().map(|&m| (m, mechanisms[m])));
-        let mut titles: Vec<&str> = Vec::new();
-        for Shown { label, .. } in &self.films {
-            if !titles.contains(&label.title) {
-                titles.push(label.title);
-            }
-        }
+        let labels = || self.films.iter().map(|shown| &shown.label);
+        let known: BTreeSet<usize> = labels().map(|label| label.m).collect();
+        choice(&mut html, "film-mechanism", "Mechanism", known.into_iter().map(|m| (m, mechanisms[m])));
+        let titles = distinct(labels().map(|label| label.title));
         choice(&mut html, "film-title", "Condition", titles.into_iter().enumerate());
         html.push_str("</div>\n");
         html.push_str(PLAYER);

@@ -1,5 +1,6 @@
 //! The page from top to bottom.
 
+use std::collections::BTreeSet;
 use std::io;
 
 use coapace_lab::results::rules;
@@ -23,19 +24,13 @@ pub(super) fn write(out: &mut impl io::Write, report: &Report) -> io::Result<()>
     masthead(out, report, &view)?;
     legend(out, &view)?;
     writeln!(out, "<main>")?;
-    if let Some(sensitivity) = &report.sensitivity {
-        section(
-            out,
-            "sensitivity",
-            "What the publication determines",
-            SENSITIVITY,
-            &sensitivity::heat_maps(sensitivity),
-        )?;
-        section(out, "provenance", "How this was made", "", &origin(report))?;
-        return writeln!(out, "</main>\n</body>\n</html>");
-    }
-    if let Some(ranking) = &report.ranking {
-        ranking::write(out, ranking)?;
+    if report.sensitivity.is_some() || report.ranking.is_some() {
+        if let Some(sensitivity) = &report.sensitivity {
+            let html = sensitivity::heat_maps(sensitivity);
+            section(out, "sensitivity", "What the publication determines", SENSITIVITY, &html)?;
+        } else if let Some(ranking) = &report.ranking {
+            ranking::write(out, ranking)?;
+        }
         section(out, "provenance", "How this was made", "", &origin(report))?;
         return writeln!(out, "</main>\n</body>\n</html>");
     }
@@ -182,19 +177,11 @@ fn provenance(report: &Report, view: &View) -> String {
     let runs = view.coexistence.map_or(alone, |matrix| matrix.runs);
     let first = summaries().map(|summary| summary.seed_first).min().unwrap_or(0);
     let last = summaries().map(|summary| summary.seed_last).max().unwrap_or(0);
-    let mut hashes: Vec<_> =
-        view.cells().map(|(_, cell)| cell.result.cell.scenario_hash.to_string()).collect();
-    hashes.sort_unstable();
-    hashes.dedup();
-    let hashes = hashes.iter().map(|hash| format!("<code>{hash}</code>")).collect::<Vec<_>>().join(" ");
-    let mut sources: Vec<_> = (view.cells())
-        .filter_map(|(_, cell)| cell.result.published.as_ref())
-        .map(|published| escape(&published.source))
-        .filter(|source| !source.is_empty())
-        .collect();
-    sources.sort_unstable();
-    sources.dedup();
-    let sources = match sources.join("; ") {
+    let hashes = view.cells().map(|(_, cell)| format!("<code>{}</code>", cell.result.cell.scenario_hash));
+    let hashes = each_once(hashes, " ");
+    let published = view.cells().filter_map(|(_, cell)| cell.result.published.as_ref());
+    let sources = published.map(|published| escape(&published.source)).filter(|source| !source.is_empty());
+    let sources = match each_once(sources, "; ") {
         text if text.is_empty() => text,
         text => format!("<dt>Published in</dt><dd>{text}</dd>"),
     };
@@ -205,6 +192,11 @@ fn provenance(report: &Report, view: &View) -> String {
          <dt>Runs</dt><dd>{runs}, with seeds {first} to {last}</dd><dt>Scenario hashes</dt><dd>{hashes}</dd>{sources}</dl>",
         origin(report)
     )
+}
+
+/// Joins texts in ascending order.
+fn each_once(texts: impl Iterator<Item = String>, between: &str) -> String {
+    texts.collect::<BTreeSet<_>>().into_iter().collect::<Vec<_>>().join(between)
 }
 
 /// Returns the command and the commit that made the page.

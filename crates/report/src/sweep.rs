@@ -113,13 +113,12 @@ fn lines(measure: &Measure, values: &[f64], cells: &[&Measured]) -> Vec<Curve> {
             };
             Curve {
                 m: points[0].0,
-                of: String::new(),
                 x: points.iter().map(|(_, value, _)| rounded(*value)).collect(),
                 y: points.iter().map(|(_, _, it)| rounded(it.mean)).collect(),
                 low: ends(-1.0),
                 high: ends(1.0),
-                steps: false,
                 marks: true,
+                ..Curve::default()
             }
         })
         .collect()

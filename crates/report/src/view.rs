@@ -183,6 +183,17 @@ impl Compared<'_> {
     }
 }
 
+/// Returns each of several values once, in the order in which they first come.
+pub(super) fn distinct<T: PartialEq>(values: impl IntoIterator<Item = T>) -> Vec<T> {
+    let mut distinct = Vec::new();
+    for value in values {
+        if !distinct.contains(&value) {
+            distinct.push(value);
+        }
+    }
+    distinct
+}
+
 /// Returns the metrics among published figures, each once.
 pub(super) fn metrics(compared: &[Compared]) -> Vec<Metric> {
     let metrics: BTreeSet<Metric> = compared.iter().map(|compared| compared.figure.metric).collect();

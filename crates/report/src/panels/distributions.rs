@@ -131,9 +131,7 @@ fn cdf(
     let line = |cell: &Measured| {
         let (x, y): (Vec<_>, Vec<_>) =
             points(cell).into_iter().map(|(x, y)| (rounded(x), rounded(y))).unzip();
-        let (low, high) = (Vec::new(), Vec::new());
-        let m = cell.mechanism;
-        (x.len() > 1).then_some(Curve { m, of: String::new(), x, y, low, high, steps: false, marks: false })
+        (x.len() > 1).then(|| Curve { m: cell.mechanism, x, y, ..Curve::default() })
     };
     let lines: Vec<Curve> = group.cells.iter().filter_map(line).collect();
     if lines.is_empty() {

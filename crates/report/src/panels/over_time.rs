@@ -5,7 +5,7 @@ use coapace_lab::results::{RunResult, Series};
 use super::super::axis::Axis;
 use super::super::chart::{Body, Chart, Curve};
 use super::super::rounded::rounded;
-use super::super::view::{Conditioned, Measured, View};
+use super::super::view::{Conditioned, Measured, View, distinct};
 
 /// Returns the charts of RTOs, one for each group.
 pub(super) fn rto(view: &View) -> Vec<(String, Chart)> {
@@ -35,12 +35,8 @@ pub(super) fn queues(view: &View) -> Vec<(String, Chart)> {
 }
 
 fn queues_of(group: &Conditioned) -> Vec<(String, Chart)> {
-    let mut hops: Vec<&str> = Vec::new();
-    for series in group.cells.iter().flat_map(|cell| first_series(cell, |run| &run.queues)) {
-        if !hops.contains(&series.name.as_str()) {
-            hops.push(&series.name);
-        }
-    }
+    let queues = group.cells.iter().flat_map(|cell| first_series(cell, |run| &run.queues));
+    let hops: Vec<&str> = distinct(queues.map(|series| series.name.as_str()));
     let chart = |hop: &str| {
         let of_hop = |cell| first_series(cell, |run| &run.queues).filter(|series| series.name == hop);
         let mut lines: Vec<Curve> =
@@ -83,6 +79,5 @@ fn first_series<'a>(
 
 fn line(cell: &Measured, series: &Series) -> Curve {
     let (x, y) = series.points.iter().map(|&(t_s, value)| (rounded(t_s), rounded(value))).unzip();
-    let (low, high) = (Vec::new(), Vec::new());
-    Curve { m: cell.mechanism, of: series.name.clone(), x, y, low, high, steps: true, marks: false }
+    Curve { m: cell.mechanism, of: series.name.clone(), x, y, steps: true, ..Curve::default() }
 }
