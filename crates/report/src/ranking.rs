@@ -4,12 +4,13 @@ use std::fmt::Write;
 use std::io;
 
 use coapace_lab::rank::{RankedCell, RankedFigure, Ranking, Section, Standing, times};
-use coapace_lab::results::Ratio;
 use coapace_lab::results::number::{significant, significant_or_dash};
+use coapace_lab::results::{Metric, Ratio};
 
 use super::headline::capitalised;
 use super::html::{escape, folded, headings, section, table};
 use super::tables::number;
+use super::view::distinct;
 
 /// The ratio that has the full colour. Larger ones have it, too.
 pub(super) const WORST_COLOUR: f64 = 4.0;
@@ -97,31 +98,40 @@ fn named(ranking: &Ranking, standing: &Standing) -> String {
     escape(&ranking.mechanisms[standing.mechanism]) + word
 }
 
+/// Returns the metrics that count in any cell.
+pub(super) fn metrics(ranking: &Ranking) -> Vec<Metric> {
+    distinct(ranking.cells.iter().flat_map(|cell| &cell.figures).map(|figure| figure.metric))
+}
+
+/// Returns the ratio of a mechanism in a cell by this metric, or else the worst by any, and its metric; `None` if there is none.
+pub(super) fn ratio(
+    ranking: &Ranking,
+    metric: Option<Metric>,
+    cell: usize,
+    mechanism: usize,
+) -> Option<(Ratio, Metric)> {
+    let figures = &ranking.cells[cell].figures;
+    let Some(metric) = metric else {
+        let worst = ranking.worst_in(cell, mechanism)?;
+        return Some((worst.ratio, figures[worst.figure].metric));
+    };
+    let figure = figures.iter().find(|figure| figure.metric == metric)?;
+    Some((figure.ratios[mechanism], metric))
+}
+
 /// Returns the map of the worst ratios, and folded, a map for each metric.
 fn maps(ranking: &Ranking) -> String {
-    let mut metrics = Vec::new();
-    for figure in ranking.cells.iter().flat_map(|cell| &cell.figures) {
-        if !metrics.contains(&figure.metric) {
-            metrics.push(figure.metric);
-        }
-    }
-    let worst = |cell: usize, mechanism: usize| {
-        let worst = ranking.worst_in(cell, mechanism)?;
-        Some((worst.ratio, ranking.cells[cell].figures[worst.figure].metric.title()))
-    };
-    let mut html = map(ranking, &worst);
-    for metric in metrics.iter().filter(|_| metrics.len() > 1) {
-        let own = |cell: usize, mechanism: usize| {
-            let figure = ranking.cells[cell].figures.iter().find(|it| it.metric == *metric)?;
-            Some((figure.ratios[mechanism], metric.title()))
-        };
-        html += &folded(&format!("{} alone", capitalised(metric.title())), &map(ranking, &own));
+    let mut html = map(ranking, None);
+    let metrics = metrics(ranking);
+    for &metric in metrics.iter().filter(|_| metrics.len() > 1) {
+        let line = format!("{} alone", capitalised(metric.title()));
+        html += &folded(&line, &map(ranking, Some(metric)));
     }
     html
 }
 
-/// Returns a table of squares, a row for each cell for which `ratio` knows any. Each square leads to the section of its cell.
-fn map(ranking: &Ranking, ratio: &dyn Fn(usize, usize) -> Option<(Ratio, &'static str)>) -> String {
+/// Returns a table of squares, a row for each cell that has this [`ratio`]. Each square leads to the section of its cell.
+fn map(ranking: &Ranking, metric: Option<Metric>) -> String {
     let mut head = headings(["", "Cell"]);
     for standing in &ranking.standings {
         let class = if standing.section == Section::Undithered { " class=\"apart\"" } else { "" };
@@ -129,8 +139,8 @@ fn map(ranking: &Ranking, ratio: &dyn Fn(usize, usize) -> Option<(Ratio, &'stati
     }
     let mut html = String::from("<tbody>");
     for (place, cell) in ranking.cells.iter().enumerate() {
-        let ratios: Vec<_> =
-            ranking.standings.iter().map(|standing| ratio(place, standing.mechanism)).collect();
+        let of = |standing: &Standing| ratio(ranking, metric, place, standing.mechanism);
+        let ratios: Vec<_> = ranking.standings.iter().map(of).collect();
         if ratios.iter().all(Option::is_none) {
             continue;
         }
@@ -143,7 +153,8 @@ fn map(ranking: &Ranking, ratio: &dyn Fn(usize, usize) -> Option<(Ratio, &'stati
                 continue;
             };
             let (mean, interval) = ratio.words();
-            let title = format!("{}: {metric}, {mean} ({interval})", ranking.mechanisms[standing.mechanism]);
+            let (name, metric) = (&ranking.mechanisms[standing.mechanism], metric.title());
+            let title = format!("{name}: {metric}, {mean} ({interval})");
             let _ = write!(
                 html,
                 "<td style=\"background:{}\"><a href=\"#{anchor}\" title=\"{}\">{}</a></td>",

@@ -6,42 +6,28 @@ use serde_json::{Value, json};
 
 use super::traces::square_axes;
 use super::{INK, SHADE, described, plain};
-use crate::ranking::WORST_COLOUR;
+use crate::ranking::{WORST_COLOUR, metrics, ratio};
 
 /// The name of the map of the worst ratios.
 const WORST: &str = "worst";
 
 /// Returns the names of the maps: the worst ratios, and each metric.
 pub(super) fn names(ranking: &Ranking) -> Vec<String> {
-    let mut names = vec![WORST.to_owned()];
-    for figure in ranking.cells.iter().flat_map(|cell| &cell.figures) {
-        let name = figure.metric.name();
-        if names.iter().all(|known| known != name) {
-            names.push(name.to_owned());
-        }
-    }
-    names
+    let metrics = metrics(ranking).into_iter().map(Metric::name);
+    [WORST].into_iter().chain(metrics).map(str::to_owned).collect()
 }
 
 /// Returns the map of the worst ratios or of one metric; `None` if no cell has this metric.
 pub(super) fn figure(ranking: &Ranking, name: Option<&str>) -> Option<Value> {
-    let name = name.unwrap_or(WORST);
-    if !names(ranking).iter().any(|known| known == name) {
-        return None;
-    }
-    let ratio = |cell: usize, mechanism: usize| -> Option<(Ratio, Metric)> {
-        if name == WORST {
-            let worst = ranking.worst_in(cell, mechanism)?;
-            return Some((worst.ratio, ranking.cells[cell].figures[worst.figure].metric));
-        }
-        let figure = ranking.cells[cell].figures.iter().find(|it| it.metric.name() == name)?;
-        Some((figure.ratios[mechanism], figure.metric))
+    let metric = match name {
+        None | Some(WORST) => None,
+        Some(name) => Some(metrics(ranking).into_iter().find(|metric| metric.name() == name)?),
     };
     let order: Vec<usize> = ranking.standings.iter().map(|standing| standing.mechanism).collect();
     let columns: Vec<String> = order.iter().map(|&mechanism| plain(&ranking.mechanisms[mechanism])).collect();
     let (mut rows, mut z, mut text, mut told) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
     for (cell, ranked) in ranking.cells.iter().enumerate() {
-        let ratios: Vec<_> = order.iter().map(|&mechanism| ratio(cell, mechanism)).collect();
+        let ratios: Vec<_> = order.iter().map(|&mechanism| ratio(ranking, metric, cell, mechanism)).collect();
         if ratios.iter().all(Option::is_none) {
             continue;
         }
@@ -75,7 +61,8 @@ pub(super) fn figure(ranking: &Ranking, name: Option<&str>) -> Option<Value> {
         "texttemplate": "%{text}", "xgap": 2, "ygap": 2, "zmin": -1, "zmax": 1, "showscale": false,
         "colorscale": [[0, "#5aa9dd"], [0.5, SHADE], [1, "#f08a45"]], "textfont": { "color": INK },
     });
-    let what = if name == WORST { "worst ratio".to_owned() } else { format!("ratio of {name}") };
+    let what =
+        metric.map_or_else(|| "worst ratio".to_owned(), |metric| format!("ratio of {}", metric.name()));
     let title = format!("{}: {what} to the best published mechanism; 1 is as good", ranking.title);
     Some(described(&title, 0, &[heat], square_axes(&columns, &rows)))
 }
