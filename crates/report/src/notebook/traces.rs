@@ -58,6 +58,11 @@ impl Drawing<'_> {
         rows.map(|m| self.name(m)).collect()
     }
 
+    /// Returns the layout of a chart with a row for each mechanism.
+    fn row_layout(&self, rows: impl Iterator<Item = usize>) -> Value {
+        json!({ "xaxis": axis(&self.chart.x), "yaxis": names(&self.row_names(rows)) })
+    }
+
     fn lines(&self, lines: &[Curve]) -> (Vec<Value>, Value) {
         let (x, y) = (&self.chart.x, &self.chart.y);
         let share =
@@ -180,8 +185,7 @@ impl Drawing<'_> {
             }
             traces.extend(row.published.map(|value| self.diamond(place, row.m, "published median", value)));
         }
-        let names = names(&self.row_names(rows.iter().map(|row| row.m)));
-        (traces, json!({ "xaxis": axis(&self.chart.x), "yaxis": names }))
+        (traces, self.row_layout(rows.iter().map(|row| row.m)))
     }
 
     fn intervals(&self, rows: &[Interval], bound: Option<f64>) -> (Vec<Value>, Value) {
@@ -204,8 +208,7 @@ impl Drawing<'_> {
             }));
             traces.extend(row.published.map(|value| self.diamond(place, row.m, "published", value)));
         }
-        let names = names(&self.row_names(rows.iter().map(|row| row.m)));
-        (traces, json!({ "xaxis": axis(&self.chart.x), "yaxis": names }))
+        (traces, self.row_layout(rows.iter().map(|row| row.m)))
     }
 
     /// Returns the line of a bound over so many rows.
