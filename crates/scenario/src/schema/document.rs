@@ -152,35 +152,32 @@ impl Item {
         }
     }
 
+    /// Returns the member `name` of a table, or of a list of tables that are addressed by their names.
+    fn member(&self, name: &str) -> Option<&Self> {
+        match &self.value {
+            Value::List(list) => list.iter().find(|item| item.name() == Some(name)),
+            _ => self.get(name),
+        }
+    }
+
     /// Returns the item that the dotted `path` leads to, or the last one on the way if the path ends early.
     pub(crate) fn nearest_to(&self, path: &str) -> &Self {
-        let mut place = self;
-        for part in path.split('.') {
-            let next = match &place.value {
-                Value::List(list) => list.iter().find(|item| item.name() == Some(part)),
-                _ => place.get(part),
-            };
-            match next {
-                Some(item) => place = item,
-                None => break,
-            }
-        }
-        place
+        path.split('.')
+            .try_fold(self, |place, part| place.member(part).ok_or(place))
+            .unwrap_or_else(|last| last)
     }
 
     /// Checks that every name of a list on the dotted `path` is there.
     pub(crate) fn leads(&self, path: &str, at: Origin) -> Result<(), Fault> {
         let mut place = self;
-        for (n, part) in path.split('.').enumerate() {
-            let walked = || path.split('.').take(n).collect::<Vec<_>>().join(".");
-            match (&place.value, place.get(part)) {
-                (Value::List(list), _) => {
-                    let named = list.iter().find(|item| item.name() == Some(part));
-                    place = named.ok_or_else(|| unnamed(list, part, &walked(), at))?;
-                }
-                (_, Some(item)) => place = item,
-                (_, None) => break,
-            }
+        let mut walked = String::new();
+        for part in path.split('.') {
+            place = match (place.member(part), &place.value) {
+                (Some(item), _) => item,
+                (None, Value::List(list)) => return Err(unnamed(list, part, &walked, at)),
+                (None, _) => break,
+            };
+            walked = joined(&walked, part);
         }
         Ok(())
     }

@@ -345,10 +345,7 @@ impl<T: Keys + HasName> Kind for Named<T> {
             let name = item.name().filter(|name| is_name(name));
             let path_of_item =
                 name.map_or_else(|| format!("{path}[{place}]"), |name| format!("{path}.{name}"));
-            if !matches!(item.value, Value::Table(_)) {
-                return Err(table::<T>().refuse(item, &path_of_item));
-            }
-            tables.push(T::read(item, &path_of_item)?);
+            tables.push(table().read(item, &path_of_item)?);
             let name = name.unwrap_or_default();
             if names.contains(&name) {
                 let at = item.get("name").map_or(item.at, |name| name.at);
