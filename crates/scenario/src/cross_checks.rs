@@ -12,6 +12,7 @@ use crate::places::{Places, found};
 use crate::schema::document::{Item, Value, quoted};
 use crate::schema::error::Fault;
 use crate::schema::kind::Lines;
+use crate::schema::table::Misfit;
 
 /// The path of the table of a mesh.
 const MESH: &str = "network.mesh";
@@ -25,11 +26,14 @@ pub(crate) fn place(
     item: &Item,
     folder: Option<&Path>,
 ) -> Result<Option<Arc<Places>>, Fault> {
-    let fault =
-        |path: &str, problem: &str| Fault::new(item.nearest_to(path).at, format!("`{path}` {problem}"));
+    let places = placed(file, item, folder).map_err(|misfit| misfit.fault(item, ""))?;
+    Ok(places.map(Arc::new))
+}
+
+fn placed(file: &mut File, item: &Item, folder: Option<&Path>) -> Result<Option<Places>, Misfit> {
     let end = Time::ZERO + file.workload.duration.unwrap_or_default();
     let places = file.network.mesh.as_ref().map(|mesh| Places::of(mesh, folder, end)).transpose();
-    let places = places.map_err(|(key, problem)| fault(&format!("{MESH}.{key}"), &problem))?;
+    let places = places.map_err(|(key, problem)| Misfit::new(format!("{MESH}.{key}"), problem))?;
     if let (Some(mesh), Some(disk)) =
         (&mut file.network.mesh, places.as_ref().and_then(|places| places.medium))
     {
@@ -39,17 +43,13 @@ pub(crate) fn place(
             mesh.radio.propagation = Propagation::UnitDisk(disk);
         }
     }
-    if let (Some(mesh), Some(places)) = (&file.network.mesh, &places)
-        && !Mesh::has_room(&places.layout.places, mesh.radio.propagation)
-    {
-        let path = format!("{MESH}.radio.propagation");
-        return Err(fault(&path, "reaches too far: more than 50 million pairs of nodes may hear each other"));
-    }
-    if places.as_ref().is_some_and(Places::are_drawn) && file.workload.duration.is_none() {
-        return Err(fault(
-            "network.mesh.mobility.kind",
-            "needs a `workload.duration`, until which nodes move",
-        ));
+    if let (Some(mesh), Some(places)) = (&file.network.mesh, &places) {
+        let has_room = Mesh::has_room(&places.layout.places, mesh.radio.propagation);
+        let problem = "reaches too far: more than 50 million pairs of nodes may hear each other";
+        Misfit::unless(has_room, format!("{MESH}.radio.propagation"), problem)?;
+        let ends = file.workload.duration.is_some() || !places.are_drawn();
+        let problem = "needs a `workload.duration`, until which nodes move";
+        Misfit::unless(ends, format!("{MESH}.mobility.kind"), problem)?;
     }
     let mut sinks = file.server.count;
     if let Some(Places { layout, .. }) = &places {
@@ -57,42 +57,31 @@ pub(crate) fn place(
         let relays = u32::from(!layout.sinks.contains(&layout.root));
         let clients = layout.places.len() as u32 - sinks - relays;
         let is_said = item.get("clients").and_then(|clients| clients.get("count")).is_some();
-        if is_said && file.clients.count != clients {
-            let problem = format!("must be left out in a mesh, which has {clients} clients here");
-            return Err(fault("clients.count", &problem));
-        }
+        let problem = format!("must be left out in a mesh, which has {clients} clients here");
+        Misfit::unless(!is_said || file.clients.count == clients, "clients.count", problem)?;
         file.clients.count = clients;
     }
     for flow in &file.workload.flows {
         let layout = places.as_ref().map(|places| &places.layout);
-        let flow_fault =
-            |key: &str, problem: &str| Err(fault(&format!("workload.flows.{}.{key}", flow.name), problem));
-        if flow.to.is_some_and(|to| to >= sinks) {
-            return flow_fault("to", &format!("must be below the number of sinks, {sinks}"));
-        }
-        if layout.is_none() && flow.to.is_none() {
-            return flow_fault("to", "must be a number without a mesh: hops have no places");
-        }
-        if layout.is_none() && flow.from != Side::All {
-            return flow_fault("from", "must be \"all\" without a mesh: hops have no sides");
-        }
+        let problem = format!("must be below the number of sinks, {sinks}");
+        Misfit::unless(flow.to.is_none_or(|to| to < sinks), flow.path("to"), problem)?;
+        let problem = "must be a number without a mesh: hops have no places";
+        Misfit::unless(layout.is_some() || flow.to.is_some(), flow.path("to"), problem)?;
+        let problem = "must be \"all\" without a mesh: hops have no sides";
+        Misfit::unless(layout.is_some() || flow.from == Side::All, flow.path("from"), problem)?;
         let bits = u128::from(flow.sizes(file.clients.uri_path_bytes()).1) * 8;
         let seconds = u128::from(file.workload.duration.unwrap_or_default().as_micros() / 1_000_000);
         let messages = u128::from(flow.rate.unwrap_or(0)) * seconds / bits.max(1);
-        if messages > MOST_MESSAGES {
-            let problem = format!("makes {messages} messages, of which there may be {MOST_MESSAGES}");
-            return flow_fault("rate", &problem);
-        }
+        let problem = format!("makes {messages} messages, of which there may be {MOST_MESSAGES}");
+        Misfit::unless(messages <= MOST_MESSAGES, flow.path("rate"), problem)?;
         let leaves_none = |flow: &Flow| flow.sinks(file.clients.count, layout).iter().all(Option::is_none);
         if leaves_none(flow) {
             let all = Flow { share: 1.0, ..flow.clone() };
-            return flow_fault(
-                if leaves_none(&all) { "from" } else { "share" },
-                "leaves no client to take part",
-            );
+            let cause = if leaves_none(&all) { "from" } else { "share" };
+            return Err(Misfit::new(flow.path(cause), "leaves no client to take part"));
         }
     }
-    Ok(places.map(Arc::new))
+    Ok(places)
 }
 
 /// Makes the names of the files of a mesh absolute, so that they lead to the same files from any folder.

@@ -160,19 +160,18 @@ fn flows_fit(file: &File) -> Result<(), Misfit> {
     let room = buffers.chain([u64::from(file.network.mtu)]).min().unwrap_or(u64::MAX);
     let headers = file.network.ip.header_bytes() + 8;
     for flow in &file.workload.flows {
-        let key = |key: &str| format!("workload.flows.{}.{key}", flow.name);
         let least = flow.least_message_bytes(path_bytes);
         let problem = format!("must be {least} or more: header, token, options and a payload");
         let has_room = flow.message_bytes.is_none_or(|bytes| bytes >= least);
-        Misfit::unless(has_room, key("message_bytes"), problem)?;
+        Misfit::unless(has_room, flow.path("message_bytes"), problem)?;
         let (message, response) = (flow.sizes(path_bytes).1, 4 + 4 + 1 + flow.response_bytes);
         let longest = u64::from(headers + message.max(response));
         let longer = if message > response { "message_bytes" } else { "response_bytes" };
         let problem =
             format!("makes a packet of {longest} bytes, but `network.mtu` or a buffer holds {room}");
-        Misfit::unless(longest <= room, key(longer), problem)?;
+        Misfit::unless(longest <= room, flow.path(longer), problem)?;
         let begins = file.workload.duration.is_none_or(|duration| flow.start < duration);
-        Misfit::unless(begins, key("start"), "must be before `workload.duration` is over")?;
+        Misfit::unless(begins, flow.path("start"), "must be before `workload.duration` is over")?;
     }
     let Server { processing_delay, service_time, response, acknowledge_after, .. } = &file.server;
     let is_piggybacked = *response == Answering::Piggybacked;

@@ -143,6 +143,11 @@ impl Flow {
         }
     }
 
+    /// Returns the dotted path of a key.
+    pub(crate) fn path(&self, key: &str) -> String {
+        format!("workload.flows.{}.{key}", self.name)
+    }
+
     /// Returns the least value of `message_bytes`: that of a message with a payload of one byte.
     pub(crate) fn least_message_bytes(&self, path_bytes: u32) -> u32 {
         let one = Self { message_bytes: None, payload_bytes: Some(1), ..self.clone() };
