@@ -3,7 +3,7 @@
 mod ranked;
 mod traces;
 
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use super::axis::Axis;
 use super::chart::{Body, Chart};
@@ -86,46 +86,47 @@ fn described(title: &str, height: usize, data: &[Value], more: Value) -> Value {
         "height": height.max(280) + 70,
         "margin": { "l": 60, "r": 24, "t": 60, "b": 50 },
     });
-    if let (Value::Object(layout), Value::Object(more)) = (&mut layout, more) {
-        layout.extend(more);
-    }
+    extend(&mut layout, more);
     json!({ "data": data, "layout": layout })
 }
 
+/// Adds the members of an object to another.
+fn extend(object: &mut Value, more: Value) {
+    if let (Value::Object(object), Value::Object(more)) = (object, more) {
+        object.extend(more);
+    }
+}
+
 /// Returns an axis of plotly.
-fn axis(axis: &Axis) -> Map<String, Value> {
+fn axis(axis: &Axis) -> Value {
     let range: Vec<f64> = axis.range.iter().map(|end| if axis.log { end.log10() } else { *end }).collect();
     let mut made = lines(&axis.title);
-    made.insert("range".to_owned(), json!(range));
+    made["range"] = json!(range);
     if axis.log {
-        made.insert("type".to_owned(), "log".into());
+        made["type"] = "log".into();
     }
     if axis.log || axis.percent {
         let labels: Vec<String> = axis.ticks.iter().map(|tick| axis.label(*tick)).collect();
-        made.insert("tickvals".to_owned(), json!(axis.ticks));
-        made.insert("ticktext".to_owned(), json!(labels));
+        extend(&mut made, json!({ "tickvals": axis.ticks, "ticktext": labels }));
     }
     made
 }
 
 /// Returns the lines of an axis with a title.
-fn lines(title: &str) -> Map<String, Value> {
-    let lines = json!({
+fn lines(title: &str) -> Value {
+    json!({
         "title": { "text": plain(title), "standoff": 8 }, "gridcolor": GRID, "linecolor": SOFT, "tickcolor": SOFT, "ticks": "outside",
         "ticklen": 4, "zeroline": false, "automargin": true,
-    });
-    if let Value::Object(lines) = lines { lines } else { Map::new() }
+    })
 }
 
 /// Returns an axis with a name at each of its rows, the first at the top.
-fn names(names: &[String]) -> Map<String, Value> {
+fn names(names: &[String]) -> Value {
     let mut made = lines("");
     let rows: Vec<usize> = (0..names.len()).collect();
     let ends = [names.len() as f64 - 0.4, -0.6];
     let more = json!({ "tickvals": rows, "ticktext": names, "range": ends, "showgrid": false, "ticks": "" });
-    if let Value::Object(more) = more {
-        made.extend(more);
-    }
+    extend(&mut made, more);
     made
 }
 

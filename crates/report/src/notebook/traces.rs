@@ -7,7 +7,7 @@ use super::super::chart::{Bar, Body, Chart, Curve, Interval, Point, Quartiles};
 use super::super::pairs::{PairFigure, Pairs};
 use super::super::panels::Named;
 use super::super::style::Style;
-use super::{INK, LINE, MARKS, SHADE, SOFT, axis, faded, names, plain};
+use super::{INK, LINE, MARKS, SHADE, SOFT, axis, extend, faded, names, plain};
 
 /// Makes the traces of a chart.
 pub(super) fn of(chart: &Chart, mechanisms: &[Named]) -> (Vec<Value>, Value) {
@@ -107,22 +107,26 @@ impl Drawing<'_> {
     fn strips(&self, lines: &[Curve]) -> (Vec<Value>, Value) {
         let (x, y) = (&self.chart.x, &self.chart.y);
         let share = 1.0 / lines.len().max(1) as f64;
-        let mut layout = serde_json::Map::new();
-        let mut traces = Vec::new();
         let numbered = |axis: &str, place: usize| {
             if place == 0 { axis.to_owned() } else { format!("{axis}{}", place + 1) }
         };
+        let mut below = axis(x);
+        below["anchor"] = numbered("y", lines.len().saturating_sub(1)).into();
+        let note = json!({
+            "text": format!("each strip is {} {} high", significant(y.range[1], 2), plain(&y.unit)), "showarrow": false,
+            "font": { "size": 11, "color": SOFT }, "xref": "paper", "x": 1, "xanchor": "right", "yref": "paper", "y": 1,
+            "yanchor": "bottom",
+        });
+        let mut layout = json!({ "xaxis": below, "annotations": [note] });
+        let mut traces = Vec::new();
         for (place, line) in lines.iter().enumerate() {
             let (name, colour) = (self.name(line.m), self.style(line.m).css());
             let top = 1.0 - place as f64 * share;
             let bottom = (top - share * 0.82).max(0.0);
-            layout.insert(
-                numbered("yaxis", place),
-                json!({
-                    "domain": [bottom, top], "range": y.range, "tickvals": [y.range[1] / 2.0], "ticktext": [name], "showgrid": false,
-                    "ticks": "", "automargin": true, "fixedrange": true,
-                }),
-            );
+            layout[numbered("yaxis", place)] = json!({
+                "domain": [bottom, top], "range": y.range, "tickvals": [y.range[1] / 2.0], "ticktext": [name], "showgrid": false,
+                "ticks": "", "automargin": true, "fixedrange": true,
+            });
             traces.push(json!({
                 "type": "scatter", "mode": "lines", "x": line.x, "y": line.y, "xaxis": "x", "yaxis": numbered("y", place),
                 "fill": "tozeroy", "fillcolor": faded(colour, 0.25), "line": { "color": colour, "width": 1.1, "shape": "hv" },
@@ -131,18 +135,7 @@ impl Drawing<'_> {
                 ),
             }));
         }
-        let mut below = axis(x);
-        below.insert("anchor".to_owned(), numbered("y", lines.len().saturating_sub(1)).into());
-        layout.insert("xaxis".to_owned(), below.into());
-        layout.insert(
-            "annotations".to_owned(),
-            json!([{
-                "text": format!("each strip is {} {} high", significant(y.range[1], 2), plain(&y.unit)), "showarrow": false,
-                "font": { "size": 11, "color": SOFT }, "xref": "paper", "x": 1, "xanchor": "right", "yref": "paper", "y": 1,
-                "yanchor": "bottom",
-            }]),
-        );
-        (traces, layout.into())
+        (traces, layout)
     }
 
     fn boxes(&self, rows: &[Quartiles], bound: Option<f64>) -> (Vec<Value>, Value) {
@@ -346,11 +339,10 @@ impl Drawing<'_> {
 /// Returns the axes of a heat map, with names above its columns and beside its rows.
 pub(super) fn square_axes(columns: &[String], rows: &[String]) -> Value {
     let mut above = names(columns);
-    above.insert("range".to_owned(), json!([-0.5, columns.len() as f64 - 0.5]));
-    above.insert("side".to_owned(), "top".into());
-    above.insert("tickangle".to_owned(), json!(-50));
+    let range = [-0.5, columns.len() as f64 - 0.5];
+    extend(&mut above, json!({ "range": range, "side": "top", "tickangle": -50 }));
     let mut beside = names(rows);
-    beside.insert("range".to_owned(), json!([rows.len() as f64 - 0.5, -0.5]));
+    beside["range"] = json!([rows.len() as f64 - 0.5, -0.5]);
     // The title stands above the names of the columns.
     let longest = columns.iter().map(|name| name.chars().count()).max().unwrap_or(0);
     let top = 80 + 6 * longest;
