@@ -35,7 +35,7 @@ impl Axis {
 
     /// Returns a linear axis that begins at 0 and ends 5 % above the highest of `values`.
     pub(super) fn from_zero(title: impl Into<String>, unit: &str, values: &[f64]) -> Self {
-        let high = values.iter().copied().filter(|value| value.is_finite()).fold(0.0, f64::max);
+        let [_, high] = extent(values);
         Self::linear(title, unit, [0.0, if high > 0.0 { high * 1.05 } else { 1.0 }])
     }
 
@@ -47,8 +47,7 @@ impl Axis {
     /// Returns an axis that holds these values with a little room beside them. It is logarithmic where a linear one would
     /// squeeze most of the chart into a corner.
     pub(super) fn around(title: impl Into<String>, unit: &str, values: &[f64]) -> Self {
-        let finite = || values.iter().copied().filter(|value| value.is_finite());
-        let (low, high) = (finite().fold(f64::INFINITY, f64::min), finite().fold(0.0, f64::max));
+        let [low, high] = extent(values);
         if low > 0.0 && high / low > LOGARITHMIC_FROM {
             return Self::logarithmic(title, unit, [low, high]);
         }
@@ -101,6 +100,12 @@ impl Axis {
         }
         format!("{tick}{sign}").replace('-', "−")
     }
+}
+
+/// Returns the least of these values, infinite ones aside, and the greatest, which is 0 or more.
+pub(super) fn extent(values: &[f64]) -> [f64; 2] {
+    let finite = || values.iter().copied().filter(|value| value.is_finite());
+    [finite().fold(f64::INFINITY, f64::min), finite().fold(0.0, f64::max)]
 }
 
 /// Returns the floating-point number nearest to `step` times ten to the power of `e`.

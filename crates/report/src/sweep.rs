@@ -2,7 +2,7 @@
 
 use coapace_lab::results::conditions::{Conditions, numbers};
 
-use super::axis::Axis;
+use super::axis::{Axis, extent};
 use super::chart::{Body, Chart, Curve, slug};
 use super::headline::capitalised;
 use super::measure::{Measure, measures};
@@ -87,8 +87,7 @@ fn knob_axis(title: &str, unit: &str, lines: &[Curve]) -> Axis {
 /// Returns an axis for a figure. It begins at 0, unless the lines are so far apart that a logarithmic axis shows more.
 fn value_axis(measure: &Measure, lines: &[Curve]) -> Axis {
     let values: Vec<f64> = lines.iter().flat_map(|line| line.y.iter().copied()).collect();
-    let (low, high) =
-        (values.iter().copied().fold(f64::INFINITY, f64::min), values.iter().copied().fold(0.0, f64::max));
+    let [low, high] = extent(&values);
     if low > 0.0 && high / low > 10.0 {
         return Axis::logarithmic(measure.metric.axis(), measure.metric.unit(), [low, high]);
     }

@@ -6,6 +6,7 @@ use coapace_lab::coexistence::Matrix;
 use coapace_lab::results::conditions::Conditions;
 use coapace_lab::results::{self, CellResult, Judged, Metric, Summary, Verdict, bound_of, judged, verdicts};
 
+use super::axis::extent;
 use super::report::Report;
 use super::style::{Style, styles};
 
@@ -61,8 +62,7 @@ impl Conditioned<'_> {
 
 /// Returns whether a bound is near enough to some of `values` to be drawn with them.
 pub(super) fn is_near(bound: f64, values: &[f64]) -> bool {
-    let finite = || values.iter().copied().filter(|value| value.is_finite());
-    let (low, high) = (finite().fold(f64::INFINITY, f64::min), finite().fold(0.0, f64::max));
+    let [low, high] = extent(values);
     bound >= low / 4.0 && bound <= high * 4.0
 }
 

@@ -1,6 +1,6 @@
 //! Measured figures over published ones.
 
-use super::super::axis::Axis;
+use super::super::axis::{Axis, extent};
 use super::super::chart::{Body, Chart, Point};
 use super::super::rounded::rounded;
 use super::super::view::{View, metrics};
@@ -25,11 +25,8 @@ pub(super) fn charts(view: &View) -> Vec<(String, Chart)> {
             return None;
         }
         let values: Vec<f64> = points.iter().flat_map(|point| [point.published, point.measured]).collect();
-        let ends = [
-            values.iter().copied().fold(f64::INFINITY, f64::min),
-            values.iter().copied().fold(0.0, f64::max),
-        ];
-        let ends = [ends[0] / 1.25, ends[1] * 1.25];
+        let [low, high] = extent(&values);
+        let ends = [low / 1.25, high * 1.25];
         let caption = if metrics.len() > 1 { metric.title() } else { "" };
         let chart = Chart {
             name: format!("published-{}", super::slug(metric.title())),
