@@ -79,11 +79,20 @@ pub(crate) trait TaggedTable: Sized {
 }
 
 /// A table whose keys depend on its `kind`.
-pub(crate) struct Tagged<T>(PhantomData<T>);
+pub(crate) struct Tagged<T> {
+    /// Whether the word of a kind may stand alone, in place of a table.
+    is_word_enough: bool,
+    table: PhantomData<T>,
+}
 
-/// A table whose keys depend on its `kind`.
+/// Returns the kind of a table whose keys depend on its `kind`.
 pub(crate) const fn tagged_table<T>() -> Tagged<T> {
-    Tagged(PhantomData)
+    Tagged { is_word_enough: false, table: PhantomData }
+}
+
+/// Returns the kind of a table whose keys depend on its `kind`, or the word of that kind alone.
+pub(crate) const fn word_or_table<T>() -> Tagged<T> {
+    Tagged { is_word_enough: true, table: PhantomData }
 }
 
 const KIND: &str = "kind";
@@ -111,11 +120,22 @@ impl<T: TaggedTable> Kind for Tagged<T> {
     type Value = T;
 
     fn accepts(&self) -> String {
-        format!("a table whose `kind` is {}, with the keys of that kind", Self::kinds())
+        let kinds = Self::kinds();
+        if self.is_word_enough {
+            return format!("{kinds}, or a table of that `kind` and its parameters");
+        }
+        format!("a table whose `kind` is {kinds}, with the keys of that kind")
     }
 
     fn read(&self, item: &Item, path: &str) -> Result<T, Fault> {
-        let Value::Table(members) = &item.value else { return Err(self.refuse(item, path)) };
+        let members = match &item.value {
+            Value::Table(members) => members,
+            Value::Text(word) if self.is_word_enough => {
+                let read = T::read(word, &Item::empty_table(item.at), path);
+                return read.unwrap_or_else(|| Err(self.refuse(item, path)));
+            }
+            _ => return Err(self.refuse(item, path)),
+        };
         let (kind, others): (Vec<_>, Vec<_>) = members.iter().cloned().partition(|(name, _)| name == KIND);
         let kind = kind.first().map(|(_, kind)| kind);
         let word = match kind.map(|kind| &kind.value) {
@@ -135,10 +155,13 @@ impl<T: TaggedTable> Kind for Tagged<T> {
         self.read(&Item::empty_table(at), path)
     }
 
+    /// Writes the word alone if that is enough and its table has no keys.
     fn write(&self, value: &T, path: &str, lines: &mut Lines) {
         let mut inner = Lines::new();
         let word = value.write(path, &mut inner);
-        lines.push((joined(path, KIND), quoted(word)));
+        let is_alone = self.is_word_enough && inner.is_empty();
+        let name = if is_alone { path.to_owned() } else { joined(path, KIND) };
+        lines.push((name, quoted(word)));
         lines.append(&mut inner);
     }
 
@@ -165,50 +188,12 @@ impl<T: TaggedTable> Kind for Tagged<T> {
         }
         keys
     }
-}
-
-/// A table whose keys depend on its `kind`, or the word of that kind alone.
-pub(crate) struct WordOrTable<T>(Tagged<T>);
-
-/// A table whose keys depend on its `kind`, or the word of that kind alone.
-pub(crate) const fn word_or_table<T>() -> WordOrTable<T> {
-    WordOrTable(tagged_table())
-}
-
-impl<T: TaggedTable> Kind for WordOrTable<T> {
-    type Value = T;
-
-    fn accepts(&self) -> String {
-        format!("{}, or a table of that `kind` and its parameters", Tagged::<T>::kinds())
-    }
-
-    fn read(&self, item: &Item, path: &str) -> Result<T, Fault> {
-        match &item.value {
-            Value::Table(_) => self.0.read(item, path),
-            Value::Text(word) => T::read(word, &Item::empty_table(item.at), path)
-                .unwrap_or_else(|| Err(self.refuse(item, path))),
-            _ => Err(self.refuse(item, path)),
-        }
-    }
-
-    /// Writes the word alone if its table has no keys.
-    fn write(&self, value: &T, path: &str, lines: &mut Lines) {
-        let mut inner = Lines::new();
-        let word = value.write(path, &mut inner);
-        let name = if inner.is_empty() { path.to_owned() } else { joined(path, KIND) };
-        lines.push((name, quoted(word)));
-        lines.append(&mut inner);
-    }
-
-    fn keys(&self) -> Vec<Key> {
-        self.0.keys()
-    }
 
     fn is_table(&self) -> bool {
         true
     }
 
     fn words(&self) -> Vec<&'static str> {
-        T::WORDS.to_vec()
+        if self.is_word_enough { T::WORDS.to_vec() } else { Vec::new() }
     }
 }
