@@ -253,8 +253,8 @@ impl Drawing<'_> {
             "text": rows.iter().map(share).collect::<Vec<_>>(), "textposition": "middle right", "hoverinfo": "skip",
             "textfont": { "size": 11, "color": SOFT }, "cliponaxis": false,
         });
-        let names = names(&self.row_names(rows.iter().map(|row| row.m)));
-        let layout = json!({ "xaxis": axis(&self.chart.x), "yaxis": names, "barmode": "stack" });
+        let mut layout = self.row_layout(rows.iter().map(|row| row.m));
+        layout["barmode"] = "stack".into();
         (vec![bar(0, 0.9), bar(1, 0.18), labels], layout)
     }
 
