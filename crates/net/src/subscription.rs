@@ -75,10 +75,9 @@ impl Subscription {
                 .await
             }
             Path::Connection(connection) => {
-                let (response, place) =
-                    connection.register(asker.stream_request(*token, tail), inbox).await?;
-                *begun = Some(Begun::Place(place));
-                Ok(response)
+                // Noted before the registration is sent, so that it is ended if its response is rejected or not waited for.
+                *begun = Some(Begun::Place(connection.place().await?));
+                connection.register(asker.stream_request(*token, tail), inbox).await
             }
         }
     }

@@ -158,16 +158,19 @@ impl ConnectionHandle {
         self.exchange(request).await
     }
 
+    /// Returns a place for an observation.
+    pub(crate) async fn place(&self) -> Result<Outstanding, Error> {
+        Ok(Outstanding(self.outstanding.clone().acquire_owned().await.map_err(|_| ended())?))
+    }
+
     /// Registers for notifications, which go into the inbox. Returns the first response.
     pub(crate) async fn register(
         &self,
         mut request: StreamRequest,
         inbox: &Arc<Inbox>,
-    ) -> Result<(Response, Outstanding), Error> {
-        let permit = self.outstanding.clone().acquire_owned().await.map_err(|_| ended())?;
+    ) -> Result<Response, Error> {
         request.receivers.inbox = Some(inbox.clone());
-        let response = self.exchange(request).await?;
-        Ok((response, Outstanding(permit)))
+        self.exchange(request).await
     }
 
     async fn exchange(&self, mut request: StreamRequest) -> Result<Response, Error> {
@@ -282,17 +285,29 @@ async fn converse(
     unanswered: &mut Unanswered,
     server: &watch::Sender<Option<Result<ServerLimits, Lost>>>,
 ) -> Result<(), Ended> {
-    // The limits of the server have to be known before the first request.
+    // The limits of the server have to be known before the first request. Other messages may have come with them.
+    let mut arrived = Vec::new();
     let deadline = tokio::time::Instant::now() + PATIENCE;
     while !connection.is_greeted() {
-        let turn = tokio::time::timeout_at(deadline, connection.turn(true, drop)).await;
-        turn.map_err(|_| Ended::Io(io::ErrorKind::TimedOut.into()))??;
+        let turn = connection.turn(true, |each| arrived.push(each));
+        let turned = tokio::time::timeout_at(deadline, turn).await;
+        turned.map_err(|_| Ended::Io(io::ErrorKind::TimedOut.into()))??;
     }
     server.send_replace(Some(Ok(ServerLimits { room: connection.room(), blocks: connection.blocks() })));
     let mut open = true;
     let (mut heard, mut pinged) = (tokio::time::Instant::now(), false);
-    while open || !unanswered.is_empty() || !connection.is_written() {
-        let (mut arrived, full) = (Vec::new(), connection.is_full());
+    loop {
+        for each in arrived.drain(..) {
+            if !unanswered.take(connection, each) {
+                // The next request opens another connection.
+                open = false;
+                requests.close();
+            }
+        }
+        if !open && unanswered.is_empty() && connection.is_written() {
+            break;
+        }
+        let full = connection.is_full();
         let turn = connection.turn(true, |each| arrived.push(each));
         // A server that owes a response and is silent is pinged.
         let silent = tokio::time::sleep_until(heard + PATIENCE);
@@ -300,13 +315,6 @@ async fn converse(
             ended = turn => {
                 if ended? {
                     (heard, pinged) = (tokio::time::Instant::now(), false);
-                }
-                for each in arrived {
-                    if !unanswered.take(connection, each) {
-                        // The next request opens another connection.
-                        open = false;
-                        requests.close();
-                    }
                 }
             }
             () = silent, if !unanswered.is_empty() => {

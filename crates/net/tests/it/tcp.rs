@@ -127,6 +127,61 @@ async fn an_observation_is_deregistered_after_a_notification_that_must_be_unders
 
 /// A server that is bytes.
 #[tokio::test]
+async fn an_observation_whose_first_response_is_rejected_or_not_waited_for_is_deregistered() {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let uri = format!("coap+tcp://{}/x", listener.local_addr().unwrap());
+    let server = std::thread::spawn(move || {
+        let mut stream = greeted(&listener);
+        for answer in [Some(b"\x61\x01\x30"), None] {
+            let registration = message(&mut stream);
+            assert!(registration.ends_with(b"\x60\x51x"), "Observe: 0, Uri-Path: x");
+            let token = &registration[2..6];
+            if let Some(options) = answer {
+                // Observe, and option 9, which is critical and nobody's.
+                stream.write_all(&[b"\x34\x45", token, options].concat()).unwrap();
+            }
+            let farewell = message(&mut stream);
+            assert_eq!(farewell[2..], [token, b"\x61\x01\x51x"].concat(), "RFC 8323 §7.4");
+        }
+    });
+    let client = Client::new();
+    let error = client.observe(&uri).await.unwrap_err();
+    assert!(matches!(error, Error::BadOption(9)), "{error}");
+    let error = client.get(&uri).timeout(Duration::from_millis(200)).observe().await.unwrap_err();
+    assert!(matches!(error, Error::TimedOut), "{error}");
+    tokio::task::spawn_blocking(|| server.join().unwrap()).await.unwrap();
+}
+
+/// A server that is bytes.
+#[tokio::test]
+async fn what_comes_with_the_csm_is_handled() {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let uri = format!("coap+tcp://{}/x", listener.local_addr().unwrap());
+    let server = std::thread::spawn(move || {
+        let accept = |with: &[u8]| {
+            let (mut stream, _) = listener.accept().unwrap();
+            stream.set_read_timeout(Some(Duration::from_secs(5))).unwrap();
+            stream.write_all(&[b"\x00\xe1", with].concat()).unwrap();
+            assert_eq!(message(&mut stream)[1], 0xe1, "a CSM");
+            stream
+        };
+        let mut stream = accept(b"\x01\x01\x07");
+        assert_eq!(message(&mut stream), b"\x01\xa1\x07", "5.01 to the server's GET");
+        let request = message(&mut stream);
+        stream.write_all(&[b"\x04\x45", &request[2..6]].concat()).unwrap();
+        drop(stream);
+        let mut rest = Vec::new();
+        accept(b"\x00\xe4").read_to_end(&mut rest).unwrap();
+        assert_eq!(rest, b"", "no request after the server's Release (RFC 8323 §5.5)");
+    });
+    assert_eq!(Client::new().get(&uri).await.unwrap().code, Code::CONTENT);
+    let error = Client::new().get(&uri).await.unwrap_err();
+    assert!(matches!(error, Error::Connection(io::ErrorKind::ConnectionAborted)), "{error:?}");
+    tokio::task::spawn_blocking(|| server.join().unwrap()).await.unwrap();
+}
+
+/// A server that is bytes.
+#[tokio::test]
 async fn a_request_or_an_empty_message_of_the_server_is_no_response_though_its_token_is() {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
