@@ -16,6 +16,7 @@ use crate::datagram::hub::Hub;
 use crate::datagram::io::Single;
 use crate::endpoints::ClientService;
 use crate::holds;
+use crate::undriven::Undriven;
 use crate::uri::Scheme;
 use crate::{Call, ClientBuilder, Destination, Error, Metrics, Profile, Response, Stats};
 
@@ -49,21 +50,15 @@ pub struct Client {
 
 impl Default for Client {
     fn default() -> Self {
-        Self::from(ClientBuilder::default())
+        Self::builder().build_blocking()
     }
 }
 
 impl ClientBuilder {
     /// Builds a client for programs without a runtime. Settings of DTLS and TLS have no effect.
-    pub fn build_blocking(self) -> Client {
-        Client::over(self.build_undriven())
-    }
-}
-
-/// Builds a client. Settings of DTLS and TLS have no effect.
-impl From<ClientBuilder> for Client {
-    fn from(builder: ClientBuilder) -> Self {
-        builder.build_blocking()
+    pub fn build_blocking(mut self) -> Client {
+        self.0.undriven = Some(Undriven::default());
+        Client { inner: self.build(), endpoints: Vec::new() }
     }
 }
 
@@ -90,11 +85,6 @@ impl Client {
     /// Is like [`Client::builder`](crate::Client::builder). [`ClientBuilder::build_blocking`] builds the client.
     pub fn builder() -> ClientBuilder {
         ClientBuilder::default()
-    }
-
-    /// Returns the blocking form of a client whose endpoints no task drives.
-    pub(crate) fn over(inner: crate::Client) -> Self {
-        Self { inner, endpoints: Vec::new() }
     }
 
     methods! {
@@ -190,16 +180,15 @@ impl Client {
     ) -> Result<T, Error> {
         let mut future = pin!(future);
         let mut context = Context::from_waker(Waker::noop());
-        if let Some(undriven) = self.inner.undriven() {
-            // An earlier call may have been given up while it waited for this moment.
-            undriven.wait().until = None;
-        }
+        let undriven = self.inner.0.undriven.as_ref().ok_or(Error::Closed)?;
+        // An earlier call may have been given up while it waited for this moment.
+        undriven.wait().until = None;
         loop {
             if let Poll::Ready(result) = future.as_mut().poll(&mut context) {
                 return Ok(result);
             }
             let (hub, until) = {
-                let wait = self.inner.undriven().ok_or(Error::Closed)?.wait();
+                let wait = undriven.wait();
                 (wait.hub.clone().ok_or(Error::Closed)?, wait.until)
             };
             let known = self.endpoints.iter().position(|endpoint| Arc::ptr_eq(&endpoint.driver.hub, &hub));

@@ -8,7 +8,6 @@ use coapace_proto::{Code, Config};
 use crate::asker::szx;
 use crate::call::Call;
 use crate::endpoints::Endpoints;
-use crate::undriven::Undriven;
 use crate::{Destination, Error, Interceptor, Metrics, Observation, Profile, Stats};
 
 /// A client. Clones are the same client. Any number of tasks may use it at once. NSTART and the mechanism bound the
@@ -86,12 +85,6 @@ impl ClientBuilder {
     pub fn build(self) -> Client {
         Client(Arc::new(self.0))
     }
-
-    /// Builds a client whose endpoints no task drives: the thread that makes a request does.
-    pub(crate) fn build_undriven(mut self) -> Client {
-        self.0.undriven = Some(Undriven::default());
-        self.build()
-    }
 }
 
 macro_rules! methods {
@@ -143,12 +136,6 @@ impl Client {
     /// The errors of any request, and [`Error::NotObserved`].
     pub async fn observe(&self, uri: &str) -> Result<Observation, Error> {
         self.get(uri).observe().await
-    }
-
-    /// Returns the state that the thread which drives the endpoints shares with its futures. `None` if tasks drive the
-    /// endpoints.
-    pub(crate) fn undriven(&self) -> Option<&Undriven> {
-        self.0.undriven.as_ref()
     }
 
     /// Returns the counters, summed over all endpoints of this client.
