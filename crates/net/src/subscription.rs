@@ -4,12 +4,12 @@ use std::sync::Arc;
 
 use coapace_proto::block::Transfer;
 use coapace_proto::{ExchangeId, Options, SendError, Tail, Token};
+use tokio::sync::OwnedSemaphorePermit;
 
 use crate::asker::{Asker, Blocks, Path, exchange, fits};
 use crate::clock::Clock;
 use crate::inbox::Inbox;
 use crate::receivers::Receivers;
-use crate::stream::Outstanding;
 use crate::{Error, Response};
 
 /// A registration.
@@ -27,7 +27,7 @@ enum Begun {
     /// The exchange of an endpoint.
     Exchange(ExchangeId),
     /// A place among the requests of a connection.
-    Place(#[allow(dead_code)] Outstanding),
+    Place(#[allow(dead_code)] OwnedSemaphorePermit),
 }
 
 impl Subscription {

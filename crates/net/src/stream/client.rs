@@ -12,7 +12,7 @@ use coapace_proto::block::{MAX_SZX, Transfer};
 use coapace_proto::stream::Signal;
 use coapace_proto::{Options, Token};
 use tokio::net::TcpStream;
-use tokio::sync::{Semaphore, mpsc, oneshot, watch};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot, watch};
 use tokio::time::timeout;
 
 use super::bytes::ByteWire;
@@ -158,9 +158,9 @@ impl ConnectionHandle {
         self.exchange(request).await
     }
 
-    /// Returns a place for an observation.
-    pub(crate) async fn place(&self) -> Result<Outstanding, Error> {
-        Ok(Outstanding(self.outstanding.clone().acquire_owned().await.map_err(|_| ended())?))
+    /// Returns a place for an observation among the requests that are under way, once there is one.
+    pub(crate) async fn place(&self) -> Result<OwnedSemaphorePermit, Error> {
+        self.outstanding.clone().acquire_owned().await.map_err(|_| ended())
     }
 
     /// Registers for notifications, which go into the inbox. Returns the first response.
@@ -204,10 +204,6 @@ impl ConnectionHandle {
         let _ = self.requests.try_send(request);
     }
 }
-
-/// The place of an observation among the requests that are under way.
-#[derive(Debug)]
-pub(crate) struct Outstanding(#[allow(dead_code)] tokio::sync::OwnedSemaphorePermit);
 
 fn ended() -> Error {
     Error::Connection(io::ErrorKind::ConnectionAborted)

@@ -19,7 +19,7 @@ mod websocket;
 mod wire;
 
 pub(crate) use admission::Admission;
-pub(crate) use client::{ConnectionHandle, Connections, Outstanding};
+pub(crate) use client::{ConnectionHandle, Connections};
 pub(crate) use lost::Lost;
 pub(crate) use server::{Acceptor, listen, serve};
 pub(crate) use share::Pool;
