@@ -1,6 +1,6 @@
 //! Handlers: asynchronous functions. A call takes no allocation if the handler does not wait.
 
-use std::future::Future;
+use std::future::{Future, poll_fn};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
 use std::task::{Context, Poll, Waker};
@@ -31,9 +31,8 @@ pub(crate) struct Chosen<'a> {
 
 impl Chosen<'_> {
     /// Calls the handler with the request that it was chosen for.
-    pub(crate) fn call(self, peer: impl Into<Peer>, message: &Message<'_>) -> Called {
-        let request = Request::new(peer.into(), message);
-        self.handler.call(request.with_parameters(self.names, self.values))
+    pub(crate) fn call(self, peer: Peer, message: &Message<'_>) -> Called {
+        self.handler.call(Request::new(peer, message, self.names, self.values))
     }
 }
 
@@ -101,7 +100,13 @@ where
                 self.place = Some(place);
                 Called::Ready(Some(response))
             }
-            Ok(Poll::Pending) => Called::Pending(Box::pin(Rest(place))),
+            Ok(Poll::Pending) => {
+                let rest = poll_fn(move |context| {
+                    let polled = catch_unwind(AssertUnwindSafe(|| poll_in(&mut place, context)));
+                    polled.map_or(Poll::Ready(None), |polled| polled.map(Some))
+                });
+                Called::Pending(Box::pin(rest))
+            }
             Err(_) => Called::Ready(None),
         }
     }
@@ -121,24 +126,6 @@ where
     let Poll::Ready(result) = future.poll(context) else { return Poll::Pending };
     place.set(None);
     Poll::Ready(result.unwrap_or_else(|error| error.into().into()))
-}
-
-/// A future that was polled before. The output is `None` if it panics.
-struct Rest<Fut>(Pin<Box<Option<Fut>>>);
-
-impl<Fut, E> Future for Rest<Fut>
-where
-    Fut: Future<Output = Result<Response, E>>,
-    E: Into<Rejection>,
-{
-    type Output = Option<Response>;
-
-    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Response>> {
-        match catch_unwind(AssertUnwindSafe(|| poll_in(&mut self.0, context))) {
-            Ok(polled) => polled.map(Some),
-            Err(_) => Poll::Ready(None),
-        }
-    }
 }
 
 /// Returns the response of a handler. If it has panicked, calls `count` and returns 5.00.

@@ -58,9 +58,3 @@ pub(crate) struct Peer {
     pub(crate) remote: Remote,
     pub(crate) identity: Option<Arc<Identity>>,
 }
-
-impl From<Remote> for Peer {
-    fn from(remote: Remote) -> Self {
-        Self { remote, identity: None }
-    }
-}

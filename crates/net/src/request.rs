@@ -31,19 +31,14 @@ pub struct Request {
 }
 
 impl Request {
-    pub(crate) fn new(peer: Peer, message: &Message<'_>) -> Self {
-        Self {
-            peer,
-            kind: message.kind,
-            code: message.code,
-            tail: SmallVec::from_slice(message.tail),
-            names: None,
-            values: SmallVec::new(),
-        }
-    }
-
-    pub(crate) fn with_parameters(self, names: Option<Names>, values: SmallVec<[Segment; 4]>) -> Self {
-        Self { names, values, ..self }
+    pub(crate) fn new(
+        peer: Peer,
+        message: &Message<'_>,
+        names: Option<Names>,
+        values: SmallVec<[Segment; 4]>,
+    ) -> Self {
+        let &Message { kind, code, tail, .. } = message;
+        Self { peer, kind, code, tail: SmallVec::from_slice(tail), names, values }
     }
 
     /// Returns the client's address.

@@ -226,13 +226,9 @@ impl Router {
 
     /// Returns the resource that a request names, if it can be observed.
     pub(crate) fn observable(&self, message: &Message<'_>) -> Option<&Resource> {
-        self.nodes[self.node_of(message)?].resource.as_ref()
-    }
-
-    fn node_of(&self, message: &Message<'_>) -> Option<usize> {
-        let segments = message.uri_path().map(|segment| segment_of(message, segment));
-        let path: SmallVec<[Segment; 8]> = segments.collect();
-        self.find(0, message.tail, &path, &mut SmallVec::new())
+        let (path, _) = path_of(message);
+        let node = self.find(0, message.tail, &path, &mut SmallVec::new())?;
+        self.nodes[node].resource.as_ref()
     }
 
     /// Returns the links to all paths that have routes and no parameters, in the form of `/.well-known/core` (RFC 6690 §4).
@@ -345,7 +341,7 @@ impl Router {
     }
 
     /// Calls the handler of a request.
-    pub(crate) fn call(&mut self, peer: impl Into<Peer>, message: &Message<'_>) -> Called {
+    pub(crate) fn call(&mut self, peer: Peer, message: &Message<'_>) -> Called {
         match self.route_of(message) {
             Routed::Answer(response) => response.into(),
             Routed::Handler(chosen) => chosen.call(peer, message),
