@@ -192,7 +192,7 @@ impl Server {
         acceptor: Acceptor,
     ) -> io::Result<Self> {
         let listener = first(address, crate::stream::listen)?;
-        Ok(Self { config, hubs: Vec::new(), tcp: Some((listener, acceptor, StreamServer::new())) })
+        Ok(Self { config, hubs: Vec::new(), tcp: Some((listener, acceptor, Arc::default())) })
     }
 
     pub(crate) fn bind_hubs(

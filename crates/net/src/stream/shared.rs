@@ -14,7 +14,7 @@ use crate::lock::lock;
 use crate::{Router, ServerConfig, TcpCounters};
 
 /// The state that the tasks and handles of a server share.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct StreamServer {
     pub(super) closing: watch::Sender<bool>,
     counters: Mutex<TcpCounters>,
@@ -24,14 +24,6 @@ pub(crate) struct StreamServer {
 }
 
 impl StreamServer {
-    pub(crate) fn new() -> Arc<Self> {
-        Arc::new(Self {
-            closing: watch::Sender::new(false),
-            counters: Mutex::default(),
-            begun: AtomicU16::new(0),
-        })
-    }
-
     pub(crate) fn close(&self) {
         self.closing.send_replace(true);
     }
