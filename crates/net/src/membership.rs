@@ -97,18 +97,16 @@ impl Membership {
             return refused(io::ErrorKind::InvalidInput, "the server is bound to IPv4 alone");
         }
         socket.join(self.group, self.interface.as_deref()).map_err(|error| {
-            match (error.kind(), &self.interface) {
-                // `io::ErrorKind` has no kind for ENODEV.
-                _ if error.raw_os_error() == Some(NO_DEVICE) => io::Error::new(
-                    io::ErrorKind::NotFound,
-                    match &self.interface {
-                        Some(interface) => format!("there is no interface {interface}"),
-                        None => format!("no route leads there; name an interface, as in {}%eth0", self.group),
-                    },
-                ),
-                (io::ErrorKind::AddrInUse, _) => {
-                    io::Error::new(io::ErrorKind::AddrInUse, "it is joined already")
-                }
+            // `io::ErrorKind` has no kind for ENODEV.
+            if error.raw_os_error() == Some(NO_DEVICE) {
+                let why = match &self.interface {
+                    Some(interface) => format!("there is no interface {interface}"),
+                    None => format!("no route leads there; name an interface, as in {}%eth0", self.group),
+                };
+                return io::Error::new(io::ErrorKind::NotFound, why);
+            }
+            match error.kind() {
+                kind @ io::ErrorKind::AddrInUse => io::Error::new(kind, "it is joined already"),
                 _ => error,
             }
         })
