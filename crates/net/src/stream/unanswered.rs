@@ -94,17 +94,11 @@ impl Unanswered {
             // An empty message is ignored (RFC 8323 §3.4), and so is what is reserved.
             Received::Message(..) => {}
             Received::Pong(token) => {
+                let known = self.requests.contains_key(&token);
                 // The Pong of libcoap has no token.
-                let other = || {
-                    self.requests
-                        .values()
-                        .find(|request| request.code == Code::EMPTY)
-                        .map(|request| request.token)
-                };
-                let token = if self.requests.contains_key(&token) { Some(token) } else { other() };
-                if let Some(token) = token {
-                    self.answer(token, Code::EMPTY, &[]);
-                }
+                let other = self.requests.values().find(|request| !known && request.code == Code::EMPTY);
+                let token = other.map_or(token, |ping| ping.token);
+                self.answer(token, Code::EMPTY, &[]);
             }
             Received::Release => return false,
         }
