@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use coapace_control::{Instant, Mechanism};
-use coapace_proto::{Endpoint, Event, ExchangeId, Failure, Setup};
+use coapace_proto::{Code, Endpoint, Event, ExchangeId, Failure, Setup};
 use foldhash::{HashMap, HashMapExt};
 use tokio::sync::{Notify, mpsc};
 
@@ -318,28 +318,20 @@ impl Locked {
             let ended = if failed { ExchangeEnd::Failed } else { ExchangeEnd::Answered };
             self.destinations.count(*to, ended, transmissions);
         }
-        let goes_on = match event {
-            Event::Response { message, .. } | Event::Notification { message, .. } => {
-                let response = Response::of(&message, elapsed, transmissions);
-                receivers.receive(now, &message, false, Ok(response))
+        if let Event::Response { message, .. } | Event::Notification { message, .. } = event {
+            let response = Response::of(&message, elapsed, transmissions);
+            if receivers.receive(now, &message, false, Ok(response)) {
+                return;
             }
-            Event::Rejected { option, .. } => {
-                receivers.end(Err(Error::BadOption(option)));
-                false
-            }
-            Event::Failed { failure, .. } => {
-                receivers.end(Err(failed(failure, transmissions)));
-                false
-            }
-            _ => {
-                let pong = Response::new(coapace_proto::Code::EMPTY);
-                receivers.end(Ok(Response { elapsed, transmissions, ..pong }));
-                false
-            }
-        };
-        if !goes_on {
-            self.waiting.remove(&exchange);
+        } else {
+            let pong = Response { elapsed, transmissions, ..Response::new(Code::EMPTY) };
+            receivers.end(match event {
+                Event::Rejected { option, .. } => Err(Error::BadOption(option)),
+                Event::Failed { failure, .. } => Err(failed(failure, transmissions)),
+                _ => Ok(pong),
+            });
         }
+        self.waiting.remove(&exchange);
     }
 
     /// Ends all exchanges with a destination that cannot be reached.
