@@ -4,6 +4,7 @@ use std::io;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
+use bytes::{Buf, Bytes};
 use coapace_proto::stream::{Decoder, StreamMessage};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
@@ -24,9 +25,8 @@ const WRITTEN: usize = 64 << 10;
 pub(crate) struct ByteWire {
     stream: Box<dyn ByteStream>,
     decoder: Decoder,
-    /// The bytes that were read. The bytes from `taken` on are not handled yet.
-    read: Vec<u8>,
-    taken: usize,
+    /// The bytes that were read and are not handled yet.
+    read: Bytes,
     /// The bytes to be written, from `written` on.
     out: Vec<u8>,
     written: usize,
@@ -39,8 +39,7 @@ impl ByteWire {
         Self {
             stream,
             decoder: Decoder::new(MAX_MESSAGE),
-            read: Vec::new(),
-            taken: 0,
+            read: Bytes::new(),
             out: Vec::new(),
             written: 0,
             unflushed: false,
@@ -89,23 +88,24 @@ impl Wire for ByteWire {
         context: &mut Context<'_>,
         each: &mut dyn FnMut(StreamMessage<'_>) -> Result<(), Ended>,
     ) -> Poll<Result<(), Ended>> {
-        if self.taken == self.read.len() {
+        if self.read.is_empty() {
             let mut bytes = [0; READ];
             let mut buffer = ReadBuf::new(&mut bytes);
             ready!(Pin::new(&mut self.stream).poll_read(context, &mut buffer))?;
             if buffer.filled().is_empty() {
                 return Poll::Ready(Err(Ended::Io(io::ErrorKind::UnexpectedEof.into())));
             }
-            (self.read, self.taken) = (buffer.filled().to_vec(), 0);
+            self.read = Bytes::copy_from_slice(buffer.filled());
         }
         for _ in 0..MESSAGES {
-            let Some(rest @ [_, ..]) = self.read.get(self.taken..) else { break };
-            let (used, message) = self.decoder.read(rest)?;
-            self.taken += used;
+            let (used, message) = self.decoder.read(&self.read)?;
             message.map(&mut *each).transpose()?;
-        }
-        if self.taken == self.read.len() {
-            (self.read, self.taken) = (Vec::new(), 0);
+            self.read.advance(used);
+            if self.read.is_empty() {
+                // The memory is given back.
+                self.read = Bytes::new();
+                break;
+            }
         }
         Poll::Ready(Ok(()))
     }
