@@ -331,10 +331,20 @@ async fn serve_core(hub: Arc<Hub>, router: Router, config: ServerConfig) -> io::
         return drive(Driver::new(hub, Sealed::over(&sessions), service)).await;
     }
     #[cfg(target_os = "linux")]
-    let io = crate::datagram::batch::Batch::of(&hub.socket);
+    {
+        use crate::datagram::batch::Batch;
+        use nix::sys::socket::{SockaddrIn, SockaddrIn6};
+        if hub.socket.v6 {
+            let io = Batch::<SockaddrIn6>::of(&hub.socket);
+            return drive(Driver::new(hub, io, service)).await;
+        }
+        let io = Batch::<SockaddrIn>::of(&hub.socket);
+        drive(Driver::new(hub, io, service)).await
+    }
     #[cfg(not(target_os = "linux"))]
-    let io = crate::datagram::io::Single::default();
-    drive(Driver::new(hub, io, service)).await
+    {
+        drive(Driver::new(hub, crate::datagram::io::Single::default(), service)).await
+    }
 }
 
 /// Runs a driver to its end, or until it takes too long to shut down.

@@ -4,7 +4,7 @@ use std::io::{self, IoSlice, IoSliceMut};
 use std::net::Ipv6Addr;
 use std::os::fd::AsRawFd;
 
-use nix::sys::socket::{MsgFlags, MultiHeaders, SockaddrIn, SockaddrIn6, recvmmsg, sendmmsg};
+use nix::sys::socket::{MsgFlags, MultiHeaders, recvmmsg, sendmmsg};
 
 use super::family::Family;
 use super::io::{DatagramIo, MAX_DATAGRAM, Outgoing, Reception, send_singly};
@@ -15,39 +15,9 @@ use crate::address::{LocalAddress, Remote};
 /// The most datagrams in one system call.
 const BATCH: usize = 32;
 
-/// The batches of a socket. They stay on one thread, because the headers hold pointers.
+/// The headers and buffers of a socket's batches. They stay on one thread, because the headers hold pointers.
 #[derive(Debug)]
-pub(crate) enum Batch {
-    V4(Headers<SockaddrIn>),
-    V6(Headers<SockaddrIn6>),
-}
-
-impl Batch {
-    pub(crate) fn of(socket: &Socket) -> Self {
-        if socket.v6 { Self::V6(Headers::of(socket)) } else { Self::V4(Headers::of(socket)) }
-    }
-}
-
-impl DatagramIo for Batch {
-    fn receive(&mut self, socket: &Socket, each: impl FnMut(Remote, bool, &[u8])) -> io::Result<Reception> {
-        match self {
-            Self::V4(headers) => headers.receive(socket, each),
-            Self::V6(headers) => headers.receive(socket, each),
-        }
-    }
-
-    fn send(&mut self, socket: &Socket, outgoing: &mut Outgoing) {
-        match self {
-            _ if socket.interceptor.is_some() => send_singly(socket, outgoing),
-            Self::V4(headers) => headers.send(socket, outgoing),
-            Self::V6(headers) => headers.send(socket, outgoing),
-        }
-    }
-}
-
-/// The headers and buffers of batches.
-#[derive(Debug)]
-pub(crate) struct Headers<S> {
+pub(crate) struct Batch<S> {
     received: MultiHeaders<S>,
     /// The headers of datagrams without a local address, and of those with one.
     sent: MultiHeaders<S>,
@@ -58,8 +28,8 @@ pub(crate) struct Headers<S> {
     last: (LocalAddress, u16),
 }
 
-impl<S: Family> Headers<S> {
-    fn of(socket: &Socket) -> Self {
+impl<S: Family> Batch<S> {
+    pub(crate) fn of(socket: &Socket) -> Self {
         Self {
             received: MultiHeaders::preallocate(BATCH, socket.tells_local.then(S::space)),
             sent: MultiHeaders::preallocate(BATCH, None),
@@ -70,6 +40,36 @@ impl<S: Family> Headers<S> {
         }
     }
 
+    /// Sends the datagrams at the front of `outgoing` that leave from the same local address, because they share a control
+    /// message. Returns their number.
+    fn send_alike(
+        &mut self,
+        socket: &Socket,
+        outgoing: &Outgoing,
+        number: u16,
+        local: LocalAddress,
+    ) -> io::Result<usize> {
+        self.addresses.clear();
+        let mut slices: [[IoSlice<'_>; 1]; BATCH] = [[IoSlice::new(&[])]; BATCH];
+        for (nth, slice) in slices.iter_mut().enumerate() {
+            let Some((to, bytes)) = outgoing.get(nth).filter(|(to, _)| to.local() == number) else { break };
+            *slice = [IoSlice::new(bytes)];
+            self.addresses.push(Some(S::of(to, local)));
+        }
+        let slices = slices[..self.addresses.len()].iter();
+        let (fd, addresses, flags) = (socket.as_raw_fd(), &self.addresses, MsgFlags::MSG_DONTWAIT);
+        let sent = if local.ip.is_unspecified() {
+            sendmmsg(fd, &mut self.sent, slices, addresses, [], flags)?.count()
+        } else {
+            S::tell(local, |control| {
+                sendmmsg(fd, &mut self.sent_from, slices, addresses, control, flags).map(Iterator::count)
+            })?
+        };
+        Ok(sent)
+    }
+}
+
+impl<S: Family> DatagramIo for Batch<S> {
     fn receive(
         &mut self,
         socket: &Socket,
@@ -115,6 +115,9 @@ impl<S: Family> Headers<S> {
     }
 
     fn send(&mut self, socket: &Socket, outgoing: &mut Outgoing) {
+        if socket.interceptor.is_some() {
+            return send_singly(socket, outgoing);
+        }
         while let Some((first, _)) = outgoing.get(0) {
             let number = first.local();
             let local = if number == self.last.1 { self.last.0 } else { socket.locals.get(number) };
@@ -124,33 +127,5 @@ impl<S: Family> Headers<S> {
                 Err(error) => outgoing.fail(error),
             }
         }
-    }
-
-    /// Sends the datagrams at the front of `outgoing` that leave from the same local address, because they share a control
-    /// message. Returns their number.
-    fn send_alike(
-        &mut self,
-        socket: &Socket,
-        outgoing: &Outgoing,
-        number: u16,
-        local: LocalAddress,
-    ) -> io::Result<usize> {
-        self.addresses.clear();
-        let mut slices: [[IoSlice<'_>; 1]; BATCH] = [[IoSlice::new(&[])]; BATCH];
-        for (nth, slice) in slices.iter_mut().enumerate() {
-            let Some((to, bytes)) = outgoing.get(nth).filter(|(to, _)| to.local() == number) else { break };
-            *slice = [IoSlice::new(bytes)];
-            self.addresses.push(Some(S::of(to, local)));
-        }
-        let slices = slices[..self.addresses.len()].iter();
-        let (fd, addresses, flags) = (socket.as_raw_fd(), &self.addresses, MsgFlags::MSG_DONTWAIT);
-        let sent = if local.ip.is_unspecified() {
-            sendmmsg(fd, &mut self.sent, slices, addresses, [], flags)?.count()
-        } else {
-            S::tell(local, |control| {
-                sendmmsg(fd, &mut self.sent_from, slices, addresses, control, flags).map(Iterator::count)
-            })?
-        };
-        Ok(sent)
     }
 }
