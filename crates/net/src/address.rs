@@ -9,11 +9,11 @@ use std::sync::Mutex;
 /// every remembered message. IPv4 is mapped into IPv6 (RFC 4291 §2.5.5.2).
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Remote {
-    ip: Ipv6Addr,
-    port: u16,
+    pub(crate) ip: Ipv6Addr,
+    pub(crate) port: u16,
     /// The number of the local address in [`LocalAddresses`]. The endpoints of DTLS servers have the number of the session
     /// here.
-    local: u16,
+    pub(crate) local: u16,
 }
 
 /// Hashes three words, which is faster than the derived implementation.
@@ -35,18 +35,6 @@ impl std::fmt::Debug for Remote {
 impl Remote {
     pub(crate) const fn new(ip: Ipv6Addr, port: u16, local: u16) -> Self {
         Self { ip, port, local }
-    }
-
-    pub(crate) fn ip(&self) -> Ipv6Addr {
-        self.ip
-    }
-
-    pub(crate) fn port(&self) -> u16 {
-        self.port
-    }
-
-    pub(crate) fn local(&self) -> u16 {
-        self.local
     }
 
     /// Returns a hash of the [`network`] that it is in.

@@ -36,7 +36,7 @@ impl Verify {
     pub(super) fn concerns(self, client: Remote) -> bool {
         match self {
             Self::Nobody => false,
-            Self::Strangers => !client.ip().to_canonical().is_loopback(),
+            Self::Strangers => !client.ip.to_canonical().is_loopback(),
             Self::Everybody => true,
         }
     }

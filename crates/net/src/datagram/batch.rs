@@ -52,7 +52,7 @@ impl<S: Family> Batch<S> {
         self.addresses.clear();
         let mut slices: [[IoSlice<'_>; 1]; BATCH] = [[IoSlice::new(&[])]; BATCH];
         for (nth, slice) in slices.iter_mut().enumerate() {
-            let Some((to, bytes)) = outgoing.get(nth).filter(|(to, _)| to.local() == number) else { break };
+            let Some((to, bytes)) = outgoing.get(nth).filter(|(to, _)| to.local == number) else { break };
             *slice = [IoSlice::new(bytes)];
             self.addresses.push(Some(S::of(to, local)));
         }
@@ -119,7 +119,7 @@ impl<S: Family> DatagramIo for Batch<S> {
             return send_singly(socket, outgoing);
         }
         while let Some((first, _)) = outgoing.get(0) {
-            let number = first.local();
+            let number = first.local;
             let local = if number == self.last.1 { self.last.0 } else { socket.locals.get(number) };
             match self.send_alike(socket, outgoing, number, local) {
                 Ok(count) => outgoing.advance(count),

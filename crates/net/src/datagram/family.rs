@@ -31,8 +31,8 @@ impl Family for SockaddrIn {
     }
 
     fn of(to: Remote, _: LocalAddress) -> Self {
-        let ip = to.ip().to_ipv4_mapped().unwrap_or(std::net::Ipv4Addr::UNSPECIFIED);
-        SocketAddrV4::new(ip, to.port()).into()
+        let ip = to.ip.to_ipv4_mapped().unwrap_or(std::net::Ipv4Addr::UNSPECIFIED);
+        SocketAddrV4::new(ip, to.port).into()
     }
 
     fn parts(&self) -> (Ipv6Addr, u16, u32) {

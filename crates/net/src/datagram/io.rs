@@ -165,7 +165,7 @@ mod tests {
         }
         let left = |outgoing: &Outgoing| -> Vec<(u16, Vec<u8>)> {
             let each = (0..).map_while(|nth| outgoing.get(nth));
-            each.map(|(to, bytes)| (to.port(), bytes.to_vec())).collect()
+            each.map(|(to, bytes)| (to.port, bytes.to_vec())).collect()
         };
         outgoing.advance(1);
         assert_eq!(left(&outgoing), [(2, b"bc".to_vec()), (3, Vec::new())]);

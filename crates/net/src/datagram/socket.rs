@@ -107,7 +107,7 @@ impl Socket {
     pub(crate) fn passes(&self, direction: Direction, peer: Remote, bytes: &[u8]) -> bool {
         let Some(interceptor) = &self.interceptor else { return true };
         let Ok(mut local) = self.local_addr() else { return true };
-        let told = self.locals.get(peer.local()).ip;
+        let told = self.locals.get(peer.local).ip;
         if !told.is_unspecified() {
             local.set_ip(told.to_canonical());
         }
@@ -134,10 +134,10 @@ impl Socket {
     /// Returns the address of a peer in the family of this socket.
     fn address_of(&self, to: Remote) -> io::Result<SocketAddr> {
         if self.v6 {
-            return Ok(to.v6(self.locals.get(to.local()).scope).into());
+            return Ok(to.v6(self.locals.get(to.local).scope).into());
         }
-        let ip = to.ip().to_ipv4_mapped().ok_or(io::ErrorKind::NetworkUnreachable)?;
-        Ok((ip, to.port()).into())
+        let ip = to.ip.to_ipv4_mapped().ok_or(io::ErrorKind::NetworkUnreachable)?;
+        Ok((ip, to.port).into())
     }
 
     #[cfg(target_os = "linux")]
@@ -197,8 +197,8 @@ impl Socket {
     pub(crate) fn send(&self, to: Remote, bytes: &[u8]) -> io::Result<()> {
         use super::family::send_from;
         use nix::sys::socket::{SockaddrIn, SockaddrIn6};
-        if to.local() != 0 && self.tells_local {
-            let (fd, local) = (self.as_raw_fd(), self.locals.get(to.local()));
+        if to.local != 0 && self.tells_local {
+            let (fd, local) = (self.as_raw_fd(), self.locals.get(to.local));
             return if self.v6 {
                 send_from::<SockaddrIn6>(fd, local, to, bytes)
             } else {

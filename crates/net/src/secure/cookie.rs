@@ -121,7 +121,7 @@ impl Cookies {
         let mut cookie = [0; COOKIE];
         for (part, bytes) in cookie.chunks_exact_mut(8).enumerate() {
             let same = (hello.before, hello.offered);
-            let hash = self.keys.hash_one((part, period, from.ip(), from.port(), same));
+            let hash = self.keys.hash_one((part, period, from.ip, from.port, same));
             bytes.copy_from_slice(&hash.to_be_bytes());
         }
         cookie

@@ -122,7 +122,7 @@ impl DtlsSessions {
 
 /// Returns the name of a server's session.
 fn named(peer: Remote) -> SocketAddr {
-    SocketAddrV6::new(peer.ip(), peer.port(), peer.local().into(), 0).into()
+    SocketAddrV6::new(peer.ip, peer.port, peer.local.into(), 0).into()
 }
 
 /// Returns the peer of an address, or that of a session's name.

@@ -59,7 +59,7 @@ pub(crate) struct Sessions {
 
 /// Returns the key of the session with a peer, whatever local address the peer talks to.
 fn key(remote: Remote) -> Remote {
-    Remote::new(remote.ip(), remote.port(), 0)
+    Remote { local: 0, ..remote }
 }
 
 impl Sessions {
@@ -260,7 +260,7 @@ impl Sessions {
         // address.
         self.remove(place, &Refused::GivenUp);
         self.begun = self.begun.wrapping_add(1);
-        let peer = Remote::new(from.ip(), from.port(), self.begun);
+        let peer = Remote { local: self.begun, ..from };
         let library = dimpl::Dtls::new_12_psk(self.library.clone(), now);
         self.insert(now, from, peer, library, hello.random().to_vec());
         let first = hello.first();
@@ -303,9 +303,9 @@ impl Sessions {
     /// handshakes, it is the oldest of these. So one network cannot push out others. Otherwise it is the oldest handshake,
     /// or the session that was not used for longest.
     fn first_to_leave(&self, newcomer: Remote) -> Option<Remote> {
-        let source = network(newcomer.ip());
+        let source = network(newcomer.ip);
         let handshakes = self.order.range(..(true, 0)).map(|(_, &place)| place);
-        let mut own = handshakes.filter(|place| network(place.ip()) == source);
+        let mut own = handshakes.filter(|place| network(place.ip) == source);
         let oldest = own.next();
         let has_its_share = own.count() >= self.setup.handshakes() / 8;
         let first = self.order.first_key_value().map(|(_, &place)| place);
