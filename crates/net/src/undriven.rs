@@ -1,7 +1,6 @@
 //! The state that a blocked thread shares with the futures of its calls.
 
-use std::future::Future;
-use std::pin::pin;
+use std::future::{Future, poll_fn};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::task::Poll;
 
@@ -41,13 +40,12 @@ impl Undriven {
         event: impl Future<Output = ()>,
     ) -> bool {
         self.wait().until = Some(until);
-        let mut event = pin!(event);
-        let is_there = std::future::poll_fn(|context| match event.as_mut().poll(context) {
-            Poll::Ready(()) => Poll::Ready(true),
-            Poll::Pending if clock.now() >= until => Poll::Ready(false),
-            Poll::Pending => Poll::Pending,
-        })
-        .await;
+        let expired = poll_fn(|_| if clock.now() >= until { Poll::Ready(()) } else { Poll::Pending });
+        let is_there = tokio::select! {
+            biased;
+            () = event => true,
+            () = expired => false,
+        };
         self.wait().until = None;
         is_there
     }
