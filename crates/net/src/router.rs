@@ -42,7 +42,7 @@ use crate::{Rejection, Request, Resource, Response};
 pub struct Router {
     /// The nodes, with the root first.
     nodes: Vec<Node>,
-    fallback: Option<Box<dyn Handler>>,
+    fallback: Option<Route>,
     /// Set if the fallback checks the conditions of requests.
     conditional_fallback: bool,
     /// The critical options that this crate or a handler understands.
@@ -158,8 +158,9 @@ impl Router {
     {
         let (node, names) = self.reach(path);
         let names = (!names.is_empty()).then(|| names.into());
-        if let Some(route) = index(method).and_then(|method| self.nodes[node].methods.get_mut(method)) {
-            *route = Some(Route { names, handler: Box::new(Function::new(handler)) });
+        if let Some(method) = index(method) {
+            self.nodes[node].methods[method] =
+                Some(Route { names, handler: Box::new(Function::new(handler)) });
         }
         self
     }
@@ -271,7 +272,7 @@ impl Router {
         Fut: Future<Output = Result<Response, E>> + Send + 'static,
         E: Into<Rejection>,
     {
-        self.fallback = Some(Box::new(Function::new(handler)));
+        self.fallback = Some(Route { names: None, handler: Box::new(Function::new(handler)) });
         self
     }
 
@@ -310,33 +311,27 @@ impl Router {
         if let Some(number) = critical.then(|| self.not_understood(found, message)).flatten() {
             return Routed::Answer(refused(number));
         }
-        let Some(node) = found else {
-            if message.code == Code::GET && message.uri_path().eq(WELL_KNOWN_CORE) {
+        let method = index(message.code);
+        let route = match found {
+            Some(node) => {
+                let route = method.and_then(|method| self.nodes[node].methods[method].as_mut());
+                route.ok_or(Code::METHOD_NOT_ALLOWED)
+            }
+            None if message.code == Code::GET && message.uri_path().eq(WELL_KNOWN_CORE) => {
                 return Routed::Answer(self.discover(message));
             }
-            return match &mut self.fallback {
-                Some(handler) => Routed::Handler(Chosen {
-                    resource: FALLBACK,
-                    handler: &mut **handler,
-                    names: None,
-                    values: SmallVec::new(),
-                }),
-                // A method that nobody knows is no matter of the path (RFC 7252 §5.8).
-                None if index(message.code).is_none_or(|method| method >= METHODS) => {
-                    Routed::Answer(Response::new(Code::METHOD_NOT_ALLOWED))
-                }
-                None => Routed::Answer(Response::new(Code::NOT_FOUND)),
-            };
+            // A method that nobody knows is no matter of the path (RFC 7252 §5.8).
+            None if method.is_none() => self.fallback.as_mut().ok_or(Code::METHOD_NOT_ALLOWED),
+            None => self.fallback.as_mut().ok_or(Code::NOT_FOUND),
         };
-        let methods = &mut self.nodes[node].methods;
-        match index(message.code).and_then(|method| methods.get_mut(method)?.as_mut()) {
-            Some(Route { names, handler }) => Routed::Handler(Chosen {
-                resource: node,
+        match route {
+            Ok(Route { names, handler }) => Routed::Handler(Chosen {
+                resource: found.unwrap_or(FALLBACK),
                 handler: &mut **handler,
                 names: names.clone(),
                 values,
             }),
-            None => Routed::Answer(Response::new(Code::METHOD_NOT_ALLOWED)),
+            Err(code) => Routed::Answer(Response::new(code)),
         }
     }
 
@@ -438,7 +433,7 @@ fn segment_of(message: &Message<'_>, segment: &[u8]) -> Segment {
     (start as u16, segment.len() as u16)
 }
 
-/// Returns the index of a method in [`Node::methods`].
+/// Returns the index of a method in [`Node::methods`], if it is known.
 fn index(method: Code) -> Option<usize> {
-    usize::from(method.0).checked_sub(1)
+    usize::from(method.0).checked_sub(1).filter(|&index| index < METHODS)
 }
