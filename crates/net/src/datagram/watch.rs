@@ -3,7 +3,6 @@
 use std::future::{Future, poll_fn};
 use std::io;
 use std::pin::Pin;
-use std::task::{Context, Poll};
 
 use tokio::io::{Interest, Ready};
 use tokio::net::UdpSocket;
@@ -53,28 +52,23 @@ impl<'a> Watch<'a> {
     /// Waits for an event. [`Wakeup::Writable`] is waited for only if the socket took no more datagrams (`blocked`), and
     /// [`Wakeup::Timer`] only if `timer` is set.
     pub(crate) async fn next(&mut self, blocked: bool, timer: bool) -> io::Result<Wakeup> {
-        poll_fn(|cx| self.poll(cx, blocked, timer)).await
-    }
-
-    fn poll(&mut self, cx: &mut Context<'_>, blocked: bool, timer: bool) -> Poll<io::Result<Wakeup>> {
-        // Datagrams come first, because handling them also handles deadlines.
-        if let Poll::Ready(ready) = self.socket.poll_recv_ready(cx) {
-            return Poll::Ready(ready.map(|()| Wakeup::Readable));
+        let Self { socket, errors, attention, called, timer: expired } = self;
+        tokio::select! {
+            // Datagrams come first, because handling them also handles deadlines.
+            biased;
+            ready = poll_fn(|context| socket.poll_recv_ready(context)) => ready.map(|()| Wakeup::Readable),
+            ready = poll_fn(|context| socket.poll_send_ready(context)), if blocked => {
+                ready.map(|()| Wakeup::Writable)
+            }
+            ready = errors.as_mut() => {
+                *errors = Box::pin(socket.ready(Interest::ERROR));
+                ready.map(|_| Wakeup::Error)
+            }
+            () = called.as_mut() => {
+                called.set(attention.notified());
+                Ok(Wakeup::Attention)
+            }
+            () = expired.as_mut(), if timer => Ok(Wakeup::Timer),
         }
-        if blocked && let Poll::Ready(ready) = self.socket.poll_send_ready(cx) {
-            return Poll::Ready(ready.map(|()| Wakeup::Writable));
-        }
-        if let Poll::Ready(ready) = self.errors.as_mut().poll(cx) {
-            self.errors = Box::pin(self.socket.ready(Interest::ERROR));
-            return Poll::Ready(ready.map(|_| Wakeup::Error));
-        }
-        if self.called.as_mut().poll(cx).is_ready() {
-            self.called.set(self.attention.notified());
-            return Poll::Ready(Ok(Wakeup::Attention));
-        }
-        if timer && self.timer.as_mut().poll(cx).is_ready() {
-            return Poll::Ready(Ok(Wakeup::Timer));
-        }
-        Poll::Pending
     }
 }
