@@ -193,11 +193,11 @@ impl Socket {
     }
 
     /// Sends one datagram, from the local address of `to`.
-    #[cfg(target_os = "linux")]
     pub(crate) fn send(&self, to: Remote, bytes: &[u8]) -> io::Result<()> {
-        use super::family::send_from;
-        use nix::sys::socket::{SockaddrIn, SockaddrIn6};
+        #[cfg(target_os = "linux")]
         if to.local != 0 && self.tells_local {
+            use super::family::send_from;
+            use nix::sys::socket::{SockaddrIn, SockaddrIn6};
             let (fd, local) = (self.as_raw_fd(), self.locals.get(to.local));
             return if self.v6 {
                 send_from::<SockaddrIn6>(fd, local, to, bytes)
@@ -205,15 +205,6 @@ impl Socket {
                 send_from::<SockaddrIn>(fd, local, to, bytes)
             };
         }
-        self.send_from_any(to, bytes)
-    }
-
-    #[cfg(not(target_os = "linux"))]
-    pub(crate) fn send(&self, to: Remote, bytes: &[u8]) -> io::Result<()> {
-        self.send_from_any(to, bytes)
-    }
-
-    fn send_from_any(&self, to: Remote, bytes: &[u8]) -> io::Result<()> {
         let address = self.address_of(to)?;
         match self.inner.send_to(bytes, address) {
             // This is the ICMP error of an earlier datagram. The present one was not sent.
