@@ -159,9 +159,8 @@ impl Hub {
 
     /// Returns once it is closing.
     pub(crate) async fn closed(&self) {
-        let mut end = std::pin::pin!(self.end.notified());
-        // Registered before the check, so that no notification is missed.
-        end.as_mut().enable();
+        // Made before the check, so that no notification is missed.
+        let end = self.end.notified();
         if !self.is_closing() {
             end.await;
         }
