@@ -25,18 +25,10 @@ struct Newest {
     order: coapace_proto::Observation,
     /// Set while a registration is under way. Then none is due, however stale the representation is.
     registering: bool,
-    end: Option<End>,
+    /// Set if no more notifications come: the server has ended the observation, or has never begun it, or there was an error.
+    end: Option<Result<(), Error>>,
     /// Set if a notification was rejected. The server has not ended the observation then.
     rejected: bool,
-}
-
-/// The reason why no more notifications come.
-#[derive(Debug)]
-enum End {
-    /// The server has ended the observation, or has never begun it.
-    Over,
-    /// There was an error.
-    Failed(Error),
 }
 
 /// The content of an inbox.
@@ -81,7 +73,7 @@ impl Inbox {
             return;
         }
         if !message.code.is_success() || message.observe().is_none() {
-            newest.end = Some(End::Over);
+            newest.end = Some(Ok(()));
         }
         newest.response = response;
         drop(newest);
@@ -107,7 +99,7 @@ impl Inbox {
     pub(crate) fn fail(&self, error: Error) {
         let mut newest = self.lock();
         newest.rejected |= matches!(error, Error::BadOption(_));
-        newest.end.get_or_insert(End::Failed(error));
+        newest.end.get_or_insert(Err(error));
         drop(newest);
         self.arrived.notify_one();
     }
@@ -125,11 +117,8 @@ impl Inbox {
         }
         match newest.end.take() {
             Some(end) => {
-                newest.end = Some(End::Over);
-                Taken::Over(match end {
-                    End::Over => None,
-                    End::Failed(error) => Some(error),
-                })
+                newest.end = Some(Ok(()));
+                Taken::Over(end.err())
             }
             None => Taken::Nothing((!newest.registering).then(|| newest.order.register_again_at(draw))),
         }
