@@ -138,12 +138,8 @@ impl ConnectionHandle {
     /// Returns the limits of the server, once its CSM has arrived.
     async fn server(&self) -> Result<ServerLimits, Error> {
         let mut server = self.server.clone();
-        let said = server.wait_for(Option::is_some).await.map(|said| said.clone());
-        match said {
-            Ok(Some(Ok(takes))) => Ok(takes),
-            Ok(Some(Err(lost))) => Err(lost.into()),
-            _ => Err(ended()),
-        }
+        let said = server.wait_for(Option::is_some).await.ok().and_then(|said| said.clone());
+        Ok(said.ok_or_else(ended)??)
     }
 
     /// Returns a token that no other request of the connection has.
