@@ -61,11 +61,7 @@ impl Endpoints {
         if self.destinations.is_empty() {
             return &self.profile;
         }
-        let host = match &uri.host {
-            Host::Address(address, _) => address.to_string(),
-            Host::Name(name) => name.clone(),
-        };
-        self.destinations.get(&(host, uri.port)).unwrap_or(&self.profile)
+        self.destinations.get(&(uri.host.to_string(), uri.port)).unwrap_or(&self.profile)
     }
 
     /// Returns the address of the server that a URI names.
