@@ -49,8 +49,6 @@ const FRESHNESS: Duration = Duration::from_secs(300);
 #[derive(Debug)]
 pub(crate) struct Answers {
     pub(super) verify: Verify,
-    /// Set if all clients have DTLS sessions, whose handshakes have verified their addresses.
-    secure: bool,
     pub(super) gate: Gate<Remote>,
     pub(super) medium: Medium,
     /// The largest payload of a block, in bytes.
@@ -99,8 +97,8 @@ impl Answers {
         let &ServerConfig { verify, bodies, leisure, max_delayed, .. } = config;
         let config = config.of_each_core().config;
         Self {
-            verify,
-            secure,
+            // The handshakes of DTLS sessions have verified the addresses of their clients.
+            verify: if secure { Verify::Nobody } else { verify },
             // The number of verified addresses has the same bound as that of peers.
             gate: Gate::new(Echo::new(key, FRESHNESS), config.max_peers as usize),
             medium: Medium::Datagram { max_szx: bodies.max_szx },
@@ -131,8 +129,7 @@ impl Answers {
         message: &Message<'_>,
         mut terms: Terms,
     ) -> Terms {
-        let trusted = self.secure || self.verify == Verify::Nobody;
-        if trusted || self.gate.verifies(now, from, message) {
+        if self.verify == Verify::Nobody || self.gate.verifies(now, from, message) {
             return terms.verified();
         }
         if !self.verify.concerns(from) {
