@@ -16,7 +16,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot, watch};
 use tokio::time::timeout;
 
 use super::bytes::ByteWire;
-use super::connection::Connection;
+use super::connection::{Connection, Limits};
 use super::unanswered::{StreamRequest, Unanswered};
 use super::wire::{ByteStream, Ended, Wire};
 use super::{Lost, MAX_OUTSTANDING, PATIENCE};
@@ -52,21 +52,11 @@ struct Origin {
 pub(crate) struct ConnectionHandle {
     requests: mpsc::Sender<StreamRequest>,
     /// The limits of the server once they are known, or the reason why there is no connection.
-    server: watch::Receiver<Option<Result<ServerLimits, Lost>>>,
+    server: watch::Receiver<Option<Result<Limits, Lost>>>,
     outstanding: Arc<Semaphore>,
     tokens: Arc<AtomicU32>,
     /// The clock for the freshness of representations.
     pub(crate) clock: Clock,
-}
-
-/// The limits of a server.
-#[derive(Clone, Copy, Debug)]
-struct ServerLimits {
-    /// The most bytes of options and payload in a message.
-    room: usize,
-    /// Block-wise transfers: not supported, or with one block in a message (`false`), or with many (`true`; BERT, RFC 8323
-    /// §6).
-    blocks: Option<bool>,
 }
 
 impl Connections {
@@ -117,15 +107,15 @@ impl ConnectionHandle {
         let mut head = Vec::new();
         options.write(&[], &mut head);
         // Block1, Size1, Request-Tag and the payload marker take up to 24 bytes more.
-        let room = takes.room.saturating_sub(head.len() + 24);
-        let (in_one, bert) = match takes.blocks {
-            None => (body.len() < takes.room.saturating_sub(head.len()), false),
+        let room = takes.room().saturating_sub(head.len() + 24);
+        let (in_one, bert) = match takes.blocks() {
+            None => (body.len() < takes.room().saturating_sub(head.len()), false),
             Some(bert) => (body.len() <= if bert { room } else { room.min(blocks.size()) }, bert),
         };
         if !in_one && options.value(option::REQUEST_TAG).is_none() {
             options.push(option::REQUEST_TAG, &self.token());
         }
-        Ok(match takes.blocks {
+        Ok(match takes.blocks() {
             None if in_one => Transfer::reliable(options, body, usize::MAX, blocks.max_body),
             Some(_) if bert && blocks.szx == MAX_SZX => {
                 Transfer::reliable(options, body, room, blocks.max_body)
@@ -136,7 +126,7 @@ impl ConnectionHandle {
     }
 
     /// Returns the limits of the server, once its CSM has arrived.
-    async fn server(&self) -> Result<ServerLimits, Error> {
+    async fn server(&self) -> Result<Limits, Error> {
         let mut server = self.server.clone();
         let said = server.wait_for(Option::is_some).await.ok().and_then(|said| said.clone());
         Ok(said.ok_or_else(ended)??)
@@ -213,7 +203,7 @@ async fn run(
     origin: Origin,
     security: Option<Connector>,
     mut requests: mpsc::Receiver<StreamRequest>,
-    server: watch::Sender<Option<Result<ServerLimits, Lost>>>,
+    server: watch::Sender<Option<Result<Limits, Lost>>>,
     clock: Clock,
 ) {
     for is_second in [false, true] {
@@ -275,7 +265,7 @@ async fn converse(
     connection: &mut Connection,
     requests: &mut mpsc::Receiver<StreamRequest>,
     unanswered: &mut Unanswered,
-    server: &watch::Sender<Option<Result<ServerLimits, Lost>>>,
+    server: &watch::Sender<Option<Result<Limits, Lost>>>,
 ) -> Result<(), Ended> {
     // The limits of the server have to be known before the first request. Other messages may have come with them.
     let mut arrived = Vec::new();
@@ -285,7 +275,7 @@ async fn converse(
         let turned = tokio::time::timeout_at(deadline, turn).await;
         turned.map_err(|_| Ended::Io(io::ErrorKind::TimedOut.into()))??;
     }
-    server.send_replace(Some(Ok(ServerLimits { room: connection.room(), blocks: connection.blocks() })));
+    server.send_replace(Some(Ok(connection.limits)));
     let mut open = true;
     let (mut heard, mut pinged) = (tokio::time::Instant::now(), false);
     loop {

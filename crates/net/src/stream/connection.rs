@@ -25,14 +25,33 @@ const STOP_READING: usize = 4 * MAX_MESSAGE as usize;
 #[derive(Debug)]
 pub(crate) struct Connection {
     wire: Box<dyn Wire>,
-    /// The largest message the peer takes, in bytes.
-    max_message_size: u32,
-    /// Set if the peer supports block-wise transfers.
-    block_wise: bool,
+    pub(super) limits: Limits,
     /// Set once the peer's CSM has come.
     greeted: bool,
     /// Expires when the peer has taken nothing for [`PATIENCE`].
     stalled: Option<Pin<Box<Sleep>>>,
+}
+
+/// The limits of a peer, as in its CSM.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Limits {
+    /// The largest message the peer takes, in bytes.
+    max_message_size: u32,
+    /// Set if the peer supports block-wise transfers.
+    block_wise: bool,
+}
+
+impl Limits {
+    /// Returns the most bytes of options and payload that the peer takes in a message.
+    pub(crate) fn room(self) -> usize {
+        (self.max_message_size as usize).saturating_sub(HEAD)
+    }
+
+    /// Returns `None` if the peer does not support block-wise transfers. `Some(true)` means that it takes many blocks in one
+    /// message (BERT, RFC 8323 §6).
+    pub(crate) fn blocks(self) -> Option<bool> {
+        self.block_wise.then_some(self.max_message_size > stream::BASE_MAX_MESSAGE_SIZE)
+    }
 }
 
 /// A received message or signal.
@@ -49,8 +68,8 @@ pub(crate) enum Received {
 impl Connection {
     /// Begins a connection with a CSM.
     pub(crate) fn new(wire: Box<dyn Wire>) -> Self {
-        let max_message_size = stream::BASE_MAX_MESSAGE_SIZE;
-        let mut this = Self { wire, max_message_size, block_wise: false, greeted: false, stalled: None };
+        let limits = Limits { max_message_size: stream::BASE_MAX_MESSAGE_SIZE, block_wise: false };
+        let mut this = Self { wire, limits, greeted: false, stalled: None };
         // Both options together announce BERT (RFC 8323 §5.3.2).
         let csm = Signal::Csm { max_message_size: Some(MAX_MESSAGE), block_wise_transfer: true };
         this.signal(csm, Token::EMPTY);
@@ -60,17 +79,6 @@ impl Connection {
     /// Returns whether the peer's CSM has arrived.
     pub(crate) fn is_greeted(&self) -> bool {
         self.greeted
-    }
-
-    /// Returns the most bytes of options and payload that the peer takes in a message.
-    pub(crate) fn room(&self) -> usize {
-        (self.max_message_size as usize).saturating_sub(HEAD)
-    }
-
-    /// Returns `None` if the peer does not support block-wise transfers. `Some(true)` means that it takes many blocks in one
-    /// message (BERT, RFC 8323 §6).
-    pub(crate) fn blocks(&self) -> Option<bool> {
-        self.block_wise.then_some(self.max_message_size > stream::BASE_MAX_MESSAGE_SIZE)
     }
 
     /// Returns the number of bytes that are to be written.
@@ -158,7 +166,7 @@ impl Connection {
         context: &mut Context<'_>,
         each: &mut dyn FnMut(Received),
     ) -> Poll<Result<(), Ended>> {
-        let Self { wire, max_message_size, block_wise, greeted, .. } = self;
+        let Self { wire, limits, greeted, .. } = self;
         let mut pings = Vec::new();
         let read = wire.poll_read(context, &mut |message| {
             let signal = Signal::read(&message)?;
@@ -169,8 +177,8 @@ impl Connection {
             match signal {
                 Some(Signal::Csm { max_message_size: size, block_wise_transfer }) => {
                     *greeted = true;
-                    *block_wise |= block_wise_transfer;
-                    *max_message_size = size.unwrap_or(*max_message_size);
+                    limits.block_wise |= block_wise_transfer;
+                    limits.max_message_size = size.unwrap_or(limits.max_message_size);
                 }
                 Some(Signal::Ping { .. }) => pings.push(message.token),
                 Some(Signal::Pong { .. }) => each(Received::Pong(message.token)),

@@ -286,9 +286,9 @@ impl Talk {
 
     /// Answers a request on its terms.
     fn answer(&mut self, terms: &Terms, response: Response) {
-        let bert = self.connection.blocks() == Some(true);
+        let bert = self.connection.limits.blocks() == Some(true);
         // A message is in memory until the client reads it, so it is no larger than [`ANSWER`].
-        let medium = Medium::Stream { room: self.connection.room().min(ANSWER), bert };
+        let medium = Medium::Stream { room: self.connection.limits.room().min(ANSWER), bert };
         let (now, to, mut tail) = (self.core.clock.now(), Some(self.peer.remote), Vec::new());
         let answered = self.core.bodies().answer(now, to, terms, response, medium, &mut tail);
         match answered {

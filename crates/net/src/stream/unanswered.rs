@@ -66,7 +66,7 @@ impl Unanswered {
         }
         if request.code == Code::EMPTY {
             connection.signal(Signal::Ping { custody: false }, request.token);
-        } else if request.tail.len() <= connection.room() {
+        } else if request.tail.len() <= connection.limits.room() {
             connection.push(request.code, request.token, &request.tail);
         } else {
             let bytes = request.tail.len();
