@@ -1,5 +1,7 @@
 //! The features that a policy sees at a decision, quantised to 32 cells.
 
+use coapace_control::packed;
+
 /// The number of cells: 8 kinds of path, twice two.
 pub const CELLS: usize = 32;
 
@@ -28,15 +30,17 @@ const RISEN: f64 = 2.0;
 /// trip makes about 0.03.
 const WIDE: f64 = 0.125;
 
-/// The estimates of a destination, in seconds, as `ebb` makes them.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Estimates {
-    /// SRTT (RFC 6298); zero before the first sample.
-    pub srtt: f64,
-    /// RTTVAR (RFC 6298), with a gain of 1/2.
-    pub rttvar: f64,
-    /// The least round-trip time.
-    pub least: f64,
+packed! {
+    /// The estimates of a destination, in seconds, as `ebb` makes them.
+    #[derive(PartialEq)]
+    pub struct Estimates {
+        /// SRTT (RFC 6298); zero before the first sample.
+        pub srtt: f64,
+        /// RTTVAR (RFC 6298), with a gain of 1/2.
+        pub rttvar: f64,
+        /// The least round-trip time.
+        pub least: f64,
+    }
 }
 
 impl Estimates {

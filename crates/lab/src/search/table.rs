@@ -120,12 +120,10 @@ parameters! {
 }
 
 packed! {
-    /// The state of a destination. All times are in seconds.
+    /// The state of a destination.
     pub struct TableState {
-        srtt: f64,
-        rttvar: f64,
-        least: f64,
-        /// The timeout that later exchanges hold; zero if there is none.
+        estimates: Estimates,
+        /// The timeout that later exchanges hold, in seconds; zero if there is none.
         held: f64,
         /// Whether the last exchange lost a transmission.
         was_lossy: bool,
@@ -170,24 +168,11 @@ impl Table {
 
     /// Returns the first timeout before dither, in seconds.
     fn first_timeout(&self, state: &TableState) -> f64 {
-        let estimates = state.estimates();
-        let cell = cell(estimates.path(0.0), state.was_lossy, state.was_very_lossy);
+        let cell = cell(state.estimates.path(0.0), state.was_lossy, state.was_very_lossy);
         let action = usize::from(self.action(Decision::Start, cell));
-        let rto = estimates.rto().unwrap_or(ACK_TIMEOUT_S);
+        let rto = state.estimates.rto().unwrap_or(ACK_TIMEOUT_S);
         let least = if action < FACTORS.len() { MIN_RTO_S } else { ACK_TIMEOUT_S };
         (FACTORS[action % FACTORS.len()] * rto).max(least).max(state.held).min(MAX_RTO_S)
-    }
-}
-
-impl TableState {
-    fn estimates(&self) -> Estimates {
-        Estimates { srtt: self.srtt, rttvar: self.rttvar, least: self.least }
-    }
-
-    fn learn(&mut self, rtt: f64) {
-        let mut estimates = self.estimates();
-        estimates.learn(rtt);
-        Estimates { srtt: self.srtt, rttvar: self.rttvar, least: self.least } = estimates;
     }
 }
 
@@ -196,8 +181,7 @@ impl Controller for Table {
     type Exchange = TableExchange;
 
     fn state(&self) -> TableState {
-        let Estimates { srtt, rttvar, least } = Estimates::NONE;
-        TableState { srtt, rttvar, least, held: 0.0, was_lossy: false, was_very_lossy: false }
+        TableState { estimates: Estimates::NONE, held: 0.0, was_lossy: false, was_very_lossy: false }
     }
 
     fn on_start(&self, state: &mut TableState, cue: Cue) -> (TableExchange, Duration) {
@@ -207,7 +191,7 @@ impl Controller for Table {
 
     fn on_retransmit(&self, state: &mut TableState, exchange: &mut TableExchange, _: Cue) -> Duration {
         let is_again = std::mem::replace(&mut exchange.backed_off, true);
-        let cell = cell(state.estimates().path(0.0), state.was_lossy, is_again);
+        let cell = cell(state.estimates.path(0.0), state.was_lossy, is_again);
         let factor = FACTORS[1 + usize::from(self.action(Decision::Backoff, cell))];
         exchange.timeout = exchange.timeout.max((factor * exchange.timeout).min(MAX_TIMEOUT_S));
         span(exchange.timeout)
@@ -225,18 +209,18 @@ impl Controller for Table {
         };
         let (rtt, was_needless) = match sample.answered {
             Some(answer) => (Some(answer.since), answer.ordinal < sample.retransmits),
-            None if sample.retransmits == 1 && seconds(sample.since_last) < state.least => {
+            None if sample.retransmits == 1 && seconds(sample.since_last) < state.estimates.least => {
                 (Some(sample.since_first), true)
             }
             None => (sample.unambiguous(), false),
         };
         if let Some(rtt) = rtt {
-            state.learn(seconds(rtt));
+            state.estimates.learn(seconds(rtt));
         }
         let late = if rtt.is_some() { 0.0 } else { seconds(sample.since_last) };
         let is_lossy = sample.retransmits > 0 && !was_needless;
         let is_again = sample.retransmits > 1;
-        let cell = cell(state.estimates().path(late), state.was_lossy, is_again);
+        let cell = cell(state.estimates.path(late), state.was_lossy, is_again);
         let is_held = is_lossy && self.action(Decision::Hold, cell) == 1;
         state.held = if is_held { exchange.timeout } else { 0.0 };
         (state.was_lossy, state.was_very_lossy) = (is_lossy, is_lossy && is_again);
@@ -251,11 +235,12 @@ impl Controller for Table {
     }
 
     fn gauges(&self, state: &TableState) -> Gauges {
-        let measured = |estimate| (state.srtt > 0.0).then(|| span(estimate));
+        let Estimates { srtt, rttvar, .. } = state.estimates;
+        let measured = |estimate| (srtt > 0.0).then(|| span(estimate));
         Gauges {
             rto: span(self.first_timeout(state)),
-            srtt: measured(state.srtt),
-            rttvar: measured(state.rttvar),
+            srtt: measured(srtt),
+            rttvar: measured(rttvar),
             rate_per_ks: None,
         }
     }
@@ -349,7 +334,8 @@ mod tests {
         table.set_action(Decision::Backoff, calm, 4);
         table.set_action(Decision::Hold, calm, 1);
         let cue = Cue { now: Instant::ZERO, draw: Draw::ZERO, outstanding: 1 };
-        let mut state = TableState { srtt: 1.0, least: 1.0, ..table.state() };
+        let mut state =
+            TableState { estimates: Estimates { srtt: 1.0, rttvar: 0.0, least: 1.0 }, ..table.state() };
         let (mut exchange, timeout) = table.on_start(&mut state, cue);
         assert_eq!(timeout, Duration::from_millis(2_002), "twice the RTO of 1.001 s");
         let retransmitted = table.on_retransmit(&mut state, &mut exchange, cue);
