@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::hint::black_box;
+use std::sync::OnceLock;
 use std::time::Instant;
 
 use coapace_control::{Controller, Cue, Draw, Duration, Instant as CoreInstant, Outcome, REGISTRY, Sample};
@@ -107,11 +108,12 @@ pub fn simulate(clients: u32) -> Result<Cost, ScenarioError> {
     let scenario = Scenario::load("nb-iot", &settings)?;
     let contender = Contender::all().swap_remove(0);
 
-    let (before, cpu_before) = (resident_bytes(), cpu_seconds());
-    reset_peak();
+    let (before, cpu_before) = (status_bytes("VmRSS:"), cpu_seconds());
+    // The peak of the memory is set back to the present value. Where this is not allowed, it stays that of the process.
+    let _ = fs::write("/proc/self/clear_refs", "5");
     let result = run(&scenario, &contender, 1, Observe::Totals);
     let cpu_s = cpu_seconds() - cpu_before;
-    let peak = peak_bytes();
+    let peak = status_bytes("VmHWM:");
     Ok(Cost {
         clients,
         requests: result.requests_sent,
@@ -127,33 +129,15 @@ pub fn simulate(clients: u32) -> Result<Cost, ScenarioError> {
 /// Returns the CPU time of this thread so far, in seconds, from the kernel's accounting. Where there is none, it is wall-clock
 /// time.
 fn cpu_seconds() -> f64 {
+    static START: OnceLock<Instant> = OnceLock::new();
     // The first field is the time on the CPU in nanoseconds (Documentation/scheduler/sched-stats.rst).
     let accounted = fs::read_to_string("/proc/thread-self/schedstat").ok();
     let ns = accounted.and_then(|text| text.split_whitespace().next()?.parse::<f64>().ok());
-    ns.map_or_else(wall_seconds, |ns| ns / 1e9)
-}
-
-fn wall_seconds() -> f64 {
-    use std::sync::OnceLock;
-    static START: OnceLock<Instant> = OnceLock::new();
-    START.get_or_init(Instant::now).elapsed().as_secs_f64()
-}
-
-fn resident_bytes() -> Option<u64> {
-    status("VmRSS:")
-}
-
-fn peak_bytes() -> Option<u64> {
-    status("VmHWM:")
-}
-
-/// Sets the peak of the memory back to the present value. Where this is not allowed, the peak stays that of the process.
-fn reset_peak() {
-    let _ = fs::write("/proc/self/clear_refs", "5");
+    ns.map_or_else(|| START.get_or_init(Instant::now).elapsed().as_secs_f64(), |ns| ns / 1e9)
 }
 
 /// Returns a number from this process's status in bytes (Linux).
-fn status(field: &str) -> Option<u64> {
+fn status_bytes(field: &str) -> Option<u64> {
     let status = fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix(field))?;
     line.split_whitespace().next()?.parse::<u64>().ok().map(|kib| kib * 1024)
