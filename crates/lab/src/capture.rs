@@ -31,14 +31,8 @@ pub fn write<W: Write>(
     let trace = trace.map(|file| Trace::new(file, &hops));
     let (result, ((pcap, frames), trace)) =
         run_tapped(scenario, contender, seed, Observe::Totals, ((pcap, frames), trace));
-    if let Some(frames) = frames {
-        frames.finish()?;
-    }
-    if let Some(pcap) = pcap {
-        pcap.finish()?;
-    }
-    if let Some(trace) = trace {
-        trace.finish()?;
-    }
+    frames.map(MeshPcapng::finish).transpose()?;
+    pcap.map(Pcapng::finish).transpose()?;
+    trace.map(Trace::finish).transpose()?;
     Ok(result)
 }

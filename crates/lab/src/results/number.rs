@@ -49,14 +49,9 @@ pub(crate) fn grouped(n: u64) -> String {
     if digits.len() < 5 {
         return digits;
     }
-    let mut text = String::new();
-    for (i, digit) in digits.chars().enumerate() {
-        if i > 0 && (digits.len() - i).is_multiple_of(3) {
-            text.push('\u{202f}');
-        }
-        text.push(digit);
-    }
-    text
+    let (first, rest) = digits.split_at((digits.len() - 1) % 3 + 1);
+    let groups = rest.as_bytes().chunks(3).map(String::from_utf8_lossy);
+    groups.fold(first.to_owned(), |text, group| text + "\u{202f}" + &group)
 }
 
 #[cfg(test)]

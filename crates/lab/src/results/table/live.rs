@@ -3,7 +3,7 @@
 use super::MECHANISM;
 use super::style::aligned;
 use crate::results::conditions::Conditions;
-use crate::results::number::{significant, significant_or_dash};
+use crate::results::number::significant_or_dash;
 use crate::results::{CellResult, Metric, Mode, headline};
 
 /// Returns the headline figure of every mechanism in every mode, and the ratios of the live ones to the simulated one; empty
@@ -44,9 +44,7 @@ pub(super) fn table(results: &[CellResult]) -> String {
         };
         let ratio = |mode: &&Mode| {
             let ratio = value(mode).zip(value(&Mode::Simulated)).map(|(live, simulated)| live / simulated);
-            ratio
-                .filter(|ratio| ratio.is_finite())
-                .map_or_else(|| "–".to_owned(), |ratio| significant(ratio, 3))
+            significant_or_dash(ratio, 3)
         };
         let cells = conditions.values(&result.cell).into_iter().chain([result.cell.mechanism.clone()]);
         let cells = cells.chain(has_published.then(|| significant_or_dash(published(result), 4)));
