@@ -1,17 +1,16 @@
 //! Published experiments: their figures, orders and ratios as data. They are run like any other scenario.
 
-mod claim;
+mod claims;
 mod experiment;
 mod figures;
 mod live;
-mod lookup;
 mod page;
 pub(crate) mod sensitivity;
 mod source;
 mod summary;
 mod trials;
 
-pub use self::lookup::published_for;
+pub use self::claims::published_for;
 pub use self::sensitivity::{Count, Score, Sensitivity, SensitivityPlan, VariedValue};
 pub use self::source::Source;
 

@@ -9,14 +9,13 @@ mod flows;
 mod following;
 mod hops;
 mod medium;
-mod mesh;
 mod messages;
 mod observe;
 mod seats;
 mod tcp;
 
 pub(crate) use flows::interval;
-pub(crate) use mesh::config as mesh_config;
+pub(crate) use medium::mesh_config;
 
 pub use cast::{Cast, completed, window};
 pub use hops::{accounting, hop_names, network};
@@ -78,8 +77,7 @@ pub fn run_tapped<T: Tap>(
     match (&scenario.network.mesh, scenario.places()) {
         (Some(mesh), Some(places)) => {
             let end = window(scenario, contender).map_or(LIMIT, |(_, end)| end);
-            let medium = mesh::medium(mesh, places, luck, end);
-            simulate(scenario, contender, seed, observe, medium, tap)
+            simulate(scenario, contender, seed, observe, medium::mesh(mesh, places, luck, end), tap)
         }
         _ => simulate(scenario, contender, seed, observe, hops::network(scenario, luck), tap),
     }

@@ -2,12 +2,10 @@
 
 mod client;
 mod mote;
-mod relay;
 mod server;
 
 pub(crate) use client::{Client, Plan};
 pub(crate) use mote::{Arrival, FlowPlan, Mote, MotePlan};
-pub(crate) use relay::Relay;
 pub(crate) use server::{Server, Service, service_time};
 
 use coapace_control::Duration;
@@ -68,6 +66,24 @@ impl Node for Host {
             Self::Mote(mote) => mote.rto(),
             Self::Server(_) | Self::TcpClient(_) | Self::TcpServer(_) | Self::Relay(_) => None,
         }
+    }
+}
+
+/// A node without an application. It relays what the network has it relay, and ignores messages that are sent to it.
+#[derive(Debug)]
+pub(crate) struct Relay;
+
+impl Node for Relay {
+    fn handle_datagram(&mut self, _: Time, _: NodeId, _: Mark, _: &[u8]) {}
+
+    fn handle_timeout(&mut self, _: Time) {}
+
+    fn poll_transmit(&mut self, _: Time, _: &mut Vec<u8>) -> Option<Outgoing> {
+        None
+    }
+
+    fn poll_timeout(&self) -> Option<Time> {
+        None
     }
 }
 

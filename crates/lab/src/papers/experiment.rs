@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 
 use super::Source;
-use super::claim::Claim;
+use super::claims::Claim;
 use crate::results::{Chain, Metric, Order, Published, Ranked};
 
 /// Conditions, and the claims about the mechanisms under each of them.

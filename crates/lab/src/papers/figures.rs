@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::Source;
-use super::claim::Claim;
+use super::claims::Claim;
 use crate::results::{Metric, Published};
 
 /// The meaning of a column of the file.

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use coapace_scenario::Scenario;
 use serde::Deserialize;
 
-use super::claim::Claim;
+use super::claims::Claim;
 use super::experiment::Experiment;
 use super::live::LiveCells;
 use super::sensitivity::OpenCondition;

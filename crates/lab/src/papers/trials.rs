@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use coapace_scenario::Scenario;
 
-use super::claim::Claim;
+use super::claims::Claim;
 use super::{Paper, Source};
 use crate::contender::Contender;
 use crate::experiment::Trial;

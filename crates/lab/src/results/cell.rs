@@ -1,11 +1,12 @@
 //! A cell: what was run, and its runs.
 
 use std::collections::BTreeMap;
+use std::fmt;
 
 use coapace_scenario::Hash64;
 
 use super::run_result::fct_s;
-use super::{Bound, Compared, Metric, Mode, Published, RunResult, Summary};
+use super::{Bound, Compared, Metric, Published, RunResult, Summary};
 
 /// A condition and a mechanism: a scenario, the values of its knobs, and what carries the exchanges. All its seeds are pooled.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -52,6 +53,28 @@ impl Cell {
         let Self { scenario, workload, clients, knobs, .. } = self;
         (scenario, workload, clients, knobs)
             == (&other.scenario, &other.workload, &other.clients, &other.knobs)
+    }
+}
+
+/// The carrier of the packets of a cell.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Mode {
+    /// The simulator.
+    #[default]
+    Simulated,
+    /// Real sockets and the network of the scenario in real time.
+    Live,
+    /// Real sockets, and a server of another stack with this name.
+    LiveWith(String),
+}
+
+impl fmt::Display for Mode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Simulated => f.write_str("simulated"),
+            Self::Live => f.write_str("live"),
+            Self::LiveWith(peer) => write!(f, "live with {peer}"),
+        }
     }
 }
 

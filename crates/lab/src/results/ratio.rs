@@ -1,7 +1,7 @@
 //! Ratios of figures and their confidence intervals.
 
-use super::confidence::{Estimate, student_t};
 use super::number::significant;
+use super::statistics::{Estimate, student_t};
 use super::{CellResult, Metric, RunResult, Settling};
 
 /// The ratio of one figure to another.

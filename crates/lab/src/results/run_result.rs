@@ -3,9 +3,7 @@
 use coapace_scenario::Hash64;
 use serde::{Deserialize, Serialize};
 
-use super::{
-    Delays, EcnResult, Film, FlowResult, MeshResult, Population, Series, Settling, Timeouts, jain_index,
-};
+use super::{Delays, Film, FlowResult, MeshResult, Series, Settling, Timeouts, jain_index};
 
 /// The measurements of one run.
 ///
@@ -85,8 +83,8 @@ impl RunResult {
         self.unnecessary -= earlier.unnecessary;
         self.drops -= earlier.drops;
         self.losses -= earlier.losses;
-        if let (Some(ecn), Some(earlier)) = (&mut self.ecn, earlier.ecn) {
-            *ecn -= earlier;
+        if let (Some(ecn), Some(earlier)) = (&mut self.ecn, &earlier.ecn) {
+            ecn.leave_out(earlier);
         }
         self.requests_sent -= earlier.requests_sent;
         self.responses_sent -= earlier.responses_sent;
@@ -117,6 +115,63 @@ impl RunResult {
             let time_s = self.fct_s.get(client).copied().flatten().unwrap_or(self.duration_s);
             if time_s > 0.0 { f64::from(count) / time_s } else { 0.0 }
         })
+    }
+}
+
+/// Marks, and exchanges that carried them (RFC 3168).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct EcnResult {
+    /// Packets marked.
+    pub marks: u64,
+    /// Exchanges of which a request reached its server with CE.
+    pub requests: u64,
+    /// Exchanges of which a response reached its client with CE.
+    pub responses: u64,
+}
+
+impl EcnResult {
+    /// Subtracts what an earlier moment of the same run had counted.
+    fn leave_out(&mut self, earlier: &Self) {
+        self.marks -= earlier.marks;
+        self.requests -= earlier.requests;
+        self.responses -= earlier.responses;
+    }
+}
+
+/// The clients of one mechanism in one run.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Population {
+    /// The text that named the mechanism.
+    pub mechanism: String,
+    /// The number of its clients.
+    pub clients: u32,
+    /// Exchanges that they completed.
+    pub exchanges: u64,
+    /// Exchanges completed per second: the sum of the clients' rates. A client's rate is over its own time, until its last
+    /// response if it has one.
+    pub throughput: f64,
+    /// Requests that they sent, retransmissions included.
+    pub requests_sent: u64,
+    /// Requests that they sent again.
+    pub retransmissions: u64,
+    /// The total time of the completed exchanges, from the first request to the response, in microseconds.
+    pub exchange_time_us: u64,
+    /// Jain's fairness index over the rates of these clients alone.
+    pub jain: Option<f64>,
+}
+
+impl Population {
+    /// Makes a population without clients.
+    pub(crate) fn new(mechanism: &str) -> Self {
+        Self { mechanism: mechanism.to_owned(), ..Self::default() }
+    }
+
+    /// Subtracts what an earlier moment of the same run had counted.
+    fn leave_out(&mut self, earlier: &Self) {
+        self.exchanges -= earlier.exchanges;
+        self.requests_sent -= earlier.requests_sent;
+        self.retransmissions -= earlier.retransmissions;
+        self.exchange_time_us -= earlier.exchange_time_us;
     }
 }
 

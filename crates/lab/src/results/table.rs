@@ -1,10 +1,9 @@
 //! Results as a table for the terminal.
 
 mod figures;
-mod flows;
 mod live;
 mod orders;
-mod populations;
+mod parts;
 mod style;
 
 use std::collections::BTreeSet;
@@ -93,8 +92,8 @@ pub fn terminal_table(results: &[CellResult], width: Option<u16>) -> String {
     let sections = [
         contest::sentences(results),
         live::table(results),
-        flows::table(results),
-        populations::table(results),
+        parts::flows(results),
+        parts::populations(results),
         figures::table(results),
         orders::table(results),
     ];

@@ -5,10 +5,7 @@ use coapace_sim::{
     Accounting, Hop as Effects, HopError, HopId, Loss as SimLoss, Luck, Markov, Network, Rate, Span,
 };
 
-use super::medium::CountingMedium;
 use super::seats::{CLIENTS_SITE, SERVER_SITE};
-
-impl CountingMedium for Network {}
 
 /// Returns the names of the hops, in the order of their numbers.
 pub fn hop_names(scenario: &Scenario) -> Vec<String> {

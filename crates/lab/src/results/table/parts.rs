@@ -1,11 +1,12 @@
-//! The flows of each cell, if there are several.
+//! The flows of each cell, and the mechanisms of each mix, side by side.
 
 use super::style::{aligned, estimated};
+use crate::results::number::{count, significant_or_dash};
 use crate::results::{CellResult, Metric};
 
 /// Returns a table of the flows of all `results`, a column for each metric of flows that has a header; empty if no cell has
 /// more than one flow.
-pub(super) fn table(results: &[CellResult]) -> String {
+pub(super) fn flows(results: &[CellResult]) -> String {
     let is_shown = |metric: &Metric| metric.is_of_flows() && !metric.header().is_empty();
     let metrics: Vec<Metric> = Metric::ALL.into_iter().filter(is_shown).collect();
     let header =
@@ -23,6 +24,35 @@ pub(super) fn table(results: &[CellResult]) -> String {
         return String::new();
     }
     format!("\n{}\n", aligned(header, rows, |place| place >= 2))
+}
+
+/// Returns a table of the mechanisms of all mixes among `results`; empty if there is no mix.
+pub(super) fn populations(results: &[CellResult]) -> String {
+    const HEADER: [&str; 8] =
+        ["mix", "of which", "clients", "share", "of a fair one", "retrans.", "exchange time", "Jain"];
+    let mut rows = Vec::new();
+    for result in results.iter().filter(|result| result.is_mix()) {
+        for own in result.summary().populations {
+            rows.push(vec![
+                result.cell.label().to_owned(),
+                own.mechanism,
+                own.clients.to_string(),
+                own.share.map_or_else(|| "–".into(), |share| format!("{:.1}\u{a0}%", share * 100.0)),
+                own.relative_share.map_or_else(|| "–".into(), |share| format!("{share:.2}")),
+                count(own.retransmissions_per_client),
+                significant_or_dash(own.exchange_time_s, 3),
+                own.jain.map_or_else(|| "–".into(), |jain| format!("{jain:.3}")),
+            ]);
+        }
+    }
+    if rows.is_empty() {
+        return String::new();
+    }
+    format!(
+        "\n{}\n\nShare of the throughput; 1 of a fair one is that of the clients; exchange time in seconds, mean; \
+         Jain among its own.\n",
+        aligned(HEADER, rows, |place| place >= 2)
+    )
 }
 
 #[cfg(test)]
@@ -44,6 +74,6 @@ mod tests {
             assert!(text.contains(header), "{header}: {text}");
         }
         result.runs.iter_mut().for_each(|run| run.flows.truncate(1));
-        assert_eq!(table(&[result]), "");
+        assert_eq!(flows(&[result]), "");
     }
 }
