@@ -7,7 +7,6 @@ mod live;
 mod page;
 pub(crate) mod sensitivity;
 mod source;
-mod summary;
 mod trials;
 
 pub use self::claims::published_for;
@@ -24,29 +23,24 @@ pub struct Paper {
     published: &'static str,
 }
 
+/// Declares a paper by the name of its folder, and that of the file with its figures if it has any.
+macro_rules! paper {
+    ($key:literal $(, $published:literal)?) => {
+        Paper {
+            key: $key,
+            source: include_str!(concat!("../../../papers/", $key, "/source.toml")),
+            published: concat!($(include_str!(concat!("../../../papers/", $key, "/", $published)))?),
+        }
+    };
+}
+
 /// The known papers. Each is a folder under `papers/` and an entry here.
 pub const PAPERS: &[Paper] = &[
-    Paper {
-        key: "raitahila2019",
-        source: include_str!("../../../papers/raitahila2019/source.toml"),
-        published: include_str!("../../../papers/raitahila2019/published.csv"),
-    },
-    Paper { key: "meng2017", source: include_str!("../../../papers/meng2017/source.toml"), published: "" },
-    Paper {
-        key: "betzler2015",
-        source: include_str!("../../../papers/betzler2015/source.toml"),
-        published: include_str!("../../../papers/betzler2015/published.csv"),
-    },
-    Paper {
-        key: "ancillotti2018",
-        source: include_str!("../../../papers/ancillotti2018/source.toml"),
-        published: "",
-    },
-    Paper {
-        key: "rathod2022",
-        source: include_str!("../../../papers/rathod2022/source.toml"),
-        published: include_str!("../../../papers/rathod2022/published.csv"),
-    },
+    paper!("raitahila2019", "published.csv"),
+    paper!("meng2017"),
+    paper!("betzler2015", "published.csv"),
+    paper!("ancillotti2018"),
+    paper!("rathod2022", "published.csv"),
 ];
 
 impl Paper {

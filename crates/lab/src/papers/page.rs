@@ -1,14 +1,35 @@
-//! A paper's published results beside the measured ones, as a page of Markdown.
+//! A paper's published results beside the measured ones, as a few lines and as a page of Markdown.
 
 use std::fmt::Write;
 
+use coapace_scenario::naming::TCP;
+
 use super::Paper;
-use super::summary::near;
 use crate::results::conditions::Conditions;
 use crate::results::number::{percent, significant_or_dash};
-use crate::results::{CellResult, Judged, Outcome, PaperTable, Verdict, count, judged, rules, verdicts};
+use crate::results::{
+    CellResult, Compared, Judged, Nearness, Outcome, PaperTable, Verdict, count, judged, nearness, rules,
+    tally, verdicts,
+};
 
 impl Paper {
+    /// Returns a few lines on how far the measured figures and orders agree with the published ones.
+    pub fn summary(&self, results: &[CellResult]) -> String {
+        let compared: Vec<_> = results.iter().filter(|result| !result.plain().is_empty()).collect();
+        let (judged, verdicts) = (judged(results), verdicts(results));
+        let mut lines = Vec::new();
+        if !compared.is_empty() {
+            lines.push(format!("{} published figures: {}", self.key, near(&compared)));
+        }
+        lines.extend(
+            nearness(&judged).iter().map(|table: &Nearness| format!("{} {}", self.key, table.words())),
+        );
+        if !verdicts.is_empty() {
+            lines.push(format!("{} published orders: {}", self.key, tally(&verdicts)));
+        }
+        lines.join("\n")
+    }
+
     /// Returns a page of Markdown: how much is met in a table of one row, then every published figure and every order, beside
     /// what was measured, in the order of the paper's files. `command` is the command that prints the page.
     ///
@@ -49,6 +70,23 @@ impl Paper {
         let figures = if figures == 0 { "–".to_owned() } else { figures.to_string() };
         row([format!("`{}`", self.key), figures, listed(&met, "; "), listed(&orders, ", ")])
     }
+}
+
+/// Returns how many of these results are near the published ones. UDP and TCP are counted apart if there are both.
+fn near(results: &[&CellResult]) -> String {
+    let (tcp, udp): (Vec<_>, Vec<_>) = results.iter().partition(|result| result.cell.label() == TCP);
+    let all = share(results, Compared::MET);
+    if tcp.is_empty() {
+        return all;
+    }
+    format!("{all}; UDP: {}; TCP: {}", share(&udp, 0.12), share(&tcp, 0.15))
+}
+
+/// Returns how many of these results are within `bound` of the published ones, such as `3 of 4 within 5 %`.
+fn share(results: &[&CellResult], bound: f64) -> String {
+    let error = |result: &&&CellResult| result.relative_error().is_some_and(|error| error.abs() <= bound);
+    let within = results.iter().filter(error).count();
+    format!("{within} of {} within {:.0} %", results.len(), bound * 100.0)
 }
 
 /// The header of a table of papers.
@@ -187,6 +225,7 @@ fn orders(results: &[CellResult]) -> String {
 mod tests {
     use crate::experiment::conduct;
     use crate::papers::tests::paper;
+    use crate::results::judged;
 
     #[test]
     fn a_page_has_the_counts_and_every_figure_and_order() {
@@ -215,5 +254,17 @@ mod tests {
         );
         assert!(row("| throughput default > cocoa-i |").ends_with(" | not held | a reason |"), "{page}");
         assert!(page.contains("> holds where the whole interval is above 1."), "{page}");
+    }
+
+    #[test]
+    fn the_summary_has_a_line_for_each_table() {
+        let tables = "[tables.3]\ntitle = 'Table 3'\nfactor = 1.5\nwhy = 'other radios'\n";
+        let paper = paper(tables, "table,loss,mechanism,throughput\n3,4 %,ours,650\n");
+        let results = conduct(&paper.trials(true, &[]).unwrap(), 1, &|| ());
+        let factor = judged(&results)[0].figure.factor().unwrap();
+        assert!(factor < 1.5, "{factor}");
+        let summary = paper.summary(&results);
+        assert!(summary.starts_with("k Table 3: 1 of 1 within a factor of 1.5, largest 1.0"), "{summary}");
+        assert!(summary.ends_with("; other radios"), "{summary}");
     }
 }
