@@ -4,8 +4,8 @@
 mod rows;
 mod text;
 
-use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Deserialize;
 
@@ -59,14 +59,9 @@ pub struct SensitivityPlan {
     variants: Vec<Variant>,
 }
 
-/// The conditions as chosen, but for no, one or two values.
-#[derive(Clone, Debug)]
-struct Variant {
-    first: Option<usize>,
-    second: Option<usize>,
-    /// The number of the trial and what was published, for each cell.
-    cells: Vec<(usize, Published)>,
-}
+/// The conditions as chosen, or but for a pair of values like in [`Sensitivity::scores`]; with the number of the trial and what was
+/// published, for each cell.
+type Variant = (Option<(usize, usize)>, Vec<(usize, Published)>);
 
 /// A value of an open condition, other than the chosen one.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -118,14 +113,9 @@ impl Paper {
         let values: Vec<(usize, &OpenValue)> = (source.open.iter().enumerate())
             .flat_map(|(condition, open)| open.others.iter().map(move |value| (condition, value)))
             .collect();
-        let alone = (0..values.len()).map(|place| (Some(place), None));
-        let pairs = (0..values.len()).flat_map(|first| {
-            let others = first + 1..values.len();
-            others
-                .filter(|&second| values[first].0 != values[second].0)
-                .map(move |second| (Some(first), Some(second)))
-                .collect::<Vec<_>>()
-        });
+        let pairs =
+            (0..values.len()).flat_map(|first| (first..values.len()).map(move |second| (first, second)));
+        let varied = pairs.filter(|&(first, second)| first == second || values[first].0 != values[second].0);
         let mut plan = SensitivityPlan {
             trials: Vec::new(),
             values: (values.iter())
@@ -138,9 +128,10 @@ impl Paper {
             variants: Vec::new(),
         };
         let mut places = BTreeMap::new();
-        for (first, second) in [(None, None)].into_iter().chain(alone).chain(pairs) {
+        for pair in [None].into_iter().chain(varied.map(Some)) {
             let mut claims = claims.clone();
-            for value in [first, second].into_iter().flatten() {
+            let own: BTreeSet<usize> = pair.into_iter().flat_map(|(first, second)| [first, second]).collect();
+            for value in own {
                 values[value].1.vary(&source, &mut claims)?;
             }
             let mut cells = Vec::new();
@@ -155,7 +146,7 @@ impl Paper {
                 };
                 cells.push((place, published));
             }
-            plan.variants.push(Variant { first, second, cells });
+            plan.variants.push((pair, cells));
         }
         Ok(plan)
     }
@@ -199,18 +190,17 @@ impl SensitivityPlan {
     pub fn judge(&self, results: &[CellResult]) -> Sensitivity {
         let mut base = Score::default();
         let mut scores = BTreeMap::new();
-        for Variant { first, second, cells } in &self.variants {
+        for (pair, cells) in &self.variants {
             let own: Vec<CellResult> = (cells.iter())
                 .filter_map(|(place, published)| {
                     Some(CellResult { published: Some(published.clone()), ..results.get(*place)?.clone() })
                 })
                 .collect();
             let score = Score::of(&own);
-            match (first, second) {
-                (Some(first), second) => {
-                    scores.insert((*first, second.unwrap_or(*first)), score);
-                }
-                (None, _) => base = score,
+            if let Some(pair) = *pair {
+                scores.insert(pair, score);
+            } else {
+                base = score;
             }
         }
         Sensitivity { chosen: self.chosen.clone(), values: self.values.clone(), base, scores }
