@@ -30,16 +30,21 @@ pub fn conditions(settings: &[Setting]) -> Result<Vec<Vec<Setting>>, String> {
         if conditions.len() * values.len() > MOST {
             return Err(format!("--set {key}={text}: these are more than {MOST} conditions"));
         }
-        conditions = conditions
-            .iter()
-            .flat_map(|condition| {
-                values.iter().map(move |value| {
-                    condition.iter().cloned().chain([(key.clone(), (*value).to_owned())]).collect()
-                })
-            })
-            .collect();
+        conditions = with_each(&conditions, key, &values);
     }
     Ok(conditions)
+}
+
+/// Returns each condition with each of the values of a further key. The condition varies slowest.
+pub(crate) fn with_each(
+    conditions: &[Vec<Setting>],
+    key: &str,
+    values: &[impl AsRef<str>],
+) -> Vec<Vec<Setting>> {
+    let with = |condition: &Vec<Setting>, value: &str| {
+        condition.iter().cloned().chain([(key.to_owned(), value.to_owned())]).collect()
+    };
+    conditions.iter().flat_map(|it| values.iter().map(move |value| with(it, value.as_ref()))).collect()
 }
 
 #[cfg(test)]

@@ -6,6 +6,7 @@ use serde::Deserialize;
 
 use super::Source;
 use super::claims::Claim;
+use crate::grid::with_each;
 use crate::results::{Chain, Metric, Order, Published, Ranked};
 
 /// Conditions, and the claims about the mechanisms under each of them.
@@ -89,17 +90,12 @@ impl Experiment {
             seeds: self.seeds,
             published: Published { orders: orders.clone(), source: source.place(), ..Published::default() },
         };
-        let conditions = self.conditions();
+        let conditions = swept(&self.set, &self.sweep);
         Ok(conditions
             .iter()
             .flat_map(|settings| mechanisms.iter().map(move |mechanism| (settings, mechanism)))
             .map(claim)
             .collect())
-    }
-
-    /// Returns the settings of each condition.
-    fn conditions(&self) -> Vec<Vec<(String, String)>> {
-        swept(&self.set, &self.sweep)
     }
 }
 
@@ -109,12 +105,7 @@ pub(super) fn swept(
     sweep: &BTreeMap<String, Vec<String>>,
 ) -> Vec<Vec<(String, String)>> {
     let shared: Vec<(String, String)> = set.iter().map(|(key, value)| (key.clone(), value.clone())).collect();
-    sweep.iter().fold(vec![shared], |conditions, (key, values)| {
-        let with = |settings: &Vec<(String, String)>, value: &String| {
-            settings.iter().cloned().chain([(key.clone(), value.clone())]).collect()
-        };
-        conditions.iter().flat_map(|settings| values.iter().map(move |value| with(settings, value))).collect()
-    })
+    sweep.iter().fold(vec![shared], |conditions, (key, values)| with_each(&conditions, key, values))
 }
 
 #[cfg(test)]
