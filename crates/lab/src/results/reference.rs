@@ -89,29 +89,22 @@ pub fn reference() -> String {
     page += "\n## Open conditions\n\nRows of `coapace reproduce --sensitivity`, one for the chosen values, for each other value, and for each pair of these; and\n`commit`:\n\n";
     columns(&mut page, sensitivity::COLUMNS);
     page += "\n## Traces\n\nRows of `coapace run --trace FILE`, one an event:\n\n";
-    table(&mut page, Trace::<Vec<u8>>::COLUMNS.iter().copied());
-    page += "\nEvents of packets:\n\n| event | what it is |\n|---|---|\n";
-    for event in Event::ALL {
-        let _ = writeln!(page, "| `{}` | {} |", event.name(), event.about());
-    }
-    page += "\nEvents of the frames of a mesh, `frame EVENT` or `ack EVENT`:\n\n| event | what it is |\n|---|---|\n";
-    for event in FrameEvent::ALL {
-        let _ = writeln!(page, "| `{}` | {} |", event.name(), event.about());
-    }
-    page +=
-        "\nEvents of what a node knows and says, where it changes:\n\n| event | what it is |\n|---|---|\n";
-    for (name, about) in NodeEvent::NAMES {
-        let _ = writeln!(page, "| `{name}` | {about} |");
-    }
+    table(&mut page, "column", Trace::<Vec<u8>>::COLUMNS.iter().copied());
+    page += "\nEvents of packets:\n\n";
+    table(&mut page, "event", Event::ALL.iter().map(|event| (event.name(), event.about())));
+    page += "\nEvents of the frames of a mesh, `frame EVENT` or `ack EVENT`:\n\n";
+    table(&mut page, "event", FrameEvent::ALL.iter().map(|event| (event.name(), event.about())));
+    page += "\nEvents of what a node knows and says, where it changes:\n\n";
+    table(&mut page, "event", NodeEvent::NAMES.iter().copied());
     page
 }
 
 fn columns<'a, F: 'a>(page: &mut String, columns: impl IntoIterator<Item = &'a Column<F>>) {
-    table(page, columns.into_iter().map(|(name, about, _)| (*name, *about)));
+    table(page, "column", columns.into_iter().map(|(name, about, _)| (*name, *about)));
 }
 
-fn table<'a>(page: &mut String, rows: impl Iterator<Item = (&'a str, &'a str)>) {
-    page.push_str("| column | what it is |\n|---|---|\n");
+fn table<'a>(page: &mut String, first: &str, rows: impl Iterator<Item = (&'a str, &'a str)>) {
+    let _ = writeln!(page, "| {first} | what it is |\n|---|---|");
     for (name, about) in rows {
         let _ = writeln!(page, "| `{name}` | {about} |");
     }
