@@ -28,7 +28,6 @@ pub mod space;
 pub mod table;
 pub mod terms;
 
-use std::fmt;
 use std::io;
 use std::ops::{ControlFlow, Range};
 use std::panic::resume_unwind;
@@ -37,6 +36,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use coapace_scenario::ScenarioError;
+use thiserror::Error;
 
 use self::evaluation::{Evaluation, Measured, Piece, Set, Yardstick};
 use self::halving::Halving;
@@ -85,15 +85,19 @@ enum Line {
 }
 
 /// The reason why a search cannot begin or go on.
-#[derive(Debug)]
+#[derive(Debug, Error)]
 pub enum SearchError {
     /// The terms cannot be searched.
+    #[error("{0}")]
     Usage(String),
     /// A scenario cannot be run, which is a mistake of the generator.
+    #[error("{0}")]
     Scenario(ScenarioError),
     /// The journal cannot be read or written.
+    #[error("{}: {}", .0.display(), .1)]
     Journal(PathBuf, io::Error),
     /// The check of a run failed, or whoever was told.
+    #[error("{0}")]
     Failed(io::Error),
 }
 
@@ -389,16 +393,3 @@ impl Search {
         self.runs_of_yardsticks() + before + self.runs_of_rungs(rungs + 1)
     }
 }
-
-impl fmt::Display for SearchError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Usage(message) => f.write_str(message),
-            Self::Scenario(error) => error.fmt(f),
-            Self::Journal(path, error) => write!(f, "{}: {error}", path.display()),
-            Self::Failed(error) => error.fmt(f),
-        }
-    }
-}
-
-impl std::error::Error for SearchError {}
