@@ -15,7 +15,7 @@ pub use standing::Standing;
 use crate::contender::Contender;
 use crate::experiment::Trial;
 use crate::mix::Part;
-use crate::results::{Cell, CellResult, Metric, PopulationSummary, Summary};
+use crate::results::{Cell, CellResult, Metric, PopulationSummary, RunResult, Summary, ratio};
 use crate::run::Observe;
 use coapace_scenario::Scenario;
 
@@ -129,8 +129,7 @@ impl Matrix {
         let pairs = (0..size).flat_map(|row| (row..size).map(move |column| (row, column)));
         for ((row, column), result) in pairs.zip(results) {
             let pair = result.summary();
-            let sum =
-                |of: fn(&crate::results::RunResult) -> u64| result.runs.iter().map(of).sum::<u64>() as f64;
+            let sum = |of: fn(&RunResult) -> u64| result.runs.iter().map(of).sum::<u64>() as f64;
             let (again, sent) = (sum(|run| run.retransmissions), sum(|run| run.requests_sent));
             for (place, (row, column)) in [(row, column), (column, row)].into_iter().enumerate() {
                 if place == 1 && row == column {
@@ -139,10 +138,10 @@ impl Matrix {
                 let own = own(&pair, place);
                 encounters[row * size + column] = Encounter {
                     rival: alone[column].cell.mechanism.clone(),
-                    kept: (rates[row] > 0.0).then(|| own.throughput_per_client / rates[row]),
+                    kept: ratio(own.throughput_per_client, rates[row]),
                     own,
                     pair: pair.clone(),
-                    retransmission_share: (sent > 0.0).then(|| again / sent),
+                    retransmission_share: ratio(again, sent),
                     cell: result.cell.clone(),
                 };
             }

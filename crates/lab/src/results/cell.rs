@@ -114,7 +114,8 @@ impl CellResult {
 
     /// Returns every published figure beside the measured one.
     pub fn compared(&self) -> Vec<Compared> {
-        compared(self.published.as_ref(), &self.summary())
+        let summary = self.summary();
+        self.published.iter().flat_map(|published| published.compared(&summary)).collect()
     }
 
     /// Returns the published figures outside of tables with a factor, beside the measured ones.
@@ -129,7 +130,7 @@ impl CellResult {
     /// Returns the relative error of the measured figure: its distance from the published one, as a fraction of the latter,
     /// positive if it is larger. Among several figures the worst counts.
     pub fn relative_error(&self) -> Option<f64> {
-        relative_error(self.published.as_ref(), &self.summary())
+        self.published.as_ref()?.relative_error(&self.summary())
     }
 
     /// Returns the run with the lowest seed: the one whose series are drawn.
@@ -142,21 +143,6 @@ impl CellResult {
 pub fn worst_first(results: &mut [CellResult]) {
     let error = |result: &CellResult| result.relative_error().map_or(f64::INFINITY, f64::abs);
     results.sort_by(|a, b| error(b).total_cmp(&error(a)));
-}
-
-fn compared(published: Option<&Published>, summary: &Summary) -> Vec<Compared> {
-    let compared = |(&metric, &published)| Compared { metric, published, measured: summary.value(metric) };
-    published.map_or_else(Vec::new, |published| published.figures.iter().map(compared).collect())
-}
-
-/// Returns the [relative error](CellResult::relative_error) of pooled runs.
-pub(super) fn relative_error(published: Option<&Published>, summary: &Summary) -> Option<f64> {
-    let errors = compared(published, summary).into_iter().map(|compared| compared.relative_error());
-    let worse = |a: Option<f64>, b: Option<f64>| {
-        // An unknown figure is worse than any other.
-        a.zip(b).map(|(a, b)| if b.abs() > a.abs() { b } else { a })
-    };
-    errors.reduce(worse).flatten()
 }
 
 /// Returns the metric that says most about the speed of these cells: the median FCT where clients finish, the delay where

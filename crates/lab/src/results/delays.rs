@@ -2,6 +2,8 @@
 
 use serde::Serialize;
 
+use super::RunResult;
+
 /// A distribution of delays.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Delays {
@@ -31,6 +33,13 @@ fn least_us(bucket: u16) -> u64 {
 }
 
 impl Delays {
+    /// Returns the delays of all flows of these runs.
+    pub fn of(runs: &[RunResult]) -> Self {
+        let mut all = Self::default();
+        runs.iter().flat_map(|run| &run.flows).for_each(|flow| all.merge(&flow.delays));
+        all
+    }
+
     /// Adds a delay.
     pub fn add(&mut self, us: u64) {
         self.count += 1;

@@ -6,7 +6,8 @@
 use serde::Deserialize;
 
 use super::run_result::fct_s;
-use super::{Delays, FlowResult, RunResult, quantile};
+use super::statistics::ratio;
+use super::{Delays, Estimate, FlowResult, RunResult, quantile};
 
 /// The direction in which values of a metric get better.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -168,7 +169,7 @@ measures! {
     MeanFct {
         name: "mean_fct_s", interval: "mean_fct_ci95", title: "mean FCT", unit: "s",
         header: "mean FCT", digits: 4, worth: 18, better: Lower,
-        pooling: Together(|runs| mean(finished_s(runs))),
+        pooling: Together(|runs| Estimate::of(&finished_s(runs).collect::<Vec<_>>()).map(|it| it.mean)),
     }
     /// Clients that had their last response, summed over all seeds.
     ClientsFinished {
@@ -280,19 +281,19 @@ measures! {
     DelayP50 {
         name: "delay_p50_s", interval: "delay_p50_ci95", title: "median delay", unit: "s", digits: 4,
         is_of_flows: true, better: Lower,
-        pooling: Together(|runs| delay(runs, 0.5)),
+        pooling: Together(|runs| Delays::of(runs).quantile_s(0.5)),
     }
     /// 90 % quantile of the delay, over the messages of all runs, from the same buckets.
     DelayP90 {
         name: "delay_p90_s", interval: "delay_p90_ci95", title: "90 % quantile of the delay", unit: "s", digits: 4,
         header: "90 % delay", worth: 4, is_of_flows: true, better: Lower,
-        pooling: Together(|runs| delay(runs, 0.9)),
+        pooling: Together(|runs| Delays::of(runs).quantile_s(0.9)),
     }
     /// 99 % quantile of the delay, over the messages of all runs, from the same buckets.
     DelayP99 {
         name: "delay_p99_s", interval: "delay_p99_ci95", title: "99 % quantile of the delay", unit: "s", digits: 4,
         header: "99 % delay", worth: 3, is_of_flows: true, better: Lower,
-        pooling: Together(|runs| delay(runs, 0.99)),
+        pooling: Together(|runs| Delays::of(runs).quantile_s(0.99)),
     }
     /// Time after an event until the delay was as before (Betzler et al. 2015), over the runs that settled.
     SettlingTime {
@@ -422,15 +423,6 @@ fn fct(runs: &[RunResult], p: f64) -> Option<f64> {
     quantile(&fct_s(runs), p)
 }
 
-fn mean(values: impl Iterator<Item = f64>) -> Option<f64> {
-    let (count, sum) = values.fold((0_u32, 0.0), |(count, sum), x| (count + 1, sum + x));
-    (count > 0).then(|| sum / f64::from(count))
-}
-
-fn ratio(part: f64, whole: f64) -> Option<f64> {
-    (whole > 0.0).then(|| part / whole)
-}
-
 fn exchange_time_s(runs: &[RunResult]) -> Option<f64> {
     let all = || runs.iter().flat_map(|run| &run.populations);
     let (exchanges, us) = (all().map(|own| own.exchanges), all().map(|own| own.exchange_time_us));
@@ -441,14 +433,6 @@ fn carried_load_bps(run: &RunResult) -> Option<f64> {
     let bits: f64 =
         run.flows.iter().map(|flow| flow.reached as f64 * f64::from(flow.message_bytes) * 8.0).sum();
     (!run.flows.is_empty()).then(|| ratio(bits, run.duration_s)).flatten()
-}
-
-fn delay(runs: &[RunResult], p: f64) -> Option<f64> {
-    let mut delays = Delays::default();
-    for run in runs {
-        delays.merge(&run.delays());
-    }
-    delays.quantile_s(p)
 }
 
 /// Returns the sum of a count over all flows of a run; `None` if it has no flows.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{Metric, Order};
+use super::{Metric, Order, Summary};
 
 /// The results that a paper published for a cell: figures, and relations to the figures of other mechanisms.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -31,6 +31,23 @@ impl Published {
     /// Returns the metrics of figures without a table. They count as met within a fixed percentage.
     pub fn plain(&self) -> impl Iterator<Item = Metric> {
         self.figures.keys().copied().filter(|metric| !self.tables.contains_key(metric))
+    }
+
+    /// Returns every figure beside that of the pooled runs.
+    pub(super) fn compared(&self, summary: &Summary) -> impl Iterator<Item = Compared> {
+        let figures = self.figures.iter().map(|(&metric, &published)| (metric, published));
+        figures.map(move |(metric, published)| Compared {
+            metric,
+            published,
+            measured: summary.value(metric),
+        })
+    }
+
+    /// Returns the worst relative error of the pooled runs. An unknown figure is worse than any other.
+    pub(super) fn relative_error(&self, summary: &Summary) -> Option<f64> {
+        let worse =
+            |a: Option<f64>, b: Option<f64>| a.zip(b).map(|(a, b)| if b.abs() > a.abs() { b } else { a });
+        self.compared(summary).map(|figure| figure.relative_error()).reduce(worse).flatten()
     }
 
     /// Adds the results of `other` for the same cell. Equal results stay once.

@@ -98,9 +98,7 @@ impl RunResult {
 
     /// Returns the delays of all flows.
     pub fn delays(&self) -> Delays {
-        let mut all = Delays::default();
-        self.flows.iter().for_each(|flow| all.merge(&flow.delays));
-        all
+        Delays::of(std::slice::from_ref(self))
     }
 
     /// Returns Jain's fairness index over the clients' rates of completed exchanges. A client's time is its FCT, or the whole

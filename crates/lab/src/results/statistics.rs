@@ -58,13 +58,18 @@ pub fn quantile(ascending: &[f64], p: f64) -> Option<f64> {
     value.is_finite().then_some(value)
 }
 
+/// Returns a part of a whole; `None` if the whole is not above 0.
+pub(crate) fn ratio(part: f64, whole: f64) -> Option<f64> {
+    (whole > 0.0).then(|| part / whole)
+}
+
 /// Returns Jain's fairness index of the shares, `(Σx)² / (n Σx²)`: from 1/n, if one has everything, to 1, if all have the same
 /// (Jain, Chiu, Hawe 1984). Returns `None` if there are no shares or all are 0.
 pub fn jain_index(shares: impl IntoIterator<Item = f64>) -> Option<f64> {
     let (count, sum, squares) = shares
         .into_iter()
         .fold((0_u32, 0.0, 0.0), |(count, sum, squares), x| (count + 1, sum + x, squares + x * x));
-    (squares > 0.0).then(|| sum * sum / (f64::from(count) * squares))
+    ratio(sum * sum, f64::from(count) * squares)
 }
 
 #[cfg(test)]

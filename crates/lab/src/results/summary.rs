@@ -2,6 +2,7 @@
 
 use coapace_scenario::Hash64;
 
+use super::statistics::ratio;
 use super::{Estimate, Metric, Population, RunResult};
 
 /// The pooled runs of a cell.
@@ -126,8 +127,6 @@ impl PopulationSummary {
         let all = || runs.iter().filter_map(|run| Some((run, run.populations.get(place)?)));
         let own = || all().map(|(_, population)| population);
         let sum = |of: fn(&Population) -> u64| own().map(of).sum::<u64>() as f64;
-        let ratio = |part: f64, whole: f64| (whole > 0.0).then(|| part / whole);
-
         let (mechanism, clients) =
             own().next().map_or_else(Default::default, |own| (own.mechanism.clone(), own.clients));
         let exchanges = sum(|own| own.exchanges);

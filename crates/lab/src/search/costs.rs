@@ -4,7 +4,7 @@ use coapace_scenario::WorkloadKind;
 
 use crate::contender::{Contender, ContenderKind};
 use crate::experiment::Trial;
-use crate::results::{CellResult, Delays, quantile};
+use crate::results::{Delays, RunResult, quantile};
 
 /// A cost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,26 +35,26 @@ pub const OF_MESSAGES: [Cost; 3] = [
 ];
 
 /// Measures the costs that count for the workload of `trial`.
-pub fn costs(trial: &Trial, cell: &CellResult) -> [f64; 3] {
+pub fn costs(trial: &Trial, runs: &[RunResult]) -> [f64; 3] {
     match trial.scenario.workload.kind {
-        WorkloadKind::Flows => of_messages(cell),
-        _ => of_exchanges(&trial.contender, cell),
+        WorkloadKind::Flows => of_messages(runs),
+        _ => of_exchanges(&trial.contender, runs),
     }
 }
 
 /// Measures [`OF_EXCHANGES`].
-fn of_exchanges(contender: &Contender, cell: &CellResult) -> [f64; 3] {
+fn of_exchanges(contender: &Contender, runs: &[RunResult]) -> [f64; 3] {
     let is_own = |client: u32| match &contender.kind {
         ContenderKind::Udp(mix) => mix.part_of(client) == 0,
         ContenderKind::Tcp => true,
     };
-    let times = cell.runs.iter().flat_map(|run| {
+    let times = runs.iter().flat_map(|run| {
         let own = run.fct_s.iter().zip(0..).filter(|(_, client)| is_own(*client));
         own.map(|(fct, _)| fct.unwrap_or(run.duration_s))
     });
     let mut times: Vec<f64> = times.collect();
     times.sort_by(f64::total_cmp);
-    let own = || cell.runs.iter().filter_map(|run| run.populations.first());
+    let own = || runs.iter().filter_map(|run| run.populations.first());
     let sent: u64 = own().map(|own| own.requests_sent).sum();
     let completed: u64 = own().map(|own| own.exchanges).sum();
     [
@@ -65,20 +65,18 @@ fn of_exchanges(contender: &Contender, cell: &CellResult) -> [f64; 3] {
 }
 
 /// Measures [`OF_MESSAGES`]. Where no message arrived, one counts as if it came at the end of the run.
-fn of_messages(cell: &CellResult) -> [f64; 3] {
-    let reached: u64 = cell.runs.iter().flat_map(|run| &run.flows).map(|flow| flow.reached).sum();
-    let sent: u64 = cell.runs.iter().map(|run| run.requests_sent).sum();
-    let duration_s: f64 = cell.runs.iter().map(|run| run.duration_s).sum();
-    let mut delays = Delays::default();
-    cell.runs.iter().for_each(|run| delays.merge(&run.delays()));
+fn of_messages(runs: &[RunResult]) -> [f64; 3] {
+    let reached: u64 = runs.iter().flat_map(|run| &run.flows).map(|flow| flow.reached).sum();
+    let sent: u64 = runs.iter().map(|run| run.requests_sent).sum();
+    let duration_s: f64 = runs.iter().map(|run| run.duration_s).sum();
     let reached = reached.max(1) as f64;
-    [duration_s / reached, delays.mean_s().unwrap_or(duration_s), sent as f64 / reached]
+    [duration_s / reached, Delays::of(runs).mean_s().unwrap_or(duration_s), sent as f64 / reached]
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::results::{FlowResult, RunResult};
+    use crate::results::FlowResult;
 
     #[test]
     fn messages_of_all_runs_count_together() {
@@ -88,9 +86,8 @@ mod tests {
             let flow = FlowResult { offered: 10, reached, delays, ..FlowResult::default() };
             RunResult { duration_s: 50.0, requests_sent: 20, flows: vec![flow], ..RunResult::default() }
         };
-        let cell = |runs| CellResult { runs, ..CellResult::default() };
-        let costs = |runs| of_messages(&cell(runs)).map(|cost| (cost * 1000.0).round() as i64);
-        assert_eq!(costs(vec![run(3, 1_000_000), run(1, 5_000_000)]), [25_000, 2_000, 10_000]);
-        assert_eq!(costs(vec![run(0, 0), run(0, 0)]), [100_000, 100_000, 40_000], "nothing arrived");
+        let costs = |runs: [RunResult; 2]| of_messages(&runs).map(|cost| (cost * 1000.0).round() as i64);
+        assert_eq!(costs([run(3, 1_000_000), run(1, 5_000_000)]), [25_000, 2_000, 10_000]);
+        assert_eq!(costs([run(0, 0), run(0, 0)]), [100_000, 100_000, 40_000], "nothing arrived");
     }
 }

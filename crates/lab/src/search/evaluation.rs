@@ -13,7 +13,7 @@ use super::costs::costs;
 use super::generator::Drawn;
 use super::networks::Networks;
 use crate::contender::Contender;
-use crate::experiment::{Trial, cells};
+use crate::experiment::Trial;
 use crate::rank::Section;
 use crate::results::PopulationSummary;
 use crate::run::run;
@@ -146,14 +146,12 @@ impl Piece {
     /// # Errors
     /// Returns one line if the mechanism is unknown.
     pub fn measure(&self, drawn: &Drawn) -> Result<Measured, String> {
-        let trials = [trial(&self.mechanism, drawn)?];
-        let [trial] = &trials;
-        let mut cells = cells(&trials);
-        let cell = &mut cells[0];
+        let trial = trial(&self.mechanism, drawn)?;
         let seeds = (trial.first_seed..).take(trial.seeds as usize);
-        cell.runs = seeds.map(|seed| run(&trial.scenario, &trial.contender, seed, trial.observe)).collect();
-        let own = PopulationSummary::of(&cell.runs).into_iter().next();
-        Ok(Measured { costs: costs(trial, cell), share: own.and_then(|own| own.relative_share) })
+        let run = |seed| run(&trial.scenario, &trial.contender, seed, trial.observe);
+        let runs: Vec<_> = seeds.map(run).collect();
+        let own = PopulationSummary::of(&runs).into_iter().next();
+        Ok(Measured { costs: costs(&trial, &runs), share: own.and_then(|own| own.relative_share) })
     }
 }
 

@@ -1,6 +1,5 @@
 //! The columns that every row of a cell or of a run has.
 
-use crate::results::cell::relative_error;
 use crate::results::sheet::{Column, columns};
 use crate::results::{CellResult, Metric, Ratio, RunResult, Summary, Value};
 
@@ -49,7 +48,7 @@ pub(in crate::results) const ORIGIN: &[RowColumn] = columns! {
         Value::Text(run.map_or(row.summary.trace_hash, |run| run.trace_hash).to_string())
     },
     /// How far the figure that was published is missed, as a fraction of it; of several, that of the one met worst.
-    "relative_error" => |row| relative_error(row.result.published.as_ref(), &row.summary).into(),
+    "relative_error" => |row| row.result.published.as_ref().and_then(|it| it.relative_error(&row.summary)).into(),
 };
 
 /// The columns of rows that pool seeds.
