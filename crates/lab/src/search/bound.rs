@@ -2,7 +2,6 @@
 
 use std::io;
 use std::path::Path;
-use std::sync::atomic::AtomicBool;
 
 use super::climb::Climb;
 use super::evaluation::{Evaluation, Set, Yardstick};
@@ -25,8 +24,8 @@ impl Bench {
     pub fn open(set: Set, path: Option<&Path>, conditions: &Conditions, jobs: usize) -> io::Result<Self> {
         let mut journal = Journal::open(path, conditions)?;
         for place in journal.yardsticks().len()..set.scenarios.len() {
-            let measured = set.measure_all(Yardstick::pieces(place), jobs, &AtomicBool::new(false));
-            journal.add_yardstick(Yardstick::of(&whole(measured)?))?;
+            let measured = set.measure_all(Yardstick::pieces(place), jobs).map_err(io::Error::other)?;
+            journal.add_yardstick(Yardstick::of(&measured))?;
         }
         Ok(Self { set, journal, jobs })
     }
@@ -45,7 +44,7 @@ impl Bench {
             return Ok(known.clone());
         }
         let yardsticks = &self.journal.yardsticks()[..scenarios];
-        let evaluation = whole(self.set.evaluate(mechanism, yardsticks, self.jobs, &AtomicBool::new(false)))?;
+        let evaluation = self.set.evaluate(mechanism, yardsticks, self.jobs).map_err(io::Error::other)?;
         self.journal.add(evaluation.clone())?;
         Ok(evaluation)
     }
@@ -72,9 +71,4 @@ impl Bench {
         }
         Ok(*climb.best())
     }
-}
-
-/// Returns what was measured without an interruption.
-fn whole<T>(measured: Result<Option<T>, String>) -> io::Result<T> {
-    measured.map_err(io::Error::other)?.ok_or_else(|| io::Error::other("a run is missing"))
 }

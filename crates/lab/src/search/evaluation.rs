@@ -106,37 +106,31 @@ impl Set {
     /// Compares `mechanism` with the first of the `yardsticks`, and measures its shares where all are compared.
     ///
     /// # Errors
-    /// Returns one line if the mechanism is unknown. Returns `Ok(None)` if `stop` was set meanwhile.
+    /// Returns one line if the mechanism is unknown.
     pub fn evaluate(
         &self,
         mechanism: &str,
         yardsticks: &[Yardstick],
         jobs: usize,
-        stop: &AtomicBool,
-    ) -> Result<Option<Evaluation>, String> {
-        let measured = self.measure_all(self.pieces(mechanism, yardsticks.len()), jobs, stop)?;
-        Ok(measured.map(|measured| Evaluation::of(mechanism, yardsticks, &measured)))
+    ) -> Result<Evaluation, String> {
+        let measured = self.measure_all(self.pieces(mechanism, yardsticks.len()), jobs)?;
+        Ok(Evaluation::of(mechanism, yardsticks, &measured))
     }
 
     /// Measures pieces on `jobs` threads (0: one for each core). Returns what was measured in their order.
     ///
     /// # Errors
-    /// Returns one line if a mechanism is unknown. Returns `Ok(None)` if `stop` was set meanwhile.
-    pub fn measure_all(
-        &self,
-        pieces: Vec<Piece>,
-        jobs: usize,
-        stop: &AtomicBool,
-    ) -> Result<Option<Vec<Measured>>, String> {
+    /// Returns one line if a mechanism is unknown.
+    pub fn measure_all(&self, pieces: Vec<Piece>, jobs: usize) -> Result<Vec<Measured>, String> {
         let mut measured = vec![None; pieces.len()];
         let (set, count) = (self.clone(), pieces.len());
         let make = move |place: usize| (place, set.measure(&pieces[place]));
-        let ended = make_all(count, jobs, stop, make, &mut |(place, found)| {
+        let ended = make_all(count, jobs, &AtomicBool::new(false), make, &mut |(place, found)| {
             measured[place] = Some(found);
             ControlFlow::Continue(())
         });
         ended.unwrap_or_else(|panic| resume_unwind(panic));
-        measured.into_iter().collect::<Option<Result<Vec<_>, _>>>().transpose()
+        measured.into_iter().flatten().collect()
     }
 }
 

@@ -1,8 +1,6 @@
 //! Tests of what `ebb` must keep to: needless retransmissions and its share beside `default` (docs/ebb.md). What a dead peer
 //! gets, and when an exchange is given up, is tested for every mechanism in coapace-proto.
 
-use std::sync::atomic::AtomicBool;
-
 use coapace_lab::contender::Contender;
 use coapace_lab::results::RunResult;
 use coapace_lab::run::{Observe, run};
@@ -50,7 +48,7 @@ fn from_one_to_ten_thousand_clients_less_than_a_twentieth_is_needless_in_steady_
 #[test]
 fn beside_default_its_share_is_fair_on_nine_of_ten_bottlenecks_that_were_drawn() {
     let set = Set { scenarios: Vec::new(), ..Set::draw(Networks::Mixed, 2, 48).unwrap() };
-    let evaluation = set.evaluate("ebb", &[], 0, &AtomicBool::new(false)).unwrap().unwrap();
+    let evaluation = set.evaluate("ebb", &[], 0).unwrap();
     let fair = evaluation.shares.iter().filter(|share| (FAIR[0]..=FAIR[1]).contains(*share)).count();
     assert_eq!(evaluation.shares.len(), 24);
     assert!(fair * 10 >= 24 * 9, "{fair} of 24: {:?}", evaluation.shares);
