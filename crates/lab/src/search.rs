@@ -42,6 +42,7 @@ use self::evaluation::{Evaluation, Measured, Piece, Set, Yardstick};
 use self::halving::Halving;
 use self::journal::{Conditions, Journal};
 use self::terms::Terms;
+use crate::distinct::distinct;
 use crate::workers::make_all;
 
 /// A search under way, or a comparison.
@@ -295,13 +296,7 @@ impl Search {
     /// Returns the mechanisms whose evaluations the search waits for, each once, and their number of scenarios; none if it is over.
     fn wanted(&self) -> (Vec<String>, usize) {
         let Some(halving) = &self.halving else {
-            let mut labels: Vec<String> = Vec::new();
-            for label in &self.terms.mechanisms {
-                if !labels.contains(label) {
-                    labels.push(label.clone());
-                }
-            }
-            return (labels, self.set.scenarios.len());
+            return (distinct(self.terms.mechanisms.iter().cloned()), self.set.scenarios.len());
         };
         let (places, scenarios) = halving.ask();
         let is_over = halving.over().0 >= self.terms.brackets;

@@ -9,6 +9,7 @@ use coapace_scenario::Scenario;
 use super::claims::Claim;
 use super::{Paper, Source};
 use crate::contender::Contender;
+use crate::distinct::distinct;
 use crate::experiment::Trial;
 use crate::run::Observe;
 
@@ -45,9 +46,8 @@ impl Paper {
     /// # Errors
     /// Returns one line that says what is wrong with the folder.
     pub fn conditions(&self) -> Result<Vec<Condition>, String> {
-        let mut known = BTreeSet::new();
-        let all = self.claims(&self.source()?)?.into_iter().map(|claim| (claim.scenario, claim.settings));
-        Ok(all.filter(|condition| known.insert(condition.clone())).collect())
+        let claims = self.claims(&self.source()?)?;
+        Ok(distinct(claims.into_iter().map(|claim| (claim.scenario, claim.settings))))
     }
 
     /// Returns all claims, or those of quick runs.

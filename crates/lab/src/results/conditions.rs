@@ -2,6 +2,7 @@
 
 use super::Cell;
 use super::number::grouped;
+use crate::distinct::distinct;
 
 /// The conditions of a set of cells: those that they share, and the names of those in which they differ.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -16,12 +17,7 @@ impl Conditions {
     /// Compares cells. The conditions stay in the order in which cells list them.
     pub fn of<'a>(cells: impl IntoIterator<Item = &'a Cell>) -> Self {
         let cells: Vec<&Cell> = cells.into_iter().collect();
-        let mut names: Vec<String> = Vec::new();
-        for (name, _) in cells.iter().flat_map(|cell| conditions(cell)) {
-            if !names.contains(&name) {
-                names.push(name);
-            }
-        }
+        let names = distinct(cells.iter().flat_map(|cell| conditions(cell)).map(|(name, _)| name));
         let (varying, same): (Vec<_>, Vec<_>) = (names.into_iter())
             .partition(|name| cells.windows(2).any(|pair| value(pair[0], name) != value(pair[1], name)));
         let common = (same.into_iter())

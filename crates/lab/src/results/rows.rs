@@ -9,6 +9,7 @@ use std::io;
 use super::{
     CellResult, Estimate, Lines, MeshResult, Metric, Ratio, RunResult, Sheet, Summary, Value, headline,
 };
+use crate::distinct::distinct;
 use columns::{CONDITIONS, NESTED, ORIGIN, POOLED, Row, RowColumn, SEED};
 
 /// A function that returns the value of a column in a row.
@@ -70,12 +71,7 @@ impl Rows {
 
     /// Adds the columns that depend on the cells.
     fn add_own(&mut self, cells: &[CellResult]) {
-        let all = |of: fn(&CellResult) -> Vec<String>| {
-            let mut known = BTreeSet::new();
-            let mut names = cells.iter().flat_map(of).collect::<Vec<_>>();
-            names.retain(|name| known.insert(name.clone()));
-            names
-        };
+        let all = |of: fn(&CellResult) -> Vec<String>| distinct(cells.iter().flat_map(of));
         for knob in all(|result| result.cell.knobs.keys().cloned().collect()) {
             self.add(format!("knob.{knob}"), move |row| Value::knob(&row.result.cell, &knob));
         }

@@ -1,11 +1,13 @@
 //! Published orders and ratios beside the measured ones, and whether they hold.
 
 use std::cmp::Ordering;
+use std::collections::BTreeSet;
 use std::fmt::Write;
 
 use super::number::significant;
 use super::ratio::compared_figure;
 use super::{CellResult, Metric, Order, Outcome, Ratio, Relation};
+use crate::distinct::distinct;
 
 /// A published order beside what was measured.
 #[derive(Clone, Debug)]
@@ -120,26 +122,17 @@ pub fn tally(verdicts: &[Verdict]) -> String {
         _ if one_metric => verdict.claim(),
         metric => format!("{} {}", metric.title(), verdict.claim()),
     };
-    let mut claims: Vec<(String, usize, usize)> = Vec::new();
-    for verdict in verdicts {
-        let (claim, held) = (words(verdict), usize::from(verdict.outcome() == Outcome::Held));
-        match claims.iter_mut().find(|(known, ..)| *known == claim) {
-            Some((_, known_held, all)) => (*known_held, *all) = (*known_held + held, *all + 1),
-            None => claims.push((claim, held, 1)),
-        }
-    }
-    for (claim, held, all) in claims {
-        let _ = write!(text, "; {claim}: {held} of {all} held");
+    for claim in distinct(verdicts.iter().map(words)) {
+        let own = || verdicts.iter().filter(|verdict| words(verdict) == claim);
+        let held = own().filter(|verdict| verdict.outcome() == Outcome::Held).count();
+        let _ = write!(text, "; {claim}: {held} of {} held", own().count());
     }
     text
 }
 
 /// Returns the metrics of these orders, each once.
-pub(crate) fn metrics(verdicts: &[Verdict]) -> Vec<Metric> {
-    let mut metrics: Vec<Metric> = verdicts.iter().map(|verdict| verdict.order.metric).collect();
-    metrics.sort_unstable();
-    metrics.dedup();
-    metrics
+pub(crate) fn metrics(verdicts: &[Verdict]) -> BTreeSet<Metric> {
+    verdicts.iter().map(|verdict| verdict.order.metric).collect()
 }
 
 /// Returns the rules by which these orders are judged, a sentence each.
@@ -156,46 +149,33 @@ pub fn rules(verdicts: &[Verdict]) -> Vec<String> {
             share(order.allowance.margin)
         ),
     };
-    let mut rules: Vec<String> = Vec::new();
-    let mut add = |rule: String| {
-        if !rules.contains(&rule) {
-            rules.push(rule);
-        }
-    };
-    for verdict in verdicts {
-        add(rule(verdict.order));
-    }
+    let mut rules = distinct(verdicts.iter().map(|verdict| rule(verdict.order)));
     if verdicts.iter().any(|it| it.order.times.is_some() && it.order.relation != Relation::Times) {
-        add("A number with > or ≥ stands in the place of 1.".to_owned());
+        rules.push("A number with > or ≥ stands in the place of 1.".to_owned());
     }
     let directed = |it: &&Verdict| it.order.relation != Relation::Times;
     if let Some(order) = verdicts.iter().find(directed).map(|verdict| verdict.order) {
         let margin = share(order.allowance.margin);
-        add(format!(
+        rules.push(format!(
             "An order does not hold where its contrary does: a > b not where b ≥ a holds, which is at most {margin} more, and a ≥ b \
              not where b > a holds. Where an interval shows both, the order holds."
         ));
     }
     if verdicts.iter().any(|verdict| verdict.order.metric == Metric::SettlingTime) {
-        add("A run that did not settle counts the whole time in which it could.".to_owned());
+        rules.push("A run that did not settle counts the whole time in which it could.".to_owned());
     }
     if verdicts.iter().any(|verdict| verdict.outcome() == Outcome::Inconclusive) {
-        add("Inconclusive is what the interval neither shows nor refutes; so many seeds would probably decide it.".to_owned());
+        rules.push("Inconclusive is what the interval neither shows nor refutes; so many seeds would probably decide it.".to_owned());
     }
     rules
 }
 
 /// Returns the likely reasons for the orders that did not hold or are inconclusive, a line each.
 pub(crate) fn reasons(verdicts: &[Verdict]) -> Vec<String> {
-    let mut reasons: Vec<String> = Vec::new();
-    for verdict in verdicts {
+    distinct(verdicts.iter().filter(|verdict| !verdict.reason().is_empty()).map(|verdict| {
         let (outcome, title) = (verdict.outcome().word(), verdict.order.metric.title());
-        let reason = format!("{outcome}, {title} {}: {}", verdict.claim(), verdict.reason());
-        if !verdict.reason().is_empty() && !reasons.contains(&reason) {
-            reasons.push(reason);
-        }
-    }
-    reasons
+        format!("{outcome}, {title} {}: {}", verdict.claim(), verdict.reason())
+    }))
 }
 
 /// Returns a share in per cent.

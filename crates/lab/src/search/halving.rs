@@ -3,6 +3,7 @@
 use coapace_sim::{Luck, Stream};
 
 use super::space::{Point, Space};
+use crate::distinct::distinct;
 
 /// The mechanisms that a bracket begins with.
 const FIRST: usize = 27;
@@ -89,14 +90,7 @@ impl Halving {
 
     /// Returns the places that a bracket begins with, each once.
     fn candidates(&self) -> Vec<Point> {
-        let mut places = Vec::new();
-        for candidate in 0..FIRST as u64 {
-            let place = self.candidate(candidate);
-            if !places.contains(&place) {
-                places.push(place);
-            }
-        }
-        places
+        distinct((0..FIRST as u64).map(|candidate| self.candidate(candidate)))
     }
 
     /// Returns a place: near the best one, or anywhere for every third candidate and while there is none.

@@ -2,6 +2,7 @@
 
 use super::MECHANISM;
 use super::style::aligned;
+use crate::distinct::distinct;
 use crate::results::conditions::Conditions;
 use crate::results::number::significant_or_dash;
 use crate::results::{CellResult, Metric, Mode, headline};
@@ -9,12 +10,7 @@ use crate::results::{CellResult, Metric, Mode, headline};
 /// Returns the headline figure of every mechanism in every mode, and the ratios of the live ones to the simulated one; empty
 /// without live results.
 pub(super) fn table(results: &[CellResult]) -> String {
-    let mut modes: Vec<&Mode> = Vec::new();
-    for result in results {
-        if !modes.contains(&&result.cell.mode) {
-            modes.push(&result.cell.mode);
-        }
-    }
+    let modes = distinct(results.iter().map(|result| &result.cell.mode));
     let live: Vec<&Mode> = modes.iter().copied().filter(|mode| **mode != Mode::Simulated).collect();
     if live.is_empty() {
         return String::new();
