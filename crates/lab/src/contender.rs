@@ -55,12 +55,17 @@ impl Contender {
         })
     }
 
+    /// Returns the mechanisms over UDP; none over TCP.
+    pub fn parts(&self) -> &[Part] {
+        match &self.kind {
+            ContenderKind::Udp(mix) => mix.parts(),
+            ContenderKind::Tcp => &[],
+        }
+    }
+
     /// Returns the mechanism, if all clients have the same one over UDP.
     pub fn only(&self) -> Option<&Part> {
-        match &self.kind {
-            ContenderKind::Udp(mix) => <&[Part; 1]>::try_from(mix.parts()).ok().map(|[part]| part),
-            ContenderKind::Tcp => None,
-        }
+        if let [part] = self.parts() { Some(part) } else { None }
     }
 
     /// Returns the mix of two mechanisms with half of the clients each.

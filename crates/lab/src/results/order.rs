@@ -67,11 +67,7 @@ impl Relation {
 
 impl fmt::Display for Relation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Above => ">",
-            Self::NotBelow => "≥",
-            Self::Times => "=",
-        })
+        f.write_str(if *self == Self::NotBelow { "≥" } else { self.sign() })
     }
 }
 

@@ -68,15 +68,9 @@ impl From<Option<f64>> for Value {
     }
 }
 
-impl From<&str> for Value {
-    fn from(text: &str) -> Self {
-        Self::Text(text.to_owned())
-    }
-}
-
-impl From<&String> for Value {
-    fn from(text: &String) -> Self {
-        Self::Text(text.clone())
+impl<T: AsRef<str> + ?Sized> From<&T> for Value {
+    fn from(text: &T) -> Self {
+        Self::Text(text.as_ref().to_owned())
     }
 }
 
