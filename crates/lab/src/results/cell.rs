@@ -112,6 +112,11 @@ impl CellResult {
         self.cell.mix.len() > 1 || self.runs.iter().any(|run| run.populations.len() > 1)
     }
 
+    /// Returns the published figure of a metric, if there is one.
+    pub fn published_figure(&self, metric: Metric) -> Option<f64> {
+        self.published.as_ref()?.get(metric)
+    }
+
     /// Returns every published figure beside the measured one.
     pub fn compared(&self) -> Vec<Compared> {
         let summary = self.summary();

@@ -99,9 +99,7 @@ impl Rows {
         }
         let published = cells.iter().filter_map(|result| result.published.as_ref());
         for &metric in published.flat_map(|published| published.figures.keys()).collect::<BTreeSet<_>>() {
-            self.add(format!("published_{metric}"), move |row| {
-                row.result.published.as_ref().and_then(|published| published.get(metric)).into()
-            });
+            self.add(format!("published_{metric}"), move |row| row.result.published_figure(metric).into());
         }
         if cells.iter().any(|result| result.cell.is_mesh) {
             for (place, (name, _)) in MeshResult::default().named().into_iter().enumerate() {
@@ -135,24 +133,19 @@ impl Rows {
     /// Returns the row of the cell at `place`, or those of its runs.
     fn rows<'a>(&'a self, results: &'a [CellResult], place: usize) -> Vec<Row<'a>> {
         let Some(result) = results.get(place) else { return Vec::new() };
+        let row = |runs: &'a [RunResult], compared| {
+            let summary = Summary::of(runs);
+            Row { result, runs, summary, compared, commit: &self.commit, is_run: self.each }
+        };
         if self.each {
-            return result.runs.iter().map(|run| self.row(result, std::slice::from_ref(run), None)).collect();
+            return result.runs.iter().map(|run| row(std::slice::from_ref(run), None)).collect();
         }
         let first = results.iter().find(|other| other.cell.same_conditions(&result.cell));
         let compared = first.filter(|first| !std::ptr::eq(*first, result)).map(|first| {
             let metric = headline([first, result]);
             (metric, first, Ratio::by_seed(metric, result, first))
         });
-        vec![self.row(result, &result.runs, compared)]
-    }
-
-    fn row<'a>(
-        &'a self,
-        result: &'a CellResult,
-        runs: &'a [RunResult],
-        compared: Option<(Metric, &'a CellResult, Option<Ratio>)>,
-    ) -> Row<'a> {
-        Row { result, runs, summary: Summary::of(runs), compared, commit: &self.commit, is_run: self.each }
+        vec![row(&result.runs, compared)]
     }
 }
 

@@ -174,10 +174,7 @@ fn columns(results: &[CellResult], conditions: &Conditions) -> Vec<Column> {
     let published = published(results);
     for &metric in &published {
         let name = if published.len() == 1 { String::new() } else { format!(" {}", metric.title()) };
-        let cell = |result: &CellResult| {
-            significant_or_dash(result.published.as_ref().and_then(|published| published.get(metric)), 4)
-        };
-        let cells = results.iter().map(cell);
+        let cells = results.iter().map(|result| significant_or_dash(result.published_figure(metric), 4));
         columns.push(Column::new(Shows::Published, &format!("published{name}"), 8, cells));
     }
     if !published.is_empty() {

@@ -190,8 +190,8 @@ impl<'a> Verdict<'a> {
             .find(|below| below.cell.label() == order.than && below.cell.same_conditions(&above.cell))?;
         let figures = [above, below].map(|result| compared_figure(order.metric, &result.runs));
         let ratio = Ratio::by_seed(order.metric, above, below);
-        let printed = |result: &CellResult| result.published.as_ref()?.get(order.metric);
-        let printed = printed(above).zip(printed(below)).map(|(first, second)| first / second);
+        let printed = [above, below].map(|result| result.published_figure(order.metric));
+        let printed = printed[0].zip(printed[1]).map(|(first, second)| first / second);
         Some(Self { above, order, figures, ratio, printed })
     }
 }

@@ -17,9 +17,7 @@ pub(super) fn table(results: &[CellResult]) -> String {
     }
     let metric = headline(results);
     let conditions = Conditions::of(results.iter().map(|result| &result.cell));
-    let published =
-        |result: &CellResult| result.published.as_ref().and_then(|published| published.get(metric));
-    let has_published = results.iter().any(|result| published(result).is_some());
+    let has_published = results.iter().any(|result| result.published_figure(metric).is_some());
     let header = conditions.varying.iter().cloned().chain([MECHANISM.to_owned()]);
     let header = header.chain(has_published.then(|| "published".to_owned()));
     let header = header.chain(modes.iter().map(ToString::to_string));
@@ -43,7 +41,8 @@ pub(super) fn table(results: &[CellResult]) -> String {
             significant_or_dash(ratio, 3)
         };
         let cells = conditions.values(&result.cell).into_iter().chain([result.cell.mechanism.clone()]);
-        let cells = cells.chain(has_published.then(|| significant_or_dash(published(result), 4)));
+        let cells =
+            cells.chain(has_published.then(|| significant_or_dash(result.published_figure(metric), 4)));
         let cells = cells.chain(modes.iter().map(|mode| significant_or_dash(value(mode), metric.digits())));
         rows.push(cells.chain(live.iter().map(ratio)).collect());
     }
