@@ -3,7 +3,6 @@
 mod claims;
 mod experiment;
 mod figures;
-mod live;
 mod page;
 pub(crate) mod sensitivity;
 mod source;

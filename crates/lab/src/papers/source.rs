@@ -7,8 +7,8 @@ use serde::Deserialize;
 
 use super::claims::Claim;
 use super::experiment::Experiment;
-use super::live::LiveCells;
 use super::sensitivity::OpenCondition;
+use super::trials::LiveCells;
 use crate::results::{Allowance, PaperTable};
 
 /// The content of `source.toml`.
