@@ -58,17 +58,15 @@ pub fn trials(scenario: &Arc<Scenario>, mechanisms: &[Contender], seeds: u32) ->
             return Err(format!("{:?} is named twice", part.label));
         }
     }
+    let trial = |contender| Trial { observe: Observe::Totals, ..Trial::new(scenario, contender, seeds) };
     let mut trials = Vec::new();
     for (row, one) in parts.iter().enumerate() {
-        trials.push(Trial::new(scenario, mechanisms[row].clone(), seeds));
+        trials.push(trial(mechanisms[row].clone()));
         for other in &parts[row + 1..] {
             let pair = Contender::pair(one, other);
             pair.fits(scenario)?;
-            trials.push(Trial::new(scenario, pair, seeds));
+            trials.push(trial(pair));
         }
-    }
-    for trial in &mut trials {
-        trial.observe = Observe::Totals;
     }
     Ok(trials)
 }

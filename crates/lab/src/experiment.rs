@@ -7,7 +7,7 @@ use std::sync::atomic::AtomicBool;
 
 use coapace_scenario::Scenario;
 
-use crate::contender::{Contender, ContenderKind};
+use crate::contender::Contender;
 use crate::papers::published_for;
 use crate::results::{Cell, CellResult, Mode, Published, RunResult, bounds};
 use crate::run::{Observe, run};
@@ -81,19 +81,14 @@ pub fn conduct_by(
     };
     let ended = make_all(count, jobs, stop, run, &mut |(place, result)| {
         if let Some(result) = result {
-            insert(&mut cells[place], result);
+            let runs = &mut cells[place].runs;
+            runs.insert(runs.partition_point(|run| run.seed < result.seed), result);
             ran(&cells);
         }
         ControlFlow::Continue(())
     });
     ended.unwrap_or_else(|panic| resume_unwind(panic));
     cells
-}
-
-/// Inserts a run in the order of the seeds.
-fn insert(cell: &mut CellResult, result: RunResult) {
-    let place = cell.runs.partition_point(|run| run.seed < result.seed);
-    cell.runs.insert(place, result);
 }
 
 /// Returns the cells of these trials, without runs.
@@ -127,10 +122,7 @@ impl Trial {
 
     fn empty(&self) -> CellResult {
         let scenario = &self.scenario;
-        let mix = match &self.contender.kind {
-            ContenderKind::Udp(mix) => mix.parts(),
-            ContenderKind::Tcp => &[],
-        };
+        let mix = self.contender.parts();
         let cell = Cell {
             scenario: scenario.name.clone(),
             scenario_hash: scenario.hash().parse().unwrap_or_default(),

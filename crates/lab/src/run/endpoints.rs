@@ -1,6 +1,6 @@
-//! The configuration of the endpoints of a run, with bounds that fit the scenario.
+//! The endpoints of a run: their configuration, with bounds that fit the scenario, and their messages.
 
-use coapace_proto::Config;
+use coapace_proto::{Config, Tail};
 use coapace_scenario::{Endurance, Flow, Scenario, WorkloadKind};
 
 use super::seats::Seats;
@@ -60,4 +60,18 @@ pub(super) fn configs(scenario: &Scenario, seats: &Seats) -> (Config, Config) {
         ..of_clients
     };
     (of_clients, of_servers)
+}
+
+/// Returns the options of a request: its path.
+pub fn request(scenario: &Scenario) -> Vec<u8> {
+    let path = scenario.clients.uri_path_segments();
+    path.fold(Tail::default(), |tail, segment| {
+        tail.option(coap_numbers::option::URI_PATH, segment.as_bytes())
+    })
+    .into_bytes()
+}
+
+/// Returns the payload of a response.
+pub fn response(scenario: &Scenario) -> Vec<u8> {
+    Tail::default().payload(&vec![b'.'; scenario.server.payload_bytes as usize]).into_bytes()
 }

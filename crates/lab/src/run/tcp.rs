@@ -5,7 +5,7 @@ use coapace_scenario::{Scenario, WorkloadKind};
 use coapace_sim::tcp::{TcpClient, TcpParameters, TcpPlan, TcpResponse, TcpServer};
 use coapace_sim::{Luck, NodeId, Span, Stream, Time};
 
-use super::messages::{request, response};
+use super::endpoints::{request, response};
 use super::seats::{Role, Seats};
 use crate::nodes::{CONTENT, GET, Host, Relay, batch_size, service_time, start};
 
