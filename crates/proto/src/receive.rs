@@ -298,7 +298,11 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
     }
 
     fn receive_reset<'b>(&mut self, now: Instant, from: A, message_id: u16) -> Option<Event<'b, A>> {
-        let matches = |exchange: &Exchange<C>| exchange.departed_as(message_id);
+        // A message is acknowledged or rejected, not both (RFC 7252 §4.2). The Reset of a request that is acknowledged belongs to a
+        // late copy, or is forged: a Message ID is guessed more easily than a token.
+        let matches = |exchange: &Exchange<C>| {
+            exchange.stage != Stage::Acknowledged && exchange.departed_as(message_id)
+        };
         let Some((slot, index)) = self.find_active(from, matches) else {
             let Some(observer) = self.reset_observer(now, from, message_id) else { return self.late() };
             return Some(Event::ObserverGone { observer, failure: Failure::Reset });

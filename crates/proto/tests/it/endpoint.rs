@@ -136,6 +136,27 @@ fn a_reset_ends_the_exchange() {
 }
 
 #[test]
+fn a_reset_of_a_request_that_is_acknowledged_is_ignored_and_the_response_may_come() {
+    for observes in [false, true] {
+        let mut client = Client::default();
+        let token = Token::new(b"a").unwrap();
+        let request = Request { confirmable: true, code: GET, token, tail: b"\x60", repeatable: true };
+        let exchange = if observes {
+            client.endpoint.observe(ms(0), 9, request)
+        } else {
+            client.endpoint.request(ms(0), 9, request)
+        };
+        let request = client.sent(ms(0)).unwrap();
+        client.receive(ms(1), &[0x60, 0, request[2], request[3]]).unwrap();
+        assert!(client.receive(ms(2), &[0x70, 0, request[2], request[3]]).is_none(), "RFC 7252 §4.2");
+        assert_eq!((client.endpoint.counters().late_replies, client.endpoint.counters().rejected), (1, 0));
+        let event = client.receive(ms(3), &[0x41, CONTENT.0, 0xab, 0xcd, b'a']);
+        let Some(Event::Response { exchange: answered, .. }) = event else { panic!("{event:?}") };
+        assert_eq!(answered, exchange.unwrap());
+    }
+}
+
+#[test]
 fn a_ping_is_answered_with_a_reset_and_known_as_pong() {
     let mut client = Client::default();
     let exchange = client.endpoint.ping(ms(0), 9).unwrap();
