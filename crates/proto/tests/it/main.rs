@@ -14,5 +14,6 @@ mod non_confirmable;
 mod noting;
 mod observe;
 mod patience;
+mod peers;
 mod rejection;
 mod sluice;
