@@ -8,6 +8,7 @@ mod concurrency;
 mod first_timeout;
 mod identifiers;
 mod observation;
+mod options;
 mod rejection;
 mod separate;
 
@@ -37,6 +38,9 @@ pub(super) const CASES: &[Case] = &[
     rejection::PING,
     rejection::UNMATCHED,
     rejection::MALFORMED,
+    options::PIGGYBACKED,
+    options::CRITICAL,
+    options::ELECTIVE,
     concurrency::CASE,
     observation::CASE,
 ];

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use coap_numbers::option;
 use coapace_proto::{Code, Kind, Message, Options};
 
 use super::case::{Case, Due, Outbox, Target};
@@ -91,6 +92,15 @@ pub(crate) fn client(
             return;
         };
         if break_it(now, &received, pending) {
+            return;
+        }
+        if received.code.is_response()
+            && received.first_unrecognised(&[option::BLOCK1, option::BLOCK2]).is_some()
+        {
+            // It is rejected: an acknowledgement is ignored then (RFC 7252 §5.4.1, §4.2).
+            if received.kind == Kind::Confirmable {
+                pending.push((now, empty(Kind::Reset, received.message_id)));
+            }
             return;
         }
         let own = request(exchange);

@@ -4,14 +4,9 @@ use coapace_proto::{Code, Kind, Options};
 
 use super::super::case::{Case, Target};
 use super::super::finding::Finding;
-use super::super::packet::{Packet, message};
+use super::super::packet::{CRITICAL_OPTION, ELECTIVE_OPTION, Packet, message};
 use super::super::transcript::Transcript;
 use super::{request, response, sent};
-
-/// An option of the range for experiments that a recipient has to understand: the number is odd (RFC 7252 §5.4.6).
-const CRITICAL_OPTION: u16 = 65_001;
-/// One that may be ignored.
-const ELECTIVE_OPTION: u16 = 65_000;
 
 pub(super) const CRITICAL: Case = Case {
     name: "critical-option",
