@@ -177,6 +177,9 @@ async fn a_critical_option_that_nobody_knows_is_4_02_if_confirmable_and_else_sil
     let refused = raw.ask(&request(0x40, 1)).await.unwrap();
     assert_eq!(refused[..4], [0x60, 0x82, 0, 1]);
     assert_eq!(raw.ask(&request(0x50, 2)).await, None);
+    // Proxy-Uri is no bad option (RFC 7252 §5.7.2).
+    let refused = raw.ask(b"\x50\x01\x00\x03\xd1\x16x").await.unwrap();
+    assert_eq!(refused[..2], [0x50, 0xa5]);
     assert_eq!(calls.load(Ordering::Relaxed), 0);
 }
 
@@ -189,6 +192,19 @@ async fn a_body_with_a_critical_option_that_nobody_knows_is_refused_with_its_fir
     let refused = raw.ask(&request).await.unwrap();
     assert_eq!(refused, [&b"\x60\x82\x00\x01\xff"[..], b"option 65001 is not understood"].concat());
     assert_eq!(calls.load(Ordering::Relaxed), 0);
+}
+
+#[tokio::test]
+async fn a_body_is_not_kept_for_a_client_that_is_asked_for_nothing() {
+    let (server, calls) = started(one_core());
+    let raw = Raw::to(&server);
+    // POST /echo, Block1: 0/1/16, and 1/0/16 twice
+    let first = [&b"\x40\x02\x00\x01\xb4echo\xd1\x03\x08\xff"[..], &[7; 16]].concat();
+    let last = |id: u8| [&[0x40, 2, 0, id][..], b"\xb4echo\xd1\x03\x10\xff!"].concat();
+    for (request, code) in [(first, 0x5f), (last(2), 0x44), (last(3), 0x88)] {
+        assert_eq!(raw.ask(&request).await.unwrap()[1], code);
+    }
+    assert_eq!(calls.load(Ordering::Relaxed), 1);
 }
 
 #[tokio::test]

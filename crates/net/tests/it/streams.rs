@@ -1,5 +1,7 @@
 //! What is the same over TCP, TLS and WebSockets.
 
+use std::io::{Read, Write};
+use std::net::TcpStream;
 use std::ops::Deref;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -232,4 +234,17 @@ async fn a_stale_representation_is_asked_for_again() {
     server.change();
     let told = timeout(Duration::from_secs(5), seen.next()).await.expect("within 5 s");
     assert_eq!(told.unwrap().unwrap().text(), "6", "it goes on");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn a_body_with_a_critical_option_that_nobody_knows_is_refused_with_its_first_block() {
+    let server = serve("coap+tcp", ServerConfig::default());
+    let mut stream = TcpStream::connect(server.address).unwrap();
+    stream.set_read_timeout(Some(Duration::from_secs(5))).unwrap();
+    // A CSM, and POST /echo with Block1: 0/1/16 and option 65001
+    let post = b"\x00\xe1\xd0\x0f\x02\xb4echo\xd1\x03\x08\xe0\xfc\xc1\xff";
+    stream.write_all(&[&post[..], &[7; 16]].concat()).unwrap();
+    let mut said = [0; 6 + 3 + 31];
+    stream.read_exact(&mut said).unwrap();
+    assert_eq!(said[6..], [&b"\xd0\x12\x82\xff"[..], b"option 65001 is not understood"].concat());
 }
