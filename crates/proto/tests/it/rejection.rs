@@ -92,6 +92,37 @@ fn a_notification_with_an_unknown_critical_option_is_reset_and_ends_the_observat
 }
 
 #[test]
+fn a_registration_whose_response_is_rejected_observes_nothing() {
+    for kind in [Kind::Acknowledgement, Kind::Confirmable] {
+        let mut client = Client::default();
+        let token = Token::new(b"a").unwrap();
+        let request = Request { confirmable: true, code: GET, token, tail: b"\x60", repeatable: true };
+        client.endpoint.observe(ms(0), PEER, request).unwrap();
+        let request = client.sent(ms(0)).unwrap();
+        let id = u16::from_be_bytes([request[2], request[3]]);
+        let registered = response(kind, id, b"a", &unknown().observe(1));
+        let event = client.receive(ms(10), &registered);
+        assert!(matches!(event, Some(Event::Rejected { option: UNKNOWN, .. })), "{event:?}");
+        assert_eq!(client.sent(ms(10)).is_some(), kind == Kind::Confirmable);
+        let notification = response(Kind::NonConfirmable, !id, b"a", &Options::default().observe(2));
+        assert!(client.receive(ms(20), &notification).is_none());
+        assert_eq!(client.sent(ms(20)).unwrap()[0], 0x70, "nobody listens");
+    }
+}
+
+#[test]
+fn responses_that_are_rejected_drive_no_request_out_of_deduplication() {
+    let mut server = Client::with(Config { max_deduplicated: 2, ..Config::default() });
+    let post = [0x40, 2, 0, 1];
+    assert!(matches!(server.receive(ms(0), &post), Some(Event::Request { .. })));
+    for from in 100..200 {
+        let unasked = response(Kind::NonConfirmable, 7, b"a", &Options::default());
+        assert!(server.endpoint.handle_datagram(ms(10), from, &unasked).is_none());
+    }
+    assert!(server.receive(ms(20), &post).is_none(), "a copy");
+}
+
+#[test]
 fn what_one_member_of_a_group_answers_does_not_end_the_request() {
     let mut client = Client::default();
     let token = Token::new(b"g").unwrap();

@@ -191,6 +191,32 @@ fn a_body_that_was_put_back_needs_its_last_block_alone_and_makes_room_for_others
     ));
 }
 
+#[test]
+fn a_body_that_is_put_back_takes_the_room_of_strangers() {
+    let mut reassembly: Reassembly<u16> = Reassembly::new(Bounds { max_bodies: 2, ..Bounds::default() });
+    let body = body(100);
+    let (first, last) =
+        (first_block(&body), tail(Options::default().block1(block(1, false, 2)), &body[64..]));
+    let request = message(Code::FETCH, last.as_bytes());
+    let goes_on = |reassembly: &mut Reassembly<u16>, from| {
+        matches!(reassembly.handle_from(NOW, from, false, &request), Ok(Assembled::Whole { .. }))
+    };
+    reassembly.put_back(NOW, 1, &request, &body[64..]);
+    assert!(reassembly.is_empty(), "there was no block before");
+    for from in [1, 2] {
+        reassembly.put_back(NOW, from, &request, &body);
+    }
+    assert_eq!(reassembly.len(), 1, "strangers have half of the room");
+    assert!(goes_on(&mut reassembly, 1) && !goes_on(&mut reassembly, 2));
+
+    let first = message(Code::FETCH, first.as_bytes());
+    let _ = reassembly.handle_from(NOW, 2, true, &first);
+    reassembly.put_back(NOW, 1, &request, &body);
+    let _ = reassembly.handle_from(NOW, 3, true, &first);
+    assert!(!goes_on(&mut reassembly, 1), "the first to make room, though not the oldest");
+    assert!(goes_on(&mut reassembly, 2) && goes_on(&mut reassembly, 3));
+}
+
 proptest! {
     #[test]
     fn a_reassembly_keeps_its_bounds_whatever_blocks_arrive(
