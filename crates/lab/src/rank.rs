@@ -6,10 +6,12 @@
 //!   half of the throughput. It may be below 1 for a mechanism that is no yardstick itself.
 //! * A [`Standing`] is the ratios of one mechanism over all cells: the worst, the geometric mean, and how many are near 1.
 //! * A [`Ranking`] is the standings of all mechanisms, the smallest worst ratio first.
+//! * [`Hindsight`] is the best choice of a mechanism for each cell. The *regret* of a mechanism is its distance from it.
 //!
 //! Seeds are paired: a seed gives all mechanisms of a cell the same losses and delays.
 
 mod advice;
+mod hindsight;
 mod ranking;
 mod rows;
 mod section;
@@ -17,6 +19,7 @@ mod suite;
 mod table;
 mod yardstick;
 
+pub use hindsight::{Choice, Hindsight};
 pub use ranking::{RankedCell, RankedFigure, Ranking, Standing, Worst};
 pub(crate) use rows::COLUMNS;
 pub use section::Section;

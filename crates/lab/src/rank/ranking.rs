@@ -92,7 +92,7 @@ pub struct Worst {
 
 impl Worst {
     /// Returns the greater of two; the first of equal ones, because it is the more important metric.
-    fn greater(self, other: Self) -> Self {
+    pub(super) fn greater(self, other: Self) -> Self {
         if other.ratio.mean > self.ratio.mean { other } else { self }
     }
 
@@ -190,8 +190,20 @@ impl Ranking {
 }
 
 impl RankedCell {
-    fn worst(&self, cell: usize, mechanism: usize) -> Option<Worst> {
+    /// Returns the worst ratio of a mechanism; `cell` is the number of this cell.
+    pub(super) fn worst(&self, cell: usize, mechanism: usize) -> Option<Worst> {
         self.all(cell, mechanism).reduce(Worst::greater)
+    }
+
+    /// Returns the worst ratio of those that the seeds tell from 1.
+    pub(super) fn worst_told(&self, cell: usize, mechanism: usize) -> Option<Worst> {
+        self.all(cell, mechanism).filter(Worst::is_told).reduce(Worst::greater)
+    }
+
+    /// Returns the mean of the logarithms of a mechanism's ratios.
+    pub(super) fn logarithm(&self, mechanism: usize) -> f64 {
+        let logarithms = self.figures.iter().map(|it| it.ratios[mechanism].mean.min(MOST).ln());
+        logarithms.sum::<f64>() / self.figures.len().max(1) as f64
     }
 
     /// Returns all ratios of a mechanism.
@@ -221,21 +233,15 @@ impl Standing {
             cell.figures.iter().map(|figure| figure.ratios[mechanism].mean).collect()
         };
         let all: Vec<Vec<f64>> = cells.iter().map(ratios).collect();
-        let mean = |logarithms: &mut dyn ExactSizeIterator<Item = f64>| {
-            let count = logarithms.len().max(1) as f64;
-            logarithms.sum::<f64>() / count
-        };
-        let of_cell = |ratios: &Vec<f64>| mean(&mut ratios.iter().map(|ratio| ratio.min(MOST).ln()));
         let near = |ratio: &&f64| **ratio <= NEAR;
-        let every = || cells.iter().enumerate().flat_map(|(place, cell)| cell.all(place, mechanism));
+        let told = cells.iter().enumerate().filter_map(|(place, cell)| cell.worst_told(place, mechanism));
+        let every = cells.iter().enumerate().filter_map(|(place, cell)| cell.worst(place, mechanism));
+        let logarithms: f64 = cells.iter().map(|cell| cell.logarithm(mechanism)).sum();
         Self {
             mechanism,
             section,
-            worst: every()
-                .filter(Worst::is_told)
-                .reduce(Worst::greater)
-                .or_else(|| every().reduce(Worst::greater)),
-            geometric_mean: mean(&mut all.iter().map(of_cell)).exp(),
+            worst: told.reduce(Worst::greater).or_else(|| every.reduce(Worst::greater)),
+            geometric_mean: (logarithms / all.len().max(1) as f64).exp(),
             cells_near: all.iter().filter(|ratios| ratios.iter().all(|ratio| *ratio <= NEAR)).count(),
             cells: all.len(),
             figures_near: all.iter().flatten().filter(near).count(),

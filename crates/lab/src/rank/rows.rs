@@ -13,6 +13,7 @@ pub(crate) struct Row<'a> {
     /// The number of the mechanism.
     mechanism: usize,
     best: &'a str,
+    hindsight: &'a str,
     summary: &'a Summary,
 }
 
@@ -50,6 +51,8 @@ pub(crate) const COLUMNS: &[Column<Of>] = columns! {
     "ratio_low" => |it| it.figure.ratios[it.mechanism].interval.map(|(low, _)| low).into(),
     /// The upper end; empty if there is none.
     "ratio_high" => |it| it.figure.ratios[it.mechanism].interval.map(|(_, high)| high).into(),
+    /// The published mechanism that dithers and is best in hindsight: its worst ratio over the figures of the cell is the smallest.
+    "hindsight" => |it| it.hindsight.into(),
     /// How many seeds were run.
     "runs" => |it| Value::Count(it.summary.runs),
     /// The hash of the scenario with every knob set.
@@ -63,8 +66,10 @@ impl Ranking {
     pub fn rows(&self, commit: &str) -> Sheet {
         let summary = |cell: &RankedCell| cell.results.iter().map(CellResult::summary).collect();
         let summaries: Vec<Vec<Summary>> = self.cells.iter().map(summary).collect();
+        let hindsight = self.hindsight();
         let mut rows = Vec::new();
         for (place, cell) in self.cells.iter().enumerate() {
+            let chosen = hindsight.first().map_or("", |it| &self.mechanisms[it.choices[place].mechanism]);
             for figure in &cell.figures {
                 for (mechanism, result) in cell.results.iter().enumerate() {
                     rows.push(Row {
@@ -73,6 +78,7 @@ impl Ranking {
                         figure,
                         mechanism,
                         best: &self.mechanisms[figure.best],
+                        hindsight: chosen,
                         summary: &summaries[place][mechanism],
                     });
                 }
@@ -107,7 +113,8 @@ mod tests {
             row[header.iter().position(|other| other == name).unwrap()].to_owned()
         };
         for row in &rows {
-            assert_eq!((column(row, "best").as_str(), column(row, "commit").as_str()), ("default", "c0ffee"));
+            assert_eq!(["best", "hindsight"].map(|name| column(row, name)), ["default", "default"]);
+            assert_eq!(column(row, "commit"), "c0ffee");
             let number = |name| column(row, name).parse::<f64>().unwrap();
             if column(row, "mechanism") == "default" {
                 assert!(

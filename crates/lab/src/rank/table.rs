@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use super::ranking::NEAR;
-use super::{RankedCell, Ranking, Section, Standing};
+use super::{Hindsight, RankedCell, Ranking, Section, Standing, Worst};
 use crate::contender::cut;
 use crate::results::number::{significant, significant_or_dash};
 use crate::results::{BOUNDS, Ratio};
@@ -40,6 +40,11 @@ impl Ranking {
             was_undithered = is_undithered;
             text += &self.standing(place, standing, width);
         }
+        let hindsight = if self.cells.len() > 1 { self.hindsight() } else { Vec::new() };
+        if !hindsight.is_empty() {
+            text += "    Best in hindsight, each cell with another mechanism\n";
+            text.extend(hindsight.iter().map(|it| self.in_hindsight(it, width)));
+        }
         let near = (NEAR - 1.0) * 100.0;
         let _ = write!(
             text,
@@ -48,17 +53,37 @@ impl Ranking {
              at most {near:.0} % worse, in cells all figures. Means count more than 100 times as 100. * made here, ° another crate's or TCP: not what others are measured by.\n",
             self.cells.len()
         );
+        if !hindsight.is_empty() {
+            text += HINDSIGHT;
+        }
         text
+    }
+
+    fn in_hindsight(&self, hindsight: &Hindsight, width: usize) -> String {
+        let Hindsight { worst, geometric_mean, cells_near, .. } = hindsight;
+        format!(
+            "    {:width$}  {:>6}  {:>11}  {:>6}  {:>9}  {:>9}  {}\n",
+            hindsight.name(),
+            times(worst.ratio.mean),
+            worst.ratio.words().1,
+            times(*geometric_mean),
+            format!("{cells_near}/{}", self.cells.len()),
+            "",
+            self.place(worst),
+        )
+    }
+
+    /// Returns the cell and the figure of a worst ratio.
+    fn place(&self, worst: &Worst) -> String {
+        let cell = &self.cells[worst.cell];
+        let place = format!("{}: {}", cell.name, cell.figures[worst.figure].metric.title());
+        place.trim_start_matches(": ").to_owned()
     }
 
     fn standing(&self, place: usize, standing: &Standing, width: usize) -> String {
         let name = self.name(standing);
         let worst = standing.worst.map_or(Ratio { mean: f64::NAN, interval: None }, |worst| worst.ratio);
         let (_, interval) = worst.words();
-        let at = standing.worst.map_or_else(String::new, |worst| {
-            let cell = &self.cells[worst.cell];
-            format!("{}: {}", cell.name, cell.figures[worst.figure].metric.title())
-        });
         format!(
             "{:>2}  {name:width$}  {:>6}  {interval:>11}  {:>6}  {:>9}  {:>9}  {}\n",
             place + 1,
@@ -66,18 +91,19 @@ impl Ranking {
             times(standing.geometric_mean),
             format!("{}/{}", standing.cells_near, standing.cells),
             format!("{}/{}", standing.figures_near, standing.figures),
-            at.trim_start_matches(": "),
+            standing.worst.map_or_else(String::new, |worst| self.place(&worst)),
         )
     }
 
     /// Returns a row for each cell, with the worst ratio of each mechanism in a column of its number.
     fn matrix(&self) -> String {
+        let hindsight = self.hindsight();
         let mut text = String::from("\n    ");
         for place in 1..=self.standings.len() {
             let _ = write!(text, "{place:>5}");
         }
-        text.push('\n');
-        text += &("─".repeat(4 + 5 * self.standings.len()) + "\n");
+        text += "    H\n";
+        text += &("─".repeat(9 + 5 * self.standings.len()) + "\n");
         for (number, cell) in self.cells.iter().enumerate() {
             let _ = write!(text, "{:>3} ", number + 1);
             for standing in &self.standings {
@@ -88,9 +114,11 @@ impl Ranking {
                     worst.map_or_else(|| "–".to_owned(), |worst| times(worst.ratio.mean))
                 );
             }
-            let _ = writeln!(text, "  {}", cell.name);
+            let best = hindsight.first().map_or(f64::NAN, |it| it.choices[number].worst.ratio.mean);
+            let _ = writeln!(text, "{:>5}  {}", times(best), cell.name);
         }
-        text + "\nThe worst ratio of all figures of a cell. Columns are the mechanisms by their numbers above.\n"
+        text + "\nThe worst ratio of all figures of a cell. Columns are the mechanisms by their numbers above, and H hindsight: the smallest of\n\
+                those that are published and dither.\n"
     }
 
     /// Returns every figure of a single cell, each with its ratio.
@@ -155,10 +183,15 @@ impl Ranking {
         cut(&self.mechanisms[standing.mechanism]) + mark
     }
 
+    /// Returns the width of the names.
     fn longest(&self) -> usize {
-        self.standings.iter().map(|standing| self.name(standing).chars().count()).max().unwrap_or(0)
+        let names = self.standings.iter().map(|standing| self.name(standing).chars().count());
+        names.chain(["hindsight*".len()]).max().unwrap_or(0)
     }
 }
+
+const HINDSIGHT: &str = "hindsight: the least that any choice of a mechanism for each cell reaches, in each column, among the published that dither (* and those\n\
+    made here). A mechanism's distance from it is its regret, the price of not knowing the network.\n";
 
 /// Returns a ratio with two decimals, or with fewer if it is large; a dash for NaN.
 pub fn times(ratio: f64) -> String {
@@ -204,7 +237,14 @@ mod tests {
         let row = lines.iter().find(|line| line.ends_with("  12 clients")).unwrap();
         let cells: Vec<&str> = row.split_whitespace().collect();
         let worst = |standing: &Standing| times(ranking.worst_in(1, standing.mechanism).unwrap().ratio.mean);
-        assert_eq!(cells[1..4], ranking.standings.iter().map(worst).collect::<Vec<_>>(), "{text}");
+        let mut expected: Vec<String> = ranking.standings.iter().map(worst).collect();
+        let least =
+            expected[..2].iter().min_by(|a, b| a.parse::<f64>().unwrap().total_cmp(&b.parse().unwrap()));
+        expected.push(least.unwrap().clone());
+        assert_eq!(cells[1..5], expected, "{text}");
+        let hindsight = lines.iter().filter(|line| line.starts_with("    hindsight")).collect::<Vec<_>>();
+        let [line] = hindsight[..] else { panic!("one, for nothing was made here: {text}") };
+        assert!(line.contains(&times(ranking.hindsight()[0].worst.ratio.mean)), "{text}");
     }
 
     #[test]
@@ -213,6 +253,7 @@ mod tests {
         ranking.cells.truncate(1);
         ranking.standings.iter_mut().for_each(|standing| standing.worst = None);
         let text = ranking.table();
+        assert!(!text.contains("hindsight"), "the first mechanism is it: {text}");
         for title in [
             "median FCT s",
             "mean FCT s",
