@@ -3,7 +3,7 @@
 use std::fmt::Write;
 use std::io;
 
-use coapace_lab::rank::{RankedCell, RankedFigure, Ranking, Section, Standing, times};
+use coapace_lab::rank::{Choice, RankedCell, RankedFigure, Ranking, Section, Standing, Worst, times};
 use coapace_lab::results::number::{significant, significant_or_dash};
 use coapace_lab::results::{Metric, Ratio};
 
@@ -58,25 +58,7 @@ fn standings(ranking: &Ranking) -> String {
             );
         }
         let _ = write!(html, "<tr><th scope=\"row\">{}</th>", named(ranking, standing));
-        let ratio = standing.worst.map(|worst| worst.ratio);
-        let interval = ratio.map_or_else(String::new, |ratio| ratio.words().1);
-        let mean = ratio.map(|ratio| ratio.mean);
-        number(
-            &mut html,
-            "",
-            mean,
-            &format!("{}<small> {interval}</small>", times(mean.unwrap_or(f64::NAN))),
-        );
-        match standing.worst {
-            Some(worst) => {
-                let cell = &ranking.cells[worst.cell];
-                let metric = cell.figures[worst.figure].metric.title();
-                let (anchor, name) = (anchor(worst.cell), escape(&cell.name));
-                let gap = if name.is_empty() { "" } else { ": " };
-                let _ = write!(html, "<td><a href=\"#{anchor}\">{name}{gap}{metric}</a></td>");
-            }
-            None => html.push_str("<td></td>"),
-        }
+        worst(&mut html, ranking, standing.worst);
         number(&mut html, "", Some(standing.geometric_mean), &times(standing.geometric_mean));
         for (near, all) in [(standing.cells_near, standing.cells), (standing.figures_near, standing.figures)]
         {
@@ -84,8 +66,44 @@ fn standings(ranking: &Ranking) -> String {
         }
         html.push_str("</tr>");
     }
+    hindsight(&mut html, ranking, HEADER.len());
     let head = headings(HEADER.map(|(name, below)| format!("{name}<small>{below}</small>")));
     table("results", &head, &(html + "</tbody>"))
+}
+
+/// Writes the rows of what each cell's best mechanism reaches. A single cell has none: its first mechanism is the best.
+fn hindsight(html: &mut String, ranking: &Ranking, columns: usize) {
+    let all = if ranking.cells.len() > 1 { ranking.hindsight() } else { Vec::new() };
+    if !all.is_empty() {
+        let _ = write!(
+            html,
+            "</tbody><tbody><tr class=\"group\"><th scope=\"rowgroup\" colspan=\"{columns}\">Best in hindsight, each cell with another \
+             mechanism</th></tr>"
+        );
+    }
+    for hindsight in &all {
+        let among = if hindsight.has_own { "with those made here" } else { "published" };
+        let _ = write!(html, "<tr><th scope=\"row\">hindsight<small> {among}</small></th>");
+        worst(html, ranking, Some(hindsight.worst));
+        number(html, "", Some(hindsight.geometric_mean), &times(hindsight.geometric_mean));
+        let (near, cells) = (hindsight.cells_near, ranking.cells.len());
+        number(html, "", Some(near as f64), &format!("{near} of {cells}"));
+        html.push_str("<td></td></tr>");
+    }
+}
+
+/// Writes a worst ratio, and a link to its cell.
+fn worst(html: &mut String, ranking: &Ranking, worst: Option<Worst>) {
+    let ratio = worst.map(|worst| worst.ratio);
+    let interval = ratio.map_or_else(String::new, |ratio| ratio.words().1);
+    let mean = ratio.map(|ratio| ratio.mean);
+    number(html, "", mean, &format!("{}<small> {interval}</small>", times(mean.unwrap_or(f64::NAN))));
+    let Some(worst) = worst else { return html.push_str("<td></td>") };
+    let cell = &ranking.cells[worst.cell];
+    let metric = cell.figures[worst.figure].metric.title();
+    let (anchor, name) = (anchor(worst.cell), escape(&cell.name));
+    let gap = if name.is_empty() { "" } else { ": " };
+    let _ = write!(html, "<td><a href=\"#{anchor}\">{name}{gap}{metric}</a></td>");
 }
 
 /// Returns the name of a mechanism, with a word if it is not a published one.
@@ -121,39 +139,45 @@ pub(super) fn ratio(
 
 /// Returns the map of the worst ratios, and folded, a map for each metric.
 fn maps(ranking: &Ranking) -> String {
-    let mut html = map(ranking, None);
+    let hindsight = ranking.hindsight();
+    let mut html = map(ranking, None, hindsight.first().map_or(&[], |it| &it.choices));
     let metrics = metrics(ranking);
     for &metric in metrics.iter().filter(|_| metrics.len() > 1) {
         let line = format!("{} alone", capitalised(metric.title()));
-        html += &folded(&line, &map(ranking, Some(metric)));
+        html += &folded(&line, &map(ranking, Some(metric), &[]));
     }
     html
 }
 
-/// Returns a table of squares, a row for each cell that has this [`ratio`]. Each square leads to the section of its cell.
-fn map(ranking: &Ranking, metric: Option<Metric>) -> String {
+/// Returns a table of squares, a row for each cell that has this [`ratio`], and a column for what was best in hindsight, if there
+/// are `choices`. Each square leads to the section of its cell.
+fn map(ranking: &Ranking, metric: Option<Metric>, choices: &[Choice]) -> String {
     let mut head = headings(["", "Cell"]);
+    if !choices.is_empty() {
+        head += "<th scope=\"col\"><span>hindsight</span></th>";
+    }
     for standing in &ranking.standings {
         let class = if standing.section == Section::Undithered { " class=\"apart\"" } else { "" };
         let _ = write!(head, "<th scope=\"col\"{class}><span>{}</span></th>", named(ranking, standing));
     }
     let mut html = String::from("<tbody>");
     for (place, cell) in ranking.cells.iter().enumerate() {
-        let of = |standing: &Standing| ratio(ranking, metric, place, standing.mechanism);
-        let ratios: Vec<_> = ranking.standings.iter().map(of).collect();
-        if ratios.iter().all(Option::is_none) {
+        let of = |mechanism: usize| (mechanism, ratio(ranking, metric, place, mechanism));
+        let all: Vec<_> = ranking.standings.iter().map(|standing| of(standing.mechanism)).collect();
+        if all.iter().all(|(_, ratio)| ratio.is_none()) {
             continue;
         }
+        let chosen = choices.get(place).map(|choice| of(choice.mechanism));
         let (anchor, name) = (anchor(place), escape(&cell.name));
         let number = place + 1;
         let _ = write!(html, "<tr><th scope=\"row\">{number}</th><td><a href=\"#{anchor}\">{name}</a></td>");
-        for (standing, ratio) in ranking.standings.iter().zip(ratios) {
+        for (mechanism, ratio) in chosen.into_iter().chain(all) {
             let Some((ratio, metric)) = ratio else {
                 html.push_str("<td>·</td>");
                 continue;
             };
             let (mean, interval) = ratio.words();
-            let (name, metric) = (&ranking.mechanisms[standing.mechanism], metric.title());
+            let (name, metric) = (&ranking.mechanisms[mechanism], metric.title());
             let title = format!("{name}: {metric}, {mean} ({interval})");
             let _ = write!(
                 html,
@@ -216,10 +240,12 @@ fn figures(ranking: &Ranking, cell: &RankedCell) -> String {
 
 const STANDINGS: &str = "How many times worse the figures of a mechanism are than those of the best published mechanism that dithers, in each cell \
     and by each figure that counts there; 1 is as good. The worst ratio is what one risks who chooses the mechanism without knowing the network. \
-    Mechanisms without dither keep in step in scenarios whose clients begin together, and win by it; they are no yardstick and stand below.";
+    Mechanisms without dither keep in step in scenarios whose clients begin together, and win by it; they are no yardstick and stand below. \
+    Hindsight is the least that any choice of a mechanism for each cell reaches, in each column. The distance of a mechanism from it is its regret.";
 
 const MAP: &str = "Each square is the worst ratio of all figures of a mechanism in a cell; the maps below have one figure each. Orange is behind \
-    the best published mechanism of the cell, blue before it. A square leads to its cell.";
+    the best published mechanism of the cell, blue before it. Hindsight is the smallest square of the published ones that dither; hover over it for its mechanism. \
+    A square leads to its cell.";
 
 const LEFT_OUT: &str = "No published mechanism that dithers achieved anything in these cells.";
 
@@ -259,6 +285,23 @@ mod tests {
         for address in ["http:", "https:", "src="] {
             assert!(!page.contains(address), "the page has {address}");
         }
+    }
+
+    #[test]
+    fn the_first_column_of_the_map_is_the_smallest_published_square() {
+        let ranking = ranking();
+        let page = maps(&ranking);
+        let row = page.split("<th scope=\"row\">2</th>").nth(1).expect("the second cell");
+        let squares: Vec<&str> = row.split("title=\"").skip(1).take(4).collect();
+        let best = ranking.hindsight()[0].choices[1];
+        let name = &ranking.mechanisms[best.mechanism];
+        assert!(squares[0].starts_with(&format!("{name}: ")) && name != "linux-rto", "{squares:?}");
+        assert!(squares[0].contains(&format!(">{}</a>", times(best.worst.ratio.mean))), "{squares:?}");
+        assert!(
+            squares[1..].iter().any(|square| square.split("</a>").next() == squares[0].split("</a>").next())
+        );
+        assert_eq!(page.matches("<span>hindsight</span>").count(), 1, "maps of one figure have none");
+        assert!(standings(&ranking).contains("hindsight<small> published</small>"));
     }
 
     #[test]
