@@ -5,7 +5,7 @@ use std::net::{IpAddr, SocketAddr, SocketAddrV6, ToSocketAddrs};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use coapace_control::Instant;
-use coapace_proto::{Code, Message, Responder, Setup};
+use coapace_proto::{Code, Kind, Message, Responder, Setup};
 
 use crate::address::Remote;
 use crate::asker::Blocks;
@@ -167,7 +167,9 @@ fn first(
     first.map_err(|error| Error::NotFound { host: host.into(), error })
 }
 
-/// The service of a client's driver. It answers every request 5.01.
+/// The service of a client's driver. It answers confirmable requests 5.01, which have to be answered or rejected (RFC 7252
+/// §4.2). It ignores others (§4.3): they may have come to a group, whose members send no errors (§8.2), and an answer would take a
+/// place among the peers from which something was learnt.
 #[derive(Debug)]
 pub(crate) struct ClientService;
 
@@ -176,8 +178,10 @@ impl Service for ClientService {
         state.endpoint.exchanges() > 0 || !state.waiting.is_empty() || !state.groups.is_empty()
     }
 
-    fn request(&mut self, hub: &Arc<Hub>, now: Instant, responder: Responder<Remote>, _: &Message<'_>) {
-        let response = Response::new(Code::NOT_IMPLEMENTED);
-        hub.lock().respond(now, responder, &response);
+    fn request(&mut self, hub: &Arc<Hub>, now: Instant, responder: Responder<Remote>, message: &Message<'_>) {
+        if message.kind == Kind::Confirmable {
+            let response = Response::new(Code::NOT_IMPLEMENTED);
+            hub.lock().respond(now, responder, &response);
+        }
     }
 }

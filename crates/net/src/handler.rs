@@ -30,9 +30,14 @@ pub(crate) struct Chosen<'a> {
 }
 
 impl Chosen<'_> {
-    /// Calls the handler with the request that it was chosen for.
+    /// Calls the handler with the request that it was chosen for. The result is in the Content-Format that the request accepts.
     pub(crate) fn call(self, peer: Peer, message: &Message<'_>) -> Called {
-        self.handler.call(Request::new(peer, message, self.names, self.values))
+        let called = self.handler.call(Request::new(peer, message, self.names, self.values));
+        let reads = matches!(message.code, Code::GET | Code::FETCH);
+        match message.accept() {
+            Some(format) if reads => called.in_format(format),
+            _ => called,
+        }
     }
 }
 
@@ -42,6 +47,18 @@ pub(crate) enum Called {
     Ready(Option<Response>),
     /// The handler waits for something. This is the rest of it.
     Pending(Pending),
+}
+
+impl Called {
+    /// Returns the result in a Content-Format, see [`Response::in_format`].
+    fn in_format(self, format: u16) -> Self {
+        match self {
+            Self::Ready(response) => Self::Ready(response.map(|response| response.in_format(format))),
+            Self::Pending(rest) => {
+                Self::Pending(Box::pin(async move { rest.await.map(|response| response.in_format(format)) }))
+            }
+        }
+    }
 }
 
 impl From<Response> for Called {

@@ -115,6 +115,13 @@ impl Response {
         self.options.uint(option::CONTENT_FORMAT)?.try_into().ok()
     }
 
+    /// Returns the response to a request that accepts this Content-Format: 4.06 in place of a representation in another one (RFC
+    /// 7252 §5.10.4). A representation whose format is not named stays, and so does what is no representation.
+    pub(crate) fn in_format(self, format: u16) -> Self {
+        let differs = self.code == Code::CONTENT && self.format().is_some_and(|own| own != format);
+        if differs { Self::new(Code::NOT_ACCEPTABLE) } else { self }
+    }
+
     /// Returns the representation that blocks are cut from, or the part of it that this response has.
     pub(crate) fn representation(&self) -> Part<'_> {
         let (offset, size) = self.part.unwrap_or_default();

@@ -19,7 +19,8 @@ use crate::{Rejection, Request, Resource, Response};
 /// any segment, and [`Request::parameter`] returns its value. If two routes match, the one whose earlier segments are
 /// literal is taken. A request that matches no path goes to the [`fallback`](Self::fallback), or is answered 4.04. A method
 /// without a handler is answered 4.05. An unknown critical option is answered 4.02 (RFC 7252 §5.4.1), or 5.05 if it asks for
-/// a proxy (§5.7.2). If-Match and If-None-Match are known where handlers are [`conditional`](Self::conditional). A GET of
+/// a proxy (§5.7.2). A GET or FETCH that accepts another Content-Format than the handler's 2.05 names is answered 4.06 (§5.10.4); a
+/// handler that has several formats looks at Accept. If-Match and If-None-Match are known where handlers are [`conditional`](Self::conditional). A GET of
 /// `/.well-known/core` is answered with links to the paths (RFC 6690), see [`describe`](Self::describe).
 ///
 /// Handlers do not see block-wise transfers (RFC 7959): they get whole bodies, and return whole bodies.
@@ -261,7 +262,12 @@ impl Router {
     fn discover(&self, message: &Message<'_>) -> Response {
         let arguments: Vec<&str> =
             message.uri_query().map_while(|text| std::str::from_utf8(text).ok()).collect();
-        Response::content(link_format::filter(&self.links(), &arguments)).content_format(LINK_FORMAT)
+        let links = link_format::filter(&self.links(), &arguments);
+        let response = Response::content(links).content_format(LINK_FORMAT);
+        match message.accept() {
+            Some(format) => response.in_format(format),
+            None => response,
+        }
     }
 
     /// Routes requests of any method that match no path to `handler`.

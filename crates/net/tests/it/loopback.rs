@@ -336,6 +336,56 @@ async fn a_response_that_must_be_understood_and_is_not_is_an_error_and_so_is_a_r
 }
 
 #[tokio::test]
+async fn a_representation_in_another_format_than_the_accepted_one_becomes_4_06() {
+    let server = serve(
+        Router::new()
+            .get("/temperature", temperature)
+            .post("/temperature", temperature)
+            .get("/late", async |request: Request| {
+                tokio::time::sleep(Duration::from_millis(10)).await;
+                temperature(request).await
+            })
+            .get("/unnamed", echo)
+            .get("/missing", async |_: Request| Err::<Response, _>(Rejection::not_found())),
+    );
+    let client = Client::new();
+    for (path, format, code) in [
+        ("/temperature", 0, Code::CONTENT),
+        ("/temperature", 60, Code::NOT_ACCEPTABLE),
+        ("/late", 0, Code::CONTENT),
+        ("/late", 60, Code::NOT_ACCEPTABLE),
+        ("/unnamed", 60, Code::CONTENT),
+        ("/missing", 60, Code::NOT_FOUND),
+        ("/.well-known/core", 40, Code::CONTENT),
+        ("/.well-known/core", 60, Code::NOT_ACCEPTABLE),
+    ] {
+        let response = client.get(&server.uri(path)).accept(format).await.unwrap();
+        assert_eq!(response.code, code, "{path} as {format}");
+    }
+    let response = client.post(&server.uri("/temperature")).accept(60).await.unwrap();
+    assert_eq!(response.code, Code::CONTENT, "it has had its effect");
+}
+
+#[tokio::test]
+async fn a_client_answers_confirmable_requests_alone() {
+    let strange = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
+    let address = strange.local_addr().unwrap();
+    let server = std::thread::spawn(move || {
+        let mut bytes = [0; 100];
+        let (_, from) = strange.recv_from(&mut bytes).unwrap();
+        let content = [&[0x66, 0x45, bytes[2], bytes[3]], &bytes[4..10]].concat();
+        for request in [[0x50, 1, 0, 1], [0x40, 1, 0, 2]] {
+            strange.send_to(&request, from).unwrap();
+        }
+        let (len, _) = strange.recv_from(&mut bytes).unwrap();
+        strange.send_to(&content, from).unwrap();
+        assert_eq!(bytes[..len], [0x60, 0xa1, 0, 2], "5.01 to the second");
+    });
+    Client::new().get(&format!("coap://{address}/x")).await.unwrap();
+    tokio::task::spawn_blocking(|| server.join().unwrap()).await.unwrap();
+}
+
+#[tokio::test]
 async fn dropping_the_call_cancels_the_exchange() {
     let silent = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
     let client = Client::new();
