@@ -5,8 +5,8 @@ use coapace_sim::{Layout, Position, Span};
 use crate::patterns::{PATTERNS, Pattern};
 use crate::schema::document::Item;
 use crate::schema::kind::Or;
-use crate::schema::scalar::{Choice, Name, Percentage, Rate, Switch, Time, Whole, one_of};
-use crate::schema::table::{HasName, Misfit, keys};
+use crate::schema::scalar::{Choice, NAME, PERCENTAGE, RATE, SWITCH, TIME, Whole, one_of};
+use crate::schema::table::{Misfit, keys};
 use crate::schema::words::words;
 
 keys! {
@@ -14,7 +14,7 @@ keys! {
     /// observes; its token has 4 bytes. It is acknowledged with a response, or by an empty message if it is a notification.
     pub struct Flow completed by one_size, checked by flow_fits {
         /// The name in dotted paths and in results; unique among the flows.
-        name: String, Name;
+        name: String, NAME;
         /// The pattern of the moments at which a client offers a message.
         pattern: &'static Pattern, Choice(patterns);
         /// The clients that may take part: all, or those on one side of the border router of a mesh. Those with a smaller x are
@@ -26,17 +26,17 @@ keys! {
         /// Whether a message is confirmable. A request that is not confirmable asks for no response (RFC 7967), and waits
         /// until 3 s or the RTO after the one before or until PROBING_RATE lets it go (`clients.probing_rate`, RFC 7252 §4.7,
         /// RFC 8085 §3.1.3).
-        confirmable: bool, Switch => true;
+        confirmable: bool, SWITCH => true;
         /// Whether the sink observes the clients and the messages are notifications (RFC 7641). The sink registers with one
         /// client after the other before `start`, and again 60 s and 5 to 15 s after it last heard of one.
-        observe: bool, Switch => false;
+        observe: bool, SWITCH => false;
         /// Whether the sink registers again with a client that it no longer hears of (RFC 7641 §3.3.1). If not, like Contiki
         /// (apps/er-coap/er-coap-observe-client.c), a client that gave a notification up sends none any more.
-        renew: bool, Switch => true;
+        renew: bool, SWITCH => true;
         /// Whether notifications that are not confirmable wait for a place of NSTART and for their rate (RFC 7252 §4.7, RFC
         /// 7641 §4.5.1). If not, they depart at once, like those of Contiki (apps/er-coap/er-coap-observe.c), and congestion
         /// control knows nothing of them.
-        controlled: bool, Switch => true;
+        controlled: bool, SWITCH => true;
         /// The method of a request.
         method: Method, one_of() => Method::Post;
         /// Bytes of the payload of a message, without the payload marker.
@@ -46,21 +46,21 @@ keys! {
         /// Bytes of the payload of a response.
         response_bytes: u32, Whole(0, 65_000) => 0;
         /// The load that all clients of the flow offer together, in bits of whole CoAP messages. It sets the interval.
-        rate: Option<u64>, Or("none", Rate) => None;
+        rate: Option<u64>, Or("none", RATE) => None;
         /// In place of `rate`: the time from a client's message to its next.
-        interval: Option<Span>, Or("none", Time) => None;
+        interval: Option<Span>, Or("none", TIME) => None;
         /// The span over which messages are spread that all clients would otherwise offer at once.
-        spread: Span, Time => Span::ZERO;
+        spread: Span, TIME => Span::ZERO;
         /// The mean length of a period with messages, for `on-off`.
-        on: Span, Time => Span::from_secs(10);
+        on: Span, TIME => Span::from_secs(10);
         /// The mean length of a pause, for `on-off`.
-        off: Span, Time => Span::from_secs(10);
+        off: Span, TIME => Span::from_secs(10);
         /// The time in the run at which the flow starts.
-        start: Span, Time => Span::ZERO;
+        start: Span, TIME => Span::ZERO;
         /// The time in the run from which on no message is offered.
-        end: Option<Span>, Or("none", Time) => None;
+        end: Option<Span>, Or("none", TIME) => None;
         /// The share of the clients in `from` that take part, spread evenly over them.
-        share: f64, Percentage => 1.0;
+        share: f64, PERCENTAGE => 1.0;
         /// Exchanges of the flow that a client may have open. One more message finds the client busy.
         outstanding: u16, Whole(1, 1_000) => 1;
         /// The fate of a message that finds its client busy.
@@ -69,7 +69,7 @@ keys! {
         queue_messages: u16, Whole(1, 10_000) => 8;
         /// For the patterns `event` and `bursts`: delays count only if their messages, of whichever flow, were offered in so
         /// long from a burst on. If several flows say it, a message of any of these spans counts.
-        delays_within: Option<Span>, Or("none", Time) => None;
+        delays_within: Option<Span>, Or("none", TIME) => None;
         /// The moment of a message that `delays_within` is about.
         delays_by: Moment, one_of() => Moment::Offer;
     }
@@ -191,12 +191,6 @@ fn nearest(place: Option<Position>, layout: Option<&Layout>) -> u32 {
 /// Returns every pattern by its name.
 fn patterns() -> Vec<(&'static str, &'static Pattern)> {
     PATTERNS.iter().map(|pattern| (pattern.name, pattern)).collect()
-}
-
-impl HasName for Flow {
-    fn name(&self) -> &str {
-        &self.name
-    }
 }
 
 fn one_size(flow: &Item) -> Item {

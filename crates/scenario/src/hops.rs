@@ -6,8 +6,8 @@ use crate::queues::Queue;
 use crate::schema::document::{Item, Value};
 use crate::schema::error::Fault;
 use crate::schema::kind::{Key, Kind, Lines, Or};
-use crate::schema::scalar::{Bytes, Name, Percentage, Range, Rate, Scalar, Switch, Time, Whole};
-use crate::schema::table::{Bare, HasName, Keys, Misfit, keys, table};
+use crate::schema::scalar::{BYTES, NAME, PERCENTAGE, RANGE, RATE, SWITCH, Scalar, TIME, Whole};
+use crate::schema::table::{Bare, Keys, Misfit, keys, table};
 use crate::schema::words::word_or_table;
 
 keys! {
@@ -15,20 +15,20 @@ keys! {
     /// what is left arrives later (`delay`, `jitter`, `reordering`).
     pub struct Hop checked by queue_has_a_rate {
         /// Its name in dotted paths and in results; unique among the hops of one direction.
-        name: String, Name;
+        name: String, NAME;
         /// Bits per second of IP packets, headers included.
-        rate: Option<u64>, Or("unlimited", Rate) => None;
+        rate: Option<u64>, Or("unlimited", RATE) => None;
         /// Bytes of IP packets that may wait; a packet that does not fit is dropped.
-        buffer_bytes: Option<u64>, Or("unlimited", Bytes) => None;
+        buffer_bytes: Option<u64>, Or("unlimited", BYTES) => None;
         /// The management of the packets that wait: the name of its kind, or a table with parameters.
         queue: Queue, word_or_table() => Queue::DropTail(Bare {});
         /// Whether the queue marks ECN-capable packets (`network.ecn_capable`) where it would drop them (RFC 3168). `drop-tail` marks
         /// nothing.
-        ecn: bool, Switch => false;
+        ecn: bool, SWITCH => false;
         /// The time that every packet travels.
-        delay: Span, Time => Span::ZERO;
+        delay: Span, TIME => Span::ZERO;
         /// Further delay of each packet, uniform between two times. Packets may overtake each other.
-        jitter: Jitter, Range => Jitter::default();
+        jitter: Jitter, RANGE => Jitter::default();
         /// Packets lost: a share of them at random, or a table of two states with a share each.
         loss: Loss, LossKind => Loss::Random(0.0);
         /// Packets held back so that later ones overtake them.
@@ -40,11 +40,11 @@ keys! {
     /// Loss in bursts: a two-state Markov chain that makes one step with every packet (Gilbert 1960, Elliott 1963).
     pub struct Burst checked by average_between {
         /// The share of packets lost in the good state.
-        good: f64, Percentage => 0.0;
+        good: f64, PERCENTAGE => 0.0;
         /// The share of packets lost in the bad state.
-        bad: f64, Percentage;
+        bad: f64, PERCENTAGE;
         /// The share of packets lost on average; it fixes how long the good state lasts.
-        average: f64, Percentage;
+        average: f64, PERCENTAGE;
         /// The mean length of the bad state, in packets.
         mean_bad_packets: u32, Whole(1, 10_000) => 4;
     }
@@ -54,9 +54,9 @@ keys! {
     /// Packets held back.
     for Reordering {
         /// The share of packets held back.
-        probability: f64, Percentage;
+        probability: f64, PERCENTAGE;
         /// The time that they are held back.
-        delay: Span, Time;
+        delay: Span, TIME;
     }
 }
 
@@ -75,17 +75,17 @@ struct LossKind;
 impl Kind for LossKind {
     type Value = Loss;
     fn accepts(&self) -> String {
-        format!("{}, or {}", Kind::accepts(&Percentage), table::<Burst>().accepts())
+        format!("{}, or {}", Kind::accepts(&PERCENTAGE), table::<Burst>().accepts())
     }
     fn read(&self, item: &Item, path: &str) -> Result<Loss, Fault> {
         match item.value {
             Value::Table(_) => Burst::read(item, path).map(Loss::Burst),
-            _ => Percentage.parse(&item.value).map(Loss::Random).ok_or_else(|| self.refuse(item, path)),
+            _ => PERCENTAGE.parse(&item.value).map(Loss::Random).ok_or_else(|| self.refuse(item, path)),
         }
     }
     fn write(&self, value: &Loss, path: &str, lines: &mut Lines) {
         match value {
-            Loss::Random(share) => Percentage.write(share, path, lines),
+            Loss::Random(share) => PERCENTAGE.write(share, path, lines),
             Loss::Burst(burst) => burst.write(path, lines),
         }
     }
@@ -98,12 +98,6 @@ impl Burst {
     /// Returns the mean length of the good state, in packets, that makes [`average`](Self::average) what it is.
     pub fn mean_good_packets(&self) -> f64 {
         f64::from(self.mean_bad_packets) * (self.bad - self.average) / (self.average - self.good)
-    }
-}
-
-impl HasName for Hop {
-    fn name(&self) -> &str {
-        &self.name
     }
 }
 

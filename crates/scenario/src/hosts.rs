@@ -3,7 +3,7 @@
 use coapace_sim::Span;
 
 use crate::schema::kind::Or;
-use crate::schema::scalar::{OneLine, Switch, Time, Whole, one_of};
+use crate::schema::scalar::{OneLine, SWITCH, TIME, Whole, one_of};
 use crate::schema::table::{Misfit, keys};
 use crate::schema::words::words;
 use crate::service::{ServiceTime, ServiceTimeKind};
@@ -25,10 +25,10 @@ keys! {
         /// one to three more (RFC 7252 §3.1).
         uri_path: String, OneLine(1_000) => "coap".to_owned();
         /// The time in the run at which the clients start. Flows have their own.
-        start: Span, Time => Span::ZERO;
+        start: Span, TIME => Span::ZERO;
         /// The span after `start` in which each client starts at a random moment, uniformly; 0 s starts all of them at once.
         /// Flows have their own.
-        start_spread: Span, Time => Span::ZERO;
+        start_spread: Span, TIME => Span::ZERO;
         /// PROBING_RATE in bytes per second: a rate of non-confirmable messages that is always allowed (RFC 7252 §4.7); above it
         /// they are an RTO apart. 0 allows no such rate.
         probing_rate: u32, Whole(0, 1_000_000) => 1;
@@ -48,12 +48,12 @@ keys! {
         payload_bytes: u32, Whole(0, 65_000) => 60;
         /// Whether a copy of a request is recognised by its Message ID and answered from memory (RFC 7252 §4.5). If not,
         /// the server answers every copy that reaches it anew.
-        deduplication: bool, Switch => true;
+        deduplication: bool, SWITCH => true;
         /// Whether a copy of a request gets no answer while the last answer may still be under way, at most two in a row
         /// (docs/sluice.md). RFC 7252 §4.5 would answer every copy.
-        sluice: bool, Switch => false;
+        sluice: bool, SWITCH => false;
         /// The time from a request to its response.
-        processing_delay: Span, Time => Span::ZERO;
+        processing_delay: Span, TIME => Span::ZERO;
         /// Further time from a request to its response, drawn for each request: constant, uniform between two times, or
         /// exponential. Requests do not wait for each other.
         service_time: ServiceTime, ServiceTimeKind => ServiceTime::default();
@@ -62,7 +62,7 @@ keys! {
         response: Answering, one_of() => Answering::Piggybacked;
         /// The time from a request to the empty acknowledgement before a separate response. A response that is ready
         /// sooner is piggybacked.
-        acknowledge_after: Span, Time => Span::ZERO;
+        acknowledge_after: Span, TIME => Span::ZERO;
     }
 }
 

@@ -246,7 +246,7 @@ fn named(name: &str, item: &Item, path: &str) -> Result<(), Fault> {
     if is_name(name) {
         return Ok(());
     }
-    let accepts = Kind::accepts(&crate::schema::scalar::Name);
+    let accepts = Kind::accepts(&crate::schema::scalar::NAME);
     Err(Fault::new(item.at, format!("`{}` must be {accepts}", shown(path))))
 }
 

@@ -4,7 +4,7 @@ use coapace_sim::Span;
 use coapace_sim::mesh::{Awake, Backoff, ChannelBusy, ContikiMacConfig, DutyCycle, MacConfig, TschConfig};
 
 use crate::schema::kind::Or;
-use crate::schema::scalar::{Switch, Time, Whole, one_of};
+use crate::schema::scalar::{SWITCH, TIME, Whole, one_of};
 use crate::schema::table::{Misfit, keys};
 use crate::schema::words::{tagged, word_or_table, words};
 
@@ -13,15 +13,15 @@ keys! {
     /// preset they are its own.
     for MacConfig = MacConfig::STANDARD, checked by exponents_fit {
         /// Clear channel assessment before a frame is sent.
-        csma: Switch;
+        csma: SWITCH;
         /// Acknowledgements of frames. A frame without one is sent again.
-        acknowledgements: Switch;
+        acknowledgements: SWITCH;
         /// The rule of backoffs: `units`, from 0 to 2^BE − 1 of them (IEEE 802.15.4); `ticks` of the clock, from 0 to
         /// (2^BE − 1)·`backoff_ticks` − 1 (Contiki 3.x, Contiki-NG); `linear`, none before the first attempt, then a unit
         /// and up to three more (Contiki 2.x).
         backoff: one_of();
         /// The unit of the backoff, or the tick.
-        backoff_unit: Time;
+        backoff_unit: TIME;
         /// Ticks in a unit, for `ticks`.
         backoff_ticks: Whole(1, 100_000);
         /// macMinBE.
@@ -36,15 +36,15 @@ keys! {
         /// without an acknowledgement.
         channel_busy: one_of();
         /// The duration of clear channel assessment.
-        cca: Time;
+        cca: TIME;
         /// The time from a clear channel to the first bit of a frame.
-        turnaround: Time;
+        turnaround: TIME;
         /// The time from a frame to its acknowledgement.
-        ack_turnaround: Time;
+        ack_turnaround: TIME;
         /// The time from a frame until its acknowledgement must have come whole.
-        ack_wait: Time;
+        ack_wait: TIME;
         /// The time from an attempt to the next.
-        spacing: Time;
+        spacing: TIME;
         /// Frames that a node has room for, in all of its queues.
         queue_frames: Whole(1, 60_000);
         /// Queues of a node, one for each neighbour that it has frames for; or one queue for all.
@@ -84,17 +84,17 @@ keys! {
     /// repeated for a whole interval.
     for ContikiMacConfig = ContikiMacConfig::DUNKELS_2011, checked by wake_ups_are_apart {
         /// The time from one wake-up of a receiver to the next.
-        wake_interval: Time;
+        wake_interval: TIME;
         /// The time that the radio is on for one of the two assessments of a wake-up.
-        cca: Time;
+        cca: TIME;
         /// The time between the two.
-        cca_gap: Time;
+        cca_gap: TIME;
         /// The time from a frame to its repetition; its acknowledgement begins before.
-        frame_gap: Time;
+        frame_gap: TIME;
         /// The time that a node which noticed a transmission waits for a frame.
-        listen: Time;
+        listen: TIME;
         /// Whether a sender remembers when its neighbours wake up, and begins shortly before.
-        phase_lock: Switch;
+        phase_lock: SWITCH;
     }
 }
 
@@ -102,13 +102,13 @@ keys! {
     /// TSCH with one shared cell in a slotframe (RFC 8180): all frames are sent there, by slotted Aloha. `min_be` and `max_be` count cells.
     for TschConfig = TschConfig::RFC_8180, checked by slots_have_room {
         /// The length of a slot.
-        slot: Time;
+        slot: TIME;
         /// The slots of a slotframe.
         slotframe: Whole(1, 10_000);
         /// macTsTxOffset: the time from the beginning of a slot to its frame.
-        tx_offset: Time;
+        tx_offset: TIME;
         /// The time that a receiver listens before and after the moment at which a frame should begin.
-        guard: Time;
+        guard: TIME;
     }
 }
 

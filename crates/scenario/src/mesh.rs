@@ -12,7 +12,7 @@ use crate::schema::document::Value;
 use crate::schema::kind::Or;
 use crate::schema::measure::Measure;
 use crate::schema::preset::Preset;
-use crate::schema::scalar::{Choice, ListOf, OneLine, Percentage, Scalar, Switch, Time, Whole};
+use crate::schema::scalar::{Choice, ListOf, OneLine, PERCENTAGE, SWITCH, Scalar, TIME, Whole};
 use crate::schema::table::{Bare, Misfit, keys, table};
 use crate::schema::words::{tagged, tagged_table};
 
@@ -76,7 +76,7 @@ keys! {
         /// Bytes in front of every frame: preamble, start of frame and length.
         phy_header_bytes: Whole(0, 64);
         /// Nodes are switched on at random moments of this span.
-        start_spread: Time;
+        start_spread: TIME;
         /// The current while a radio sends.
         transmit_current as transmit_ma: Measure("mA", 0.0, 10_000.0);
         /// The current while it receives or listens.
@@ -108,10 +108,10 @@ keys! {
         sense as sense_m: Measure("m", 0.0, 100_000.0);
         /// The share of frames that leave their sender, drawn once for all receivers. Nobody receives the others, and they
         /// disturb nobody.
-        success_ratio_tx: Percentage;
+        success_ratio_tx: PERCENTAGE;
         /// The share of frames received at the edge of the range, drawn for each receiver; at distance d it is
         /// 1 − (d/range)²·(1 − ratio). A frame that a receiver misses still destroys others there.
-        success_ratio_rx: Percentage;
+        success_ratio_rx: PERCENTAGE;
     }
 }
 
@@ -145,7 +145,7 @@ keys! {
         /// Height of the antennas above ground.
         height as height_m: Measure("m", 0.01, 1_000.0);
         /// The share of the amplitude that the ground reflects.
-        reflection: Percentage;
+        reflection: PERCENTAGE;
         /// The power at which half of the frames are received.
         sensitivity as sensitivity_dbm: Measure("dBm", -200.0, 50.0);
         /// The power from which the channel is found busy.
@@ -166,10 +166,10 @@ keys! {
         /// Datagrams that a node puts together at the same time.
         reassembly_contexts: Whole(1, 255);
         /// The time that a node waits for all fragments of a datagram.
-        reassembly_timeout: Time;
+        reassembly_timeout: TIME;
         /// Preference of newer datagrams: any datagram of one frame ends all that are being put together, and a first fragment
         /// of another sender ends one if there is no room. If not, that fragment is dropped.
-        prefer_new: Switch;
+        prefer_new: SWITCH;
     }
     presets {
         /// The source of the other keys' defaults: Contiki 3.x (core/net/ipv6/sicslowpan.c), or Contiki 2.7 on a Z1
@@ -216,7 +216,7 @@ keys! {
         /// The distance that nodes may go beyond the places of the topology.
         margin as margin_m: Measure("m", 0.0, 100_000.0);
         /// The time from one position to the next.
-        step: Time;
+        step: TIME;
     }
 }
 
@@ -225,7 +225,7 @@ keys! {
     for RandomWaypoint = RandomWaypoint::DEFAULT {
         ..movement: Movement;
         /// The longest rest between two ways.
-        pause: Time;
+        pause: TIME;
     }
 }
 
@@ -234,7 +234,7 @@ keys! {
     for GaussMarkov = GaussMarkov::DEFAULT {
         ..movement: Movement;
         /// The share of speed and direction that stays from one step to the next.
-        alpha: Percentage;
+        alpha: PERCENTAGE;
         /// The standard deviation of speed.
         speed_deviation as speed_deviation_m_s: Measure("m/s", 0.0, 1_000.0);
         /// The standard deviation of the direction.
@@ -249,7 +249,7 @@ keys! {
         /// The distance from a crossing to the next.
         block as block_m: Measure("m", 0.01, 100_000.0);
         /// The probability of a turn at a crossing.
-        turn_probability: Percentage;
+        turn_probability: PERCENTAGE;
     }
 }
 
@@ -258,7 +258,7 @@ keys! {
     for Pursue = Pursue::DEFAULT {
         ..movement: Movement;
         /// The share of the way to the leader that a node aims at in one step.
-        aggressiveness: Percentage;
+        aggressiveness: PERCENTAGE;
         /// The largest deviation from that point along each axis.
         swerve as swerve_m: Measure("m", 0.0, 100_000.0);
     }
@@ -293,21 +293,21 @@ struct Shares(usize);
 impl Scalar for Shares {
     type Value = Delivery;
     fn accepts(&self) -> String {
-        format!("{}, or 2 to {} in ascending order", Scalar::accepts(&Percentage), self.0)
+        format!("{}, or 2 to {} in ascending order", Scalar::accepts(&PERCENTAGE), self.0)
     }
     fn parse(&self, value: &Value) -> Option<Delivery> {
         Delivery::new(match value {
             Value::List(list) if (2..=self.0).contains(&list.len()) => {
-                list.iter().map(|share| Percentage.parse(&share.value)).collect::<Option<_>>()?
+                list.iter().map(|share| PERCENTAGE.parse(&share.value)).collect::<Option<_>>()?
             }
             Value::List(_) => return None,
-            one => vec![Percentage.parse(one)?],
+            one => vec![PERCENTAGE.parse(one)?],
         })
     }
     fn text(&self, delivery: &Delivery) -> String {
         let shares: Vec<_> = match delivery.quantiles() {
-            [one] => [one, one].map(|share| Percentage.text(share)).into(),
-            shares => shares.iter().map(|share| Percentage.text(share)).collect(),
+            [one] => [one, one].map(|share| PERCENTAGE.text(share)).into(),
+            shares => shares.iter().map(|share| PERCENTAGE.text(share)).collect(),
         };
         format!("[{}]", shares.join(", "))
     }

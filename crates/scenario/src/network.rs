@@ -6,7 +6,7 @@ use crate::hops::Hop;
 use crate::mesh::Mesh;
 use crate::schema::document::{Item, Value};
 use crate::schema::kind::Or;
-use crate::schema::scalar::{Switch, Time, Whole, one_of};
+use crate::schema::scalar::{SWITCH, TIME, Whole, one_of};
 use crate::schema::table::{Misfit, keys, named, table};
 use crate::schema::words::words;
 
@@ -19,11 +19,11 @@ keys! {
         mtu: u32, Whole(68, 65_535) => 1_280;
         /// Whether hosts send datagrams as ECN-capable, ECT(0), so that a queue may mark them (RFC 3168). The simulated TCP does
         /// not know ECN, and meshes do not mark.
-        ecn_capable: bool, Switch => false;
+        ecn_capable: bool, SWITCH => false;
         /// The hops from the clients to the servers, in the order that a packet passes them.
-        up: Vec<Hop>, named(16);
+        up: Vec<Hop>, named(16, |hop: &Hop| &hop.name);
         /// The hops from the servers to the clients, in the order that a packet passes them.
-        down: Vec<Hop>, named(16);
+        down: Vec<Hop>, named(16, |hop: &Hop| &hop.name);
         /// A mesh of radios in place of hops. Each hears some of the others.
         mesh: Option<Mesh>, Or("none", table()) => None;
     }
@@ -34,11 +34,11 @@ keys! {
     pub struct Tcp {
         /// Whether the clients of the workload `continuous` have their connection, and the capabilities exchanged, before
         /// the clock starts. Those of `random` always connect within.
-        connect_first: bool, Switch => true;
+        connect_first: bool, SWITCH => true;
         /// Nagle's algorithm (RFC 896).
-        nagle: bool, Switch => true;
+        nagle: bool, SWITCH => true;
         /// The time that an acknowledgement waits for data to travel with (RFC 9293 §3.8.6.3); 0 s delays none.
-        delayed_ack: Span, Time => Span::from_millis(200);
+        delayed_ack: Span, TIME => Span::from_millis(200);
         /// The timeout of the first SYN is 1 s, doubling to 60 s; this multiplies it: 200 makes it 2 s, doubling to 120 s.
         /// Timeouts of data are smoltcp's, 1 s to 60 s.
         handshake_timeout_percent: u32, Whole(100, 1_000) => 100;

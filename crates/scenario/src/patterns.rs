@@ -104,12 +104,16 @@ impl Timing {
 
     /// Returns a span of this mean, exponentially distributed.
     fn exponential(&self, mean: Span, turn: Turn, purpose: u64) -> Span {
-        let unit = self.stream.unit(u64::from(turn.client), u64::from(turn.number), purpose);
-        // 1 − u is never 0. A time too long for the clock never comes.
-        #[allow(clippy::cast_sign_loss)]
-        let ns = (-libm::log(1.0 - unit) * mean.as_nanos() as f64) as u64;
-        Span::from_nanos(ns)
+        exponential(mean, self.stream.unit(u64::from(turn.client), u64::from(turn.number), purpose))
     }
+}
+
+/// Returns a span of an exponential distribution with this mean, made of a number that is uniform in [0, 1).
+pub(crate) fn exponential(mean: Span, unit: f64) -> Span {
+    // 1 − u is never 0, so this is at most 37 times the mean. A time too long for the clock never comes.
+    #[allow(clippy::cast_sign_loss)]
+    let ns = (-libm::log(1.0 - unit) * mean.as_nanos() as f64) as u64;
+    Span::from_nanos(ns)
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@ use coapace_sim::{CodelConfig, FqCodelConfig, PieConfig, Queue as SimQueue, RedC
 
 use crate::schema::measure::Measure;
 use crate::schema::preset::Preset;
-use crate::schema::scalar::{Percentage, Switch, Time, Whole};
+use crate::schema::scalar::{PERCENTAGE, SWITCH, TIME, Whole};
 use crate::schema::table::{Bare, Misfit, keys};
 use crate::schema::words::tagged;
 
@@ -29,9 +29,9 @@ keys! {
     /// `rfc-8289`; with another preset they are its own.
     for CodelConfig = CodelConfig::RFC_8289, checked by interval_is_longer {
         /// TARGET: the acceptable wait of a standing queue; at least the transmission time of the largest packet (RFC 8289 §4.4).
-        target: Time;
+        target: TIME;
         /// INTERVAL: the time that a queue may be above the target; about the longest usual round-trip time.
-        interval: Time;
+        interval: TIME;
     }
     presets {
         /// The source of the other keys' defaults: RFC 8289 §4, or values chosen for 60 kbit/s and a round-trip time of 600 ms.
@@ -61,11 +61,11 @@ keys! {
     /// PIE (RFC 8033). The defaults shown are those of the preset `rfc-8033`; with another preset they are its own.
     for PieConfig = PieConfig::RFC_8033, checked by updates_take_time {
         /// QDELAY_REF: the delay that is aimed at.
-        target: Time;
+        target: TIME;
         /// T_UPDATE: the time from one correction of the probability to the next.
-        update: Time;
+        update: TIME;
         /// MAX_BURST: the time during which an idle queue may grow without drops.
-        max_burst: Time;
+        max_burst: TIME;
         /// The weight of the deviation from the target.
         alpha: Measure("/s", 0.0, 1_000.0);
         /// The weight of the growth of the delay.
@@ -73,7 +73,7 @@ keys! {
         /// MEAN_PKTSIZE: a queue of up to two such packets is never too long.
         mean_packet_bytes: Whole(0, 65_535);
         /// The largest probability at which packets are marked in place of being dropped (RFC 8033 §5.1).
-        mark_limit: Percentage;
+        mark_limit: PERCENTAGE;
     }
     presets {
         /// The source of the other keys' defaults: RFC 8033 §4 (the size of a packet: RFC 8034), or values chosen for 60 kbit/s and
@@ -92,11 +92,11 @@ keys! {
         /// max_th: the average length at which `max_probability` of the packets are hit.
         max_packets: Whole(1, 2_000_000);
         /// max_p.
-        max_probability: Percentage;
+        max_probability: PERCENTAGE;
         /// w_q: the weight of the present length in the average.
-        weight: Percentage;
+        weight: PERCENTAGE;
         /// Growth of the probability to 1 between `max_packets` and twice that, in place of a jump.
-        gentle as is_gentle: Switch;
+        gentle as is_gentle: SWITCH;
     }
     presets {
         /// The source of the other keys' defaults: Floyd's advice of 1997 and 2000, or Floyd, Jacobson 1993.

@@ -4,7 +4,7 @@ use coapace_sim::mesh::{RoutingConfig, RplConfig};
 
 use crate::schema::kind::Or;
 use crate::schema::preset::Preset;
-use crate::schema::scalar::{Switch, Time, Whole};
+use crate::schema::scalar::{SWITCH, TIME, Whole};
 use crate::schema::table::{Bare, keys};
 use crate::schema::words::tagged;
 
@@ -24,23 +24,23 @@ keys! {
     /// the preset `contiki-3`; with another preset they are its own.
     for RplConfig = RplConfig::CONTIKI_3 {
         /// The shortest interval of DIOs, Trickle's Imin.
-        dio_interval_min: Time;
+        dio_interval_min: TIME;
         /// DIOIntervalDoublings.
         dio_doublings: Whole(0, 40);
         /// DIORedundancyConstant: so many DIOs heard suppress one's own; 0 suppresses none.
         dio_redundancy: Whole(0, 255);
         /// Requests for new DAOs in every DIO that the root sends to all (Contiki).
-        dio_refreshes_routes: Switch;
+        dio_refreshes_routes: SWITCH;
         /// The time from the start to the first DIS of a node without a parent.
-        dis_start: Time;
+        dis_start: TIME;
         /// The time from one DIS to the next.
-        dis_interval: Time;
+        dis_interval: TIME;
         /// A DAO leaves between half of this and one and a half of it after there is reason to send it.
-        dao_delay: Time;
+        dao_delay: TIME;
         /// The lifetime of a route.
-        route_lifetime: Time;
+        route_lifetime: TIME;
         /// The time that a route is still used after it was taken back.
-        no_path_delay: Time;
+        no_path_delay: TIME;
         /// MinHopRankIncrease.
         min_hop_rank_increase: Whole(1, 10_000);
         /// PARENT_SWITCH_THRESHOLD: the least gain of a new path over the present one (RFC 6719 §5), in 1/128.
@@ -60,7 +60,7 @@ keys! {
         /// The weight of a frame in the ETX of other links, in percent.
         etx_weight_percent as etx_weights.1: Whole(1, 100);
         /// The time from one probe of a neighbour to the next; 0 s is never.
-        probing_interval: Time;
+        probing_interval: TIME;
         /// Neighbours that a node remembers.
         max_neighbours: Whole(1, 60_000);
         /// Routes that a node stores.

@@ -2,10 +2,11 @@
 
 use coapace_sim::{Jitter, Span, Stream};
 
+use crate::patterns::exponential;
 use crate::schema::document::{Item, Value};
 use crate::schema::error::Fault;
 use crate::schema::kind::{Key, Kind, Lines};
-use crate::schema::scalar::{Range, Scalar, Time};
+use crate::schema::scalar::{RANGE, Scalar, TIME};
 use crate::schema::table::{Keys, keys, table};
 
 /// The distribution of the time that a server works on a request.
@@ -23,7 +24,7 @@ keys! {
     /// An exponentially distributed time, as of a server with a queue behind it (M/M/1).
     pub struct Exponential {
         /// The mean.
-        mean: Span, Time;
+        mean: Span, TIME;
     }
 }
 
@@ -39,12 +40,7 @@ impl ServiceTime {
         match self {
             Self::Constant(span) => *span,
             Self::Uniform(Jitter { min, max }) => *min + stream.within(*max - *min, a, b, 0),
-            Self::Exponential(Exponential { mean }) => {
-                // 1 − u is never 0, so this is at most 37 times the mean.
-                #[allow(clippy::cast_sign_loss)]
-                let ns = (-libm::log(1.0 - stream.unit(a, b, 0)) * mean.as_nanos() as f64) as u64;
-                Span::from_nanos(ns)
-            }
+            Self::Exponential(Exponential { mean }) => exponential(*mean, stream.unit(a, b, 0)),
         }
     }
 }
@@ -56,20 +52,20 @@ impl Kind for ServiceTimeKind {
     type Value = ServiceTime;
     fn accepts(&self) -> String {
         let table = table::<Exponential>().accepts();
-        format!("{}, or {}, or {table}", Scalar::accepts(&Time), Scalar::accepts(&Range))
+        format!("{}, or {}, or {table}", Scalar::accepts(&TIME), Scalar::accepts(&RANGE))
     }
     fn read(&self, item: &Item, path: &str) -> Result<ServiceTime, Fault> {
         let read = match item.value {
             Value::Table(_) => return Exponential::read(item, path).map(ServiceTime::Exponential),
-            Value::List(_) => Range.parse(&item.value).map(ServiceTime::Uniform),
-            _ => Time.parse(&item.value).map(ServiceTime::Constant),
+            Value::List(_) => RANGE.parse(&item.value).map(ServiceTime::Uniform),
+            _ => TIME.parse(&item.value).map(ServiceTime::Constant),
         };
         read.ok_or_else(|| self.refuse(item, path))
     }
     fn write(&self, value: &ServiceTime, path: &str, lines: &mut Lines) {
         match value {
-            ServiceTime::Constant(span) => Time.write(span, path, lines),
-            ServiceTime::Uniform(range) => Range.write(range, path, lines),
+            ServiceTime::Constant(span) => TIME.write(span, path, lines),
+            ServiceTime::Uniform(range) => RANGE.write(range, path, lines),
             ServiceTime::Exponential(exponential) => exponential.write(path, lines),
         }
     }

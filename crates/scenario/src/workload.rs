@@ -5,7 +5,7 @@ use coapace_sim::Span;
 use crate::flows::Flow;
 use crate::schema::document::Item;
 use crate::schema::kind::Or;
-use crate::schema::scalar::{Time, Whole, one_of};
+use crate::schema::scalar::{TIME, Whole, one_of};
 use crate::schema::table::{Misfit, keys, named};
 use crate::schema::words::words;
 
@@ -21,20 +21,20 @@ keys! {
         exchanges: Option<u32>, Or("none", Whole(1, 1_000_000)) => Some(50);
         /// The time from the start of the run at which it ends. Exchanges that are still open then count as neither completed
         /// nor failed. Not for `random`.
-        duration: Option<Span>, Or("none", Time) => None;
+        duration: Option<Span>, Or("none", TIME) => None;
         /// The beginning of `duration` in which nothing is counted.
-        warm_up: Span, Time => Span::ZERO;
+        warm_up: Span, TIME => Span::ZERO;
         /// The smallest batch of `random`, in exchanges.
         batch_min: u32, Whole(1, 1_000_000) => 1;
         /// The largest batch of `random`, in exchanges. Sizes are uniform between both.
         batch_max: u32, Whole(1, 1_000_000) => 10;
         /// The time from a response to the next request.
-        think_time: Span, Time => Span::ZERO;
+        think_time: Span, TIME => Span::ZERO;
         /// The time between two requests of a client: it makes one at a multiple of this after its first, and only if the last
         /// is over. 0 s allows any moment. UDP only; flows have their own.
-        interval: Span, Time => Span::ZERO;
+        interval: Span, TIME => Span::ZERO;
         /// The messages of the clients, for the kind `flows`.
-        flows: Vec<Flow>, named(64) => Vec::new();
+        flows: Vec<Flow>, named(64, |flow: &Flow| &flow.name) => Vec::new();
     }
 }
 

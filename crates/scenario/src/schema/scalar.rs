@@ -5,7 +5,7 @@ use coapace_sim::{Jitter, Span};
 use super::document::{Item, Value, is_name, quoted};
 use super::error::Fault;
 use super::kind::{Kind, Lines, listed};
-use super::units::{RATE, SHARE, SIZE, TIME};
+use super::units;
 
 /// A kind whose values are written in one piece.
 pub(crate) trait Scalar {
@@ -56,21 +56,32 @@ impl<T: Copy + Into<u64> + TryFrom<i64> + PartialOrd> Scalar for Whole<T> {
     }
 }
 
-/// `true` or `false`.
-pub(crate) struct Switch;
+/// A kind without parameters.
+pub(crate) struct Plain<T> {
+    accepts: &'static str,
+    parse: fn(&Value) -> Option<T>,
+    text: fn(&T) -> String,
+}
 
-impl Scalar for Switch {
-    type Value = bool;
+impl<T> Scalar for Plain<T> {
+    type Value = T;
     fn accepts(&self) -> String {
-        "true or false".to_owned()
+        self.accepts.to_owned()
     }
-    fn parse(&self, value: &Value) -> Option<bool> {
-        if let Value::Switch(switch) = value { Some(*switch) } else { None }
+    fn parse(&self, value: &Value) -> Option<T> {
+        (self.parse)(value)
     }
-    fn text(&self, value: &bool) -> String {
-        value.to_string()
+    fn text(&self, value: &T) -> String {
+        (self.text)(value)
     }
 }
+
+/// `true` or `false`.
+pub(crate) const SWITCH: Plain<bool> = Plain {
+    accepts: "true or false",
+    parse: |value| if let Value::Switch(switch) = value { Some(*switch) } else { None },
+    text: bool::to_string,
+};
 
 /// One line of text, of at least one character and at most so many bytes.
 pub(crate) struct OneLine(pub(crate) usize);
@@ -91,20 +102,11 @@ impl Scalar for OneLine {
 }
 
 /// A name that can be part of a dotted path.
-pub(crate) struct Name;
-
-impl Scalar for Name {
-    type Value = String;
-    fn accepts(&self) -> String {
-        "a name of at most 32 lower-case letters, digits, `-` and `_`, a letter first".to_owned()
-    }
-    fn parse(&self, value: &Value) -> Option<String> {
-        if let Value::Text(text) = value { is_name(text).then(|| text.clone()) } else { None }
-    }
-    fn text(&self, value: &String) -> String {
-        quoted(value)
-    }
-}
+pub(crate) const NAME: Plain<String> = Plain {
+    accepts: "a name of at most 32 lower-case letters, digits, `-` and `_`, a letter first",
+    parse: |value| if let Value::Text(text) = value { is_name(text).then(|| text.clone()) } else { None },
+    text: |name| quoted(name),
+};
 
 /// Returns the text of a quantity: a number needs no quotes.
 fn quantity(value: &Value) -> Option<String> {
@@ -119,109 +121,72 @@ fn quantity(value: &Value) -> Option<String> {
 /// number without a unit is seconds.
 pub fn parse_time(text: &str) -> Option<Span> {
     const LONGEST: Span = Span::from_secs(24 * 3_600);
-    TIME.parse(text).map(Span::from_micros).filter(|span| *span <= LONGEST)
+    units::TIME.parse(text).map(Span::from_micros).filter(|span| *span <= LONGEST)
 }
 
 /// Reads a share from 0 to 1 as scenarios have it: `10 %`, `0.1`. A bare 1 is refused, for it might mean 1 %.
 pub fn parse_share(text: &str) -> Option<f64> {
-    let share = SHARE.parse(text).filter(|share| *share <= WHOLE_SHARE && text != "1")?;
+    let share = units::SHARE.parse(text).filter(|share| *share <= WHOLE_SHARE && text != "1")?;
     Some(share as f64 / WHOLE_SHARE as f64)
 }
 
 /// A span of time, exact to the microsecond.
-pub(crate) struct Time;
-
-impl Scalar for Time {
-    type Value = Span;
-    fn accepts(&self) -> String {
-        "a time up to 24 h in us, ms, s, min or h, such as \"200 ms\"".to_owned()
-    }
-    fn parse(&self, value: &Value) -> Option<Span> {
-        parse_time(&quantity(value)?)
-    }
-    fn text(&self, value: &Span) -> String {
-        quoted(&TIME.write(value.as_micros()))
-    }
-}
+pub(crate) const TIME: Plain<Span> = Plain {
+    accepts: "a time up to 24 h in us, ms, s, min or h, such as \"200 ms\"",
+    parse: |value| parse_time(&quantity(value)?),
+    text: |span| quoted(&units::TIME.write(span.as_micros())),
+};
 
 /// A bit rate, in bits per second.
-pub(crate) struct Rate;
-
-impl Scalar for Rate {
-    type Value = u64;
-    fn accepts(&self) -> String {
-        "a rate from 1 bit/s to 1000 Gbit/s, such as \"60 kbit/s\"".to_owned()
-    }
-    fn parse(&self, value: &Value) -> Option<u64> {
+pub(crate) const RATE: Plain<u64> = Plain {
+    accepts: "a rate from 1 bit/s to 1000 Gbit/s, such as \"60 kbit/s\"",
+    parse: |value| {
         let Value::Text(text) = value else { return None };
-        RATE.parse(text).filter(|rate| (1..=1_000_000_000_000).contains(rate))
-    }
-    fn text(&self, value: &u64) -> String {
-        quoted(&RATE.write(*value))
-    }
-}
+        units::RATE.parse(text).filter(|rate| (1..=1_000_000_000_000).contains(rate))
+    },
+    text: |rate| quoted(&units::RATE.write(*rate)),
+};
 
 /// A number of bytes; bare, for the name of the key carries the unit, or with one.
-pub(crate) struct Bytes;
-
-impl Scalar for Bytes {
-    type Value = u64;
-    fn accepts(&self) -> String {
-        "a number of bytes from 1 to 1000000000000, or a size such as \"1.41 MB\"".to_owned()
-    }
-    fn parse(&self, value: &Value) -> Option<u64> {
+pub(crate) const BYTES: Plain<u64> = Plain {
+    accepts: "a number of bytes from 1 to 1000000000000, or a size such as \"1.41 MB\"",
+    parse: |value| {
         let bytes = match value {
             Value::Integer(bytes) => u64::try_from(*bytes).ok()?,
-            Value::Text(text) => SIZE.parse(text)?,
+            Value::Text(text) => units::SIZE.parse(text)?,
             _ => return None,
         };
         (1..=1_000_000_000_000).contains(&bytes).then_some(bytes)
-    }
-    fn text(&self, value: &u64) -> String {
-        value.to_string()
-    }
-}
-
-/// A probability in \[0, 1\], written as a percentage.
-pub(crate) struct Percentage;
+    },
+    text: u64::to_string,
+};
 
 /// Parts of a probability of 1, as a percentage counts them.
 const WHOLE_SHARE: u64 = 1_000_000_000;
 
-impl Scalar for Percentage {
-    type Value = f64;
-    fn accepts(&self) -> String {
-        "a percentage from 0 % to 100 %, such as \"2 %\"".to_owned()
-    }
-    fn parse(&self, value: &Value) -> Option<f64> {
-        parse_share(&quantity(value)?)
-    }
-    fn text(&self, value: &f64) -> String {
+/// A probability in \[0, 1\], written as a percentage.
+pub(crate) const PERCENTAGE: Plain<f64> = Plain {
+    accepts: "a percentage from 0 % to 100 %, such as \"2 %\"",
+    parse: |value| parse_share(&quantity(value)?),
+    text: |share| {
         // Exact: a value that was read is within half a part of the whole number it came from.
-        let share = (value.clamp(0.0, 1.0) * WHOLE_SHARE as f64).round();
+        let parts = (share.clamp(0.0, 1.0) * WHOLE_SHARE as f64).round();
         #[allow(clippy::cast_sign_loss)]
-        quoted(&SHARE.write(share as u64))
-    }
-}
+        quoted(&units::SHARE.write(parts as u64))
+    },
+};
 
 /// Two times, the shorter first.
-pub(crate) struct Range;
-
-impl Scalar for Range {
-    type Value = Jitter;
-    fn accepts(&self) -> String {
-        "two times, the shorter first, such as [\"10 ms\", \"20 ms\"]".to_owned()
-    }
-    fn parse(&self, value: &Value) -> Option<Jitter> {
+pub(crate) const RANGE: Plain<Jitter> = Plain {
+    accepts: "two times, the shorter first, such as [\"10 ms\", \"20 ms\"]",
+    parse: |value| {
         let Value::List(list) = value else { return None };
         let [min, max] = list.as_slice() else { return None };
-        let range = Jitter { min: Time.parse(&min.value)?, max: Time.parse(&max.value)? };
+        let range = Jitter { min: TIME.parse(&min.value)?, max: TIME.parse(&max.value)? };
         (range.min <= range.max).then_some(range)
-    }
-    fn text(&self, Jitter { min, max }: &Jitter) -> String {
-        format!("[{}, {}]", Time.text(min), Time.text(max))
-    }
-}
+    },
+    text: |Jitter { min, max }| format!("[{}, {}]", TIME.text(min), TIME.text(max)),
+};
 
 /// A list of at most so many values of a kind, which the last word calls.
 pub(crate) struct ListOf<S>(pub(crate) usize, pub(crate) S, pub(crate) &'static str);

@@ -316,27 +316,26 @@ keys! {
     pub struct Bare {}
 }
 
-/// A table that is addressed by its name.
-pub(crate) trait HasName {
-    fn name(&self) -> &str;
+/// The kind of a list of tables with the keys of `T`, each under a name of its own.
+pub(crate) struct Named<T> {
+    most: usize,
+    name: fn(&T) -> &str,
 }
 
-/// The kind of a list of tables with the keys of `T`, each under a name of its own. It holds the largest number of them.
-pub(crate) struct Named<T>(usize, PhantomData<T>);
-
-/// Returns the kind of up to `most` tables with the keys of `T`. If one is needed, the table around checks it.
-pub(crate) const fn named<T>(most: usize) -> Named<T> {
-    Named(most, PhantomData)
+/// Returns the kind of up to `most` tables with the keys of `T`, where `name` returns the name of one. If one is needed, the
+/// table around checks it.
+pub(crate) const fn named<T>(most: usize, name: fn(&T) -> &str) -> Named<T> {
+    Named { most, name }
 }
 
-impl<T: Keys + HasName> Kind for Named<T> {
+impl<T: Keys> Kind for Named<T> {
     type Value = Vec<T>;
     fn accepts(&self) -> String {
-        format!("1 to {} tables, each with a `name` of its own", self.0)
+        format!("1 to {} tables, each with a `name` of its own", self.most)
     }
     fn read(&self, item: &Item, path: &str) -> Result<Vec<T>, Fault> {
         let Value::List(list) = &item.value else { return Err(self.refuse(item, path)) };
-        if list.len() > self.0 {
+        if list.len() > self.most {
             return Err(self.refuse(item, path));
         }
         let mut names: Vec<&str> = Vec::new();
@@ -357,7 +356,7 @@ impl<T: Keys + HasName> Kind for Named<T> {
     }
     fn write(&self, value: &Vec<T>, path: &str, lines: &mut Lines) {
         for table in value {
-            table.write(&format!("{path}.{}", table.name()), lines);
+            table.write(&format!("{path}.{}", (self.name)(table)), lines);
         }
     }
     fn keys(&self) -> Vec<Key> {
