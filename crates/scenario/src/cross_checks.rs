@@ -1,7 +1,6 @@
 //! Checks of a whole scenario that need the places of its mesh.
 
 use std::path::Path;
-use std::sync::Arc;
 
 use coapace_sim::Time;
 use coapace_sim::mesh::{Mesh, Propagation};
@@ -10,7 +9,6 @@ use crate::file::File;
 use crate::flows::{Flow, Side};
 use crate::places::{Places, found};
 use crate::schema::document::{Item, Value, quoted};
-use crate::schema::error::Fault;
 use crate::schema::kind::Lines;
 use crate::schema::table::Misfit;
 
@@ -21,16 +19,7 @@ const MESH: &str = "network.mesh";
 const MOST_MESSAGES: u128 = 1_000_000_000;
 
 /// Finds the places of the nodes, counts the clients, and checks what depends on either.
-pub(crate) fn place(
-    file: &mut File,
-    item: &Item,
-    folder: Option<&Path>,
-) -> Result<Option<Arc<Places>>, Fault> {
-    let places = placed(file, item, folder).map_err(|misfit| misfit.fault(item, ""))?;
-    Ok(places.map(Arc::new))
-}
-
-fn placed(file: &mut File, item: &Item, folder: Option<&Path>) -> Result<Option<Places>, Misfit> {
+pub(crate) fn place(file: &mut File, item: &Item, folder: Option<&Path>) -> Result<Option<Places>, Misfit> {
     let end = Time::ZERO + file.workload.duration.unwrap_or_default();
     let places = file.network.mesh.as_ref().map(|mesh| Places::of(mesh, folder, end)).transpose();
     let places = places.map_err(|(key, problem)| Misfit::new(format!("{MESH}.{key}"), problem))?;

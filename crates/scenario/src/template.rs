@@ -68,8 +68,9 @@ impl Template {
             knob_values = file.knobs.values(&item, &file.effective(), File::run_lines_of);
         }
         let folder = Path::new(path).parent();
-        let places = cross_checks::place(&mut file, &item, folder)?;
-        cross_checks::name_files(&mut item, folder, places.as_deref());
-        Ok(Scenario::new(name, Arc::new(item), file, places, knob_values))
+        let places =
+            cross_checks::place(&mut file, &item, folder).map_err(|misfit| misfit.fault(&item, ""))?;
+        cross_checks::name_files(&mut item, folder, places.as_ref());
+        Ok(Scenario::new(name, Arc::new(item), file, places.map(Arc::new), knob_values))
     }
 }
