@@ -19,12 +19,8 @@ pub(crate) struct ImportError {
 }
 
 impl ImportError {
-    fn new(line: Option<u32>, problem: impl Into<String>) -> Self {
-        Self { line, problem: problem.into() }
-    }
-
     fn at(line: u32, problem: impl Into<String>) -> Self {
-        Self::new(Some(line), problem)
+        Self { line: Some(line), problem: problem.into() }
     }
 }
 
@@ -42,7 +38,8 @@ impl std::error::Error for ImportError {}
 /// Refuses a text of more than [`MAX_BYTES`].
 fn bounded(text: &str) -> Result<(), ImportError> {
     if text.len() > MAX_BYTES {
-        return Err(ImportError::new(None, format!("the file is larger than {} MiB", MAX_BYTES >> 20)));
+        let problem = format!("the file is larger than {} MiB", MAX_BYTES >> 20);
+        return Err(ImportError { line: None, problem });
     }
     Ok(())
 }

@@ -32,10 +32,9 @@ impl Scalar for Measure {
             Value::Other(text) if unit.is_empty() => text.clone(),
             _ => return None,
         };
-        let (_, decimals) = number.split_once('.').unwrap_or((&number, "0"));
+        let digits = number.strip_prefix('-').unwrap_or(&number);
+        let (whole, decimals) = digits.split_once('.').unwrap_or((digits, "0"));
         let is_plain = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
-        let whole = number.strip_prefix('-').unwrap_or(&number);
-        let whole = whole.split_once('.').map_or(whole, |(whole, _)| whole);
         if !is_plain(whole) || !is_plain(decimals) || decimals.len() > DECIMALS {
             return None;
         }

@@ -98,10 +98,6 @@ pub(crate) const fn word_or_table<T>() -> Tagged<T> {
 const KIND: &str = "kind";
 
 impl<T: TaggedTable> Tagged<T> {
-    fn kinds() -> String {
-        listed(T::WORDS)
-    }
-
     /// Returns the fault of the first of `members` that is a key of other kinds than `word`, if `word` is a kind.
     fn misplaced(word: &str, members: &[(String, Item)], path: &str) -> Option<Fault> {
         let has = |kind: &str, name: &str| T::keys_of(kind).iter().any(|key| key.name == name);
@@ -120,7 +116,7 @@ impl<T: TaggedTable> Kind for Tagged<T> {
     type Value = T;
 
     fn accepts(&self) -> String {
-        let kinds = Self::kinds();
+        let kinds = listed(T::WORDS);
         if self.is_word_enough {
             return format!("{kinds}, or a table of that `kind` and its parameters");
         }
@@ -147,7 +143,7 @@ impl<T: TaggedTable> Kind for Tagged<T> {
             return Err(fault);
         }
         let table = Item { at: item.at, value: Value::Table(others) };
-        let refuse = || refused(&Self::kinds(), T::WORDS, kind.unwrap_or(item), &joined(path, KIND));
+        let refuse = || refused(&listed(T::WORDS), T::WORDS, kind.unwrap_or(item), &joined(path, KIND));
         T::read(word, &table, path).unwrap_or_else(|| Err(refuse()))
     }
 
@@ -169,7 +165,7 @@ impl<T: TaggedTable> Kind for Tagged<T> {
         let kind = Key {
             name: KIND,
             doc: "Which of them it is; the other keys depend on it.".to_owned(),
-            accepts: Self::kinds(),
+            accepts: listed(T::WORDS),
             default: T::WORDS.first().map(|word| quoted(word)),
             keys: Vec::new(),
             is_list: false,
