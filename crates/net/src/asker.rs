@@ -8,7 +8,7 @@ use bytes::Bytes;
 use coap_numbers::option;
 use coapace_control::Instant;
 use coapace_proto::block::{self, Transfer, TransferError, Transferred};
-use coapace_proto::{Code, ExchangeId, Options, SendError, Tail, Token, echo};
+use coapace_proto::{Code, ExchangeId, Options, SendError, Tail, Token};
 use tokio::sync::oneshot;
 
 use crate::address::Remote;
@@ -133,7 +133,7 @@ impl Asker {
     /// specification requires one token, but go-coap and node-coap put blocks together by their token alone.
     pub(crate) fn share_token(&mut self) {
         self.token = match &self.path {
-            Path::Endpoint(hub, _) => (!hub.is_secure()).then(|| hub.lock().token()),
+            Path::Endpoint(hub, _) => (!hub.is_secure()).then(|| hub.lock().random.token()),
             Path::Connection(connection) => Some(connection.token()),
         };
     }
@@ -151,7 +151,7 @@ impl Asker {
         };
         if body.len() > blocks.size() && options.value(option::REQUEST_TAG).is_none() {
             // Tells the body from others that this client is sending to the same resource (RFC 9175 §3.3).
-            options.push(option::REQUEST_TAG, &hub.lock().token());
+            options.push(option::REQUEST_TAG, &hub.lock().random.token());
         }
         Ok(Transfer::new(options, body, blocks.szx, blocks.max_body))
     }
@@ -174,7 +174,7 @@ impl Asker {
             &Path::Endpoint(ref hub, to) => {
                 fits(tail.as_bytes())?;
                 exchange(hub, to, None, |state, now| {
-                    let token = token.unwrap_or_else(|| state.token());
+                    let token = token.unwrap_or_else(|| state.random.token());
                     state.endpoint.request(now, to, self.request(token, tail.as_bytes()))
                 })
                 .await
@@ -215,8 +215,7 @@ impl Asker {
             transmissions = transmissions.max(response.transmissions);
             // A request is repeated with Echo only once, because a server that challenges the repetition would challenge
             // every one.
-            let asked = response.as_message(|message| echo::challenged(message).map(<[u8]>::to_vec));
-            let challenge = asked.filter(|_| !repeated);
+            let challenge = response.challenge().filter(|_| !repeated);
             repeated = challenge.is_some();
             if let Some(value) = challenge {
                 transfer.repeat_with(&value);

@@ -50,7 +50,7 @@ impl Group {
     ) -> Result<Self, Error> {
         let (tell, answers) = mpsc::channel(MAX_WAITING);
         let id = hub.with(|state, now| {
-            let request = request(state.token());
+            let request = request(state.random.token());
             fits(request.tail)?;
             let id = state.endpoint.request_group(now, to, request)?;
             state.groups.insert(id, (now, tell));

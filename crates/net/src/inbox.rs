@@ -63,19 +63,17 @@ impl Inbox {
             // The message is newer than all before. A server that was restarted may count from any number.
             newest.order = coapace_proto::Observation::new();
         }
-        if !newest.order.update(now, message) {
-            // A separate response may be an old notification as well. The next registration shows whether the server is there.
-            if registered {
-                newest.order.put_off(now);
-                drop(newest);
-                self.arrived.notify_one();
+        if newest.order.update(now, message) {
+            if !message.code.is_success() || message.observe().is_none() {
+                newest.end = Some(Ok(()));
             }
+            newest.response = response;
+        } else if registered {
+            // A separate response may be an old notification as well. The next registration shows whether the server is there.
+            newest.order.put_off(now);
+        } else {
             return;
         }
-        if !message.code.is_success() || message.observe().is_none() {
-            newest.end = Some(Ok(()));
-        }
-        newest.response = response;
         drop(newest);
         self.arrived.notify_one();
     }

@@ -72,7 +72,7 @@ impl Observation {
             draw,
         };
         let mut response = this.register().await?;
-        if let Some(value) = challenge(&response) {
+        if let Some(value) = response.challenge() {
             this.options = echo::repeated(std::mem::take(&mut this.options), &value);
             this.subscription.forget();
             this.inbox = Arc::default();
@@ -111,7 +111,7 @@ impl Observation {
                 }
             }
             let Some(news) = self.partial.clone() else { continue };
-            let challenge = challenge(&news).filter(|_| !self.is_repeated);
+            let challenge = news.challenge().filter(|_| !self.is_repeated);
             self.is_repeated = challenge.is_some();
             if let Some(value) = challenge {
                 // The server wants to know whether this is the address of the client (RFC 9175 §2.4), for example because it
@@ -195,11 +195,6 @@ impl Observation {
         }
         self.options.clone().without(option::BLOCK2).observe(1).tail(&[]).ok()
     }
-}
-
-/// Returns the Echo value with which a server wants a request repeated, if it does.
-fn challenge(response: &Response) -> Option<Vec<u8>> {
-    response.as_message(|message| echo::challenged(message).map(<[u8]>::to_vec))
 }
 
 impl Drop for Observation {

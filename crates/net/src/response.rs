@@ -6,7 +6,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use coap_numbers::option;
 use coapace_proto::block::{self, Part};
-use coapace_proto::{Code, Kind, Message, Options};
+use coapace_proto::{Code, Kind, Message, Options, echo};
 
 /// A response: made by a handler, or received by a client.
 #[derive(Clone, Debug)]
@@ -149,16 +149,15 @@ impl Response {
         read(&Message { code: self.code, tail: &tail, ..Message::empty(Kind::Acknowledgement, 0) })
     }
 
+    /// Returns the Echo value with which a server wants the request repeated, if it does (RFC 9175 §2.3).
+    pub(crate) fn challenge(&self) -> Option<Vec<u8>> {
+        self.as_message(|message| echo::challenged(message).map(<[u8]>::to_vec))
+    }
+
     /// Returns a received response.
     pub(crate) fn of(message: &Message<'_>, elapsed: Duration, transmissions: u8) -> Self {
-        Self {
-            code: message.code,
-            options: Options::of(message),
-            payload: Bytes::copy_from_slice(message.payload()),
-            elapsed,
-            transmissions,
-            part: None,
-        }
+        let payload = Bytes::copy_from_slice(message.payload());
+        Self { options: Options::of(message), payload, elapsed, transmissions, ..Self::new(message.code) }
     }
 }
 

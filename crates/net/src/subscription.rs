@@ -33,7 +33,7 @@ enum Begun {
 impl Subscription {
     pub(crate) fn new(asker: Asker) -> Self {
         let token = match &asker.path {
-            Path::Endpoint(hub, _) => hub.lock().token(),
+            Path::Endpoint(hub, _) => hub.lock().random.token(),
             Path::Connection(connection) => connection.token(),
         };
         Self { asker: Asker { repeatable: true, ..asker }, token, begun: None }

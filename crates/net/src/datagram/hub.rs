@@ -232,11 +232,6 @@ impl Locked {
         [self.endpoint.poll_timeout(), self.answers.leisure.next()].into_iter().flatten().min()
     }
 
-    /// Returns a token for a request.
-    pub(crate) fn token(&mut self) -> coapace_proto::Token {
-        self.random.token()
-    }
-
     /// Ends an observation of this client, whose later notifications are rejected. Returns whether there was one.
     pub(crate) fn forget(&mut self, now: Instant, observation: ExchangeId) -> bool {
         self.endpoint.cancel(now, observation);
