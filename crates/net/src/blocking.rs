@@ -168,7 +168,7 @@ impl Client {
             Scheme::Coap => {}
             other => return Err(Error::Scheme(other)),
         }
-        let give_up = call.patience().map(|patience| std::time::Instant::now() + patience);
+        let give_up = call.timeout.map(|timeout| std::time::Instant::now() + timeout);
         Ok((call, give_up))
     }
 

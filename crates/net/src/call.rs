@@ -30,7 +30,7 @@ pub struct Call {
     payload: Bytes,
     confirmable: bool,
     repeatable: bool,
-    timeout: Option<Duration>,
+    pub(crate) timeout: Option<Duration>,
     mechanism: Option<Mechanism>,
     config: Option<Config>,
     blocks: Blocks,
@@ -39,7 +39,7 @@ pub struct Call {
 
 impl Call {
     pub(crate) fn new(client: Arc<Endpoints>, method: Code, uri: &str) -> Self {
-        let target = client.target(uri);
+        let target = client.last.target(uri);
         let options = target.as_ref().map(|target| target.options.clone()).unwrap_or_default();
         let blocks = client.blocks;
         Self {
@@ -175,11 +175,6 @@ impl Call {
             tail: &tail,
             repeatable,
         })
-    }
-
-    /// Returns the timeout, if one was set.
-    pub(crate) fn patience(&self) -> Option<Duration> {
-        self.timeout
     }
 
     /// Returns the URI of the request.

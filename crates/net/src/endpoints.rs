@@ -17,9 +17,9 @@ use crate::holds::Holds;
 use crate::lock::lock;
 use crate::secure::{Dtls, Sealed};
 use crate::stream::Connections;
-use crate::target::{LastTarget, Target};
+use crate::target::LastTarget;
 use crate::undriven::Undriven;
-use crate::uri::{BadUri, Host, Uri};
+use crate::uri::{Host, Uri};
 use crate::{Error, Interceptor, Profile, Refused, Response};
 
 /// The state of a client: its settings, and the endpoints and connections of its requests. They close when it is dropped.
@@ -32,7 +32,7 @@ pub(crate) struct Endpoints {
     pub(crate) interceptor: Option<Arc<dyn Interceptor>>,
     pub(crate) dtls: Option<Dtls>,
     pub(crate) connections: Connections,
-    last: LastTarget,
+    pub(crate) last: LastTarget,
     pub(crate) holds: Holds,
     /// Set if the thread that waits for a response drives the endpoints. Otherwise tasks drive them.
     pub(crate) undriven: Option<Undriven>,
@@ -47,11 +47,6 @@ const MAX_PROFILES: usize = 16;
 const MAX_PORTS: usize = 128;
 
 impl Endpoints {
-    /// Returns the target of this URI.
-    pub(crate) fn target(&self, uri: &str) -> Result<Arc<Target>, BadUri> {
-        self.last.target(uri)
-    }
-
     pub(crate) fn hubs(&self) -> MutexGuard<'_, Vec<(Profile, Arc<Hub>)>> {
         lock(&self.hubs)
     }
@@ -121,7 +116,7 @@ impl Endpoints {
         let hub = Hub::new(socket, setup, dtls).map_err(Error::Io)?;
         match &self.undriven {
             Some(undriven) => undriven.drive(&hub),
-            None => run(hub.clone()),
+            None => run(&hub),
         }
         hubs.push((*profile, hub.clone()));
         Ok(hub)
@@ -140,13 +135,11 @@ pub(crate) fn kinds(hubs: &[(Profile, Arc<Hub>)]) -> usize {
 }
 
 /// Spawns the driver of an endpoint.
-fn run(hub: Arc<Hub>) {
-    if let Some(sessions) = &hub.sessions {
-        let driver = Driver::new(hub.clone(), Sealed::over(sessions), ClientService);
-        tokio::spawn(driver.run());
-        return;
-    }
-    tokio::spawn(Driver::new(hub, Single::default(), ClientService).run());
+fn run(hub: &Arc<Hub>) {
+    match &hub.sessions {
+        Some(sessions) => tokio::spawn(Driver::new(hub.clone(), Sealed::over(sessions), ClientService).run()),
+        None => tokio::spawn(Driver::new(hub.clone(), Single::default(), ClientService).run()),
+    };
 }
 
 impl Drop for Endpoints {

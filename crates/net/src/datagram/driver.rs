@@ -91,7 +91,7 @@ impl<C: DatagramIo, S: Service> Driver<C, S> {
                     }
                     if std::mem::take(&mut self.unasked) {
                         requeue().await;
-                        while !self.service.expects(&hub.lock()) && self.rounds_to_the_end() {
+                        while !self.service.expects(&hub.lock()) && (0..ROUNDS).all(|_| self.round()) {
                             tokio::task::yield_now().await;
                         }
                     }
@@ -138,11 +138,6 @@ impl<C: DatagramIo, S: Service> Driver<C, S> {
             }
         }
         Ok(())
-    }
-
-    /// Receives up to [`ROUNDS`] batches, whether datagrams are expected or not. Returns whether more may be there.
-    fn rounds_to_the_end(&mut self) -> bool {
-        (0..ROUNDS).all(|_| self.round())
     }
 
     /// Receives a batch, handles and answers it. Returns whether more may be there.

@@ -270,7 +270,7 @@ async fn converse(
     // The limits of the server have to be known before the first request. Other messages may have come with them.
     let mut arrived = Vec::new();
     let deadline = tokio::time::Instant::now() + PATIENCE;
-    while !connection.is_greeted() {
+    while !connection.greeted {
         let turn = connection.turn(true, |each| arrived.push(each));
         let turned = tokio::time::timeout_at(deadline, turn).await;
         turned.map_err(|_| Ended::Io(io::ErrorKind::TimedOut.into()))??;

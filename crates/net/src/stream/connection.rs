@@ -27,7 +27,7 @@ pub(crate) struct Connection {
     wire: Box<dyn Wire>,
     pub(super) limits: Limits,
     /// Set once the peer's CSM has come.
-    greeted: bool,
+    pub(super) greeted: bool,
     /// Expires when the peer has taken nothing for [`PATIENCE`].
     stalled: Option<Pin<Box<Sleep>>>,
 }
@@ -76,11 +76,6 @@ impl Connection {
         this
     }
 
-    /// Returns whether the peer's CSM has arrived.
-    pub(crate) fn is_greeted(&self) -> bool {
-        self.greeted
-    }
-
     /// Returns the number of bytes that are to be written.
     pub(crate) fn queued(&self) -> usize {
         self.wire.queued()
@@ -111,7 +106,7 @@ impl Connection {
     /// something has arrived. The future may be dropped at any time.
     ///
     /// # Errors
-    /// The end of the connection. If the peer broke the protocol, an Abort is queued, which [`flush`](Self::flush) sends.
+    /// The end of the connection. If the peer broke the protocol, an Abort is queued, which [`close`](Self::close) sends.
     pub(crate) async fn turn(&mut self, hear: bool, mut each: impl FnMut(Received)) -> Result<bool, Ended> {
         let ended = poll_fn(|context| {
             let hear = hear && self.wire.queued() < STOP_READING;
@@ -133,17 +128,12 @@ impl Connection {
         ended
     }
 
-    /// Writes all that is queued.
+    /// Writes all that is queued, and closes this direction.
     ///
     /// # Errors
     /// The errors of the system, and [`TimedOut`](io::ErrorKind::TimedOut) if the peer takes nothing.
-    pub(crate) async fn flush(&mut self) -> io::Result<()> {
-        poll_fn(|context| self.poll_write(context)).await
-    }
-
-    /// Writes all that is queued, and closes this direction.
     pub(crate) async fn close(&mut self) -> io::Result<()> {
-        self.flush().await?;
+        poll_fn(|context| self.poll_write(context)).await?;
         poll_fn(|context| self.wire.poll_close(context)).await
     }
 

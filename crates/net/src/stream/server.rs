@@ -77,13 +77,12 @@ pub(crate) async fn serve(
     let mut connections = JoinSet::new();
     let mut closing = shared.closing.subscribe();
     let bounds = Bounds { max_szx: BERT, ..config.bodies };
-    let (router, bodies, clock) = (router.into(), Bodies::new(bounds).into(), Clock::start());
     let core = Arc::new(Core {
-        router,
-        bodies,
+        router: router.into(),
+        bodies: Bodies::new(bounds).into(),
         config,
         transport: acceptor.scheme(),
-        clock,
+        clock: Clock::start(),
         shared: shared.clone(),
     });
     loop {

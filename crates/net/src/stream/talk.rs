@@ -101,7 +101,7 @@ impl Talk {
                     if turned? {
                         pinged = false;
                         admitted.heard();
-                        let patience = if connection.is_greeted() { idle_timeout } else { PATIENCE };
+                        let patience = if connection.greeted { idle_timeout } else { PATIENCE };
                         idle.as_mut().reset(Instant::now() + patience.min(idle_timeout));
                     }
                 }
@@ -156,7 +156,7 @@ impl Talk {
             }
         }
         let doing = match () {
-            () if !self.connection.is_greeted() => Doing::Opening,
+            () if !self.connection.greeted => Doing::Opening,
             () if self.handlers.is_empty() && self.observers.is_empty() => Doing::Idle,
             () => Doing::Busy,
         };
