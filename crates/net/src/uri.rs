@@ -219,12 +219,8 @@ pub fn percent_decoded(text: &str) -> Option<Vec<u8>> {
 
 /// Decodes a part of a URI to the text of its option.
 fn decode(text: &str) -> Result<String, BadUri> {
-    let decoded = if text.contains('%') {
-        let bytes = percent_decoded(text).ok_or(BadUri::Encoding)?;
-        String::from_utf8(bytes).map_err(|_| BadUri::Encoding)?
-    } else {
-        text.to_owned()
-    };
+    let bytes = percent_decoded(text).ok_or(BadUri::Encoding)?;
+    let decoded = String::from_utf8(bytes).map_err(|_| BadUri::Encoding)?;
     if decoded.len() > 255 { Err(BadUri::TooLong) } else { Ok(decoded) }
 }
 
