@@ -2,7 +2,7 @@
 
 use super::view::{Measured, View};
 pub(super) use coapace_lab::results::Better;
-use coapace_lab::results::number::significant;
+use coapace_lab::results::number::{half_interval, significant};
 use coapace_lab::results::{Estimate, Metric};
 
 /// A metric that the page shows.
@@ -81,8 +81,8 @@ impl Measure {
     /// Returns a mean with its unit, and half of its confidence interval if there is one.
     pub(super) fn words(&self, mean: f64, half_width: Option<f64>) -> String {
         let gap = if self.metric.unit().is_empty() { "" } else { "\u{a0}" };
-        let half =
-            half_width.map_or_else(String::new, |half| format!("\u{a0}±\u{a0}{}", as_fine_as(mean, half)));
+        let half = half_width
+            .map_or_else(String::new, |half| format!("\u{a0}±\u{a0}{}", half_interval(half, mean, DIGITS)));
         format!("{}{half}{gap}{}", significant(mean, DIGITS), self.metric.unit())
     }
 
@@ -94,15 +94,6 @@ impl Measure {
 
 /// The number of significant digits of a mean.
 pub(super) const DIGITS: i32 = 3;
-
-/// Returns half of an interval, with as many decimals as its mean is shown with.
-pub(super) fn as_fine_as(mean: f64, half: f64) -> String {
-    let decimals = significant(mean, DIGITS).split_once('.').map_or(0, |(_, decimals)| decimals.len());
-    if half > 0.0 && half < 0.5 / 10_f64.powf(decimals as f64) {
-        return significant(half, 1);
-    }
-    format!("{half:.decimals$}")
-}
 
 #[cfg(test)]
 mod tests {

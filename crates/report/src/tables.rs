@@ -2,12 +2,12 @@
 
 use std::fmt::Write;
 
-use coapace_lab::results::number::{count, percent, significant, significant_or_dash};
+use coapace_lab::results::number::{count, half_interval, percent, significant, significant_or_dash};
 use coapace_lab::results::{Contest, Metric, Outcome, Verdict, bound_of};
 
 use super::headline::{MET, capitalised};
 use super::html::{escape, folded, headings, sorting_headings, table};
-use super::measure::{DIGITS, Measure, as_fine_as, measures};
+use super::measure::{DIGITS, Measure, measures};
 use super::view::{Compared, Conditioned, View, metrics};
 
 /// The number of rows of a comparison that are always shown.
@@ -45,7 +45,8 @@ pub(super) fn results(view: &View) -> String {
                 let estimate = measure.estimate(cell);
                 let half = estimate.and_then(|estimate| estimate.half_width);
                 let half = estimate.zip(half).map_or_else(String::new, |(estimate, half)| {
-                    format!("<small>\u{a0}±\u{a0}{}</small>", as_fine_as(estimate.mean, half))
+                    let half = half_interval(half, estimate.mean, DIGITS);
+                    format!("<small>\u{a0}±\u{a0}{}</small>", escape(&half))
                 });
                 let mean = estimate.map(|estimate| estimate.mean);
                 number(&mut html, class, mean, &(significant_or_dash(mean, DIGITS) + &half));

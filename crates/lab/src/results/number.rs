@@ -15,6 +15,17 @@ pub fn significant_or_dash(x: Option<f64>, digits: i32) -> String {
     x.map_or_else(|| "–".into(), |x| significant(x, digits))
 }
 
+/// Returns half of an interval, with as many decimals as its mean has in so many [`significant`] digits. If it is above zero and
+/// would read as zero, returns `<` and one unit of the last decimal.
+pub fn half_interval(half: f64, mean: f64, digits: i32) -> String {
+    let decimals = significant(mean, digits).split_once('.').map_or(0, |(_, decimals)| decimals.len());
+    let text = format!("{half:.decimals$}");
+    if half > 0.0 && text.parse() == Ok(0.0) {
+        return format!("<{:.decimals$}", 10_f64.powf(-(decimals as f64)));
+    }
+    text
+}
+
 /// Returns a mean count for people: two decimals below 10, one below 100, none above.
 pub fn count(x: f64) -> String {
     match x {
@@ -75,6 +86,23 @@ mod tests {
         assert_eq!(field(Some(-1e-9)), "0");
         assert_eq!(field(Some(f64::NAN)), "");
         assert_eq!(field(None), "");
+    }
+
+    #[test]
+    fn half_of_an_interval_is_as_fine_as_its_mean() {
+        assert_eq!(half_interval(1.26, 67.04, 3), "1.3");
+        assert_eq!(half_interval(12.7, 2425.32, 4), "13");
+        assert_eq!(half_interval(0.000_6, 1.0, 4), "0.001");
+        assert_eq!(half_interval(0.0, 1.0, 3), "0.00");
+        assert_eq!(half_interval(0.0, 0.0, 3), "0");
+    }
+
+    #[test]
+    fn half_of_an_interval_that_is_not_zero_does_not_read_as_zero() {
+        assert_eq!(half_interval(4e-9, 1.0, 4), "<0.001");
+        assert_eq!(half_interval(0.000_21, 3.79, 3), "<0.01");
+        assert_eq!(half_interval(0.04, 124.7, 4), "<0.1");
+        assert_eq!(half_interval(0.5, 2425.0, 4), "<1", "a half rounds to the even number, 0");
     }
 
     #[test]

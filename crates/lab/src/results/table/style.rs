@@ -2,7 +2,7 @@
 
 use comfy_table::{Cell, CellAlignment, ContentArrangement, LineStyle, Table, TableStyle};
 
-use crate::results::number::significant;
+use crate::results::number::{half_interval, significant};
 use crate::results::{Estimate, Metric};
 
 /// Returns a table as text. Its only line is the rule under the header, and no cell is broken. Columns for which `is_number`
@@ -26,9 +26,10 @@ pub(super) fn aligned<H: Into<Cell>>(
 /// Returns a value with its confidence interval.
 pub(super) fn estimated(metric: Metric, estimate: Option<Estimate>) -> String {
     let Some(Estimate { mean, half_width }) = estimate else { return "–".into() };
-    let mean = significant(mean, metric.digits());
+    let digits = metric.digits();
+    let shown = significant(mean, digits);
     match half_width.filter(|_| metric.interval_name().is_some()) {
-        Some(half_width) => format!("{mean} ±{}", significant(half_width, 2)),
-        None => mean,
+        Some(half) => format!("{shown} ±{}", half_interval(half, mean, digits)),
+        None => shown,
     }
 }
