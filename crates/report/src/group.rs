@@ -1,5 +1,6 @@
 //! Results that are compared with each other.
 
+use coapace_lab::groups::grouped;
 use coapace_lab::results::CellResult;
 use coapace_lab::results::conditions::Conditions;
 
@@ -17,15 +18,9 @@ impl Group {
     /// conditions in which it differs from the others.
     pub fn by_conditions(results: Vec<CellResult>) -> Vec<Self> {
         let conditions = Conditions::of(results.iter().map(|result| &result.cell));
-        let mut groups: Vec<Self> = Vec::new();
-        for result in results {
-            let same = |group: &&mut Self| group.cells.iter().all(|r| r.cell.same_conditions(&result.cell));
-            match groups.iter_mut().find(same) {
-                Some(group) => group.cells.push(result),
-                None => groups.push(Self { title: conditions.describe(&result.cell), cells: vec![result] }),
-            }
-        }
-        groups
+        let groups = grouped(results, |a, b| a.cell.same_conditions(&b.cell));
+        let titled = |cells: Vec<CellResult>| Self { title: conditions.describe(&cells[0].cell), cells };
+        groups.into_iter().map(titled).collect()
     }
 }
 

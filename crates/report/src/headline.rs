@@ -1,7 +1,8 @@
 //! The results in a few sentences.
 
+use coapace_lab::groups::grouped;
 use coapace_lab::results::number::percent;
-use coapace_lab::results::{Contest, Metric, Placing, Ratio, tally};
+use coapace_lab::results::{Contest, Metric, Placing, Ratio, listed, tally};
 
 use super::measure::{Better, Measure, measures};
 use super::view::{View, metrics};
@@ -114,7 +115,7 @@ fn said(measure: &Measure, contest: &Contest) -> String {
         [] => format!("{superlative} with {name}, {figure}; {times}{unknown}"),
         rivals => format!(
             "{superlative} on average with {name}, {figure}, which the seeds do not tell from {}; {times}{unknown}",
-            listed(rivals)
+            listed(rivals, 3, "more")
         ),
     }
 }
@@ -123,20 +124,17 @@ fn said(measure: &Measure, contest: &Contest) -> String {
 fn said_of_several(measure: &Measure, contests: &[(&str, Contest)]) -> String {
     let all = contests.len();
     let superlative = if measure.metric.better() == Better::Lower { "lowest" } else { "highest" };
-    let mut alone: Vec<(&str, usize)> = Vec::new();
-    for (_, contest) in contests {
+    let winner = |(_, contest): &(&str, Contest)| {
         let mut leaders = contest.leaders();
-        let (Some(first), None, true) = (leaders.next(), leaders.next(), contest.is_decided()) else {
-            continue;
-        };
-        match alone.iter_mut().find(|(name, _)| *name == first.name()) {
-            Some((_, won)) => *won += 1,
-            None => alone.push((first.name(), 1)),
-        }
-    }
-    alone.sort_by_key(|(_, won)| std::cmp::Reverse(*won));
-    let undecided = all - alone.iter().map(|(_, won)| won).sum::<usize>();
-    let won = |(place, (name, won)): (usize, &(&str, usize))| {
+        let first = leaders.next().filter(|_| contest.is_decided())?.name();
+        leaders.next().is_none().then(|| first.to_owned())
+    };
+    // The contests that each mechanism won, by its name.
+    let mut alone = grouped(contests.iter().filter_map(winner), |a, b| a == b);
+    alone.sort_by_key(|won| std::cmp::Reverse(won.len()));
+    let undecided = all - alone.iter().map(Vec::len).sum::<usize>();
+    let won = |(place, won): (usize, &Vec<String>)| {
+        let (name, won) = (&won[0], won.len());
         if place == 0 {
             format!("{superlative} with {name} in {won} of {all} conditions")
         } else {
@@ -149,7 +147,7 @@ fn said_of_several(measure: &Measure, contests: &[(&str, Contest)]) -> String {
         others => parts.push(format!(
             "with one of {} others in {}",
             others.len(),
-            others.iter().map(|(_, won)| won).sum::<usize>()
+            others.iter().map(Vec::len).sum::<usize>()
         )),
     }
     if undecided == all {
@@ -181,17 +179,6 @@ fn shown(seeds: usize) -> String {
 fn times(ratio: Ratio) -> String {
     let (mean, interval) = ratio.words();
     if interval == "–" { format!("{mean} times") } else { format!("{mean} times ({interval})") }
-}
-
-/// Returns up to three names, or two and the number of the others.
-fn listed(names: &[&str]) -> String {
-    match names {
-        [] => String::new(),
-        [one] => (*one).to_owned(),
-        [one, other] => format!("{one} and {other}"),
-        [one, other, third] => format!("{one}, {other} and {third}"),
-        [one, other, rest @ ..] => format!("{one}, {other} and {} more", rest.len()),
-    }
 }
 
 /// Returns the text with a capital at its beginning.

@@ -1,5 +1,6 @@
 //! Charts of figures over a knob. A line connects the results that differ in the value of one knob and in nothing else.
 
+use coapace_lab::groups::grouped;
 use coapace_lab::results::conditions::{Conditions, numbers};
 
 use super::axis::{Axis, extent};
@@ -20,23 +21,20 @@ pub(super) fn charts(view: &View) -> Vec<(String, Chart)> {
     let mut charts = Vec::new();
     for (place, knob) in conditions.varying.iter().enumerate() {
         // Cells that share every other condition lie on the same lines.
-        let mut alike: Vec<(Vec<String>, Vec<&Measured>)> = Vec::new();
-        for &cell in &cells {
+        let others = cells.iter().map(|&cell| {
             let mut others = conditions.values(&cell.result.cell);
             others.remove(place);
-            match alike.iter_mut().find(|(known, _)| *known == others) {
-                Some((_, cells)) => cells.push(cell),
-                None => alike.push((others, vec![cell])),
-            }
-        }
-        for (_, cells) in &alike {
+            (others, cell)
+        });
+        for alike in grouped(others, |a, b| a.0 == b.0) {
+            let cells: Vec<&Measured> = alike.iter().map(|(_, cell)| *cell).collect();
             let Some((values, unit)) = numbers(knob, cells.iter().map(|cell| &cell.result.cell)) else {
                 continue;
             };
             let others = conditions.describe_without(knob, &cells[0].result.cell);
             let over = if unit.is_empty() { knob.clone() } else { format!("{knob} in {unit}") };
             for measure in &measures {
-                let lines = lines(measure, &values, cells);
+                let lines = lines(measure, &values, &cells);
                 if lines.is_empty() {
                     continue;
                 }

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use coapace_lab::coexistence::Matrix;
+pub(super) use coapace_lab::distinct::distinct;
 use coapace_lab::results::conditions::Conditions;
 use coapace_lab::results::{self, CellResult, Judged, Metric, Summary, Verdict, bound_of, judged, verdicts};
 
@@ -181,17 +182,6 @@ impl Compared<'_> {
     pub(super) fn error(&self) -> Option<f64> {
         self.figure.relative_error()
     }
-}
-
-/// Returns each of several values once, in the order in which they first come.
-pub(super) fn distinct<T: PartialEq>(values: impl IntoIterator<Item = T>) -> Vec<T> {
-    let mut distinct = Vec::new();
-    for value in values {
-        if !distinct.contains(&value) {
-            distinct.push(value);
-        }
-    }
-    distinct
 }
 
 /// Returns the metrics among published figures, each once.

@@ -3,6 +3,7 @@
 use super::conditions::Conditions;
 use super::number::significant;
 use super::{Better, CellResult, Estimate, Metric, Ratio, headline};
+use crate::groups::grouped;
 
 /// The most conditions that have a sentence each.
 const MOST_LINES: usize = 8;
@@ -63,13 +64,7 @@ impl<'a> Contest<'a> {
 
     /// Compares the mechanisms under each condition, in the order of the conditions.
     pub fn all(metric: Metric, results: &'a [CellResult]) -> Vec<Self> {
-        let mut groups: Vec<Vec<&CellResult>> = Vec::new();
-        for result in results {
-            match groups.iter_mut().find(|group| group[0].cell.same_conditions(&result.cell)) {
-                Some(group) => group.push(result),
-                None => groups.push(vec![result]),
-            }
-        }
+        let groups = grouped(results, |a, b| a.cell.same_conditions(&b.cell));
         groups.into_iter().filter_map(|group| Self::of(metric, group)).collect()
     }
 
@@ -107,7 +102,7 @@ impl<'a> Contest<'a> {
         let alike: Vec<&str> = self.leaders().skip(1).map(Placing::name).collect();
         let also = match alike.as_slice() {
             [] => String::new(),
-            several => format!("; the seeds do not tell {} apart from it", listed(several)),
+            several => format!("; the seeds do not tell {} apart from it", listed(several, 6, "others")),
         };
         Some(format!("{title}: {extreme} with {name} ({figure}){also}."))
     }
@@ -132,13 +127,14 @@ fn ratio(metric: Metric, first: &CellResult, second: &CellResult) -> Option<Rati
     Ratio::of(&pairs)
 }
 
-/// Lists names: `a`, `a and b`, `a, b and c`. A longer list has the first two and the number of the others.
-fn listed(names: &[&str]) -> String {
+/// Lists names: `a`, `a and b`, `a, b and c`. A list of more than `most` has the first two, and the number of the `others` with this
+/// word behind it.
+pub fn listed(names: &[&str], most: usize, others: &str) -> String {
     match names {
         [] => String::new(),
         [one] => (*one).to_owned(),
-        [several @ .., last] if names.len() <= 6 => format!("{} and {last}", several.join(", ")),
-        [first, second, ..] => format!("{first}, {second} and {} others", names.len() - 2),
+        [several @ .., last] if names.len() <= most => format!("{} and {last}", several.join(", ")),
+        [first, second, ..] => format!("{first}, {second} and {} {others}", names.len() - 2),
     }
 }
 

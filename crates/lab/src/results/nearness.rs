@@ -6,6 +6,7 @@ use coapace_sim::Luck;
 
 use super::number::significant_or_dash;
 use super::{CellResult, Compared, Metric, PaperTable, RunResult};
+use crate::groups::grouped;
 
 /// A figure of a table beside the measured one.
 #[derive(Clone, Copy, Debug)]
@@ -89,18 +90,15 @@ pub fn judged(results: &[CellResult]) -> Vec<Judged<'_>> {
 
 /// Returns the tables of these figures, by title.
 pub fn nearness<'a>(judged: &[Judged<'a>]) -> Vec<Nearness<'a>> {
-    let mut tables: Vec<Nearness> = Vec::new();
-    for one in judged {
-        let factor = one.figure.factor();
-        if let Some(known) = tables.iter_mut().find(|known| known.table.title == one.table.title) {
-            known.figures += 1;
-            known.within += usize::from(one.within());
-            known.largest = known.largest.zip(factor).map(|(a, b)| a.max(b));
-        } else {
-            let within = usize::from(one.within());
-            tables.push(Nearness { table: one.table, figures: 1, within, largest: factor });
-        }
-    }
+    let larger = |a: Option<f64>, b: Option<f64>| a.zip(b).map(|(a, b)| a.max(b));
+    let of = |own: Vec<&Judged<'a>>| Nearness {
+        table: own[0].table,
+        figures: own.len(),
+        within: own.iter().filter(|one| one.within()).count(),
+        largest: own.iter().map(|one| one.figure.factor()).reduce(larger).flatten(),
+    };
+    let groups = grouped(judged, |a, b| a.table.title == b.table.title);
+    let mut tables: Vec<Nearness> = groups.into_iter().map(of).collect();
     tables.sort_by(|a, b| a.table.title.cmp(&b.table.title));
     tables
 }

@@ -13,6 +13,7 @@ use comfy_table::Table;
 use super::conditions::Conditions;
 use super::number::{percent, significant, significant_or_dash};
 use super::{BOUNDS, CellResult, Metric, Published, Summary, bound_of, contest, headline};
+use crate::groups::grouped;
 use style::{aligned, estimated};
 
 /// A column. A table that is too wide loses its least important columns first.
@@ -107,20 +108,16 @@ pub fn terminal_table(results: &[CellResult], width: Option<u16>) -> String {
 
 /// Returns the units of the metrics in the table, and the meaning of ±.
 fn legend(results: &[CellResult], shown: &[Metric]) -> String {
-    let mut units: Vec<(&str, Vec<&str>)> = Vec::new();
-    for metric in shown {
-        let (unit, header) = (metric.unit(), metric.header());
-        match units.iter_mut().find(|(known, _)| *known == unit) {
-            Some((_, headers)) => headers.push(header),
-            None => units.push((unit, vec![header])),
+    let phrase = |metrics: Vec<&Metric>| {
+        let headers = metrics.iter().map(|metric| metric.header()).collect::<Vec<_>>().join(", ");
+        match metrics[0].unit() {
+            "" => format!("{headers} from 0 to 1"),
+            unit if unit.starts_with("per ") => format!("{headers} {unit}"),
+            unit => format!("{headers} in {unit}"),
         }
-    }
-    let phrase = |(unit, headers): &(&str, Vec<&str>)| match *unit {
-        "" => format!("{} from 0 to 1", headers.join(", ")),
-        unit if unit.starts_with("per ") => format!("{} {unit}", headers.join(", ")),
-        unit => format!("{} in {unit}", headers.join(", ")),
     };
-    let units = units.iter().map(phrase).collect::<Vec<_>>().join("; ");
+    let units = grouped(shown, |a, b| a.unit() == b.unit());
+    let units = units.into_iter().map(phrase).collect::<Vec<_>>().join("; ");
     let several = results.iter().any(|result| result.runs.len() > 1);
     let interval = if several { " ±: half of the 95 % confidence interval over the seeds." } else { "" };
     format!("{units}.{interval}")

@@ -3,6 +3,7 @@
 use super::MECHANISM;
 use super::style::aligned;
 use crate::distinct::distinct;
+use crate::groups::grouped;
 use crate::results::conditions::Conditions;
 use crate::results::number::significant_or_dash;
 use crate::results::{CellResult, Metric, Mode, headline};
@@ -23,17 +24,13 @@ pub(super) fn table(results: &[CellResult]) -> String {
     let header = header.chain(modes.iter().map(ToString::to_string));
     let header = header.chain(live.iter().map(|mode| format!("{mode}/simulated")));
     let mut rows = Vec::new();
-    let mut known: Vec<&CellResult> = Vec::new();
-    for result in results {
-        let alike = |other: &CellResult| {
-            other.cell.mechanism == result.cell.mechanism && other.cell.same_conditions(&result.cell)
-        };
-        if known.iter().any(|known| alike(known)) {
-            continue;
-        }
-        known.push(result);
+    let alike = |a: &&CellResult, b: &&CellResult| {
+        a.cell.mechanism == b.cell.mechanism && a.cell.same_conditions(&b.cell)
+    };
+    for alike in grouped(results, alike) {
+        let result = alike[0];
         let value = |mode: &Mode| {
-            let cell = results.iter().find(|other| other.cell.mode == *mode && alike(other))?;
+            let cell = alike.iter().find(|other| other.cell.mode == *mode)?;
             Some(metric.estimate_in_all(&cell.runs)?.mean)
         };
         let ratio = |mode: &&Mode| {
