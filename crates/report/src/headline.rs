@@ -26,7 +26,7 @@ pub(super) fn headline(view: &View) -> Vec<String> {
 fn reproduction(view: &View) -> Option<String> {
     let compared = view.plain();
     let worst = compared.first()?;
-    let met = compared.iter().filter(|c| c.error().is_some_and(|error| error.abs() <= MET)).count();
+    let met = compared.iter().filter(|compared| compared.figure.is_met()).count();
     let all = compared.len();
     let metrics = metrics(&compared);
     let (one, many) =

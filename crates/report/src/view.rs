@@ -99,16 +99,21 @@ impl<'a> View<'a> {
     /// Returns the published figures beside the measured ones: first those without a measured one, then by falling relative
     /// error.
     pub(super) fn compared(&self) -> Vec<Compared<'a>> {
+        self.compared_of(CellResult::compared)
+    }
+
+    /// Returns the published figures that stand in no table of a paper, in the order of [`compared`](Self::compared).
+    pub(super) fn plain(&self) -> Vec<Compared<'a>> {
+        self.compared_of(CellResult::plain)
+    }
+
+    fn compared_of(&self, figures: fn(&CellResult) -> Vec<results::Compared>) -> Vec<Compared<'a>> {
         let mut compared: Vec<_> = (self.cells())
             .flat_map(|(title, cell)| {
                 let source = cell.result.published.as_ref().map_or("", |published| &published.source);
                 let (mechanism, name) = (cell.mechanism, cell.name);
-                let published = cell.result.published.as_ref();
-                let of = move |figure: results::Compared| {
-                    let tabled = published.is_some_and(|it| it.tables.contains_key(&figure.metric));
-                    Compared { title, mechanism, name, source, figure, tabled }
-                };
-                cell.result.compared().into_iter().map(of)
+                let of = move |figure| Compared { title, mechanism, name, source, figure };
+                figures(cell.result).into_iter().map(of)
             })
             .collect();
         let badness = |compared: &Compared| compared.error().map_or(f64::INFINITY, f64::abs);
@@ -116,25 +121,13 @@ impl<'a> View<'a> {
         compared
     }
 
-    /// Returns the published figures that stand in no table of a paper, in the order of [`compared`](Self::compared).
-    pub(super) fn plain(&self) -> Vec<Compared<'a>> {
-        let mut compared = self.compared();
-        compared.retain(|compared| !compared.tabled);
-        compared
-    }
-
     /// Returns the figures of papers' tables beside the measured ones, the worst first.
     pub(super) fn tabled(&self) -> Vec<Tabled<'a>> {
-        let of = |group: &Conditioned<'a>| {
-            let (title, names) = (group.title, &self.mechanisms);
-            let tabled = judged(group.results).into_iter().map(move |judged| {
-                let own = judged.result.cell.label();
-                let mechanism = names.iter().position(|&name| name == own).unwrap_or_default();
-                Tabled { title, mechanism, judged }
-            });
-            tabled.collect::<Vec<_>>()
+        let of = |(title, cell): (&'a str, &Measured<'a>)| {
+            let (mechanism, own) = (cell.mechanism, std::slice::from_ref(cell.result));
+            judged(own).into_iter().map(move |judged| Tabled { title, mechanism, judged })
         };
-        let mut tabled: Vec<_> = self.groups.iter().flat_map(of).collect();
+        let mut tabled: Vec<_> = self.cells().flat_map(of).collect();
         tabled.sort_by(|a, b| a.judged.worst_first(&b.judged));
         tabled
     }
@@ -173,8 +166,6 @@ pub(super) struct Compared<'a> {
     pub(super) source: &'a str,
     /// Both figures.
     pub(super) figure: results::Compared,
-    /// Whether the figure stands in a table of the paper that has a factor of its own.
-    pub(super) tabled: bool,
 }
 
 impl Compared<'_> {

@@ -218,14 +218,11 @@ impl Score {
     fn of(results: &[CellResult]) -> Self {
         let judged = judged(results);
         let within = judged.iter().filter(|one| one.within()).count();
-        let plain = results.iter().flat_map(CellResult::plain);
-        let (met, all) = plain.fold((0, 0), |(met, all), figure| {
-            let is_met = figure.relative_error().is_some_and(|error| error.abs() <= Compared::MET);
-            (met + usize::from(is_met), all + 1)
-        });
+        let plain: Vec<Compared> = results.iter().flat_map(CellResult::plain).collect();
+        let met = plain.iter().filter(|figure| figure.is_met()).count();
         let verdicts = verdicts(results);
         Self {
-            figures: (within + met, judged.len() + all),
+            figures: (within + met, judged.len() + plain.len()),
             orders: (count(&verdicts, Outcome::Held), verdicts.len()),
             inconclusive: count(&verdicts, Outcome::Inconclusive),
         }

@@ -125,11 +125,9 @@ impl CellResult {
 
     /// Returns the published figures outside of tables with a factor, beside the measured ones.
     pub fn plain(&self) -> Vec<Compared> {
-        let mut figures = self.compared();
-        figures.retain(|figure| {
-            self.published.as_ref().is_some_and(|published| !published.tables.contains_key(&figure.metric))
-        });
-        figures
+        let Some(published) = &self.published else { return Vec::new() };
+        let is_plain = |figure: &Compared| !published.tables.contains_key(&figure.metric);
+        published.compared(&self.summary()).filter(is_plain).collect()
     }
 
     /// Returns the relative error of the measured figure: its distance from the published one, as a fraction of the latter,

@@ -35,12 +35,8 @@ impl Published {
 
     /// Returns every figure beside that of the pooled runs.
     pub(super) fn compared(&self, summary: &Summary) -> impl Iterator<Item = Compared> {
-        let figures = self.figures.iter().map(|(&metric, &published)| (metric, published));
-        figures.map(move |(metric, published)| Compared {
-            metric,
-            published,
-            measured: summary.value(metric),
-        })
+        let beside = |(&metric, &published)| Compared { metric, published, measured: summary.value(metric) };
+        self.figures.iter().map(beside)
     }
 
     /// Returns the worst relative error of the pooled runs. An unknown figure is worse than any other.
@@ -95,6 +91,12 @@ impl Compared {
     pub fn relative_error(&self) -> Option<f64> {
         (self.published > 0.0).then_some(self.measured? / self.published - 1.0)
     }
+
+    /// Returns whether the measured value is near enough where no table has a factor.
+    pub fn is_met(&self) -> bool {
+        self.relative_error().is_some_and(|error| error.abs() <= Self::MET)
+    }
+
     /// Returns the ratio of the larger to the smaller of both, at least 1; `None` if either is unknown or not above 0.
     pub fn factor(&self) -> Option<f64> {
         let ratio = self.measured? / self.published;

@@ -29,7 +29,7 @@ pub(super) fn fct(view: &View) -> Vec<(String, Chart)> {
             m: cell.mechanism,
             q: FCT_ROW.map(value),
             mean: value(Metric::MeanFct),
-            published: cell.result.published.as_ref().and_then(|published| published.get(Metric::MedianFct)),
+            published: cell.result.published_figure(Metric::MedianFct),
             count: finished,
             gave_up,
         })
@@ -64,8 +64,7 @@ pub(super) fn delay(view: &View) -> Vec<(String, Chart)> {
 
 /// Returns the delays of all runs of a cell; `None` if it has no flows.
 fn delays(cell: &Measured) -> Option<Delays> {
-    let mut all = Delays::default();
-    cell.result.runs.iter().for_each(|run| all.merge(&run.delays()));
+    let all = Delays::of(&cell.result.runs);
     (all.count > 0).then_some(all)
 }
 

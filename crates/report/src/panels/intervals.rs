@@ -27,13 +27,12 @@ fn chart(measure: &Measure, group: &Conditioned) -> Option<(String, Chart)> {
     let row = |cell: &Measured| {
         let estimate = measure.estimate(cell)?;
         let half = estimate.half_width.unwrap_or(0.0);
-        let published = cell.result.published.as_ref().and_then(|published| published.get(measure.metric));
         Some(Interval {
             m: cell.mechanism,
             mean: rounded(estimate.mean),
             low: rounded(estimate.mean - half),
             high: rounded(estimate.mean + half),
-            published,
+            published: cell.result.published_figure(measure.metric),
         })
     };
     let rows: Vec<Interval> = group.cells.iter().filter_map(row).collect();
