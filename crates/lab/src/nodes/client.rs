@@ -7,7 +7,7 @@ use coapace_proto::{Endpoint, Event, Request, Setup, Step, Token};
 use coapace_scenario::{Clients, Workload, WorkloadKind};
 use coapace_sim::{Mark, Node, NodeId, Outgoing, Span, Stream, Time, Transport};
 
-use super::{GET, batch_size, span_s, start};
+use super::{GET, batch_size, report_exchanges, span_s, start};
 use crate::results::{RunResult, Series, Timeouts};
 
 /// The behaviour that all clients of a population share.
@@ -114,21 +114,13 @@ impl Client {
             let finished = self.is_done() && given_up == 0;
             result.fct_s.push(span_s(Some(self.plan.start(self.number)), finished.then_some(self.moment)));
         }
-        result.exchanges.push(counters.completed as u32);
         result.given_up += given_up;
-        result.retransmissions += counters.retransmissions;
         result.unnecessary += counters.late_replies;
         if let Some(timeouts) = &self.timeouts {
             result.timeouts.merge(timeouts);
         }
-        result.requests_sent += counters.started + counters.retransmissions;
-        if let Some(population) = result.populations.get_mut(self.plan.population) {
-            population.clients += 1;
-            population.exchanges += counters.completed;
-            population.requests_sent += counters.started + counters.retransmissions;
-            population.retransmissions += counters.retransmissions;
-            population.exchange_time_us += self.busy.as_micros();
-        }
+        let (completed, busy_us) = (counters.completed as u32, self.busy.as_micros());
+        report_exchanges(result, self.plan.population, completed, busy_us, &counters);
         result.rto.extend(self.series.as_deref().cloned());
     }
 

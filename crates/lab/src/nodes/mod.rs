@@ -9,7 +9,7 @@ pub(crate) use mote::{Arrival, FlowPlan, Mote, MotePlan};
 pub(crate) use server::{Server, Service, service_time};
 
 use coapace_control::Duration;
-use coapace_proto::Code;
+use coapace_proto::{Code, Counters};
 use coapace_sim::tcp::{TcpClient, TcpServer};
 use coapace_sim::{Mark, Node, NodeId, Outgoing, Stream, Time};
 
@@ -128,6 +128,28 @@ impl Host {
             Self::TcpClient(client) => client.report().finished.is_some(),
             Self::Mote(_) | Self::Server(_) | Self::TcpServer(_) | Self::Relay(_) => true,
         }
+    }
+}
+
+/// Adds the exchanges of a client over UDP to the results of its run and to those of its population. `busy_us` is the time that the
+/// completed ones took.
+fn report_exchanges(
+    result: &mut RunResult,
+    population: usize,
+    completed: u32,
+    busy_us: u64,
+    counters: &Counters,
+) {
+    let sent = counters.started + counters.retransmissions;
+    result.exchanges.push(completed);
+    result.retransmissions += counters.retransmissions;
+    result.requests_sent += sent;
+    if let Some(population) = result.populations.get_mut(population) {
+        population.clients += 1;
+        population.exchanges += u64::from(completed);
+        population.requests_sent += sent;
+        population.retransmissions += counters.retransmissions;
+        population.exchange_time_us += busy_us;
     }
 }
 

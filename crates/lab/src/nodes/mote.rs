@@ -16,7 +16,7 @@ use coapace_sim::{Mark, Node, NodeId, Outgoing, Time, Transport};
 pub(crate) use ledger::{Arrival, Ledger, Offer};
 pub(crate) use plan::{FlowPlan, MotePlan};
 
-use super::{CONTENT, GET};
+use super::{CONTENT, GET, report_exchanges};
 use crate::results::{RunResult, Series};
 use sending::Sending;
 use watching::Watching;
@@ -98,18 +98,9 @@ impl Mote {
             return;
         }
         let completed = self.sendings.iter().map(|sending| sending.completed).sum::<u32>();
-        result.exchanges.push(completed);
+        let busy_us = self.sendings.iter().map(|sending| sending.busy.as_micros()).sum();
         result.given_up += counters.given_up;
-        result.retransmissions += counters.retransmissions;
-        result.requests_sent += counters.started + counters.retransmissions;
-        if let Some(population) = result.populations.get_mut(self.plan.population) {
-            population.clients += 1;
-            population.exchanges += u64::from(completed);
-            population.requests_sent += counters.started + counters.retransmissions;
-            population.retransmissions += counters.retransmissions;
-            population.exchange_time_us +=
-                self.sendings.iter().map(|sending| sending.busy.as_micros()).sum::<u64>();
-        }
+        report_exchanges(result, self.plan.population, completed, busy_us, &counters);
         result.rto.extend(self.series.as_deref().cloned());
     }
 

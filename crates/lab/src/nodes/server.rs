@@ -178,9 +178,6 @@ impl Node for Server {
 
     fn poll_timeout(&self) -> Option<Time> {
         let ready = self.working.front().map(|job| job.at);
-        match (self.endpoint.poll_timeout().map(Time::from), ready) {
-            (Some(a), Some(b)) => Some(a.min(b)),
-            (a, b) => a.or(b),
-        }
+        self.endpoint.poll_timeout().map(Time::from).into_iter().chain(ready).min()
     }
 }

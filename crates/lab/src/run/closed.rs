@@ -48,15 +48,13 @@ pub(super) fn hosts<'a>(
         times: luck.stream("service"),
         dither: luck.stream("server/dither"),
     });
-    let server = move |node| Host::Server(Box::new(Server::new(service.clone(), node)));
-    let client = move |client| {
-        let part = mix.part_of(client - 1);
-        let series = series(mix, part, client, observe);
-        Host::Client(Client::new(plans[part].clone(), client, seats.server_of(client), series))
-    };
     Box::new(move |role| match role {
-        Role::Server(node) => server(node),
-        Role::Client { number, .. } => client(number),
+        Role::Server(node) => Host::Server(Box::new(Server::new(service.clone(), node))),
+        Role::Client { number, .. } => {
+            let part = mix.part_of(number - 1);
+            let series = series(mix, part, number, observe);
+            Host::Client(Client::new(plans[part].clone(), number, seats.server_of(number), series))
+        }
         Role::Relay => Host::Relay(Relay),
     })
 }

@@ -41,7 +41,7 @@ pub(crate) struct Tally {
 }
 
 /// The messages that a mote offered and received.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Ledger {
     from: Time,
     /// The offered messages, in the order of time.
@@ -57,13 +57,7 @@ pub(crate) struct Ledger {
 impl Ledger {
     /// Makes an empty ledger. Events before `from` do not count, but arrivals are kept.
     pub(super) fn new(from: Time) -> Self {
-        Self {
-            from,
-            offers: Vec::new(),
-            arrivals: Vec::new(),
-            tallies: Vec::new(),
-            timeouts: Timeouts::default(),
-        }
+        Self { from, ..Self::default() }
     }
 
     pub(super) fn accepted(&mut self, offer: Offer) {
