@@ -101,16 +101,7 @@ pub(super) fn populations(view: &View) -> Option<String> {
             let mix = mechanism(cell.mechanism, &format!("{}{gap}{title}", cell.name));
             let _ =
                 write!(rows, "<tr data-m=\"{}\">{mix}<td>{}</td>", cell.mechanism, escape(&own.mechanism));
-            number(&mut rows, "", Some(f64::from(own.clients)), &own.clients.to_string());
-            let dash = || "–".to_owned();
-            let share = own.share.map_or_else(dash, |share| format!("{:.1}\u{a0}%", share * 100.0));
-            number(&mut rows, "", own.share, &share);
-            let relative = own.relative_share.map_or_else(dash, |share| format!("{share:.2}"));
-            number(&mut rows, "", own.relative_share, &relative);
-            let retransmissions = own.retransmissions_per_client;
-            number(&mut rows, "", Some(retransmissions), &count(retransmissions));
-            number(&mut rows, "", own.exchange_time_s, &significant_or_dash(own.exchange_time_s, 3));
-            number(&mut rows, "", own.jain, &own.jain.map_or_else(dash, |jain| format!("{jain:.3}")));
+            own.figures().iter().for_each(|(value, text)| number(&mut rows, "", *value, text));
             rows.push_str("</tr>");
         }
     }

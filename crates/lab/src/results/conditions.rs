@@ -1,7 +1,7 @@
 //! The conditions that a set of cells shares, and those in which they differ.
 
 use super::Cell;
-use super::number::grouped;
+use super::number::{grouped, measure};
 use crate::distinct::distinct;
 
 /// The conditions of a set of cells: those that they share, and the names of those in which they differ.
@@ -76,9 +76,7 @@ pub fn numbers<'a>(name: &str, cells: impl Iterator<Item = &'a Cell>) -> Option<
     let mut unit = None;
     let values = cells.map(|cell| {
         let text: String = value(cell, name).chars().filter(|c| *c != '\u{202f}').collect();
-        let digits = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
-        let (number, own) = text.split_at(digits);
-        let number = number.parse::<f64>().ok()?;
+        let (number, own) = measure(&text)?;
         (unit.get_or_insert_with(|| own.trim().to_owned()) == own.trim()).then_some(number)
     });
     let values = values.collect::<Option<Vec<f64>>>()?;

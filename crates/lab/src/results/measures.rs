@@ -230,11 +230,7 @@ measures! {
     /// Retransmissions by requests sent, retransmissions included, from 0 to 1; not known over TCP.
     RetransmissionShare {
         name: "retransmission_share", interval: "retransmission_share_ci95", title: "share of retransmissions", better: Lower,
-        pooling: Mean(|run| {
-            // Over TCP, segments are retransmitted but requests are counted, so the share is not known.
-            let again = if run.populations.is_empty() { None } else { Some(run.retransmissions as f64) };
-            ratio(again?, run.requests_sent as f64)
-        }),
+        pooling: Mean(|run| ratio(run.retransmissions as f64, requests_over_udp(run)?)),
     }
     /// Requests sent, retransmissions included.
     RequestsSent {
@@ -388,10 +384,7 @@ measures! {
     TransmissionsPerExchange {
         name: "transmissions_per_exchange", interval: "transmissions_per_exchange_ci95",
         title: "transmissions per exchange", better: Lower,
-        pooling: Mean(|run| {
-            let sent = if run.populations.is_empty() { None } else { Some(run.requests_sent as f64) };
-            ratio(sent?, run.completed() as f64)
-        }),
+        pooling: Mean(|run| ratio(requests_over_udp(run)?, run.completed() as f64)),
     }
     /// Simulated seconds that were measured, the warm-up left out.
     Duration {
@@ -408,6 +401,11 @@ measures! {
 /// Returns the number of clients of a run, at least 1.
 fn clients(run: &RunResult) -> f64 {
     run.exchanges.len().max(1) as f64
+}
+
+/// Returns the requests sent; `None` over TCP, where segments are retransmitted and not requests.
+fn requests_over_udp(run: &RunResult) -> Option<f64> {
+    (!run.populations.is_empty()).then_some(run.requests_sent as f64)
 }
 
 /// Returns whether clients finish after a number of exchanges.

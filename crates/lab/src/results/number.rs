@@ -54,6 +54,14 @@ pub(crate) fn field(x: Option<f64>) -> String {
     if text == "-0" { "0".into() } else { text.into() }
 }
 
+/// Reads the number and the unit of a value such as `1.5s` or `3`.
+pub(crate) fn measure(text: &str) -> Option<(f64, &str)> {
+    let text = text.trim();
+    let end = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
+    let (number, unit) = text.split_at(end);
+    Some((number.parse().ok()?, unit))
+}
+
 /// Returns a whole number with narrow no-break spaces between groups of three digits, from five digits on.
 pub(crate) fn grouped(n: u64) -> String {
     let digits = n.to_string();
@@ -80,15 +88,6 @@ mod tests {
     }
 
     #[test]
-    fn fields_have_no_trailing_zeros() {
-        assert_eq!(field(Some(33.003)), "33.003");
-        assert_eq!(field(Some(62.0)), "62");
-        assert_eq!(field(Some(-1e-9)), "0");
-        assert_eq!(field(Some(f64::NAN)), "");
-        assert_eq!(field(None), "");
-    }
-
-    #[test]
     fn half_of_an_interval_is_as_fine_as_its_mean() {
         assert_eq!(half_interval(1.26, 67.04, 3), "1.3");
         assert_eq!(half_interval(12.7, 2425.32, 4), "13");
@@ -103,6 +102,15 @@ mod tests {
         assert_eq!(half_interval(0.000_21, 3.79, 3), "<0.01");
         assert_eq!(half_interval(0.04, 124.7, 4), "<0.1");
         assert_eq!(half_interval(0.5, 2425.0, 4), "<1", "a half rounds to the even number, 0");
+    }
+
+    #[test]
+    fn fields_have_no_trailing_zeros() {
+        assert_eq!(field(Some(33.003)), "33.003");
+        assert_eq!(field(Some(62.0)), "62");
+        assert_eq!(field(Some(-1e-9)), "0");
+        assert_eq!(field(Some(f64::NAN)), "");
+        assert_eq!(field(None), "");
     }
 
     #[test]

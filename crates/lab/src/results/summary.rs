@@ -2,6 +2,7 @@
 
 use coapace_scenario::Hash64;
 
+use super::number::{count, significant_or_dash};
 use super::statistics::ratio;
 use super::{Estimate, Metric, Population, RunResult};
 
@@ -117,6 +118,20 @@ pub struct PopulationSummary {
 }
 
 impl PopulationSummary {
+    /// Returns the figures that tables for people show, each with its text: the clients, the share, the share over a fair one, the
+    /// retransmissions of a client, the time of an exchange in seconds, and Jain's index.
+    pub fn figures(&self) -> [(Option<f64>, String); 6] {
+        let dash = || "–".to_owned();
+        [
+            (Some(self.clients.into()), self.clients.to_string()),
+            (self.share, self.share.map_or_else(dash, |share| format!("{:.1}\u{a0}%", share * 100.0))),
+            (self.relative_share, self.relative_share.map_or_else(dash, |share| format!("{share:.2}"))),
+            (Some(self.retransmissions_per_client), count(self.retransmissions_per_client)),
+            (self.exchange_time_s, significant_or_dash(self.exchange_time_s, 3)),
+            (self.jain, self.jain.map_or_else(dash, |jain| format!("{jain:.3}"))),
+        ]
+    }
+
     /// Returns the pooled populations of the runs of one cell.
     pub(crate) fn of(runs: &[RunResult]) -> Vec<Self> {
         let first = runs.first().map_or(&[][..], |run| &run.populations);

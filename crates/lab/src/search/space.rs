@@ -2,6 +2,8 @@
 
 use std::fmt::Write;
 
+use crate::results::number::measure;
+
 /// The steps of a range.
 const STEPS: u32 = 8;
 
@@ -67,14 +69,6 @@ impl Space {
         }
         label
     }
-}
-
-/// Returns the number and the unit of a value such as `1.5s` or `3`.
-fn measure(text: &str) -> Option<(f64, &str)> {
-    let text = text.trim();
-    let end = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
-    let (number, unit) = text.split_at(end);
-    Some((number.parse().ok()?, unit))
 }
 
 /// Returns a number of a unit in another one; `None` if they measure different things.

@@ -1,7 +1,6 @@
 //! The flows of each cell, and the mechanisms of each mix, side by side.
 
 use super::style::{aligned, estimated};
-use crate::results::number::{count, significant_or_dash};
 use crate::results::{CellResult, Metric};
 
 /// Returns a table of the flows of all `results`, a column for each metric of flows that has a header; empty if no cell has
@@ -33,16 +32,8 @@ pub(super) fn populations(results: &[CellResult]) -> String {
     let mut rows = Vec::new();
     for result in results.iter().filter(|result| result.is_mix()) {
         for own in result.summary().populations {
-            rows.push(vec![
-                result.cell.label().to_owned(),
-                own.mechanism,
-                own.clients.to_string(),
-                own.share.map_or_else(|| "–".into(), |share| format!("{:.1}\u{a0}%", share * 100.0)),
-                own.relative_share.map_or_else(|| "–".into(), |share| format!("{share:.2}")),
-                count(own.retransmissions_per_client),
-                significant_or_dash(own.exchange_time_s, 3),
-                own.jain.map_or_else(|| "–".into(), |jain| format!("{jain:.3}")),
-            ]);
+            let figures = own.figures().map(|(_, text)| text);
+            rows.push([result.cell.label().to_owned(), own.mechanism].into_iter().chain(figures).collect());
         }
     }
     if rows.is_empty() {
