@@ -33,7 +33,7 @@ pub fn write_film_gif(film: &Film, title: &str, out: impl Write) -> io::Result<(
     };
     let last = film.frames.len() - 1;
     let moments: Vec<usize> = (0..SAMPLES).map(|i| last * i / (SAMPLES - 1)).collect();
-    let samples: Vec<_> = each(&moments, |moment| draw(*moment)).into_iter().collect::<io::Result<_>>()?;
+    let samples = each(&moments, |moment| draw(*moment))?;
     let (width, height, _) = samples[0];
     let mut palette = Palette::of(samples.iter().map(|(_, _, colours)| &colours[..]));
     let mut encoder = Encoder::new(out, width, height, &palette.bytes()).map_err(io::Error::other)?;
@@ -42,8 +42,7 @@ pub fn write_film_gif(film: &Film, title: &str, out: impl Write) -> io::Result<(
     let mut before: Vec<u8> = Vec::new();
     let moments: Vec<usize> = (0..=last).collect();
     for chunk in moments.chunks(CHUNK) {
-        let pictures: Vec<_> = each(chunk, |moment| draw(*moment)).into_iter().collect::<io::Result<_>>()?;
-        for (_, _, colours) in pictures {
+        for (_, _, colours) in each(chunk, |moment| draw(*moment))? {
             let now = palette.indices(&colours);
             let changed = now
                 .iter()

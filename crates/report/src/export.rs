@@ -27,14 +27,11 @@ pub(super) fn write(dir: &Path, charts: &Charts) -> io::Result<usize> {
     each(charts.all(), |chart| {
         let svg = drawing::svg(chart, charts.mechanisms());
         let tree = parse(&svg)?;
-        for (ending, bytes) in [("pdf", pdf(&tree)?), ("png", png(&tree, SCALE)?), ("svg", svg.into_bytes())]
-        {
+        for (ending, bytes) in [("pdf", pdf(&tree)?), ("png", png(&tree)?), ("svg", svg.into_bytes())] {
             replace(dir, &format!("{}.{ending}", chart.name), &bytes)?;
         }
         Ok(())
-    })
-    .into_iter()
-    .collect::<io::Result<()>>()?;
+    })?;
     Ok(charts.all().len())
 }
 
@@ -61,8 +58,8 @@ fn pdf(tree: &Tree) -> io::Result<Vec<u8>> {
         .map_err(|error| io::Error::other(error.to_string()))
 }
 
-fn png(tree: &Tree, scale: f32) -> io::Result<Vec<u8>> {
-    pixels(tree, scale)?.encode_png().map_err(io::Error::other)
+fn png(tree: &Tree) -> io::Result<Vec<u8>> {
+    pixels(tree, SCALE)?.encode_png().map_err(io::Error::other)
 }
 
 /// Returns the picture in pixels, `scale` times as wide and as high.

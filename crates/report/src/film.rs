@@ -7,7 +7,7 @@ use coapace_lab::results::Film;
 use serde::Serialize;
 
 use super::html::{escape, json_for_script};
-use super::view::{View, distinct};
+use super::view::{Measured, View, distinct};
 
 /// The most films on a page. Each has up to half a megabyte.
 const MAX_FILMS: usize = 24;
@@ -44,15 +44,15 @@ struct Label<'a> {
 impl<'a> Films<'a> {
     /// Collects the films of a page; `None` if no cell has one.
     pub(super) fn of(view: &View<'a>) -> Option<Self> {
-        let films = || {
-            view.cells().filter_map(|(title, cell)| {
-                let film = cell.result.first_run()?.film.as_deref()?;
-                let label = Label { m: cell.mechanism, title };
-                (!film.nodes.is_empty() && !film.frames.is_empty()).then_some(Shown { label, film })
-            })
+        let shown = |(title, cell): (&'a str, &Measured<'a>)| {
+            let film = cell.result.first_run()?.film.as_deref()?;
+            let label = Label { m: cell.mechanism, title };
+            (!film.nodes.is_empty() && !film.frames.is_empty()).then_some(Shown { label, film })
         };
-        let all = films().count();
-        (all > 0).then(|| Self { films: films().take(MAX_FILMS).collect(), all })
+        let mut films: Vec<_> = view.cells().filter_map(shown).collect();
+        let all = films.len();
+        films.truncate(MAX_FILMS);
+        (all > 0).then_some(Self { films, all })
     }
 
     /// Returns the player. Its script fills it.

@@ -9,6 +9,7 @@ mod published;
 use serde::Serialize;
 
 use super::chart::{Chart, slug};
+use super::pairs::PairFigure;
 use super::style::Style;
 use super::sweep;
 use super::view::View;
@@ -44,8 +45,8 @@ impl<'a> Charts<'a> {
         let named = view.mechanisms.iter().zip(&view.styles);
         let mechanisms = named.map(|(name, style)| Named { name, style: *style }).collect();
         let mut charts = Self { mechanisms, panels: Vec::new(), sections: Vec::new() };
-        charts.section("share", coexisting::share(view));
-        charts.section("kept", coexisting::kept(view));
+        charts.section("share", coexisting::chart(view, PairFigure::Share));
+        charts.section("kept", coexisting::chart(view, PairFigure::Kept));
         charts.section("published", published::charts(view));
         charts.section("sweep", sweep::charts(view));
         charts.section("intervals", intervals::charts(view));
@@ -66,14 +67,10 @@ impl<'a> Charts<'a> {
             if !chart.conditions.is_empty() {
                 chart.name = format!("{}--{}", chart.name, slug(&chart.conditions));
             }
-            let taken = |name: &str| self.panels.iter().any(|other| other.name == name);
-            let numbers = 2..=self.panels.len() + 2;
-            let free = |name: &String| !taken(name);
-            if taken(&chart.name)
-                && let Some(name) = numbers.map(|number| format!("{}-{number}", chart.name)).find(free)
-            {
-                chart.name = name;
-            }
+            let is_free = |name: &String| self.panels.iter().all(|other| other.name != *name);
+            let numbered = (2..).map(|number| format!("{}-{number}", chart.name));
+            let name = [chart.name.clone()].into_iter().chain(numbered).find(is_free);
+            chart.name = name.unwrap_or_default();
             section.panels.push((self.panels.len(), caption, chart.height()));
             self.panels.push(chart);
         }

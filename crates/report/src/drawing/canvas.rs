@@ -177,10 +177,5 @@ impl Canvas {
 }
 
 fn coordinates(points: &[[f64; 2]]) -> String {
-    let mut text = String::new();
-    for [x, y] in points {
-        let _ = write!(text, "{x:.1},{y:.1} ");
-    }
-    text.truncate(text.trim_end().len());
-    text
+    points.iter().map(|[x, y]| format!("{x:.1},{y:.1}")).collect::<Vec<_>>().join(" ")
 }
