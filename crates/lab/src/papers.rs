@@ -1,14 +1,15 @@
 //! Published experiments: their figures, orders and ratios as data. They are run like any other scenario.
 
-mod claims;
+mod claim;
 mod experiment;
 mod figures;
+mod lookup;
 mod page;
 pub(crate) mod sensitivity;
 mod source;
 mod trials;
 
-pub use self::claims::published_for;
+pub use self::lookup::published_for;
 pub use self::sensitivity::{Count, Score, Sensitivity, SensitivityPlan, VariedValue};
 pub use self::source::Source;
 

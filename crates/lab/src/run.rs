@@ -9,15 +9,17 @@ mod flows;
 mod following;
 mod hops;
 mod medium;
+mod observe;
 mod seats;
 mod tcp;
 
 pub(crate) use flows::interval;
 pub(crate) use medium::mesh_config;
 
-pub use cast::{Cast, Observe, completed, window};
+pub use cast::{Cast, completed, window};
 pub use endpoints::{request, response};
 pub use hops::{accounting, hop_names, network};
+pub use observe::Observe;
 pub use seats::{CLIENTS_SITE, SERVER_SITE};
 pub use tcp::tcp_plans;
 

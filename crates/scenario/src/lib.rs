@@ -46,6 +46,7 @@ mod schema;
 mod service;
 mod source;
 mod template;
+mod text;
 mod workload;
 
 pub use file::Defaults;

@@ -12,7 +12,7 @@ use crate::hash::Hash64;
 use crate::import::csc::Simulation;
 use crate::import::{MAX_BYTES, positions};
 use crate::mesh::{Mesh, Mobility, Topology, Waypoints};
-use crate::source;
+use crate::text;
 
 /// The places of the nodes of a mesh, and their movements.
 #[derive(Clone, Debug, PartialEq)]
@@ -177,7 +177,7 @@ fn read(name: &str, folder: Option<&Path>) -> Result<String, String> {
     if std::fs::metadata(&path).is_ok_and(|metadata| !metadata.is_file()) {
         return Err(wrong(name, "it is no regular file"));
     }
-    source::read(&path, MAX_BYTES).map_err(|problem| wrong(name, &problem))
+    text::read(&path, MAX_BYTES).map_err(|problem| wrong(name, &problem))
 }
 
 /// Returns what is wrong with a file, on one line.

@@ -1,12 +1,11 @@
 //! The text of a scenario, before it is read.
 
-use std::fs::File;
-use std::io::Read;
 use std::path::Path;
 
 use crate::scenario::Scenario;
 use crate::schema::error::{ScenarioError, did_you_mean};
 use crate::template::{LARGEST, Template};
+use crate::text;
 
 /// The name and the text of a scenario's file. It can be handed to another machine, and read there.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -36,7 +35,7 @@ impl Source {
             let message = format!("neither a built-in scenario nor a file{near}");
             return Err(ScenarioError::new(name_or_path, &message).of_usage());
         }
-        let text = read(path, LARGEST).map_err(|problem| ScenarioError::new(name_or_path, &problem))?;
+        let text = text::read(path, LARGEST).map_err(|problem| ScenarioError::new(name_or_path, &problem))?;
         let name = path.file_stem().map_or_else(String::new, |stem| stem.to_string_lossy().into_owned());
         Ok(Self { name, file: name_or_path.to_owned(), text })
     }
@@ -83,15 +82,4 @@ impl Scenario {
     ) -> Result<Self, ScenarioError> {
         Template::parse(name, file, text)?.scenario(settings)
     }
-}
-
-/// Returns the text of a file, at most one byte more than `most`.
-///
-/// # Errors
-/// Returns the message of the operating system.
-pub(crate) fn read(path: &Path, most: usize) -> Result<String, String> {
-    let mut text = String::new();
-    let file = File::open(path).map_err(|error| error.to_string())?;
-    file.take(most as u64 + 1).read_to_string(&mut text).map_err(|error| error.to_string())?;
-    Ok(text)
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 
 use super::Source;
-use super::claims::Claim;
+use super::claim::Claim;
 use crate::grid::with_each;
 use crate::results::{Chain, Metric, Order, Published, Ranked};
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::Source;
-use super::claims::Claim;
+use super::claim::Claim;
 use crate::results::{Metric, Published};
 
 /// The meaning of a column of the file.

@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Deserialize;
 
-use super::claims::Claim;
+use super::claim::Claim;
 use super::{Paper, Source};
 use crate::experiment::Trial;
 use crate::results::{CellResult, Compared, Outcome, Published, count, judged, verdicts};

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use coapace_scenario::Scenario;
 use serde::Deserialize;
 
-use super::claims::Claim;
+use super::claim::Claim;
 use super::experiment::Experiment;
 use super::sensitivity::OpenCondition;
 use super::trials::LiveCells;

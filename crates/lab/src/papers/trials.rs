@@ -7,7 +7,7 @@ use std::sync::Arc;
 use coapace_scenario::Scenario;
 use serde::Deserialize;
 
-use super::claims::Claim;
+use super::claim::Claim;
 use super::experiment::swept;
 use super::{Paper, Source};
 use crate::contender::Contender;

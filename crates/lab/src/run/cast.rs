@@ -3,33 +3,13 @@
 use coapace_scenario::{Scenario, WorkloadKind};
 use coapace_sim::{Luck, Node, NodeId, Time};
 
+use super::observe::Observe;
 use super::seats::{Role, Seats};
 use super::tcp::{CONNECTING, connects_beforehand};
 use super::{LIMIT, closed, flows, tcp};
 use crate::contender::{Contender, ContenderKind};
-use crate::mix::Mix;
 use crate::nodes::Host;
 use crate::results::{Population, RunResult, jain_index};
-
-/// The series to record beside the totals of a run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Observe {
-    /// No series.
-    Totals,
-    /// RTO and queue lengths over time, and films of meshes.
-    Series,
-}
-
-/// The number of clients whose RTO is recorded.
-const OBSERVED_CLIENTS: u32 = 3;
-
-/// Returns the name of a client's series, if it is recorded.
-pub(super) fn series(mix: &Mix, part: usize, client: u32, observe: Observe) -> Option<String> {
-    (observe == Observe::Series && client <= OBSERVED_CLIENTS).then(|| match mix.parts() {
-        [_] => format!("client {client}"),
-        parts => format!("client {client}, {}", parts[part].label),
-    })
-}
 
 /// The beginning and the end of the measured part of a run of fixed length.
 pub(super) type Window = (Time, Time);

@@ -7,8 +7,8 @@ use coapace_proto::Setup;
 use coapace_scenario::Scenario;
 use coapace_sim::{Luck, Time};
 
-use super::cast::{Observe, series};
 use super::endpoints::{configs, request, response};
+use super::observe::{Observe, series};
 use super::seats::{Role, Seats};
 use crate::mix::{Mix, Part};
 use crate::nodes::{Client, Host, Plan, Relay, Server, Service};

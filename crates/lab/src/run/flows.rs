@@ -8,8 +8,8 @@ use coapace_scenario::patterns::Timing;
 use coapace_scenario::{Flow, Moment, Scenario};
 use coapace_sim::{Luck, NodeId, Span, Time};
 
-use super::cast::{Observe, series};
 use super::endpoints::configs;
+use super::observe::{Observe, series};
 use super::seats::{Role, Seats};
 use crate::mix::Mix;
 use crate::nodes::{Arrival, FlowPlan, Host, Mote, MotePlan, Relay};
