@@ -23,7 +23,7 @@ use coapace_scenario::{Endurance, Hop, Loss, Scenario, WorkloadKind};
 
 use super::Metric;
 
-/// A figure that no better one is expected than, under a condition.
+/// The best value of a figure that can be expected, under a condition.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Bound {
     /// The metric. If small values are better, the bound is a least one, and a greatest one otherwise.

@@ -39,7 +39,7 @@ pub(crate) trait Kind {
     fn missing(&self, path: &str, at: Origin) -> Result<Self::Value, Fault> {
         Err(Fault::new(at, format!("`{path}` is missing: it must be {}", self.accepts())))
     }
-    /// Returns the one line that says so of `item`.
+    /// Returns the error of an `item` that is no such value, with what would be one.
     fn refuse(&self, item: &Item, path: &str) -> Fault {
         refused(&self.accepts(), &self.words(), item, path)
     }
