@@ -33,7 +33,7 @@ mod verdict;
 
 pub use bound::{BOUNDS, Bound, Holds, bound_of, bounds};
 pub use cell::{Cell, CellResult, Mode, headline, worst_first};
-pub use contest::{Contest, Placing, listed};
+pub use contest::{Contest, Placing};
 pub use delays::Delays;
 pub use film::{Film, FilmMaker, FilmMoment, FilmNode, FilmRole, Journey, JourneyStep};
 pub use flow::FlowResult;

@@ -42,7 +42,7 @@ use self::evaluation::{Evaluation, Measured, Piece, Set, Yardstick};
 use self::halving::Halving;
 use self::journal::{Conditions, Journal};
 use self::terms::Terms;
-use crate::distinct::distinct;
+use crate::lists::distinct;
 use crate::workers::make_all;
 
 /// A search under way, or a comparison.

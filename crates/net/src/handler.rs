@@ -53,9 +53,11 @@ impl Called {
     /// Returns the result in a Content-Format, see [`Response::in_format`].
     fn in_format(self, format: u16) -> Self {
         match self {
-            Self::Ready(response) => Self::Ready(response.map(|response| response.in_format(format))),
+            Self::Ready(response) => Self::Ready(response.map(|response| response.in_format(Some(format)))),
             Self::Pending(rest) => {
-                Self::Pending(Box::pin(async move { rest.await.map(|response| response.in_format(format)) }))
+                Self::Pending(Box::pin(
+                    async move { rest.await.map(|response| response.in_format(Some(format))) },
+                ))
             }
         }
     }

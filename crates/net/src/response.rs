@@ -115,10 +115,11 @@ impl Response {
         self.options.uint(option::CONTENT_FORMAT)?.try_into().ok()
     }
 
-    /// Returns the response to a request that accepts this Content-Format: 4.06 in place of a representation in another one (RFC
-    /// 7252 §5.10.4). A representation whose format is not named stays, and so does what is no representation.
-    pub(crate) fn in_format(self, format: u16) -> Self {
-        let differs = self.code == Code::CONTENT && self.format().is_some_and(|own| own != format);
+    /// Returns the response to a request that accepts this Content-Format, or any: 4.06 in place of a representation in another one
+    /// (RFC 7252 §5.10.4). A representation whose format is not named stays, and so does what is no representation.
+    pub(crate) fn in_format(self, accepted: Option<u16>) -> Self {
+        let named = accepted.zip(self.format());
+        let differs = self.code == Code::CONTENT && named.is_some_and(|(accepted, own)| own != accepted);
         if differs { Self::new(Code::NOT_ACCEPTABLE) } else { self }
     }
 

@@ -263,11 +263,7 @@ impl Router {
         let arguments: Vec<&str> =
             message.uri_query().map_while(|text| std::str::from_utf8(text).ok()).collect();
         let links = link_format::filter(&self.links(), &arguments);
-        let response = Response::content(links).content_format(LINK_FORMAT);
-        match message.accept() {
-            Some(format) => response.in_format(format),
-            None => response,
-        }
+        Response::content(links).content_format(LINK_FORMAT).in_format(message.accept())
     }
 
     /// Routes requests of any method that match no path to `handler`.

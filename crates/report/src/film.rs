@@ -3,11 +3,12 @@
 use std::collections::BTreeSet;
 use std::fmt::Write;
 
+use coapace_lab::lists::distinct;
 use coapace_lab::results::Film;
 use serde::Serialize;
 
 use super::html::{escape, json_for_script};
-use super::view::{Measured, View, distinct};
+use super::view::{Measured, View};
 
 /// The most films on a page. Each has up to half a megabyte.
 const MAX_FILMS: usize = 24;

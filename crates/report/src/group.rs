@@ -1,6 +1,6 @@
 //! Results that are compared with each other.
 
-use coapace_lab::groups::grouped;
+use coapace_lab::lists::grouped;
 use coapace_lab::results::CellResult;
 use coapace_lab::results::conditions::Conditions;
 

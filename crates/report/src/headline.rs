@@ -1,8 +1,8 @@
 //! The results in a few sentences.
 
-use coapace_lab::groups::grouped;
+use coapace_lab::lists::{grouped, listed};
 use coapace_lab::results::number::percent;
-use coapace_lab::results::{Contest, Metric, Placing, Ratio, listed, tally};
+use coapace_lab::results::{Contest, Metric, Placing, Ratio, tally};
 
 use super::measure::{Better, Measure, measures};
 use super::view::{View, metrics};

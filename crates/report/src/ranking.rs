@@ -3,14 +3,16 @@
 use std::fmt::Write;
 use std::io;
 
-use coapace_lab::rank::{Choice, RankedCell, RankedFigure, Ranking, Section, Standing, Worst, times};
+use coapace_lab::lists::distinct;
+use coapace_lab::rank::{
+    Choice, Hindsight, RankedCell, RankedFigure, Ranking, Section, Standing, Worst, times,
+};
 use coapace_lab::results::number::{significant, significant_or_dash};
 use coapace_lab::results::{Metric, Ratio};
 
 use super::headline::capitalised;
 use super::html::{escape, folded, headings, section, table};
 use super::tables::number;
-use super::view::distinct;
 
 /// The ratio that has the full colour. Larger ones have it, too.
 pub(super) const WORST_COLOUR: f64 = 4.0;
@@ -50,12 +52,7 @@ fn standings(ranking: &Ranking) -> String {
     for standing in &ranking.standings {
         if standing.section == Section::Undithered && !undithered {
             undithered = true;
-            let _ = write!(
-                html,
-                "</tbody><tbody><tr class=\"group\"><th scope=\"rowgroup\" colspan=\"{}\">{}</th></tr>",
-                HEADER.len(),
-                Section::Undithered.heading()
-            );
+            group(&mut html, HEADER.len(), Section::Undithered.heading());
         }
         let _ = write!(html, "<tr><th scope=\"row\">{}</th>", named(ranking, standing));
         worst(&mut html, ranking, standing.worst);
@@ -71,15 +68,19 @@ fn standings(ranking: &Ranking) -> String {
     table("results", &head, &(html + "</tbody>"))
 }
 
+/// Begins a group of rows with a heading over all columns.
+fn group(html: &mut String, columns: usize, heading: &str) {
+    let _ = write!(
+        html,
+        "</tbody><tbody><tr class=\"group\"><th scope=\"rowgroup\" colspan=\"{columns}\">{heading}</th></tr>"
+    );
+}
+
 /// Writes the rows of what each cell's best mechanism reaches. A single cell has none: its first mechanism is the best.
 fn hindsight(html: &mut String, ranking: &Ranking, columns: usize) {
     let all = if ranking.cells.len() > 1 { ranking.hindsight() } else { Vec::new() };
     if !all.is_empty() {
-        let _ = write!(
-            html,
-            "</tbody><tbody><tr class=\"group\"><th scope=\"rowgroup\" colspan=\"{columns}\">Best in hindsight, each cell with another \
-             mechanism</th></tr>"
-        );
+        group(html, columns, Hindsight::HEADING);
     }
     for hindsight in &all {
         let among = if hindsight.has_own { "with those made here" } else { "published" };

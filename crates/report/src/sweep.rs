@@ -1,6 +1,6 @@
 //! Charts of figures over a knob. A line connects the results that differ in the value of one knob and in nothing else.
 
-use coapace_lab::groups::grouped;
+use coapace_lab::lists::grouped;
 use coapace_lab::results::conditions::{Conditions, numbers};
 
 use super::axis::{Axis, extent};

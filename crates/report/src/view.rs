@@ -3,7 +3,6 @@
 use std::collections::BTreeSet;
 
 use coapace_lab::coexistence::Matrix;
-pub(super) use coapace_lab::distinct::distinct;
 use coapace_lab::results::conditions::Conditions;
 use coapace_lab::results::{self, CellResult, Judged, Metric, Summary, Verdict, bound_of, judged, verdicts};
 

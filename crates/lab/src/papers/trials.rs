@@ -11,8 +11,8 @@ use super::claim::Claim;
 use super::experiment::swept;
 use super::{Paper, Source};
 use crate::contender::Contender;
-use crate::distinct::distinct;
 use crate::experiment::Trial;
+use crate::lists::distinct;
 use crate::run::Observe;
 
 /// The name of a scenario, and its settings.

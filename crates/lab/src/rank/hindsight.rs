@@ -77,6 +77,9 @@ impl Hindsight {
         })
     }
 
+    /// The line above its rows in tables.
+    pub const HEADING: &str = "Best in hindsight, each cell with another mechanism";
+
     /// Returns its name in tables; a star stands for mechanisms that were made here.
     pub const fn name(&self) -> &'static str {
         if self.has_own { "hindsight*" } else { "hindsight" }

@@ -42,7 +42,7 @@ impl Ranking {
         }
         let hindsight = if self.cells.len() > 1 { self.hindsight() } else { Vec::new() };
         if !hindsight.is_empty() {
-            text += "    Best in hindsight, each cell with another mechanism\n";
+            let _ = writeln!(text, "    {}", Hindsight::HEADING);
             text.extend(hindsight.iter().map(|it| self.in_hindsight(it, width)));
         }
         let near = (NEAR - 1.0) * 100.0;
@@ -60,17 +60,9 @@ impl Ranking {
     }
 
     fn in_hindsight(&self, hindsight: &Hindsight, width: usize) -> String {
-        let Hindsight { worst, geometric_mean, cells_near, .. } = hindsight;
-        format!(
-            "    {:width$}  {:>6}  {:>11}  {:>6}  {:>9}  {:>9}  {}\n",
-            hindsight.name(),
-            times(worst.ratio.mean),
-            worst.ratio.words().1,
-            times(*geometric_mean),
-            format!("{cells_near}/{}", self.cells.len()),
-            "",
-            self.place(worst),
-        )
+        let name = format!("    {:width$}", hindsight.name());
+        let cells = format!("{}/{}", hindsight.cells_near, self.cells.len());
+        self.line(&name, Some(hindsight.worst), hindsight.geometric_mean, [&cells, ""])
     }
 
     /// Returns the cell and the figure of a worst ratio.
@@ -81,18 +73,19 @@ impl Ranking {
     }
 
     fn standing(&self, place: usize, standing: &Standing, width: usize) -> String {
-        let name = self.name(standing);
-        let worst = standing.worst.map_or(Ratio { mean: f64::NAN, interval: None }, |worst| worst.ratio);
-        let (_, interval) = worst.words();
-        format!(
-            "{:>2}  {name:width$}  {:>6}  {interval:>11}  {:>6}  {:>9}  {:>9}  {}\n",
-            place + 1,
-            times(worst.mean),
-            times(standing.geometric_mean),
-            format!("{}/{}", standing.cells_near, standing.cells),
-            format!("{}/{}", standing.figures_near, standing.figures),
-            standing.worst.map_or_else(String::new, |worst| self.place(&worst)),
-        )
+        let name = format!("{:>2}  {:width$}", place + 1, self.name(standing));
+        let cells = format!("{}/{}", standing.cells_near, standing.cells);
+        let figures = format!("{}/{}", standing.figures_near, standing.figures);
+        self.line(&name, standing.worst, standing.geometric_mean, [&cells, &figures])
+    }
+
+    /// Returns a line of the standings; `near` is the cells and the figures that are near the best.
+    fn line(&self, name: &str, worst: Option<Worst>, mean: f64, near: [&str; 2]) -> String {
+        let ratio = worst.map_or(Ratio { mean: f64::NAN, interval: None }, |worst| worst.ratio);
+        let (_, interval) = ratio.words();
+        let (ratio, mean, [cells, figures]) = (times(ratio.mean), times(mean), near);
+        let place = worst.map_or_else(String::new, |worst| self.place(&worst));
+        format!("{name}  {ratio:>6}  {interval:>11}  {mean:>6}  {cells:>9}  {figures:>9}  {place}\n")
     }
 
     /// Returns a row for each cell, with the worst ratio of each mechanism in a column of its number.

@@ -1,8 +1,8 @@
 //! The conditions that a set of cells shares, and those in which they differ.
 
 use super::Cell;
-use super::number::{grouped, measure};
-use crate::distinct::distinct;
+use super::number::{measure, thousands};
+use crate::lists::distinct;
 
 /// The conditions of a set of cells: those that they share, and the names of those in which they differ.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -56,12 +56,12 @@ fn conditions(cell: &Cell) -> Vec<(String, String)> {
     let known = [
         ("scenario", cell.scenario.clone()),
         ("workload", cell.workload.clone()),
-        ("clients", grouped(cell.clients.into())),
+        ("clients", thousands(cell.clients.into())),
     ];
     let known = known.map(|(name, value)| (name.to_owned(), value));
     let others = cell.knobs.iter().filter(|(name, _)| known.iter().all(|(other, _)| other != *name));
     let others = others.map(|(name, value)| {
-        let value = value.parse().map_or_else(|_| value.clone(), grouped);
+        let value = value.parse().map_or_else(|_| value.clone(), thousands);
         (name.clone(), value)
     });
     known.iter().cloned().chain(others).collect()

@@ -3,7 +3,7 @@
 use super::conditions::Conditions;
 use super::number::significant;
 use super::{Better, CellResult, Estimate, Metric, Ratio, headline};
-use crate::groups::grouped;
+use crate::lists::{grouped, listed};
 
 /// The most conditions that have a sentence each.
 const MOST_LINES: usize = 8;
@@ -125,17 +125,6 @@ fn ratio(metric: Metric, first: &CellResult, second: &CellResult) -> Option<Rati
         })
         .collect();
     Ratio::of(&pairs)
-}
-
-/// Lists names: `a`, `a and b`, `a, b and c`. A list of more than `most` has the first two, and the number of the `others` with this
-/// word behind it.
-pub fn listed(names: &[&str], most: usize, others: &str) -> String {
-    match names {
-        [] => String::new(),
-        [one] => (*one).to_owned(),
-        [several @ .., last] if names.len() <= most => format!("{} and {last}", several.join(", ")),
-        [first, second, ..] => format!("{first}, {second} and {} {others}", names.len() - 2),
-    }
 }
 
 /// Returns a line for each condition and metric on the best mechanism; empty if no condition has two mechanisms.

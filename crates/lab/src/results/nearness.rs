@@ -6,7 +6,7 @@ use coapace_sim::Luck;
 
 use super::number::significant_or_dash;
 use super::{CellResult, Compared, Metric, PaperTable, RunResult};
-use crate::groups::grouped;
+use crate::lists::grouped;
 
 /// A figure of a table beside the measured one.
 #[derive(Clone, Copy, Debug)]

@@ -63,7 +63,7 @@ pub(crate) fn measure(text: &str) -> Option<(f64, &str)> {
 }
 
 /// Returns a whole number with narrow no-break spaces between groups of three digits, from five digits on.
-pub(crate) fn grouped(n: u64) -> String {
+pub(crate) fn thousands(n: u64) -> String {
     let digits = n.to_string();
     if digits.len() < 5 {
         return digits;
@@ -122,7 +122,7 @@ mod tests {
 
     #[test]
     fn large_numbers_are_grouped() {
-        assert_eq!(grouped(2500), "2500");
-        assert_eq!(grouped(1_410_000), "1\u{202f}410\u{202f}000");
+        assert_eq!(thousands(2500), "2500");
+        assert_eq!(thousands(1_410_000), "1\u{202f}410\u{202f}000");
     }
 }

@@ -9,7 +9,7 @@ use std::io;
 use super::{
     CellResult, Estimate, Lines, MeshResult, Metric, Ratio, RunResult, Sheet, Summary, Value, headline,
 };
-use crate::distinct::distinct;
+use crate::lists::distinct;
 use columns::{CONDITIONS, NESTED, ORIGIN, POOLED, Row, RowColumn, SEED};
 
 /// A function that returns the value of a column in a row.

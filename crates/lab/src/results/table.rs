@@ -13,7 +13,7 @@ use comfy_table::Table;
 use super::conditions::Conditions;
 use super::number::{percent, significant, significant_or_dash};
 use super::{BOUNDS, CellResult, Metric, Published, Summary, bound_of, contest, headline};
-use crate::groups::grouped;
+use crate::lists::grouped;
 use style::{aligned, estimated};
 
 /// A column. A table that is too wide loses its least important columns first.

@@ -7,7 +7,7 @@ use std::fmt::Write;
 use super::number::significant;
 use super::ratio::compared_figure;
 use super::{CellResult, Metric, Order, Outcome, Ratio, Relation};
-use crate::distinct::distinct;
+use crate::lists::distinct;
 
 /// A published order beside what was measured.
 #[derive(Clone, Debug)]

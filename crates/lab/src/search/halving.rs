@@ -3,7 +3,7 @@
 use coapace_sim::{Luck, Stream};
 
 use super::space::{Point, Space};
-use crate::distinct::distinct;
+use crate::lists::distinct;
 
 /// The mechanisms that a bracket begins with.
 const FIRST: usize = 27;

@@ -1,11 +1,12 @@
 //! RTO and queues over time, in the run with the lowest seed.
 
+use coapace_lab::lists::distinct;
 use coapace_lab::results::{RunResult, Series};
 
 use super::super::axis::Axis;
 use super::super::chart::{Body, Chart, Curve};
 use super::super::rounded::rounded;
-use super::super::view::{Conditioned, Measured, View, distinct};
+use super::super::view::{Conditioned, Measured, View};
 
 /// Returns the charts of RTOs, one for each group.
 pub(super) fn rto(view: &View) -> Vec<(String, Chart)> {

@@ -2,8 +2,7 @@
 
 use super::MECHANISM;
 use super::style::aligned;
-use crate::distinct::distinct;
-use crate::groups::grouped;
+use crate::lists::{distinct, grouped};
 use crate::results::conditions::Conditions;
 use crate::results::number::significant_or_dash;
 use crate::results::{CellResult, Metric, Mode, headline};

@@ -174,18 +174,18 @@ fn judge_separate(transcript: &Transcript, wanted: Kind) -> Vec<Finding> {
         return vec![Finding::not_tested("the case was too short for the response")];
     };
     let id = response.message().map(|message| message.message_id).unwrap_or_default();
-    let replies = [(Kind::Acknowledgement, "acknowledged"), (Kind::Reset, "rejected with a Reset")];
-    let reply = replies.into_iter().find_map(|(kind, how)| {
+    let word = |kind| if kind == Kind::Reset { "rejected with a Reset" } else { "acknowledged" };
+    let reply = [Kind::Acknowledgement, Kind::Reset].into_iter().find_map(|kind| {
         let packet = transcript.received().find(|packet| packet.is_answer(kind, id))?;
-        Some((kind, how, packet.number))
+        Some((kind, packet.number))
     });
-    let has_to = if wanted == Kind::Reset { "rejected with a Reset" } else { "acknowledged" };
+    let has_to = word(wanted);
     vec![match reply {
-        Some((kind, how, number)) if kind == wanted => {
-            Finding::ok(format!("the response is {how}")).seen_in([response.number, number])
+        Some((kind, number)) if kind == wanted => {
+            Finding::ok(format!("the response is {has_to}")).seen_in([response.number, number])
         }
-        Some((_, how, number)) => {
-            let text = format!("the response is {how}; it has to be {has_to}");
+        Some((kind, number)) => {
+            let text = format!("the response is {}; it has to be {has_to}", word(kind));
             Finding::fault(text).seen_in([response.number, number])
         }
         None => Finding::fault(format!("the response is ignored; it has to be {has_to}"))

@@ -1,0 +1,36 @@
+//! Lists: each item once, in groups, or in words.
+
+/// Returns each item once, in the order in which they come first.
+pub fn distinct<T: PartialEq>(items: impl IntoIterator<Item = T>) -> Vec<T> {
+    let mut known = Vec::new();
+    for item in items {
+        if !known.contains(&item) {
+            known.push(item);
+        }
+    }
+    known
+}
+
+/// Returns items in groups of those that are alike, in the order in which the first of each group comes. Items that are like a third
+/// are alike.
+pub fn grouped<T>(items: impl IntoIterator<Item = T>, alike: impl Fn(&T, &T) -> bool) -> Vec<Vec<T>> {
+    let mut groups: Vec<Vec<T>> = Vec::new();
+    for item in items {
+        match groups.iter_mut().find(|group| alike(&group[0], &item)) {
+            Some(group) => group.push(item),
+            None => groups.push(vec![item]),
+        }
+    }
+    groups
+}
+
+/// Lists names: `a`, `a and b`, `a, b and c`. A list of more than `most` has the first two, and the number of the `others` with this
+/// word behind it.
+pub fn listed(names: &[&str], most: usize, others: &str) -> String {
+    match names {
+        [] => String::new(),
+        [one] => (*one).to_owned(),
+        [several @ .., last] if names.len() <= most => format!("{} and {last}", several.join(", ")),
+        [first, second, ..] => format!("{first}, {second} and {} {others}", names.len() - 2),
+    }
+}
