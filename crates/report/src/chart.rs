@@ -129,7 +129,7 @@ impl Chart {
     pub(super) fn height(&self) -> usize {
         match &self.body {
             Body::Lines { .. } if self.mechanisms().len() > MOST_LINES => {
-                90 + 130 * self.mechanisms().len().div_ceil(4)
+                90 + 115 * self.mechanisms().len().div_ceil(3)
             }
             Body::Lines { .. } => 360,
             Body::Strips { lines } => 70 + 46 * lines.len(),

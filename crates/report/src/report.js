@@ -132,13 +132,16 @@
     const own = [...new Set(lines.map((line) => line.m))];
     const columns = Math.min(own.length, width > 760 ? 4 : width > 520 ? 3 : 2), rows = Math.ceil(own.length / columns);
     const more = {}, traces = [], annotations = [];
+    // Names are above the planes, some of two lines. A plane has the share of its row that they leave.
+    const above = Math.max(...own.map((m) => broken(mechanisms[m].name, letters(width / columns * 2)).length));
+    const plane = 0.9 - 0.1 * above;
     own.forEach((m, i) => {
       const n = i ? String(i + 1) : "", column = i % columns, row = Math.floor(i / columns);
-      const x = [column / columns, (column + 0.94) / columns], y = [1 - (row + 0.8) / rows, 1 - row / rows - 0.02 / rows];
+      const x = [column / columns, (column + 0.94) / columns], y = [1 - (row + plane) / rows, 1 - row / rows - 0.02 / rows];
       more["xaxis" + n] = axis(chart.x, { domain: x, anchor: "y" + n, title: { text: "" }, nticks: 4, matches: i ? "x" : undefined, showticklabels: i + columns >= own.length });
       more["yaxis" + n] = axis(chart.y, { domain: y, anchor: "x" + n, title: { text: "" }, matches: i ? "y" : undefined, showticklabels: column === 0 });
       annotations.push({
-        text: named(m, width / columns * 2), font: { size: 11, color: colour(m) }, showarrow: false, xref: "paper", yref: "paper",
+        text: named(m, width / columns * 2), font: { size: 11, color: colour(m) }, align: "left", showarrow: false, xref: "paper", yref: "paper",
         x: x[0], y: y[1], xanchor: "left", yanchor: "bottom",
       });
       const others = { x: [], y: [] };
@@ -152,7 +155,7 @@
     for (const [text, place] of [[chart.x.title, { x: 0.5, y: 0, yanchor: "top", yshift: -24 }], [chart.y.title, { x: 0, y: 0.5, textangle: -90, xanchor: "right", xshift: -36 }]]) {
       annotations.push({ text: plain(text), showarrow: false, xref: "paper", yref: "paper", ...place });
     }
-    return [traces, layout({ ...more, annotations, margin: { l: 62, r: 14, t: 24, b: 50 } })];
+    return [traces, layout({ ...more, annotations, margin: { l: 62, r: 14, t: 10 + 14 * above, b: 50 } })];
   }
   const CHARTS = {
     lines(chart, width) {
