@@ -35,7 +35,12 @@ pub struct Nearness<'a> {
 impl Judged<'_> {
     /// Returns whether the figure is within the factor of its table; false if it was not measured.
     pub fn within(&self) -> bool {
-        self.figure.factor().is_some_and(|factor| factor <= self.table.factor)
+        self.is_within(self.figure.published)
+    }
+
+    /// Returns whether a value in place of the published one is within the factor; false if the figure was not measured.
+    fn is_within(&self, published: f64) -> bool {
+        Compared { published, ..self.figure }.factor().is_some_and(|factor| factor <= self.table.factor)
     }
 
     /// Returns `within` or `beyond`.
@@ -46,8 +51,20 @@ impl Judged<'_> {
     /// Returns the place of the published figure among means of as many of our runs as it is the mean of, from 0 to 1; `None` if
     /// that number is not known.
     pub fn quantile(&self) -> Option<f64> {
-        let Compared { metric, published, .. } = self.figure;
-        quantile_of(published, metric, &self.result.runs, self.table.runs?)
+        let published = self.figure.published;
+        self.share_of_means(|mean| {
+            f64::from(u8::from(mean < published)).midpoint(u8::from(mean <= published).into())
+        })
+    }
+
+    /// Returns the share of means of as many of our runs as the published figure is the mean of that are within the factor of our own
+    /// figure, from 0 to 1; `None` if that number is not known. A paper that measured what we do would be within it that often.
+    pub fn repeated(&self) -> Option<f64> {
+        self.share_of_means(|mean| u8::from(self.is_within(mean)).into())
+    }
+
+    fn share_of_means(&self, counts: impl Fn(f64) -> f64) -> Option<f64> {
+        share_of_means(self.figure.metric, &self.result.runs, self.table.runs?, counts)
     }
 
     /// Orders the worst first: by the factor of the figure as a multiple of that of its table.
@@ -106,22 +123,21 @@ pub fn nearness<'a>(judged: &[Judged<'a>]) -> Vec<Nearness<'a>> {
 /// The number of means that are drawn.
 const DRAWS: u32 = 10_000;
 
-/// Returns the share of the means of `few` of these runs, drawn with replacement, that are below `value`; equal ones count half.
-/// Runs without the metric are left out. Returns `None` if no run has it, or if `few` is 0.
+/// Returns the average of what the means of `few` of these runs, drawn with replacement, count. Runs without the metric are left
+/// out. Returns `None` if no run has it, or if `few` is 0.
 ///
 /// The draws are the same for every call.
-fn quantile_of(value: f64, metric: Metric, runs: &[RunResult], few: u32) -> Option<f64> {
+fn share_of_means(metric: Metric, runs: &[RunResult], few: u32, counts: impl Fn(f64) -> f64) -> Option<f64> {
     let values: Vec<f64> = runs.iter().filter_map(|run| metric.of_run(run)).collect();
     if values.is_empty() || few == 0 {
         return None;
     }
     let luck = Luck::new(1).stream("resampling");
-    let below = |draw: u32| {
+    let mean = |draw: u32| {
         let one = |place: u32| values[luck.below(values.len() as u64, draw.into(), place.into(), 0) as usize];
-        let mean = (0..few).map(one).sum::<f64>() / f64::from(few);
-        f64::from(u8::from(mean < value)).midpoint(u8::from(mean <= value).into())
+        (0..few).map(one).sum::<f64>() / f64::from(few)
     };
-    Some((0..DRAWS).map(below).sum::<f64>() / f64::from(DRAWS))
+    Some((0..DRAWS).map(mean).map(counts).sum::<f64>() / f64::from(DRAWS))
 }
 
 #[cfg(test)]
@@ -192,17 +208,35 @@ pub(super) mod tests {
         assert!(judged(&[result]).is_empty());
     }
 
+    /// Makes a figure that is the mean of two runs, measured as 0 and 1: means of two are 0, 1/2 and 1 with the probabilities 1/4,
+    /// 1/2 and 1/4.
+    fn mean_of_two(published: f64, factor: f64) -> CellResult {
+        let mut result = printed("Table 1", factor, published, &[0.0, 1.0]);
+        let tables = &mut result.published.as_mut().expect("published").tables;
+        tables.get_mut(&Metric::Throughput).expect("a table").runs = Some(2);
+        result
+    }
+
+    /// Four standard deviations of the share of 10,000 draws.
+    const CHANCE: f64 = 0.02;
+
     #[test]
-    fn a_value_has_the_quantile_that_means_of_as_few_runs_have() {
-        // Means of two of 0 and 1 are 0, 1/2 and 1 with the probabilities 1/4, 1/2 and 1/4.
-        let runs = [0.0, 1.0].map(|throughput| RunResult { seed: 1, throughput, ..RunResult::default() });
-        let quantile = |value| quantile_of(value, Metric::Throughput, &runs, 2).unwrap();
-        for (value, expected) in [(-1.0, 0.0), (0.0, 0.125), (0.4, 0.25), (0.5, 0.5), (0.6, 0.75), (2.0, 1.0)]
+    fn a_figure_has_the_quantile_that_means_of_as_few_runs_have() {
+        for (published, expected) in
+            [(-1.0, 0.0), (0.0, 0.125), (0.4, 0.25), (0.5, 0.5), (0.6, 0.75), (2.0, 1.0)]
         {
-            // Four standard deviations of the share of 10,000 draws.
-            assert!((quantile(value) - expected).abs() < 0.02, "{value}: {}", quantile(value));
+            let quantile = judged(&[mean_of_two(published, 1.5)])[0].quantile().unwrap();
+            assert!((quantile - expected).abs() < CHANCE, "{published}: {quantile}");
         }
-        assert_eq!(quantile_of(1.0, Metric::Throughput, &[], 2), None);
-        assert_eq!(quantile_of(1.0, Metric::SettlingTime, &runs, 2), None);
+        assert_eq!(judged(&[printed("Table 1", 1.5, 1.0, &[1.0])])[0].quantile(), None, "runs are not known");
+        assert_eq!(share_of_means(Metric::Throughput, &[], 2, |mean| mean), None);
+    }
+
+    #[test]
+    fn means_of_as_few_runs_are_within_the_factor_as_often_as_chance_has_it() {
+        for (factor, expected) in [(1.5, 0.5), (2.0, 0.75)] {
+            let repeated = judged(&[mean_of_two(9.0, factor)])[0].repeated().unwrap();
+            assert!((repeated - expected).abs() < CHANCE, "{factor}: {repeated}");
+        }
     }
 }
