@@ -52,7 +52,7 @@ impl Places {
         };
         let (mut layout, medium) = if let Some(name) = &mesh.topology.file {
             let text = text_of("topology.file", name)?;
-            listed(name, &text).map_err(|problem| ("topology.file", problem))?
+            listed(name, &text).map_err(|problem| ("topology.file", wrong(name, &problem)))?
         } else {
             (built(mesh).map_err(|problem| ("topology.kind", format!("cannot be: {problem}")))?, None)
         };
@@ -72,7 +72,7 @@ impl Places {
                 let text = text_of("mobility.file", file)?;
                 let moves = match positions::parse(&text, layout.places.len() as u32) {
                     Ok(moves) if moves.is_empty() => Err("nobody moves".to_owned()),
-                    moves => moves.map_err(|error| error.to_string()),
+                    moves => moves,
                 };
                 Moves::Listed(moves.map_err(|problem| ("mobility.file", wrong(file, &problem)))?)
             }
@@ -126,10 +126,10 @@ fn built(mesh: &Mesh) -> Result<Layout, String> {
 fn listed(name: &str, text: &str) -> Result<(Layout, Option<UnitDisk>), String> {
     let is_cooja = Path::new(name).extension().is_some_and(|ending| ending.eq_ignore_ascii_case("csc"));
     let (places, root, medium) = if is_cooja {
-        let simulation = Simulation::parse(text).map_err(|error| wrong(name, &error.to_string()))?;
+        let simulation = Simulation::parse(text)?;
         (simulation.places, simulation.root, Some(simulation.medium))
     } else {
-        let waypoints = positions::parse(text, MAX_NODES).map_err(|error| wrong(name, &error.to_string()))?;
+        let waypoints = positions::parse(text, MAX_NODES)?;
         let mut places: Vec<Option<_>> = Vec::new();
         for waypoint in waypoints {
             let node = waypoint.node as usize;
@@ -139,7 +139,7 @@ fn listed(name: &str, text: &str) -> Result<(Layout, Option<UnitDisk>), String> 
             places[node].get_or_insert(waypoint.position);
         }
         if let Some(node) = places.iter().position(Option::is_none) {
-            return Err(wrong(name, &format!("node {node} has no place")));
+            return Err(format!("node {node} has no place"));
         }
         (places.into_iter().flatten().collect(), None, None)
     };
@@ -196,11 +196,8 @@ mod tests {
         let (layout, _) =
             listed("x.dat", "# node time x y\n0 0 0 0\n2 0 20 0\n1 0 10 0\n1 5 99 0\n").unwrap();
         assert_eq!(layout.places.iter().map(|place| place.x as i32).collect::<Vec<_>>(), [0, 10, 20]);
-        assert_eq!(
-            listed("x.dat", "0 0 0 0\n2 0 1 1\n").unwrap_err(),
-            "`x.dat` cannot be used: node 1 has no place"
-        );
-        assert!(listed("x.csc", "<simconf>").unwrap_err().starts_with("`x.csc` cannot be used: "));
+        assert_eq!(listed("x.dat", "0 0 0 0\n2 0 1 1\n").unwrap_err(), "node 1 has no place");
+        assert!(listed("x.csc", "<simconf>").unwrap_err().starts_with("line 1: "));
     }
 
     #[test]

@@ -6,13 +6,15 @@
 //! their types, with `<pos x="…" y="…"/>`. Both are read, whatever version the file states.
 
 use std::collections::{HashMap, HashSet};
+use std::fmt::Display;
 
 use coapace_sim::Position;
 use coapace_sim::mesh::UnitDisk;
 use coapace_sim::topology::MAX_NODES;
 use roxmltree::{Document, Node, ParsingOptions};
 
-use super::{ImportError, bounded, coordinate, number, plain, shown};
+use super::{bounded, coordinate, in_line, number, shown};
+use crate::schema::error;
 
 /// The most attributes of an element.
 const MAX_ATTRIBUTES: usize = 100;
@@ -33,15 +35,16 @@ impl Simulation {
     /// Reads the text of a simulation file.
     ///
     /// # Errors
-    /// Returns an [`ImportError`] with the line for text that is no XML or no simulation, another radio medium, a mote without
-    /// a number or a position, two motes of one number, a position outside of the plane, and more than [`MAX_NODES`] motes.
-    pub(crate) fn parse(text: &str) -> Result<Self, ImportError> {
+    /// Returns one line of text, with the number of the line in the file, for text that is no XML or no simulation, another radio
+    /// medium, a mote without a number or a position, two motes of one number, a position outside of the plane, and more than
+    /// [`MAX_NODES`] motes.
+    pub(crate) fn parse(text: &str) -> Result<Self, String> {
         bounded(text)?;
         few_attributes(text)?;
         // A mote has about 20 nodes of XML. Its type has more, but is there once for all its motes.
         let options = ParsingOptions { nodes_limit: MAX_NODES * 50, ..ParsingOptions::default() };
         let document = Document::parse_with_options(text, options)
-            .map_err(|error| ImportError::at(error.pos().row, plain(&error.to_string())))?;
+            .map_err(|wrong| in_line(wrong.pos().row, error::shown(&wrong.to_string())))?;
         let root = document.root_element();
         let simulation =
             child(root, "simulation").filter(|_| root.has_tag_name("simconf")).ok_or_else(|| {
@@ -61,7 +64,7 @@ fn is_root(description: &str) -> bool {
 }
 
 /// Refuses an element with more than [`MAX_ATTRIBUTES`], far more than Cooja writes: the parser compares each with all others.
-fn few_attributes(text: &str) -> Result<(), ImportError> {
+fn few_attributes(text: &str) -> Result<(), String> {
     let mut rest = text;
     while let Some(at) = rest.find('<') {
         rest = &rest[at..];
@@ -86,7 +89,7 @@ fn few_attributes(text: &str) -> Result<(), ImportError> {
         if attributes > MAX_ATTRIBUTES {
             let line = text[..text.len() - rest.len()].matches('\n').count() + 1;
             let problem = format!("an element has more than {MAX_ATTRIBUTES} attributes");
-            return Err(ImportError::at(u32::try_from(line).unwrap_or(u32::MAX), problem));
+            return Err(in_line(line, problem));
         }
         let Some(end) = end else { return Ok(()) };
         rest = &rest[end..];
@@ -95,7 +98,7 @@ fn few_attributes(text: &str) -> Result<(), ImportError> {
 }
 
 /// Returns the position of every mote and the description of its type, which is empty if there is none.
-fn motes<'a>(simulation: Node<'a, '_>) -> Result<Vec<(Position, &'a str)>, ImportError> {
+fn motes<'a>(simulation: Node<'a, '_>) -> Result<Vec<(Position, &'a str)>, String> {
     let types: HashMap<_, _> = children(simulation, "motetype")
         .filter_map(|kind| Some((content(child(kind, "identifier")?), kind)))
         .collect();
@@ -127,7 +130,7 @@ fn motes<'a>(simulation: Node<'a, '_>) -> Result<Vec<(Position, &'a str)>, Impor
     Ok(motes)
 }
 
-fn id(mote: Node) -> Result<u32, ImportError> {
+fn id(mote: Node) -> Result<u32, String> {
     let id = interface(mote, "MoteID")
         .and_then(|config| child(config, "id"))
         .ok_or_else(|| fault(mote, "a mote has no number: it lacks MoteID with <id>"))?;
@@ -136,7 +139,7 @@ fn id(mote: Node) -> Result<u32, ImportError> {
         .map_err(|_| fault(id, format!("a mote's number must be whole, not {}", shown(content(id)))))
 }
 
-fn position(mote: Node) -> Result<Position, ImportError> {
+fn position(mote: Node) -> Result<Position, String> {
     let config = interface(mote, "Position")
         .ok_or_else(|| fault(mote, "a mote has no place: it lacks the interface Position"))?;
     let place = child(config, "pos");
@@ -154,7 +157,7 @@ fn position(mote: Node) -> Result<Position, ImportError> {
     Ok(Position { x: along("x")?, y: along("y")? })
 }
 
-fn medium(simulation: Node) -> Result<UnitDisk, ImportError> {
+fn medium(simulation: Node) -> Result<UnitDisk, String> {
     let medium =
         child(simulation, "radiomedium").ok_or_else(|| fault(simulation, "the <radiomedium> is missing"))?;
     let class = content(medium);
@@ -202,8 +205,8 @@ fn content<'a>(of: Node<'a, '_>) -> &'a str {
     of.text().unwrap_or("").trim()
 }
 
-fn fault(at: Node, problem: impl Into<String>) -> ImportError {
-    ImportError::at(at.document().text_pos_at(at.range().start).row, problem)
+fn fault(at: Node, problem: impl Display) -> String {
+    in_line(at.document().text_pos_at(at.range().start).row, problem)
 }
 
 #[cfg(test)]
@@ -244,7 +247,7 @@ mod tests {
     }
 
     fn refused(text: &str) -> String {
-        Simulation::parse(text).unwrap_err().to_string()
+        Simulation::parse(text).unwrap_err()
     }
 
     #[test]
@@ -393,7 +396,6 @@ mod tests {
             let torn = format!("{}{text}{}", &good[..at], &good[end..]);
             for text in [&text, &torn] {
                 if let Err(error) = Simulation::parse(text) {
-                    let error = error.to_string();
                     prop_assert!(!error.is_empty() && !error.chars().any(char::is_control), "{error:?}");
                 }
             }

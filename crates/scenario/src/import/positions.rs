@@ -8,7 +8,7 @@ use coapace_sim::mobility::MAX_WAYPOINTS;
 use coapace_sim::topology::MAX_NODES;
 use coapace_sim::{Position, Time, Waypoint};
 
-use super::{ImportError, bounded, coordinate, number, shown};
+use super::{bounded, coordinate, in_line, number, shown};
 
 /// The latest moment of a position file, in seconds: 31 years.
 const LATEST_S: f64 = 1e9;
@@ -17,9 +17,9 @@ const LATEST_S: f64 = 1e9;
 /// in the order of nodes. Two positions of one node at one time keep the order of the file.
 ///
 /// # Errors
-/// Returns an [`ImportError`] with the line for anything but four values, an unknown node, a time or a position that is not a
-/// valid number, and more than [`MAX_WAYPOINTS`] lines.
-pub(crate) fn parse(text: &str, nodes: u32) -> Result<Vec<Waypoint>, ImportError> {
+/// Returns one line of text, with the number of the line in the file, for anything but four values, an unknown node, a time or a
+/// position that is not a valid number, and more than [`MAX_WAYPOINTS`] lines.
+pub(crate) fn parse(text: &str, nodes: u32) -> Result<Vec<Waypoint>, String> {
     bounded(text)?;
     let nodes = nodes.min(MAX_NODES);
     let mut waypoints = Vec::new();
@@ -29,9 +29,9 @@ pub(crate) fn parse(text: &str, nodes: u32) -> Result<Vec<Waypoint>, ImportError
             continue;
         }
         if waypoints.len() as u64 == MAX_WAYPOINTS {
-            return Err(ImportError::at(line, format!("there are more than {MAX_WAYPOINTS} places")));
+            return Err(in_line(line, format!("there are more than {MAX_WAYPOINTS} places")));
         }
-        waypoints.push(waypoint(text, nodes).map_err(|problem| ImportError::at(line, problem))?);
+        waypoints.push(waypoint(text, nodes).map_err(|problem| in_line(line, problem))?);
     }
     waypoints.sort_by_key(|waypoint| (waypoint.time, waypoint.node));
     Ok(waypoints)
@@ -61,7 +61,7 @@ mod tests {
     use super::*;
 
     fn refused(text: &str) -> String {
-        parse(text, 3).unwrap_err().to_string()
+        parse(text, 3).unwrap_err()
     }
 
     #[test]
@@ -105,7 +105,7 @@ mod tests {
         fn any_text_is_read_or_refused_in_one_line(text in "([0-9 .#eE+-]|\n|\\PC){0,60}") {
             match parse(&text, 3) {
                 Ok(waypoints) => prop_assert!(waypoints.is_sorted_by_key(|waypoint| (waypoint.time, waypoint.node))),
-                Err(error) => prop_assert!(!error.to_string().chars().any(char::is_control), "{error}"),
+                Err(error) => prop_assert!(!error.chars().any(char::is_control), "{error}"),
             }
         }
 
