@@ -2,25 +2,25 @@
 
 use std::fmt::Write;
 
-use coapace_sim::mesh::{
-    ContikiMacConfig, LogDistance, LowpanConfig, MacConfig, RadioConfig, RplConfig, TschConfig, TwoRay,
-    UnitDisk,
-};
-use coapace_sim::mobility::{GaussMarkov, Manhattan, Movement, Pursue, RandomWaypoint};
-use coapace_sim::{CodelConfig, FqCodelConfig, PieConfig, RedConfig, Reordering};
+use coapace_sim::Reordering;
+use coapace_sim::mesh::{DutyCycle, LowpanConfig, MacConfig, Propagation, RadioConfig};
+use coapace_sim::mobility::Movement;
 
 use crate::file::{Defaults, File};
 use crate::flows::Flow;
 use crate::hops::{Burst, Hop};
 use crate::hosts::{Clients, Server};
-use crate::mesh::{Mesh, Topology, Waypoints};
+use crate::mesh::{Mesh, Mobility, Topology};
 use crate::network::{Network, Tcp};
 use crate::patterns;
+use crate::queues::Queue;
+use crate::routing::Routing;
 use crate::scenario::Scenario;
 use crate::schema::document::joined;
 use crate::schema::kind::Key;
 use crate::schema::preset::Preset;
 use crate::schema::table::Keys;
+use crate::schema::words::TaggedTable;
 use crate::workload::Workload;
 
 const HEAD: &str = "\
@@ -129,31 +129,18 @@ pub fn reference() -> String {
     section::<Network>(&mut page, "[network]", "network");
     section::<Hop>(&mut page, "[[network.up]], [[network.down]]", "network.up.HOP");
     section::<Burst>(&mut page, "loss = { … }", "network.up.HOP.loss");
-    section::<Preset<CodelConfig>>(&mut page, "queue = { kind = \"codel\", … }", "network.up.HOP.queue");
-    section::<Preset<FqCodelConfig>>(&mut page, "queue = { kind = \"fq-codel\", … }", "network.up.HOP.queue");
-    section::<Preset<PieConfig>>(&mut page, "queue = { kind = \"pie\", … }", "network.up.HOP.queue");
-    section::<Preset<RedConfig>>(&mut page, "queue = { kind = \"red\", … }", "network.up.HOP.queue");
+    kinds::<Queue>(&mut page, "network.up.HOP.queue", |_| true);
     section::<Reordering>(&mut page, "reordering = { … }", "network.up.HOP.reordering");
     section::<Mesh>(&mut page, "[network.mesh]", "network.mesh");
     section::<Topology>(&mut page, "[network.mesh.topology]", "network.mesh.topology");
     section::<RadioConfig>(&mut page, "[network.mesh.radio]", "network.mesh.radio");
-    let heard = "network.mesh.radio.propagation";
-    section::<UnitDisk>(&mut page, "propagation = { kind = \"unit-disk\", … }", heard);
-    section::<LogDistance>(&mut page, "propagation = { kind = \"log-distance\", … }", heard);
-    section::<TwoRay>(&mut page, "propagation = { kind = \"two-ray\", … }", heard);
+    kinds::<Propagation>(&mut page, "network.mesh.radio.propagation", |_| true);
     section::<Preset<MacConfig>>(&mut page, "[network.mesh.mac]", "network.mesh.mac");
-    let cycle = "network.mesh.mac.duty_cycle";
-    section::<ContikiMacConfig>(&mut page, "duty_cycle = { kind = \"contikimac\", … }", cycle);
-    section::<TschConfig>(&mut page, "duty_cycle = { kind = \"tsch\", … }", cycle);
+    kinds::<DutyCycle>(&mut page, "network.mesh.mac.duty_cycle", |_| true);
     section::<Preset<LowpanConfig>>(&mut page, "[network.mesh.lowpan]", "network.mesh.lowpan");
-    section::<Preset<RplConfig>>(&mut page, "routing = { kind = \"rpl\", … }", "network.mesh.routing");
-    let moving = "network.mesh.mobility";
-    section::<Movement>(&mut page, "[network.mesh.mobility]", moving);
-    model::<RandomWaypoint>(&mut page, "mobility = { kind = \"random-waypoint\", … }", moving);
-    model::<GaussMarkov>(&mut page, "mobility = { kind = \"gauss-markov\", … }", moving);
-    model::<Manhattan>(&mut page, "mobility = { kind = \"manhattan\", … }", moving);
-    model::<Pursue>(&mut page, "mobility = { kind = \"pursue\", … }", moving);
-    section::<Waypoints>(&mut page, "mobility = { kind = \"file\", … }", moving);
+    kinds::<Routing>(&mut page, "network.mesh.routing", |_| true);
+    section::<Movement>(&mut page, "[network.mesh.mobility]", "network.mesh.mobility");
+    kinds::<Mobility>(&mut page, "network.mesh.mobility", |key| !Movement::has(key));
     section::<Tcp>(&mut page, "[tcp]", "tcp");
     section::<Defaults>(&mut page, "[defaults]", "defaults");
     page.push('\n');
@@ -162,15 +149,24 @@ pub fn reference() -> String {
 }
 
 fn section<T: Keys>(page: &mut String, title: &str, path: &str) {
-    let _ = write!(page, "\n## `{title}`\n\n{}\n\n", T::DOC);
-    table(page, path, &T::keys());
+    titled(page, title, T::DOC, path, &T::keys());
 }
 
-/// Writes the section of a model of mobility, without the keys that all models have.
-fn model<T: Keys>(page: &mut String, title: &str, path: &str) {
-    let _ = write!(page, "\n## `{title}`\n\n{}\n\n", T::DOC);
-    let own: Vec<_> = T::keys().into_iter().filter(|key| !Movement::has(key.name)).collect();
-    table(page, path, &own);
+/// Writes a section for each kind of the table at `path`, with those of its keys that are its own.
+fn kinds<T: TaggedTable>(page: &mut String, path: &str, is_own: fn(&str) -> bool) {
+    let name = path.rsplit('.').next().unwrap_or(path);
+    for word in T::WORDS {
+        let (doc, mut keys) = T::table_of(word);
+        keys.retain(|key| is_own(key.name));
+        if !keys.is_empty() {
+            titled(page, &format!("{name} = {{ kind = \"{word}\", … }}"), doc, path, &keys);
+        }
+    }
+}
+
+fn titled(page: &mut String, title: &str, doc: &str, path: &str, keys: &[Key]) {
+    let _ = write!(page, "\n## `{title}`\n\n{doc}\n\n");
+    table(page, path, keys);
 }
 
 fn table(page: &mut String, path: &str, keys: &[Key]) {

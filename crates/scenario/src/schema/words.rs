@@ -45,9 +45,9 @@ macro_rules! tagged {
     (for $name:ident { $($variant:ident($table:ty) = $word:literal,)+ }) => {
         impl $crate::schema::words::TaggedTable for $name {
             const WORDS: &'static [&'static str] = &[$($word),+];
-            fn keys_of(word: &str) -> Vec<$crate::schema::kind::Key> {
-                use $crate::schema::table::Keys as _;
-                match word { $($word => <$table>::keys(),)+ _ => Vec::new() }
+            fn table_of(word: &str) -> (&'static str, Vec<$crate::schema::kind::Key>) {
+                use $crate::schema::table::Keys;
+                match word { $($word => (<$table>::DOC, <$table>::keys()),)+ _ => Default::default() }
             }
             fn read(
                 word: &str, item: &$crate::schema::document::Item, path: &str,
@@ -70,8 +70,8 @@ pub(crate) use tagged;
 /// Tables of several kinds.
 pub(crate) trait TaggedTable: Sized {
     const WORDS: &'static [&'static str];
-    /// Returns the keys beside `kind`.
-    fn keys_of(word: &str) -> Vec<Key>;
+    /// Returns a sentence about the table of a kind, and its keys beside `kind`.
+    fn table_of(word: &str) -> (&'static str, Vec<Key>);
     /// Reads a table without its `kind`; `None` if there is no such kind.
     fn read(word: &str, item: &Item, path: &str) -> Option<Result<Self, Fault>>;
     /// Writes all keys but `kind`, which is returned.
@@ -100,7 +100,7 @@ const KIND: &str = "kind";
 impl<T: TaggedTable> Tagged<T> {
     /// Returns the fault of the first of `members` that is a key of other kinds than `word`, if `word` is a kind.
     fn misplaced(word: &str, members: &[(String, Item)], path: &str) -> Option<Fault> {
-        let has = |kind: &str, name: &str| T::keys_of(kind).iter().any(|key| key.name == name);
+        let has = |kind: &str, name: &str| T::table_of(kind).1.iter().any(|key| key.name == name);
         members.iter().filter(|(name, _)| T::WORDS.contains(&word) && !has(word, name)).find_map(
             |(name, member)| {
                 let kinds: Vec<_> = T::WORDS.iter().copied().filter(|kind| has(kind, name)).collect();
@@ -172,7 +172,7 @@ impl<T: TaggedTable> Kind for Tagged<T> {
         };
         let mut keys = vec![kind];
         for (place, word) in T::WORDS.iter().enumerate() {
-            for mut key in T::keys_of(word) {
+            for mut key in T::table_of(word).1 {
                 if place > 0 {
                     // A table without `kind` is of the first kind, and needs no keys of others.
                     key.default.get_or_insert_default();
