@@ -92,7 +92,7 @@ impl Scenario {
 
     /// The names that a knob takes; empty if it takes the values of its keys.
     fn choices(&self, knob: &str) -> Vec<String> {
-        self.read.knob_choices(knob).to_vec()
+        self.read.knob_choices(knob).into_iter().map(str::to_owned).collect()
     }
 
     /// The mechanisms that a run has if none are named.

@@ -16,7 +16,7 @@ use crate::workload::{Workload, WorkloadKind};
 
 keys! {
     /// A scenario.
-    pub(crate) struct File completed by counted, checked by messages_fit {
+    pub struct File completed by counted, checked by messages_fit {
         /// The name for people.
         title: String, OneLine(200);
         /// The purpose, in one sentence.

@@ -7,7 +7,7 @@ use crate::schema::unknown::resolve;
 
 /// The knobs of a scenario, in the order of the file.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(crate) struct Knobs(Vec<Knob>);
+pub struct Knobs(Vec<Knob>);
 
 #[derive(Clone, Debug, PartialEq)]
 struct Knob {
@@ -85,7 +85,7 @@ impl Knobs {
             }
             Some(Effect::Choices(choices)) => {
                 let chosen = choices.iter().find(|choice| choice.name == value.trim()).ok_or_else(|| {
-                    let names: Vec<_> = choices.iter().map(|choice| choice.name.as_str()).collect();
+                    let names = self.choices(key);
                     refused(&listed(&names), &names, &setting(value, at), key)
                 })?;
                 chosen.set(file)
@@ -110,15 +110,12 @@ impl Knobs {
         }
     }
 
-    /// Returns the choices of every knob that has choices, in the order of the file.
-    pub(crate) fn choices(&self) -> Vec<(String, Vec<String>)> {
-        let choices = |knob: &Knob| match &knob.effect {
-            Effect::Paths(_) => None,
-            Effect::Choices(choices) => {
-                Some((knob.name.clone(), choices.iter().map(|choice| choice.name.clone()).collect()))
-            }
-        };
-        self.0.iter().filter_map(choices).collect()
+    /// Returns the names of the choices of a knob; none if it takes the values of its keys.
+    pub(crate) fn choices(&self, name: &str) -> Vec<&str> {
+        match self.effect(name) {
+            Some(Effect::Choices(choices)) => choices.iter().map(|choice| choice.name.as_str()).collect(),
+            Some(Effect::Paths(_)) | None => Vec::new(),
+        }
     }
 
     /// Tries every knob on the file, so that a wrong one is found even if it is not used. Returns the [values](Self::values)

@@ -49,7 +49,7 @@ mod template;
 mod text;
 mod workload;
 
-pub use file::Defaults;
+pub use file::{Defaults, File};
 pub use flows::{Flow, Method, Moment, Side, WhenBusy};
 pub use hash::Hash64;
 pub use hops::{Burst, Hop, Loss};

@@ -1,53 +1,43 @@
 //! A scenario that is read and checked.
 
+use std::ops::Deref;
 use std::sync::Arc;
 
 use coapace_sim::Layout;
 
-use crate::cross_checks;
-use crate::file::{Defaults, File};
+use crate::file::File;
 use crate::hash::Hash64;
-use crate::hosts::{Clients, Server};
 use crate::knobs::Values;
-use crate::network::{Network, Tcp};
 use crate::places::Places;
 use crate::schema::document::Item;
 use crate::schema::kind::Lines;
-use crate::workload::Workload;
 
 /// The files in `scenarios/`, by name.
 const BUILTINS: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/builtins.rs"));
 
 /// A network and a workload that were read and checked.
+///
+/// Every key of the [`File`] is a field of the scenario, too: `scenario.clients`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Scenario {
     /// The name of the built-in scenario, or of the file without its ending.
     pub name: String,
-    /// The name for people.
-    pub title: String,
-    /// The purpose, in one sentence.
-    pub summary: String,
-    /// The source of the numbers.
-    pub source: String,
-    /// The hosts that ask.
-    pub clients: Clients,
-    /// The hosts that answer.
-    pub server: Server,
-    /// The requests or flows of the clients.
-    pub workload: Workload,
-    /// The hops or the mesh between the clients and the servers.
-    pub network: Network,
-    /// CoAP over TCP.
-    pub tcp: Tcp,
-    /// The mechanisms and the number of seeds of a run if the command line names none.
-    pub defaults: Defaults,
-    places: Option<Arc<Places>>,
-    knob_values: Values,
-    knob_choices: Vec<(String, Vec<String>)>,
+    /// The keys, with the settings made.
+    pub(crate) file: File,
+    pub(crate) places: Option<Arc<Places>>,
+    pub(crate) knob_values: Values,
     /// The effective value of every key that shapes a run.
-    lines: Lines,
-    /// The file with its settings made. The names of files in it are absolute.
-    file: Arc<Item>,
+    pub(crate) lines: Lines,
+    /// The text of the file with its settings made, as a tree. The names of files in it are absolute.
+    pub(crate) item: Arc<Item>,
+}
+
+impl Deref for Scenario {
+    type Target = File;
+
+    fn deref(&self) -> &File {
+        &self.file
+    }
 }
 
 /// A scenario that comes with the program.
@@ -70,33 +60,6 @@ impl Scenario {
         Self::builtins().find(|builtin| builtin.name == name)
     }
 
-    /// Returns a scenario of a file that was read, with its settings made.
-    pub(crate) fn new(
-        name: &str,
-        item: Arc<Item>,
-        file: File,
-        places: Option<Arc<Places>>,
-        knob_values: Values,
-    ) -> Self {
-        Self {
-            name: name.to_owned(),
-            knob_values,
-            knob_choices: file.knobs.choices(),
-            lines: cross_checks::with_contents(file.run_lines(), places.as_deref()),
-            places,
-            file: item,
-            title: file.title,
-            summary: file.summary,
-            source: file.source,
-            clients: file.clients,
-            server: file.server,
-            workload: file.workload,
-            network: file.network,
-            tcp: file.tcp,
-            defaults: file.defaults,
-        }
-    }
-
     /// Returns the positions, the root and the sinks of the mesh, if the scenario has one.
     pub fn layout(&self) -> Option<&Layout> {
         self.places.as_ref().map(|places| &places.layout)
@@ -115,8 +78,8 @@ impl Scenario {
     }
 
     /// Returns the choices of a knob; empty if it takes the values of its keys.
-    pub fn knob_choices(&self, name: &str) -> &[String] {
-        self.knob_choices.iter().find(|(knob, _)| knob == name).map_or(&[], |(_, choices)| choices)
+    pub fn knob_choices(&self, name: &str) -> Vec<&str> {
+        self.file.knobs.choices(name)
     }
 
     /// Returns the present value of one knob.
@@ -138,12 +101,9 @@ impl Scenario {
     /// title, the defaults and the knobs, except for knobs and choices that the settings leave no room for. It has no comments. Files
     /// that it names have absolute paths.
     pub fn to_toml(&self) -> String {
-        let mut file = (*self.file).clone();
-        // It was read before.
-        if let Ok(read) = File::of(&file) {
-            read.knobs.leave_fitting(&mut file, File::run_lines_of);
-        }
-        file.document()
+        let mut item = (*self.item).clone();
+        self.file.knobs.leave_fitting(&mut item, File::run_lines_of);
+        item.document()
     }
 
     /// Returns the FNV-1a hash of [`canonical`](Self::canonical), in 16 hexadecimal digits. Scenarios with equal hashes run

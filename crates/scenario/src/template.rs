@@ -71,6 +71,8 @@ impl Template {
         let places =
             cross_checks::place(&mut file, &item, folder).map_err(|misfit| misfit.fault(&item, ""))?;
         cross_checks::name_files(&mut item, folder, places.as_ref());
-        Ok(Scenario::new(name, Arc::new(item), file, places.map(Arc::new), knob_values))
+        let lines = cross_checks::with_contents(file.run_lines(), places.as_ref());
+        let (name, places, item) = (name.clone(), places.map(Arc::new), Arc::new(item));
+        Ok(Scenario { name, file, places, knob_values, lines, item })
     }
 }

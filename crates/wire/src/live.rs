@@ -37,7 +37,7 @@ use std::time::Duration;
 use coapace_lab::contender::{Contender, ContenderKind};
 use coapace_lab::results::RunResult;
 use coapace_lab::run::Observe;
-use coapace_scenario::{Scenario, ServiceTime, WorkloadKind};
+use coapace_scenario::{File, Scenario, ServiceTime, WorkloadKind};
 use coapace_sim::{Span, Time};
 
 /// The most clients of a run. Each takes two sockets, or a thread and an address.
@@ -85,7 +85,8 @@ impl Live<'_> {
 /// # Errors
 /// Returns one line that says why not.
 pub fn fits(scenario: &Scenario, contender: &Contender) -> Result<(), String> {
-    let Scenario { name, network, workload, server, clients, .. } = scenario;
+    let File { network, workload, server, clients, .. } = &**scenario;
+    let name = &scenario.name;
     if network.mesh.is_some() || workload.kind == WorkloadKind::Flows {
         return Err(format!(
             "{name} has a mesh or flows: live are networks of hops and the workloads continuous and random"

@@ -105,7 +105,7 @@ fn one_paper(paper: &Paper, out: &mut impl Write) -> io::Result<()> {
 /// Writes the knobs of a scenario (the values that `--set` names) with their values and choices.
 fn knobs(scenario: &Scenario, indent: &str, out: &mut impl Write) -> io::Result<()> {
     for (knob, value) in scenario.knob_values() {
-        let choices = scenario.knob_choices(knob).iter().map(String::as_str);
+        let choices = scenario.knob_choices(knob).into_iter();
         let others: Vec<_> = choices.filter(|choice| choice != value).collect();
         let others = if others.is_empty() { String::new() } else { format!("  (or {})", others.join(", ")) };
         writeln!(out, "{indent}--set {knob}={value}{others}")?;

@@ -10,7 +10,7 @@ use coapace_lab::contender::Contender;
 use coapace_lab::experiment::Trial;
 use coapace_lab::grid::conditions;
 use coapace_report::write_film_gif;
-use coapace_scenario::Scenario;
+use coapace_scenario::{File, Scenario};
 
 #[cfg(target_os = "linux")]
 use super::live::conduct_live;
@@ -55,7 +55,7 @@ pub(crate) fn run(arguments: &Arguments, run: &Run) -> Result<(), Failure> {
     #[cfg(not(target_os = "linux"))]
     let live = None;
     let conducted = live.unwrap_or_else(|| conduct(arguments, &trials, rows))?;
-    let Scenario { title, summary, .. } = &*first.scenario;
+    let File { title, summary, .. } = &**first.scenario;
     if let Some(file) = film {
         write_film(arguments, file, title, &conducted)?;
     }

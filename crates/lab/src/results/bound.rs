@@ -19,7 +19,7 @@
 
 mod air;
 
-use coapace_scenario::{Endurance, Hop, Loss, Scenario, WorkloadKind};
+use coapace_scenario::{Endurance, File, Hop, Loss, Scenario, WorkloadKind};
 
 use super::Metric;
 
@@ -66,7 +66,7 @@ pub const BOUNDS: &str = "bound: what the scenario alone sets. FCT: all exchange
 
 /// Returns the bounds that are known for a scenario, one for each metric at most; empty for flows over hops.
 pub fn bounds(scenario: &Scenario) -> Vec<Bound> {
-    let Scenario { clients, workload, network, .. } = scenario;
+    let File { clients, workload, network, .. } = &**scenario;
     if let (Some(mesh), Some(layout)) = (&network.mesh, scenario.layout()) {
         return air::bounds(scenario, mesh, layout);
     }

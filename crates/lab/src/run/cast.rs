@@ -39,8 +39,8 @@ impl<'a> Cast<'a> {
         seed: u64,
         observe: Observe,
     ) -> Result<Self, String> {
-        let Scenario { name, network, workload, .. } = scenario;
-        if network.mesh.is_some() || workload.kind == WorkloadKind::Flows {
+        if scenario.network.mesh.is_some() || scenario.workload.kind == WorkloadKind::Flows {
+            let name = &scenario.name;
             return Err(format!(
                 "{name} has a mesh or flows: live are networks of hops and the workloads continuous and random"
             ));

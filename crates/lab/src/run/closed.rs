@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use coapace_control::REGISTRY;
 use coapace_proto::Setup;
-use coapace_scenario::Scenario;
+use coapace_scenario::{File, Scenario};
 use coapace_sim::{Luck, Time};
 
 use super::endpoints::{configs, request, response};
@@ -22,7 +22,7 @@ pub(super) fn hosts<'a>(
     observe: Observe,
     from: Time,
 ) -> Box<dyn FnMut(Role) -> Host + 'a> {
-    let Scenario { clients, server, workload, .. } = scenario;
+    let File { clients, server, workload, .. } = &**scenario;
     let (config, of_servers) = configs(scenario, seats);
     let plan = |(population, part): (usize, &Part)| {
         Arc::new(Plan {

@@ -1,7 +1,7 @@
 //! The endpoints of a run: their configuration, with bounds that fit the scenario, and their messages.
 
 use coapace_proto::{Config, Tail};
-use coapace_scenario::{Endurance, Flow, Scenario, WorkloadKind};
+use coapace_scenario::{Endurance, File, Flow, Scenario, WorkloadKind};
 
 use super::seats::Seats;
 
@@ -13,7 +13,7 @@ const COPIED: u32 = 8;
 
 /// Returns the configurations of clients' and of servers' endpoints.
 pub(super) fn configs(scenario: &Scenario, seats: &Seats) -> (Config, Config) {
-    let Scenario { clients, workload, server, .. } = scenario;
+    let File { clients, workload, server, .. } = &**scenario;
     let common = Config {
         max_retransmit: clients.max_retransmit,
         nstart: clients.nstart,

@@ -1,7 +1,7 @@
 //! Hosts over TCP.
 
 use coapace_proto::Token;
-use coapace_scenario::{Scenario, WorkloadKind};
+use coapace_scenario::{File, Scenario, WorkloadKind};
 use coapace_sim::tcp::{TcpClient, TcpParameters, TcpPlan, TcpResponse, TcpServer};
 use coapace_sim::{Luck, NodeId, Span, Stream, Time};
 
@@ -19,7 +19,7 @@ pub(super) fn hosts<'a>(
     luck: Luck,
     seed: u64,
 ) -> Box<dyn FnMut(Role) -> Host + 'a> {
-    let Scenario { clients, server, tcp, network, .. } = scenario;
+    let File { clients, server, tcp, network, .. } = &**scenario;
     let parameters = TcpParameters {
         mtu: network.mtu.try_into().unwrap_or(u16::MAX),
         ack_delay: tcp.delayed_ack,

@@ -72,7 +72,7 @@ fn a_closed_loop_of_requests_runs_over_a_mesh_too() {
 
 #[test]
 fn a_preset_gives_the_keys_that_are_not_said() {
-    let mac = |set: &[(&str, &str)]| load(set).unwrap().network.mesh.unwrap().mac;
+    let mac = |set: &[(&str, &str)]| load(set).unwrap().network.mesh.clone().unwrap().mac;
     let (contiki, own) = (mac(&[("mac", "contiki-3")]), mac(&[("mac", "contiki-3"), ("retries", "0")]));
     assert_eq!(contiki.preset, "contiki-3");
     assert_eq!((contiki.config.max_frame_retries, own.config.max_frame_retries), (7, 0));

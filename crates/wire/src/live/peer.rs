@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use coapace_lab::contender::{Contender, ContenderKind};
 use coapace_lab::run::{request, response};
 use coapace_proto::{Code, Kind, Message, Tail};
-use coapace_scenario::{Answering, Scenario, WorkloadKind};
+use coapace_scenario::{Answering, File, Scenario, WorkloadKind};
 use coapace_sim::Span;
 
 use super::LiveError;
@@ -84,7 +84,7 @@ impl Peer {
     /// # Errors
     /// Returns one line that says what its clients cannot do.
     pub fn fits(&self, scenario: &Scenario, contender: &Contender) -> Result<(), String> {
-        let Scenario { workload, clients, server, .. } = scenario;
+        let File { workload, clients, server, .. } = &**scenario;
         let is_single = matches!(&contender.kind, ContenderKind::Udp(mix) if mix.parts().len() == 1);
         let cannot = if !self.is_client {
             return Ok(());

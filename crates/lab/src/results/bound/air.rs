@@ -15,7 +15,7 @@
 //! frame takes the cell of its slotframe. With ContikiMAC a frame is sent many times, so the bound is far off.
 
 use coapace_scenario::patterns::Pace;
-use coapace_scenario::{Flow, Mesh, Mobility, Scenario, WorkloadKind};
+use coapace_scenario::{File, Flow, Mesh, Mobility, Scenario, WorkloadKind};
 use coapace_sim::mesh::{DutyCycle, HopPlace, MeshConfig, Propagation, UnitDisk};
 use coapace_sim::{Layout, Position, Span};
 
@@ -48,7 +48,7 @@ fn of_exchanges(
     air: &Air,
     sinks: &[Surroundings],
 ) -> Option<Vec<Bound>> {
-    let Scenario { clients, server, workload, .. } = scenario;
+    let File { clients, server, workload, .. } = &**scenario;
     // A header without a token; a response has a payload marker.
     let request = 4 + clients.uri_path_bytes();
     let response = 4 + u32::from(server.payload_bytes > 0) + server.payload_bytes;
