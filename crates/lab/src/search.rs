@@ -55,7 +55,8 @@ pub struct Search {
     journal: Journal,
     /// Proposes mechanisms; `None` if those of the terms are compared.
     halving: Option<Halving>,
-    /// The mechanism and the number of scenarios of each evaluation that the search has asked for and has, in their order.
+    /// The mechanism and the number of scenarios of each evaluation that the search has asked for and has, in their order. A place
+    /// that is asked for again comes again.
     evaluated: Vec<(String, usize)>,
     found: Vec<Evaluation>,
     batch: Batch,
@@ -70,8 +71,6 @@ struct Batch {
     lines: Vec<(Line, Range<usize>)>,
     /// The number of lines that the journal has.
     written: usize,
-    /// The number of pieces, the first ones, that are measured without a gap.
-    known: usize,
     /// The runs of the pieces that are not measured.
     left: usize,
     /// The runs of the whole search up to the end of this batch.
@@ -169,7 +168,8 @@ impl Search {
 
     /// Returns every evaluation that this search has asked for, in their order. A journal may have others.
     pub fn evaluations(&self) -> impl Iterator<Item = &Evaluation> {
-        self.evaluated.iter().filter_map(|(label, scenarios)| self.journal.evaluation(label, *scenarios))
+        let all = distinct(&self.evaluated).into_iter();
+        all.filter_map(|(label, scenarios)| self.journal.evaluation(label, *scenarios))
     }
 
     /// Returns the pieces to be measured before the search goes on; none if it is over. Pieces of the last batch that were not
@@ -220,12 +220,10 @@ impl Search {
         if slot.replace(measured).is_none() {
             self.batch.left -= self.runs(&self.batch.pieces[place]);
         }
-        let unknown = self.batch.measured.iter().skip(self.batch.known).position(Option::is_none);
-        self.batch.known = unknown.map_or(self.batch.measured.len(), |further| self.batch.known + further);
         while let Some((line, range)) = self.batch.lines.get(self.batch.written)
-            && range.end <= self.batch.known
+            && let Some(measured) =
+                self.batch.measured[range.clone()].iter().copied().collect::<Option<Vec<_>>>()
         {
-            let measured: Vec<_> = self.batch.measured[range.clone()].iter().copied().flatten().collect();
             let kept = match line {
                 Line::Yardstick => self.journal.add_yardstick(Yardstick::of(&measured)),
                 Line::Evaluation(label) => {
@@ -245,7 +243,7 @@ impl Search {
     /// Returns the runs that are done, and all. Runs that the journal has made needless count as done, so do those of places that a
     /// rung has less than it may have.
     pub fn progress(&self) -> (usize, usize) {
-        (self.batch.end - self.batch.left, self.all())
+        (self.batch.end - self.batch.left, self.batches().iter().sum())
     }
 
     /// Measures on `jobs` threads (0: one for each core) until the search is over or `stop` is true. Returns whether it is over.
@@ -310,7 +308,7 @@ impl Search {
         if self.halving.is_none() {
             while let Some(label) = self.terms.mechanisms.get(self.found.len()) {
                 let Some(evaluation) = self.journal.evaluation(label, all).cloned() else { return };
-                self.note(vec![label.clone()], all);
+                self.evaluated.push((label.clone(), all));
                 self.found.push(evaluation);
             }
             return;
@@ -328,23 +326,13 @@ impl Search {
                 let best = label.and_then(|label| self.journal.evaluation(&label, all));
                 self.found.extend(best.cloned());
             }
-            self.note(labels, scenarios);
-        }
-    }
-
-    /// Remembers which evaluations were asked for.
-    fn note(&mut self, labels: Vec<String>, scenarios: usize) {
-        for label in labels {
-            let evaluated = (label, scenarios);
-            if !self.evaluated.contains(&evaluated) {
-                self.evaluated.push(evaluated);
-            }
+            self.evaluated.extend(labels.into_iter().map(|label| (label, scenarios)));
         }
     }
 
     /// Returns the runs of a piece.
     fn runs(&self, piece: &Piece) -> usize {
-        self.set.scenarios.iter().chain(&self.set.shared).nth(piece.place).map_or(0, |it| it.seeds as usize)
+        self.set.drawn(piece.place).map_or(0, |drawn| drawn.seeds as usize)
     }
 
     /// Returns the runs of an evaluation on so many scenarios.
@@ -353,38 +341,29 @@ impl Search {
         self.set.scenarios.iter().take(scenarios).chain(shared).map(|drawn| drawn.seeds as usize).sum()
     }
 
-    /// Returns the runs of all yardsticks.
-    fn runs_of_yardsticks(&self) -> usize {
-        let runs: usize = self.set.scenarios.iter().map(|drawn| drawn.seeds as usize).sum();
-        Yardstick::mechanisms().len() * runs
-    }
-
-    /// Returns the most runs of the first rungs of a bracket.
-    fn runs_of_rungs(&self, rungs: usize) -> usize {
-        let rungs = Halving::rungs(self.set.scenarios.len()).into_iter().take(rungs);
-        rungs.map(|(places, scenarios)| places * self.runs_on(scenarios)).sum()
-    }
-
-    /// Returns the most runs of the whole search.
-    fn all(&self) -> usize {
-        let runs = match &self.halving {
-            None => self.terms.mechanisms.len() * self.runs_on(self.set.scenarios.len()),
-            Some(_) => self.terms.brackets as usize * self.runs_of_rungs(usize::MAX),
+    /// Returns the most runs of each batch of the search: of the yardsticks, and then of each rung of each bracket, or of the
+    /// comparison.
+    fn batches(&self) -> Vec<usize> {
+        let all = self.set.scenarios.len();
+        let once: usize = self.set.scenarios.iter().map(|drawn| drawn.seeds as usize).sum();
+        let rung = |(places, scenarios)| places * self.runs_on(scenarios);
+        let others = match &self.halving {
+            None => vec![self.terms.mechanisms.len() * self.runs_on(all)],
+            Some(_) => Halving::rungs(all).map(rung).repeat(self.terms.brackets as usize),
         };
-        self.runs_of_yardsticks() + runs
+        [vec![Yardstick::mechanisms().len() * once], others].concat()
     }
 
     /// Returns the most runs up to the end of the next batch.
     fn end(&self) -> usize {
-        if self.journal.yardsticks().len() < self.set.scenarios.len() {
-            return self.runs_of_yardsticks();
-        }
-        let Some(halving) = &self.halving else { return self.all() };
-        let (brackets, rungs) = halving.over();
-        if brackets >= self.terms.brackets {
-            return self.all();
-        }
-        let before = brackets as usize * self.runs_of_rungs(usize::MAX);
-        self.runs_of_yardsticks() + before + self.runs_of_rungs(rungs + 1)
+        let over = match &self.halving {
+            _ if self.journal.yardsticks().len() < self.set.scenarios.len() => 0,
+            None => 1,
+            Some(halving) => {
+                let (brackets, rungs) = halving.over();
+                1 + brackets as usize * Halving::RUNGS + rungs
+            }
+        };
+        self.batches().iter().take(over + 1).sum()
     }
 }

@@ -3,7 +3,7 @@
 
 use coapace_sim::{Luck, Stream};
 
-use super::sight::{PATHS, cell};
+use super::sight::{PATHS, features};
 use super::table::{Decision, Table};
 
 /// The share of the scenarios that a table is measured on first: a third.
@@ -17,17 +17,19 @@ const SLACK: f64 = 1.02;
 #[derive(Debug)]
 pub struct Climb {
     table: Table,
-    /// The losses of the best table on a share of the scenarios and on all; unknown before the first step.
-    losses: Option<[f64; 2]>,
+    /// The losses of the best table on a share of the scenarios and on all; infinite before the first step.
+    losses: [f64; 2],
     scenarios: usize,
     dice: Stream,
-    step: u64,
+    /// The number of steps made. The first measures the table that the climb begins with.
+    steps: u64,
 }
 
 impl Climb {
     /// Begins at `table`, over so many scenarios, with the random numbers of `seed`.
     pub fn new(table: Table, scenarios: usize, seed: u64) -> Self {
-        Self { table, losses: None, scenarios, dice: Luck::new(seed).stream("climb"), step: 0 }
+        let dice = Luck::new(seed).stream("climb");
+        Self { table, losses: [f64::INFINITY; 2], scenarios, dice, steps: 0 }
     }
 
     /// Returns the best table so far.
@@ -44,49 +46,37 @@ impl Climb {
         &mut self,
         loss: &mut dyn FnMut(&Table, usize) -> Result<f64, E>,
     ) -> Result<Option<f64>, E> {
-        let share = (self.scenarios / SHARE).max(1);
-        let Some([on_share, on_all]) = self.losses else {
-            let losses = [loss(&self.table, share)?, loss(&self.table, self.scenarios)?];
-            self.losses = Some(losses);
-            return Ok(Some(losses[1]));
-        };
         let candidate = self.candidate();
-        let mut better = None;
-        if candidate != self.table {
-            let losses = [loss(&candidate, share)?, f64::INFINITY];
-            if losses[0] <= SLACK * on_share {
-                let losses = [losses[0], loss(&candidate, self.scenarios)?];
-                better = (losses[1] < on_all).then_some(losses);
+        let mut losses = [f64::INFINITY; 2];
+        if self.steps == 0 || candidate != self.table {
+            losses[0] = loss(&candidate, (self.scenarios / SHARE).max(1))?;
+            if losses[0] <= SLACK * self.losses[0] {
+                losses[1] = loss(&candidate, self.scenarios)?;
             }
         }
-        self.step += 1;
-        if let Some(losses) = better {
-            (self.table, self.losses) = (candidate, Some(losses));
+        self.steps += 1;
+        let is_better = losses[1] < self.losses[1];
+        if is_better {
+            (self.table, self.losses) = (candidate, losses);
         }
-        Ok(better.map(|losses| losses[1]))
+        Ok(is_better.then_some(losses[1]))
     }
 
     /// Returns the best table with one rule changed: a decision, in all cells that agree in some features, takes one action
-    /// more or less, or everywhere the same one.
+    /// more or less, or everywhere the same one. The first candidate is the table itself.
     fn candidate(&self) -> Table {
-        let roll = |below: usize, what: u64| self.dice.below(below as u64, self.step, what, 0) as usize;
+        let mut table = self.table;
+        let Some(step) = self.steps.checked_sub(1) else { return table };
+        let roll = |below: usize, what: u64| self.dice.below(below as u64, step, what, 0) as usize;
         let decision = Decision::ALL[roll(Decision::ALL.len(), 0)];
         let path = (roll(4, 1) > 0).then(|| roll(PATHS.len(), 2));
-        let [lossy, again] = [3, 4].map(|what| [None, Some(false), Some(true)][roll(3, what)]);
+        let [lossy, again] = [3, 4].map(|what| [None, Some(0), Some(1)][roll(3, what)]);
         let last = decision.actions() - 1;
         let (change, any) = (roll(3, 5), roll(usize::from(decision.actions()), 6) as u8);
-        let mut table = self.table;
-        for seen in 0..PATHS.len() {
-            for (was_lossy, is_again) in [(false, false), (false, true), (true, false), (true, true)] {
-                let agrees = path.is_none_or(|path| path == seen)
-                    && lossy.is_none_or(|lossy| lossy == was_lossy)
-                    && again.is_none_or(|again| again == is_again);
-                if agrees {
-                    let cell = cell(seen, was_lossy, is_again);
-                    let action = self.table.action(decision, cell);
-                    let changed = [action.saturating_sub(1), (action + 1).min(last), any][change];
-                    table.set_action(decision, cell, changed);
-                }
+        for (cell, action) in table.row(decision).iter_mut().enumerate() {
+            let mut agreed = [path, lossy, again].into_iter().zip(features(cell));
+            if agreed.all(|(wanted, own)| wanted.is_none_or(|wanted| wanted == own)) {
+                *action = [action.saturating_sub(1), (*action + 1).min(last), any][change];
             }
         }
         table
@@ -95,12 +85,13 @@ impl Climb {
 
 #[cfg(test)]
 mod tests {
+    use super::super::sight::cell;
     use super::*;
 
     /// Returns how far the table is from a backoff of 3 where the last exchange was lossy, in actions.
     fn away(table: &Table) -> f64 {
         let lossy = (0..PATHS.len()).flat_map(|path| [cell(path, true, false), cell(path, true, true)]);
-        lossy.map(|cell| f64::from(table.action(Decision::Backoff, cell).abs_diff(4))).sum()
+        lossy.map(|cell| f64::from({ *table }.row(Decision::Backoff)[cell].abs_diff(4))).sum()
     }
 
     #[test]

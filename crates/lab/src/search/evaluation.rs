@@ -87,6 +87,11 @@ impl Set {
         Ok(Self { networks, scenarios: drawn, shared })
     }
 
+    /// Returns the scenario at this [place](Piece::place).
+    pub fn drawn(&self, place: usize) -> Option<&Drawn> {
+        self.scenarios.iter().chain(&self.shared).nth(place)
+    }
+
     /// Returns the pieces of an evaluation on the first `scenarios`. On all of them, the pieces that show shares follow.
     pub fn pieces(&self, mechanism: &str, scenarios: usize) -> Vec<Piece> {
         let all = self.scenarios.len();
@@ -99,8 +104,8 @@ impl Set {
     /// # Errors
     /// Returns one line if the mechanism is unknown or the set has no such scenario.
     pub fn measure(&self, piece: &Piece) -> Result<Measured, String> {
-        let drawn = self.scenarios.iter().chain(&self.shared).nth(piece.place);
-        piece.measure(drawn.ok_or_else(|| format!("there is no scenario {}", piece.place))?)
+        let drawn = self.drawn(piece.place).ok_or_else(|| format!("there is no scenario {}", piece.place))?;
+        piece.measure(drawn)
     }
 
     /// Compares `mechanism` with the first of the `yardsticks`, and measures its shares where all are compared.

@@ -115,13 +115,8 @@ fn bottleneck(dice: &Dice, is_shared: bool, text: &mut String, description: &mut
     let loss = (!is_shared && dice.chance("lossy", 0.6)).then(|| 0.3 * dice.unit("loss"));
     let in_bursts = dice.chance("bursts", 0.5);
     let ways = dice.unit("ways");
-    let _ = write!(description, ", {:.0} kbit/s, RTT {rtt_s:.2} s, buffer ", rate / 1e3);
-    match in_bdp {
-        Some(_) => {
-            let _ = write!(description, "{:.1} BDP", bytes / bdp);
-        }
-        None => description.push_str("endless"),
-    }
+    let buffer = in_bdp.map_or_else(|| "endless".to_owned(), |_| format!("{:.1} BDP", bytes / bdp));
+    let _ = write!(description, ", {:.0} kbit/s, RTT {rtt_s:.2} s, buffer {buffer}", rate / 1e3);
     *text += "[network]\nip = \"ipv4\"\nmtu = 296\n";
     for (way, is_lossy) in [("up", ways < 0.75), ("down", !(0.25..0.5).contains(&ways))] {
         let _ = writeln!(

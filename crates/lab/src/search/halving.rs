@@ -11,9 +11,6 @@ const FIRST: usize = 27;
 /// The share of the mechanisms that a rung leaves, and of the scenarios that it takes: a third each.
 const SHARE: usize = 3;
 
-/// The rungs of a bracket.
-const RUNGS: usize = 3;
-
 /// A search: bracket after bracket. The first draws places anywhere, each further one mostly near the best so far.
 ///
 /// It evaluates nothing itself. Whoever does takes the places of the next rung from [`ask`](Self::ask), and
@@ -31,6 +28,9 @@ pub struct Halving {
 }
 
 impl Halving {
+    /// The rungs of a bracket.
+    pub const RUNGS: usize = 3;
+
     /// Begins a search of `space` over so many scenarios, with the random numbers of `seed`.
     pub fn new(space: Space, scenarios: usize, seed: u64) -> Self {
         let dice = Luck::new(seed).stream("search");
@@ -41,9 +41,9 @@ impl Halving {
     }
 
     /// Returns the most places of each rung of a bracket, and its number of scenarios.
-    pub fn rungs(scenarios: usize) -> [(usize, usize); RUNGS] {
+    pub fn rungs(scenarios: usize) -> [(usize, usize); Self::RUNGS] {
         [0, 1, 2].map(|rung| {
-            let left = RUNGS - 1 - rung;
+            let left = Self::RUNGS - 1 - rung;
             (FIRST / SHARE.pow(rung as u32), (scenarios / SHARE.pow(left as u32)).max(1))
         })
     }

@@ -85,6 +85,12 @@ pub fn cell(path: usize, was_lossy: bool, is_again: bool) -> usize {
     4 * path + 2 * usize::from(was_lossy) + usize::from(is_again)
 }
 
+/// Returns the features of a cell: the kind of path, whether the last exchange had lost a transmission, and whether this is not
+/// the first retransmission, the last two as 0 or 1.
+pub fn features(cell: usize) -> [usize; 3] {
+    [cell / 4, cell / 2 % 2, cell % 2]
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -109,6 +115,8 @@ mod tests {
         for path in 0..PATHS.len() {
             for (was_lossy, is_again) in [(false, false), (false, true), (true, false), (true, true)] {
                 cells.push(cell(path, was_lossy, is_again));
+                let features = features(cell(path, was_lossy, is_again));
+                assert_eq!(features, [path, usize::from(was_lossy), usize::from(is_again)]);
             }
         }
         assert_eq!(cells, (0..CELLS).collect::<Vec<_>>());

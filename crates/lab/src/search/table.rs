@@ -143,21 +143,12 @@ packed! {
 }
 
 impl Table {
-    /// Returns the number of the action in a cell.
-    pub fn action(&self, decision: Decision, cell: usize) -> u8 {
+    /// Returns the number of the action in each cell. It is below [`Decision::actions`].
+    pub fn row(&mut self, decision: Decision) -> &mut [u8; CELLS] {
         match decision {
-            Decision::Start => self.start.0[cell],
-            Decision::Backoff => self.backoff.0[cell],
-            Decision::Hold => self.hold.0[cell],
-        }
-    }
-
-    /// Changes the action in a cell. The number is below [`Decision::actions`].
-    pub fn set_action(&mut self, decision: Decision, cell: usize, action: u8) {
-        match decision {
-            Decision::Start => self.start.0[cell] = action,
-            Decision::Backoff => self.backoff.0[cell] = action,
-            Decision::Hold => self.hold.0[cell] = action,
+            Decision::Start => &mut self.start.0,
+            Decision::Backoff => &mut self.backoff.0,
+            Decision::Hold => &mut self.hold.0,
         }
     }
 
@@ -169,7 +160,7 @@ impl Table {
     /// Returns the first timeout before dither, in seconds.
     fn first_timeout(&self, state: &TableState) -> f64 {
         let cell = cell(state.estimates.path(0.0), state.was_lossy, state.was_very_lossy);
-        let action = usize::from(self.action(Decision::Start, cell));
+        let action = usize::from(self.start.0[cell]);
         let rto = state.estimates.rto().unwrap_or(ACK_TIMEOUT_S);
         let least = if action < FACTORS.len() { MIN_RTO_S } else { ACK_TIMEOUT_S };
         (FACTORS[action % FACTORS.len()] * rto).max(least).max(state.held).min(MAX_RTO_S)
@@ -192,7 +183,7 @@ impl Controller for Table {
     fn on_retransmit(&self, state: &mut TableState, exchange: &mut TableExchange, _: Cue) -> Duration {
         let is_again = std::mem::replace(&mut exchange.backed_off, true);
         let cell = cell(state.estimates.path(0.0), state.was_lossy, is_again);
-        let factor = FACTORS[1 + usize::from(self.action(Decision::Backoff, cell))];
+        let factor = FACTORS[1 + usize::from(self.backoff.0[cell])];
         exchange.timeout = exchange.timeout.max((factor * exchange.timeout).min(MAX_TIMEOUT_S));
         span(exchange.timeout)
     }
@@ -221,7 +212,7 @@ impl Controller for Table {
         let is_lossy = sample.retransmits > 0 && !was_needless;
         let is_again = sample.retransmits > 1;
         let cell = cell(state.estimates.path(late), state.was_lossy, is_again);
-        let is_held = is_lossy && self.action(Decision::Hold, cell) == 1;
+        let is_held = is_lossy && self.hold.0[cell] == 1;
         state.held = if is_held { exchange.timeout } else { 0.0 };
         (state.was_lossy, state.was_very_lossy) = (is_lossy, is_lossy && is_again);
     }
@@ -330,9 +321,9 @@ mod tests {
         let mut table = Table::DEFAULT;
         // Calm and steady, after an exchange without a loss.
         let calm = cell(1, false, false);
-        table.set_action(Decision::Start, calm, 8 + 4);
-        table.set_action(Decision::Backoff, calm, 4);
-        table.set_action(Decision::Hold, calm, 1);
+        table.row(Decision::Start)[calm] = 8 + 4;
+        table.row(Decision::Backoff)[calm] = 4;
+        table.row(Decision::Hold)[calm] = 1;
         let cue = Cue { now: Instant::ZERO, draw: Draw::ZERO, outstanding: 1 };
         let mut state =
             TableState { estimates: Estimates { srtt: 1.0, rttvar: 0.0, least: 1.0 }, ..table.state() };
@@ -350,8 +341,8 @@ mod tests {
     #[test]
     fn a_table_is_read_as_it_is_written_and_other_letters_are_refused() {
         let mut table = Table::DEFAULT;
-        table.set_action(Decision::Start, 31, 15);
-        table.set_action(Decision::Backoff, 30, 6);
+        table.row(Decision::Start)[31] = 15;
+        table.row(Decision::Backoff)[30] = 6;
         let mut bytes = [0; Table::BYTES];
         table.pack(&mut bytes);
         assert_eq!(Table::unpack(&bytes).0, table);
