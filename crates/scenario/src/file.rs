@@ -3,7 +3,7 @@
 use coapace_sim::Span;
 
 use crate::hosts::{Answering, Clients, Server};
-use crate::knobs::{Effective, Knobs, KnobsKind};
+use crate::knobs::{Knobs, KnobsKind, Values};
 use crate::network::{Network, Tcp};
 use crate::schema::document::{Item, Value};
 use crate::schema::error::Fault;
@@ -68,9 +68,9 @@ impl File {
         Self::of(item).map(|file| file.run_lines())
     }
 
-    /// Returns the effective values of all keys, and of those that shape a run.
-    pub(crate) fn effective(&self) -> Effective {
-        Effective { all: self.lines(), run: self.run_lines() }
+    /// Returns the name and the present value of every knob. `item` is what the file was read from.
+    pub(crate) fn knob_values(&self, item: &Item) -> Values {
+        self.knobs.values(item, &self.lines(), &self.run_lines(), Self::run_lines_of)
     }
 
     /// Returns the effective value of every key.

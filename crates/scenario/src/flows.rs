@@ -204,12 +204,12 @@ fn flow_fits(flow: &Flow) -> Result<(), Misfit> {
 
     let problem = format!("or `interval` is missing: the pattern \"{}\" needs one", pattern.name);
     let is_said = rate.is_some() || interval.is_some();
-    Misfit::unless(is_said || !pattern.has_interval, "rate", problem)?;
+    Misfit::unless(is_said || !pattern.has_interval(), "rate", problem)?;
     let problem = "does not go with `rate`: make one of them \"none\"";
     Misfit::unless(rate.is_none() || interval.is_none(), "interval", problem)?;
     let means_nothing = format!("means nothing in the pattern \"{}\"", pattern.name);
-    Misfit::unless(pattern.has_interval || rate.is_none(), "rate", &means_nothing)?;
-    Misfit::unless(pattern.has_interval || interval.is_none(), "interval", &means_nothing)?;
+    Misfit::unless(pattern.has_interval() || rate.is_none(), "rate", &means_nothing)?;
+    Misfit::unless(pattern.has_interval() || interval.is_none(), "interval", &means_nothing)?;
     let is_long = interval.is_none_or(|interval| interval >= Span::from_millis(1));
     Misfit::unless(is_long, "interval", "must be 1 ms or more")?;
     Misfit::unless(end.is_none_or(|end| end > *start), "end", "must be after `start`")?;

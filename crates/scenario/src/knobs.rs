@@ -118,12 +118,11 @@ impl Knobs {
         }
     }
 
-    /// Tries every knob on the file, so that a wrong one is found even if it is not used. Returns the [values](Self::values)
-    /// of the knobs.
+    /// Tries every knob on the file, so that a wrong one is found even if it is not used.
     ///
     /// # Errors
     /// Returns the first knob that names an unknown key or makes a file that is refused.
-    pub(crate) fn check(&self, file: &Item, effective: &Effective, read: Read) -> Result<Values, Fault> {
+    pub(crate) fn check(&self, file: &Item, read: Read) -> Result<(), Fault> {
         for knob in &self.0 {
             match &knob.effect {
                 Effect::Paths(paths) => paths.iter().try_for_each(|path| file.leads(path, knob.at))?,
@@ -132,7 +131,7 @@ impl Knobs {
                 }
             }
         }
-        Ok(self.values(file, effective, read))
+        Ok(())
     }
 
     /// Takes the knobs out of `file` that it has no place for after settings, so that [`check`](Self::check) accepts the rest: those
@@ -151,14 +150,18 @@ impl Knobs {
         });
     }
 
-    /// Returns the name and the present value of every knob. A knob with choices has the name of the choice that would change
-    /// nothing, or `custom`.
-    pub(crate) fn values(&self, file: &Item, effective: &Effective, read: Read) -> Values {
+    /// Returns the name and the present value of every knob: what its paths have in common, or all values with `/` between them
+    /// where they differ. A knob with choices has the name of the choice that would change nothing, or `custom`. `all` is the
+    /// effective values of the file, and `run` those of the keys that shape a run.
+    pub(crate) fn values(&self, file: &Item, all: &Lines, run: &Lines, read: Read) -> Values {
         let value = |knob: &Knob| match &knob.effect {
-            Effect::Paths(paths) => effective.at(paths),
+            Effect::Paths(paths) => {
+                let mut values: Vec<_> = paths.iter().map(|path| value_of(path, all)).collect();
+                values.dedup();
+                values.join("/")
+            }
             Effect::Choices(choices) => {
-                let in_force =
-                    |choice: &&Choice| choice.tried(file, read).is_ok_and(|tried| tried == effective.run);
+                let in_force = |choice: &&Choice| choice.tried(file, read).is_ok_and(|tried| tried == *run);
                 let choice = choices.iter().find(in_force);
                 choice.map_or_else(|| CUSTOM.to_owned(), |choice| choice.name.clone())
             }
@@ -172,23 +175,6 @@ pub(crate) type Values = Vec<(String, String)>;
 
 /// The value of a knob with choices if each of them would change something.
 const CUSTOM: &str = "custom";
-
-/// The effective values of a file, defaults included.
-pub(crate) struct Effective {
-    /// The values of all keys.
-    pub(crate) all: Lines,
-    /// The values of the keys that shape a run.
-    pub(crate) run: Lines,
-}
-
-impl Effective {
-    /// Returns the value that these keys have in common. Where they differ, returns all values with `/` between them.
-    fn at(&self, paths: &[String]) -> String {
-        let mut values: Vec<_> = paths.iter().map(|path| value_of(path, &self.all)).collect();
-        values.dedup();
-        values.join("/")
-    }
-}
 
 impl Choice {
     fn set(&self, file: &mut Item) -> Result<(), Fault> {

@@ -270,11 +270,9 @@ fn topologies() -> Vec<(&'static str, &'static str)> {
 }
 
 fn file_is_named(topology: &Topology) -> Result<(), Misfit> {
-    match (topology.kind, &topology.file) {
-        (FILE, None) => Err(Misfit::new("file", "is missing: the kind \"file\" needs its name")),
-        (FILE, Some(_)) | (_, None) => Ok(()),
-        (_, Some(_)) => Err(Misfit::new("file", "needs the kind \"file\"")),
-    }
+    let (is_file, is_named) = (topology.kind == FILE, topology.file.is_some());
+    Misfit::unless(!is_file || is_named, "file", "is missing: the kind \"file\" needs its name")?;
+    Misfit::unless(is_file || !is_named, "file", "needs the kind \"file\"")
 }
 
 fn way_fits(movement: &Movement) -> Result<(), Misfit> {

@@ -28,8 +28,6 @@ pub struct Pattern {
     pub name: &'static str,
     /// Its description, in one line.
     pub summary: &'static str,
-    /// Whether it needs an interval, or a rate that makes one.
-    pub has_interval: bool,
     /// Whether all clients offer a message at the same moments, the spread aside.
     pub is_common: bool,
     /// Whether periods with messages alternate with pauses (`on`, `off`). A rate is then that of the whole time.
@@ -49,6 +47,11 @@ impl Pattern {
     /// Returns whether all clients tell of one event, which the network has to settle after.
     pub fn is_event(&self) -> bool {
         matches!(self.pace, Pace::Once(_))
+    }
+
+    /// Returns whether it needs an interval, or a rate that makes one.
+    pub fn has_interval(&self) -> bool {
+        matches!(self.pace, Pace::Clock(_))
     }
 
     /// Returns whether the end of an exchange makes the next message due.

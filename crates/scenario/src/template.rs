@@ -41,7 +41,8 @@ impl Template {
         let item = document::parse(text)?;
         let file = File::of(&item)?;
         // The clients of a mesh are not counted yet. The file of a choice has uncounted clients, too, so both can be compared.
-        let knob_values = file.knobs.check(&item, &file.effective(), File::run_lines_of)?;
+        file.knobs.check(&item, File::run_lines_of)?;
+        let knob_values = file.knob_values(&item);
         Ok(Self { name: name.to_owned(), path: path.to_owned(), item, file, knob_values })
     }
 
@@ -54,8 +55,7 @@ impl Template {
     }
 
     fn with(&self, settings: &[(String, String)]) -> Result<Scenario, Fault> {
-        let Self { name, path, item, file, knob_values } = self;
-        let (mut item, mut file, mut knob_values) = (item.clone(), file.clone(), knob_values.clone());
+        let Self { name, path, mut item, mut file, mut knob_values } = self.clone();
         if !settings.is_empty() {
             let root = File::keys();
             // A setting that replaces a whole table comes before those within the table, in whatever order they are given.
@@ -65,14 +65,14 @@ impl Template {
                 file.knobs.set(&mut item, &root, (key.trim(), value), Origin::Setting(place))?;
             }
             file = File::of(&item)?;
-            knob_values = file.knobs.values(&item, &file.effective(), File::run_lines_of);
+            knob_values = file.knob_values(&item);
         }
-        let folder = Path::new(path).parent();
+        let folder = Path::new(&path).parent();
         let places =
             cross_checks::place(&mut file, &item, folder).map_err(|misfit| misfit.fault(&item, ""))?;
         cross_checks::name_files(&mut item, folder, places.as_ref());
         let lines = cross_checks::with_contents(file.run_lines(), places.as_ref());
-        let (name, places, item) = (name.clone(), places.map(Arc::new), Arc::new(item));
+        let (places, item) = (places.map(Arc::new), Arc::new(item));
         Ok(Scenario { name, file, places, knob_values, lines, item })
     }
 }

@@ -5,7 +5,6 @@ use super::{Pace, Pattern};
 pub(super) const PATTERN: Pattern = Pattern {
     name: "backlogged",
     summary: "the next message as soon as the exchange before is over",
-    has_interval: false,
     is_common: false,
     has_pauses: false,
     pace: Pace::Backlogged,

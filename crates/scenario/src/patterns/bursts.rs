@@ -7,7 +7,6 @@ use super::{Pace, Pattern, Timing, Turn};
 pub(super) const PATTERN: Pattern = Pattern {
     name: "bursts",
     summary: "one message of every client every interval, within the spread, the first at the start",
-    has_interval: true,
     is_common: true,
     has_pauses: false,
     pace: Pace::Clock(next),

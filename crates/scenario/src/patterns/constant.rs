@@ -7,7 +7,6 @@ use super::{Pace, Pattern, Timing, Turn};
 pub(super) const PATTERN: Pattern = Pattern {
     name: "constant",
     summary: "a message every interval; each client begins at a random moment of the first",
-    has_interval: true,
     is_common: false,
     has_pauses: false,
     pace: Pace::Clock(next),

@@ -7,7 +7,6 @@ use super::{Pace, Pattern, Timing, Turn};
 pub(super) const PATTERN: Pattern = Pattern {
     name: "event",
     summary: "one message of every client at the start, within the spread",
-    has_interval: false,
     is_common: true,
     has_pauses: false,
     pace: Pace::Once(at),

@@ -7,7 +7,6 @@ use super::{Pace, Pattern, Timing, Turn};
 pub(super) const PATTERN: Pattern = Pattern {
     name: "on-off",
     summary: "a message every interval in periods of the mean length `on`, pauses of the mean length `off` between them",
-    has_interval: true,
     is_common: false,
     has_pauses: true,
     pace: Pace::Clock(next),

@@ -7,7 +7,6 @@ use super::{Pace, Pattern, Timing, Turn};
 pub(super) const PATTERN: Pattern = Pattern {
     name: "poisson",
     summary: "exponentially distributed times from message to message, an interval on average",
-    has_interval: true,
     is_common: false,
     has_pauses: false,
     pace: Pace::Clock(next),
