@@ -136,9 +136,7 @@ fn plain_figures(results: &[CellResult]) -> String {
             conditions.values(&result.cell).into_iter().chain(named).chain(figures).chain([error]).collect()
         })
     });
-    let columns: Vec<&str> = (conditions.varying.iter().map(String::as_str))
-        .chain(["mechanism", "figure", "published", "measured", "error"])
-        .collect();
+    let columns = conditions.header(["mechanism", "figure", "published", "measured", "error"]);
     format!("\n## Figures\n\n{}", table(&columns, columns.len() - 3, rows))
 }
 
@@ -162,10 +160,8 @@ fn tables(results: &[CellResult]) -> String {
             let values = conditions.values(&one.result.cell).into_iter().chain(named).chain(figures);
             values.chain([factor, one.word().to_owned()]).chain(quantile).collect()
         });
-        let columns: Vec<&str> = (conditions.varying.iter().map(String::as_str))
-            .chain(["mechanism", "figure", "published", "measured", "factor", ""])
-            .chain(runs.map(|_| "quantile"))
-            .collect();
+        let columns = ["mechanism", "figure", "published", "measured", "factor", ""];
+        let columns = conditions.header(columns.into_iter().chain(runs.map(|_| "quantile")));
         let chance = runs.map_or_else(String::new, |runs| {
             let quantiles = own.iter().filter_map(Judged::quantile);
             let inside = quantiles.filter(|quantile| (0.025..=0.975).contains(quantile)).count();
@@ -213,9 +209,8 @@ fn orders(results: &[CellResult]) -> String {
         let values = conditions.values(&verdict.above.cell).into_iter().chain([claim]).chain(figures);
         values.chain([times, interval, verdict.words(), verdict.reason().to_owned()]).collect()
     });
-    let columns: Vec<&str> = (conditions.varying.iter().map(String::as_str))
-        .chain(["published order", "first", "second", "times", "95 %", "verdict", "likely reason"])
-        .collect();
+    let columns = ["published order", "first", "second", "times", "95 %", "verdict", "likely reason"];
+    let columns = conditions.header(columns);
     format!(
         "\n## Orders and ratios\n\nTimes is the first figure over the second: the geometric mean over the seeds (the ratio of the means where one \
          of them is zero), with its 95 % interval. {rules}\n\n{}",

@@ -41,11 +41,7 @@ impl<'a> Yardstick<'a> {
     /// Returns how many times worse the figure of `cell` is than the best, seed by seed, with its 95 % interval: see [`Ratio`]. It
     /// is infinite, without an interval, if some seed of `cell` has no figure.
     pub fn ratio(&self, cell: &CellResult) -> Ratio {
-        let pair = |run: &RunResult| {
-            let best = self.best.runs.iter().find(|best| best.seed == run.seed)?;
-            Some(of_run(self.metric, run).zip(of_run(self.metric, best)))
-        };
-        let pairs = cell.runs.iter().filter_map(pair).collect::<Option<Vec<_>>>();
+        let pairs = cell.pairs(self.best, |run| of_run(self.metric, run)).collect::<Option<Vec<_>>>();
         let Some(mut pairs) = pairs.filter(|pairs| !pairs.is_empty()) else {
             return Ratio { mean: f64::INFINITY, interval: None };
         };

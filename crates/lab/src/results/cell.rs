@@ -136,6 +136,19 @@ impl CellResult {
         self.published.as_ref()?.relative_error(&self.summary())
     }
 
+    /// Returns the figure `of` each run beside that of the run of `other` with the same seed; `None` where either lacks it. A run
+    /// whose seed `other` does not have is left out.
+    pub(crate) fn pairs(
+        &self,
+        other: &Self,
+        of: impl Fn(&RunResult) -> Option<f64>,
+    ) -> impl Iterator<Item = Option<(f64, f64)>> {
+        self.runs.iter().filter_map(move |run| {
+            let beside = other.runs.iter().find(|beside| beside.seed == run.seed)?;
+            Some(of(run).zip(of(beside)))
+        })
+    }
+
     /// Returns the run with the lowest seed: the one whose series are drawn.
     pub fn first_run(&self) -> Option<&RunResult> {
         self.runs.iter().min_by_key(|run| run.seed)

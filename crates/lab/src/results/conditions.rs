@@ -32,6 +32,11 @@ impl Conditions {
         self.varying.iter().map(|name| value(cell, name)).collect()
     }
 
+    /// Returns the header of a table with [`values`](Self::values) in its first columns, and with these `others`.
+    pub(crate) fn header<'a>(&'a self, others: impl IntoIterator<Item = &'a str>) -> Vec<&'a str> {
+        self.varying.iter().map(String::as_str).chain(others).collect()
+    }
+
     /// Returns in words the conditions in which `cell` differs from the others.
     pub fn describe(&self, cell: &Cell) -> String {
         let pairs = self.varying.iter().map(|name| (name.clone(), value(cell, name)));

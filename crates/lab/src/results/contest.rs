@@ -117,14 +117,7 @@ impl<'a> Placing<'a> {
 
 /// Returns the ratio of the figure of `first` to that of `second`, over the seeds in which both have one.
 fn ratio(metric: Metric, first: &CellResult, second: &CellResult) -> Option<Ratio> {
-    let pairs: Vec<_> = (first.runs.iter())
-        .filter_map(|run| {
-            let value = metric.of_run(run)?;
-            let other = second.runs.iter().find(|other| other.seed == run.seed)?;
-            Some((value, metric.of_run(other)?))
-        })
-        .collect();
-    Ratio::of(&pairs)
+    Ratio::of(&first.pairs(second, |run| metric.of_run(run)).flatten().collect::<Vec<_>>())
 }
 
 /// Returns a line for each condition and metric on the best mechanism; empty if no condition has two mechanisms.

@@ -21,11 +21,8 @@ impl Ratio {
     /// Returns the ratio of the figure of `first` to that of `second`, over the seeds that both ran; `None` if one of these
     /// runs lacks the figure.
     pub fn by_seed(metric: Metric, first: &CellResult, second: &CellResult) -> Option<Self> {
-        let pair = |run: &RunResult| {
-            let other = second.runs.iter().find(|other| other.seed == run.seed)?;
-            Some(compared(metric, run).zip(compared(metric, other)))
-        };
-        Self::of(&first.runs.iter().filter_map(pair).collect::<Option<Vec<_>>>()?)
+        let pairs = first.pairs(second, |run| compared(metric, run));
+        Self::of(&pairs.collect::<Option<Vec<_>>>()?)
     }
 
     /// Returns the ratio and its interval as texts. The interval of one seed is a dash.

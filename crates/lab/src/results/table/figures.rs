@@ -35,8 +35,7 @@ fn figures(judged: &[Judged]) -> String {
         conditions.values(&one.result.cell).into_iter().chain(cells).collect()
     };
     let numbers = conditions.varying.len() + 2..conditions.varying.len() + 5;
-    let header = conditions.varying.iter().map(String::as_str).chain(header);
-    aligned(header, judged.iter().map(row).collect(), |place| numbers.contains(&place))
+    aligned(conditions.header(header), judged.iter().map(row).collect(), |place| numbers.contains(&place))
 }
 
 #[cfg(test)]

@@ -28,7 +28,6 @@ pub(super) fn table(results: &[CellResult]) -> String {
         conditions.values(&verdict.above.cell).into_iter().chain(cells.concat()).collect()
     };
     let rows = verdicts.iter().map(row).collect();
-    let header = conditions.varying.iter().map(String::as_str).chain(header);
     let numbers = conditions.varying.len() + 1..conditions.varying.len() + 4 + published.len();
     let axes = metrics.iter().map(|metric| metric.axis()).collect::<Vec<_>>().join(", ");
     let rules: String = rules(&verdicts).into_iter().map(|rule| rule + "\n").collect();
@@ -36,7 +35,7 @@ pub(super) fn table(results: &[CellResult]) -> String {
     format!(
         "\n{}\n\nFirst and second: {axes}. Times: first over second, the geometric mean over the seeds (the ratio of the means \
          where one of them is zero), with its 95 % interval.\n{rules}{reasons}",
-        aligned(header, rows, |place| numbers.contains(&place))
+        aligned(conditions.header(header), rows, |place| numbers.contains(&place))
     )
 }
 
