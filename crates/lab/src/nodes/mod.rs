@@ -9,7 +9,7 @@ pub(crate) use mote::{Arrival, FlowPlan, Mote, MotePlan};
 pub(crate) use server::{Server, Service, service_time};
 
 use coapace_control::Duration;
-use coapace_proto::{Code, Counters};
+use coapace_proto::{Code, Counters, Tail};
 use coapace_sim::tcp::{TcpClient, TcpServer};
 use coapace_sim::{Mark, Node, NodeId, Outgoing, Stream, Time};
 
@@ -156,6 +156,12 @@ fn report_exchanges(
 /// Returns the seconds from one time to another, if both are known.
 fn span_s(from: Option<Time>, to: Option<Time>) -> Option<f64> {
     Some(to?.as_secs_f64() - from?.as_secs_f64())
+}
+
+/// Adds the path of a request.
+pub(crate) fn with_path(tail: Tail, clients: &Clients) -> Tail {
+    let option = coap_numbers::option::URI_PATH;
+    clients.uri_path_segments().fold(tail, |tail, segment| tail.option(option, segment.as_bytes()))
 }
 
 /// Returns the time of a client's first request.

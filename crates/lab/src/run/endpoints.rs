@@ -4,6 +4,7 @@ use coapace_proto::{Config, Tail};
 use coapace_scenario::{Endurance, File, Flow, Scenario, WorkloadKind};
 
 use super::seats::Seats;
+use crate::nodes::with_path;
 
 /// The room of a client for non-confirmable requests that wait for their rate.
 const RATED: u32 = 16;
@@ -64,11 +65,7 @@ pub(super) fn configs(scenario: &Scenario, seats: &Seats) -> (Config, Config) {
 
 /// Returns the options of a request: its path.
 pub fn request(scenario: &Scenario) -> Vec<u8> {
-    let path = scenario.clients.uri_path_segments();
-    path.fold(Tail::default(), |tail, segment| {
-        tail.option(coap_numbers::option::URI_PATH, segment.as_bytes())
-    })
-    .into_bytes()
+    with_path(Tail::default(), &scenario.clients).into_bytes()
 }
 
 /// Returns the payload of a response.

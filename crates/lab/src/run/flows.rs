@@ -56,7 +56,6 @@ pub(super) fn hosts<'a>(
 }
 
 fn plans(scenario: &Scenario, seats: &Seats, luck: Luck, end: Time) -> Vec<Arc<FlowPlan>> {
-    let path: Vec<&str> = scenario.clients.uri_path_segments().collect();
     let plan = |(number, flow): (u8, &Flow)| {
         let sinks = flow.sinks(scenario.clients.count, scenario.layout());
         let timing = Timing {
@@ -69,7 +68,7 @@ fn plans(scenario: &Scenario, seats: &Seats, luck: Luck, end: Time) -> Vec<Arc<F
         };
         let end = flow.end.map_or(end, |own| (Time::ZERO + own).min(end));
         let sinks = sinks.into_iter().map(|sink| sink.map(|sink| seats.server(sink))).collect();
-        Arc::new(FlowPlan::new(flow, number, sinks, timing, end, &path))
+        Arc::new(FlowPlan::new(flow, number, sinks, timing, end, &scenario.clients))
     };
     (0..).zip(&scenario.workload.flows).map(plan).collect()
 }

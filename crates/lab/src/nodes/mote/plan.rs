@@ -5,10 +5,10 @@ use std::sync::Arc;
 use coapace_control::Mechanism;
 use coapace_proto::{Code, Setup, Tail, Token};
 use coapace_scenario::patterns::Timing;
-use coapace_scenario::{Flow, Method};
+use coapace_scenario::{Clients, Flow, Method};
 use coapace_sim::{NodeId, Stream, Time};
 
-use crate::nodes::GET;
+use crate::nodes::{GET, with_path};
 
 /// The behaviour that all motes of a population share, or all sinks.
 #[derive(Debug)]
@@ -56,22 +56,17 @@ pub(crate) struct FlowPlan {
 const FIRST_NOTIFICATION: u32 = 1 << 16;
 
 impl FlowPlan {
-    /// Encodes the messages of a flow to `sinks`. Each segment of the `path` becomes a Uri-Path option.
+    /// Encodes the messages of a flow from `clients` to `sinks`.
     pub(crate) fn new(
         keys: &Flow,
         number: u8,
         sinks: Vec<Option<NodeId>>,
         timing: Timing,
         end: Time,
-        path: &[&str],
+        clients: &Clients,
     ) -> Self {
-        let with_path = |tail: Tail| {
-            let option = coap_numbers::option::URI_PATH;
-            path.iter().fold(tail, |tail, segment| tail.option(option, segment.as_bytes()))
-        };
-        let path_bytes = with_path(Tail::default()).as_bytes().len() as u32;
-        let payload = vec![b'.'; keys.sizes(path_bytes).0 as usize];
-        let options = with_path(Tail::default());
+        let payload = vec![b'.'; keys.sizes(clients.uri_path_bytes()).0 as usize];
+        let options = with_path(Tail::default(), clients);
         // The value 26 suppresses responses of the classes 2, 4 and 5 (RFC 7967 §2.1).
         let options =
             if keys.confirmable { options } else { options.option(coap_numbers::option::NO_RESPONSE, &[26]) };
@@ -87,7 +82,8 @@ impl FlowPlan {
             request: options.payload(&payload).into_bytes(),
             response: Tail::default().payload(&vec![b'.'; keys.response_bytes as usize]).into_bytes(),
             payload,
-            registration: with_path(Tail::default().option(coap_numbers::option::OBSERVE, &[])).into_bytes(),
+            registration: with_path(Tail::default().option(coap_numbers::option::OBSERVE, &[]), clients)
+                .into_bytes(),
             keys: keys.clone(),
         }
     }
