@@ -14,6 +14,7 @@ pub use standing::Standing;
 
 use crate::contender::Contender;
 use crate::experiment::Trial;
+use crate::lists::repeated;
 use crate::mix::Part;
 use crate::results::{Cell, CellResult, Metric, PopulationSummary, RunResult, Summary, ratio};
 use crate::run::Observe;
@@ -25,17 +26,6 @@ pub const STARVED: f64 = 0.5;
 
 /// The number of seeds of every pair if none is named. A pair has many clients, and each pair of mechanisms is one.
 pub const SEEDS: u32 = 3;
-
-/// Returns the mechanisms that are named, or every mechanism over UDP if none is.
-///
-/// # Errors
-/// Returns one line if a mechanism is unknown.
-pub fn contenders(labels: &[String]) -> Result<Vec<Contender>, String> {
-    if labels.is_empty() {
-        return Ok(Contender::all_over_udp().collect());
-    }
-    labels.iter().map(|label| Contender::parse(label)).collect()
-}
 
 /// Returns the trials of a matrix: one for each pair of the `mechanisms`, and one for each mechanism alone.
 ///
@@ -53,10 +43,8 @@ pub fn trials(scenario: &Arc<Scenario>, mechanisms: &[Contender], seeds: u32) ->
     if parts.len() < 2 {
         return Err("a pair needs two mechanisms".to_owned());
     }
-    for (place, part) in parts.iter().enumerate() {
-        if parts[..place].iter().any(|other| other.label == part.label) {
-            return Err(format!("{:?} is named twice", part.label));
-        }
+    if let Some(label) = repeated(parts.iter().map(|part| &part.label)) {
+        return Err(format!("{label:?} is named twice"));
     }
     let trial = |contender| Trial { observe: Observe::Totals, ..Trial::new(scenario, contender, seeds) };
     let mut trials = Vec::new();
@@ -129,10 +117,8 @@ impl Matrix {
             let pair = result.summary();
             let sum = |of: fn(&RunResult) -> u64| result.runs.iter().map(of).sum::<u64>() as f64;
             let (again, sent) = (sum(|run| run.retransmissions), sum(|run| run.requests_sent));
-            for (place, (row, column)) in [(row, column), (column, row)].into_iter().enumerate() {
-                if place == 1 && row == column {
-                    continue;
-                }
+            // A mechanism alone is a single population, which takes its place last.
+            for (place, row, column) in [(1, column, row), (0, row, column)] {
                 let own = own(&pair, place);
                 encounters[row * size + column] = Encounter {
                     rival: alone[column].cell.mechanism.clone(),

@@ -55,6 +55,17 @@ impl Contender {
         })
     }
 
+    /// Reads the contenders that are named. If none is, returns every known mechanism over UDP.
+    ///
+    /// # Errors
+    /// Returns one line that says what is wrong.
+    pub fn named(labels: &[String]) -> Result<Vec<Self>, String> {
+        if labels.is_empty() {
+            return Ok(Self::all_over_udp().collect());
+        }
+        labels.iter().map(|label| Self::parse(label)).collect()
+    }
+
     /// Returns the mechanisms over UDP; none over TCP.
     pub fn parts(&self) -> &[Part] {
         match &self.kind {

@@ -6,7 +6,7 @@ use coapace_scenario::split_values;
 pub const MOST: usize = 10_000;
 
 /// A setting of a scenario: key and value.
-type Setting = (String, String);
+pub type Setting = (String, String);
 
 /// Returns the settings of every condition that `settings` describe. The first key varies slowest.
 ///

@@ -11,6 +11,18 @@ pub fn distinct<T: PartialEq>(items: impl IntoIterator<Item = T>) -> Vec<T> {
     known
 }
 
+/// Returns the first item that is there a second time.
+pub(crate) fn repeated<T: PartialEq>(items: impl IntoIterator<Item = T>) -> Option<T> {
+    let mut known = Vec::new();
+    items.into_iter().find_map(|item| {
+        if known.contains(&item) {
+            return Some(item);
+        }
+        known.push(item);
+        None
+    })
+}
+
 /// Returns items in groups of those that are alike, in the order in which the first of each group comes. Items that are like a third
 /// are alike.
 pub fn grouped<T>(items: impl IntoIterator<Item = T>, alike: impl Fn(&T, &T) -> bool) -> Vec<Vec<T>> {

@@ -1,6 +1,7 @@
 //! Coexistence of every two mechanisms, and rankings.
 
 use coapace_lab::coexistence::{self, Matrix};
+use coapace_lab::contender::Contender;
 use coapace_lab::rank::{Ranking as Ranked, Suite};
 use coapace_report::{Group, Report};
 use pyo3::exceptions::PyValueError;
@@ -20,7 +21,7 @@ pub(crate) fn coexist(
     mechanisms: Vec<String>,
     terms: Terms<'_>,
 ) -> PyResult<Coexistence> {
-    let contenders = coexistence::contenders(&mechanisms).map_err(PyValueError::new_err)?;
+    let contenders = Contender::named(&mechanisms).map_err(PyValueError::new_err)?;
     let seeds = terms.seeds.unwrap_or(coexistence::SEEDS);
     let mut trials =
         coexistence::trials(&scenario.read, &contenders, seeds).map_err(PyValueError::new_err)?;

@@ -4,7 +4,8 @@ use std::io::{self, BufWriter, Write};
 use std::sync::Arc;
 use std::time::Instant;
 
-use coapace_lab::coexistence::{Matrix, contenders, trials};
+use coapace_lab::coexistence::{Matrix, trials};
+use coapace_lab::contender::Contender;
 use coapace_lab::experiment::runs;
 use coapace_report::{Group, Report};
 use coapace_scenario::Scenario;
@@ -16,7 +17,7 @@ use crate::draft::Draft;
 
 pub(crate) fn coexist(arguments: &Arguments, coexist: &Coexist) -> Result<(), Failure> {
     let scenario = Arc::new(Scenario::load(&coexist.scenario, &coexist.set)?);
-    let mechanisms = contenders(&coexist.mechanism).map_err(Failure::Usage)?;
+    let mechanisms = Contender::named(&coexist.mechanism).map_err(Failure::Usage)?;
     let mut trials = trials(&scenario, &mechanisms, coexist.seeds.count).map_err(Failure::Usage)?;
     for trial in &mut trials {
         trial.first_seed = coexist.seeds.first;

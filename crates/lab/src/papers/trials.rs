@@ -117,7 +117,6 @@ impl Paper {
         quick: bool,
     ) -> Result<Vec<(String, Trial)>, String> {
         let wrong = |error: String| self.wrong(&error);
-        let mut places = BTreeMap::new();
         let mut trials: Vec<(String, Trial)> = Vec::new();
         // Mechanisms share conditions, and to read a scenario and to hash it take milliseconds.
         let mut conditions: BTreeMap<Condition, (String, Arc<Scenario>)> = BTreeMap::new();
@@ -131,35 +130,26 @@ impl Paper {
                     place.insert((scenario.hash(), Arc::new(scenario))).clone()
                 }
             };
-            match places.entry((hash.clone(), mechanism)) {
-                Entry::Occupied(place) => {
-                    let (_, trial): &mut (_, Trial) = &mut trials[*place.get()];
-                    trial.seeds =
-                        seeds.filter(|_| !quick).map_or(trial.seeds, |seeds| seeds.max(trial.seeds));
-                    let known = trial.published.get_or_insert_default();
-                    if let Some(metric) =
-                        published.figures.keys().find(|metric| known.get(**metric).is_some())
-                    {
-                        let place = format!("{} in {}", trial.contender.label, trial.scenario.name);
-                        return Err(wrong(format!("two figures are published of the {metric} of {place}")));
-                    }
-                    known.extend(published);
-                }
-                Entry::Vacant(place) => {
-                    let usual = source.seeds.get(&scenario.name).copied().unwrap_or(scenario.defaults.seeds);
-                    let trial = Trial {
-                        contender: Contender::parse(&place.key().1).map_err(wrong)?,
-                        seeds: if quick { source.quick_seeds } else { seeds.unwrap_or(usual) },
-                        first_seed: 1,
-                        scenario,
-                        // Papers that publish orders have too many conditions for anybody to look at the series of each.
-                        observe: if published.figures.is_empty() { Observe::Totals } else { Observe::Series },
-                        published: Some(published),
-                    };
-                    place.insert(trials.len());
-                    trials.push((hash, trial));
-                }
+            let is_known =
+                |(known, trial): &&mut (String, Trial)| *known == hash && trial.contender.label == mechanism;
+            let Some((_, trial)) = trials.iter_mut().find(is_known) else {
+                let usual = source.seeds.get(&scenario.name).copied().unwrap_or(scenario.defaults.seeds);
+                let seeds = if quick { source.quick_seeds } else { seeds.unwrap_or(usual) };
+                let contender = Contender::parse(&mechanism).map_err(wrong)?;
+                // Papers that publish orders have too many conditions for anybody to look at the series of each.
+                let observe = if published.figures.is_empty() { Observe::Totals } else { Observe::Series };
+                let published = Some(published);
+                let trial = Trial { published, observe, ..Trial::of_totals(&scenario, contender, seeds) };
+                trials.push((hash, trial));
+                continue;
+            };
+            trial.seeds = seeds.filter(|_| !quick).map_or(trial.seeds, |seeds| seeds.max(trial.seeds));
+            let known = trial.published.get_or_insert_default();
+            if let Some(metric) = published.figures.keys().find(|metric| known.get(**metric).is_some()) {
+                let place = format!("{} in {}", trial.contender.label, trial.scenario.name);
+                return Err(wrong(format!("two figures are published of the {metric} of {place}")));
             }
+            known.extend(published);
         }
         Ok(trials)
     }

@@ -5,8 +5,9 @@ use std::cmp::Ordering;
 use super::yardstick::mean;
 use super::{Section, Suite, Yardstick};
 use crate::contender::Contender;
+use crate::lists::repeated;
 use crate::results::conditions::Conditions;
-use crate::results::{Bound, CellResult, Metric, Ratio, bound_of};
+use crate::results::{Bound, Cell, CellResult, Metric, Ratio, bound_of};
 
 /// The largest ratio that counts as near the best.
 pub(super) const NEAR: f64 = 1.05;
@@ -129,7 +130,7 @@ impl Ranking {
             results.iter().map(|result| result.cell.mechanism.clone()).collect()
         });
         let sections: Vec<Section> = mechanisms.iter().map(|label| Section::of(label)).collect();
-        let names = names(&groups.iter().map(|(results, _)| results.as_slice()).collect::<Vec<_>>());
+        let names = names(&groups.iter().map(|(results, _)| &results[0].cell).collect::<Vec<_>>());
         let (mut cells, mut left_out) = (Vec::new(), Vec::new());
         for ((results, metrics), name) in groups.into_iter().zip(names) {
             let figures: Vec<_> =
@@ -153,16 +154,11 @@ impl Ranking {
     /// # Errors
     /// Returns one line if a mechanism is unknown or named twice, or if none of them can be a yardstick.
     pub fn contenders(labels: &[String]) -> Result<Vec<Contender>, String> {
-        if labels.is_empty() {
-            return Ok(Contender::all_over_udp().collect());
+        if let Some(label) = repeated(labels) {
+            return Err(format!("{label:?} is named twice"));
         }
-        for (place, label) in labels.iter().enumerate() {
-            if labels[..place].contains(label) {
-                return Err(format!("{label:?} is named twice"));
-            }
-        }
-        let named = labels.iter().map(|label| Contender::parse(label)).collect::<Result<Vec<_>, _>>()?;
-        if Self::has_yardstick(labels.iter().map(String::as_str)) {
+        let named = Contender::named(labels)?;
+        if Self::has_yardstick(named.iter().map(|contender| contender.label.as_str())) {
             return Ok(named);
         }
         Err("mechanisms are measured by the best published one that dithers, and none of these is one: name another, such as \
@@ -259,22 +255,19 @@ impl Standing {
 }
 
 /// Returns the conditions of each cell in words: its scenario, and in what it differs from the other cells of that scenario.
-fn names(cells: &[&[CellResult]]) -> Vec<String> {
-    let first = |results: &&[CellResult]| results.first().map(|result| result.cell.clone());
-    let all: Vec<_> = cells.iter().filter_map(first).collect();
-    let several = all.windows(2).any(|pair| pair[0].scenario != pair[1].scenario);
-    let name = |own: &crate::results::Cell| {
-        let alike = all.iter().filter(|other| other.scenario == own.scenario);
+fn names(cells: &[&Cell]) -> Vec<String> {
+    let several = cells.windows(2).any(|pair| pair[0].scenario != pair[1].scenario);
+    let name = |own: &&Cell| {
+        let alike = cells.iter().copied().filter(|other| other.scenario == own.scenario);
+        let mut own_known = Cell::clone(own);
         // A knob none of whose choices is in force is `custom`, which tells nothing.
-        let known = |value: &String| value != "custom";
-        let mut own_known = own.clone();
-        own_known.knobs.retain(|_, value| known(value));
+        own_known.knobs.retain(|_, value| value != "custom");
         let differing = Conditions::of(alike).describe(&own_known);
         let scenario = if several || differing.is_empty() { own.scenario.as_str() } else { "" };
         let gap = if scenario.is_empty() || differing.is_empty() { "" } else { " · " };
         format!("{scenario}{gap}{differing}")
     };
-    all.iter().map(name).collect()
+    cells.iter().map(name).collect()
 }
 
 #[cfg(test)]

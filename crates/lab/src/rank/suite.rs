@@ -9,7 +9,7 @@ use serde::Deserialize;
 
 use crate::contender::Contender;
 use crate::experiment::Trial;
-use crate::grid::conditions;
+use crate::grid::{Setting, conditions};
 use crate::papers::Paper;
 use crate::results::Metric;
 
@@ -23,9 +23,6 @@ const BUILTINS: &[(&str, &str)] = &[
 
 /// The most cells of a suite.
 const MOST_CELLS: usize = 10_000;
-
-/// A setting of a scenario: key and value.
-type Setting = (String, String);
 
 /// Cells that mechanisms are compared over.
 #[derive(Clone, Debug, Default)]
@@ -214,24 +211,21 @@ impl Entry {
         let own = own.collect::<Result<Vec<_>, String>>()?;
         let of_paper = of_paper.iter().map(|(key, value)| (key.clone(), quoted(value)));
         let settings: Vec<Setting> = of_paper.chain(own).chain(of_caller.iter().cloned()).collect();
-        let cell = |settings: Vec<Setting>| {
+        let mut cells = Vec::new();
+        for settings in conditions(&settings)? {
             let scenario = Scenario::load(scenario, &settings).map_err(|error| error.to_string())?;
-            let metrics =
-                if self.metrics.is_empty() { headline_metrics(&scenario) } else { self.metrics.clone() };
             let seeds = self.seeds.unwrap_or(scenario.defaults.seeds);
             if seeds == 0 || seeds > 100_000 {
                 return Err(format!("`seeds` is a number from 1 to 100000, not {seeds}"));
             }
-            Ok(SuiteCell { scenario: Arc::new(scenario), seeds, metrics })
-        };
-        let cells = conditions(&settings)?.into_iter().map(cell).collect::<Result<Vec<_>, _>>()?;
-        let mut kept = Vec::new();
-        for cell in cells {
-            if !self.excepts(&cell.scenario)? {
-                kept.push(cell);
+            if self.excepts(&scenario)? {
+                continue;
             }
+            let metrics =
+                if self.metrics.is_empty() { headline_metrics(&scenario) } else { self.metrics.clone() };
+            cells.push(SuiteCell { scenario: Arc::new(scenario), seeds, metrics });
         }
-        Ok(kept)
+        Ok(cells)
     }
 
     /// Returns whether a cell is left out.

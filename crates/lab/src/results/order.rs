@@ -1,11 +1,11 @@
 //! Published orders of mechanisms, and ratios.
 
 use std::fmt;
-use std::str::FromStr;
 
 use serde::Deserialize;
 
 use super::Metric;
+use crate::lists::repeated;
 
 /// A published relation of one mechanism's figure to that of another under the same conditions.
 #[derive(Clone, Debug, PartialEq)]
@@ -108,18 +108,10 @@ impl Chain {
 impl TryFrom<String> for Chain {
     type Error = String;
 
-    fn try_from(text: String) -> Result<Self, String> {
-        text.parse()
-    }
-}
-
-impl FromStr for Chain {
-    type Err = String;
-
     /// Reads names with `>`, `>=` or `=` between them, and optionally a number before a name.
-    fn from_str(text: &str) -> Result<Self, String> {
+    fn try_from(text: String) -> Result<Self, String> {
         let told = |problem: &str| format!("the order `{text}` {problem}");
-        let (first, mut left) = upto_relation(text);
+        let (first, mut left) = upto_relation(&text);
         let first = name(first).map_err(&told)?;
         let mut rest = Vec::new();
         while !left.is_empty() {
@@ -132,10 +124,8 @@ impl FromStr for Chain {
             return Err(told("needs two mechanisms"));
         }
         let chain = Self { first, rest };
-        let mut names: Vec<_> = chain.names().collect();
-        names.sort_unstable();
-        match names.windows(2).find(|pair| pair[0] == pair[1]) {
-            Some(pair) => Err(told(&format!("names `{}` twice", pair[0]))),
+        match repeated(chain.names()) {
+            Some(name) => Err(told(&format!("names `{name}` twice"))),
             None => Ok(chain),
         }
     }
@@ -184,7 +174,7 @@ pub(crate) mod tests {
     pub(crate) const ALLOWANCE: Allowance = Allowance { margin: 0.05, tolerance: 0.25 };
 
     fn chain(text: &str) -> Chain {
-        text.parse().unwrap_or_else(|error| panic!("{error}"))
+        Chain::try_from(text.to_owned()).unwrap_or_else(|error| panic!("{error}"))
     }
 
     #[test]
@@ -228,7 +218,7 @@ pub(crate) mod tests {
             ("a > inf b", "has something else than a number above 0 before a mechanism"),
             ("a = 2 ", "lacks the number after its `=`"),
         ] {
-            let error = text.parse::<Chain>().unwrap_err();
+            let error = Chain::try_from(text.to_owned()).unwrap_err();
             assert_eq!(error, format!("the order `{text}` {problem}"));
         }
     }
