@@ -33,6 +33,7 @@ use congestion::Congestion;
 use filming::Filming;
 use following::Following;
 use medium::CountingMedium;
+use observe::Run;
 use seats::Seats;
 
 /// The taps that every run has.
@@ -72,28 +73,22 @@ pub fn run_tapped<T: Tap>(
     observe: Observe,
     tap: T,
 ) -> (RunResult, T) {
-    let luck = Luck::new(seed);
+    let (run, luck) = (Run { scenario, contender, seed, observe }, Luck::new(seed));
     match (&scenario.network.mesh, scenario.places()) {
         (Some(mesh), Some(places)) => {
             let end = window(scenario, contender).map_or(LIMIT, |(_, end)| end);
-            simulate(scenario, contender, seed, observe, medium::mesh(mesh, places, luck, end), tap)
+            simulate(run, medium::mesh(mesh, places, luck, end), tap)
         }
-        _ => simulate(scenario, contender, seed, observe, hops::network(scenario, luck), tap),
+        _ => simulate(run, hops::network(scenario, luck), tap),
     }
 }
 
-fn simulate<T: Tap, M: CountingMedium>(
-    scenario: &Scenario,
-    contender: &Contender,
-    seed: u64,
-    observe: Observe,
-    medium: M,
-    tap: T,
-) -> (RunResult, T) {
+fn simulate<T: Tap, M: CountingMedium>(run: Run<'_>, medium: M, tap: T) -> (RunResult, T) {
+    let Run { scenario, contender, seed, observe } = run;
     let seats = Seats::of(scenario);
     let window = window(scenario, contender);
     let (from, end) = window.unwrap_or((Time::ZERO, LIMIT));
-    let mut host = cast::hosts(scenario, contender, &seats, seed, observe, (from, end));
+    let mut host = cast::hosts(run, &seats, (from, end));
     let congestion = scenario.network.ecn_capable.then(|| Congestion::new(seats.servers()));
     let mut world = World::new(medium, ((Counters::new(), congestion), tap));
     world.reserve(seats.roles.len());
@@ -103,7 +98,7 @@ fn simulate<T: Tap, M: CountingMedium>(
     world.wake_all();
     let count = |world: &World<Host, (Totals, T), M>, now: Time| {
         let (counters, congestion) = &world.tap().0;
-        let mut result = cast::counted(scenario, contender, world.nodes(), counters.dropped, counters.lost);
+        let mut result = cast::counted(run, world.nodes(), counters.dropped, counters.lost);
         result.ecn = congestion.as_ref().map(Congestion::counts);
         world.medium().count(now, &mut result);
         result

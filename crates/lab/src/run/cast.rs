@@ -1,10 +1,10 @@
 //! The hosts of a run, for the simulator and for real sockets.
 
 use coapace_scenario::{Scenario, WorkloadKind};
-use coapace_sim::{Luck, Node, NodeId, Time};
+use coapace_sim::{Node, NodeId, Time};
 
-use super::observe::Observe;
-use super::seats::{Role, Seats};
+use super::observe::{Observe, Run};
+use super::seats::{Casting, Seats};
 use super::tcp::{CONNECTING, connects_beforehand};
 use super::{LIMIT, closed, flows, tcp};
 use crate::contender::{Contender, ContenderKind};
@@ -19,9 +19,7 @@ pub(super) type Window = (Time, Time);
 ///
 /// The servers have the numbers from 0 on, the clients follow.
 pub struct Cast<'a> {
-    scenario: &'a Scenario,
-    contender: &'a Contender,
-    seed: u64,
+    run: Run<'a>,
     servers: u32,
     hosts: Vec<Host>,
     /// The counts at the end of the warm-up.
@@ -50,9 +48,10 @@ impl<'a> Cast<'a> {
         }
         let seats = Seats::of(scenario);
         let measured = window(scenario, contender).unwrap_or((Time::ZERO, LIMIT));
-        let mut host = hosts(scenario, contender, &seats, seed, observe, measured);
+        let run = Run { scenario, contender, seed, observe };
+        let mut host = hosts(run, &seats, measured);
         let hosts = seats.roles.iter().map(|&(_, role)| host(role)).collect();
-        Ok(Self { scenario, contender, seed, servers: seats.servers(), hosts, unmeasured: None })
+        Ok(Self { run, servers: seats.servers(), hosts, unmeasured: None })
     }
 
     /// Returns the number of servers.
@@ -77,44 +76,36 @@ impl<'a> Cast<'a> {
 
     /// Returns the number of exchanges that the clients completed or gave up.
     pub fn exchanges(&self) -> u64 {
-        let counted = counted(self.scenario, self.contender, &self.hosts, 0, 0);
+        let counted = counted(self.run, &self.hosts, 0, 0);
         counted.completed() + counted.given_up
     }
 
     /// Ends the warm-up: what was counted so far, and what the network had dropped and lost, is left out of the results.
     pub fn begin_measuring(&mut self, drops: u64, losses: u64) {
-        self.unmeasured = Some(counted(self.scenario, self.contender, &self.hosts, drops, losses));
+        self.unmeasured = Some(counted(self.run, &self.hosts, drops, losses));
     }
 
     /// Returns the results of a run that ended at `ended_at`. The network dropped and lost so many packets.
     pub fn result(&self, ended_at: Time, drops: u64, losses: u64) -> RunResult {
-        let Self { scenario, contender, seed, hosts, unmeasured, .. } = self;
-        let mut result = counted(scenario, contender, hosts, drops, losses);
-        if let Some(unmeasured) = unmeasured {
+        let Run { scenario, contender, seed, .. } = self.run;
+        let mut result = counted(self.run, &self.hosts, drops, losses);
+        if let Some(unmeasured) = &self.unmeasured {
             result.leave_out(unmeasured);
         }
-        result.seed = *seed;
+        result.seed = seed;
         completed(scenario, contender, window(scenario, contender), ended_at, &mut result);
         result
     }
 }
 
 /// Returns a function that makes the host for a role.
-pub(super) fn hosts<'a>(
-    scenario: &'a Scenario,
-    contender: &'a Contender,
-    seats: &'a Seats,
-    seed: u64,
-    observe: Observe,
-    (from, end): Window,
-) -> Box<dyn FnMut(Role) -> Host + 'a> {
-    let luck = Luck::new(seed);
-    match &contender.kind {
-        ContenderKind::Udp(mix) if scenario.workload.kind == WorkloadKind::Flows => {
-            flows::hosts(scenario, seats, mix, luck, observe, (from, end))
+pub(super) fn hosts<'a>(run: Run<'a>, seats: &'a Seats, (from, end): Window) -> Casting<'a> {
+    match &run.contender.kind {
+        ContenderKind::Udp(mix) if run.scenario.workload.kind == WorkloadKind::Flows => {
+            flows::hosts(run, seats, mix, (from, end))
         }
-        ContenderKind::Udp(mix) => closed::hosts(scenario, seats, mix, luck, observe, from),
-        ContenderKind::Tcp => tcp::hosts(scenario, seats, luck, seed),
+        ContenderKind::Udp(mix) => closed::hosts(run, seats, mix, from),
+        ContenderKind::Tcp => tcp::hosts(run, seats),
     }
 }
 
@@ -129,17 +120,11 @@ pub fn window(scenario: &Scenario, contender: &Contender) -> Option<Window> {
 }
 
 /// Returns what the hosts have counted so far, and what the network dropped and lost.
-pub(super) fn counted(
-    scenario: &Scenario,
-    contender: &Contender,
-    hosts: &[Host],
-    drops: u64,
-    losses: u64,
-) -> RunResult {
-    let populations = contender.parts().iter().map(|part| Population::new(&part.label)).collect();
+pub(super) fn counted(run: Run<'_>, hosts: &[Host], drops: u64, losses: u64) -> RunResult {
+    let populations = run.contender.parts().iter().map(|part| Population::new(&part.label)).collect();
     let mut result = RunResult { drops, losses, populations, ..RunResult::default() };
     for host in hosts {
-        host.report(scenario, &mut result);
+        host.report(run.scenario, &mut result);
     }
     result
 }

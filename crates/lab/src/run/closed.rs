@@ -4,24 +4,19 @@ use std::sync::Arc;
 
 use coapace_control::REGISTRY;
 use coapace_proto::Setup;
-use coapace_scenario::{File, Scenario};
+use coapace_scenario::File;
 use coapace_sim::{Luck, Time};
 
 use super::endpoints::{configs, request, response};
-use super::observe::{Observe, series};
-use super::seats::{Role, Seats};
+use super::observe::{Run, series};
+use super::seats::{Casting, Role, Seats};
 use crate::mix::{Mix, Part};
 use crate::nodes::{Client, Host, Plan, Relay, Server, Service};
 
 /// Returns a function that makes the host for a role. Timeouts are counted from `from` on.
-pub(super) fn hosts<'a>(
-    scenario: &'a Scenario,
-    seats: &'a Seats,
-    mix: &'a Mix,
-    luck: Luck,
-    observe: Observe,
-    from: Time,
-) -> Box<dyn FnMut(Role) -> Host + 'a> {
+pub(super) fn hosts<'a>(run: Run<'a>, seats: &'a Seats, mix: &'a Mix, from: Time) -> Casting<'a> {
+    let Run { scenario, seed, observe, .. } = run;
+    let luck = Luck::new(seed);
     let File { clients, server, workload, .. } = &**scenario;
     let (config, of_servers) = configs(scenario, seats);
     let plan = |(population, part): (usize, &Part)| {

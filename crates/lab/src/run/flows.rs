@@ -9,21 +9,21 @@ use coapace_scenario::{Flow, Moment, Scenario};
 use coapace_sim::{Luck, NodeId, Span, Time};
 
 use super::endpoints::configs;
-use super::observe::{Observe, series};
-use super::seats::{Role, Seats};
+use super::observe::{Run, series};
+use super::seats::{Casting, Role, Seats};
 use crate::mix::Mix;
 use crate::nodes::{Arrival, FlowPlan, Host, Mote, MotePlan, Relay};
 use crate::results::{FlowResult, RunResult, Settling};
 
 /// Returns a function that makes the host for a role. Results count from `from` on, and no message is offered from `end` on.
 pub(super) fn hosts<'a>(
-    scenario: &'a Scenario,
+    run: Run<'a>,
     seats: &'a Seats,
     mix: &'a Mix,
-    luck: Luck,
-    observe: Observe,
     (from, end): (Time, Time),
-) -> Box<dyn FnMut(Role) -> Host + 'a> {
+) -> Casting<'a> {
+    let Run { scenario, seed, observe, .. } = run;
+    let luck = Luck::new(seed);
     let clients: Vec<(NodeId, u32)> = seats.clients().map(|(number, node)| (node, number)).collect();
     let flows = plans(scenario, seats, luck, end);
     let plan = |population: usize, controller: Mechanism, config: Config| {

@@ -1,6 +1,18 @@
-//! The series that a run records beside its totals.
+//! What is run, and the series that are recorded beside the totals.
 
+use coapace_scenario::Scenario;
+
+use crate::contender::Contender;
 use crate::mix::Mix;
+
+/// One run: what is run, with which random numbers, and what is recorded.
+#[derive(Clone, Copy)]
+pub(super) struct Run<'a> {
+    pub(super) scenario: &'a Scenario,
+    pub(super) contender: &'a Contender,
+    pub(super) seed: u64,
+    pub(super) observe: Observe,
+}
 
 /// The series to record beside the totals of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

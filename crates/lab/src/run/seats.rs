@@ -3,6 +3,8 @@
 use coapace_scenario::Scenario;
 use coapace_sim::{Layout, NodeId, Site};
 
+use crate::nodes::Host;
+
 /// The site of the servers in a [`network`](super::network) of hops.
 pub const SERVER_SITE: Site = Site(0);
 /// The site of the clients.
@@ -23,6 +25,9 @@ pub(super) enum Role {
     /// A node that only relays.
     Relay,
 }
+
+/// A function that makes the host for a role.
+pub(super) type Casting<'a> = Box<dyn FnMut(Role) -> Host + 'a>;
 
 /// The nodes of a run.
 #[derive(Clone, Debug)]

@@ -6,19 +6,17 @@ use coapace_sim::tcp::{TcpClient, TcpParameters, TcpPlan, TcpResponse, TcpServer
 use coapace_sim::{Luck, NodeId, Span, Stream, Time};
 
 use super::endpoints::{request, response};
-use super::seats::{Role, Seats};
+use super::observe::Run;
+use super::seats::{Casting, Role, Seats};
 use crate::nodes::{CONTENT, GET, Host, Relay, batch_size, service_time, start};
 
 /// The time before the measured run in which connections are made, if they are made beforehand.
 pub(super) const CONNECTING: Span = Span::from_secs(60);
 
 /// Returns a function that makes the host for a role.
-pub(super) fn hosts<'a>(
-    scenario: &'a Scenario,
-    seats: &'a Seats,
-    luck: Luck,
-    seed: u64,
-) -> Box<dyn FnMut(Role) -> Host + 'a> {
+pub(super) fn hosts<'a>(run: Run<'a>, seats: &'a Seats) -> Casting<'a> {
+    let Run { scenario, seed, .. } = run;
+    let luck = Luck::new(seed);
     let File { clients, server, tcp, network, .. } = &**scenario;
     let parameters = TcpParameters {
         mtu: network.mtu.try_into().unwrap_or(u16::MAX),
