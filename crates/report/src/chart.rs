@@ -15,6 +15,9 @@ pub(super) struct Chart {
     /// The name of its files, without an ending: `fct-median-over-clients`.
     pub(super) name: String,
     pub(super) title: String,
+    /// The words above it on the page.
+    #[serde(skip)]
+    pub(super) caption: String,
     /// The conditions of its results in words; empty where the page has only one group.
     pub(super) conditions: String,
     pub(super) x: Axis,

@@ -6,21 +6,21 @@ use coapace_lab::coexistence::Matrix;
 
 use super::html::{SAVE, escape, plot, sorting_headings, table};
 use super::pairs::numbers;
-use super::panels::Section;
+use super::panels::Numbered;
 use super::tables::{mechanism, number};
 use super::view::View;
 
 /// Returns the figure elements of the heat maps, as wide as their squares need.
-pub(super) fn heat_map(section: &Section, matrix: &Matrix) -> String {
+pub(super) fn heat_map(charts: &[Numbered], matrix: &Matrix) -> String {
     let width = 230 + 46 * matrix.mechanisms.len().max(6);
-    let figure = |(number, _, height): &(usize, String, usize)| {
+    let figure = |(number, chart): &Numbered| {
         format!(
             "<figure style=\"flex:0 1 {width}px;max-width:{width}px\">\
              <figcaption>{SAVE}</figcaption>{}</figure>",
-            plot(*number, *height)
+            plot(*number, chart.height())
         )
     };
-    section.panels.iter().map(figure).collect()
+    charts.iter().map(figure).collect()
 }
 
 /// Returns a table with a row for each mechanism against all others, the one that takes most first.

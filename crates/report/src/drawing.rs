@@ -111,6 +111,7 @@ mod tests {
         let chart = Chart {
             name: "delay-over-clients".into(),
             title: "Delay <over> clients".into(),
+            caption: String::new(),
             conditions: "loss 20 %".into(),
             x: Axis::linear("clients", "", [1.0, 3.0]),
             y: Axis::from_zero("delay in seconds", "s", &[4.0]),

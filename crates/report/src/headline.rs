@@ -2,10 +2,11 @@
 
 use coapace_lab::lists::{grouped, listed};
 use coapace_lab::results::number::percent;
-use coapace_lab::results::{Contest, Metric, Placing, Ratio, tally};
+use coapace_lab::results::{Better, Contest, Metric, Placing, Ratio, tally};
 
-use super::measure::{Better, Measure, measures};
+use super::measure::{Measure, measures};
 use super::view::{View, metrics};
+use super::words::capitalised;
 
 /// The relative error up to which a published figure counts as met.
 pub(super) const MET: f64 = coapace_lab::results::Compared::MET;
@@ -35,11 +36,11 @@ fn reproduction(view: &View) -> Option<String> {
     let start = format!("{met} of {all} published {figures} are met within {:.0} %", MET * 100.0);
     let place = place(worst.title);
     Some(match worst.error() {
-        Some(error) => format!("{start}; farthest off is {}{place}, at {}.", worst.name, percent(error)),
+        Some(error) => format!("{start}; farthest off is {}{place}, at {}.", worst.cell.name, percent(error)),
         None if worst.figure.metric == Metric::MedianFct => {
-            format!("{start}; {}{place} has no median, for too many clients gave up.", worst.name)
+            format!("{start}; {}{place} has no median, for too many clients gave up.", worst.cell.name)
         }
-        None => format!("{start}; {}{place} has no {}.", worst.name, worst.figure.metric.title()),
+        None => format!("{start}; {}{place} has no {}.", worst.cell.name, worst.figure.metric.title()),
     })
 }
 
@@ -84,11 +85,8 @@ fn contest(view: &View, measure: &Measure) -> Option<String> {
 
 /// Returns what the seeds show of one group.
 fn said(measure: &Measure, contest: &Contest) -> String {
-    let figure = |placing: &Placing| {
-        placing
-            .estimate
-            .map_or_else(String::new, |estimate| measure.words(estimate.mean, estimate.half_width))
-    };
+    let figure =
+        |placing: &Placing| placing.estimate.map(|estimate| measure.words(estimate)).unwrap_or_default();
     let best = &contest.placings[0];
     let unknown = contest.placings.iter().filter(|placing| placing.estimate.is_none()).count();
     let unknown = match unknown {
@@ -179,12 +177,6 @@ fn shown(seeds: usize) -> String {
 fn times(ratio: Ratio) -> String {
     let (mean, interval) = ratio.words();
     if interval == "–" { format!("{mean} times") } else { format!("{mean} times ({interval})") }
-}
-
-/// Returns the text with a capital at its beginning.
-pub(super) fn capitalised(text: &str) -> String {
-    let mut characters = text.chars();
-    characters.next().map_or_else(String::new, |first| first.to_uppercase().chain(characters).collect())
 }
 
 /// Returns a sentence on how many clients gave up: they have no FCT. `None` if none did.

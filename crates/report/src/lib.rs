@@ -37,6 +37,7 @@ mod style;
 mod sweep;
 mod tables;
 mod view;
+mod words;
 
 use std::io;
 use std::path::Path;

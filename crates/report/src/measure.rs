@@ -1,7 +1,6 @@
 //! The metrics that the page shows, for each kind of workload.
 
 use super::view::{Measured, View};
-pub(super) use coapace_lab::results::Better;
 use coapace_lab::results::number::{half_interval, significant};
 use coapace_lab::results::{Estimate, Metric};
 
@@ -79,7 +78,7 @@ pub(super) fn measures(view: &View) -> Vec<Measure> {
 
 impl Measure {
     /// Returns a mean with its unit, and half of its confidence interval if there is one.
-    pub(super) fn words(&self, mean: f64, half_width: Option<f64>) -> String {
+    pub(super) fn words(&self, Estimate { mean, half_width, .. }: Estimate) -> String {
         let gap = if self.metric.unit().is_empty() { "" } else { "\u{a0}" };
         let half = half_width
             .map_or_else(String::new, |half| format!("\u{a0}±\u{a0}{}", half_interval(half, mean, DIGITS)));

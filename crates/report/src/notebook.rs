@@ -10,11 +10,11 @@ use super::chart::{Body, Chart};
 use super::measure::stem_of;
 use super::panels::{Charts, Named};
 use super::report::Report;
+use super::style::{INK, SOFT};
 use super::view::View;
+use super::words::joined;
 
-/// Colours of text and lines: those of `report.css` for a light ground.
-const INK: &str = "#1c1b19";
-const SOFT: &str = "#605d57";
+/// Colours of lines: those of `report.css` for a light ground.
 const LINE: &str = "#dedad2";
 const GRID: &str = "#ebe8e1";
 const SHADE: &str = "#f4f1ea";
@@ -69,9 +69,7 @@ fn chosen<'a>(charts: &'a [Chart], name: Option<&str>) -> Option<&'a Chart> {
 
 fn figure(chart: &Chart, mechanisms: &[Named]) -> Value {
     let (data, more) = traces::of(chart, mechanisms);
-    let gap = if chart.conditions.is_empty() { "" } else { " · " };
-    let title = format!("{}{gap}{}", chart.title, chart.conditions);
-    described(&title, chart.height(), &data, more)
+    described(&joined(&chart.title, &chart.conditions), chart.height(), &data, more)
 }
 
 /// Returns a figure with the common parts of its layout.

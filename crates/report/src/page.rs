@@ -7,7 +7,7 @@ use coapace_lab::results::rules;
 
 use super::film::{self, Films};
 use super::html::{self, SAVE, escape, json_for_script, plot, plotly_js, section, unbroken};
-use super::panels::{Charts, Section};
+use super::panels::{Charts, Numbered};
 use super::report::Report;
 use super::view::View;
 use super::{coexistence, figures, headline, ranking, sensitivity, tables};
@@ -43,7 +43,7 @@ pub(super) fn write(out: &mut impl io::Write, report: &Report) -> io::Result<()>
         section(out, "figures", "Published tables", TABLES, &figures)?;
     }
     if let Some(sweeps) = charts.get("sweep") {
-        section(out, "sweep", "Over one knob", SWEEP, &panels(sweeps))?;
+        section(out, "sweep", "Over one knob", SWEEP, &panels(&sweeps))?;
     }
     orders(out, &view)?;
     let results = tables::results(&view);
@@ -54,7 +54,7 @@ pub(super) fn write(out: &mut impl io::Write, report: &Report) -> io::Result<()>
     }
     for (kind, title, text) in FIGURES {
         if let Some(figures) = charts.get(kind) {
-            section(out, kind, title, text, &panels(figures))?;
+            section(out, kind, title, text, &panels(&figures))?;
         }
     }
     section(out, "glossary", "Glossary", "", GLOSSARY)?;
@@ -125,8 +125,7 @@ fn legend(out: &mut impl io::Write, view: &View) -> io::Result<()> {
 /// Writes the two heat maps, and the standings beside the first.
 fn pairs(out: &mut impl io::Write, view: &View, charts: &Charts) -> io::Result<()> {
     let Some(matrix) = view.coexistence else { return Ok(()) };
-    let heat_map =
-        |kind| charts.get(kind).map(|section| coexistence::heat_map(section, matrix)).unwrap_or_default();
+    let heat_map = |kind| coexistence::heat_map(&charts.get(kind).unwrap_or_default(), matrix);
     let standings = coexistence::standings(view, matrix);
     let html = format!("<div class=\"beside\">{}{standings}</div>", heat_map("share"));
     section(out, "pairs", "Who takes how much from whom", SHARE, &html)?;
@@ -134,7 +133,7 @@ fn pairs(out: &mut impl io::Write, view: &View, charts: &Charts) -> io::Result<(
 }
 
 fn published(out: &mut impl io::Write, view: &View, charts: &Charts) -> io::Result<()> {
-    let mut html = charts.get("published").map(panels).unwrap_or_default();
+    let mut html = charts.get("published").map(|charts| panels(&charts)).unwrap_or_default();
     let plain = view.plain();
     if !plain.is_empty() {
         html.push_str(&tables::comparison(&plain));
@@ -146,25 +145,25 @@ fn published(out: &mut impl io::Write, view: &View, charts: &Charts) -> io::Resu
 }
 
 fn orders(out: &mut impl io::Write, view: &View) -> io::Result<()> {
-    match view.verdicts().as_slice() {
-        [] => Ok(()),
-        titled => {
-            let verdicts: Vec<_> = titled.iter().map(|(_, verdict)| verdict.clone()).collect();
-            let text = ORDERS.to_owned() + &escape(&rules(&verdicts).join(" "));
-            section(out, "orders", "Published orders", &text, &tables::orders(titled))
-        }
+    let titled = view.verdicts();
+    if titled.is_empty() {
+        return Ok(());
     }
+    let verdicts: Vec<_> = titled.iter().map(|(_, verdict)| verdict.clone()).collect();
+    let text = ORDERS.to_owned() + &escape(&rules(&verdicts).join(" "));
+    section(out, "orders", "Published orders", &text, &tables::orders(&titled))
 }
 
-fn panels(section: &Section) -> String {
-    let figure = |(number, title, height): &(usize, String, usize)| {
-        format!("<figure><figcaption>{}{SAVE}</figcaption>{}</figure>", escape(title), plot(*number, *height))
+fn panels(charts: &[Numbered]) -> String {
+    let figure = |(number, chart): &Numbered| {
+        let (caption, plot) = (escape(&chart.caption), plot(*number, chart.height()));
+        format!("<figure><figcaption>{caption}{SAVE}</figcaption>{plot}</figure>")
     };
     let grid = |panels: &[_]| {
         let class = if panels.len() == 1 { "panels single" } else { "panels" };
         format!("<div class=\"{class}\">{}</div>", panels.iter().map(figure).collect::<String>())
     };
-    let (shown, folded) = section.panels.split_at(section.panels.len().min(SHOWN));
+    let (shown, folded) = charts.split_at(charts.len().min(SHOWN));
     if folded.is_empty() {
         return grid(shown);
     }

@@ -6,22 +6,29 @@ mod intervals;
 mod over_time;
 mod published;
 
+use std::collections::BTreeMap;
+use std::ops::Range;
+
 use serde::Serialize;
 
 use super::chart::{Chart, slug};
 use super::pairs::PairFigure;
-use super::style::Style;
+use super::style::{Style, styles};
 use super::sweep;
-use super::view::View;
+use super::view::{Conditioned, View};
 
 /// All charts of a page.
 #[derive(Serialize)]
 pub(super) struct Charts<'a> {
     mechanisms: Vec<Named<'a>>,
     panels: Vec<Chart>,
+    /// The numbers of the charts of each kind that has any.
     #[serde(skip)]
-    sections: Vec<Section>,
+    sections: BTreeMap<&'static str, Range<usize>>,
 }
+
+/// A chart and its number.
+pub(super) type Numbered<'a> = (usize, &'a Chart);
 
 /// A mechanism, and its colour and dash.
 #[derive(Serialize)]
@@ -31,39 +38,32 @@ pub(super) struct Named<'a> {
     pub(super) style: Style,
 }
 
-/// The charts of one kind.
-pub(super) struct Section {
-    /// The name of the kind.
-    pub(super) kind: &'static str,
-    /// The number, the caption and the height in pixels of each chart.
-    pub(super) panels: Vec<(usize, String, usize)>,
-}
-
 impl<'a> Charts<'a> {
     /// Makes the charts of a page.
     pub(super) fn of(view: &View<'a>) -> Self {
-        let named = view.mechanisms.iter().zip(&view.styles);
-        let mechanisms = named.map(|(name, style)| Named { name, style: *style }).collect();
-        let mut charts = Self { mechanisms, panels: Vec::new(), sections: Vec::new() };
+        let named = view.mechanisms.iter().zip(styles(&view.mechanisms));
+        let mechanisms = named.map(|(name, style)| Named { name, style }).collect();
+        let mut charts = Self { mechanisms, panels: Vec::new(), sections: BTreeMap::new() };
+        let each = |chart: fn(&Conditioned) -> Option<Chart>| view.groups.iter().filter_map(chart);
         charts.section("share", coexisting::chart(view, PairFigure::Share));
         charts.section("kept", coexisting::chart(view, PairFigure::Kept));
         charts.section("published", published::charts(view));
         charts.section("sweep", sweep::charts(view));
         charts.section("intervals", intervals::charts(view));
-        charts.section("fct", distributions::fct(view));
-        charts.section("delay", distributions::delay(view));
-        charts.section("cdf", distributions::fct_cdf(view));
-        charts.section("delay-cdf", distributions::delay_cdf(view));
-        charts.section("retransmissions", intervals::retransmissions(view));
-        charts.section("rto", over_time::rto(view));
-        charts.section("queue", over_time::queues(view));
+        charts.section("fct", each(distributions::fct));
+        charts.section("delay", each(distributions::delay));
+        charts.section("cdf", each(distributions::fct_cdf));
+        charts.section("delay-cdf", each(distributions::delay_cdf));
+        charts.section("retransmissions", each(intervals::retransmissions));
+        charts.section("rto", each(over_time::rto));
+        charts.section("queue", view.groups.iter().flat_map(over_time::queues));
         charts
     }
 
-    /// Adds charts with their captions. A name that is taken gets the chart's conditions behind it, and then a number.
-    fn section(&mut self, kind: &'static str, charts: impl IntoIterator<Item = (String, Chart)>) {
-        let mut section = Section { kind, panels: Vec::new() };
-        for (caption, mut chart) in charts {
+    /// Adds charts of one kind. A name that is taken gets the chart's conditions behind it, and then a number.
+    fn section(&mut self, kind: &'static str, charts: impl IntoIterator<Item = Chart>) {
+        let first = self.panels.len();
+        for mut chart in charts {
             if !chart.conditions.is_empty() {
                 chart.name = format!("{}--{}", chart.name, slug(&chart.conditions));
             }
@@ -71,15 +71,17 @@ impl<'a> Charts<'a> {
             let numbered = (2..).map(|number| format!("{}-{number}", chart.name));
             let name = [chart.name.clone()].into_iter().chain(numbered).find(is_free);
             chart.name = name.unwrap_or_default();
-            section.panels.push((self.panels.len(), caption, chart.height()));
             self.panels.push(chart);
         }
-        self.sections.push(section);
+        if self.panels.len() > first {
+            self.sections.insert(kind, first..self.panels.len());
+        }
     }
 
     /// Returns the charts of one kind; `None` if there are none.
-    pub(super) fn get(&self, kind: &str) -> Option<&Section> {
-        self.sections.iter().find(|section| section.kind == kind && !section.panels.is_empty())
+    pub(super) fn get(&self, kind: &str) -> Option<Vec<Numbered<'_>>> {
+        let numbers = self.sections.get(kind)?;
+        Some(numbers.clone().zip(&self.panels[numbers.clone()]).collect())
     }
 
     /// Returns every chart, in the order of their numbers.

@@ -10,9 +10,9 @@ use coapace_lab::rank::{
 use coapace_lab::results::number::{significant, significant_or_dash};
 use coapace_lab::results::{Metric, Ratio};
 
-use super::headline::capitalised;
 use super::html::{escape, folded, headings, section, table};
 use super::tables::number;
+use super::words::capitalised;
 
 /// The ratio that has the full colour. Larger ones have it, too.
 pub(super) const WORST_COLOUR: f64 = 4.0;

@@ -4,8 +4,8 @@ use std::fmt::Write;
 
 use coapace_lab::papers::{Count, Score, Sensitivity};
 
-use super::headline::capitalised;
 use super::html::{escape, headings, table};
+use super::words::capitalised;
 
 /// Returns in a sentence how much is met as chosen, and within which bounds under all other values.
 pub(super) fn headline(sensitivity: &Sensitivity) -> String {

@@ -8,6 +8,10 @@ use serde::Serialize;
 pub(super) const COLOURS: [&str; 8] =
     ["#57534e", "#0072b2", "#d55e00", "#009e73", "#c2609a", "#e0930a", "#3fa4dd", "#a69b00"];
 
+/// The colours of text, and of less important text: those of `report.css` for a light ground.
+pub(super) const INK: &str = "#1c1b19";
+pub(super) const SOFT: &str = "#605d57";
+
 /// Dashes: lengths in pixels on and off. The first is a solid line. `report.js` has a copy.
 pub(super) const DASHES: [&str; 6] = ["", "7 4", "2 3", "8 3 2 3", "14 5", "14 4 3 4"];
 
@@ -57,13 +61,12 @@ pub(super) fn styles(labels: &[&str]) -> Vec<Style> {
             _ => hash as usize % COLOURS.len(),
         };
         let first = (hash >> 8) as usize;
-        let candidates = (0..DASHES.len() * COLOURS.len()).map(|step| Style {
+        let mut candidates = (0..DASHES.len() * COLOURS.len()).map(|step| Style {
             colour: (colour + step / DASHES.len()) % COLOURS.len(),
             dash: (first + step) % DASHES.len(),
         });
-        let fallback = Style { colour, dash: first % DASHES.len() };
-        let free = candidates.into_iter().find(|style| !styles.contains(&Some(*style))).unwrap_or(fallback);
-        styles[place] = Some(free);
+        let free = candidates.clone().find(|style| !styles.contains(&Some(*style)));
+        styles[place] = free.or_else(|| candidates.next());
     }
     styles.into_iter().flatten().collect()
 }

@@ -1,20 +1,21 @@
 //! Charts of figures over a knob. A line connects the results that differ in the value of one knob and in nothing else.
 
 use coapace_lab::lists::grouped;
+use coapace_lab::results::Estimate;
 use coapace_lab::results::conditions::{Conditions, numbers};
 
 use super::axis::{Axis, extent};
 use super::chart::{Body, Chart, Curve, slug};
-use super::headline::capitalised;
 use super::measure::{Measure, measures};
 use super::rounded::rounded;
 use super::view::{Measured, View};
+use super::words::{capitalised, joined};
 
 /// The fewest values of a knob that make a line.
 const FEWEST: usize = 2;
 
-/// Returns the charts of a page with their captions: one for each knob that varies and each measure.
-pub(super) fn charts(view: &View) -> Vec<(String, Chart)> {
+/// Returns the charts of a page: one for each knob that varies and each measure.
+pub(super) fn charts(view: &View) -> Vec<Chart> {
     let cells: Vec<&Measured> = view.cells().map(|(_, cell)| cell).collect();
     let conditions = Conditions::of(cells.iter().map(|cell| &cell.result.cell));
     let measures = measures(view);
@@ -38,20 +39,16 @@ pub(super) fn charts(view: &View) -> Vec<(String, Chart)> {
                 if lines.is_empty() {
                     continue;
                 }
-                let gap = if others.is_empty() { "" } else { " · " };
-                let caption = format!("{}{gap}{others}", capitalised(measure.metric.title()));
-                let chart = Chart {
+                let title = capitalised(measure.metric.title());
+                charts.push(Chart {
+                    caption: joined(&title, &others),
                     name: format!("{}-over-{}", measure.stem, slug(knob)),
-                    title: format!(
-                        "{} over {knob}: mean of the seeds, 95 % interval",
-                        capitalised(measure.metric.title())
-                    ),
+                    title: format!("{title} over {knob}: mean of the seeds, 95 % interval"),
                     conditions: others.clone(),
                     x: knob_axis(&over, &unit, &lines),
                     y: value_axis(measure, &lines),
                     body: Body::Lines { lines },
-                };
-                charts.push((caption, chart));
+                });
             }
         }
     }
@@ -104,10 +101,8 @@ fn lines(measure: &Measure, values: &[f64], cells: &[&Measured]) -> Vec<Curve> {
     (points.chunk_by(|a, b| a.0 == b.0))
         .filter(|points| points.len() >= FEWEST)
         .map(|points| {
-            let half = |half: Option<f64>| half.unwrap_or(0.0);
-            let ends = |sign: f64| {
-                points.iter().map(|(_, _, it)| rounded(it.mean + sign * half(it.half_width))).collect()
-            };
+            let end = |sign: f64, it: &Estimate| rounded(it.mean + sign * it.half_width.unwrap_or(0.0));
+            let ends = |sign: f64| points.iter().map(|(_, _, it)| end(sign, it)).collect();
             Curve {
                 m: points[0].0,
                 x: points.iter().map(|(_, value, _)| rounded(*value)).collect(),
@@ -147,7 +142,7 @@ mod tests {
     /// Returns the charts over knobs of these results. Their clients go on until the run ends.
     fn sweeps(results: Vec<CellResult>) -> Vec<(Chart, Vec<Curve>)> {
         let report = Report { groups: Group::by_conditions(results), ..Report::default() };
-        let charts = charts(&View::of(&report)).into_iter().map(|(_, chart)| chart);
+        let charts = charts(&View::of(&report)).into_iter();
         let throughput = charts.filter(|chart| chart.name.starts_with("throughput-"));
         throughput
             .map(|mut chart| {

@@ -5,10 +5,11 @@ use std::fmt::Write;
 use coapace_lab::results::number::{count, half_interval, percent, significant, significant_or_dash};
 use coapace_lab::results::{Contest, Metric, Outcome, Verdict, bound_of};
 
-use super::headline::{MET, capitalised};
+use super::headline::MET;
 use super::html::{escape, folded, headings, sorting_headings, table};
 use super::measure::{DIGITS, Measure, measures};
 use super::view::{Compared, Conditioned, View, metrics};
+use super::words::{capitalised, joined};
 
 /// The number of rows of a comparison that are always shown.
 pub(super) const WORST: usize = 12;
@@ -97,8 +98,7 @@ pub(super) fn populations(view: &View) -> Option<String> {
     let mut rows = String::new();
     for (title, cell) in view.cells().filter(|(_, cell)| cell.result.is_mix()) {
         for own in &cell.summary.populations {
-            let gap = if title.is_empty() { "" } else { " · " };
-            let mix = mechanism(cell.mechanism, &format!("{}{gap}{title}", cell.name));
+            let mix = mechanism(cell.mechanism, &joined(cell.name, title));
             let _ =
                 write!(rows, "<tr data-m=\"{}\">{mix}<td>{}</td>", cell.mechanism, escape(&own.mechanism));
             own.figures().iter().for_each(|(value, text)| number(&mut rows, "", *value, text));
@@ -146,12 +146,12 @@ fn comparison_rows(compared: &[Compared], metrics: &[Metric], largest: f64) -> S
         if titled {
             let _ = write!(html, "<td>{}</td>", escape(c.title));
         }
-        html.push_str(&mechanism(c.mechanism, c.name));
+        html.push_str(&mechanism(c.cell.mechanism, c.cell.name));
         if metrics.len() > 1 {
             let _ = write!(html, "<td>{}</td>", c.figure.metric.axis());
         }
         let published = significant(c.figure.published, 4);
-        let _ = write!(html, "<td title=\"{}\">{published}</td>", escape(c.source));
+        let _ = write!(html, "<td title=\"{}\">{published}</td>", escape(c.source()));
         let _ = write!(html, "<td>{}</td>", significant_or_dash(c.figure.measured, 4));
         match c.error() {
             Some(error) => {

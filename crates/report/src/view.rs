@@ -3,18 +3,19 @@
 use std::collections::BTreeSet;
 
 use coapace_lab::coexistence::Matrix;
+use coapace_lab::lists::distinct;
 use coapace_lab::results::conditions::Conditions;
-use coapace_lab::results::{self, CellResult, Judged, Metric, Summary, Verdict, bound_of, judged, verdicts};
+use coapace_lab::results::{
+    self, Cell, CellResult, Judged, Metric, Summary, Verdict, bound_of, judged, verdicts,
+};
 
 use super::axis::extent;
+use super::group::Group;
 use super::report::Report;
-use super::style::{Style, styles};
 
 pub(super) struct View<'a> {
     /// The mechanisms in the order of their first appearance. A mechanism's number is its place here.
     pub(super) mechanisms: Vec<&'a str>,
-    /// The look of each mechanism.
-    pub(super) styles: Vec<Style>,
     /// The conditions that all cells share, in words.
     pub(super) common: String,
     /// The groups that have cells.
@@ -54,40 +55,34 @@ impl Measured<'_> {
 }
 
 impl Conditioned<'_> {
-    /// Returns the bound of a metric under these conditions, if one is known.
-    pub(super) fn bound(&self, metric: Metric) -> Option<f64> {
-        bound_of(&self.results.first()?.bounds, metric).map(|bound| bound.value)
+    /// Returns the bound of a metric under these conditions, if one is known that is near enough to some of `values` to be drawn
+    /// with them. It is added to them.
+    pub(super) fn bound_near(&self, metric: Metric, values: &mut Vec<f64>) -> Option<f64> {
+        let bound = bound_of(&self.results.first()?.bounds, metric)?.value;
+        let [low, high] = extent(values);
+        let bound = (low / 4.0..=high * 4.0).contains(&bound).then_some(bound);
+        values.extend(bound);
+        bound
     }
-}
-
-/// Returns whether a bound is near enough to some of `values` to be drawn with them.
-pub(super) fn is_near(bound: f64, values: &[f64]) -> bool {
-    let [low, high] = extent(values);
-    bound >= low / 4.0 && bound <= high * 4.0
 }
 
 impl<'a> View<'a> {
     /// Pools the runs of a report.
     pub(super) fn of(report: &'a Report) -> Self {
-        let mut mechanisms: Vec<&str> = Vec::new();
-        let mut groups = Vec::new();
-        for group in report.groups.iter().filter(|group| !group.cells.is_empty()) {
-            let mut cells = Vec::new();
-            for result in &group.cells {
-                let name = result.cell.label();
-                let known = mechanisms.iter().position(|&mechanism| mechanism == name);
-                let mechanism = known.unwrap_or_else(|| {
-                    mechanisms.push(name);
-                    mechanisms.len() - 1
-                });
-                cells.push(Measured { mechanism, name, result, summary: result.summary() });
-            }
-            groups.push(Conditioned { title: &group.title, results: &group.cells, cells });
-        }
-        let all = report.groups.iter().flat_map(|group| &group.cells);
-        let common = Conditions::of(all.map(|result| &result.cell)).describe_common();
-        let styles = styles(&mechanisms);
-        Self { mechanisms, styles, common, groups, coexistence: report.coexistence.as_ref() }
+        let cells = || report.groups.iter().flat_map(|group| &group.cells).map(|result| &result.cell);
+        let mechanisms = distinct(cells().map(Cell::label));
+        let measured = |result: &'a CellResult| {
+            let name = result.cell.label();
+            let mechanism = mechanisms.iter().position(|known| *known == name).unwrap_or(0);
+            Measured { mechanism, name, result, summary: result.summary() }
+        };
+        let conditioned = |group: &'a Group| {
+            let cells = group.cells.iter().map(measured).collect();
+            Conditioned { title: &group.title, results: &group.cells, cells }
+        };
+        let groups = report.groups.iter().filter(|group| !group.cells.is_empty()).map(conditioned).collect();
+        let common = Conditions::of(cells()).describe_common();
+        Self { mechanisms, common, groups, coexistence: report.coexistence.as_ref() }
     }
 
     /// Returns every cell with the title of its group.
@@ -97,22 +92,19 @@ impl<'a> View<'a> {
 
     /// Returns the published figures beside the measured ones: first those without a measured one, then by falling relative
     /// error.
-    pub(super) fn compared(&self) -> Vec<Compared<'a>> {
+    pub(super) fn compared(&self) -> Vec<Compared<'_>> {
         self.compared_of(CellResult::compared)
     }
 
     /// Returns the published figures that stand in no table of a paper, in the order of [`compared`](Self::compared).
-    pub(super) fn plain(&self) -> Vec<Compared<'a>> {
+    pub(super) fn plain(&self) -> Vec<Compared<'_>> {
         self.compared_of(CellResult::plain)
     }
 
-    fn compared_of(&self, figures: fn(&CellResult) -> Vec<results::Compared>) -> Vec<Compared<'a>> {
+    fn compared_of(&self, figures: fn(&CellResult) -> Vec<results::Compared>) -> Vec<Compared<'_>> {
         let mut compared: Vec<_> = (self.cells())
             .flat_map(|(title, cell)| {
-                let source = cell.result.published.as_ref().map_or("", |published| &published.source);
-                let (mechanism, name) = (cell.mechanism, cell.name);
-                let of = move |figure| Compared { title, mechanism, name, source, figure };
-                figures(cell.result).into_iter().map(of)
+                figures(cell.result).into_iter().map(move |figure| Compared { title, cell, figure })
             })
             .collect();
         let badness = |compared: &Compared| compared.error().map_or(f64::INFINITY, f64::abs);
@@ -157,17 +149,17 @@ pub(super) struct Tabled<'a> {
 pub(super) struct Compared<'a> {
     /// The title of the group.
     pub(super) title: &'a str,
-    /// The number of the mechanism.
-    pub(super) mechanism: usize,
-    /// The name of the mechanism.
-    pub(super) name: &'a str,
-    /// The place where the figure is printed.
-    pub(super) source: &'a str,
+    pub(super) cell: &'a Measured<'a>,
     /// Both figures.
     pub(super) figure: results::Compared,
 }
 
 impl Compared<'_> {
+    /// Returns the place where the figure is printed.
+    pub(super) fn source(&self) -> &str {
+        self.cell.result.published.as_ref().map_or("", |published| &published.source)
+    }
+
     /// Returns the relative error of the measured figure; `None` if nothing was measured.
     pub(super) fn error(&self) -> Option<f64> {
         self.figure.relative_error()

@@ -6,7 +6,7 @@ use super::super::pairs::{PairFigure, Pairs};
 use super::super::view::View;
 
 /// Makes the chart of a figure of pairs, if the page has pairs.
-pub(super) fn chart(view: &View, measure: PairFigure) -> Option<(String, Chart)> {
+pub(super) fn chart(view: &View, measure: PairFigure) -> Option<Chart> {
     let (name, title) = match measure {
         PairFigure::Share => {
             ("coexistence-share", "Throughput beside another mechanism, in % of a fair share")
@@ -15,13 +15,13 @@ pub(super) fn chart(view: &View, measure: PairFigure) -> Option<(String, Chart)>
             ("coexistence-kept", "Throughput beside another mechanism, in % of that among its own kind")
         }
     };
-    let chart = Chart {
+    Some(Chart {
         name: name.into(),
         title: title.into(),
+        caption: String::new(),
         conditions: String::new(),
         x: Axis::names(),
         y: Axis::names(),
         body: Body::Squares(Pairs::of(view, measure)?),
-    };
-    Some((String::new(), chart))
+    })
 }

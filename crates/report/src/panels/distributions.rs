@@ -5,7 +5,7 @@ use coapace_lab::results::{Delays, Metric, quantile};
 use super::super::axis::Axis;
 use super::super::chart::{Body, Chart, Curve, Quartiles};
 use super::super::rounded::rounded;
-use super::super::view::{Conditioned, Measured, View, is_near};
+use super::super::view::{Conditioned, Measured};
 
 /// The most points of a distribution's line.
 const CDF_POINTS: usize = 240;
@@ -20,8 +20,8 @@ const FCT_ROW: [Metric; 5] =
 /// The room at the right of a row for a word about clients that gave up, as a share of the axis.
 const ROOM_FOR_WORDS: f64 = 0.3;
 
-/// Returns the charts of completion times, a row for each mechanism.
-pub(super) fn fct(view: &View) -> Vec<(String, Chart)> {
+/// Returns the chart of a group's completion times, a row for each mechanism.
+pub(super) fn fct(group: &Conditioned) -> Option<Chart> {
     let row = |cell: &Measured| {
         let value = |metric| cell.summary.value(metric).map(rounded);
         let [finished, gave_up] = [Metric::ClientsFinished, Metric::ClientsGaveUp].map(|it| cell.clients(it));
@@ -34,17 +34,11 @@ pub(super) fn fct(view: &View) -> Vec<(String, Chart)> {
             gave_up,
         })
     };
-    view.groups
-        .iter()
-        .filter_map(|group| {
-            let words = ["fct-quantiles", "Flow completion time", "FCT"];
-            boxes(group, words, group.bound(Metric::MedianFct), row)
-        })
-        .collect()
+    boxes(group, Metric::MedianFct, ["fct-quantiles", "Flow completion time", "FCT"], row)
 }
 
-/// Returns the charts of the delays of messages, a row for each mechanism.
-pub(super) fn delay(view: &View) -> Vec<(String, Chart)> {
+/// Returns the chart of the delays of a group's messages, a row for each mechanism.
+pub(super) fn delay(group: &Conditioned) -> Option<Chart> {
     let row = |cell: &Measured| {
         let delays = delays(cell)?;
         Some(Quartiles {
@@ -56,10 +50,7 @@ pub(super) fn delay(view: &View) -> Vec<(String, Chart)> {
             gave_up: 0,
         })
     };
-    view.groups
-        .iter()
-        .filter_map(|group| boxes(group, ["delay-quantiles", "Delay of messages", "delay"], None, row))
-        .collect()
+    boxes(group, Metric::DelayP50, ["delay-quantiles", "Delay of messages", "delay"], row)
 }
 
 /// Returns the delays of all runs of a cell; `None` if it has no flows.
@@ -70,34 +61,32 @@ fn delays(cell: &Measured) -> Option<Delays> {
 
 fn boxes(
     group: &Conditioned,
+    metric: Metric,
     [name, title, quantity]: [&str; 3],
-    bound: Option<f64>,
     row: impl Fn(&Measured) -> Option<Quartiles>,
-) -> Option<(String, Chart)> {
+) -> Option<Chart> {
     let rows: Vec<Quartiles> = group.cells.iter().filter_map(row).collect();
     if rows.is_empty() {
         return None;
     }
-    let values: Vec<f64> =
+    let mut values: Vec<f64> =
         rows.iter().flat_map(|row| row.q.into_iter().chain([row.published]).flatten()).collect();
-    let bound = bound.filter(|bound| is_near(*bound, &values));
-    let values: Vec<f64> = values.into_iter().chain(bound).collect();
+    let bound = group.bound_near(metric, &mut values);
     let x = Axis::around(format!("{quantity} in seconds"), "s", &values);
     let x = if rows.iter().any(|row| row.gave_up > 0) { x.with_room(ROOM_FOR_WORDS) } else { x };
-    let title = format!("{title}: 10, 25, 50, 75 and 90 %");
-    let chart = Chart {
+    Some(Chart {
         name: name.into(),
-        title,
+        title: format!("{title}: 10, 25, 50, 75 and 90 %"),
+        caption: group.title.into(),
         conditions: group.title.into(),
         x,
         y: Axis::names(),
         body: Body::Boxes { rows, bound: bound.map(rounded) },
-    };
-    Some((group.title.into(), chart))
+    })
 }
 
-/// Returns the charts of the share of clients that finished within a time.
-pub(super) fn fct_cdf(view: &View) -> Vec<(String, Chart)> {
+/// Returns the chart of the share of a group's clients that finished within a time.
+pub(super) fn fct_cdf(group: &Conditioned) -> Option<Chart> {
     let points = |cell: &Measured| -> Vec<(f64, f64)> {
         let fct_s = cell.result.fct_s();
         let points = fct_s.len().min(CDF_POINTS);
@@ -107,11 +96,11 @@ pub(super) fn fct_cdf(view: &View) -> Vec<(String, Chart)> {
             .collect()
     };
     let words = ["fct-cdf", "Clients that are done", "FCT in seconds", "clients that are done"];
-    view.groups.iter().filter_map(|group| cdf(group, words, points)).collect()
+    cdf(group, words, points)
 }
 
-/// Returns the charts of the share of messages that arrived within a delay.
-pub(super) fn delay_cdf(view: &View) -> Vec<(String, Chart)> {
+/// Returns the chart of the share of a group's messages that arrived within a delay.
+pub(super) fn delay_cdf(group: &Conditioned) -> Option<Chart> {
     let points = |cell: &Measured| {
         let cdf = delays(cell).as_ref().map(Delays::cdf).unwrap_or_default();
         // The last point always stays.
@@ -119,14 +108,14 @@ pub(super) fn delay_cdf(view: &View) -> Vec<(String, Chart)> {
         cdf.into_iter().rev().step_by(step).collect::<Vec<_>>().into_iter().rev().collect()
     };
     let words = ["delay-cdf", "Messages that have arrived", "delay in seconds", "arrived messages"];
-    view.groups.iter().filter_map(|group| cdf(group, words, points)).collect()
+    cdf(group, words, points)
 }
 
 fn cdf(
     group: &Conditioned,
     [name, title, x, y]: [&str; 4],
     points: impl Fn(&Measured) -> Vec<(f64, f64)>,
-) -> Option<(String, Chart)> {
+) -> Option<Chart> {
     let line = |cell: &Measured| {
         let (x, y): (Vec<_>, Vec<_>) =
             points(cell).into_iter().map(|(x, y)| (rounded(x), rounded(y))).unzip();
@@ -137,13 +126,13 @@ fn cdf(
         return None;
     }
     let values: Vec<f64> = lines.iter().flat_map(|line| line.x.iter().copied()).collect();
-    let chart = Chart {
+    Some(Chart {
         name: name.into(),
         title: title.into(),
+        caption: group.title.into(),
         conditions: group.title.into(),
         x: Axis::around(x, "s", &values),
         y: Axis::share(y),
         body: Body::Lines { lines },
-    };
-    Some((group.title.into(), chart))
+    })
 }

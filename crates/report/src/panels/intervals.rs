@@ -4,17 +4,17 @@ use coapace_lab::results::Metric;
 
 use super::super::axis::Axis;
 use super::super::chart::{Bar, Body, Chart, Interval};
-use super::super::headline::capitalised;
 use super::super::measure::{Measure, measures};
 use super::super::rounded::rounded;
-use super::super::view::{Conditioned, Measured, View, is_near};
+use super::super::view::{Conditioned, Measured, View};
+use super::super::words::{capitalised, joined};
 
 /// Pages with more groups than this have no chart of each group here, because nobody looks at hundreds of charts. Their
 /// figures are in the charts over knobs and in the table.
 const MOST_GROUPS: usize = 6;
 
 /// Makes a chart for each measure in each group.
-pub(super) fn charts(view: &View) -> Vec<(String, Chart)> {
+pub(super) fn charts(view: &View) -> Vec<Chart> {
     if view.groups.len() > MOST_GROUPS || view.mechanisms.len() < 2 {
         return Vec::new();
     }
@@ -23,7 +23,7 @@ pub(super) fn charts(view: &View) -> Vec<(String, Chart)> {
     view.groups.iter().flat_map(of_group).collect()
 }
 
-fn chart(measure: &Measure, group: &Conditioned) -> Option<(String, Chart)> {
+fn chart(measure: &Measure, group: &Conditioned) -> Option<Chart> {
     let row = |cell: &Measured| {
         let estimate = measure.estimate(cell)?;
         let half = estimate.half_width.unwrap_or(0.0);
@@ -41,47 +41,41 @@ fn chart(measure: &Measure, group: &Conditioned) -> Option<(String, Chart)> {
     }
     // An interval that reaches below 0 does not make the axis longer.
     let ends = |row: &Interval| [row.mean, row.low.max(0.0), row.high].into_iter().chain(row.published);
-    let values: Vec<f64> = rows.iter().flat_map(ends).collect();
-    let bound = group.bound(measure.metric).filter(|bound| is_near(*bound, &values));
-    let values: Vec<f64> = values.into_iter().chain(bound).collect();
+    let mut values: Vec<f64> = rows.iter().flat_map(ends).collect();
+    let bound = group.bound_near(measure.metric, &mut values);
     let title = capitalised(measure.metric.title());
     let seeds = group.cells.iter().map(|cell| cell.result.runs.len()).max().unwrap_or(0);
     let x = Axis::around(measure.metric.axis(), measure.metric.unit(), &values);
-    let gap = if group.title.is_empty() { "" } else { " · " };
-    let caption = format!("{title}{gap}{}", group.title);
+    let caption = joined(&title, group.title);
     let title = if seeds > 1 { format!("{title}: mean of {seeds} seeds, 95 % interval") } else { title };
-    let chart = Chart {
+    Some(Chart {
         name: measure.stem.into(),
         title,
+        caption,
         conditions: group.title.into(),
         x,
         y: Axis::names(),
         body: Body::Intervals { rows, bound: bound.map(rounded) },
-    };
-    Some((caption, chart))
+    })
 }
 
-/// Makes the charts of needless and needed retransmissions, one for each group.
-pub(super) fn retransmissions(view: &View) -> Vec<(String, Chart)> {
-    let of_group = |group: &Conditioned| {
-        let row = |cell: &Measured| {
-            let [all, unnecessary] =
-                [Metric::Retransmissions, Metric::Unnecessary].map(|metric| cell.summary.count(metric));
-            let amounts = [rounded(unnecessary), rounded((all - unnecessary).max(0.0))];
-            (cell.summary.runs > 0).then_some(Bar { m: cell.mechanism, amounts })
-        };
-        let rows: Vec<Bar> = group.cells.iter().filter_map(row).collect();
-        let totals: Vec<f64> = rows.iter().map(|row| row.amounts.iter().sum()).collect();
-        let x = Axis::from_zero("retransmissions per client", "per client", &totals).with_room(0.1);
-        let chart = Chart {
-            name: "retransmissions-needless-and-needed".into(),
-            title: "Retransmissions: needless (dark) and needed (pale)".into(),
-            conditions: group.title.into(),
-            x,
-            y: Axis::names(),
-            body: Body::Bars { parts: ["needless", "needed"], rows },
-        };
-        (totals.iter().sum::<f64>() > 0.0).then(|| (group.title.into(), chart))
+/// Makes the chart of a group's needless and needed retransmissions, if there are any.
+pub(super) fn retransmissions(group: &Conditioned) -> Option<Chart> {
+    let row = |cell: &Measured| {
+        let [all, unnecessary] =
+            [Metric::Retransmissions, Metric::Unnecessary].map(|metric| cell.summary.count(metric));
+        let amounts = [rounded(unnecessary), rounded((all - unnecessary).max(0.0))];
+        (cell.summary.runs > 0).then_some(Bar { m: cell.mechanism, amounts })
     };
-    view.groups.iter().filter_map(of_group).collect()
+    let rows: Vec<Bar> = group.cells.iter().filter_map(row).collect();
+    let totals: Vec<f64> = rows.iter().map(|row| row.amounts.iter().sum()).collect();
+    (totals.iter().sum::<f64>() > 0.0).then(|| Chart {
+        name: "retransmissions-needless-and-needed".into(),
+        title: "Retransmissions: needless (dark) and needed (pale)".into(),
+        caption: group.title.into(),
+        conditions: group.title.into(),
+        x: Axis::from_zero("retransmissions per client", "per client", &totals).with_room(0.1),
+        y: Axis::names(),
+        body: Body::Bars { parts: ["needless", "needed"], rows },
+    })
 }

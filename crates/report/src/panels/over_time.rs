@@ -6,36 +6,30 @@ use coapace_lab::results::{RunResult, Series};
 use super::super::axis::Axis;
 use super::super::chart::{Body, Chart, Curve};
 use super::super::rounded::rounded;
-use super::super::view::{Conditioned, Measured, View};
+use super::super::view::{Conditioned, Measured};
+use super::super::words::joined;
 
-/// Returns the charts of RTOs, one for each group.
-pub(super) fn rto(view: &View) -> Vec<(String, Chart)> {
-    let of_group = |group: &Conditioned| {
-        let of_cell = |cell| first_series(cell, |run| &run.rto).map(move |series| line(cell, series));
-        let lines: Vec<Curve> = group.cells.iter().flat_map(of_cell).collect();
-        if lines.is_empty() {
-            return None;
-        }
-        let column = |of: fn(&Curve) -> &Vec<f64>| lines.iter().flat_map(of).copied().collect::<Vec<f64>>();
-        let chart = Chart {
-            name: "rto-over-time".into(),
-            title: "RTO over time, lowest seed".into(),
-            conditions: group.title.into(),
-            x: Axis::from_zero("time in seconds", "s", &column(|line| &line.x)),
-            y: Axis::around("RTO in seconds", "s", &column(|line| &line.y)),
-            body: Body::Lines { lines },
-        };
-        Some((group.title.to_owned(), chart))
-    };
-    view.groups.iter().filter_map(of_group).collect()
+/// Returns the chart of a group's RTOs.
+pub(super) fn rto(group: &Conditioned) -> Option<Chart> {
+    let of_cell = |cell| first_series(cell, |run| &run.rto).map(move |series| line(cell, series));
+    let lines: Vec<Curve> = group.cells.iter().flat_map(of_cell).collect();
+    if lines.is_empty() {
+        return None;
+    }
+    let column = |of: fn(&Curve) -> &Vec<f64>| lines.iter().flat_map(of).copied().collect::<Vec<f64>>();
+    Some(Chart {
+        name: "rto-over-time".into(),
+        title: "RTO over time, lowest seed".into(),
+        caption: group.title.into(),
+        conditions: group.title.into(),
+        x: Axis::from_zero("time in seconds", "s", &column(|line| &line.x)),
+        y: Axis::around("RTO in seconds", "s", &column(|line| &line.y)),
+        body: Body::Lines { lines },
+    })
 }
 
-/// Returns the charts of queues, one for each group and hop.
-pub(super) fn queues(view: &View) -> Vec<(String, Chart)> {
-    view.groups.iter().flat_map(queues_of).collect()
-}
-
-fn queues_of(group: &Conditioned) -> Vec<(String, Chart)> {
+/// Returns the charts of a group's queues, one for each hop.
+pub(super) fn queues(group: &Conditioned) -> Vec<Chart> {
     let queues = group.cells.iter().flat_map(|cell| first_series(cell, |run| &run.queues));
     let hops: Vec<&str> = distinct(queues.map(|series| series.name.as_str()));
     let chart = |hop: &str| {
@@ -50,21 +44,20 @@ fn queues_of(group: &Conditioned) -> Vec<(String, Chart)> {
             _ => ("B", 1.0),
         };
         lines.iter_mut().flat_map(|line| &mut line.y).for_each(|y| *y = rounded(*y / by));
-        let gap = if group.title.is_empty() || hop.is_empty() { "" } else { " · " };
         let name = if hop.is_empty() { "queue".to_owned() } else { format!("queue-{}", super::slug(hop)) };
-        let chart = Chart {
+        Chart {
             name,
             title: if hop.is_empty() {
                 "Queue over time, lowest seed".into()
             } else {
                 format!("Queue {hop} over time, lowest seed")
             },
+            caption: joined(group.title, hop),
             conditions: group.title.into(),
             x: Axis::linear("time in seconds", "s", [0.0, ends.into_iter().fold(0.0, f64::max)]),
             y: Axis::from_zero(format!("queue in {unit}"), unit, &[highest / by]),
             body: Body::Strips { lines },
-        };
-        (format!("{}{gap}{hop}", group.title), chart)
+        }
     };
     hops.into_iter().map(chart).collect()
 }

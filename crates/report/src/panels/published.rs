@@ -6,7 +6,7 @@ use super::super::rounded::rounded;
 use super::super::view::{View, metrics};
 
 /// Returns a chart for each metric with more than one published figure.
-pub(super) fn charts(view: &View) -> Vec<(String, Chart)> {
+pub(super) fn charts(view: &View) -> Vec<Chart> {
     let compared = view.compared();
     let metrics = metrics(&compared);
     let chart = |metric: &coapace_lab::results::Metric| {
@@ -14,7 +14,7 @@ pub(super) fn charts(view: &View) -> Vec<(String, Chart)> {
             .filter(|compared| compared.figure.metric == *metric && compared.figure.published > 0.0)
             .filter_map(|compared| {
                 Some(Point {
-                    m: compared.mechanism,
+                    m: compared.cell.mechanism,
                     conditions: compared.title.into(),
                     published: compared.figure.published,
                     measured: rounded(compared.figure.measured.filter(|measured| *measured > 0.0)?),
@@ -27,16 +27,15 @@ pub(super) fn charts(view: &View) -> Vec<(String, Chart)> {
         let values: Vec<f64> = points.iter().flat_map(|point| [point.published, point.measured]).collect();
         let [low, high] = extent(&values);
         let ends = [low / 1.25, high * 1.25];
-        let caption = if metrics.len() > 1 { metric.title() } else { "" };
-        let chart = Chart {
+        Some(Chart {
             name: format!("published-{}", super::slug(metric.title())),
             title: format!("Published and measured: {}", metric.title()),
+            caption: if metrics.len() > 1 { metric.title().into() } else { String::new() },
             conditions: String::new(),
             x: Axis::logarithmic(format!("published {}", metric.axis()), metric.unit(), ends),
             y: Axis::logarithmic("measured", metric.unit(), ends),
             body: Body::Points { points },
-        };
-        Some((caption.to_owned(), chart))
+        })
     };
     metrics.iter().filter_map(chart).collect()
 }
