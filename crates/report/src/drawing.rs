@@ -87,7 +87,7 @@ fn heading(canvas: &mut Canvas, chart: &Chart, width: f64) -> f64 {
                 continue;
             }
             y += size * 1.15;
-            canvas.text([MARGIN, y], &line, size, colour, Anchor::Start);
+            canvas.text([MARGIN, y], &line, size, colour, Anchor::START);
         }
         y += 2.0;
     }

@@ -27,7 +27,10 @@ pub(super) fn write(dir: &Path, charts: &Charts) -> io::Result<usize> {
     each(charts.all(), |chart| {
         let svg = drawing::svg(chart, charts.mechanisms());
         let tree = parse(&svg)?;
-        for (ending, bytes) in [("pdf", pdf(&tree)?), ("png", png(&tree)?), ("svg", svg.into_bytes())] {
+        let pdf = svg2pdf::to_pdf(&tree, ConversionOptions::default(), PageOptions { dpi: DPI })
+            .map_err(|error| io::Error::other(error.to_string()))?;
+        let png = pixels(&tree, SCALE)?.encode_png().map_err(io::Error::other)?;
+        for (ending, bytes) in [("pdf", pdf), ("png", png), ("svg", svg.into_bytes())] {
             replace(dir, &format!("{}.{ending}", chart.name), &bytes)?;
         }
         Ok(())
@@ -51,15 +54,6 @@ pub(super) fn parse(svg: &str) -> io::Result<Tree> {
         ..Options::default()
     };
     Tree::from_str(svg, &options).map_err(io::Error::other)
-}
-
-fn pdf(tree: &Tree) -> io::Result<Vec<u8>> {
-    svg2pdf::to_pdf(tree, ConversionOptions::default(), PageOptions { dpi: DPI })
-        .map_err(|error| io::Error::other(error.to_string()))
-}
-
-fn png(tree: &Tree) -> io::Result<Vec<u8>> {
-    pixels(tree, SCALE)?.encode_png().map_err(io::Error::other)
 }
 
 /// Returns the picture in pixels, `scale` times as wide and as high.

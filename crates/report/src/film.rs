@@ -25,14 +25,9 @@ pub(super) const SCRIPT: &str = include_str!("film.js");
 
 /// The films of a page.
 pub(super) struct Films<'a> {
-    films: Vec<Shown<'a>>,
+    films: Vec<(Label<'a>, &'a Film)>,
     /// The number of films that the results have. The page leaves out those after the first [`MAX_FILMS`].
     all: usize,
-}
-
-struct Shown<'a> {
-    label: Label<'a>,
-    film: &'a Film,
 }
 
 /// The mechanism and the conditions by which the reader chooses a film.
@@ -48,7 +43,7 @@ impl<'a> Films<'a> {
         let shown = |(title, cell): (&'a str, &Measured<'a>)| {
             let film = cell.result.first_run()?.film.as_deref()?;
             let label = Label { m: cell.mechanism, title };
-            (!film.nodes.is_empty() && !film.frames.is_empty()).then_some(Shown { label, film })
+            (!film.nodes.is_empty() && !film.frames.is_empty()).then_some((label, film))
         };
         let mut films: Vec<_> = view.cells().filter_map(shown).collect();
         let all = films.len();
@@ -59,7 +54,7 @@ impl<'a> Films<'a> {
     /// Returns the player. Its script fills it.
     pub(super) fn html(&self, mechanisms: &[&str]) -> String {
         let mut html = String::from("<div class=\"film\" id=\"film-player\">\n<div class=\"film-choice\">");
-        let labels = || self.films.iter().map(|shown| &shown.label);
+        let labels = || self.films.iter().map(|(label, _)| label);
         let known: BTreeSet<usize> = labels().map(|label| label.m).collect();
         choice(&mut html, "film-mechanism", "Mechanism", known.into_iter().map(|m| (m, mechanisms[m])));
         let titles = distinct(labels().map(|label| label.title));
@@ -77,9 +72,9 @@ impl<'a> Films<'a> {
     /// Returns the films for the script: an element that lists them all, and an element for each. The script reads a film when
     /// it is chosen.
     pub(super) fn data(&self) -> serde_json::Result<String> {
-        let labels: Vec<_> = self.films.iter().map(|shown| &shown.label).collect();
+        let labels: Vec<_> = self.films.iter().map(|(label, _)| label).collect();
         let mut html = data("films", &labels)?;
-        for (number, Shown { film, .. }) in self.films.iter().enumerate() {
+        for (number, (_, film)) in self.films.iter().enumerate() {
             html.push_str(&data(&format!("film-{number}"), film)?);
         }
         Ok(html)

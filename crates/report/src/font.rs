@@ -12,7 +12,7 @@ const FILE: &[u8] = include_bytes!("fonts/LiberationSans-Regular.ttf");
 /// The name of the font and of its replacements, in CSS.
 pub(super) const FAMILY: &str = "Liberation Sans, Arial, Helvetica, sans-serif";
 
-static FACE: LazyLock<Option<Face<'static>>> = LazyLock::new(|| Face::parse(FILE, 0).ok());
+static FACE: LazyLock<Face<'static>> = LazyLock::new(|| Face::parse(FILE, 0).expect("the file is a font"));
 
 /// A database with this font alone, so that the fonts of the machine do not change a chart.
 pub(super) static DATABASE: LazyLock<Arc<Database>> = LazyLock::new(|| {
@@ -24,12 +24,11 @@ pub(super) static DATABASE: LazyLock<Arc<Database>> = LazyLock::new(|| {
 
 /// Returns the width of `text` in pixels, in letters of `size` pixels.
 pub(super) fn width(text: &str, size: f64) -> f64 {
-    let Some(face) = FACE.as_ref() else { return 0.6 * size * text.chars().count() as f64 };
     let advance = |character| {
-        let glyph = face.glyph_index(character).unwrap_or_default();
-        f64::from(face.glyph_hor_advance(glyph).unwrap_or(face.units_per_em() / 2))
+        let glyph = FACE.glyph_index(character).unwrap_or_default();
+        f64::from(FACE.glyph_hor_advance(glyph).unwrap_or(FACE.units_per_em() / 2))
     };
-    text.chars().map(advance).sum::<f64>() * size / f64::from(face.units_per_em())
+    text.chars().map(advance).sum::<f64>() * size / f64::from(FACE.units_per_em())
 }
 
 /// Breaks `text` between words into lines of at most `most` pixels. A word that is wider has a line of its own.
@@ -62,8 +61,10 @@ mod tests {
     #[test]
     fn every_character_of_the_report_is_in_the_font() {
         for character in "aZ09µ’–−±≥·→\u{a0}\u{202f}%()/:,*".chars() {
-            let known = FACE.as_ref().is_some_and(|face| face.glyph_index(character).is_some());
-            assert!(known || character == '\u{202f}', "{character:?} is missing");
+            assert!(
+                FACE.glyph_index(character).is_some() || character == '\u{202f}',
+                "{character:?} is missing"
+            );
         }
     }
 }

@@ -4,29 +4,20 @@ use std::fmt::Write;
 
 use super::super::font::FAMILY;
 use super::super::html::escape;
+pub(super) use super::super::style::{INK, SOFT};
 
-/// The colours of the paper, of text and frames, of less important text, and of grids.
+/// The colours of the paper and of grids.
 pub(super) const PAPER: &str = "#ffffff";
-pub(super) const INK: &str = "#1c1b19";
-pub(super) const SOFT: &str = "#605d57";
 pub(super) const GRID: &str = "#e4e1da";
 
 /// The end of a text that lies at its place.
 #[derive(Clone, Copy)]
-pub(super) enum Anchor {
-    Start,
-    Middle,
-    End,
-}
+pub(super) struct Anchor(&'static str);
 
 impl Anchor {
-    fn css(self) -> &'static str {
-        match self {
-            Self::Start => "start",
-            Self::Middle => "middle",
-            Self::End => "end",
-        }
-    }
+    pub(super) const START: Self = Self("start");
+    pub(super) const MIDDLE: Self = Self("middle");
+    pub(super) const END: Self = Self("end");
 }
 
 /// The look of a line.
@@ -158,7 +149,7 @@ impl Canvas {
         let _ = writeln!(
             self.elements,
             "<text x=\"{x:.1}\" y=\"{y:.1}\" font-size=\"{size}\" fill=\"{colour}\" text-anchor=\"{}\"{turn}>{}</text>",
-            anchor.css(),
+            anchor.0,
             escape(text)
         );
     }
@@ -174,6 +165,12 @@ impl Canvas {
             self.elements
         )
     }
+}
+
+/// Returns the colour between two, the first at 0 and the second at 1, each red, green and blue up to 255.
+pub(super) fn mixed([from, to]: [[f64; 3]; 2], share: f64) -> String {
+    let [r, g, b] = std::array::from_fn(|i| (from[i] + (to[i] - from[i]) * share).round() as u8);
+    format!("#{r:02x}{g:02x}{b:02x}")
 }
 
 fn coordinates(points: &[[f64; 2]]) -> String {

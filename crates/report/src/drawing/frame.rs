@@ -57,7 +57,7 @@ impl Frame<'_> {
             let half = font::width(&label, SMALL) / 2.0;
             canvas.line([x, y], [x, y + 4.0], solid(SOFT, 0.8));
             if x - half > free {
-                canvas.text([x, y + 6.0 + SMALL], &label, SMALL, INK, Anchor::Middle);
+                canvas.text([x, y + 6.0 + SMALL], &label, SMALL, INK, Anchor::MIDDLE);
                 free = x + half + 4.0;
             }
         }
@@ -68,20 +68,20 @@ impl Frame<'_> {
         for tick in within(self.y) {
             let [_, y] = self.at(self.x.range[0], tick);
             canvas.line([self.left - 4.0, y], [self.left, y], solid(SOFT, 0.8));
-            canvas.text([self.left - 7.0, y + SMALL * 0.36], &self.y.label(tick), SMALL, INK, Anchor::End);
+            canvas.text([self.left - 7.0, y + SMALL * 0.36], &self.y.label(tick), SMALL, INK, Anchor::END);
         }
     }
 
     /// Draws the title of the vertical axis, turned, at the left edge of the picture.
     pub(super) fn title_beside(&self, canvas: &mut Canvas) {
         let middle = [MARGIN + TEXT, self.top + self.height / 2.0];
-        canvas.turned(middle, &self.y.title, TEXT, INK, Anchor::Middle, -90);
+        canvas.turned(middle, &self.y.title, TEXT, INK, Anchor::MIDDLE, -90);
     }
 
     /// Draws the title of the horizontal axis below its ticks.
     pub(super) fn title_below(&self, canvas: &mut Canvas) {
         let at = [self.left + self.width / 2.0, self.top + self.height + 20.0 + SMALL + TEXT];
-        canvas.text(at, &self.x.title, TEXT, INK, Anchor::Middle);
+        canvas.text(at, &self.x.title, TEXT, INK, Anchor::MIDDLE);
     }
 }
 

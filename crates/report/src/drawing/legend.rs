@@ -33,7 +33,7 @@ pub(super) fn draw(canvas: &mut Canvas, sheet: &Sheet, sign: Sign, top: f64) -> 
         if sign != Sign::Line {
             canvas.mark([x + SWATCH / 2.0, y], style.dash, 3.4, colour);
         }
-        canvas.text([x + SWATCH + 6.0, y + TEXT * 0.36], sheet.name(m), TEXT, INK, Anchor::Start);
+        canvas.text([x + SWATCH + 6.0, y + TEXT * 0.36], sheet.name(m), TEXT, INK, Anchor::START);
     }
     top + LINE * rows as f64
 }

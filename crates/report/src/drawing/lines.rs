@@ -64,7 +64,7 @@ fn multiples(canvas: &mut Canvas, sheet: &Sheet, lines: &[Curve]) -> [f64; 2] {
             frame.ticks_below(canvas);
         }
         let style = sheet.style(m);
-        canvas.text([frame.left, frame.top - 5.0], sheet.name(m), TEXT, style.css(), Anchor::Start);
+        canvas.text([frame.left, frame.top - 5.0], sheet.name(m), TEXT, style.css(), Anchor::START);
         for line in lines.iter().filter(|line| line.m != m) {
             curve(canvas, &frame, line, solid("#cfcbc2", 0.8));
         }

@@ -29,12 +29,12 @@ pub(super) fn draw<R>(
     if let Some(bound) = bound {
         let x = frame.across(bound);
         canvas.line([x, top], [x, top + height], solid(INK, 1.2));
-        canvas.text([x + 4.0, top + height - 4.0], "bound", SMALL, SOFT, Anchor::Start);
+        canvas.text([x + 4.0, top + height - 4.0], "bound", SMALL, SOFT, Anchor::START);
     }
     let middle = |place: usize| top + 4.0 + ROW * (place as f64 + 0.5);
     for (place, row) in rows.iter().enumerate() {
         let at = [left - 10.0, middle(place) + TEXT * 0.36];
-        canvas.text(at, sheet.name(of(row).0), TEXT, INK, Anchor::End);
+        canvas.text(at, sheet.name(of(row).0), TEXT, INK, Anchor::END);
     }
     for (place, row) in rows.iter().enumerate() {
         draw(canvas, &frame, row, sheet.style(of(row).0), middle(place));
@@ -43,7 +43,7 @@ pub(super) fn draw<R>(
     if rows.iter().any(|row| of(row).1.is_some()) {
         let y = bottom + 6.0;
         canvas.mark([left + 4.0, y], 3, 3.4, INK);
-        canvas.text([left + 14.0, y + SMALL * 0.36], "published", SMALL, SOFT, Anchor::Start);
+        canvas.text([left + 14.0, y + SMALL * 0.36], "published", SMALL, SOFT, Anchor::START);
         bottom += 16.0;
     }
     [width, bottom + MARGIN / 2.0]
@@ -72,7 +72,7 @@ pub(super) fn quartiles(canvas: &mut Canvas, frame: &Frame, row: &Quartiles, sty
     }
     if row.gave_up > 0 {
         let words = format!("→ {} gave up", row.gave_up);
-        canvas.text([p90.max(p75) + 6.0, y + SMALL * 0.36], &words, SMALL, SOFT, Anchor::Start);
+        canvas.text([p90.max(p75) + 6.0, y + SMALL * 0.36], &words, SMALL, SOFT, Anchor::START);
     }
     published(canvas, frame, row.published, y);
 }
@@ -110,5 +110,5 @@ pub(super) fn bar(canvas: &mut Canvas, frame: &Frame, row: &Bar, style: Style, y
     } else {
         format!("{:.0}\u{a0}%", 100.0 * first / (first + second))
     };
-    canvas.text([end + 5.0, y + SMALL * 0.36], &words, SMALL, SOFT, Anchor::Start);
+    canvas.text([end + 5.0, y + SMALL * 0.36], &words, SMALL, SOFT, Anchor::START);
 }

@@ -3,7 +3,7 @@
 use coapace_lab::results::{Film, FilmMoment, FilmRole};
 
 use super::super::font;
-use super::canvas::{Anchor, Canvas, GRID, INK, SOFT, solid};
+use super::canvas::{Anchor, Canvas, GRID, INK, SOFT, mixed, solid};
 use super::sizes::{MARGIN, SMALL, TITLE};
 
 const WIDTH: f64 = 640.0;
@@ -12,6 +12,8 @@ const HIGHEST: f64 = 560.0;
 const PAD: f64 = 34.0;
 const COLLISION: &str = "#d55e00";
 const SENDS: &str = "#0072b2";
+/// The colours of nodes with an empty and with a full queue: nearly white, and blue.
+const QUEUE: [[f64; 3]; 2] = [[253.0, 252.0, 250.0], [75.0, 159.0, 219.0]];
 
 /// A film, and the place of its mesh in the picture.
 pub(crate) struct Scene<'a> {
@@ -89,7 +91,7 @@ impl<'a> Scene<'a> {
         let mut top = MARGIN;
         for line in font::lines(self.title, TITLE, WIDTH - 2.0 * MARGIN) {
             top += TITLE * 1.15;
-            canvas.text([MARGIN, top], &line, TITLE, INK, Anchor::Start);
+            canvas.text([MARGIN, top], &line, TITLE, INK, Anchor::START);
         }
         top += 8.0;
         let moments = &self.film.frames[at];
@@ -113,7 +115,7 @@ impl<'a> Scene<'a> {
     fn node(&self, canvas: &mut Canvas, at: usize, node: usize, top: f64) {
         let moment = &self.film.frames[at][node];
         let (place, r) = (self.place(top, moment), self.radius);
-        let fill = mixed((f64::from(moment.queued) / self.room).min(1.0));
+        let fill = mixed(QUEUE, (f64::from(moment.queued) / self.room).min(1.0));
         let sent = self.since(at, node, |moment| moment.sent) as f64;
         if sent > 0.0 {
             canvas.ring(place, r * 1.45, SENDS, 0.8 + 2.2 * sent / self.busiest);
@@ -136,7 +138,7 @@ impl<'a> Scene<'a> {
         }
         if r >= 8.0 {
             let size = r * 0.9;
-            canvas.text([x, y + size * 0.36], &node.to_string(), size, INK, Anchor::Middle);
+            canvas.text([x, y + size * 0.36], &node.to_string(), size, INK, Anchor::MIDDLE);
         }
         if self.since(at, node, |moment| moment.collided) > 0 {
             canvas.ring(place, r + 3.5, COLLISION, 2.2);
@@ -163,7 +165,7 @@ impl<'a> Scene<'a> {
             at as f64 * self.film.step_s
         );
         let y = top + SMALL * 1.4;
-        canvas.text([MARGIN, y], &now, SMALL * 1.1, INK, Anchor::Start);
+        canvas.text([MARGIN, y], &now, SMALL * 1.1, INK, Anchor::START);
         let end = (self.film.frames.len() - 1).max(1) as f64;
         let bar = y + 8.0;
         canvas.line([MARGIN, bar], [WIDTH - MARGIN, bar], solid(GRID, 3.0));
@@ -171,14 +173,7 @@ impl<'a> Scene<'a> {
         canvas.line([MARGIN, bar], [passed, bar], solid(SENDS, 3.0));
         let signs = "square: root, diamond: sink; blue: its queue; blue ring: sends; red ring: a frame destroyed here; cross: gives a frame up";
         let y = bar + SMALL * 1.7;
-        canvas.text([MARGIN, y], signs, SMALL, SOFT, Anchor::Start);
+        canvas.text([MARGIN, y], signs, SMALL, SOFT, Anchor::START);
         y + MARGIN
     }
-}
-
-/// Returns a colour between paper, at 0, and blue, at 1.
-fn mixed(share: f64) -> String {
-    let [r, g, b] = [[253.0, 0x4b as f64], [252.0, 0x9f as f64], [250.0, 0xdb as f64]]
-        .map(|[paper, full]| (paper + (full - paper) * share).round() as u8);
-    format!("#{r:02x}{g:02x}{b:02x}")
 }

@@ -3,7 +3,7 @@
 use super::super::font;
 use super::super::pairs::Pairs;
 use super::Sheet;
-use super::canvas::{Anchor, Canvas, INK, SOFT};
+use super::canvas::{Anchor, Canvas, INK, SOFT, mixed};
 use super::sizes::{MARGIN, SMALL, TEXT};
 
 const SIDE: f64 = 34.0;
@@ -20,15 +20,15 @@ pub(super) fn draw(canvas: &mut Canvas, sheet: &Sheet, pairs: &Pairs) -> [f64; 2
     // The names of columns are turned by 45 degrees.
     let head = (longest * std::f64::consts::FRAC_1_SQRT_2 + TEXT).max(40.0);
     let grid = sheet.top + head + 6.0;
-    canvas.text([left - 8.0, grid - 6.0], WORDS[0], SMALL, SOFT, Anchor::End);
-    canvas.text([left - 8.0, grid - 8.0 - SMALL * 1.3], WORDS[1], SMALL, SOFT, Anchor::End);
+    canvas.text([left - 8.0, grid - 6.0], WORDS[0], SMALL, SOFT, Anchor::END);
+    canvas.text([left - 8.0, grid - 8.0 - SMALL * 1.3], WORDS[1], SMALL, SOFT, Anchor::END);
     let percents = || pairs.cells.iter().flatten().filter_map(|cell| cell.value(pairs.measure));
     // The scale reaches as far above 100 % as below, so that 100 % has the colour in the middle.
     let reach = percents().map(|value| (value - 1.0).abs()).fold(0.25, f64::max);
     for (place, name) in names.iter().enumerate() {
         let middle = SIDE * (place as f64 + 0.5);
-        canvas.text([left - 8.0, grid + middle + TEXT * 0.36], name, TEXT, INK, Anchor::End);
-        canvas.turned([left + middle, grid - 6.0], name, TEXT, INK, Anchor::Start, -45);
+        canvas.text([left - 8.0, grid + middle + TEXT * 0.36], name, TEXT, INK, Anchor::END);
+        canvas.turned([left + middle, grid - 6.0], name, TEXT, INK, Anchor::START, -45);
     }
     for (row, cells) in pairs.cells.iter().enumerate() {
         for (column, cell) in cells.iter().enumerate() {
@@ -39,7 +39,7 @@ pub(super) fn draw(canvas: &mut Canvas, sheet: &Sheet, pairs: &Pairs) -> [f64; 2
             let star = if cell.starved { "*" } else { "" };
             let text = value.map_or_else(|| "·".to_owned(), |value| format!("{:.0}{star}", value * 100.0));
             let middle = [x + SIDE / 2.0 - 1.0, y + SIDE / 2.0 - 1.0 + SMALL * 0.36];
-            canvas.text(middle, &text, SMALL, INK, Anchor::Middle);
+            canvas.text(middle, &text, SMALL, INK, Anchor::MIDDLE);
         }
     }
     let side = SIDE * names.len() as f64;
@@ -49,7 +49,7 @@ pub(super) fn draw(canvas: &mut Canvas, sheet: &Sheet, pairs: &Pairs) -> [f64; 2
     let bottom = grid + side.max(120.0) + 8.0 + SMALL;
     let starved = pairs.cells.iter().flatten().any(|cell| cell.starved);
     if starved {
-        canvas.text([left, bottom], note, SMALL, SOFT, Anchor::Start);
+        canvas.text([left, bottom], note, SMALL, SOFT, Anchor::START);
     }
     let right = (left + side + longest * std::f64::consts::FRAC_1_SQRT_2)
         .max(end)
@@ -69,7 +69,7 @@ fn bar(canvas: &mut Canvas, [x, top]: [f64; 2], height: f64, reach: f64) -> f64 
     for (place, value) in [(0.0, 1.0 + reach), (0.5, 1.0), (1.0, 1.0 - reach)] {
         let text = format!("{:.0}\u{a0}%", value * 100.0).replace('-', "−");
         let y = top + height * place + SMALL * 0.36;
-        canvas.text([x + 18.0, y], &text, SMALL, INK, Anchor::Start);
+        canvas.text([x + 18.0, y], &text, SMALL, INK, Anchor::START);
         end = end.max(x + 18.0 + font::width(&text, SMALL));
     }
     end
@@ -79,7 +79,5 @@ fn bar(canvas: &mut Canvas, [x, top]: [f64; 2], height: f64, reach: f64) -> f64 
 fn colour(value: f64) -> String {
     let value = value.clamp(-1.0, 1.0);
     let [low, middle, high] = SCALE;
-    let (from, part) = if value < 0.0 { (low, -value) } else { (high, value) };
-    let mixed: [f64; 3] = std::array::from_fn(|i| middle[i] + (from[i] - middle[i]) * part);
-    format!("#{:02x}{:02x}{:02x}", mixed[0].round() as u8, mixed[1].round() as u8, mixed[2].round() as u8)
+    mixed([middle, if value < 0.0 { low } else { high }], value.abs())
 }

@@ -29,13 +29,13 @@ pub(super) fn draw(canvas: &mut Canvas, sheet: &Sheet, lines: &[Curve]) -> [f64;
         x: &chart.x,
         y: &scale,
     };
-    canvas.text([MARGIN, top + TEXT - 2.0], &chart.y.title, TEXT, INK, Anchor::Start);
+    canvas.text([MARGIN, top + TEXT - 2.0], &chart.y.title, TEXT, INK, Anchor::START);
     for (place, line) in lines.iter().enumerate() {
         let (frame, style) = (strip(place), sheet.style(line.m));
         frame.grid(canvas);
         frame.ticks_beside(canvas);
         let name = [MARGIN, frame.top + HEIGHT / 2.0 + TEXT * 0.36];
-        canvas.text(name, sheet.name(line.m), TEXT, style.css(), Anchor::Start);
+        canvas.text(name, sheet.name(line.m), TEXT, style.css(), Anchor::START);
         curve(canvas, &frame, line, solid(style.css(), 1.0));
     }
     let last = strip(lines.len().saturating_sub(1));

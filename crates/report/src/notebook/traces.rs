@@ -30,11 +30,11 @@ struct Drawing<'a> {
 
 impl Drawing<'_> {
     fn style(&self, m: usize) -> Style {
-        self.mechanisms.get(m).map_or(Style { colour: 0, dash: 0 }, |named| named.style)
+        self.mechanisms[m].style
     }
 
     fn name(&self, m: usize) -> String {
-        self.mechanisms.get(m).map_or_else(String::new, |named| plain(named.name))
+        plain(self.mechanisms[m].name)
     }
 
     fn dash(&self, m: usize) -> String {
@@ -81,12 +81,8 @@ impl Drawing<'_> {
                     "fillcolor": faded(colour, 0.16), "hoverinfo": "skip", "showlegend": false, "legendgroup": group,
                 }));
             }
-            let ends: Vec<[String; 2]> = line
-                .low
-                .iter()
-                .zip(&line.high)
-                .map(|(low, high)| [significant(*low, 3), significant(*high, 3)])
-                .collect();
+            let ends = line.low.iter().zip(&line.high);
+            let ends: Vec<_> = ends.map(|(low, high)| [low, high].map(|end| significant(*end, 3))).collect();
             let interval = if ends.is_empty() { "" } else { "<br>95 %: %{customdata[0]}–%{customdata[1]}" };
             let of = if line.of.is_empty() { String::new() } else { format!("<br>{}", plain(&line.of)) };
             let hover = format!(
@@ -143,18 +139,14 @@ impl Drawing<'_> {
         for (place, row) in rows.iter().enumerate() {
             let (name, colour) = (self.name(row.m), self.style(row.m).css());
             let [p10, p25, p50, p75, p90] = row.q;
+            let known = |q: Option<f64>| significant_or_dash(q, 4);
+            let ([word10, word25, word50, word75, word90], mean) = (row.q.map(known), known(row.mean));
             // Quantiles among clients that gave up are unknown. The box ends at the last known one.
             let last = row.q.iter().rev().copied().flatten().next();
             let gave_up = if row.gave_up > 0 { format!("; {} gave up", row.gave_up) } else { String::new() };
-            let known = |q: Option<f64>| significant_or_dash(q, 4);
             let text = format!(
-                "<b>{name}</b><br>median {} s, mean {} s<br>25–75 %: {}–{} s<br>10–90 %: {}–{} s<br>of {}{gave_up}",
-                known(p50),
-                known(row.mean),
-                known(p25),
-                known(p75),
-                known(p10),
-                known(p90),
+                "<b>{name}</b><br>median {word50} s, mean {mean} s<br>25–75 %: {word25}–{word75} s<br>10–90 %: {word10}–{word90} s\
+                 <br>of {}{gave_up}",
                 row.count
             );
             if let (Some(p25), Some(p50)) = (p25, p50) {
