@@ -87,25 +87,39 @@ impl Clone for Box<dyn Handler> {
     }
 }
 
-/// A function that returns a future.
-pub(crate) struct Function<F, Fut> {
-    function: F,
-    /// The memory for the future of the next call. All calls that do not wait use the same allocation.
-    place: Option<Pin<Box<Option<Fut>>>>,
+/// A function that handles requests: of a [`Request`], and with a future of a [`Response`] or of an error that converts into a
+/// [`Rejection`]. All such functions and closures implement this trait.
+pub trait HandlerFunction: Fn(Request) -> <Self as HandlerFunction>::Answer + Clone + Send + 'static {
+    /// The future.
+    type Answer: Future<Output = Result<Response, Self::Error>> + Send + 'static;
+    /// The error.
+    type Error: Into<Rejection>;
 }
 
-impl<F, Fut> Function<F, Fut> {
-    pub(crate) fn new(function: F) -> Self {
-        Self { function, place: None }
-    }
-}
-
-impl<F, Fut, E> Handler for Function<F, Fut>
+impl<F, Fut, E> HandlerFunction for F
 where
     F: Fn(Request) -> Fut + Clone + Send + 'static,
     Fut: Future<Output = Result<Response, E>> + Send + 'static,
     E: Into<Rejection>,
 {
+    type Answer = Fut;
+    type Error = E;
+}
+
+/// A function, and the memory for its future.
+pub(crate) struct Function<F: HandlerFunction> {
+    function: F,
+    /// The memory for the future of the next call. All calls that do not wait use the same allocation.
+    place: Option<Pin<Box<Option<F::Answer>>>>,
+}
+
+impl<F: HandlerFunction> Function<F> {
+    pub(crate) fn new(function: F) -> Self {
+        Self { function, place: None }
+    }
+}
+
+impl<F: HandlerFunction> Handler for Function<F> {
     fn call(&mut self, request: Request) -> Called {
         let mut place = self.place.take().unwrap_or_else(|| Box::pin(None));
         let function = &self.function;

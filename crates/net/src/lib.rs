@@ -111,6 +111,7 @@ pub use destinations::Destination;
 pub use error::{Error, Refused, TlsError};
 pub use group::Group;
 pub use identity::{Certificate, Identity};
+pub use handler::HandlerFunction;
 pub use interceptor::{Datagram, Direction, Interceptor};
 pub use membership::{
     ALL_COAP_NODES, ALL_COAP_NODES_LINK_LOCAL, ALL_COAP_NODES_SITE_LOCAL, Membership, NoGroup, NotJoined,

@@ -1,17 +1,16 @@
 //! The choice of the handler for a request.
 
 use std::collections::BTreeMap;
-use std::future::Future;
 
 use coap_numbers::option;
 use coapace_proto::link_format::Writer;
 use coapace_proto::{Code, Message, is_critical, link_format};
 use smallvec::SmallVec;
 
-use crate::handler::{Called, Chosen, Function, Handler, Routed};
+use crate::handler::{Called, Chosen, Function, Handler, HandlerFunction, Routed};
 use crate::identity::Peer;
 use crate::request::{Names, Segment};
-use crate::{Rejection, Request, Resource, Response};
+use crate::{Resource, Response};
 
 /// Handlers by path and method.
 ///
@@ -107,12 +106,7 @@ macro_rules! methods {
         $(
             #[doc = concat!("Routes ", $what, " of `path` to `handler`.")]
             #[must_use]
-            pub fn $name<F, Fut, E>(self, path: &str, handler: F) -> Self
-            where
-                F: Fn(Request) -> Fut + Clone + Send + 'static,
-                Fut: Future<Output = Result<Response, E>> + Send + 'static,
-                E: Into<Rejection>,
-            {
+            pub fn $name(self, path: &str, handler: impl HandlerFunction) -> Self {
                 self.route(Code::$code, path, handler)
             }
         )+
@@ -151,12 +145,7 @@ impl Router {
     /// Routes a method of `path` to `handler`, in place of an earlier handler. A code that is none of the seven methods has
     /// no effect.
     #[must_use]
-    pub fn route<F, Fut, E>(mut self, method: Code, path: &str, handler: F) -> Self
-    where
-        F: Fn(Request) -> Fut + Clone + Send + 'static,
-        Fut: Future<Output = Result<Response, E>> + Send + 'static,
-        E: Into<Rejection>,
-    {
+    pub fn route(mut self, method: Code, path: &str, handler: impl HandlerFunction) -> Self {
         let (node, names) = self.reach(path);
         let names = (!names.is_empty()).then(|| names.into());
         if let Some(method) = index(method) {
@@ -170,12 +159,7 @@ impl Router {
     /// them whenever the [`Resource`] has [changed](Resource::changed). Observers over datagrams with equal requests share
     /// one call, which has the request of the first of them.
     #[must_use]
-    pub fn observe<F, Fut, E>(self, path: &str, resource: &Resource, handler: F) -> Self
-    where
-        F: Fn(Request) -> Fut + Clone + Send + 'static,
-        Fut: Future<Output = Result<Response, E>> + Send + 'static,
-        E: Into<Rejection>,
-    {
+    pub fn observe(self, path: &str, resource: &Resource, handler: impl HandlerFunction) -> Self {
         let mut router = self.get(path, handler);
         let (node, _) = router.reach(path);
         router.nodes[node].resource = Some(resource.clone());
@@ -268,12 +252,7 @@ impl Router {
 
     /// Routes requests of any method that match no path to `handler`.
     #[must_use]
-    pub fn fallback<F, Fut, E>(mut self, handler: F) -> Self
-    where
-        F: Fn(Request) -> Fut + Clone + Send + 'static,
-        Fut: Future<Output = Result<Response, E>> + Send + 'static,
-        E: Into<Rejection>,
-    {
+    pub fn fallback(mut self, handler: impl HandlerFunction) -> Self {
         self.fallback = Some(Route { names: None, handler: Box::new(Function::new(handler)) });
         self
     }
