@@ -54,17 +54,7 @@ pub(crate) fn szx(bytes: usize) -> u8 {
 
 /// A function that is called after every block.
 #[derive(Clone)]
-pub(crate) struct OnProgress(Arc<dyn Fn(Transferred) + Send + Sync>);
-
-impl OnProgress {
-    pub(crate) fn new(each: impl Fn(Transferred) + Send + Sync + 'static) -> Self {
-        Self(Arc::new(each))
-    }
-
-    pub(crate) fn tell(&self, transferred: Transferred) {
-        (self.0)(transferred);
-    }
-}
+pub(crate) struct OnProgress(pub(crate) Arc<dyn Fn(Transferred) + Send + Sync>);
 
 impl fmt::Debug for OnProgress {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -224,8 +214,8 @@ impl Asker {
                 let payload = transfer.into_body().into();
                 return Ok(Response { options, payload, elapsed, transmissions, ..response });
             }
-            if let Some(progress) = &self.progress {
-                progress.tell(transfer.transferred());
+            if let Some(OnProgress(tell)) = &self.progress {
+                tell(transfer.transferred());
             }
             response = self.ask(&transfer).await?;
         }

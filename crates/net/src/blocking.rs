@@ -191,12 +191,12 @@ impl Client {
                 let wait = undriven.wait();
                 (wait.hub.clone().ok_or(Error::Closed)?, wait.until)
             };
-            let known = self.endpoints.iter().position(|endpoint| Arc::ptr_eq(&endpoint.driver.hub, &hub));
-            let place = known.unwrap_or(self.endpoints.len());
-            if known.is_none() {
-                self.endpoints.push(DrivenEndpoint::new(hub)?);
+            let drives = |endpoint: &DrivenEndpoint| Arc::ptr_eq(&endpoint.driver.hub, &hub);
+            if !self.endpoints.iter().any(drives) {
+                self.endpoints.push(DrivenEndpoint::new(hub.clone())?);
             }
-            let Some(endpoint) = self.endpoints.get_mut(place) else { return Err(Error::Closed) };
+            let driving = self.endpoints.iter_mut().find(|endpoint| drives(endpoint));
+            let endpoint = driving.ok_or(Error::Closed)?;
             endpoint.turn(give_up, until).map_err(Error::Io)?;
             if give_up.is_some_and(|at| at <= std::time::Instant::now()) {
                 return Err(Error::TimedOut);

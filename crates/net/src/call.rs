@@ -31,8 +31,7 @@ pub struct Call {
     confirmable: bool,
     repeatable: bool,
     pub(crate) timeout: Option<Duration>,
-    mechanism: Option<Mechanism>,
-    config: Option<Config>,
+    profile: Profile,
     blocks: Blocks,
     progress: Option<OnProgress>,
 }
@@ -41,6 +40,7 @@ impl Call {
     pub(crate) fn new(client: Arc<Endpoints>, method: Code, uri: &str) -> Self {
         let target = client.last.target(uri);
         let options = target.as_ref().map(|target| target.options.clone()).unwrap_or_default();
+        let profile = target.as_ref().map_or(client.profile, |target| *client.profile_of(&target.uri));
         let blocks = client.blocks;
         Self {
             client,
@@ -51,8 +51,7 @@ impl Call {
             confirmable: true,
             repeatable: false,
             timeout: None,
-            mechanism: None,
-            config: None,
+            profile,
             blocks,
             progress: None,
         }
@@ -104,13 +103,13 @@ impl Call {
 
     /// Sets the mechanism, in place of the client's. Requests of one mechanism learn from each other, and from no other.
     pub fn mechanism(mut self, mechanism: Mechanism) -> Self {
-        self.mechanism = Some(mechanism);
+        self.profile.mechanism = mechanism;
         self
     }
 
     /// Sets the transmission parameters, in place of the client's.
     pub fn config(mut self, config: Config) -> Self {
-        self.config = Some(config);
+        self.profile.config = config;
         self
     }
 
@@ -129,7 +128,7 @@ impl Call {
 
     /// Calls `each` after every block of a body that does not fit into a message, with the progress of the transfer.
     pub fn progress(mut self, each: impl Fn(Transferred) + Send + Sync + 'static) -> Self {
-        self.progress = Some(OnProgress::new(each));
+        self.progress = Some(OnProgress(Arc::new(each)));
         self
     }
 
@@ -168,13 +167,9 @@ impl Call {
         let mut tail = Vec::new();
         self.options.write(&self.payload, &mut tail);
         let Self { client, method: code, repeatable, .. } = self;
-        Group::begin(client, hub, to, |token| coapace_proto::Request {
-            confirmable: false,
-            code,
-            token,
-            tail: &tail,
-            repeatable,
-        })
+        let token = hub.lock().random.token();
+        let request = coapace_proto::Request { confirmable: false, code, token, tail: &tail, repeatable };
+        Group::begin(client, hub, to, request)
     }
 
     /// Returns the URI of the request.
@@ -244,12 +239,7 @@ impl Call {
     /// Returns the endpoint that sends the request over UDP or DTLS, and the server's address there.
     async fn endpoint(&self, uri: &Uri) -> Result<(Arc<Hub>, Remote), Error> {
         let address = self.client.resolve(uri).await?;
-        let usual = self.client.profile_of(uri);
-        let profile = Profile {
-            mechanism: self.mechanism.unwrap_or(usual.mechanism),
-            config: self.config.unwrap_or(usual.config),
-        };
-        let hub = self.client.hub(&profile, uri.scheme == Scheme::Coaps, address)?;
+        let hub = self.client.hub(&self.profile, uri.scheme == Scheme::Coaps, address)?;
         let to = hub.reach(address).await?;
         Ok((hub, to))
     }

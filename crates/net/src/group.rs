@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use coapace_proto::{ExchangeId, Token};
+use coapace_proto::ExchangeId;
 use tokio::sync::mpsc;
 
 use crate::address::Remote;
@@ -42,16 +42,15 @@ pub struct Group {
 
 impl Group {
     /// Sends a request to the group at `to`.
-    pub(crate) fn begin<'a>(
+    pub(crate) fn begin(
         client: Arc<Endpoints>,
         hub: Arc<Hub>,
         to: Remote,
-        request: impl FnOnce(Token) -> coapace_proto::Request<'a>,
+        request: coapace_proto::Request<'_>,
     ) -> Result<Self, Error> {
+        fits(request.tail)?;
         let (tell, answers) = mpsc::channel(MAX_WAITING);
         let id = hub.with(|state, now| {
-            let request = request(state.random.token());
-            fits(request.tail)?;
             let id = state.endpoint.request_group(now, to, request)?;
             state.groups.insert(id, (now, tell));
             Ok::<_, Error>(id)

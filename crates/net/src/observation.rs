@@ -119,9 +119,7 @@ impl Observation {
                 self.partial = None;
                 self.options = echo::repeated(std::mem::take(&mut self.options), &value);
                 self.inbox.reopen();
-                if let Err(error) = self.register_again().await {
-                    self.inbox.fail(error);
-                }
+                self.register_again().await;
                 continue;
             }
             let finished = self.complete(news).await;
@@ -163,9 +161,15 @@ impl Observation {
         self.subscription.register(transfer.request()?, &self.inbox).await
     }
 
-    async fn register_again(&mut self) -> Result<(), Error> {
-        let transfer = self.subscription.transfer(self.registration(), self.blocks).await?;
-        self.subscription.register_again(transfer.request()?, &self.inbox).await
+    /// Registers again. An error ends the observation.
+    async fn register_again(&mut self) {
+        let registered = async {
+            let transfer = self.subscription.transfer(self.registration(), self.blocks).await?;
+            self.subscription.register_again(transfer.request()?, &self.inbox).await
+        };
+        if let Err(error) = registered.await {
+            self.inbox.fail(error);
+        }
     }
 
     /// Waits for a notification, or registers again when it is time.
@@ -182,9 +186,7 @@ impl Observation {
         if !has_arrived {
             log::overdue(self.inbox.overdue(clock.now()));
             self.draw = self.random.draw();
-            if let Err(error) = self.register_again().await {
-                self.inbox.fail(error);
-            }
+            self.register_again().await;
         }
     }
 
