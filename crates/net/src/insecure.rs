@@ -22,6 +22,7 @@ pub(crate) const IS_BUILT: bool = false;
 #[derive(Clone, Debug)]
 pub(crate) enum Absent {}
 
+type Reached = Result<Remote, oneshot::Receiver<Result<Remote, Refused>>>;
 pub(crate) type Dtls = Absent;
 pub(crate) type Sessions = Absent;
 pub(crate) type Sealed = Absent;
@@ -53,18 +54,7 @@ impl Absent {
         match *self {}
     }
 
-    pub(crate) fn peer(&self, _: Remote) -> Option<Remote> {
-        match *self {}
-    }
-
-    pub(crate) fn handshake(
-        &mut self,
-        _: Remote,
-    ) -> Result<oneshot::Receiver<Result<Remote, Refused>>, Refused> {
-        match *self {}
-    }
-
-    pub(crate) fn flush(&self, _: &Socket) {
+    pub(crate) fn reach(&self, _: &Socket, _: Remote) -> Result<Reached, Refused> {
         match *self {}
     }
 

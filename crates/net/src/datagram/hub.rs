@@ -186,14 +186,10 @@ impl Hub {
     pub(crate) async fn reach(&self, address: std::net::SocketAddr) -> Result<Remote, Error> {
         let to = self.socket.remote(address);
         let Some(sessions) = &self.sessions else { return Ok(to) };
-        let connected = {
-            let mut sessions = lock(sessions);
-            if let Some(peer) = sessions.peer(to) {
-                return Ok(peer);
-            }
-            let connected = sessions.handshake(to).map_err(Error::Session)?;
-            sessions.flush(&self.socket);
-            connected
+        let reached = lock(sessions).reach(&self.socket, to).map_err(Error::Session)?;
+        let connected = match reached {
+            Ok(peer) => return Ok(peer),
+            Err(connected) => connected,
         };
         // The driver has to set its timer for the handshake.
         self.attention.notify_one();

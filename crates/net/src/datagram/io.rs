@@ -61,6 +61,20 @@ impl Outgoing {
         self.messages.push((to, self.bytes.len()));
     }
 
+    /// Adds a datagram.
+    pub(crate) fn add(&mut self, to: Remote, bytes: &[u8]) {
+        self.bytes.extend_from_slice(bytes);
+        self.push(to);
+    }
+
+    /// Removes the first datagram, and appends it to `buffer`. Returns its destination.
+    pub(crate) fn take(&mut self, buffer: &mut Vec<u8>) -> Option<Remote> {
+        let (to, bytes) = self.get(0)?;
+        buffer.extend_from_slice(bytes);
+        self.advance(1);
+        Some(to)
+    }
+
     pub(crate) fn is_empty(&self) -> bool {
         self.sent == self.messages.len()
     }
@@ -160,8 +174,7 @@ mod tests {
     fn datagrams_leave_from_the_front_and_the_rest_keeps_its_bytes() {
         let mut outgoing = Outgoing::default();
         for (port, bytes) in [(1, "a"), (2, "bc"), (3, "")] {
-            outgoing.bytes.extend_from_slice(bytes.as_bytes());
-            outgoing.push(Remote::new(Ipv6Addr::LOCALHOST, port, 0));
+            outgoing.add(Remote::new(Ipv6Addr::LOCALHOST, port, 0), bytes.as_bytes());
         }
         let left = |outgoing: &Outgoing| -> Vec<(u16, Vec<u8>)> {
             let each = (0..).map_while(|nth| outgoing.get(nth));

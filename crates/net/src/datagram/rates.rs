@@ -55,12 +55,8 @@ impl Rates {
     fn place_of(&mut self, from: Remote) -> Option<&mut Option<(Remote, Instant)>> {
         let set = (self.keys.hash_one(from) % self.sets as u64) as usize;
         let set = self.paid.get_mut(set * WAYS..)?.get_mut(..WAYS)?;
-        let is_known = |place: &Option<(Remote, Instant)>| place.is_some_and(|(remote, _)| remote == from);
-        let moment = |place: &Option<(Remote, Instant)>| place.map_or(Instant::ZERO, |(_, at)| at);
-        match set.iter().position(is_known) {
-            Some(known) => set.get_mut(known),
-            None => set.iter_mut().min_by_key(|place| moment(place)),
-        }
+        let rank = |(remote, at)| if remote == from { (0, at) } else { (1, at) };
+        set.iter_mut().min_by_key(|place| place.map_or((1, Instant::ZERO), rank))
     }
 }
 

@@ -103,11 +103,8 @@ impl Default for Certificates {
 
 fn certificates(pem: &[u8]) -> Result<Vec<CertificateDer<'static>>, BadCertificate> {
     let read: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(pem).collect();
-    match read {
-        Ok(found) if found.is_empty() => Err(BadCertificate::None),
-        Ok(found) => Ok(found),
-        Err(error) => Err(BadCertificate::Pem(error.to_string())),
-    }
+    let found = read.map_err(|error| BadCertificate::Pem(error.to_string()))?;
+    if found.is_empty() { Err(BadCertificate::None) } else { Ok(found) }
 }
 
 impl Certificates {

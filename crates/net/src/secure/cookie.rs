@@ -74,13 +74,10 @@ impl<'a> Hello<'a> {
 
     /// Returns the first ClientHello of this handshake, which is this one without its cookie.
     pub(crate) fn first(&self) -> Vec<u8> {
-        let body = self.before.len() + 1 + self.offered.len() + self.extensions.len();
-        let mut first = Vec::with_capacity(RECORD + HANDSHAKE + body);
-        header(&mut first, &[0; 8], CLIENT_HELLO, 0, body);
-        first.extend_from_slice(self.before);
-        first.push(0);
-        first.extend_from_slice(self.offered);
-        first.extend_from_slice(self.extensions);
+        let body = [self.before, &[0], self.offered, self.extensions].concat();
+        let mut first = Vec::with_capacity(RECORD + HANDSHAKE + body.len());
+        header(&mut first, &[0; 8], CLIENT_HELLO, 0, body.len());
+        first.extend(body);
         first
     }
 }

@@ -54,9 +54,7 @@ impl DtlsSessions {
 
     /// Appends the next datagram that was opened to `buffer`. Returns the name of its session.
     pub fn poll_datagram(&mut self, buffer: &mut Vec<u8>) -> Option<SocketAddr> {
-        let (from, bytes) = self.arrived.get(0)?;
-        buffer.extend_from_slice(bytes);
-        self.arrived.advance(1);
+        let from = self.arrived.take(buffer)?;
         Some(if self.is_server { named(from) } else { from.address() })
     }
 

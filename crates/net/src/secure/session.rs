@@ -20,7 +20,7 @@ const IN_VAIN: u32 = 3;
 
 /// The confirmable messages that a session has carried since the peer was last heard.
 #[derive(Clone, Copy, Debug)]
-struct Unanswered {
+pub(super) struct Unanswered {
     since: Instant,
     count: u32,
 }
@@ -46,38 +46,12 @@ pub(crate) struct Session {
     pub(crate) used_at: Instant,
     pub(crate) timer: Option<Instant>,
     pub(crate) seen: ClientFlight,
-    unanswered: Option<Unanswered>,
+    pub(super) unanswered: Option<Unanswered>,
     /// The tasks that wait for the end of the handshake.
     pub(crate) waiting: Vec<oneshot::Sender<Result<Remote, Refused>>>,
 }
 
 impl Session {
-    /// Returns a handshake that has just begun, with the peer behind `path`.
-    pub(crate) fn new(
-        library: dimpl::Dtls,
-        path: Remote,
-        peer: Remote,
-        random: Vec<u8>,
-        used: u64,
-        used_at: Instant,
-    ) -> Self {
-        Self {
-            library,
-            path,
-            peer,
-            random,
-            connected: false,
-            identity: None,
-            is_unknown: false,
-            used,
-            used_at,
-            timer: None,
-            seen: ClientFlight::default(),
-            unanswered: None,
-            waiting: Vec::new(),
-        }
-    }
-
     /// Notes a message that it carries to the peer. Only a confirmable one has to be answered (RFC 7252 §4.2).
     pub(crate) fn note_sent(&mut self, now: Instant, message: &[u8]) {
         let is_confirmable = message.first().is_some_and(|first| first & 0x30 == 0);
@@ -110,13 +84,11 @@ impl Session {
         loop {
             match self.library.poll_output(buffer) {
                 Output::Packet(record) if ready.len() < MAX_READY => {
-                    ready.bytes.extend_from_slice(record);
-                    ready.push(self.path);
+                    ready.add(self.path, record);
                 }
                 Output::ApplicationData(bytes) => {
                     if let Some(arrived) = &mut arrived {
-                        arrived.bytes.extend_from_slice(bytes);
-                        arrived.push(self.peer);
+                        arrived.add(self.peer, bytes);
                     }
                 }
                 Output::BufferTooSmall { needed } => buffer.resize(needed, 0),

@@ -11,7 +11,7 @@ use tokio::sync::oneshot;
 
 use super::cookie::{Cookies, Hello};
 use super::dtls::{Dtls, take_resolved, with_cookie};
-use super::session::{MAX_READY, Progress, Session};
+use super::session::{ClientFlight, MAX_READY, Progress, Session};
 use crate::address::{Remote, network};
 use crate::datagram::io::{MAX_DATAGRAM, Outgoing, send_singly};
 use crate::datagram::socket::Socket;
@@ -21,8 +21,8 @@ use crate::{DtlsCounters, Refused, log};
 /// The most bytes that a record adds to a datagram: header, explicit nonce, tag.
 pub(crate) const OVERHEAD: usize = 13 + 8 + 16;
 
-/// Receives the result of a handshake: the endpoint's name for the server.
-type Connected = oneshot::Receiver<Result<Remote, Refused>>;
+/// The endpoint's name for a server, or the receiver of it while the handshake is under way.
+type Reached = Result<Remote, oneshot::Receiver<Result<Remote, Refused>>>;
 
 /// The alerts of a server whose handshake fails (RFC 5246 §7.2).
 const HANDSHAKE_FAILURE: u8 = 40;
@@ -107,7 +107,7 @@ impl Sessions {
     }
 
     /// Returns the endpoint's name for this server, if there is a session. One that the server has probably lost is closed.
-    pub(crate) fn peer(&mut self, to: Remote) -> Option<Remote> {
+    pub(super) fn peer(&mut self, to: Remote) -> Option<Remote> {
         self.close_if_lost(Instant::now(), to);
         self.by_peer.get(&key(to)).filter(|session| session.connected).map(|session| session.peer)
     }
@@ -123,14 +123,18 @@ impl Sessions {
         }
     }
 
-    /// Begins a client's handshake with this server, unless one is under way. Returns the receiver of the result.
-    pub(crate) fn handshake(&mut self, to: Remote) -> Result<Connected, Refused> {
+    /// Finds a client's session with this server. If there is none, begins a handshake, unless one is under way.
+    pub(crate) fn reach(&mut self, socket: &Socket, to: Remote) -> Result<Reached, Refused> {
+        if let Some(peer) = self.peer(to) {
+            return Ok(Ok(peer));
+        }
         self.attempt(to)?;
         let (tell, connected) = oneshot::channel();
         if let Some(session) = self.by_peer.get_mut(&key(to)) {
             session.waiting.push(tell);
         }
-        Ok(connected)
+        self.flush(socket);
+        Ok(Err(connected))
     }
 
     /// Begins a client's handshake with this server, unless there is one or a session.
@@ -145,10 +149,7 @@ impl Sessions {
 
     /// Appends the next record that waits to be sent to `buffer`. Returns its destination.
     pub(super) fn take_record(&mut self, buffer: &mut Vec<u8>) -> Option<Remote> {
-        let (to, record) = self.ready.get(0)?;
-        buffer.extend_from_slice(record);
-        self.ready.advance(1);
-        Some(to)
+        self.ready.take(buffer)
     }
 
     /// Returns the identity that a server's peer has shown.
@@ -295,7 +296,21 @@ impl Sessions {
         self.handshakes += 1;
         self.uses += 1;
         self.order.insert((false, self.uses), key(path));
-        let session = Session::new(library, path, peer, random, self.uses, now);
+        let session = Session {
+            library,
+            path,
+            peer,
+            random,
+            connected: false,
+            identity: None,
+            is_unknown: false,
+            used: self.uses,
+            used_at: now,
+            timer: None,
+            seen: ClientFlight::default(),
+            unanswered: None,
+            waiting: Vec::new(),
+        };
         self.by_peer.insert(key(path), session);
     }
 
@@ -404,8 +419,7 @@ impl Sessions {
                 // The alert is fatal, and its record is not encrypted, because there are no keys yet. Its sequence number is
                 // beyond those of the flights.
                 let record = [21, 0xfe, 0xfd, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 0, 2, 2, alert];
-                self.ready.bytes.extend_from_slice(&record);
-                self.ready.push(session.path);
+                self.ready.add(session.path, &record);
             }
         }
         self.remove(place, why);
@@ -449,7 +463,7 @@ impl Sessions {
     }
 
     /// Sends the records that wait, as far as the system takes them.
-    pub(crate) fn flush(&mut self, socket: &Socket) {
+    pub(super) fn flush(&mut self, socket: &Socket) {
         send_singly(socket, &mut self.ready);
     }
 }
