@@ -2,14 +2,12 @@
 
 use std::collections::HashMap;
 use std::hash::Hash;
-use std::net::SocketAddr;
-use std::sync::Arc;
 use std::time::Instant;
 
 use coapace_proto::{Code, Message};
 use tracing::Level;
 
-use crate::Identity;
+use crate::identity::Peer;
 use crate::request::path;
 
 const TARGET: &str = "coapace_net::access";
@@ -36,8 +34,7 @@ pub(crate) struct AccessLog<K> {
 struct Noted {
     since: Instant,
     transport: &'static str,
-    peer: SocketAddr,
-    identity: Option<Arc<Identity>>,
+    peer: Peer,
     method: Code,
     path: String,
 }
@@ -50,17 +47,10 @@ impl<K> Default for AccessLog<K> {
 
 impl<K: Eq + Hash> AccessLog<K> {
     /// Notes a received request. It is to be called only if the log [is wanted](is_wanted).
-    pub(crate) fn note(
-        &mut self,
-        key: K,
-        transport: &'static str,
-        peer: SocketAddr,
-        identity: Option<Arc<Identity>>,
-        message: &Message<'_>,
-    ) {
+    pub(crate) fn note(&mut self, key: K, transport: &'static str, peer: Peer, message: &Message<'_>) {
         if self.noted.len() < MAX_NOTED {
             let (method, path) = (message.code, short_path(message));
-            self.noted.insert(key, Noted { since: Instant::now(), transport, peer, identity, method, path });
+            self.noted.insert(key, Noted { since: Instant::now(), transport, peer, method, path });
         }
     }
 
@@ -69,11 +59,9 @@ impl<K: Eq + Hash> AccessLog<K> {
         if self.noted.is_empty() {
             return;
         }
-        let Some(Noted { since, transport, peer, identity, method, path }) = self.noted.remove(key) else {
-            return;
-        };
+        let Some(Noted { since, transport, peer, method, path }) = self.noted.remove(key) else { return };
         let duration_ms = since.elapsed().as_micros() as f64 / 1e3;
-        let identity = identity.map(|identity| identity.to_string());
+        let (peer, identity) = (peer.remote.address(), peer.identity.map(|identity| identity.to_string()));
         let code = code.map(|code| code.dotted().to_string());
         let (method, code) = (method.name().unwrap_or("?"), code.as_deref().unwrap_or("none"));
         tracing::info!(

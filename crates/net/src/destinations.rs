@@ -41,13 +41,6 @@ impl Destination {
     }
 }
 
-/// The end of an exchange.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum ExchangeEnd {
-    Answered,
-    Failed,
-}
-
 /// A bounded number of destinations, without their estimates.
 #[derive(Debug)]
 pub(crate) struct Destinations {
@@ -60,8 +53,8 @@ impl Destinations {
         Self { known: HashMap::new(), bound }
     }
 
-    /// Counts the end of an exchange.
-    pub(crate) fn count(&mut self, to: Remote, ended: ExchangeEnd, transmissions: u8) {
+    /// Counts the end of an exchange, which has `failed` if nothing answered it.
+    pub(crate) fn count(&mut self, to: Remote, failed: bool, transmissions: u8) {
         if self.known.len() >= self.bound && !self.known.contains_key(&to) {
             // Which destination is removed does not matter.
             let Some(&other) = self.known.keys().next() else { return };
@@ -69,7 +62,7 @@ impl Destinations {
         }
         let destination = self.known.entry(to).or_insert_with(|| Destination::new(to));
         destination.exchanges += 1;
-        destination.failed += u64::from(ended == ExchangeEnd::Failed);
+        destination.failed += u64::from(failed);
         destination.retransmissions += u64::from(transmissions.saturating_sub(1));
     }
 

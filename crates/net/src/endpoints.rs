@@ -89,7 +89,7 @@ impl Endpoints {
     ) -> Result<Arc<Hub>, Error> {
         let mut hubs = self.hubs();
         let kind = (profile, secure, address.is_ipv6());
-        let serves = |open: &&(Profile, Arc<Hub>)| kind_of(open) == kind && !open.1.is_closing();
+        let serves = |open: &&(Profile, Arc<Hub>)| kind_of(open) == kind && !open.1.closing.has_begun();
         // An endpoint whose Message IDs are used up is not used, because the peer remembers them. The Message IDs of another
         // port are new to the peer.
         if let Some((_, hub)) = hubs.iter().filter(serves).find(|(_, hub)| hub.has_message_ids(address)) {
@@ -99,7 +99,7 @@ impl Endpoints {
             return Ok(hub.clone());
         }
         // Endpoints whose runtime has ended are closing.
-        hubs.retain(|(_, hub)| !hub.is_closing());
+        hubs.retain(|(_, hub)| !hub.closing.has_begun());
         let first = hubs.iter().find(serves).map(|(_, hub)| hub.clone());
         match first {
             Some(first) if hubs.iter().filter(serves).count() >= MAX_PORTS => return Ok(first),

@@ -62,6 +62,7 @@ mod budget;
 mod call;
 mod client;
 mod clock;
+mod closing;
 mod conversation;
 mod counter;
 mod datagram;
@@ -110,8 +111,8 @@ pub use datagram::answers::Verify;
 pub use destinations::Destination;
 pub use error::{Error, Refused, TlsError};
 pub use group::Group;
-pub use identity::{Certificate, Identity};
 pub use handler::HandlerFunction;
+pub use identity::{Certificate, Identity};
 pub use interceptor::{Datagram, Direction, Interceptor};
 pub use membership::{
     ALL_COAP_NODES, ALL_COAP_NODES_LINK_LOCAL, ALL_COAP_NODES_SITE_LOCAL, Membership, NoGroup, NotJoined,

@@ -1,7 +1,7 @@
 //! A server, which uses the same port on all cores.
 
 use std::io;
-use std::net::{SocketAddr, ToSocketAddrs};
+use std::net::{SocketAddr, TcpListener, ToSocketAddrs};
 use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::thread;
@@ -13,13 +13,14 @@ use coapace_proto::{Config, Setup};
 use tokio::sync::watch;
 use tokio::time::timeout;
 
+use crate::closing::Closing;
 use crate::datagram::answers::Verify;
 use crate::datagram::driver::Driver;
 use crate::datagram::hub::Hub;
 use crate::datagram::io::DatagramIo;
 use crate::datagram::serving::Serving;
 use crate::datagram::socket::{Purpose, Socket};
-use crate::secure::{Dtls, Sealed, ServerTls};
+use crate::secure::{Dtls, Sealed};
 use crate::stream::{Acceptor, StreamServer};
 use crate::{Budget, Interceptor, Membership, Metrics, Profile, Rejection, Response, Router, Stats, log};
 
@@ -146,8 +147,9 @@ impl ServerConfig {
 #[derive(Debug)]
 pub struct Server {
     config: ServerConfig,
-    hubs: Vec<Arc<Hub>>,
-    tcp: Option<(std::net::TcpListener, Acceptor, Arc<StreamServer>)>,
+    handle: ServerHandle,
+    /// The listening socket of a server over connections.
+    listener: Option<TcpListener>,
 }
 
 impl Server {
@@ -164,8 +166,7 @@ impl Server {
     /// # Errors
     /// The error of the system for the last address, or an error that holds [`NotJoined`](crate::NotJoined).
     pub fn bind_with(address: impl ToSocketAddrs, config: ServerConfig) -> io::Result<Self> {
-        let groups = config.groups.clone();
-        Self::bind_hubs(address, config, &groups, None)
+        Self::bind_hubs(address, config, None)
     }
 
     /// Binds to the first of the addresses that is available, to serve `coap+tcp` (RFC 8323). The settings of mechanisms and
@@ -192,27 +193,27 @@ impl Server {
         acceptor: Acceptor,
     ) -> io::Result<Self> {
         let listener = first(address, crate::stream::listen)?;
-        Ok(Self { config, hubs: Vec::new(), tcp: Some((listener, acceptor, Arc::default())) })
+        let handle = ServerHandle { hubs: Arc::default(), tcp: Some(Arc::new(StreamServer::new(acceptor))) };
+        Ok(Self { config, handle, listener: Some(listener) })
     }
 
     pub(crate) fn bind_hubs(
         address: impl ToSocketAddrs,
         config: ServerConfig,
-        groups: &[Membership],
         dtls: Option<&Dtls>,
     ) -> io::Result<Self> {
         let mut bound = first(address, |address| sockets(address, config.cores.max(1)))?;
         let setup = Arc::new(config.of_each_core());
         // Only one socket joins, because each member gets a copy of every datagram.
-        if let Some(first) = bound.first_mut() {
-            Membership::join_all(groups, first)?;
+        if let (Some(first), None) = (bound.first_mut(), dtls) {
+            Membership::join_all(&config.groups, first)?;
         }
         let intercepted = bound.into_iter().map(|mut socket| {
             socket.interceptor.clone_from(&config.interceptor);
             Hub::new(socket, setup.clone(), dtls)
         });
-        let hubs = intercepted.collect::<Result<_, _>>()?;
-        Ok(Self { config, hubs, tcp: None })
+        let handle = ServerHandle { hubs: intercepted.collect::<Result<_, _>>()?, tcp: None };
+        Ok(Self { config, handle, listener: None })
     }
 
     /// Returns the address that the server is bound to.
@@ -220,19 +221,15 @@ impl Server {
     /// # Errors
     /// The errors of the system.
     pub fn local_addr(&self) -> io::Result<SocketAddr> {
-        if let Some((listener, ..)) = &self.tcp {
+        if let Some(listener) = &self.listener {
             return listener.local_addr();
         }
-        self.hubs.first().ok_or(io::ErrorKind::NotConnected)?.socket.local_addr()
+        self.handle.hubs.first().ok_or(io::ErrorKind::NotConnected)?.socket.local_addr()
     }
 
     /// Returns a handle, which reads the counters of the server and shuts it down.
     pub fn handle(&self) -> ServerHandle {
-        ServerHandle {
-            hubs: self.hubs.as_slice().into(),
-            tcp: self.tcp.as_ref().map(|(.., shared)| shared.clone()),
-            tls: self.tcp.as_ref().and_then(|(_, acceptor, _)| acceptor.tls.clone()),
-        }
+        self.handle.clone()
     }
 
     /// Answers requests until the server is shut down. Each core has a thread with a runtime of its own, on which its
@@ -246,19 +243,19 @@ impl Server {
     /// # Panics
     /// Panics outside a tokio runtime that has timers (`enable_time`).
     pub async fn serve(self, router: Router) -> io::Result<()> {
-        let end = Closing(self.handle());
+        let end = ShutDown(self.handle);
         // Taken before any thread counts, so that nothing is missed.
         let mut before = end.0.stats();
         let (tell, mut told) = watch::channel(Ok::<(), Arc<io::Error>>(()));
-        for (core, hub) in self.hubs.into_iter().enumerate() {
+        for (core, hub) in end.0.hubs.iter().cloned().enumerate() {
             let (router, config) = (router.clone(), self.config.clone());
             spawn(format!("coap-{core}"), &tell, move || serve_core(hub, router, config))?;
         }
-        if let Some((listener, acceptor, shared)) = self.tcp {
+        if let (Some(listener), Some(shared)) = (self.listener, &end.0.tcp) {
             for core in 0..self.config.cores.max(1) {
                 let (router, config) = (router.clone(), self.config.clone());
-                let (listener, acceptor, shared) = (listener.try_clone()?, acceptor.clone(), shared.clone());
-                let serve = move || crate::stream::serve(listener, acceptor, router, config, shared);
+                let (listener, shared) = (listener.try_clone()?, shared.clone());
+                let serve = move || crate::stream::serve(listener, router, config, shared);
                 spawn(format!("coap-tcp-{core}"), &tell, serve)?;
             }
         }
@@ -351,7 +348,7 @@ async fn serve_core(hub: Arc<Hub>, router: Router, config: ServerConfig) -> io::
 async fn drive(driver: Driver<impl DatagramIo, Serving>) -> io::Result<()> {
     let (hub, shutdown_timeout) = (driver.hub.clone(), driver.service.config.shutdown_timeout);
     let too_long = async {
-        hub.closed().await;
+        hub.closing.begun().await;
         tokio::time::sleep(shutdown_timeout).await;
     };
     tokio::select! {
@@ -364,8 +361,7 @@ async fn drive(driver: Driver<impl DatagramIo, Serving>) -> io::Result<()> {
 #[derive(Clone, Debug)]
 pub struct ServerHandle {
     hubs: Arc<[Arc<Hub>]>,
-    tcp: Option<Arc<StreamServer>>,
-    pub(crate) tls: Option<ServerTls>,
+    pub(crate) tcp: Option<Arc<StreamServer>>,
 }
 
 impl ServerHandle {
@@ -382,10 +378,8 @@ impl ServerHandle {
 
     /// Returns whether [`shutdown`](Self::shutdown) was called.
     pub fn is_closing(&self) -> bool {
-        if self.tcp.as_ref().is_some_and(|shared| shared.is_closing()) {
-            return true;
-        }
-        self.hubs.iter().any(|hub| hub.is_closing())
+        let ends = self.hubs.iter().map(|hub| &hub.closing);
+        ends.chain(self.tcp.as_ref().map(|shared| &shared.closing)).any(Closing::has_begun)
     }
 
     /// Shuts the server down. New requests are answered 5.03, and every observer gets a last notification with this code
@@ -394,15 +388,15 @@ impl ServerHandle {
     pub fn shutdown(&self) {
         self.hubs.iter().for_each(|hub| hub.close());
         if let Some(shared) = &self.tcp {
-            shared.close();
+            shared.closing.begin();
         }
     }
 }
 
 /// Shuts the server down when it is dropped.
-struct Closing(ServerHandle);
+struct ShutDown(ServerHandle);
 
-impl Drop for Closing {
+impl Drop for ShutDown {
     fn drop(&mut self) {
         self.0.shutdown();
     }

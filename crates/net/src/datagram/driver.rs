@@ -58,7 +58,7 @@ impl<C: DatagramIo, S: Service> Driver<C, S> {
         let mut armed = Instant::MAX;
         let mut farewell_said = false;
         loop {
-            if hub.is_closing() && !std::mem::replace(&mut farewell_said, true) {
+            if hub.closing.has_begun() && !std::mem::replace(&mut farewell_said, true) {
                 self.service.closing(&hub);
                 self.send(hub.clock.now());
             }
@@ -79,7 +79,7 @@ impl<C: DatagramIo, S: Service> Driver<C, S> {
                 state.armed = armed;
                 !state.outgoing.is_empty()
             };
-            if hub.is_closing() && hub.is_idle() {
+            if hub.closing.has_begun() && hub.is_idle() {
                 self.io.close(&hub.socket);
                 return Ok(());
             }

@@ -15,7 +15,8 @@ use super::io::{Outgoing, send_singly};
 use super::socket::Socket;
 use crate::address::Remote;
 use crate::clock::{Clock, Random};
-use crate::destinations::{Destinations, ExchangeEnd};
+use crate::closing::Closing;
+use crate::destinations::Destinations;
 use crate::identity::Peer;
 use crate::lock::lock;
 use crate::receivers::Receivers;
@@ -36,10 +37,7 @@ pub(crate) struct Hub {
     pub(crate) attention: Notify,
     /// Set when a resource of the server has changed.
     changed: AtomicBool,
-    /// Set when no new requests are taken.
-    closing: AtomicBool,
-    /// Notified when it begins to close.
-    end: Notify,
+    pub(crate) closing: Closing,
     /// The number of handlers that wait for something.
     pub(crate) pending: AtomicU32,
 }
@@ -100,8 +98,7 @@ impl Hub {
             clock: Clock::start(),
             attention: Notify::new(),
             changed: AtomicBool::new(false),
-            closing: AtomicBool::new(false),
-            end: Notify::new(),
+            closing: Closing::default(),
             pending: AtomicU32::new(0),
         }))
     }
@@ -152,18 +149,8 @@ impl Hub {
 
     /// Begins to close: new requests are refused, and exchanges under way may end.
     pub(crate) fn close(&self) {
-        self.closing.store(true, Ordering::Release);
+        self.closing.begin();
         self.attention.notify_one();
-        self.end.notify_waiters();
-    }
-
-    /// Returns once it is closing.
-    pub(crate) async fn closed(&self) {
-        // Made before the check, so that no notification is missed.
-        let end = self.end.notified();
-        if !self.is_closing() {
-            end.await;
-        }
     }
 
     /// Returns whether its datagrams go through DTLS.
@@ -194,10 +181,6 @@ impl Hub {
         // The driver has to set its timer for the handshake.
         self.attention.notify_one();
         connected.await.unwrap_or(Err(Refused::GivenUp)).map_err(Error::Session)
-    }
-
-    pub(crate) fn is_closing(&self) -> bool {
-        self.closing.load(Ordering::Acquire)
     }
 
     /// Returns whether nothing is under way any more.
@@ -305,8 +288,7 @@ impl Locked {
         if receivers.first.is_some() {
             elapsed = now.since(*since).into();
             let failed = matches!(event, Event::Failed { .. });
-            let ended = if failed { ExchangeEnd::Failed } else { ExchangeEnd::Answered };
-            self.destinations.count(*to, ended, transmissions);
+            self.destinations.count(*to, failed, transmissions);
         }
         if let Event::Response { message, .. } | Event::Notification { message, .. } = event {
             let response = Response::of(&message, elapsed, transmissions);
@@ -331,7 +313,7 @@ impl Locked {
         let exchanges: Vec<ExchangeId> = self.waiting.iter().filter(there).map(|(&id, _)| id).collect();
         for exchange in exchanges {
             let Some(mut waiter) = self.waiting.remove(&exchange) else { continue };
-            self.destinations.count(to, ExchangeEnd::Failed, self.endpoint.retransmissions(exchange) + 1);
+            self.destinations.count(to, true, self.endpoint.retransmissions(exchange) + 1);
             self.endpoint.cancel(now, exchange);
             waiter.receivers.end(Err(Error::Unreachable(error.kind())));
         }

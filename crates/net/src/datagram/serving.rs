@@ -14,7 +14,6 @@ use crate::access;
 use crate::address::Remote;
 use crate::conversation::{NoPlace, Place, Places, Step, Terms, Wish, has_terms};
 use crate::handler::{Called, Pending, Routed};
-use crate::identity::Peer;
 use crate::{Rejection, Response, Router, ServerConfig};
 
 /// Calls the handlers of requests. Handlers that wait go on as tasks.
@@ -32,12 +31,11 @@ impl Service for Serving {
             hub.lock().counters.group_requests += 1;
         }
         if access::is_wanted() {
-            let Peer { remote, identity } = hub.peer(responder.to);
+            let (peer, key) = (hub.peer(responder.to), (responder.to, responder.token()));
             let transport = if hub.is_secure() { "coaps" } else { "coap" };
-            let key = (remote, responder.token());
-            hub.lock().answers.access.note(key, transport, remote.address(), identity, message);
+            hub.lock().answers.access.note(key, transport, peer, message);
         }
-        if hub.is_closing() {
+        if hub.closing.has_begun() {
             return self.refuse(hub, now, responder);
         }
         if !responder.group
@@ -235,7 +233,7 @@ impl WaitingHandler {
 impl Drop for WaitingHandler {
     fn drop(&mut self) {
         self.hub.pending.fetch_sub(1, Ordering::Release);
-        if self.hub.is_closing() {
+        if self.hub.closing.has_begun() {
             self.hub.attention.notify_one();
         }
     }

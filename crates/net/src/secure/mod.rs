@@ -45,7 +45,7 @@ impl Server {
         }
         let sessions = config.budget.count(SESSION) as usize;
         let dtls = dtls.clone().at_most(sessions.div_ceil(config.cores.max(1)));
-        Self::bind_hubs(address, config, &[], Some(&dtls))
+        Self::bind_hubs(address, config, Some(&dtls))
     }
 
     /// Binds to the first of the addresses that is available, to serve `coaps+tcp` (RFC 8323 §8.2). The default port of the
@@ -85,7 +85,8 @@ impl ServerHandle {
     /// # Errors
     /// [`BadCertificate`] if they are not those of a server, which then keeps the old ones.
     pub fn set_certificates(&self, certificates: &Certificates) -> Result<(), BadCertificate> {
-        self.tls.as_ref().map_or(Ok(()), |tls| tls.replace(certificates))
+        let tls = self.tcp.as_ref().and_then(|shared| shared.acceptor.tls.as_ref());
+        tls.map_or(Ok(()), |tls| tls.replace(certificates))
     }
 }
 

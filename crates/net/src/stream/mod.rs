@@ -2,8 +2,9 @@
 //!
 //! A [`Wire`](wire::Wire) carries whole messages: in a stream of bytes (`bytes.rs`; TCP, TLS) or in the frames of a
 //! WebSocket (`websocket.rs`). A [`Connection`](connection::Connection) adds the signals. The client sends requests over it
-//! (`client.rs`, `unanswered.rs`), and the server answers (`server.rs`, `shared.rs`, `talk.rs`, `observers.rs`). The number
+//! (`client.rs`, `unanswered.rs`), and the server answers (`acceptor.rs`, `server.rs`, `shared.rs`, `talk.rs`, `observers.rs`). The number
 //! of a server's connections is bounded (`admission.rs`), and so is the memory that each may use (`share.rs`).
+mod acceptor;
 mod admission;
 mod bytes;
 mod client;
@@ -18,10 +19,11 @@ mod unanswered;
 mod websocket;
 mod wire;
 
+pub(crate) use acceptor::Acceptor;
 pub(crate) use admission::Admission;
 pub(crate) use client::{ConnectionHandle, Connections};
 pub(crate) use lost::Lost;
-pub(crate) use server::{Acceptor, listen, serve};
+pub(crate) use server::{listen, serve};
 pub(crate) use share::Pool;
 pub(crate) use shared::StreamServer;
 pub(crate) use unanswered::StreamRequest;

@@ -2,6 +2,7 @@
 
 use std::io;
 use std::net::SocketAddr;
+use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -13,75 +14,32 @@ use tokio::time::timeout;
 
 use super::PATIENCE;
 use super::admission::Admitted;
-use super::bytes::ByteWire;
 use super::connection::Connection;
-use super::shared::{Core, StreamServer, closed};
+use super::shared::{Core, StreamServer};
 use super::talk::Talk;
-use super::wire::{ByteStream, Wire};
 use crate::address::{Remote, mapped};
 use crate::clock::Clock;
 use crate::conversation::Bodies;
-use crate::identity::{Identity, Peer};
-use crate::secure::ServerTls;
+use crate::identity::Peer;
 use crate::{Router, ServerConfig, log};
-
-/// The layers between TCP and the messages of a server: TLS, WebSocket, both or none.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Acceptor {
-    pub(crate) tls: Option<ServerTls>,
-    pub(crate) ws: bool,
-}
-
-impl Acceptor {
-    /// Returns the scheme of what is served.
-    fn scheme(&self) -> &'static str {
-        match (self.tls.is_some(), self.ws) {
-            (false, false) => "coap+tcp",
-            (true, false) => "coaps+tcp",
-            (false, true) => "coap+ws",
-            (true, true) => "coaps+ws",
-        }
-    }
-
-    async fn accept(&self, stream: TcpStream) -> io::Result<(Box<dyn Wire>, Option<Arc<Identity>>)> {
-        // Each message is written at once, so Nagle's algorithm would only delay it.
-        let _ = stream.set_nodelay(true);
-        #[cfg(any(target_os = "linux", target_os = "android"))]
-        let _ = socket2::SockRef::from(&stream).set_tcp_notsent_lowat(UNSENT);
-        let (stream, identity): (Box<dyn ByteStream>, _) = match &self.tls {
-            None => (Box::new(stream), None),
-            Some(tls) => tls.accept(stream).await?,
-        };
-        if self.ws {
-            return Ok((Box::new(super::websocket::WebSocketWire::accept(stream).await?), identity));
-        }
-        Ok((Box::new(ByteWire::new(stream)), identity))
-    }
-}
-
-/// The bytes of a connection that may wait in the kernel before TCP sends them. Otherwise the kernel would queue megabytes
-/// for a client that does not read, which no budget counts, and notifications would be old when they arrive.
-#[cfg(any(target_os = "linux", target_os = "android"))]
-const UNSENT: u32 = 32 << 10;
 
 /// Accepts connections until the server is closed. Open connections then get
 /// [`shutdown_timeout`](ServerConfig::shutdown_timeout) to end.
 pub(crate) async fn serve(
     listener: std::net::TcpListener,
-    acceptor: Acceptor,
     router: Router,
     config: ServerConfig,
     shared: Arc<StreamServer>,
 ) -> io::Result<()> {
     let listener = TcpListener::from_std(listener)?;
     let mut connections = JoinSet::new();
-    let mut closing = shared.closing.subscribe();
+    let mut closing = pin!(shared.closing.begun());
     let bounds = Bounds { max_szx: BERT, ..config.bodies };
     let core = Arc::new(Core {
         router: router.into(),
         bodies: Bodies::new(bounds).into(),
         config,
-        transport: acceptor.scheme(),
+        transport: shared.acceptor.scheme(),
         clock: Clock::start(),
         shared: shared.clone(),
     });
@@ -93,7 +51,7 @@ pub(crate) async fn serve(
                     let bound = core.config.max_connections.min(core.config.budget.max_connections());
                     let table = &core.config.budget.admission;
                     let (admitted, full) = table.enter(mapped(from.ip()), bound);
-                    connections.spawn(begin(core.clone(), acceptor.clone(), stream, from, admitted));
+                    connections.spawn(begin(core.clone(), stream, from, admitted));
                     if full {
                         // The connection that is ended closes its descriptor before the next is accepted.
                         tokio::task::yield_now().await;
@@ -102,7 +60,7 @@ pub(crate) async fn serve(
                 // There may be no descriptors left, so the next attempt waits.
                 Err(_) => tokio::time::sleep(Duration::from_millis(50)).await,
             },
-            () = closed(&mut closing) => break,
+            () = &mut closing => break,
         }
         while connections.try_join_next().is_some() {}
     }
@@ -113,9 +71,9 @@ pub(crate) async fn serve(
 }
 
 /// Serves a connection, from its first byte on.
-async fn begin(core: Arc<Core>, acceptor: Acceptor, stream: TcpStream, from: SocketAddr, admitted: Admitted) {
+async fn begin(core: Arc<Core>, stream: TcpStream, from: SocketAddr, admitted: Admitted) {
     let accepted = tokio::select! {
-        accepted = timeout(PATIENCE, acceptor.accept(stream)) => accepted,
+        accepted = timeout(PATIENCE, core.shared.acceptor.accept(stream)) => accepted,
         () = admitted.left() => {
             core.shared.counters().evicted += 1;
             return;

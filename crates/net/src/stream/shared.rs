@@ -4,9 +4,10 @@ use std::sync::atomic::AtomicU16;
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use coapace_proto::Message;
-use tokio::sync::watch;
 
+use super::acceptor::Acceptor;
 use crate::clock::Clock;
+use crate::closing::Closing;
 use crate::conversation::Bodies;
 use crate::handler::Called;
 use crate::identity::Peer;
@@ -16,7 +17,8 @@ use crate::{Router, ServerConfig, TcpCounters};
 /// The state that the tasks and handles of a server share.
 #[derive(Debug, Default)]
 pub(crate) struct StreamServer {
-    pub(super) closing: watch::Sender<bool>,
+    pub(crate) acceptor: Acceptor,
+    pub(crate) closing: Closing,
     counters: Mutex<TcpCounters>,
     /// The number of connections so far. The next connection from the same port thus has another name, and cannot get the
     /// rest of a response to the last.
@@ -24,12 +26,8 @@ pub(crate) struct StreamServer {
 }
 
 impl StreamServer {
-    pub(crate) fn close(&self) {
-        self.closing.send_replace(true);
-    }
-
-    pub(crate) fn is_closing(&self) -> bool {
-        *self.closing.borrow()
+    pub(crate) fn new(acceptor: Acceptor) -> Self {
+        Self { acceptor, ..Self::default() }
     }
 
     pub(crate) fn counters(&self) -> MutexGuard<'_, TcpCounters> {
@@ -57,9 +55,4 @@ impl Core {
         let mut router = lock(&self.router);
         router.call(peer.clone(), request)
     }
-}
-
-/// Returns when the server is closed.
-pub(super) async fn closed(closing: &mut watch::Receiver<bool>) {
-    let _ = closing.wait_for(|closing| *closing).await;
 }

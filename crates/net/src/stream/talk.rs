@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 use std::io;
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -15,7 +16,7 @@ use super::admission::{Admitted, Doing};
 use super::connection::{Connection, Received};
 use super::observers::{Observer, Observers};
 use super::share::{ANSWER, MemoryShare};
-use super::shared::{Core, closed};
+use super::shared::Core;
 use super::wire::Ended;
 use crate::Response;
 use crate::access::{self, AccessLog};
@@ -84,7 +85,8 @@ impl Talk {
     }
 
     async fn converse(&mut self) -> Result<(), Ended> {
-        let mut closing = self.core.shared.closing.subscribe();
+        let shared = self.core.shared.clone();
+        let mut closing = pin!(shared.closing.begun());
         let idle_timeout = self.core.config.idle_timeout;
         let mut idle = Box::pin(tokio::time::sleep(PATIENCE.min(idle_timeout)));
         let (mut open, mut pinged) = (true, false);
@@ -131,7 +133,7 @@ impl Talk {
                         pinged = true;
                     }
                 }
-                () = closed(&mut closing), if open => {
+                () = &mut closing, if open => {
                     self.dismiss_observers();
                     self.connection.signal(Signal::Release, Token::EMPTY);
                     open = false;
@@ -198,9 +200,7 @@ impl Talk {
 
     fn request(&mut self, message: &Message<'_>) {
         if access::is_wanted() {
-            let (transport, identity) = (self.core.transport, self.peer.identity.clone());
-            let peer = self.peer.remote.address();
-            self.access.note(message.token, transport, peer, identity, message);
+            self.access.note(message.token, self.core.transport, self.peer.clone(), message);
         }
         let mut terms = Terms::of(message, message.block2_reliable()).verified();
         let refusal = lock(&self.core.router).refuses_block(message);
