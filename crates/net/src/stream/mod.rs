@@ -2,8 +2,9 @@
 //!
 //! A [`Wire`](wire::Wire) carries whole messages: in a stream of bytes (`bytes.rs`; TCP, TLS) or in the frames of a
 //! WebSocket (`websocket.rs`). A [`Connection`](connection::Connection) adds the signals. The client sends requests over it
-//! (`client.rs`, `unanswered.rs`), and the server answers (`acceptor.rs`, `server.rs`, `shared.rs`, `talk.rs`, `observers.rs`). The number
-//! of a server's connections is bounded (`admission.rs`), and so is the memory that each may use (`share.rs`).
+//! (`client.rs`, `unanswered.rs`), and the server answers (`acceptor.rs`, `server.rs`, `shared.rs`, `talk.rs`,
+//! `observers.rs`). The number of a server's connections is bounded (`admission.rs`), and so is the memory that each may use
+//! (`share.rs`).
 mod acceptor;
 mod admission;
 mod bytes;
