@@ -140,21 +140,21 @@ impl Client {
 
     /// Returns the counters, summed over all endpoints of this client.
     pub fn stats(&self) -> Stats {
-        Stats::of(self.0.hubs().iter().map(|(_, hub)| hub))
+        Stats::of(self.0.hubs().iter())
     }
 
     /// Returns the metrics of this client, over all of its endpoints.
     pub fn metrics(&self) -> Metrics {
-        Metrics::of(self.0.hubs().iter().map(|(_, hub)| hub))
+        Metrics::of(self.0.hubs().iter())
     }
 
     /// Returns the destinations that exchanges have ended with, each with its profile.
     pub fn destinations(&self) -> Vec<(Profile, Destination)> {
         let mut known = Vec::new();
-        for (profile, hub) in &*self.0.hubs() {
+        for hub in &*self.0.hubs() {
             let state = hub.lock();
             let each = state.destinations.estimated(|remote| state.endpoint.gauges(remote));
-            known.extend(each.map(|destination| (*profile, destination)));
+            known.extend(each.map(|destination| (hub.profile, destination)));
         }
         known
     }
@@ -206,7 +206,7 @@ mod tests {
         let client = Client::new();
         for _ in 0..50 {
             client.get(&uri).await.unwrap();
-            let hubs: Vec<_> = client.0.hubs().iter().map(|(_, hub)| hub.clone()).collect();
+            let hubs = client.0.hubs().clone();
             let last = hubs.last().unwrap();
             ping(last, last.socket.remote(address), 4_000);
         }

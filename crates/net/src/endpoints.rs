@@ -5,7 +5,7 @@ use std::net::{IpAddr, SocketAddr, SocketAddrV6, ToSocketAddrs};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use coapace_control::Instant;
-use coapace_proto::{Code, Kind, Message, Responder, Setup};
+use coapace_proto::{Code, Kind, Message, Responder};
 
 use crate::address::Remote;
 use crate::asker::Blocks;
@@ -36,7 +36,7 @@ pub(crate) struct Endpoints {
     pub(crate) holds: Holds,
     /// Set if the thread that waits for a response drives the endpoints. Otherwise tasks drive them.
     pub(crate) undriven: Option<Undriven>,
-    hubs: Mutex<Vec<(Profile, Arc<Hub>)>>,
+    hubs: Mutex<Vec<Arc<Hub>>>,
 }
 
 /// The most kinds of endpoints of a client. A kind is a profile, with or without DTLS, over IPv4 or IPv6.
@@ -47,7 +47,7 @@ const MAX_PROFILES: usize = 16;
 const MAX_PORTS: usize = 128;
 
 impl Endpoints {
-    pub(crate) fn hubs(&self) -> MutexGuard<'_, Vec<(Profile, Arc<Hub>)>> {
+    pub(crate) fn hubs(&self) -> MutexGuard<'_, Vec<Arc<Hub>>> {
         lock(&self.hubs)
     }
 
@@ -89,47 +89,45 @@ impl Endpoints {
     ) -> Result<Arc<Hub>, Error> {
         let mut hubs = self.hubs();
         let kind = (profile, secure, address.is_ipv6());
-        let serves = |open: &&(Profile, Arc<Hub>)| kind_of(open) == kind && !open.1.closing.has_begun();
+        let serves = |hub: &&Arc<Hub>| kind_of(hub) == kind && !hub.closing.has_begun();
         // An endpoint whose Message IDs are used up is not used, because the peer remembers them. The Message IDs of another
         // port are new to the peer.
-        if let Some((_, hub)) = hubs.iter().filter(serves).find(|(_, hub)| hub.has_message_ids(address)) {
+        if let Some(hub) = hubs.iter().filter(serves).find(|hub| hub.has_message_ids(address)) {
             if let Some(undriven) = &self.undriven {
                 undriven.drive(hub);
             }
             return Ok(hub.clone());
         }
         // Endpoints whose runtime has ended are closing.
-        hubs.retain(|(_, hub)| !hub.closing.has_begun());
-        let first = hubs.iter().find(serves).map(|(_, hub)| hub.clone());
-        match first {
+        hubs.retain(|hub| !hub.closing.has_begun());
+        match hubs.iter().find(serves).cloned() {
             Some(first) if hubs.iter().filter(serves).count() >= MAX_PORTS => return Ok(first),
             None if kinds(&hubs) >= MAX_PROFILES => return Err(Error::TooManyProfiles),
             _ => {}
         }
         let mut socket = Socket::open(address).map_err(Error::Io)?;
         socket.interceptor.clone_from(&self.interceptor);
-        let setup = Arc::new(Setup { controller: profile.mechanism, config: profile.config });
         let dtls = match &self.dtls {
             None if secure => return Err(Error::Session(Refused::NoKeys)),
             dtls => dtls.as_ref().filter(|_| secure),
         };
-        let hub = Hub::new(socket, setup, dtls).map_err(Error::Io)?;
+        let hub = Hub::new(socket, *profile, dtls).map_err(Error::Io)?;
         match &self.undriven {
             Some(undriven) => undriven.drive(&hub),
             None => run(&hub),
         }
-        hubs.push((*profile, hub.clone()));
+        hubs.push(hub.clone());
         Ok(hub)
     }
 }
 
 /// Returns the profile of an endpoint, and whether its socket has DTLS and IPv6.
-fn kind_of((profile, hub): &(Profile, Arc<Hub>)) -> (&Profile, bool, bool) {
-    (profile, hub.is_secure(), hub.socket.v6)
+fn kind_of(hub: &Hub) -> (&Profile, bool, bool) {
+    (&hub.profile, hub.is_secure(), hub.socket.v6)
 }
 
 /// Returns the number of kinds of these endpoints.
-pub(crate) fn kinds(hubs: &[(Profile, Arc<Hub>)]) -> usize {
+pub(crate) fn kinds(hubs: &[Arc<Hub>]) -> usize {
     let is_first = |&at: &usize| !hubs[..at].iter().any(|before| kind_of(before) == kind_of(&hubs[at]));
     (0..hubs.len()).filter(is_first).count()
 }
@@ -145,7 +143,7 @@ fn run(hub: &Arc<Hub>) {
 impl Drop for Endpoints {
     fn drop(&mut self) {
         let hubs = self.hubs.get_mut().unwrap_or_else(PoisonError::into_inner);
-        for (_, hub) in hubs {
+        for hub in hubs {
             hub.close();
         }
     }

@@ -64,8 +64,7 @@ impl Metrics {
             sum.exchanges += endpoint.exchanges() as u64;
             sum.observers += endpoint.observer_count() as u64;
             sum.peers += endpoint.peers() as u64;
-            let setup = endpoint.setup();
-            sum.note_profile(&Profile { mechanism: setup.controller, config: setup.config });
+            sum.note_profile(&hub.profile);
         }
         sum
     }

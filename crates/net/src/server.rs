@@ -7,9 +7,8 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
-use coapace_control::Mechanism;
+use coapace_proto::Config;
 use coapace_proto::block::Bounds;
-use coapace_proto::{Config, Setup};
 use tokio::sync::watch;
 use tokio::time::timeout;
 
@@ -115,9 +114,9 @@ impl ServerConfig {
         Rejection::unavailable(u32::try_from(self.retry_after.as_secs()).unwrap_or(u32::MAX)).into()
     }
 
-    /// Returns the setup of each endpoint.
-    pub(crate) fn of_each_core(&self) -> Setup<Mechanism> {
-        let Profile { mechanism, config } = self.profile;
+    /// Returns the profile of each endpoint.
+    pub(crate) fn of_each_core(&self) -> Profile {
+        let config = self.profile.config;
         let cores = u32::try_from(self.cores.max(1)).unwrap_or(u32::MAX);
         let config = Config {
             max_peers: config.max_peers.div_ceil(cores),
@@ -126,7 +125,7 @@ impl ServerConfig {
             max_sluiced: config.max_sluiced.div_ceil(cores),
             ..config
         };
-        Setup { controller: mechanism, config }
+        Profile { config, ..self.profile }
     }
 }
 
@@ -203,14 +202,14 @@ impl Server {
         dtls: Option<&Dtls>,
     ) -> io::Result<Self> {
         let mut bound = first(address, |address| sockets(address, config.cores.max(1)))?;
-        let setup = Arc::new(config.of_each_core());
+        let profile = config.of_each_core();
         // Only one socket joins, because each member gets a copy of every datagram.
         if let (Some(first), None) = (bound.first_mut(), dtls) {
             Membership::join_all(&config.groups, first)?;
         }
         let intercepted = bound.into_iter().map(|mut socket| {
             socket.interceptor.clone_from(&config.interceptor);
-            Hub::new(socket, setup.clone(), dtls)
+            Hub::new(socket, profile, dtls)
         });
         let handle = ServerHandle { hubs: intercepted.collect::<Result<_, _>>()?, tcp: None };
         Ok(Self { config, handle, listener: None })

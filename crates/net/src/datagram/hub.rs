@@ -22,12 +22,13 @@ use crate::lock::lock;
 use crate::receivers::Receivers;
 use crate::response::MemberResponse;
 use crate::secure::{Dtls, Sessions};
-use crate::{Error, NetCounters, Refused, Response, ServerConfig, log};
+use crate::{Error, NetCounters, Profile, Refused, Response, ServerConfig, log};
 
 /// One endpoint on one socket. Its driver receives, and keeps its timers. Every other task sends by itself, and does not go
 /// through the driver's task.
 #[derive(Debug)]
 pub(crate) struct Hub {
+    pub(crate) profile: Profile,
     state: Mutex<Locked>,
     pub(crate) socket: Socket,
     /// The DTLS sessions of its datagrams, if it uses DTLS.
@@ -70,21 +71,17 @@ pub(crate) struct Waiter {
 
 impl Hub {
     /// Returns a hub. Its datagrams go through DTLS if `dtls` is given.
-    pub(crate) fn new(
-        socket: Socket,
-        setup: Arc<Setup<Mechanism>>,
-        dtls: Option<&Dtls>,
-    ) -> io::Result<Arc<Self>> {
+    pub(crate) fn new(socket: Socket, profile: Profile, dtls: Option<&Dtls>) -> io::Result<Arc<Self>> {
         let sessions = dtls.map(Sessions::new).transpose()?;
         let mut random = Random::default();
-        let max_destinations = setup.config.max_peers as usize;
-        let mut endpoint = Endpoint::new(setup, random.next());
+        let Profile { mechanism: controller, config } = profile;
+        let mut endpoint = Endpoint::new(Arc::new(Setup { controller, config }), random.next());
         endpoint.measure();
         let state = Locked {
             endpoint,
             outgoing: Outgoing::default(),
             counters: NetCounters::default(),
-            destinations: Destinations::new(max_destinations),
+            destinations: Destinations::new(config.max_peers as usize),
             random,
             waiting: HashMap::new(),
             groups: HashMap::new(),
@@ -92,6 +89,7 @@ impl Hub {
             armed: Instant::MAX,
         };
         Ok(Arc::new(Self {
+            profile,
             state: Mutex::new(state),
             socket,
             sessions: sessions.map(|sessions| Arc::new(Mutex::new(sessions))),
