@@ -276,7 +276,7 @@ async fn converse(
         turned.map_err(|_| Ended::Io(io::ErrorKind::TimedOut.into()))??;
     }
     server.send_replace(Some(Ok(connection.limits)));
-    let mut open = true;
+    let (mut open, mut ended) = (true, None);
     let (mut heard, mut pinged) = (tokio::time::Instant::now(), false);
     loop {
         for each in arrived.drain(..) {
@@ -286,6 +286,9 @@ async fn converse(
                 requests.close();
             }
         }
+        if let Some(ended) = ended {
+            return Err(ended);
+        }
         if !open && unanswered.is_empty() && connection.is_written() {
             break;
         }
@@ -294,11 +297,12 @@ async fn converse(
         // A server that owes a response and is silent is pinged.
         let silent = tokio::time::sleep_until(heard + PATIENCE);
         tokio::select! {
-            ended = turn => {
-                if ended? {
-                    (heard, pinged) = (tokio::time::Instant::now(), false);
-                }
-            }
+            turned = turn => match turned {
+                Ok(true) => (heard, pinged) = (tokio::time::Instant::now(), false),
+                Ok(false) => {}
+                // Responses may have come in the same read as what ended the connection.
+                Err(cause) => ended = Some(cause),
+            },
             () = silent, if !unanswered.is_empty() => {
                 if std::mem::replace(&mut pinged, true) {
                     return Err(Ended::Io(io::ErrorKind::TimedOut.into()));

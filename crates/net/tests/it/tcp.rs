@@ -182,6 +182,34 @@ async fn what_comes_with_the_csm_is_handled() {
 
 /// A server that is bytes.
 #[tokio::test]
+async fn responses_are_handed_on_though_the_signal_after_them_ends_the_connection() {
+    // Abort, Release, and a message with an option of the reserved length 15.
+    for signal in [&b"\x00\xe5"[..], b"\x00\xe4", b"\x10\x45\xf0"] {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let uri = format!("coap+tcp://{}/x", listener.local_addr().unwrap());
+        let server = std::thread::spawn(move || {
+            let mut stream = greeted(&listener);
+            let registration = message(&mut stream);
+            // Observe, in the response and in a notification.
+            let observe = [b"\x24\x45", &registration[2..6], b"\x61\x01"].concat();
+            stream.write_all(&observe).unwrap();
+            let request = message(&mut stream);
+            let response = [b"\x04\x45", &request[2..6]].concat();
+            stream.write_all(&[&observe, &response, signal].concat()).unwrap();
+            stream
+        });
+        let client = Client::new();
+        let mut seen = client.observe(&uri).await.unwrap();
+        let response = client.post(&uri).timeout(Duration::from_secs(5)).await;
+        assert_eq!(response.unwrap().code, Code::CONTENT, "{signal:x?}");
+        let news = timeout(Duration::from_secs(5), seen.next()).await.expect("within 5 s");
+        assert_eq!(news.unwrap().unwrap().code, Code::CONTENT, "{signal:x?}");
+        tokio::task::spawn_blocking(|| server.join().unwrap()).await.unwrap();
+    }
+}
+
+/// A server that is bytes.
+#[tokio::test]
 async fn a_request_or_an_empty_message_of_the_server_is_no_response_though_its_token_is() {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
