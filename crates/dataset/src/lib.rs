@@ -18,7 +18,7 @@ mod version;
 
 pub use file::{read_parquet, write_parquet};
 pub use frames::{Frames, frames};
-pub use results::{cells, clients, figures, orders, pairs, ratios, runs, series, standings};
+pub use results::{cells, clients, figures, hindsight, orders, pairs, ratios, runs, series, standings};
 pub use table::Table;
 pub use values::{Kind, Values};
 pub use version::{VERSION, check_version};

@@ -2,8 +2,8 @@
 
 use arrow_schema::ArrowError;
 use coapace_lab::coexistence::Matrix;
-use coapace_lab::rank::{Ranking, Standing};
-use coapace_lab::results::{CellResult, Lines, Ratio, Rows, RunResult, Series, Sheet, Value, order_rows};
+use coapace_lab::rank::{Ranking, Worst};
+use coapace_lab::results::{CellResult, Lines, Rows, RunResult, Series, Sheet, Value, order_rows};
 
 use crate::{Table, VERSION, Values};
 
@@ -190,41 +190,51 @@ pub fn ratios(ranking: &Ranking) -> Result<Table, ArrowError> {
     table(ranking.rows(VERSION))
 }
 
-/// A column of standings: its name, and its value in a row.
-type OfStanding = (&'static str, fn(&Ranking, &Standing) -> Value);
-
 /// Returns a row for each mechanism of a ranking, in the order of its table: its `section`, the `worst` ratio with its interval,
 /// its place (`worst_cell`, `worst_metric`), the `geometric_mean`, and how many of all cells and figures are within 5 % of the best.
 ///
 /// # Errors
 /// Fails if Arrow does.
 pub fn standings(ranking: &Ranking) -> Result<Table, ArrowError> {
-    const COLUMNS: [OfStanding; 12] = [
-        ("mechanism", |ranking, it| (&ranking.mechanisms[it.mechanism]).into()),
-        ("section", |_, it| it.section.word().into()),
-        ("worst", |_, it| worst(it).map(|ratio| ratio.mean).into()),
-        ("worst_low", |_, it| worst(it).and_then(|ratio| ratio.interval).map(|it| it.0).into()),
-        ("worst_high", |_, it| worst(it).and_then(|ratio| ratio.interval).map(|it| it.1).into()),
-        ("worst_cell", |ranking, it| {
-            it.worst.map_or(Value::Nothing, |worst| (&ranking.cells[worst.cell].name).into())
-        }),
-        ("worst_metric", |ranking, it| {
-            let metric = |cell: usize, figure: usize| ranking.cells[cell].figures[figure].metric;
-            it.worst.map_or(Value::Nothing, |worst| metric(worst.cell, worst.figure).name().into())
-        }),
-        ("geometric_mean", |_, it| Some(it.geometric_mean).into()),
-        ("cells_near", |_, it| Value::Count(it.cells_near as u64)),
-        ("cells", |_, it| Value::Count(it.cells as u64)),
-        ("figures_near", |_, it| Value::Count(it.figures_near as u64)),
-        ("figures", |_, it| Value::Count(it.figures as u64)),
-    ];
+    let all = &ranking.standings;
     let mut sheet = Sheet::default();
-    for (name, of) in COLUMNS {
-        sheet.push(name, ranking.standings.iter().map(|standing| of(ranking, standing)));
-    }
+    sheet.push("mechanism", all.iter().map(|it| (&ranking.mechanisms[it.mechanism]).into()));
+    sheet.push("section", all.iter().map(|it| it.section.word().into()));
+    push_worst(&mut sheet, ranking, &all.iter().map(|it| it.worst).collect::<Vec<_>>());
+    sheet.push("geometric_mean", all.iter().map(|it| Value::Number(it.geometric_mean)));
+    sheet.push("cells_near", all.iter().map(|it| Value::Count(it.cells_near as u64)));
+    sheet.push("cells", all.iter().map(|it| Value::Count(it.cells as u64)));
+    sheet.push("figures_near", all.iter().map(|it| Value::Count(it.figures_near as u64)));
+    sheet.push("figures", all.iter().map(|it| Value::Count(it.figures as u64)));
     table(sheet)
 }
 
-fn worst(standing: &Standing) -> Option<Ratio> {
-    standing.worst.map(|worst| worst.ratio)
+/// Returns what somebody reaches who takes the best mechanism of each cell, with the columns of [`standings`]: a row `hindsight`
+/// for the published ones, and a row `hindsight*` if any ranked one was made by this project. A ranking of a single cell has none,
+/// because its first mechanism is the best.
+///
+/// # Errors
+/// Fails if Arrow does.
+pub fn hindsight(ranking: &Ranking) -> Result<Table, ArrowError> {
+    let all = if ranking.cells.len() > 1 { ranking.hindsight() } else { Vec::new() };
+    let mut sheet = Sheet::default();
+    sheet.push("name", all.iter().map(|it| it.name().into()));
+    push_worst(&mut sheet, ranking, &all.iter().map(|it| Some(it.worst)).collect::<Vec<_>>());
+    sheet.push("geometric_mean", all.iter().map(|it| Value::Number(it.geometric_mean)));
+    sheet.push("cells_near", all.iter().map(|it| Value::Count(it.cells_near as u64)));
+    sheet.push("cells", all.iter().map(|_| Value::Count(ranking.cells.len() as u64)));
+    table(sheet)
+}
+
+/// Adds the columns of the worst ratios and of their places.
+fn push_worst(sheet: &mut Sheet, ranking: &Ranking, all: &[Option<Worst>]) {
+    let interval = |it: &Option<Worst>| it.and_then(|worst| worst.ratio.interval);
+    sheet.push("worst", all.iter().map(|it| it.map(|worst| worst.ratio.mean).into()));
+    sheet.push("worst_low", all.iter().map(|it| interval(it).map(|(low, _)| low).into()));
+    sheet.push("worst_high", all.iter().map(|it| interval(it).map(|(_, high)| high).into()));
+    let cell = |worst: Worst| &ranking.cells[worst.cell];
+    let name = |it: &Option<Worst>| it.map_or(Value::Nothing, |worst| (&cell(worst).name).into());
+    sheet.push("worst_cell", all.iter().map(name));
+    let metric = |worst: Worst| cell(worst).figures[worst.figure].metric.name().into();
+    sheet.push("worst_metric", all.iter().map(|it| it.map_or(Value::Nothing, metric)));
 }

@@ -119,6 +119,11 @@ impl Ranking {
         Table::new(py.detach(|| coapace_dataset::standings(&self.ranking)))
     }
 
+    /// A row for what the best mechanism of each cell reaches, and one that may choose those made here, too.
+    fn hindsight(&self, py: Python<'_>) -> PyResult<Table> {
+        Table::new(py.detach(|| coapace_dataset::hindsight(&self.ranking)))
+    }
+
     /// The mechanism to use, how far it is from the best, and what it costs.
     fn advice(&self) -> Option<String> {
         self.ranking.advice()

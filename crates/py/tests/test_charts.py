@@ -38,6 +38,7 @@ def test_pairs_rankings_and_papers_have_charts_of_their_own() -> None:
     ranking = coapace.rank(SCENARIO.set("clients", 3), ["default", "cocoa"], seeds=1, progress=False)
     assert ranking.charts[0] == "worst"
     assert ranking.plot("median_fct_s").data[0].type == "heatmap"
+    assert ranking.plot().layout.xaxis.ticktext[0] == "hindsight"
     paper = coapace.reproduce("raitahila2019", seeds=1, progress=False)
     assert paper.plot().layout.xaxis.title.text.startswith("published ")
     assert paper.plot("retransmissions_per_client").data

@@ -57,13 +57,25 @@ def test_a_ranking_is_over_suites_and_loaded_scenarios() -> None:
     assert ranking.standings["mechanism"][-1] == "linux-rto"
     assert ranking.standings["section"] == ["published", "published", "undithered"]
     assert ranking.advice is not None and ranking.advice.startswith("Use ")
-    assert "<p>Use " in ranking._repr_html_()
+    assert "<p>Use " in ranking._repr_html_() and "<p>Best in hindsight, " in ranking._repr_html_()
     assert repr(ranking).startswith("<Ranking: 3 mechanisms, ")
     for wrong, sentence in [("linux-rto", "none of these is one"), ("cocoa", "named twice")]:
         with pytest.raises(ValueError, match=sentence):
             coapace.rank(loaded, [wrong, wrong] if wrong == "cocoa" else [wrong])
     with pytest.raises(ValueError, match="a suite is published, "):
         coapace.rank("nowhere", PAIR)
+
+
+def test_hindsight_has_the_best_of_each_cell() -> None:
+    loaded = coapace.Scenario.load("nb-iot").set("clients", 3).set("workload.exchanges", 5)
+    ranking = coapace.rank([loaded, "lossy-lan"], [*PAIR, "ebb"], seeds=2, progress=False)
+    assert ranking.hindsight["name"] == ["hindsight", "hindsight*"]
+    assert ranking.hindsight.columns[1:] == [name for name in ranking.standings.columns[2:] if not name.startswith("figures")]
+    means = [mean for mean in ranking.hindsight["geometric_mean"] if isinstance(mean, float)]
+    best = min(mean for mean in ranking.standings["geometric_mean"] if isinstance(mean, float))
+    assert means[1] <= min(means[0], best)
+    single = coapace.rank(loaded, PAIR, seeds=2, progress=False)
+    assert len(single.hindsight) == 0 and "hindsight" not in single._repr_html_()
 
 
 def test_mechanisms_written_in_python_meet_others() -> None:

@@ -86,13 +86,13 @@ pub(super) struct Quartiles {
     pub(super) gave_up: u64,
 }
 
-/// The mean over the seeds, and both ends of its 95 % confidence interval. With one seed both ends are the mean.
+/// A mean over the seeds, and the published figure beside it.
 #[derive(Serialize)]
 pub(super) struct Interval {
     pub(super) m: usize,
-    pub(super) mean: f64,
-    pub(super) low: f64,
-    pub(super) high: f64,
+    /// The mean between both ends of its 95 % confidence interval, which are the mean with one seed; unknown if some seed has no
+    /// value.
+    pub(super) measured: Option<[f64; 3]>,
     pub(super) published: Option<f64>,
 }
 

@@ -253,7 +253,8 @@ const FIGURES: [(&str, &str, &str); 8] = [
         "How long clients take",
         "Each box is one mechanism: half of all clients finish within the box, the line in it is the median, and the \
          whiskers reach from the fastest 10 % to the slowest 10 %. Further left is faster. \
-         A diamond <span class=\"diamond\">◆</span> is the median that was published. The dotted line is a bound that the scenario \
+         A diamond <span class=\"diamond\">◆</span> is the median that was published; it stands alone where too many clients gave up for a \
+         box. The dotted line is a bound that the scenario \
          alone sets: all exchanges one after the other through the slowest hop, or what losses cost a client that sends nothing in \
          vain. A median beyond it lets other clients wait, which the right end of its box shows, or is paid for with needless copies.",
     ),

@@ -204,7 +204,7 @@
         }
         if (row.gave_up) {
           traces.push({
-            type: "scatter", mode: "text", x: [last ?? 0], y: [i], text: [`  → ${row.gave_up} gave up`], showlegend: false,
+            type: "scatter", mode: "text", x: [last ?? chart.x.range[0]], y: [i], text: [`  → ${row.gave_up} gave up`], showlegend: false,
             textposition: "middle right", textfont: { size: 11, color: style("--soft") }, hoverinfo: "skip", cliponaxis: false,
           });
         }
@@ -223,13 +223,17 @@
 
     intervals(chart, width) {
       const rows = shown(chart.rows);
-      const traces = rows.map((row, i) => ({
-        type: "scatter", mode: "markers", x: [row.mean], y: [i], showlegend: false,
-        error_x: { type: "data", symmetric: false, array: [row.high - row.mean], arrayminus: [row.mean - row.low], color: colour(row.m), thickness: 2, width: 5 },
-        marker: { size: 9, color: colour(row.m), symbol: mark(row.m), line: { width: 2, color: colour(row.m) } },
-        hovertemplate: `${name(row.m)}<br>${digits(row.mean, 4)}${unit(chart.x)}` +
-          (row.high > row.low ? `<br>95 %: ${digits(row.low, 3)}–${digits(row.high, 3)}` : "<br>one seed") + "<extra></extra>",
-      }));
+      const traces = rows.flatMap((row, i) => {
+        if (row.measured === null) return [];
+        const [low, mean, high] = row.measured;
+        return {
+          type: "scatter", mode: "markers", x: [mean], y: [i], showlegend: false,
+          error_x: { type: "data", symmetric: false, array: [high - mean], arrayminus: [mean - low], color: colour(row.m), thickness: 2, width: 5 },
+          marker: { size: 9, color: colour(row.m), symbol: mark(row.m), line: { width: 2, color: colour(row.m) } },
+          hovertemplate: `${name(row.m)}<br>${digits(mean, 4)}${unit(chart.x)}` +
+            (high > low ? `<br>95 %: ${digits(low, 3)}–${digits(high, 3)}` : "<br>one seed") + "<extra></extra>",
+        };
+      });
       rows.forEach((row, i) => {
         if (row.published !== null) traces.push(diamond(row.published, i + 0.4, `${name(row.m)}<br>published ${digits(row.published, 4)}${unit(chart.x)}`));
       });

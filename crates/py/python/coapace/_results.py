@@ -162,6 +162,15 @@ class Ranking(_Charted):
         return Table(self._native.standings())
 
     @cached_property
+    def hindsight(self) -> Table:
+        """What somebody reaches who takes the best mechanism of each cell: the rows ``hindsight`` of ``coapace rank``.
+
+        One row is for the published mechanisms that dither, and ``hindsight*`` for these and those made by Coapace, if any is ranked.
+        A single cell has no row: its first mechanism is the best.
+        """
+        return Table(self._native.hindsight())
+
+    @cached_property
     def advice(self) -> str | None:
         """The mechanism to use, how far it is from the best, and what it costs; None if nothing could be compared."""
         return self._native.advice()
@@ -170,7 +179,10 @@ class Ranking(_Charted):
         return f"<Ranking: {len(self.standings)} mechanisms, {len(self.ratios)} ratios>"
 
     def _repr_html_(self) -> str:
-        return _paragraphs([self.advice] if self.advice else []) + self.standings._repr_html_()
+        shown = _paragraphs([self.advice] if self.advice else []) + self.standings._repr_html_()
+        if len(self.hindsight):
+            shown += _paragraphs(["Best in hindsight, each cell with another mechanism"]) + self.hindsight._repr_html_()
+        return shown
 
 
 def _paragraphs(sentences: list[str]) -> str:

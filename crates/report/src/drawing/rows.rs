@@ -49,14 +49,22 @@ pub(super) fn draw<R>(
     [width, bottom + MARGIN / 2.0]
 }
 
-/// Draws a box from 25 to 75 % and whiskers to 10 and 90 %. An unknown quantile is drawn at the last known one, because
-/// clients gave up.
+/// Draws the quantiles of a row, the number of clients that gave up, and the published median.
 pub(super) fn quartiles(canvas: &mut Canvas, frame: &Frame, row: &Quartiles, style: Style, y: f64) {
+    // Without a known quantile there is no box.
     let last = row.q.iter().rev().copied().flatten().next();
-    let place = |place: usize| row.q[place].or(last).map(|value| frame.across(value));
-    let [Some(p10), Some(p25), Some(median), Some(p75), Some(p90)] = std::array::from_fn(place) else {
-        return;
-    };
+    let end = last.map_or(frame.left, |last| draw_box(canvas, frame, row, last, style, y));
+    if row.gave_up > 0 {
+        let words = format!("→ {} gave up", row.gave_up);
+        canvas.text([end + 6.0, y + SMALL * 0.36], &words, SMALL, SOFT, Anchor::START);
+    }
+    published(canvas, frame, row.published, y);
+}
+
+/// Draws a box from 25 to 75 % and whiskers to 10 and 90 %; returns its right end. An unknown quantile is drawn at the last known
+/// one, because clients gave up.
+fn draw_box(canvas: &mut Canvas, frame: &Frame, row: &Quartiles, last: f64, style: Style, y: f64) -> f64 {
+    let [p10, p25, median, p75, p90] = row.q.map(|value| frame.across(value.unwrap_or(last)));
     let colour = style.css();
     let stroke = solid(colour, 1.5);
     canvas.line([p10, y], [p25, y], stroke);
@@ -70,23 +78,20 @@ pub(super) fn quartiles(canvas: &mut Canvas, frame: &Frame, row: &Quartiles, sty
     if row.q[2].is_some() {
         canvas.line([median, y - 7.0], [median, y + 7.0], solid(colour, 2.6));
     }
-    if row.gave_up > 0 {
-        let words = format!("→ {} gave up", row.gave_up);
-        canvas.text([p90.max(p75) + 6.0, y + SMALL * 0.36], &words, SMALL, SOFT, Anchor::START);
-    }
-    published(canvas, frame, row.published, y);
+    p90.max(p75)
 }
 
-/// Draws a mark at the mean, and a line over the interval.
+/// Draws a mark at the mean and a line over the interval, if there are any, and the published figure.
 pub(super) fn interval(canvas: &mut Canvas, frame: &Frame, row: &Interval, style: Style, y: f64) {
-    let (low, high) = (frame.across(row.low), frame.across(row.high));
-    if row.high > row.low {
-        canvas.line([low, y], [high, y], solid(style.css(), 2.0));
-        for end in [low, high] {
-            canvas.line([end, y - 4.0], [end, y + 4.0], solid(style.css(), 1.5));
+    if let Some([low, mean, high]) = row.measured.map(|measured| measured.map(|value| frame.across(value))) {
+        if high > low {
+            canvas.line([low, y], [high, y], solid(style.css(), 2.0));
+            for end in [low, high] {
+                canvas.line([end, y - 4.0], [end, y + 4.0], solid(style.css(), 1.5));
+            }
         }
+        canvas.mark([mean, y], style.dash, 4.0, style.css());
     }
-    canvas.mark([frame.across(row.mean), y], style.dash, 4.0, style.css());
     published(canvas, frame, row.published, y);
 }
 
@@ -111,4 +116,46 @@ pub(super) fn bar(canvas: &mut Canvas, frame: &Frame, row: &Bar, style: Style, y
         format!("{:.0}\u{a0}%", 100.0 * first / (first + second))
     };
     canvas.text([end + 5.0, y + SMALL * 0.36], &words, SMALL, SOFT, Anchor::START);
+}
+
+#[cfg(test)]
+mod tests {
+    use coapace_lab::results::{Cell, CellResult, Metric, Published, RunResult};
+    use serde_json::Value;
+
+    use super::*;
+    use crate::panels::Charts;
+    use crate::view::View;
+    use crate::{Group, Report};
+
+    /// Returns the results of 20 clients, with a published median of 25 s.
+    fn result(mechanism: &str, finished: usize) -> CellResult {
+        let fct_s = (0..20).map(|client| (client < finished).then_some(40.0 + client as f64)).collect();
+        CellResult {
+            cell: Cell { mechanism: mechanism.into(), clients: 20, ..Cell::default() },
+            runs: vec![RunResult { seed: 1, fct_s, ..RunResult::default() }],
+            published: Some(Published::figure(Metric::MedianFct, 25.0, "")),
+            bounds: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn a_published_figure_is_drawn_where_clients_gave_up() {
+        let results = vec![result("default", 20), result("cocoa", 1), result("fasor", 0)];
+        let report = Report { groups: Group::by_conditions(results), ..Report::default() };
+        let charts = Charts::of(&View::of(&report));
+        for name in ["fct-quantiles", "fct-median"] {
+            let chart = charts.all().iter().find(|chart| chart.name == name).unwrap();
+            let svg = super::super::svg(chart, charts.mechanisms());
+            let diamonds = svg.lines().filter(|line| line.starts_with("<polygon") && line.contains(INK));
+            assert_eq!(diamonds.count(), 3 + 1, "three rows and the legend: {svg}");
+            let figure: Value = serde_json::from_str(&report.figure(Some(name)).unwrap()).unwrap();
+            let traces = figure["data"].as_array().unwrap();
+            let diamonds = traces.iter().filter(|trace| trace["marker"]["symbol"] == "diamond");
+            assert_eq!(diamonds.count(), 3, "{name}");
+            for words in ["→ 19 gave up", "→ 20 gave up"] {
+                assert_eq!(svg.contains(words), name == "fct-quantiles", "{words}: {svg}");
+            }
+        }
+    }
 }

@@ -24,10 +24,16 @@ pub(super) fn figure(ranking: &Ranking, name: Option<&str>) -> Option<Value> {
         Some(name) => Some(metrics(ranking).into_iter().find(|metric| metric.name() == name)?),
     };
     let order: Vec<usize> = ranking.standings.iter().map(|standing| standing.mechanism).collect();
-    let columns: Vec<String> = order.iter().map(|&mechanism| plain(&ranking.mechanisms[mechanism])).collect();
+    // Hindsight is by the worst ratio, so maps of one metric have no column for it.
+    let hindsight = if metric.is_none() { ranking.hindsight().into_iter().next() } else { None };
+    let name = |&mechanism: &usize| plain(&ranking.mechanisms[mechanism]);
+    let columns: Vec<String> =
+        hindsight.iter().map(|it| it.name().to_owned()).chain(order.iter().map(name)).collect();
     let (mut rows, mut z, mut text, mut told) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
     for (cell, ranked) in ranking.cells.iter().enumerate() {
-        let ratios: Vec<_> = order.iter().map(|&mechanism| ratio(ranking, metric, cell, mechanism)).collect();
+        let chosen = hindsight.as_ref().map(|it| it.choices[cell].mechanism);
+        let shown: Vec<usize> = chosen.iter().chain(&order).copied().collect();
+        let ratios: Vec<_> = shown.iter().map(|&mechanism| ratio(ranking, metric, cell, mechanism)).collect();
         if ratios.iter().all(Option::is_none) {
             continue;
         }
@@ -43,18 +49,19 @@ pub(super) fn figure(ranking: &Ranking, name: Option<&str>) -> Option<Value> {
                 .map(|it| it.map_or_else(|| "·".to_owned(), |it| times(it.0.mean)))
                 .collect::<Vec<_>>(),
         );
-        let words = |(column, it): (&String, &Option<(Ratio, Metric)>)| match it {
+        let words = |(mechanism, it): (&usize, &Option<(Ratio, Metric)>)| match it {
             Some((ratio, metric)) => {
                 let (mean, interval) = ratio.words();
                 format!(
-                    "<b>{column}</b><br>{}<br>{}: {mean} times the best ({interval})",
+                    "<b>{}</b><br>{}<br>{}: {mean} times the best ({interval})",
+                    name(mechanism),
                     plain(&row),
                     metric.title()
                 )
             }
-            None => format!("<b>{column}</b>"),
+            None => format!("<b>{}</b>", name(mechanism)),
         };
-        told.push(columns.iter().zip(&ratios).map(words).collect::<Vec<_>>());
+        told.push(shown.iter().zip(&ratios).map(words).collect::<Vec<_>>());
     }
     let heat = json!({
         "type": "heatmap", "z": z, "text": text, "hovertext": told, "hovertemplate": "%{hovertext}<extra></extra>",
@@ -89,7 +96,17 @@ mod tests {
         for name in report.charts() {
             let figure: Value = serde_json::from_str(&report.figure(Some(&name)).unwrap()).unwrap();
             assert_eq!(figure["data"][0]["z"].as_array().unwrap().len(), 2, "{name}");
-            assert_eq!(figure["layout"]["xaxis"]["ticktext"][2], "linux-rto", "without dither, so the last");
+            let columns = figure["layout"]["xaxis"]["ticktext"].as_array().unwrap();
+            assert_eq!(columns.last().unwrap(), "linux-rto", "without dither, so the last");
+            assert_eq!(columns.len(), if name == "worst" { 4 } else { 3 }, "{columns:?}");
+        }
+        // The first column is the smallest published square of each row, and hovering over it names the mechanism.
+        let figure: Value = serde_json::from_str(&report.figure(None).unwrap()).unwrap();
+        assert_eq!(figure["layout"]["xaxis"]["ticktext"][0], "hindsight");
+        for (row, choice) in ranking.hindsight()[0].choices.iter().enumerate() {
+            assert_eq!(figure["data"][0]["text"][row][0], times(choice.worst.ratio.mean));
+            let told = figure["data"][0]["hovertext"][row][0].as_str().unwrap();
+            assert!(told.starts_with(&format!("<b>{}</b>", ranking.mechanisms[choice.mechanism])), "{told}");
         }
         let worst = report.figure(None).unwrap();
         let best = ranking.standings[0].mechanism;

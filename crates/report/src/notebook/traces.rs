@@ -163,7 +163,7 @@ impl Drawing<'_> {
             }));
             if row.gave_up > 0 {
                 traces.push(json!({
-                    "type": "scatter", "mode": "text", "x": [last.unwrap_or(0.0)], "y": [place], "textposition": "middle right",
+                    "type": "scatter", "mode": "text", "x": [last.unwrap_or(self.chart.x.range[0])], "y": [place], "textposition": "middle right",
                     "text": [format!("  → {} gave up", row.gave_up)], "textfont": { "size": 11, "color": SOFT },
                     "hoverinfo": "skip", "cliponaxis": false,
                 }));
@@ -177,20 +177,22 @@ impl Drawing<'_> {
         let mut traces: Vec<Value> = self.bound(bound, rows.len()).into_iter().collect();
         for (place, row) in rows.iter().enumerate() {
             let (name, colour) = (self.name(row.m), self.style(row.m).css());
-            let interval = if row.high > row.low {
-                format!("95 %: {}–{}", significant(row.low, 3), significant(row.high, 3))
-            } else {
-                "one seed".to_owned()
-            };
-            traces.push(json!({
-                "type": "scatter", "mode": "markers", "x": [row.mean], "y": [place], "name": name,
-                "error_x": {
-                    "type": "data", "symmetric": false, "array": [row.high - row.mean], "arrayminus": [row.mean - row.low],
-                    "color": colour, "thickness": 2, "width": 5,
-                },
-                "marker": { "size": 9, "color": colour, "symbol": self.mark(row.m), "line": { "width": 2, "color": colour } },
-                "hovertemplate": format!("<b>{name}</b><br>{}{}<br>{interval}<extra></extra>", significant(row.mean, 4), self.unit()),
-            }));
+            if let Some([low, mean, high]) = row.measured {
+                let interval = if high > low {
+                    format!("95 %: {}–{}", significant(low, 3), significant(high, 3))
+                } else {
+                    "one seed".to_owned()
+                };
+                traces.push(json!({
+                    "type": "scatter", "mode": "markers", "x": [mean], "y": [place], "name": name,
+                    "error_x": {
+                        "type": "data", "symmetric": false, "array": [high - mean], "arrayminus": [mean - low],
+                        "color": colour, "thickness": 2, "width": 5,
+                    },
+                    "marker": { "size": 9, "color": colour, "symbol": self.mark(row.m), "line": { "width": 2, "color": colour } },
+                    "hovertemplate": format!("<b>{name}</b><br>{}{}<br>{interval}<extra></extra>", significant(mean, 4), self.unit()),
+                }));
+            }
             traces.extend(row.published.map(|value| self.diamond(place, row.m, "published", value)));
         }
         (traces, self.row_layout(rows.iter().map(|row| row.m)))

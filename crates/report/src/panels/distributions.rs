@@ -25,11 +25,12 @@ pub(super) fn fct(group: &Conditioned) -> Option<Chart> {
     let row = |cell: &Measured| {
         let value = |metric| cell.summary.value(metric).map(rounded);
         let [finished, gave_up] = [Metric::ClientsFinished, Metric::ClientsGaveUp].map(|it| cell.clients(it));
-        (finished > 0).then(|| Quartiles {
+        let published = cell.result.published_figure(Metric::MedianFct);
+        (finished > 0 || published.is_some()).then(|| Quartiles {
             m: cell.mechanism,
             q: FCT_ROW.map(value),
             mean: value(Metric::MeanFct),
-            published: cell.result.published_figure(Metric::MedianFct),
+            published,
             count: finished,
             gave_up,
         })

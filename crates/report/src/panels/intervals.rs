@@ -25,14 +25,15 @@ pub(super) fn charts(view: &View) -> Vec<Chart> {
 
 fn chart(measure: &Measure, group: &Conditioned) -> Option<Chart> {
     let row = |cell: &Measured| {
-        let estimate = measure.estimate(cell)?;
-        let half = estimate.half_width.unwrap_or(0.0);
-        Some(Interval {
+        let measured = measure.estimate(cell).map(|estimate| {
+            let half = estimate.half_width.unwrap_or(0.0);
+            [-half, 0.0, half].map(|distance| rounded(estimate.mean + distance))
+        });
+        let published = cell.result.published_figure(measure.metric);
+        (measured.is_some() || published.is_some()).then_some(Interval {
             m: cell.mechanism,
-            mean: rounded(estimate.mean),
-            low: rounded(estimate.mean - half),
-            high: rounded(estimate.mean + half),
-            published: cell.result.published_figure(measure.metric),
+            measured,
+            published,
         })
     };
     let rows: Vec<Interval> = group.cells.iter().filter_map(row).collect();
@@ -40,7 +41,10 @@ fn chart(measure: &Measure, group: &Conditioned) -> Option<Chart> {
         return None;
     }
     // An interval that reaches below 0 does not make the axis longer.
-    let ends = |row: &Interval| [row.mean, row.low.max(0.0), row.high].into_iter().chain(row.published);
+    let ends = |row: &Interval| {
+        let measured = row.measured.map(|[low, mean, high]| [low.max(0.0), mean, high]);
+        measured.into_iter().flatten().chain(row.published)
+    };
     let mut values: Vec<f64> = rows.iter().flat_map(ends).collect();
     let bound = group.bound_near(measure.metric, &mut values);
     let title = capitalised(measure.metric.title());
