@@ -102,8 +102,7 @@ pub(crate) enum Command {
     Coexist(Coexist),
     /// Compare mechanisms over many conditions: which one to use, and how far each is from the best of every condition
     #[command(
-        after_help = "A suite is a TOML file with `title` and `[[entries]]`, each with a `scenario` or a `paper`, and with `set` (knobs and keys;
-lists make a grid), `seeds` and `metrics` if they are not the scenario's: see docs/rank.md.
+        after_help = "A suite is a TOML file with `title` and `[[entries]]`, each with a `scenario` or a `paper`, and with `set` (knobs and keys; lists make a grid), `seeds` and `metrics` if they are not the scenario's: see docs/rank.md.
 
 Examples:
   Which one for my network?

@@ -64,6 +64,11 @@ impl Draft {
         Ok(Self { named: named.to_owned(), target: Target::Beside(file, place) })
     }
 
+    /// Returns the path as it was named.
+    pub(crate) fn name(&self) -> String {
+        self.named.display().to_string()
+    }
+
     /// Returns another handle to write to. Its buffer has to be flushed before the file is moved.
     pub(crate) fn writer(&self) -> io::Result<BufWriter<File>> {
         let file = match &self.target {

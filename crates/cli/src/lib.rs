@@ -45,7 +45,12 @@ pub fn main_with(own: &'static [Entry]) -> ExitCode {
         Ok(arguments) => arguments,
         Err(error) => return explain(&error),
     };
-    match commands::dispatch(&arguments) {
+    end(commands::dispatch(&arguments))
+}
+
+/// Says why a command failed, and returns its exit code.
+fn end(ended: Result<(), Failure>) -> ExitCode {
+    match ended {
         Ok(()) => ExitCode::SUCCESS,
         // The reader of a pipe has seen enough, like in `coapace … | head`.
         Err(Failure::Io(_, error)) if error.kind() == io::ErrorKind::BrokenPipe => ExitCode::SUCCESS,
@@ -60,7 +65,7 @@ pub fn main_with(own: &'static [Entry]) -> ExitCode {
 /// Prints help and version like clap does, and a mistake in one line.
 fn explain(error: &clap::Error) -> ExitCode {
     if !error.use_stderr() {
-        return if error.print().is_ok() { ExitCode::SUCCESS } else { ExitCode::FAILURE };
+        return end(error.print().map_err(Failure::from));
     }
     let text = error.to_string();
     // The first paragraph says what is wrong. The next suggest corrections, which --help explains better.

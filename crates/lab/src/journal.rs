@@ -21,7 +21,7 @@ impl JournalFile {
     /// written when the program was killed.
     ///
     /// # Errors
-    /// Fails as the file does, as `take` does, with `foreign` if a line is none of a journal, and with a line if the journal is
+    /// Fails as the file does, as `take` does, with `foreign` if it is no file or a line is none of a journal, and with a line if the journal is
     /// open elsewhere. The file is then as it was.
     pub fn open<L: DeserializeOwned>(
         path: &Path,
@@ -29,6 +29,10 @@ impl JournalFile {
         mut take: impl FnMut(L) -> io::Result<()>,
     ) -> io::Result<Self> {
         let mut file = OpenOptions::new().read(true).append(true).create(true).open(path)?;
+        // A device, such as /dev/full, has no end.
+        if !file.metadata()?.is_file() {
+            return Err(io::Error::other(foreign));
+        }
         lock::held(&file.try_lock(), HELD)?;
         let mut text = Vec::new();
         file.read_to_end(&mut text)?;

@@ -38,14 +38,16 @@ pub(crate) fn coexist(arguments: &Arguments, coexist: &Coexist) -> Result<(), Fa
     let matrix = Matrix::of(&conducted.results);
     let took = start.elapsed().as_secs_f64();
 
-    if page.is_some() || coexist.figures.is_some() {
+    let written = if page.is_some() || coexist.figures.is_some() {
         let report = Report {
             groups: Group::by_conditions(matrix.alone.clone()),
             coexistence: Some(matrix.clone()),
             ..report(&scenario.title, &scenario.summary, &conducted)
         };
-        write_report(arguments, &report, page, coexist.figures.as_deref(), &conducted)?;
-    }
+        write_report(arguments, &report, page, coexist.figures.as_deref(), &conducted)
+    } else {
+        Ok(())
+    };
     let mut out = BufWriter::new(io::stdout().lock());
     match coexist.format.lines() {
         None => {
@@ -57,6 +59,7 @@ pub(crate) fn coexist(arguments: &Arguments, coexist: &Coexist) -> Result<(), Fa
         Some(lines) => matrix.rows(COMMIT).write(&mut out, lines)?,
     }
     out.flush()?;
+    written?;
     let made = conducted.results.iter().flat_map(|result| &result.runs);
     let events = made.map(|run| run.events).sum::<u64>() as f64 / 1e6;
     remark(arguments, &format!("{} runs, {events:.0} million events, {took:.1} s", matrix.runs));

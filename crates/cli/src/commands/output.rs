@@ -156,7 +156,8 @@ pub(crate) fn report(title: &str, subtitle: &str, conducted: &Conducted) -> Repo
 }
 
 /// Writes the page of a report to its file and its charts to their directory, if these were asked for, and prints
-/// where they are. Charts of an incomplete experiment do not replace older ones.
+/// where they are. Charts of an incomplete experiment do not replace older ones. Print the results before its error is handed on:
+/// a full disk should not cost what the runs have shown.
 pub(crate) fn write_report(
     arguments: &Arguments,
     report: &Report,
@@ -182,8 +183,16 @@ pub(crate) fn write_report(
 
 /// Creates the directory for charts. This comes before the work, so that an error costs no time.
 pub(crate) fn create_dir(dir: &Path) -> Result<(), Failure> {
-    std::fs::create_dir_all(dir)
-        .map_err(|error| Failure::Io(format!("cannot write {}", dir.display()), error))
+    std::fs::create_dir_all(dir).map_err(|error| {
+        let is_other = error.kind() == io::ErrorKind::AlreadyExists;
+        let error = if is_other { io::ErrorKind::NotADirectory.into() } else { error };
+        Failure::Io(format!("cannot write {}", dir.display()), error)
+    })
+}
+
+/// Returns a number of things: "1 run", "2 runs".
+pub(super) fn counted(number: usize, what: &str) -> String {
+    format!("{number} {what}{}", if number == 1 { "" } else { "s" })
 }
 
 /// Returns the subtitle, with a note if the experiment is incomplete.

@@ -8,35 +8,36 @@ use coapace_lab::experiment::runs;
 use coapace_lab::rank::{Ranking, Suite};
 use coapace_report::Report;
 
-use super::output::{COMMIT, conduct, remark, report, set_seeds, write_report};
+use super::output::{COMMIT, conduct, counted, remark, report, set_seeds, write_report};
 use crate::Failure;
 use crate::arguments::{Arguments, Rank};
 use crate::draft::Draft;
 
 pub(crate) fn rank(arguments: &Arguments, rank: &Rank) -> Result<(), Failure> {
     let suite = Suite::load(&rank.suite, &rank.set).map_err(|error| {
-        // A file that is there and cannot be used is no wrong usage.
-        let is_file = rank.suite.iter().any(|word| Path::new(word).is_file());
-        if is_file { Failure::Input(error) } else { Failure::Usage(error) }
+        // A file that is missing or cannot be used is no wrong usage.
+        let is_path = |word: &String| Path::new(word).extension().is_some() || Path::new(word).exists();
+        if rank.suite.iter().any(is_path) { Failure::Input(error) } else { Failure::Usage(error) }
     })?;
     let contenders = Ranking::contenders(&rank.mechanism).map_err(Failure::Usage)?;
     let mut trials = suite.trials(&contenders).map_err(Failure::Usage)?;
     set_seeds(&mut trials, rank.seeds);
     let page = rank.report.as_deref().map(Draft::create).transpose()?;
     let (cells, mechanisms) = (suite.cells.len(), contenders.len());
-    let cells = if cells == 1 { "1 cell".to_owned() } else { format!("{cells} cells") };
-    remark(arguments, &format!("{mechanisms} mechanisms over {cells}: {} runs", runs(&trials)));
+    let [mechanisms, cells, planned] = [(mechanisms, "mechanism"), (cells, "cell"), (runs(&trials), "run")]
+        .map(|(n, what)| counted(n, what));
+    remark(arguments, &format!("{mechanisms} over {cells}: {planned}"));
     let start = Instant::now();
     let mut conducted = conduct(arguments, &trials, None)?;
     let results = std::mem::take(&mut conducted.results);
     let ranking = Ranking::of(&suite, results);
     let took = start.elapsed().as_secs_f64();
 
-    if page.is_some() {
+    let written = page.map_or(Ok(()), |page| {
         let report =
             Report { ranking: Some(ranking.clone()), ..report(&suite.title, &suite.summary, &conducted) };
-        write_report(arguments, &report, page, None, &conducted)?;
-    }
+        write_report(arguments, &report, Some(page), None, &conducted)
+    });
     let mut out = BufWriter::new(io::stdout().lock());
     match rank.format.lines() {
         None => {
@@ -51,6 +52,7 @@ pub(crate) fn rank(arguments: &Arguments, rank: &Rank) -> Result<(), Failure> {
         Some(lines) => ranking.rows(COMMIT).write(&mut out, lines)?,
     }
     out.flush()?;
-    remark(arguments, &format!("{} runs, {took:.1} s", ranking.runs()));
+    written?;
+    remark(arguments, &format!("{}, {took:.1} s", counted(ranking.runs(), "run")));
     conducted.end()
 }

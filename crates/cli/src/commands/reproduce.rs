@@ -78,15 +78,19 @@ pub(crate) fn reproduce(arguments: &Arguments, reproduce: &Reproduce) -> Result<
     if !is_live {
         worst_first(&mut conducted.results);
     }
-    if page.is_some() || reproduce.figures.is_some() || artifact.is_some() {
+    let written = if page.is_some() || reproduce.figures.is_some() || artifact.is_some() {
         let subtitle: Vec<_> =
             [Some(source.source.as_str()), quick.as_deref()].into_iter().flatten().collect();
         let report = report(&source.title, &subtitle.join("; "), &conducted);
-        write_report(arguments, &report, page, reproduce.figures.as_deref(), &conducted)?;
-        if let Some(artifact) = artifact {
-            artifact.finish(arguments, reproduce, &source, &report, conducted.is_complete())?;
-        }
-    }
+        write_report(arguments, &report, page, reproduce.figures.as_deref(), &conducted).and_then(|()| {
+            let finish = |artifact: Artifact| {
+                artifact.finish(arguments, reproduce, &source, &report, conducted.is_complete())
+            };
+            artifact.map_or(Ok(()), finish)
+        })
+    } else {
+        Ok(())
+    };
     if reproduce.orders {
         print_orders(&conducted.results, reproduce.format)?;
     } else if reproduce.format == Format::Table {
@@ -102,6 +106,7 @@ pub(crate) fn reproduce(arguments: &Arguments, reproduce: &Reproduce) -> Result<
     } else {
         remark(arguments, &summary);
     }
+    written?;
     conducted.end()
 }
 

@@ -59,13 +59,16 @@ pub(crate) fn run(arguments: &Arguments, run: &Run) -> Result<(), Failure> {
     if let Some(file) = film {
         write_film(arguments, file, title, &conducted)?;
     }
-    if page.is_some() || run.figures.is_some() {
+    let written = if page.is_some() || run.figures.is_some() {
         let report = report(title, summary, &conducted);
-        write_report(arguments, &report, page, run.figures.as_deref(), &conducted)?;
-    }
+        write_report(arguments, &report, page, run.figures.as_deref(), &conducted)
+    } else {
+        Ok(())
+    };
     if run.format == Format::Table {
         print_table(&conducted)?;
     }
+    written?;
     conducted.end()
 }
 
@@ -98,7 +101,8 @@ fn capture(
     if pcap.is_none() && trace.is_none() {
         return Ok(());
     }
-    let failed = |error: io::Error| Failure::Io("cannot write the capture or trace".to_owned(), error);
+    let named = [&pcap, &trace].into_iter().flatten().map(Draft::name).collect::<Vec<_>>().join(" or ");
+    let failed = |error: io::Error| Failure::Io(format!("cannot write {named}"), error);
     let writer = |file: &Option<Draft>| file.as_ref().map(Draft::writer).transpose();
     let (pcap_out, trace_out) = (writer(&pcap).map_err(failed)?, writer(&trace).map_err(failed)?);
     let Trial { scenario, contender, first_seed, .. } = first.clone();

@@ -20,7 +20,7 @@ pub(crate) fn search(arguments: &Arguments, search: &Search) -> Result<(), Failu
         brackets: search.brackets,
         seed: search.seed,
     };
-    let each = search.each;
+    let (each, is_kept) = (search.each, search.journal.is_some());
     let mut search = search::Search::open(terms, VERSION, search.journal.as_deref())?;
     let known = search.journal().evaluations();
     if known > 0 {
@@ -44,7 +44,12 @@ pub(crate) fn search(arguments: &Arguments, search: &Search) -> Result<(), Failu
     if ended? {
         Ok(())
     } else {
-        Err(Failure::Interrupted("interrupted: the journal has what was measured".to_owned()))
+        let kept = if is_kept {
+            "the journal has what was measured"
+        } else {
+            "--journal FILE keeps what is measured"
+        };
+        Err(Failure::Interrupted(format!("interrupted: {kept}")))
     }
 }
 

@@ -100,6 +100,7 @@ fn a_missing_file_is_told_in_one_line() {
 fn a_scenario_file_that_is_missing_or_wrong_is_bad_input_and_no_wrong_usage() {
     let scratch = Scratch::new();
     refused(1, &["run", &scratch.file("missing.toml")]);
+    refused(1, &["rank", &scratch.file("missing.toml")]);
     let file = scratch.file("bad.toml");
     fs::write(&file, "clinets = 3\n").expect("the scenario");
     refused(1, &["run", &file]);
@@ -188,16 +189,33 @@ fn a_reader_of_a_completion_script_that_has_seen_enough_is_no_failure() {
 #[test]
 fn a_full_disk_is_told() {
     let full = || fs::File::options().write(true).open("/dev/full").expect("a device that is always full");
-    let output = command().args(["list", "mechanisms"]).stdout(full()).output().expect("the command ends");
-    let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert_eq!(output.status.code(), Some(1), "{stderr}");
-    assert!(stderr.starts_with("coapace: standard output: ") && stderr.lines().count() == 1, "{stderr}");
+    for arguments in [&["list", "mechanisms"][..], &["--help"]] {
+        let output = command().args(arguments).stdout(full()).output().expect("the command ends");
+        let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(1), "{stderr}");
+        assert!(stderr.starts_with("coapace: standard output: ") && stderr.lines().count() == 1, "{stderr}");
+    }
 
     let run = ["run", "nb-iot", "--set", "clients=3", "--seeds", "1", "--mechanism", "default"];
     for option in ["--report", "--pcap", "--trace"] {
         let outcome = coapace(&[&run[..], &["--quiet", option, "/dev/full"]].concat());
-        assert!(outcome.failure(1).starts_with("cannot write "), "{outcome:?}");
+        assert!(outcome.failure(1).starts_with("cannot write /dev/full: "), "{outcome:?}");
+        assert_eq!(outcome.stdout.contains("default"), option == "--report", "what was measured is printed");
     }
+}
+
+#[test]
+fn what_is_no_directory_or_no_journal_is_told() {
+    let scratch = Scratch::new();
+    let file = scratch.file("file");
+    fs::write(&file, "").expect("a file");
+    let few = ["--set", "clients=1", "--seeds", "1"];
+    for (command, option) in [("run", "--figures"), ("sweep", "--to")] {
+        let line = refused(1, &[&[command, "nb-iot", option, &file][..], &few].concat());
+        assert!(line.ends_with(&format!("{file}: not a directory")), "{line}");
+    }
+    let line = refused(1, &["search", "default", "--scenarios", "9", "--journal", "/dev/zero"]);
+    assert_eq!(line, "/dev/zero: this is no journal of a search: name another file");
 }
 
 #[cfg(target_os = "linux")]

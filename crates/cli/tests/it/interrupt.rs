@@ -52,6 +52,18 @@ fn rows_come_while_it_runs_and_an_interrupted_run_writes_what_it_has() {
 }
 
 #[test]
+fn an_interrupted_search_says_where_its_measurements_are() {
+    let mut child = start(&["search", "default", "cocoa", "--scenarios", "200", "--jobs", "1"]);
+    let stdout = child.stdout.take().expect("a pipe");
+    // By then it handles signals.
+    std::thread::sleep(std::time::Duration::from_secs(3));
+    interrupt(&child);
+    let (code, _, said) = end(child, stdout);
+    assert_eq!(code, Some(130), "{said}");
+    assert!(said.ends_with("coapace: interrupted: --journal FILE keeps what is measured\n"), "{said}");
+}
+
+#[test]
 fn an_interrupted_table_says_that_it_is_incomplete() {
     let child = &mut start(&LONG);
     let mut stdout = child.stdout.take().expect("a pipe");

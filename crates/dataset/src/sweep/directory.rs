@@ -31,7 +31,10 @@ impl Directory {
     /// # Errors
     /// Fails as the directory does, and with a line if another process writes into it, or it is of another scenario or version.
     pub fn open(path: &Path, plan: &Plan, shard: Option<Shard>) -> io::Result<Self> {
-        fs::create_dir_all(path)?;
+        fs::create_dir_all(path).map_err(|error| match error.kind() {
+            io::ErrorKind::AlreadyExists => io::ErrorKind::NotADirectory.into(),
+            _ => error,
+        })?;
         let locks = lock(path, shard)?;
         let draft = draft(shard);
         for entry in fs::read_dir(path)? {
