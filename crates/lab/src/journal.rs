@@ -21,8 +21,8 @@ impl JournalFile {
     /// written when the program was killed.
     ///
     /// # Errors
-    /// Fails as the file does, as `take` does, with `foreign` if it is no file or a line is none of a journal, and with a line if the journal is
-    /// open elsewhere. The file is then as it was.
+    /// Fails as the file does, as `take` does, with `foreign` if it is no file or a line is none of a journal, and with a line if
+    /// the journal is open elsewhere. The file is then as it was.
     pub fn open<L: DeserializeOwned>(
         path: &Path,
         foreign: &str,
