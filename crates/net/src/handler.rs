@@ -87,8 +87,8 @@ impl Clone for Box<dyn Handler> {
     }
 }
 
-/// A function that handles requests: of a [`Request`], and with a future of a [`Response`] or of an error that converts into a
-/// [`Rejection`]. All such functions and closures implement this trait.
+/// A function that handles requests: it takes a [`Request`], and returns a future of a [`Response`] or of an error that converts
+/// into a [`Rejection`]. All such functions and closures implement this trait.
 pub trait HandlerFunction: Fn(Request) -> <Self as HandlerFunction>::Answer + Clone + Send + 'static {
     /// The future.
     type Answer: Future<Output = Result<Response, Self::Error>> + Send + 'static;
