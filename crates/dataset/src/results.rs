@@ -216,7 +216,7 @@ pub fn standings(ranking: &Ranking) -> Result<Table, ArrowError> {
 /// # Errors
 /// Fails if Arrow does.
 pub fn hindsight(ranking: &Ranking) -> Result<Table, ArrowError> {
-    let all = if ranking.cells.len() > 1 { ranking.hindsight() } else { Vec::new() };
+    let all = ranking.hindsight_rows();
     let mut sheet = Sheet::default();
     sheet.push("name", all.iter().map(|it| it.name().into()));
     push_worst(&mut sheet, ranking, &all.iter().map(|it| Some(it.worst)).collect::<Vec<_>>());

@@ -117,8 +117,11 @@ impl Matrix {
             let pair = result.summary();
             let sum = |of: fn(&RunResult) -> u64| result.runs.iter().map(of).sum::<u64>() as f64;
             let (again, sent) = (sum(|run| run.retransmissions), sum(|run| run.requests_sent));
-            // A mechanism alone is a single population, which takes its place last.
-            for (place, row, column) in [(1, column, row), (0, row, column)] {
+            for (place, (row, column)) in [(row, column), (column, row)].into_iter().enumerate() {
+                // A mechanism alone is a single population.
+                if place == 1 && row == column {
+                    continue;
+                }
                 let own = own(&pair, place);
                 encounters[row * size + column] = Encounter {
                     rival: alone[column].cell.mechanism.clone(),

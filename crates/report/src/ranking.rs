@@ -76,9 +76,9 @@ fn group(html: &mut String, columns: usize, heading: &str) {
     );
 }
 
-/// Writes the rows of what each cell's best mechanism reaches. A single cell has none: its first mechanism is the best.
+/// Writes the rows of what each cell's best mechanism reaches, if there are any.
 fn hindsight(html: &mut String, ranking: &Ranking, columns: usize) {
-    let all = if ranking.cells.len() > 1 { ranking.hindsight() } else { Vec::new() };
+    let all = ranking.hindsight_rows();
     if !all.is_empty() {
         group(html, columns, Hindsight::HEADING);
     }

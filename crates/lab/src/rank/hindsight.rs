@@ -45,6 +45,12 @@ impl Ranking {
         let has_own = self.standings.iter().any(|standing| standing.section == Section::Coapace);
         [Some(false), has_own.then_some(true)].into_iter().flatten().filter_map(among).collect()
     }
+
+    /// Returns [`hindsight`](Self::hindsight) for its own rows beside the standings. A single cell has none: its first mechanism is
+    /// the best.
+    pub fn hindsight_rows(&self) -> Vec<Hindsight> {
+        if self.cells.len() > 1 { self.hindsight() } else { Vec::new() }
+    }
 }
 
 impl Hindsight {

@@ -40,7 +40,7 @@ impl Ranking {
             was_undithered = is_undithered;
             text += &self.standing(place, standing, width);
         }
-        let hindsight = if self.cells.len() > 1 { self.hindsight() } else { Vec::new() };
+        let hindsight = self.hindsight_rows();
         if !hindsight.is_empty() {
             let _ = writeln!(text, "    {}", Hindsight::HEADING);
             text.extend(hindsight.iter().map(|it| self.in_hindsight(it, width)));

@@ -5,7 +5,7 @@ use std::cmp::Ordering;
 use coapace_sim::Luck;
 
 use super::number::significant_or_dash;
-use super::{CellResult, Compared, Metric, PaperTable, RunResult};
+use super::{CellResult, Compared, PaperTable};
 use crate::lists::grouped;
 
 /// A figure of a table beside the measured one.
@@ -63,8 +63,24 @@ impl Judged<'_> {
         self.share_of_means(|mean| u8::from(self.is_within(mean)).into())
     }
 
+    /// Returns the average of what means of as many of our runs as the published figure is the mean of count, drawn with replacement.
+    /// Runs without the metric are left out. Returns `None` if no run has it, or if that number is not known or 0.
+    ///
+    /// The draws are the same for every call.
     fn share_of_means(&self, counts: impl Fn(f64) -> f64) -> Option<f64> {
-        share_of_means(self.figure.metric, &self.result.runs, self.table.runs?, counts)
+        let few = self.table.runs.filter(|runs| *runs > 0)?;
+        let values: Vec<f64> =
+            self.result.runs.iter().filter_map(|run| self.figure.metric.of_run(run)).collect();
+        if values.is_empty() {
+            return None;
+        }
+        let luck = Luck::new(1).stream("resampling");
+        let mean = |draw: u32| {
+            let one =
+                |place: u32| values[luck.below(values.len() as u64, draw.into(), place.into(), 0) as usize];
+            (0..few).map(one).sum::<f64>() / f64::from(few)
+        };
+        Some((0..DRAWS).map(mean).map(counts).sum::<f64>() / f64::from(DRAWS))
     }
 
     /// Orders the worst first: by the factor of the figure as a multiple of that of its table.
@@ -123,26 +139,9 @@ pub fn nearness<'a>(judged: &[Judged<'a>]) -> Vec<Nearness<'a>> {
 /// The number of means that are drawn.
 const DRAWS: u32 = 10_000;
 
-/// Returns the average of what the means of `few` of these runs, drawn with replacement, count. Runs without the metric are left
-/// out. Returns `None` if no run has it, or if `few` is 0.
-///
-/// The draws are the same for every call.
-fn share_of_means(metric: Metric, runs: &[RunResult], few: u32, counts: impl Fn(f64) -> f64) -> Option<f64> {
-    let values: Vec<f64> = runs.iter().filter_map(|run| metric.of_run(run)).collect();
-    if values.is_empty() || few == 0 {
-        return None;
-    }
-    let luck = Luck::new(1).stream("resampling");
-    let mean = |draw: u32| {
-        let one = |place: u32| values[luck.below(values.len() as u64, draw.into(), place.into(), 0) as usize];
-        (0..few).map(one).sum::<f64>() / f64::from(few)
-    };
-    Some((0..DRAWS).map(mean).map(counts).sum::<f64>() / f64::from(DRAWS))
-}
-
 #[cfg(test)]
 pub(super) mod tests {
-    use super::super::{Cell, Published};
+    use super::super::{Cell, Metric, Published, RunResult};
     use super::*;
 
     /// Makes a cell with a published throughput of a table with this factor, and with measured throughputs.
@@ -211,7 +210,12 @@ pub(super) mod tests {
     /// Makes a figure that is the mean of two runs, measured as 0 and 1: means of two are 0, 1/2 and 1 with the probabilities 1/4,
     /// 1/2 and 1/4.
     fn mean_of_two(published: f64, factor: f64) -> CellResult {
-        let mut result = printed("Table 1", factor, published, &[0.0, 1.0]);
+        of_two(published, factor, &[0.0, 1.0])
+    }
+
+    /// Makes a figure that is the mean of two runs, with measured throughputs.
+    fn of_two(published: f64, factor: f64, measured: &[f64]) -> CellResult {
+        let mut result = printed("Table 1", factor, published, measured);
         let tables = &mut result.published.as_mut().expect("published").tables;
         tables.get_mut(&Metric::Throughput).expect("a table").runs = Some(2);
         result
@@ -229,7 +233,14 @@ pub(super) mod tests {
             assert!((quantile - expected).abs() < CHANCE, "{published}: {quantile}");
         }
         assert_eq!(judged(&[printed("Table 1", 1.5, 1.0, &[1.0])])[0].quantile(), None, "runs are not known");
-        assert_eq!(share_of_means(Metric::Throughput, &[], 2, |mean| mean), None);
+        assert_eq!(judged(&[of_two(1.0, 1.5, &[])])[0].quantile(), None, "nothing was measured");
+        let mut unmeasured = mean_of_two(1.0, 1.5);
+        let table = PaperTable { title: "Table 1".into(), factor: 1.5, runs: Some(2), why: String::new() };
+        unmeasured.published = Some(Published {
+            tables: [(Metric::SettlingTime, table)].into(),
+            ..Published::figure(Metric::SettlingTime, 1.0, "p")
+        });
+        assert_eq!(judged(&[unmeasured])[0].quantile(), None, "no run has the metric");
     }
 
     #[test]

@@ -1,11 +1,11 @@
-//! What is run, and the series that are recorded beside the totals.
+//! A run, and the series that it records beside its totals.
 
 use coapace_scenario::Scenario;
 
 use crate::contender::Contender;
 use crate::mix::Mix;
 
-/// One run: what is run, with which random numbers, and what is recorded.
+/// A run: a contender in a scenario, with the random numbers of a seed, and with the series to record.
 #[derive(Clone, Copy)]
 pub(super) struct Run<'a> {
     pub(super) scenario: &'a Scenario,

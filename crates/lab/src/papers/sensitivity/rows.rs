@@ -20,14 +20,12 @@ type Of = fn(&Row) -> Value;
 /// The columns of every row: name, meaning and value.
 pub(crate) const COLUMNS: &[Column<Of>] = &[
     ("paper", "The key of the paper.", |it| (&it.paper).into()),
-    ("condition", "The condition that is varied; empty as chosen.", |it| {
-        varied(it.values[0].as_ref(), |it| &it.condition)
-    }),
-    ("value", "Its value.", |it| varied(it.values[0].as_ref(), |it| &it.value)),
+    ("condition", "The condition that is varied; empty as chosen.", |it| varied(it, 0, |own| &own.condition)),
+    ("value", "Its value.", |it| varied(it, 0, |own| &own.value)),
     ("other_condition", "Another condition that is varied with it.", |it| {
-        varied(it.values[1].as_ref(), |it| &it.condition)
+        varied(it, 1, |own| &own.condition)
     }),
-    ("other_value", "Its value.", |it| varied(it.values[1].as_ref(), |it| &it.value)),
+    ("other_value", "Its value.", |it| varied(it, 1, |own| &own.value)),
     ("figures_met", "Published figures that are met.", |it| count(it.score.figures.0)),
     ("figures", "Published figures.", |it| count(it.score.figures.1)),
     ("orders_held", "Published orders and ratios that hold.", |it| count(it.score.orders.0)),
@@ -35,9 +33,9 @@ pub(crate) const COLUMNS: &[Column<Of>] = &[
     ("orders", "Published orders and ratios.", |it| count(it.score.orders.1)),
 ];
 
-/// Returns a text `of` one of the values that differ; nothing if that is as chosen.
-fn varied(value: Option<&VariedValue>, of: fn(&VariedValue) -> &String) -> Value {
-    value.map_or(Value::Nothing, |value| of(value).into())
+/// Returns a text of the first or second value that differs; nothing if there is none.
+fn varied(row: &Row, place: usize, text: fn(&VariedValue) -> &String) -> Value {
+    row.values[place].as_ref().map_or(Value::Nothing, |own| text(own).into())
 }
 
 fn count(count: usize) -> Value {
