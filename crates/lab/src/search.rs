@@ -8,13 +8,8 @@
 //! A [`Search`] ties these together and measures nothing itself. It asks for [pieces](evaluation::Piece), and is told what was
 //! measured: by the threads of this process ([`Search::conduct`]), or by whoever else measures.
 //!
-//! A [`Table`](table::Table) of actions over what a mechanism [sees](sight) tells what any mechanism with this state could reach.
-//! [`Climb`](climb::Climb) searches it, on a [`Bench`](bound::Bench).
-//!
 //! The scenarios of published papers are not part of any set, so they can tell whether what was found holds elsewhere.
 
-pub mod bound;
-pub mod climb;
 pub mod costs;
 mod dice;
 pub mod evaluation;
@@ -23,9 +18,7 @@ pub mod halving;
 pub mod journal;
 pub mod meshes;
 pub mod networks;
-pub mod sight;
 pub mod space;
-pub mod table;
 pub mod terms;
 
 use std::io;

@@ -1,4 +1,4 @@
-//! A mechanism that is a table: an action for each [cell](super::sight) of what `ebb` knows.
+//! A mechanism that is a table: an action for each [cell](crate::sight) of what `ebb` knows.
 //!
 //! It tells what a policy with this state could reach. It is none for use: nothing bounds what a table does.
 
@@ -9,17 +9,17 @@ use coapace_control::{
     Value, packed, parameters,
 };
 
-use super::sight::{CELLS, Estimates, cell};
+use crate::sight::{CELLS, Estimates, cell};
 
 /// The factors of actions.
-pub const FACTORS: [f64; 8] = [0.75, 1.0, 1.25, 1.5, 2.0, 3.0, 4.0, 6.0];
+pub(crate) const FACTORS: [f64; 8] = [0.75, 1.0, 1.25, 1.5, 2.0, 3.0, 4.0, 6.0];
 
 /// The lower bound of every first timeout, in seconds, as with `ebb`.
 const MIN_RTO_S: f64 = 0.05;
 
 /// The lower bound of a first timeout where an action asks for it, and the RTO before the first sample, in seconds:
 /// ACK_TIMEOUT (RFC 7252 §4.8).
-pub const ACK_TIMEOUT_S: f64 = 2.0;
+pub(crate) const ACK_TIMEOUT_S: f64 = 2.0;
 
 /// The upper bound of first timeouts, in seconds: EXCHANGE_LIFETIME (RFC 7252 §4.8.2).
 const MAX_RTO_S: f64 = 247.0;
@@ -32,7 +32,7 @@ const DITHER: Ratio = Ratio::new(5, 4);
 
 /// The decisions of a policy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Decision {
+pub(crate) enum Decision {
     /// The first timeout of an exchange: so many times the RTO. The second half of the actions are the same factors, with
     /// [`ACK_TIMEOUT_S`] as lower bound. "Again" says that the last exchange had more than one retransmission.
     Start,
@@ -45,10 +45,10 @@ pub enum Decision {
 
 impl Decision {
     /// Every decision.
-    pub const ALL: [Self; 3] = [Self::Start, Self::Backoff, Self::Hold];
+    pub(crate) const ALL: [Self; 3] = [Self::Start, Self::Backoff, Self::Hold];
 
     /// Returns the number of actions.
-    pub const fn actions(self) -> u8 {
+    pub(crate) const fn actions(self) -> u8 {
         match self {
             Self::Start => 2 * FACTORS.len() as u8,
             Self::Backoff => FACTORS.len() as u8 - 1,
@@ -59,7 +59,7 @@ impl Decision {
 
 /// The numbers of the actions in all cells, 16 actions at most. Written, they are letters from `a` on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Row<const ACTIONS: u8>([u8; CELLS]);
+pub(crate) struct Row<const ACTIONS: u8>([u8; CELLS]);
 
 impl<const ACTIONS: u8> Row<ACTIONS> {
     /// Reads letters that are known to be right.
@@ -108,7 +108,7 @@ impl<const ACTIONS: u8> fmt::Display for Row<ACTIONS> {
 
 parameters! {
     /// A table of actions, by default those of `ebb`.
-    pub struct Table {
+    pub(crate) struct Table {
         /// The factor of the first timeout over the RTO, and its lower bound.
         start: Row<{ Decision::Start.actions() }> = Row::of(*b"bbbbbbbbbbbbbbbbjjjjjjjjjjjjjjjj"),
         /// The factor of a timeout over the one before.
@@ -121,7 +121,7 @@ parameters! {
 
 packed! {
     /// The state of a destination.
-    pub struct TableState {
+    pub(crate) struct TableState {
         estimates: Estimates,
         /// The timeout that later exchanges hold, in seconds; zero if there is none.
         held: f64,
@@ -134,7 +134,7 @@ packed! {
 
 packed! {
     /// The state of an exchange.
-    pub struct TableExchange {
+    pub(crate) struct TableExchange {
         /// The timeout in force, in seconds.
         timeout: f64,
         /// Whether a retransmission has departed.
@@ -144,7 +144,7 @@ packed! {
 
 impl Table {
     /// Returns the number of the action in each cell. It is below [`Decision::actions`].
-    pub fn row(&mut self, decision: Decision) -> &mut [u8; CELLS] {
+    pub(crate) fn row(&mut self, decision: Decision) -> &mut [u8; CELLS] {
         match decision {
             Decision::Start => &mut self.start.0,
             Decision::Backoff => &mut self.backoff.0,
@@ -153,7 +153,7 @@ impl Table {
     }
 
     /// Returns the table as it is named on the command line.
-    pub fn label(&self) -> String {
+    pub(crate) fn label(&self) -> String {
         format!("{}:start={},backoff={},hold={}", Self::NAME, self.start, self.backoff, self.hold)
     }
 
@@ -239,7 +239,8 @@ impl Controller for Table {
 
 impl OwnMechanism for Table {
     const NAME: &'static str = "table";
-    const SUMMARY: &'static str = "a table of actions over what `ebb` knows; for `coapace search` alone";
+    const SUMMARY: &'static str =
+        "a table of actions over what `ebb` knows; for the search of an upper bound alone";
     const SOURCE: &'static str = "Coapace, docs/search.md";
     const NOTES: Notes = Notes {
         status: "A yardstick of the laboratory.",
@@ -250,7 +251,7 @@ impl OwnMechanism for Table {
 }
 
 /// The entry of [`Table`], for [`naming::add`](coapace_scenario::naming::add).
-pub static ENTRY: [Entry; 1] = [Entry::own::<Table>()];
+pub(crate) static ENTRY: [Entry; 1] = [Entry::own::<Table>()];
 
 fn seconds(span: Duration) -> f64 {
     span.as_micros() as f64 / 1e6

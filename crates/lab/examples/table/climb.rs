@@ -3,8 +3,8 @@
 
 use coapace_sim::{Luck, Stream};
 
-use super::sight::{PATHS, features};
-use super::table::{Decision, Table};
+use crate::sight::{PATHS, features};
+use crate::table::{Decision, Table};
 
 /// The share of the scenarios that a table is measured on first: a third.
 const SHARE: usize = 3;
@@ -15,7 +15,7 @@ const SLACK: f64 = 1.02;
 
 /// A climb, and the best table so far.
 #[derive(Debug)]
-pub struct Climb {
+pub(crate) struct Climb {
     table: Table,
     /// The losses of the best table on a share of the scenarios and on all; infinite before the first step.
     losses: [f64; 2],
@@ -27,13 +27,13 @@ pub struct Climb {
 
 impl Climb {
     /// Begins at `table`, over so many scenarios, with the random numbers of `seed`.
-    pub fn new(table: Table, scenarios: usize, seed: u64) -> Self {
+    pub(crate) fn new(table: Table, scenarios: usize, seed: u64) -> Self {
         let dice = Luck::new(seed).stream("climb");
         Self { table, losses: [f64::INFINITY; 2], scenarios, dice, steps: 0 }
     }
 
     /// Returns the best table so far.
-    pub fn best(&self) -> &Table {
+    pub(crate) fn best(&self) -> &Table {
         &self.table
     }
 
@@ -42,7 +42,7 @@ impl Climb {
     ///
     /// # Errors
     /// Returns the error of `loss`, which leaves the step unmade.
-    pub fn step<E>(
+    pub(crate) fn step<E>(
         &mut self,
         loss: &mut dyn FnMut(&Table, usize) -> Result<f64, E>,
     ) -> Result<Option<f64>, E> {
@@ -85,8 +85,8 @@ impl Climb {
 
 #[cfg(test)]
 mod tests {
-    use super::super::sight::cell;
     use super::*;
+    use crate::sight::cell;
 
     /// Returns how far the table is from a backoff of 3 where the last exchange was lossy, in actions.
     fn away(table: &Table) -> f64 {

@@ -8,16 +8,22 @@
 //! `--networks meshes` draws larger and harsher meshes. `--only links`, `tiny` (links with buffers of ten packets at most) or `meshes` leaves the other networks out, `--seed` makes
 //! another search, `--jobs` is the number of threads and changes nothing else. A journal serves as long as the sources stay.
 
+mod bench;
+mod climb;
+mod sight;
+mod table;
+
 use std::error::Error;
 use std::path::PathBuf;
 
-use coapace_lab::search::bound::Bench;
 use coapace_lab::search::evaluation::{Evaluation, Set};
 use coapace_lab::search::generator::Drawn;
 use coapace_lab::search::journal::Conditions;
 use coapace_lab::search::networks::Networks;
-use coapace_lab::search::table::ENTRY;
 use coapace_scenario::naming;
+
+use self::bench::Bench;
+use self::table::ENTRY;
 
 /// Ten packets, in bytes.
 const TINY_BUFFER: u64 = 10 * 296;

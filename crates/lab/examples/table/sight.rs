@@ -3,10 +3,10 @@
 use coapace_control::packed;
 
 /// The number of cells: 8 kinds of path, twice two.
-pub const CELLS: usize = 32;
+pub(crate) const CELLS: usize = 32;
 
 /// The names of the kinds of path, in the order of their cells.
-pub const PATHS: [&str; 8] = [
+pub(crate) const PATHS: [&str; 8] = [
     "unmeasured",
     "calm steady",
     "calm wide",
@@ -33,22 +33,22 @@ const WIDE: f64 = 0.125;
 packed! {
     /// The estimates of a destination, in seconds, as `ebb` makes them.
     #[derive(PartialEq)]
-    pub struct Estimates {
+    pub(crate) struct Estimates {
         /// SRTT (RFC 6298); zero before the first sample.
-        pub srtt: f64,
+        pub(crate) srtt: f64,
         /// RTTVAR (RFC 6298), with a gain of 1/2.
-        pub rttvar: f64,
+        pub(crate) rttvar: f64,
         /// The least round-trip time.
-        pub least: f64,
+        pub(crate) least: f64,
     }
 }
 
 impl Estimates {
     /// The estimates before the first sample.
-    pub const NONE: Self = Self { srtt: 0.0, rttvar: 0.0, least: 0.0 };
+    pub(crate) const NONE: Self = Self { srtt: 0.0, rttvar: 0.0, least: 0.0 };
 
     /// Takes in a sample in seconds.
-    pub fn learn(&mut self, rtt: f64) {
+    pub(crate) fn learn(&mut self, rtt: f64) {
         let rtt = rtt.max(1e-6);
         if self.srtt > 0.0 {
             self.rttvar += ((self.srtt - rtt).abs() - self.rttvar) / 2.0;
@@ -60,13 +60,13 @@ impl Estimates {
     }
 
     /// Returns the RTO in seconds, without bounds; `None` before the first sample.
-    pub fn rto(&self) -> Option<f64> {
+    pub(crate) fn rto(&self) -> Option<f64> {
         (self.srtt > 0.0).then(|| self.srtt + (3.0 * self.rttvar).max(0.001))
     }
 
     /// Returns the place of the kind of path in [`PATHS`]. An answer that came `late` seconds after the last transmission, and
     /// names none, counts like an SRTT of that.
-    pub fn path(&self, late: f64) -> usize {
+    pub(crate) fn path(&self, late: f64) -> usize {
         let seen = self.srtt.max(late);
         let is_wide = usize::from(self.rttvar > WIDE * self.srtt);
         match self.least {
@@ -81,13 +81,13 @@ impl Estimates {
 
 /// Returns the cell of a kind of path, of whether the last exchange had lost a transmission, and of whether this is not the
 /// first retransmission of its exchange.
-pub fn cell(path: usize, was_lossy: bool, is_again: bool) -> usize {
+pub(crate) fn cell(path: usize, was_lossy: bool, is_again: bool) -> usize {
     4 * path + 2 * usize::from(was_lossy) + usize::from(is_again)
 }
 
 /// Returns the features of a cell: the kind of path, whether the last exchange had lost a transmission, and whether this is not
 /// the first retransmission, the last two as 0 or 1.
-pub fn features(cell: usize) -> [usize; 3] {
+pub(crate) fn features(cell: usize) -> [usize; 3] {
     [cell / 4, cell / 2 % 2, cell % 2]
 }
 

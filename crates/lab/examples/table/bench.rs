@@ -3,14 +3,15 @@
 use std::io;
 use std::path::Path;
 
-use super::climb::Climb;
-use super::evaluation::{Evaluation, Set, Yardstick};
-use super::journal::{Conditions, Journal};
-use super::table::Table;
+use coapace_lab::search::evaluation::{Evaluation, Set, Yardstick};
+use coapace_lab::search::journal::{Conditions, Journal};
+
+use crate::climb::Climb;
+use crate::table::Table;
 
 /// A set with the journal of what was measured on it.
 #[derive(Debug)]
-pub struct Bench {
+pub(crate) struct Bench {
     set: Set,
     journal: Journal,
     jobs: usize,
@@ -21,7 +22,12 @@ impl Bench {
     ///
     /// # Errors
     /// Fails as the journal does.
-    pub fn open(set: Set, path: Option<&Path>, conditions: &Conditions, jobs: usize) -> io::Result<Self> {
+    pub(crate) fn open(
+        set: Set,
+        path: Option<&Path>,
+        conditions: &Conditions,
+        jobs: usize,
+    ) -> io::Result<Self> {
         let mut journal = Journal::open(path, conditions)?;
         for place in journal.yardsticks().len()..set.scenarios.len() {
             let measured = set.measure_all(Yardstick::pieces(place), jobs).map_err(io::Error::other)?;
@@ -31,7 +37,7 @@ impl Bench {
     }
 
     /// Returns the scenarios.
-    pub fn set(&self) -> &Set {
+    pub(crate) fn set(&self) -> &Set {
         &self.set
     }
 
@@ -39,7 +45,7 @@ impl Bench {
     ///
     /// # Errors
     /// Fails as the journal does, and if the mechanism is unknown.
-    pub fn evaluate(&mut self, mechanism: &str, scenarios: usize) -> io::Result<Evaluation> {
+    pub(crate) fn evaluate(&mut self, mechanism: &str, scenarios: usize) -> io::Result<Evaluation> {
         if let Some(known) = self.journal.evaluation(mechanism, scenarios) {
             return Ok(known.clone());
         }
@@ -54,7 +60,7 @@ impl Bench {
     ///
     /// # Errors
     /// Fails as [`evaluate`](Self::evaluate) does.
-    pub fn climb(
+    pub(crate) fn climb(
         &mut self,
         steps: u32,
         seed: u64,
@@ -70,5 +76,43 @@ impl Bench {
             }
         }
         Ok(*climb.best())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use coapace_lab::search::networks::Networks;
+    use coapace_scenario::naming;
+
+    use super::*;
+    use crate::table::ENTRY;
+
+    /// Searches over nine networks. Returns every table that was found, and its loss.
+    fn climb(journal: &Path, jobs: usize) -> Vec<(String, f64)> {
+        let set = Set::draw(Networks::Mixed, 1, 9).unwrap();
+        let conditions =
+            Conditions { commit: "test".into(), networks: Networks::Mixed, generator_seed: 1, scenarios: 9 };
+        let mut bench = Bench::open(set, Some(journal), &conditions, jobs).unwrap();
+        let mut found = Vec::new();
+        let best = bench.climb(4, 1, &mut |table, _, loss| found.push((table.label(), loss))).unwrap();
+        assert_eq!(found.last().unwrap().0, best.label());
+        found
+    }
+
+    #[test]
+    fn a_search_goes_on_from_its_journal_and_finds_the_same_on_any_number_of_threads() {
+        naming::add(&ENTRY).unwrap();
+        let path = std::env::temp_dir().join(format!("coapace-table-{}.jsonl", std::process::id()));
+        let _ = std::fs::remove_file(&path);
+        let whole = climb(&path, 1);
+        assert_eq!(whole[0].0, Table::DEFAULT.label());
+        let text = std::fs::read_to_string(&path).unwrap();
+        let lines = text.lines().count();
+        // Killed while the last but four lines was written.
+        let cut = text.match_indices('\n').nth(lines - 5).unwrap().0 - 7;
+        std::fs::write(&path, &text[..cut]).unwrap();
+        assert_eq!(climb(&path, 2), whole);
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), text, "only what was cut off is measured again");
+        std::fs::remove_file(&path).unwrap();
     }
 }
