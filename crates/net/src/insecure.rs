@@ -1,6 +1,7 @@
 //! Replaces `secure/` if the crate is built without the feature `tls`. All its types are one that has no values, so no other
 //! module depends on the feature.
 
+use std::future::Ready;
 use std::io;
 use std::sync::{Arc, Mutex};
 
@@ -22,12 +23,14 @@ pub(crate) const IS_BUILT: bool = false;
 #[derive(Clone, Debug)]
 pub(crate) enum Absent {}
 
-type Reached = Result<Remote, oneshot::Receiver<Result<Remote, Refused>>>;
 pub(crate) type Dtls = Absent;
 pub(crate) type Sessions = Absent;
 pub(crate) type Sealed = Absent;
 pub(crate) type Connector = Absent;
 pub(crate) type ServerTls = Absent;
+
+/// The decrypted stream of a connection, and the client's certificate.
+type Accepted = (Box<dyn ByteStream>, Option<Arc<Identity>>);
 
 pub(crate) fn tls_error(_: &io::Error, _: &str) -> Option<TlsError> {
     None
@@ -54,7 +57,15 @@ impl Absent {
         match *self {}
     }
 
-    pub(crate) fn reach(&self, _: &Socket, _: Remote) -> Result<Reached, Refused> {
+    pub(crate) fn peer(&mut self, _: Remote) -> Option<Remote> {
+        match *self {}
+    }
+
+    pub(crate) fn handshake(
+        &mut self,
+        _: &Socket,
+        _: Remote,
+    ) -> Result<oneshot::Receiver<Result<Remote, Refused>>, Refused> {
         match *self {}
     }
 
@@ -66,14 +77,11 @@ impl Absent {
         match *self {}
     }
 
-    pub(crate) async fn connect(&self, _: &str, _: TcpStream) -> io::Result<Box<dyn ByteStream>> {
+    pub(crate) fn connect(&self, _: &str, _: TcpStream) -> Ready<io::Result<Box<dyn ByteStream>>> {
         match *self {}
     }
 
-    pub(crate) async fn accept(
-        &self,
-        _: TcpStream,
-    ) -> io::Result<(Box<dyn ByteStream>, Option<Arc<Identity>>)> {
+    pub(crate) fn accept(&self, _: TcpStream) -> Ready<io::Result<Accepted>> {
         match *self {}
     }
 }

@@ -171,10 +171,12 @@ impl Hub {
     pub(crate) async fn reach(&self, address: std::net::SocketAddr) -> Result<Remote, Error> {
         let to = self.socket.remote(address);
         let Some(sessions) = &self.sessions else { return Ok(to) };
-        let reached = lock(sessions).reach(&self.socket, to).map_err(Error::Session)?;
-        let connected = match reached {
-            Ok(peer) => return Ok(peer),
-            Err(connected) => connected,
+        let connected = {
+            let mut sessions = lock(sessions);
+            if let Some(peer) = sessions.peer(to) {
+                return Ok(peer);
+            }
+            sessions.handshake(&self.socket, to).map_err(Error::Session)?
         };
         // The driver has to set its timer for the handshake.
         self.attention.notify_one();

@@ -21,9 +21,6 @@ use crate::{DtlsCounters, Refused, log};
 /// The most bytes that a record adds to a datagram: header, explicit nonce, tag.
 pub(crate) const OVERHEAD: usize = 13 + 8 + 16;
 
-/// The endpoint's name for a server, or the receiver of it while the handshake is under way.
-type Reached = Result<Remote, oneshot::Receiver<Result<Remote, Refused>>>;
-
 /// The alerts of a server whose handshake fails (RFC 5246 §7.2).
 const HANDSHAKE_FAILURE: u8 = 40;
 const DECRYPT_ERROR: u8 = 51;
@@ -107,7 +104,7 @@ impl Sessions {
     }
 
     /// Returns the endpoint's name for this server, if there is a session. One that the server has probably lost is closed.
-    pub(super) fn peer(&mut self, to: Remote) -> Option<Remote> {
+    pub(crate) fn peer(&mut self, to: Remote) -> Option<Remote> {
         self.close_if_lost(Instant::now(), to);
         self.by_peer.get(&key(to)).filter(|session| session.connected).map(|session| session.peer)
     }
@@ -123,18 +120,23 @@ impl Sessions {
         }
     }
 
-    /// Finds a client's session with this server. If there is none, begins a handshake, unless one is under way.
-    pub(crate) fn reach(&mut self, socket: &Socket, to: Remote) -> Result<Reached, Refused> {
-        if let Some(peer) = self.peer(to) {
-            return Ok(Ok(peer));
-        }
+    /// Begins a client's handshake with this server, unless one is under way. Returns the receiver of the endpoint's name for the
+    /// server, or of why there is no session. To be called only where [`peer`](Self::peer) has found no session.
+    ///
+    /// # Errors
+    /// Returns why no handshake can begin.
+    pub(crate) fn handshake(
+        &mut self,
+        socket: &Socket,
+        to: Remote,
+    ) -> Result<oneshot::Receiver<Result<Remote, Refused>>, Refused> {
         self.attempt(to)?;
         let (tell, connected) = oneshot::channel();
         if let Some(session) = self.by_peer.get_mut(&key(to)) {
             session.waiting.push(tell);
         }
         self.flush(socket);
-        Ok(Err(connected))
+        Ok(connected)
     }
 
     /// Begins a client's handshake with this server, unless there is one or a session.
