@@ -31,17 +31,20 @@
 
 mod ageing;
 mod entries;
+mod exchange;
 #[cfg(test)]
 mod tests;
 
 pub use ageing::Ageing;
 pub(crate) use entries::*;
+pub use exchange::CocoaExchange;
+use exchange::moment;
 
 use crate::estimator::{Estimator, GRANULARITY, Learning, MIN_RTO, UNBOUNDED};
 use crate::fine::Fine;
 use crate::parameters::{Switch, choice, parameters};
 use crate::stamp::Stamp;
-use crate::{Controller, Cue, Duration, Gauges, Instant, Limits, Marking, Outcome, Ratio};
+use crate::{Controller, Cue, Duration, Gauges, Limits, Marking, Outcome, Ratio};
 
 parameters! {
     /// CoCoA, with a strong and a weak estimator.
@@ -253,19 +256,6 @@ pub struct CocoaState {
     streak: i8,
 }
 
-/// State of [`Cocoa`] for one exchange.
-#[derive(Clone, Copy, Debug)]
-pub struct CocoaExchange {
-    timeout: Fine,
-    /// The span that the next timeout is backed off from: `timeout`, without its dither where each timeout is dithered.
-    base: Fine,
-    /// The moment of the first transmission, in microseconds modulo 2⁴⁰ (12 days). Zero where only acknowledgements are
-    /// samples, because they bring their time with them.
-    began: Fine,
-    factor: Ratio,
-    retransmits: u8,
-}
-
 impl Controller for Cocoa {
     type State = CocoaState;
     type Exchange = CocoaExchange;
@@ -382,44 +372,6 @@ impl CocoaState {
             if retransmits == 0 { streak.max(0) + 1 } else { streak.min(0) - i16::from(retransmits) };
         self.streak = streak.clamp(i8::MIN.into(), i8::MAX.into()) as i8;
     }
-}
-
-impl CocoaExchange {
-    /// Returns the state of an exchange that waits for `timeout` after its first transmission.
-    pub(crate) fn waiting(timeout: Fine) -> Self {
-        Self { timeout, base: timeout, began: Fine::ZERO, factor: Ratio::new(1, 1), retransmits: 0 }
-    }
-
-    pub(crate) fn timeout(&self) -> Fine {
-        self.timeout
-    }
-
-    /// Counts a retransmission, for samples that no acknowledgement brings.
-    pub(crate) fn count(&mut self) {
-        self.retransmits = self.retransmits.saturating_add(1);
-    }
-
-    /// Returns the time since the first transmission.
-    pub(crate) fn elapsed(&self, now: Instant) -> Duration {
-        let us = Fine::fitting(now.as_micros().wrapping_sub(self.began.units()));
-        Duration::from_micros(us.units())
-    }
-
-    /// Makes the next timeout `factor` times as long, up to `bound`. It is never shorter than this one.
-    pub(crate) fn back_off(&mut self, factor: Ratio, bound: Fine) {
-        self.base = self.base.max(self.base.by(factor).min(bound));
-        self.timeout = self.base;
-    }
-
-    /// Sets the next timeout, which may be shorter.
-    pub(crate) fn wait_for(&mut self, timeout: Fine) {
-        (self.base, self.timeout) = (timeout, timeout);
-    }
-}
-
-/// Returns the microseconds since the origin, modulo 2⁴⁰.
-const fn moment(now: Instant) -> Fine {
-    Fine::fitting(now.as_micros())
 }
 
 impl Cocoa {
