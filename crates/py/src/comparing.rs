@@ -2,7 +2,7 @@
 
 use coapace_lab::coexistence::{self, Matrix};
 use coapace_lab::contender::Contender;
-use coapace_lab::rank::{Ranking as Ranked, Suite};
+use coapace_lab::rank::{Hindsight, Ranking as Ranked, Suite};
 use coapace_report::{Group, Report};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -109,6 +109,10 @@ impl Ranking {
 
 #[pymethods]
 impl Ranking {
+    /// The line above the rows of hindsight.
+    #[classattr]
+    const HINDSIGHT: &str = Hindsight::HEADING;
+
     /// A row for each figure of each mechanism in each cell.
     fn ratios(&self, py: Python<'_>) -> PyResult<Table> {
         Table::new(py.detach(|| coapace_dataset::ratios(&self.ranking)))

@@ -181,7 +181,7 @@ class Ranking(_Charted):
     def _repr_html_(self) -> str:
         shown = _paragraphs([self.advice] if self.advice else []) + self.standings._repr_html_()
         if len(self.hindsight):
-            shown += _paragraphs(["Best in hindsight, each cell with another mechanism"]) + self.hindsight._repr_html_()
+            shown += _paragraphs([self._native.HINDSIGHT]) + self.hindsight._repr_html_()
         return shown
 
 
