@@ -69,7 +69,9 @@ pub(super) fn mean(metric: Metric, cell: &CellResult) -> Option<f64> {
 }
 
 /// Returns the figure of a run as a ranking counts it: it has nothing to gain from what a mechanism did not achieve. If a client
-/// gave up, there is no mean FCT. A run that did not settle counts as if it settled with its end.
+/// gave up, there is no mean FCT. A run that did not settle counts all the time that was measured, the time before the event included:
+/// not to settle costs a mechanism more than any settling, where orders of papers take the
+/// [time in which it could have settled](crate::results::Settling::observed_s).
 pub fn of_run(metric: Metric, run: &RunResult) -> Option<f64> {
     match metric {
         Metric::MeanFct if run.fct_s.iter().any(Option::is_none) => None,
@@ -144,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn a_run_that_did_not_settle_counts_until_its_end() {
+    fn a_run_that_did_not_settle_counts_all_the_time_that_was_measured() {
         let mut run = RunResult { duration_s: 300.0, ..RunResult::default() };
         assert_eq!(of_run(Metric::SettlingTime, &run), None, "there was no event");
         run.settling = Some(Settling { event_s: 180.0, ..Settling::default() });

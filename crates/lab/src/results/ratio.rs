@@ -82,6 +82,7 @@ impl Ratio {
 
 /// Returns the value by which a run is compared with another. A run that did not settle counts the whole time in which it could,
 /// so that the mean is the restricted mean of survival analysis, and no mechanism gains by runs that do not settle.
+/// Rankings [count it as longer](crate::rank::of_run), because they ask what one risks, and estimate no time that a paper printed.
 fn compared(metric: Metric, run: &RunResult) -> Option<f64> {
     match metric {
         Metric::SettlingTime => run.settling.map(Settling::restricted_s),
