@@ -143,6 +143,7 @@ int main(void)
         } else if (message->retransmits < MAX_RETRANSMIT) {
             retransmit(peer, now_us);
         } else {
+            /* A device waits longer before it gives up: see Patience in coapace.h. */
             end(peer, COAPACE_GIVEN_UP, now_us);
             request(peer, now_us);
         }

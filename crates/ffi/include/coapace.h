@@ -36,6 +36,12 @@
  * Time. Every time is in microseconds, of 64 bits, and saturates. A moment (now_us) counts from an origin that the caller
  * chooses once. If it runs backwards, a mechanism ages its estimates too soon. This does no other harm.
  *
+ * Patience. A mechanism says when to send a copy, not when a peer is dead. On a path of a few milliseconds its timeouts may add
+ * up to a tenth of a second, so a caller that gives up after the last of them fails at every short outage, and floods a dead peer
+ * if it begins again at once. Do as the endpoint of coapace-proto does: wait for an answer until MAX_TRANSMIT_WAIT (93 s, RFC 7252
+ * section 4.8.2) has passed since the first transmission, send one more copy after MAX_TRANSMIT_SPAN (45 s), and only then end the
+ * exchange with COAPACE_GIVEN_UP. A peer that let the last timeout pass gets timeouts no shorter than RFC 7252's until it answers.
+ *
  * Errors. A function that returns int returns an enum coapace_status: COAPACE_OK, or the mistake. A call that returns a
  * mistake changes nothing, with three exceptions. It writes a timeout of 3 s (the longest first timeout of RFC 7252
  * section 4.8), so that a caller who ignores the status still waits. A mechanism that could not be chosen counts as not
@@ -222,7 +228,9 @@ struct coapace_outcome {
     uint8_t end;                  /* an enum coapace_end */
 };
 
-/* The way in which a transmission carries its ordinal, so that an answer tells which transmission it answers. */
+/* The way in which a transmission carries its ordinal, so that an answer tells which transmission it answers. With
+ * COAPACE_MARKING_TOKEN_ON_RETRANSMIT an answer without the byte is to the first: has_answered 1, answered 0. A stack that cannot
+ * mark leaves has_answered at 0; the mechanism then learns less. */
 enum coapace_marking {
     COAPACE_MARKING_NONE = 0,                /* no marking: all transmissions of an exchange are the same bytes */
     COAPACE_MARKING_TOKEN = 1,               /* the ordinal is the last byte of the token */
