@@ -2,6 +2,8 @@
 
 use coapace_scenario::split_values;
 
+use crate::lists::distinct;
+
 /// The most conditions of a grid.
 pub const MOST: usize = 10_000;
 
@@ -33,6 +35,17 @@ pub fn conditions(settings: &[Setting]) -> Result<Vec<Vec<Setting>>, String> {
         conditions = with_each(&conditions, key, &values);
     }
     Ok(conditions)
+}
+
+/// Returns the keys whose values differ between conditions. A later setting of a key replaces an earlier one.
+pub fn varied<S: AsRef<[Setting]>>(conditions: &[S]) -> Vec<&str> {
+    let value = |settings: &'_ S, key: &str| {
+        let settings = settings.as_ref().iter().rev();
+        settings.clone().find(|(known, _)| known == key).map(|(_, value)| value.clone())
+    };
+    let keys = distinct(conditions.iter().flat_map(AsRef::as_ref).map(|(key, _)| key.as_str()));
+    let differs = |key: &&str| conditions.windows(2).any(|pair| value(&pair[0], key) != value(&pair[1], key));
+    keys.into_iter().filter(differs).collect()
 }
 
 /// Returns each condition with each of the values of a further key. The condition varies slowest.
@@ -86,6 +99,18 @@ mod tests {
     #[test]
     fn the_last_setting_of_a_key_counts() {
         assert_eq!(of(&[("a", "1,2"), ("b", "3"), ("a", "4")]).unwrap(), ["b=3 a=4"]);
+    }
+
+    #[test]
+    fn keys_are_varied_whose_last_values_differ() {
+        let settings = |text: &[(&str, &str)]| -> Vec<Setting> {
+            text.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect()
+        };
+        let (one, other) =
+            (settings(&[("a", "1"), ("b", "2")]), settings(&[("a", "3"), ("b", "2"), ("a", "4")]));
+        assert_eq!(varied(&[one.clone(), other]), ["a"]);
+        assert_eq!(varied(&[settings(&[]), one.clone()]), ["a", "b"], "a key that only some conditions set");
+        assert_eq!(varied(&[one.clone(), settings(&[("a", "7"), ("b", "2"), ("a", "1")]), one]), [""; 0]);
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use coapace_lab::coexistence::{self, Matrix};
 use coapace_lab::contender::Contender;
+use coapace_lab::grid::varied;
 use coapace_lab::rank::{Hindsight, Ranking as Ranked, Suite};
 use coapace_report::{Group, Report};
 use pyo3::exceptions::PyValueError;
@@ -83,8 +84,14 @@ pub(crate) fn rank(
     mechanisms: Vec<String>,
     terms: Terms<'_>,
 ) -> PyResult<Ranking> {
+    let loaded = entries.iter().filter_map(|entry| match entry {
+        Entry::Loaded(scenario) => Some(&scenario.settings),
+        Entry::Named(_) => None,
+    });
+    let settings: Vec<_> = loaded.collect();
+    let varied = varied(&settings);
     let suites = entries.iter().map(|entry| match entry {
-        Entry::Loaded(scenario) => Ok(Suite::of(&scenario.read)),
+        Entry::Loaded(scenario) => Ok(Suite::of(&scenario.showing(&varied))),
         Entry::Named(word) => Suite::load(std::slice::from_ref(word), &[]),
     });
     let suite = Suite::joined(suites).map_err(PyValueError::new_err)?;

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use coapace_lab::contender::Contender;
 use coapace_lab::experiment::Trial;
+use coapace_lab::grid::varied;
 use coapace_lab::papers::{PAPERS, Paper};
 use coapace_lab::results::{CellResult, worst_first};
 use coapace_report::{Group, Report};
@@ -24,7 +25,10 @@ pub(crate) fn run(
     terms: Terms<'_>,
 ) -> PyResult<Results> {
     let mut trials = Vec::new();
-    for Scenario { read, .. } in &scenarios {
+    let settings: Vec<_> = scenarios.iter().map(|it| &it.settings).collect();
+    let varied = varied(&settings);
+    for scenario in &scenarios {
+        let read = &scenario.showing(&varied);
         let seeds = at_least_one(terms.seeds)?.unwrap_or(read.defaults.seeds);
         for label in mechanisms.as_ref().unwrap_or(&read.defaults.mechanisms) {
             let contender = contender(label, read)?;

@@ -35,6 +35,11 @@ impl Scenario {
         }
     }
 
+    /// Returns the scenario, which shows the values of these keys.
+    pub(crate) fn showing(&self, keys: &[&str]) -> Arc<scenario::Scenario> {
+        Arc::new(self.read.as_ref().clone().showing(keys, &self.settings))
+    }
+
     /// Returns the text without the settings, with its name.
     pub(crate) fn text(&self) -> PyResult<scenario::Source> {
         if self.source.contains('\n') {

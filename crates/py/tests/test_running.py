@@ -35,6 +35,14 @@ def test_the_defaults_are_those_of_the_scenario() -> None:
     assert results.cells["runs"] == [2] * len(scenario.mechanisms)
 
 
+def test_a_key_that_differs_between_scenarios_is_a_column_though_it_is_no_knob() -> None:
+    both = [SMALL.set("server.sluice", sluice) for sluice in (False, True)]
+    cells = coapace.run(both, "default", seeds=1, progress=False).cells
+    assert cells["knob.server.sluice"] == ["false", "true"]
+    ratios = coapace.rank(both, ["default", "cocoa"], seeds=1, progress=False).ratios
+    assert set(ratios["knob.server.sluice"]) == {"false", "true"}
+
+
 def test_several_scenarios_stand_one_after_the_other() -> None:
     results = coapace.run([SMALL, SMALL.set("clients", 7), "lossy-lan"], "default", seeds=1, progress=False)
     assert results.cells["clients"][:2] == [5, 7]

@@ -70,7 +70,8 @@ impl Scenario {
         self.places.as_deref()
     }
 
-    /// Returns the name and the present value of every knob, in the order of the file. A knob with choices has the name of the
+    /// Returns the name and the present value of every knob, in the order of the file, and of the keys that it is
+    /// [`showing`](Self::showing). A knob with choices has the name of the
     /// choice in force, or `custom` if there is none. A knob of several keys with different values has all of them, with `/`
     /// between.
     pub fn knob_values(&self) -> &[(String, String)] {
@@ -85,6 +86,25 @@ impl Scenario {
     /// Returns the present value of one knob.
     pub fn knob(&self, name: &str) -> Option<&str> {
         self.knob_values.iter().find(|(knob, _)| knob == name).map(|(_, value)| value.as_str())
+    }
+
+    /// Adds the values of these keys to [`knob_values`](Self::knob_values), so that results show what was varied. A knob is there
+    /// already. A key without an [`effective`](Self::effective) value has that of `settings`, and is left out without one there.
+    #[must_use]
+    pub fn showing(mut self, keys: &[&str], settings: &[(String, String)]) -> Self {
+        for key in keys.iter().filter(|key| self.knob(key).is_none()).collect::<Vec<_>>() {
+            let given = || settings.iter().rev().find(|(known, _)| known == key);
+            let value = self.effective(key).or_else(|| given().map(|(_, value)| value.clone()));
+            self.knob_values.extend(value.map(|value| ((*key).to_owned(), value)));
+        }
+        self
+    }
+
+    /// Returns the effective value of a key as [`canonical`](Self::canonical) has it, a text without its quotes. A table, a key that is
+    /// left out there, and a key that does not shape a run have none.
+    pub fn effective(&self, key: &str) -> Option<String> {
+        let (_, value) = self.lines.iter().find(|(path, _)| path == key)?;
+        Some(value.trim_matches('"').to_owned())
     }
 
     /// Returns every key that shapes a run with its effective value, defaults included, one `path = value` a line, always in

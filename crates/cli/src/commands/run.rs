@@ -8,7 +8,7 @@ use std::thread;
 use coapace_lab::capture;
 use coapace_lab::contender::Contender;
 use coapace_lab::experiment::Trial;
-use coapace_lab::grid::conditions;
+use coapace_lab::grid::{conditions, varied};
 use coapace_report::write_film_gif;
 use coapace_scenario::{File, Scenario};
 
@@ -29,8 +29,10 @@ pub(crate) fn run(arguments: &Arguments, run: &Run) -> Result<(), Failure> {
     }
     let conditions = conditions(&run.experiment.set).map_err(Failure::Usage)?;
     let mut trials = Vec::new();
-    for settings in conditions {
-        let scenario = Arc::new(Scenario::load(&run.experiment.scenario, &settings)?);
+    let varied = varied(&conditions);
+    for settings in &conditions {
+        let scenario = Scenario::load(&run.experiment.scenario, settings)?;
+        let scenario = Arc::new(scenario.showing(&varied, settings));
         let seeds = run.experiment.seeds.unwrap_or(Seeds::up_to(scenario.defaults.seeds));
         let contenders = contenders(&run.experiment.mechanism, &scenario)?.into_iter();
         trials.extend(contenders.map(|contender| Trial {

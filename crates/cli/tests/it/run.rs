@@ -49,6 +49,21 @@ fn the_first_columns_are_those_of_the_published_tables() {
 }
 
 #[test]
+fn a_key_with_several_values_is_a_column_though_it_is_no_knob() {
+    let grid = with(&SHORT, &["-m", "default", "--set", "server.sluice=false,true"]);
+    let rows = coapace(&with(&grid, &["--format", "csv"])).success();
+    assert_eq!(column(&rows, "knob.server.sluice"), ["false", "true"]);
+    let table = coapace(&grid).success();
+    assert!(table.contains("\n server.sluice ") && table.contains("\n true "), "{table}");
+    let one = coapace(&with(&SHORT, &["--set", "server.sluice=true", "--format", "csv"])).success();
+    assert!(!one.contains("server.sluice"), "{one}");
+    let rank =
+        ["rank", "nb-iot", "--set", "clients=2,3", "--set", "clients.max_retransmit=4,8", "-m", "default"];
+    let ranking = coapace(&with(&rank, &["-m", "cocoa", "--seeds", "1", "--quiet"])).success();
+    assert!(ranking.contains("clients.max_retransmit 8"), "{ranking}");
+}
+
+#[test]
 fn the_mechanism_column_repeats_the_command_line() {
     let named = ["cocoa:preset=libcoap-2019", "default:ack_timeout=2.5s", "tcp"];
     let options = named.iter().flat_map(|name| ["--mechanism", name]).collect::<Vec<_>>();

@@ -22,14 +22,10 @@ pub(super) struct Condition {
 impl Condition {
     pub(super) fn read(template: &Template, settings: Vec<Setting>) -> Result<Self, ScenarioError> {
         let scenario = template.scenario(&settings)?;
-        let canonical = scenario.canonical();
         let set = settings.iter().filter(|(key, _)| scenario.knob(key).is_none());
-        let effective = |key: &str| {
-            let value = canonical.lines().find_map(|line| line.strip_prefix(key)?.strip_prefix(" = "))?;
-            Some(value.trim_matches('"').to_owned())
-        };
-        let set = set
-            .map(|(key, value)| (key.clone(), Value::Text(effective(key).unwrap_or_else(|| value.clone()))));
+        let set = set.map(|(key, given)| {
+            (key.clone(), Value::Text(scenario.effective(key).unwrap_or_else(|| given.clone())))
+        });
         Ok(Self { set: set.collect(), hash: scenario.hash(), settings, scenario: Arc::new(scenario) })
     }
 

@@ -9,7 +9,7 @@ use serde::Deserialize;
 
 use crate::contender::Contender;
 use crate::experiment::Trial;
-use crate::grid::{Setting, conditions};
+use crate::grid::{Setting, conditions, varied};
 use crate::papers::Paper;
 use crate::results::Metric;
 
@@ -212,8 +212,11 @@ impl Entry {
         let of_paper = of_paper.iter().map(|(key, value)| (key.clone(), quoted(value)));
         let settings: Vec<Setting> = of_paper.chain(own).chain(of_caller.iter().cloned()).collect();
         let mut cells = Vec::new();
-        for settings in conditions(&settings)? {
-            let scenario = Scenario::load(scenario, &settings).map_err(|error| error.to_string())?;
+        let conditions = conditions(&settings)?;
+        let varied = varied(&conditions);
+        for settings in &conditions {
+            let scenario = Scenario::load(scenario, settings).map_err(|error| error.to_string())?;
+            let scenario = scenario.showing(&varied, settings);
             let seeds = self.seeds.unwrap_or(scenario.defaults.seeds);
             if seeds == 0 || seeds > 100_000 {
                 return Err(format!("`seeds` is a number from 1 to 100000, not {seeds}"));

@@ -42,7 +42,7 @@ const OWN: &str = "## Columns of knobs, flows and mixes
 
 | column | what it is |
 |---|---|
-| `knob.NAME` | The value of the scenario's knob NAME. |
+| `knob.NAME` | The value of the scenario's knob NAME, or of any key NAME that was given several values, as by `--set server.sluice=false,true`. |
 | `flow.NAME.COLUMN` | The figure COLUMN of the flow NAME alone, for those marked with * above. |
 | `share.MECHANISM` | The share of the throughput of a mix that the clients of MECHANISM had, from 0 to 1. |
 | `published_COLUMN` | The published figure COLUMN, where one was published. |

@@ -69,6 +69,22 @@ fn the_hash_is_of_what_is_run_and_not_of_how_it_is_written() {
 }
 
 #[test]
+fn keys_are_shown_beside_the_knobs_with_their_effective_values() {
+    let owned = |(key, value): (&str, &str)| (key.to_owned(), value.to_owned());
+    let settings = [("clients", "5"), ("server.sluice", "false")].map(owned);
+    let scenario = Scenario::load("nb-iot", &settings[..1]).unwrap();
+    let keys = ["clients", "tcp.nagle", "server.sluice", "workload.flows"];
+    let shown = scenario.clone().showing(&keys, &settings);
+    assert_eq!(shown.knob_values()[..scenario.knob_values().len()], *scenario.knob_values());
+    let nagle = scenario.effective("tcp.nagle").unwrap();
+    let more = [("tcp.nagle", nagle.as_str()), ("server.sluice", "false")].map(owned);
+    assert_eq!(shown.knob_values()[scenario.knob_values().len()..], more, "that of no line is the setting's");
+    assert_eq!(shown.hash(), scenario.hash());
+    let delay = |scenario: Scenario| scenario.effective("network.up.wire.delay");
+    assert_eq!(delay(parse(SMALLEST, &[("network.up.wire.delay", "0.2s")]).unwrap()).unwrap(), "200 ms");
+}
+
+#[test]
 fn the_hash_is_the_same_on_every_machine() {
     let scenario = parse(SMALLEST, &[]).unwrap();
     let canonical = "\
