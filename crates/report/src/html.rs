@@ -19,6 +19,15 @@ pub(super) fn escape(text: &str) -> String {
     html
 }
 
+/// Returns `text` as HTML text. What stands between two backticks is code.
+pub(super) fn coded(text: &str) -> String {
+    let part = |(place, part): (usize, &str)| {
+        let part = escape(part);
+        if place % 2 == 0 { part } else { format!("<code>{part}</code>") }
+    };
+    text.split('`').enumerate().map(part).collect()
+}
+
 /// Returns a table that scrolls where it is too wide.
 pub(super) fn table(class: &str, head: &str, bodies: &str) -> String {
     format!(

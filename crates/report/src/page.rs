@@ -6,7 +6,7 @@ use std::io;
 use coapace_lab::results::rules;
 
 use super::film::{self, Films};
-use super::html::{self, SAVE, escape, json_for_script, plot, plotly_js, section, unbroken};
+use super::html::{self, SAVE, coded, escape, json_for_script, plot, plotly_js, section, unbroken};
 use super::panels::{Charts, Numbered};
 use super::report::Report;
 use super::view::View;
@@ -99,7 +99,7 @@ fn masthead(out: &mut impl io::Write, report: &Report, view: &View) -> io::Resul
         (None, Some(ranking)) => ranking.advice().into_iter().collect(),
         (None, None) => headline::headline(view),
     };
-    let sentences: Vec<_> = sentences.iter().map(|sentence| escape(sentence)).collect();
+    let sentences: Vec<_> = sentences.iter().map(|sentence| coded(sentence)).collect();
     writeln!(out, "<p class=\"headline\">{}</p>\n</header>", unbroken(&sentences.join("<br>")))
 }
 

@@ -44,8 +44,8 @@ fn standings(ranking: &Ranking) -> String {
         ("Worst", "ratio, 95 %"),
         ("in", ""),
         ("Mean", "geometric"),
-        ("Cells", "within 5 %"),
-        ("Figures", "within 5 %"),
+        ("Cells", "within 5\u{a0}%"),
+        ("Figures", "within 5\u{a0}%"),
     ];
     let mut html = String::from("<tbody>");
     let mut undithered = false;
@@ -282,6 +282,7 @@ mod tests {
             );
         }
         assert!(page.contains("Without dither") && page.contains("Use "), "{page}");
+        assert!(page.contains("<code>coapace list mechanisms "), "what stands in backticks is code");
         assert!(page.len() < 200_000, "the page needs no chart library");
         for address in ["http:", "https:", "src="] {
             assert!(!page.contains(address), "the page has {address}");

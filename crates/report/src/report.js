@@ -74,9 +74,11 @@
     return merged;
   }
 
+  // A long title has its unit in a second line, so that it is whole on a phone, too.
+  const lined = (title) => (title.length > 36 ? title.replace(/ in (?!.* in )/, "\n") : title).split("\n").map(plain).join("<br>in ");
   // Converts an axis of the data to one of the chart library.
   const axis = ({ title, log, percent, range, ticks }, more) => ({
-    title: { text: plain(title) }, range: log ? range.map(Math.log10) : range,
+    title: { text: lined(title) }, automargin: title.length > 36, range: log ? range.map(Math.log10) : range,
     ...(log ? { type: "log", tickvals: ticks, ticktext: ticks.map(String) } : {}), ...(percent ? { tickvals: ticks, tickformat: ".0%" } : {}), ...more,
   });
   // Names at the left, and a margin of their width.
