@@ -31,7 +31,7 @@ enum Target {
 impl Draft {
     /// Opens a file. This comes before the work, so that an error costs no time.
     pub(crate) fn create(named: &Path) -> Result<Self, Failure> {
-        Self::open(named).map_err(|error| cannot_write(named, error))
+        Self::open(named).map_err(|error| Failure::cannot_write(named, error))
     }
 
     fn open(named: &Path) -> io::Result<Self> {
@@ -88,7 +88,7 @@ impl Draft {
             write(&mut file)?;
             file.flush()
         });
-        written.map_err(|error| cannot_write(&self.named, error))?;
+        written.map_err(|error| Failure::cannot_write(&self.named, error))?;
         self.put(is_complete)
     }
 
@@ -104,7 +104,7 @@ impl Draft {
         };
         match file.persist(place) {
             Ok(_) => Ok(named),
-            Err(failed) => Err(cannot_write(&named, failed.error)),
+            Err(failed) => Err(Failure::cannot_write(&named, failed.error)),
         }
     }
 }
@@ -121,10 +121,6 @@ fn incomplete(path: &Path) -> PathBuf {
         Some(extension) => path.with_extension(format!("incomplete.{}", extension.to_string_lossy())),
         None => path.with_extension("incomplete"),
     }
-}
-
-fn cannot_write(path: &Path, error: io::Error) -> Failure {
-    Failure::Io(format!("cannot write {}", path.display()), error)
 }
 
 #[cfg(test)]

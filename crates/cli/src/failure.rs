@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::io;
+use std::path::Path;
 
 use coapace_scenario::ScenarioError;
 
@@ -28,6 +29,11 @@ pub(crate) enum Failure {
 }
 
 impl Failure {
+    /// Returns the failure of a file or a directory that cannot be written.
+    pub(crate) fn cannot_write(path: &Path, error: io::Error) -> Self {
+        Self::Io(format!("cannot write {}", path.display()), error)
+    }
+
     /// Returns the exit code of the program.
     pub(crate) fn exit_code(&self) -> u8 {
         match self {

@@ -19,6 +19,7 @@ pub mod bench;
 pub mod capture;
 pub mod coexistence;
 pub mod contender;
+pub mod directory;
 pub mod experiment;
 pub mod grid;
 pub mod journal;

@@ -29,7 +29,7 @@ pub(super) struct Artifact {
 impl Artifact {
     /// Creates the folder. This comes before the work, so that an error costs no time.
     pub(super) fn create(root: &Path) -> Result<Self, Failure> {
-        let folder = Folder::create(root).map_err(|error| cannot_write(root, error))?;
+        let folder = Folder::create(root).map_err(|error| Failure::cannot_write(root, error))?;
         Ok(Self { folder, cells: Vec::new() })
     }
 
@@ -100,7 +100,7 @@ impl Artifact {
             folder.add("README.md", readme(&manifest).as_bytes())
         })?;
         let root = self.folder.root().to_owned();
-        self.folder.finish(&manifest).map_err(|error| cannot_write(&root, error))?;
+        self.folder.finish(&manifest).map_err(|error| Failure::cannot_write(&root, error))?;
         remark(
             arguments,
             &format!(
@@ -118,7 +118,7 @@ impl Artifact {
         write: impl FnOnce(&mut Folder, &[ManifestCell]) -> io::Result<()>,
     ) -> Result<(), Failure> {
         let Self { folder, cells } = self;
-        write(folder, cells).map_err(|error| cannot_write(self.folder.root(), error))
+        write(folder, cells).map_err(|error| Failure::cannot_write(self.folder.root(), error))
     }
 }
 
@@ -159,8 +159,4 @@ fn readme(manifest: &Manifest) -> String {
     ]
     .iter()
     .fold(README.to_owned(), |text, (place, value)| text.replace(place, value))
-}
-
-fn cannot_write(root: &Path, error: io::Error) -> Failure {
-    Failure::Io(format!("cannot write {}", root.display()), error)
 }

@@ -10,9 +10,9 @@ use coapace_lab::experiment::runs;
 use coapace_report::{Group, Report};
 use coapace_scenario::Scenario;
 
-use super::output::{COMMIT, conduct, create_dir, remark, report, write_report};
+use super::output::{COMMIT, Conducted, conduct, create_dir, remark, report, write_report};
 use crate::Failure;
-use crate::arguments::{Arguments, Coexist};
+use crate::arguments::{Arguments, Coexist, Format};
 use crate::draft::Draft;
 
 pub(crate) fn coexist(arguments: &Arguments, coexist: &Coexist) -> Result<(), Failure> {
@@ -38,18 +38,24 @@ pub(crate) fn coexist(arguments: &Arguments, coexist: &Coexist) -> Result<(), Fa
     let matrix = Matrix::of(&conducted.results);
     let took = start.elapsed().as_secs_f64();
 
-    let written = if page.is_some() || coexist.figures.is_some() {
-        let report = Report {
-            groups: Group::by_conditions(matrix.alone.clone()),
-            coexistence: Some(matrix.clone()),
-            ..report(&scenario.title, &scenario.summary, &conducted)
-        };
-        write_report(arguments, &report, page, coexist.figures.as_deref(), &conducted)
-    } else {
-        Ok(())
-    };
+    let written = write_report(arguments, page, coexist.figures.as_deref(), &conducted, || Report {
+        groups: Group::by_conditions(matrix.alone.clone()),
+        coexistence: Some(matrix.clone()),
+        ..report(&scenario.title, &scenario.summary, &conducted)
+    });
+    let printed = print(&matrix, coexist.format, &conducted);
+    written?;
+    printed?;
+    let made = conducted.results.iter().flat_map(|result| &result.runs);
+    let events = made.map(|run| run.events).sum::<u64>() as f64 / 1e6;
+    remark(arguments, &format!("{} runs, {events:.0} million events, {took:.1} s", matrix.runs));
+    conducted.end()
+}
+
+/// Prints the matrix, or its rows for programs.
+fn print(matrix: &Matrix, format: Format, conducted: &Conducted) -> io::Result<()> {
     let mut out = BufWriter::new(io::stdout().lock());
-    match coexist.format.lines() {
+    match format.lines() {
         None => {
             out.write_all(matrix.table().as_bytes())?;
             if let Some(note) = conducted.note() {
@@ -58,10 +64,5 @@ pub(crate) fn coexist(arguments: &Arguments, coexist: &Coexist) -> Result<(), Fa
         }
         Some(lines) => matrix.rows(COMMIT).write(&mut out, lines)?,
     }
-    out.flush()?;
-    written?;
-    let made = conducted.results.iter().flat_map(|result| &result.runs);
-    let events = made.map(|run| run.events).sum::<u64>() as f64 / 1e6;
-    remark(arguments, &format!("{} runs, {events:.0} million events, {took:.1} s", matrix.runs));
-    conducted.end()
+    out.flush()
 }

@@ -44,9 +44,11 @@ pub(crate) fn compare(arguments: &Arguments) -> Result<(), Failure> {
     let subtitle = "100 clients with 50 exchanges each behind a slow link with long delay: every mechanism, with a small \
                     buffer and with one that is never full.";
     let title = "CoAP congestion control on an NB-IoT-like link";
-    let report = report(title, subtitle, &conducted);
-    write_report(arguments, &report, Some(file), None, &conducted)?;
-    print_table(&conducted)?;
+    let written =
+        write_report(arguments, Some(file), None, &conducted, || report(title, subtitle, &conducted));
+    let printed = print_table(&conducted);
+    written?;
+    printed?;
     remark(arguments, "next:   coapace run --help, coapace reproduce raitahila2019 --quick");
     conducted.end()
 }

@@ -150,8 +150,7 @@ pub(super) fn finish(
     result: Result<(), Failure>,
 ) -> Result<(), Failure> {
     let (Some(capture), Some(path)) = (capture, pcap) else { return result };
-    let written =
-        capture.finish().map_err(|error| Failure::Io(format!("cannot write {}", path.display()), error));
+    let written = capture.finish().map_err(|error| Failure::cannot_write(path, error));
     match (result, written) {
         (Ok(()), written) => written,
         (Err(failure), written) => {

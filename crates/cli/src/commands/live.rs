@@ -59,10 +59,13 @@ pub(super) fn conduct_live(
         remark(arguments, line);
     }
     let results = interleaved(simulated, &outcome.cells, trials.len());
-    if let Some((lines, each)) = rows {
-        write_rows(io::stdout().lock(), lines, each, COMMIT, &results)?;
-    }
-    Ok(Conducted::of(results, planned, outcome.failures.into_iter().next()))
+    let printed =
+        rows.map_or(Ok(()), |rows| write_rows(io::stdout().lock(), rows.lines, rows.each, COMMIT, &results));
+    // A run that failed is missing.
+    let made: usize = results.iter().map(|result| result.runs.len()).sum();
+    let failed = outcome.failures.into_iter().next().filter(|_| made < planned);
+    let failure = failed.map(Failure::Network).or(printed.err().map(Failure::from));
+    Ok(Conducted::of(results, planned, failure))
 }
 
 /// Simulates the trials.

@@ -5,6 +5,7 @@ use std::io::{self, BufWriter, IsTerminal, Write};
 use std::path::Path;
 use std::sync::atomic::Ordering;
 
+use coapace_lab::directory;
 use coapace_lab::experiment::{Trial, cells, conduct_until, runs};
 use coapace_lab::results::{self, CellResult, Lines, order_rows, terminal_table};
 use coapace_report::{Group, Report};
@@ -24,17 +25,26 @@ pub(crate) struct Conducted {
     pub(crate) results: Vec<CellResult>,
     made: usize,
     planned: usize,
-    /// The reason of the first run that failed.
-    failure: Option<String>,
+    /// The reason why runs are missing or were not printed, other than an interruption.
+    failure: Option<Failure>,
 }
 
-/// The format of rows for programs, and whether each run has one.
-pub(super) type Rows = (Lines, bool);
+/// The rows for programs.
+#[derive(Clone, Copy)]
+pub(super) struct Rows {
+    pub(super) lines: Lines,
+    /// Whether each run has a row.
+    pub(super) each: bool,
+    /// Whether nothing else takes the results. The experiment then ends when nobody reads the rows.
+    pub(super) is_alone: bool,
+}
 
 impl Conducted {
-    /// Returns the results of an experiment of so many runs. `failure` is the reason of the first that failed, if any did.
-    pub(super) fn of(results: Vec<CellResult>, planned: usize, failure: Option<String>) -> Self {
+    /// Returns the results of an experiment of so many runs, of those cells that have runs unless all were made. `failure` is the
+    /// reason why runs are missing or were not printed.
+    pub(super) fn of(mut results: Vec<CellResult>, planned: usize, failure: Option<Failure>) -> Self {
         let made = results.iter().map(|result| result.runs.len()).sum();
+        results.retain(|result| !result.runs.is_empty() || made == planned);
         Self { results, made, planned, failure }
     }
 
@@ -50,19 +60,16 @@ impl Conducted {
         (!self.is_complete()).then(|| format!("incomplete: {how}{made} of {planned} runs"))
     }
 
-    /// Ends the command, with a failure if the experiment was interrupted or a run failed.
+    /// Ends the command, with a failure if the experiment was interrupted, a run failed, or rows were not printed.
     pub(crate) fn end(self) -> Result<(), Failure> {
-        match (self.note(), self.failure) {
-            (Some(_), Some(failure)) => Err(Failure::Network(failure)),
-            (Some(note), None) => Err(Failure::Interrupted(note)),
-            (None, _) => Ok(()),
-        }
+        let interrupted = self.note().map(Failure::Interrupted);
+        self.failure.or(interrupted).map_or(Ok(()), Err)
     }
 }
 
 /// Runs all trials with a progress bar until they are complete or Ctrl-C comes. With `rows`, the rows of a cell are
 /// printed as soon as it and all cells before it are complete. An interrupted experiment prints the rows of
-/// incomplete cells at its end.
+/// incomplete cells at its end. Rows that cannot be printed end the experiment, unless files take its results, too.
 pub(crate) fn conduct(
     arguments: &Arguments,
     trials: &[Trial],
@@ -71,42 +78,40 @@ pub(crate) fn conduct(
     let stop = interrupt::watch();
     let planned = runs(trials);
     let bar = progress::bar(planned, arguments.quiet);
-    let rows = rows.map(|(lines, each)| results::Rows::new(&cells(trials), lines, each, COMMIT));
+    let is_alone = rows.is_some_and(|rows| rows.is_alone);
+    let rows = rows.map(|rows| results::Rows::new(&cells(trials), rows.lines, rows.each, COMMIT));
     let mut out = io::stdout();
-    let mut failed = Ok(());
-    if let Some(rows) = &rows {
-        out.write_all(rows.header().as_bytes())?;
-        out.flush()?;
-    }
+    let mut print = |lines: String| out.write_all(lines.as_bytes()).and_then(|()| out.flush());
+    let mut told = rows.as_ref().map_or(Ok(()), |rows| print(rows.header()));
+    stop.fetch_or(is_alone && told.is_err(), Ordering::Relaxed);
     let mut printed = 0;
     let results = conduct_until(trials, jobs(arguments), stop, &mut |results| {
         bar.inc(1);
         let is_next = |printed: usize| {
             trials.get(printed).is_some_and(|trial| results[printed].runs.len() == trial.seeds as usize)
         };
-        while failed.is_ok() && is_next(printed) {
+        while told.is_ok() && is_next(printed) {
             if let Some(rows) = &rows {
-                let lines = rows.of(results, printed);
-                failed = bar.suspend(|| out.write_all(lines.as_bytes()).and_then(|()| out.flush()));
-                if failed.is_err() {
-                    // Standard output is closed: nobody reads further rows.
-                    stop.store(true, Ordering::Relaxed);
-                }
+                told = bar.suspend(|| print(rows.of(results, printed)));
+                // Standard output may be closed: nobody reads further rows.
+                stop.fetch_or(is_alone && told.is_err(), Ordering::Relaxed);
             }
             printed += 1;
         }
     });
     bar.finish_and_clear();
-    failed?;
     if let Some(rows) = &rows {
-        for place in (printed..results.len()).filter(|&place| !results[place].runs.is_empty()) {
-            out.write_all(rows.of(&results, place).as_bytes())?;
-        }
-        out.flush()?;
+        let incomplete = (printed..results.len()).filter(|&place| !results[place].runs.is_empty());
+        told = told.and_then(|()| print(incomplete.map(|place| rows.of(&results, place)).collect()));
     }
-    let made = results.iter().map(|result| result.runs.len()).sum();
-    let results = results.into_iter().filter(|result| !result.runs.is_empty() || made == planned).collect();
-    Ok(Conducted { results, made, planned, failure: None })
+    let mut conducted = Conducted::of(results, planned, None);
+    if is_alone {
+        told?;
+    } else if conducted.is_complete() {
+        // An interruption would be told in its place.
+        conducted.failure = told.err().map(Failure::from);
+    }
+    Ok(conducted)
 }
 
 /// Gives all trials the seeds that the command line names, if it names any.
@@ -124,7 +129,7 @@ pub(crate) fn jobs(arguments: &Arguments) -> usize {
 }
 
 /// Prints the table of results.
-pub(crate) fn print_table(conducted: &Conducted) -> Result<(), Failure> {
+pub(crate) fn print_table(conducted: &Conducted) -> io::Result<()> {
     let mut out = BufWriter::new(io::stdout().lock());
     // comfy-table reads the width of a terminal itself. A pipe has no width and gets every column.
     let width = if io::stdout().is_terminal() { None } else { Some(u16::MAX) };
@@ -132,7 +137,7 @@ pub(crate) fn print_table(conducted: &Conducted) -> Result<(), Failure> {
     if let Some(note) = conducted.note() {
         writeln!(out, "{note}")?;
     }
-    Ok(out.flush()?)
+    out.flush()
 }
 
 /// Prints the verdict on each published order, in rows for programs.
@@ -155,39 +160,38 @@ pub(crate) fn report(title: &str, subtitle: &str, conducted: &Conducted) -> Repo
     }
 }
 
-/// Writes the page of a report to its file and its charts to their directory, if these were asked for, and prints
+/// Writes the page of a report to its file and its charts to their directory, if either was asked for, and says
 /// where they are. Charts of an incomplete experiment do not replace older ones. Print the results before its error is handed on:
 /// a full disk should not cost what the runs have shown.
 pub(crate) fn write_report(
     arguments: &Arguments,
-    report: &Report,
     page: Option<Draft>,
     figures: Option<&Path>,
     conducted: &Conducted,
+    report: impl FnOnce() -> Report,
 ) -> Result<(), Failure> {
-    if let Some(file) = page {
+    if page.is_none() && figures.is_none() {
+        return Ok(());
+    }
+    let report = report();
+    let paged = page.map_or(Ok(()), |file| {
         let path = file.write(conducted.is_complete(), |out| report.write_html(out))?;
         remark(arguments, &format!("report: {}", path.display()));
-    }
+        Ok(())
+    });
     if let Some(dir) = figures.filter(|_| conducted.is_complete()) {
-        let charts = report
-            .write_figures(dir)
-            .map_err(|error| Failure::Io(format!("cannot write {}", dir.display()), error))?;
+        let charts = report.write_figures(dir).map_err(|error| Failure::cannot_write(dir, error))?;
         remark(
             arguments,
             &format!("figures: {charts} charts in {}, each as SVG, PDF and PNG", dir.display()),
         );
     }
-    Ok(())
+    paged
 }
 
 /// Creates the directory for charts. This comes before the work, so that an error costs no time.
 pub(crate) fn create_dir(dir: &Path) -> Result<(), Failure> {
-    std::fs::create_dir_all(dir).map_err(|error| {
-        let is_other = error.kind() == io::ErrorKind::AlreadyExists;
-        let error = if is_other { io::ErrorKind::NotADirectory.into() } else { error };
-        Failure::Io(format!("cannot write {}", dir.display()), error)
-    })
+    directory::create(dir).map_err(|error| Failure::cannot_write(dir, error))
 }
 
 /// Returns a number of things: "1 run", "2 runs".
@@ -209,9 +213,7 @@ pub(crate) fn command_line() -> String {
 
 /// Opens a file for writing. This comes before the work, so that an error costs no time.
 pub(crate) fn create(path: &Path) -> Result<BufWriter<File>, Failure> {
-    File::create(path)
-        .map(BufWriter::new)
-        .map_err(|error| Failure::Io(format!("cannot write {}", path.display()), error))
+    File::create(path).map(BufWriter::new).map_err(|error| Failure::cannot_write(path, error))
 }
 
 /// Prints a remark, which is no result, to standard error, unless `--quiet` is given.

@@ -40,10 +40,9 @@ impl<'a> Printer<'a> {
     /// unchanged until there is a success.
     pub(super) fn open(uri: &'a str, cc: &'a str, show: &'a Show, several: bool) -> Result<Self, Failure> {
         let out = match &show.output {
-            Some(path) => Output::File(
-                Beside::open(path)
-                    .map_err(|error| Failure::Io(format!("cannot write {}", path.display()), error))?,
-            ),
+            Some(path) => {
+                Output::File(Beside::open(path).map_err(|error| Failure::cannot_write(path, error))?)
+            }
             None => Output::Standard(io::stdout()),
         };
         let terminal = show.output.is_none() && io::stdout().is_terminal();
@@ -129,7 +128,7 @@ impl<'a> Printer<'a> {
 
 fn unwritten(show: &Show, error: io::Error) -> Failure {
     match &show.output {
-        Some(path) => Failure::Io(format!("cannot write {}", path.display()), error),
+        Some(path) => Failure::cannot_write(path, error),
         None => error.into(),
     }
 }

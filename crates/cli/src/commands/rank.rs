@@ -8,9 +8,9 @@ use coapace_lab::experiment::runs;
 use coapace_lab::rank::{Ranking, Suite};
 use coapace_report::Report;
 
-use super::output::{COMMIT, conduct, counted, remark, report, set_seeds, write_report};
+use super::output::{COMMIT, Conducted, conduct, counted, remark, report, set_seeds, write_report};
 use crate::Failure;
-use crate::arguments::{Arguments, Rank};
+use crate::arguments::{Arguments, Format, Rank};
 use crate::draft::Draft;
 
 pub(crate) fn rank(arguments: &Arguments, rank: &Rank) -> Result<(), Failure> {
@@ -33,13 +33,21 @@ pub(crate) fn rank(arguments: &Arguments, rank: &Rank) -> Result<(), Failure> {
     let ranking = Ranking::of(&suite, results);
     let took = start.elapsed().as_secs_f64();
 
-    let written = page.map_or(Ok(()), |page| {
-        let report =
-            Report { ranking: Some(ranking.clone()), ..report(&suite.title, &suite.summary, &conducted) };
-        write_report(arguments, &report, Some(page), None, &conducted)
+    let written = write_report(arguments, page, None, &conducted, || Report {
+        ranking: Some(ranking.clone()),
+        ..report(&suite.title, &suite.summary, &conducted)
     });
+    let printed = print(&ranking, rank.format, &conducted);
+    written?;
+    printed?;
+    remark(arguments, &format!("{}, {took:.1} s", counted(ranking.runs(), "run")));
+    conducted.end()
+}
+
+/// Prints the ranking, or its rows for programs.
+fn print(ranking: &Ranking, format: Format, conducted: &Conducted) -> io::Result<()> {
     let mut out = BufWriter::new(io::stdout().lock());
-    match rank.format.lines() {
+    match format.lines() {
         None => {
             if let Some(advice) = ranking.advice() {
                 writeln!(out, "{advice}\n")?;
@@ -51,8 +59,5 @@ pub(crate) fn rank(arguments: &Arguments, rank: &Rank) -> Result<(), Failure> {
         }
         Some(lines) => ranking.rows(COMMIT).write(&mut out, lines)?,
     }
-    out.flush()?;
-    written?;
-    remark(arguments, &format!("{}, {took:.1} s", counted(ranking.runs(), "run")));
-    conducted.end()
+    out.flush()
 }

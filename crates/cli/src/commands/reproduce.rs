@@ -10,7 +10,8 @@ use super::artifact::Artifact;
 #[cfg(target_os = "linux")]
 use super::live::conduct_live;
 use super::output::{
-    command_line, conduct, create_dir, print_orders, print_table, remark, report, set_seeds, write_report,
+    Conducted, Rows, command_line, conduct, create_dir, print_orders, print_table, remark, report, set_seeds,
+    write_report,
 };
 use super::sensitivity::sensitivity;
 use crate::Failure;
@@ -56,7 +57,9 @@ pub(crate) fn reproduce(arguments: &Arguments, reproduce: &Reproduce) -> Result<
         remark(arguments, quick);
     }
 
-    let rows = reproduce.format.lines().filter(|_| !reproduce.orders).map(|lines| (lines, reproduce.each));
+    let is_alone = page.is_none() && markdown.is_none() && artifact.is_none() && reproduce.figures.is_none();
+    let rows = reproduce.format.lines().filter(|_| !reproduce.orders);
+    let rows = rows.map(|lines| Rows { lines, each: reproduce.each, is_alone });
     #[cfg(target_os = "linux")]
     let live = is_live.then(|| {
         let servers = [vec![None], reproduce.live.other().into_iter().map(Some).collect()].concat();
@@ -67,47 +70,59 @@ pub(crate) fn reproduce(arguments: &Arguments, reproduce: &Reproduce) -> Result<
     #[cfg(not(target_os = "linux"))]
     let live = None;
     let mut conducted = live.unwrap_or_else(|| conduct(arguments, &trials, rows))?;
-    if let Some(file) = markdown {
+    let paged = markdown.map_or(Ok(()), |file| {
         let page = paper.markdown(&command_line(), &conducted.results).map_err(Failure::Input)?;
         let path = file.write(conducted.is_complete(), |out| out.write_all(page.as_bytes()))?;
         remark(arguments, &format!("page: {}", path.display()));
-    }
-    if let Some(artifact) = artifact.as_mut().filter(|_| conducted.is_complete()) {
-        artifact.add_results(paper, &trials, &conducted)?;
-    }
+        Ok(())
+    });
+    let kept = artifact
+        .as_mut()
+        .filter(|_| conducted.is_complete())
+        .map_or(Ok(()), |artifact| artifact.add_results(paper, &trials, &conducted));
     if !is_live {
         worst_first(&mut conducted.results);
     }
-    let written = if page.is_some() || reproduce.figures.is_some() || artifact.is_some() {
-        let subtitle: Vec<_> =
-            [Some(source.source.as_str()), quick.as_deref()].into_iter().flatten().collect();
-        let report = report(&source.title, &subtitle.join("; "), &conducted);
-        write_report(arguments, &report, page, reproduce.figures.as_deref(), &conducted).and_then(|()| {
-            let finish = |artifact: Artifact| {
-                artifact.finish(arguments, reproduce, &source, &report, conducted.is_complete())
-            };
-            artifact.map_or(Ok(()), finish)
-        })
-    } else {
-        Ok(())
-    };
-    if reproduce.orders {
-        print_orders(&conducted.results, reproduce.format)?;
-    } else if reproduce.format == Format::Table {
-        print_table(&conducted)?;
-    }
+    let subtitle: Vec<_> = [Some(source.source.as_str()), quick.as_deref()].into_iter().flatten().collect();
+    let report = || report(&source.title, &subtitle.join("; "), &conducted);
+    let written = write_report(arguments, page, reproduce.figures.as_deref(), &conducted, report);
+    let kept = kept.and_then(|()| {
+        let finish = |artifact: Artifact| {
+            artifact.finish(arguments, reproduce, &source, &report(), conducted.is_complete())
+        };
+        artifact.map_or(Ok(()), finish)
+    });
+    let printed = print(reproduce, paper, quick.as_deref(), is_live, &conducted);
     // The summary goes to people, wherever the rows for programs go.
-    let summary = paper.summary(&conducted.results);
+    if !is_live && reproduce.format != Format::Table {
+        remark(arguments, &paper.summary(&conducted.results));
+    }
+    paged.and(written).and(kept)?;
+    printed?;
+    conducted.end()
+}
+
+/// Prints the table and the summary, or the orders for programs. Their other rows were printed while the runs were made.
+fn print(
+    reproduce: &Reproduce,
+    paper: &Paper,
+    quick: Option<&str>,
+    is_live: bool,
+    conducted: &Conducted,
+) -> io::Result<()> {
+    if reproduce.orders {
+        return print_orders(&conducted.results, reproduce.format);
+    }
+    if reproduce.format != Format::Table {
+        return Ok(());
+    }
+    print_table(conducted)?;
     if is_live {
         // The table of live figures beside simulated and published ones says it.
-    } else if reproduce.format == Format::Table {
-        let quick = quick.map_or_else(String::new, |quick| quick + "\n");
-        writeln!(io::stdout().lock(), "\n{quick}{summary}")?;
-    } else {
-        remark(arguments, &summary);
+        return Ok(());
     }
-    written?;
-    conducted.end()
+    let quick = quick.map_or_else(String::new, |quick| format!("{quick}\n"));
+    writeln!(io::stdout().lock(), "\n{quick}{}", paper.summary(&conducted.results))
 }
 
 /// Returns the mechanisms that are run beside the paper's.

@@ -14,7 +14,7 @@ use coapace_scenario::{File, Scenario};
 
 #[cfg(target_os = "linux")]
 use super::live::conduct_live;
-use super::output::{Conducted, conduct, create_dir, print_table, remark, report, write_report};
+use super::output::{Conducted, Rows, conduct, create_dir, print_table, remark, report, write_report};
 use crate::arguments::{Arguments, Format, Run, Seeds};
 use crate::draft::Draft;
 use crate::{Failure, interrupt};
@@ -50,7 +50,8 @@ pub(crate) fn run(arguments: &Arguments, run: &Run) -> Result<(), Failure> {
     run.figures.as_deref().map(create_dir).transpose()?;
     let Some(first) = trials.first() else { return Ok(()) };
     capture(arguments, first, pcap, trace)?;
-    let rows = run.format.lines().map(|lines| (lines, run.each));
+    let is_alone = page.is_none() && film.is_none() && run.figures.is_none();
+    let rows = run.format.lines().map(|lines| Rows { lines, each: run.each, is_alone });
     #[cfg(target_os = "linux")]
     let live =
         run.live.live.then(|| conduct_live(arguments, &trials, 0, &run.live, &[run.live.other()], rows));
@@ -58,19 +59,13 @@ pub(crate) fn run(arguments: &Arguments, run: &Run) -> Result<(), Failure> {
     let live = None;
     let conducted = live.unwrap_or_else(|| conduct(arguments, &trials, rows))?;
     let File { title, summary, .. } = &**first.scenario;
-    if let Some(file) = film {
-        write_film(arguments, file, title, &conducted)?;
-    }
-    let written = if page.is_some() || run.figures.is_some() {
-        let report = report(title, summary, &conducted);
-        write_report(arguments, &report, page, run.figures.as_deref(), &conducted)
-    } else {
-        Ok(())
-    };
-    if run.format == Format::Table {
-        print_table(&conducted)?;
-    }
-    written?;
+    let filmed = film.map_or(Ok(()), |file| write_film(arguments, file, title, &conducted));
+    let written = write_report(arguments, page, run.figures.as_deref(), &conducted, || {
+        report(title, summary, &conducted)
+    });
+    let printed = if run.format == Format::Table { print_table(&conducted) } else { Ok(()) };
+    filmed.and(written)?;
+    printed?;
     conducted.end()
 }
 

@@ -3,12 +3,12 @@
 use std::io::{self, BufWriter, Write};
 
 use coapace_lab::experiment::runs;
-use coapace_lab::papers::Paper;
+use coapace_lab::papers::{Paper, Sensitivity};
 use coapace_report::Report;
 
 use super::output::{COMMIT, conduct, remark, report, set_seeds, write_report};
 use crate::Failure;
-use crate::arguments::{Arguments, Reproduce};
+use crate::arguments::{Arguments, Format, Reproduce};
 use crate::draft::Draft;
 
 pub(super) fn sensitivity(
@@ -31,19 +31,23 @@ pub(super) fn sensitivity(
         return conducted.end();
     }
     let sensitivity = plan.judge(&conducted.results);
-    let mut out = BufWriter::new(io::stdout().lock());
-    match reproduce.format.lines() {
-        None => out.write_all(sensitivity.table().as_bytes())?,
-        Some(lines) => sensitivity.write(&mut out, lines, COMMIT, paper.key)?,
-    }
-    out.flush()?;
-    if page.is_some() {
-        let report = Report {
-            groups: Vec::new(),
-            sensitivity: Some(sensitivity),
-            ..report(&source.title, &source.source, &conducted)
-        };
-        write_report(arguments, &report, page, None, &conducted)?;
-    }
+    let written = write_report(arguments, page, None, &conducted, || Report {
+        groups: Vec::new(),
+        sensitivity: Some(sensitivity.clone()),
+        ..report(&source.title, &source.source, &conducted)
+    });
+    let printed = print(&sensitivity, reproduce.format, paper.key);
+    written?;
+    printed?;
     conducted.end()
+}
+
+/// Prints the table, or its rows for programs.
+fn print(sensitivity: &Sensitivity, format: Format, paper: &str) -> io::Result<()> {
+    let mut out = BufWriter::new(io::stdout().lock());
+    match format.lines() {
+        None => out.write_all(sensitivity.table().as_bytes())?,
+        Some(lines) => sensitivity.write(&mut out, lines, COMMIT, paper)?,
+    }
+    out.flush()
 }

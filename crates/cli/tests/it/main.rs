@@ -32,3 +32,4 @@ mod sweep;
 mod terminal;
 mod tls;
 mod trace;
+mod unwritten;

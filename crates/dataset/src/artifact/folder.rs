@@ -4,6 +4,8 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use coapace_lab::directory;
+
 use super::sums::{self, hex};
 use super::{MANIFEST, METADATA, Manifest, SUMS, ro_crate};
 
@@ -31,7 +33,7 @@ impl Folder {
     /// # Errors
     /// Fails as the system does, or if the folder has files.
     pub fn create(root: &Path) -> io::Result<Self> {
-        fs::create_dir_all(root)?;
+        directory::create(root)?;
         if fs::read_dir(root)?.next().transpose()?.is_some() {
             return Err(io::Error::new(io::ErrorKind::DirectoryNotEmpty, "it has files; name a new folder"));
         }

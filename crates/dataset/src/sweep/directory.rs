@@ -5,6 +5,7 @@ use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 
+use coapace_lab::directory;
 use coapace_lab::lock::held;
 
 use super::manifest::Manifest;
@@ -31,10 +32,7 @@ impl Directory {
     /// # Errors
     /// Fails as the directory does, and with a line if another process writes into it, or it is of another scenario or version.
     pub fn open(path: &Path, plan: &Plan, shard: Option<Shard>) -> io::Result<Self> {
-        fs::create_dir_all(path).map_err(|error| match error.kind() {
-            io::ErrorKind::AlreadyExists => io::ErrorKind::NotADirectory.into(),
-            _ => error,
-        })?;
+        directory::create(path)?;
         let locks = lock(path, shard)?;
         let draft = draft(shard);
         for entry in fs::read_dir(path)? {
