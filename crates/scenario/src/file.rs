@@ -8,7 +8,7 @@ use crate::network::{Network, Tcp};
 use crate::schema::document::{Item, Value};
 use crate::schema::error::Fault;
 use crate::schema::kind::Lines;
-use crate::schema::scalar::{ListOf, OneLine, Whole};
+use crate::schema::scalar::{ListOf, OneLine, Scalar, TIME, Whole};
 use crate::schema::table::{Keys, Misfit, keys, table};
 use crate::schema::unknown::elsewhere;
 use crate::service::ServiceTime;
@@ -170,8 +170,11 @@ fn flows_fit(file: &File) -> Result<(), Misfit> {
         let problem =
             format!("makes a packet of {longest} bytes, but `network.mtu` or a buffer holds {room}");
         Misfit::unless(longest <= room, flow.path(longer), problem)?;
-        let begins = file.workload.duration.is_none_or(|duration| flow.start < duration);
-        Misfit::unless(begins, flow.path("start"), "must be before `workload.duration` is over")?;
+        if let Some(duration) = file.workload.duration {
+            let [start, end] = [flow.start, duration].map(|span| TIME.text(&span));
+            let problem = format!("of {start} must be before the end of `workload.duration`, which is {end}");
+            Misfit::unless(flow.start < duration, flow.path("start"), problem)?;
+        }
     }
     let Server { processing_delay, service_time, response, acknowledge_after, .. } = &file.server;
     let is_piggybacked = *response == Answering::Piggybacked;

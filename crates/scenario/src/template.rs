@@ -51,7 +51,23 @@ impl Template {
     /// # Errors
     /// Returns a [`ScenarioError`] that names the setting that is wrong, or the line if that is only seen with the places of a mesh.
     pub fn scenario(&self, settings: &[(String, String)]) -> Result<Scenario, ScenarioError> {
-        self.with(settings).map_err(|fault| fault.named(&self.path, settings))
+        self.with(settings).map_err(|fault| self.blamed(fault, settings).named(&self.path, settings))
+    }
+
+    /// Returns the fault of the first setting that spoils the file, where `fault` lies in a line that was right without the settings.
+    fn blamed(&self, fault: Fault, settings: &[(String, String)]) -> Fault {
+        if matches!(fault.at, Origin::Setting(_)) {
+            return fault;
+        }
+        let culprit = (0..settings.len()).rev().find(|&place| self.with(&settings[..place]).is_ok());
+        let spoilt = culprit.and_then(|place| Some((place, self.with(&settings[..=place]).err()?)));
+        match spoilt {
+            Some((place, Fault { at: Origin::Line(_), message, .. })) => {
+                Fault::new(Origin::Setting(place), message)
+            }
+            Some((_, fault)) => fault,
+            None => fault,
+        }
     }
 
     fn with(&self, settings: &[(String, String)]) -> Result<Scenario, Fault> {

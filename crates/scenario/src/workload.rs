@@ -5,7 +5,7 @@ use coapace_sim::Span;
 use crate::flows::Flow;
 use crate::schema::document::Item;
 use crate::schema::kind::Or;
-use crate::schema::scalar::{TIME, Whole, one_of};
+use crate::schema::scalar::{Scalar, TIME, Whole, one_of};
 use crate::schema::table::{Misfit, keys, named};
 use crate::schema::words::words;
 
@@ -78,7 +78,9 @@ fn workload_fits(workload: &Workload) -> Result<(), Misfit> {
             Err(Misfit::new("duration", "is missing: the kind \"flows\" needs one"))
         }
         (None, Some(duration)) if warm_up >= duration => {
-            Err(Misfit::new("warm_up", "must be shorter than `duration`"))
+            let [warm_up, duration] = [warm_up, duration].map(|span| TIME.text(span));
+            let problem = format!("of {warm_up} must be shorter than `duration`, which is {duration}");
+            Err(Misfit::new("warm_up", problem))
         }
         (Some(_), None) if *warm_up > Span::ZERO => Err(Misfit::new("warm_up", "needs a `duration`")),
         _ => Ok(()),

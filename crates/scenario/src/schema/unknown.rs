@@ -27,8 +27,8 @@ pub(crate) fn resolve(root: &[Key], path: &str, others: &[&str], at: Origin) -> 
     Ok(())
 }
 
-/// Returns the fault of the unknown key `name` in the table at `path`: it suggests the nearest of the table's keys, or else lists what
-/// the table takes.
+/// Returns the fault of the unknown key `name` in the table at `path`: it suggests the nearest of the table's keys and of `others`,
+/// the knobs, or else lists both.
 pub(crate) fn unknown(path: &str, name: &str, keys: &[Key], others: &[&str], at: Origin) -> Fault {
     let line = format!("unknown key `{}`", shown(&joined(path, name)));
     let here = keys.iter().map(|key| key.name).chain(others.iter().copied());
@@ -36,11 +36,17 @@ pub(crate) fn unknown(path: &str, name: &str, keys: &[Key], others: &[&str], at:
         let near = if others.contains(&near) { near.to_owned() } else { joined(path, near) };
         return Fault::new(at, format!("{line}; did you mean `{near}`?"));
     }
-    let names: Vec<_> = keys.iter().map(|key| format!("`{}`", key.name)).collect();
-    let message = match (path, names.is_empty()) {
-        (_, true) => format!("{line}; `{path}` has no keys"),
-        ("", _) => format!("{line}; a scenario has {}", names.join(", ")),
-        _ => format!("{line}; `{path}` has {}", names.join(", ")),
+    let listed =
+        |names: Vec<&str>| names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
+    let knobs = match others {
+        [] => String::new(),
+        _ => format!("; the knobs are {}", listed(others.to_vec())),
+    };
+    let names = listed(keys.iter().map(|key| key.name).collect());
+    let message = match path {
+        _ if names.is_empty() => format!("{line}; `{path}` has no keys"),
+        "" => format!("{line}{knobs}; a scenario has {names}"),
+        _ => format!("{line}; `{path}` has {names}"),
     };
     Fault { stray: Some(Stray { name: name.to_owned(), line }), ..Fault::new(at, message) }
 }

@@ -16,6 +16,11 @@ fn a_setting_is_judged_like_the_file() {
         "--set bufer=2500: unknown key `bufer`; did you mean `buffer`?"
     );
     assert_eq!(
+        load("nb-iot", &[("speed", "5")]).unwrap_err(),
+        "--set speed=5: unknown key `speed`; the knobs are `workload`, `clients`, `buffer`, `errors`; a scenario has `title`, \
+         `summary`, `source`, `clients`, `server`, `workload`, `network`, `tcp`, `defaults`, `knobs`"
+    );
+    assert_eq!(
         load("nb-iot", &[("payload_bytes", "10")]).unwrap_err(),
         "--set payload_bytes=10: unknown key `payload_bytes`; did you mean `server.payload_bytes`?"
     );
@@ -37,6 +42,22 @@ fn a_setting_is_judged_like_the_file() {
         "--set network.up.radio.loss.mean_bad_packets=8: `network.up.radio.loss` is `0 %` and has no key \
          `mean_bad_packets`"
     );
+}
+
+#[test]
+fn a_setting_that_spoils_a_line_of_the_file_is_blamed_in_its_place() {
+    assert_eq!(
+        load("mesh-grid", &[("nodes", "25"), ("duration", "30 s"), ("clients.count", "7")]).unwrap_err(),
+        "--set duration=30 s: `workload.warm_up` of \"1 min\" must be shorter than `duration`, which is \"30 s\""
+    );
+    assert_eq!(
+        load("mesh-grid", &[("workload.warm_up", "0 s"), ("duration", "30 s"), ("retries", "4")])
+            .unwrap_err(),
+        "--set duration=30 s: `workload.flows.primary.start` of \"1 min\" must be before the end of `workload.duration`, \
+         which is \"30 s\""
+    );
+    let error = load("mesh-grid", &[("retries", "4"), ("nodes", "37")]).unwrap_err();
+    assert!(error.starts_with("--set nodes=37: `network.mesh.topology.kind` cannot be: "), "{error}");
 }
 
 #[test]

@@ -30,7 +30,7 @@ fn ends_of_a_workload_that_do_not_go_together_are_refused() {
     );
     assert_eq!(
         workload("warm_up = \"60 s\"\nduration = \"60 s\""),
-        "scenarios/x.toml:9: `workload.warm_up` must be shorter than `duration`"
+        "scenarios/x.toml:9: `workload.warm_up` of \"1 min\" must be shorter than `duration`, which is \"1 min\""
     );
     assert_eq!(workload("warm_up = \"1 s\""), "scenarios/x.toml:9: `workload.warm_up` needs a `duration`");
     assert_eq!(
