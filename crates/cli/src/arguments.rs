@@ -21,7 +21,7 @@ use coapace_lab::search::networks::Networks;
 use coapace_lab::search::space::Varied;
 use coapace_lab::search::terms::Terms as SearchTerms;
 
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::{Arg, Args, Command as Grammar, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 use coapace_lab::results::Lines;
 
 pub(crate) use advise::{Advise, CaptureSide};
@@ -92,6 +92,27 @@ pub(crate) struct Arguments {
     /// Threads to run on [default: one per core]
     #[arg(long, global = true, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     pub(crate) jobs: Option<u16>,
+}
+
+impl Arguments {
+    /// Reads the command line of this process.
+    ///
+    /// # Errors
+    /// Fails if it cannot be understood, or asks for the help or the version.
+    pub(crate) fn read() -> Result<Self, clap::Error> {
+        Self::from_arg_matches(&taking_negative_numbers(Self::command()).try_get_matches()?)
+    }
+}
+
+/// Lets every option take a negative number as its value, so that the error of `-B -1` is about the time and not about an
+/// option `-1`.
+fn taking_negative_numbers(grammar: Grammar) -> Grammar {
+    let is_option = |argument: &Arg| !argument.is_positional() && argument.get_action().takes_values();
+    let taking = |argument: Arg| {
+        let takes = is_option(&argument) && !argument.is_allow_hyphen_values_set();
+        if takes { argument.allow_negative_numbers(true) } else { argument }
+    };
+    grammar.mut_args(taking).mut_subcommands(taking_negative_numbers)
 }
 
 #[derive(Debug, Subcommand)]
@@ -248,7 +269,7 @@ pub(crate) struct Coexist {
     pub(crate) mechanism: Vec<String>,
 
     /// Repetitions of every pair: N takes the seeds 1 to N, N-M the seeds N to M
-    #[arg(long, value_name = "N|N-M", default_value_t = Seeds::up_to(coexistence::SEEDS), value_parser = seeds)]
+    #[arg(long, value_name = "N|N-M", allow_hyphen_values = true, default_value_t = Seeds::up_to(coexistence::SEEDS), value_parser = seeds)]
     pub(crate) seeds: Seeds,
 
     /// The output format; the table is a matrix, csv and json have a row for each mechanism with each other one
@@ -279,19 +300,19 @@ pub(crate) struct Search {
     pub(crate) networks: Networks,
 
     /// The seed of the scenarios that are drawn
-    #[arg(long, value_name = "N", default_value_t = SearchTerms::GENERATOR_SEED)]
+    #[arg(long, value_name = "N", default_value_t = SearchTerms::GENERATOR_SEED, value_parser = seed)]
     pub(crate) generator_seed: u64,
 
     /// The scenarios that are drawn, 9 to 10,000; with mixed networks, half as many more show how a mechanism shares with `default`
-    #[arg(long, value_name = "N", default_value_t = SearchTerms::SCENARIOS)]
+    #[arg(long, value_name = "N", default_value_t = SearchTerms::SCENARIOS, value_parser = clap::value_parser!(u32).range(9..=10_000))]
     pub(crate) scenarios: u32,
 
     /// Brackets of successive halving, of about 40 evaluations each
-    #[arg(long, value_name = "N", default_value_t = SearchTerms::BRACKETS)]
+    #[arg(long, value_name = "N", default_value_t = SearchTerms::BRACKETS, value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) brackets: u32,
 
     /// The seed of the search
-    #[arg(long, value_name = "N", default_value_t = SearchTerms::SEED)]
+    #[arg(long, value_name = "N", default_value_t = SearchTerms::SEED, value_parser = seed)]
     pub(crate) seed: u64,
 
     /// Keep what is measured in this file, and go on from what it has
@@ -320,7 +341,7 @@ pub(crate) struct Rank {
     pub(crate) set: Vec<(String, String)>,
 
     /// Repetitions in every cell: N takes the seeds 1 to N, N-M the seeds N to M [default: the suite's or the scenario's]
-    #[arg(long, value_name = "N|N-M", value_parser = seeds)]
+    #[arg(long, value_name = "N|N-M", allow_hyphen_values = true, value_parser = seeds)]
     pub(crate) seeds: Option<Seeds>,
 
     /// The output format; csv and json have a row for each figure of each mechanism in each cell
@@ -348,7 +369,7 @@ pub(crate) struct Reproduce {
 
     /// Repetitions under every condition: N takes the seeds 1 to N, N-M the seeds N to M [default: as
     /// the paper's file says: those published, or more so that fewer orders are inconclusive]
-    #[arg(long, value_name = "N|N-M", value_parser = seeds)]
+    #[arg(long, value_name = "N|N-M", allow_hyphen_values = true, value_parser = seeds)]
     pub(crate) seeds: Option<Seeds>,
 
     /// The output format
@@ -449,6 +470,11 @@ pub(crate) fn seeds(text: &str) -> Result<Seeds, String> {
     let count = range.map(|(first, last)| (first, last - first + 1)).filter(|(_, count)| *count <= 100_000);
     let (first, count) = count.ok_or("expected a number from 1 to 100000, or a range such as 21-40")?;
     Ok(Seeds { first: first.into(), count })
+}
+
+/// Reads the seed of a random generator.
+fn seed(text: &str) -> Result<u64, String> {
+    text.parse().map_err(|_| format!("expected a whole number from 0 to {}", u64::MAX))
 }
 
 fn key_value(text: &str) -> Result<(String, String), String> {

@@ -24,7 +24,6 @@ mod shown;
 use std::io;
 use std::process::ExitCode;
 
-use clap::Parser;
 pub use coapace_control as control;
 use coapace_control::Entry;
 use coapace_scenario::naming;
@@ -41,7 +40,7 @@ pub fn main_with(own: &'static [Entry]) -> ExitCode {
         complain(&problem);
         return ExitCode::from(2);
     }
-    let arguments = match Arguments::try_parse() {
+    let arguments = match Arguments::read() {
         Ok(arguments) => arguments,
         Err(error) => return explain(&error),
     };

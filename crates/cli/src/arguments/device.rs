@@ -15,11 +15,11 @@ use crate::message::bytes_of_hex;
 #[group(skip)]
 pub(crate) struct Content {
     /// The payload; %XX stands for a byte that cannot be typed
-    #[arg(short = 'e', value_name = "TEXT", value_parser = percent_decoded, group = "body")]
+    #[arg(short = 'e', value_name = "TEXT", value_parser = percent_decoded, group = "body", allow_hyphen_values = true)]
     pub(crate) encoded: Option<Encoded>,
 
     /// The payload, taken literally, or @FILE for the content of a file
-    #[arg(long, value_name = "TEXT|@FILE", group = "body")]
+    #[arg(long, value_name = "TEXT|@FILE", group = "body", allow_hyphen_values = true)]
     pub(crate) payload: Option<String>,
 
     /// The file with the payload; - is standard input
@@ -42,7 +42,7 @@ pub(crate) struct Terms {
     pub(crate) accept: Option<u16>,
 
     /// An option with its value as text, or as hexadecimal digits after 0x; repeatable
-    #[arg(short = 'O', long = "option", value_name = "NUMBER,VALUE", value_parser = numbered_option)]
+    #[arg(short = 'O', long = "option", value_name = "NUMBER,VALUE", value_parser = numbered_option, allow_hyphen_values = true)]
     pub(crate) options: Vec<(u16, Encoded)>,
 
     /// Send a non-confirmable request: nothing is retransmitted
@@ -88,7 +88,7 @@ pub(crate) struct Transmission {
     pub(crate) nstart: Option<u16>,
 
     /// The first timeout, before anything is measured, such as 2s or 500ms [default: the mechanism's, usually 2s]
-    #[arg(long, value_name = "TIME")]
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
     pub(crate) ack_timeout: Option<String>,
 
     /// Retransmissions before a request is given up [default: 4]
@@ -97,7 +97,7 @@ pub(crate) struct Transmission {
 
     /// The longest wait for a response, in seconds or like 500ms [default: until the mechanism gives up; 247 s for
     /// a request that is acknowledged or non-confirmable]
-    #[arg(short = 'B', long, value_name = "TIME", value_parser = time)]
+    #[arg(short = 'B', long, value_name = "TIME", value_parser = time, allow_hyphen_values = true)]
     pub(crate) timeout: Option<Duration>,
 
     /// Write the datagrams of this command as pcapng, for Wireshark; coaps:// stays encrypted
@@ -175,7 +175,7 @@ pub(crate) struct Observe {
     pub(crate) show: Show,
 
     /// End the observation after this time, in seconds or like 500ms [default: with Ctrl-C]
-    #[arg(short = 's', long, value_name = "TIME", value_parser = time)]
+    #[arg(short = 's', long, value_name = "TIME", value_parser = time, allow_hyphen_values = true)]
     pub(crate) duration: Option<Duration>,
 
     /// End the observation after this many responses, the first included
@@ -242,15 +242,15 @@ pub(crate) struct Load {
 
     /// Requests a second, of all clients together [default: a client sends its next request when the last is
     /// answered]
-    #[arg(long, value_name = "R", value_parser = rate)]
+    #[arg(long, value_name = "R", value_parser = rate, allow_hyphen_values = true)]
     pub(crate) rate: Option<f64>,
 
     /// Drop this share of the datagrams in each direction, on the client's side
-    #[arg(long, value_name = "SHARE", default_value_t = 0.0, value_parser = share)]
+    #[arg(long, value_name = "SHARE", default_value_t = 0.0, value_parser = share, allow_hyphen_values = true)]
     pub(crate) loss: f64,
 
     /// The duration, in seconds or like 500ms
-    #[arg(long, value_name = "TIME", default_value = "10", value_parser = time)]
+    #[arg(long, value_name = "TIME", default_value = "10", value_parser = time, allow_hyphen_values = true)]
     pub(crate) duration: Duration,
 
     /// Print the result as one JSON object
@@ -356,7 +356,7 @@ fn method(text: &str) -> Result<Code, String> {
 pub(super) fn time(text: &str) -> Result<Duration, String> {
     let time = parse_time(text).filter(|time| time.as_micros() >= 1_000);
     time.map(|time| Duration::from_micros(time.as_micros())).ok_or_else(|| {
-        "expected seconds, or a time such as 500ms, 1.5 s, 2min or 1h, of a day at most".to_owned()
+        "expected seconds, or a time such as 500ms, 1.5 s, 2min or 1h, from 1 ms to a day".to_owned()
     })
 }
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 use clap::Args;
 
 use super::device::time;
-use super::key_value;
+use super::{key_value, seed};
 
 #[derive(Debug, Args)]
 pub(crate) struct Emulate {
@@ -19,7 +19,7 @@ pub(crate) struct Emulate {
     pub(crate) set: Vec<(String, String)>,
 
     /// The seed of losses, jitter and all that is random. Equal seeds have equal luck at equal steps
-    #[arg(long, value_name = "N", default_value_t = 1)]
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = seed)]
     pub(crate) seed: u64,
 
     /// Relay UDP: the address and port that clients send to; port 0 takes any that is free
@@ -48,7 +48,7 @@ pub(crate) struct Emulate {
     pub(crate) sources: u32,
 
     /// End after this time, in seconds or like 500ms [default: with Ctrl-C]
-    #[arg(long, value_name = "TIME", value_parser = time)]
+    #[arg(long, value_name = "TIME", value_parser = time, allow_hyphen_values = true)]
     pub(crate) duration: Option<Duration>,
 
     /// Write the packets before and behind the network, and the lost ones, as pcapng, for Wireshark

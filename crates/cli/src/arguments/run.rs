@@ -26,7 +26,7 @@ pub(crate) struct Experiment {
     pub(crate) mechanism: Vec<String>,
 
     /// Repetitions: N takes the seeds 1 to N, N-M the seeds N to M [default: the scenario's number]
-    #[arg(long, value_name = "N|N-M", value_parser = seeds)]
+    #[arg(long, value_name = "N|N-M", allow_hyphen_values = true, value_parser = seeds)]
     pub(crate) seeds: Option<Seeds>,
 }
 

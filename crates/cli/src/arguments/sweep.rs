@@ -28,6 +28,6 @@ pub(crate) struct Sweep {
 
     /// Make one share of the runs: 2/8 is the second of eight. Each process takes another, in the same directory or
     /// in one of its own whose files are copied together later
-    #[arg(long, value_name = "I/N")]
+    #[arg(long, value_name = "I/N", allow_hyphen_values = true)]
     pub(crate) shard: Option<Shard>,
 }

@@ -65,6 +65,8 @@ fn a_payload_comes_from_an_argument_a_file_or_standard_input() {
     fs::write(&file, b"of a file").expect("a file");
     assert_eq!(coapace(&["put", &uri, "-e", "50%25 off"]).success(), "50% off");
     assert_eq!(coapace(&["put", &uri, "--payload", "50%25"]).success(), "50%25");
+    assert_eq!(coapace(&["put", &uri, "-e", "-21.5"]).success(), "-21.5");
+    assert_eq!(coapace(&["put", &uri, "--payload", "-5 °C"]).success(), "-5 °C");
     assert_eq!(coapace(&["put", &uri, "--payload", &format!("@{file}")]).success(), "of a file");
     assert_eq!(coapace(&["put", &uri, "-f", &file]).success(), "of a file");
     assert_eq!(coapace_reading(&["put", &uri, "-f", "-"], "piped").success(), "piped");

@@ -74,6 +74,52 @@ fn a_setting_that_does_not_fit_is_told_as_it_was_given() {
 }
 
 #[test]
+fn a_setting_that_spoils_a_line_of_the_file_is_told_and_not_the_line() {
+    for (setting, problem) in [
+        (
+            "duration=30 s",
+            "`workload.warm_up` of \"1 min\" must be shorter than `duration`, which is \"30 s\"",
+        ),
+        ("nodes=37", "`network.mesh.topology.kind` cannot be: a grid needs a number of columns"),
+    ] {
+        let line =
+            refused(2, &["run", "mesh-grid", "--set", "spacing=9 m", "--set", setting, "--set", "retries=4"]);
+        assert!(line.starts_with(&format!("--set {setting}: {problem}")), "{line}");
+    }
+}
+
+#[test]
+fn an_unknown_knob_is_told_with_the_knobs_there_are() {
+    let line = refused(2, &["run", "nb-iot", "--set", "loss=5%"]);
+    let knobs = "the knobs are `workload`, `clients`, `buffer`, `errors`; a scenario has `title`, ";
+    assert!(line.starts_with(&format!("--set loss=5%: unknown key `loss`; {knobs}")), "{line}");
+}
+
+#[test]
+fn a_negative_number_is_judged_as_the_value_of_its_option() {
+    for (arguments, told) in [
+        (
+            &["get", "-B", "-1", "coap://[::1]"][..],
+            "'-1' for '--timeout <TIME>': expected seconds, or a time",
+        ),
+        (&["get", "--ack-timeout", "-1s", "coap://[::1]"], "--ack-timeout is a time above zero"),
+        (&["get", "--nstart", "-1", "coap://[::1]"], "-1 is not in 1..=65535"),
+        (&["get", "-O", "-1,x", "coap://[::1]"], "expected NUMBER,VALUE"),
+        (&["load", "--loss", "-5%", "coap://[::1]"], "expected a share such as 0.1"),
+        (&["load", "--rate", "-1e3", "coap://[::1]"], "from 0.001 to 1000000"),
+        (&["run", "nb-iot", "--seeds", "-3-5"], "expected a number from 1 to 100000"),
+        (&["run", "nb-iot", "--jobs", "-1"], "-1 is not in 1..=65535"),
+        (&["sweep", "nb-iot", "--to", "x", "--shard", "-1/2"], "expected I/N"),
+        (&["search", "default", "--seed", "-1"], "expected a whole number from 0 to 18446744073709551615"),
+        (&["search", "default", "--scenarios", "-1"], "-1 is not in 9..=10000"),
+        (&["serve", "--memory", "-1"], "expected a number of bytes"),
+    ] {
+        let line = refused(2, arguments);
+        assert!(line.contains(told), "{line}");
+    }
+}
+
+#[test]
 fn a_mistake_in_a_scenario_file_is_told_with_its_line() {
     let scratch = Scratch::new();
     let file = scratch.file("bad.toml");
@@ -214,6 +260,8 @@ fn what_is_no_directory_or_no_journal_is_told() {
         let line = refused(1, &[&[command, "nb-iot", option, &file][..], &few].concat());
         assert!(line.ends_with(&format!("{file}: not a directory")), "{line}");
     }
+    let line = refused(1, &["reproduce", "meng2017", "--artifact", &file]);
+    assert_eq!(line, format!("cannot write {file}: not a directory"));
     let line = refused(1, &["search", "default", "--scenarios", "9", "--journal", "/dev/zero"]);
     assert_eq!(line, "/dev/zero: this is no journal of a search: name another file");
 }
