@@ -2,7 +2,7 @@
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufWriter, Write};
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
@@ -53,11 +53,10 @@ impl Draft {
         }
         // Errors about the directory are reported by its name, not by that of the temporary file.
         fs::metadata(folder)?;
-        let file = Builder::new()
-            .prefix(".coapace-")
-            .suffix(".part")
-            .permissions(permissions)
-            .tempfile_in(folder)?;
+        let mut options = OpenOptions::new();
+        options.write(true).create_new(true).mode(permissions.mode());
+        let file =
+            Builder::new().prefix(".coapace-").suffix(".part").make_in(folder, |path| options.open(path))?;
         if let Ok(mut open) = OPEN.lock() {
             open.push(file.path().to_owned());
         }
@@ -67,6 +66,11 @@ impl Draft {
     /// Returns the path as it was named.
     pub(crate) fn name(&self) -> String {
         self.named.display().to_string()
+    }
+
+    /// Returns the failure of a file that cannot be written.
+    pub(crate) fn cannot_write(&self, error: io::Error) -> Failure {
+        Failure::cannot_write(&self.named, error)
     }
 
     /// Returns another handle to write to. Its buffer has to be flushed before the file is moved.
@@ -107,6 +111,23 @@ impl Draft {
             Err(failed) => Err(Failure::cannot_write(&named, failed.error)),
         }
     }
+}
+
+/// Refuses two arguments that name one file, in whatever words: what comes first would be lost.
+pub(crate) fn need_a_file_each(arguments: &str, files: &[Option<&Path>]) -> Result<(), Failure> {
+    let places: Vec<_> = files.iter().flatten().map(|file| place(file)).collect();
+    if places.iter().enumerate().any(|(at, place)| places[..at].contains(place)) {
+        return Err(Failure::Usage(format!("{arguments} need a file each")));
+    }
+    Ok(())
+}
+
+/// Returns the path of a file that need not be there, without links.
+fn place(file: &Path) -> PathBuf {
+    let there = file.canonicalize().ok();
+    let beside =
+        || Some(std::path::absolute(file).ok()?.parent()?.canonicalize().ok()?.join(file.file_name()?));
+    there.or_else(beside).unwrap_or_else(|| file.to_owned())
 }
 
 /// Removes every temporary file, because the process ends at once.

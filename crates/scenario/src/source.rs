@@ -31,8 +31,12 @@ impl Source {
         let path = Path::new(name_or_path);
         let is_path = path.extension().is_some() || path.components().count() > 1;
         if !is_path && !path.exists() {
-            let near = did_you_mean(name_or_path, Scenario::builtins().map(|builtin| builtin.name));
-            let message = format!("neither a built-in scenario nor a file{near}");
+            let names: Vec<_> = Scenario::builtins().map(|builtin| builtin.name).collect();
+            let mut help = did_you_mean(name_or_path, names.iter().copied());
+            if help.is_empty() {
+                help = format!("; built in are {}", names.join(", "));
+            }
+            let message = format!("neither a built-in scenario nor a file{help}");
             return Err(ScenarioError::new(name_or_path, &message).of_usage());
         }
         let text = text::read(path, LARGEST).map_err(|problem| ScenarioError::new(name_or_path, &problem))?;

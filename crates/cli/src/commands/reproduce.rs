@@ -16,7 +16,7 @@ use super::output::{
 use super::sensitivity::sensitivity;
 use crate::Failure;
 use crate::arguments::{Arguments, Format, Reproduce};
-use crate::draft::Draft;
+use crate::draft::{Draft, need_a_file_each};
 
 pub(crate) fn reproduce(arguments: &Arguments, reproduce: &Reproduce) -> Result<(), Failure> {
     let paper = Paper::named(&reproduce.paper).map_err(Failure::Usage)?;
@@ -28,6 +28,8 @@ pub(crate) fn reproduce(arguments: &Arguments, reproduce: &Reproduce) -> Result<
             "--each needs --format csv or --format json, without --orders".to_owned(),
         ));
     }
+    let files = [&reproduce.report, &reproduce.markdown].map(Option::as_deref);
+    need_a_file_each("--report and --markdown", &files)?;
     if reproduce.sensitivity {
         return sensitivity(arguments, reproduce, paper);
     }

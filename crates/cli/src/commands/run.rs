@@ -16,17 +16,15 @@ use coapace_scenario::{File, Scenario};
 use super::live::conduct_live;
 use super::output::{Conducted, Rows, conduct, create_dir, print_table, remark, report, write_report};
 use crate::arguments::{Arguments, Format, Run, Seeds};
-use crate::draft::Draft;
+use crate::draft::{Draft, need_a_file_each};
 use crate::{Failure, interrupt};
 
 pub(crate) fn run(arguments: &Arguments, run: &Run) -> Result<(), Failure> {
     if run.each && run.format == Format::Table {
         return Err(Failure::Usage("--each needs --format csv or --format json".to_owned()));
     }
-    let files: Vec<_> = [&run.report, &run.film, &run.pcap, &run.trace].into_iter().flatten().collect();
-    if files.iter().enumerate().any(|(place, file)| files[..place].contains(file)) {
-        return Err(Failure::Usage("--report, --film, --pcap and --trace need a file each".to_owned()));
-    }
+    let files = [&run.report, &run.film, &run.pcap, &run.trace].map(Option::as_deref);
+    need_a_file_each("--report, --film, --pcap and --trace", &files)?;
     let conditions = conditions(&run.experiment.set).map_err(Failure::Usage)?;
     let mut trials = Vec::new();
     let varied = varied(&conditions);

@@ -44,6 +44,8 @@ fn a_bad_value_is_told_with_what_would_do() {
 fn an_unknown_scenario_or_paper_is_told_with_what_there_is() {
     let line = refused(2, &["run", "nbiot"]);
     assert!(line.contains("did you mean `nb-iot`?"), "{line}");
+    let line = refused(2, &["run", "wire"]);
+    assert!(line.contains("; built in are aqm, ") && line.contains(", nb-iot, "), "{line}");
     let line = refused(2, &["reproduce", "raitahila"]);
     assert!(line.contains("raitahila2019, meng2017, betzler2015, ancillotti2018, rathod2022"), "{line}");
 }
@@ -199,6 +201,22 @@ fn a_path_that_cannot_be_written_is_told_before_the_work() {
     }
     let line = refused(1, &["reproduce", "raitahila2019", "--quiet", "--report", &path]);
     assert!(line.starts_with(&format!("cannot write {path}: ")), "{line}");
+    #[cfg(target_os = "linux")]
+    {
+        // Nobody may create a file there.
+        let line = refused(1, &["run", "nb-iot", "--report", "/proc/report.html"]);
+        assert!(line.starts_with("cannot write /proc/report.html: ") && !line.contains(".part"), "{line}");
+    }
+}
+
+#[test]
+fn one_file_for_two_results_is_refused_however_it_is_named() {
+    let scratch = Scratch::new();
+    let (file, same) = (scratch.file("file"), scratch.file("./file"));
+    let line = refused(2, &["run", "nb-iot", "--report", &file, "--pcap", &same]);
+    assert_eq!(line, "--report, --film, --pcap and --trace need a file each");
+    let line = refused(2, &["reproduce", "meng2017", "--report", &file, "--markdown", &same]);
+    assert_eq!(line, "--report and --markdown need a file each");
 }
 
 #[test]
