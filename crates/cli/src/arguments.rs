@@ -79,8 +79,8 @@ pub(crate) use sweep::Sweep;
 
 Exit codes: 0 done, or answered 2.xx; 1 no answer, or the input cannot be used;
 2 wrong usage; 3 answered with another code, such as 4.04, or repeat found a
-difference; 130 interrupted: run, reproduce and coexist then print and write the
-results so far")]
+difference; 130 interrupted: run, reproduce, coexist and load then print and
+write the results so far")]
 pub(crate) struct Arguments {
     #[command(subcommand)]
     pub(crate) command: Option<Command>,

@@ -24,7 +24,7 @@ use serde::Serialize;
 
 use super::output::remark;
 use crate::arguments::{Advise, Arguments, CaptureSide, Format};
-use crate::draft::Draft;
+use crate::draft::{Draft, need_a_file_each};
 use crate::{Failure, interrupt, progress};
 
 /// Clients whose timeouts differ from a mechanism's by more than this factor have another one.
@@ -42,6 +42,7 @@ struct Told<'a> {
 pub(crate) fn advise(arguments: &Arguments, options: &Advise) -> Result<(), Failure> {
     let named = options.mechanism.iter().map(|label| Ok((label.clone(), naming::parse_mechanism(label)?)));
     let named: Vec<_> = named.collect::<Result<_, String>>().map_err(Failure::Usage)?;
+    need_a_file_each("CAPTURE and --scenario", &[Some(&options.capture), options.scenario.as_deref()])?;
     let draft = options.scenario.as_deref().map(Draft::create).transpose()?;
     let name = options.capture.display().to_string();
     let side = options.side.map(|side| match side {
@@ -70,30 +71,37 @@ pub(crate) fn advise(arguments: &Arguments, options: &Advise) -> Result<(), Fail
     let was_stopped = traffic.ending == Ending::Stopped;
     // A scenario of a part of the capture would be of no use.
     let fitted = match draft.filter(|_| !was_stopped) {
-        Some(draft) if has_round_trips => Some(fit(arguments, options, &traffic, &fates, &findings, draft)?),
-        Some(_) => {
-            return Err(Failure::Input(format!(
-                "{name}: the server's side shows no round trips, so no scenario can be fitted; capture beside the clients, or say \
-                 --side client"
-            )));
-        }
-        None => None,
+        Some(draft) if has_round_trips => fit(arguments, options, &traffic, &fates, &findings, draft),
+        Some(_) => Err(Failure::Input(format!(
+            "{name}: the server's side shows no round trips, so no scenario can be fitted; capture beside the clients, or say \
+             --side client"
+        ))),
+        None => Ok(Vec::new()),
     };
-    let remarks = fitted.as_deref().unwrap_or_default();
-    let mut out = BufWriter::new(io::stdout().lock());
-    match options.format {
-        Format::Table => table(&mut out, &name, &findings, &replays, remarks)?,
-        Format::Csv => csv(&mut out, &replays)?,
-        Format::Json => {
-            let told = Told { capture: &name, findings: &findings, replays: &replays, remarks };
-            writeln!(out, "{}", serde_json::to_string(&told).map_err(io::Error::from)?)?;
-        }
-    }
-    out.flush()?;
+    let remarks = match &fitted {
+        Ok(remarks) => remarks.as_slice(),
+        Err(Failure::Usage(_)) => return fitted.map(drop),
+        // What the capture tells is printed all the same.
+        Err(_) => &[],
+    };
+    let told = Told { capture: &name, findings: &findings, replays: &replays, remarks };
+    let printed = print(options.format, &told);
+    fitted?;
+    printed?;
     if was_stopped {
         return Err(Failure::Interrupted("incomplete: interrupted while the capture was read".to_owned()));
     }
     Ok(())
+}
+
+fn print(format: Format, told: &Told<'_>) -> io::Result<()> {
+    let mut out = BufWriter::new(io::stdout().lock());
+    match format {
+        Format::Table => table(&mut out, told.capture, told.findings, told.replays, told.remarks)?,
+        Format::Csv => csv(&mut out, told.replays)?,
+        Format::Json => writeln!(out, "{}", serde_json::to_string(told)?)?,
+    }
+    out.flush()
 }
 
 fn read(arguments: &Arguments, options: &Advise, side: Option<Side>, name: &str) -> Result<Traffic, Failure> {

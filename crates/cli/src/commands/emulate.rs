@@ -76,11 +76,12 @@ fn relay(
     teller.finish();
     drop(metrics);
     let (figures, tap) = relay.stop().map_err(failed)?;
-    record.finish(tap)?;
+    let recorded = record.finish(tap);
     let mut out = io::stdout().lock();
-    figures.summary().iter().try_for_each(|line| writeln!(out, "{line}"))?;
+    let printed = figures.summary().iter().try_for_each(|line| writeln!(out, "{line}"));
     figures.complaints().iter().for_each(|line| complain(line));
-    Ok(())
+    recorded?;
+    Ok(printed?)
 }
 
 /// Carries IP packets between two namespaces until the command there ends, it is interrupted, or for `--duration`.
@@ -151,9 +152,10 @@ fn tunnel(
     program.into_iter().chain(serving).for_each(|mut program| program.stop());
     drop(metrics);
     let (figures, tap) = tunnel.stop().map_err(failed)?;
-    record.finish(tap)?;
+    let recorded = record.finish(tap);
     figures.summary().iter().for_each(|line| remark(arguments, line));
     figures.complaints().iter().for_each(|line| complain(line));
+    recorded?;
     match code {
         Some(0) => Ok(()),
         Some(code) => Err(Failure::Ended(code)),
@@ -232,19 +234,16 @@ impl Recording {
     }
 
     fn tap(&self, scenario: &Scenario) -> Result<Tap, Failure> {
-        let writer = self.0.as_ref().map(Draft::writer).transpose().map_err(cannot_write)?;
-        Ok(writer.map(|writer| Capture::new(writer, scenario)))
+        let Some(draft) = &self.0 else { return Ok(None) };
+        let writer = draft.writer().map_err(|error| draft.cannot_write(error))?;
+        Ok(Some(Capture::new(writer, scenario)))
     }
 
     fn finish(self, tap: Tap) -> Result<(), Failure> {
-        tap.map(Capture::finish).transpose().map_err(cannot_write)?;
-        self.0.map(|draft| draft.put(true)).transpose()?;
-        Ok(())
+        let Some((draft, capture)) = self.0.zip(tap) else { return Ok(()) };
+        capture.finish().map_err(|error| draft.cannot_write(error))?;
+        draft.put(true).map(drop)
     }
-}
-
-fn cannot_write(error: io::Error) -> Failure {
-    Failure::Io("cannot write the capture".to_owned(), error)
 }
 
 /// The line of counters on a terminal, and the word on overload when it begins.

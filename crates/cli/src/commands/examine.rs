@@ -33,8 +33,8 @@ pub(crate) fn conduct(arguments: &Arguments, options: &Examine) -> Result<(), Fa
     }
     let (plan, what) = plan(options)?;
     let capture = options.pcap.as_deref().map(Draft::create).transpose()?;
-    let cannot_write = |error| Failure::Io("cannot write the capture".to_owned(), error);
-    let writer = capture.as_ref().map(Draft::writer).transpose().map_err(cannot_write)?;
+    let open = |draft: &Draft| draft.writer().map_err(|error| draft.cannot_write(error));
+    let writer = capture.as_ref().map(open).transpose()?;
     let recorder = Recorder::new(writer.map(|writer| Box::new(writer) as Box<dyn Write + Send>));
     let longest = planned(&plan.cases, options.quick, plan.at_once);
     remark(arguments, &format!("{what}: {} cases, at most {}", plan.cases.len(), minutes(longest)));
@@ -49,19 +49,22 @@ pub(crate) fn conduct(arguments: &Arguments, options: &Examine) -> Result<(), Fa
     };
     let examined =
         examine(&plan, &recorder, stop, &news).map_err(|error| Failure::Network(error.to_string()))?;
-    recorder.finish().map_err(cannot_write)?;
+    let finished = recorder.finish();
     let is_complete = !stop.load(Ordering::Relaxed);
-    if let Some(capture) = capture {
-        let path = capture.put(is_complete)?;
+    let captured: Result<(), Failure> = capture.map_or(Ok(()), |draft| {
+        finished.map_err(|error| draft.cannot_write(error))?;
+        let path = draft.put(is_complete)?;
         remark(arguments, &format!("packets in {}", path.display()));
-    }
+        Ok(())
+    });
 
     let mut out = io::stdout().lock();
-    match options.format {
-        Verdicts::Table => page(&mut out, &what, &examined)?,
-        Verdicts::Json => objects(&mut out, plan.side, &what, &examined)?,
-    }
-    out.flush()?;
+    let printed = match options.format {
+        Verdicts::Table => page(&mut out, &what, &examined),
+        Verdicts::Json => objects(&mut out, plan.side, &what, &examined),
+    };
+    captured?;
+    printed.and_then(|()| out.flush())?;
     let faults = findings(&examined).filter(|(_, finding)| finding.severity == Severity::Fault).count();
     match faults {
         _ if !is_complete => Err(Failure::Interrupted("interrupted: not every case was run".to_owned())),

@@ -55,15 +55,16 @@ pub(super) fn conduct_live(
     if !stop.load(Ordering::Relaxed) {
         outcome = run(arguments, trials, options, peers, &simulated, journal);
     }
-    for line in outcome.health.words().iter().chain(&outcome.failures) {
-        remark(arguments, line);
-    }
     let results = interleaved(simulated, &outcome.cells, trials.len());
     let printed =
         rows.map_or(Ok(()), |rows| write_rows(io::stdout().lock(), rows.lines, rows.each, COMMIT, &results));
     // A run that failed is missing.
     let made: usize = results.iter().map(|result| result.runs.len()).sum();
-    let failed = outcome.failures.into_iter().next().filter(|_| made < planned);
+    let mut failures = outcome.failures.into_iter();
+    let failed = if made < planned { failures.next() } else { None };
+    for line in outcome.health.words().into_iter().chain(failures) {
+        remark(arguments, &line);
+    }
     let failure = failed.map(Failure::Network).or(printed.err().map(Failure::from));
     Ok(Conducted::of(results, planned, failure))
 }

@@ -9,8 +9,9 @@ use std::time::Duration;
 use coapace_net::{Client, Config, Error, Profile, Response};
 use serde_json::json;
 use tokio::runtime::Builder;
+use tokio::sync::watch;
 use tokio::task::JoinSet;
-use tokio::time::{Instant, MissedTickBehavior, interval_at, sleep, sleep_until, timeout, timeout_at};
+use tokio::time::{Instant, MissedTickBehavior, interval_at, sleep, sleep_until, timeout};
 
 use super::device::{Setup, datagrams, explain, no_runtime, payload, prepare, short};
 use crate::arguments::{Arguments, Load};
@@ -34,7 +35,13 @@ pub(crate) fn load(arguments: &Arguments, load: &Load) -> Result<(), Failure> {
         builder.worker_threads(jobs.into());
     }
     let runtime = builder.enable_all().build().map_err(no_runtime)?;
-    let asked = Arc::new(Asked { load: load.clone(), payload, setup, over: AtomicU64::new(0) });
+    let asked = Arc::new(Asked {
+        load: load.clone(),
+        payload,
+        setup,
+        over: AtomicU64::new(0),
+        stop: watch::Sender::new(false),
+    });
     let result = runtime.block_on(conduct(arguments, &asked)).and_then(|tally| tally.print(load));
     asked.setup.finish(result)
 }
@@ -45,6 +52,8 @@ struct Asked {
     payload: Vec<u8>,
     setup: Setup,
     over: AtomicU64,
+    /// Becomes true when Ctrl-C comes.
+    stop: watch::Sender<bool>,
 }
 
 /// Reduces the limits of a client, which is one of many and has one destination.
@@ -64,6 +73,20 @@ impl Asked {
     fn client(&self, nth: u32) -> Result<(Client, Arc<Lossy>), Failure> {
         let lossy = Arc::new(Lossy::new(self.load.loss, nth.into(), self.setup.capture.clone()));
         Ok((self.setup.builder()?.interceptor(lossy.clone()).build(), lossy))
+    }
+
+    /// Returns whether the load is over.
+    fn is_over(&self, end: Instant) -> bool {
+        Instant::now() >= end || *self.stop.borrow()
+    }
+
+    /// Waits for the end of the load, or for Ctrl-C.
+    async fn ended(&self, end: Instant) {
+        let mut stop = self.stop.subscribe();
+        tokio::select! {
+            () = sleep_until(end) => {}
+            _ = stop.wait_for(|stop| *stop) => {}
+        }
     }
 
     async fn ask(&self, client: &Client) -> Result<Response, Error> {
@@ -117,7 +140,11 @@ async fn conduct(arguments: &Arguments, asked: &Arc<Asked>) -> Result<Tally, Fai
                 bar.set_position(begin.elapsed().as_millis() as u64);
                 bar.set_message(format!("{} requests", asked.over.load(Ordering::Relaxed)));
             }
-            () = &mut interrupted => return Err(Failure::Input("interrupted; there is no result".to_owned())),
+            () = &mut interrupted, if !tally.is_interrupted => {
+                // The clients end, and have their results until now.
+                tally.is_interrupted = true;
+                asked.stop.send_replace(true);
+            }
         }
     }
     bar.finish_and_clear();
@@ -128,10 +155,12 @@ async fn conduct(arguments: &Arguments, asked: &Arc<Asked>) -> Result<Tally, Fai
 /// Runs a client that sends its next request when the last is answered.
 async fn closed(asked: Arc<Asked>, (client, lossy): (Client, Arc<Lossy>), end: Instant) -> Tally {
     let mut tally = Tally::default();
-    while Instant::now() < end {
+    let mut ended = std::pin::pin!(asked.ended(end));
+    while !asked.is_over(end) {
         let begun = Instant::now();
-        match timeout_at(end, asked.ask(&client)).await {
-            Ok(result) => {
+        tokio::select! {
+            biased;
+            result = asked.ask(&client) => {
                 let failed = result.is_err();
                 tally.add(&result, begun.elapsed());
                 if failed {
@@ -139,7 +168,10 @@ async fn closed(asked: Arc<Asked>, (client, lossy): (Client, Arc<Lossy>), end: I
                     sleep(Duration::from_millis(1)).await;
                 }
             }
-            Err(_) => tally.unfinished += 1,
+            () = &mut ended => {
+                tally.unfinished += 1;
+                break;
+            }
         }
     }
     tally.close(&client, &lossy);
@@ -158,7 +190,7 @@ async fn open(
     let mut due = interval_at(first, period);
     due.set_missed_tick_behavior(MissedTickBehavior::Burst);
     let mut under_way = JoinSet::new();
-    let mut over = std::pin::pin!(sleep_until(end));
+    let mut over = std::pin::pin!(asked.ended(end));
     loop {
         tokio::select! {
             biased;
@@ -191,6 +223,8 @@ struct Tally {
     /// Datagrams dropped on our side.
     lost: u64,
     elapsed: Duration,
+    /// Whether Ctrl-C came before the end.
+    is_interrupted: bool,
 }
 
 impl Tally {
@@ -257,6 +291,12 @@ impl Tally {
             for (what, count) in self.codes.iter().chain(&self.failures) {
                 writeln!(out, "{count}: {what}")?;
             }
+        }
+        if self.is_interrupted {
+            let (elapsed, planned) = (short(self.elapsed), short(load.duration));
+            return Err(Failure::Interrupted(format!(
+                "incomplete: interrupted after {elapsed} of {planned}"
+            )));
         }
         if failed > 0 {
             return Err(Failure::Network(format!("{failed} requests got no answer")));

@@ -34,6 +34,19 @@ fn a_capture_becomes_findings_replays_and_a_scenario_that_can_be_ranked() {
     assert!(coapace(&rank).success().contains("cocoa"));
 }
 
+#[cfg(target_os = "linux")]
+#[test]
+fn a_scenario_that_cannot_be_written_does_not_cost_the_findings_or_the_capture() {
+    let scratch = Scratch::new();
+    let capture = captured(&scratch);
+    let told = coapace(&["advise", &capture, "-q", "-m", "default", "--scenario", "/dev/full"]);
+    assert!(told.failure(1).starts_with("cannot write /dev/full: "), "{told:?}");
+    assert!(told.stdout.contains("100 of 5 clients"), "{told:?}");
+    let same = scratch.file("./continuous.pcapng");
+    let told = coapace(&["advise", &capture, "--scenario", &same]);
+    assert_eq!(told.failure(2), "CAPTURE and --scenario need a file each");
+}
+
 #[test]
 fn clients_that_start_anew_are_told_and_become_batches() {
     let scratch = Scratch::new();

@@ -4,7 +4,7 @@ use std::fs;
 use std::io::{BufRead, BufReader, Read};
 use std::process::{Child, Command, Stdio};
 
-use crate::common::{Scratch, command};
+use crate::common::{Scratch, Serving, command};
 
 /// Hours of runs. The first are over at once.
 const LONG: [&str; 10] =
@@ -95,4 +95,25 @@ fn a_capture_that_is_interrupted_replaces_nothing() {
     assert_eq!((code, out.as_str()), (Some(130), ""), "{said}");
     assert_eq!(fs::read_to_string(&trace).expect("it is there"), "an older trace");
     assert_eq!(fs::read_dir(scratch.path()).expect("the folder").count(), 1, "no draft is left: {said}");
+}
+
+#[test]
+fn an_interrupted_load_reports_what_was_answered() {
+    let server = Serving::new(&["--demo"]);
+    let uri = server.at("/clock");
+    for more in [&["--clients", "2"][..], &["--rate", "50"]] {
+        let load = [&["load", &uri, "--duration", "60", "--quiet"][..], more].concat();
+        let mut child = start(&load);
+        let stdout = child.stdout.take().expect("a pipe");
+        // By then it handles signals.
+        std::thread::sleep(std::time::Duration::from_secs(2));
+        interrupt(&child);
+        let (code, out, said) = end(child, stdout);
+        assert_eq!(code, Some(130), "{said}");
+        assert!(
+            said.starts_with("coapace: incomplete: interrupted after ") && said.contains(" of 60"),
+            "{said}"
+        );
+        assert!(out.contains(" answered in ") && !out.starts_with("0 answered"), "{out}");
+    }
 }

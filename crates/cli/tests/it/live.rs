@@ -97,6 +97,9 @@ fn a_peer_that_cannot_be_used_is_told_in_a_line() {
     assert!(with("server").failure(2).contains("{port}"));
     let ended = with("false {port}");
     assert!(ended.failure(1).contains("`false {port}` ended at once"), "{ended:?}");
+    let run = ["run", "nb-iot", "--live", "--peer", "false {port}", "-m", "default"];
+    let told = coapace(&[&run[..], &FAST].concat()).stderr;
+    assert_eq!(told.matches("ended at once").count(), 1, "{told}");
     let mesh = coapace(&["run", "mesh-grid", "--live"]);
     assert!(mesh.failure(2).contains("networks of hops"), "{mesh:?}");
     assert!(coapace(&["run", "nb-iot", "--live-jobs", "2"]).failure(2).contains("--live"));

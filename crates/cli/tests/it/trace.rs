@@ -1,8 +1,10 @@
 //! `coapace trace`.
 
 use std::fmt::Write;
+use std::io::Write as _;
+use std::process::Stdio;
 
-use crate::common::{coapace_reading, column, csv};
+use crate::common::{coapace_reading, column, command, csv};
 
 /// Mechanisms and their vectors: a CSV with the input columns and the columns that `trace` has to print.
 const VECTORS: [(&str, &str); 3] = [
@@ -77,5 +79,27 @@ fn a_script_without_a_header_is_told_which_columns_it_needs() {
         let outcome = coapace_reading(&["trace", "default"], script);
         assert!(outcome.failure(1).contains("the header lacks"), "{outcome:?}");
         assert_eq!(outcome.stdout, "");
+    }
+}
+
+#[test]
+fn an_output_that_takes_no_more_is_not_blamed_on_the_script() {
+    let script = "at_ms,event\n0,start\n".to_owned() + &"1,timeout\n".repeat(2);
+    for (path, code) in [("/dev/full", 1), ("closed", 0)] {
+        let mut trace = command();
+        trace.args(["trace", "default"]).stdin(Stdio::piped()).stderr(Stdio::piped());
+        if code == 0 {
+            trace.stdout(std::io::pipe().expect("a pipe").1);
+        } else {
+            trace.stdout(std::fs::File::options().write(true).open(path).expect("a device that is full"));
+        }
+        let mut child = trace.spawn().expect("it starts");
+        let mut stdin = child.stdin.take().expect("a pipe");
+        let _ = stdin.write_all(script.as_bytes());
+        drop(stdin);
+        let output = child.wait_with_output().expect("it ends");
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(code), "{said}");
+        assert!(code == 0 && said.is_empty() || said.starts_with("coapace: standard output: "), "{said}");
     }
 }

@@ -69,6 +69,22 @@ fn an_artefact_or_a_report_that_cannot_be_written_does_not_cost_the_table() {
     }
 }
 
+#[cfg(target_os = "linux")]
+#[test]
+fn a_capture_that_cannot_be_written_does_not_cost_what_was_counted_or_examined() {
+    let full = ["--pcap", "/dev/full"];
+    let relay =
+        ["emulate", "nb-iot", "--listen", "127.0.0.1:0", "--to", "127.0.0.1:9", "--duration", "200ms"];
+    let examine = ["examine", "--quick", "--quiet", "--only", "backoff", "--", "false", "{uri}"];
+    let examine = [&examine[..1], &full, &examine[1..]].concat();
+    for (arguments, part) in [([&relay[..], &full].concat(), "0 sources, 0 packets"), (examine, "1 cases: ")]
+    {
+        let outcome = coapace(&arguments);
+        assert!(outcome.failure(1).starts_with("cannot write /dev/full: "), "{outcome:?}");
+        assert!(outcome.stdout.contains(part), "{outcome:?}");
+    }
+}
+
 #[test]
 fn a_report_is_written_whole_whether_or_not_anybody_reads_the_rows() {
     let scratch = Scratch::new();
