@@ -2,6 +2,8 @@
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use crate::certified::{Authority, Files, Issued};
 use crate::common::{Serving, coapace};
@@ -72,7 +74,17 @@ fn the_same_resources_are_there_over_tls_and_websockets() {
     refused(2, &["get", &format!("{}/clock", server.others[1])]);
     let stranger = papers.files.write("stranger.pem", &Authority::new().pem);
     refused(1, &["get", &format!("{}/clock", server.others[1]), "--ca", &stranger]);
-    let text = scrape(&metrics);
+    // The client has ended, but the server may not have counted it yet.
+    let begun = Instant::now();
+    let text = loop {
+        let text = scrape(&metrics);
+        if !text.contains("\ncoap_tcp_handshakes_failed_total 0\n")
+            || begun.elapsed() > Duration::from_secs(10)
+        {
+            break text;
+        }
+        thread::sleep(Duration::from_millis(20));
+    };
     assert!(text.contains("\ncoap_tcp_handshakes_failed_total 1\n"), "{text}");
     assert!(!text.contains("\ncoap_tcp_notifications_total 0\n"), "{text}");
     let (code, said) = server.interrupt();
