@@ -318,7 +318,10 @@ fn flows_that_cannot_be_are_refused_in_one_line() {
             format!("{flow}rate = '1000 Gbit/s'"),
             "`workload.flows.c.rate` makes 506756756756 messages, of which there may be 1000000000",
         ),
-        (format!("{flow}rate = '1 kbit/s'\nstart = '300 s'"), "`workload.flows.c.start` must be before"),
+        (
+            format!("{flow}rate = '1 kbit/s'\nstart = '300 s'"),
+            "`workload.flows.c.start` of \"5 min\" must be before the end of `workload.duration`",
+        ),
         (format!("{flow}rate = '1 kbit/s'\npayload_bytes = 2000"), "`network.mtu` or a buffer holds 1280"),
         ("[[workload.flows]]\nname = 'c'\npattern = 'constnat'".to_owned(), "did you mean `constant`?"),
         (String::new(), "`workload.flows` is missing: the kind \"flows\" needs one or more"),
