@@ -304,11 +304,11 @@ pub(crate) struct Search {
     pub(crate) generator_seed: u64,
 
     /// The scenarios that are drawn, 9 to 10,000; with mixed networks, half as many more show how a mechanism shares with `default`
-    #[arg(long, value_name = "N", default_value_t = SearchTerms::SCENARIOS, value_parser = clap::value_parser!(u32).range(9..=10_000))]
+    #[arg(long, value_name = "N", default_value_t = SearchTerms::SCENARIOS)]
     pub(crate) scenarios: u32,
 
     /// Brackets of successive halving, of about 40 evaluations each
-    #[arg(long, value_name = "N", default_value_t = SearchTerms::BRACKETS, value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "N", default_value_t = SearchTerms::BRACKETS)]
     pub(crate) brackets: u32,
 
     /// The seed of the search

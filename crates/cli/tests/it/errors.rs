@@ -113,7 +113,7 @@ fn a_negative_number_is_judged_as_the_value_of_its_option() {
         (&["run", "nb-iot", "--jobs", "-1"], "-1 is not in 1..=65535"),
         (&["sweep", "nb-iot", "--to", "x", "--shard", "-1/2"], "expected I/N"),
         (&["search", "default", "--seed", "-1"], "expected a whole number from 0 to 18446744073709551615"),
-        (&["search", "default", "--scenarios", "-1"], "-1 is not in 9..=10000"),
+        (&["search", "default", "--scenarios", "-1"], "-1 is not in 0..="),
         (&["serve", "--memory", "-1"], "expected a number of bytes"),
     ] {
         let line = refused(2, arguments);
