@@ -10,10 +10,10 @@ mod examine;
 mod live;
 mod relay;
 mod run;
+mod seeds;
 mod serve;
 mod sweep;
 
-use std::fmt;
 use std::path::PathBuf;
 
 use coapace_lab::coexistence;
@@ -36,6 +36,8 @@ pub(crate) use examine::{Examine, Verdicts};
 pub(crate) use live::LiveOptions;
 pub(crate) use relay::Relay;
 pub(crate) use run::Run;
+use seeds::seed;
+pub(crate) use seeds::{Seeds, seeds};
 pub(crate) use serve::Serve;
 pub(crate) use sweep::Sweep;
 
@@ -442,60 +444,9 @@ impl Format {
     }
 }
 
-/// Consecutive seeds, the first and the last included.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Seeds {
-    pub(crate) first: u64,
-    pub(crate) count: u32,
-}
-
-impl Seeds {
-    /// Returns the seeds 1 to `count`.
-    pub(crate) const fn up_to(count: u32) -> Self {
-        Self { first: 1, count }
-    }
-}
-
-impl fmt::Display for Seeds {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}-{}", self.first, self.first + u64::from(self.count) - 1)
-    }
-}
-
-/// Reads a number of seeds, which then begin at 1, or the first and the last seed.
-pub(crate) fn seeds(text: &str) -> Result<Seeds, String> {
-    let (first, last) = text.split_once('-').unwrap_or(("1", text));
-    let number = |text: &str| text.trim().parse::<u32>().ok().filter(|&seed| seed > 0);
-    let range = number(first).zip(number(last)).filter(|(first, last)| first <= last);
-    let count = range.map(|(first, last)| (first, last - first + 1)).filter(|(_, count)| *count <= 100_000);
-    let (first, count) = count.ok_or("expected a number from 1 to 100000, or a range such as 21-40")?;
-    Ok(Seeds { first: first.into(), count })
-}
-
-/// Reads the seed of a random generator.
-fn seed(text: &str) -> Result<u64, String> {
-    text.parse().map_err(|_| format!("expected a whole number from 0 to {}", u64::MAX))
-}
-
 fn key_value(text: &str) -> Result<(String, String), String> {
     match text.split_once('=') {
         Some((key, value)) if !key.trim().is_empty() => Ok((key.trim().to_owned(), value.trim().to_owned())),
         _ => Err("expected KEY=VALUE".to_owned()),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn seeds_are_a_number_or_a_range() {
-        assert_eq!(seeds("20"), Ok(Seeds { first: 1, count: 20 }));
-        assert_eq!(seeds("21-40"), Ok(Seeds { first: 21, count: 20 }));
-        assert_eq!(seeds("7-7"), Ok(Seeds { first: 7, count: 1 }));
-        assert_eq!(Seeds { first: 21, count: 20 }.to_string(), "21-40");
-        for text in ["0", "", "-1", "40-21", "0-3", "1-200000", "1-2-3", "x", "100001"] {
-            assert!(seeds(text).is_err(), "{text}");
-        }
     }
 }
