@@ -12,17 +12,34 @@ use std::io::{self, BufRead, Write};
 use coapace_control::{
     Answer, Controller, Cue, Draw, Duration, Exchange, Instant, Marking, Mechanism, Outcome, Sample, State,
 };
+use thiserror::Error;
+
+/// The reason why a replay ended early.
+#[derive(Debug, Error)]
+pub enum Failed {
+    /// The script cannot be read or followed: one line, with the number of the line.
+    #[error("{0}")]
+    Script(String),
+    /// The output cannot be written.
+    #[error("cannot write: {0}")]
+    Output(#[source] io::Error),
+}
 
 /// Replays `script` through `mechanism` and writes `at_ms,event,timeout_ms,rto_ms,next_ms` for each event. `timeout_ms` is the
 /// timeout that is armed, or empty. `rto_ms` is the RTO: the estimate that timeouts start from, before dither. `next_ms` is
 /// the time until the next confirmable message may depart, or empty if the mechanism does not pace messages.
 ///
 /// # Errors
-/// Returns one line on what cannot be read, followed or written, with the number of the line. The lines before it have been
-/// written.
-pub fn replay(mechanism: &Mechanism, script: impl io::Read, out: impl Write) -> Result<(), String> {
-    let unread = |error: io::Error| format!("cannot read: {error}");
-    let unwritten = |error: io::Error| format!("cannot write: {error}");
+/// Tells what cannot be read, followed or written. The lines before it have been written. If the output fails, that is told.
+pub fn replay(mechanism: &Mechanism, script: impl io::Read, out: impl Write) -> Result<(), Failed> {
+    let mut out = io::BufWriter::new(out);
+    let played = play(mechanism, script, &mut out);
+    out.flush().map_err(Failed::Output)?;
+    played
+}
+
+fn play(mechanism: &Mechanism, script: impl io::Read, out: &mut impl Write) -> Result<(), Failed> {
+    let unread = |error: io::Error| Failed::Script(format!("cannot read: {error}"));
     // The csv crate does not count comments and blank lines. Nothing here is quoted, so lines are split by hand.
     let passed_over = |text: &str| text.trim().is_empty() || text.starts_with('#');
     let mut lines = io::BufReader::new(script)
@@ -30,9 +47,8 @@ pub fn replay(mechanism: &Mechanism, script: impl io::Read, out: impl Write) -> 
         .zip(1u64..)
         .filter(|(line, _)| !line.as_ref().is_ok_and(|text| passed_over(text)));
     let header = lines.next().map_or(Ok(String::new()), |(header, _)| header).map_err(unread)?;
-    let columns = Columns::of(&header)?;
-    let mut out = io::BufWriter::new(out);
-    writeln!(out, "at_ms,event,timeout_ms,rto_ms,next_ms").map_err(unwritten)?;
+    let columns = Columns::of(&header).map_err(Failed::Script)?;
+    writeln!(out, "at_ms,event,timeout_ms,rto_ms,next_ms").map_err(Failed::Output)?;
     let mut player = Player::new(mechanism);
     let field = |time: Option<Duration>| time.map_or_else(String::new, |time| millis(time.as_micros()));
     for (text, line) in lines {
@@ -40,13 +56,13 @@ pub fn replay(mechanism: &Mechanism, script: impl io::Read, out: impl Write) -> 
         let (now, event, armed) = columns
             .step(&text)
             .and_then(|step| Ok((step.now, step.event, player.play(&step)?)))
-            .map_err(|problem| format!("line {line}: {problem}"))?;
+            .map_err(|problem| Failed::Script(format!("line {line}: {problem}")))?;
         let at = millis(now.as_micros());
         let [armed, rto, next] =
             [armed, Some(mechanism.gauges(&player.state).rto), player.next(now)].map(field);
-        writeln!(out, "{at},{},{armed},{rto},{next}", event.name()).map_err(unwritten)?;
+        writeln!(out, "{at},{},{armed},{rto},{next}", event.name()).map_err(Failed::Output)?;
     }
-    out.flush().map_err(unwritten)
+    Ok(())
 }
 
 /// The content of a line of a script.
@@ -277,7 +293,8 @@ mod tests {
 
     fn run(mechanism: &str, script: &str) -> Result<String, String> {
         let mut out = Vec::new();
-        replay(&mechanism.parse().unwrap(), script.as_bytes(), &mut out)?;
+        replay(&mechanism.parse().unwrap(), script.as_bytes(), &mut out)
+            .map_err(|failed| failed.to_string())?;
         Ok(String::from_utf8(out).unwrap())
     }
 

@@ -237,6 +237,6 @@ pub(crate) fn trace(py: Python<'_>, mechanism: &str, script: &str) -> PyResult<S
         naming::mechanisms().parse(mechanism).map_err(|error| PyValueError::new_err(error.to_string()))?;
     let mut out = Vec::new();
     let (replayed, _) = attended(|| py.detach(|| replay(&mechanism, script.as_bytes(), &mut out)))?;
-    replayed.map_err(PyValueError::new_err)?;
+    replayed.map_err(|failed| PyValueError::new_err(failed.to_string()))?;
     String::from_utf8(out).map_err(|error| PyValueError::new_err(error.to_string()))
 }
