@@ -74,12 +74,12 @@ impl Draft {
     }
 
     /// Returns another handle to write to. Its buffer has to be flushed before the file is moved.
-    pub(crate) fn writer(&self) -> io::Result<BufWriter<File>> {
+    pub(crate) fn writer(&self) -> Result<BufWriter<File>, Failure> {
         let file = match &self.target {
             Target::Beside(file, _) => file.as_file(),
             Target::Direct(file) => file,
         };
-        file.try_clone().map(BufWriter::new)
+        file.try_clone().map(BufWriter::new).map_err(|error| self.cannot_write(error))
     }
 
     /// Writes the whole content with `write` and moves the file to its path; see [`put`](Self::put).
@@ -88,11 +88,9 @@ impl Draft {
         is_complete: bool,
         write: impl FnOnce(&mut BufWriter<File>) -> io::Result<()>,
     ) -> Result<PathBuf, Failure> {
-        let written = self.writer().and_then(|mut file| {
-            write(&mut file)?;
-            file.flush()
-        });
-        written.map_err(|error| Failure::cannot_write(&self.named, error))?;
+        let mut file = self.writer()?;
+        let written = write(&mut file).and_then(|()| file.flush());
+        written.map_err(|error| self.cannot_write(error))?;
         self.put(is_complete)
     }
 

@@ -234,9 +234,8 @@ impl Recording {
     }
 
     fn tap(&self, scenario: &Scenario) -> Result<Tap, Failure> {
-        let Some(draft) = &self.0 else { return Ok(None) };
-        let writer = draft.writer().map_err(|error| draft.cannot_write(error))?;
-        Ok(Some(Capture::new(writer, scenario)))
+        let writer = self.0.as_ref().map(Draft::writer).transpose()?;
+        Ok(writer.map(|writer| Capture::new(writer, scenario)))
     }
 
     fn finish(self, tap: Tap) -> Result<(), Failure> {

@@ -33,8 +33,7 @@ pub(crate) fn conduct(arguments: &Arguments, options: &Examine) -> Result<(), Fa
     }
     let (plan, what) = plan(options)?;
     let capture = options.pcap.as_deref().map(Draft::create).transpose()?;
-    let open = |draft: &Draft| draft.writer().map_err(|error| draft.cannot_write(error));
-    let writer = capture.as_ref().map(open).transpose()?;
+    let writer = capture.as_ref().map(Draft::writer).transpose()?;
     let recorder = Recorder::new(writer.map(|writer| Box::new(writer) as Box<dyn Write + Send>));
     let longest = planned(&plan.cases, options.quick, plan.at_once);
     remark(arguments, &format!("{what}: {} cases, at most {}", plan.cases.len(), minutes(longest)));

@@ -1,5 +1,6 @@
 //! Results to standard output and into files.
 
+use std::borrow::Borrow;
 use std::fs::File;
 use std::io::{self, BufWriter, IsTerminal, Write};
 use std::path::Path;
@@ -163,17 +164,18 @@ pub(crate) fn report(title: &str, subtitle: &str, conducted: &Conducted) -> Repo
 /// Writes the page of a report to its file and its charts to their directory, if either was asked for, and says
 /// where they are. Charts of an incomplete experiment do not replace older ones. Print the results before its error is handed on:
 /// a full disk should not cost what the runs have shown.
-pub(crate) fn write_report(
+pub(crate) fn write_report<R: Borrow<Report>>(
     arguments: &Arguments,
     page: Option<Draft>,
     figures: Option<&Path>,
     conducted: &Conducted,
-    report: impl FnOnce() -> Report,
+    report: impl FnOnce() -> R,
 ) -> Result<(), Failure> {
     if page.is_none() && figures.is_none() {
         return Ok(());
     }
-    let report = report();
+    let made = report();
+    let report = made.borrow();
     let paged = page.map_or(Ok(()), |file| {
         let path = file.write(conducted.is_complete(), |out| report.write_html(out))?;
         remark(arguments, &format!("report: {}", path.display()));

@@ -1,5 +1,6 @@
 //! `coapace reproduce`.
 
+use std::cell::LazyCell;
 use std::io::{self, Write};
 
 use coapace_lab::contender::Contender;
@@ -86,11 +87,11 @@ pub(crate) fn reproduce(arguments: &Arguments, reproduce: &Reproduce) -> Result<
         worst_first(&mut conducted.results);
     }
     let subtitle: Vec<_> = [Some(source.source.as_str()), quick.as_deref()].into_iter().flatten().collect();
-    let report = || report(&source.title, &subtitle.join("; "), &conducted);
-    let written = write_report(arguments, page, reproduce.figures.as_deref(), &conducted, report);
+    let report = LazyCell::new(|| report(&source.title, &subtitle.join("; "), &conducted));
+    let written = write_report(arguments, page, reproduce.figures.as_deref(), &conducted, || &*report);
     let kept = kept.and_then(|()| {
         let finish = |artifact: Artifact| {
-            artifact.finish(arguments, reproduce, &source, &report(), conducted.is_complete())
+            artifact.finish(arguments, reproduce, &source, &report, conducted.is_complete())
         };
         artifact.map_or(Ok(()), finish)
     });

@@ -99,7 +99,7 @@ fn capture(
     let named = [&pcap, &trace].into_iter().flatten().map(Draft::name).collect::<Vec<_>>().join(" or ");
     let failed = |error: io::Error| Failure::Io(format!("cannot write {named}"), error);
     let writer = |file: &Option<Draft>| file.as_ref().map(Draft::writer).transpose();
-    let (pcap_out, trace_out) = (writer(&pcap).map_err(failed)?, writer(&trace).map_err(failed)?);
+    let (pcap_out, trace_out) = (writer(&pcap)?, writer(&trace)?);
     let Trial { scenario, contender, first_seed, .. } = first.clone();
     let told = format!("captured: {}, seed {first_seed}", contender.label);
     let write = move || capture::write(&scenario, &contender, first_seed, pcap_out, trace_out);
