@@ -1,6 +1,6 @@
 //! Settings with several values each: every combination is a condition.
 
-use coapace_scenario::split_values;
+use coapace_scenario::{setting_of, split_values};
 
 use crate::lists::distinct;
 
@@ -39,12 +39,11 @@ pub fn conditions(settings: &[Setting]) -> Result<Vec<Vec<Setting>>, String> {
 
 /// Returns the keys whose values differ between conditions. A later setting of a key replaces an earlier one.
 pub fn varied<S: AsRef<[Setting]>>(conditions: &[S]) -> Vec<&str> {
-    let value = |settings: &'_ S, key: &str| {
-        let settings = settings.as_ref().iter().rev();
-        settings.clone().find(|(known, _)| known == key).map(|(_, value)| value.clone())
-    };
     let keys = distinct(conditions.iter().flat_map(AsRef::as_ref).map(|(key, _)| key.as_str()));
-    let differs = |key: &&str| conditions.windows(2).any(|pair| value(&pair[0], key) != value(&pair[1], key));
+    let differs = |key: &&str| {
+        let values = conditions.iter().map(|settings| setting_of(settings.as_ref(), key));
+        values.clone().zip(values.skip(1)).any(|(one, next)| one != next)
+    };
     keys.into_iter().filter(differs).collect()
 }
 

@@ -62,7 +62,7 @@ pub use reference::reference;
 pub use routing::Routing;
 pub use scenario::{Builtin, Scenario};
 pub use schema::amount::{Amount, Dimension};
-pub use schema::document::split_values;
+pub use schema::document::{setting_of, split_values};
 pub use schema::error::ScenarioError;
 pub use schema::preset::Preset;
 pub use schema::scalar::{parse_share, parse_time};

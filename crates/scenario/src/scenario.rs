@@ -10,6 +10,7 @@ use crate::hash::Hash64;
 use crate::knobs::Values;
 use crate::places::Places;
 use crate::schema::document::Item;
+use crate::schema::document::setting_of;
 use crate::schema::kind::Lines;
 
 /// The files in `scenarios/`, by name.
@@ -71,9 +72,8 @@ impl Scenario {
     }
 
     /// Returns the name and the present value of every knob, in the order of the file, and of the keys that it is
-    /// [`showing`](Self::showing). A knob with choices has the name of the
-    /// choice in force, or `custom` if there is none. A knob of several keys with different values has all of them, with `/`
-    /// between.
+    /// [`showing`](Self::showing). A knob with choices has the name of the choice in force, or `custom` if there is none. A knob of
+    /// several keys with different values has all of them, with `/` between.
     pub fn knob_values(&self) -> &[(String, String)] {
         &self.knob_values
     }
@@ -93,8 +93,7 @@ impl Scenario {
     #[must_use]
     pub fn showing(mut self, keys: &[&str], settings: &[(String, String)]) -> Self {
         for key in keys.iter().filter(|key| self.knob(key).is_none()).collect::<Vec<_>>() {
-            let given = || settings.iter().rev().find(|(known, _)| known == key);
-            let value = self.effective(key).or_else(|| given().map(|(_, value)| value.clone()));
+            let value = self.effective(key).or_else(|| setting_of(settings, key).map(str::to_owned));
             self.knob_values.extend(value.map(|value| ((*key).to_owned(), value)));
         }
         self

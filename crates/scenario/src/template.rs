@@ -59,14 +59,12 @@ impl Template {
         if matches!(fault.at, Origin::Setting(_)) {
             return fault;
         }
-        let culprit = (0..settings.len()).rev().find(|&place| self.with(&settings[..place]).is_ok());
-        let spoilt = culprit.and_then(|place| Some((place, self.with(&settings[..=place]).err()?)));
-        match spoilt {
+        let right = (0..settings.len()).rev().find(|&count| self.with(&settings[..count]).is_ok());
+        match right.and_then(|place| Some((place, self.with(&settings[..=place]).err()?))) {
             Some((place, Fault { at: Origin::Line(_), message, .. })) => {
                 Fault::new(Origin::Setting(place), message)
             }
-            Some((_, fault)) => fault,
-            None => fault,
+            spoilt => spoilt.map_or(fault, |(_, fault)| fault),
         }
     }
 

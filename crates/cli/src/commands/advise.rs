@@ -81,7 +81,7 @@ pub(crate) fn advise(arguments: &Arguments, options: &Advise) -> Result<(), Fail
     let remarks = match &fitted {
         Ok(remarks) => remarks.as_slice(),
         Err(Failure::Usage(_)) => return fitted.map(drop),
-        // What the capture tells is printed all the same.
+        // Findings and replays need no scenario, so they are printed.
         Err(_) => &[],
     };
     let told = Told { capture: &name, findings: &findings, replays: &replays, remarks };

@@ -52,6 +52,11 @@ pub(crate) fn setting(text: &str, at: Origin) -> Item {
     Item { at, value }
 }
 
+/// Returns the value that `settings` give a key: the last one, if there are several.
+pub fn setting_of<'a>(settings: &'a [(String, String)], key: &str) -> Option<&'a str> {
+    settings.iter().rev().find(|(known, _)| known == key).map(|(_, value)| value.as_str())
+}
+
 /// Splits the values of a setting at its commas, those within quotes, brackets and braces aside.
 pub fn split_values(text: &str) -> Vec<&str> {
     let (mut values, mut start, mut depth) = (Vec::new(), 0, 0_usize);
