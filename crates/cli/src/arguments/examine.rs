@@ -52,6 +52,10 @@ pub(crate) struct Examine {
     #[arg(long, value_name = "PATH", requires = "uri")]
     pub(crate) counter: Option<String>,
 
+    /// Let the client ask the group 224.0.1.187, too; the packets leave this machine unless its route is the loopback interface
+    #[arg(long, conflicts_with = "uri")]
+    pub(crate) group: bool,
+
     /// Examine for half a minute, not for minutes: fewer exchanges, and none to its end
     #[arg(long)]
     pub(crate) quick: bool,

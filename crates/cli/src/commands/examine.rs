@@ -84,7 +84,12 @@ fn plan(options: &Examine) -> Result<(Plan, String), Failure> {
         let text = "the command does not say where to ask: put {uri}, or {host} and {port}, into it";
         return Err(Failure::Usage(text.to_owned()));
     }
-    let mut target = Target { is_quick: options.quick, has_command: command.is_some(), ..Target::default() };
+    let mut target = Target {
+        is_quick: options.quick,
+        has_command: command.is_some(),
+        may_ask_group: options.group,
+        ..Target::default()
+    };
     let (address, what) = match (&options.uri, options.listen, &command) {
         (Some(text), ..) => {
             let uri: Uri = text.parse().map_err(|error| Failure::Usage(format!("{text}: {error}")))?;

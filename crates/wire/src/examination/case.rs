@@ -33,6 +33,8 @@ pub struct Case {
     pub lanes: [usize; 2],
     /// Whether a client process that has ended is started again, until the case has seen enough.
     pub restarts: bool,
+    /// Whether the client is to ask a group instead of the examiner's address.
+    pub asks_group: bool,
     /// Sends what is sent without being asked, to a server.
     pub begin: fn(&Target, &mut Outbox),
     /// Reacts to a packet of the stack, which is the last in the transcript.
@@ -73,6 +75,8 @@ pub struct Target {
     pub first_message_id: u16,
     /// Whether a command starts the client, so that its ends are seen and it asks with every start.
     pub has_command: bool,
+    /// Whether the client may send to a group. Its requests leave the machine where the route of the group does.
+    pub may_ask_group: bool,
 }
 
 impl Target {

@@ -3,9 +3,11 @@
 mod acknowledgements;
 mod adaptation;
 mod backoff;
+mod bodies;
 mod collapse;
 mod concurrency;
 mod first_timeout;
+mod group;
 mod identifiers;
 mod observation;
 mod options;
@@ -42,6 +44,10 @@ pub(super) const CASES: &[Case] = &[
     options::CRITICAL,
     options::ELECTIVE,
     concurrency::CASE,
+    bodies::CUT_SHORT,
+    bodies::TOO_LARGE,
+    bodies::LARGE_RESPONSE,
+    group::CASE,
     observation::CASE,
 ];
 
@@ -55,6 +61,7 @@ const CASE: Case = Case {
     seconds: [10, 10],
     lanes: [1, 1],
     restarts: false,
+    asks_group: false,
     begin: nothing,
     react: ignore,
     is_enough: never,

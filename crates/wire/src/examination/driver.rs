@@ -1,7 +1,7 @@
 //! Cases on real sockets, in real time.
 
 use std::io;
-use std::net::{SocketAddr, UdpSocket};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, UdpSocket};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Condvar, Mutex, PoisonError};
@@ -70,6 +70,9 @@ pub enum News<'a> {
 
 /// The path that clients are told to ask for.
 const PATH: &str = "examined";
+
+/// All CoAP Nodes (RFC 7252 §12.8).
+const GROUP: Ipv4Addr = Ipv4Addr::new(224, 0, 1, 187);
 
 /// The shortest sleep between two looks at the processes of clients.
 const LOOK: Duration = Duration::from_millis(10);
@@ -153,6 +156,17 @@ fn socket_towards(server: SocketAddr) -> io::Result<UdpSocket> {
     UdpSocket::bind((probe.local_addr()?.ip(), 0))
 }
 
+/// Returns the interface on which the examiner joins [`GROUP`].
+fn group_interface(plan: &Plan) -> Result<Ipv4Addr, String> {
+    match plan.address.ip() {
+        _ if !plan.target.may_ask_group => {
+            Err(format!("the client would send to {GROUP}; allow that with --group"))
+        }
+        IpAddr::V4(interface) => Ok(interface),
+        IpAddr::V6(_) => Err(format!("the group is {GROUP}: give an IPv4 address with --listen")),
+    }
+}
+
 fn conduct(
     plan: &Plan,
     place: usize,
@@ -202,13 +216,17 @@ impl<'a> Stage<'a> {
         lanes: usize,
         recorder: &'a Recorder,
     ) -> Result<Self, String> {
+        let interface = case.asks_group.then(|| group_interface(plan)).transpose()?;
+        let at_port = |port| {
+            let Some(interface) = interface else { return UdpSocket::bind((plan.address.ip(), port)) };
+            let socket = UdpSocket::bind((GROUP, port))?;
+            socket.join_multicast_v4(&GROUP, &interface).map(|()| socket)
+        };
         let open = |_| match (plan.side, &plan.command, plan.address.port()) {
             (Side::Server, ..) => socket_towards(plan.address),
-            (Side::Client, Some(_), _) | (Side::Client, None, 0) => UdpSocket::bind((plan.address.ip(), 0)),
+            (Side::Client, Some(_), _) | (Side::Client, None, 0) => at_port(0),
             // Each case has its own port: late copies of an earlier case must not be taken for requests of this one.
-            (Side::Client, None, port) => {
-                UdpSocket::bind((plan.address.ip(), port.saturating_add(place as u16)))
-            }
+            (Side::Client, None, port) => at_port(port.saturating_add(place as u16)),
         };
         let text = |error: io::Error| format!("cannot open a socket: {error}");
         let sockets = (0..lanes).map(open).collect::<io::Result<Vec<_>>>().map_err(text)?;
@@ -319,11 +337,13 @@ impl<'a> Stage<'a> {
     fn attend_clients(&mut self) -> Result<(), String> {
         let Some(command) = &self.plan.command else { return Ok(()) };
         for (lane, client) in self.clients.iter_mut().enumerate() {
-            let has_ended = client.as_mut().is_some_and(Program::has_ended);
-            if has_ended {
+            // A program that cannot be waited for has ended with an error.
+            let code = client.as_mut().and_then(|client| client.ended().unwrap_or(Some(1)));
+            let has_ended = code.is_some();
+            if let Some(code) = code {
                 let at = self.recorder.now();
                 if !self.transcript.exits.iter().any(|exit| exit.lane == lane) || self.case.restarts {
-                    self.transcript.exits.push(Exit { lane, at });
+                    self.transcript.exits.push(Exit { lane, at, code });
                 }
                 if self.vain_starts[lane] >= MAX_VAIN_STARTS {
                     let words = client.as_ref().map(Program::last_words).unwrap_or_default();

@@ -4,6 +4,7 @@ mod amplification;
 mod blocks;
 mod collapse;
 mod duplicates;
+mod large_request;
 mod malformed;
 mod observation;
 mod options;
@@ -33,6 +34,7 @@ pub(super) const CASES: &[Case] = &[
     options::TOKENS,
     options::METHODS,
     blocks::CASE,
+    large_request::CASE,
     amplification::CASE,
     ping::CASE,
     malformed::CASE,
@@ -46,6 +48,7 @@ const CASE: Case = Case {
     seconds: [6, 6],
     lanes: [1, 1],
     restarts: false,
+    asks_group: false,
     begin: |_, _| {},
     react: |_, _, packet, outbox| acknowledge(packet, outbox),
     is_enough: |_, _| false,

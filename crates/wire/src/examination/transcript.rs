@@ -17,6 +17,8 @@ pub struct Exit {
     pub lane: usize,
     /// The time since the examination began.
     pub at: Duration,
+    /// The exit code: 128 and the number of the signal if one ended it.
+    pub code: u8,
 }
 
 /// What happened in one case.
