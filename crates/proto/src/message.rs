@@ -203,6 +203,17 @@ impl<'a> Message<'a> {
         Ok(Self { kind, code, message_id, token, extended_token, tail, rexmit_cnt })
     }
 
+    /// Returns the header and the token of a message whose end is missing: a message without options and payload.
+    /// Returns `None` if they are not there.
+    pub fn head(bytes: &[u8]) -> Option<&[u8]> {
+        let &[first, _, _, _, ref rest @ ..] = bytes else { return None };
+        let tail = match usize::from(first & 15) {
+            len @ 0..=8 => rest.get(len..)?,
+            _ => split_extended(first & 15, rest)?.1,
+        };
+        bytes.get(..bytes.len() - tail.len())
+    }
+
     /// Appends the message to `buffer`.
     pub fn write(&self, buffer: &mut Vec<u8>) {
         self.write_head(buffer);

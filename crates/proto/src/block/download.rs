@@ -26,6 +26,40 @@ struct Common {
     etag: Option<SmallVec<[u8; 8]>>,
     /// The length of the body in bytes, if the first block has Size2.
     size: Option<u32>,
+    /// True if some blocks have an ETag and others have none.
+    is_partly_tagged: bool,
+}
+
+impl Common {
+    fn of(first: &Message<'_>) -> Self {
+        let etag = first.etag().map(SmallVec::from_slice);
+        Self { code: first.code, etag, size: first.size2(), is_partly_tagged: false }
+    }
+
+    /// Compares a later block with those before. Where an ETag is missing, the size of the body has to show that
+    /// the blocks belong together (RFC 7959 §2.4).
+    fn compare(&mut self, block: &Message<'_>) -> Result<(), TransferError> {
+        let tags = self.etag.as_deref().zip(block.etag());
+        if self.code != block.code || tags.is_some_and(|(before, now)| before != now) {
+            return Err(TransferError::Changed);
+        }
+        if tags.is_none() && (self.etag.is_some() || block.etag().is_some()) {
+            self.is_partly_tagged = true;
+            self.etag = self.etag.take().or(block.etag().map(SmallVec::from_slice));
+        }
+        match block.size2() {
+            _ if !self.is_partly_tagged => Ok(()),
+            _ if self.size.is_none() => Err(TransferError::Untagged),
+            Some(size) if self.size != Some(size) => Err(TransferError::Changed),
+            _ => Ok(()),
+        }
+    }
+
+    /// Checks the length of the whole body.
+    fn check(&self, len: usize) -> Result<(), TransferError> {
+        let differs = self.size.is_some_and(|size| size as usize != len);
+        if self.is_partly_tagged && differs { Err(TransferError::Untagged) } else { Ok(()) }
+    }
 }
 
 impl Download {
@@ -70,21 +104,18 @@ impl Download {
         if !block.admits(payload.len()) {
             return Err(TransferError::Length);
         }
-        match &self.common {
-            Some(common) if common.code != code || common.etag.as_deref() != response.etag() => {
-                return Err(TransferError::Changed);
-            }
-            Some(_) => {}
+        match &mut self.common {
+            Some(common) => common.compare(response)?,
             None if response.size2().is_some_and(|size| size as usize > self.max_body) => {
                 return Err(TransferError::TooLarge);
             }
-            None => {
-                let etag = response.etag().map(SmallVec::from_slice);
-                self.common = Some(Common { code, etag, size: response.size2() });
-            }
+            None => self.common = Some(Common::of(response)),
         }
         self.szx = block.szx();
         self.append(payload)?;
+        if !block.more() {
+            self.common.iter().try_for_each(|common| common.check(self.body.len()))?;
+        }
         Ok(!block.more())
     }
 

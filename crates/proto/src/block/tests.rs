@@ -154,6 +154,100 @@ fn a_part_yields_the_blocks_that_it_has_and_no_others() {
     assert!(all.is_whole() && !part(0..4_999).is_whole());
 }
 
+/// Returns the answer 4.13 with these options.
+fn too_large(transfer: &mut Transfer, options: Options) -> Result<Progress, TransferError> {
+    let tail = tail(options, b"");
+    transfer.handle(&message(Code(code::REQUEST_ENTITY_TOO_LARGE), tail.as_bytes()))
+}
+
+/// Returns the Block1 option and the length of the payload of the next request.
+fn next(transfer: &Transfer) -> (Option<Block>, usize) {
+    let request = transfer.request().unwrap();
+    let request = message(POST, request.as_bytes());
+    (request.block1().unwrap(), request.payload().len())
+}
+
+#[test]
+fn after_4_13_to_a_body_in_one_message_the_client_sends_blocks_of_the_size_that_the_answer_names() {
+    let size1 = |size| Options::default().size1(size);
+    for (len, options, block_len, szx) in [
+        (500, size1(64), 64, 2),
+        (500, size1(100), 64, 2),
+        (500, size1(600), 256, 4),
+        (500, Options::default(), 256, 4),
+        (500, size1(600).block1(block(0, false, 1)), 32, 1),
+        (1_024, Options::default(), 512, 5),
+        (17, Options::default(), 16, 0),
+    ] {
+        let mut transfer = Transfer::new(Options::default(), body(len), 6, 10);
+        assert_eq!(too_large(&mut transfer, options), Ok(Progress::Continue));
+        assert_eq!(next(&transfer), (Some(block(0, true, szx)), block_len), "{len}");
+        transfer.tag(b"t");
+        let request = transfer.request().unwrap();
+        let mut tags = message(POST, request.as_bytes()).options().filter(|&(number, _)| number == 292);
+        assert_eq!((tags.next(), tags.next()), (Some((292, &b"t"[..])), None));
+    }
+    for (len, options) in [(16, Options::default()), (0, size1(64)), (500, size1(15))] {
+        let mut transfer = Transfer::new(Options::default(), body(len), 6, 10);
+        assert_eq!(too_large(&mut transfer, options), Ok(Progress::Complete), "{len}: no smaller blocks");
+    }
+}
+
+#[test]
+fn every_size_is_tried_once_after_4_13() {
+    let mut transfer = Transfer::new(Options::default(), body(5_000), 6, 10);
+    for (size, progress) in [
+        (5_000, Progress::Complete),
+        (600, Progress::Continue),
+        (600, Progress::Complete),
+        (100, Progress::Continue),
+        (64, Progress::Complete),
+        (63, Progress::Continue),
+        (16, Progress::Continue),
+        (16, Progress::Complete),
+    ] {
+        let before = transfer.clone();
+        assert_eq!(too_large(&mut transfer, Options::default().size1(size)), Ok(progress), "{size}");
+        if progress == Progress::Complete {
+            transfer = before;
+        }
+    }
+    assert_eq!(next(&transfer), (Some(block(0, true, 0)), 16));
+    assert_eq!(too_large(&mut transfer, Options::default()), Ok(Progress::Complete), "it names no size");
+}
+
+#[test]
+fn a_final_success_for_a_block_before_the_last_is_an_error_that_says_what_was_sent() {
+    let changed = Code(code::CHANGED);
+    for (reliable, sent) in [(false, 16), (true, 1_024)] {
+        for at in 0..2 {
+            let len = 3 * sent;
+            let mut transfer = if reliable {
+                Transfer::reliable(Options::default(), body(len), sent, 10)
+            } else {
+                Transfer::new(Options::default(), body(len), 0, 10)
+            };
+            let szx = if reliable { BERT } else { 0 };
+            for num in 0..at {
+                let go_on = tail(Options::default().block1(block(num, true, szx)), b"");
+                let go_on = message(Code(code::CONTINUE), go_on.as_bytes());
+                assert_eq!(transfer.handle(&go_on), Ok(Progress::Continue));
+            }
+            // A response in blocks does not make it better.
+            let options = [Options::default(), Options::default().block2(block(0, true, 0))];
+            let [plain, in_blocks] = options.map(|options| tail(options, &body(16)));
+            let sent = (at as usize + 1) * sent;
+            for answer in [&plain, &in_blocks] {
+                let result = transfer.clone().handle(&message(changed, answer.as_bytes()));
+                assert_eq!(result, Err(TransferError::Unfinished { code: changed, sent, len }));
+            }
+        }
+    }
+    let text =
+        std::string::ToString::to_string(&TransferError::Unfinished { code: changed, sent: 16, len: 48 });
+    assert!(text.starts_with("the server answered 2.04 Changed to the first 16 of 48 bytes"), "{text}");
+}
+
 #[test]
 fn an_early_response_ends_the_transfer() {
     let mut transfer = Transfer::new(Options::default(), body(64), 0, 10);
@@ -206,12 +300,42 @@ fn a_block_out_of_its_place_or_of_another_representation_is_an_error() {
     assert_eq!(second(a(), b"end"), Err(TransferError::OutOfPlace));
     assert_eq!(second(a().block2(block(1, true, 0)), b"short"), Err(TransferError::Length));
     assert_eq!(second(a().block2(block(1, false, 0)), &body(17)), Err(TransferError::Length));
-    assert_eq!(second(Options::default().block2(block(1, false, 0)), b"end"), Err(TransferError::Changed));
+    assert_eq!(second(Options::default().block2(block(1, false, 0)), b"end"), Err(TransferError::Untagged));
     assert_eq!(
         second(Options::default().etag(b"b").block2(block(1, false, 0)), b""),
         Err(TransferError::Changed)
     );
     assert_eq!(second(a().with_uint(23, 0x17), b""), Err(TransferError::ReservedSize));
+}
+
+/// Returns the result of three blocks of 16, 16 and 3 bytes with these ETags, the first with Size2.
+fn three(etags: [Option<&[u8]>; 3], size2: Option<u32>) -> Result<Progress, TransferError> {
+    let mut transfer = Transfer::new(Options::default(), vec![], 6, 40);
+    let mut last = Ok(Progress::Continue);
+    for (num, etag) in (0..).zip(etags) {
+        let options = etag.into_iter().fold(Options::default(), Options::etag);
+        let options = size2.filter(|_| num == 0).into_iter().fold(options, Options::size2);
+        let options = options.block2(block(num, num < 2, 0));
+        let block = tail(options, &body(if num < 2 { 16 } else { 3 }));
+        last = Ok(transfer.handle(&message(CONTENT, block.as_bytes()))?);
+    }
+    last
+}
+
+#[test]
+fn blocks_without_an_etag_beside_others_with_one_are_whole_if_they_have_the_size_that_was_said() {
+    let (a, b) = (Some(&b"a"[..]), Some(&b"b"[..]));
+    for etags in [[a, None, None], [a, None, a], [None, a, a], [None, None, a]] {
+        assert_eq!(three(etags, Some(35)), Ok(Progress::Complete), "{etags:?}");
+        assert_eq!(three(etags, Some(36)), Err(TransferError::Untagged), "{etags:?}");
+        assert_eq!(three(etags, None), Err(TransferError::Untagged), "{etags:?}");
+    }
+    for etags in [[a, None, b], [a, b, None], [None, a, b], [a, a, b]] {
+        assert_eq!(three(etags, Some(35)), Err(TransferError::Changed), "{etags:?}");
+    }
+    for (etags, size2) in [([None; 3], None), ([a; 3], None), ([a; 3], Some(36))] {
+        assert_eq!(three(etags, size2), Ok(Progress::Complete), "Size2 is an estimate");
+    }
 }
 
 #[test]

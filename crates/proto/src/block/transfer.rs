@@ -10,7 +10,7 @@ use super::download::Download;
 use super::upload::{BlockAnswer, Upload};
 use super::{BERT, MAX_SZX, ReservedSize};
 use crate::options::{BadOption, Options};
-use crate::{Message, Tail, echo};
+use crate::{Code, Message, Tail, echo};
 
 /// A request and its response, each in as many messages as necessary (RFC 7959 §2.7).
 ///
@@ -75,8 +75,21 @@ pub enum TransferError {
     Length,
     /// The ETag or the code is not that of the blocks before, because the representation has changed.
     Changed,
+    /// Some blocks have an ETag and others have none. The server has not said the size of the body (Size2), or
+    /// the blocks make another.
+    Untagged,
     /// The body is longer than allowed, or has more blocks than there are numbers.
     TooLarge,
+    /// The server has answered a block before the last with a success, without Block1 (RFC 7959 §2.3). It has
+    /// taken the block for the whole body, and the other blocks were not sent.
+    Unfinished {
+        /// The code of the answer.
+        code: Code,
+        /// Bytes of the body that were sent.
+        sent: usize,
+        /// Bytes of the body in all.
+        len: usize,
+    },
     /// An option of the request is not allowed.
     Option(BadOption),
 }
@@ -88,7 +101,17 @@ impl fmt::Display for TransferError {
             Self::OutOfPlace => "another block than the one that was due",
             Self::Length => "a block that is not full, or too long",
             Self::Changed => "the representation changed between two blocks",
+            Self::Untagged => {
+                "the server names the version (ETag) of some blocks alone, and nothing shows that all are of one"
+            }
             Self::TooLarge => "the body is too large",
+            Self::Unfinished { code, sent, len } => {
+                return write!(
+                    f,
+                    "the server answered {code} to the first {sent} of {len} bytes as if they were the whole body: \
+                     it takes no blocks (Block1), and the rest was not sent; send less at once"
+                );
+            }
             Self::Option(bad) => return bad.fmt(f),
         })
     }
@@ -177,6 +200,14 @@ impl Transfer {
     /// with it (RFC 9175 §2.3).
     pub fn repeat_with(&mut self, echo: &[u8]) {
         self.options = echo::repeated(core::mem::take(&mut self.options), echo);
+    }
+
+    /// Adds a Request-Tag (RFC 9175 §3) to all later requests, unless there is one: a body that was to go in one
+    /// message goes in blocks.
+    pub fn tag(&mut self, tag: &[u8]) {
+        if self.options.value(option::REQUEST_TAG).is_none() {
+            self.options.push(option::REQUEST_TAG, tag);
+        }
     }
 
     /// Returns how far the transfer has come.

@@ -4,7 +4,7 @@ use core::ops::Range;
 
 use coap_numbers::code;
 
-use super::{BERT, Block, TransferError};
+use super::{BERT, Block, MAX_SZX, TransferError};
 use crate::Message;
 
 /// A request body of which blocks are sent.
@@ -78,6 +78,19 @@ impl Upload {
         }
     }
 
+    /// Returns the size exponent to begin again with after 4.13 (RFC 7959 §2.9.3). The server names the size in
+    /// Block1, or without it in Size1. To a body without Block1, 4.13 alone is a hint to try blocks. Returns
+    /// `None` if there are no smaller blocks, or the server does not want these.
+    fn smaller(&self, ours: Option<Block>, theirs: Option<Block>, size1: Option<u32>) -> Option<u8> {
+        let named = theirs.map(Block::size).or(size1.map(|size| size as usize));
+        let size = match ours {
+            Some(_) => named?,
+            None => named.unwrap_or(usize::MAX).min(self.len.checked_sub(1)?),
+        };
+        let szx = size.checked_ilog2()?.checked_sub(4)?.min(MAX_SZX.into()) as u8;
+        (szx < self.szx).then_some(szx)
+    }
+
     /// Takes the response to a block.
     pub(super) fn handle(&mut self, response: &Message<'_>) -> Result<BlockAnswer, TransferError> {
         let ours = self.block()?;
@@ -88,14 +101,14 @@ impl Upload {
                 self.restarts += 1;
                 Ok(BlockAnswer::Next)
             }
-            code::REQUEST_ENTITY_TOO_LARGE => match theirs {
-                // The server takes smaller blocks (RFC 7959 §2.9.3).
-                Some(theirs) if theirs.szx() < self.szx => {
+            code::REQUEST_ENTITY_TOO_LARGE => match self.smaller(ours, theirs, response.size1()) {
+                // Each time the blocks are smaller, so this ends.
+                Some(szx) => {
                     self.offset = 0;
-                    self.shrink(theirs.szx());
+                    self.shrink(szx);
                     Ok(BlockAnswer::Next)
                 }
-                _ => Ok(BlockAnswer::Final),
+                None => Ok(BlockAnswer::Final),
             },
             code if code == code::CONTINUE || code >> 5 == 2 => match (ours, theirs) {
                 (Some(ours), Some(theirs)) if ours.num() != theirs.num() => Err(TransferError::OutOfPlace),
@@ -107,6 +120,11 @@ impl Upload {
                     Ok(BlockAnswer::Next)
                 }
                 _ if code == code::CONTINUE => Err(TransferError::OutOfPlace),
+                // The server has taken the block for the whole body.
+                (Some(ours), None) if ours.more() => {
+                    let sent = self.range().end;
+                    Err(TransferError::Unfinished { code: response.code, sent, len: self.len })
+                }
                 _ => Ok(BlockAnswer::Final),
             },
             _ => Ok(BlockAnswer::Final),

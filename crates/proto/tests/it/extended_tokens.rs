@@ -52,6 +52,19 @@ fn a_message_is_written_as_it_was_read_with_a_token_of_any_length() {
 }
 
 #[test]
+fn the_head_of_a_message_whose_end_is_missing_is_its_header_and_its_token() {
+    for len in [0, 1, 8, 9, 12, 13, 268, 269, 1_000] {
+        let bytes = [&request(len, 7, 1)[..], &[0xb5]].concat();
+        let head = Message::head(&bytes).unwrap();
+        assert_eq!(head, &bytes[..bytes.len() - 2], "{len}");
+        let message = Message::parse(head).unwrap();
+        assert_eq!((token_of(head), message.code, message.tail), (token(len, 7), GET, &b""[..]));
+        assert_eq!(Message::head(&bytes[..bytes.len() - 3]).is_none(), len > 0, "{len}: a part of the token");
+    }
+    assert!(Message::head(&[0x4f, 1, 0, 0, 0, 0]).is_none() && Message::head(&[0x40, 1, 0]).is_none());
+}
+
+#[test]
 fn a_longer_token_than_is_taken_is_rejected() {
     for (max_token, len, taken) in [(8, 8, true), (8, 9, false), (40, 40, true), (40, 41, false)] {
         let mut server = server(max_token);
