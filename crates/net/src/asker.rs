@@ -100,8 +100,12 @@ impl Asker {
         let first = if is_short && matches!(self.path, Path::Endpoint(..)) {
             let tail = options.tail(&payload).map_err(TransferError::Option)?;
             let response = self.send(None, tail).await?;
-            if is_whole(&response) {
-                return Ok(response);
+            let in_blocks = response.code == Code::REQUEST_ENTITY_TOO_LARGE && !payload.is_empty();
+            if is_whole(&response) && !in_blocks {
+                return within(response, blocks);
+            }
+            if in_blocks {
+                self.share_token();
             }
             Some(response)
         } else {
@@ -131,19 +135,27 @@ impl Asker {
     /// Returns the transfer of `body` to the server and of the response's body back.
     pub(crate) async fn transfer(
         &self,
-        mut options: Options,
+        options: Options,
         body: Vec<u8>,
         blocks: Blocks,
     ) -> Result<Transfer, Error> {
-        let hub = match &self.path {
-            Path::Endpoint(hub, _) => hub,
-            Path::Connection(connection) => return connection.transfer(options, body, blocks).await,
-        };
-        if body.len() > blocks.size() && options.value(option::REQUEST_TAG).is_none() {
-            // Tells the body from others that this client is sending to the same resource (RFC 9175 §3.3).
-            options.push(option::REQUEST_TAG, &hub.lock().random.token());
+        if let Path::Connection(connection) = &self.path {
+            return connection.transfer(options, body, blocks).await;
         }
-        Ok(Transfer::new(options, body, blocks.szx, blocks.max_body))
+        let is_in_blocks = body.len() > blocks.size();
+        let mut transfer = Transfer::new(options, body, blocks.szx, blocks.max_body);
+        if is_in_blocks {
+            transfer.tag(&self.tag());
+        }
+        Ok(transfer)
+    }
+
+    /// Returns a Request-Tag, which tells a body from others that this client is sending to the same resource (RFC 9175 §3.3).
+    fn tag(&self) -> Token {
+        match &self.path {
+            Path::Endpoint(hub, _) => hub.lock().random.token(),
+            Path::Connection(connection) => connection.token(),
+        }
     }
 
     /// Sends an empty message, and returns when it is answered.
@@ -213,6 +225,8 @@ impl Asker {
                 let options = response.options.without(option::BLOCK1).without(option::BLOCK2);
                 let payload = transfer.into_body().into();
                 return Ok(Response { options, payload, elapsed, transmissions, ..response });
+            } else if response.code == Code::REQUEST_ENTITY_TOO_LARGE {
+                transfer.tag(&self.tag());
             }
             if let Some(OnProgress(tell)) = &self.progress {
                 tell(transfer.transferred());
@@ -226,6 +240,12 @@ impl Asker {
 pub(crate) fn is_whole(response: &Response) -> bool {
     let more = |(number, _)| matches!(number, option::BLOCK1 | option::BLOCK2 | option::ECHO);
     !response.options.iter().any(more)
+}
+
+/// Returns a response in one message, if its body is no larger than is accepted.
+pub(crate) fn within(response: Response, blocks: Blocks) -> Result<Response, Error> {
+    let fits = response.payload.len() <= blocks.max_body;
+    if fits { Ok(response) } else { Err(TransferError::TooLarge.into()) }
 }
 
 /// Checks that a request fits into a datagram.

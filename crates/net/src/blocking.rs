@@ -13,7 +13,7 @@ use coapace_proto::Code;
 
 use crate::datagram::driver::Driver;
 use crate::datagram::hub::Hub;
-use crate::datagram::io::Single;
+use crate::datagram::io::{ANY_DATAGRAM, Single};
 use crate::endpoints::ClientService;
 use crate::holds;
 use crate::undriven::Undriven;
@@ -260,7 +260,8 @@ struct DrivenEndpoint {
 impl DrivenEndpoint {
     fn new(hub: Arc<Hub>) -> Result<Self, Error> {
         hub.socket.block().map_err(Error::Io)?;
-        Ok(Self { driver: Driver::new(hub, Single::default(), ClientService), patience: Duration::MAX })
+        let driver = Driver::new(hub, Single::taking(ANY_DATAGRAM), ClientService);
+        Ok(Self { driver, patience: Duration::MAX })
     }
 
     /// Waits for a datagram, a deadline, `give_up` or `until`, and handles what there is.

@@ -11,7 +11,7 @@ use crate::address::Remote;
 use crate::asker::Blocks;
 use crate::datagram::driver::{Driver, Service};
 use crate::datagram::hub::{Hub, Locked};
-use crate::datagram::io::Single;
+use crate::datagram::io::{ANY_DATAGRAM, Single};
 use crate::datagram::socket::Socket;
 use crate::holds::Holds;
 use crate::lock::lock;
@@ -136,7 +136,7 @@ pub(crate) fn kinds(hubs: &[Arc<Hub>]) -> usize {
 fn run(hub: &Arc<Hub>) {
     match &hub.sessions {
         Some(sessions) => tokio::spawn(Driver::new(hub.clone(), Sealed::over(sessions), ClientService).run()),
-        None => tokio::spawn(Driver::new(hub.clone(), Single::default(), ClientService).run()),
+        None => tokio::spawn(Driver::new(hub.clone(), Single::taking(ANY_DATAGRAM), ClientService).run()),
     };
 }
 

@@ -7,7 +7,7 @@ use coapace_control::{Draw, Instant};
 use coapace_proto::block::TransferError;
 use coapace_proto::{Code, Options, Tail, echo};
 
-use crate::asker::{Asker, Blocks, is_whole};
+use crate::asker::{Asker, Blocks, is_whole, within};
 use crate::clock::Random;
 use crate::endpoints::Endpoints;
 use crate::inbox::{Inbox, Taken};
@@ -146,7 +146,7 @@ impl Observation {
     /// Fetches the blocks that a representation lacks.
     async fn complete(&self, response: Response) -> Result<Response, Error> {
         if is_whole(&response) || !response.is_success() {
-            return Ok(response);
+            return within(response, self.blocks);
         }
         let transfer = self.subscription.transfer(self.registration(), self.blocks).await?;
         self.subscription.finish(transfer, response).await

@@ -7,8 +7,8 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
-use coapace_proto::Config;
-use coapace_proto::block::Bounds;
+use coapace_proto::block::{Bounds, MAX_SZX};
+use coapace_proto::{Code, Config, Options};
 use tokio::sync::watch;
 use tokio::time::timeout;
 
@@ -112,6 +112,14 @@ impl ServerConfig {
     /// Returns the response to a request for which there is no room: 5.03.
     pub(crate) fn unavailable(&self) -> Response {
         Rejection::unavailable(u32::try_from(self.retry_after.as_secs()).unwrap_or(u32::MAX)).into()
+    }
+
+    /// Returns the response to a request that is longer than a datagram may be: 4.13, with the size of a block (RFC 7252
+    /// §5.9.2.9).
+    pub(crate) fn too_large(&self) -> Response {
+        let options = Options::default().size1(16 << self.bodies.max_szx.min(MAX_SZX));
+        let why = "too long for one datagram; send the body in blocks (Block1)";
+        Response { options, ..Response::new(Code::REQUEST_ENTITY_TOO_LARGE) }.payload(why)
     }
 
     /// Returns the profile of each endpoint.
@@ -339,7 +347,8 @@ async fn serve_core(hub: Arc<Hub>, router: Router, config: ServerConfig) -> io::
     }
     #[cfg(not(target_os = "linux"))]
     {
-        drive(Driver::new(hub, crate::datagram::io::Single::default(), service)).await
+        use crate::datagram::io::{MAX_DATAGRAM, Single};
+        drive(Driver::new(hub, Single::taking(MAX_DATAGRAM), service)).await
     }
 }
 

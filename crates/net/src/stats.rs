@@ -72,7 +72,8 @@ counters! { extern Counters {
 counters! {
     /// Counts of what happens between the network and an endpoint.
     pub struct NetCounters {
-        /// Datagrams of more than 2048 bytes, dropped and not counted as received.
+        /// Datagrams longer than is taken: 2048 bytes by a server, any length by a client over UDP. Requests are answered 4.13, others
+        /// are dropped and not counted as received.
         Datagrams: truncated => "coap_datagrams_truncated_total", warn "datagrams longer than is taken";
         /// Datagrams that the system would not send.
         Datagrams: send_errors => "coap_send_errors_total", warn "datagrams that the system would not send";

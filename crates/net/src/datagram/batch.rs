@@ -84,10 +84,6 @@ impl<S: Family> DatagramIo for Batch<S> {
         let mut count = 0;
         for message in messages {
             count += 1;
-            if message.flags.contains(MsgFlags::MSG_TRUNC) {
-                received.truncated += 1;
-                continue;
-            }
             let Some(address) = message.address else { continue };
             let (ip, port, scope) = address.parts();
             let told = if socket.tells_local {
@@ -105,7 +101,9 @@ impl<S: Family> DatagramIo for Batch<S> {
             }
             let from = Remote::new(ip, port, self.last.1);
             let bytes = message.iovs().next().unwrap_or_default();
-            if socket.passes(Direction::Received, from, bytes) {
+            if message.flags.contains(MsgFlags::MSG_TRUNC) {
+                received.note_truncated(from, to_group, bytes);
+            } else if socket.passes(Direction::Received, from, bytes) {
                 each(from, to_group, bytes);
             }
         }

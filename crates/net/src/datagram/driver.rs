@@ -10,7 +10,7 @@ use tokio::io::Interest;
 use tokio::net::UdpSocket;
 
 use super::hub::{Hub, Locked};
-use super::io::DatagramIo;
+use super::io::{DatagramIo, Reception};
 use super::watch::{Wakeup, Watch};
 use crate::address::Remote;
 
@@ -20,6 +20,11 @@ const ROUNDS: u32 = 8;
 /// The part of a driver that differs between clients and servers.
 pub(crate) trait Service {
     fn request(&mut self, hub: &Arc<Hub>, now: Instant, responder: Responder<Remote>, message: &Message<'_>);
+
+    /// Handles a request that is longer than is taken. `head` has neither options nor payload.
+    fn too_long(&mut self, hub: &Arc<Hub>, now: Instant, responder: Responder<Remote>, head: &Message<'_>) {
+        self.request(hub, now, responder, head);
+    }
 
     /// Returns whether datagrams are expected.
     fn expects(&self, _: &Locked) -> bool {
@@ -167,7 +172,7 @@ impl<C: DatagramIo, S: Service> Driver<C, S> {
         match received {
             Ok(received) => {
                 if received.truncated > 0 {
-                    hub.lock().counters.truncated += received.truncated;
+                    self.answer_truncated(now, &received);
                 }
                 self.send(now);
                 received.more
@@ -181,6 +186,23 @@ impl<C: DatagramIo, S: Service> Driver<C, S> {
                 // This is an ICMP error for an earlier datagram. The next call receives again.
                 self.take_errors();
                 true
+            }
+        }
+    }
+
+    /// Counts the datagrams that are too long, and lets the service answer the requests among them.
+    #[cold]
+    fn answer_truncated(&mut self, now: Instant, received: &Reception) {
+        let Self { hub, service, .. } = self;
+        let mut state = hub.lock();
+        state.counters.truncated += received.truncated;
+        for (from, head) in &received.heads {
+            if let Some(Event::Request { responder, message }) =
+                state.endpoint.handle_datagram(now, *from, head)
+            {
+                drop(state);
+                service.too_long(hub, now, responder, &message);
+                state = hub.lock();
             }
         }
     }

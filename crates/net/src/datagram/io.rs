@@ -2,13 +2,19 @@
 
 use std::{io, time};
 
+use coapace_proto::{Code, Message};
+
 use super::socket::Socket;
 use crate::Direction;
 use crate::address::Remote;
 
-/// The longest datagram that is received, in bytes. A longer one is counted and dropped. RFC 7252 §4.6 suggests at most 1152
-/// bytes for unknown paths.
+/// The longest datagram that a server takes, and that anybody sends, in bytes. RFC 7252 §4.6 suggests at most 1152 bytes for
+/// unknown paths.
 pub(crate) const MAX_DATAGRAM: usize = 2048;
+
+/// The longest datagram that a client takes, in bytes: any. The response is there, and to ask for it again in blocks could carry
+/// the request out twice (decision 0075).
+pub(crate) const ANY_DATAGRAM: usize = u16::MAX as usize;
 
 /// Moves datagrams between a socket and a driver: one with each system call, or many.
 pub(crate) trait DatagramIo {
@@ -34,12 +40,28 @@ pub(crate) trait DatagramIo {
 }
 
 /// The result of [`DatagramIo::receive`].
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Debug, Default)]
 pub(crate) struct Reception {
     /// Set if more may have arrived.
     pub(crate) more: bool,
-    /// Datagrams longer than [`MAX_DATAGRAM`], which were dropped.
+    /// The number of datagrams longer than is taken.
     pub(crate) truncated: u64,
+    /// The senders of requests among these, with header and token.
+    pub(crate) heads: Vec<(Remote, Vec<u8>)>,
+}
+
+impl Reception {
+    /// Notes a datagram whose end is missing.
+    #[cold]
+    pub(crate) fn note_truncated(&mut self, from: Remote, to_group: bool, bytes: &[u8]) {
+        self.truncated += 1;
+        // Nobody answers a group with an error (RFC 7252 §8.2).
+        if let Some(head @ [_, code, ..]) = Message::head(bytes).filter(|_| !to_group)
+            && Code(*code).is_request()
+        {
+            self.heads.push((from, head.to_vec()));
+        }
+    }
 }
 
 /// Datagrams that are to be sent.
@@ -116,9 +138,10 @@ pub(crate) struct Single {
     buffer: Box<[u8]>,
 }
 
-impl Default for Single {
-    fn default() -> Self {
-        Self { buffer: vec![0; MAX_DATAGRAM + 1].into() }
+impl Single {
+    /// Takes datagrams of at most `longest` bytes.
+    pub(crate) fn taking(longest: usize) -> Self {
+        Self { buffer: vec![0; longest + 1].into() }
     }
 }
 
@@ -128,7 +151,12 @@ impl DatagramIo for Single {
         socket: &Socket,
         mut each: impl FnMut(Remote, bool, &[u8]),
     ) -> io::Result<Reception> {
-        receive_singly(socket, &mut self.buffer, |from, bytes| each(from, false, bytes))
+        let mut received = Reception { more: true, ..Reception::default() };
+        match receive_singly(socket, &mut self.buffer, |from, bytes| each(from, false, bytes))? {
+            None => {}
+            Some((from, bytes)) => received.note_truncated(from, false, bytes),
+        }
+        Ok(received)
     }
 
     fn send(&mut self, socket: &Socket, outgoing: &mut Outgoing) {
@@ -136,18 +164,21 @@ impl DatagramIo for Single {
     }
 }
 
-/// Receives one datagram. The buffer has one byte more than the longest accepted datagram.
-pub(crate) fn receive_singly(
+/// Receives one datagram. The buffer has one byte more than the longest accepted datagram. Returns the sender and the beginning of
+/// one that is longer.
+pub(crate) fn receive_singly<'a>(
     socket: &Socket,
-    buffer: &mut [u8],
+    buffer: &'a mut [u8],
     take: impl FnOnce(Remote, &[u8]),
-) -> io::Result<Reception> {
+) -> io::Result<Option<(Remote, &'a [u8])>> {
     let (len, from) = socket.receive(buffer)?;
-    let fits = len < buffer.len();
-    if fits && socket.passes(Direction::Received, from, &buffer[..len]) {
+    if len >= buffer.len() {
+        return Ok(Some((from, buffer)));
+    }
+    if socket.passes(Direction::Received, from, &buffer[..len]) {
         take(from, &buffer[..len]);
     }
-    Ok(Reception { more: true, truncated: u64::from(!fits) })
+    Ok(None)
 }
 
 /// Sends one datagram with each system call.

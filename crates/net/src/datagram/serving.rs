@@ -30,11 +30,7 @@ impl Service for Serving {
         if responder.group {
             hub.lock().counters.group_requests += 1;
         }
-        if access::is_wanted() {
-            let (peer, key) = (hub.peer(responder.to), (responder.to, responder.token()));
-            let transport = if hub.is_secure() { "coaps" } else { "coap" };
-            hub.lock().answers.access.note(key, transport, peer, message);
-        }
+        note_access(hub, &responder, message);
         if hub.closing.has_begun() {
             return self.refuse(hub, now, responder);
         }
@@ -65,6 +61,11 @@ impl Service for Serving {
         drop(state);
         place.iter_mut().filter(|_| terms.verified).for_each(Place::verify);
         self.settle(hub, now, responder, terms, called, place);
+    }
+
+    fn too_long(&mut self, hub: &Arc<Hub>, now: Instant, responder: Responder<Remote>, head: &Message<'_>) {
+        note_access(hub, &responder, head);
+        hub.lock().respond(now, responder, &self.config.too_large());
     }
 
     fn resources_changed(&mut self, hub: &Arc<Hub>) {
@@ -214,6 +215,15 @@ impl Serving {
         // Requests to a group are not answered with errors.
         state.counters.refused += u64::from(!responder.group);
         state.respond(now, responder, &self.config.unavailable());
+    }
+}
+
+/// Begins the line of a request in the log of accesses.
+fn note_access(hub: &Hub, responder: &Responder<Remote>, message: &Message<'_>) {
+    if access::is_wanted() {
+        let (peer, key) = (hub.peer(responder.to), (responder.to, responder.token()));
+        let transport = if hub.is_secure() { "coaps" } else { "coap" };
+        hub.lock().answers.access.note(key, transport, peer, message);
     }
 }
 

@@ -10,6 +10,10 @@ use crate::datagram::io::{DatagramIo, MAX_DATAGRAM, Outgoing, Reception, receive
 use crate::datagram::socket::Socket;
 use crate::lock::lock;
 
+/// The longest datagram that a client takes over DTLS, in bytes: that of the largest record (RFC 6347 §4.1). A server takes no
+/// more than over UDP, because the library keeps the room of the longest record for every session (decision 0075).
+const ANY_RECORD: usize = 1 << 14;
+
 /// Moves the datagrams of an endpoint in the records of DTLS sessions.
 pub(crate) struct Sealed {
     sessions: Arc<Mutex<Sessions>>,
@@ -18,10 +22,13 @@ pub(crate) struct Sealed {
 }
 
 impl Sealed {
+    /// Returns the transfer over these sessions. Records that are too long are counted and dropped: without its end a record
+    /// cannot be opened.
     pub(crate) fn over(sessions: &Arc<Mutex<Sessions>>) -> Self {
+        let longest = if lock(sessions).is_server() { MAX_DATAGRAM } else { ANY_RECORD };
         Self {
             sessions: sessions.clone(),
-            buffer: vec![0; MAX_DATAGRAM + OVERHEAD + 1].into(),
+            buffer: vec![0; longest + OVERHEAD + 1].into(),
             arrived: Outgoing::default(),
         }
     }
@@ -34,7 +41,7 @@ impl DatagramIo for Sealed {
         mut each: impl FnMut(Remote, bool, &[u8]),
     ) -> io::Result<Reception> {
         let Self { sessions, buffer, arrived } = self;
-        receive_singly(socket, buffer, |from, record| {
+        let longer = receive_singly(socket, buffer, |from, record| {
             let mut sessions = lock(sessions);
             sessions.open(from, record, arrived);
             sessions.flush(socket);
@@ -43,7 +50,8 @@ impl DatagramIo for Sealed {
                 each(from, false, bytes);
                 arrived.advance(1);
             }
-        })
+        })?;
+        Ok(Reception { more: true, truncated: longer.is_some().into(), ..Reception::default() })
     }
 
     fn send(&mut self, socket: &Socket, outgoing: &mut Outgoing) {

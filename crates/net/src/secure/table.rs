@@ -83,6 +83,10 @@ impl Sessions {
         self.by_peer.len()
     }
 
+    pub(crate) fn is_server(&self) -> bool {
+        self.cookies.is_some()
+    }
+
     pub(crate) fn counters(&self) -> DtlsCounters {
         self.counters
     }

@@ -12,7 +12,7 @@ use coapace_net::{
 };
 
 /// Bytes that differ from block to block.
-fn body(len: usize) -> Vec<u8> {
+pub(crate) fn body(len: usize) -> Vec<u8> {
     (0..len).map(|at| (at / 16 * 7 + at % 251) as u8).collect()
 }
 
