@@ -484,3 +484,19 @@ def test_libcoaps_server_is_understood() -> None:
             run(main())
         finally:
             process.kill()
+
+
+def test_an_upload_of_which_the_server_took_one_block_for_all_is_an_error() -> None:
+    async def main() -> None:
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as peer:
+            peer.bind(("127.0.0.1", 0))
+            uri = "coap://127.0.0.1:{}/x".format(peer.getsockname()[1])
+            async with Client() as client:
+                call = asyncio.ensure_future(client.put(uri, bytes(3_000)))
+                data, address = await asyncio.get_running_loop().run_in_executor(None, _receive, peer)
+                # 2.04 to the first block, without Block1.
+                peer.sendto(bytes([0x60 | data[0] & 15, 0x44]) + data[2 : 4 + (data[0] & 15)], address)
+                with pytest.raises(coapace.NetworkError, match="2.04 Changed to the first 1024 of 3000 bytes"):
+                    await call
+
+    run(main())

@@ -29,6 +29,7 @@ mod service;
 mod sources;
 #[cfg(test)]
 mod tests;
+mod too_long;
 
 use std::collections::{BTreeSet, VecDeque};
 use std::net::SocketAddr;

@@ -151,6 +151,7 @@ async fn watch(handle: Handle) {
                 now.relay.ports_refused - before.relay.ports_refused,
             ),
             ("answers without room", now.relay.unanswerable - before.relay.unanswerable),
+            ("datagrams of more than 2048 bytes", now.relay.too_long - before.relay.too_long),
             ("datagrams of DTLS without room", now.relay.unseen_dropped - before.relay.unseen_dropped),
             ("DTLS sessions that made room for others", now.dtls.evicted - before.dtls.evicted),
         ] {

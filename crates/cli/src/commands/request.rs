@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use coap_numbers::option::SIZE1;
 use coapace_net::{Client, Code, Error, Response, Transferred};
 use indicatif::ProgressBar;
 use serde_json::json;
@@ -9,7 +10,7 @@ use serde_json::json;
 use super::device::{Setup, payload, prepare, runtime, short, tell};
 use super::output::remark;
 use super::printer::{Printer, destination_lines};
-use crate::arguments::{Arguments, Request};
+use crate::arguments::{Arguments, Content, Request};
 use crate::latencies::Latencies;
 use crate::{Failure, logging, progress};
 
@@ -31,6 +32,7 @@ pub(crate) fn request(arguments: &Arguments, method: Code, request: &Request) ->
             bar.finish_and_clear();
             sum.add(&result, begun.elapsed());
             let failure = printer.print(&client, &result)?;
+            let failure = failure.map(|failure| with_size(failure, &result, &request.content, &payload));
             if request.repeat.is_none() {
                 return failure.map_or(Ok(()), Err);
             }
@@ -47,6 +49,26 @@ pub(crate) fn request(arguments: &Arguments, method: Code, request: &Request) ->
         sum_up(arguments, request, printer, &client, &sum)
     });
     setup.finish(result)
+}
+
+/// Adds to the refusal of a body (4.13) the size that the server takes (Size1), and which blocks the client has tried for that.
+fn with_size(
+    failure: Failure,
+    result: &Result<Response, Error>,
+    content: &Content,
+    payload: &[u8],
+) -> Failure {
+    let too_large = result.as_ref().ok().filter(|answer| answer.code == Code::REQUEST_ENTITY_TOO_LARGE);
+    let size = too_large.and_then(|answer| answer.options.uint(SIZE1));
+    let (Failure::Refused(text), Some(size)) = (&failure, size) else { return failure };
+    let tried = size.min((payload.len() as u64).saturating_sub(1)).checked_ilog2().map_or(0, |log| 1 << log);
+    let advice = match tried {
+        16.. if tried >= content.terms.block_size.unwrap_or(1_024) => String::new(),
+        32.. => format!("; -b {tried} was tried, -b {} may do", tried / 2),
+        16 => "; -b 16 was tried".to_owned(),
+        _ => String::new(),
+    };
+    Failure::Refused(format!("{text}; the server takes {size} bytes at most{advice}"))
 }
 
 /// Returns a callback that shows the progress of a block-wise transfer. It is not called for a single block.

@@ -19,6 +19,8 @@ pub struct RelayCounts {
     pub rejected: u64,
     /// Non-confirmable requests that nothing answered.
     pub unanswered: u64,
+    /// Datagrams of more than 2048 bytes. Requests are answered 4.13, responses become 5.02, and others are dropped.
+    pub too_long: u64,
     /// Separate responses that were not acknowledged.
     pub undelivered: u64,
     /// Answers for which there was no room.
@@ -89,6 +91,7 @@ impl Display for RelayReport {
             (relay.unanswered, "non-confirmable requests unanswered"),
             (relay.undelivered, "responses not acknowledged by clients"),
             (relay.unanswerable + relay.unseen_dropped, "dropped for want of room"),
+            (relay.too_long, "datagrams longer than is taken"),
             (relay.unsent, "not taken by the system"),
             (clients.malformed + server.malformed, "malformed"),
         ] {
@@ -144,6 +147,12 @@ impl RelayReport {
                 "counter",
                 "Answers and datagrams without room.",
                 relay.unanswerable + relay.unseen_dropped,
+            ),
+            (
+                "too_long_total",
+                "counter",
+                "Datagrams longer than is taken: requests answered 4.13, responses passed on as 5.02, others dropped.",
+                relay.too_long,
             ),
             ("unsent_total", "counter", "Datagrams that the system did not send.", relay.unsent),
             ("ports_refused_total", "counter", "Ports that the system had no room for.", relay.ports_refused),

@@ -22,7 +22,7 @@ use super::{Face, Relay, RelayConfig, RelayReport};
 /// The size of the receive buffer that is asked for at the face towards the clients, in bytes. The system may grant less.
 const RECEIVE_BUFFER: usize = 4 << 20;
 
-/// The longest datagram that is taken, in bytes. A longer one is dropped. RFC 7252 §4.6 suggests at most 1152 bytes for unknown
+/// The longest datagram that is taken, in bytes. RFC 7252 §4.6 suggests at most 1152 bytes for unknown
 /// paths, and a record of DTLS adds 37.
 const MAX_DATAGRAM: usize = 2_048;
 
@@ -219,11 +219,21 @@ impl Shared {
         local: SocketAddr,
         peer: SocketAddr,
     ) {
-        if bytes.len() > MAX_DATAGRAM || !self.passes(Direction::Received, local, peer, bytes) {
+        let is_too_long = bytes.len() > MAX_DATAGRAM;
+        if !is_too_long && !self.passes(Direction::Received, local, peer, bytes) {
             return;
         }
         let mut locked = self.lock();
         match face {
+            _ if is_too_long => {
+                let is_sealed = match face {
+                    Face::Clients => locked.clients.is_some(),
+                    Face::Server => self.server_key.is_some(),
+                };
+                // Without its end a record cannot be opened.
+                let readable = if is_sealed { &[] } else { bytes };
+                locked.relay.handle_too_long(self.now(), face, source, readable);
+            }
             Face::Clients if locked.clients.is_some() => self.open_for_clients(&mut locked, peer, bytes),
             Face::Server if self.server_key.is_some() => self.open_for_server(&mut locked, source, bytes),
             _ => locked.relay.handle_datagram(self.now(), face, source, bytes),

@@ -21,6 +21,33 @@ fn clients_that_share_a_path_share_port_estimate_and_nstart() {
 }
 
 #[test]
+fn a_request_that_is_too_long_is_answered_4_13_and_a_response_that_is_becomes_5_02() {
+    let mut bench = Bench::new("default");
+    let long = |bytes: &[u8]| [bytes, &[0xff], &[7; 3_000]].concat();
+    bench.relay.handle_too_long(bench.now, Face::Clients, client(1), &long(&get(1, b"a")));
+    let refused = bench.sent();
+    let [answer] = &refused[..] else { panic!("{refused:?}") };
+    assert_eq!((answer.face, answer.to), (Face::Clients, client(1)));
+    assert_eq!(answer.kind(), (Kind::Acknowledgement, Code::REQUEST_ENTITY_TOO_LARGE));
+    assert_eq!((answer.message().size1(), &*answer.message().token), (Some(1_024), &b"a"[..]));
+
+    let up = bench.passes(Face::Clients, &get(2, b"b"));
+    bench.relay.handle_too_long(bench.now, Face::Server, up.to, &long(&content(&up)));
+    let down = bench.sent();
+    let [answer] = &down[..] else { panic!("{down:?}") };
+    assert_eq!(answer.kind(), (Kind::Acknowledgement, Code::BAD_GATEWAY));
+    assert_eq!((answer.message().message_id, &*answer.message().token), (2, &b"b"[..]));
+    assert!(answer.message().payload().starts_with(b"the response is too long"));
+
+    for stray in [&b""[..], b"\x40\x00\x00\x01", b"\x17\xfe\xfd\x00\x01", b"\x48\x01\x00\x01a"] {
+        bench.relay.handle_too_long(bench.now, Face::Clients, client(1), stray);
+        assert!(bench.sent().is_empty(), "{stray:?}");
+    }
+    let report = bench.relay.report();
+    assert_eq!((report.relay.too_long, report.lines), (6, 0));
+}
+
+#[test]
 fn full_tables_are_told_and_the_idle_make_room() {
     let mut bench = Bench::with("default", |config| {
         config.max_sources = 2;

@@ -1,5 +1,6 @@
 //! Requests, their copies, and what answers them.
 
+use coapace_proto::block::Block;
 use coapace_proto::{Code, Kind, Options};
 
 use super::bench::*;
@@ -20,6 +21,16 @@ fn a_request_and_its_answer_pass_with_the_token_and_the_options_that_they_have()
     );
     assert_eq!(bench.relay.report().lines, 0);
     assert_eq!(bench.relay.poll_timeout(), None);
+}
+
+#[test]
+fn the_answer_to_a_block_passes_as_it_is_so_that_the_client_sees_what_the_server_took() {
+    let mut bench = Bench::new("cocoa");
+    let block = Options::default().block1(Block::new(0, true, 6).expect("a block"));
+    let up = bench.passes(Face::Clients, &encoded(Kind::Confirmable, Code::PUT, 1, b"a", &block));
+    let (kind, id) = (Kind::Acknowledgement, up.message().message_id);
+    let down = bench.passes(Face::Server, &answer(kind, Code::CHANGED, id, &up, &Options::default()));
+    assert_eq!((down.kind().1, down.message().block1()), (Code::CHANGED, Ok(None)));
 }
 
 #[test]

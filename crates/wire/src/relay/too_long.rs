@@ -1,0 +1,33 @@
+//! Messages that are longer than the relay takes. Their ends are missing.
+
+use std::net::SocketAddr;
+
+use coapace_control::Instant;
+use coapace_proto::{Code, Event, Message, Options};
+
+use super::{Face, Relay};
+
+/// The size that an answer 4.13 names, in bytes: that of the largest block. There is room for options beside it.
+const BLOCK: u32 = 1_024;
+
+impl Relay {
+    /// Takes the beginning of a datagram that arrived at `face` and is too long. A request is answered 4.13, with the size of a block.
+    /// A response is passed on as 5.02: what is missing cannot be asked for again, because the request has had its effect.
+    pub fn handle_too_long(&mut self, now: Instant, face: Face, source: SocketAddr, bytes: &[u8]) {
+        self.counts.too_long += 1;
+        let Some(head @ &[first, code, high, low, ref token @ ..]) = Message::head(bytes) else { return };
+        let code = Code(code);
+        if code.is_request() {
+            let event = self.half(face).endpoint.handle_datagram(now, source, head);
+            if let Some(Event::Request { responder, .. }) = event {
+                let why = b"too long for one datagram; send the body in blocks (Block1)";
+                let tail = Options::default().size1(BLOCK).tail(why).unwrap_or_default();
+                self.answer(now, face, responder, Code::REQUEST_ENTITY_TOO_LARGE, tail.as_bytes());
+            }
+        } else if code.is_response() {
+            let why = b"\xffthe response is too long for one datagram; ask for blocks (Block2)";
+            let instead = [&[first, Code::BAD_GATEWAY.0, high, low], token, why].concat();
+            self.handle_datagram(now, face, source, &instead);
+        }
+    }
+}
