@@ -11,7 +11,7 @@ use crate::stream::{Admission, Pool};
 const PEER: usize = 1_024;
 
 /// The bytes of a message that is remembered with a short response.
-const REMEMBERED: usize = 512;
+const REMEMBERED: usize = 256;
 
 /// The bytes of a connection that takes nothing of the common pool: buffers of TCP and TLS in this process, and the answers
 /// that every connection may have queued.
@@ -98,7 +98,7 @@ mod tests {
     fn the_default_has_room_for_65536_peers_and_observers_and_more() {
         let config = Budget::default().bound(Config::default());
         assert_eq!((config.max_peers, config.max_observers), (131_072, 131_072));
-        assert_eq!(config.max_deduplicated, 262_144);
+        assert_eq!(config.max_deduplicated, 524_288);
     }
 
     #[test]

@@ -64,9 +64,12 @@ counters! { extern Counters {
     Datagrams: peers_evicted => "coap_peers_evicted_total", warn "peers forgotten for others";
     /// Responses, acknowledgements and resets that found a table of the endpoint full.
     Requests: replies_dropped => "coap_responses_dropped_total", warn "replies without room";
-    /// Messages forgotten before EXCHANGE_LIFETIME, for want of room: a copy of one would be carried out again. Idempotent
-    /// requests are remembered apart and forgotten first.
+    /// Messages forgotten before EXCHANGE_LIFETIME because there was no room for more: a copy of one would be carried out
+    /// again. A server forgets no request so, see `coap_requests_unremembered_total`.
     Datagrams: forgotten_early => "coap_duplicates_forgotten_total", warn "messages forgotten before their lifetime";
+    /// Idempotent requests forgotten before EXCHANGE_LIFETIME because there was no room for more. A copy of one is carried
+    /// out again, which does no harm (RFC 7252 §4.5).
+    Datagrams: repeatable_forgotten => "coap_idempotent_forgotten_total";
 } }
 
 counters! {
@@ -79,6 +82,10 @@ counters! {
         Datagrams: send_errors => "coap_send_errors_total", warn "datagrams that the system would not send";
         /// Requests answered 5.03 by the server itself: too many handlers were waiting, or it was closing.
         Requests: refused => "coap_requests_refused_total", warn "requests refused with 5.03";
+        /// Requests that are not idempotent and that there was no room to remember: not carried out, and answered 4.01 with an
+        /// Echo option, or 5.03 to a verified client.
+        Requests: unremembered => "coap_requests_unremembered_total",
+            warn "requests not carried out, because copies of them could not be recognised";
         /// Requests answered 4.29: their client has asked faster than it may (`--max-rate`; RFC 8516).
         Requests: limited => "coap_requests_limited_total", warn "requests beyond the rate of their client";
         /// Handlers over UDP and DTLS that panicked, answered 5.00.

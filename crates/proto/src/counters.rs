@@ -47,8 +47,12 @@ pub struct Counters {
     /// Replies not sent because [`max_replies`](crate::Config::max_replies) were waiting already.
     pub replies_dropped: u64,
     /// Received messages forgotten before their time because
-    /// [`max_deduplicated`](crate::Config::max_deduplicated) were remembered already.
+    /// [`max_deduplicated`](crate::Config::max_deduplicated) were remembered already. A copy of one would be
+    /// carried out again. Requests that may be carried out twice do not count.
     pub forgotten_early: u64,
+    /// Requests that may be carried out twice, forgotten before their time because there was no room for
+    /// more.
+    pub repeatable_forgotten: u64,
 }
 
 /// The counts that every endpoint keeps. The others lie in the parts that only some endpoints have.

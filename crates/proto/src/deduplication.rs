@@ -37,29 +37,33 @@ pub(crate) enum Reaction {
 /// old one. Otherwise it would get the answer to the old one.
 type Key<A> = (A, u16, u64);
 
-/// The most repeatable requests to remember: half of all Message IDs. A client may use each ID again within
-/// EXCHANGE_LIFETIME although it must not (RFC 7252 §4.4). None of its requests is then taken for a copy of
-/// an old one.
+/// A client may use each Message ID again within EXCHANGE_LIFETIME although it must not (RFC 7252 §4.4). So
+/// that none of its requests is then taken for a copy of an old one, no more than this number of repeatable
+/// requests of a class are remembered: half of all Message IDs.
 const REPEATABLE: u32 = 32_768;
 
-/// A source may have one place in eight if all are taken.
+/// A class may have this number of times as many places as it leaves free.
 const SHARE: usize = 8;
 
 /// The number of classes in which sources are counted.
 const CLASSES: usize = 256;
 
-/// The messages that arrived lately, in three queues.
+/// The messages that arrived lately.
 ///
 /// A server may handle copies of an idempotent request anew (RFC 7252 §4.5). Such requests have a queue of
 /// their own. However many of them arrive, no other message is forgotten for them.
 #[derive(Debug)]
 pub(crate) struct Deduplication<A> {
     repeatable: Recent<A>,
+    /// All other messages; only responses if requests are kept.
     others: Recent<A>,
-    /// Messages of sources that have more than their share of `others`.
-    beyond: Recent<A>,
-    /// The number of messages of `others` that each class of sources has.
-    shares: Vec<u32>,
+    /// The requests that are not repeatable, if none of them may be forgotten before its time.
+    kept: Option<Kept<A>>,
+    /// The number of repeatable messages of each class so far.
+    arrived: Vec<u32>,
+    /// The bound of all queues together.
+    bound: u32,
+    seed: u64,
     source: fn(&A) -> u64,
     /// The time for which a confirmable message is remembered.
     exchange_lifetime: Duration,
@@ -76,18 +80,29 @@ pub(crate) struct Arrival<A> {
     pub(crate) message_id: u16,
     pub(crate) token: Token,
     pub(crate) confirmable: bool,
-    /// True if a copy may be handled anew.
-    pub(crate) repeatable: bool,
+    pub(crate) worth: Worth,
+}
+
+/// The harm that is done if a message is forgotten.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Worth {
+    /// None: a copy may be handled anew.
+    Repeatable,
+    /// A copy of a response would be taken for another one.
+    Response,
+    /// A copy of a request would be carried out again.
+    Request,
 }
 
 impl<A: Address> Deduplication<A> {
     pub(crate) fn new(bound: u32, seed: u64, exchange_lifetime: Duration, non_lifetime: Duration) -> Self {
-        let all = bound as usize;
         Self {
-            repeatable: Recent::new(bound.min(REPEATABLE) as usize, seed),
-            others: Recent::new(all, seed),
-            beyond: Recent::new(all.div_ceil(SHARE), seed),
-            shares: Vec::new(),
+            repeatable: Recent::new(bound.min(REPEATABLE), seed),
+            others: Recent::new(bound, seed),
+            kept: None,
+            arrived: Vec::new(),
+            bound,
+            seed,
             source: |address| FixedState::default().hash_one(address),
             exchange_lifetime,
             non_lifetime,
@@ -95,13 +110,25 @@ impl<A: Address> Deduplication<A> {
         }
     }
 
-    pub(crate) fn set_source(&mut self, source: fn(&A) -> u64) {
+    /// Keeps all requests that are not repeatable for their lifetime from now on, see
+    /// [`Endpoint::keep_requests`](crate::Endpoint::keep_requests).
+    pub(crate) fn keep_requests(&mut self, source: fn(&A) -> u64) {
+        let Self { bound, seed, .. } = *self;
         self.source = source;
+        self.repeatable.bound = bound.div_ceil(2) as usize;
+        self.others.bound = bound.div_ceil(8) as usize;
+        let places = || Places { messages: Recent::new(bound.div_ceil(4), seed), of_class: Vec::new() };
+        self.kept = Some(Kept { anybody: places(), verified: places() });
     }
 
-    /// Returns how many messages were forgotten before their time.
+    /// Returns how many messages that are not repeatable were forgotten before their time.
     pub(crate) fn forgotten_early(&self) -> u64 {
-        [&self.repeatable, &self.others, &self.beyond].map(|recent| recent.forgotten_early).iter().sum()
+        self.others.forgotten_early
+    }
+
+    /// Returns how many repeatable requests were forgotten before their time, for want of room.
+    pub(crate) fn repeatable_forgotten(&self) -> u64 {
+        self.repeatable.forgotten_early
     }
 
     /// Returns the reaction to this message, if the message is remembered.
@@ -114,8 +141,13 @@ impl<A: Address> Deduplication<A> {
     ) -> Option<&mut Reaction> {
         self.expire(now);
         let key = (from, message_id, token.base());
-        let queues = [&mut self.repeatable, &mut self.others, &mut self.beyond];
-        queues.into_iter().find_map(|recent| recent.get(&key))
+        let Self { repeatable, others, kept, arrived, .. } = self;
+        if let Some(known) = repeatable.get(&key) {
+            let later = arrived.get(usize::from(known.class)).map_or(0, |count| count.wrapping_sub(known.nth));
+            return (later < REPEATABLE).then_some(&mut known.reaction);
+        }
+        let kept = kept.iter_mut().flat_map(|kept| [&mut kept.anybody.messages, &mut kept.verified.messages]);
+        core::iter::once(others).chain(kept).find_map(|recent| Some(&mut recent.get(&key)?.reaction))
     }
 
     /// Returns the reaction to the first copy of a message that has just arrived, if it is a copy. Counts it
@@ -133,36 +165,90 @@ impl<A: Address> Deduplication<A> {
     }
 
     /// Remembers a message for its lifetime. If its queue is full, the oldest message there is forgotten
-    /// before its time. No message of others is forgotten for a source that has its share.
-    pub(crate) fn insert(&mut self, now: Instant, arrival: Arrival<A>, reaction: Reaction) {
+    /// before its time. Returns false if the message is one of the requests that are kept, and has no place.
+    pub(crate) fn insert(&mut self, now: Instant, arrival: Arrival<A>, reaction: Reaction) -> bool {
+        let mut message = self.message(now, arrival, reaction);
+        if arrival.worth == Worth::Repeatable {
+            if self.arrived.is_empty() {
+                self.arrived.resize(CLASSES, 0);
+            }
+            let count = &mut self.arrived[usize::from(message.class)];
+            message.nth = *count;
+            *count = count.wrapping_add(1);
+            self.repeatable.push(message);
+            return true;
+        }
+        if let Some(kept) = self.kept.as_mut().filter(|_| arrival.worth == Worth::Request) {
+            return kept.anybody.keep(message);
+        }
+        self.others.push(message);
+        true
+    }
+
+    /// Remembers a request of a verified source that [`insert`](Self::insert) had no place for. Returns false
+    /// if verified sources have no place for it either.
+    pub(crate) fn insert_verified(&mut self, now: Instant, arrival: Arrival<A>) -> bool {
+        let message = self.message(now, arrival, Reaction::None);
+        self.kept.as_mut().is_none_or(|kept| kept.verified.keep(message))
+    }
+
+    fn message(&mut self, now: Instant, arrival: Arrival<A>, reaction: Reaction) -> Remembered<A> {
         self.expire(now);
-        let Arrival { from, message_id, token, confirmable, repeatable } = arrival;
-        let class = ((self.source)(&from) % CLASSES as u64) as u8;
+        let Arrival { from, message_id, token, confirmable, .. } = arrival;
+        // Nobody else knows the seed, so nobody can choose an address of the class of another.
+        let class = FixedState::with_seed(self.seed).hash_one((self.source)(&from)) as u8;
         let lifetime = if confirmable { self.exchange_lifetime } else { self.non_lifetime };
         let key = (from, message_id, token.base());
-        let message = Remembered { key, class, expires: now + lifetime, reaction };
-        if repeatable {
-            self.repeatable.push(message);
-            return;
-        }
-        self.shares.resize(CLASSES, 0);
-        let has_its_share = self.shares[usize::from(class)] as usize > self.others.bound / SHARE;
-        if self.others.is_full() && has_its_share {
-            self.beyond.push(message);
-        } else if self.others.bound > 0 {
-            self.shares[usize::from(class)] += 1;
-            if let Some(class) = self.others.push(message) {
-                self.shares[usize::from(class)] -= 1;
-            }
-        }
+        Remembered { key, class, nth: 0, expires: now + lifetime, reaction }
     }
 
     /// Forgets messages that are older than their lifetime. A message behind one with a longer lifetime is
     /// kept a few minutes longer, which does no harm.
     fn expire(&mut self, now: Instant) {
-        while self.repeatable.expire(now).is_some() || self.beyond.expire(now).is_some() {}
-        while let Some(class) = self.others.expire(now) {
-            self.shares[usize::from(class)] -= 1;
+        while self.repeatable.expire(now).is_some() || self.others.expire(now).is_some() {}
+        if let Some(kept) = &mut self.kept {
+            kept.anybody.expire(now);
+            kept.verified.expire(now);
+        }
+    }
+}
+
+/// The requests that none may displace.
+#[derive(Debug)]
+struct Kept<A> {
+    /// Those that found a place here, whoever sent them.
+    anybody: Places<A>,
+    /// Those of verified sources that found none there.
+    verified: Places<A>,
+}
+
+/// Places for messages that stay for their lifetime.
+#[derive(Debug)]
+struct Places<A> {
+    messages: Recent<A>,
+    /// The number of messages of each class of sources.
+    of_class: Vec<u32>,
+}
+
+impl<A: Address> Places<A> {
+    /// Keeps a message, if there is a place and its class leaves enough places to others.
+    fn keep(&mut self, message: Remembered<A>) -> bool {
+        if self.of_class.is_empty() {
+            self.of_class.resize(CLASSES, 0);
+        }
+        let free = self.messages.bound.saturating_sub(self.messages.messages.len());
+        let taken = &mut self.of_class[usize::from(message.class)];
+        if *taken as usize >= SHARE.saturating_mul(free) {
+            return false;
+        }
+        *taken += 1;
+        self.messages.push(message);
+        true
+    }
+
+    fn expire(&mut self, now: Instant) {
+        while let Some(class) = self.messages.expire(now) {
+            self.of_class[usize::from(class)] -= 1;
         }
     }
 }
@@ -173,6 +259,8 @@ struct Remembered<A> {
     key: Key<A>,
     /// The class of its source.
     class: u8,
+    /// The number of repeatable messages of its class that arrived before it.
+    nth: u32,
     expires: Instant,
     reaction: Reaction,
 }
@@ -190,30 +278,27 @@ struct Recent<A> {
 }
 
 impl<A: Address> Recent<A> {
-    fn new(bound: usize, seed: u64) -> Self {
+    fn new(bound: u32, seed: u64) -> Self {
         let index = HashMap::with_hasher(FixedState::with_seed(seed));
-        Self { messages: VecDeque::new(), index, front: 0, bound, forgotten_early: 0 }
+        Self { messages: VecDeque::new(), index, front: 0, bound: bound as usize, forgotten_early: 0 }
     }
 
-    fn is_full(&self) -> bool {
-        self.messages.len() >= self.bound
-    }
-
-    fn get(&mut self, key: &Key<A>) -> Option<&mut Reaction> {
+    fn get(&mut self, key: &Key<A>) -> Option<&mut Remembered<A>> {
         let place = (self.index.get(key)? - self.front) as usize;
-        Some(&mut self.messages.get_mut(place)?.reaction)
+        self.messages.get_mut(place)
     }
 
-    /// Adds a message. Returns the class of the one that was forgotten for it, if any.
-    fn push(&mut self, message: Remembered<A>) -> Option<u8> {
+    /// Adds a message. If the queue is full, the oldest one is forgotten for it.
+    fn push(&mut self, message: Remembered<A>) {
         if self.bound == 0 {
-            return None;
+            return;
         }
-        let forgotten = if self.is_full() { self.forget_oldest() } else { None };
-        self.forgotten_early += u64::from(forgotten.is_some());
+        if self.messages.len() >= self.bound {
+            self.forget_oldest();
+            self.forgotten_early += 1;
+        }
         self.index.insert(message.key, self.front + self.messages.len() as u64);
         self.messages.push_back(message);
-        forgotten
     }
 
     /// Forgets the oldest message if its time has come. Returns its class then.
@@ -237,9 +322,28 @@ mod tests {
 
     const LIFETIME: Duration = Duration::from_secs(247);
 
+    fn arrival(from: char, message_id: u16, token: Token, repeatable: bool) -> Arrival<char> {
+        let worth = if repeatable { Worth::Repeatable } else { Worth::Request };
+        Arrival { from, message_id, token, confirmable: true, worth }
+    }
+
     fn insert(seen: &mut Deduplication<char>, from: char, message_id: u16, token: Token, repeatable: bool) {
-        let arrival = Arrival { from, message_id, token, confirmable: true, repeatable };
-        seen.insert(Instant::ZERO, arrival, Reaction::None);
+        seen.insert(Instant::ZERO, arrival(from, message_id, token, repeatable), Reaction::None);
+    }
+
+    /// Returns a table for 80 messages in which requests are kept.
+    fn keeping() -> Deduplication<char> {
+        let mut seen = Deduplication::new(80, 1, LIFETIME, LIFETIME);
+        seen.keep_requests(|&address| u64::from(u32::from(address)));
+        seen
+    }
+
+    fn keeps(seen: &mut Deduplication<char>, from: char, message_id: u16) -> bool {
+        seen.insert(Instant::ZERO, arrival(from, message_id, Token::EMPTY, false), Reaction::None)
+    }
+
+    fn knows(seen: &mut Deduplication<char>, from: char, message_id: u16) -> bool {
+        seen.find(Instant::ZERO, from, message_id, Token::EMPTY).is_some()
     }
 
     #[test]
@@ -281,7 +385,7 @@ mod tests {
         let mut seen = Deduplication::new(2, 1, LIFETIME, LIFETIME);
         for (id, forgotten) in [(1, 0), (2, 0), (3, 1)] {
             insert(&mut seen, 'a', id, Token::EMPTY, true);
-            assert_eq!(seen.forgotten_early(), forgotten);
+            assert_eq!((seen.repeatable_forgotten(), seen.forgotten_early()), (forgotten, 0));
         }
         assert_eq!(seen.find(Instant::ZERO, 'a', 1, Token::EMPTY), None);
         assert_eq!(seen.find(Instant::ZERO, 'a', 3, Token::EMPTY), Some(&mut Reaction::None));
@@ -293,22 +397,50 @@ mod tests {
         insert(&mut seen, 'a', 1, Token::EMPTY, false);
         (0..1_000).for_each(|id| insert(&mut seen, 'b', id, Token::EMPTY, true));
         assert!(seen.find(Instant::ZERO, 'a', 1, Token::EMPTY).is_some());
-        assert_eq!(seen.forgotten_early(), 992);
+        assert_eq!((seen.repeatable_forgotten(), seen.forgotten_early()), (992, 0));
     }
 
     #[test]
-    fn a_source_with_more_than_its_share_pushes_out_its_own_alone() {
-        let mut seen = Deduplication::new(80, 1, LIFETIME, LIFETIME);
-        seen.set_source(|&address| u64::from(address as u32));
-        (0..40).for_each(|id| insert(&mut seen, 'a', id, Token::EMPTY, false));
-        (0..1_000).for_each(|id| insert(&mut seen, 'b', id, Token::EMPTY, false));
-        assert!((0..40).all(|id| seen.find(Instant::ZERO, 'a', id, Token::EMPTY).is_some()));
-        assert!(seen.find(Instant::ZERO, 'b', 999, Token::EMPTY).is_some(), "the newest of the other");
-        assert!(seen.find(Instant::ZERO, 'b', 500, Token::EMPTY).is_none());
-        insert(&mut seen, 'c', 1, Token::EMPTY, false);
-        assert!(seen.find(Instant::ZERO, 'c', 1, Token::EMPTY).is_some(), "others still find room");
+    fn a_request_that_is_kept_is_forgotten_for_no_other_and_one_without_a_place_is_told() {
+        let mut seen = keeping();
+        assert!((0..5).all(|id| keeps(&mut seen, 'a', id)));
+        let forged = ('b'..='z').cycle().zip(0..10_000).filter(|&(from, id)| keeps(&mut seen, from, id)).count();
+        assert_eq!(forged, 15, "a quarter of all places are for anybody");
+        assert!((0..5).all(|id| knows(&mut seen, 'a', id)));
+        assert!(!keeps(&mut seen, 'a', 5) && !knows(&mut seen, 'a', 5));
+        assert_eq!(seen.forgotten_early(), 0);
         let late = Instant::ZERO + LIFETIME;
-        assert!(seen.find(late, 'b', 999, Token::EMPTY).is_none());
-        assert_eq!(seen.shares.iter().sum::<u32>(), 0);
+        assert!(seen.insert(late, arrival('a', 5, Token::EMPTY, false), Reaction::None), "their time is over");
+        assert_eq!(seen.kept.unwrap().anybody.of_class.iter().sum::<u32>(), 1);
+    }
+
+    #[test]
+    fn verified_sources_have_places_that_nobody_else_can_take() {
+        let mut seen = keeping();
+        ('b'..='z').cycle().zip(0..10_000).for_each(|(from, id)| {
+            keeps(&mut seen, from, id);
+        });
+        let verified = |seen: &mut Deduplication<char>, from, id| {
+            seen.insert_verified(Instant::ZERO, arrival(from, id, Token::EMPTY, false))
+        };
+        assert!(verified(&mut seen, 'a', 1) && knows(&mut seen, 'a', 1));
+        let others = (0..100).filter(|&id| verified(&mut seen, 'b', id)).count();
+        assert!((10..20).contains(&others), "{others}");
+        assert!(verified(&mut seen, 'c', 1), "a source leaves places to others");
+        assert!(knows(&mut seen, 'a', 1));
+    }
+
+    #[test]
+    fn a_message_id_that_comes_back_early_makes_a_new_request_however_much_room_there_is() {
+        let mut seen = Deduplication::new(1 << 20, 1, LIFETIME, LIFETIME);
+        seen.keep_requests(|&address| u64::from(u32::from(address)));
+        insert(&mut seen, 'b', 0, Token::EMPTY, true);
+        for id in 0..=u16::MAX {
+            assert!(!knows(&mut seen, 'a', id));
+            insert(&mut seen, 'a', id, Token::EMPTY, true);
+        }
+        assert!(!knows(&mut seen, 'a', 0) && knows(&mut seen, 'a', u16::MAX));
+        assert!(knows(&mut seen, 'b', 0), "the requests of others are remembered");
+        assert_eq!(seen.repeatable_forgotten(), 0);
     }
 }

@@ -8,7 +8,7 @@ use coapace_control::{Controller, Gauges, Instant};
 use crate::code::Code;
 use crate::counters::{Counters, Tally};
 use crate::deadlines::{Deadlines, Timer};
-use crate::deduplication::{Deduplication, Reaction};
+use crate::deduplication::{Arrival, Deduplication, Reaction, Worth};
 use crate::event::{Event, Responder};
 use crate::exchange::{End, Exchange, ExchangeId, Failure, Purpose, Stage};
 use crate::list::Stack;
@@ -242,15 +242,29 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
         self.rare.as_mut()?.sluice.as_deref_mut()
     }
 
-    /// Sets how addresses are grouped into sources: the addresses of one network, for example, are one
-    /// source.
+    /// Remembers every request that may not be carried out twice for its whole lifetime, from now on.
+    /// `source` groups addresses into sources: the addresses of one network, for example, are one source.
     ///
-    /// If there is no room to remember all messages for deduplication, those of a source with more than its
-    /// share are forgotten first. By default each address is a source.
-    pub fn set_source(&mut self, source: fn(&A) -> u64) {
+    /// A quarter of [`max_deduplicated`](crate::Config::max_deduplicated) is for such requests of anybody. A
+    /// source may have eight times as many places as it leaves free. A request without a place arrives with
+    /// a responder that [is not remembered](Responder::is_remembered). Another quarter is for sources that the
+    /// application has verified ([`remember`](Self::remember)). Half is for requests that may be carried out
+    /// twice, the oldest of which make room.
+    ///
+    /// Without this call, the oldest request makes room for the next one.
+    pub fn keep_requests(&mut self, source: fn(&A) -> u64) {
         if let Some(deduplication) = self.deduplication() {
-            deduplication.set_source(source);
+            deduplication.keep_requests(source);
         }
+    }
+
+    /// Remembers a request [without a place](Responder::is_remembered), because its source is verified.
+    /// Returns false if verified sources have no place left either: then answer 5.03, and do not carry it
+    /// out.
+    pub fn remember(&mut self, now: Instant, responder: &Responder<A>) -> bool {
+        let &Responder { to: from, message_id, token, confirmable, .. } = responder;
+        let arrival = Arrival { from, message_id, token, confirmable, worth: Worth::Request };
+        self.deduplication().is_none_or(|deduplication| deduplication.insert_verified(now, arrival))
     }
 
     /// Forgets what the mechanism has learnt of the path to a peer, and which Message IDs it got, like a program that starts
@@ -295,6 +309,7 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
             peers_evicted: rare.map_or(0, |rare| rare.peers_evicted),
             replies_dropped: rare.map_or(0, |rare| rare.outbox.dropped),
             forgotten_early: known.map_or(0, Deduplication::forgotten_early),
+            repeatable_forgotten: known.map_or(0, Deduplication::repeatable_forgotten),
         }
     }
 

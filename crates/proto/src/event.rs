@@ -21,12 +21,21 @@ pub struct Responder<A> {
     pub(crate) confirmable: bool,
     pub(crate) acknowledged: bool,
     pub(crate) rexmit_cnt: Option<u8>,
+    pub(crate) remembered: bool,
 }
 
 impl<A> Responder<A> {
     /// Returns the token of the request.
     pub fn token(&self) -> Token {
         self.token
+    }
+
+    /// Returns false if there was no room to remember the request, so that a copy of it would be carried out
+    /// again ([`Endpoint::keep_requests`](crate::Endpoint::keep_requests)). Do not carry it out: answer 5.03,
+    /// or ask for an [Echo option](crate::echo), and [remember](crate::Endpoint::remember) the request if its
+    /// source is verified.
+    pub const fn is_remembered(&self) -> bool {
+        self.remembered
     }
 
     /// Returns a responder for a non-confirmable response, whatever the request was (RFC 7252 §5.2.2).

@@ -5,7 +5,7 @@ use alloc::boxed::Box;
 use coapace_control::{Controller, Instant, Marking, Outcome};
 
 use crate::code::Code;
-use crate::deduplication::{Arrival, Reaction};
+use crate::deduplication::{Arrival, Reaction, Worth};
 use crate::endpoint::Endpoint;
 use crate::event::{Event, Responder};
 use crate::exchange::{End, Exchange, ExchangeId, Failure, Purpose, Stage};
@@ -87,7 +87,7 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
         if token.is_extended() {
             self.keep_token(from, &message);
         }
-        let responder = Responder {
+        let mut responder = Responder {
             to: from,
             method: message.code,
             group: false,
@@ -96,6 +96,7 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
             confirmable,
             acknowledged: false,
             rexmit_cnt: message.rexmit_cnt,
+            remembered: true,
         };
         if let Some(deduplication) = self.deduplication() {
             if let Some(reaction) = deduplication.recognise(now, from, message_id, token) {
@@ -108,9 +109,9 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
                 }
                 return None;
             }
-            let repeatable = message.is_repeatable();
-            let arrival = Arrival { from, message_id, token, confirmable, repeatable };
-            deduplication.insert(now, arrival, Reaction::None);
+            let worth = if message.is_repeatable() { Worth::Repeatable } else { Worth::Request };
+            let arrival = Arrival { from, message_id, token, confirmable, worth };
+            responder.remembered = deduplication.insert(now, arrival, Reaction::None);
         }
         Some(Event::Request { responder, message })
     }
@@ -279,7 +280,8 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
         if let Some(deduplication) = self.deduplication() {
             let Message { kind, message_id, token, .. } = *message;
             let confirmable = kind == Kind::Confirmable;
-            let arrival = Arrival { from, message_id, token, confirmable, repeatable: rejected };
+            let worth = if rejected { Worth::Repeatable } else { Worth::Response };
+            let arrival = Arrival { from, message_id, token, confirmable, worth };
             let reaction = if rejected { Reaction::Rejected } else { Reaction::Acknowledged };
             deduplication.insert(now, arrival, reaction);
         }

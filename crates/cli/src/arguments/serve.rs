@@ -91,7 +91,7 @@ pub(crate) struct Serve {
 
     /// The memory that clients can make the server use, with K, M or G for powers of 1024. It is a limit: nothing
     /// is reserved. An eighth goes to each of: peers and observers (1 KiB for both), messages remembered to
-    /// recognise duplicates (512 B each), DTLS sessions (8 KiB each), connections over TCP, TLS and WebSockets (128
+    /// recognise duplicates (256 B each), DTLS sessions (8 KiB each), connections over TCP, TLS and WebSockets (128
     /// KiB each; a limit on open files may allow fewer), and answers that wait on these connections
     #[arg(long, value_name = "BYTES", default_value = "1G", value_parser = bytes)]
     pub(crate) memory: usize,

@@ -223,7 +223,7 @@ impl Locked {
         key[..8].copy_from_slice(&self.random.next().to_le_bytes());
         key[8..].copy_from_slice(&self.random.next().to_le_bytes());
         self.answers = Answers::of(config, key, secure);
-        self.endpoint.set_source(Remote::source);
+        self.endpoint.keep_requests(Remote::source);
     }
 
     /// Notes the receivers of an exchange's responses.

@@ -8,7 +8,7 @@ use coapace_control::Instant;
 use coapace_proto::{Code, Kind, Message, Responder};
 
 use super::driver::Service;
-use super::hub::Hub;
+use super::hub::{Hub, Locked};
 use super::rates::Rates;
 use crate::access;
 use crate::address::Remote;
@@ -44,7 +44,7 @@ impl Service for Serving {
         if message.kind == Kind::NonConfirmable && self.router.is_bad_option(message) {
             return hub.lock().answers.note_answer(&responder, None, 0);
         }
-        if responder.group || has_terms(message) {
+        if responder.group || !responder.is_remembered() || has_terms(message) {
             return self.negotiate(hub, now, responder, message);
         }
         // Most handlers do not wait, so the terms that a place depends on are read only if places are few.
@@ -126,6 +126,11 @@ impl Serving {
         let terms = Terms::of(message, block2);
         let terms = if responder.group { terms.to_group() } else { terms };
         let mut terms = state.answers.admit(now, responder.to, message, terms);
+        let remembered =
+            responder.is_remembered() || terms.verified && state.endpoint.remember(now, &responder);
+        if !remembered {
+            return self.forgo(&mut state, now, responder, &terms);
+        }
         let tail = match state.answers.bodies.take(now, responder.to, message, &mut terms) {
             Step::Call(tail) => tail,
             Step::Answer(response) => return state.answer(now, responder, &terms, Some(response)),
@@ -208,6 +213,18 @@ impl Serving {
         state.refuse_to_observe(now, &responder, terms, true);
         drop(state);
         self.refuse(hub, now, responder);
+    }
+
+    /// Answers a request that is not carried out, because a copy of it would not be recognised.
+    fn forgo(&self, state: &mut Locked, now: Instant, responder: Responder<Remote>, terms: &Terms) {
+        state.counters.unremembered += 1;
+        if responder.group {
+            state.answers.note_answer(&responder, None, 0);
+        } else if terms.verified {
+            state.respond(now, responder, &self.config.unavailable());
+        } else {
+            state.challenge(now, responder, terms);
+        }
     }
 
     fn refuse(&self, hub: &Hub, now: Instant, responder: Responder<Remote>) {

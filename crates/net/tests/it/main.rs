@@ -25,6 +25,8 @@ mod scripted;
 mod secured;
 #[cfg(feature = "tls")]
 mod streams;
+#[cfg(target_os = "linux")]
+mod strangers;
 mod tcp;
 #[cfg(feature = "tls")]
 mod tls;

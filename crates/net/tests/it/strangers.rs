@@ -1,0 +1,124 @@
+//! Programs that send in the names of others: what they can take from honest clients.
+
+use std::collections::HashMap;
+use std::net::{SocketAddr, UdpSocket};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use coapace_net::{Budget, Code, Profile, Rejection, Request, Response, Router, ServerConfig};
+use coapace_proto::{Kind, Message, Options};
+
+use crate::common::{Running, serve_with};
+
+/// A source of loopback that sends datagrams as they are.
+pub(crate) struct Source {
+    socket: UdpSocket,
+}
+
+impl Source {
+    /// Binds to 127.`net`.`host`, and sends to this address.
+    pub(crate) fn at(net: u8, host: u16, to: SocketAddr) -> Self {
+        let [high, low] = host.to_be_bytes();
+        let socket = UdpSocket::bind((std::net::Ipv4Addr::new(127, net, high, low), 0)).expect("loopback");
+        socket.connect(to).expect("loopback");
+        Self { socket }
+    }
+
+    pub(crate) fn send(&self, kind: Kind, code: Code, id: u16, token: &[u8], options: &Options) -> usize {
+        let tail = options.tail(b"").expect("options");
+        let token = coapace_proto::Token::new(token).expect("at most 8 bytes");
+        let message = Message { code, token, tail: tail.as_bytes(), ..Message::empty(kind, id) };
+        let mut bytes = Vec::new();
+        message.write(&mut bytes);
+        self.socket.send(&bytes).expect("loopback")
+    }
+
+    /// Returns the next datagram that arrives within a time.
+    pub(crate) fn receive(&self, within: Duration) -> Option<Vec<u8>> {
+        self.socket.set_read_timeout(Some(within.max(Duration::from_millis(1)))).expect("a timeout");
+        let mut buffer = [0; 2_048];
+        let length = self.socket.recv(&mut buffer).ok()?;
+        Some(buffer[..length].to_vec())
+    }
+
+    /// Sends a request until it is answered. Returns the code of the answer and its Echo value.
+    pub(crate) fn ask(&self, code: Code, id: u16, options: &Options) -> (Code, Option<Vec<u8>>) {
+        let begun = Instant::now();
+        while begun.elapsed() < Duration::from_secs(30) {
+            self.send(Kind::Confirmable, code, id, &id.to_be_bytes(), options);
+            while let Some(bytes) = self.receive(Duration::from_secs(2)) {
+                let answer = Message::parse(&bytes).expect("CoAP");
+                if answer.code != Code::EMPTY && answer.token[..] == id.to_be_bytes() {
+                    return (answer.code, answer.echo().map(<[u8]>::to_vec));
+                }
+            }
+        }
+        panic!("no answer within 30 s");
+    }
+}
+
+/// Returns a server with room to remember 128 requests of anybody and 128 of verified clients, and how often it carries out each.
+fn counting() -> (Running, Arc<Mutex<HashMap<String, u32>>>) {
+    let done: Arc<Mutex<HashMap<String, u32>>> = Arc::default();
+    let count = done.clone();
+    let router = Router::new().post("/n/{n}", move |request: Request| {
+        let n = request.parameter("n").unwrap_or_default().to_owned();
+        *count.lock().unwrap().entry(n).or_default() += 1;
+        async { Ok::<_, Rejection>(Response::new(Code::CHANGED)) }
+    });
+    let budget = Budget::new(1 << 20);
+    let mut profile = Profile::default();
+    profile.config = budget.bound(profile.config);
+    let config = ServerConfig { cores: 1, budget, profile, ..ServerConfig::default() };
+    (serve_with(router, config), done)
+}
+
+fn post(n: impl std::fmt::Display) -> Options {
+    Options::default().uri_path("n").uri_path(&n.to_string())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn forged_posts_make_no_honest_post_be_carried_out_twice() {
+    let (server, done) = counting();
+    let honest = Source::at(1, 1, server.address);
+    for id in 0..20 {
+        assert_eq!(honest.ask(Code::POST, id, &post(id)).0, Code::CHANGED);
+    }
+    for host in 0..40 {
+        let forged = Source::at(2, host, server.address);
+        (0..20).for_each(|id| drop(forged.ask(Code::POST, id, &post("forged"))));
+    }
+    for id in 0..20 {
+        assert_eq!(honest.ask(Code::POST, id, &post(id)).0, Code::CHANGED, "a copy");
+    }
+    let later = honest.ask(Code::POST, 100, &post(100));
+    let (Code::UNAUTHORIZED, Some(echo)) = later else { panic!("{later:?}") };
+    assert_eq!(honest.ask(Code::POST, 101, &post(100).echo(&echo)).0, Code::CHANGED, "a verified source");
+    assert_eq!(honest.ask(Code::POST, 101, &post(100).echo(&echo)).0, Code::CHANGED, "a copy");
+    let done = done.lock().unwrap();
+    assert_eq!(done["forged"], 128 - 20, "no more than can be remembered");
+    assert!((0..20).chain([100]).all(|id| done[&id.to_string()] == 1), "{done:?}");
+    let stats = server.handle.stats();
+    assert_eq!((stats.endpoint.forgotten_early, stats.net.unremembered), (0, 800 - 108 + 1));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_verified_client_whose_posts_cannot_be_remembered_any_more_is_told_to_wait() {
+    let (server, done) = counting();
+    let client = Source::at(1, 1, server.address);
+    let mut echo = None;
+    let answers: Vec<Code> = (0..300)
+        .map(|id| {
+            let options = echo.iter().fold(post(id), |options, value: &Vec<u8>| options.echo(value));
+            let (code, asked) = client.ask(Code::POST, id, &options);
+            echo = asked.or(echo.take());
+            code
+        })
+        .collect();
+    let count = |code| answers.iter().filter(|&&answer| answer == code).count();
+    let carried_out = done.lock().unwrap().len();
+    assert_eq!(count(Code::UNAUTHORIZED), 1);
+    assert_eq!(count(Code::CHANGED), carried_out);
+    assert_eq!(count(Code::SERVICE_UNAVAILABLE), 300 - 1 - carried_out);
+    assert!((200..256).contains(&carried_out), "{carried_out}: a source leaves a ninth of the places to others");
+}
