@@ -189,20 +189,15 @@ impl Value for u8 {
 }
 
 impl Value for Duration {
-    const KIND: &'static str = "a time above zero such as 2s, 1.5s, 500ms or 800us";
+    const KIND: &'static str = "a time above zero with its unit, such as 2s, 1.5s, 500ms or 800us";
     fn parse(text: &str) -> Option<Self> {
         const UNITS: [(&str, u64); 5] =
             [("us", 1), ("ms", 1_000), ("s", 1_000_000), ("min", 60_000_000), ("h", 3_600_000_000)];
         let end = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
         let (number, unit) = text.split_at(end);
-        let unit = match unit {
-            // Seconds are the unit of a bare number.
-            "" => 1_000_000,
-            unit => {
-                let unit = unit.strip_prefix(' ').unwrap_or(unit);
-                UNITS.iter().find(|(name, _)| *name == unit)?.1
-            }
-        };
+        // A bare number may be meant in seconds or in milliseconds.
+        let unit = unit.strip_prefix(' ').unwrap_or(unit);
+        let unit = UNITS.iter().find(|(name, _)| *name == unit)?.1;
         let (mantissa, scale) = decimal(number)?;
         let us = mantissa.checked_mul(unit)?.checked_add(scale / 2)? / scale;
         (us > 0).then_some(Self::from_micros(us))

@@ -187,7 +187,10 @@ fn an_error_names_what_is_wrong_and_what_was_probably_meant() {
         told("wary:preset=slwo"),
         "no preset of wary is called \"slwo\"; did you mean slow? There is slow"
     );
-    assert!(told("wary:ack_timeout=soon").starts_with("ack_timeout of wary is a time above zero such as "));
+    assert!(
+        told("wary:ack_timeout=soon")
+            .starts_with("ack_timeout of wary is a time above zero with its unit, such as ")
+    );
     assert!(told("wary:ack_timeout").starts_with("\"ack_timeout\" is no parameter=value"));
     let unknown = "fasr".parse::<Mechanism>().unwrap_err().to_string();
     assert!(

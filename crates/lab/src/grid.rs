@@ -29,12 +29,36 @@ pub fn conditions(settings: &[Setting]) -> Result<Vec<Vec<Setting>>, String> {
                 "--set {key}={text}: a value is missing beside a comma; a comma that belongs to a value stands in quotes or brackets"
             ));
         }
+        if let Some(told) = unit_of_one(&values) {
+            return Err(format!("--set {key}={text}: {told}"));
+        }
         if conditions.len() * values.len() > MOST {
             return Err(format!("--set {key}={text}: these are more than {MOST} conditions"));
         }
         conditions = with_each(&conditions, key, &values);
     }
     Ok(conditions)
+}
+
+/// Returns a line if some values have a unit and others, of the same list, are bare numbers: a unit behind the last value is often
+/// meant for all.
+fn unit_of_one(values: &[&str]) -> Option<String> {
+    let parts = |value: &'_ str| -> Option<(usize, f64)> {
+        let end = value.find(|c: char| !c.is_ascii_digit() && c != '.' && c != '-').unwrap_or(value.len());
+        Some((end, value.get(..end)?.parse().ok()?))
+    };
+    let is_bare = |value: &str| parts(value).is_some_and(|(end, number)| end == value.len() && number != 0.0);
+    let unit = values.iter().rev().find_map(|value| {
+        let unit = value.get(parts(value)?.0..)?;
+        let is_unit = |c: char| c.is_alphabetic() || c == '/' || c == '%';
+        (!unit.is_empty() && unit.trim_start().chars().all(is_unit)).then_some(unit)
+    })?;
+    let whole = |value: &&str| if is_bare(value) { format!("{value}{unit}") } else { (*value).to_owned() };
+    let meant = values.iter().map(whole).collect::<Vec<_>>().join(",");
+    values
+        .iter()
+        .any(|value| is_bare(value))
+        .then(|| format!("each value has its own unit; did you mean {meant}?"))
 }
 
 /// Returns the keys whose values differ between conditions. A later setting of a key replaces an earlier one.
@@ -93,6 +117,24 @@ mod tests {
         }
         assert_eq!(of(&[("k", "[0,1],[2,3]")]).unwrap(), ["k=[0,1]", "k=[2,3]"]);
         assert_eq!(of(&[("k", "")]).unwrap(), ["k="], "an empty value is for the scenario to judge");
+    }
+
+    #[test]
+    fn a_unit_behind_one_value_is_not_that_of_all() {
+        for (values, meant) in [
+            ("1,2,5min", "1min,2min,5min"),
+            ("1 s, 2, 0", "1 s,2 s,0"),
+            ("0.1,5%", "0.1%,5%"),
+            ("10,20 m", "10 m,20 m"),
+        ] {
+            assert_eq!(
+                of(&[("k", values)]).unwrap_err(),
+                format!("--set k={values}: each value has its own unit; did you mean {meant}?")
+            );
+        }
+        for values in ["1min,2min", "0,5 %", "1,2,5", "none,5", "a1,2", "5,5x5,tsch-101"] {
+            assert!(of(&[("k", values)]).is_ok(), "{values}");
+        }
     }
 
     #[test]

@@ -89,6 +89,9 @@ impl Kind for LossKind {
             Loss::Burst(burst) => burst.write(path, lines),
         }
     }
+    fn hint(&self, value: &Value) -> String {
+        Kind::hint(&PERCENTAGE, value)
+    }
     fn keys(&self) -> Vec<Key> {
         Burst::keys()
     }

@@ -2,7 +2,7 @@
 
 use crate::schema::document::{Item, Value, is_name, joined, setting};
 use crate::schema::error::{Fault, Origin, shown};
-use crate::schema::kind::{Key, Kind, Lines, listed, refused};
+use crate::schema::kind::{Key, Kind, Lines, listed, near, refused};
 use crate::schema::unknown::resolve;
 
 /// The knobs of a scenario, in the order of the file.
@@ -86,7 +86,8 @@ impl Knobs {
             Some(Effect::Choices(choices)) => {
                 let chosen = choices.iter().find(|choice| choice.name == value.trim()).ok_or_else(|| {
                     let names = self.choices(key);
-                    refused(&listed(&names), &names, &setting(value, at), key)
+                    let value = setting(value, at);
+                    refused(&listed(&names), &near(&names, &value.value), &value, key)
                 })?;
                 chosen.set(file)
             }
@@ -203,7 +204,7 @@ fn value_of(path: &str, lines: &Lines) -> String {
 fn effect(item: &Item, path: &str, root: &[Key]) -> Result<Effect, Fault> {
     let one_path = |item: &Item| match &item.value {
         Value::Text(target) => known(target, item.at, path, root).map(|()| target.clone()),
-        _ => Err(refused(KNOB, &[], item, path)),
+        _ => Err(refused(KNOB, "", item, path)),
     };
     match &item.value {
         Value::Text(_) => Ok(Effect::Paths(vec![one_path(item)?])),
@@ -213,14 +214,14 @@ fn effect(item: &Item, path: &str, root: &[Key]) -> Result<Effect, Fault> {
         Value::Table(members) if !members.is_empty() => Ok(Effect::Choices(
             members.iter().map(|member| choice(member, path, root)).collect::<Result<_, _>>()?,
         )),
-        _ => Err(refused(KNOB, &[], item, path)),
+        _ => Err(refused(KNOB, "", item, path)),
     }
 }
 
 fn choice((name, item): &(String, Item), path: &str, root: &[Key]) -> Result<Choice, Fault> {
     let path = joined(path, name);
     named(name, item, &path)?;
-    let Value::Table(settings) = &item.value else { return Err(refused(CHOICE, &[], item, &path)) };
+    let Value::Table(settings) = &item.value else { return Err(refused(CHOICE, "", item, &path)) };
     settings.iter().try_for_each(|(target, item)| known(target, item.at, &path, root))?;
     Ok(Choice { name: name.clone(), settings: settings.clone() })
 }

@@ -309,4 +309,7 @@ impl Scalar for Shares {
         };
         format!("[{}]", shares.join(", "))
     }
+    fn hint(&self, value: &Value) -> String {
+        Scalar::hint(&PERCENTAGE, value)
+    }
 }

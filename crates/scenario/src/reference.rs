@@ -32,9 +32,9 @@ A scenario is a TOML file: a network, a workload, and the names by which both ar
 a built-in scenario or the path of a file. A key that is not on this page is an error.
 
 Times, rates and shares carry their unit, with or without a blank before it: `\"200 ms\"`, `\"200ms\"`, `\"60 kbit/s\"`, `\"2 %\"`. Units of
-time are us, ms, s, min and h; a time without a unit is in seconds, and a share without one is a fraction: `0.02` (a bare `1` is refused, for it
+time are us, ms, s, min and h. A time without a unit is refused, but for 0; a share without one is a fraction: `0.02` (a bare `1` is refused, for it
 might mean 1 %). Sizes are bare numbers where the key's name says bytes, and may carry a unit too: `1410000` or `\"1.41 MB\"`. Parameters of
-mechanisms and flags of the command take times and shares in the same way.
+mechanisms take times in the same way. Flags of the command do, too, and read a number without a unit as seconds.
 
 The smallest scenario there is:
 

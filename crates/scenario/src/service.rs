@@ -69,6 +69,9 @@ impl Kind for ServiceTimeKind {
             ServiceTime::Exponential(exponential) => exponential.write(path, lines),
         }
     }
+    fn hint(&self, value: &Value) -> String {
+        Scalar::hint(&TIME, value) + &Scalar::hint(&RANGE, value)
+    }
     fn keys(&self) -> Vec<Key> {
         Exponential::keys()
     }

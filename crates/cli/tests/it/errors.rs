@@ -33,7 +33,8 @@ fn an_unknown_parameter_or_preset_is_told_with_the_nearest() {
 fn a_bad_value_is_told_with_what_would_do() {
     let line = refused(2, &["run", "nb-iot", "--mechanism", "cocoa:max_rto=abc"]);
     assert!(
-        line.starts_with("max_rto of cocoa is a time above zero such as ") && line.ends_with("not \"abc\""),
+        line.starts_with("max_rto of cocoa is a time above zero with its unit, such as ")
+            && line.ends_with("not \"abc\""),
         "{line}"
     );
     let line = refused(2, &["run", "nb-iot", "--mechanism", "cocoa:max_rto"]);

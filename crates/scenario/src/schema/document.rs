@@ -4,6 +4,7 @@
 
 use toml::de::{DeTable, DeValue};
 
+use super::amount::Amount;
 use super::error::{Fault, Origin, did_you_mean, shown};
 
 /// A value and where it was written: of a member of a table, the line of its key.
@@ -36,10 +37,25 @@ pub(crate) fn parse(text: &str) -> Result<Item, Fault> {
             Ok(Item { at: Origin::Line(1), value: tree(&DeValue::Table(table.into_inner()), &line) })
         }
         Err(error) => {
-            let at = line(error.span().map_or(0, |span| span.start));
-            Err(Fault::new(at, format!("not TOML: {}", shown(error.message()))))
+            let span = error.span().unwrap_or_default();
+            let at = line(span.start);
+            // The parser says only where a key is that is there twice.
+            if let Some(twice) = text.get(span.clone()).filter(|_| error.message() == "duplicate key") {
+                return Err(Fault::new(at, format!("the key `{}` is there twice", shown(twice))));
+            }
+            let start = text.get(..span.start).and_then(|before| before.rfind('\n')).map_or(0, |end| end + 1);
+            let hint = text.get(start..).and_then(|rest| rest.lines().next()).and_then(bare_amount);
+            let hint = hint.unwrap_or_default();
+            Err(Fault::new(at, format!("not TOML: {}{hint}", shown(error.message()))))
         }
     }
+}
+
+/// Returns the hint for a line whose value has a unit and no quotes.
+fn bare_amount(line: &str) -> Option<String> {
+    let (_, value) = line.split_once('=')?;
+    let value = value.split('#').next().unwrap_or_default().trim();
+    Amount::parse(value).map(|_| format!("; a value with a unit stands in quotes: \"{value}\""))
 }
 
 /// Reads the value of a setting: as TOML has it, or else as text, so that `random` and `200 ms` need no quotes.

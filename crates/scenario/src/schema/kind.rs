@@ -41,7 +41,11 @@ pub(crate) trait Kind {
     }
     /// Returns the error of an `item` that is no such value, with what would be one.
     fn refuse(&self, item: &Item, path: &str) -> Fault {
-        refused(&self.accepts(), &self.words(), item, path)
+        refused(&self.accepts(), &self.hint(&item.value), item, path)
+    }
+    /// Returns what was probably meant by a value that is refused, to follow the error; nothing where nobody knows.
+    fn hint(&self, value: &Value) -> String {
+        near(&self.words(), value)
     }
     /// Writes the value the one way it is always written.
     fn write(&self, value: &Self::Value, path: &str, lines: &mut Lines);
@@ -68,13 +72,17 @@ pub(crate) fn listed(words: &[&str]) -> String {
     words.iter().map(|word| format!("\"{word}\"")).collect::<Vec<_>>().join(" or ")
 }
 
-/// Returns the one line that says what the key `path` accepts instead.
-pub(crate) fn refused(accepts: &str, words: &[&str], item: &Item, path: &str) -> Fault {
-    let near = match &item.value {
+/// Returns the one line that says what the key `path` accepts instead, and what may have been meant.
+pub(crate) fn refused(accepts: &str, hint: &str, item: &Item, path: &str) -> Fault {
+    Fault::new(item.at, format!("`{path}` must be {accepts}, not {}{hint}", item.show()))
+}
+
+/// Returns the one of `words` that is nearest to a text, as a question.
+pub(crate) fn near(words: &[&str], value: &Value) -> String {
+    match value {
         Value::Text(text) => did_you_mean(text, words.iter().copied()),
         _ => String::new(),
-    };
-    Fault::new(item.at, format!("`{path}` must be {accepts}, not {}{near}", item.show()))
+    }
 }
 
 /// The inner kind, or a word that stands for its absence.
@@ -101,6 +109,10 @@ impl<K: Kind> Kind for Or<K> {
     }
     fn keys(&self) -> Vec<Key> {
         self.1.keys()
+    }
+    fn hint(&self, value: &Value) -> String {
+        let inner = self.1.hint(value);
+        if inner.is_empty() { near(&self.words(), value) } else { inner }
     }
     fn words(&self) -> Vec<&'static str> {
         [self.1.words(), vec![self.0]].concat()

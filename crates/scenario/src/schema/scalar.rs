@@ -2,9 +2,9 @@
 
 use coapace_sim::{Jitter, Span};
 
-use super::document::{Item, Value, is_name, quoted};
-use super::error::Fault;
-use super::kind::{Kind, Lines, listed};
+use super::document::{Item, Value, is_name, quoted, setting};
+use super::error::{Fault, Origin, shown};
+use super::kind::{Kind, Lines, listed, near};
 use super::units;
 
 /// A kind whose values are written in one piece.
@@ -16,6 +16,10 @@ pub(crate) trait Scalar {
     fn text(&self, value: &Self::Value) -> String;
     fn words(&self) -> Vec<&'static str> {
         Vec::new()
+    }
+    /// Returns what was probably meant by a value that is refused, to follow the error.
+    fn hint(&self, value: &Value) -> String {
+        near(&self.words(), value)
     }
 }
 
@@ -37,6 +41,10 @@ impl<S: Scalar> Kind for S {
     fn words(&self) -> Vec<&'static str> {
         Scalar::words(self)
     }
+
+    fn hint(&self, value: &Value) -> String {
+        Scalar::hint(self, value)
+    }
 }
 
 /// A whole number within bounds, both included.
@@ -51,6 +59,9 @@ impl<T: Copy + Into<u64> + TryFrom<i64> + PartialOrd> Scalar for Whole<T> {
         let Value::Integer(integer) = value else { return None };
         T::try_from(*integer).ok().filter(|value| (self.0..=self.1).contains(value))
     }
+    fn hint(&self, value: &Value) -> String {
+        unquoted(value, |inner| self.parse(inner).is_some())
+    }
     fn text(&self, value: &T) -> String {
         Into::<u64>::into(*value).to_string()
     }
@@ -61,6 +72,7 @@ pub(crate) struct Plain<T> {
     accepts: &'static str,
     parse: fn(&Value) -> Option<T>,
     text: fn(&T) -> String,
+    hint: fn(&Value) -> String,
 }
 
 impl<T> Scalar for Plain<T> {
@@ -74,6 +86,21 @@ impl<T> Scalar for Plain<T> {
     fn text(&self, value: &T) -> String {
         (self.text)(value)
     }
+    fn hint(&self, value: &Value) -> String {
+        (self.hint)(value)
+    }
+}
+
+/// The hint of kinds that have none.
+const fn nothing(_: &Value) -> String {
+    String::new()
+}
+
+/// Returns the hint that quotes are wrong, where what is within them is accepted.
+fn unquoted(value: &Value, is_accepted: impl Fn(&Value) -> bool) -> String {
+    let Value::Text(text) = value else { return String::new() };
+    let inner = setting(text, Origin::Line(1)).value;
+    if is_accepted(&inner) { format!("; leave out the quotes: {}", shown(text)) } else { String::new() }
 }
 
 /// `true` or `false`.
@@ -81,6 +108,7 @@ pub(crate) const SWITCH: Plain<bool> = Plain {
     accepts: "true or false",
     parse: |value| if let Value::Switch(switch) = value { Some(*switch) } else { None },
     text: bool::to_string,
+    hint: |value| unquoted(value, |inner| matches!(inner, Value::Switch(_))),
 };
 
 /// One line of text, of at least one character and at most so many bytes.
@@ -106,6 +134,7 @@ pub(crate) const NAME: Plain<String> = Plain {
     accepts: "a name of at most 32 lower-case letters, digits, `-` and `_`, a letter first",
     parse: |value| if let Value::Text(text) = value { is_name(text).then(|| text.clone()) } else { None },
     text: |name| quoted(name),
+    hint: nothing,
 };
 
 /// Returns the text of a quantity: a number needs no quotes.
@@ -117,8 +146,13 @@ fn quantity(value: &Value) -> Option<String> {
     }
 }
 
-/// Reads a span of time up to 24 h as scenarios have it, and so wherever a user says one: `200 ms`, `1.5s`, `2 min`; a
-/// number without a unit is seconds.
+/// Returns what was meant by a quantity that is refused.
+fn quantity_hint(of: units::Quantity, value: &Value) -> String {
+    quantity(value).and_then(|text| of.hint(&text)).unwrap_or_default()
+}
+
+/// Reads a span of time up to 24 h as flags of the command have it: as scenarios do, `200 ms`, `1.5s`, `2 min`, and a number without
+/// a unit is seconds, as flags of other commands are.
 pub fn parse_time(text: &str) -> Option<Span> {
     const LONGEST: Span = Span::from_secs(24 * 3_600);
     units::TIME.parse(text).map(Span::from_micros).filter(|span| *span <= LONGEST)
@@ -133,8 +167,14 @@ pub fn parse_share(text: &str) -> Option<f64> {
 /// A span of time, exact to the microsecond.
 pub(crate) const TIME: Plain<Span> = Plain {
     accepts: "a time up to 24 h in us, ms, s, min or h, such as \"200 ms\"",
-    parse: |value| parse_time(&quantity(value)?),
+    parse: |value| {
+        let text = quantity(value)?;
+        // Whoever leaves out the unit of a file may have meant seconds or milliseconds; nothing at all is the same in both.
+        let has_unit = !text.ends_with(|last: char| last.is_ascii_digit());
+        parse_time(&text).filter(|span| has_unit || *span == Span::ZERO)
+    },
     text: |span| quoted(&units::TIME.write(span.as_micros())),
+    hint: |value| quantity_hint(units::TIME, value),
 };
 
 /// A bit rate, in bits per second.
@@ -145,6 +185,7 @@ pub(crate) const RATE: Plain<u64> = Plain {
         units::RATE.parse(text).filter(|rate| (1..=1_000_000_000_000).contains(rate))
     },
     text: |rate| quoted(&units::RATE.write(*rate)),
+    hint: |value| quantity_hint(units::RATE, value),
 };
 
 /// A number of bytes; bare, for the name of the key carries the unit, or with one.
@@ -159,6 +200,10 @@ pub(crate) const BYTES: Plain<u64> = Plain {
         (1..=1_000_000_000_000).contains(&bytes).then_some(bytes)
     },
     text: u64::to_string,
+    hint: |value| match unquoted(value, |inner| BYTES.parse(inner).is_some()) {
+        hint if hint.is_empty() => quantity_hint(units::SIZE, value),
+        hint => hint,
+    },
 };
 
 /// Parts of a probability of 1, as a percentage counts them.
@@ -174,6 +219,7 @@ pub(crate) const PERCENTAGE: Plain<f64> = Plain {
         #[allow(clippy::cast_sign_loss)]
         quoted(&units::SHARE.write(parts as u64))
     },
+    hint: |value| quantity_hint(units::SHARE, value),
 };
 
 /// Two times, the shorter first.
@@ -186,6 +232,23 @@ pub(crate) const RANGE: Plain<Jitter> = Plain {
         (range.min <= range.max).then_some(range)
     },
     text: |Jitter { min, max }| format!("[{}, {}]", TIME.text(min), TIME.text(max)),
+    hint: |value| {
+        let Value::List(list) = value else { return quantity_hint(units::TIME, value) };
+        if let Some(wrong) = list.iter().find(|item| TIME.parse(&item.value).is_none()) {
+            return format!("; {} is not a time{}", wrong.show(), Scalar::hint(&TIME, &wrong.value));
+        }
+        let times: Vec<_> = list.iter().filter_map(|item| TIME.parse(&item.value)).collect();
+        match times.as_slice() {
+            [longer, shorter] => {
+                format!(
+                    "; the longer one is first: did you mean [{}, {}]?",
+                    TIME.text(shorter),
+                    TIME.text(longer)
+                )
+            }
+            times => format!("; there are {}", times.len()),
+        }
+    },
 };
 
 /// A list of at most so many values of a kind, which the last word calls.
@@ -202,6 +265,12 @@ impl<S: Scalar> Scalar for ListOf<S> {
             return None;
         }
         list.iter().map(|item| self.1.parse(&item.value)).collect()
+    }
+    fn hint(&self, value: &Value) -> String {
+        let Value::List(list) = value else { return String::new() };
+        let wrong = list.iter().find(|item| self.1.parse(&item.value).is_none());
+        wrong
+            .map_or_else(String::new, |item| format!("; {} is none{}", item.show(), self.1.hint(&item.value)))
     }
     fn text(&self, value: &Self::Value) -> String {
         let texts: Vec<_> = value.iter().map(|value| self.1.text(value)).collect();

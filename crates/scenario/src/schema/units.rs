@@ -4,6 +4,10 @@
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Quantity {
     units: &'static [(&'static str, u64)],
+    /// Spellings in lower case that people use elsewhere, each with the unit that it means.
+    spellings: &'static [(&'static str, &'static str)],
+    /// The units that a number without one may have been meant in.
+    likely: &'static [&'static str],
     /// The unit in which nothing at all is written.
     zero: &'static str,
     /// The size of a number without a unit, where that is read.
@@ -13,6 +17,27 @@ pub(crate) struct Quantity {
 /// Microseconds; a number without a unit is seconds.
 pub(crate) const TIME: Quantity = Quantity {
     units: &[("us", 1), ("ms", 1_000), ("s", 1_000_000), ("min", 60_000_000), ("h", 3_600_000_000)],
+    spellings: &[
+        ("usec", "us"),
+        ("µs", "us"),
+        ("μs", "us"),
+        ("msec", "ms"),
+        ("msecs", "ms"),
+        ("millis", "ms"),
+        ("milliseconds", "ms"),
+        ("sec", "s"),
+        ("secs", "s"),
+        ("second", "s"),
+        ("seconds", "s"),
+        ("minute", "min"),
+        ("minutes", "min"),
+        ("mins", "min"),
+        ("hour", "h"),
+        ("hours", "h"),
+        ("hr", "h"),
+        ("hrs", "h"),
+    ],
+    likely: &["ms", "s"],
     zero: "s",
     bare: Some(1_000_000),
 };
@@ -20,6 +45,20 @@ pub(crate) const TIME: Quantity = Quantity {
 /// Bits per second.
 pub(crate) const RATE: Quantity = Quantity {
     units: &[("bit/s", 1), ("kbit/s", 1_000), ("Mbit/s", 1_000_000), ("Gbit/s", 1_000_000_000)],
+    spellings: &[
+        ("bps", "bit/s"),
+        ("bits/s", "bit/s"),
+        ("kbps", "kbit/s"),
+        ("kbit", "kbit/s"),
+        ("kb/s", "kbit/s"),
+        ("mbps", "Mbit/s"),
+        ("mbit", "Mbit/s"),
+        ("mb/s", "Mbit/s"),
+        ("gbps", "Gbit/s"),
+        ("gbit", "Gbit/s"),
+        ("gb/s", "Gbit/s"),
+    ],
+    likely: &["bit/s", "kbit/s"],
     zero: "bit/s",
     bare: None,
 };
@@ -27,13 +66,20 @@ pub(crate) const RATE: Quantity = Quantity {
 /// Bytes: decimal prefixes for the powers of ten, binary ones (IEC 80000-13) for the powers of two.
 pub(crate) const SIZE: Quantity = Quantity {
     units: &[("B", 1), ("kB", 1_000), ("KiB", 1 << 10), ("MB", 1_000_000), ("MiB", 1 << 20)],
+    spellings: &[("byte", "B"), ("bytes", "B"), ("k", "kB"), ("m", "MB"), ("ki", "KiB"), ("mi", "MiB")],
+    likely: &["B", "kB"],
     zero: "B",
     bare: None,
 };
 
 /// Parts per thousand million; a number without a unit is a share of 1.
-pub(crate) const SHARE: Quantity =
-    Quantity { units: &[("%", SHARE_OF_PERCENT)], zero: "%", bare: Some(100 * SHARE_OF_PERCENT) };
+pub(crate) const SHARE: Quantity = Quantity {
+    units: &[("%", SHARE_OF_PERCENT)],
+    spellings: &[("percent", "%"), ("per cent", "%"), ("pct", "%")],
+    likely: &["%"],
+    zero: "%",
+    bare: Some(100 * SHARE_OF_PERCENT),
+};
 
 const SHARE_OF_PERCENT: u64 = 10_000_000;
 
@@ -61,6 +107,29 @@ impl Quantity {
         let fraction = if places.is_empty() { 0 } else { u128::from(places.parse::<u64>().ok()?) };
         let value = (whole * scale + fraction) * u128::from(size);
         if value.is_multiple_of(scale) { u64::try_from(value / scale).ok() } else { None }
+    }
+
+    /// Returns what was probably meant by a text that is refused, as a question: a unit that is spelt otherwise, or left out.
+    pub(crate) fn hint(self, text: &str) -> Option<String> {
+        let text = text.trim();
+        let end = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
+        let (number, unit) = text.split_at(end);
+        if !unit.is_empty() && self.parse(text).is_some() {
+            // It is the number that is out of range.
+            return None;
+        }
+        let unit = unit.trim().to_lowercase();
+        let units: Vec<&str> = if unit.is_empty() {
+            self.likely.to_vec()
+        } else {
+            let spelt = self.spellings.iter().find(|(spelling, _)| *spelling == unit).map(|(_, unit)| *unit);
+            let own = || self.units.iter().map(|(name, _)| *name).find(|name| name.to_lowercase() == unit);
+            spelt.or_else(own).into_iter().collect()
+        };
+        let meant = units.iter().map(|unit| format!("{number} {unit}"));
+        let meant: Vec<_> =
+            meant.filter(|meant| self.parse(meant).is_some()).map(|it| format!("\"{it}\"")).collect();
+        (!meant.is_empty()).then(|| format!("; did you mean {}?", meant.join(" or ")))
     }
 
     /// Writes `value` in the largest unit that makes it a whole number; a share in per cent, with decimals.
@@ -125,6 +194,26 @@ mod tests {
         }
         assert_eq!((RATE.parse("60 kbps"), RATE.parse("60"), SIZE.parse("60")), (None, None, None));
         assert_eq!(SHARE.parse("0.00000001 %"), None, "finer than a share is counted");
+    }
+
+    #[test]
+    fn a_unit_that_is_left_out_or_spelt_otherwise_is_suggested() {
+        for (quantity, text, meant) in [
+            (TIME, "300", "; did you mean \"300 ms\" or \"300 s\"?"),
+            (TIME, "300 msec", "; did you mean \"300 ms\"?"),
+            (TIME, "5 Minutes", "; did you mean \"5 min\"?"),
+            (TIME, "2  S", "; did you mean \"2 s\"?"),
+            (TIME, "0.5µs", ""),
+            (TIME, "1e3", ""),
+            (RATE, "62.5 kbps", "; did you mean \"62.5 kbit/s\"?"),
+            (RATE, "1MBit/s", "; did you mean \"1 Mbit/s\"?"),
+            (SIZE, "14 kib", "; did you mean \"14 KiB\"?"),
+            (SHARE, "5 percent", "; did you mean \"5 %\"?"),
+            (SHARE, "5", "; did you mean \"5 %\"?"),
+            (SHARE, "-5 %", ""),
+        ] {
+            assert_eq!(quantity.hint(text).unwrap_or_default(), meant, "{text}");
+        }
     }
 
     #[test]

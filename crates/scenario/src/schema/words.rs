@@ -4,7 +4,7 @@ use std::marker::PhantomData;
 
 use super::document::{Item, Value, joined, quoted};
 use super::error::{Fault, Origin};
-use super::kind::{Key, Kind, Lines, listed, refused};
+use super::kind::{Key, Kind, Lines, listed, near, refused};
 
 /// Declares an enumeration by its words, or describes one of the simulator (`for`).
 macro_rules! words {
@@ -143,7 +143,10 @@ impl<T: TaggedTable> Kind for Tagged<T> {
             return Err(fault);
         }
         let table = Item { at: item.at, value: Value::Table(others) };
-        let refuse = || refused(&listed(T::WORDS), T::WORDS, kind.unwrap_or(item), &joined(path, KIND));
+        let refuse = || {
+            let kind = kind.unwrap_or(item);
+            refused(&listed(T::WORDS), &near(T::WORDS, &kind.value), kind, &joined(path, KIND))
+        };
         T::read(word, &table, path).unwrap_or_else(|| Err(refuse()))
     }
 

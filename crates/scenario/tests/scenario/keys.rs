@@ -56,6 +56,6 @@ fn what_is_not_toml_is_an_error_with_its_line() {
     assert!(refused("count = 3", "count = ").starts_with("scenarios/x.toml:6: not TOML: "));
     assert!(
         refused("count = 3", "count = 3\ncount = 4")
-            .starts_with("scenarios/x.toml:7: not TOML: duplicate key")
+            .starts_with("scenarios/x.toml:7: the key `count` is there twice")
     );
 }

@@ -8,7 +8,8 @@ fn a_bad_value_names_the_key_the_value_and_what_is_accepted() {
         ("0", "`0`"),
         ("1_000_001", "`1000001`"),
         ("-1", "`-1`"),
-        ("\"3\"", "`3`"),
+        ("\"3\"", "`3`; leave out the quotes: 3"),
+        ("\"0\"", "`0`"),
         ("3.0", "`3.0`"),
         ("[3]", "a list"),
     ] {
@@ -52,7 +53,11 @@ fn a_quantity_without_its_unit_or_outside_its_range_is_refused() {
     );
     assert_eq!(
         hop("jitter = [\"20 ms\", \"10 ms\"]"),
-        error("jitter", "two times, the shorter first, such as [\"10 ms\", \"20 ms\"], not a list")
+        error(
+            "jitter",
+            "two times, the shorter first, such as [\"10 ms\", \"20 ms\"], not a list; the longer one is first: did you mean \
+             [\"10 ms\", \"20 ms\"]?"
+        )
     );
     let kinds = "\"drop-tail\" or \"codel\" or \"fq-codel\" or \"pie\" or \"red\"";
     assert_eq!(
@@ -101,6 +106,50 @@ fn a_quantity_without_its_unit_or_outside_its_range_is_refused() {
     assert_eq!(
         hop("buffer_bytes = 2500"),
         "scenarios/x.toml:13: `network.up.wire.buffer_bytes` needs a `rate`: on an unlimited link nothing waits"
+    );
+}
+
+#[test]
+fn a_unit_that_is_missing_or_spelt_otherwise_is_suggested() {
+    let hop = |line: &str| refused("name = \"wire\"\n", &format!("name = \"wire\"\n{line}\n"));
+    for (line, key, hint) in [
+        ("delay = 300", "delay", "`300`; did you mean \"300 ms\" or \"300 s\"?"),
+        ("delay = \"0.3\"", "delay", "`0.3`; did you mean \"0.3 ms\" or \"0.3 s\"?"),
+        ("delay = \"300 msec\"", "delay", "`300 msec`; did you mean \"300 ms\"?"),
+        ("rate = \"62.5 kbps\"", "rate", "`62.5 kbps`; did you mean \"62.5 kbit/s\"?"),
+        ("rate = 60", "rate", "`60`; did you mean \"60 bit/s\" or \"60 kbit/s\"?"),
+        ("loss = 5", "loss", "`5`; did you mean \"5 %\"?"),
+        ("buffer_bytes = \"14 kib\"", "buffer_bytes", "`14 kib`; did you mean \"14 KiB\"?"),
+        ("buffer_bytes = \"2500\"", "buffer_bytes", "`2500`; leave out the quotes: 2500"),
+        ("jitter = [5, \"1 s\"]", "jitter", "a list; `5` is not a time; did you mean \"5 ms\" or \"5 s\"?"),
+        ("jitter = [\"1 s\"]", "jitter", "a list; there are 1"),
+    ] {
+        let error = hop(line);
+        assert!(
+            error.starts_with(&format!("scenarios/x.toml:13: `network.up.wire.{key}` must be ")),
+            "{error}"
+        );
+        assert!(error.ends_with(&format!(", not {hint}")), "{error}");
+    }
+    assert!(load("nb-iot", &[("network.up.radio.delay", "0")]).is_ok(), "nothing at all needs no unit");
+    assert!(
+        load("nb-iot", &[("workload.think_time", "5")])
+            .unwrap_err()
+            .ends_with("did you mean \"5 ms\" or \"5 s\"?")
+    );
+    let error = hop("delay = 300 ms");
+    assert!(error.ends_with("; a value with a unit stands in quotes: \"300 ms\""), "{error}");
+}
+
+#[test]
+fn a_key_that_is_there_twice_is_named() {
+    assert_eq!(
+        refused("count = 3", "count = 3\nnstart = 1\ncount = 4"),
+        "scenarios/x.toml:8: the key `count` is there twice"
+    );
+    assert_eq!(
+        refused("[workload]", "[clients]\n[workload]"),
+        "scenarios/x.toml:8: the key `clients` is there twice"
     );
 }
 
