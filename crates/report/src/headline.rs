@@ -227,7 +227,7 @@ mod tests {
             text.starts_with("Median FCT: lowest with fasor, 67.0\u{a0}±\u{a0}1.3\u{a0}s; default’s is 1.73 times (1.73–1.74) that. "),
             "{text}"
         );
-        assert!(text.contains("Needless retransmissions: lowest with fasor, 1.00\u{a0}±\u{a0}0.00\u{a0}per client; default’s is 40.0 times"), "{text}");
+        assert!(text.contains("Spurious retransmissions: lowest with fasor, 1.00\u{a0}±\u{a0}0.00\u{a0}per client; default’s is 40.0 times"), "{text}");
     }
 
     #[test]
@@ -238,7 +238,7 @@ mod tests {
             "{text}"
         );
         assert!(!text.contains("lowest") && !text.contains("fast"), "{text}");
-        assert!(text.ends_with("Needless retransmissions: none with any mechanism."), "{text}");
+        assert!(text.ends_with("Spurious retransmissions: none with any mechanism."), "{text}");
     }
 
     #[test]

@@ -174,7 +174,7 @@ mod tests {
             ("fct-median", "intervals"),
             ("fct-quantiles", "boxes"),
             ("fct-cdf", "lines"),
-            ("retransmissions-needless-and-needed", "bars"),
+            ("retransmissions-spurious-and-needed", "bars"),
             ("rto-over-time", "lines"),
             ("queue-down", "strips"),
         ] {

@@ -48,7 +48,7 @@ const ALL: [(Metric, &str, bool, &[Workload]); 21] = [
     (Metric::ExchangeTime, "exchange-time", false, &[Closed, Endless]),
     (Metric::Goodput, "goodput", false, &[Closed, Endless]),
     (Metric::Retransmissions, "retransmissions", false, &[Closed, Endless, Flows]),
-    (Metric::Unnecessary, "needless", true, &[Closed, Endless, Flows]),
+    (Metric::Unnecessary, "spurious", true, &[Closed, Endless, Flows]),
     (Metric::Jain, "jain", false, &[Closed, Endless, Flows]),
 ];
 

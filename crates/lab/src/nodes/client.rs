@@ -7,6 +7,7 @@ use coapace_proto::{Endpoint, Event, Request, Setup, Step, Token};
 use coapace_scenario::{Clients, Workload, WorkloadKind};
 use coapace_sim::{Mark, Node, NodeId, Outgoing, Span, Stream, Time, Transport};
 
+use super::copies::Copies;
 use super::{GET, batch_size, report_exchanges, span_s, start};
 use crate::results::{RunResult, Series, Timeouts};
 
@@ -79,9 +80,16 @@ pub(crate) struct Client {
     batches: u32,
     /// The number of exchanges over at which the batch ends.
     batch_end: u32,
-    /// The timeouts that were armed, if any counted.
-    timeouts: Option<Box<Timeouts>>,
+    /// The messages that departed; `None` before the first.
+    departed: Option<Box<Departed>>,
     series: Option<Box<Series>>,
+}
+
+/// Counts of the messages that a client sent.
+#[derive(Debug, Default)]
+struct Departed {
+    copies: Copies,
+    timeouts: Timeouts,
 }
 
 impl Client {
@@ -99,7 +107,7 @@ impl Client {
             batches: 0,
             batch_end: 0,
             answered: Mark::default(),
-            timeouts: None,
+            departed: None,
             series: series.map(|name| Box::new(Series::new(name))),
         }
     }
@@ -115,8 +123,8 @@ impl Client {
             result.fct_s.push(span_s(Some(self.plan.start(self.number)), finished.then_some(self.moment)));
         }
         result.given_up += given_up;
-        result.unnecessary += counters.late_replies;
-        if let Some(timeouts) = &self.timeouts {
+        if let Some(Departed { copies, timeouts }) = self.departed.as_deref() {
+            result.unnecessary += copies.spurious();
             result.timeouts.merge(timeouts);
         }
         let (completed, busy_us) = (counters.completed as u32, self.busy.as_micros());
@@ -176,6 +184,9 @@ impl Client {
 impl Node for Client {
     fn handle_datagram(&mut self, now: Time, from: NodeId, mark: Mark, bytes: &[u8]) {
         self.answered = mark;
+        if let Some(departed) = &mut self.departed {
+            departed.copies.received(bytes);
+        }
         let event = self.endpoint.handle_datagram(now.instant(), from, bytes);
         match event {
             Some(Event::Response { .. }) => {
@@ -198,7 +209,7 @@ impl Node for Client {
     }
 
     fn poll_transmit(&mut self, now: Time, buffer: &mut Vec<u8>) -> Option<Outgoing> {
-        let (dither, number) = (self.plan.dither, u64::from(self.number));
+        let (dither, number, start) = (self.plan.dither, u64::from(self.number), buffer.len());
         let draw = |Step { exchange, transmission }| {
             dither.draw(number, u64::from(exchange), u64::from(transmission))
         };
@@ -210,12 +221,14 @@ impl Node for Client {
             self.endpoint.poll_event()?;
             self.exchange_is_over(now);
         };
-        if let (Some(step), Some(timeout)) = (transmit.step, transmit.timeout)
-            && now >= self.plan.measured_from
-        {
+        if let (Some(step), Some(timeout)) = (transmit.step, transmit.timeout) {
             let first = step.transmission == 0;
             let rto = if first { self.rto() } else { None };
-            self.timeouts.get_or_insert_default().add(first, timeout, rto);
+            let departed = self.departed.get_or_insert_default();
+            departed.copies.sent(step, buffer.get(start..).unwrap_or_default());
+            if now >= self.plan.measured_from {
+                departed.timeouts.add(first, timeout, rto);
+            }
         }
         let mark = transmit
             .step

@@ -1,6 +1,7 @@
 //! The hosts of a simulated run: a CoAP endpoint with an application on it.
 
 mod client;
+mod copies;
 mod mote;
 mod server;
 

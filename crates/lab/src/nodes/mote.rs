@@ -16,6 +16,7 @@ use coapace_sim::{Mark, Node, NodeId, Outgoing, Time, Transport};
 pub(crate) use ledger::{Arrival, Ledger, Offer};
 pub(crate) use plan::{FlowPlan, MotePlan};
 
+use super::copies::CopiesByPeer;
 use super::{CONTENT, GET, report_exchanges};
 use crate::results::{RunResult, Series};
 use sending::Sending;
@@ -37,6 +38,7 @@ pub(crate) struct Mote {
     /// The observations of a sink; `None` for a client.
     watching: Option<Watching>,
     ledger: Ledger,
+    copies: CopiesByPeer,
     /// The exchange and the transmission that the reply under way answers, which the simulator attaches to packets.
     mark: Mark,
     /// The number of replies sent.
@@ -64,6 +66,7 @@ impl Mote {
             sendings: Vec::new(),
             open: Vec::new(),
             watching: None,
+            copies: CopiesByPeer::default(),
             mark: Mark::default(),
             replies: 0,
             uncontrolled: 0,
@@ -92,11 +95,12 @@ impl Mote {
     pub(crate) fn report(&self, result: &mut RunResult) {
         result.responses_sent += self.replies;
         result.timeouts.merge(&self.ledger.timeouts);
-        let counters = self.endpoint.counters();
-        result.unnecessary += counters.late_replies;
+        // The registrations of a sink are no messages of the flows.
         if self.number == 0 {
             return;
         }
+        let counters = self.endpoint.counters();
+        result.unnecessary += self.copies.spurious();
         let completed = self.sendings.iter().map(|sending| sending.completed).sum::<u32>();
         let busy_us = self.sendings.iter().map(|sending| sending.busy.as_micros()).sum();
         result.given_up += counters.given_up;
@@ -216,6 +220,7 @@ impl Mote {
 impl Node for Mote {
     fn handle_datagram(&mut self, now: Time, from: NodeId, mark: Mark, bytes: &[u8]) {
         self.mark = mark;
+        self.copies.received(from, bytes);
         let completed = self.endpoint.counters().completed;
         match self.endpoint.handle_datagram(now.instant(), from, bytes) {
             Some(Event::Request { responder, message }) => self.take_request(now, from, responder, &message),
@@ -277,6 +282,7 @@ impl Node for Mote {
             return Some(Outgoing { to: transmit.to, mark, transport: Transport::Udp });
         };
         if self.number > 0 {
+            self.copies.sent(transmit.to, step, buffer);
             if let Some(timeout) = transmit.timeout {
                 let gauge = self.endpoint.gauges(transmit.to).map(|gauges| gauges.rto);
                 self.ledger.armed(now, step.transmission == 0, timeout, gauge);

@@ -9,6 +9,7 @@ use coapace_scenario::{Answering, Server as ServerKeys};
 use coapace_sim::{Mark, Node, NodeId, Outgoing, Span, Stream, Time, Transport};
 
 use super::CONTENT;
+use super::copies::CopiesByPeer;
 use crate::results::RunResult;
 
 /// The transmission of a mark that stands for the first transmission of a separate response. Those of requests are below it.
@@ -55,6 +56,7 @@ pub(crate) struct Server {
     mark: Mark,
     /// The client and the mark of every confirmable separate response, in the order in which they were begun.
     begun: Vec<(NodeId, Mark)>,
+    copies: CopiesByPeer,
     responses: u64,
 }
 
@@ -62,7 +64,7 @@ impl Server {
     pub(crate) fn new(service: Arc<Service>, id: NodeId) -> Self {
         let endpoint = Endpoint::new(service.setup.clone(), u64::from(id.0));
         let (working, mark, begun) = (VecDeque::new(), Mark::default(), Vec::new());
-        Self { service, endpoint, working, mark, begun, responses: 0 }
+        Self { service, endpoint, working, mark, begun, copies: CopiesByPeer::default(), responses: 0 }
     }
 
     /// Adds the counts of this server to the results of its run.
@@ -70,7 +72,7 @@ impl Server {
         let counters = self.endpoint.counters();
         result.responses_sent += self.responses;
         result.retransmissions += counters.retransmissions;
-        result.unnecessary += counters.late_replies;
+        result.unnecessary += self.copies.spurious();
     }
 
     /// Takes a request.
@@ -130,6 +132,7 @@ fn response_of(begun: &[(NodeId, Mark)], step: Step) -> (NodeId, Mark) {
 impl Node for Server {
     fn handle_datagram(&mut self, now: Time, from: NodeId, mark: Mark, bytes: &[u8]) {
         self.mark = mark;
+        self.copies.received(from, bytes);
         if let Some(Event::Request { responder, .. }) =
             self.endpoint.handle_datagram(now.instant(), from, bytes)
         {
@@ -168,7 +171,10 @@ impl Node for Server {
         let is_non = bytes.first().is_some_and(|first| first >> 4 & 3 == Kind::NonConfirmable as u8);
         // A separate response has luck of its own, apart from that of the acknowledgement before it.
         let (mark, separate) = match transmit.step {
-            Some(step) => (response_of(&self.begun, step).1, Some(step.transmission)),
+            Some(step) => {
+                self.copies.sent(transmit.to, step, bytes);
+                (response_of(&self.begun, step).1, Some(step.transmission))
+            }
             None => (self.mark, is_non.then_some(0)),
         };
         let transmission = separate.map_or(mark.transmission, |number| SEPARATE.saturating_add(number));

@@ -133,10 +133,11 @@ measures! {
         title: "retransmissions", unit: "per client", header: "retrans.", worth: 7, better: Lower,
         pooling: Mean(|run| Some(run.retransmissions as f64 / clients(run))),
     }
-    /// Retransmissions of a client whose response came when the exchange had been answered already.
+    /// Spurious retransmissions of a client: an earlier copy of the message had arrived. Each reply to a message after the first shows
+    /// one, even if the message was given up before the first came.
     Unnecessary {
         name: "unnecessary_per_client", interval: "unnecessary_per_client_ci95",
-        title: "needless retransmissions", unit: "per client", header: "needless", worth: 6, better: Lower,
+        title: "spurious retransmissions", unit: "per client", header: "spurious", worth: 6, better: Lower,
         pooling: Mean(|run| Some(run.unnecessary as f64 / clients(run))),
     }
     /// Packets that found a queue full, or that queue management dropped.
@@ -222,9 +223,9 @@ measures! {
         name: "retransmissions", title: "retransmissions of all clients", unit: "per run", better: Lower,
         pooling: Mean(|run| Some(run.retransmissions as f64)),
     }
-    /// Retransmissions of all clients whose response came when the exchange had been answered already.
+    /// Spurious retransmissions of all clients.
     AllUnnecessary {
-        name: "unnecessary", title: "needless retransmissions of all clients", unit: "per run", better: Lower,
+        name: "unnecessary", title: "spurious retransmissions of all clients", unit: "per run", better: Lower,
         pooling: Mean(|run| Some(run.unnecessary as f64)),
     }
     /// Retransmissions by requests sent, retransmissions included, from 0 to 1; not known over TCP.

@@ -28,7 +28,7 @@ pub struct RunResult {
     pub given_up: u64,
     /// Requests sent again.
     pub retransmissions: u64,
-    /// Retransmissions whose response came when the exchange had been answered already.
+    /// Spurious retransmissions: an earlier copy of the message had arrived. They are counted when the reply to the copy comes.
     pub unnecessary: u64,
     /// Packets that found a queue full, or that its management dropped.
     pub drops: u64,
@@ -80,7 +80,8 @@ impl RunResult {
         }
         self.given_up -= earlier.given_up;
         self.retransmissions -= earlier.retransmissions;
-        self.unnecessary -= earlier.unnecessary;
+        // A reply may come in the measured time to a retransmission that was made before.
+        self.unnecessary = (self.unnecessary - earlier.unnecessary).min(self.retransmissions);
         self.drops -= earlier.drops;
         self.losses -= earlier.losses;
         if let (Some(ecn), Some(earlier)) = (&mut self.ecn, &earlier.ecn) {

@@ -167,3 +167,30 @@ fn clients_are_dealt_out_to_the_servers_in_turn() {
     pairs.dedup();
     assert_eq!(pairs, [(3, 0), (4, 1), (5, 2), (6, 0), (7, 1), (8, 2), (9, 0)]);
 }
+
+#[test]
+fn a_retransmission_is_spurious_once_at_most_even_if_the_answer_comes_after_giving_up() {
+    let late = [("network.up.radio.delay", "100 s"), ("clients.max_retransmit", "4"), ("buffer", "1410000")];
+    // Every message arrives, after the client has given up its exchange. Each exchange has five answers to five transmissions.
+    let all = measured("default", &late);
+    assert!(all.completed() == 0 && all.given_up == 20 * 50 && all.losses + all.drops == 0, "{all:?}");
+    assert_eq!((all.retransmissions, all.unnecessary), (4_000, 4_000));
+    // The first answer to an exchange shows no spurious retransmission, and others are lost.
+    let some = measured("default", &[&late[..], &[("errors", "high")]].concat());
+    assert!((1..some.retransmissions / 2 + some.retransmissions / 4).contains(&some.unnecessary), "{some:?}");
+}
+
+#[test]
+fn no_more_retransmissions_are_spurious_than_were_made() {
+    let separate = |response| ("separate", vec![("loss", "20 %"), ("server.response", response)]);
+    let endless = [("workload.exchanges", "none"), ("workload.duration", "300 s"), ("workload.warm_up", "30 s")];
+    let cut = ("nb-iot", [&endless[..], &[("clients", "100")]].concat());
+    for (name, set) in [separate("separate"), separate("separate-non"), cut] {
+        for mechanism in ["default", "cocoa", "linux-rto"] {
+            let set: Vec<_> = set.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
+            let scenario = Scenario::load(name, &set).unwrap();
+            let run = run(&scenario, &Contender::parse(mechanism).unwrap(), 1, Observe::Totals);
+            assert!(run.unnecessary <= run.retransmissions, "{name} {mechanism}: {run:?}");
+        }
+    }
+}

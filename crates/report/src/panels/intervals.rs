@@ -1,4 +1,4 @@
-//! Means with their confidence intervals, and needless and needed retransmissions.
+//! Means with their confidence intervals, and spurious and needed retransmissions.
 
 use coapace_lab::results::Metric;
 
@@ -63,7 +63,7 @@ fn chart(measure: &Measure, group: &Conditioned) -> Option<Chart> {
     })
 }
 
-/// Makes the chart of a group's needless and needed retransmissions, if there are any.
+/// Makes the chart of a group's spurious and needed retransmissions, if there are any.
 pub(super) fn retransmissions(group: &Conditioned) -> Option<Chart> {
     let row = |cell: &Measured| {
         let [all, unnecessary] =
@@ -74,12 +74,12 @@ pub(super) fn retransmissions(group: &Conditioned) -> Option<Chart> {
     let rows: Vec<Bar> = group.cells.iter().filter_map(row).collect();
     let totals: Vec<f64> = rows.iter().map(|row| row.amounts.iter().sum()).collect();
     (totals.iter().sum::<f64>() > 0.0).then(|| Chart {
-        name: "retransmissions-needless-and-needed".into(),
-        title: "Retransmissions: needless (dark) and needed (pale)".into(),
+        name: "retransmissions-spurious-and-needed".into(),
+        title: "Retransmissions: spurious (dark) and needed (pale)".into(),
         caption: group.title.into(),
         conditions: group.title.into(),
         x: Axis::from_zero("retransmissions per client", "per client", &totals).with_room(0.1),
         y: Axis::names(),
-        body: Body::Bars { parts: ["needless", "needed"], rows },
+        body: Body::Bars { parts: ["spurious", "needed"], rows },
     })
 }
