@@ -13,7 +13,7 @@ fn json(text: &str) -> Value {
 }
 
 /// Returns the only line on standard error of a call that printed nothing to standard output.
-fn refused(code: i32, arguments: &[&str]) -> String {
+pub(crate) fn refused(code: i32, arguments: &[&str]) -> String {
     let outcome = coapace(arguments);
     assert_eq!(outcome.stdout, "", "{arguments:?}");
     outcome.failure(code).to_owned()
@@ -401,54 +401,6 @@ fn a_load_counts_what_is_answered_and_how_fast() {
     let latency = &result["latency_ms"];
     let ms = |name: &str| latency[name].as_f64().expect("a number");
     assert!(ms("p50") > 0.0 && ms("p50") <= ms("p99") && ms("p99") <= ms("longest"), "{latency}");
-}
-
-/// Starts a server that answers every request with this code, and these options and this payload. Returns its URI.
-fn answering(code: u8, tail: &'static [u8]) -> String {
-    let socket = UdpSocket::bind("127.0.0.1:0").expect("a port");
-    let uri = format!("coap://{}/x", socket.local_addr().expect("an address"));
-    std::thread::spawn(move || {
-        let mut buffer = [0; 2_048];
-        while let Ok((len, from)) = socket.recv_from(&mut buffer) {
-            let end = len.min(4 + usize::from(buffer[0] & 15));
-            let head = [0x60 | buffer[0] & 15, code, buffer[2], buffer[3]];
-            socket.send_to(&[&head[..], &buffer[4..end], tail].concat(), from).expect("loopback");
-        }
-    });
-    uri
-}
-
-#[test]
-fn an_upload_of_which_the_server_took_one_block_for_all_fails_and_says_how_much_was_sent() {
-    let (uri, scratch) = (answering(0x44, b""), Scratch::new());
-    let file = scratch.file("payload");
-    fs::write(&file, [7; 3_000]).expect("a file");
-    for method in ["put", "post", "fetch", "patch", "ipatch"] {
-        let said = refused(1, &[method, &uri, "-f", &file]);
-        assert!(said.contains("2.04 Changed to the first 1024 of 3000 bytes"), "{said}");
-    }
-    let said = refused(1, &["put", &uri, "-f", &file, "-b", "64"]);
-    assert!(said.contains("the first 64 of 3000 bytes"), "{said}");
-}
-
-#[test]
-fn a_body_that_is_too_large_is_refused_with_the_size_that_the_server_takes_and_what_was_tried() {
-    // Size1: 64
-    let uri = answering(0x8d, b"\xd1\x2f\x40");
-    let payload = "x".repeat(500);
-    let said = refused(3, &["put", &uri, "-e", &payload]);
-    assert_eq!(
-        said,
-        "4.13 Request Entity Too Large; the server takes 64 bytes at most; -b 64 was tried, -b 32 may do"
-    );
-    let said = refused(3, &["put", &uri, "-e", &payload, "-b", "32"]);
-    assert_eq!(said, "4.13 Request Entity Too Large; the server takes 64 bytes at most");
-}
-
-#[test]
-fn a_response_that_fills_a_large_datagram_is_printed() {
-    let tail: &'static [u8] = [&[0xff][..], &[b'x'; 8_000]].concat().leak();
-    assert_eq!(coapace(&["get", &answering(0x45, tail)]).success(), "x".repeat(8_000));
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 mod advise;
 mod artifact;
+mod bodies;
 mod capture;
 #[path = "../../../net/tests/it/certified.rs"]
 mod certified;

@@ -1,0 +1,78 @@
+//! Bodies that are too large for the server, and a response that fills a large datagram.
+
+use std::fs;
+use std::net::UdpSocket;
+use std::time::Duration;
+
+use crate::common::{Scratch, Serving, coapace};
+use crate::device::refused;
+
+/// Starts a server that answers every request with this code, and these options and this payload. Returns its URI.
+fn answering(code: u8, tail: &'static [u8]) -> String {
+    let socket = UdpSocket::bind("127.0.0.1:0").expect("a port");
+    let uri = format!("coap://{}", socket.local_addr().expect("an address"));
+    std::thread::spawn(move || {
+        let mut buffer = [0; 2_048];
+        while let Ok((len, from)) = socket.recv_from(&mut buffer) {
+            let end = len.min(4 + usize::from(buffer[0] & 15));
+            let head = [0x60 | buffer[0] & 15, code, buffer[2], buffer[3]];
+            socket.send_to(&[&head[..], &buffer[4..end], tail].concat(), from).expect("loopback");
+        }
+    });
+    uri
+}
+
+#[test]
+fn an_upload_of_which_the_server_took_one_block_for_all_fails_and_says_how_much_was_sent() {
+    let (server, scratch) = (answering(0x44, b""), Scratch::new());
+    let relay = Serving::relay(&server, &["--cc", "default"]);
+    let file = scratch.file("payload");
+    fs::write(&file, [7; 3_000]).expect("a file");
+    for uri in [&server, &relay.uri] {
+        for method in ["put", "post", "fetch", "patch", "ipatch"] {
+            let said = refused(1, &[method, uri, "-f", &file]);
+            assert!(said.contains("2.04 Changed to the first 1024 of 3000 bytes"), "{said}");
+        }
+        let said = refused(1, &["put", uri, "-f", &file, "-b", "64"]);
+        assert!(said.contains("the first 64 of 3000 bytes"), "{said}");
+    }
+}
+
+#[test]
+fn a_body_that_is_too_large_is_refused_with_the_size_that_the_server_takes_and_what_was_tried() {
+    // Size1: 64
+    let server = answering(0x8d, b"\xd1\x2f\x40");
+    let payload = "x".repeat(500);
+    let put = ["put", &server, "-e", &payload];
+    assert_eq!(
+        refused(3, &put),
+        "4.13 Request Entity Too Large; the server takes 64 bytes at most; -b 64 was tried, -b 32 may do"
+    );
+    assert_eq!(
+        refused(3, &[&put[..], &["-b", "32"]].concat()),
+        "4.13 Request Entity Too Large; the server takes 64 bytes at most"
+    );
+}
+
+#[test]
+fn a_response_that_fills_a_large_datagram_is_printed_and_one_through_a_relay_is_told() {
+    let tail: &'static [u8] = [&[0xff][..], &[b'x'; 8_000]].concat().leak();
+    let server = answering(0x45, tail);
+    assert_eq!(coapace(&["get", &server]).success(), "x".repeat(8_000));
+    let relay = Serving::relay(&server, &["--cc", "default"]);
+    assert_eq!(
+        refused(3, &["get", &relay.uri]),
+        "5.02 Bad Gateway: the response is too long for one datagram; ask for blocks (Block2)"
+    );
+    let socket = UdpSocket::bind("127.0.0.1:0").expect("a port");
+    socket.set_read_timeout(Some(Duration::from_secs(30))).expect("a timeout");
+    let address = relay.uri.strip_prefix("coap://").expect("a URI");
+    let request = [&b"\x40\x03\x00\x07\xff"[..], &[7; 3_000]].concat();
+    socket.send_to(&request, address).expect("loopback");
+    let mut answer = [0; 200];
+    let len = socket.recv(&mut answer).expect("an answer");
+    assert_eq!(answer[..7], *b"\x60\x8d\x00\x07\xd2\x2f\x04", "4.13 with Size1: 1024");
+    assert!(answer[..len].ends_with(b"(Block1)"));
+    let (_, said) = relay.interrupt();
+    assert!(said.contains(", 2 datagrams longer than is taken"), "{said}");
+}
