@@ -211,7 +211,7 @@ impl Asker {
         mut response: Response,
     ) -> Result<Response, Error> {
         let (mut elapsed, mut transmissions) = (Duration::ZERO, 0);
-        let mut repeated = false;
+        let (mut repeated, mut refusal) = (false, None::<Response>);
         loop {
             elapsed += response.elapsed;
             transmissions = transmissions.max(response.transmissions);
@@ -222,11 +222,16 @@ impl Asker {
             if let Some(value) = challenge {
                 transfer.repeat_with(&value);
             } else if response.as_message(|message| transfer.handle(message))? == block::Progress::Complete {
+                let mut payload = transfer.into_body().into();
+                // A server that knows no blocks has not said why it refuses the body.
+                if let Some(refusal) = refusal.filter(|_| response.code == Code::BAD_OPTION) {
+                    (payload, response) = (refusal.payload.clone(), refusal);
+                }
                 let options = response.options.without(option::BLOCK1).without(option::BLOCK2);
-                let payload = transfer.into_body().into();
                 return Ok(Response { options, payload, elapsed, transmissions, ..response });
             } else if response.code == Code::REQUEST_ENTITY_TOO_LARGE {
                 transfer.tag(&self.tag());
+                refusal = Some(response);
             }
             if let Some(OnProgress(tell)) = &self.progress {
                 tell(transfer.transferred());

@@ -164,6 +164,21 @@ async fn a_body_that_is_too_large_for_one_message_goes_in_blocks_of_the_size_tha
 }
 
 #[tokio::test]
+async fn a_server_that_knows_no_blocks_is_understood_by_its_first_answer() {
+    let (uri, seen) = start(|request| match request.block1().unwrap() {
+        Some(_) => Answer::new(Code::BAD_OPTION),
+        None => Answer {
+            options: Options::default().size1(64),
+            payload: b"too much".to_vec(),
+            ..Answer::new(Code::REQUEST_ENTITY_TOO_LARGE)
+        },
+    });
+    let response = Client::new().put(&uri).payload(body(500)).await.unwrap();
+    assert_eq!((response.code, response.text().as_ref()), (Code::REQUEST_ENTITY_TOO_LARGE, "too much"));
+    assert_eq!((response.options.uint(option::SIZE1), seen.try_iter().count()), (Some(64), 2));
+}
+
+#[tokio::test]
 async fn a_server_that_refuses_every_size_is_asked_a_few_times_and_its_answer_is_the_response() {
     let (uri, seen) = start(|_| Answer {
         options: Options::default().size1(64),
