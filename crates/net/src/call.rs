@@ -23,18 +23,20 @@ use crate::{Error, Group, Observation, Options, Profile, Response, Transferred};
 #[derive(Debug)]
 #[must_use = "nothing is sent until it is awaited"]
 pub struct Call {
-    client: Arc<Endpoints>,
+    pub(crate) client: Arc<Endpoints>,
     method: Code,
     target: Result<Arc<Target>, BadUri>,
-    options: Options,
+    pub(crate) options: Options,
     payload: Bytes,
     confirmable: bool,
     repeatable: bool,
     pub(crate) timeout: Option<Duration>,
     profile: Profile,
-    blocks: Blocks,
+    pub(crate) blocks: Blocks,
     progress: Option<OnProgress>,
 }
+    /// Set if an observation ends when the server is unavailable.
+    pub(crate) once: bool,
 
 impl Call {
     pub(crate) fn new(client: Arc<Endpoints>, method: Code, uri: &str) -> Self {
@@ -55,6 +57,7 @@ impl Call {
             blocks,
             progress: None,
         }
+            once: false,
     }
 
     /// Sets the payload.
@@ -133,6 +136,12 @@ impl Call {
     }
 
     /// Sends the request with the Observe option. The result has the response, and then a representation whenever the
+    /// Ends an observation when the server answers 5.03 or 4.29. Otherwise the client [registers again](Observation).
+    pub fn once(mut self) -> Self {
+        self.once = true;
+        self
+    }
+
     /// resource changes. The method is GET, or FETCH without a payload (RFC 7641 §2, RFC 8132 §2.4).
     ///
     /// # Errors
@@ -145,12 +154,7 @@ impl Call {
     /// Begins the observation without a timeout, which would need a runtime.
     pub(crate) async fn observe_unhurried(self) -> Result<Observation, Error> {
         let asker = self.asker().await?;
-        let (client, options) = (self.client.clone(), self.options.clone());
-        let observation = Observation::begin(client, asker, options, self.blocks).await;
-        if let Err(Error::NotObserved(response)) = &observation {
-            self.note(response)?;
-        }
-        observation
+        Observation::begin(self, asker).await
     }
 
     /// Sends the request to a group, such as 224.0.1.187 or `[ff02::fd%25eth0]` (RFC 7252 §12.8): once, non-confirmable, and
@@ -209,7 +213,7 @@ impl Call {
     }
 
     /// Remembers a response that asks for a pause.
-    fn note(&self, response: &Response) -> Result<(), Error> {
+    pub(crate) fn note(&self, response: &Response) -> Result<(), Error> {
         if response.code == Code::TOO_MANY_REQUESTS {
             self.client.holds.note(Instant::now(), self.method, self.uri()?, response);
         }
@@ -217,7 +221,7 @@ impl Call {
     }
 
     /// Returns the sender of the request.
-    async fn asker(&self) -> Result<Asker, Error> {
+    pub(crate) async fn asker(&self) -> Result<Asker, Error> {
         let uri = self.uri()?;
         if let Some(wait) = self.client.holds.left(Instant::now(), self.method, uri) {
             return Err(Error::TooManyRequests { wait });

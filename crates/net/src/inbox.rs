@@ -25,6 +25,8 @@ struct Newest {
     order: coapace_proto::Observation,
     /// Set while a registration is under way. Then none is due, however stale the representation is.
     registering: bool,
+    /// The moment of the next registration, if it does not depend on how stale the representation is.
+    again: Option<Instant>,
     /// Set if no more notifications come: the server has ended the observation, or has never begun it, or there was an error.
     end: Option<Result<(), Error>>,
     /// Set if a notification was rejected. The server has not ended the observation then.
@@ -80,7 +82,26 @@ impl Inbox {
 
     /// Notes that a registration is under way.
     pub(crate) fn register(&self) {
-        self.lock().registering = true;
+        let mut newest = self.lock();
+        newest.registering = true;
+        if newest.again.take().is_some() {
+            newest.end = None;
+        }
+    }
+
+    /// Makes a registration due at this moment, unless the observation is over.
+    pub(crate) fn register_at(&self, at: Instant) {
+        let mut newest = self.lock();
+        if newest.end.is_none() || newest.again.is_some() {
+            newest.again = Some(at);
+            drop(newest);
+            self.arrived.notify_one();
+        }
+    }
+
+    /// Makes a registration due at this moment, after the server has ended the observation.
+    pub(crate) fn resume_at(&self, at: Instant) {
+        self.lock().again = Some(at);
     }
 
     /// Goes on after the server has ended the observation.
@@ -88,9 +109,10 @@ impl Inbox {
         self.lock().end = None;
     }
 
-    /// Returns the time since the newest representation became stale.
-    pub(crate) fn overdue(&self, now: Instant) -> Duration {
-        now.since(self.lock().order.fresh_until())
+    /// Returns the time since the newest representation became stale, if that makes a registration due.
+    pub(crate) fn overdue(&self, now: Instant) -> Option<Duration> {
+        let newest = self.lock();
+        newest.again.is_none().then(|| now.since(newest.order.fresh_until()))
     }
 
     /// Ends the observation with an error.
@@ -114,11 +136,17 @@ impl Inbox {
             return Taken::News(response);
         }
         match newest.end.take() {
-            Some(end) => {
+            Some(end) if newest.again.is_none() => {
                 newest.end = Some(Ok(()));
                 Taken::Over(end.err())
             }
-            None => Taken::Nothing((!newest.registering).then(|| newest.order.register_again_at(draw))),
+            end => {
+                newest.end = end;
+                Taken::Nothing(
+                    (!newest.registering)
+                        .then(|| newest.again.unwrap_or_else(|| newest.order.register_again_at(draw))),
+                )
+            }
         }
     }
 }
@@ -192,6 +220,25 @@ mod tests {
         assert!(matches!(inbox.take(Draw::ZERO), Taken::News(_)));
         assert!(matches!(inbox.take(Draw::ZERO), Taken::Over(None)));
         assert!(!inbox.goes_on());
+    }
+
+    #[test]
+    fn an_observation_that_has_ended_goes_on_with_a_registration_at_the_moment_that_was_chosen() {
+        let inbox = Inbox::default();
+        let message = Message { code: Code::SERVICE_UNAVAILABLE, ..Message::empty(Kind::Confirmable, 1) };
+        inbox.put(Instant::ZERO, &message, false, Some(Response::new(message.code)));
+        assert!(matches!(inbox.take(Draw::ZERO), Taken::News(_)));
+        let later = Instant::from_secs(9);
+        inbox.register_at(later);
+        assert!(matches!(inbox.take(Draw::ZERO), Taken::Over(None)), "nothing is over and due");
+        inbox.resume_at(later);
+        assert!(matches!(inbox.take(Draw::ZERO), Taken::Nothing(Some(at)) if at == later));
+        assert!(!inbox.goes_on() && inbox.overdue(later).is_none());
+        inbox.register_at(Instant::ZERO);
+        assert!(matches!(inbox.take(Draw::ZERO), Taken::Nothing(Some(Instant::ZERO))));
+        inbox.register();
+        assert!(matches!(inbox.take(Draw::ZERO), Taken::Nothing(None)));
+        assert!(inbox.goes_on());
     }
 
     #[test]

@@ -53,11 +53,11 @@ impl Absent {
         match *self {}
     }
 
-    pub(crate) fn send(&self, _: &Socket, _: &mut Outgoing) {
+    pub(crate) fn send(&self, _: &Socket, _: &mut Outgoing) -> bool {
         match *self {}
     }
 
-    pub(crate) fn peer(&mut self, _: Remote) -> Option<Remote> {
+    pub(crate) fn peer(&self, _: Remote) -> Option<Remote> {
         match *self {}
     }
 

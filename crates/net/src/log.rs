@@ -69,6 +69,12 @@ pub(crate) fn overdue(since: coapace_control::Duration) {
     tracing::warn!(target: "coapace_net::observe", stale_s, "no notification has come in time; registering again");
 }
 
+/// Logs that an observed server is unavailable and the client registers again after this time.
+pub(crate) fn unavailable(wait: coapace_control::Duration) {
+    let wait_s = wait.as_micros().div_ceil(1_000_000);
+    tracing::warn!(target: "coapace_net::observe", wait_s, "the server is unavailable; registering again until it is back");
+}
+
 /// Logs the bounds that the server has reached since the last look. An event that happens often makes one line with its
 /// count, and costs nothing where it happens.
 pub(crate) fn limits(before: &Stats, now: &Stats) {

@@ -3,19 +3,24 @@
 use std::sync::Arc;
 
 use coap_numbers::option;
-use coapace_control::{Draw, Instant};
+use coapace_control::{Draw, Duration, Instant, Ratio};
 use coapace_proto::block::TransferError;
 use coapace_proto::{Code, Options, Tail, echo};
 
-use crate::asker::{Asker, Blocks, is_whole, within};
+use crate::asker::{Asker, is_whole, within};
+use crate::call::Call;
 use crate::clock::Random;
-use crate::endpoints::Endpoints;
 use crate::inbox::{Inbox, Taken};
 use crate::subscription::Subscription;
 use crate::{Error, Response, log};
 
 /// The representations of a resource as it changes. [`first`](Self::first) is the response to the registration, and each
 /// call of [`next`](Self::next) returns a later representation.
+///
+/// If the server answers or notifies 5.03 Service Unavailable or 4.29 Too Many Requests, it has ended the observation for a time,
+/// such as that of a restart. [`next`](Self::next) registers again after its Max-Age (RFC 7252 §5.9.3.4, RFC 8516), or after 5 s if
+/// it names none. The pauses grow to 5 minutes. The tenth such response in a row is the last, some 25 minutes after the first.
+/// With [`Call::once`](crate::Call::once) the first is.
 ///
 /// Only the newest representation is kept, so a slow program does not see all of them. If none has come 5 to 15 s after the
 /// last became stale (Max-Age), [`next`](Self::next) registers again (RFC 7641 §3.3.1). Over a connection, this shows
@@ -35,50 +40,82 @@ use crate::{Error, Response, log};
 #[derive(Debug)]
 pub struct Observation {
     subscription: Subscription,
-    /// Keeps the endpoint or connection open.
-    client: Arc<Endpoints>,
-    options: Options,
-    blocks: Blocks,
+    /// The request, which also keeps the endpoint or connection open.
+    call: Call,
     inbox: Arc<Inbox>,
     first: Response,
     /// A notification that lacks blocks.
     partial: Option<Response>,
     /// Set if the last registration was one that the server had asked for with an Echo value.
     is_repeated: bool,
+    /// The number of registrations in a row that the server was unavailable for.
+    refused: u32,
     random: Random,
     /// The random delay of the next registration.
     draw: Draw,
 }
 
+/// The registrations in a row that a server may be unavailable for.
+const MAX_REFUSED: u32 = 10;
+
+/// The first pause after a response without Max-Age, and the longest that a client chooses itself. They are the project's choice:
+/// the 60 s that RFC 7252 §5.10.5 gives a response without Max-Age are about caches.
+const FIRST_PAUSE: Duration = Duration::from_secs(5);
+const LONGEST_PAUSE: Duration = Duration::from_secs(300);
+
+/// The longest Max-Age that is waited for, in seconds.
+const MAX_AGE: u64 = 24 * 60 * 60;
+
+/// Returns the pause before the next registration. It is dithered, so that the observers of a server do not come back at once.
+fn pause(refused: u32, max_age: Option<u64>, draw: Draw) -> Duration {
+    let own = FIRST_PAUSE.times(1 << refused.min(6)).min(LONGEST_PAUSE);
+    let asked = max_age.map(|seconds| Duration::from_secs(seconds.min(MAX_AGE)));
+    // The first pause is what the server asks for.
+    let least = match asked {
+        Some(asked) if refused == 0 => asked.max(Duration::from_secs(1)),
+        asked => own.max(asked.unwrap_or(own)),
+    };
+    draw.dither(least, Ratio::new(3, 2))
+}
+
+/// Returns whether a registration that has failed like this may succeed later.
+fn is_passing(error: &Error) -> bool {
+    matches!(
+        error,
+        Error::GivenUp { .. }
+            | Error::TimedOut
+            | Error::Unreachable(_)
+            | Error::Connection(_)
+            | Error::Session(_)
+            | Error::NotFound { .. }
+            | Error::TooManyRequests { .. }
+    )
+}
+
 impl Observation {
-    pub(crate) async fn begin(
-        client: Arc<Endpoints>,
-        asker: Asker,
-        options: Options,
-        blocks: Blocks,
-    ) -> Result<Self, Error> {
+    pub(crate) async fn begin(call: Call, asker: Asker) -> Result<Self, Error> {
         let mut random = Random::default();
         let draw = random.draw();
         let mut this = Self {
             subscription: Subscription::new(asker),
-            client,
-            options,
-            blocks,
+            call,
             inbox: Arc::default(),
             first: Response::new(Code::EMPTY),
             partial: None,
             is_repeated: false,
+            refused: 0,
             random,
             draw,
         };
         let mut response = this.register().await?;
         if let Some(value) = response.challenge() {
-            this.options = echo::repeated(std::mem::take(&mut this.options), &value);
+            this.show_address(&value);
             this.subscription.forget();
             this.inbox = Arc::default();
             response = this.register().await?;
         }
         if !response.is_success() {
+            this.call.note(&response)?;
             return Err(Error::NotObserved(Box::new(response)));
         }
         this.first = this.complete(response).await?;
@@ -104,6 +141,9 @@ impl Observation {
             match self.inbox.take(self.draw) {
                 Taken::News(news) => self.partial = Some(news),
                 Taken::Over(None) | Taken::Nothing(_) if self.partial.is_some() => {}
+                Taken::Over(Some(error)) if self.refused > 0 && is_passing(&error) && self.put_off(None) => {
+                    continue;
+                }
                 Taken::Over(error) => return error.map(Err),
                 Taken::Nothing(again) => {
                     self.wait(again).await;
@@ -117,11 +157,19 @@ impl Observation {
                 // The server wants to know whether this is the address of the client (RFC 9175 §2.4), for example because it
                 // was restarted.
                 self.partial = None;
-                self.options = echo::repeated(std::mem::take(&mut self.options), &value);
+                self.show_address(&value);
                 self.inbox.reopen();
                 self.register_again().await;
                 continue;
             }
+            if matches!(news.code, Code::SERVICE_UNAVAILABLE | Code::TOO_MANY_REQUESTS) {
+                self.partial = None;
+                if self.put_off(news.options.uint(option::MAX_AGE)) {
+                    continue;
+                }
+                return Some(Ok(news));
+            }
+            self.refused = 0;
             let finished = self.complete(news).await;
             self.partial = None;
             match finished {
@@ -146,30 +194,62 @@ impl Observation {
     /// Fetches the blocks that a representation lacks.
     async fn complete(&self, response: Response) -> Result<Response, Error> {
         if is_whole(&response) || !response.is_success() {
-            return within(response, self.blocks);
+            return within(response, self.call.blocks);
         }
-        let transfer = self.subscription.transfer(self.registration(), self.blocks).await?;
+        let transfer = self.subscription.transfer(self.registration(), self.call.blocks).await?;
         self.subscription.finish(transfer, response).await
     }
 
     fn registration(&self) -> Options {
-        self.options.clone().observe(0)
+        self.call.options.clone().observe(0)
+    }
+
+    /// Adds the Echo option that shows the server the client's address (RFC 9175 §2.3).
+    fn show_address(&mut self, value: &[u8]) {
+        self.call.options = echo::repeated(std::mem::take(&mut self.call.options), value);
+    }
+
+    /// Puts the next registration off, because the server is unavailable, for `max_age` seconds at least. Returns `false` if it
+    /// was so too often.
+    fn put_off(&mut self, max_age: Option<u64>) -> bool {
+        if self.call.once || self.refused >= MAX_REFUSED {
+            return false;
+        }
+        let wait = pause(self.refused, max_age, self.random.draw());
+        if self.refused == 0 {
+            log::unavailable(wait);
+        }
+        self.refused += 1;
+        self.inbox.resume_at(self.subscription.clock().now() + wait);
+        true
     }
 
     async fn register(&mut self) -> Result<Response, Error> {
-        let transfer = self.subscription.transfer(self.registration(), self.blocks).await?;
+        let transfer = self.subscription.transfer(self.registration(), self.call.blocks).await?;
         self.subscription.register(transfer.request()?, &self.inbox).await
     }
 
     /// Registers again. An error ends the observation.
     async fn register_again(&mut self) {
-        let registered = async {
-            let transfer = self.subscription.transfer(self.registration(), self.blocks).await?;
-            self.subscription.register_again(transfer.request()?, &self.inbox).await
-        };
-        if let Err(error) = registered.await {
+        if let Err(error) = self.try_to_register_again().await
+            && !(self.refused > 0 && is_passing(&error) && self.put_off(None))
+        {
             self.inbox.fail(error);
         }
+    }
+
+    async fn try_to_register_again(&mut self) -> Result<(), Error> {
+        if self.subscription.is_over() {
+            // The server has closed the connection, as it does when it stops.
+            let mut subscription = Subscription::new(self.call.asker().await?);
+            let transfer = subscription.transfer(self.registration(), self.call.blocks).await?;
+            let inbox = Arc::default();
+            subscription.register_again(transfer.request()?, &inbox).await?;
+            (self.subscription, self.inbox) = (subscription, inbox);
+            return Ok(());
+        }
+        let transfer = self.subscription.transfer(self.registration(), self.call.blocks).await?;
+        self.subscription.register_again(transfer.request()?, &self.inbox).await
     }
 
     /// Waits for a notification, or registers again when it is time.
@@ -179,12 +259,12 @@ impl Observation {
         let Some((again, at)) = again.and_then(|again| Some((again, clock.at(again)?))) else {
             return arrived.await;
         };
-        let has_arrived = match &self.client.undriven {
+        let has_arrived = match &self.call.client.undriven {
             Some(undriven) => undriven.before(again, &clock, arrived).await,
             None => tokio::time::timeout_at(at, arrived).await.is_ok(),
         };
         if !has_arrived {
-            log::overdue(self.inbox.overdue(clock.now()));
+            self.inbox.overdue(clock.now()).into_iter().for_each(log::overdue);
             self.draw = self.random.draw();
             self.register_again().await;
         }
@@ -195,7 +275,7 @@ impl Observation {
         if !self.subscription.forget() || !self.inbox.goes_on() {
             return None;
         }
-        self.options.clone().without(option::BLOCK2).observe(1).tail(&[]).ok()
+        self.call.options.clone().without(option::BLOCK2).observe(1).tail(&[]).ok()
     }
 }
 
@@ -204,5 +284,22 @@ impl Drop for Observation {
         if let Some(tail) = self.farewell() {
             self.subscription.send(tail);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pauses_are_at_least_what_the_server_asks_for_and_grow() {
+        let seconds = |max_age| -> Vec<u64> {
+            (0..9).map(|refused| pause(refused, max_age, Draw::ZERO).as_micros() / 1_000_000).collect()
+        };
+        assert_eq!(seconds(None), [5, 10, 20, 40, 80, 160, 300, 300, 300]);
+        assert_eq!(seconds(Some(0)), [1, 10, 20, 40, 80, 160, 300, 300, 300]);
+        assert_eq!(seconds(Some(30)), [30, 30, 30, 40, 80, 160, 300, 300, 300]);
+        assert_eq!(seconds(Some(u64::MAX)), [86_400; 9]);
+        assert!(pause(0, None, Draw::from_bits(u32::MAX)) < Duration::from_millis(7_501), "dithered by 1.5");
     }
 }

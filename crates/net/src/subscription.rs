@@ -47,6 +47,11 @@ impl Subscription {
         }
     }
 
+    /// Returns whether its connection takes no more requests.
+    pub(crate) fn is_over(&self) -> bool {
+        matches!(&self.asker.path, Path::Connection(connection) if connection.is_closed())
+    }
+
     /// Returns the transfer of a registration with these options.
     pub(crate) async fn transfer(&self, options: Options, blocks: Blocks) -> Result<Transfer, Error> {
         self.asker.transfer(options, Vec::new(), blocks).await
@@ -99,6 +104,9 @@ impl Subscription {
                 })
             }
             Path::Connection(connection) => {
+                if begun.is_none() {
+                    *begun = Some(Begun::Place(connection.place().await?));
+                }
                 connection.register_again(asker.stream_request(*token, tail), inbox).await
             }
         }

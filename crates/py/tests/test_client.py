@@ -128,9 +128,24 @@ def test_an_observation_ends_with_the_server_or_with_the_first_of_what_does_not_
                 assert str(refused.value) == f"{server.uri}/nothing: the server answered 4.04 Not Found"
             async with Server("127.0.0.1:0") as server:
                 server.resource("/x", observable=True)(lambda request: "x")
-                representations = client.observe(server.uri + "/x")
+                representations = client.observe(server.uri + "/x", once=True)
                 assert (await representations.__anext__()).text == "x"
             assert [one.code async for one in representations] == ["5.03"], "the server has said goodbye"
+
+    run(main())
+
+
+def test_an_observation_goes_on_when_its_server_is_back() -> None:
+    async def main() -> None:
+        async with Client() as client:
+            async with Server("127.0.0.1:0") as server:
+                server.resource("/x", observable=True)(lambda request: "before")
+                representations = client.observe(server.uri + "/x")
+                assert (await representations.__anext__()).text == "before"
+                address = server.address
+            async with Server(address) as server:
+                server.resource("/x", observable=True)(lambda request: "after")
+                assert (await asyncio.wait_for(representations.__anext__(), 60)).text == "after"
 
     run(main())
 

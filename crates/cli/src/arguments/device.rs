@@ -183,6 +183,10 @@ pub(crate) struct Observe {
     pub(crate) count: Option<u32>,
 }
 
+    /// End when the server is unavailable (5.03), as it is while it restarts [default: register again when it may be back]
+    #[arg(long)]
+    pub(crate) once: bool,
+
 #[derive(Debug, Args)]
 pub(crate) struct Discover {
     /// The server, as coap://HOST[:PORT]. A group such as coap://224.0.1.187 or coap://[ff02::fd%25eth0] stands for
@@ -288,7 +292,8 @@ pub(super) const EXAMPLES_OBSERVE: &str = "Examples:
   coapace observe coap://[::1]/clock -s 10 --json
   coapace observe coap://[::1]/counter --count 3 -o counts
 
-Each representation begins a new line. The server is told when the observation ends.
+Each representation begins a new line. The server is told when the observation ends. A server that stops answers 5.03.
+Then this registers again after its Max-Age, or 5 s, and at growing intervals, for some 25 minutes.
 
 Exit codes: 0 answered 2.xx; 1 no answer; 2 wrong usage; 3 answered with another code";
 

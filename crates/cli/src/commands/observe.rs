@@ -32,6 +32,7 @@ async fn follow(
 ) -> Result<(), Failure> {
     let call = on_terms(client.get(&observe.uri), &observe.terms, &observe.transmission);
     let mut interrupted = std::pin::pin!(interrupted()?);
+    let call = if observe.once { call.once() } else { call };
     let registered = tokio::select! {
         () = &mut interrupted => return Ok(()),
         registered = call.observe() => registered,

@@ -112,13 +112,19 @@ impl Serving {
 
     /// Starts a server at this address.
     pub(crate) fn bound_to(ip: &str, arguments: &[&str]) -> Self {
+        let serving = Self::listening(&format!("{ip}:0"), arguments);
+        assert!(serving.uri.starts_with(&format!("coap://{ip}:")), "{:?}", serving.uri);
+        serving
+    }
+
+    /// Starts a server at this address and port.
+    pub(crate) fn listening(address: &str, arguments: &[&str]) -> Self {
         let mut serve = command();
-        serve.args(["serve", "--bind", &format!("{ip}:0")]).args(arguments);
+        serve.args(["serve", "--bind", address]).args(arguments);
         if !arguments.contains(&"--threads") {
             serve.args(["--threads", "1"]);
         }
         let mut serving = Self::started(&mut serve);
-        assert!(serving.uri.starts_with(&format!("coap://{ip}:")), "{:?}", serving.uri);
         for _ in ["-u", "--keys", "--tcp", "--tls", "--ws", "--wss"]
             .iter()
             .filter(|other| arguments.contains(other))

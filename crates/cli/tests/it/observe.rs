@@ -64,9 +64,30 @@ fn both_signals_deregister_over_every_transport() {
 }
 
 #[test]
-fn a_server_that_stops_ends_observations_with_5_03() {
+fn an_observation_goes_on_when_the_server_has_restarted_and_says_once_that_it_waits() {
+    let server = Serving::new(&["--demo"]);
+    let address = server.uri.strip_prefix("coap://").expect("its scheme").to_owned();
+    let (mut child, mut lines) = observing(&format!("{}/clock", server.uri), &[]);
+    assert_eq!(server.interrupt().0, Some(0));
+    let _restarted = Serving::listening(&address, &["--demo"]);
+    let mut line = String::new();
+    // Max-Age is 5 s.
+    for _ in 0..3 {
+        lines.read_line(&mut line).expect("text");
+    }
+    assert!(line.lines().count() >= 3, "{line}");
+    let told = Command::new("kill").args(["-INT", &child.id().to_string()]).status();
+    assert!(told.expect("kill runs").success());
+    assert_eq!(child.wait().expect("it ends").code(), Some(0));
+    let said = stderr(&mut child);
+    assert_eq!(said.matches("the server is unavailable; registering again").count(), 1, "{said}");
+}
+
+#[test]
+fn a_server_that_stops_ends_observations_with_5_03_if_they_shall_end_once() {
     let server = Serving::new(&["--demo", "--tcp", "127.0.0.1:0"]);
-    let observers = [&server.uri, &server.others[0]].map(|uri| observing(&format!("{uri}/clock"), &[]));
+    let observers =
+        [&server.uri, &server.others[0]].map(|uri| observing(&format!("{uri}/clock"), &["--once"]));
     let begun = Instant::now();
     let (code, said) = server.interrupt();
     assert_eq!(code, Some(0), "{said}");

@@ -169,6 +169,9 @@ impl<C: DatagramIo, S: Service> Driver<C, S> {
             }
         });
         let now = now.unwrap_or_else(|| hub.clock.now());
+        if let Some(server) = io.begun() {
+            hub.lock().register_again(server);
+        }
         match received {
             Ok(received) => {
                 if received.truncated > 0 {

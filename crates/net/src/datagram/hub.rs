@@ -121,7 +121,11 @@ impl Hub {
     /// Sends from the front of `outgoing` as far as the system takes it.
     fn transmit(&self, outgoing: &mut Outgoing) {
         if let Some(sessions) = &self.sessions {
-            return lock(sessions).send(&self.socket, outgoing);
+            if lock(sessions).send(&self.socket, outgoing) {
+                // The driver has to set its timer for a handshake.
+                self.attention.notify_one();
+            }
+            return;
         }
         send_singly(&self.socket, outgoing);
     }
@@ -215,6 +219,14 @@ impl Locked {
     pub(crate) fn forget(&mut self, now: Instant, observation: ExchangeId) -> bool {
         self.endpoint.cancel(now, observation);
         self.waiting.remove(&observation).is_some()
+    }
+
+    /// Makes the observations at a server register again: a session has begun, of which the server may be another than before.
+    pub(crate) fn register_again(&self, server: Remote) {
+        let there = self.waiting.values().filter(|waiter| waiter.to == server);
+        there
+            .filter_map(|waiter| waiter.receivers.inbox.as_ref())
+            .for_each(|inbox| inbox.register_at(Instant::ZERO));
     }
 
     /// Prepares the hub for a server.

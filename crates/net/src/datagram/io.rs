@@ -27,6 +27,11 @@ pub(crate) trait DatagramIo {
     /// Sends from the front of `outgoing` as far as the system takes it.
     fn send(&mut self, socket: &Socket, outgoing: &mut Outgoing);
 
+    /// Returns the server with which the last [`receive`](Self::receive) has begun a session.
+    fn begun(&mut self) -> Option<Remote> {
+        None
+    }
+
     /// Returns when [`timeout`](Self::timeout) is to be called, if there are timers.
     fn deadline(&self) -> Option<time::Instant> {
         None

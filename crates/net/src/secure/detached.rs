@@ -1,6 +1,5 @@
 //! DTLS sessions for programs that have sockets of their own.
 
-use std::collections::VecDeque;
 use std::io;
 use std::net::{SocketAddr, SocketAddrV6};
 use std::time::Instant;
@@ -11,9 +10,6 @@ use crate::DtlsCounters;
 use crate::address::{Remote, mapped};
 use crate::datagram::io::Outgoing;
 
-/// The most datagrams of a client that wait for the end of handshakes. Further ones are dropped.
-const MAX_HELD: usize = 64;
-
 /// The DTLS sessions of a client or server, without a socket.
 ///
 /// Hand it every record that arrives, and every datagram that is to be sent. After each call, take what
@@ -23,13 +19,12 @@ const MAX_HELD: usize = 64;
 /// A server has a name for each session: the client's address, mapped into IPv6, with the number of the session in place of the flow
 /// information. So what is remembered of one session does not affect another of the same address (RFC 7252 §9.1.1). The scope of
 /// link-local addresses is not kept. A client begins a session with the first datagram to an address, which it holds until the
-/// handshake is over.
+/// handshake is over. If its server leaves messages unanswered, it begins another, in which they are sent again.
 #[derive(Debug)]
 pub struct DtlsSessions {
     sessions: Sessions,
     is_server: bool,
     arrived: Outgoing,
-    held: VecDeque<(Remote, Vec<u8>)>,
 }
 
 impl DtlsSessions {
@@ -42,14 +37,12 @@ impl DtlsSessions {
             sessions: Sessions::new(setup)?,
             is_server: setup.is_server(),
             arrived: Outgoing::default(),
-            held: VecDeque::new(),
         })
     }
 
     /// Takes a datagram that arrived from this address. Those that are no DTLS are counted as strays.
     pub fn handle_record(&mut self, from: SocketAddr, record: &[u8]) {
         self.sessions.open(remote(from), record, &mut self.arrived);
-        self.release();
     }
 
     /// Appends the next datagram that was opened to `buffer`. Returns the name of its session.
@@ -60,12 +53,7 @@ impl DtlsSessions {
 
     /// Seals a datagram. A server drops it if the session has ended.
     pub fn send(&mut self, to: SocketAddr, datagram: &[u8]) {
-        let to = remote(to);
-        if self.is_server || self.sessions.peer(to).is_some() {
-            self.sessions.seal(Instant::now(), to, datagram);
-        } else if self.held.len() < MAX_HELD && self.sessions.attempt(to).is_ok() {
-            self.held.push_back((to, datagram.to_vec()));
-        }
+        self.sessions.seal(Instant::now(), remote(to), datagram);
     }
 
     /// Appends the next record to `buffer`. Returns its destination.
@@ -81,12 +69,10 @@ impl DtlsSessions {
     /// Repeats the flights of handshakes whose timers have expired, and closes idle sessions. It may be called too early.
     pub fn handle_timeout(&mut self) {
         self.sessions.expire(|_| ());
-        self.release();
     }
 
     /// Closes all sessions.
     pub fn close(&mut self) {
-        self.held.clear();
         self.sessions.close_each(|_| ());
     }
 
@@ -103,18 +89,6 @@ impl DtlsSessions {
     /// Returns the counts so far.
     pub fn counters(&self) -> DtlsCounters {
         self.sessions.counters()
-    }
-
-    /// Seals the datagrams whose handshake is over, and drops those whose handshake has failed.
-    fn release(&mut self) {
-        let Self { sessions, held, .. } = self;
-        held.retain(|(to, datagram)| {
-            if sessions.peer(*to).is_some() {
-                sessions.seal(Instant::now(), *to, datagram);
-                return false;
-            }
-            sessions.has(*to)
-        });
     }
 }
 
@@ -135,6 +109,7 @@ fn remote(name: SocketAddr) -> Remote {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::secure::session::MAX_HELD;
 
     /// Hands the records of one side to the other. Returns whether there were any.
     fn carry(sender: &mut DtlsSessions, receiver: &mut DtlsSessions, [from, to]: [SocketAddr; 2]) -> bool {
@@ -208,15 +183,22 @@ mod tests {
         assert_eq!(answers, [], "what belongs to the first session does not reach the second");
     }
 
-    /// A confirmable and an acknowledgement, both empty.
+    /// Two confirmables and an acknowledgement, all empty.
     const CON: &[u8] = b"\x40\x00\x00\x01";
+    const NEXT: &[u8] = b"\x40\x00\x00\x02";
     const ACK: &[u8] = b"\x60\x00\x00\x01";
 
+    /// Waits until the client's first answer may be used, and moves records.
+    fn settle_late(client: &mut DtlsSessions, server: &mut DtlsSessions) -> Vec<Vec<u8>> {
+        let at = client.deadline().unwrap();
+        std::thread::sleep(at.saturating_duration_since(Instant::now()));
+        client.handle_timeout();
+        settle(client, server, 7)[1].iter().map(|(_, datagram)| datagram.clone()).collect()
+    }
+
     #[test]
-    fn a_client_whose_confirmable_messages_stay_unanswered_begins_another_session() {
-        let [_, mut server] = pair("a long secret");
-        let setup = Dtls::client("lamp-7", "a long secret").lost_after(std::time::Duration::ZERO);
-        let mut client = DtlsSessions::new(&setup).unwrap();
+    fn messages_that_a_server_leaves_unanswered_are_sent_again_in_another_session() {
+        let [mut client, mut server] = pair("a long secret");
         client.send(SERVER.into(), CON);
         let [_, arrived] = settle(&mut client, &mut server, 7);
         for _ in 0..5 {
@@ -224,32 +206,87 @@ mod tests {
             settle(&mut client, &mut server, 7);
             client.send(SERVER.into(), ACK);
             client.send(SERVER.into(), ACK);
-            assert_eq!(
-                settle(&mut client, &mut server, 7)[1].len(),
-                2,
-                "who only acknowledges needs no answer"
-            );
+            let [_, acknowledgements] = settle(&mut client, &mut server, 7);
+            assert_eq!(acknowledgements.len(), 2, "an acknowledgement needs no answer");
         }
-        assert_eq!(client.counters().lost, 0);
+        assert_eq!(client.len(), 1);
 
         let [_, mut restarted] = pair("a long secret");
-        let arrived = [(); 4].map(|()| {
-            client.send(SERVER.into(), CON);
-            settle(&mut client, &mut restarted, 7)[1].len()
-        });
-        assert_eq!(arrived, [0, 0, 0, 1]);
-        assert_eq!((client.counters().lost, client.counters().handshakes, restarted.len()), (1, 2, 1));
+        for (message, sessions) in [(CON, 1), (CON, 2), (NEXT, 2)] {
+            client.send(SERVER.into(), message);
+            assert_eq!(client.len(), sessions, "the second copy begins a handshake");
+        }
+        assert_eq!(settle(&mut client, &mut restarted, 7)[1], [], "the old session may still be answered in");
+        assert_eq!(settle_late(&mut client, &mut restarted), [CON, NEXT]);
+        assert_eq!((client.counters().lost, client.counters().handshakes), (1, 2));
+        assert_eq!((client.len(), restarted.len()), (1, 1));
+        client.send(SERVER.into(), CON);
+        client.send(SERVER.into(), CON);
+        assert_eq!(client.len(), 1, "the next handshake begins later");
+        client.close();
+        assert!(client.is_empty());
+    }
+
+    #[test]
+    fn a_session_that_is_answered_in_after_all_stays() {
+        let [mut client, mut server] = pair("a long secret");
+        client.send(SERVER.into(), CON);
+        let [_, arrived] = settle(&mut client, &mut server, 7);
+        client.send(SERVER.into(), CON);
+        assert_eq!(client.len(), 2);
+        settle(&mut client, &mut server, 7);
+        assert_eq!(server.counters().cookies_asked, 2, "the handshake has begun");
+        server.send(arrived[0].0, ACK);
+        let [answers, _] = settle(&mut client, &mut server, 7);
+        assert_eq!(answers, [(SERVER.into(), ACK.to_vec())]);
+        assert_eq!((client.len(), client.counters().lost, server.counters().handshakes), (1, 0, 1));
+        client.send(SERVER.into(), NEXT);
+        assert_eq!(settle(&mut client, &mut server, 7)[1].len(), 1, "in the same session");
+        client.send(SERVER.into(), NEXT);
+        assert_eq!(client.len(), 2, "the pause is over when the server is heard");
+    }
+
+    #[test]
+    fn what_is_forged_for_the_other_handshake_costs_no_session() {
+        let [mut client, mut server] = pair("a long secret");
+        client.send(SERVER.into(), CON);
+        let [_, arrived] = settle(&mut client, &mut server, 7);
+        client.send(SERVER.into(), CON);
+        assert_eq!(client.len(), 2);
+        // The fatal alert handshake_failure, in the clear.
+        client.handle_record(SERVER.into(), &[21, 0xfe, 0xfd, 0, 0, 0, 0, 0, 0, 0, 1, 0, 2, 2, 40]);
+        let at = client.deadline().unwrap();
+        std::thread::sleep(at.saturating_duration_since(Instant::now()));
+        client.handle_timeout();
+        assert_eq!((client.len(), client.counters().handshakes_failed), (1, 1));
+        server.send(arrived[0].0, ACK);
+        assert_eq!(settle(&mut client, &mut server, 7)[0].len(), 1);
+    }
+
+    #[test]
+    fn a_session_that_its_server_closes_gives_its_place_to_the_handshake_beside_it() {
+        let [mut client, mut server] = pair("a long secret");
+        client.send(SERVER.into(), CON);
+        settle(&mut client, &mut server, 7);
+        client.send(SERVER.into(), CON);
+        server.close();
+        settle(&mut client, &mut server, 7);
+        assert_eq!((client.len(), client.counters().closed_by_peer), (1, 1));
+        assert_eq!(settle_late(&mut client, &mut server), [CON]);
+        assert_eq!((client.len(), client.counters().handshakes), (1, 2));
     }
 
     #[test]
     fn what_waits_for_a_handshake_that_fails_is_dropped() {
         let [mut client, mut server] = pair("a wrong key");
-        for _ in 0..2 * MAX_HELD {
-            client.send(SERVER.into(), b"one");
+        for number in 0..2 * MAX_HELD as u8 {
+            client.send(SERVER.into(), &[number]);
+            client.send(SERVER.into(), &[number]);
         }
-        assert_eq!(client.held.len(), MAX_HELD);
+        assert_eq!(client.counters().unsent, 2 * MAX_HELD as u64, "both copies of those beyond the bound");
         let [_, arrived] = settle(&mut client, &mut server, 7);
-        assert!(arrived.is_empty() && client.held.is_empty() && client.is_empty());
+        assert!(arrived.is_empty() && client.is_empty());
+        assert_eq!(client.counters().unsent, 3 * MAX_HELD as u64);
         assert_eq!((client.counters().handshakes_failed, server.counters().handshakes_failed), (1, 1));
     }
 

@@ -24,6 +24,12 @@ type Lookup = dyn Fn(&[u8]) -> Option<Vec<u8>> + Send + Sync;
 /// The cipher suite is `TLS_PSK_WITH_AES_128_CCM_8`, which every CoAP implementation with pre-shared keys has. The peer has
 /// to support the extended master secret (RFC 7627).
 ///
+/// A server that has restarted does not know a client's session, and neither does a server that sees the client at another port of
+/// a NAT: it drops what comes. So a client begins another handshake with the second unanswered copy of a message, or with the third
+/// of a POST or PATCH, and sends the message again when it is over. Until then the old session works on. If the server is heard in
+/// it within half a second of its first answer to the handshake, the old session stays. While the server answers nothing, there are
+/// 15 s from one handshake to the next, then 30 s, then a minute.
+///
 /// ```
 /// use coapace_net::{Client, Dtls, Server, ServerConfig};
 ///
@@ -46,7 +52,6 @@ pub struct Dtls {
     max_sessions: Option<usize>,
     pub(crate) idle_timeout: Duration,
     pub(crate) handshake_timeout: Duration,
-    pub(crate) lost_after: Duration,
 }
 
 /// Prints no keys.
@@ -57,7 +62,6 @@ impl fmt::Debug for Dtls {
             .field("max_sessions", &self.max_sessions)
             .field("idle_timeout", &self.idle_timeout)
             .field("handshake_timeout", &self.handshake_timeout)
-            .field("lost_after", &self.lost_after)
             .finish_non_exhaustive()
     }
 }
@@ -83,7 +87,6 @@ impl Dtls {
             max_sessions: None,
             idle_timeout: Duration::from_secs(24 * 60 * 60),
             handshake_timeout: Duration::from_secs(40),
-            lost_after: Duration::from_secs(25),
         }
     }
 
@@ -122,15 +125,6 @@ impl Dtls {
     #[must_use]
     pub fn handshake_timeout(mut self, timeout: Duration) -> Self {
         self.handshake_timeout = timeout;
-        self
-    }
-
-    /// Sets the time after which a client begins its session anew, if the server has answered none of at least three confirmable
-    /// messages. A server that has restarted no longer knows the session, and drops what comes over it. The default is 25 s: by
-    /// then, three copies of a request have left with the parameters of RFC 7252. A server has no use for it.
-    #[must_use]
-    pub fn lost_after(mut self, timeout: Duration) -> Self {
-        self.lost_after = timeout;
         self
     }
 

@@ -1,12 +1,13 @@
 //! `coaps` with DTLS and pre-shared keys; `coaps+tcp` and `coaps+ws` with TLS and certificates.
 //!
-//! `dtls.rs` has the keys and bounds of DTLS, `session.rs` one session, `table.rs` all sessions of an endpoint, `cookie.rs`
-//! the cookies before a session begins, `records.rs` the transfer of an endpoint's datagrams through them, and `detached.rs`
-//! sessions without a socket.
+//! `dtls.rs` has the keys and bounds of DTLS, `session.rs` one session, `table.rs` all sessions of an endpoint, `doubt.rs`
+//! when a client begins another, `cookie.rs` the cookies before a session begins, `records.rs` the transfer of an endpoint's
+//! datagrams through them, and `detached.rs` sessions without a socket.
 //! `certificates.rs` has TLS. Without the feature `tls`, `insecure.rs` replaces this module.
 mod certificates;
 mod cookie;
 mod detached;
+mod doubt;
 mod dtls;
 mod records;
 mod session;

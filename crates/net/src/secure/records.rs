@@ -19,6 +19,7 @@ pub(crate) struct Sealed {
     sessions: Arc<Mutex<Sessions>>,
     buffer: Box<[u8]>,
     arrived: Outgoing,
+    begun: Option<Remote>,
 }
 
 impl Sealed {
@@ -30,6 +31,7 @@ impl Sealed {
             sessions: sessions.clone(),
             buffer: vec![0; longest + OVERHEAD + 1].into(),
             arrived: Outgoing::default(),
+            begun: None,
         }
     }
 }
@@ -40,10 +42,10 @@ impl DatagramIo for Sealed {
         socket: &Socket,
         mut each: impl FnMut(Remote, bool, &[u8]),
     ) -> io::Result<Reception> {
-        let Self { sessions, buffer, arrived } = self;
+        let Self { sessions, buffer, arrived, begun } = self;
         let longer = receive_singly(socket, buffer, |from, record| {
             let mut sessions = lock(sessions);
-            sessions.open(from, record, arrived);
+            *begun = sessions.open(from, record, arrived);
             sessions.flush(socket);
             drop(sessions);
             while let Some((from, bytes)) = arrived.get(0) {
@@ -56,6 +58,10 @@ impl DatagramIo for Sealed {
 
     fn send(&mut self, socket: &Socket, outgoing: &mut Outgoing) {
         lock(&self.sessions).send(socket, outgoing);
+    }
+
+    fn begun(&mut self) -> Option<Remote> {
+        self.begun.take()
     }
 
     fn deadline(&self) -> Option<Instant> {

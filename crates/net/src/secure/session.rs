@@ -1,11 +1,12 @@
 //! A DTLS session, or the handshake that may become one.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use dimpl::Output;
 use tokio::sync::oneshot;
 
+use super::doubt::Doubt;
 use crate::Refused;
 use crate::address::Remote;
 use crate::datagram::io::Outgoing;
@@ -14,16 +15,8 @@ use crate::identity::Identity;
 /// The number of records that are queued while the socket takes none. Further ones are dropped.
 pub(crate) const MAX_READY: usize = 1_024;
 
-/// The number of confirmable messages that a session has to carry in vain before it may be taken for lost. One may be lost, and
-/// its sender may not want to repeat it.
-const IN_VAIN: u32 = 3;
-
-/// The confirmable messages that a session has carried since the peer was last heard.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Unanswered {
-    since: Instant,
-    count: u32,
-}
+/// The datagrams that wait for the end of a handshake. Further ones are dropped, and the endpoint repeats them.
+pub(super) const MAX_HELD: usize = 64;
 
 /// A session or handshake.
 #[derive(Debug)]
@@ -46,31 +39,26 @@ pub(crate) struct Session {
     pub(crate) used_at: Instant,
     pub(crate) timer: Option<Instant>,
     pub(crate) seen: ClientFlight,
-    pub(super) unanswered: Option<Unanswered>,
+    /// A client's doubt whether the server still knows the session.
+    pub(super) doubt: Doubt,
+    /// The datagrams that are sent when the handshake is over.
+    pub(super) held: Vec<Vec<u8>>,
+    pub(super) first_answer: FirstAnswer,
     /// The tasks that wait for the end of the handshake.
     pub(crate) waiting: Vec<oneshot::Sender<Result<Remote, Refused>>>,
 }
 
 impl Session {
-    /// Notes a message that it carries to the peer. Only a confirmable one has to be answered (RFC 7252 §4.2).
-    pub(crate) fn note_sent(&mut self, now: Instant, message: &[u8]) {
-        let is_confirmable = message.first().is_some_and(|first| first & 0x30 == 0);
-        if is_confirmable {
-            self.unanswered.get_or_insert(Unanswered { since: now, count: 0 }).count += 1;
+    /// Calls the library at a deadline, and hands it the answer whose time has come.
+    pub(crate) fn wake(&mut self, now: Instant) -> Result<(), dimpl::Error> {
+        self.library.handle_timeout(now)?;
+        if !matches!(self.first_answer, FirstAnswer::Kept { until, .. } if until <= now) {
+            return Ok(());
         }
-    }
-
-    /// Notes that the peer has sent a message.
-    pub(crate) fn note_heard(&mut self) {
-        self.unanswered = None;
-    }
-
-    /// Returns whether the peer has probably lost the session: it has left several messages unanswered, for `patience`.
-    pub(crate) fn is_lost(&self, now: Instant, patience: Duration) -> bool {
-        self.connected
-            && self.unanswered.is_some_and(|Unanswered { since, count }| {
-                count >= IN_VAIN && now.saturating_duration_since(since) >= patience
-            })
+        match std::mem::replace(&mut self.first_answer, FirstAnswer::Taken) {
+            FirstAnswer::Kept { datagram, .. } => self.library.handle_packet(&datagram),
+            _ => Ok(()),
+        }
     }
 
     /// Takes the output of the library. Appends records to `ready`, and datagrams for the endpoint to `arrived`.
@@ -95,13 +83,30 @@ impl Session {
                 Output::Connected => self.connected = true,
                 Output::CloseNotify => next = Progress::Closed,
                 Output::Timeout(at) => {
-                    self.timer = Some(at);
+                    self.timer = Some(match self.first_answer {
+                        FirstAnswer::Kept { until, .. } => at.min(until),
+                        _ => at,
+                    });
                     return next;
                 }
                 _ => {}
             }
         }
     }
+}
+
+/// The server's first answer to a handshake that may replace a session. The library gets it after a moment only. Its reaction
+/// may make the server forget the old session, in which an answer may be on its way.
+#[derive(Debug, Default)]
+pub(super) enum FirstAnswer {
+    Awaited,
+    Kept {
+        until: Instant,
+        datagram: Vec<u8>,
+    },
+    /// The library has it, or there is no old session.
+    #[default]
+    Taken,
 }
 
 /// The result of an event for a session.

@@ -1,17 +1,20 @@
 //! The DTLS sessions of one endpoint, by the address of the peer.
 
+mod acceptance;
+mod renewal;
+
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use dimpl::Output;
 use tokio::sync::oneshot;
 
-use super::cookie::{Cookies, Hello};
-use super::dtls::{Dtls, take_resolved, with_cookie};
-use super::session::{ClientFlight, MAX_READY, Progress, Session};
+use super::cookie::Cookies;
+use super::doubt::Doubt;
+use super::dtls::{Dtls, take_resolved};
+use super::session::{ClientFlight, FirstAnswer, Progress, Session};
 use crate::address::{Remote, network};
 use crate::datagram::io::{MAX_DATAGRAM, Outgoing, send_singly};
 use crate::datagram::socket::Socket;
@@ -46,7 +49,9 @@ pub(crate) struct Sessions {
     /// The number of uses so far, which orders sessions by their last use.
     uses: u64,
     /// The number of sessions so far, which names the peers of a server.
-    begun: u16,
+    accepted: u16,
+    /// The server of the client's session that has just begun.
+    begun: Option<Remote>,
     /// Records that are to be sent.
     ready: Outgoing,
     counters: DtlsCounters,
@@ -71,7 +76,8 @@ impl Sessions {
             order: BTreeMap::new(),
             timers: BTreeSet::new(),
             uses: 0,
-            begun: 0,
+            accepted: 0,
+            begun: None,
             ready: Outgoing::default(),
             counters: DtlsCounters::default(),
             buffer: vec![0; MAX_DATAGRAM + OVERHEAD],
@@ -91,37 +97,26 @@ impl Sessions {
         self.counters
     }
 
-    /// Seals datagrams from the front of `outgoing`, and sends the records as far as the system takes them.
-    pub(crate) fn send(&mut self, socket: &Socket, outgoing: &mut Outgoing) {
+    /// Seals datagrams from the front of `outgoing`, and sends the records as far as the system takes them. Returns whether the
+    /// [deadline](Self::deadline) has come nearer, because a handshake has begun.
+    pub(crate) fn send(&mut self, socket: &Socket, outgoing: &mut Outgoing) -> bool {
         let now = Instant::now();
+        let before = self.timers.first().map(|&(at, _)| at);
         self.flush(socket);
-        while let Some((to, bytes)) = outgoing.get(0) {
-            if !self.ready.is_empty() {
-                // The socket takes no more.
-                return;
-            }
+        while let Some((to, bytes)) = outgoing.get(0)
+            && self.ready.is_empty()
+        {
             self.seal(now, to, bytes);
             outgoing.advance(1);
             self.flush(socket);
         }
         outgoing.failed.append(&mut self.ready.failed);
+        self.timers.first().is_some_and(|&(at, _)| before.is_none_or(|before| at < before))
     }
 
-    /// Returns the endpoint's name for this server, if there is a session. One that the server has probably lost is closed.
-    pub(crate) fn peer(&mut self, to: Remote) -> Option<Remote> {
-        self.close_if_lost(Instant::now(), to);
+    /// Returns the endpoint's name for this server, if there is a session.
+    pub(crate) fn peer(&self, to: Remote) -> Option<Remote> {
         self.by_peer.get(&key(to)).filter(|session| session.connected).map(|session| session.peer)
-    }
-
-    /// Closes a client's session that the server has probably lost, so that another begins. Nothing in DTLS 1.2 tells a client
-    /// that its server has restarted: the server drops the records of a session that it does not know.
-    fn close_if_lost(&mut self, now: Instant, to: Remote) {
-        let place = key(to);
-        let patience = self.setup.lost_after;
-        if self.cookies.is_none() && self.by_peer.get(&place).is_some_and(|one| one.is_lost(now, patience)) {
-            self.counters.lost += 1;
-            self.close(now, place);
-        }
     }
 
     /// Begins a client's handshake with this server, unless one is under way. Returns the receiver of the endpoint's name for the
@@ -134,23 +129,15 @@ impl Sessions {
         socket: &Socket,
         to: Remote,
     ) -> Result<oneshot::Receiver<Result<Remote, Refused>>, Refused> {
-        self.attempt(to)?;
+        if !self.by_peer.contains_key(&key(to)) {
+            self.begin(Instant::now(), key(to), to)?;
+        }
         let (tell, connected) = oneshot::channel();
         if let Some(session) = self.by_peer.get_mut(&key(to)) {
             session.waiting.push(tell);
         }
         self.flush(socket);
         Ok(connected)
-    }
-
-    /// Begins a client's handshake with this server, unless there is one or a session.
-    pub(super) fn attempt(&mut self, to: Remote) -> Result<(), Refused> {
-        if self.has(to) { Ok(()) } else { self.begin(Instant::now(), to) }
-    }
-
-    /// Returns whether there is a session or handshake with this peer.
-    pub(super) fn has(&self, peer: Remote) -> bool {
-        self.by_peer.contains_key(&key(peer))
     }
 
     /// Appends the next record that waits to be sent to `buffer`. Returns its destination.
@@ -185,7 +172,7 @@ impl Sessions {
         while let Some(&(at, place)) = self.timers.first()
             && at <= now
         {
-            self.drive(now, place, None, |session| session.library.handle_timeout(now));
+            self.drive(now, place, None, |session| session.wake(now));
             flush(self);
         }
         while let Some((place, at)) = self.longest_unused()
@@ -200,44 +187,35 @@ impl Sessions {
     /// Closes all sessions, and calls `flush` after each.
     pub(super) fn close_each(&mut self, flush: impl Fn(&mut Self)) {
         let now = Instant::now();
-        let places: Vec<Remote> = self.by_peer.keys().copied().collect();
+        let mut places: Vec<Remote> = self.by_peer.keys().copied().collect();
+        // Handshakes beside sessions come first, because they take the place of a session that is closed.
+        places.sort_unstable_by_key(|place| place.local == 0);
         for place in places {
             self.close(now, place);
             flush(self);
         }
     }
 
-    /// Takes a datagram. Datagrams for the endpoint are appended to `arrived`, and records wait to be sent.
-    pub(super) fn open(&mut self, from: Remote, datagram: &[u8], arrived: &mut Outgoing) {
-        let (now, place) = (Instant::now(), key(from));
-        if let Some(cookies) = &self.cookies
-            && let Some(hello) = Hello::read(datagram)
-        {
-            if hello.message == 0 {
-                if self.ready.len() < MAX_READY {
-                    self.counters.cookies_asked += 1;
-                    cookies.request(now, from, &hello, &mut self.ready.bytes);
-                    self.ready.push(from);
-                }
-                return;
-            }
-            let again = self.by_peer.get(&place).is_some_and(|session| session.random == hello.random());
-            if !again {
-                if hello.message == 1 && cookies.verify(now, from, &hello) {
-                    self.accept(now, from, &hello, datagram);
-                } else {
-                    self.counters.strays += 1;
-                }
-                return;
-            }
+    /// Takes a datagram. Datagrams for the endpoint are appended to `arrived`, and records wait to be sent. Returns the server with
+    /// which this has begun a session.
+    pub(super) fn open(&mut self, from: Remote, datagram: &[u8], arrived: &mut Outgoing) -> Option<Remote> {
+        if self.cookies.is_some() {
+            self.open_of_client(from, datagram, arrived);
+            return None;
         }
-        let server = self.cookies.is_some();
-        let Some(session) = self.by_peer.get_mut(&place) else {
+        let now = Instant::now();
+        let place = self.place_of(key(from), datagram);
+        if !self.keep_first_answer(now, place, datagram) {
+            self.open_in(now, place, datagram, arrived);
+        }
+        self.begun.take()
+    }
+
+    /// Opens the records of a datagram in the session or handshake at this place.
+    fn open_in(&mut self, now: Instant, place: Remote, datagram: &[u8], arrived: &mut Outgoing) {
+        if !self.by_peer.contains_key(&place) {
             self.counters.strays += 1;
             return;
-        };
-        if server && !session.connected {
-            session.seen.see(datagram);
         }
         let before = arrived.len();
         self.drive(now, place, Some(arrived), |session| {
@@ -246,7 +224,7 @@ impl Sessions {
         });
         if arrived.len() > before {
             self.touch(now, place);
-            self.by_peer.get_mut(&place).into_iter().for_each(Session::note_heard);
+            self.note_heard(place);
         }
     }
 
@@ -259,41 +237,27 @@ impl Sessions {
         self.order.insert((session.connected, session.used), place);
     }
 
-    /// Begins a server's session with the ClientHello that has a cookie.
-    fn accept(&mut self, now: Instant, from: Remote, hello: &Hello<'_>, datagram: &[u8]) {
-        let Some(cookie) = hello.cookie() else { return };
-        let place = key(from);
-        // A client with a new handshake has lost its old session (RFC 6347 §4.2.8). The cookie has shown that it is at this
-        // address.
-        self.remove(place, &Refused::GivenUp);
-        self.begun = self.begun.wrapping_add(1);
-        let peer = Remote { local: self.begun, ..from };
-        let library = dimpl::Dtls::new_12_psk(self.library.clone(), now);
-        self.insert(now, from, peer, library, hello.random().to_vec());
-        let first = hello.first();
-        self.drive(now, place, None, |session| {
-            session.library.handle_timeout(now)?;
-            with_cookie(cookie, || session.library.handle_packet(&first))?;
-            // The library answers with a request for the cookie, which the client has shown already.
-            let mut unused = [0; 128];
-            while let Output::Packet(_) = session.library.poll_output(&mut unused) {}
-            with_cookie(cookie, || session.library.handle_packet(datagram))
-        });
-    }
-
-    /// Begins a client's session.
-    fn begin(&mut self, now: Instant, to: Remote) -> Result<(), Refused> {
+    /// Begins a client's handshake with this server, in a place that is free.
+    fn begin(&mut self, now: Instant, place: Remote, to: Remote) -> Result<(), Refused> {
         if self.cookies.is_some() {
             return Err(Refused::NoKeys);
         }
         let mut library = dimpl::Dtls::new_12_psk(self.library.clone(), now);
         library.set_active(true);
-        self.insert(now, to, to, library, Vec::new());
-        self.drive(now, key(to), None, |session| session.library.handle_timeout(now));
+        self.insert(now, place, to, to, library, Vec::new());
+        self.drive(now, place, None, |session| session.library.handle_timeout(now));
         Ok(())
     }
 
-    fn insert(&mut self, now: Instant, path: Remote, peer: Remote, library: dimpl::Dtls, random: Vec<u8>) {
+    fn insert(
+        &mut self,
+        now: Instant,
+        place: Remote,
+        path: Remote,
+        peer: Remote,
+        library: dimpl::Dtls,
+        random: Vec<u8>,
+    ) {
         while self.by_peer.len() >= self.setup.sessions() || self.handshakes >= self.setup.handshakes() {
             let Some(leaving) = self.first_to_leave(path) else { break };
             self.counters.evicted += 1;
@@ -301,7 +265,7 @@ impl Sessions {
         }
         self.handshakes += 1;
         self.uses += 1;
-        self.order.insert((false, self.uses), key(path));
+        self.order.insert((false, self.uses), place);
         let session = Session {
             library,
             path,
@@ -314,10 +278,12 @@ impl Sessions {
             used_at: now,
             timer: None,
             seen: ClientFlight::default(),
-            unanswered: None,
+            doubt: Doubt::default(),
+            held: Vec::new(),
+            first_answer: FirstAnswer::default(),
             waiting: Vec::new(),
         };
-        self.by_peer.insert(key(path), session);
+        self.by_peer.insert(place, session);
     }
 
     /// Returns the session that is given up for one with this peer. If the peer's own network has an eighth of the
@@ -333,20 +299,21 @@ impl Sessions {
         oldest.filter(|_| has_its_share).or(first)
     }
 
-    /// Seals a datagram. If a client's session has ended, another begins, and the endpoint retransmits the datagram later.
+    /// Seals a datagram. A server drops it if the session has ended.
     pub(super) fn seal(&mut self, now: Instant, to: Remote, bytes: &[u8]) {
-        let place = key(to);
-        self.close_if_lost(now, to);
-        let Some(session) = self.by_peer.get_mut(&place) else {
-            self.counters.unsent += 1;
-            let _ = self.begin(now, to);
-            return;
-        };
-        if !session.connected || session.peer != to {
-            self.counters.unsent += 1;
-            return;
+        if self.cookies.is_none() {
+            return self.seal_for_server(now, to, bytes);
         }
-        session.note_sent(now, bytes);
+        let session = self.by_peer.get(&key(to));
+        if session.is_some_and(|session| session.connected && session.peer == to) {
+            self.put_in_record(now, key(to), bytes);
+        } else {
+            self.counters.unsent += 1;
+        }
+    }
+
+    /// Seals a datagram in the session at this place.
+    fn put_in_record(&mut self, now: Instant, place: Remote, bytes: &[u8]) {
         self.touch(now, place);
         self.drive(now, place, None, |session| {
             session.library.handle_timeout(now)?;
@@ -382,7 +349,8 @@ impl Sessions {
             timer.map(|at| timers.remove(&(at, place)));
             session.timer.map(|at| timers.insert((at, place)));
         }
-        if session.connected && !was_connected {
+        let is_new = session.connected && !was_connected;
+        if is_new {
             order.remove(&(false, session.used));
             order.insert((true, session.used), place);
             *handshakes -= 1;
@@ -403,6 +371,9 @@ impl Sessions {
                 self.close(now, place);
             }
             Progress::Failed(why) => self.fail(place, HANDSHAKE_FAILURE, &why),
+        }
+        if is_new && self.cookies.is_none() {
+            self.established(now, place);
         }
     }
 
@@ -459,6 +430,10 @@ impl Sessions {
         }
         for tell in session.waiting {
             let _ = tell.send(Err(why.clone()));
+        }
+        if place.local == 0 {
+            self.counters.unsent += session.held.len() as u64;
+            self.promote(place);
         }
     }
 

@@ -132,6 +132,11 @@ impl ConnectionHandle {
         Ok(said.ok_or_else(ended)??)
     }
 
+    /// Returns whether it takes no more requests.
+    pub(crate) fn is_closed(&self) -> bool {
+        self.requests.is_closed()
+    }
+
     /// Returns a token that no other request of the connection has.
     pub(crate) fn token(&self) -> Token {
         let next = self.tokens.fetch_add(1, Ordering::Relaxed);

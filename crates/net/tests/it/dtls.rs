@@ -1,7 +1,7 @@
 //! `coaps` over loopback: clients and servers of this crate, and what strangers do to them.
 
 use std::io;
-use std::net::UdpSocket;
+use std::net::{SocketAddr, UdpSocket};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -9,10 +9,12 @@ use std::time::Duration;
 use crate::common::{Running, run, until};
 use crate::secured::{KEY, keys};
 use coapace_net::{
-    Client, Datagram, Dtls, Error, Identity, Interceptor, Refused, Rejection, Request, Response, Router,
-    Server, ServerConfig,
+    Client, Datagram, Direction, Dtls, Error, Identity, Interceptor, Refused, Rejection, Request, Resource,
+    Response, Router, Server, ServerConfig,
 };
 use proptest::prelude::*;
+use tokio::sync::mpsc::{Receiver, channel};
+use tokio::sync::oneshot::{self, Sender};
 use tokio::time::{sleep, timeout};
 
 fn router() -> Router {
@@ -146,32 +148,168 @@ impl Interceptor for Mute {
     }
 }
 
-#[tokio::test]
-async fn a_server_that_was_restarted_is_found_by_the_next_request_but_one() {
-    let mute = Arc::new(Mute::default());
-    let config = ServerConfig { cores: 1, interceptor: Some(mute.clone()), ..ServerConfig::default() };
-    let mut server = run("coaps", Server::bind_dtls("127.0.0.1:0", config, &keys()), router());
-    let dtls = Dtls::client("lamp-7", KEY).lost_after(Duration::from_millis(100));
-    let mechanism = "default:ack_timeout=20ms".parse().unwrap();
-    let client = Client::builder().dtls(dtls).mechanism(mechanism).build();
-    let uri = server.uri("/hello");
-    assert_eq!(client.get(&uri).await.unwrap().text(), "Hello!");
+/// Returns a client whose first timeout is short.
+fn hasty() -> Client {
+    let mechanism = "default:ack_timeout=200ms".parse().unwrap();
+    Client::builder().dtls(Dtls::client("lamp-7", KEY)).mechanism(mechanism).build()
+}
 
-    // Killed: it closes no session, and forgets all.
+/// Returns a server that can be killed, so that it closes no session.
+fn mortal(router: Router) -> (Running, Arc<Mute>) {
+    let mute = Arc::new(Mute::default());
+    let (interceptor, shutdown_timeout) = (Some(mute.clone() as Arc<_>), Duration::from_millis(50));
+    let config = ServerConfig { cores: 1, interceptor, shutdown_timeout, ..ServerConfig::default() };
+    (run("coaps", Server::bind_dtls("127.0.0.1:0", config, &keys()), router), mute)
+}
+
+/// Kills a server, and starts another that knows nothing of it.
+async fn restart((mut server, mute): (Running, Arc<Mute>), router: Router) -> Running {
     mute.0.store(true, Ordering::Relaxed);
     let address = server.address;
     server.crash().await;
     drop(server);
     let config = ServerConfig { cores: 1, ..ServerConfig::default() };
-    let restarted = loop {
-        match Server::bind_dtls(address, config.clone(), &keys()) {
-            Err(error) if error.kind() == io::ErrorKind::AddrInUse => sleep(Duration::from_millis(5)).await,
-            bound => break run("coaps", bound, router()),
+    let bound = async {
+        loop {
+            match Server::bind_dtls(address, config.clone(), &keys()) {
+                Err(error) if error.kind() == io::ErrorKind::AddrInUse => {
+                    sleep(Duration::from_millis(5)).await;
+                }
+                bound => break bound,
+            }
         }
     };
-    let _ = timeout(Duration::from_secs(10), client.get(&uri).into_future()).await.expect("given up");
+    run("coaps", timeout(Duration::from_secs(10), bound).await.expect("free within 10 s"), router)
+}
+
+#[tokio::test]
+async fn requests_to_a_server_that_has_restarted_are_answered_in_another_session() {
+    let mortal = mortal(router());
+    let (client, uri) = (hasty(), mortal.0.uri("/hello"));
     assert_eq!(client.get(&uri).await.unwrap().text(), "Hello!");
-    assert_eq!((client.stats().dtls.lost, restarted.handle.stats().dtls.handshakes), (1, 1));
+    let restarted = restart(mortal, router()).await;
+    let response = client.get(&uri).await.unwrap();
+    assert_eq!(response.text(), "Hello!");
+    assert!(response.transmissions > 1);
+    let response = client.post(&restarted.uri("/echo")).payload("a").await.unwrap();
+    assert_eq!((response.text().as_ref(), response.transmissions), ("a", 1));
+    let (here, there) = (client.stats().dtls, restarted.handle.stats().dtls);
+    assert_eq!((here.lost, here.handshakes, here.handshakes_failed, there.handshakes), (1, 2, 0, 1));
+}
+
+#[tokio::test]
+async fn observations_register_again_in_the_session_that_a_request_has_begun() {
+    let observed = |resource: &Resource, text: &'static str| {
+        router().observe("/text", resource, move |_| async move {
+            Ok::<_, Rejection>(Response::content(text).max_age(3_600))
+        })
+    };
+    let mortal = mortal(observed(&Resource::new(), "before"));
+    let (client, uri) = (hasty(), mortal.0.uri("/text"));
+    let mut observation = client.observe(&uri).await.unwrap();
+    assert_eq!(observation.first().text(), "before");
+    let resource = Resource::new();
+    let restarted = restart(mortal, observed(&resource, "after")).await;
+    assert_eq!(client.get(&restarted.uri("/hello")).await.unwrap().text(), "Hello!");
+    for _ in 0..2 {
+        let next = timeout(Duration::from_secs(30), observation.next()).await.expect("long before Max-Age");
+        assert_eq!(next.unwrap().unwrap().text(), "after");
+        resource.changed();
+    }
+    assert_eq!(restarted.handle.metrics().observers, 1);
+}
+
+/// Forwards datagrams between a client and a server from a port of its own. For each channel that comes, it takes another port.
+async fn translate(inside: tokio::net::UdpSocket, server: SocketAddr, mut again: Receiver<Sender<()>>) {
+    let open = || async {
+        let socket = tokio::net::UdpSocket::bind("127.0.0.1:0").await.expect("a port");
+        socket.connect(server).await.expect("an address");
+        socket
+    };
+    let (mut outside, mut client) = (open().await, None);
+    let (mut there, mut back) = ([0; 2_048], [0; 2_048]);
+    loop {
+        tokio::select! {
+            Ok((len, from)) = inside.recv_from(&mut there) => {
+                client = Some(from);
+                let _ = outside.send(&there[..len]).await;
+            }
+            Ok(len) = outside.recv(&mut back) => {
+                let _ = inside.send_to(&back[..len], client.expect("it has sent")).await;
+            }
+            Some(tell) = again.recv() => {
+                outside = open().await;
+                let _ = tell.send(());
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_nat_that_gives_the_client_another_port_costs_no_request_and_no_observation() {
+    let resource = Resource::new();
+    let text = |_| async { Ok::<_, Rejection>(Response::content("text").max_age(0)) };
+    let server = crate::secured::serve(router().observe("/text", &resource, text), &keys());
+    let inside = tokio::net::UdpSocket::bind("127.0.0.1:0").await.unwrap();
+    let uri = |path| format!("coaps://{}{path}", inside.local_addr().unwrap());
+    let (hello, text) = (uri("/hello"), uri("/text"));
+    let (rebind, again) = channel(1);
+    let nat = tokio::spawn(translate(inside, server.address, again));
+    let rebind = || async {
+        let (tell, told) = oneshot::channel();
+        rebind.send(tell).await.unwrap();
+        told.await.unwrap();
+    };
+    let client = hasty();
+    assert_eq!(client.get(&hello).await.unwrap().text(), "Hello!");
+    rebind().await;
+    assert_eq!(client.get(&hello).await.unwrap().text(), "Hello!");
+    assert_eq!((client.stats().dtls.lost, server.handle.stats().dtls.handshakes), (1, 2));
+
+    let mut observation = client.observe(&text).await.unwrap();
+    rebind().await;
+    resource.changed();
+    let next = timeout(Duration::from_secs(60), observation.next()).await;
+    assert_eq!(next.expect("some 15 s after Max-Age").unwrap().unwrap().text(), "text");
+    assert!(client.stats().dtls.lost >= 2);
+    nat.abort();
+}
+
+/// Drops the records of a server that are no part of a handshake, until one is that is.
+#[derive(Debug, Default)]
+struct Deaf {
+    begun: AtomicBool,
+    over: AtomicBool,
+}
+
+impl Interceptor for Deaf {
+    fn pass(&self, datagram: &Datagram<'_>) -> bool {
+        let is_received = datagram.direction == Direction::Received;
+        if is_received && self.begun.load(Ordering::Relaxed) && datagram.bytes.first() == Some(&22) {
+            self.over.store(true, Ordering::Relaxed);
+        }
+        !is_received
+            || datagram.bytes.first() == Some(&22)
+            || !self.begun.load(Ordering::Relaxed)
+            || self.over.load(Ordering::Relaxed)
+    }
+}
+
+#[tokio::test]
+async fn loss_costs_no_session_although_another_handshake_has_begun() {
+    let server = serve();
+    let deaf = Arc::new(Deaf::default());
+    let mechanism = "default:ack_timeout=100ms".parse().unwrap();
+    let client = Client::builder().dtls(Dtls::client("lamp-7", KEY)).mechanism(mechanism);
+    let client = client.interceptor(deaf.clone()).build();
+    let uri = server.uri("/hello");
+    assert_eq!(client.get(&uri).await.unwrap().text(), "Hello!");
+    deaf.begun.store(true, Ordering::Relaxed);
+    assert_eq!(client.get(&uri).await.unwrap().text(), "Hello!");
+    assert!(deaf.over.load(Ordering::Relaxed), "the server has answered another handshake");
+    assert_eq!(client.get(&uri).await.unwrap().transmissions, 1);
+    let (here, there) = (client.stats().dtls, server.handle.stats().dtls);
+    assert_eq!((here.lost, here.handshakes, there.handshakes, there.cookies_asked), (0, 1, 1, 2));
 }
 
 #[tokio::test]

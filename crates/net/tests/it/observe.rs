@@ -1,13 +1,14 @@
 //! Observations: a server whose resources change, and clients that want to know.
 
-use std::net::UdpSocket;
+use std::net::{SocketAddr, UdpSocket};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use crate::common::{Running, serve, serve_with};
+use crate::common::{Running, run, serve, serve_with};
 use coapace_net::{
-    Client, Code, Error, Observation, Rejection, Request, Resource, Response, Router, ServerConfig, Verify,
+    Client, Code, Error, Observation, Rejection, Request, Resource, Response, Router, Server, ServerConfig,
+    Verify,
 };
 
 /// A number that can be observed, as text or in `len` bytes; 4.04 once it is 99.
@@ -331,7 +332,8 @@ async fn a_server_that_stops_tells_its_observers_and_does_not_wait_for_those_tha
         let mut server = serve_with(counter.router(), config);
         let mut observations = Vec::new();
         for _ in 0..10 {
-            observations.push(Client::new().observe(&server.uri("/counter")).await.unwrap());
+            let call = Client::new().get(&server.uri("/counter")).once();
+            observations.push(call.observe().await.unwrap());
         }
         // One that will answer to nothing.
         let silent = UdpSocket::bind("127.0.0.1:0").unwrap();
@@ -348,6 +350,48 @@ async fn a_server_that_stops_tells_its_observers_and_does_not_wait_for_those_tha
         }
         server.ended().await.unwrap();
         assert!(begun.elapsed() < Duration::from_secs(8), "{:?}", begun.elapsed());
+    }
+}
+
+#[tokio::test]
+async fn an_observation_goes_on_when_its_server_has_stopped_and_is_back() {
+    let (retry_after, shutdown_timeout) = (Duration::from_secs(1), Duration::from_secs(2));
+    let config = ServerConfig { cores: 1, retry_after, shutdown_timeout, ..ServerConfig::default() };
+    for scheme in ["coap", "coap+tcp"] {
+        let bind = |address: SocketAddr| match scheme {
+            "coap" => Server::bind_with(address, config.clone()),
+            _ => Server::bind_tcp(address, config.clone()),
+        };
+        let before = Counter::new(Resource::new());
+        let mut server = run(scheme, bind(([127, 0, 0, 1], 0).into()), before.router());
+        let mut observation = Client::new().observe(&server.uri("/counter")).await.unwrap();
+        let address = server.address;
+        server.handle.shutdown();
+        server.ended().await.unwrap();
+        drop(server);
+        let mut next = Box::pin(observation.next());
+        // Meanwhile nobody listens. The observation goes on after its first attempt to register again, or a later one.
+        let waited = tokio::time::timeout(Duration::from_secs(2), &mut next).await;
+        assert!(waited.is_err(), "{scheme}: {waited:?}");
+        let after = Counter::new(Resource::new());
+        after.set(7);
+        let bound = async {
+            loop {
+                match bind(address) {
+                    Err(error) if error.kind() == std::io::ErrorKind::AddrInUse => {
+                        tokio::time::sleep(Duration::from_millis(5)).await;
+                    }
+                    bound => break bound,
+                }
+            }
+        };
+        let bound = tokio::time::timeout(Duration::from_secs(10), bound).await.expect("free within 10 s");
+        let _server = run(scheme, bound, after.router());
+        let back = tokio::time::timeout(Duration::from_secs(60), next).await.expect("it is back");
+        assert_eq!(back.unwrap().unwrap().text(), "7", "{scheme}");
+        after.set(8);
+        assert_eq!(self::next(&mut observation).await.as_deref(), Some("8"), "{scheme}");
+        observation.end().await.unwrap();
     }
 }
 

@@ -43,6 +43,7 @@ class _Asked(NamedTuple):
     confirmable: bool = True
     timeout: float | None = None
     options: Iterable[Option] = ()
+    once: bool = False
 
 
 class Client:
@@ -148,9 +149,13 @@ class Client:
         """
         return (await self.request("0.00", uri, timeout=timeout)).elapsed
 
-    def observe(self, uri: str, **terms: Unpack[Terms]) -> Observation:
-        """Observe a resource (RFC 7641), with GET. The observation begins when it is entered or iterated over."""
-        return Observation(self, _Asked("GET", uri, **terms))
+    def observe(self, uri: str, *, once: bool = False, **terms: Unpack[Terms]) -> Observation:
+        """Observe a resource (RFC 7641), with GET. The observation begins when it is entered or iterated over.
+
+        A server that is unavailable for a time, such as that of a restart, answers 5.03. Then the client registers again after its
+        Max-Age, or 5 s, and at growing intervals for some 25 minutes. With ``once`` the 5.03 is the last response.
+        """
+        return Observation(self, _Asked("GET", uri, once=once, **terms))
 
     @property
     def remotes(self) -> list[Remote]:

@@ -39,6 +39,7 @@ pub(crate) struct Asked {
     confirmable: bool,
     timeout: Option<f64>,
     options: Options,
+    once: bool,
 }
 
 #[pymethods]
@@ -117,7 +118,8 @@ impl NativeClient {
 
     /// Returns the call of a request, and its URI.
     fn call(&self, py: Python<'_>, asked: Asked) -> PyResult<(net::Call, String)> {
-        let Asked { method, uri, payload, content_format, accept, confirmable, timeout, options } = asked;
+        let Asked { method, uri, payload, content_format, accept, confirmable, timeout, options, once } =
+            asked;
         let method: Code = method.parse().ok().filter(|code: &Code| code.0 < 32).ok_or_else(|| {
             PyValueError::new_err(format!(
                 "method is {method:?}, but must be one such as GET, or a code such as 0.01"
@@ -140,6 +142,9 @@ impl NativeClient {
         }
         let call =
             options.into_iter().fold(call, |call, (number, value)| call.option(number, &value.into_bytes()));
+        if once {
+            call = call.once();
+        }
         Ok((call, uri))
     }
 }
