@@ -119,11 +119,11 @@ impl Directory {
     }
 
     fn get(&self, path: &Path, request: &Request) -> FileAnswer {
+        let (file, metadata) = self.file(path)?;
         let format = format(path);
         if request.uint(option::ACCEPT).is_some_and(|wanted| wanted != u64::from(format)) {
             return Err(Code::NOT_ACCEPTABLE.into());
         }
-        let (file, metadata) = self.file(path)?;
         let tag = tag(&metadata);
         request.precondition(Some(&tag))?;
         let response = if has(request, option::ETAG, &tag) {
