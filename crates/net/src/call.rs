@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use coapace_control::Mechanism;
+use coapace_proto::block::TransferError;
 use coapace_proto::{Code, Config};
 
 use crate::address::Remote;
@@ -34,13 +35,13 @@ pub struct Call {
     profile: Profile,
     pub(crate) blocks: Blocks,
     progress: Option<OnProgress>,
-}
     /// Set if an observation ends when the server is unavailable.
     pub(crate) once: bool,
+}
 
 impl Call {
     pub(crate) fn new(client: Arc<Endpoints>, method: Code, uri: &str) -> Self {
-        let target = client.last.target(uri);
+        let target = client.last.target(uri, client.proxy.as_ref());
         let options = target.as_ref().map(|target| target.options.clone()).unwrap_or_default();
         let profile = target.as_ref().map_or(client.profile, |target| *client.profile_of(&target.uri));
         let blocks = client.blocks;
@@ -56,8 +57,8 @@ impl Call {
             profile,
             blocks,
             progress: None,
-        }
             once: false,
+        }
     }
 
     /// Sets the payload.
@@ -135,13 +136,13 @@ impl Call {
         self
     }
 
-    /// Sends the request with the Observe option. The result has the response, and then a representation whenever the
     /// Ends an observation when the server answers 5.03 or 4.29. Otherwise the client [registers again](Observation).
     pub fn once(mut self) -> Self {
         self.once = true;
         self
     }
 
+    /// Sends the request with the Observe option. The result has the response, and then a representation whenever the
     /// resource changes. The method is GET, or FETCH without a payload (RFC 7641 §2, RFC 8132 §2.4).
     ///
     /// # Errors
@@ -168,11 +169,11 @@ impl Call {
             return Err(Error::Scheme(uri.scheme));
         }
         let (hub, to) = self.endpoint(uri).await?;
-        let mut tail = Vec::new();
-        self.options.write(&self.payload, &mut tail);
+        let tail = self.options.tail(&self.payload).map_err(TransferError::Option)?;
         let Self { client, method: code, repeatable, .. } = self;
         let token = hub.lock().random.token();
-        let request = coapace_proto::Request { confirmable: false, code, token, tail: &tail, repeatable };
+        let request =
+            coapace_proto::Request { confirmable: false, code, token, tail: tail.as_bytes(), repeatable };
         Group::begin(client, hub, to, request)
     }
 

@@ -8,6 +8,7 @@ use coapace_proto::{Code, Config};
 use crate::asker::szx;
 use crate::call::Call;
 use crate::endpoints::Endpoints;
+use crate::uri::{BadUri, Uri};
 use crate::{Destination, Error, Interceptor, Metrics, Observation, Profile, Stats};
 
 /// A client. Clones are the same client. Any number of tasks may use it at once. NSTART and the mechanism bound the
@@ -72,6 +73,21 @@ impl ClientBuilder {
     pub fn max_body(mut self, bytes: usize) -> Self {
         self.0.blocks.max_body = bytes;
         self
+    }
+
+    /// Sets the forward proxy (RFC 7252 §5.7.2) that all requests go to, such as `coap://[::1]:5683`. Its scheme is the transport.
+    /// The URIs of requests name the resources, of which the proxy is asked with Proxy-Scheme and the parts of the URI, or with
+    /// Proxy-Uri for one that is none of CoAP's, such as `http://example.org/`. Pings and profiles of destinations are the proxy's.
+    ///
+    /// # Errors
+    /// Why `uri` is none, or [`BadUri::PathOfProxy`].
+    pub fn proxy(mut self, uri: &str) -> Result<Self, BadUri> {
+        let uri: Uri = uri.parse()?;
+        if !uri.path.is_empty() || !uri.query.is_empty() {
+            return Err(BadUri::PathOfProxy);
+        }
+        self.0.proxy = Some(uri);
+        Ok(self)
     }
 
     /// Sets the interceptor, which sees the datagrams of this client and may drop them.

@@ -31,6 +31,8 @@ pub(crate) struct Endpoints {
     pub(crate) blocks: Blocks,
     pub(crate) interceptor: Option<Arc<dyn Interceptor>>,
     pub(crate) dtls: Option<Dtls>,
+    /// The proxy that all requests go to.
+    pub(crate) proxy: Option<Uri>,
     pub(crate) connections: Connections,
     pub(crate) last: LastTarget,
     pub(crate) holds: Holds,

@@ -106,7 +106,7 @@ pub use call::Call;
 pub use client::{Client, ClientBuilder};
 pub use coapace_control::Mechanism;
 pub use coapace_proto::block::{Bounds, TransferError, Transferred};
-pub use coapace_proto::{Code, Config, Histogram, Measures, Options, link_format};
+pub use coapace_proto::{BadOption, Code, Config, Histogram, Measures, Options, link_format};
 pub use datagram::answers::Verify;
 pub use destinations::Destination;
 pub use error::{Error, Refused, TlsError};

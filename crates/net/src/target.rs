@@ -4,12 +4,13 @@ use std::sync::{Arc, Mutex};
 
 use crate::Options;
 use crate::lock::lock;
-use crate::uri::{BadUri, Uri};
+use crate::uri::{BadUri, Uri, proxy_uri};
 
 /// A URI, and the options of its requests.
 #[derive(Debug)]
 pub(crate) struct Target {
     text: Box<str>,
+    /// The destination of the requests. If it is a proxy, its path is the text of the URI.
     pub(crate) uri: Uri,
     pub(crate) options: Options,
 }
@@ -20,14 +21,26 @@ pub(crate) struct Target {
 pub(crate) struct LastTarget(Mutex<Option<Arc<Target>>>);
 
 impl LastTarget {
-    /// Returns the target of this URI, and keeps it for the next request.
-    pub(crate) fn target(&self, text: &str) -> Result<Arc<Target>, BadUri> {
+    /// Returns the target of this URI, and keeps it for the next request. All requests of a client go to its proxy, or none.
+    pub(crate) fn target(&self, text: &str, proxy: Option<&Uri>) -> Result<Arc<Target>, BadUri> {
         let mut last = lock(&self.0);
         if let Some(target) = last.as_ref().filter(|target| &*target.text == text) {
             return Ok(target.clone());
         }
-        let uri: Uri = text.parse()?;
-        let target = Arc::new(Target { text: text.into(), options: uri.options(), uri });
+        let (options, uri) = match proxy {
+            None => {
+                let uri: Uri = text.parse()?;
+                (uri.options(), uri)
+            }
+            Some(proxy) => {
+                let options = match text.parse::<Uri>() {
+                    Err(BadUri::UnknownScheme) => proxy_uri(text)?,
+                    uri => uri?.options_for_proxy()?,
+                };
+                (options, Uri { path: vec![text.to_owned()], ..proxy.clone() })
+            }
+        };
+        let target = Arc::new(Target { text: text.into(), options, uri });
         *last = Some(target.clone());
         Ok(target)
     }
@@ -40,10 +53,22 @@ mod tests {
     #[test]
     fn a_uri_is_taken_apart_when_it_changes() {
         let last = LastTarget::default();
-        let first = last.target("coap://[::1]/a").unwrap();
-        assert!(Arc::ptr_eq(&first, &last.target("coap://[::1]/a").unwrap()));
-        assert_eq!(last.target("coap://[::1]/b").unwrap().uri.path, ["b"]);
-        assert_eq!(last.target("coap:/").unwrap_err(), BadUri::NotAbsolute);
-        assert_eq!(last.target("coap://[::1]/a").unwrap().options, first.options);
+        let first = last.target("coap://[::1]/a", None).unwrap();
+        assert!(Arc::ptr_eq(&first, &last.target("coap://[::1]/a", None).unwrap()));
+        assert_eq!(last.target("coap://[::1]/b", None).unwrap().uri.path, ["b"]);
+        assert_eq!(last.target("coap:/", None).unwrap_err(), BadUri::NotAbsolute);
+        assert_eq!(last.target("coap://[::1]/a", None).unwrap().options, first.options);
+    }
+
+    #[test]
+    fn requests_of_a_client_with_a_proxy_go_there() {
+        let (last, proxy) = (LastTarget::default(), "coap://proxy:9".parse::<Uri>().unwrap());
+        let target = last.target("coap://h/a", Some(&proxy)).unwrap();
+        assert_eq!((&target.uri.host, target.uri.port), (&proxy.host, 9));
+        assert_eq!(target.options.value(39), Some(&b"coap"[..]));
+        let other = last.target("http://h/a", Some(&proxy)).unwrap();
+        assert_ne!(target.uri, other.uri, "a server that holds one does not hold the other");
+        assert_eq!(other.options.value(35), Some(&b"http://h/a"[..]));
+        assert_eq!(last.target("coap://h/a b", Some(&proxy)).unwrap_err(), BadUri::Character(10));
     }
 }

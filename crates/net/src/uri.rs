@@ -110,6 +110,15 @@ pub enum BadUri {
     /// The percent-encoded bytes are no text, or a percent sign is not followed by two hexadecimal digits.
     #[error("% is not followed by two hexadecimal digits, or what is encoded is not UTF-8")]
     Encoding,
+    /// A segment of the path is an encoded `.` or `..`, which a request must not have (RFC 7252 §5.10.1).
+    #[error("a segment of the path must not be %2E or %2E%2E")]
+    Dots,
+    /// The zone of an IPv6 address means nothing to a proxy.
+    #[error("a zone (%…) has a meaning on this host only, and not for a proxy")]
+    ZoneForProxy,
+    /// The URI of a proxy has a path or a query.
+    #[error("a proxy has neither path nor query; as in coap://[::1]:5683")]
+    PathOfProxy,
     /// A segment or argument is longer than the 255 bytes of an option (RFC 7252 §5.10).
     #[error("a segment of the path or an argument of the query is longer than 255 bytes")]
     TooLong,
@@ -138,7 +147,10 @@ impl FromStr for Uri {
         let (host, port) = parse_authority(authority, check)?;
         check(path, |byte| is_plain(byte) || matches!(byte, b'/' | b'%' | b'&'))?;
         check(query.unwrap_or(""), |byte| is_plain(byte) || matches!(byte, b'/' | b'%' | b'&' | b'?'))?;
-        let segments = without_dots(path).into_iter().map(decode).collect::<Result<_, _>>()?;
+        let segments = without_dots(path).into_iter().map(decode).collect::<Result<Vec<_>, _>>()?;
+        if segments.iter().any(|segment| matches!(segment.as_str(), "." | "..")) {
+            return Err(BadUri::Dots);
+        }
         let arguments = query.into_iter().flat_map(|query| query.split('&'));
         Ok(Self {
             scheme,
@@ -320,6 +332,50 @@ impl Uri {
         self.query.iter().for_each(|argument| options.push(option::URI_QUERY, argument.as_bytes()));
         options
     }
+
+    /// Returns the options of a request to a proxy for this resource: Proxy-Scheme and all parts of the URI (RFC 7252 §5.10.2). Host
+    /// and port are always among them, because those of the proxy would stand for them otherwise (§5.10.1).
+    ///
+    /// # Errors
+    /// [`BadUri::ZoneForProxy`].
+    pub(crate) fn options_for_proxy(&self) -> Result<Options, BadUri> {
+        let host = match &self.host {
+            Host::Address(IpAddr::V6(_), Some(_)) => return Err(BadUri::ZoneForProxy),
+            Host::Address(IpAddr::V6(address), None) => format!("[{address}]"),
+            host => host.to_string(),
+        };
+        let options = self.options().without(option::URI_HOST).with(option::URI_HOST, host.as_bytes());
+        let options = options.with_uint(option::URI_PORT, self.port.into());
+        Ok(options.with(option::PROXY_SCHEME, self.scheme.name().as_bytes()))
+    }
+}
+
+/// Returns the option of a request to a proxy for a resource that is none of CoAP's, such as `http://example.org/`: Proxy-Uri (RFC
+/// 7252 §5.10.2).
+///
+/// # Errors
+/// Why the text is no absolute URI, or too long for the option.
+pub(crate) fn proxy_uri(text: &str) -> Result<Options, BadUri> {
+    let (scheme, rest) = text.split_once("://").ok_or(BadUri::NotAbsolute)?;
+    let is_scheme = scheme.starts_with(|first: char| first.is_ascii_alphabetic())
+        && scheme.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"+-.".contains(&byte));
+    if !is_scheme {
+        return Err(BadUri::NotAbsolute);
+    }
+    if rest.contains('#') {
+        return Err(BadUri::Fragment);
+    }
+    if rest.is_empty() || rest.starts_with(['/', '?']) {
+        return Err(BadUri::Host);
+    }
+    let allowed = |byte| is_plain(byte) || b"/%&?[]".contains(&byte);
+    if let Some(place) = text.bytes().position(|byte| !allowed(byte)) {
+        return Err(BadUri::Character(place));
+    }
+    if text.len() > 1_034 {
+        return Err(BadUri::TooLong);
+    }
+    Ok(Options::new().with(option::PROXY_URI, text.as_bytes()))
 }
 
 #[cfg(test)]
@@ -395,6 +451,9 @@ mod tests {
             ("coap://h/a b", BadUri::Character(10)),
             ("coap://h/%4", BadUri::Encoding),
             ("coap://h/%ff", BadUri::Encoding),
+            ("coap://h/a/%2e%2E/b", BadUri::Dots),
+            ("coap://h/%2e", BadUri::Dots),
+            ("coap://h/.%2E/b", BadUri::Dots),
         ] {
             assert_eq!(text.parse::<Uri>(), Err(why), "{text}");
         }
@@ -409,6 +468,35 @@ mod tests {
         assert_eq!(uri("coap://[::1]:1/").options(), Options::new());
     }
 
+    #[test]
+    fn a_proxy_gets_every_part_of_a_uri_of_coap_and_any_other_as_a_whole() {
+        let parts = |text: &str| -> Vec<(u16, Vec<u8>)> {
+            let options = uri(text).options_for_proxy().unwrap();
+            options.iter().map(|(number, value)| (number, value.to_vec())).collect()
+        };
+        let part = |number, text: &str| (number, text.as_bytes().to_vec());
+        assert_eq!(
+            parts("coap+tcp://h/a?b"),
+            [part(3, "h"), (7, vec![0x16, 0x33]), part(11, "a"), part(15, "b"), part(39, "coap+tcp")]
+        );
+        assert_eq!(parts("coap://[::1]:9/"), [part(3, "[::1]"), (7, vec![9]), part(39, "coap")]);
+        assert_eq!(uri("coap://[fe80::1%25eth0]/").options_for_proxy(), Err(BadUri::ZoneForProxy));
+
+        let whole = proxy_uri("http://example.org/a?b=[c]").unwrap();
+        assert_eq!(whole.iter().collect::<Vec<_>>(), [(35, &b"http://example.org/a?b=[c]"[..])]);
+        for (text, why) in [
+            ("example.org", BadUri::NotAbsolute),
+            ("1://h", BadUri::NotAbsolute),
+            ("http://", BadUri::Host),
+            ("http:///x", BadUri::Host),
+            ("http://h/#x", BadUri::Fragment),
+            ("http://h/a b", BadUri::Character(10)),
+        ] {
+            assert_eq!(proxy_uri(text), Err(why), "{text}");
+        }
+        assert_eq!(proxy_uri(&format!("http://h/{}", "x".repeat(1_026))), Err(BadUri::TooLong));
+    }
+
     proptest! {
         #[test]
         fn a_uri_that_is_written_reads_as_the_same(
@@ -419,6 +507,7 @@ mod tests {
         ) {
             let host = Host::Name(name.to_lowercase());
             // One empty segment is no segment; one empty argument is no query.
+            prop_assume!(!path.iter().any(|segment| matches!(segment.as_str(), "." | "..")));
             prop_assume!(path != [""] && host.clone() != Host::Name(String::new()));
             prop_assume!(name.parse::<Ipv4Addr>().is_err() && name.to_lowercase().to_lowercase() == name.to_lowercase());
             let uri = Uri { scheme: Scheme::Coap, host, port, path, query };

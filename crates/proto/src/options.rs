@@ -48,11 +48,24 @@ pub enum BadOption {
         /// The number of the option.
         number: u16,
     },
+    /// The value is `.` or `..`, which no segment of a path may be (RFC 7252 §5.10.1, §5.10.7).
+    Dots {
+        /// The number of the option.
+        number: u16,
+    },
+    /// The option names a part of the URI beside Proxy-Uri, which names the whole (RFC 7252 §5.10.2).
+    BesideProxyUri {
+        /// The number of the option.
+        number: u16,
+    },
 }
 
 impl fmt::Display for BadOption {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (Self::Length { number } | Self::Repeated { number }) = *self;
+        let (Self::Length { number }
+        | Self::Repeated { number }
+        | Self::Dots { number }
+        | Self::BesideProxyUri { number }) = *self;
         match option::to_name(number) {
             Some(name) => f.write_str(name)?,
             None => write!(f, "option {number}")?,
@@ -60,6 +73,8 @@ impl fmt::Display for BadOption {
         f.write_str(match self {
             Self::Length { .. } => " is too short or too long",
             Self::Repeated { .. } => " is there twice",
+            Self::Dots { .. } => " must not be . or ..",
+            Self::BesideProxyUri { .. } => " must not be there beside Proxy-Uri",
         })
     }
 }
@@ -235,7 +250,7 @@ impl Options {
     /// # Errors
     /// [`BadOption`] names the first option that a recipient would not recognise.
     pub fn tail(&self, payload: &[u8]) -> Result<Tail, BadOption> {
-        let mut last = None;
+        let (mut last, mut part_of_uri) = (None, None);
         for (number, value) in self.iter() {
             let rule = Rule::of(number);
             if !rule.allows(value.len()) {
@@ -243,6 +258,19 @@ impl Options {
             }
             if last.replace(number) == Some(number) && !rule.repeatable {
                 return Err(BadOption::Repeated { number });
+            }
+            match number {
+                option::URI_PATH | option::LOCATION_PATH if matches!(value, b"." | b"..") => {
+                    return Err(BadOption::Dots { number });
+                }
+                option::URI_HOST | option::URI_PORT | option::URI_PATH | option::URI_QUERY => {
+                    part_of_uri.get_or_insert(number);
+                }
+                // Its number is higher.
+                option::PROXY_URI => {
+                    part_of_uri.map_or(Ok(()), |number| Err(BadOption::BesideProxyUri { number }))?;
+                }
+                _ => {}
             }
         }
         match self.too_long {

@@ -45,6 +45,11 @@ pub(crate) struct Terms {
     #[arg(short = 'O', long = "option", value_name = "NUMBER,VALUE", value_parser = numbered_option, allow_hyphen_values = true)]
     pub(crate) options: Vec<(u16, Encoded)>,
 
+    /// The forward proxy that the request goes to, as coap://HOST[:PORT] or with another scheme of CoAP. It asks the
+    /// server, whose URI may be one of HTTP then
+    #[arg(long, value_name = "URI")]
+    pub(crate) proxy: Option<String>,
+
     /// Send a non-confirmable request: nothing is retransmitted
     #[arg(short = 'N', long)]
     pub(crate) non: bool,
@@ -178,14 +183,14 @@ pub(crate) struct Observe {
     #[arg(short = 's', long, value_name = "TIME", value_parser = time, allow_hyphen_values = true)]
     pub(crate) duration: Option<Duration>,
 
+    /// End when the server is unavailable (5.03), as it is while it restarts [default: register again when it may be back]
+    #[arg(long)]
+    pub(crate) once: bool,
+
     /// End the observation after this many responses, the first included
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) count: Option<u32>,
 }
-
-    /// End when the server is unavailable (5.03), as it is while it restarts [default: register again when it may be back]
-    #[arg(long)]
-    pub(crate) once: bool,
 
 #[derive(Debug, Args)]
 pub(crate) struct Discover {
@@ -276,6 +281,7 @@ pub(super) const EXAMPLES_GET: &str = "Examples:
   coapace get coap://[::1]/clock -A text/plain -O 2050,0xcafe --json
   coapace get coaps://[::1]/clock -u lamp-7 -k @lamp-7.key
   coapace get coaps+tcp://localhost/clock --ca ca.pem --cert lamp-7.pem --private-key lamp-7.key
+  coapace get coap://lamp-7.example.org/clock --proxy coap://[::1]:5700
 
 Exit codes: 0 answered 2.xx; 1 no answer; 2 wrong usage; 3 answered with another code";
 

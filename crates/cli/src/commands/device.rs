@@ -9,8 +9,8 @@ use std::time::Duration;
 use coapace_control::SetError;
 use coapace_net::uri::Scheme;
 use coapace_net::{
-    BadCertificate, Call, Certificates, Client, ClientBuilder, Dtls, Error, Mechanism, Profile, Refused,
-    TlsError, TransferError, Uri,
+    BadCertificate, BadOption, Call, Certificates, Client, ClientBuilder, Dtls, Error, Mechanism, Profile,
+    Refused, TlsError, TransferError, Uri,
 };
 use coapace_scenario::naming::parse_mechanism;
 use tokio::runtime::{Builder, Runtime};
@@ -27,6 +27,7 @@ pub(super) struct Setup {
     pub(super) profile: Profile,
     dtls: Option<Dtls>,
     certificates: Option<Certificates>,
+    proxy: Option<String>,
     /// The capture of their datagrams.
     pub(super) capture: Option<Arc<Capture>>,
     pcap: Option<PathBuf>,
@@ -36,12 +37,15 @@ pub(super) struct Setup {
 }
 
 impl Setup {
-    /// Reads keys and certificates and opens the capture. Errors here come before the first request.
+    /// Reads keys and certificates and opens the capture. Errors here come before the first request. With a proxy, they are about
+    /// the proxy.
     pub(super) fn new(
         arguments: &Arguments,
         transmission: &Transmission,
         uri: &str,
+        proxy: Option<&str>,
     ) -> Result<Self, Failure> {
+        let uri = proxy.unwrap_or(uri);
         if transmission.pcap.is_some() {
             datagrams("--pcap", uri)?;
         }
@@ -63,7 +67,8 @@ impl Setup {
         let name_ports = |capture: &Arc<Capture>| capture.name_ports(server.into_iter().collect());
         let decode_as = capture.as_ref().and_then(name_ports);
         let (pcap, quiet) = (transmission.pcap.clone(), arguments.quiet);
-        Ok(Self { profile, dtls, certificates, capture, pcap, decode_as, quiet })
+        let proxy = proxy.map(str::to_owned);
+        Ok(Self { profile, dtls, certificates, proxy, capture, pcap, decode_as, quiet })
     }
 
     /// Returns the builder of a client, without the capture.
@@ -71,6 +76,10 @@ impl Setup {
         let mut builder = Client::builder().mechanism(self.profile.mechanism).config(self.profile.config);
         if let Some(dtls) = &self.dtls {
             builder = builder.dtls(dtls.clone());
+        }
+        if let Some(proxy) = &self.proxy {
+            let bad = |bad| Failure::Usage(format!("--proxy {proxy}: {bad}"));
+            builder = builder.proxy(proxy).map_err(bad)?;
         }
         let Some(certificates) = &self.certificates else { return Ok(builder) };
         builder.certificates(certificates).map_err(|bad: BadCertificate| Failure::Input(bad.to_string()))
@@ -230,6 +239,15 @@ pub(super) fn on_terms(mut call: Call, terms: &Terms, transmission: &Transmissio
     }
 }
 
+/// Explains why there is no response from a resource or its proxy.
+pub(super) fn explain_with(error: &Error, uri: &str, proxy: Option<&str>) -> Failure {
+    let at = match error {
+        Error::Uri(_) | Error::Transfer(_) => uri,
+        _ => proxy.unwrap_or(uri),
+    };
+    explain(error, at)
+}
+
 /// Explains why there is no response, and suggests what to do.
 pub(super) fn explain(error: &Error, uri: &str) -> Failure {
     let told = match error {
@@ -265,6 +283,9 @@ pub(super) fn explain(error: &Error, uri: &str) -> Failure {
             "{uri}: the response has the option {}, which must be understood and is not",
             option_name(*number)
         ),
+        Error::Transfer(TransferError::Option(bad @ BadOption::BesideProxyUri { .. })) => {
+            return Failure::Usage(format!("{uri}: {bad}; --proxy URI asks a proxy for the resource"));
+        }
         Error::Transfer(TransferError::Option(bad)) => return Failure::Usage(format!("{uri}: {bad}")),
         Error::Transfer(TransferError::Changed) => {
             format!("{uri}: {error}; ask again, or with larger blocks (-b)")

@@ -10,7 +10,7 @@ use coapace_net::uri::Host;
 use coapace_net::{Client, Error, Response, Uri};
 use serde_json::{Map, Value, json};
 
-use super::device::{Setup, explain, on_terms, runtime, tell};
+use super::device::{Setup, explain, explain_with, on_terms, runtime, tell};
 use super::printer::refusal;
 use crate::Failure;
 use crate::arguments::{Arguments, Discover};
@@ -21,7 +21,8 @@ use crate::shown::shown;
 const PATIENCE: Duration = Duration::from_secs(6);
 
 pub(crate) fn discover(arguments: &Arguments, discover: &Discover) -> Result<(), Failure> {
-    let setup = Setup::new(arguments, &discover.transmission, &discover.uri)?;
+    let proxy = discover.terms.proxy.as_deref();
+    let setup = Setup::new(arguments, &discover.transmission, &discover.uri, proxy)?;
     let mut uri: Uri = discover.uri.parse().map_err(|bad| explain(&Error::Uri(bad), &discover.uri))?;
     if uri.path.is_empty() {
         uri.path = [".well-known", "core"].map(str::to_owned).into();
@@ -30,7 +31,9 @@ pub(crate) fn discover(arguments: &Arguments, discover: &Discover) -> Result<(),
     let client = setup.client()?;
     let result = runtime()?.block_on(async {
         match &uri.host {
-            Host::Address(address, _) if address.is_multicast() => group(discover, &uri, &client).await,
+            Host::Address(address, _) if address.is_multicast() && proxy.is_none() => {
+                group(discover, &uri, &client).await
+            }
             _ => one(discover, &uri, &client).await,
         }
     });
@@ -46,7 +49,7 @@ async fn one(discover: &Discover, uri: &Uri, client: &Client) -> Result<(), Fail
 async fn ask(discover: &Discover, uri: &Uri, client: &Client) -> Result<Response, Failure> {
     let uri = uri.to_string();
     let call = on_terms(client.get(&uri), &discover.terms, &discover.transmission);
-    let response = call.await.map_err(|error| explain(&error, &uri))?;
+    let response = call.await.map_err(|error| explain_with(&error, &uri, discover.terms.proxy.as_deref()))?;
     refusal(&response).map_or(Ok(response), Err)
 }
 

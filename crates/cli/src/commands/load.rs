@@ -13,7 +13,7 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, MissedTickBehavior, interval_at, sleep, sleep_until, timeout};
 
-use super::device::{Setup, datagrams, explain, no_runtime, payload, prepare, short};
+use super::device::{Setup, datagrams, explain_with, no_runtime, payload, prepare, short};
 use crate::arguments::{Arguments, Load};
 use crate::interrupt::interrupted;
 use crate::latencies::Latencies;
@@ -24,9 +24,10 @@ use crate::{Failure, progress};
 const MAX_UNDER_WAY: u32 = 4_096;
 
 pub(crate) fn load(arguments: &Arguments, load: &Load) -> Result<(), Failure> {
-    let mut setup = Setup::new(arguments, &load.transmission, &load.uri)?;
+    let proxy = load.content.terms.proxy.as_deref();
+    let mut setup = Setup::new(arguments, &load.transmission, &load.uri, proxy)?;
     if load.loss > 0.0 {
-        datagrams("--loss", &load.uri)?;
+        datagrams("--loss", proxy.unwrap_or(&load.uri))?;
     }
     setup.profile = bounded(setup.profile);
     let payload = payload(&load.content)?;
@@ -107,7 +108,7 @@ async fn conduct(arguments: &Arguments, asked: &Arc<Asked>) -> Result<Tally, Fai
         let told = format!("{uri}: no response in {waited}; check address and port, or set --duration");
         return Err(Failure::Network(told));
     };
-    result.map_err(|error| explain(&error, uri))?;
+    result.map_err(|error| explain_with(&error, uri, asked.load.content.terms.proxy.as_deref()))?;
     asked.over.store(0, Ordering::Relaxed);
 
     let begin = Instant::now();

@@ -17,8 +17,9 @@ const FAREWELL: Duration = Duration::from_secs(3);
 
 pub(crate) fn observe(arguments: &Arguments, observe: &Observe) -> Result<(), Failure> {
     logging::of_client(observe.show.verbose, arguments.quiet);
-    let setup = Setup::new(arguments, &observe.transmission, &observe.uri)?;
-    let mut printer = Printer::open(&observe.uri, &observe.transmission.cc, &observe.show, true)?;
+    let proxy = observe.terms.proxy.as_deref();
+    let setup = Setup::new(arguments, &observe.transmission, &observe.uri, proxy)?;
+    let mut printer = Printer::open(&observe.uri, proxy, &observe.transmission.cc, &observe.show, true)?;
     let client = setup.client()?;
     let result = runtime()?.block_on(follow(arguments, observe, &mut printer, &client));
     setup.finish(result)
@@ -31,8 +32,8 @@ async fn follow(
     client: &Client,
 ) -> Result<(), Failure> {
     let call = on_terms(client.get(&observe.uri), &observe.terms, &observe.transmission);
-    let mut interrupted = std::pin::pin!(interrupted()?);
     let call = if observe.once { call.once() } else { call };
+    let mut interrupted = std::pin::pin!(interrupted()?);
     let registered = tokio::select! {
         () = &mut interrupted => return Ok(()),
         registered = call.observe() => registered,
@@ -69,7 +70,7 @@ async fn follow(
             () = &mut interrupted => break,
         };
     }
-    bid_farewell(observation, &observe.uri).await;
+    bid_farewell(observation, observe.terms.proxy.as_ref().unwrap_or(&observe.uri)).await;
     Ok(())
 }
 

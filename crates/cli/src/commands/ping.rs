@@ -13,7 +13,7 @@ use crate::arguments::{Arguments, Ping};
 const PAUSE: Duration = Duration::from_secs(1);
 
 pub(crate) fn ping(arguments: &Arguments, ping: &Ping) -> Result<(), Failure> {
-    let setup = Setup::new(arguments, &ping.transmission, &ping.uri)?;
+    let setup = Setup::new(arguments, &ping.transmission, &ping.uri, None)?;
     let client = setup.client()?;
     let mut out = io::stdout();
     let result = runtime()?.block_on(async {

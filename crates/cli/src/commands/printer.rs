@@ -6,7 +6,7 @@ use std::time::Duration;
 use coapace_net::{Client, Destination, Error, Response};
 use serde_json::{Map, Value, json};
 
-use super::device::{explain, short, tell};
+use super::device::{explain_with, short, tell};
 use crate::Failure;
 use crate::arguments::Show;
 use crate::beside::Beside;
@@ -17,6 +17,7 @@ use crate::shown::shown;
 /// Prints responses.
 pub(super) struct Printer<'a> {
     uri: &'a str,
+    proxy: Option<&'a str>,
     /// The mechanism, as the user named it.
     cc: &'a str,
     show: &'a Show,
@@ -38,7 +39,13 @@ enum Output {
 impl<'a> Printer<'a> {
     /// Checks that the output file, if there is one, can be written, before any request is sent. The file stays
     /// unchanged until there is a success.
-    pub(super) fn open(uri: &'a str, cc: &'a str, show: &'a Show, several: bool) -> Result<Self, Failure> {
+    pub(super) fn open(
+        uri: &'a str,
+        proxy: Option<&'a str>,
+        cc: &'a str,
+        show: &'a Show,
+        several: bool,
+    ) -> Result<Self, Failure> {
         let out = match &show.output {
             Some(path) => {
                 Output::File(Beside::open(path).map_err(|error| Failure::cannot_write(path, error))?)
@@ -46,7 +53,7 @@ impl<'a> Printer<'a> {
             None => Output::Standard(io::stdout()),
         };
         let terminal = show.output.is_none() && io::stdout().is_terminal();
-        Ok(Self { uri, cc, show, several, out, terminal })
+        Ok(Self { uri, proxy, cc, show, several, out, terminal })
     }
 
     /// Prints a response, or why there is none. Returns the failure, if it is one.
@@ -57,7 +64,7 @@ impl<'a> Printer<'a> {
     ) -> Result<Option<Failure>, Failure> {
         let failure = match result {
             Ok(response) => refusal(response),
-            Err(error) => Some(explain(error, self.uri)),
+            Err(error) => Some(explain_with(error, self.uri, self.proxy)),
         };
         if self.show.json {
             let mut object = match result {

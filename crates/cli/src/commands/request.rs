@@ -16,10 +16,11 @@ use crate::{Failure, logging, progress};
 
 pub(crate) fn request(arguments: &Arguments, method: Code, request: &Request) -> Result<(), Failure> {
     logging::of_client(request.show.verbose, arguments.quiet);
-    let setup = Setup::new(arguments, &request.transmission, &request.uri)?;
+    let proxy = request.content.terms.proxy.as_deref();
+    let setup = Setup::new(arguments, &request.transmission, &request.uri, proxy)?;
     let payload = payload(&request.content)?;
     let several = request.repeat.is_some();
-    let mut printer = Printer::open(&request.uri, &request.transmission.cc, &request.show, several)?;
+    let mut printer = Printer::open(&request.uri, proxy, &request.transmission.cc, &request.show, several)?;
     let client = setup.client()?;
     let result = runtime()?.block_on(async {
         let mut sum = Sum::default();

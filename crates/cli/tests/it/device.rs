@@ -243,6 +243,60 @@ fn arguments_of_requests_that_cannot_be_read_are_wrong_usage() {
     }
 }
 
+/// Answers the next request, and returns its options.
+fn answer_as_proxy(socket: &UdpSocket) -> Vec<u8> {
+    socket.set_read_timeout(Some(Duration::from_secs(30))).expect("a time");
+    let mut buffer = [0; 2048];
+    let (len, client) = socket.recv_from(&mut buffer).expect("a request");
+    let end = 4 + usize::from(buffer[0] & 15);
+    let answer = [&[0x60 | buffer[0] & 15, 0x45][..], &buffer[2..end], b"\xffgot it"].concat();
+    socket.send_to(&answer, client).expect("sent");
+    buffer[end..len].to_vec()
+}
+
+#[test]
+fn a_request_goes_to_the_proxy_that_is_named_with_all_parts_of_the_uri() {
+    let socket = UdpSocket::bind("127.0.0.1:0").expect("a port");
+    let proxy = format!("coap://{}", socket.local_addr().expect("bound"));
+    let cases: [(&[&str], &[u8]); 3] = [
+        (&["get", "coap://h/x?y"], b"\x31h\x42\x16\x33\x41x\x41y\xd4\x0bcoap"),
+        (&["delete", "coaps://[::1]:9/"], b"\x35[::1]\x41\x09\xd5\x13coaps"),
+        (&["observe", "http://h/x", "--count", "1"], b"\x60\xda\x10http://h/x"),
+    ];
+    for (arguments, options) in cases {
+        let proxy = proxy.clone();
+        let arguments: Vec<String> = arguments.iter().map(ToString::to_string).collect();
+        let asking = std::thread::spawn(move || {
+            let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+            coapace(&[&arguments[..], &["--proxy", &proxy]].concat()).success()
+        });
+        let sent = answer_as_proxy(&socket);
+        assert_eq!(sent.escape_ascii().to_string(), options.escape_ascii().to_string());
+        assert_eq!(asking.join().expect("no panic").trim_end(), "got it");
+    }
+}
+
+#[test]
+fn a_server_that_is_no_proxy_and_options_for_proxies_are_told() {
+    let server = Serving::new(&["--demo"]);
+    let clock = server.at("/clock");
+    let through = ["get", "coap://192.0.2.1/x", "--proxy", &server.uri];
+    assert!(refused(3, &through).starts_with("5.05 Proxying Not Supported"));
+    let said = refused(2, &["get", &clock, "-O", "35,coap://target/x"]);
+    assert_eq!(
+        said,
+        format!(
+            "{clock}: Uri-Path must not be there beside Proxy-Uri; --proxy URI asks a proxy for the resource"
+        )
+    );
+    let said = refused(2, &["get", &clock, "--proxy", &clock]);
+    assert!(said.starts_with(&format!("--proxy {clock}: a proxy has neither path nor query")), "{said}");
+    for arguments in [&["get", &server.at("/a/%2e%2e/b")][..], &["put", &clock, "-O", "11,..", "-e", "1"]] {
+        let said = refused(2, arguments);
+        assert!(said.contains("must not be"), "{said}");
+    }
+}
+
 #[test]
 fn a_file_that_cannot_be_read_or_written_is_told_before_anything_is_sent() {
     let server = Serving::new(&[]);

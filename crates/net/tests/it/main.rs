@@ -20,6 +20,7 @@ mod membership;
 mod metrics;
 mod observe;
 mod plugtest;
+mod proxy;
 mod scripted;
 #[cfg(feature = "tls")]
 mod secured;

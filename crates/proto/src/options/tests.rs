@@ -98,6 +98,18 @@ fn what_no_recipient_would_recognise_is_not_written() {
     assert_eq!(twice.tail(b""), Err(BadOption::Repeated { number: 17 }));
     let long = Options::default().etag(b"123456789");
     assert_eq!(long.tail(b""), Err(BadOption::Length { number: 4 }));
+    for dots in [".", ".."] {
+        assert_eq!(Options::new().uri_path(dots).tail(b""), Err(BadOption::Dots { number: 11 }));
+        let location = Options::new().with(8, dots.as_bytes());
+        assert_eq!(location.tail(b""), Err(BadOption::Dots { number: 8 }));
+    }
+    assert!(Options::new().uri_path(".../..a").uri_query("..").tail(b"").is_ok());
+    let proxied = Options::new().with(35, b"coap://h/x");
+    assert!(proxied.tail(b"").is_ok());
+    for number in [3, 7, 11, 15] {
+        let both = proxied.clone().with(number, b"x").tail(b"");
+        assert_eq!(both, Err(BadOption::BesideProxyUri { number }), "RFC 7252 §5.10.2");
+    }
     assert_eq!(long.tail(b"").unwrap_err().to_string(), "ETag is too short or too long");
     assert!(Options::default().with(65_001, &vec![0; 65_536]).tail(b"").is_err());
 }

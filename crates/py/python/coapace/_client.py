@@ -52,7 +52,8 @@ class Client:
     ``cc`` is ``NAME`` or ``NAME:parameter=value,…``, as on the command line. ``ack_timeout`` is ACK_TIMEOUT in seconds, which is
     the initial RTO of mechanisms that measure. ``max_retransmit`` and ``nstart`` are MAX_RETRANSMIT and NSTART (RFC 7252 §4.8).
     ``block_size`` is the largest block of either side, 16 to 1024 bytes. ``psk`` is the identity and the key for ``coaps``. The
-    other schemes are ``coap``, and ``coap+tcp`` and ``coap+ws``, whose connections have no mechanism.
+    other schemes are ``coap``, and ``coap+tcp`` and ``coap+ws``, whose connections have no mechanism. ``proxy`` is the URI of a
+    forward proxy (RFC 7252 §5.7.2), such as ``coap://[::1]:5700``, that all requests go to. It asks the servers.
 
     Any number of tasks may use a client at once. NSTART and the mechanism bound the exchanges with one destination, and further
     requests wait. A client belongs to the event loop in which it is first used. Leaving ``async with`` closes it.
@@ -84,9 +85,10 @@ class Client:
         nstart: int | None = None,
         block_size: int | None = None,
         psk: tuple[str | bytes, str | bytes] | None = None,
+        proxy: str | None = None,
     ) -> None:
         self._cc = cc
-        self._native = _native.NativeClient(cc, ack_timeout, max_retransmit, nstart, block_size, psk)
+        self._native = _native.NativeClient(cc, ack_timeout, max_retransmit, nstart, block_size, psk, proxy)
         self._tie = Tie(self._native.mailbox)
 
     async def request(

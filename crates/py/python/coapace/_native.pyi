@@ -215,6 +215,7 @@ class NativeClient:
         nstart: int | None,
         block_size: int | None,
         psk: tuple[str | bytes, str | bytes] | None,
+        proxy: str | None,
     ) -> None: ...
     @property
     def mailbox(self) -> Mailbox: ...

@@ -52,6 +52,7 @@ impl NativeClient {
         nstart: Option<u16>,
         block_size: Option<usize>,
         psk: Option<(Content, Content)>,
+        proxy: Option<&str>,
     ) -> PyResult<Self> {
         let mut mechanism = mechanism(cc)?;
         if let Some(timeout) = ack_timeout {
@@ -70,6 +71,10 @@ impl NativeClient {
         if let Some((identity, key)) = psk {
             let dtls = Dtls::client(identity.into_bytes(), key.into_bytes());
             builder = builder.dtls(dtls.handshake_timeout(HANDSHAKE_TIMEOUT));
+        }
+        if let Some(proxy) = proxy {
+            let bad = |bad| PyValueError::new_err(format!("proxy is {proxy:?}: {bad}"));
+            builder = builder.proxy(proxy).map_err(bad)?;
         }
         Ok(Self { desk: Desk::new()?, client: Mutex::new(Some(builder.build())) })
     }
@@ -137,14 +142,14 @@ impl NativeClient {
         if !confirmable {
             call = call.non_confirmable();
         }
+        if once {
+            call = call.once();
+        }
         if let Some(timeout) = timeout {
             call = call.timeout(timeout.into());
         }
         let call =
             options.into_iter().fold(call, |call, (number, value)| call.option(number, &value.into_bytes()));
-        if once {
-            call = call.once();
-        }
         Ok((call, uri))
     }
 }

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use coapace_net::{Error, Refused, TlsError, TransferError};
+use coapace_net::{BadOption, Error, Refused, TlsError, TransferError};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
@@ -15,6 +15,9 @@ pub(crate) fn raised(py: Python<'_>, error: Error, uri: &str) -> PyErr {
     use io::ErrorKind::ConnectionRefused;
     let text = match &error {
         Error::Uri(bad) => format!("bad URI {uri:?}: {bad}; as in coap://[::1]:5683/path"),
+        Error::Transfer(TransferError::Option(bad @ BadOption::BesideProxyUri { .. })) => {
+            format!("{uri}: {bad}; give proxy=URI to the client")
+        }
         Error::Transfer(TransferError::Option(bad)) => format!("{uri}: {bad}"),
         Error::Session(Refused::NoKeys) => {
             format!("{uri}: DTLS takes keys; give psk=(IDENTITY, KEY) to the client")
