@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 /// The number of messages that are known to be unanswered. Beyond it the oldest is forgotten.
 const MAX_MESSAGES: usize = 64;
 
-/// The time from one handshake to the next while the server answers nothing. It doubles each time.
+/// The time from one handshake to the next. It doubles each time, until a message is answered before its second copy.
 const FIRST_PAUSE: Duration = Duration::from_secs(15);
 const LONGEST_PAUSE: Duration = Duration::from_secs(60);
 
@@ -16,9 +16,13 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(60);
 pub(super) struct Doubt {
     /// The Message IDs, and how often each message was sent.
     unanswered: Vec<(u16, u8)>,
-    /// The handshakes so far, and when the next may begin.
+    /// The handshakes since a message was answered before its second copy, and when the next may begin.
     handshakes: u32,
     not_before: Option<Instant>,
+    /// Set if the last handshake has begun since the server was last heard.
+    has_begun: bool,
+    /// Set if the session has replaced another and the server was not heard in it yet.
+    is_new: bool,
 }
 
 impl Doubt {
@@ -45,10 +49,17 @@ impl Doubt {
     }
 
     /// Notes that the server has sent a message. Returns whether a handshake may be under way in vain.
+    ///
+    /// The pause before the next one stays. Where answers take longer than timeouts, every exchange would begin a handshake.
     pub(super) fn note_heard(&mut self) -> bool {
+        if std::mem::take(&mut self.is_new) {
+            (self.handshakes, self.not_before) = (0, None);
+        }
+        if self.unanswered.iter().all(|&(_, copies)| copies == 1) {
+            self.handshakes = 0;
+        }
         self.unanswered.clear();
-        self.not_before = None;
-        std::mem::take(&mut self.handshakes) > 0
+        std::mem::take(&mut self.has_begun)
     }
 
     /// Returns whether another handshake may begin, and notes that it does.
@@ -58,15 +69,15 @@ impl Doubt {
             let pause = FIRST_PAUSE.saturating_mul(1 << self.handshakes.min(8)).min(LONGEST_PAUSE);
             self.not_before = now.checked_add(pause);
             self.handshakes += 1;
+            self.has_begun = true;
         }
         may
     }
 
-    /// Returns the doubt about a session that takes the place of this one. It keeps the pause, because the server has answered
-    /// nothing yet.
+    /// Returns the doubt about a session that takes the place of this one. It keeps the pause until the server is heard.
     pub(super) fn handed_on(&mut self) -> Self {
         let Self { handshakes, not_before, .. } = std::mem::take(self);
-        Self { unanswered: Vec::new(), handshakes, not_before }
+        Self { handshakes, not_before, is_new: true, ..Self::default() }
     }
 }
 
@@ -110,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn the_pause_between_handshakes_grows_until_the_server_is_heard() {
+    fn the_pause_between_handshakes_grows_until_a_session_has_been_answered_in() {
         let (begin, mut doubt) = (Instant::now(), Doubt::default());
         let seconds = |doubt: &mut Doubt| {
             (0..300).filter(|&s| doubt.begin(begin + Duration::from_secs(s))).collect::<Vec<_>>()
@@ -118,6 +129,25 @@ mod tests {
         assert_eq!(seconds(&mut doubt), [0, 15, 45, 105, 165, 225, 285]);
         let mut next = doubt.handed_on();
         assert!(!next.begin(begin + Duration::from_secs(300)), "another session has the same pause");
-        assert!(next.note_heard() && next.begin(begin + Duration::from_secs(300)));
+        assert!(!next.note_heard() && next.begin(begin + Duration::from_secs(300)));
+    }
+
+    #[test]
+    fn answers_that_come_after_a_timeout_begin_few_handshakes() {
+        let (begin, mut doubt) = (Instant::now(), Doubt::default());
+        let mut handshakes = 0;
+        for id in 0..100_u8 {
+            let now = begin + Duration::from_secs(10 * u64::from(id));
+            let get = [0x40, 1, 0, id];
+            let in_doubt = [doubt.note_sent(&get), doubt.note_sent(&get)];
+            assert_eq!(in_doubt, [false, true]);
+            let begins = doubt.begin(now);
+            handshakes += u32::from(begins);
+            assert_eq!(doubt.note_heard(), begins);
+        }
+        assert!((15..=20).contains(&handshakes), "{handshakes} in 1,000 s");
+        doubt.note_sent(b"\x40\x01\x01\x00");
+        doubt.note_heard();
+        assert_eq!(doubt.handshakes, 0, "an answer in time");
     }
 }

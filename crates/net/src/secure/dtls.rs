@@ -27,8 +27,8 @@ type Lookup = dyn Fn(&[u8]) -> Option<Vec<u8>> + Send + Sync;
 /// A server that has restarted does not know a client's session, and neither does a server that sees the client at another port of
 /// a NAT: it drops what comes. So a client begins another handshake with the second unanswered copy of a message, or with the third
 /// of a POST or PATCH, and sends the message again when it is over. Until then the old session works on. If the server is heard in
-/// it within half a second of its first answer to the handshake, the old session stays. While the server answers nothing, there are
-/// 15 s from one handshake to the next, then 30 s, then a minute.
+/// it within half a second of its first answer to the handshake, the old session stays. From one handshake
+/// to the next there are 15 s at least, then 30 s, then a minute, until a message is answered before its second copy.
 ///
 /// ```
 /// use coapace_net::{Client, Dtls, Server, ServerConfig};
