@@ -13,6 +13,7 @@ mod run;
 mod seeds;
 mod serve;
 mod sweep;
+mod trust;
 
 use std::path::PathBuf;
 
@@ -40,6 +41,7 @@ use seeds::seed;
 pub(crate) use seeds::{Seeds, seeds};
 pub(crate) use serve::Serve;
 pub(crate) use sweep::Sweep;
+pub(crate) use trust::Trust;
 
 /// Congestion control for CoAP: talk to devices, compare mechanisms, reproduce published experiments.
 ///

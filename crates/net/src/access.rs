@@ -2,15 +2,24 @@
 
 use std::collections::HashMap;
 use std::hash::Hash;
-use std::time::Instant;
+use std::net::SocketAddr;
+use std::sync::Mutex;
+use std::time::{Duration, Instant};
 
 use coapace_proto::{Code, Message};
 use tracing::Level;
 
 use crate::identity::Peer;
+use crate::lock::lock;
 use crate::request::path;
 
 const TARGET: &str = "coapace_net::access";
+
+/// The most requests that are logged in a second, over all servers. A flood would fill the disk otherwise.
+const MAX_LOGGED: u32 = 1_000;
+
+/// The requests that were logged lately.
+static SAMPLE: Sample = Sample(Mutex::new((None, 0, None)));
 
 /// The most requests that are noted at once. Further ones are not logged.
 const MAX_NOTED: usize = 65_536;
@@ -48,7 +57,7 @@ impl<K> Default for AccessLog<K> {
 impl<K: Eq + Hash> AccessLog<K> {
     /// Notes a received request. It is to be called only if the log [is wanted](is_wanted).
     pub(crate) fn note(&mut self, key: K, transport: &'static str, peer: Peer, message: &Message<'_>) {
-        if self.noted.len() < MAX_NOTED {
+        if self.noted.len() < MAX_NOTED && SAMPLE.takes(Instant::now(), transport, &peer) {
             let (method, path) = (message.code, short_path(message));
             self.noted.insert(key, Noted { since: Instant::now(), transport, peer, method, path });
         }
@@ -70,6 +79,40 @@ impl<K: Eq + Hash> AccessLog<K> {
     }
 }
 
+/// A rate of logged requests: the beginning of the second, the number of requests in it, and those left out with the last of
+/// them.
+struct Sample(Mutex<(Option<Instant>, u32, Option<LeftOut>)>);
+
+/// Requests that were not logged.
+#[derive(Debug)]
+struct LeftOut {
+    count: u64,
+    transport: &'static str,
+    peer: SocketAddr,
+}
+
+impl Sample {
+    /// Returns whether a request is to be logged. Logs how many were not in the last second.
+    fn takes(&self, now: Instant, transport: &'static str, peer: &Peer) -> bool {
+        let mut locked = lock(&self.0);
+        let (begun, taken, left_out) = &mut *locked;
+        if begun.is_none_or(|begun| now.saturating_duration_since(begun) >= Duration::from_secs(1)) {
+            (*begun, *taken) = (Some(now), 0);
+            if let Some(LeftOut { count, transport, peer }) = left_out.take() {
+                tracing::info!(target: TARGET, %peer, transport, count, "requests not logged");
+            }
+        }
+        *taken += 1;
+        if *taken <= MAX_LOGGED {
+            return true;
+        }
+        *taken = MAX_LOGGED;
+        let count = left_out.as_ref().map_or(0, |left_out| left_out.count) + 1;
+        *left_out = Some(LeftOut { count, transport, peer: peer.remote.address() });
+        false
+    }
+}
+
 /// Returns the path of a request, cut where it is long. The query may be private, and is left out.
 fn short_path(message: &Message<'_>) -> String {
     let mut path = path(message);
@@ -85,6 +128,20 @@ fn short_path(message: &Message<'_>) -> String {
 mod tests {
     use super::*;
     use coapace_proto::{Kind, Options};
+
+    #[test]
+    fn a_flood_is_logged_up_to_a_rate_and_what_is_left_out_is_counted() {
+        let (sample, begun) = (Sample(Mutex::new((None, 0, None))), Instant::now());
+        let remote = crate::address::Remote::new(std::net::Ipv6Addr::LOCALHOST, 1, 0);
+        let peer = Peer { remote, identity: None };
+        let logged = |ms| {
+            (0..5_000).filter(|_| sample.takes(begun + Duration::from_millis(ms), "coap", &peer)).count()
+        };
+        assert_eq!((logged(0), logged(999)), (1_000, 0));
+        assert_eq!(lock(&sample.0).2.as_ref().unwrap().count, 9_000);
+        assert_eq!(logged(1_000), 1_000);
+        assert_eq!(lock(&sample.0).2.as_ref().unwrap().count, 4_000, "those before were told");
+    }
 
     #[test]
     fn a_path_is_cut_where_it_is_long_and_has_no_query() {

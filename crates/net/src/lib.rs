@@ -80,6 +80,7 @@ mod lock;
 mod log;
 mod membership;
 mod metrics;
+mod network;
 mod observation;
 mod profile;
 mod receivers;
@@ -118,6 +119,7 @@ pub use membership::{
     ALL_COAP_NODES, ALL_COAP_NODES_LINK_LOCAL, ALL_COAP_NODES_SITE_LOCAL, Membership, NoGroup, NotJoined,
 };
 pub use metrics::Metrics;
+pub use network::{Network, NoNetwork};
 pub use observation::Observation;
 pub use profile::Profile;
 pub use rejection::Rejection;

@@ -76,12 +76,13 @@ pub(crate) fn unavailable(wait: coapace_control::Duration) {
 }
 
 /// Logs the bounds that the server has reached since the last look. An event that happens often makes one line with its
-/// count, and costs nothing where it happens.
-pub(crate) fn limits(before: &Stats, now: &Stats) {
+/// count, and costs nothing where it happens. `peer` is the last one that a bound has stopped.
+pub(crate) fn limits(transport: &str, peer: Option<SocketAddr>, before: &Stats, now: &Stats) {
     for ((counter, now), (_, before)) in now.counters().zip(before.counters()) {
         let count = now.saturating_sub(before);
         if let Some(what) = counter.warning.filter(|_| count > 0) {
-            tracing::warn!(target: "coapace_net::limit", what, count, "limit reached");
+            let peer = peer.map(tracing::field::display);
+            tracing::warn!(target: "coapace_net::limit", transport, peer, what, count, "limit reached");
         }
     }
 }

@@ -18,7 +18,7 @@ use crate::{Resource, Response};
 /// any segment, and [`Request::parameter`] returns its value. If two routes match, the one whose earlier segments are
 /// literal is taken. A request that matches no path goes to the [`fallback`](Self::fallback), or is answered 4.04. A method
 /// without a handler is answered 4.05. An unknown critical option is answered 4.02 (RFC 7252 §5.4.1), or 5.05 if it asks for
-/// a proxy (§5.7.2). A GET or FETCH that accepts another Content-Format than the handler's 2.05 names is answered 4.06 (§5.10.4); a
+/// a proxy (§5.7.2). A Hop-Limit that is none is answered 4.00 (RFC 8768 §3). A GET or FETCH that accepts another Content-Format than the handler's 2.05 names is answered 4.06 (§5.10.4); a
 /// handler that has several formats looks at Accept. If-Match and If-None-Match are known where handlers are [`conditional`](Self::conditional). A GET of
 /// `/.well-known/core` is answered with links to the paths (RFC 6690), see [`describe`](Self::describe).
 ///
@@ -286,11 +286,11 @@ impl Router {
 
     /// Chooses the handler of a request, or answers the request if it is for none.
     pub(crate) fn route_of(&mut self, message: &Message<'_>) -> Routed<'_> {
-        let (path, critical) = path_of(message);
+        let (path, exceptional) = path_of(message);
         let mut values = SmallVec::new();
         let found = self.find(0, message.tail, &path, &mut values);
-        if let Some(number) = critical.then(|| self.not_understood(found, message)).flatten() {
-            return Routed::Answer(refused(number));
+        if let Some(refusal) = exceptional.then(|| self.refusal(found, message)).flatten() {
+            return Routed::Answer(refusal);
         }
         let method = index(message.code);
         let route = match found {
@@ -333,14 +333,25 @@ impl Router {
     /// Returns the answer to a block of a body if the whole request would be refused for one of its options. Nothing of the
     /// body is kept then.
     pub(crate) fn refuses_block(&self, message: &Message<'_>) -> Option<Response> {
-        message.value(option::BLOCK1).and_then(|_| self.bad_option(message)).map(refused)
+        message.value(option::BLOCK1)?;
+        let (path, exceptional) = path_of(message);
+        let found = || self.find(0, message.tail, &path, &mut SmallVec::new());
+        if exceptional { self.refusal(found(), message) } else { None }
+    }
+
+    /// Returns the answer to a request that is refused for one of its options.
+    fn refusal(&self, found: Option<usize>, message: &Message<'_>) -> Option<Response> {
+        if message.hop_limit().is_err() {
+            return Some(Response::new(Code::BAD_REQUEST).payload("Hop-Limit is one byte from 1 to 255"));
+        }
+        self.not_understood(found, message).map(refused)
     }
 
     /// Returns the first critical option of a request that is not understood.
     fn bad_option(&self, message: &Message<'_>) -> Option<u16> {
-        let (path, critical) = path_of(message);
+        let (path, exceptional) = path_of(message);
         let found = || self.find(0, message.tail, &path, &mut SmallVec::new());
-        if critical { self.not_understood(found(), message) } else { None }
+        if exceptional { self.not_understood(found(), message) } else { None }
     }
 
     /// Returns the first critical option that neither this crate nor the handlers of a node understand. Without a node, the
@@ -381,19 +392,20 @@ impl Router {
     }
 }
 
-/// Returns the segments of a path, and whether there are critical options beside it.
+/// Returns the segments of a path, and whether there are options beside it that a request may be refused for: critical ones,
+/// and Hop-Limit.
 fn path_of(message: &Message<'_>) -> (SmallVec<[Segment; 8]>, bool) {
     let mut path = SmallVec::new();
-    let mut critical = false;
+    let mut exceptional = false;
     for (number, value) in message.options() {
         if number == option::URI_PATH {
             path.push(segment_of(message, value));
-            critical |= value.len() > 255;
+            exceptional |= value.len() > 255;
         } else {
-            critical |= is_critical(number);
+            exceptional |= is_critical(number) || number == option::HOP_LIMIT;
         }
     }
-    (path, critical)
+    (path, exceptional)
 }
 
 /// Returns the answer to a request with this option, which is critical and not understood (RFC 7252 §5.4.1, §5.7.2). It names

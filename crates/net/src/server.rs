@@ -273,7 +273,7 @@ impl Server {
                 Ok(Ok(())) => {}
                 ended => {
                     let now = end.0.stats();
-                    log::limits(&before, &now);
+                    log::limits(end.0.transport(), end.0.stopped(), &before, &now);
                     before = now;
                     if ended.is_ok() {
                         return Ok(());
@@ -377,6 +377,21 @@ impl ServerHandle {
     pub fn stats(&self) -> Stats {
         let tcp = self.tcp.as_ref().map(|shared| *shared.counters());
         Stats { tcp: tcp.unwrap_or_default(), ..Stats::of(self.hubs.iter()) }
+    }
+
+    /// Returns the scheme of the server's URIs.
+    fn transport(&self) -> &'static str {
+        match (&self.tcp, self.hubs.first()) {
+            (Some(shared), _) => shared.acceptor.scheme(),
+            (None, Some(hub)) if hub.is_secure() => "coaps",
+            (None, _) => "coap",
+        }
+    }
+
+    /// Returns the last peer that a bound has stopped since the last call.
+    fn stopped(&self) -> Option<SocketAddr> {
+        let of_hubs = self.hubs.iter().filter_map(|hub| Some(hub.lock().stopped.take()?.address())).last();
+        of_hubs.or_else(|| self.tcp.as_ref()?.stopped().take())
     }
 
     /// Returns the metrics of the server, over all cores.

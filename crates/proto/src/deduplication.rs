@@ -143,7 +143,8 @@ impl<A: Address> Deduplication<A> {
         let key = (from, message_id, token.base());
         let Self { repeatable, others, kept, arrived, .. } = self;
         if let Some(known) = repeatable.get(&key) {
-            let later = arrived.get(usize::from(known.class)).map_or(0, |count| count.wrapping_sub(known.nth));
+            let later =
+                arrived.get(usize::from(known.class)).map_or(0, |count| count.wrapping_sub(known.nth));
             return (later < REPEATABLE).then_some(&mut known.reaction);
         }
         let kept = kept.iter_mut().flat_map(|kept| [&mut kept.anybody.messages, &mut kept.verified.messages]);
@@ -404,13 +405,17 @@ mod tests {
     fn a_request_that_is_kept_is_forgotten_for_no_other_and_one_without_a_place_is_told() {
         let mut seen = keeping();
         assert!((0..5).all(|id| keeps(&mut seen, 'a', id)));
-        let forged = ('b'..='z').cycle().zip(0..10_000).filter(|&(from, id)| keeps(&mut seen, from, id)).count();
+        let forged =
+            ('b'..='z').cycle().zip(0..10_000).filter(|&(from, id)| keeps(&mut seen, from, id)).count();
         assert_eq!(forged, 15, "a quarter of all places are for anybody");
         assert!((0..5).all(|id| knows(&mut seen, 'a', id)));
         assert!(!keeps(&mut seen, 'a', 5) && !knows(&mut seen, 'a', 5));
         assert_eq!(seen.forgotten_early(), 0);
         let late = Instant::ZERO + LIFETIME;
-        assert!(seen.insert(late, arrival('a', 5, Token::EMPTY, false), Reaction::None), "their time is over");
+        assert!(
+            seen.insert(late, arrival('a', 5, Token::EMPTY, false), Reaction::None),
+            "their time is over"
+        );
         assert_eq!(seen.kept.unwrap().anybody.of_class.iter().sum::<u32>(), 1);
     }
 

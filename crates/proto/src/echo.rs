@@ -1,9 +1,9 @@
 //! Echo (RFC 9175 §2), which verifies that a client receives what is sent to its address.
 //!
 //! An attacker may send requests in the name of a victim, so that a server sends large responses to the
-//! victim. Against that, a server answers anyone with [small responses](is_modest) only. Instead of a larger
-//! one it answers 4.01 with an Echo value, and the client repeats the request with that value. The server
-//! need not remember the values that it has made.
+//! victim. Against that, a server sends anyone no more than an [`Allowance`](crate::Allowance). Instead of a
+//! larger response it answers 4.01 with an Echo value, and the client repeats the request with that value. The
+//! server need not remember the values that it has made.
 
 use alloc::collections::VecDeque;
 use core::hash::Hasher;
@@ -17,13 +17,6 @@ use siphasher::sip::SipHasher24;
 use crate::options::Options;
 use crate::peer::Address;
 use crate::{Message, Tail};
-
-/// The length of a response that is sent to anyone, bytes of CoAP (RFC 9175 §2.4, item 3).
-pub const MODEST: usize = 136;
-
-/// A response to anyone may be this number of times as long as its request (RFC 9175 §2.4, item 3; RFC 9000
-/// §8).
-pub const AMPLIFICATION: usize = 3;
 
 /// The length of an Echo value, bytes: a time and its MAC.
 const LEN: usize = 12;
@@ -74,12 +67,6 @@ impl Echo {
     }
 }
 
-/// Returns whether a response of `response` bytes to a request of `request` bytes is small enough for anyone
-/// (RFC 9175 §2.4, item 3).
-pub const fn is_modest(request: usize, response: usize) -> bool {
-    response <= MODEST || response <= AMPLIFICATION.saturating_mul(request)
-}
-
 /// A gate that keeps large responses from addresses that were not verified.
 #[derive(Debug)]
 pub struct Gate<A> {
@@ -103,6 +90,10 @@ impl<A: Address> Gate<A> {
 
     /// Returns whether the client has shown a fresh value, in this request or in an earlier one that is
     /// remembered.
+    ///
+    /// If not, a response that is larger than the [`Allowance`](crate::Allowance) of the request does not go to
+    /// the client. The server does not carry out the request then. It answers 4.01 with the options of
+    /// [`challenge`](Self::challenge), piggybacked or non-confirmable.
     pub fn verifies(&mut self, now: Instant, from: A, request: &Message<'_>) -> bool {
         let fresh = |at: Instant| now.since(at) <= self.echo.freshness;
         let shown = request.echo().is_some_and(|value| self.echo.is_fresh(now, from, value));
@@ -121,23 +112,6 @@ impl<A: Address> Gate<A> {
         self.verified.insert(from, now);
         self.order.push_back(from);
         true
-    }
-
-    /// Returns whether a response of `response` bytes may go to the sender of this request, which took
-    /// `length` bytes.
-    ///
-    /// If not, the server does not carry out the request. It answers 4.01 with the options of
-    /// [`challenge`](Self::challenge), piggybacked or non-confirmable. A confirmable response would be
-    /// retransmitted to the victim (RFC 9175 §2.4, item 3).
-    pub fn admits(
-        &mut self,
-        now: Instant,
-        from: A,
-        request: &Message<'_>,
-        length: usize,
-        response: usize,
-    ) -> bool {
-        self.verifies(now, from, request) || is_modest(length, response)
     }
 
     /// Returns the options of a 4.01 response that asks the client to repeat its request.
@@ -197,25 +171,18 @@ mod tests {
     }
 
     #[test]
-    fn anyone_is_sent_136_bytes_or_three_times_the_request() {
-        assert!(is_modest(4, 136) && !is_modest(4, 137));
-        assert!(is_modest(100, 300) && !is_modest(100, 301));
-    }
-
-    #[test]
     fn who_repeats_the_request_with_the_value_gets_the_response_and_is_known_for_a_while() {
         let mut gate = Gate::new(echo(), 2);
         let plain = Tail::default();
         let request = message(1, &plain);
-        assert!(!gate.admits(secs(0), 'a', &request, 20, 1000));
-        assert!(gate.admits(secs(0), 'a', &request, 20, 60));
+        assert!(!gate.verifies(secs(0), 'a', &request));
         let challenge = gate.challenge(secs(0), 'a');
         let value = challenged(&message(code::UNAUTHORIZED, &challenge)).unwrap();
         let again = repeated(Options::default().echo(b"old"), value).tail(b"").unwrap();
-        assert!(!gate.admits(secs(1), 'b', &message(1, &again), 33, 1000), "it is not b's");
-        assert!(gate.admits(secs(1), 'a', &message(1, &again), 33, 1000));
-        assert!(gate.admits(secs(61), 'a', &request, 20, 1000), "it is known");
-        assert!(!gate.admits(secs(62), 'a', &request, 20, 1000), "no longer");
+        assert!(!gate.verifies(secs(1), 'b', &message(1, &again)), "it is not b's");
+        assert!(gate.verifies(secs(1), 'a', &message(1, &again)));
+        assert!(gate.verifies(secs(61), 'a', &request), "it is known");
+        assert!(!gate.verifies(secs(62), 'a', &request), "no longer");
     }
 
     #[test]
@@ -230,14 +197,14 @@ mod tests {
         let plain = Tail::default();
         let show = |gate: &mut Gate<char>, from| {
             let tail = Options::default().echo(&echo().value(secs(0), from)).tail(b"").unwrap();
-            assert!(gate.admits(secs(0), from, &message(1, &tail), 20, 1000));
+            assert!(gate.verifies(secs(0), from, &message(1, &tail)));
         };
         show(&mut gate, 'a');
         show(&mut gate, 'b');
-        assert!(gate.admits(secs(0), 'a', &message(1, &plain), 20, 1000));
+        assert!(gate.verifies(secs(0), 'a', &message(1, &plain)));
         show(&mut gate, 'c');
-        assert!(!gate.admits(secs(0), 'a', &message(1, &plain), 20, 1000));
-        assert!(gate.admits(secs(0), 'b', &message(1, &plain), 20, 1000));
+        assert!(!gate.verifies(secs(0), 'a', &message(1, &plain)));
+        assert!(gate.verifies(secs(0), 'b', &message(1, &plain)));
     }
 
     proptest! {

@@ -21,6 +21,9 @@ use crate::slab::Slab;
 use crate::sluice::Sluice;
 use crate::{Config, NONE, Setup};
 
+/// The length of an empty message, in bytes (RFC 7252 §4.1).
+const EMPTY: usize = 4;
+
 /// A CoAP endpoint: client and server at once, towards any number of peers.
 #[derive(Debug)]
 pub struct Endpoint<C: Controller, A: Address> {
@@ -101,10 +104,12 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
     /// for that separate response.
     #[must_use]
     pub fn acknowledge(&mut self, now: Instant, responder: Responder<A>) -> Responder<A> {
+        let mut allowance = responder.allowance;
         if responder.confirmable && !self.was_acknowledged(now, &responder, || Reaction::Acknowledged) {
             self.reply(responder.to, &Message::empty(Kind::Acknowledgement, responder.message_id), None);
+            allowance.spend(EMPTY);
         }
-        Responder { acknowledged: true, ..responder }
+        Responder { acknowledged: true, allowance, ..responder }
     }
 
     /// Answers a request. Returns the exchange of a separate response; `None` for any other.
@@ -125,7 +130,10 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
         let Responder { to, message_id, token, confirmable, .. } = responder;
         let reaction = || Reaction::Replied { code, tail: tail.into() };
         if confirmable && self.was_acknowledged(now, &responder, reaction) {
-            return self.begin(now, to, true, Purpose::Response, code, token, tail).map(Some);
+            let id = self.begin(now, to, true, Purpose::Response, code, token, tail)?;
+            let allowance = self.charge(&responder, tail.len());
+            self.limit(id.index, allowance);
+            return Ok(Some(id));
         }
         let (kind, message_id) = if confirmable {
             (Kind::Acknowledgement, message_id)
@@ -143,6 +151,9 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
         }
         if let Some(sluice) = self.sluice().filter(|_| confirmable) {
             sluice.answers(now, to, message_id);
+        }
+        if responder.allowance.is_limited() {
+            self.charge(&responder, tail.len());
         }
         Ok(None)
     }

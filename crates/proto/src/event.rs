@@ -1,5 +1,6 @@
 //! The events that the endpoint hands to the application.
 
+use crate::allowance::Allowance;
 use crate::code::Code;
 use crate::exchange::{ExchangeId, Failure};
 use crate::message::{Message, Token};
@@ -22,6 +23,7 @@ pub struct Responder<A> {
     pub(crate) acknowledged: bool,
     pub(crate) rexmit_cnt: Option<u8>,
     pub(crate) remembered: bool,
+    pub(crate) allowance: Allowance,
 }
 
 impl<A> Responder<A> {
@@ -36,6 +38,20 @@ impl<A> Responder<A> {
     /// source is verified.
     pub const fn is_remembered(&self) -> bool {
         self.remembered
+    }
+
+    /// Returns a responder with the allowance of a source that is not verified. It bounds the copies of a
+    /// separate response, and what the source is sent as an
+    /// [observer](crate::Endpoint::register_stranger). A message beyond it does not depart. The application
+    /// sees to it that the first response is [within it](Allowance::room).
+    #[must_use]
+    pub fn limited(self, allowance: Allowance) -> Self {
+        Self { allowance, ..self }
+    }
+
+    /// Returns what is left of the allowance.
+    pub const fn allowance(&self) -> Allowance {
+        self.allowance
     }
 
     /// Returns a responder for a non-confirmable response, whatever the request was (RFC 7252 §5.2.2).

@@ -143,6 +143,8 @@ pub(crate) struct Exchange<C: Controller> {
     pub(crate) confirmable: bool,
     /// True if a server may carry out the request more than once.
     pub(crate) repeatable: bool,
+    /// True if what may depart is [limited](crate::rare::Rare::allowances).
+    pub(crate) limited: bool,
     pub(crate) purpose: Purpose,
     pub(crate) stage: Stage,
     pub(crate) retransmits: u8,
@@ -196,6 +198,7 @@ impl<C: Controller> Exchange<C> {
             code: Code::EMPTY,
             confirmable: false,
             repeatable: false,
+            limited: false,
             purpose: Purpose::Request,
             stage: Stage::Ended,
             retransmits: 0,

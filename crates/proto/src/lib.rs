@@ -48,6 +48,7 @@ extern crate alloc;
 #[cfg(test)]
 extern crate std;
 
+mod allowance;
 pub mod block;
 mod code;
 mod config;
@@ -83,6 +84,7 @@ pub mod stream;
 mod tail;
 mod transmit;
 
+pub use allowance::Allowance;
 pub use code::{BadCode, Code, Dotted};
 pub use config::{Config, Setup};
 pub use counters::Counters;
@@ -93,7 +95,9 @@ pub use histogram::Histogram;
 pub use measures::Measures;
 pub use message::{Kind, Malformed, Message, REXMIT_CNT, Token};
 pub use observe::{Observation, Sequence};
-pub use options::{BadOption, DEFAULT_MAX_AGE, Options, is_critical, is_no_cache_key, is_unsafe};
+pub use options::{
+    BadHopLimit, BadOption, DEFAULT_MAX_AGE, Options, is_critical, is_no_cache_key, is_unsafe,
+};
 pub use patience::Patience;
 pub use peer::Address;
 pub use registrations::Observer;

@@ -48,7 +48,7 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
         exchange.control = None;
         exchange.stage = Stage::Waiting;
         (exchange.departed, exchange.retransmits) = (false, 0);
-        exchange.peer = peer;
+        (exchange.peer, exchange.limited) = (peer, false);
         (exchange.confirmable, exchange.purpose) = (confirmable, purpose);
         (exchange.code, exchange.token) = (code, token);
         exchange.ordinal = self.begun;

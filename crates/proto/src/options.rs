@@ -10,7 +10,7 @@ use coap_message_implementations::option_extension::encode_extensions;
 use coap_numbers::option;
 use smallvec::SmallVec;
 
-pub use reading::DEFAULT_MAX_AGE;
+pub use reading::{BadHopLimit, DEFAULT_MAX_AGE};
 use rule::Rule;
 pub use rule::{is_critical, is_no_cache_key, is_unsafe};
 

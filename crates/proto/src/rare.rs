@@ -2,7 +2,9 @@
 //! a client costs less memory.
 
 use alloc::boxed::Box;
+use alloc::vec::Vec;
 
+use crate::allowance::Allowance;
 use crate::deduplication::Deduplication;
 use crate::extended_tokens::ExtendedTokens;
 use crate::listeners::Listeners;
@@ -20,6 +22,8 @@ pub(crate) struct Rare<A> {
     pub(crate) sluice: Option<Box<Sluice<A>>>,
     /// There is none before the first token of more than 8 bytes.
     pub(crate) tokens: Option<Box<ExtendedTokens<A>>>,
+    /// What may depart for each exchange that is limited, by its slot.
+    pub(crate) allowances: Vec<Allowance>,
     /// There are none before the first registration.
     pub(crate) observers: Option<Box<Observers<A>>>,
     /// There are none before the first observation or request to a group.
@@ -34,6 +38,13 @@ pub(crate) struct Rare<A> {
 }
 
 impl<A> Rare<A> {
+    /// Takes a message of this length from the allowance of an exchange. Returns false if it is not allowed.
+    pub(crate) fn spend(rare: &mut Option<Box<Self>>, exchange: u32, length: usize) -> bool {
+        let allowances = rare.as_mut().map(|rare| &mut rare.allowances);
+        let allowance = allowances.and_then(|allowances| allowances.get_mut(exchange as usize));
+        allowance.is_none_or(|allowance| allowance.spend(length))
+    }
+
     /// Returns the measures, if the endpoint measures. The other fields of the endpoint are not borrowed.
     pub(crate) fn measures(rare: &mut Option<Box<Self>>) -> Option<&mut Measures> {
         rare.as_mut()?.measures.as_deref_mut()
@@ -47,6 +58,7 @@ impl<A> Default for Rare<A> {
             deduplication: None,
             sluice: None,
             tokens: None,
+            allowances: Vec::new(),
             observers: None,
             listeners: None,
             measures: None,

@@ -4,6 +4,7 @@ use alloc::boxed::Box;
 
 use coapace_control::{Controller, Instant, Marking, Outcome};
 
+use crate::allowance::Allowance;
 use crate::code::Code;
 use crate::deduplication::{Arrival, Reaction, Worth};
 use crate::endpoint::Endpoint;
@@ -97,6 +98,7 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
             acknowledged: false,
             rexmit_cnt: message.rexmit_cnt,
             remembered: true,
+            allowance: Allowance::UNLIMITED,
         };
         if let Some(deduplication) = self.deduplication() {
             if let Some(reaction) = deduplication.recognise(now, from, message_id, token) {
@@ -194,6 +196,9 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
             let acked = Outcome::Acked(exchange.sample(now, by_message_id, true));
             let (id, purpose) = (self.id(index), exchange.purpose);
             self.peers[slot].note_answer();
+            if purpose == Purpose::Response {
+                self.verify_observer(now, from, self.exchanges[index].token);
+            }
             if purpose.awaits_response() {
                 self.await_response(now, index, acked);
             } else {

@@ -8,6 +8,7 @@ use foldhash::fast::FixedState;
 use hashbrown::HashMap;
 
 use crate::NONE;
+use crate::allowance::Allowance;
 use crate::code::Code;
 use crate::message::Token;
 use crate::peer::Address;
@@ -18,6 +19,9 @@ const CONFIRM_WITHIN: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// One observer in 64 places may be a stranger, and at least 8 observers.
 const STRANGERS: (u32, u32) = (64, 8);
+
+/// The bytes of a message before its token (RFC 7252 §3).
+pub(crate) const HEAD: usize = 4;
 
 /// A stranger that was not heard for this time makes room for another.
 const SILENT: Duration = Duration::from_secs(30);
@@ -54,6 +58,8 @@ pub(crate) struct Registration<A> {
     later: u32,
     /// True while nobody has verified that the observer receives what is sent to its address.
     is_stranger: bool,
+    /// The bytes that it may still be sent while it is a stranger.
+    pub(crate) allowance: Allowance,
     /// A number that tells registrations apart that had the same slot.
     serial: u32,
     is_queued: bool,
@@ -221,6 +227,7 @@ impl<A: Address> Observers<A> {
 
     /// Counts an observer no longer as a stranger, because it is verified or leaves.
     fn uncount_stranger(&mut self, slot: u32) {
+        self.registrations[slot].allowance = Allowance::UNLIMITED;
         self.stranger_count -= u32::from(core::mem::take(&mut self.registrations[slot].is_stranger));
     }
 
@@ -230,9 +237,10 @@ impl<A: Address> Observers<A> {
         now: Instant,
         bound: u32,
         observer: Observer<A>,
-        is_stranger: bool,
+        stranger: Option<Allowance>,
     ) -> bool {
         let Observer { to, resource, .. } = observer;
+        let is_stranger = stranger.is_some();
         let blank = || Registration {
             observer,
             exchange: NONE,
@@ -243,6 +251,7 @@ impl<A: Address> Observers<A> {
             earlier: NONE,
             later: NONE,
             is_stranger,
+            allowance: stranger.unwrap_or(Allowance::UNLIMITED),
             serial: 0,
             is_queued: false,
             is_gone: false,
@@ -320,14 +329,16 @@ impl<A: Address> Observers<A> {
         }
     }
 
-    /// Returns the observers of a resource that are strangers.
-    pub(crate) fn strangers(&self, resource: u64) -> Vec<Observer<A>> {
+    /// Returns the observers of a resource that have no notification under way and may not be sent one with a tail of this
+    /// length.
+    pub(crate) fn too_large_for(&self, resource: u64, tail: usize) -> Vec<(Observer<A>, Allowance)> {
         let mut strangers = Vec::new();
         if self.stranger_count > 0 {
             let mut slot = self.resources.get(&resource).map_or(NONE, |known| known.first);
             while let Some(registration) = self.registrations.get(slot) {
-                if registration.is_stranger {
-                    strangers.push(registration.observer);
+                let Registration { observer, allowance, exchange, .. } = *registration;
+                if exchange == NONE && HEAD + observer.token.len() + tail > allowance.room() {
+                    strangers.push((observer, allowance));
                 }
                 slot = registration.later;
             }
@@ -361,11 +372,13 @@ impl<A: Address> Observers<A> {
         }
     }
 
-    /// Returns the observer to notify next, if there is one, and whether the notification has to be
-    /// confirmable.
-    pub(crate) fn next(&mut self, now: Instant) -> Option<(Observer<A>, bool)> {
+    /// Returns the observer to notify next, if there is one, whether the notification has to be confirmable,
+    /// and what the observer may be sent.
+    ///
+    /// A stranger with a limited allowance is sent a confirmable one, whose acknowledgement verifies it.
+    pub(crate) fn next(&mut self, now: Instant) -> Option<(Observer<A>, bool, Allowance)> {
         while let Some(&slot) = self.queue.front() {
-            let Registration { observer, confirmed, is_gone, .. } = self.registrations[slot];
+            let Registration { observer, confirmed, is_gone, allowance, .. } = self.registrations[slot];
             if is_gone {
                 self.queue.pop_front();
                 self.registrations.give_back(slot);
@@ -374,7 +387,8 @@ impl<A: Address> Observers<A> {
             }
             let confirmable =
                 self.resources.get(&observer.resource).is_some_and(|resource| resource.confirmable);
-            return Some((observer, confirmable || now.since(confirmed) >= CONFIRM_WITHIN));
+            let overdue = now.since(confirmed) >= CONFIRM_WITHIN;
+            return Some((observer, confirmable || overdue || allowance.is_limited(), allowance));
         }
         None
     }
@@ -411,6 +425,14 @@ impl<A: Address> Observers<A> {
         let ids = &mut self.registrations[slot].message_ids;
         if ids[0] != Some(message_id) {
             *ids = [Some(message_id), ids[0]];
+        }
+    }
+
+    /// Sets what an observer may still be sent, if it is a stranger.
+    pub(crate) fn limit(&mut self, slot: u32, allowance: Allowance) {
+        let registration = &mut self.registrations[slot];
+        if registration.is_stranger {
+            registration.allowance = allowance;
         }
     }
 

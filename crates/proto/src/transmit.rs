@@ -66,11 +66,17 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
                 self.begin_notifications(now);
             }
         }
-        let index = self.next_in_line()?;
-        Some(self.depart(now, index, draw, buffer))
+        loop {
+            let (index, start) = (self.next_in_line()?, buffer.len());
+            let transmit = self.depart(now, index, draw, buffer);
+            if buffer.len() > start {
+                return Some(transmit);
+            }
+        }
     }
 
-    /// Writes the next transmission of an exchange, and moves the exchange on.
+    /// Writes the next transmission of an exchange, and moves the exchange on. Writes nothing if the allowance of the
+    /// exchange is used up; the exchange goes on as if the copy were lost.
     fn depart(
         &mut self,
         now: Instant,
@@ -114,6 +120,10 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
         mark(now, setup, exchange, peer, marking, renewed, timeout);
         let start = buffer.len();
         encode(rare.as_deref(), exchange, peer, marking, buffer);
+        if exchange.limited && !Rare::spend(rare, index, buffer.len() - start) {
+            buffer.truncate(start);
+            tally.retransmissions -= u64::from(!first);
+        }
         if !exchange.confirmable {
             let bytes = buffer.len() - start;
             peer.next_non = now + setup.config.non_gap(bytes, limits.non_gap, peer.silent);

@@ -57,7 +57,7 @@ impl Server {
         };
         if let Assembled::Answer { code, tail } = self.bodies.handle(now, from, &message) {
             let _ = self.endpoint.respond(now, responder, code, tail.as_bytes());
-        } else if !self.gate.admits(now, from, &message, bytes.len(), 1000) {
+        } else if !self.gate.verifies(now, from, &message) {
             let challenge = self.gate.challenge(now, from);
             let _ = self.endpoint.respond(now, responder, Code(0x81), challenge.as_bytes());
         } else {

@@ -22,11 +22,13 @@ mod config;
 mod counts;
 mod face;
 mod line;
+mod loops;
 mod message;
 mod requests;
 mod responses;
 mod service;
 mod sources;
+mod strangers;
 #[cfg(test)]
 mod tests;
 mod too_long;
@@ -37,6 +39,7 @@ use std::sync::Arc;
 
 use coapace_control::{Draw, Instant};
 use coapace_net::DtlsCounters;
+use coapace_proto::echo::Gate;
 use coapace_proto::{Event, ExchangeId, Setup};
 
 pub use config::RelayConfig;
@@ -45,6 +48,7 @@ pub use face::Face;
 pub use service::{Handle, Service, ServiceOptions};
 
 use face::Half;
+use loops::Loops;
 use sources::Sources;
 
 /// The most datagrams of other protocols that wait to be passed on. They wait for no more than the next call of
@@ -62,6 +66,11 @@ pub struct Relay {
     /// The endpoints at the face towards the clients and at the one towards the server.
     halves: [Half; 2],
     sources: Sources,
+    /// The clients that have shown that their address is their own.
+    gate: Gate<SocketAddr>,
+    /// The number of lines of clients that have not.
+    strangers: usize,
+    loops: Loops,
     /// Datagrams of other protocols, to be sent on as they are, with the face to send them from.
     unseen: VecDeque<(Face, SocketAddr, Vec<u8>)>,
     /// The ends of the waits for responses to non-confirmable requests.
@@ -81,9 +90,14 @@ impl Relay {
             let setup = Setup { controller: config.mechanism, config: config.endpoint(face) };
             Half::new(Arc::new(setup), seed)
         };
+        let mut halves = [half(Face::Clients), half(Face::Server)];
+        halves[Face::Clients as usize].endpoint.keep_requests(strangers::network);
         Self {
-            halves: [half(Face::Clients), half(Face::Server)],
+            halves,
             sources: Sources::new(config.max_sources),
+            gate: strangers::gate(&config, seed),
+            strangers: 0,
+            loops: Loops::default(),
             unseen: VecDeque::new(),
             waits: BTreeSet::new(),
             counts: RelayCounts::default(),
@@ -201,8 +215,13 @@ impl Relay {
 
     /// Sends a datagram of another protocol on as it is.
     fn pass_unseen(&mut self, now: Instant, face: Face, source: SocketAddr, bytes: &[u8]) {
+        let stranger = self.config.verify.concerns(source.ip());
         let known = match face {
-            Face::Clients => self.sources.admit(now, source),
+            Face::Clients if self.loops.comes_back(now, source, bytes) => {
+                self.counts.loops += 1;
+                return;
+            }
+            Face::Clients => self.sources.admit(now, source, stranger),
             // An answer to clients that share a port cannot be told apart.
             Face::Server => source.port() != 0 && self.sources.has(source),
         };

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{ArgAction, Args};
 
-use super::ClientKeys;
+use super::{ClientKeys, Trust};
 use crate::logging::Form;
 
 #[derive(Debug, Args)]
@@ -45,6 +45,9 @@ pub(crate) struct Relay {
     /// copies in a row (docs/sluice.md)
     #[arg(long)]
     pub(crate) sluice: bool,
+
+    #[command(flatten)]
+    pub(crate) trust: Trust,
 
     /// Clients at a time. Each has a port of its own towards the server. Beyond it, the client that was idle for longest makes
     /// room; a request that finds no room is answered 5.03 [default: 1024, or fewer if fewer files may be open]

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{ArgAction, ArgGroup, Args};
 
-use super::ClientKeys;
+use super::{ClientKeys, Trust};
 use crate::logging::Form;
 
 #[derive(Debug, Args)]
@@ -106,6 +106,9 @@ pub(crate) struct Serve {
     #[arg(long, value_name = "PER_CLIENT", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     pub(crate) max_rate: Option<u32>,
 
+    #[command(flatten)]
+    pub(crate) trust: Trust,
+
     /// Do not answer a copy of a request while the last answer may still be under way, at most two copies in a row
     /// (docs/sluice.md). For clients that ask one question after the other over a slow link. As many of them as
     /// --max-peers are remembered, in 80 B each
@@ -131,7 +134,7 @@ pub(crate) struct Serve {
     #[arg(long, requires = "pcap")]
     pub(crate) pcap_as_coap: bool,
 
-    /// Log more to standard error: -v adds each request and handshake, -vv observers too
+    /// Log more to standard error: -v adds each request, up to 1000 a second, and each handshake; -vv observers too
     #[arg(long, short, action = ArgAction::Count)]
     pub(crate) verbose: u8,
 

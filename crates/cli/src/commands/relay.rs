@@ -37,7 +37,7 @@ pub(crate) fn relay(arguments: &Arguments, relay: &Relay) -> Result<(), Failure>
     let (client_keys, server_key) = dtls(relay)?;
     let is_dtls = [client_keys.is_some(), server_key.is_some()];
     let interceptor = capture.clone().map(|capture| capture as _);
-    let options = ServiceOptions { listen, to, config, client_keys, server_key, interceptor };
+    let options = ServiceOptions { listen, to, config: config.clone(), client_keys, server_key, interceptor };
     let service = Service::bind(options).map_err(|error| cannot_bind(listen, &error))?;
     let local = service.local_addr();
     if let (Some(capture), Some(file)) = (&capture, &relay.pcap) {
@@ -102,6 +102,7 @@ fn config(relay: &Relay) -> Result<RelayConfig, Failure> {
     config.max_retransmit = relay.max_retransmit.unwrap_or(config.max_retransmit);
     config.nstart = relay.nstart;
     (config.shares, config.sluice) = (relay.share, relay.sluice);
+    config.verify = relay.trust.verify();
     Ok(config)
 }
 
@@ -146,6 +147,10 @@ async fn watch(handle: Handle) {
         for (what, count) in [
             ("clients that made room for others (--max-clients)", now.sources_closed - before.sources_closed),
             ("requests answered 5.03 for want of room", now.relay.refused - before.relay.refused),
+            (
+                "requests and datagrams that came back from another relay",
+                now.relay.loops - before.relay.loops,
+            ),
             (
                 "ports that the system had no room for (ulimit -n)",
                 now.relay.ports_refused - before.relay.ports_refused,

@@ -102,7 +102,7 @@ fn bounded(serve: &Serve, mechanism: Mechanism) -> ServerConfig {
     profile.config.max_sluiced = if serve.sluice { profile.config.max_peers } else { 0 };
     profile.config.max_observers = serve.max_observers.unwrap_or(profile.config.max_observers);
     let max_rate = serve.max_rate.and_then(NonZeroU32::new);
-    ServerConfig { budget, profile, max_rate, ..ServerConfig::default() }
+    ServerConfig { budget, profile, max_rate, verify: serve.trust.verify(), ..ServerConfig::default() }
 }
 
 /// Returns the groups to join.

@@ -138,7 +138,7 @@ impl Bodies {
             let Some(slice) = slice else { return Answered::Send(Code::BAD_REQUEST) };
             slice.options(options.clone()).write(slice.payload, into);
             let fits = match medium {
-                Medium::Datagram { .. } => length(terms.token, into.len()) <= terms.allowance,
+                Medium::Datagram { .. } => length(terms.token, into.len()) <= terms.allowance.room(),
                 Medium::Stream { room, .. } => into.len() <= room,
             };
             if fits {
@@ -149,7 +149,12 @@ impl Bodies {
                 // sent.
                 (Medium::Datagram { .. }, _) if terms.repeatable => return Answered::TooLarge,
                 (_, Some(smaller)) if stream_room.is_none() => szx = smaller,
-                (Medium::Datagram { .. }, _) => break false,
+                (Medium::Datagram { .. }, _) => {
+                    // The options alone are too long for a stranger, which is told the code.
+                    into.clear();
+                    terms.block1.into_iter().fold(Options::default(), Options::block1).write(&[], into);
+                    return Answered::Send(response.code);
+                }
                 (Medium::Stream { .. }, _) => return Answered::TooLarge,
             }
         };
@@ -166,7 +171,7 @@ impl Bodies {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use coapace_proto::Kind;
+    use coapace_proto::{Allowance, Kind};
 
     const PEER: Remote = Remote::new(std::net::Ipv6Addr::LOCALHOST, 1, 0);
 
@@ -181,7 +186,8 @@ mod tests {
         let (mut bodies, mut into) = (Bodies::new(Bounds::default()), Vec::new());
         let mut answered = Answered::Unwanted;
         request(&Options::default().uri_path("x"), code, |message| {
-            let terms = Terms::of(message, None);
+            let mut terms = Terms::of(message, None);
+            terms.allowance = Allowance::ipv4(length(message.token, message.tail.len()));
             answered = bodies.answer(Instant::ZERO, Some(PEER), &terms, response, medium, &mut into);
         });
         (answered, into.len())
@@ -193,7 +199,9 @@ mod tests {
         let large = || Response::content(vec![7; 500]);
         assert_eq!(answered(Code::GET, large(), datagram).0, Answered::TooLarge);
         let (post, bytes) = answered(Code::POST, large(), datagram);
-        assert!(post == Answered::Send(Code::CONTENT) && bytes < 136, "{bytes}");
+        assert!(post == Answered::Send(Code::CONTENT) && bytes <= 3 * (28 + 6) - 28 - 4, "{bytes}");
+        let located = Response::new(Code::CREATED).option(option::LOCATION_PATH, &[b'x'; 200]);
+        assert_eq!(answered(Code::POST, located, datagram), (Answered::Send(Code::CREATED), 0));
     }
 
     #[test]

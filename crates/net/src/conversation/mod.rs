@@ -22,4 +22,4 @@ mod terms;
 pub(crate) use bodies::{Answered, Bodies, Medium, Step};
 pub(crate) use format::Format;
 pub(crate) use places::{NoPlace, Place, Places};
-pub(crate) use terms::{Terms, Wish, has_terms};
+pub(crate) use terms::{Terms, Wish, has_terms, length};

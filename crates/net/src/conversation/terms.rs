@@ -4,7 +4,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 
 use coap_numbers::option;
 use coapace_proto::block::Block;
-use coapace_proto::{Code, Message, Token, echo, is_no_cache_key};
+use coapace_proto::{Allowance, Code, Message, Token, is_no_cache_key};
 
 /// All that the answer to a request depends on, besides the handler.
 #[derive(Clone, Copy, Debug)]
@@ -20,8 +20,8 @@ pub(crate) struct Terms {
     pub(crate) token: Token,
     /// The value of No-Response (RFC 7967 §2.1).
     no_response: u8,
-    /// The most bytes of a message to this client.
-    pub(crate) allowance: usize,
+    /// What this client may be sent.
+    pub(crate) allowance: Allowance,
     /// Set if the client's address is verified: it has shown an Echo option, or has a session or a connection.
     pub(crate) verified: bool,
     /// Set if the client may be challenged to repeat the request, because the request has changed nothing.
@@ -40,9 +40,8 @@ pub(crate) enum Wish {
 }
 
 impl Terms {
-    /// Reads the terms of a request, from a client that is not verified.
+    /// Reads the terms of a request, from a client that is verified or trusted.
     pub(crate) fn of(message: &Message<'_>, block2: Option<Block>) -> Self {
-        let length = length(message.token, message.tail.len());
         Self {
             operation: operation(message),
             block2,
@@ -50,7 +49,7 @@ impl Terms {
             observed: None,
             token: message.token,
             no_response: message.uint(option::NO_RESPONSE).unwrap_or(0) as u8,
-            allowance: echo::MODEST.max(echo::AMPLIFICATION * length),
+            allowance: Allowance::UNLIMITED,
             verified: false,
             repeatable: matches!(message.code, Code::GET | Code::FETCH),
             to_group: false,
@@ -59,7 +58,7 @@ impl Terms {
 
     /// Returns the terms with a verified client.
     pub(crate) fn verified(self) -> Self {
-        Self { verified: true, allowance: usize::MAX, ..self }
+        Self { verified: true, allowance: Allowance::UNLIMITED, ..self }
     }
 
     /// Returns the terms of a request to a group. It cannot be challenged, because a challenge is an error.
@@ -92,7 +91,7 @@ impl Terms {
 
     /// Returns whether the client may be asked to repeat the request with an Echo option (RFC 9175 §2.3).
     pub(super) fn may_be_challenged(&self) -> bool {
-        self.repeatable && self.allowance != usize::MAX
+        self.repeatable && self.allowance.is_limited()
     }
 
     /// Returns whether the client does not want a response of this code (RFC 7967 §2.1).
@@ -112,7 +111,7 @@ pub(crate) fn has_terms(message: &Message<'_>) -> bool {
 }
 
 /// Returns the length of a datagram with this token and `tail` bytes of options and payload.
-pub(super) fn length(token: Token, tail: usize) -> usize {
+pub(crate) fn length(token: Token, tail: usize) -> usize {
     4 + token.len() + tail
 }
 

@@ -2,14 +2,13 @@
 
 use coap_numbers::option;
 use coapace_control::Instant;
-use coapace_proto::echo;
 use coapace_proto::{Code, Kind, Message, Options, Responder, SendError, Token, group};
 
 use super::answers::{Answers, ObservedRequest};
 use super::hub::Locked;
 use super::leisure::Delayed;
 use crate::address::Remote;
-use crate::conversation::{Answered, Format, Terms};
+use crate::conversation::{Answered, Format, Terms, length};
 use crate::handler::or_panicked;
 use crate::{Resource, Response, log};
 
@@ -33,6 +32,7 @@ impl Locked {
             endpoint.register_stranger(now, responder, number)
         };
         if registered.is_err() {
+            self.stopped = Some(responder.to);
             self.counters.observers_refused += u64::from(terms.verified);
             return terms.verified;
         }
@@ -85,6 +85,14 @@ impl Locked {
             form.format.note(&response);
         }
         match bodies.answer(now, Some(responder.to), terms, response, *medium, scratch) {
+            Answered::Send(_)
+                if terms.observed.is_some()
+                    && terms.repeatable
+                    && !terms.allowance.has_room_for_two(length(terms.token, scratch.len())) =>
+            {
+                // Nothing would be left for the first notification.
+                self.challenge(now, responder, terms);
+            }
             Answered::Send(code) => self.respond_encoded(now, responder, code),
             Answered::TooLarge => self.challenge(now, responder, terms),
             Answered::Unwanted => {
@@ -120,7 +128,7 @@ impl Locked {
     pub(crate) fn publish(&mut self, now: Instant, number: u64, response: Option<Response>) -> bool {
         let response = or_panicked(response, || self.counters.panics += 1);
         let Self { endpoint, answers, .. } = self;
-        let Answers { bodies, observed, scratch, medium, sequence, gate, verify, .. } = answers;
+        let Answers { bodies, observed, scratch, medium, sequence, gate, .. } = answers;
         let Some(form) = observed.get_mut(&number) else { return false };
         if !endpoint.is_observed(number) {
             observed.remove(&number);
@@ -133,12 +141,9 @@ impl Locked {
         let Answered::Send(code) = bodies.answer(now, None, &form.terms, response, *medium, scratch) else {
             return again;
         };
-        // A notification has a token of 8 bytes at most.
-        if 12 + scratch.len() > echo::MODEST {
-            let challenge = |to| verify.concerns(to).then(|| gate.challenge(now, to));
-            let dismissed = endpoint.dismiss_strangers(now, number, Code::UNAUTHORIZED, challenge);
-            self.counters.challenged += dismissed as u64;
-        }
+        let challenge = |to| gate.challenge(now, to);
+        let dismissed = endpoint.dismiss_strangers(now, number, scratch.len(), Code::UNAUTHORIZED, challenge);
+        self.counters.challenged += dismissed as u64;
         endpoint.notify(number, form.resource.is_confirmable(), code, scratch);
         if !code.is_success() {
             observed.remove(&number);
@@ -164,7 +169,7 @@ impl Locked {
     }
 
     /// Queues the answer to a request, whose options and payload are in `scratch`.
-    fn respond_encoded(&mut self, now: Instant, responder: Responder<Remote>, code: Code) {
+    pub(super) fn respond_encoded(&mut self, now: Instant, responder: Responder<Remote>, code: Code) {
         let tail = std::mem::take(&mut self.answers.scratch);
         self.respond_with(now, responder, code, &tail);
         self.answers.scratch = tail;
@@ -207,6 +212,7 @@ impl Locked {
             Err(SendError::RepliesFull) => {}
             Err(_) => self.counters.responses_dropped += 1,
         }
+        self.stopped = Some(responder.to);
         self.answers.note_answer(&responder, None, 0);
     }
 }

@@ -1,25 +1,29 @@
 //! The state of a server over datagrams for its answers. Clients whose addresses may be forged are sent only small ones.
 
 use std::collections::HashMap;
+use std::net::IpAddr;
+use std::sync::Arc;
 use std::time::SystemTime;
 
 use coapace_control::{Duration, Instant};
 use coapace_proto::echo::{Echo, Gate};
-use coapace_proto::{Code, Message, Responder, Sequence, Token};
+use coapace_proto::{Allowance, Code, Message, Responder, Sequence, Token};
 
 use super::leisure::Leisure;
 use crate::access::AccessLog;
 use crate::address::Remote;
-use crate::conversation::{Bodies, Format, Medium, Terms};
-use crate::{Requests, Resource, ServerConfig};
+use crate::conversation::{Bodies, Format, Medium, Terms, length};
+use crate::{Network, Requests, Resource, Response, ServerConfig};
 
-/// The clients that have to show with an Echo option that their address is their own. Until then they are sent at most 136
-/// bytes, or three times the bytes that they sent if that is more (RFC 9175 §2.4, item 3).
+/// The clients that have to show with an Echo option that their address is their own. Until then they are sent at most three
+/// times the bytes that they sent (RFC 9175 §2.4, item 3). Headers of IP and UDP count, and so do copies of separate responses
+/// and notifications.
 ///
 /// Without this rule, anyone could make a server send large responses to a forged address. It costs one more round trip for
 /// each client in five minutes. If a GET or FETCH has a large response, a client that does not know Echo gets 4.01. Other
-/// methods have had their effect, so they are answered in smaller blocks instead.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+/// methods have had their effect, so they are answered in smaller blocks instead; with the code alone if their options are too
+/// long. An observer that does not know Echo is sent a confirmable notification first, whose acknowledgement shows the same.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Verify {
     /// No client, for networks without forged addresses.
     Nobody,
@@ -27,16 +31,19 @@ pub enum Verify {
     /// 9175 §2.4 recommends.
     #[default]
     Strangers,
+    /// All clients but those in these networks: nobody can send datagrams with the address of another there.
+    Outside(Arc<[Network]>),
     /// All clients.
     Everybody,
 }
 
 impl Verify {
     /// Returns whether this client has to show that its address is its own.
-    pub(super) fn concerns(self, client: Remote) -> bool {
+    pub fn concerns(&self, client: IpAddr) -> bool {
         match self {
             Self::Nobody => false,
-            Self::Strangers => !client.ip.to_canonical().is_loopback(),
+            Self::Strangers => !client.to_canonical().is_loopback(),
+            Self::Outside(networks) => !networks.iter().any(|network| network.contains(client)),
             Self::Everybody => true,
         }
     }
@@ -94,11 +101,12 @@ pub(crate) struct Due {
 impl Answers {
     /// Returns the state of a server. `key` is the secret of its Echo values.
     pub(crate) fn of(config: &ServerConfig, key: [u8; 16], secure: bool) -> Self {
-        let &ServerConfig { verify, bodies, leisure, max_delayed, .. } = config;
+        let &ServerConfig { bodies, leisure, max_delayed, .. } = config;
+        // The handshakes of DTLS sessions have verified the addresses of their clients.
+        let verify = if secure { Verify::Nobody } else { config.verify.clone() };
         let config = config.of_each_core().config;
         Self {
-            // The handshakes of DTLS sessions have verified the addresses of their clients.
-            verify: if secure { Verify::Nobody } else { verify },
+            verify,
             // The number of verified addresses has the same bound as that of peers.
             gate: Gate::new(Echo::new(key, FRESHNESS), config.max_peers as usize),
             medium: Medium::Datagram { max_szx: bodies.max_szx },
@@ -115,13 +123,28 @@ impl Answers {
         }
     }
 
-    /// Returns the largest payload, in bytes, that this client is sent whatever its request. There is room for the usual
-    /// options beside it.
-    pub(crate) fn unconditional(&self, client: Remote) -> usize {
-        if self.verify.concerns(client) { 64 } else { self.block }
+    /// Returns what this client may be sent if it is not verified.
+    fn allowance(&self, client: Remote, request: &Message<'_>) -> Allowance {
+        let ip = IpAddr::V6(client.ip);
+        if self.verify.concerns(ip) {
+            Allowance::over(length(request.token, request.tail.len()), ip)
+        } else {
+            Allowance::UNLIMITED
+        }
     }
 
-    /// Returns the terms of a request, changed if the client's address is verified or cannot be forged.
+    /// Writes options and payload of a response to `scratch` if it is small enough for this client, whether or not that is
+    /// verified, and needs no block. Returns whether it has done so.
+    pub(super) fn write_small(&mut self, to: Remote, request: &Message<'_>, response: &Response) -> bool {
+        if response.size() > self.block {
+            return false;
+        }
+        self.scratch.clear();
+        response.options.write(&response.payload, &mut self.scratch);
+        length(request.token, self.scratch.len()) <= self.allowance(to, request).room()
+    }
+
+    /// Returns the terms of a request, changed if the client's address is verified or may be forged.
     pub(crate) fn admit(
         &mut self,
         now: Instant,
@@ -132,9 +155,7 @@ impl Answers {
         if self.verify == Verify::Nobody || self.gate.verifies(now, from, message) {
             return terms.verified();
         }
-        if !self.verify.concerns(from) {
-            terms.allowance = usize::MAX;
-        }
+        terms.allowance = self.allowance(from, message);
         terms
     }
 

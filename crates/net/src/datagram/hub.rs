@@ -57,6 +57,8 @@ pub(crate) struct Locked {
     pub(crate) groups: HashMap<ExchangeId, (Instant, mpsc::Sender<MemberResponse>)>,
     /// The state that only servers use.
     pub(crate) answers: Answers,
+    /// The last client that a bound of the server has stopped.
+    pub(crate) stopped: Option<Remote>,
     /// The moment that the driver's timer is set for. The driver has to be woken for earlier deadlines only.
     pub(crate) armed: Instant,
 }
@@ -86,6 +88,7 @@ impl Hub {
             waiting: HashMap::new(),
             groups: HashMap::new(),
             answers: Answers::of(&ServerConfig::default(), [0; 16], false),
+            stopped: None,
             armed: Instant::MAX,
         };
         Ok(Arc::new(Self {

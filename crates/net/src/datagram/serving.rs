@@ -39,6 +39,7 @@ impl Service for Serving {
         {
             let mut state = hub.lock();
             state.counters.limited += 1;
+            state.stopped = Some(responder.to);
             return state.respond(now, responder, &Rejection::too_many_requests(seconds).into());
         }
         if message.kind == Kind::NonConfirmable && self.router.is_bad_option(message) {
@@ -53,11 +54,12 @@ impl Service for Serving {
         };
         let mut state = hub.lock();
         if let Called::Ready(Some(response)) = &called
-            && response.size() <= state.answers.unconditional(responder.to)
+            && state.answers.write_small(responder.to, message, response)
         {
-            return state.respond(now, responder, response);
+            return state.respond_encoded(now, responder, response.code);
         }
         let terms = state.answers.admit(now, responder.to, message, Terms::of(message, None));
+        let responder = responder.limited(terms.allowance);
         drop(state);
         place.iter_mut().filter(|_| terms.verified).for_each(Place::verify);
         self.settle(hub, now, responder, terms, called, place);
@@ -126,6 +128,7 @@ impl Serving {
         let terms = Terms::of(message, block2);
         let terms = if responder.group { terms.to_group() } else { terms };
         let mut terms = state.answers.admit(now, responder.to, message, terms);
+        let responder = responder.limited(terms.allowance);
         let remembered =
             responder.is_remembered() || terms.verified && state.endpoint.remember(now, &responder);
         if !remembered {
@@ -218,6 +221,7 @@ impl Serving {
     /// Answers a request that is not carried out, because a copy of it would not be recognised.
     fn forgo(&self, state: &mut Locked, now: Instant, responder: Responder<Remote>, terms: &Terms) {
         state.counters.unremembered += 1;
+        state.stopped = Some(responder.to);
         if responder.group {
             state.answers.note_answer(&responder, None, 0);
         } else if terms.verified {
@@ -231,6 +235,7 @@ impl Serving {
         let mut state = hub.lock();
         // Requests to a group are not answered with errors.
         state.counters.refused += u64::from(!responder.group);
+        state.stopped = Some(responder.to);
         state.respond(now, responder, &self.config.unavailable());
     }
 }
@@ -279,8 +284,8 @@ async fn answer_later(
         response
     } else {
         responder = hub.with(|state, now| state.endpoint.acknowledge(now, responder));
-        // An acknowledged request cannot be challenged any more.
-        terms.repeatable = false;
+        // An acknowledged request cannot be challenged any more, and the acknowledgement counts.
+        (terms.repeatable, terms.allowance) = (false, responder.allowance());
         rest.await
     };
     hub.with(|state, now| state.answer(now, responder, &terms, response));

@@ -20,7 +20,7 @@ pub(crate) struct Acceptor {
 
 impl Acceptor {
     /// Returns the scheme of what is served.
-    pub(super) fn scheme(&self) -> &'static str {
+    pub(crate) fn scheme(&self) -> &'static str {
         match (self.tls.is_some(), self.ws) {
             (false, false) => "coap+tcp",
             (true, false) => "coaps+tcp",

@@ -76,6 +76,7 @@ async fn begin(core: Arc<Core>, stream: TcpStream, from: SocketAddr, admitted: A
         accepted = timeout(PATIENCE, core.shared.acceptor.accept(stream)) => accepted,
         () = admitted.left() => {
             core.shared.counters().evicted += 1;
+            *core.shared.stopped() = Some(from);
             return;
         }
     };

@@ -1,5 +1,6 @@
 //! The state that the connections of a server share.
 
+use std::net::SocketAddr;
 use std::sync::atomic::AtomicU16;
 use std::sync::{Arc, Mutex, MutexGuard};
 
@@ -20,6 +21,8 @@ pub(crate) struct StreamServer {
     pub(crate) acceptor: Acceptor,
     pub(crate) closing: Closing,
     counters: Mutex<TcpCounters>,
+    /// The last peer that a bound has stopped.
+    stopped: Mutex<Option<SocketAddr>>,
     /// The number of connections so far. The next connection from the same port thus has another name, and cannot get the
     /// rest of a response to the last.
     pub(super) begun: AtomicU16,
@@ -32,6 +35,10 @@ impl StreamServer {
 
     pub(crate) fn counters(&self) -> MutexGuard<'_, TcpCounters> {
         lock(&self.counters)
+    }
+
+    pub(crate) fn stopped(&self) -> MutexGuard<'_, Option<SocketAddr>> {
+        lock(&self.stopped)
     }
 }
 

@@ -69,12 +69,17 @@ impl Talk {
     pub(super) async fn run(mut self) {
         let ended = self.converse().await;
         match ended {
-            Err(Ended::Broken(_)) => self.core.shared.counters().aborted += 1,
+            Err(Ended::Broken(_)) => {
+                self.core.shared.counters().aborted += 1;
+                self.note_stopped();
+            }
             Err(Ended::Io(error)) if error.kind() == io::ErrorKind::InvalidData => {
                 self.core.shared.counters().aborted += 1;
+                self.note_stopped();
             }
             Err(Ended::Io(error)) if error.kind() == io::ErrorKind::TimedOut => {
                 self.core.shared.counters().stalled += 1;
+                self.note_stopped();
                 return;
             }
             Err(Ended::Io(_) | Ended::Aborted) => return,
@@ -115,6 +120,7 @@ impl Talk {
                 () = observers.changed(), if observers.are_watching() => {}
                 () = admitted.left() => {
                     self.core.shared.counters().evicted += 1;
+                    self.note_stopped();
                     self.connection.signal(Signal::Release, Token::EMPTY);
                     return Ok(());
                 }
@@ -246,7 +252,15 @@ impl Talk {
         counters.registered += u64::from(observer.is_some());
         counters.observers_refused += u64::from(observer.is_none());
         drop(counters);
+        if observer.is_none() {
+            self.note_stopped();
+        }
         observer
+    }
+
+    /// Notes that a bound has stopped the peer.
+    fn note_stopped(&self) {
+        *self.core.shared.stopped() = Some(self.peer.remote.address());
     }
 
     /// Calls the handler of a resource that has changed.

@@ -24,10 +24,10 @@ mod proxy;
 mod scripted;
 #[cfg(feature = "tls")]
 mod secured;
-#[cfg(feature = "tls")]
-mod streams;
 #[cfg(target_os = "linux")]
 mod strangers;
+#[cfg(feature = "tls")]
+mod streams;
 mod tcp;
 #[cfg(feature = "tls")]
 mod tls;

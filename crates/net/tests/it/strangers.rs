@@ -5,10 +5,13 @@ use std::net::{SocketAddr, UdpSocket};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use coapace_net::{Budget, Code, Profile, Rejection, Request, Response, Router, ServerConfig};
+use coapace_net::{
+    Budget, Client, Code, Profile, Rejection, Request, Resource, Response, Router, Server, ServerConfig,
+    Verify,
+};
 use coapace_proto::{Kind, Message, Options};
 
-use crate::common::{Running, serve_with};
+use crate::common::{Running, run, serve_with};
 
 /// A source of loopback that sends datagrams as they are.
 pub(crate) struct Source {
@@ -25,9 +28,10 @@ impl Source {
     }
 
     pub(crate) fn send(&self, kind: Kind, code: Code, id: u16, token: &[u8], options: &Options) -> usize {
-        let tail = options.tail(b"").expect("options");
+        let mut tail = Vec::new();
+        options.write(b"", &mut tail);
         let token = coapace_proto::Token::new(token).expect("at most 8 bytes");
-        let message = Message { code, token, tail: tail.as_bytes(), ..Message::empty(kind, id) };
+        let message = Message { code, token, tail: &tail, ..Message::empty(kind, id) };
         let mut bytes = Vec::new();
         message.write(&mut bytes);
         self.socket.send(&bytes).expect("loopback")
@@ -120,5 +124,100 @@ async fn a_verified_client_whose_posts_cannot_be_remembered_any_more_is_told_to_
     assert_eq!(count(Code::UNAUTHORIZED), 1);
     assert_eq!(count(Code::CHANGED), carried_out);
     assert_eq!(count(Code::SERVICE_UNAVAILABLE), 300 - 1 - carried_out);
-    assert!((200..256).contains(&carried_out), "{carried_out}: a source leaves a ninth of the places to others");
+    assert!(
+        (200..256).contains(&carried_out),
+        "{carried_out}: a source leaves a ninth of the places to others"
+    );
+}
+
+/// The headers of IPv4 and UDP.
+const HEADERS: usize = 28;
+
+/// Returns the bytes that arrive at a source within a time, headers included.
+fn heard(source: &Source, within: Duration) -> usize {
+    let end = Instant::now() + within;
+    let mut bytes = 0;
+    while let Some(left) = end.checked_duration_since(Instant::now()) {
+        bytes += source.receive(left).map_or(0, |datagram| HEADERS + datagram.len());
+    }
+    bytes
+}
+
+fn everybody() -> ServerConfig {
+    ServerConfig { cores: 1, verify: Verify::Everybody, ..ServerConfig::default() }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_unverified_observer_is_sent_at_most_three_times_its_registration() {
+    let resource = Resource::new();
+    let text = async |_: Request| Ok::<_, Rejection>(Response::content("21.5"));
+    let server = serve_with(Router::new().observe("/t", &resource, text), everybody());
+    let victim = Source::at(3, 1, server.address);
+    let options = Options::default().observe(0).uri_path("t");
+    let asked = HEADERS + victim.send(Kind::Confirmable, Code::GET, 1, b"a", &options);
+    let mut bytes = 0;
+    for _ in 0..40 {
+        bytes += heard(&victim, Duration::from_millis(200));
+        resource.changed();
+    }
+    assert!(bytes > asked && bytes <= 3 * asked, "{bytes} bytes for {asked}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_unverified_client_is_sent_at_most_three_times_its_request_if_the_response_is_late() {
+    let late = async |_: Request| {
+        tokio::time::sleep(Duration::from_millis(50)).await;
+        Ok::<_, Rejection>(Response::content("a response of thirty-one bytes"))
+    };
+    let config = ServerConfig { acknowledge_after: Duration::from_millis(1), ..everybody() };
+    let server = serve_with(Router::new().get("/late", late).post("/late", late), config);
+    for (host, code) in [(1, Code::GET), (2, Code::POST)] {
+        let victim = Source::at(4, host, server.address);
+        let asked =
+            HEADERS + victim.send(Kind::Confirmable, code, 1, b"a", &Options::default().uri_path("late"));
+        let bytes = heard(&victim, Duration::from_secs(8));
+        assert!(bytes > asked && bytes <= 3 * asked, "{bytes} bytes for {asked}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn no_method_and_no_option_of_its_response_gets_a_stranger_more() {
+    let methods = [Code::GET, Code::POST, Code::PUT, Code::DELETE, Code::FETCH, Code::PATCH, Code::IPATCH];
+    let large = async |_: Request| {
+        let response = Response::content(vec![b'x'; 700]);
+        Ok::<_, Rejection>(response.option(8, &[b'y'; 200]).option(4, &[7; 8]))
+    };
+    let router = methods.into_iter().fold(Router::new(), |router, code| router.route(code, "/", large));
+    let server = serve_with(router, everybody());
+    for (host, code) in methods.into_iter().enumerate() {
+        let victim = Source::at(5, host as u16 + 1, server.address);
+        for (id, options) in (1..).zip([Options::default(), Options::default().observe(0)]) {
+            let asked = HEADERS + victim.send(Kind::Confirmable, code, id, b"", &options);
+            let bytes = HEADERS + victim.receive(Duration::from_secs(10)).expect("an answer").len();
+            assert!(bytes <= 3 * asked, "{code}: {bytes} bytes for {asked}");
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_hop_limit_that_is_none_is_answered_4_00() {
+    let router = Router::new().get("/a", async |_: Request| Ok::<_, Rejection>(Response::content("a")));
+    let config = ServerConfig { cores: 1, ..ServerConfig::default() };
+    let stream = run("coap+tcp", Server::bind_tcp("127.0.0.1:0", config.clone()), router.clone());
+    let server = serve_with(router, config);
+    let source = Source::at(6, 1, server.address);
+    for (id, value, code) in [
+        (1, &[1][..], Code::CONTENT),
+        (2, &[255], Code::CONTENT),
+        (3, &[0], Code::BAD_REQUEST),
+        (4, &[], Code::BAD_REQUEST),
+        (5, &[1, 0], Code::BAD_REQUEST),
+    ] {
+        let options = Options::default().uri_path("a").with(16, value);
+        assert_eq!(source.ask(Code::GET, id, &options).0, code, "{value:?}");
+        if value.len() == 1 {
+            let response = Client::new().get(&stream.uri("/a")).option(16, value).await.unwrap();
+            assert_eq!(response.code, code, "{value:?} over TCP");
+        }
+    }
 }

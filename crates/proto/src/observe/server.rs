@@ -3,13 +3,14 @@
 use coapace_control::{Controller, Instant};
 
 use crate::Tail;
+use crate::allowance::Allowance;
 use crate::code::Code;
 use crate::endpoint::Endpoint;
 use crate::event::{Event, Responder};
-use crate::exchange::{End, Failure, Purpose};
+use crate::exchange::{End, Exchange, Failure, Purpose};
 use crate::message::{Kind, Message, Token};
 use crate::peer::Address;
-use crate::registrations::{Observer, Observers};
+use crate::registrations::{HEAD, Observer, Observers};
 use crate::request::SendError;
 
 impl<C: Controller, A: Address> Endpoint<C, A> {
@@ -25,11 +26,15 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
         responder: &Responder<A>,
         resource: u64,
     ) -> Result<(), SendError> {
-        self.register_as(now, responder, resource, false)
+        self.register_as(now, responder, resource, None)
     }
 
     /// Adds an observer whose address nobody has verified, for example with an [Echo option](crate::echo).
     /// Such an observer is called a stranger, until it acknowledges a notification.
+    ///
+    /// The [allowance](Responder::limited) of its request bounds what it is sent meanwhile: the response to
+    /// the registration, and one confirmable notification with as many copies as are left.
+    /// [`dismiss_strangers`](Self::dismiss_strangers) removes those that are left too little.
     ///
     /// Strangers have a sixty-fourth of all places, at least 8. A stranger that was not heard for 30 s makes
     /// room for the next stranger. If all places are taken, the oldest stranger makes room for an observer
@@ -44,7 +49,7 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
         responder: &Responder<A>,
         resource: u64,
     ) -> Result<(), SendError> {
-        self.register_as(now, responder, resource, true)
+        self.register_as(now, responder, resource, Some(responder.allowance))
     }
 
     fn register_as(
@@ -52,14 +57,15 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
         now: Instant,
         responder: &Responder<A>,
         resource: u64,
-        is_stranger: bool,
+        stranger: Option<Allowance>,
     ) -> Result<(), SendError> {
         let observer = Observer { to: responder.to, token: responder.token, resource };
         self.deregister(now, observer.to, observer.token);
         let (seed, bound) = (self.peers.seed(), self.setup.config.max_observers);
         let observers = &mut self.rare.get_or_insert_default().observers;
         let observers = observers.get_or_insert_with(|| Observers::new(seed).into());
-        let leaving = observers.make_room(now, bound, is_stranger).map_err(|_| SendError::ObserversFull)?;
+        let leaving =
+            observers.make_room(now, bound, stranger.is_some()).map_err(|_| SendError::ObserversFull)?;
         if let Some(slot) = leaving {
             observers.counts.displaced += 1;
             self.remove_observer(now, slot);
@@ -67,7 +73,7 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
         // The peer of an observer is held: the path to it stays known, whatever room other peers need.
         let peer = self.find_or_insert_peer(observer.to).ok_or(SendError::PeersFull)?;
         let Some(observers) = self.observers() else { return Err(SendError::ObserversFull) };
-        if !observers.insert(now, bound, observer, is_stranger) {
+        if !observers.insert(now, bound, observer, stranger) {
             return Err(SendError::ObserversFull);
         }
         self.peers.hold(peer);
@@ -98,22 +104,27 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
         observers.map_or(0, |observers| observers.publish(resource, confirmable, code, tail))
     }
 
-    /// Removes observers of `resource` that are [strangers](Self::register_stranger), before a notification that is too large
-    /// for them: its address may be that of a victim. `farewell` returns the options of the last notification, which has this
-    /// code and is non-confirmable, or `None` for an observer that stays. Returns how many were removed.
+    /// Removes observers of `resource` whose [allowance](Self::register_stranger) is too small for a notification with a tail
+    /// of `length` bytes: the address may be that of a victim. Those that a notification is under way to stay. `farewell`
+    /// returns the options of the last notification, which has this code and is non-confirmable. It is sent if the allowance
+    /// is large enough for it. Returns how many were removed.
     pub fn dismiss_strangers(
         &mut self,
         now: Instant,
         resource: u64,
+        length: usize,
         code: Code,
-        mut farewell: impl FnMut(A) -> Option<Tail>,
+        mut farewell: impl FnMut(A) -> Tail,
     ) -> usize {
-        let strangers = self.observers().map(|observers| observers.strangers(resource)).unwrap_or_default();
+        let strangers = self.observers().map(|observers| observers.too_large_for(resource, length));
         let mut dismissed = 0;
-        for Observer { to, token, .. } in strangers {
-            let Some(tail) = farewell(to) else { continue };
+        for (Observer { to, token, .. }, allowance) in strangers.unwrap_or_default() {
             self.deregister(now, to, token);
             dismissed += 1;
+            let tail = farewell(to);
+            if HEAD + token.len() + tail.as_bytes().len() > allowance.room() {
+                continue;
+            }
             let Some(peer) = self.find_or_insert_peer(to) else { continue };
             let message_id = self.peers[peer].message_ids.take(now);
             let farewell = Message {
@@ -148,11 +159,12 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
         let bound = self.setup.config.max_exchanges.div_ceil(2);
         while let Some(observers) = self.observers()
             && observers.under_way < bound
-            && let Some((Observer { to, token, .. }, confirmable)) = observers.next(now)
+            && let Some((Observer { to, token, .. }, confirmable, allowance)) = observers.next(now)
             && let Ok(id) = self.begin(now, to, confirmable, Purpose::Notification, Code::EMPTY, token, &[])
             && let Some(observers) = self.observers()
         {
             observers.begun(id.index);
+            self.limit(id.index, allowance);
         }
     }
 
@@ -163,12 +175,58 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
         let observers = self.rare.as_mut().and_then(|rare| rare.observers.as_mut());
         let Some(observers) = observers else { return false };
         let Some(slot) = observers.of_exchange(index) else { return false };
+        let Exchange { departed, limited, .. } = self.exchanges[index];
+        if departed && limited {
+            // A newer representation may be larger. It follows the acknowledgement.
+            return false;
+        }
         let Some((code, tail, confirmable)) = observers.news(slot) else { return false };
         let exchange = &mut self.exchanges[index];
         exchange.confirmable |= confirmable;
         exchange.code = code;
         exchange.tail = tail.into();
         true
+    }
+
+    /// Takes a response with a tail of this length from the allowance of its request. Returns the allowance of
+    /// the response and its copies. A response to an observer is sent once, and leaves the rest for
+    /// notifications.
+    pub(crate) fn charge(&mut self, responder: &Responder<A>, tail: usize) -> Allowance {
+        let &Responder { to, token, mut allowance, .. } = responder;
+        if !allowance.is_limited() {
+            return allowance;
+        }
+        let Some(observers) = self.observers() else { return allowance };
+        let Some(slot) = observers.find_token(to, token) else { return allowance };
+        let mut rest = allowance;
+        rest.spend(HEAD + token.len() + tail);
+        observers.limit(slot, rest);
+        allowance.keep_back(rest);
+        allowance
+    }
+
+    /// Sets what may depart for an exchange, if that is limited.
+    pub(crate) fn limit(&mut self, exchange: u32, allowance: Allowance) {
+        if !allowance.is_limited() {
+            return;
+        }
+        self.exchanges[exchange].limited = true;
+        let place = exchange as usize;
+        let allowances = &mut self.rare.get_or_insert_default().allowances;
+        if place >= allowances.len() {
+            allowances.resize(place + 1, Allowance::UNLIMITED);
+        }
+        allowances[place] = allowance;
+    }
+
+    /// Notes that the observer with this token has acknowledged the response to its registration.
+    #[cold]
+    pub(crate) fn verify_observer(&mut self, now: Instant, peer: A, token: Token) {
+        if let Some(observers) = self.observers()
+            && let Some(slot) = observers.find_token(peer, token)
+        {
+            observers.confirm(now, slot);
+        }
     }
 
     /// Remembers the Message ID of a notification that has departed, because a Reset may name it.

@@ -4,6 +4,8 @@
 //! repeated and must not be (§5.4.5). An elective option is then ignored. A critical one is named by
 //! [`first_unrecognised`](Message::first_unrecognised).
 
+use core::num::NonZeroU8;
+
 use coap_numbers::option;
 
 use super::rule::{Rule, is_critical};
@@ -12,6 +14,10 @@ use crate::block::{Block, ReservedSize};
 
 /// The Max-Age of a response without the option, seconds (RFC 7252 §5.10.5).
 pub const DEFAULT_MAX_AGE: u32 = 60;
+
+/// The error that a Hop-Limit is no number from 1 to 255 in one byte (RFC 8768 §3).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BadHopLimit;
 
 impl<'a> Message<'a> {
     /// Returns the values of an option in their order. An option that must not be repeated has at most one.
@@ -115,6 +121,19 @@ impl<'a> Message<'a> {
     pub fn suppresses(&self, response: crate::Code) -> bool {
         let classes = self.uint(option::NO_RESPONSE).unwrap_or(0);
         response.is_response() && classes >> ((response.0 >> 5) - 1) & 1 == 1
+    }
+
+    /// Returns the Hop-Limit: the proxies that the request may still pass (RFC 8768 §3).
+    ///
+    /// # Errors
+    /// [`BadHopLimit`]: answer with 4.00.
+    pub fn hop_limit(&self) -> Result<Option<NonZeroU8>, BadHopLimit> {
+        let found = self.options().take_while(|&(at, _)| at <= option::HOP_LIMIT);
+        match found.filter(|&(at, _)| at == option::HOP_LIMIT).map(|(_, value)| value).next() {
+            None => Ok(None),
+            Some(&[hops]) => NonZeroU8::new(hops).map(Some).ok_or(BadHopLimit),
+            Some(_) => Err(BadHopLimit),
+        }
     }
 
     /// Returns the Echo value (RFC 9175 §2.2).

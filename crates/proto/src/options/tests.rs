@@ -1,3 +1,5 @@
+use core::num::NonZeroU8;
+
 use proptest::prelude::*;
 use std::string::ToString;
 use std::vec;
@@ -15,6 +17,21 @@ fn message(tail: &[u8]) -> Message<'_> {
 /// Returns a message with these options, allowed or not.
 fn raw(options: &[(u16, &[u8])]) -> Vec<u8> {
     options.iter().fold(Tail::default(), |tail, &(number, value)| tail.option(number, value)).into_bytes()
+}
+
+#[test]
+fn a_hop_limit_is_from_1_to_255_in_one_byte() {
+    for (value, read) in [
+        (&[1][..], Ok(NonZeroU8::new(1))),
+        (&[255], Ok(NonZeroU8::new(255))),
+        (&[0], Err(BadHopLimit)),
+        (&[], Err(BadHopLimit)),
+        (&[1, 0], Err(BadHopLimit)),
+        (&[0, 9], Err(BadHopLimit)),
+    ] {
+        assert_eq!(message(&raw(&[(11, b"a"), (16, value), (17, &[])])).hop_limit(), read, "{value:?}");
+    }
+    assert_eq!(message(&raw(&[(11, b"a"), (17, &[1])])).hop_limit(), Ok(None));
 }
 
 #[test]

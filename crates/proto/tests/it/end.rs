@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use coapace_control::{Draw, Instant, Mechanism};
-use coapace_proto::{Code, Config, Endpoint, Event, Kind, Message, Options, Setup, Token};
+use coapace_proto::{Allowance, Code, Config, Endpoint, Event, Kind, Message, Options, Setup, Token};
 
 pub(crate) const GET: Code = Code(coap_numbers::code::GET);
 pub(crate) const CONTENT: Code = Code(coap_numbers::code::CONTENT);
@@ -73,15 +73,12 @@ impl End {
         self.register_as(now, from, name, resource, false);
     }
 
-    /// Registers a client that may be a stranger, and answers it.
-    pub(crate) fn register_as(
-        &mut self,
-        now: Instant,
-        from: u32,
-        name: &str,
-        resource: u64,
-        is_stranger: bool,
-    ) {
+    /// Registers a client that nobody has verified, over IPv4, and answers it.
+    pub(crate) fn register_stranger(&mut self, now: Instant, from: u32, name: &str, resource: u64) {
+        self.register_as(now, from, name, resource, true);
+    }
+
+    fn register_as(&mut self, now: Instant, from: u32, name: &str, resource: u64, is_stranger: bool) {
         let id = 1000 + u16::from(name.as_bytes()[0]);
         let get = bytes(&Message {
             code: GET,
@@ -92,6 +89,8 @@ impl End {
         let Some(Event::Request { responder, .. }) = self.0.handle_datagram(now, from, &get) else {
             panic!("no request")
         };
+        let allowance = if is_stranger { Allowance::ipv4(get.len()) } else { Allowance::UNLIMITED };
+        let responder = responder.limited(allowance);
         let registered = if is_stranger {
             self.0.register_stranger(now, &responder, resource)
         } else {

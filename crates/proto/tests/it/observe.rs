@@ -4,7 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::end::{CONTENT, End, GET, NOT_FOUND, bytes, kind, ms, plain, secs, text, token};
 use coapace_control::Duration;
-use coapace_proto::{Code, Config, Event, Failure, Kind, Message, Observer, Options, SendError, Token};
+use coapace_proto::{
+    Allowance, Code, Config, Event, Failure, Kind, Message, Observer, Options, SendError, Token,
+};
 use proptest::prelude::*;
 
 #[test]
@@ -153,20 +155,16 @@ fn a_reset_removes_the_observer_whether_the_notification_was_confirmable_or_not(
 }
 
 #[test]
-fn strangers_leave_with_a_farewell_and_whoever_acknowledged_a_notification_is_none() {
+fn a_stranger_whose_notification_would_be_too_large_leaves_with_a_farewell() {
     let mut server = End::new(plain());
-    for (from, name, is_stranger) in [(1, "a", false), (2, "b", true), (3, "c", true), (4, "d", true)] {
-        server.register_as(ms(0), from, name, 7, is_stranger);
-    }
-    server.register_as(ms(0), 2, "z", 8, true);
-    server.notify(7, true, "v1");
-    let sent = server.sent(ms(0));
-    server.answer(ms(9), 4, Kind::Acknowledgement, &sent[3].1);
+    server.register(ms(0), 1, "a", 7);
+    server.register_stranger(ms(0), 2, "b", 7);
+    server.register_stranger(ms(0), 2, "z", 8);
 
     let unauthorized = Code(coap_numbers::code::UNAUTHORIZED);
-    let stays = 3;
-    let farewell = |to| (to != stays).then(|| Options::default().echo(b"e").tail(b"").unwrap());
-    assert_eq!(server.0.dismiss_strangers(ms(10), 7, unauthorized, farewell), 1);
+    let farewell = |_| Options::default().echo(b"e").tail(b"").unwrap();
+    assert_eq!(server.0.dismiss_strangers(ms(10), 7, 20, unauthorized, farewell), 0, "it is small");
+    assert_eq!(server.0.dismiss_strangers(ms(10), 7, 100, unauthorized, farewell), 1);
     let last = server.sent(ms(10));
     let message = Message::parse(&last[0].1).unwrap();
     assert_eq!(
@@ -174,11 +172,49 @@ fn strangers_leave_with_a_farewell_and_whoever_acknowledged_a_notification_is_no
         (1, 2, Kind::NonConfirmable, unauthorized)
     );
     assert_eq!(message.token, token("b"));
-    assert_eq!(server.0.observer_count(), 4, "that of another resource stays, too");
-    assert!(
-        server.play(ms(10), secs(200)).iter().all(|(_, to, _)| *to != 2),
-        "no copy of a notification follows"
-    );
+    assert_eq!(server.0.observer_count(), 2, "that of another resource stays, too");
+}
+
+#[test]
+fn a_stranger_is_sent_three_times_its_request_with_headers_until_it_acknowledges() {
+    let mut server = End::new(plain());
+    // 6 bytes, of which 102 follow with headers: a response of 7, and a notification of 10, each with 28.
+    server.register_stranger(ms(0), 1, "a", 7);
+    server.register_stranger(ms(0), 2, "b", 7);
+    server.notify(7, false, "v1");
+    let sent = server.sent(ms(0));
+    assert!(sent.iter().all(|(_, bytes)| Message::parse(bytes).unwrap().kind == Kind::Confirmable));
+    server.answer(ms(9), 2, Kind::Acknowledgement, &sent[1].1);
+    let mut later = Vec::new();
+    for number in 0..20 {
+        server.notify(7, false, "v2, which is longer");
+        later.extend(server.play(secs(20 * number), secs(20 * (number + 1))));
+        while server.0.poll_event().is_some() {}
+    }
+    let to = |peer| later.iter().filter(|(_, to, _)| *to == peer).count();
+    assert_eq!(to(1), 0, "no copy of the first, and nothing else");
+    assert!(to(2) >= 15, "{} to the one that is verified", to(2));
+    assert_eq!((server.0.observer_count(), server.0.counters().observers_given_up), (1, 1));
+}
+
+#[test]
+fn copies_of_a_separate_response_stay_within_the_allowance_of_its_request() {
+    let get = [0x40, 1, 0, 1];
+    // With 28 bytes of headers each: the request 32, the acknowledgement 32, the response 33.
+    for (allowance, transmissions) in
+        [(Allowance::ipv4(4), 1), (Allowance::ipv4(20), 3), (Allowance::UNLIMITED, 5)]
+    {
+        let mut server = End::new(Config::default());
+        let Some(Event::Request { responder, .. }) = server.0.handle_datagram(ms(0), 1, &get) else {
+            panic!()
+        };
+        let responder = server.0.acknowledge(ms(0), responder.limited(allowance));
+        server.sent(ms(0));
+        assert!(server.0.respond(ms(1), responder, CONTENT, b"\xff").unwrap().is_some());
+        let departed = server.play(ms(1), secs(300));
+        assert_eq!(departed.len(), transmissions, "{allowance:?}");
+        assert!(matches!(server.0.poll_event(), Some(Event::Failed { failure: Failure::GivenUp, .. })));
+    }
 }
 
 #[test]

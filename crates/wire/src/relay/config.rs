@@ -1,12 +1,13 @@
 //! The parameters of a relay.
 
 use coapace_control::{Duration, Mechanism};
+use coapace_net::Verify;
 use coapace_proto::Config;
 
 use super::Face;
 
 /// The mechanism of a relay, and the bounds of its tables.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct RelayConfig {
     /// The congestion control, at both faces.
     pub mechanism: Mechanism,
@@ -19,10 +20,15 @@ pub struct RelayConfig {
     pub shares: bool,
     /// True if answers to copies of clients are withheld while the last answer may still be under way (`docs/sluice.md`).
     pub sluice: bool,
+    /// The clients that have to show with an Echo option that their address is their own (RFC 9175 §2.4). Until then they are
+    /// strangers: they are sent three times what they send, and have three quarters of the sources and exchanges. Where these are
+    /// taken, they are asked for the option.
+    pub verify: Verify,
     /// The most sources. Each has a port towards the server. Beyond it, the one that was idle for longest makes room. If none is
     /// idle, the request is answered 5.03.
     pub max_sources: u32,
-    /// The most exchanges under way or waiting, at each face. A request beyond it is answered 5.03.
+    /// The most exchanges under way or waiting, at each face. A request beyond it is answered 5.03. A source has at most a
+    /// sixteenth of those that are left.
     pub max_exchanges: u32,
     /// The most exchanges under way or waiting that one source may have. A request beyond it is answered 5.03.
     pub max_exchanges_of_source: u32,
@@ -39,6 +45,7 @@ impl RelayConfig {
             nstart: None,
             shares: false,
             sluice: false,
+            verify: Verify::default(),
             max_sources: 1_024,
             max_exchanges: 4_096,
             max_exchanges_of_source: 256,
@@ -48,8 +55,8 @@ impl RelayConfig {
 
     /// Returns the parameters of the endpoint at a face.
     pub(super) fn endpoint(&self, face: Face) -> Config {
-        /// Messages remembered for each exchange that may be under way.
-        const REMEMBERED: u32 = 4;
+        /// Messages of clients and of the server remembered for each exchange that may be under way.
+        const REMEMBERED: [u32; 2] = [32, 4];
         /// The longest token that a client may have (RFC 8974). The relay's own have 4 bytes.
         const MAX_TOKEN: u16 = 64;
 
@@ -65,7 +72,7 @@ impl RelayConfig {
             max_observers: self.max_observers,
             max_listeners: self.max_observers,
             max_replies: self.max_exchanges,
-            max_deduplicated: self.max_exchanges.saturating_mul(REMEMBERED),
+            max_deduplicated: self.max_exchanges.saturating_mul(REMEMBERED[face as usize]),
             max_sluiced: if clients && self.sluice { self.max_sources } else { 0 },
             ..Config::default()
         }

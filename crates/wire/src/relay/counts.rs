@@ -13,6 +13,10 @@ pub struct RelayCounts {
     pub requests: [u64; 2],
     /// Requests answered 5.03 because a table was full.
     pub refused: u64,
+    /// Requests answered with an Echo value, because their client had not shown that its address is its own.
+    pub challenged: u64,
+    /// Requests without a hop left, answered 5.08, and datagrams of DTLS that came back: relays point at each other.
+    pub loops: u64,
     /// Requests that were given up, and answered 5.04 if they were confirmable.
     pub given_up: u64,
     /// Requests that were rejected with a Reset.
@@ -84,6 +88,8 @@ impl Display for RelayReport {
         )?;
         for (count, what) in [
             (relay.requests[1], "requests of the server"),
+            (relay.challenged, "asked for an Echo value"),
+            (relay.loops, "came back from another relay"),
             (relay.unseen, "datagrams of DTLS passed on"),
             (dtls.handshakes, "DTLS sessions of clients"),
             (dtls.handshakes_failed, "handshakes of clients failed"),
@@ -133,6 +139,13 @@ impl RelayReport {
                 clients.withheld,
             ),
             ("refused_total", "counter", "Requests answered 5.03 for want of room.", relay.refused),
+            ("challenges_total", "counter", "Requests answered with an Echo value.", relay.challenged),
+            (
+                "loops_total",
+                "counter",
+                "Requests and datagrams that came back from another relay.",
+                relay.loops,
+            ),
             ("given_up_total", "counter", "Requests without a response in time.", relay.given_up),
             ("rejected_total", "counter", "Requests that a Reset rejected.", relay.rejected),
             ("unanswered_total", "counter", "Non-confirmable requests without a response.", relay.unanswered),

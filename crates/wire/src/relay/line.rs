@@ -15,6 +15,8 @@ pub(super) struct Line {
     /// True if it asks for no response (RFC 7967): its acknowledgement is its end. Without one, it counts as a line of its source
     /// until it must have departed.
     pub(super) is_statement: bool,
+    /// True if nobody had verified the client.
+    pub(super) is_stranger: bool,
     /// The peer of the exchange.
     pub(super) peer: SocketAddr,
     /// The token of the exchange.

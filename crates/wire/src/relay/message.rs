@@ -8,6 +8,9 @@ use coapace_proto::{Code, Message, Options, REXMIT_CNT, is_critical};
 /// The classes of responses that a request may decline: 2.xx, 4.xx and 5.xx (RFC 7967 §2.1).
 const ALL_CLASSES: u64 = 2 | 8 | 16;
 
+/// The Hop-Limit of a request that has none (RFC 8768 §3).
+const HOPS: u8 = 16;
+
 /// Returns whether a datagram is a record of DTLS, by its first byte (RFC 7983 §7). A CoAP message begins with 64 to 127.
 pub(super) fn is_dtls(bytes: &[u8]) -> bool {
     bytes.first().is_some_and(|first| (20..64).contains(first))
@@ -23,6 +26,25 @@ pub(super) fn unmarked_tail<'a>(message: &Message<'a>) -> Cow<'a, [u8]> {
     }
     let options = Options::of(message).without(REXMIT_CNT);
     options.tail(message.payload()).map_or(message.tail.into(), |tail| tail.into_bytes().into())
+}
+
+/// Returns the options and the payload of a request for the next hop, with one hop less (RFC 8768 §3).
+///
+/// # Errors
+/// The code to answer with: 4.00 if the Hop-Limit is none, and 5.08 if no hop is left.
+pub(super) fn next_hop(request: &Message<'_>) -> Result<Vec<u8>, Code> {
+    let hops = match request.hop_limit() {
+        Ok(None) => HOPS,
+        Ok(Some(hops)) => hops.get() - 1,
+        Err(_) => return Err(Code::BAD_REQUEST),
+    };
+    if hops == 0 {
+        return Err(Code::HOP_LIMIT_REACHED);
+    }
+    let options = Options::of(request).without(REXMIT_CNT).without(option::HOP_LIMIT);
+    let mut tail = Vec::with_capacity(request.tail.len() + 4);
+    options.with_uint(option::HOP_LIMIT, hops.into()).write(request.payload(), &mut tail);
+    Ok(tail)
 }
 
 /// Returns the Observe option of a request that can have one: 0 registers, 1 deregisters (RFC 7641 §2, RFC 8132 §2.4).

@@ -4,12 +4,13 @@ use std::net::SocketAddr;
 
 use coapace_control::{Controller, Instant, Marking};
 use coapace_proto::{
-    Code, ExchangeId, Kind, Message, Observation, Options, Request, Responder, SendError, Token,
+    Allowance, Code, ExchangeId, Kind, Message, Observation, Options, Request, Responder, SendError, Token,
 };
 
 use super::config::non_wait;
 use super::line::{Line, Watch};
-use super::message::{observe, unmarked_tail, wants_no_response};
+use super::message::{next_hop, observe, wants_no_response};
+use super::strangers::NoRoom;
 use super::{Face, Relay};
 
 /// The seconds after which a client that found a table full may try again (Max-Age, RFC 7252 §5.9.3.4).
@@ -33,12 +34,31 @@ impl Relay {
             self.half(face).endpoint.reject(now, &responder);
             return;
         };
-        let full = self.sources.lines(source) >= self.config.max_exchanges_of_source;
-        if full || !self.sources.admit(now, source) {
-            return self.refuse(now, face, responder);
+        let allowance = match face {
+            Face::Clients => self.allowance(now, responder.to, message),
+            Face::Server => Allowance::UNLIMITED,
+        };
+        let (responder, stranger) = (responder.limited(allowance), allowance.is_limited());
+        let tail = match next_hop(message) {
+            Ok(tail) => tail,
+            Err(code) => {
+                self.counts.loops += u64::from(code == Code::HOP_LIMIT_REACHED);
+                return self.answer(now, face, responder, code, &[]);
+            }
+        };
+        let remembered =
+            responder.is_remembered() || !stranger && self.half(face).endpoint.remember(now, &responder);
+        if !remembered {
+            return self.turn_away(now, face, responder);
         }
-        if self.begin_line(now, face, source, responder, message).is_err() {
-            self.refuse(now, face, responder);
+        match self.has_room(face.other(), source, stranger) {
+            Err(NoRoom::ForSource) => self.refuse(now, face, responder),
+            Ok(()) if self.sources.admit(now, source, stranger) => {
+                if self.begin_line(now, face, source, responder, message, &tail).is_err() {
+                    self.turn_away(now, face, responder);
+                }
+            }
+            _ => self.turn_away(now, face, responder),
         }
     }
 
@@ -59,8 +79,10 @@ impl Relay {
         peer: SocketAddr,
         responder: Responder<SocketAddr>,
         message: &Message<'_>,
+        tail: &[u8],
     ) -> Result<(), SendError> {
         let (there, from) = (face.other(), responder.to);
+        let is_stranger = responder.allowance().is_limited();
         let earlier = self.half(there).observation(from, message.token);
         let wanted = observe(message);
         // To register again, or to deregister, the client uses the token of the registration (RFC 7641 §3.3.1, §3.6), and so does the
@@ -75,12 +97,16 @@ impl Relay {
             Watch { resource: self.observations, order: Observation::new() }
         });
         if let Some(watch) = watch {
-            self.half(face).endpoint.register(now, &responder, watch.resource)?;
+            let endpoint = &mut self.half(face).endpoint;
+            if is_stranger {
+                endpoint.register_stranger(now, &responder, watch.resource)?;
+            } else {
+                endpoint.register(now, &responder, watch.resource)?;
+            }
         }
         let is_statement = watch.is_none() && wants_no_response(message);
         let confirmable = message.kind == Kind::Confirmable;
-        let tail = unmarked_tail(message);
-        let request = Request { confirmable, code: message.code, token, tail: &tail, repeatable: false };
+        let request = Request { confirmable, code: message.code, token, tail, repeatable: false };
         let endpoint = &mut self.half(there).endpoint;
         let begun = match watch {
             Some(_) => endpoint.observe(now, peer, request),
@@ -93,8 +119,18 @@ impl Relay {
             }
         })?;
         let until = (!confirmable).then(|| self.note_wait(now, there, peer, exchange));
-        let line = Line { responder, confirmable, is_statement, peer, token, observation: watch, until };
+        let line = Line {
+            responder,
+            confirmable,
+            is_statement,
+            is_stranger,
+            peer,
+            token,
+            observation: watch,
+            until,
+        };
         self.half(there).insert(exchange, line);
+        self.strangers += usize::from(is_stranger);
         self.sources.begin(peer);
         Ok(())
     }
@@ -148,7 +184,7 @@ impl Relay {
     }
 
     /// Answers that a table is full.
-    fn refuse(&mut self, now: Instant, face: Face, responder: Responder<SocketAddr>) {
+    pub(super) fn refuse(&mut self, now: Instant, face: Face, responder: Responder<SocketAddr>) {
         self.counts.refused += 1;
         let tail = Options::default().max_age(TRY_AGAIN_AFTER).tail(&[]).unwrap_or_default();
         self.answer(now, face, responder, Code::SERVICE_UNAVAILABLE, tail.as_bytes());

@@ -7,6 +7,7 @@ use coapace_proto::{Code, ExchangeId, Failure, Kind, Message, Observer, Responde
 
 use super::line::Line;
 use super::message::{goes_on, unmarked_tail};
+use super::strangers::length;
 use super::{Face, Relay};
 
 impl Relay {
@@ -20,9 +21,17 @@ impl Relay {
     ) {
         let tail = unmarked_tail(message);
         let Some(line) = self.half(face).lines.get_mut(&exchange) else { return };
-        let responder = line.responder;
+        let (responder, length) = (line.responder, length(&line.responder, &tail));
+        let begins = line.observation.is_some() && goes_on(message);
+        if begins && !responder.allowance().has_room_for_two(length) {
+            // Nothing would be left for the first notification.
+            self.half(face).endpoint.cancel(now, exchange);
+            self.drop_line(now, face, exchange);
+            return self.hold_back(now, responder);
+        }
         if let Some(watch) = line.observation.as_mut().filter(|_| goes_on(message)) {
             watch.order.update(now, message);
+            line.responder = responder.limited(responder.allowance().less(length));
             if let Some(until) = line.until.take() {
                 self.waits.remove(&(until, face, exchange));
             }
@@ -49,6 +58,11 @@ impl Relay {
             return;
         }
         let (responder, resource) = (line.responder, watch.resource);
+        if self.dismisses(now, there, resource, &tail) {
+            self.half(face).endpoint.cancel(now, exchange);
+            self.end_line(face, exchange);
+            return;
+        }
         if goes_on(message) {
             let confirmable = message.kind == Kind::Confirmable;
             self.half(there).endpoint.notify(resource, confirmable, message.code, &tail);
@@ -62,6 +76,16 @@ impl Relay {
             // The observer leaves with it.
             self.half(there).endpoint.notify(resource, true, message.code, &tail);
         }
+    }
+
+    /// Removes an observer that is a stranger and may not be sent this notification. Returns whether it has.
+    fn dismisses(&mut self, now: Instant, face: Face, resource: u64, tail: &[u8]) -> bool {
+        let Self { halves, gate, .. } = self;
+        let challenge = |to| gate.challenge(now, to);
+        let endpoint = &mut halves[face as usize].endpoint;
+        let dismissed = endpoint.dismiss_strangers(now, resource, tail.len(), Code::UNAUTHORIZED, challenge);
+        self.counts.challenged += dismissed as u64;
+        dismissed > 0
     }
 
     /// Passes on an empty acknowledgement: the response will come separately.
@@ -111,8 +135,24 @@ impl Relay {
         self.end_line(there, exchange);
     }
 
-    /// Answers a request that arrived at `face`.
+    /// Answers a request that arrived at `face`, as far as its client may be sent the answer.
     pub(super) fn answer(
+        &mut self,
+        now: Instant,
+        face: Face,
+        responder: Responder<SocketAddr>,
+        code: Code,
+        tail: &[u8],
+    ) {
+        if length(&responder, tail) > responder.allowance().room() {
+            self.hold_back(now, responder);
+        } else {
+            self.send(now, face, responder, code, tail);
+        }
+    }
+
+    /// Sends the answer to a request that arrived at `face`.
+    pub(super) fn send(
         &mut self,
         now: Instant,
         face: Face,
@@ -139,6 +179,7 @@ impl Relay {
     pub(super) fn end_line(&mut self, face: Face, exchange: ExchangeId) -> Option<Line> {
         let line = self.half(face).remove(exchange)?;
         self.sources.end(line.peer);
+        self.strangers -= usize::from(line.is_stranger);
         if let Some(until) = line.until {
             self.waits.remove(&(until, face, exchange));
         }

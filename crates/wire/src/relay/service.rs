@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time;
 
 use coapace_control::{Draw, Instant};
-use coapace_net::{Datagram, Direction, Dtls, DtlsSessions, Interceptor};
+use coapace_net::{Datagram, Direction, Dtls, DtlsSessions, Interceptor, Verify};
 use socket2::SockRef;
 use tokio::net::UdpSocket;
 use tokio::sync::Notify;
@@ -97,7 +97,11 @@ impl Service {
     /// # Errors
     /// The errors of the system.
     pub fn bind(options: ServiceOptions) -> io::Result<Self> {
-        let ServiceOptions { listen, to, config, client_keys, server_key, interceptor } = options;
+        let ServiceOptions { listen, to, mut config, client_keys, server_key, interceptor } = options;
+        if client_keys.is_some() {
+            // The handshakes of DTLS sessions have verified the addresses of their clients.
+            config.verify = Verify::Nobody;
+        }
         let clients = client_keys.map(|keys| keys.max_sessions(config.max_sources as usize));
         let socket = socket2::Socket::new(socket2::Domain::for_address(listen), socket2::Type::DGRAM, None)?;
         if listen.is_ipv6() {

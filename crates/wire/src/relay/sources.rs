@@ -9,6 +9,8 @@ use coapace_control::Instant;
 #[derive(Debug)]
 pub(super) struct Sources {
     known: HashMap<SocketAddr, Source>,
+    /// The number of sources that are strangers.
+    strangers: usize,
     bound: usize,
     /// Sources that made room and whose ports are still open.
     leaving: Vec<SocketAddr>,
@@ -25,12 +27,14 @@ struct Source {
     lines: u32,
     /// The moment at which it was last heard.
     heard: Instant,
+    /// True while nobody has verified its address.
+    stranger: bool,
 }
 
 impl Sources {
     pub(super) fn new(bound: u32) -> Self {
         let bound = bound.max(1) as usize;
-        Self { known: HashMap::new(), bound, leaving: Vec::new(), met: 0, closed: 0 }
+        Self { known: HashMap::new(), strangers: 0, bound, leaving: Vec::new(), met: 0, closed: 0 }
     }
 
     pub(super) fn len(&self) -> usize {
@@ -43,21 +47,25 @@ impl Sources {
 
     pub(super) fn set_bound(&mut self, bound: u32) {
         self.bound = bound.max(1) as usize;
-        while self.known.len() > self.bound && self.make_room() {}
+        while self.known.len() > self.bound && self.make_room(false) {}
     }
 
-    /// Admits a source that was just heard. Returns false if there is no room for it.
-    pub(super) fn admit(&mut self, now: Instant, source: SocketAddr) -> bool {
+    /// Admits a source that was just heard. Returns false if there is no room for it. Strangers have three quarters of it.
+    pub(super) fn admit(&mut self, now: Instant, source: SocketAddr, stranger: bool) -> bool {
         if let Some(known) = self.known.get_mut(&source) {
             known.heard = now;
+            self.strangers -= usize::from(known.stranger && !stranger);
+            known.stranger &= stranger;
             return true;
         }
-        if self.known.len() >= self.bound && !self.make_room() {
+        let too_many = stranger && self.strangers >= self.bound - self.bound / 4;
+        if (too_many || self.known.len() >= self.bound) && !self.make_room(too_many) {
             return false;
         }
         self.met += 1;
+        self.strangers += usize::from(stranger);
         self.leaving.retain(|&leaving| leaving != source);
-        self.known.insert(source, Source { lines: 0, heard: now });
+        self.known.insert(source, Source { lines: 0, heard: now, stranger });
         true
     }
 
@@ -84,13 +92,15 @@ impl Sources {
         self.leaving.pop()
     }
 
-    /// Takes out the source that was idle for longest. Returns false if none is idle.
-    fn make_room(&mut self) -> bool {
-        let idle = self.known.iter().filter(|(_, known)| known.lines == 0);
-        let Some((&oldest, _)) = idle.min_by_key(|(source, known)| (known.heard, **source)) else {
-            return false;
-        };
+    /// Takes out the source that was idle for longest, a stranger first. Returns false if none is idle, or none that is a
+    /// stranger if it has to be one.
+    fn make_room(&mut self, of_strangers: bool) -> bool {
+        let idle =
+            self.known.iter().filter(|(_, known)| known.lines == 0 && (known.stranger || !of_strangers));
+        let oldest = idle.min_by_key(|(source, known)| (!known.stranger, known.heard, **source));
+        let Some((&oldest, &Source { stranger, .. })) = oldest else { return false };
         self.known.remove(&oldest);
+        self.strangers -= usize::from(stranger);
         self.leaving.push(oldest);
         self.closed += 1;
         true

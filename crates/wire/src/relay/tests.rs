@@ -6,3 +6,4 @@ mod exchanges;
 mod identity;
 mod observations;
 mod random;
+mod strangers;

@@ -13,7 +13,8 @@ fn a_request_and_its_answer_pass_with_the_token_and_the_options_that_they_have()
     let asked = request(Kind::Confirmable, 77, b"tok", &options);
     let up = bench.passes(Face::Clients, &asked);
     assert_eq!((up.face, up.to), (Face::Server, client(1)));
-    assert_eq!(up.bytes[4..], asked[4..], "all but the Message ID");
+    let hops = request(Kind::Confirmable, 0, b"tok", &options.with(16, &[16]));
+    assert_eq!(up.bytes[4..], hops[4..], "all but the Message ID and the hops");
     let down = bench.passes(Face::Server, &content(&up));
     assert_eq!(
         down,

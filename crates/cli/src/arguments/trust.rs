@@ -1,0 +1,38 @@
+//! The argument that names the clients whose addresses are trusted.
+
+use clap::Args;
+use coapace_net::{Network, Verify};
+
+/// The networks in which nobody can forge an address.
+#[derive(Clone, Debug, Default, Args)]
+pub(crate) struct Trust {
+    /// A network in which nobody can send in the name of another: ADDRESS/BITS, ADDRESS, loopback for this host, or
+    /// none; repeatable. All other clients over UDP are sent at most three times the bytes that they send, until they
+    /// have shown an Echo option (RFC 9175). Behind a relay that does not ask for it, none is right [default:
+    /// loopback]
+    #[arg(long = "trust", value_name = "NETWORK", value_parser = networks)]
+    given: Vec<Networks>,
+}
+
+/// The networks that one value names.
+type Networks = std::sync::Arc<[Network]>;
+
+impl Trust {
+    /// Returns the clients that have to show that their address is their own.
+    pub(crate) fn verify(&self) -> Verify {
+        if self.given.is_empty() {
+            return Verify::Strangers;
+        }
+        Verify::Outside(self.given.iter().flat_map(|networks| networks.iter().copied()).collect())
+    }
+}
+
+fn networks(text: &str) -> Result<Networks, String> {
+    match text {
+        "none" => Ok([].into()),
+        "loopback" => Ok(Network::LOOPBACK.into()),
+        text => {
+            text.parse().map(|network| [network].into()).map_err(|error| format!("{error}, loopback or none"))
+        }
+    }
+}

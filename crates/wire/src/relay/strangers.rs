@@ -1,0 +1,118 @@
+//! Clients whose addresses nobody has verified (RFC 9175 §2.4): what they are sent, and the room that they have.
+
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::net::{IpAddr, SocketAddr};
+
+use coapace_control::{Duration, Instant};
+use coapace_proto::echo::{Echo, Gate};
+use coapace_proto::{Allowance, Code, Message, Options, Responder};
+
+use super::{Face, Relay, RelayConfig};
+
+/// The time that an address stays verified.
+const FRESHNESS: Duration = Duration::from_secs(300);
+
+/// The verified addresses that are remembered for each source.
+const ADDRESSES: usize = 4;
+
+/// A source may have this part of the room for exchanges that all others leave.
+const SHARE: usize = 16;
+
+/// The bytes of a message before its token (RFC 7252 §3).
+const HEAD: usize = 4;
+
+/// The reason why a request is not passed on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum NoRoom {
+    /// Its source has its share of the room.
+    ForSource,
+    /// There is none for clients like this.
+    ForAll,
+}
+
+/// Returns the gate of a relay with this seed.
+pub(super) fn gate(config: &RelayConfig, seed: u64) -> Gate<SocketAddr> {
+    let part = |number: u8| {
+        let mut hasher = DefaultHasher::new();
+        (seed, "Echo", number).hash(&mut hasher);
+        hasher.finish().to_le_bytes()
+    };
+    let mut key = [0; 16];
+    key[..8].copy_from_slice(&part(0));
+    key[8..].copy_from_slice(&part(1));
+    Gate::new(Echo::new(key, FRESHNESS), ADDRESSES * config.max_sources as usize)
+}
+
+/// Returns the network of a client: an IPv4 address, or an IPv6 prefix of 64 bits.
+pub(super) fn network(client: &SocketAddr) -> u64 {
+    match client.ip().to_canonical() {
+        IpAddr::V4(ip) => ip.to_bits().into(),
+        IpAddr::V6(ip) => (ip.to_bits() >> 64) as u64,
+    }
+}
+
+/// Returns the length of the answer to a request, in bytes of CoAP.
+pub(super) fn length(responder: &Responder<SocketAddr>, tail: &[u8]) -> usize {
+    HEAD + responder.token().len() + tail.len()
+}
+
+impl Relay {
+    /// Returns what a client may be sent: without a limit if it is trusted or verified.
+    pub(super) fn allowance(&mut self, now: Instant, from: SocketAddr, message: &Message<'_>) -> Allowance {
+        if !self.config.verify.concerns(from.ip()) || self.gate.verifies(now, from, message) {
+            return Allowance::UNLIMITED;
+        }
+        Allowance::over(HEAD + message.token.len() + message.tail.len(), from.ip())
+    }
+
+    /// Returns whether there is room for another exchange of a source, at the face that its request is passed to. Strangers have
+    /// three quarters of all. A source may have a sixteenth of what is left, so that one with no exchange finds room whatever
+    /// others do.
+    pub(super) fn has_room(&self, there: Face, source: SocketAddr, stranger: bool) -> Result<(), NoRoom> {
+        let RelayConfig { max_exchanges, max_exchanges_of_source, .. } = self.config;
+        let (most, taken) = (max_exchanges as usize, self.halves[there as usize].lines.len());
+        let of_strangers = most - most / 4;
+        let free = most.saturating_sub(taken);
+        let free = if stranger { free.min(of_strangers.saturating_sub(self.strangers)) } else { free };
+        let own = self.sources.lines(source) as usize;
+        let share = (free / SHARE).max(1).min(max_exchanges_of_source as usize);
+        match own {
+            0 if free == 0 => Err(NoRoom::ForAll),
+            _ if free == 0 || own >= share => Err(NoRoom::ForSource),
+            _ => Ok(()),
+        }
+    }
+
+    /// Answers a request that is not passed on because there is no room: a stranger may show an Echo value, for which there is other
+    /// room.
+    pub(super) fn turn_away(&mut self, now: Instant, face: Face, responder: Responder<SocketAddr>) {
+        if responder.allowance().is_limited() {
+            self.challenge(now, responder);
+        } else {
+            self.refuse(now, face, responder);
+        }
+    }
+
+    /// Asks a client to repeat its request with an Echo value (RFC 9175 §2.3).
+    fn challenge(&mut self, now: Instant, responder: Responder<SocketAddr>) {
+        self.counts.challenged += 1;
+        let tail = self.gate.challenge(now, responder.to);
+        self.send(now, Face::Clients, responder, Code::UNAUTHORIZED, tail.as_bytes());
+    }
+
+    /// Answers a client that may not be sent the response. A request that may have had its effect is not to be repeated: 5.02 says so,
+    /// with an Echo value for the next one.
+    pub(super) fn hold_back(&mut self, now: Instant, responder: Responder<SocketAddr>) {
+        if matches!(responder.method, Code::GET | Code::FETCH) {
+            return self.challenge(now, responder);
+        }
+        self.counts.challenged += 1;
+        let value = self.gate.challenge(now, responder.to);
+        let echo =
+            Message { tail: value.as_bytes(), ..Message::empty(coapace_proto::Kind::NonConfirmable, 0) };
+        let tail = Options::of(&echo).tail(b"done; the answer is too long").unwrap_or_default();
+        let fits = length(&responder, tail.as_bytes()) <= responder.allowance().room();
+        let tail = if fits { &tail } else { &value };
+        self.send(now, Face::Clients, responder, Code::BAD_GATEWAY, tail.as_bytes());
+    }
+}
