@@ -95,6 +95,7 @@ mod secure;
 #[path = "insecure.rs"]
 mod secure;
 mod server;
+mod started;
 mod stats;
 mod stream;
 mod subscription;
@@ -130,6 +131,7 @@ pub use router::Router;
 #[cfg(feature = "tls")]
 pub use secure::{BadCertificate, Certificates, Dtls, DtlsSessions};
 pub use server::{Server, ServerConfig, ServerHandle};
+pub use started::Started;
 pub use stats::{DtlsCounters, NetCounters, Requests, Stats, TcpCounters};
 pub use uri::Uri;
 

@@ -1,27 +1,25 @@
 //! A server, which uses the same port on all cores.
 
 use std::io;
-use std::net::{SocketAddr, TcpListener, ToSocketAddrs};
+use std::net::{SocketAddr, TcpListener, ToSocketAddrs, UdpSocket};
 use std::num::NonZeroU32;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 
 use coapace_proto::block::{Bounds, MAX_SZX};
 use coapace_proto::{Code, Config, Options};
-use tokio::sync::watch;
-use tokio::time::timeout;
+use tokio::runtime;
 
 use crate::closing::Closing;
 use crate::datagram::answers::Verify;
-use crate::datagram::driver::Driver;
 use crate::datagram::hub::Hub;
-use crate::datagram::io::DatagramIo;
-use crate::datagram::serving::Serving;
 use crate::datagram::socket::{Purpose, Socket};
-use crate::secure::{Dtls, Sealed};
+use crate::lock::lock;
+use crate::secure::Dtls;
+use crate::started::{Started, serve_core};
 use crate::stream::{Acceptor, StreamServer};
-use crate::{Budget, Interceptor, Membership, Metrics, Profile, Rejection, Response, Router, Stats, log};
+use crate::{Budget, Interceptor, Membership, Metrics, Profile, Rejection, Response, Router, Stats};
 
 /// The configuration of a server.
 #[derive(Clone, Debug)]
@@ -194,13 +192,48 @@ impl Server {
         Self::bind_stream(address, config, Acceptor { tls: None, ws: true })
     }
 
+    /// Takes over sockets that are bound already, to serve `coap`. Each gets a thread, whatever
+    /// [`cores`](ServerConfig::cores) says. Several sockets need one address and SO_REUSEPORT, so that the system spreads the
+    /// clients over them.
+    ///
+    /// # Errors
+    /// The error of the system, or one that holds [`NotJoined`](crate::NotJoined). There has to be a socket.
+    pub fn adopt(sockets: Vec<UdpSocket>, config: ServerConfig) -> io::Result<Self> {
+        Self::adopt_hubs(sockets, config, None)
+    }
+
+    /// Takes over a socket that listens already, to serve `coap+tcp`.
+    ///
+    /// # Errors
+    /// The error of the system.
+    pub fn adopt_tcp(listener: TcpListener, config: ServerConfig) -> io::Result<Self> {
+        Self::adopt_stream(listener, config, Acceptor::default())
+    }
+
+    /// Takes over a socket that listens already, to serve `coap+ws`.
+    ///
+    /// # Errors
+    /// The error of the system.
+    pub fn adopt_ws(listener: TcpListener, config: ServerConfig) -> io::Result<Self> {
+        Self::adopt_stream(listener, config, Acceptor { tls: None, ws: true })
+    }
+
     pub(crate) fn bind_stream(
         address: impl ToSocketAddrs,
         config: ServerConfig,
         acceptor: Acceptor,
     ) -> io::Result<Self> {
-        let listener = first(address, crate::stream::listen)?;
-        let handle = ServerHandle { hubs: Arc::default(), tcp: Some(Arc::new(StreamServer::new(acceptor))) };
+        Self::adopt_stream(first(address, crate::stream::listen)?, config, acceptor)
+    }
+
+    pub(crate) fn adopt_stream(
+        listener: TcpListener,
+        config: ServerConfig,
+        acceptor: Acceptor,
+    ) -> io::Result<Self> {
+        listener.set_nonblocking(true)?;
+        let tcp = Some(Arc::new(StreamServer::new(acceptor)));
+        let handle = ServerHandle { hubs: Arc::default(), tcp, runtimes: Arc::default() };
         Ok(Self { config, handle, listener: Some(listener) })
     }
 
@@ -209,7 +242,23 @@ impl Server {
         config: ServerConfig,
         dtls: Option<&Dtls>,
     ) -> io::Result<Self> {
-        let mut bound = first(address, |address| sockets(address, config.cores.max(1)))?;
+        Self::with_sockets(first(address, |address| sockets(address, config.cores.max(1)))?, config, dtls)
+    }
+
+    pub(crate) fn adopt_hubs(
+        sockets: Vec<UdpSocket>,
+        config: ServerConfig,
+        dtls: Option<&Dtls>,
+    ) -> io::Result<Self> {
+        let config = ServerConfig { cores: sockets.len(), ..config };
+        let sockets: Vec<_> = sockets.into_iter().map(Socket::adopt).collect::<Result<_, _>>()?;
+        if sockets.is_empty() {
+            return Err(io::ErrorKind::InvalidInput.into());
+        }
+        Self::with_sockets(sockets, config, dtls)
+    }
+
+    fn with_sockets(mut bound: Vec<Socket>, config: ServerConfig, dtls: Option<&Dtls>) -> io::Result<Self> {
         let profile = config.of_each_core();
         // Only one socket joins, because each member gets a copy of every datagram.
         if let (Some(first), None) = (bound.first_mut(), dtls) {
@@ -219,7 +268,8 @@ impl Server {
             socket.interceptor.clone_from(&config.interceptor);
             Hub::new(socket, profile, dtls)
         });
-        let handle = ServerHandle { hubs: intercepted.collect::<Result<_, _>>()?, tcp: None };
+        let hubs = intercepted.collect::<Result<_, _>>()?;
+        let handle = ServerHandle { hubs, tcp: None, runtimes: Arc::default() };
         Ok(Self { config, handle, listener: None })
     }
 
@@ -239,56 +289,39 @@ impl Server {
         self.handle.clone()
     }
 
-    /// Answers requests until the server is shut down. Each core has a thread with a runtime of its own, on which its
-    /// handlers run. Dropping the future shuts the server down, and its threads end a moment later. After
-    /// [`ServerHandle::shutdown`] the future ends when the threads have ended. The sockets are closed when the last
-    /// [`ServerHandle`] is dropped, too.
+    /// Answers requests until the server is shut down: [`start`](Self::start), and then [`Started::run`].
     ///
     /// # Errors
-    /// The errors of the system, if a thread cannot be started or the runtime cannot watch a socket.
+    /// The errors of both.
     ///
     /// # Panics
     /// Panics outside a tokio runtime that has timers (`enable_time`).
     pub async fn serve(self, router: Router) -> io::Result<()> {
-        let end = ShutDown(self.handle);
-        // Taken before any thread counts, so that nothing is missed.
-        let mut before = end.0.stats();
-        let (tell, mut told) = watch::channel(Ok::<(), Arc<io::Error>>(()));
-        for (core, hub) in end.0.hubs.iter().cloned().enumerate() {
-            let (router, config) = (router.clone(), self.config.clone());
-            spawn(format!("coap-{core}"), &tell, move || serve_core(hub, router, config))?;
+        self.start(&router)?.run().await
+    }
+
+    /// Opens all that the server needs to answer requests, and answers none yet. Each core gets a thread with a runtime of its
+    /// own, on which its handlers run. Announce the server after this: nothing that the system may refuse is left.
+    ///
+    /// # Errors
+    /// The errors of the system, if it has no room for another thread or file descriptor.
+    pub fn start(self, router: &Router) -> io::Result<Started> {
+        let mut started = Started::new(self.handle);
+        for (core, hub) in started.handle().hubs.iter().cloned().enumerate() {
+            let (router, config, watched) = (router.clone(), self.config.clone(), hub.socket.duplicate()?);
+            started.add(format!("coap-{core}"), move || serve_core(hub, watched, router, config))?;
         }
-        if let (Some(listener), Some(shared)) = (self.listener, &end.0.tcp) {
+        if let (Some(listener), Some(shared)) = (self.listener, started.handle().tcp) {
             for core in 0..self.config.cores.max(1) {
                 let (router, config) = (router.clone(), self.config.clone());
                 let (listener, shared) = (listener.try_clone()?, shared.clone());
                 let serve = move || crate::stream::serve(listener, router, config, shared);
-                spawn(format!("coap-tcp-{core}"), &tell, serve)?;
+                started.add(format!("coap-tcp-{core}"), serve)?;
             }
         }
-        drop(tell);
-        // The loop ends with an error, or when every core has ended.
-        loop {
-            match timeout(LIMITS_INTERVAL, told.changed()).await {
-                Ok(Ok(())) => {}
-                ended => {
-                    let now = end.0.stats();
-                    log::limits(end.0.transport(), end.0.stopped(), &before, &now);
-                    before = now;
-                    if ended.is_ok() {
-                        return Ok(());
-                    }
-                }
-            }
-            if let Err(error) = &*told.borrow_and_update() {
-                return Err(io::Error::new(error.kind(), error.clone()));
-            }
-        }
+        Ok(started)
     }
 }
-
-/// The time between two looks at the counters of a server.
-const LIMITS_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Calls `bind` for each address until it succeeds. Returns its last result.
 fn first<T>(address: impl ToSocketAddrs, mut bind: impl FnMut(SocketAddr) -> io::Result<T>) -> io::Result<T> {
@@ -311,65 +344,13 @@ fn sockets(address: SocketAddr, count: usize) -> io::Result<Vec<Socket>> {
     std::iter::once(Ok(first)).chain(others).collect()
 }
 
-/// Runs one core in a thread and a runtime of its own.
-fn spawn<F: Future<Output = io::Result<()>>>(
-    name: String,
-    tell: &watch::Sender<Result<(), Arc<io::Error>>>,
-    core: impl FnOnce() -> F + Send + 'static,
-) -> io::Result<()> {
-    let tell = tell.clone();
-    let run = move || {
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-        if let Err(error) = runtime.and_then(|runtime| runtime.block_on(core())) {
-            let _ = tell.send_replace(Err(Arc::new(error)));
-        }
-    };
-    thread::Builder::new().name(name).spawn(run).map(drop)
-}
-
-/// Serves datagrams on one core.
-async fn serve_core(hub: Arc<Hub>, router: Router, config: ServerConfig) -> io::Result<()> {
-    hub.lock().serve(&config, hub.is_secure());
-    let service = Serving::new(&hub, router, config);
-    if let Some(sessions) = hub.sessions.clone() {
-        return drive(Driver::new(hub, Sealed::over(&sessions), service)).await;
-    }
-    #[cfg(target_os = "linux")]
-    {
-        use crate::datagram::batch::Batch;
-        use nix::sys::socket::{SockaddrIn, SockaddrIn6};
-        if hub.socket.v6 {
-            let io = Batch::<SockaddrIn6>::of(&hub.socket);
-            return drive(Driver::new(hub, io, service)).await;
-        }
-        let io = Batch::<SockaddrIn>::of(&hub.socket);
-        drive(Driver::new(hub, io, service)).await
-    }
-    #[cfg(not(target_os = "linux"))]
-    {
-        use crate::datagram::io::{MAX_DATAGRAM, Single};
-        drive(Driver::new(hub, Single::taking(MAX_DATAGRAM), service)).await
-    }
-}
-
-/// Runs a driver to its end, or until it takes too long to shut down.
-async fn drive(driver: Driver<impl DatagramIo, Serving>) -> io::Result<()> {
-    let (hub, shutdown_timeout) = (driver.hub.clone(), driver.service.config.shutdown_timeout);
-    let too_long = async {
-        hub.closing.begun().await;
-        tokio::time::sleep(shutdown_timeout).await;
-    };
-    tokio::select! {
-        ended = driver.run() => ended,
-        () = too_long => Ok(()),
-    }
-}
-
 /// Reads a server's counters and shuts it down.
 #[derive(Clone, Debug)]
 pub struct ServerHandle {
     hubs: Arc<[Arc<Hub>]>,
     pub(crate) tcp: Option<Arc<StreamServer>>,
+    /// The runtimes of the cores.
+    pub(crate) runtimes: Arc<Mutex<Vec<runtime::Handle>>>,
 }
 
 impl ServerHandle {
@@ -380,7 +361,7 @@ impl ServerHandle {
     }
 
     /// Returns the scheme of the server's URIs.
-    fn transport(&self) -> &'static str {
+    pub(crate) fn transport(&self) -> &'static str {
         match (&self.tcp, self.hubs.first()) {
             (Some(shared), _) => shared.acceptor.scheme(),
             (None, Some(hub)) if hub.is_secure() => "coaps",
@@ -389,7 +370,7 @@ impl ServerHandle {
     }
 
     /// Returns the last peer that a bound has stopped since the last call.
-    fn stopped(&self) -> Option<SocketAddr> {
+    pub(crate) fn stopped(&self) -> Option<SocketAddr> {
         let of_hubs = self.hubs.iter().filter_map(|hub| Some(hub.lock().stopped.take()?.address())).last();
         of_hubs.or_else(|| self.tcp.as_ref()?.stopped().take())
     }
@@ -397,6 +378,19 @@ impl ServerHandle {
     /// Returns the metrics of the server, over all cores.
     pub fn metrics(&self) -> Metrics {
         Metrics { stats: self.stats(), ..Metrics::of(self.hubs.iter()) }
+    }
+
+    /// Waits until every core has had time for another task, and none holds its locks. A core that hangs keeps this waiting;
+    /// one that has ended does not. It costs a core one task.
+    pub async fn pulse(&self) {
+        let runtimes = lock(&self.runtimes).clone();
+        // All are asked before the first answer is waited for.
+        let asked: Vec<_> = runtimes.iter().map(|runtime| runtime.spawn(async {})).collect();
+        for turn in asked {
+            // An error means that the core has ended.
+            let _ = turn.await;
+        }
+        self.stats();
     }
 
     /// Returns whether [`shutdown`](Self::shutdown) was called.
@@ -413,14 +407,5 @@ impl ServerHandle {
         if let Some(shared) = &self.tcp {
             shared.closing.begin();
         }
-    }
-}
-
-/// Shuts the server down when it is dropped.
-struct ShutDown(ServerHandle);
-
-impl Drop for ShutDown {
-    fn drop(&mut self) {
-        self.0.shutdown();
     }
 }

@@ -44,19 +44,30 @@ pub(crate) struct Driver<C, S> {
     pub(crate) hub: Arc<Hub>,
     pub(crate) io: C,
     pub(crate) service: S,
+    /// A duplicate of the hub's socket for the runtime to watch, if it is there already.
+    watched: Option<std::net::UdpSocket>,
     /// Set if the last reading ended before the system had said that nothing is left.
     unasked: bool,
 }
 
 impl<C: DatagramIo, S: Service> Driver<C, S> {
     pub(crate) fn new(hub: Arc<Hub>, io: C, service: S) -> Self {
-        Self { hub, io, service, unasked: false }
+        Self { hub, io, service, watched: None, unasked: false }
+    }
+
+    /// Returns the driver with a duplicate of the hub's socket, so that it need not make one.
+    pub(crate) fn watching(mut self, duplicate: std::net::UdpSocket) -> Self {
+        self.watched = Some(duplicate);
+        self
     }
 
     /// Runs until the hub is closing and nothing is under way any more.
     pub(crate) async fn run(mut self) -> io::Result<()> {
         let hub = self.hub.clone();
-        let watched = UdpSocket::from_std(hub.socket.duplicate()?)?;
+        let watched = UdpSocket::from_std(match self.watched.take() {
+            Some(duplicate) => duplicate,
+            None => hub.socket.duplicate()?,
+        })?;
         let mut watch = Watch::of(&watched, &hub.attention);
         // The moment that the timer is set for. The timer is never moved to a later moment, and may fire once in vain.
         // Moving it with every exchange would cost more.

@@ -61,9 +61,20 @@ impl Socket {
         let _ = socket.set_recv_buffer_size(RECEIVE_BUFFER);
         socket.set_nonblocking(true)?;
         socket.bind(&address.into())?;
+        Self::new(socket.into(), address, purpose)
+    }
+
+    /// Takes over the socket of a server that is bound already.
+    pub(crate) fn adopt(socket: UdpSocket) -> io::Result<Self> {
+        socket.set_nonblocking(true)?;
+        let address = socket.local_addr()?;
+        Self::new(socket, address, Purpose::Serve { shared: false })
+    }
+
+    fn new(inner: UdpSocket, address: SocketAddr, purpose: Purpose) -> io::Result<Self> {
         let serves = matches!(purpose, Purpose::Serve { .. });
         let mut socket = Self {
-            inner: socket.into(),
+            inner,
             v6: address.is_ipv6(),
             tells_local: serves && address.ip().is_unspecified(),
             is_member: false,

@@ -2,7 +2,9 @@
 
 use std::fmt;
 use std::io;
+use std::ops::Range;
 use std::sync::{Arc, Mutex};
+use std::time::SystemTime;
 
 use tokio::net::TcpStream;
 use tokio_rustls::rustls::crypto::ring;
@@ -144,6 +146,16 @@ impl Certificates {
         self
     }
 
+    /// Returns the time during which the own certificate and those that follow it are all valid (RFC 5280 §4.1.2.5). `None`
+    /// without an own certificate, and if one of them cannot be read.
+    pub fn validity(&self) -> Option<Range<SystemTime>> {
+        let times = self.own.as_ref()?.cert.iter().map(|der| validity(der));
+        times.reduce(|one, other| {
+            let (one, other) = (one?, other?);
+            Some(one.start.max(other.start)..one.end.min(other.end))
+        })?
+    }
+
     /// Returns the connectors for `coaps+tcp` and for `coaps+ws`.
     pub(super) fn connectors(&self) -> Result<[Connector; 2], BadCertificate> {
         let builder = ClientConfig::builder_with_provider(ring::default_provider().into())
@@ -200,6 +212,14 @@ fn read(der: &[u8]) -> Option<Certificate> {
     let certificate = x509_cert::Certificate::from_der(der).ok()?.tbs_certificate;
     let public_key = certificate.subject_public_key_info.to_der().ok()?;
     Some(Certificate { der: der.to_vec(), subject: certificate.subject.to_string(), public_key })
+}
+
+/// Returns the time during which a certificate is valid.
+fn validity(der: &[u8]) -> Option<Range<SystemTime>> {
+    use x509_cert::der::Decode;
+    let validity = x509_cert::Certificate::from_der(der).ok()?.tbs_certificate.validity;
+    let at = |time: x509_cert::time::Time| SystemTime::UNIX_EPOCH + time.to_unix_duration();
+    Some(at(validity.not_before)..at(validity.not_after))
 }
 
 /// Makes the handshakes of a server's connections over TLS. The certificates may be replaced while the server runs.

@@ -71,7 +71,16 @@ impl Dtls {
     /// of up to 64 (RFC 4279 §5.3).
     pub fn client(identity: impl Into<Vec<u8>>, key: impl Into<Vec<u8>>) -> Self {
         let key = key.into();
-        Self::new(Some(identity.into()), Arc::new(move |_| Some(key.clone())))
+        Self::client_by(identity, move || key.clone())
+    }
+
+    /// Returns the setup of a client with this identity. `key` returns its key, which may change: each handshake asks for it. It
+    /// is called while datagrams wait, so it should be fast.
+    pub fn client_by(
+        identity: impl Into<Vec<u8>>,
+        key: impl Fn() -> Vec<u8> + Send + Sync + 'static,
+    ) -> Self {
+        Self::new(Some(identity.into()), Arc::new(move |_| Some(key())))
     }
 
     /// Returns the setup of a server. `lookup` returns the key of an identity, or `None` for an unknown identity. It is

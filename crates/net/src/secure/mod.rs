@@ -14,7 +14,7 @@ mod session;
 mod table;
 
 use std::io;
-use std::net::ToSocketAddrs;
+use std::net::{TcpListener, ToSocketAddrs, UdpSocket};
 
 pub use certificates::{BadCertificate, Certificates};
 pub(crate) use certificates::{Connector, ServerTls, tls_error};
@@ -41,12 +41,17 @@ impl Server {
     /// The error of the system for the last address, or [`InvalidInput`](io::ErrorKind::InvalidInput) if `dtls` is a
     /// client's.
     pub fn bind_dtls(address: impl ToSocketAddrs, config: ServerConfig, dtls: &Dtls) -> io::Result<Self> {
-        if !dtls.is_server() {
-            return Err(io::Error::new(io::ErrorKind::InvalidInput, "the keys of a client cannot serve"));
-        }
-        let sessions = config.budget.count(SESSION) as usize;
-        let dtls = dtls.clone().at_most(sessions.div_ceil(config.cores.max(1)));
+        let dtls = of_each_core(dtls, &config, config.cores)?;
         Self::bind_hubs(address, config, Some(&dtls))
+    }
+
+    /// Takes over sockets that are bound already, like [`adopt`](Self::adopt), to serve `coaps`.
+    ///
+    /// # Errors
+    /// The error of the system, or [`InvalidInput`](io::ErrorKind::InvalidInput) if `dtls` is a client's.
+    pub fn adopt_dtls(sockets: Vec<UdpSocket>, config: ServerConfig, dtls: &Dtls) -> io::Result<Self> {
+        let dtls = of_each_core(dtls, &config, sockets.len())?;
+        Self::adopt_hubs(sockets, config, Some(&dtls))
     }
 
     /// Binds to the first of the addresses that is available, to serve `coaps+tcp` (RFC 8323 §8.2). The default port of the
@@ -77,6 +82,41 @@ impl Server {
         let tls = Some(ServerTls::new(certificates, true)?);
         Self::bind_stream(address, config, Acceptor { tls, ws: true })
     }
+
+    /// Takes over a socket that listens already, to serve `coaps+tcp`.
+    ///
+    /// # Errors
+    /// The errors of [`bind_tls`](Self::bind_tls).
+    pub fn adopt_tls(
+        listener: TcpListener,
+        config: ServerConfig,
+        certificates: &Certificates,
+    ) -> io::Result<Self> {
+        let tls = Some(ServerTls::new(certificates, false)?);
+        Self::adopt_stream(listener, config, Acceptor { tls, ws: false })
+    }
+
+    /// Takes over a socket that listens already, to serve `coaps+ws`.
+    ///
+    /// # Errors
+    /// The errors of [`bind_tls`](Self::bind_tls).
+    pub fn adopt_wss(
+        listener: TcpListener,
+        config: ServerConfig,
+        certificates: &Certificates,
+    ) -> io::Result<Self> {
+        let tls = Some(ServerTls::new(certificates, true)?);
+        Self::adopt_stream(listener, config, Acceptor { tls, ws: true })
+    }
+}
+
+/// Returns the setup of each of a server's endpoints.
+fn of_each_core(dtls: &Dtls, config: &ServerConfig, cores: usize) -> io::Result<Dtls> {
+    if !dtls.is_server() {
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "the keys of a client cannot serve"));
+    }
+    let sessions = config.budget.count(SESSION) as usize;
+    Ok(dtls.clone().at_most(sessions.div_ceil(cores.max(1))))
 }
 
 impl ServerHandle {

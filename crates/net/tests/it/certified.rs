@@ -1,6 +1,7 @@
 //! Certificates that last as long as a test, and files of them for other programs.
 
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
 use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair, date_time_ymd};
 
@@ -36,6 +37,11 @@ impl Authority {
     /// One that was good until the end of the year 2000.
     pub(crate) fn issue_expired(&self, names: &[&str]) -> Issued {
         self.sign(names, |params| params.not_after = date_time_ymd(2000, 12, 31))
+    }
+
+    /// One that is good until a moment.
+    pub(crate) fn issue_until(&self, names: &[&str], end: SystemTime) -> Issued {
+        self.sign(names, |params| params.not_after = end.into())
     }
 
     fn sign(&self, names: &[&str], change: impl FnOnce(&mut CertificateParams)) -> Issued {

@@ -24,6 +24,7 @@ mod proxy;
 mod scripted;
 #[cfg(feature = "tls")]
 mod secured;
+mod started;
 #[cfg(target_os = "linux")]
 mod strangers;
 #[cfg(feature = "tls")]
