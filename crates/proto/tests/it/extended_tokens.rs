@@ -59,7 +59,7 @@ fn the_head_of_a_message_whose_end_is_missing_is_its_header_and_its_token() {
         assert_eq!(head, &bytes[..bytes.len() - 2], "{len}");
         let message = Message::parse(head).unwrap();
         assert_eq!((token_of(head), message.code, message.tail), (token(len, 7), GET, &b""[..]));
-        assert_eq!(Message::head(&bytes[..bytes.len() - 3]).is_none(), len > 0, "{len}: a part of the token");
+        assert!(Message::head(&bytes[..bytes.len() - 3]).is_none(), "{len}: a part of the head");
     }
     assert!(Message::head(&[0x4f, 1, 0, 0, 0, 0]).is_none() && Message::head(&[0x40, 1, 0]).is_none());
 }
