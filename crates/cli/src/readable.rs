@@ -3,9 +3,13 @@
 use coap_numbers::content_format;
 use serde::de::IgnoredAny;
 
+/// The deepest level of JSON that gets lines of its own. Deeper ones stay as they are, so that a short payload cannot
+/// ask for spaces without end.
+const DEEPEST: usize = 16;
+
 /// Returns a JSON payload indented, and a CBOR payload in the diagnostic notation of RFC 8949 §8. The
 /// Content-Format may be one of these or be based on one. Returns `None` for any other format, and for a payload
-/// that is malformed.
+/// that is malformed. The text is at most 18 times as long as JSON, and 12 times as long as CBOR.
 pub(crate) fn readable(format: Option<u16>, payload: &[u8]) -> Option<String> {
     let name = content_format::to_str(format?)?;
     // Content-Formats look like "application/senml+json", "application/cbor-seq" or "application/ace+cbor; …".
@@ -17,14 +21,15 @@ pub(crate) fn readable(format: Option<u16>, payload: &[u8]) -> Option<String> {
     }
 }
 
-/// Indents JSON: a member or element on each line. Names, numbers and their order stay unchanged.
+/// Indents JSON: a member or element on each line, down to [`DEEPEST`]. Names, numbers and their order stay unchanged.
 fn indented(json: &str) -> Option<String> {
     serde_json::from_str::<IgnoredAny>(json).ok()?;
     let mut text = String::with_capacity(2 * json.len());
-    let mut depth = 0;
+    let mut depth = 0_usize;
     let mut inside_text = false;
     let mut rest = json.chars().peekable();
     while let Some(c) = rest.next() {
+        let is_deep = depth > DEEPEST;
         match c {
             _ if inside_text => {
                 text.push(c);
@@ -35,27 +40,33 @@ fn indented(json: &str) -> Option<String> {
                     _ => {}
                 }
             }
-            c if c.is_ascii_whitespace() => {}
+            c if c.is_ascii_whitespace() && !is_deep => {}
             '{' | '[' => {
                 text.push(c);
+                depth += 1;
+                if depth > DEEPEST {
+                    continue;
+                }
                 while rest.next_if(char::is_ascii_whitespace).is_some() {}
                 if let Some(end) = rest.next_if(|&next| matches!(next, '}' | ']')) {
                     text.push(end);
+                    depth -= 1;
                 } else {
-                    depth += 1;
                     break_line(&mut text, depth);
                 }
             }
             '}' | ']' => {
-                depth -= 1;
-                break_line(&mut text, depth);
+                depth = depth.saturating_sub(1);
+                if !is_deep {
+                    break_line(&mut text, depth);
+                }
                 text.push(c);
             }
-            ',' => {
+            ',' if !is_deep => {
                 text.push(c);
                 break_line(&mut text, depth);
             }
-            ':' => text.push_str(": "),
+            ':' if !is_deep => text.push_str(": "),
             c => {
                 inside_text = c == '"';
                 text.push(c);
@@ -107,6 +118,22 @@ mod tests {
         assert_eq!(text, lines.join("\n"));
         // application/senml+json
         assert_eq!(readable(Some(110), b"[1]").as_deref(), Some("[\n  1\n]"));
+    }
+
+    #[test]
+    fn deep_payloads_take_no_more_room_than_shallow_ones() {
+        const DEPTH: usize = 200_000;
+        let json = "[".repeat(DEPTH) + "1, 2" + &"]".repeat(DEPTH);
+        let text = readable(JSON, json.as_bytes()).expect("it is JSON");
+        assert!(text.len() < json.len() + 2 * DEEPEST * (2 * DEEPEST + 1), "{} bytes", text.len());
+        assert!(text.contains("[1, 2]"), "the deepest levels are as they were sent");
+        let compact: String = text.chars().filter(|c| !c.is_whitespace()).collect();
+        assert_eq!(compact, json.replace(' ', ""));
+        // The most spaces that a byte can ask for: elements at the deepest level that is indented.
+        let flat = "[".repeat(DEEPEST) + &"1,".repeat(DEPTH) + "1" + &"]".repeat(DEEPEST);
+        assert!(readable(JSON, flat.as_bytes()).expect("it is JSON").len() < 18 * flat.len());
+        let cbor = [vec![0x81; DEPTH], vec![0x9f; DEPTH], vec![0xff; DEPTH]].concat();
+        assert!(readable(CBOR, &cbor).expect("it is CBOR").len() < 12 * cbor.len());
     }
 
     #[test]
