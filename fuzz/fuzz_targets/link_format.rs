@@ -7,7 +7,7 @@ use libfuzzer_sys::fuzz_target;
 fuzz_target!(|input: (&str, &str)| {
     let (text, argument) = input;
     let mut read = 0;
-    for link in parse(text).map_while(Result::ok) {
+    for link in parse(text).filter_map(Result::ok) {
         assert_eq!(parse(link.text).collect::<Vec<_>>(), [Ok(link)]);
         read += link.text.len();
         let there = link.attributes().any(|(name, _)| name == argument);

@@ -16,7 +16,7 @@ use core::fmt;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Writer(String);
 
-/// The error that a text is no link, or cannot be part of one.
+/// The error that a text cannot be part of a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BadLink;
 
@@ -27,6 +27,48 @@ impl fmt::Display for BadLink {
 }
 
 impl core::error::Error for BadLink {}
+
+/// A place at which a text is not in link format.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Misread {
+    /// The place in bytes, 0 for the first.
+    pub at: usize,
+    /// The problem.
+    pub problem: Problem,
+}
+
+/// The problem of a text that is not in link format (RFC 6690 §2).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Problem {
+    /// A link does not begin with `<`, such as behind a comma at the end.
+    NoTarget,
+    /// A target has no `>`, or something before it that no URI reference has.
+    OpenTarget,
+    /// Neither `;` nor `,` follows a target or an attribute.
+    NoSeparator,
+    /// An attribute has no name.
+    NoName,
+    /// An attribute has `=`, and no value.
+    NoValue,
+    /// A value has no quotation mark at its end.
+    OpenQuote,
+}
+
+impl fmt::Display for Misread {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let problem = match self.problem {
+            Problem::NoTarget => "a link must begin with <",
+            Problem::OpenTarget => "> must end the target",
+            Problem::NoSeparator => "; or , must come before what follows",
+            Problem::NoName => "; needs the name of an attribute",
+            Problem::NoValue => "= needs a value",
+            Problem::OpenQuote => "a value lacks its closing quotation mark",
+        };
+        write!(f, "byte {}: {problem}", self.at)
+    }
+}
+
+impl core::error::Error for Misread {}
 
 impl Writer {
     /// Begins a link to this target.
@@ -110,39 +152,64 @@ pub struct WebLink<'a> {
     attributes: &'a str,
 }
 
-/// Reads links. An error is the last item.
-pub fn parse(text: &str) -> impl Iterator<Item = Result<WebLink<'_>, BadLink>> {
-    let mut rest = Some(text.trim_ascii()).filter(|text| !text.is_empty());
+/// Reads links. A link that cannot be read is an error, and reading goes on with the next link: the next `<` behind a comma.
+pub fn parse(text: &str) -> impl Iterator<Item = Result<WebLink<'_>, Misread>> {
+    let text = text.trim_ascii_end();
+    let mut rest = Some(text.trim_ascii_start()).filter(|text| !text.is_empty());
+    // Every rest reaches to the end of the text.
+    let at = move |rest: &str| text.len() - rest.len();
     core::iter::from_fn(move || {
-        let (link, after) = match WebLink::read(rest.take()?) {
-            Some((link, after)) => (link, after.trim_ascii_start()),
-            None => return Some(Err(BadLink)),
+        let (problem, place) = match WebLink::read(rest.take()?) {
+            Ok((link, after)) => {
+                let after = after.trim_ascii_start();
+                rest = after.strip_prefix(',').map(str::trim_ascii_start);
+                if after.is_empty() || rest.is_some() {
+                    return Some(Ok(link));
+                }
+                (Problem::NoSeparator, after)
+            }
+            Err(misread) => misread,
         };
-        if !after.is_empty() {
-            let Some(next) = after.strip_prefix(',') else { return Some(Err(BadLink)) };
-            rest = Some(next.trim_ascii_start());
-        }
-        Some(Ok(link))
+        rest = next_link(text, at(place));
+        Some(Err(Misread { at: at(place), problem }))
     })
+}
+
+/// Returns the text from the first link on that begins behind a comma, at this place or later.
+fn next_link(text: &str, place: usize) -> Option<&str> {
+    let (before, behind) = text.split_at_checked(place)?;
+    let is_after_comma = |before: &str| before.trim_ascii_end().ends_with(',');
+    if behind.starts_with('<') && is_after_comma(before) {
+        return Some(behind);
+    }
+    behind
+        .match_indices(',')
+        .map(|(comma, _)| behind[comma + 1..].trim_ascii_start())
+        .find(|rest| rest.starts_with('<'))
 }
 
 impl<'a> WebLink<'a> {
     /// Returns the link at the front, and the text after it.
-    fn read(text: &'a str) -> Option<(Self, &'a str)> {
-        let (target, attributes) = text.strip_prefix('<')?.split_once('>')?;
+    fn read(text: &'a str) -> Result<(Self, &'a str), (Problem, &'a str)> {
+        let behind = text.strip_prefix('<').ok_or((Problem::NoTarget, text))?;
+        // A URI reference has none of these, so a `>` that is missing does not cost the links behind it.
+        let ends = |c: char| matches!(c, '<' | '>' | ' ') || c.is_control();
+        let end = behind.find(ends).unwrap_or(behind.len());
+        let (target, attributes) = behind.split_at(end);
+        let attributes = attributes.strip_prefix('>').ok_or((Problem::OpenTarget, attributes))?;
         let mut rest = attributes;
         while let Some(next) = rest.trim_ascii_start().strip_prefix(';') {
             (_, rest) = attribute(next)?;
         }
         let attributes = &attributes[..attributes.len() - rest.len()];
-        Some((Self { target, text: &text[..text.len() - rest.len()], attributes }, rest))
+        Ok((Self { target, text: &text[..text.len() - rest.len()], attributes }, rest))
     }
 
     /// Returns the names of the attributes, with their values if they have any.
     pub fn attributes(&self) -> impl Iterator<Item = (&'a str, Option<Cow<'a, str>>)> + use<'a> {
         let mut rest = self.attributes;
         core::iter::from_fn(move || {
-            let (found, after) = attribute(rest.trim_ascii_start().strip_prefix(';')?)?;
+            let (found, after) = attribute(rest.trim_ascii_start().strip_prefix(';')?).ok()?;
             rest = after;
             Some(found)
         })
@@ -175,10 +242,10 @@ impl<'a> WebLink<'a> {
     }
 }
 
-/// Returns those of `links` that fit all `arguments` of a query. Text that is no link ends them.
+/// Returns those of `links` that fit all `arguments` of a query. Text that is no link is left out.
 pub fn filter(links: &str, arguments: &[&str]) -> String {
     let mut text = String::new();
-    for link in parse(links).map_while(Result::ok) {
+    for link in parse(links).filter_map(Result::ok) {
         if arguments.iter().all(|argument| link.matches(argument)) {
             if !text.is_empty() {
                 text.push(',');
@@ -193,23 +260,26 @@ pub fn filter(links: &str, arguments: &[&str]) -> String {
 type Attribute<'a> = (&'a str, Option<Cow<'a, str>>);
 
 /// Returns the attribute at the front, and the text after it.
-fn attribute(text: &str) -> Option<(Attribute<'_>, &str)> {
+fn attribute(text: &str) -> Result<(Attribute<'_>, &str), (Problem, &str)> {
     let text = text.trim_ascii_start();
     let end = text.find(|c| !is_name_char(c)).unwrap_or(text.len());
     let (name, rest) = text.split_at(end);
     if !is_name(name) {
-        return None;
+        return Err((Problem::NoName, text));
     }
-    let Some(value) = rest.trim_ascii_start().strip_prefix('=') else { return Some(((name, None), rest)) };
+    let Some(value) = rest.trim_ascii_start().strip_prefix('=') else { return Ok(((name, None), rest)) };
     let value = value.trim_ascii_start();
     if let Some(quoted) = value.strip_prefix('"') {
-        let (value, rest) = unquote(quoted)?;
-        return Some(((name, Some(value)), rest));
+        let (value, rest) = unquote(quoted).ok_or((Problem::OpenQuote, value))?;
+        return Ok(((name, Some(value)), rest));
     }
     let ends = |c: char| matches!(c, ',' | ';' | '"') || c.is_ascii_whitespace();
     let end = value.find(ends).unwrap_or(value.len());
-    let (value, rest) = value.split_at(end);
-    (!value.is_empty()).then_some(((name, Some(Cow::Borrowed(value))), rest))
+    let (found, rest) = value.split_at(end);
+    if found.is_empty() {
+        return Err((Problem::NoValue, value));
+    }
+    Ok(((name, Some(Cow::Borrowed(found))), rest))
 }
 
 /// Returns the text up to the closing quotation mark without escapes, and the text after that.

@@ -5,7 +5,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
 use coap_numbers::option;
-use coapace_net::link_format::{self, WebLink};
+use coapace_net::link_format::{self, Misread, WebLink};
 use coapace_net::uri::Host;
 use coapace_net::{Client, Error, Response, Uri};
 use serde_json::{Map, Value, json};
@@ -106,14 +106,21 @@ fn member(uri: &Uri, address: SocketAddr) -> Uri {
     Uri { host, port: address.port(), ..uri.clone() }
 }
 
-/// Prints links. Targets of a group's members are prefixed with `base`, the member's URI.
+/// Prints the links that can be read, and fails if there are others. Targets of a group's members are prefixed with
+/// `base`, the member's URI.
 fn print(discover: &Discover, uri: &str, base: Option<&str>, response: &Response) -> Result<(), Failure> {
     let mut out = io::stdout().lock();
     let terminal = out.is_terminal();
+    let (mut printed, mut misread) = (0_usize, Vec::new());
     for link in link_format::parse(&response.text()) {
-        let Ok(link) = link else {
-            return Err(Failure::Network(format!("{uri}: the answer is no list of links (RFC 6690)")));
+        let link = match link {
+            Ok(link) => link,
+            Err(error) => {
+                misread.push(error);
+                continue;
+            }
         };
+        printed += 1;
         let base = base.filter(|_| link.target.starts_with('/')).unwrap_or_default().trim_end_matches('/');
         let target = format!("{base}{}", link.target);
         let text = if discover.json {
@@ -124,7 +131,22 @@ fn print(discover: &Discover, uri: &str, base: Option<&str>, response: &Response
         };
         writeln!(out, "{}", if terminal { shown(&text) } else { text.into() })?;
     }
-    Ok(())
+    broken(printed, &misread).map_or(Ok(()), |told| Err(Failure::Network(format!("{uri}: {told}"))))
+}
+
+/// Says what is wrong with a list of links; `None` if all of them were read.
+fn broken(printed: usize, misread: &[Misread]) -> Option<String> {
+    let (first, others) = misread.split_first()?;
+    let others = match others.len() {
+        0 => String::new(),
+        more => format!(", and {more} more"),
+    };
+    let read = match printed {
+        0 => "no link could be read".to_owned(),
+        1 => "the other link could be read".to_owned(),
+        count => format!("the {count} other links could be read"),
+    };
+    Some(format!("the answer is not in link format (RFC 6690): {first}{others}; {read}"))
 }
 
 /// Returns a link with its attributes as JSON. An attribute without a value is `true`; of a repeated one the last
@@ -139,6 +161,22 @@ fn link_json(target: &str, link: &WebLink<'_>) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_list_of_links_with_a_mistake_tells_its_place_and_the_links_that_were_read() {
+        let told = |text: &str| {
+            let misread: Vec<_> = link_format::parse(text).filter_map(Result::err).collect();
+            broken(link_format::parse(text).flatten().count(), &misread)
+        };
+        let of = |told: &str| Some(format!("the answer is not in link format (RFC 6690): {told}"));
+        assert_eq!(told("</a>,</b>"), None);
+        assert_eq!(told("</a;rt=x,</b>"), of("byte 9: > must end the target; the other link could be read"));
+        assert_eq!(told("</a>,"), of("byte 5: a link must begin with <; the other link could be read"));
+        assert_eq!(
+            told("</x>title=,<,"),
+            of("byte 4: ; or , must come before what follows, and 1 more; no link could be read")
+        );
+    }
 
     #[test]
     fn a_member_is_asked_where_it_answered_from() {

@@ -406,7 +406,7 @@ fn what_a_server_has_is_listed_and_a_query_chooses() {
     assert_eq!(targets, ["\"/clock\"", "\"/counter\""]);
     assert!(chosen.lines().all(|line| json(line)["attributes"]["obs"] == true), "{chosen}");
     let none = refused(1, &["discover", &server.at("/clock")]);
-    assert!(none.contains("is no list of links"), "{none}");
+    assert!(none.contains("not in link format"), "{none}");
     refused(3, &["discover", &server.at("/nothing")]);
 }
 

@@ -56,24 +56,33 @@ fn quotation_marks_commas_and_brackets_in_a_value_end_nothing() {
 }
 
 #[test]
-fn what_is_no_link_is_an_error_and_the_end() {
-    for (text, good) in [
-        ("x", 0),
-        ("</a", 0),
-        ("</a>x", 0),
-        ("</a>,", 1),
-        ("</a>,,</b>", 1),
-        ("</a>;", 0),
-        ("</a>;rt=", 0),
-        ("</a>;rt=\"x", 0),
-        ("</a>;rt=\"x\\", 0),
-        ("</a>;rt=x\"y\"", 0),
+fn what_is_no_link_is_an_error_with_its_place_and_the_links_around_it_are_read() {
+    use Problem::*;
+    for (text, targets, misread) in [
+        ("</a;rt=x,</b>", &["/b"][..], &[(9, OpenTarget)][..]),
+        ("</a>;ct=40,", &["/a"], &[(11, NoTarget)]),
+        (" </a> , \n", &["/a"], &[(7, NoTarget)]),
+        ("</x>title=", &[], &[(4, NoSeparator)]),
+        ("</x>title=\"a,b\",</y>", &["/y"], &[(4, NoSeparator)]),
+        ("x", &[], &[(0, NoTarget)]),
+        ("</a", &[], &[(3, OpenTarget)]),
+        ("</a b>,</c>", &["/c"], &[(3, OpenTarget)]),
+        ("</a>,,</b>", &["/a", "/b"], &[(5, NoTarget)]),
+        ("</a>;,</b>", &["/b"], &[(5, NoName)]),
+        ("</a>;rt=", &[], &[(8, NoValue)]),
+        ("</a>;rt=\"x", &[], &[(8, OpenQuote)]),
+        ("</a>;rt=\"x\\", &[], &[(8, OpenQuote)]),
+        ("</a>;rt=x\"y\"", &[], &[(9, NoSeparator)]),
+        ("</a></b>,</c>,<,</d>", &["/c", "/d"], &[(4, NoSeparator), (16, OpenTarget)]),
     ] {
         let read: Vec<_> = parse(text).collect();
-        let errors = read.iter().filter(|link| link.is_err()).count();
-        let trailing = usize::from(text == "</a>,");
-        assert_eq!((read.len() - errors, errors + trailing), (good, 1 + trailing), "{text}");
+        let good: Vec<_> = read.iter().flatten().map(|link| link.target).collect();
+        let bad: Vec<_> = read.iter().filter_map(|link| link.err()).map(|it| (it.at, it.problem)).collect();
+        assert_eq!((good, bad), (targets.to_vec(), misread.to_vec()), "{text}");
     }
+    assert_eq!(filter("</a;rt=x,</b>", &[]), "</b>");
+    let told = parse("</x>title=").next().unwrap().unwrap_err().to_string();
+    assert_eq!(told, "byte 4: ; or , must come before what follows");
     assert_eq!(parse(" ").count(), 0);
     let line = parse("</a>;rt=x\n").next().unwrap().unwrap();
     assert_eq!(line.attribute("rt").as_deref(), Some("x"), "the end of a line is none of the value");
@@ -124,16 +133,18 @@ proptest! {
 
     #[test]
     fn no_text_brings_the_reader_down(text: String, argument: String) {
-        for link in parse(&text).map_while(Result::ok) {
+        for link in parse(&text).filter_map(Result::ok) {
             let _ = (link.attributes().count(), link.matches(&argument));
         }
     }
 
     #[test]
     fn nearly_links_do_not_either(text in "[<>a/;,=\"\\\\ *ä\n]{0,30}") {
-        let links: Vec<_> = parse(&text).map_while(Result::ok).collect();
-        for link in &links {
+        let read: Vec<_> = parse(&text).collect();
+        for link in read.iter().flatten() {
             prop_assert_eq!(parse(link.text).collect::<Vec<_>>(), [Ok(*link)]);
         }
+        let places: Vec<_> = read.iter().filter_map(|link| link.err()).map(|it| it.at).collect();
+        prop_assert!(places.is_sorted() && places.iter().all(|&at| text.is_char_boundary(at)), "{places:?}");
     }
 }
