@@ -7,12 +7,15 @@
 //! retransmission departed.
 
 use std::collections::BTreeMap;
-use std::io::{self, BufRead, Write};
+use std::io::{self, BufRead, Read, Write};
 
 use coapace_control::{
     Answer, Controller, Cue, Draw, Duration, Exchange, Instant, Marking, Mechanism, Outcome, Sample, State,
 };
 use thiserror::Error;
+
+/// The longest line of a script, in bytes. The names of an exchange, a number and an event need far less.
+const LONGEST: usize = 4096;
 
 /// The reason why a replay ended early.
 #[derive(Debug, Error)]
@@ -39,20 +42,24 @@ pub fn replay(mechanism: &Mechanism, script: impl io::Read, out: impl Write) -> 
 }
 
 fn play(mechanism: &Mechanism, script: impl io::Read, out: &mut impl Write) -> Result<(), Failed> {
-    let unread = |error: io::Error| Failed::Script(format!("cannot read: {error}"));
     // The csv crate does not count comments and blank lines. Nothing here is quoted, so lines are split by hand.
     let passed_over = |text: &str| text.trim().is_empty() || text.starts_with('#');
-    let mut lines = io::BufReader::new(script)
-        .lines()
-        .zip(1u64..)
+    let mut script = io::BufReader::new(script);
+    let mut lines = (1u64..)
+        .map_while(|number| {
+            line(&mut script)
+                .map_err(|problem| format!("line {number}: {problem}"))
+                .transpose()
+                .map(|line| (line, number))
+        })
         .filter(|(line, _)| !line.as_ref().is_ok_and(|text| passed_over(text)));
-    let header = lines.next().map_or(Ok(String::new()), |(header, _)| header).map_err(unread)?;
+    let header = lines.next().map_or(Ok(String::new()), |(header, _)| header).map_err(Failed::Script)?;
     let columns = Columns::of(&header).map_err(Failed::Script)?;
     writeln!(out, "at_ms,event,timeout_ms,rto_ms,next_ms").map_err(Failed::Output)?;
     let mut player = Player::new(mechanism);
     let field = |time: Option<Duration>| time.map_or_else(String::new, |time| millis(time.as_micros()));
     for (text, line) in lines {
-        let text = text.map_err(unread)?;
+        let text = text.map_err(Failed::Script)?;
         let (now, event, armed) = columns
             .step(&text)
             .and_then(|step| Ok((step.now, step.event, player.play(&step)?)))
@@ -63,6 +70,20 @@ fn play(mechanism: &Mechanism, script: impl io::Read, out: &mut impl Write) -> R
         writeln!(out, "{at},{},{armed},{rto},{next}", event.name()).map_err(Failed::Output)?;
     }
     Ok(())
+}
+
+/// Returns the next line without its end; `None` behind the last one. A line that is too long is not read to its end.
+fn line(script: &mut impl BufRead) -> Result<Option<String>, String> {
+    let mut bytes = Vec::new();
+    let most = LONGEST as u64 + 1;
+    let count =
+        script.take(most).read_until(b'\n', &mut bytes).map_err(|error| format!("cannot read: {error}"))?;
+    if count as u64 == most && !bytes.ends_with(b"\n") {
+        return Err(format!("longer than {LONGEST} bytes"));
+    }
+    let text = String::from_utf8(bytes).map_err(|_| "not UTF-8")?;
+    let text = text.strip_suffix('\n').unwrap_or(&text);
+    Ok((count > 0).then(|| text.strip_suffix('\r').unwrap_or(text).to_owned()))
 }
 
 /// The content of a line of a script.

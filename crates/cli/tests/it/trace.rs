@@ -67,6 +67,17 @@ fn a_line_that_cannot_be_followed_is_told_by_its_number() {
 }
 
 #[test]
+fn a_line_without_end_is_refused_before_it_fills_the_memory() {
+    let endless = "at_ms,event\n# ".to_owned() + &"x".repeat(8 << 20);
+    let refused = coapace_reading(&["trace", "default"], &endless);
+    assert_eq!(refused.failure(1), "standard input: line 2: longer than 4096 bytes");
+    let refused = coapace_reading(&["trace", "default"], &"x,".repeat(4 << 20));
+    assert_eq!(refused.failure(1), "standard input: line 1: longer than 4096 bytes");
+    let long = format!("at_ms,event\r\n# {}\r\n0,start", "x".repeat(4000));
+    assert_eq!(csv(&coapace_reading(&["trace", "default"], &long).success()).1.len(), 1);
+}
+
+#[test]
 fn what_came_before_a_bad_line_is_printed_and_nothing_after_it() {
     let outcome = coapace_reading(&["trace", "default"], "at_ms,event,draw\n0,start,0\n5,bogus,\n9,ack,\n");
     outcome.failure(1);
