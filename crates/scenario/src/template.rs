@@ -3,16 +3,27 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use coapace_control::nearest;
+
 use crate::cross_checks;
 use crate::file::File;
 use crate::knobs::Values;
 use crate::scenario::Scenario;
-use crate::schema::document::{self, Item};
+use crate::schema::document::{self, Item, Value};
 use crate::schema::error::{Fault, Origin, ScenarioError};
 use crate::schema::table::Keys;
 
 /// The largest file that is read, in bytes.
 pub(crate) const LARGEST: usize = 1 << 16;
+
+/// Returns whether a file has keys, and none that is one of a scenario or looks like one. Errors say nothing of such a file: it may be
+/// any, and have secrets.
+fn is_foreign(item: &Item) -> bool {
+    let Value::Table(members) = &item.value else { return false };
+    let keys = File::keys();
+    let is_ours = |name: &str| File::has(name) || nearest(name, keys.iter().map(|key| key.name)).is_some();
+    !members.is_empty() && !members.iter().any(|(name, _)| is_ours(name))
+}
 
 /// A file that was read and checked, and every knob with it, so that many scenarios can be made without doing that again.
 #[derive(Clone, Debug)]
@@ -39,6 +50,11 @@ impl Template {
             return Err(Fault::new(Origin::Line(1), format!("longer than {LARGEST} bytes")));
         }
         let item = document::parse(text)?;
+        if is_foreign(&item) {
+            let names: Vec<_> = File::keys().iter().map(|key| format!("`{}`", key.name)).collect();
+            let message = format!("this is no scenario: it has none of {}", names.join(", "));
+            return Err(Fault::new(Origin::Line(1), message));
+        }
         let file = File::of(&item)?;
         // The clients of a mesh are not counted yet. The file of a choice has uncounted clients, too, so both can be compared.
         file.knobs.check(&item, File::run_lines_of)?;

@@ -150,7 +150,7 @@ impl Suite {
 
     /// Reads a suite. Paths of scenarios begin in `folder`.
     fn parse(text: &str, folder: Option<&Path>, settings: &[Setting]) -> Result<Self, String> {
-        let text: Text = toml::from_str(text).map_err(|error| error.to_string().trim_end().to_owned())?;
+        let text: Text = toml::from_str(text).map_err(|error| wrong(text, &error))?;
         let mut cells = Vec::new();
         for (place, entry) in text.entries.iter().enumerate() {
             let own = entry.cells(folder, settings);
@@ -177,6 +177,14 @@ impl Suite {
         }
         Ok(trials)
     }
+}
+
+/// Returns what is wrong with a suite in one line, without the text of the file.
+fn wrong(text: &str, error: &toml::de::Error) -> String {
+    let before = error.span().and_then(|span| text.get(..span.start)).unwrap_or_default();
+    let line = before.matches('\n').count() + 1;
+    let message = error.message().replace(char::is_control, " ");
+    format!("line {line}: {message}")
 }
 
 impl Entry {
@@ -391,7 +399,7 @@ mod tests {
             ("", "missing field `entries`"),
         ] {
             let error = parse(entries).unwrap_err();
-            assert!(error.contains(told), "{entries}: {error}");
+            assert!(error.contains(told) && !error.contains('\n'), "{entries}: {error}");
         }
         let error = Suite::load(&["publishd".to_owned()], &[]).unwrap_err();
         assert!(

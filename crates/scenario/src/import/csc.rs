@@ -44,7 +44,7 @@ impl Simulation {
         // A mote has about 20 nodes of XML. Its type has more, but is there once for all its motes.
         let options = ParsingOptions { nodes_limit: MAX_NODES * 50, ..ParsingOptions::default() };
         let document = Document::parse_with_options(text, options)
-            .map_err(|wrong| in_line(wrong.pos().row, error::shown(&wrong.to_string())))?;
+            .map_err(|wrong| in_line(wrong.pos().row, not_xml(text, &wrong)))?;
         let root = document.root_element();
         let simulation =
             child(root, "simulation").filter(|_| root.has_tag_name("simconf")).ok_or_else(|| {
@@ -53,6 +53,16 @@ impl Simulation {
         let (places, descriptions): (Vec<_>, Vec<_>) = motes(simulation)?.into_iter().unzip();
         let root = descriptions.into_iter().position(is_root).map(|place| place as u32);
         Ok(Self { places, root, medium: medium(simulation)? })
+    }
+}
+
+/// Says why a text cannot be read. The parser quotes the text, so it is heard where a simulation begins alone: a scenario of somebody
+/// else may name any file.
+fn not_xml(text: &str, wrong: &roxmltree::Error) -> String {
+    if text.contains("<simconf") {
+        error::shown(&wrong.to_string())
+    } else {
+        "this is no simulation of Cooja: it is not XML with <simconf>".to_owned()
     }
 }
 

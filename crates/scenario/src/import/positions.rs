@@ -8,7 +8,7 @@ use coapace_sim::mobility::MAX_WAYPOINTS;
 use coapace_sim::topology::MAX_NODES;
 use coapace_sim::{Position, Time, Waypoint};
 
-use super::{bounded, coordinate, in_line, number, shown};
+use super::{FARTHEST_M, bounded, in_line, number};
 
 /// The latest moment of a position file, in seconds: 31 years.
 const LATEST_S: f64 = 1e9;
@@ -18,7 +18,8 @@ const LATEST_S: f64 = 1e9;
 ///
 /// # Errors
 /// Returns one line of text, with the number of the line in the file, for anything but four values, an unknown node, a time or a
-/// position that is not a valid number, and more than [`MAX_WAYPOINTS`] lines.
+/// position that is not a valid number, and more than [`MAX_WAYPOINTS`] lines. It has nothing of the file, because a scenario of somebody
+/// else may name any file.
 pub(crate) fn parse(text: &str, nodes: u32) -> Result<Vec<Waypoint>, String> {
     bounded(text)?;
     let nodes = nodes.min(MAX_NODES);
@@ -41,13 +42,17 @@ fn waypoint(text: &str, nodes: u32) -> Result<Waypoint, String> {
     let mut values = text.split_ascii_whitespace();
     let four = (values.next(), values.next(), values.next(), values.next(), values.next());
     let (Some(node), Some(time), Some(x), Some(y), None) = four else {
-        return Err(format!("a line must be `node time x y`, not {}", shown(text)));
+        return Err("a line must be `node time x y`".to_owned());
     };
-    let node = node.parse().ok().filter(|node| *node < nodes).ok_or_else(|| {
-        format!("a node must be a whole number below {nodes}, the number of nodes, not {}", shown(node))
-    })?;
-    let seconds = number(time, 0.0, LATEST_S)
-        .ok_or_else(|| format!("a time must be from 0 to {LATEST_S} s, not {}", shown(time)))?;
+    let node = node.parse().ok().filter(|node| *node < nodes);
+    let node =
+        node.ok_or_else(|| format!("a node must be a whole number below {nodes}, the number of nodes"))?;
+    let seconds =
+        number(time, 0.0, LATEST_S).ok_or_else(|| format!("a time must be from 0 to {LATEST_S} s"))?;
+    let coordinate = |text: &str| {
+        number(text, -FARTHEST_M, FARTHEST_M)
+            .ok_or_else(|| format!("a coordinate must be a number from -{FARTHEST_M} to {FARTHEST_M}"))
+    };
     // The time is not negative, and at most 10¹⁸ ns.
     #[allow(clippy::cast_sign_loss)]
     let time = Time::from_nanos((seconds * 1e9).round() as u64);
@@ -79,23 +84,15 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_named_with_its_line() {
-        assert_eq!(
-            refused("node time x y"),
-            r#"line 1: a node must be a whole number below 3, the number of nodes, not "node""#
-        );
-        assert_eq!(
-            refused("0 0 1 1\n3 0 1 1"),
-            r#"line 2: a node must be a whole number below 3, the number of nodes, not "3""#
-        );
-        assert_eq!(refused("# a\n\n0 0 1"), r#"line 3: a line must be `node time x y`, not "0 0 1""#);
-        assert_eq!(refused("0 0 1 1 1"), r#"line 1: a line must be `node time x y`, not "0 0 1 1 1""#);
-        assert_eq!(refused("0 -1 1 1"), r#"line 1: a time must be from 0 to 1000000000 s, not "-1""#);
-        assert_eq!(refused("0 nan 1 1"), r#"line 1: a time must be from 0 to 1000000000 s, not "nan""#);
-        assert_eq!(
-            refused("0 1 inf 1"),
-            r#"line 1: a coordinate must be a number from -1000000 to 1000000, not "inf""#
-        );
+    fn what_is_wrong_is_named_with_its_line_and_without_its_text() {
+        let node = "a node must be a whole number below 3, the number of nodes";
+        assert_eq!(refused("node time x y"), format!("line 1: {node}"));
+        assert_eq!(refused("0 0 1 1\n3 0 1 1"), format!("line 2: {node}"));
+        assert_eq!(refused("# a\n\n0 0 1"), "line 3: a line must be `node time x y`");
+        assert_eq!(refused("0 0 1 1 1"), "line 1: a line must be `node time x y`");
+        assert_eq!(refused("0 -1 1 1"), "line 1: a time must be from 0 to 1000000000 s");
+        assert_eq!(refused("0 nan 1 1"), "line 1: a time must be from 0 to 1000000000 s");
+        assert_eq!(refused("0 1 inf 1"), "line 1: a coordinate must be a number from -1000000 to 1000000");
     }
 
     proptest! {

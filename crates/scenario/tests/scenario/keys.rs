@@ -1,5 +1,7 @@
 //! Tests of keys that are unknown, misplaced or missing, and of files that are not TOML.
 
+use coapace_scenario::Scenario;
+
 use crate::refused;
 
 #[test]
@@ -49,6 +51,33 @@ fn a_missing_key_names_its_table_and_what_it_takes() {
         refused("[[network.down]]\nname = \"wire\"", ""),
         "scenarios/x.toml:11: `network.down` is missing: it must be 1 to 16 tables, each with a `name` of its own"
     );
+}
+
+#[test]
+fn an_error_says_nothing_of_a_file_that_is_no_scenario() {
+    for text in [
+        "root:secret:19000:0:::\n",
+        "secret\n",
+        "[secret\n",
+        "a = secret\n",
+        "SECRET = \"secret\"\n[secret]\nsecret = 1\n",
+    ] {
+        let error = Scenario::parse("x", "/etc/any", text, &[]).unwrap_err().to_string();
+        assert!(error.starts_with("/etc/any:1: ") && !error.to_lowercase().contains("secret"), "{error}");
+    }
+    // A file of places is named by the scenario, which somebody else may have written.
+    let path = std::env::temp_dir().join(format!("coapace-secret-{}", std::process::id()));
+    for (ending, text) in
+        [("", "root:secret:19000\n"), ("", "0 0 0 secret\n"), ("csc", "<secret><secret></x>")]
+    {
+        let path = path.with_extension(ending);
+        std::fs::write(&path, text).unwrap();
+        let set = [("network.mesh.topology.file".to_owned(), path.display().to_string())];
+        let error = Scenario::load("mesh-grid", &set).unwrap_err().to_string();
+        std::fs::remove_file(&path).unwrap();
+        assert!(error.contains("cannot be used: line 1: "), "{error}");
+        assert!(!error.replace("coapace-secret", "").contains("secret"), "{error}");
+    }
 }
 
 #[test]
