@@ -4,12 +4,13 @@
 //! is a client and a server, each an address and a port.
 //!
 //! [`traffic::read`] reads the file: [`capture`] its packets, [`headers`] and [`lowpan`] their [datagrams](datagram), [`message`]
-//! what is in these, [`exchanges`] what belongs together, [`lives`] when clients started anew. It tells apart each [`pair`], and
-//! [counts](counts) all packets. [`fates`] pairs answers with copies. [`findings`] are what is told of that,
+//! what is in these, [`exchanges`] what belongs together, [`lives`] when clients started anew. It tells apart each [`pair`], leaves out what was seen twice
+//! and the steps of the [`clock`], and [counts](counts) all packets. [`tshark`] reads what this crate cannot. [`fates`] pairs answers with copies. [`findings`] are what is told of that,
 //! [`replay`] what mechanisms would have done. [`fit`] searches the [`link`] on which a simulation of the [`workload`] has the
 //! [`measures`] of the capture; [`scenario_file`] writes it down. [`told`] says which of its numbers are guesses.
 
 pub mod capture;
+pub mod clock;
 pub mod counts;
 pub mod datagram;
 pub mod exchanges;
@@ -25,6 +26,7 @@ pub mod message;
 pub mod pair;
 pub mod replay;
 pub mod scenario_file;
+mod sightings;
 pub mod simulated;
 pub mod statistics;
 pub mod timeouts;
@@ -32,4 +34,5 @@ pub mod told;
 pub mod traffic;
 #[cfg(test)]
 mod truth;
+pub mod tshark;
 pub mod workload;

@@ -8,7 +8,8 @@ use super::{Format, key_value};
 
 #[derive(Debug, Args)]
 pub(crate) struct Advise {
-    /// A capture, pcap or pcapng, of tcpdump, Wireshark, a sniffer of IEEE 802.15.4, or --pcap; `-` reads standard input
+    /// A capture, pcap or pcapng, of tcpdump, Wireshark, a sniffer of IEEE 802.15.4, or --pcap; `-` reads standard input.
+    /// Link types and tunnels that are not known here are read with tshark, if it is installed
     #[arg(value_name = "CAPTURE")]
     pub(crate) capture: PathBuf,
 

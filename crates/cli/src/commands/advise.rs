@@ -1,5 +1,7 @@
 //! `coapace advise`.
 
+mod table;
+
 use std::fs::File;
 use std::io::{self, BufWriter, Read, Write};
 use std::ops::ControlFlow;
@@ -10,14 +12,14 @@ use coapace_lab::contender::Contender;
 use coapace_scenario::naming;
 use coapace_wire::advice::capture::Ending;
 use coapace_wire::advice::fates::Fates;
-use coapace_wire::advice::findings::{Findings, LossMethod, SideBecause};
+use coapace_wire::advice::findings::{Findings, OTHERS};
 use coapace_wire::advice::fit::{Fit, TRIES};
-use coapace_wire::advice::lives::{Sign, Starts};
 use coapace_wire::advice::measures::Measures;
 use coapace_wire::advice::replay::{Replay, Replayed};
 use coapace_wire::advice::scenario_file::ScenarioFile;
 use coapace_wire::advice::told;
 use coapace_wire::advice::traffic::{self, Reading, Side, Traffic};
+use coapace_wire::advice::tshark::Tshark;
 use coapace_wire::advice::workload::Workload;
 use indicatif::ProgressBar;
 use serde::Serialize;
@@ -35,6 +37,8 @@ const NEAR: f64 = 1.3;
 struct Told<'a> {
     capture: &'a str,
     findings: &'a Findings,
+    /// What to do about packets that could not be read.
+    advice: Option<&'a str>,
     replays: &'a [Replayed],
     remarks: &'a [String],
 }
@@ -50,11 +54,11 @@ pub(crate) fn advise(arguments: &Arguments, options: &Advise) -> Result<(), Fail
         CaptureSide::Server => Side::Server,
         CaptureSide::Middle => Side::Middle,
     });
-    let traffic = read(arguments, options, side, &name)?;
+    let (traffic, advice) = read(arguments, options, side, &name)?;
     let fates = Fates::of(&traffic);
     let findings = Findings::of(&traffic, &fates, side);
     if findings.exchanges == 0 {
-        return Err(Failure::Input(format!("{name}: {}", nothing(&findings))));
+        return Err(Failure::Input(format!("{name}: {}", nothing(&findings, advice.as_deref()))));
     }
     let has_round_trips = findings.side != Side::Server;
     let loss = findings.loss.map_or(0.0, |loss| loss.share);
@@ -84,7 +88,8 @@ pub(crate) fn advise(arguments: &Arguments, options: &Advise) -> Result<(), Fail
         // Findings and replays need no scenario, so they are printed.
         Err(_) => &[],
     };
-    let told = Told { capture: &name, findings: &findings, replays: &replays, remarks };
+    let advice = advice.as_deref();
+    let told = Told { capture: &name, findings: &findings, advice, replays: &replays, remarks };
     let printed = print(options.format, &told);
     fitted?;
     printed?;
@@ -97,14 +102,55 @@ pub(crate) fn advise(arguments: &Arguments, options: &Advise) -> Result<(), Fail
 fn print(format: Format, told: &Told<'_>) -> io::Result<()> {
     let mut out = BufWriter::new(io::stdout().lock());
     match format {
-        Format::Table => table(&mut out, told.capture, told.findings, told.replays, told.remarks)?,
+        Format::Table => table::write(&mut out, told)?,
         Format::Csv => csv(&mut out, told.replays)?,
         Format::Json => writeln!(out, "{}", serde_json::to_string(told)?)?,
     }
     out.flush()
 }
 
-fn read(arguments: &Arguments, options: &Advise, side: Option<Side>, name: &str) -> Result<Traffic, Failure> {
+/// Reads the capture, a second time with tshark if there are packets that need it. Returns what to do about those that could not be
+/// read even so.
+fn read(
+    arguments: &Arguments,
+    options: &Advise,
+    side: Option<Side>,
+    name: &str,
+) -> Result<(Traffic, Option<String>), Failure> {
+    let reading = Reading { ports: options.ports.clone(), side };
+    let traffic = read_once(arguments, options, &reading, None, name)?;
+    if !traffic.counts.needs_tshark() || traffic.ending == Ending::Stopped {
+        return Ok((traffic, None));
+    }
+    if !options.capture.is_file() {
+        let advice =
+            "name a regular file: tshark, which reads more link types and tunnels, is asked about those";
+        return Ok((traffic, Some(advice.to_owned())));
+    }
+    match Tshark::start(&options.capture, &options.ports) {
+        Ok(tshark) => {
+            let traffic = read_once(arguments, options, &reading, Some(tshark), name)?;
+            let advice = traffic.counts.needs_tshark().then(|| {
+                let either = if traffic.counts.by_tshark == 0 { " either" } else { "" };
+                format!("tshark finds no CoAP in what is not read{either}")
+            });
+            Ok((traffic, advice))
+        }
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            let advice = "install tshark (Debian: apt install tshark), which reads more link types and tunnels, and run this again";
+            Ok((traffic, Some(advice.to_owned())))
+        }
+        Err(error) => Ok((traffic, Some(format!("tshark, which reads more, cannot be started: {error}")))),
+    }
+}
+
+fn read_once(
+    arguments: &Arguments,
+    options: &Advise,
+    reading: &Reading,
+    tshark: Option<Tshark>,
+    name: &str,
+) -> Result<Traffic, Failure> {
     let stop = interrupt::watch();
     let bar = progress::bytes(arguments.quiet);
     let cannot_read = |error| Failure::Io(format!("cannot read {name}"), error);
@@ -116,8 +162,7 @@ fn read(arguments: &Arguments, options: &Advise, side: Option<Side>, name: &str)
         Box::new(file)
     };
     let counting = Counting { input, bar: bar.clone() };
-    let reading = Reading { ports: options.ports.clone(), side };
-    let traffic = traffic::read(counting, &reading, &mut || {
+    let traffic = traffic::read(counting, reading, tshark, &mut || {
         if stop.load(Ordering::Relaxed) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     });
     bar.finish_and_clear();
@@ -178,249 +223,27 @@ fn fit(
     Ok(remarks)
 }
 
-/// Returns why there is nothing to tell.
-fn nothing(findings: &Findings) -> String {
+/// Returns why there is nothing to tell, and what to do about it.
+fn nothing(findings: &Findings, advice: Option<&str>) -> String {
     let read = &findings.reading;
     let mut parts = vec![format!("no confirmable CoAP requests in {} packets", read.packets)];
+    if read.messages > 0 {
+        parts.push(format!("{} are other CoAP messages", read.messages));
+    }
+    parts.extend(read.skipped.iter().map(|(reason, count)| format!("{count} {reason}")));
     if read.dtls > 0 {
         let dtls = read.dtls;
         parts.push(format!(
             "{dtls} are DTLS, which cannot be read: capture inside its endpoint (coapace --pcap)"
         ));
     }
-    if read.messages > 0 {
-        parts.push(format!("{} are other CoAP messages", read.messages));
-    }
-    parts.extend(read.skipped.iter().map(|(reason, count)| format!("{count}: {reason}")));
-    if read.dtls == 0 {
+    parts.extend(advice.map(str::to_owned));
+    if read.packets == 0 {
+        parts.push("capture while CoAP is spoken".to_owned());
+    } else if read.dtls == 0 && read.skipped.contains_key(OTHERS) {
         parts.push("name the servers' ports with --port".to_owned());
     }
     parts.join("; ")
-}
-
-fn table(
-    out: &mut impl Write,
-    name: &str,
-    findings: &Findings,
-    replays: &[Replayed],
-    remarks: &[String],
-) -> io::Result<()> {
-    reading(out, name, findings)?;
-    exchanges(out, findings)?;
-    round_trips(out, findings)?;
-    losses(out, findings)?;
-    timeouts(out, findings)?;
-    if !replays.is_empty() {
-        replayed(out, replays, findings)?;
-    }
-    if !remarks.is_empty() {
-        writeln!(out, "\nThe scenario")?;
-        for text in remarks {
-            writeln!(out, "  {text}")?;
-        }
-    }
-    Ok(())
-}
-
-fn reading(out: &mut impl Write, name: &str, findings: &Findings) -> io::Result<()> {
-    let read = &findings.reading;
-    writeln!(
-        out,
-        "{name}: {} packets in {}, {} CoAP messages",
-        read.packets,
-        seconds(read.seconds),
-        read.messages
-    )?;
-    let mut left: Vec<String> =
-        read.skipped.iter().map(|(reason, count)| format!("{count} {reason}")).collect();
-    let told = [
-        (read.dtls, "encrypted with DTLS, which cannot be read"),
-        (read.malformed, "malformed at CoAP's port"),
-        (read.unmatched, "answers or notifications without a request"),
-        (read.left_out, "beyond what is kept"),
-    ];
-    left.extend(told.iter().filter(|(count, _)| *count > 0).map(|(count, what)| format!("{count} {what}")));
-    if !left.is_empty() {
-        writeln!(out, "  left out: {}", left.join("; "))?;
-    }
-    if let Some(damage) = &read.damage {
-        writeln!(out, "  the file is damaged: {damage}")?;
-    }
-    let side = match findings.side {
-        Side::Client => "beside the clients",
-        Side::Server => "beside the server",
-        Side::Middle => "between clients and servers",
-    };
-    let because = match findings.side_because {
-        SideBecause::Said => "as you say",
-        SideBecause::Looks => "by its copies and answers",
-        SideBecause::Assumed => "assumed, for nothing tells; --side says otherwise",
-    };
-    let of = if read.simulated { "simulated and looked at" } else { "taken" };
-    writeln!(out, "  {of} {side} ({because})")
-}
-
-fn exchanges(out: &mut impl Write, findings: &Findings) -> io::Result<()> {
-    writeln!(
-        out,
-        "\nExchanges\n  {} of {} clients with {} servers: {} answered, {} given up; {} other messages",
-        findings.exchanges,
-        findings.clients,
-        findings.servers,
-        findings.completed,
-        findings.given_up,
-        findings.others
-    )?;
-    let needless = findings.needless.map_or_else(String::new, |count| {
-        format!(", {count} of them needless: an earlier copy was answered, then or later")
-    });
-    if let Some(told) = starts(&findings.starts) {
-        writeln!(out, "  {told}")?;
-    }
-    writeln!(
-        out,
-        "  {} transmissions, {} retransmissions{needless}",
-        findings.transmissions, findings.retransmissions
-    )?;
-    if findings.duplicates > 0 {
-        writeln!(
-            out,
-            "  {} answers beyond one for each copy: the network or the server doubled them",
-            findings.duplicates
-        )?;
-    }
-    if findings.reused_ids > 0 {
-        writeln!(
-            out,
-            "  {} Message IDs came again within 247 s (RFC 7252 §4.4 forbids it)",
-            findings.reused_ids
-        )?;
-    }
-    Ok(())
-}
-
-/// Returns what is told of the new starts of clients.
-fn starts(found: &Starts) -> Option<String> {
-    let sign = match found.told_by? {
-        Sign::MessageIds => "Message IDs jump",
-        Sign::Tokens => "tokens jump",
-        Sign::Ports => "ports change; neither Message IDs nor tokens count",
-    };
-    if found.anew == 0 {
-        return Some("no client started anew: Message IDs or tokens count on".to_owned());
-    }
-    let pause =
-        found.pause_s.map_or_else(String::new, |pause_s| format!(", after a pause of {}", seconds(pause_s)));
-    Some(format!(
-        "{} clients started anew, {} times in all, {} of them at another port{pause}: their {sign}",
-        found.did, found.anew, found.other_ports
-    ))
-}
-
-fn round_trips(out: &mut impl Write, findings: &Findings) -> io::Result<()> {
-    let Some(rtt) = &findings.round_trips else { return Ok(()) };
-    let of = if findings.side == Side::Server { "Times of the server" } else { "Round trips" };
-    let quantiles = [
-        ("least", rtt.min_s),
-        ("5 %", rtt.p5_s),
-        ("25 %", rtt.p25_s),
-        ("median", rtt.p50_s),
-        ("75 %", rtt.p75_s),
-        ("95 %", rtt.p95_s),
-        ("99 %", rtt.p99_s),
-        ("most", rtt.max_s),
-    ];
-    let told: Vec<String> =
-        quantiles.iter().map(|(name, value)| format!("{name} {}", seconds(*value))).collect();
-    writeln!(out, "\n{of}\n  {}", told.join(", "))?;
-    writeln!(
-        out,
-        "  {} in all: {} beyond doubt, {} of as many answers as copies in their order, {} paired as is likely",
-        rtt.count, rtt.unambiguous, rtt.in_order, rtt.likely
-    )
-}
-
-fn losses(out: &mut impl Write, findings: &Findings) -> io::Result<()> {
-    let Some(loss) = &findings.loss else { return Ok(()) };
-    let percent = |share: f64| format!("{:.1} %", share * 100.0);
-    let method = match loss.method {
-        LossMethod::RoundTrips => "round trips: transmissions without an answer of their own",
-        LossMethod::UntilAnswered => {
-            "round trips: copies before the one that is answered, because the server answers one copy only"
-        }
-        LossMethod::Answers => "answers that a copy follows; requests lost before this side cannot be seen",
-    };
-    writeln!(
-        out,
-        "\nLosses\n  {} (95 % interval {} to {}) of {} {method}",
-        percent(loss.share),
-        percent(loss.low),
-        percent(loss.high),
-        loss.of
-    )?;
-    if loss.method != LossMethod::Answers {
-        let queues = if loss.busy > loss.quiet + 0.02 { ": full queues lose packets" } else { "" };
-        let bursts = if loss.burstiness > 0.1 { "come in bursts" } else { "are single" };
-        writeln!(
-            out,
-            "  {} while round trips were short, {} while they were long{queues}; losses {bursts} (correlation {:.2})",
-            percent(loss.quiet),
-            percent(loss.busy),
-            loss.burstiness
-        )?;
-    }
-    Ok(())
-}
-
-fn timeouts(out: &mut impl Write, findings: &Findings) -> io::Result<()> {
-    let Some(timeouts) = &findings.timeouts else {
-        return writeln!(out, "\nTimeouts\n  no retransmission shows any");
-    };
-    let growth =
-        timeouts.growth.map_or_else(String::new, |growth| format!(", each {growth:.2} times the one before"));
-    writeln!(
-        out,
-        "\nTimeouts\n  first: {} to {}, median {}{growth}; at most {} retransmissions",
-        seconds(timeouts.first_min_s),
-        seconds(timeouts.first_max_s),
-        seconds(timeouts.first_p50_s),
-        timeouts.retransmissions
-    )?;
-    writeln!(
-        out,
-        "  closest to {}, whose timeouts would have differed by a factor of {:.2}",
-        timeouts.nearest, timeouts.difference
-    )
-}
-
-fn replayed(out: &mut impl Write, replays: &[Replayed], findings: &Findings) -> io::Result<()> {
-    let loss = findings.loss.map_or(0.0, |loss| loss.share * 100.0);
-    writeln!(
-        out,
-        "\nReplayed on these round trips, with {loss:.1} % lost at random, alike for all\n  {:<20} {:>9} {:>9} {:>9} {:>9} {:>9} {:>9}",
-        "mechanism", "first", "again", "needless", "given up", "mean", "95 %"
-    )?;
-    let mut sorted: Vec<&Replayed> = replays.iter().collect();
-    sorted.sort_by(|a, b| a.mean_s.total_cmp(&b.mean_s));
-    for result in sorted {
-        let share = |count: u64| format!("{:.1} %", 100.0 * count as f64 / result.exchanges.max(1) as f64);
-        writeln!(
-            out,
-            "  {:<20} {:>9} {:>9} {:>9} {:>9} {:>9} {:>9}",
-            result.mechanism,
-            seconds(result.first_timeout_s),
-            share(result.retransmissions),
-            share(result.needless),
-            share(result.given_up),
-            seconds(result.mean_s),
-            seconds(result.p95_s)
-        )?;
-    }
-    writeln!(
-        out,
-        "  first: median timeout of first copies; again: retransmissions per exchange; mean, 95 %: time to the answer\n  \
-         A replay cannot know what more or fewer copies would have done to the queues; --scenario FILE and coapace rank FILE can."
-    )
 }
 
 fn csv(out: &mut impl Write, replays: &[Replayed]) -> io::Result<()> {
@@ -442,16 +265,4 @@ fn csv(out: &mut impl Write, replays: &[Replayed]) -> io::Result<()> {
         )?;
     }
     Ok(())
-}
-
-/// Returns a time with three digits or so, in a unit that suits it.
-fn seconds(time: f64) -> String {
-    match time {
-        time if time >= 100.0 => format!("{time:.0} s"),
-        time if time >= 10.0 => format!("{time:.1} s"),
-        time if time >= 1.0 => format!("{time:.2} s"),
-        time if time >= 0.1 => format!("{:.0} ms", time * 1e3),
-        time if time >= 0.01 => format!("{:.1} ms", time * 1e3),
-        time => format!("{:.2} ms", time * 1e3),
-    }
 }

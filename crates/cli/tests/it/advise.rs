@@ -1,6 +1,6 @@
 //! `coapace advise`.
 
-use crate::common::{Scratch, coapace};
+use crate::common::{Scratch, coapace, command, finish};
 
 /// Captures a run of 5 clients with losses, which keep their state.
 fn captured(scratch: &Scratch) -> String {
@@ -32,6 +32,70 @@ fn a_capture_becomes_findings_replays_and_a_scenario_that_can_be_ranked() {
     assert!(text.contains("kind = \"random\"") && text.contains("# Guessed:"), "{text}");
     let rank = ["rank", &scenario, "-m", "default", "-m", "cocoa", "--seeds", "2", "--quiet"];
     assert!(coapace(&rank).success().contains("cocoa"));
+}
+
+/// Returns a pcap file of this link type with packets at these microseconds.
+fn pcap(link: u32, packets: &[(u64, Vec<u8>)]) -> Vec<u8> {
+    let mut file: Vec<u8> = [0xa1b2_c3d4, 0x0004_0002, 0, 0, 65_535, link]
+        .iter()
+        .flat_map(|word: &u32| word.to_le_bytes())
+        .collect();
+    for (us, bytes) in packets {
+        let [s, us] = [us / 1_000_000, us % 1_000_000].map(|time| u32::try_from(time).expect("32 bits"));
+        let length = u32::try_from(bytes.len()).expect("32 bits");
+        file.extend([s, us, length, length].iter().flat_map(|word| word.to_le_bytes()));
+        file.extend(bytes);
+    }
+    file
+}
+
+/// Returns an IPv4 packet with a confirmable GET of this Message ID to this port.
+fn request(id: u8, port: u16) -> Vec<u8> {
+    let mut packet = vec![0x45, 0, 0, 32, 0, id, 0, 0, 64, 17, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2, 0x9c, 0x40];
+    packet.extend(port.to_be_bytes());
+    packet.extend([0, 12, 0, 0, 0x40, 1, 0, id]);
+    packet
+}
+
+#[test]
+fn what_a_capture_shows_twice_and_steps_of_its_clock_are_told() {
+    let scratch = Scratch::new();
+    let file = scratch.file("twice.pcap");
+    let packets = (0..60u8).flat_map(|id| {
+        let us = 1_700_000_000_000_000 + u64::from(id) * 3_000_000 - if id < 30 { 0 } else { 95_000_000 };
+        [(us, request(id, 5683)), (us + 45, request(id, 5683))]
+    });
+    std::fs::write(&file, pcap(101, &packets.collect::<Vec<_>>())).expect("it is written");
+    let told = coapace(&["advise", &file, "-m", "default"]).success();
+    assert!(told.contains("60 seen a second time"), "{told}");
+    assert!(
+        told.contains("left out of all times: a step of the clock back by 92.0 s after 87.0 s\n"),
+        "{told}"
+    );
+    assert!(told.contains(" 0 retransmissions"), "{told}");
+}
+
+#[test]
+fn a_link_type_that_is_not_read_is_named_with_what_to_do_about_it() {
+    let scratch = Scratch::new();
+    let file = scratch.file("user.pcap");
+    std::fs::write(&file, pcap(147, &[(1, request(1, 5683)), (2, request(2, 5683))])).expect("it is written");
+    let told = coapace(&["advise", &file]);
+    let told = told.failure(1);
+    assert!(told.contains("2 of link type 147, which is not read; "), "{told}");
+    assert!(told.contains("tshark finds no CoAP") || told.contains("install tshark"), "{told}");
+    assert!(!told.contains("--port"), "{told}");
+    let ppp =
+        (1..6u8).map(|id| (u64::from(id) * 1_000_000, [vec![0xff, 3, 0, 0x21], request(id, 5683)].concat()));
+    std::fs::write(&file, pcap(9, &ppp.collect::<Vec<_>>())).expect("it is written");
+    // Without tshark on the path.
+    let mut alone = command();
+    let told = finish(alone.env("PATH", "").args(["advise", &file]), "");
+    assert!(told.failure(1).contains("5 of link type 9, which is not read; install tshark"), "{told:?}");
+    if std::process::Command::new("tshark").arg("--version").output().is_ok() {
+        let told = coapace(&["advise", &file, "-m", "default"]).success();
+        assert!(told.contains("tshark read 5 datagrams") && told.contains("5 of 1 clients"), "{told}");
+    }
 }
 
 #[cfg(target_os = "linux")]
@@ -84,9 +148,9 @@ fn what_cannot_be_used_is_told_in_one_line() {
     assert!(coapace(&["advise", &text]).failure(1).contains("empty"));
     let missing = scratch.file("missing.pcap");
     assert!(coapace(&["advise", &missing]).failure(1).contains("cannot read"));
-    // A capture of nothing: the header of a pcap file.
-    std::fs::write(&text, b"\xd4\xc3\xb2\xa1\x02\0\x04\0\0\0\0\0\0\0\0\0\xff\xff\0\0\x65\0\0\0")
-        .expect("it is written");
+    std::fs::write(&text, pcap(101, &[])).expect("it is written");
+    assert!(coapace(&["advise", &text]).failure(1).contains("capture while CoAP is spoken"));
+    std::fs::write(&text, pcap(101, &[(1, request(9, 53))])).expect("it is written");
     assert!(coapace(&["advise", &text]).failure(1).contains("--port"));
     let capture = captured(&scratch);
     let scenario = scratch.file("mine.toml");

@@ -20,6 +20,8 @@ const MOST_INTERFACES: usize = 10_000;
 /// A packet of a capture.
 #[derive(Clone, Copy, Debug)]
 pub struct Packet<'a> {
+    /// The number of the packet in the file, 1 for the first, as Wireshark counts.
+    pub number: u64,
     /// The time of the packet since the Unix epoch, or since the start of a simulation.
     pub at: Time,
     /// The link type (<https://www.tcpdump.org/linktypes.html>).
@@ -160,6 +162,8 @@ fn read_blocks(
 #[derive(Default)]
 struct Section {
     interfaces: Vec<Interface>,
+    /// The packets so far, in this section and before.
+    packets: u64,
     is_ours: bool,
 }
 
@@ -175,10 +179,11 @@ impl Section {
                 None
             }
             PcapBlockOwned::Legacy(packet) => {
+                self.packets += 1;
                 let interface = self.interfaces.first()?;
                 let ns = u64::from(packet.ts_usec).saturating_mul(1_000_000_000 / interface.ticks.max(1));
                 let at = u64::from(packet.ts_sec).saturating_mul(1_000_000_000).saturating_add(ns);
-                Some(interface.packet(at, packet.data, packet.caplen >= packet.origlen))
+                Some(interface.packet(self.packets, at, packet.data, packet.caplen >= packet.origlen))
             }
             PcapBlockOwned::NG(Block::SectionHeader(header)) => {
                 self.interfaces.clear();
@@ -190,15 +195,21 @@ impl Section {
                 None
             }
             PcapBlockOwned::NG(Block::EnhancedPacket(packet)) => {
+                self.packets += 1;
                 let interface = self.interfaces.get(packet.if_id as usize)?;
                 let ticks = u64::from(packet.ts_high) << 32 | u64::from(packet.ts_low);
                 Some(interface.packet(
+                    self.packets,
                     interface.nanoseconds(ticks),
                     packet.packet_data(),
                     !packet.truncated(),
                 ))
             }
             // A simple packet has no time, so nothing can be said about it.
+            PcapBlockOwned::NG(Block::SimplePacket(_)) => {
+                self.packets += 1;
+                None
+            }
             PcapBlockOwned::NG(_) => None,
         }
     }
@@ -229,8 +240,8 @@ impl Interface {
         ns.saturating_add_signed(self.offset_s.saturating_mul(1_000_000_000))
     }
 
-    fn packet<'a>(&self, at: u64, bytes: &'a [u8], is_whole: bool) -> Packet<'a> {
-        Packet { at: Time::from_nanos(at), link: self.link, point: self.point, bytes, is_whole }
+    fn packet<'a>(&self, number: u64, at: u64, bytes: &'a [u8], is_whole: bool) -> Packet<'a> {
+        Packet { number, at: Time::from_nanos(at), link: self.link, point: self.point, bytes, is_whole }
     }
 }
 

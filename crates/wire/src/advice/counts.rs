@@ -19,10 +19,23 @@ pub struct Counts {
     pub others: u64,
     /// Packets that carry no datagram, by the reason.
     pub skipped: BTreeMap<Skipped, u64>,
+    /// Datagrams that the capture shows a second time.
+    pub again: u64,
+    /// Messages that were open when the clock stepped, and copies of them behind it.
+    pub torn: u64,
+    /// Messages that tshark read.
+    pub by_tshark: u64,
     /// Messages that are left out because a table is full.
     pub left_out: u64,
     /// Acknowledgements, resets and responses without a request in the capture, such as notifications.
     pub unmatched: u64,
     /// Message IDs that a peer used again within EXCHANGE_LIFETIME for another message (RFC 7252 §4.4).
     pub reused_ids: u64,
+}
+
+impl Counts {
+    /// Returns whether there are packets that tshark may be able to read: those of unknown link types, and tunnels.
+    pub fn needs_tshark(&self) -> bool {
+        self.skipped.keys().any(|skipped| matches!(skipped, Skipped::Link(_) | Skipped::Tunnel))
+    }
 }

@@ -13,6 +13,8 @@ pub struct Datagram<'a> {
     pub to: SocketAddr,
     /// The bytes behind the UDP header that were kept.
     pub payload: &'a [u8],
+    /// The identification of the IPv4 packet (RFC 791 §3.1); 0 if there is none.
+    pub identification: u16,
     /// The length of the IP packet in bytes, headers included and uncompressed.
     pub ip_bytes: u32,
     /// Whether the payload was kept whole.
@@ -28,7 +30,9 @@ pub enum Skipped {
     Link(i32),
     /// It carries no UDP.
     NotUdp,
-    /// It is a fragment of IP, whose other parts would be needed.
+    /// It is wrapped into another protocol, such as GRE, VXLAN or PPPoE.
+    Tunnel,
+    /// It is a further fragment of an IP packet. The first one has the header of CoAP.
     Fragment,
     /// It is a radio frame that was seen before, or a further fragment of one.
     Repeated,

@@ -1,11 +1,12 @@
 //! Exchanges, put together from messages.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 use coapace_proto::{Code, Kind};
 use coapace_sim::{Span, Time};
 use smallvec::SmallVec;
 
+use super::clock::{Clock, Straightened};
 use super::counts::Counts;
 use super::message::Seen;
 
@@ -53,11 +54,14 @@ pub struct Exchange {
     pub request_bytes: u32,
     /// The length of the packet with the first answer, or with the response if that came later.
     pub response_bytes: u32,
+    /// The number of the clock's [steps](super::clock) before it.
+    pub steps: u32,
     /// The length of the token in bytes.
     pub token_bytes: u8,
     /// The token as a number; 0 if it has more than 8 bytes.
     pub token: u64,
     content: u64,
+    era: u32,
 }
 
 /// A transmission.
@@ -86,12 +90,34 @@ pub(super) struct Exchanges {
     by_id: HashMap<(u32, From, u16), u32>,
     /// The last request with a token, by pair and token.
     by_token: HashMap<(u32, u64), u32>,
+    /// The era of the messages that come.
+    pub(super) era: u32,
+    /// Whether the clock stepped back before it.
+    pub(super) went_back: bool,
+    /// The exchanges that an answer of the next era belongs to.
+    crossed: BTreeSet<u32>,
 }
 
 impl Exchange {
     /// Returns the time of the first copy.
     pub fn began_at(&self) -> Time {
         self.copies.first().map_or(Time::ZERO, |copy| copy.at)
+    }
+
+    /// Returns the time of the last copy.
+    fn last_at(&self) -> Time {
+        self.copies.last().map_or(Time::ZERO, |copy| copy.at)
+    }
+
+    /// Takes the steps of the clock out of all times.
+    fn straighten(&mut self, clock: &Straightened) {
+        let era = self.era;
+        self.steps = clock.steps_before(era);
+        let copies = self.copies.iter_mut().map(|copy| &mut copy.at);
+        let answers = self.answers.iter_mut().map(|answer| &mut answer.at);
+        for at in copies.chain(answers).chain(&mut self.response_at) {
+            *at = clock.time(era, *at);
+        }
     }
 
     /// Returns the Message ID of the first copy.
@@ -120,9 +146,11 @@ impl Exchange {
             response_at: None,
             request_bytes: 40,
             response_bytes: 100,
+            steps: 0,
             token_bytes: 0,
             token: 0,
             content: 0,
+            era: 0,
         }
     }
 
@@ -177,11 +205,15 @@ impl Exchanges {
         match seen.kind {
             Kind::Acknowledgement | Kind::Reset => {
                 let other = if from == From::Client { From::Server } else { From::Client };
-                let number = self.by_id.get(&(pair, other, seen.message_id)).copied();
-                let Some(exchange) = number.and_then(|number| self.all.get_mut(number as usize)) else {
+                let number = self.by_id.get(&(pair, other, seen.message_id)).copied().unwrap_or(u32::MAX);
+                let Some(exchange) = self.all.get_mut(number as usize) else {
                     counts.unmatched += 1;
                     return false;
                 };
+                if exchange.era != self.era {
+                    self.crosses(number);
+                    return true;
+                }
                 exchange.add_answer(at, seen.message_id, seen.mark);
                 if seen.code != Code::EMPTY && exchange.response_at.is_none() {
                     exchange.response_at = Some(at);
@@ -202,11 +234,15 @@ impl Exchanges {
 
     /// Adds a response in a message of its own to the request with its token.
     fn respond(&mut self, at: Time, pair: u32, seen: &Seen, ip_bytes: u32, counts: &mut Counts) -> bool {
-        let number = self.by_token.get(&(pair, seen.token)).copied();
-        let Some(exchange) = number.and_then(|number| self.all.get_mut(number as usize)) else {
+        let number = self.by_token.get(&(pair, seen.token)).copied().unwrap_or(u32::MAX);
+        let Some(exchange) = self.all.get_mut(number as usize) else {
             counts.unmatched += 1;
             return false;
         };
+        if exchange.era != self.era {
+            self.crosses(number);
+            return true;
+        }
         if exchange.response_at.is_none() {
             exchange.response_at = Some(at);
             exchange.response_bytes = exchange.response_bytes.max(ip_bytes);
@@ -218,20 +254,37 @@ impl Exchanges {
         true
     }
 
+    /// Notes that an answer belongs to an exchange of another era. Its time says nothing.
+    fn crosses(&mut self, number: u32) {
+        let exchange = self.all.get(number as usize);
+        if exchange.is_some_and(|it| it.era + 1 == self.era && it.ended_at().is_none()) {
+            self.crossed.insert(number);
+        }
+    }
+
     fn begin(&mut self, at: Time, pair: u32, from: From, seen: &Seen, ip_bytes: u32, counts: &mut Counts) {
         let key = (pair, from, seen.message_id);
         let known = self.by_id.get(&key).map(|number| *number as usize);
+        let (era, went_back) = (self.era, self.went_back);
         if let Some(exchange) = known.and_then(|number| self.all.get_mut(number)) {
-            if exchange.has_copy(at, seen) {
+            if exchange.era != era {
+                // A copy of a message from before a step. The time between them is not known.
+                if went_back && exchange.era + 1 == era && exchange.content == seen.content {
+                    counts.torn += 1;
+                    return;
+                }
+            } else if exchange.has_copy(at, seen) {
                 return exchange.add_copy(at, seen);
+            } else {
+                counts.reused_ids += u64::from(at - exchange.began_at() < EXCHANGE_LIFETIME);
             }
-            counts.reused_ids += u64::from(at - exchange.began_at() < EXCHANGE_LIFETIME);
         }
         // A mechanism may give every copy a Message ID of its own (Meng et al. 2017). The token is then what they share.
         let earlier = self.by_token.get(&(pair, seen.token)).map(|number| *number as usize);
         let is_marked = seen.token_bytes > 0 && seen.kind == Kind::Confirmable;
         if let Some((number, exchange)) =
             earlier.filter(|_| is_marked).and_then(|number| Some((number, self.all.get_mut(number)?)))
+            && exchange.era == era
             && exchange.from == from
             && exchange.ended_at().is_none()
             && exchange.has_copy(at, seen)
@@ -256,9 +309,11 @@ impl Exchanges {
             response_at: None,
             request_bytes: ip_bytes,
             response_bytes: 0,
+            steps: 0,
             token_bytes: seen.token_bytes,
             token: seen.token_number,
             content: seen.content,
+            era,
         };
         exchange.add_copy(at, seen);
         self.all.push(exchange);
@@ -268,11 +323,24 @@ impl Exchanges {
         }
     }
 
-    /// Returns all exchanges in the order of their first copies.
-    pub(super) fn finish(self) -> Vec<Exchange> {
+    /// Returns all exchanges in the order of their first copies, at times without the steps of the clock, and that clock. Exchanges that
+    /// were open at a step are left out: nobody knows how they would have ended.
+    pub(super) fn finish(self, mut clock: Clock, counts: &mut Counts) -> (Vec<Exchange>, Straightened) {
         let mut all = self.all;
+        for exchange in self.crossed.iter().filter_map(|&number| all.get(number as usize)) {
+            clock.crossed(exchange.era, exchange.last_at(), MAX_TRANSMIT_WAIT);
+        }
+        let clock = clock.straightened();
+        let count = all.len();
+        all.retain(|it| it.ended_at().is_some() || !clock.is_cut(it.era, it.last_at(), MAX_TRANSMIT_WAIT));
+        counts.torn += (count - all.len()) as u64;
+        if !clock.steps.is_empty() {
+            for exchange in &mut all {
+                exchange.straighten(&clock);
+            }
+        }
         all.sort_by_key(Exchange::began_at);
-        all
+        (all, clock)
     }
 }
 
@@ -288,7 +356,8 @@ mod tests {
             let seen = Seen::read(bytes, true).unwrap();
             exchanges.message(Time::from_secs(s), 0, from, &seen, 28 + bytes.len() as u32, &mut counts);
         }
-        (exchanges.finish(), counts)
+        let (all, _) = exchanges.finish(Clock::default(), &mut counts);
+        (all, counts)
     }
 
     const GET: &[u8] = &[0x40, 1, 0, 7, 0xb1, b'a'];

@@ -6,6 +6,7 @@ use coapace_lab::results::quantile;
 use serde::Serialize;
 
 use super::capture::Ending;
+use super::clock::Step;
 use super::datagram::Skipped;
 use super::exchanges::From;
 use super::fates::{Certainty, Fate, Fates};
@@ -15,6 +16,9 @@ use super::statistics::wilson;
 use super::timeouts::Timeouts;
 use super::traffic::{Side, Traffic};
 use super::workload::Workload;
+
+/// The reason for which datagrams of other protocols are left out.
+pub const OTHERS: &str = "other protocols over UDP";
 
 /// The findings of a capture about its traffic.
 #[derive(Clone, Debug, Serialize)]
@@ -82,6 +86,14 @@ pub struct Read {
     pub malformed: u64,
     /// Packets that are no CoAP, or that cannot be read, by the reason.
     pub skipped: BTreeMap<String, u64>,
+    /// Datagrams that the capture shows a second time. Each counts once in everything else.
+    pub again: u64,
+    /// Messages that tshark read, because this program knows no reader for their link type or tunnel.
+    pub by_tshark: u64,
+    /// The steps of the clock. They are in no time.
+    pub steps: Vec<Step>,
+    /// Messages that were open at a step, and copies of them behind it. They count in nothing else.
+    pub torn: u64,
     /// Messages that no table had room for.
     pub left_out: u64,
     /// Answers and notifications without a request.
@@ -202,14 +214,15 @@ impl Read {
     fn of(traffic: &Traffic) -> Self {
         let counts = &traffic.counts;
         let name = |skipped: &Skipped| match skipped {
-            Skipped::Link(link) => format!("link type {link} is not known"),
+            Skipped::Link(link) => format!("of link type {link}, which is not read"),
+            Skipped::Tunnel => "in tunnels, which are not read".to_owned(),
             Skipped::NotUdp => "not UDP".to_owned(),
-            Skipped::Fragment => "fragments of IP".to_owned(),
+            Skipped::Fragment => "further fragments of IP".to_owned(),
             Skipped::Repeated => "repeated or further radio frames".to_owned(),
             Skipped::Forwarded => "radio frames between two forwarders".to_owned(),
             Skipped::Malformed => "headers cut off or malformed".to_owned(),
         };
-        let others = (counts.others > 0).then(|| ("other protocols over UDP".to_owned(), counts.others));
+        let others = (counts.others > 0).then(|| (OTHERS.to_owned(), counts.others));
         Self {
             packets: counts.packets,
             messages: counts.messages,
@@ -221,6 +234,10 @@ impl Read {
                 .map(|(reason, count)| (name(reason), *count))
                 .chain(others)
                 .collect(),
+            again: counts.again,
+            by_tshark: counts.by_tshark,
+            steps: traffic.steps.clone(),
+            torn: counts.torn,
             left_out: counts.left_out,
             unmatched: counts.unmatched,
             seconds: traffic.span.map_or(0.0, |(first, last)| (last - first).as_secs_f64()),
@@ -334,7 +351,7 @@ mod tests {
                 .collect();
             let packets: Vec<(u64, &[u8])> = packets.iter().map(|(us, bytes)| (*us, &bytes[..])).collect();
             let file = pcap(101, &packets);
-            let traffic = traffic::read(&*file, &Reading::default(), &mut || ControlFlow::Continue(())).unwrap();
+            let traffic = traffic::read(&*file, &Reading::default(), None, &mut || ControlFlow::Continue(())).unwrap();
             let fates = Fates::of(&traffic);
             let findings = Findings::of(&traffic, &fates, None);
             prop_assert!(serde_json::to_string(&findings).is_ok());

@@ -2,11 +2,24 @@
 
 use std::net::IpAddr;
 
-use etherparse::{EtherType, LaxNetSlice, LaxSlicedPacket, TransportSlice};
+use etherparse::{
+    EtherType, IpNumber, Ipv6ExtensionSlice, Ipv6ExtensionsSlice, LaxNetSlice, LaxSlicedPacket,
+    TransportSlice,
+};
 
 use super::capture::Point;
 use super::datagram::{Datagram, Skipped};
 use super::lowpan::Lowpan;
+use super::traffic::COAP_PORT;
+
+/// The ether types of other protocols that carry IP: Ethernet in GRE, MPLS, PPPoE.
+const TUNNELLED: [u16; 4] = [0x6558, 0x8847, 0x8848, 0x8864];
+
+/// The protocols over IP that carry IP: IPv4, IPv6, GRE (IANA's protocol numbers).
+const WRAPPERS: [IpNumber; 3] = [IpNumber::IPV4, IpNumber::IPV6, IpNumber::GRE];
+
+/// The ports of protocols over UDP that carry IP: L2TP, GTP-U, Teredo, VXLAN, Geneve, and VXLAN as Linux began it.
+const TUNNEL_PORTS: [u16; 6] = [1701, 2152, 3544, 4789, 6081, 8472];
 
 /// The link types that are read (<https://www.tcpdump.org/linktypes.html>).
 mod link {
@@ -62,6 +75,9 @@ pub fn datagram<'a>(
 }
 
 fn of_ether_type(ether_type: u16, bytes: &[u8], is_whole: bool) -> Result<Datagram<'_>, Skipped> {
+    if TUNNELLED.contains(&ether_type) {
+        return Err(Skipped::Tunnel);
+    }
     of_packet(&LaxSlicedPacket::from_ether_type(EtherType(ether_type), bytes), is_whole)
 }
 
@@ -71,39 +87,70 @@ fn of_ip(bytes: &[u8], is_whole: bool) -> Result<Datagram<'_>, Skipped> {
 }
 
 fn of_packet<'a>(packet: &LaxSlicedPacket<'a>, is_whole: bool) -> Result<Datagram<'a>, Skipped> {
-    let (from, to, header_bytes, payload): (IpAddr, IpAddr, usize, _) = match &packet.net {
+    let (from, to, identification, header_bytes, payload): (IpAddr, IpAddr, _, usize, _) = match &packet.net {
         Some(LaxNetSlice::Ipv4(ip)) => {
             let header = ip.header();
-            (
-                header.source_addr().into(),
-                header.destination_addr().into(),
-                header.slice().len(),
-                ip.payload(),
-            )
+            let ends = (header.source_addr().into(), header.destination_addr().into());
+            (ends.0, ends.1, header.identification(), header.slice().len(), ip.payload())
         }
         Some(LaxNetSlice::Ipv6(ip)) => {
             let extensions = ip.extensions().slice().len();
             let header = ip.header();
-            (header.source_addr().into(), header.destination_addr().into(), 40 + extensions, ip.payload())
+            (header.source_addr().into(), header.destination_addr().into(), 0, 40 + extensions, ip.payload())
         }
         _ if packet.stop_err.is_some() => return Err(Skipped::Malformed),
+        _ if packet.ether_payload().is_some_and(|it| TUNNELLED.contains(&it.ether_type.0)) => {
+            return Err(Skipped::Tunnel);
+        }
         _ => return Err(Skipped::NotUdp),
     };
+    let built = |ports: (u16, u16), udp_bytes: u16, payload: &'a [u8], is_whole| {
+        let is_wrapped = TUNNEL_PORTS.contains(&ports.1) && ports.0 != COAP_PORT;
+        if is_wrapped {
+            return Err(Skipped::Tunnel);
+        }
+        Ok(Datagram {
+            from: (from, ports.0).into(),
+            to: (to, ports.1).into(),
+            payload,
+            identification,
+            ip_bytes: header_bytes as u32 + u32::from(udp_bytes),
+            is_whole,
+            point: Point::Interface,
+        })
+    };
     if payload.fragmented {
-        return Err(Skipped::Fragment);
+        // The first fragment has the headers of UDP and of CoAP, which are enough to tell exchanges.
+        let is_first = match &packet.net {
+            Some(LaxNetSlice::Ipv4(ip)) => ip.header().fragments_offset().value() == 0,
+            Some(LaxNetSlice::Ipv6(ip)) => is_first_fragment(ip.extensions()),
+            _ => false,
+        };
+        let &[a, b, c, d, e, f, _, _, ref rest @ ..] = payload.payload else { return Err(Skipped::Fragment) };
+        if !is_first || payload.ip_number != IpNumber::UDP {
+            return Err(Skipped::Fragment);
+        }
+        let [from, to, udp_bytes] = [[a, b], [c, d], [e, f]].map(u16::from_be_bytes);
+        return built((from, to), udp_bytes, rest, false);
     }
     match &packet.transport {
-        Some(TransportSlice::Udp(udp)) => Ok(Datagram {
-            from: (from, udp.source_port()).into(),
-            to: (to, udp.destination_port()).into(),
-            payload: udp.payload(),
-            ip_bytes: header_bytes as u32 + u32::from(udp.length()),
-            is_whole: is_whole && !payload.incomplete,
-            point: Point::Interface,
-        }),
+        Some(TransportSlice::Udp(udp)) => built(
+            (udp.source_port(), udp.destination_port()),
+            udp.length(),
+            udp.payload(),
+            is_whole && !payload.incomplete,
+        ),
+        _ if WRAPPERS.contains(&payload.ip_number) => Err(Skipped::Tunnel),
         None if packet.stop_err.is_some() => Err(Skipped::Malformed),
         _ => Err(Skipped::NotUdp),
     }
+}
+
+fn is_first_fragment(extensions: &Ipv6ExtensionsSlice<'_>) -> bool {
+    extensions.clone().into_iter().any(|extension| match extension {
+        Ipv6ExtensionSlice::Fragment(fragment) => fragment.fragment_offset().value() == 0,
+        _ => false,
+    })
 }
 
 #[cfg(test)]
@@ -165,6 +212,23 @@ pub(super) mod tests {
     }
 
     #[test]
+    fn the_first_fragment_of_an_ip_packet_is_a_datagram_that_was_not_kept_whole() {
+        let mut fragment = ip(FOUR.0, FOUR.1, b"CoAP!");
+        (fragment[4], fragment[5], fragment[6]) = (1, 2, 0x20);
+        let first = datagram(101, &fragment, true, &mut Lowpan::default()).unwrap();
+        assert_eq!((first.payload, first.is_whole, first.identification), (&b"CoAP!"[..], false, 0x0102));
+        // IPv6: a fragment header (44) between the header and UDP, with the offset 0 and more to come.
+        let mut six = ip(SIX.0, SIX.1, b"CoAP!");
+        six[6] = 44;
+        six[5] += 8;
+        six.splice(40..40, [17, 0, 0, 1, 0, 0, 0, 7]);
+        let first = datagram(101, &six, true, &mut Lowpan::default()).unwrap();
+        assert_eq!((first.from, first.payload), (SIX.0.parse().unwrap(), &b"CoAP!"[..]));
+        six[43] = 9;
+        assert_eq!(datagram(101, &six, true, &mut Lowpan::default()), Err(Skipped::Fragment));
+    }
+
+    #[test]
     fn what_is_no_datagram_is_told_by_its_reason() {
         let mut lowpan = Lowpan::default();
         let mut of = |link, bytes: &[u8]| datagram(link, bytes, true, &mut lowpan).unwrap_err();
@@ -176,8 +240,12 @@ pub(super) mod tests {
         packet[9] = 89;
         assert_eq!(of(101, &packet), Skipped::NotUdp);
         let mut fragment = ip(FOUR.0, FOUR.1, b"CoAP!");
-        fragment[6] = 0x20;
+        fragment[7] = 3;
         assert_eq!(of(101, &fragment), Skipped::Fragment);
+        packet[9] = 47;
+        assert_eq!(of(101, &packet), Skipped::Tunnel, "GRE");
+        assert_eq!(of(101, &ip("10.0.0.1:40000", "10.0.0.2:4789", b"VXLAN")), Skipped::Tunnel);
+        assert_eq!(of(1, &[&[2; 12][..], &[0x88, 0x64], &[0; 28]].concat()), Skipped::Tunnel, "PPPoE");
         let arp = [&[2; 12][..], &[0x08, 0x06], &[0; 28]].concat();
         assert_eq!(of(1, &arp), Skipped::NotUdp);
     }

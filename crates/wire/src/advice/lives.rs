@@ -87,7 +87,9 @@ pub(super) fn tell_apart(exchanges: &mut [Exchange], pairs: &[Pair]) -> Starts {
                 && begins_anew(&exchanges[before], &exchanges[number])
             {
                 life += 1;
-                pauses.push((began - busy_until).as_secs_f64());
+                if exchanges[before].steps == exchanges[number].steps {
+                    pauses.push((began - busy_until).as_secs_f64());
+                }
                 starts.other_ports += u32::from(exchanges[before].pair != exchanges[number].pair);
             }
             (exchanges[number].client, exchanges[number].life) = (client, life);
@@ -195,7 +197,8 @@ mod tests {
             packets.push((s * 1_000_000 + 100_000, ip(SERVER, &client, &message(0x60, 0x45))));
         }
         let packets: Vec<_> = packets.iter().map(|(us, bytes)| (*us, &bytes[..])).collect();
-        traffic::read(&*pcap(101, &packets), &Reading::default(), &mut || ControlFlow::Continue(())).unwrap()
+        traffic::read(&*pcap(101, &packets), &Reading::default(), None, &mut || ControlFlow::Continue(()))
+            .unwrap()
     }
 
     fn lives(requests: &[(u64, u16, u16, &[u8])]) -> (Vec<u32>, Starts) {

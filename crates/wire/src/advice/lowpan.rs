@@ -150,6 +150,7 @@ fn built(from: Ipv6Addr, to: Ipv6Addr, ports: (u16, u16), extensions: usize, pay
         from: SocketAddr::from((from, ports.0)),
         to: SocketAddr::from((to, ports.1)),
         payload,
+        identification: 0,
         ip_bytes: (40 + extensions + 8 + payload.len()) as u32,
         is_whole: true,
         point: Point::Interface,

@@ -37,9 +37,15 @@ impl Tap for Beside {
             _ => return,
         };
         self.observer.at(record.time);
-        let point = Point::Interface;
-        let datagram =
-            Datagram { from, to, payload: record.bytes, ip_bytes: record.wire_bytes, is_whole: true, point };
+        let datagram = Datagram {
+            from,
+            to,
+            payload: record.bytes,
+            identification: 0,
+            ip_bytes: record.wire_bytes,
+            is_whole: true,
+            point: Point::Interface,
+        };
         self.observer.datagram(record.time, &datagram);
     }
 }

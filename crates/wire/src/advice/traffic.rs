@@ -9,14 +9,17 @@ use coapace_sim::Time;
 use serde::Serialize;
 
 use super::capture::{self, CaptureError, Ending, Packet, Point};
+use super::clock::{Clock, Step};
 use super::counts::Counts;
-use super::datagram::Datagram;
+use super::datagram::{Datagram, Skipped};
 use super::exchanges::{Exchange, Exchanges, From};
 use super::headers::datagram;
 use super::lives::{self, Starts};
 use super::lowpan::Lowpan;
 use super::message::Seen;
 use super::pair::Pair;
+use super::sightings::Sightings;
+use super::tshark::Tshark;
 
 /// CoAP's port (RFC 7252 §12.6).
 pub const COAP_PORT: u16 = 5683;
@@ -59,24 +62,28 @@ pub struct Traffic {
     pub starts: Starts,
     /// The packets.
     pub counts: Counts,
-    /// The times of the first and the last packet.
+    /// The times of the first and the last packet, without the steps of the clock.
     pub span: Option<(Time, Time)>,
+    /// The steps of the clock. They are in no time.
+    pub steps: Vec<Step>,
     /// The end of the file.
     pub ending: Ending,
     /// Whether a simulation wrote the capture.
     pub is_simulated: bool,
 }
 
-/// Reads a capture. `progress` is called after each packet and may stop the reading.
+/// Reads a capture. `tshark` is asked for packets that this crate cannot read, if it has begun to read the same file. `progress` is
+/// called after each packet and may stop the reading.
 ///
 /// # Errors
 /// Returns a [`CaptureError`] if the file is no capture.
 pub fn read(
     reader: impl Read + Send,
     reading: &Reading,
+    tshark: Option<Tshark>,
     progress: &mut dyn FnMut() -> ControlFlow<()>,
 ) -> Result<Traffic, CaptureError> {
-    let mut observer = Observer::new(reading.clone());
+    let mut observer = Observer { tshark, ..Observer::new(reading.clone()) };
     let ending = capture::read(reader, &mut |packet| {
         observer.packet(packet);
         progress()
@@ -89,6 +96,9 @@ pub fn read(
 pub struct Observer {
     reading: Reading,
     lowpan: Lowpan,
+    tshark: Option<Tshark>,
+    sightings: Sightings,
+    clock: Clock,
     numbers: HashMap<(SocketAddr, SocketAddr), u32>,
     pairs: Vec<Pair>,
     exchanges: Exchanges,
@@ -103,6 +113,9 @@ impl Observer {
         Self {
             reading,
             lowpan: Lowpan::default(),
+            tshark: None,
+            sightings: Sightings::default(),
+            clock: Clock::default(),
             numbers: HashMap::new(),
             pairs: Vec::new(),
             exchanges: Exchanges::default(),
@@ -118,6 +131,10 @@ impl Observer {
         self.is_simulated |= packet.point != Point::Interface;
         let (first, last) = self.span.unwrap_or((packet.at, packet.at));
         self.span = Some((first.min(packet.at), last.max(packet.at)));
+        if packet.point == Point::Interface {
+            self.exchanges.era = self.clock.tick(packet.at);
+            self.exchanges.went_back = self.clock.went_back();
+        }
         if packet.point == Point::Loss {
             return;
         }
@@ -126,10 +143,29 @@ impl Observer {
                 if packet.point != Point::Interface {
                     datagram.point = packet.point;
                 }
-                self.datagram(packet.at, &datagram);
+                self.sighted(packet, &datagram);
             }
+            Err(Skipped::Link(_) | Skipped::Tunnel) if self.is_read_by_tshark(packet) => {}
             Err(skipped) => *self.counts.skipped.entry(skipped).or_default() += 1,
         }
+    }
+
+    /// Sees the datagram of a packet, unless the capture shows it a second time. A simulation writes each one once.
+    fn sighted(&mut self, packet: &Packet<'_>, datagram: &Datagram<'_>) {
+        if packet.point == Point::Interface && self.sightings.is_again(packet.at, datagram) {
+            self.counts.again += 1;
+        } else {
+            self.datagram(packet.at, datagram);
+        }
+    }
+
+    /// Sees the datagram that tshark finds in a packet. Returns whether there is one.
+    fn is_read_by_tshark(&mut self, packet: &Packet<'_>) -> bool {
+        let found = self.tshark.as_mut().and_then(|tshark| tshark.packet(packet.number));
+        let Some(found) = found else { return false };
+        self.counts.by_tshark += 1;
+        self.sighted(packet, &found.datagram(packet.is_whole));
+        true
     }
 
     /// Sees a datagram.
@@ -210,7 +246,7 @@ impl Observer {
 
     /// Returns what was seen.
     pub fn finish(mut self, ending: Ending) -> Traffic {
-        let mut exchanges = self.exchanges.finish();
+        let (mut exchanges, clock) = self.exchanges.finish(self.clock, &mut self.counts);
         let pairs = &self.pairs;
         exchanges.retain(|exchange| pairs[exchange.pair as usize].is_certain);
         self.counts.others += self.pairs.iter().filter(|pair| !pair.is_certain).count() as u64;
@@ -220,7 +256,8 @@ impl Observer {
             exchanges,
             starts,
             counts: self.counts,
-            span: self.span,
+            span: self.span.map(|(first, last)| clock.span(first, last)),
+            steps: clock.steps,
             ending,
             is_simulated: self.is_simulated,
         }
@@ -267,7 +304,10 @@ fn looks_like_dtls(bytes: &[u8]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::super::capture::tests::pcap;
+    use super::super::fates::Fates;
+    use super::super::findings::Findings;
     use super::super::headers::tests::ip;
+    use super::super::workload::Workload;
     use super::*;
 
     const CLIENT: &str = "10.0.0.1:40000";
@@ -277,7 +317,7 @@ mod tests {
         let packets: Vec<_> =
             packets.iter().map(|&(us, from, to, bytes)| (us, ip(from, to, bytes))).collect();
         let packets: Vec<_> = packets.iter().map(|(us, bytes)| (*us, &bytes[..])).collect();
-        read(&*pcap(101, &packets), reading, &mut || ControlFlow::Continue(())).unwrap()
+        read(&*pcap(101, &packets), reading, None, &mut || ControlFlow::Continue(())).unwrap()
     }
 
     const GET: [u8; 4] = [0x40, 1, 0, 7];
@@ -309,6 +349,73 @@ mod tests {
         let traffic =
             of(&Reading::default(), &[(0, CLIENT, "10.0.0.2:5684", &hello), (1, CLIENT, SERVER, &hello)]);
         assert_eq!((traffic.counts.dtls, traffic.counts.messages), (2, 0));
+    }
+
+    /// A request with this Message ID and its answer after 50 ms: microseconds, ends, bytes.
+    fn answered(us: u64, id: u8) -> [(u64, &'static str, &'static str, Vec<u8>); 2] {
+        [
+            (us, CLIENT, SERVER, vec![0x40, 1, 0, id, 0xb1, b'a']),
+            (us + 50_000, SERVER, CLIENT, vec![0x60, 0x45, 0, id]),
+        ]
+    }
+
+    /// Reads packets, and returns the traffic and the findings. Clocks that step make them panic in no case.
+    fn found(packets: &[(u64, &'static str, &'static str, Vec<u8>)]) -> (Traffic, Findings) {
+        let packets: Vec<_> =
+            packets.iter().map(|(us, from, to, bytes)| (*us, *from, *to, &bytes[..])).collect();
+        let traffic = of(&Reading::default(), &packets);
+        let findings = Findings::of(&traffic, &Fates::of(&traffic), None);
+        (traffic, findings)
+    }
+
+    #[test]
+    fn a_capture_that_shows_everything_twice_has_no_retransmissions() {
+        let once = (0..90).flat_map(|id| answered(1_000_000 * u64::from(id), id));
+        let twice: Vec<_> =
+            once.flat_map(|packet| [packet.clone(), (packet.0 + 45, packet.1, packet.2, packet.3)]).collect();
+        let (traffic, findings) = found(&twice);
+        assert_eq!((findings.exchanges, findings.transmissions, findings.retransmissions), (90, 90, 0));
+        assert_eq!((traffic.counts.again, findings.duplicates), (180, 0));
+        assert!(findings.timeouts.is_none());
+    }
+
+    #[test]
+    fn a_clock_that_steps_makes_no_negative_or_absurd_times() {
+        // It steps back by 5 s, forward by an hour, and by four years, each between a request and its answer.
+        let mut packets = Vec::new();
+        let mut clock_us = 1_600_000_000_000_000;
+        for id in 0..120 {
+            let [ask, answer] = answered(clock_us, id);
+            packets.push(ask);
+            match id {
+                30 => clock_us -= 5_000_000,
+                60 => clock_us += 3_600_000_000,
+                90 => clock_us += 4 * 365 * 86_400_000_000,
+                _ => {}
+            }
+            packets.push((clock_us + 50_000, answer.1, answer.2, answer.3));
+            clock_us += 1_000_000;
+        }
+        let (traffic, findings) = found(&packets);
+        let steps: Vec<_> = traffic.steps.iter().map(|step| step.by_s.round()).collect();
+        assert_eq!(steps, [-5.0, 3_600.0, 126_144_000.0]);
+        assert_eq!((findings.exchanges, findings.completed, traffic.counts.torn), (117, 117, 3));
+        let rtt = findings.round_trips.unwrap();
+        assert!((0.049..0.051).contains(&rtt.min_s) && (0.049..0.051).contains(&rtt.max_s), "{rtt:?}");
+        assert!((100.0..125.0).contains(&findings.reading.seconds), "{}", findings.reading.seconds);
+        let workload = Workload::of(&traffic).unwrap();
+        assert!((0.9..1.0).contains(&workload.pause_s) && workload.is_pause_constant, "{workload:?}");
+    }
+
+    #[test]
+    fn a_copy_behind_a_step_back_is_left_out_and_a_retransmission_is_not() {
+        let ask = |us| answered(us, 7)[0].clone();
+        let (traffic, findings) =
+            found(&[ask(10_000_000), ask(12_000_000), answered(12_000_000, 7)[1].clone()]);
+        assert_eq!((findings.exchanges, findings.retransmissions, traffic.counts.torn), (1, 1, 0));
+        let (traffic, findings) =
+            found(&[ask(10_000_000), ask(7_000_000), answered(7_000_000, 7)[1].clone()]);
+        assert_eq!((findings.exchanges, findings.retransmissions, traffic.counts.torn), (0, 0, 2));
     }
 
     #[test]

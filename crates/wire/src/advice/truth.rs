@@ -59,7 +59,8 @@ fn check(scenario: &Scenario, mechanism: &str, seed: u64, what: &str) {
     let (_, (truth, file)) =
         run_tapped(scenario, &contender, seed, Observe::Totals, (Truth::default(), file));
     let file = file.finish().unwrap();
-    let traffic = traffic::read(&*file, &Reading::default(), &mut || ControlFlow::Continue(())).unwrap();
+    let traffic =
+        traffic::read(&*file, &Reading::default(), None, &mut || ControlFlow::Continue(())).unwrap();
     let fates = Fates::of(&traffic);
     let findings = Findings::of(&traffic, &fates, Some(Side::Client));
     assert_eq!(findings.transmissions, truth.departures.len(), "{what}");

@@ -82,7 +82,7 @@ impl Workload {
         counts.sort_by(f64::total_cmp);
         let (mut rests, mut periods, mut outstanding) = (Vec::new(), Vec::new(), 1);
         for own in of_client.values() {
-            for pair in own.windows(2) {
+            for pair in own.windows(2).filter(|pair| pair[0].steps == pair[1].steps) {
                 periods.push((pair[1].began_at() - pair[0].began_at()).as_secs_f64());
                 if let Some(ended) = pair[0].ended_at().filter(|ended| *ended <= pair[1].began_at()) {
                     rests.push((pair[1].began_at() - ended).as_secs_f64());
@@ -167,7 +167,9 @@ fn given_up_after<'a>(
     pause_s: f64,
 ) -> Option<f64> {
     let pairs = clients.flat_map(|own| own.windows(2));
-    let given_up = pairs.filter(|pair| pair[0].life == pair[1].life && is_given_up(pair[0], end));
+    let given_up = pairs
+        .filter(|pair| pair[0].life == pair[1].life && pair[0].steps == pair[1].steps)
+        .filter(|pair| is_given_up(pair[0], end));
     let mut times: Vec<f64> =
         given_up.map(|pair| (pair[1].began_at() - pair[0].began_at()).as_secs_f64() - pause_s).collect();
     times.sort_by(f64::total_cmp);

@@ -1,0 +1,239 @@
+//! The clock of a capture. It steps when somebody sets it, when captures are joined, and while nothing is captured.
+//!
+//! An *era* is a part of a capture within which times can be compared. A new one begins with a packet that is earlier than the one
+//! before it, or later by more than EXCHANGE_LIFETIME. An early packet is a step of the clock. A late one is a pause of the clients, or
+//! a step: where the answer to a request before it comes behind it, where it lasts for a week, or where it is alone and far longer than
+//! any other silence. Times behind a step are moved, so that it takes no time.
+
+use coapace_sim::{Span, Time};
+use serde::Serialize;
+
+/// The farthest that packets of several interfaces may be out of order.
+const DISORDER: Span = Span::from_nanos(100_000_000);
+
+/// A silence after which an era ends: EXCHANGE_LIFETIME (RFC 7252 §4.8.2).
+const SILENCE: Span = Span::from_secs(247);
+
+/// A silence that is a step in any case.
+const WEEK: Span = Span::from_secs(7 * 86_400);
+
+/// A silence that is this many times the longest other one is a step, if so many packets show what is usual.
+const FAR_LONGER: f64 = 20.0;
+
+/// The packets that show what is usual.
+const USUAL: u64 = 50;
+
+/// The most eras. A capture with more has no clock that can be used.
+const MOST_ERAS: usize = 10_000;
+
+/// A step of the clock of a capture.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Step {
+    /// The time since the first packet, without the steps before, in seconds.
+    pub at_s: f64,
+    /// The length in seconds. It is negative if the clock went back.
+    pub by_s: f64,
+}
+
+/// The clock of a capture that is being read.
+#[derive(Debug, Default)]
+pub(super) struct Clock {
+    eras: Vec<Era>,
+    packets: u64,
+    /// The longest silence within an era.
+    longest: Span,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Era {
+    first: Time,
+    last: Time,
+    begins: Begin,
+}
+
+/// The way in which an era begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Begin {
+    /// With the first packet, or after a pause.
+    Pause,
+    /// After a step.
+    Step,
+}
+
+/// The clock of a capture that was read.
+#[derive(Debug, Default)]
+pub(super) struct Straightened {
+    eras: Vec<Straight>,
+    /// The steps.
+    pub(super) steps: Vec<Step>,
+}
+
+/// An era of a straightened clock.
+#[derive(Clone, Copy, Debug)]
+struct Straight {
+    /// The times of its first and its last packet in the file.
+    first: Time,
+    last: Time,
+    /// The nanoseconds to add.
+    shift: i64,
+    /// The number of steps before it.
+    steps: u32,
+    /// Whether the next era begins with a step.
+    is_cut: bool,
+}
+
+impl Clock {
+    /// Sees the time of a packet. Returns the number of its era.
+    pub(super) fn tick(&mut self, at: Time) -> u32 {
+        self.packets += 1;
+        let can_begin = self.eras.len() < MOST_ERAS;
+        let begins = match self.eras.last_mut() {
+            None => Begin::Pause,
+            Some(era) if can_begin && at + DISORDER < era.last => Begin::Step,
+            Some(era) if can_begin && at > era.last + SILENCE => Begin::Pause,
+            Some(era) => {
+                self.longest = self.longest.max(at - era.last);
+                (era.first, era.last) = (era.first.min(at), era.last.max(at));
+                return self.eras.len() as u32 - 1;
+            }
+        };
+        self.eras.push(Era { first: at, last: at, begins });
+        self.eras.len() as u32 - 1
+    }
+
+    /// Returns whether the present era began with a step back.
+    pub(super) fn went_back(&self) -> bool {
+        self.eras.last().is_some_and(|era| era.begins == Begin::Step)
+    }
+
+    /// Says that an answer came in the era behind `era` to a message whose last copy was sent at this time.
+    pub(super) fn crossed(&mut self, era: u32, sent: Time, patience: Span) {
+        let era = era as usize;
+        if let Some([before, next]) = self.eras.get_mut(era..era + 2)
+            && sent + patience >= before.last
+        {
+            next.begins = Begin::Step;
+        }
+    }
+
+    /// Decides which eras begin with a step.
+    pub(super) fn straightened(mut self) -> Straightened {
+        let silences = || self.eras.windows(2).map(|pair| pair[1].first - pair[0].last);
+        let pauses = self.eras.iter().skip(1).filter(|era| era.begins == Begin::Pause).count();
+        let is_alone = pauses == 1 && self.packets >= USUAL;
+        let steps: Vec<bool> = silences()
+            .zip(self.eras.iter().skip(1))
+            .map(|(silence, era)| {
+                let is_lonely = is_alone && silence.as_secs_f64() > FAR_LONGER * self.longest.as_secs_f64();
+                era.begins == Begin::Step || silence > WEEK || is_lonely
+            })
+            .collect();
+        for (era, is_step) in self.eras.iter_mut().skip(1).zip(&steps) {
+            era.begins = if *is_step { Begin::Step } else { Begin::Pause };
+        }
+        let mut straight = Straightened::default();
+        let origin = self.eras.first().map_or(0, |era| nanoseconds(era.first));
+        for era in &self.eras {
+            let (mut shift, mut steps) = (0, 0);
+            if let Some(before) = straight.eras.last_mut() {
+                (shift, steps) = (before.shift, before.steps);
+                if era.begins == Begin::Step {
+                    let by = nanoseconds(era.first).saturating_sub(nanoseconds(before.last));
+                    shift = shift.saturating_sub(by);
+                    steps += 1;
+                    before.is_cut = true;
+                    let at = nanoseconds(before.last).saturating_add(before.shift).saturating_sub(origin);
+                    straight.steps.push(Step { at_s: at as f64 / 1e9, by_s: by as f64 / 1e9 });
+                }
+            }
+            straight.eras.push(Straight { first: era.first, last: era.last, shift, steps, is_cut: false });
+        }
+        straight
+    }
+}
+
+impl Straightened {
+    /// Returns a time of an era as it would be without the steps before it.
+    pub(super) fn time(&self, era: u32, at: Time) -> Time {
+        let shift = self.eras.get(era as usize).map_or(0, |era| era.shift);
+        Time::from_nanos(at.as_nanos().saturating_add_signed(shift))
+    }
+
+    /// Returns the number of steps before an era.
+    pub(super) fn steps_before(&self, era: u32) -> u32 {
+        self.eras.get(era as usize).map_or(0, |era| era.steps)
+    }
+
+    /// Returns whether a step comes within `patience` behind this time of an era.
+    pub(super) fn is_cut(&self, era: u32, at: Time, patience: Span) -> bool {
+        self.eras.get(era as usize).is_some_and(|era| era.is_cut && at + patience >= era.last)
+    }
+
+    /// Returns the times of the first packet and the last without the steps, where they are these with them.
+    pub(super) fn span(&self, first: Time, last: Time) -> (Time, Time) {
+        match self.eras.first() {
+            Some(era) if !self.steps.is_empty() => {
+                let ends = (0u32..).zip(&self.eras).map(|(number, era)| self.time(number, era.last));
+                (era.first, ends.max().unwrap_or(last))
+            }
+            _ => (first, last),
+        }
+    }
+}
+
+fn nanoseconds(at: Time) -> i64 {
+    i64::try_from(at.as_nanos()).unwrap_or(i64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Ticks at these seconds. Returns the steps as whole seconds, and the time of the last packet without them.
+    fn ticked(seconds: &[f64]) -> (Vec<(i64, i64)>, f64) {
+        let mut clock = Clock::default();
+        let time = |s: f64| Time::from_nanos((s * 1e9) as u64);
+        let eras: Vec<u32> = seconds.iter().map(|&s| clock.tick(time(s))).collect();
+        let straight = clock.straightened();
+        let steps = straight.steps.iter().map(|step| (step.at_s.round() as i64, step.by_s.round() as i64));
+        let last = straight.time(*eras.last().unwrap(), time(*seconds.last().unwrap()));
+        (steps.collect(), last.as_nanos() as f64 / 1e9)
+    }
+
+    #[test]
+    fn steps_back_and_years_take_no_time() {
+        assert_eq!(
+            ticked(&[10.0, 11.0, 10.99, 12.0]),
+            (vec![], 12.0),
+            "interfaces are out of order by 10 ms"
+        );
+        assert_eq!(ticked(&[10.0, 12.0, 7.0, 8.0]), (vec![(2, -5)], 13.0));
+        assert_eq!(ticked(&[10.0, 12.0, 1.3e8, 1.3e8 + 3.0]), (vec![(2, 129_999_988)], 15.0));
+        assert_eq!(ticked(&[10.0, 12.0, 0.0, 14.0]), (vec![(2, -12)], 26.0), "14 s may be true");
+    }
+
+    #[test]
+    fn a_silence_is_a_step_where_it_is_alone_and_a_pause_where_it_is_usual() {
+        let busy = |start: f64| (0..40).map(move |s| start + f64::from(s));
+        let once: Vec<f64> = busy(0.0).chain(busy(3_639.0)).collect();
+        assert_eq!(ticked(&once), (vec![(39, 3_600)], 78.0));
+        let hourly: Vec<f64> = (0..50).map(|hour| f64::from(hour) * 3_600.0).collect();
+        assert_eq!(ticked(&hourly), (vec![], 49.0 * 3_600.0));
+        assert_eq!(ticked(&[0.0, 1.0, 3_601.0]), (vec![], 3_601.0), "too few to know what is usual");
+    }
+
+    #[test]
+    fn an_answer_behind_a_silence_shows_a_step() {
+        let mut clock = Clock::default();
+        let [sent, answered] = [1, 3_601].map(Time::from_secs);
+        assert_eq!((clock.tick(sent), clock.tick(answered)), (0, 1));
+        clock.crossed(0, sent, Span::from_secs(93));
+        let straight = clock.straightened();
+        assert_eq!(straight.steps, [Step { at_s: 0.0, by_s: 3_600.0 }]);
+        assert!(
+            straight.is_cut(0, sent, Span::from_secs(93))
+                && !straight.is_cut(1, answered, Span::from_secs(93))
+        );
+        assert_eq!((straight.time(1, answered), straight.steps_before(1)), (sent, 1));
+    }
+}

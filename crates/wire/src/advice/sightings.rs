@@ -1,0 +1,133 @@
+//! Datagrams that a capture shows twice, because it was taken on two interfaces, on both sides of a bridge or in the air.
+
+use std::collections::{HashMap, VecDeque};
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::net::IpAddr;
+
+use coapace_sim::{Span, Time};
+
+use super::datagram::Datagram;
+
+/// Equal datagrams that are this close are one: no timer of CoAP fires so soon.
+const AT_ONCE: Span = Span::from_nanos(1_000_000);
+
+/// Equal datagrams with one identification of IPv4 that are this close are one. The field tells packets apart (RFC 6864 §4.1).
+const SOON: Span = Span::from_secs(1);
+
+/// The most datagrams that are remembered.
+const MOST: usize = 1 << 16;
+
+/// The most senders whose identifications are looked at.
+const MOST_SENDERS: usize = 100_000;
+
+/// The datagrams of the last second.
+#[derive(Debug, Default)]
+pub(super) struct Sightings {
+    /// The time and the identification of each, by a hash of ends and content.
+    seen: HashMap<u64, (Time, u16)>,
+    /// In the order of the file.
+    order: VecDeque<(Time, u64)>,
+    senders: HashMap<IpAddr, Sender>,
+}
+
+/// The last datagram of a sender.
+#[derive(Debug)]
+struct Sender {
+    content: u64,
+    identification: u16,
+    /// Whether two different datagrams in a row had one identification, so that it tells nothing.
+    is_constant: bool,
+}
+
+impl Sightings {
+    /// Sees a datagram. Returns whether it was seen before, so that it is no transmission of its own.
+    pub(super) fn is_again(&mut self, at: Time, datagram: &Datagram<'_>) -> bool {
+        let mut hasher = DefaultHasher::new();
+        (datagram.from, datagram.to, datagram.point as u8, datagram.ip_bytes).hash(&mut hasher);
+        datagram.payload.hash(&mut hasher);
+        let content = hasher.finish();
+        let tells = self.tells(datagram, content);
+        self.forget(at);
+        if let Some(&(before, identification)) = self.seen.get(&content) {
+            let since = apart(at, before);
+            let is_same = tells && identification == datagram.identification;
+            if since <= AT_ONCE || is_same && since <= SOON {
+                return true;
+            }
+        }
+        self.seen.insert(content, (at, datagram.identification));
+        self.order.push_back((at, content));
+        false
+    }
+
+    /// Returns whether the identification of a datagram tells it apart from others of its sender.
+    fn tells(&mut self, datagram: &Datagram<'_>, content: u64) -> bool {
+        let (from, identification) = (datagram.from.ip(), datagram.identification);
+        if let Some(sender) = self.senders.get_mut(&from) {
+            sender.is_constant |= sender.content != content && sender.identification == identification;
+            (sender.content, sender.identification) = (content, identification);
+            return !sender.is_constant && identification != 0;
+        }
+        if self.senders.len() < MOST_SENDERS {
+            self.senders.insert(from, Sender { content, identification, is_constant: false });
+        }
+        false
+    }
+
+    /// Forgets datagrams that are too old to be seen again, and the oldest if there are too many.
+    fn forget(&mut self, now: Time) {
+        while let Some(&(at, content)) = self.order.front() {
+            if apart(now, at) <= SOON && self.order.len() < MOST {
+                break;
+            }
+            self.order.pop_front();
+            // A later one with this content keeps its place.
+            if self.seen.get(&content).is_some_and(|seen| seen.0 == at) {
+                self.seen.remove(&content);
+            }
+        }
+    }
+}
+
+/// Returns the time between two moments, whichever is the first: interfaces have their packets in no strict order.
+fn apart(one: Time, other: Time) -> Span {
+    (one - other).max(other - one)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::headers::{datagram, tests::ip};
+    use super::super::lowpan::Lowpan;
+    use super::*;
+
+    /// Sees datagrams: microseconds, identification, content. Returns which of them were seen before.
+    fn seen(datagrams: &[(u64, u16, &[u8])]) -> Vec<bool> {
+        let mut sightings = Sightings::default();
+        let again = datagrams.iter().map(|&(us, identification, content)| {
+            let packet = ip("10.0.0.1:40000", "10.0.0.2:5683", content);
+            let mut datagram = datagram(101, &packet, true, &mut Lowpan::default()).unwrap();
+            datagram.identification = identification;
+            sightings.is_again(Time::from_nanos(us * 1_000), &datagram)
+        });
+        again.collect()
+    }
+
+    #[test]
+    fn a_copy_after_microseconds_or_with_its_identification_is_one_datagram() {
+        assert_eq!(seen(&[(100, 0, b"a"), (145, 0, b"a"), (90, 0, b"a")]), [false, true, true]);
+        assert_eq!(
+            seen(&[(0, 0, b"a"), (10, 0, b"b"), (45, 0, b"a"), (50, 0, b"b")]),
+            [false, false, true, true]
+        );
+        let slow = [(0, 7, &b"x"[..]), (9, 8, b"a"), (20_000, 8, b"a"), (2_000_000, 9, b"a")];
+        assert_eq!(seen(&slow), [false, false, true, false]);
+        assert_eq!(seen(&[(0, 8, b"a"), (2_000_000, 9, b"a"), (5_000_000, 9, b"a")]), [false; 3]);
+    }
+
+    #[test]
+    fn a_sender_that_numbers_all_packets_alike_makes_copies_of_its_own() {
+        let constant = [(0, 7, &b"a"[..]), (10, 7, b"b"), (20, 7, b"a"), (400_000, 7, b"b")];
+        assert_eq!(seen(&constant), [false, false, true, false]);
+        assert_eq!(seen(&[(0, 0, b"a"), (400_000, 0, b"a")]), [false, false], "no identification at all");
+    }
+}
