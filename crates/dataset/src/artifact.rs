@@ -2,8 +2,8 @@
 //!
 //! A [`Folder`] takes the files. At its end it writes three files about them: `manifest.json` (a [`Manifest`], which a repetition
 //! reads), `ro-crate-metadata.json` (the same for archives, RO-Crate 1.1), and `SHA256SUMS`. The last of them comes last, so a
-//! folder without it is not whole. [`verify`] compares every file with its hash; [`Manifest::differing_runs`] and
-//! [`differing_values`] compare results with those of a repetition.
+//! folder without it is not whole. [`verify`] compares every file with its hash; [`Manifest::differing_runs`],
+//! [`differing_values`] and [`differing_files`] compare it with what a repetition makes.
 
 mod differences;
 mod folder;
@@ -14,7 +14,7 @@ mod sums;
 pub use differences::{DifferingRun, DifferingValue, differing_values};
 pub use folder::{File, Folder};
 pub use manifest::{Manifest, ManifestCell, Program, Request};
-pub use sums::{Damage, verify};
+pub use sums::{Damage, DifferingFile, differing_files, verify};
 
 pub use crate::results::rows;
 

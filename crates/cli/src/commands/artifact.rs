@@ -4,33 +4,49 @@ use std::collections::BTreeSet;
 use std::io;
 use std::path::Path;
 
-use coapace_dataset::artifact::{Folder, Manifest, ManifestCell, Program, Request};
+use coapace_dataset::artifact::{File, Folder, Manifest, ManifestCell, Program, Request};
 use coapace_dataset::{Table, artifact, clients, write_parquet};
 use coapace_lab::experiment::Trial;
 use coapace_lab::papers::{Paper, Source};
-use coapace_lab::results::{Lines, order_rows, write_rows};
+use coapace_lab::results::{CellResult, Lines, order_rows, write_rows};
 use coapace_report::Report;
 use tracing_subscriber::fmt::format::Writer;
 use tracing_subscriber::fmt::time::{FormatTime, SystemTime};
 
-use super::output::{COMMIT, Conducted, command_line, remark};
+use super::output::{COMMIT, command_line};
 use crate::Failure;
-use crate::arguments::{Arguments, Reproduce};
 
 /// The text of `README.md` in an artefact.
 const README: &str = include_str!("artifact.md");
 
-/// An artefact while it is written.
+/// An artefact while it is written, or made again to be compared.
 pub(super) struct Artifact {
     folder: Folder,
     cells: Vec<ManifestCell>,
+    making: Making,
+}
+
+/// The things that the files of an artefact say about its making, and that no repetition can find out.
+struct Making {
+    command: String,
+    program: Program,
+    /// The moment of writing; `None` if that is the end.
+    written: Option<String>,
 }
 
 impl Artifact {
     /// Creates the folder. This comes before the work, so that an error costs no time.
     pub(super) fn create(root: &Path) -> Result<Self, Failure> {
         let folder = Folder::create(root).map_err(|error| Failure::cannot_write(root, error))?;
-        Ok(Self { folder, cells: Vec::new() })
+        let making = Making { command: command_line(), program: program(), written: None };
+        Ok(Self { folder, cells: Vec::new(), making })
+    }
+
+    /// Makes one that writes nothing. It says about its making what a manifest says.
+    pub(super) fn again(manifest: &Manifest) -> Self {
+        let Manifest { command, program, written, .. } = manifest.clone();
+        let making = Making { command, program, written: Some(written) };
+        Self { folder: Folder::unwritten(), cells: Vec::new(), making }
     }
 
     /// Writes the scenarios and the results, in the order of the trials.
@@ -38,11 +54,11 @@ impl Artifact {
         &mut self,
         paper: &Paper,
         trials: &[Trial],
-        conducted: &Conducted,
+        results: &[CellResult],
     ) -> Result<(), Failure> {
-        let results = &conducted.results;
         self.cells = results.iter().map(ManifestCell::of).collect();
-        let page = paper.markdown(&command_line(), results).map_err(Failure::Input)?;
+        let page = paper.markdown(&self.making.command, results).map_err(Failure::Input)?;
+        let commit = self.making.program.commit.clone();
         self.write(|folder, cells| {
             let mut known = BTreeSet::new();
             for (trial, cell) in trials.iter().zip(cells) {
@@ -55,61 +71,42 @@ impl Artifact {
             for (name, each) in [("cells", false), ("runs", true)] {
                 folder.add(
                     &format!("results/{name}.csv"),
-                    &bytes(|out| write_rows(out, Lines::Csv, each, COMMIT, results))?,
+                    &bytes(|out| write_rows(out, Lines::Csv, each, &commit, results))?,
                 )?;
-                let table = artifact::rows(results, each, COMMIT).map_err(io::Error::other)?;
+                let table = artifact::rows(results, each, &commit).map_err(io::Error::other)?;
                 add_parquet(folder, name, &table)?;
             }
             add_parquet(folder, "clients", &clients(results).map_err(io::Error::other)?)?;
-            let orders = bytes(|out| order_rows(COMMIT, results).write(out, Lines::Csv))?;
+            let orders = bytes(|out| order_rows(&commit, results).write(out, Lines::Csv))?;
             folder.add("results/orders.csv", &orders)?;
             folder.add("page.md", page.as_bytes())
         })
     }
 
-    /// Writes the report and the files about all files, if the experiment is complete.
+    /// Writes the report and the files about all files. Returns the hashes of all files.
     pub(super) fn finish(
         mut self,
-        arguments: &Arguments,
-        reproduce: &Reproduce,
+        request: &Request,
         source: &Source,
         report: &Report,
-        is_complete: bool,
-    ) -> Result<(), Failure> {
-        if !is_complete {
-            remark(arguments, "artifact: not written, because the runs are not complete");
-            return Ok(());
-        }
+    ) -> Result<Vec<File>, Failure> {
+        let Making { command, program, written } = &self.making;
         let manifest = Manifest {
             format: Manifest::FORMAT,
             title: source.title.clone(),
             source: source.source.clone(),
-            command: command_line(),
-            request: Request {
-                paper: reproduce.paper.clone(),
-                quick: reproduce.quick,
-                mechanisms: reproduce.mechanism.clone(),
-                seeds: reproduce.seeds.map(|seeds| seeds.to_string()),
-            },
-            program: program(),
-            written: now(),
+            command: command.clone(),
+            request: request.clone(),
+            program: program.clone(),
+            written: written.clone().unwrap_or_else(now),
             cells: self.cells.clone(),
         };
         self.write(|folder, _| {
             folder.add("report.html", &bytes(|out| report.write_html(out))?)?;
             folder.add("README.md", readme(&manifest).as_bytes())
         })?;
-        let root = self.folder.root().to_owned();
-        self.folder.finish(&manifest).map_err(|error| Failure::cannot_write(&root, error))?;
-        remark(
-            arguments,
-            &format!(
-                "artifact: {} runs in {}; coapace repeat DIR repeats them",
-                manifest.runs(),
-                root.display()
-            ),
-        );
-        Ok(())
+        let root = self.folder.root().unwrap_or(Path::new("")).to_owned();
+        self.folder.finish(&manifest).map_err(|error| Failure::cannot_write(&root, error))
     }
 
     /// Writes files. An error names the folder.
@@ -117,8 +114,9 @@ impl Artifact {
         &mut self,
         write: impl FnOnce(&mut Folder, &[ManifestCell]) -> io::Result<()>,
     ) -> Result<(), Failure> {
-        let Self { folder, cells } = self;
-        write(folder, cells).map_err(|error| Failure::cannot_write(self.folder.root(), error))
+        let Self { folder, cells, .. } = self;
+        let root = folder.root().unwrap_or(Path::new("")).to_owned();
+        write(folder, cells).map_err(|error| Failure::cannot_write(&root, error))
     }
 }
 

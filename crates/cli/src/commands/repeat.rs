@@ -7,15 +7,18 @@ use std::io::{self, Write};
 use std::path::Path;
 
 use coapace_dataset::artifact::{
-    MANIFEST, Manifest, ManifestCell, Request, SUMS, differing_values, rows, verify,
+    File, MANIFEST, METADATA, Manifest, ManifestCell, Request, SUMS, differing_files, differing_values, rows,
+    verify,
 };
 use coapace_dataset::read_parquet;
 use coapace_lab::experiment::{Trial, cells};
 use coapace_lab::papers::Paper;
+use coapace_lab::results::worst_first;
+use coapace_report::Report;
 
-use super::artifact::program;
+use super::artifact::{Artifact, program};
 use super::output::{COMMIT, Conducted, conduct, remark, set_seeds};
-use super::reproduce::others;
+use super::reproduce::{left_out, others, paper_report};
 use crate::Failure;
 use crate::arguments::{Arguments, seeds};
 
@@ -34,7 +37,7 @@ pub(crate) fn repeat(arguments: &Arguments, folder: &Path) -> Result<(), Failure
     let wrong = |error| Failure::Input(format!("{}: {error}", folder.join(MANIFEST).display()));
     let trials = planned(&manifest.request).map_err(wrong)?;
     refuse_other_cells(&manifest, &trials)?;
-    let conducted = conduct(arguments, &trials, None)?;
+    let mut conducted = conduct(arguments, &trials, None)?;
     if !conducted.is_complete() {
         return conducted.end();
     }
@@ -42,7 +45,51 @@ pub(crate) fn repeat(arguments: &Arguments, folder: &Path) -> Result<(), Failure
     let differing = manifest.differing_runs(&conducted.results);
     refuse(&differing, &format!("{} of {runs} runs differ", differing.len()))?;
     compare_figures(folder, &conducted)?;
-    Ok(writeln!(io::stdout().lock(), "identical: {runs} runs, every event and every figure")?)
+    let again = made_again(&manifest, &trials, &mut conducted)?;
+    let failed = |error| Failure::Io(format!("cannot compare {}", folder.display()), error);
+    let mut differing = differing_files(folder, &again).map_err(failed)?;
+    let is_edited = differing.iter().any(|file| file.path() == METADATA);
+    differing.retain(|file| file.path() != METADATA);
+    let files = again.len() - usize::from(is_edited);
+    let told = format!("every run is identical, but {} of {files} files differ", differing.len());
+    refuse(&differing, &told)?;
+    let mut out = io::stdout().lock();
+    writeln!(out, "identical: {runs} runs, every event and every figure")?;
+    let compared = again.iter().map(|file| file.path.as_str()).filter(|path| !is_edited || *path != METADATA);
+    writeln!(out, "identical byte for byte: {}", listed(compared))?;
+    writeln!(out, "taken as recorded: the command line, the program and the moment of writing")?;
+    if is_edited {
+        writeln!(out, "not compared: {METADATA}, which was edited")?;
+    }
+    Ok(())
+}
+
+/// Makes every file of the artefact again, in memory. Returns their hashes.
+fn made_again(
+    manifest: &Manifest,
+    trials: &[Trial],
+    conducted: &mut Conducted,
+) -> Result<Vec<File>, Failure> {
+    let request = &manifest.request;
+    let paper = Paper::named(&request.paper).map_err(Failure::Input)?;
+    let source = paper.source().map_err(Failure::Input)?;
+    let quick = request.quick.then(|| left_out(paper)).transpose()?;
+    let mut artifact = Artifact::again(manifest);
+    artifact.add_results(paper, trials, &conducted.results)?;
+    worst_first(&mut conducted.results);
+    let report = Report {
+        command: manifest.command.clone(),
+        commit: manifest.program.commit.clone(),
+        ..paper_report(&source, quick.as_deref(), conducted)
+    };
+    artifact.finish(request, &source, &report)
+}
+
+/// Lists files. Those of scenarios, of which there may be hundreds, are counted.
+fn listed<'a>(paths: impl Iterator<Item = &'a str>) -> String {
+    let (scenarios, mut others): (Vec<_>, Vec<_>) = paths.partition(|path| path.starts_with("scenarios/"));
+    others.sort_unstable();
+    format!("{}, and {} files in scenarios", others.join(", "), scenarios.len())
 }
 
 /// Reads the manifest of an artefact whose files are as they were written.

@@ -2,10 +2,13 @@
 
 use std::cell::LazyCell;
 use std::io::{self, Write};
+use std::path::Path;
 
+use coapace_dataset::artifact::Request;
 use coapace_lab::contender::Contender;
-use coapace_lab::papers::Paper;
+use coapace_lab::papers::{Paper, Source};
 use coapace_lab::results::worst_first;
+use coapace_report::Report;
 
 use super::artifact::Artifact;
 #[cfg(target_os = "linux")]
@@ -43,8 +46,7 @@ pub(crate) fn reproduce(arguments: &Arguments, reproduce: &Reproduce) -> Result<
     let others = others(&reproduce.mechanism).map_err(Failure::Usage)?;
     let mut trials = trials(paper, reproduce.quick, &others).map_err(Failure::Usage)?;
     set_seeds(&mut trials, reproduce.seeds);
-    let quick = (reproduce.quick && !is_live).then(|| paper.quick()).transpose().map_err(Failure::Input)?;
-    let quick = quick.map(|less| format!("quick: {less}"));
+    let quick = (reproduce.quick && !is_live).then(|| left_out(paper)).transpose()?;
     let page = reproduce.report.as_deref().map(Draft::create).transpose()?;
     let markdown = reproduce.markdown.as_deref().map(Draft::create).transpose()?;
     reproduce.figures.as_deref().map(create_dir).transpose()?;
@@ -82,18 +84,24 @@ pub(crate) fn reproduce(arguments: &Arguments, reproduce: &Reproduce) -> Result<
     let kept = artifact
         .as_mut()
         .filter(|_| conducted.is_complete())
-        .map_or(Ok(()), |artifact| artifact.add_results(paper, &trials, &conducted));
+        .map_or(Ok(()), |artifact| artifact.add_results(paper, &trials, &conducted.results));
     if !is_live {
         worst_first(&mut conducted.results);
     }
-    let subtitle: Vec<_> = [Some(source.source.as_str()), quick.as_deref()].into_iter().flatten().collect();
-    let report = LazyCell::new(|| report(&source.title, &subtitle.join("; "), &conducted));
+    let report = LazyCell::new(|| paper_report(&source, quick.as_deref(), &conducted));
     let written = write_report(arguments, page, reproduce.figures.as_deref(), &conducted, || &*report);
     let kept = kept.and_then(|()| {
-        let finish = |artifact: Artifact| {
-            artifact.finish(arguments, reproduce, &source, &report, conducted.is_complete())
-        };
-        artifact.map_or(Ok(()), finish)
+        artifact.map_or(Ok(()), |artifact| {
+            if !conducted.is_complete() {
+                remark(arguments, "artifact: not written, because the runs are not complete");
+                return Ok(());
+            }
+            artifact.finish(&request(reproduce), &source, &report)?;
+            let root = reproduce.artifact.as_deref().unwrap_or(Path::new("")).display();
+            let runs: usize = conducted.results.iter().map(|result| result.runs.len()).sum();
+            remark(arguments, &format!("artifact: {runs} runs in {root}; coapace repeat DIR repeats them"));
+            Ok(())
+        })
     });
     let printed = print(reproduce, paper, quick.as_deref(), is_live, &conducted);
     // The summary goes to people, wherever the rows for programs go.
@@ -126,6 +134,27 @@ fn print(
     }
     let quick = quick.map_or_else(String::new, |quick| format!("{quick}\n"));
     writeln!(io::stdout().lock(), "\n{quick}{}", paper.summary(&conducted.results))
+}
+
+/// Returns the report of a paper. `quick` says what a quick reproduction leaves out.
+pub(super) fn paper_report(source: &Source, quick: Option<&str>, conducted: &Conducted) -> Report {
+    let subtitle: Vec<_> = [Some(source.source.as_str()), quick].into_iter().flatten().collect();
+    report(&source.title, &subtitle.join("; "), conducted)
+}
+
+/// Returns what is left out of a quick reproduction of a paper.
+pub(super) fn left_out(paper: &Paper) -> Result<String, Failure> {
+    paper.quick().map(|less| format!("quick: {less}")).map_err(Failure::Input)
+}
+
+/// Returns the arguments that shape the runs.
+fn request(reproduce: &Reproduce) -> Request {
+    Request {
+        paper: reproduce.paper.clone(),
+        quick: reproduce.quick,
+        mechanisms: reproduce.mechanism.clone(),
+        seeds: reproduce.seeds.map(|seeds| seeds.to_string()),
+    }
 }
 
 /// Returns the mechanisms that are run beside the paper's.

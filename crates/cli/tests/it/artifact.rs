@@ -40,7 +40,24 @@ fn an_artefact_has_the_rows_of_the_command_and_is_repeated_identically() {
         assert!(fs::metadata(format!("{folder}/{name}")).expect(name).len() > 100, "{name}");
     }
     let said = coapace(&["repeat", &folder]).success();
-    assert_eq!(said, "identical: 75 runs, every event and every figure\n");
+    let lines: Vec<&str> = said.lines().collect();
+    assert_eq!(lines[0], "identical: 75 runs, every event and every figure");
+    let compared = lines[1].strip_prefix("identical byte for byte: ").expect(lines[1]);
+    for name in [
+        "README.md",
+        "manifest.json",
+        "page.md",
+        "report.html",
+        "results/runs.csv",
+        "results/clients.parquet",
+    ] {
+        assert!(compared.contains(name), "{name}: {said}");
+    }
+    assert!(
+        compared.contains("ro-crate-metadata.json") && compared.ends_with(" files in scenarios"),
+        "{said}"
+    );
+    assert_eq!(lines[2..], ["taken as recorded: the command line, the program and the moment of writing"]);
     let occupied = coapace(&[&SHORT[..], &["--artifact", &folder]].concat());
     assert!(occupied.failure(1).contains("name a new folder"), "{occupied:?}");
 }
@@ -94,6 +111,28 @@ fn what_differs_is_told_with_both_hashes() {
     assert!(other.failure(3).contains("nothing was run"), "{other:?}");
     assert!(other.stdout.starts_with("another program: recorded by coapace "), "{other:?}");
     assert!(other.stdout.contains("(scenario 00000000000000ff)"), "{other:?}");
+}
+
+#[test]
+fn a_file_that_was_edited_with_its_hash_is_told_and_edited_metadata_are_not_called_identical() {
+    let scratch = Scratch::new();
+    let (folder, _) = artifact(&scratch);
+    forge(&folder, "ro-crate-metadata.json", |text| {
+        text.replacen("\"name\": ", "\"author\": \"me\", \"name\": ", 1)
+    });
+    let said = coapace(&["repeat", &folder, "--quiet"]).success();
+    assert!(said.ends_with("not compared: ro-crate-metadata.json, which was edited\n"), "{said}");
+    assert_eq!(said.matches("ro-crate-metadata.json").count(), 1, "{said}");
+
+    forge(&folder, "results/cells.csv", |text| text.replacen(",2", ",3", 1));
+    forge(&folder, "page.md", |text| text + "All of it is met.\n");
+    forge(&folder, "manifest.json", |text| text.replacen("\"title\": \"", "\"title\": \"Another ", 1));
+    let edited = coapace(&["repeat", &folder, "--quiet"]);
+    assert!(edited.failure(3).starts_with("every run is identical, but 3 of "), "{edited:?}");
+    for name in ["results/cells.csv", "page.md", "manifest.json"] {
+        assert!(edited.stdout.contains(&format!("{name} is not the one that is made again\n")), "{edited:?}");
+    }
+    assert!(!edited.stdout.contains("identical"), "{edited:?}");
 }
 
 #[test]

@@ -12,7 +12,8 @@ use super::{MANIFEST, METADATA, Manifest, SUMS, ro_crate};
 /// A folder that takes the files of an artefact. It is whole after [`finish`](Self::finish), and not before.
 #[derive(Debug)]
 pub struct Folder {
-    root: PathBuf,
+    /// The path; `None` if nothing is written.
+    root: Option<PathBuf>,
     files: Vec<File>,
 }
 
@@ -37,12 +38,17 @@ impl Folder {
         if fs::read_dir(root)?.next().transpose()?.is_some() {
             return Err(io::Error::new(io::ErrorKind::DirectoryNotEmpty, "it has files; name a new folder"));
         }
-        Ok(Self { root: root.to_owned(), files: Vec::new() })
+        Ok(Self { root: Some(root.to_owned()), files: Vec::new() })
     }
 
-    /// Returns the path of the folder.
-    pub fn root(&self) -> &Path {
-        &self.root
+    /// Makes one that writes nothing and keeps the hashes of its files, so that they can be compared with those of an artefact.
+    pub fn unwritten() -> Self {
+        Self { root: None, files: Vec::new() }
+    }
+
+    /// Returns the path of the folder; `None` if nothing is written.
+    pub fn root(&self) -> Option<&Path> {
+        self.root.as_deref()
     }
 
     /// Writes a file. `path` is relative and has `/` between its parts.
@@ -50,31 +56,36 @@ impl Folder {
     /// # Errors
     /// Fails as the system does.
     pub fn add(&mut self, path: &str, content: &[u8]) -> io::Result<()> {
-        let place = self.root.join(path);
-        if let Some(parent) = place.parent() {
-            fs::create_dir_all(parent)?;
+        if let Some(root) = &self.root {
+            let place = root.join(path);
+            if let Some(parent) = place.parent() {
+                fs::create_dir_all(parent)?;
+            }
+            fs::write(place, content)?;
         }
-        fs::write(place, content)?;
         self.files.push(File { path: path.to_owned(), sha256: hex(content), bytes: content.len() });
         Ok(())
     }
 
-    /// Writes the manifest, the metadata, and the hashes of all files. The artefact is whole after this.
+    /// Writes the manifest, the metadata, and the hashes of all files, which are returned. The artefact is whole after this.
     ///
     /// # Errors
     /// Fails as the system does.
-    pub fn finish(mut self, manifest: &Manifest) -> io::Result<()> {
+    pub fn finish(mut self, manifest: &Manifest) -> io::Result<Vec<File>> {
         let text = serde_json::to_string_pretty(manifest)? + "\n";
         self.add(MANIFEST, text.as_bytes())?;
         let text = serde_json::to_string_pretty(&ro_crate::metadata(manifest, &self.files))? + "\n";
         self.add(METADATA, text.as_bytes())?;
-        fs::write(self.root.join(SUMS), sums::written(&self.files))
+        if let Some(root) = &self.root {
+            fs::write(root.join(SUMS), sums::written(&self.files))?;
+        }
+        Ok(self.files)
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Damage, verify};
+    use super::super::{Damage, differing_files, verify};
     use super::*;
     use crate::artifact::manifest::tests::{manifest, results};
 
@@ -94,6 +105,36 @@ mod tests {
         fs::remove_file(root.join("README.md")).unwrap();
         let told = [Damage::Changed("results/runs.csv".to_owned()), Damage::Missing("README.md".to_owned())];
         assert_eq!(verify(&root).unwrap(), told);
+    }
+
+    #[test]
+    fn files_that_were_made_again_are_compared_with_those_of_the_folder_whatever_their_recorded_hashes() {
+        let parent = tempfile::tempdir().unwrap();
+        let root = parent.path().join("a");
+        let fill = |mut folder: Folder| {
+            folder.add("page.md", b"1 of 2 met\n").unwrap();
+            folder.add("results/runs.csv", b"seed\n1\n").unwrap();
+            folder.finish(&manifest(&results())).unwrap()
+        };
+        fill(Folder::create(&root).unwrap());
+        let again = fill(Folder::unwritten());
+        assert_eq!(differing_files(&root, &again).unwrap(), []);
+
+        fs::write(root.join("page.md"), b"2 of 2 met\n").unwrap();
+        fs::remove_file(root.join("results/runs.csv")).unwrap();
+        fs::write(root.join("extra.csv"), b"x").unwrap();
+        let sums = format!("{}  page.md\n{}  extra.csv\n", hex(b"2 of 2 met\n"), hex(b"x"));
+        fs::write(root.join(SUMS), sums).unwrap();
+        assert_eq!(verify(&root).unwrap(), [], "the hashes were written again");
+        let told: Vec<_> = differing_files(&root, &again).unwrap().iter().map(ToString::to_string).collect();
+        assert_eq!(
+            told,
+            [
+                "page.md is not the one that is made again",
+                "results/runs.csv is made again, and is missing",
+                "extra.csv is recorded, and not made again"
+            ]
+        );
     }
 
     #[test]

@@ -27,6 +27,60 @@ impl fmt::Display for Damage {
     }
 }
 
+/// A file that is not the one that was made again.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum DifferingFile {
+    /// The file has another content.
+    Other(String),
+    /// The file was made again and is not in the folder.
+    Missing(String),
+    /// The file is in `SHA256SUMS` and was not made again.
+    Foreign(String),
+}
+
+impl DifferingFile {
+    /// Returns the path of the file in the folder.
+    pub fn path(&self) -> &str {
+        match self {
+            Self::Other(path) | Self::Missing(path) | Self::Foreign(path) => path,
+        }
+    }
+}
+
+impl fmt::Display for DifferingFile {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Other(path) => write!(f, "{path} is not the one that is made again"),
+            Self::Missing(path) => write!(f, "{path} is made again, and is missing"),
+            Self::Foreign(path) => write!(f, "{path} is recorded, and not made again"),
+        }
+    }
+}
+
+/// Compares the files of the artefact in `root` with those that were made `again`, whatever hashes `SHA256SUMS` has. Returns the files
+/// that differ.
+///
+/// # Errors
+/// Fails as the system does.
+pub fn differing_files(root: &Path, again: &[File]) -> io::Result<Vec<DifferingFile>> {
+    let mut differing = Vec::new();
+    for file in again {
+        match of_file(&root.join(&file.path)) {
+            Ok(hash) if hash == file.sha256 => {}
+            Ok(_) => differing.push(DifferingFile::Other(file.path.clone())),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                differing.push(DifferingFile::Missing(file.path.clone()));
+            }
+            Err(error) => return Err(error),
+        }
+    }
+    let text = fs::read_to_string(root.join(SUMS))?;
+    let recorded = text.lines().filter_map(|line| Some(line.split_once("  ")?.1));
+    let is_foreign = |path: &&str| again.iter().all(|file| file.path != *path);
+    differing.extend(recorded.filter(is_foreign).map(|path| DifferingFile::Foreign(path.to_owned())));
+    Ok(differing)
+}
+
 /// Compares every file of the artefact in `root` with its hash. Returns the files that differ, in the order of `SHA256SUMS`. Files
 /// without a hash are left aside.
 ///
