@@ -36,3 +36,22 @@ fn networks(text: &str) -> Result<Networks, String> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn this_host_is_trusted_unless_networks_are_named_and_none_is_one_of_the_names() {
+        let concerns = |texts: &[&str], address: &str| {
+            let given = texts.iter().map(|text| networks(text).unwrap()).collect();
+            Trust { given }.verify().concerns(address.parse().unwrap())
+        };
+        assert!(!concerns(&[], "127.0.0.1") && concerns(&[], "10.1.2.3"));
+        assert!(concerns(&["none"], "127.0.0.1"));
+        assert!(!concerns(&["10.0.0.0/8"], "10.1.2.3") && concerns(&["10.0.0.0/8"], "127.0.0.1"));
+        assert!(!concerns(&["loopback", "2001:db8::/32"], "::1"));
+        assert!(!concerns(&["loopback", "2001:db8::/32"], "2001:db8::7"));
+        assert!(networks("10.0.0.0/40").unwrap_err().ends_with("loopback or none"));
+    }
+}

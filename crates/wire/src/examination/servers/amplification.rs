@@ -24,7 +24,7 @@ pub(super) const CASE: Case = Case {
 
 /// The answer below which amplification hardly pays, and the factor beyond which it should be prevented (RFC 9175 §2.4).
 const HARMLESS_BYTES: usize = 136;
-const HARMLESS_FACTOR: f64 = 3.0;
+const HARMLESS_FACTOR: usize = 3;
 
 /// Returns the resources that are asked for.
 fn asked(target: &Target) -> Vec<(&'static str, Options)> {
@@ -41,18 +41,20 @@ fn judge(target: &Target, transcript: &Transcript) -> Vec<Finding> {
         let answer = response(target, transcript, n)?;
         let question = request(target, Kind::Confirmable, Code::GET, n, &options).len();
         let packets: Vec<u32> = sent(target, transcript, n).into_iter().chain([answer.number]).collect();
-        Some((name, question, answer.bytes.len(), packets))
+        // A victim receives the headers of IP and UDP, too.
+        let headers = if answer.peer.ip().to_canonical().is_ipv4() { 28 } else { 48 };
+        Some((name, question, answer.bytes.len(), headers, packets))
     });
     let worst = factors.max_by(|one, other| {
-        let factor = |(_, question, answer, _): &(_, usize, usize, _)| *answer as f64 / *question as f64;
+        let factor = |(_, question, answer, ..): &(_, usize, usize, _, _)| *answer as f64 / *question as f64;
         factor(one).total_cmp(&factor(other))
     });
-    let Some((name, question, answer, packets)) = worst else {
+    let Some((name, question, answer, headers, packets)) = worst else {
         return vec![Finding::not_tested("no answer")];
     };
     let factor = answer as f64 / question as f64;
     let text = format!("at most {factor:.1}: {question} bytes bring {answer} ({name})");
-    let is_harmful = factor > HARMLESS_FACTOR && answer > HARMLESS_BYTES;
+    let is_harmful = answer + headers > HARMLESS_FACTOR * (question + headers) && answer > HARMLESS_BYTES;
     let finding = if is_harmful { Finding::warning(text) } else { Finding::ok(text) };
     vec![finding.seen_in(packets)]
 }
