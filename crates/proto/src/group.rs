@@ -14,6 +14,13 @@ use crate::request::{Request, SendError};
 /// the size of the group nor the rate of the network (RFC 7252 §4.8, §8.2).
 pub const DEFAULT_LEISURE: Duration = Duration::from_secs(5);
 
+/// Returns the least leisure of a group of so many members, whose responses have so many bytes, in a network
+/// that carries so many bytes a second: S · G / R (RFC 7252 §8.2). A rate of 0 counts as 1.
+pub fn least_leisure(response_bytes: u32, members: u32, bytes_per_second: u32) -> Duration {
+    let bytes = u64::from(response_bytes) * u64::from(members);
+    Duration::from_micros(bytes.saturating_mul(1_000_000) / u64::from(bytes_per_second.max(1)))
+}
+
 /// Returns the time that a member waits with its response: a random part of `leisure` (RFC 7252 §8.2).
 pub fn leisure(leisure: Duration, draw: Draw) -> Duration {
     draw.between(Duration::ZERO, leisure)
@@ -45,6 +52,13 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
         self.listen(now, group, None, Purpose::Group, Request { confirmable: false, ..request })
     }
 
+    /// Returns whether a request to a group has yet to depart: its rate, or a place of NSTART, lets it wait.
+    pub fn is_kept_back(&self, request: ExchangeId) -> bool {
+        let exchange = self.exchanges.get(request.index);
+        exchange
+            .is_some_and(|exchange| exchange.generation == request.generation && !exchange.stage.is_over())
+    }
+
     /// Takes a datagram that was sent to a group. Anything but a non-confirmable request is ignored, and
     /// nothing is rejected (RFC 7252 §8.1). The application sends a response that is [worth
     /// it](is_worth_sending), after its [`leisure`].
@@ -70,5 +84,16 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
             }
             _ => self.malformed(),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_leisure_of_the_example_of_rfc_7252_8_2_is_ten_seconds() {
+        assert_eq!(least_leisure(100, 100, 1_000), Duration::from_secs(10));
+        assert_eq!(least_leisure(u32::MAX, u32::MAX, 0), Duration::from_micros(u64::MAX));
     }
 }

@@ -142,3 +142,22 @@ fn a_member_of_a_group_hears_non_confirmable_requests_alone_and_rejects_nothing(
     server.0.respond(ms(0) + wait, responder, CONTENT, b"\xffx").unwrap();
     assert_eq!(kind(&server.sent(ms(2500))[0].1), Kind::NonConfirmable);
 }
+
+#[test]
+fn each_group_has_a_rate_of_its_own_and_what_it_keeps_back_is_told() {
+    let mut client = End::new(plain());
+    let ask = |client: &mut End, group: u32, name: &str| {
+        let get =
+            Request { confirmable: true, code: GET, token: token(name), tail: b"\xb1x", repeatable: false };
+        client.0.request_group(ms(0), group, get).unwrap()
+    };
+    let requests = [ask(&mut client, 254, "a"), ask(&mut client, 254, "b"), ask(&mut client, 255, "c")];
+    let sent = client.sent(ms(0));
+    assert_eq!(sent.iter().map(|(to, _)| *to).collect::<Vec<_>>(), [254, 255]);
+    assert!(sent.iter().all(|(_, bytes)| bytes[0] & 0x30 == 0x10), "no request to a group is confirmable");
+    assert_eq!(requests.map(|request| client.0.is_kept_back(request)), [false, true, false]);
+    let at = client.0.poll_timeout().expect("the rate allows the second in the end");
+    client.0.handle_timeout(at);
+    assert_eq!(client.sent(at).len(), 1);
+    assert_eq!(requests.map(|request| client.0.is_kept_back(request)), [false; 3]);
+}
