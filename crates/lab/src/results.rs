@@ -5,6 +5,7 @@
 
 mod bound;
 mod cell;
+mod conclusion;
 pub mod conditions;
 mod contest;
 mod delays;
@@ -25,6 +26,7 @@ mod run_result;
 mod series;
 mod settling;
 pub(crate) mod sheet;
+mod significance;
 mod statistics;
 mod summary;
 mod table;
@@ -33,6 +35,8 @@ mod verdict;
 
 pub use bound::{BOUNDS, Bound, Holds, bound_of, bounds};
 pub use cell::{Cell, CellResult, Mode, headline, worst_first};
+pub(crate) use conclusion::NEAR;
+pub use conclusion::{Conclusion, gave_up};
 pub use contest::{Contest, Placing};
 pub use delays::Delays;
 pub use film::{Film, FilmMaker, FilmMoment, FilmNode, FilmRole, Journey, JourneyStep};
@@ -51,10 +55,11 @@ pub use run_result::{EcnResult, Population, RunResult};
 pub use series::Series;
 pub use settling::Settling;
 pub use sheet::{Lines, Sheet, Value};
+pub use significance::LEVEL;
 pub(crate) use statistics::ratio;
 pub use statistics::{Estimate, jain_index, quantile};
 pub use summary::{FlowSummary, PopulationSummary, Summary};
-pub use table::terminal_table;
+pub use table::{Look, terminal_table, wrapped};
 pub use timeouts::Timeouts;
-pub(crate) use verdict::count;
 pub use verdict::{Verdict, rules, tally, verdicts};
+pub(crate) use verdict::{count, tally_by_claim};

@@ -34,6 +34,9 @@ pub(super) fn write(out: &mut impl io::Write, report: &Report) -> io::Result<()>
         section(out, "provenance", "How this was made", "", &origin(report))?;
         return writeln!(out, "</main>\n</body>\n</html>");
     }
+    if let Some(stakes) = tables::stakes(&view).filter(|_| view.coexistence.is_none()) {
+        section(out, "stakes", "Where the choice matters", STAKES, &stakes)?;
+    }
     if let Some(films) = &films {
         section(out, "film", "The network at work", film::TEXT, &films.html(&view.mechanisms))?;
     }
@@ -237,6 +240,10 @@ const RESULTS: &str = "One row a mechanism: means over the seeds, with the 95 % 
     seed gives all of them the same losses and delays. Nothing is bold where the seeds show no order. A dash is a figure that some \
     seed does not have: a client that gave up counts as never finishing. Click a heading to sort.";
 
+const STAKES: &str = "The best mechanism under each condition, those that the seeds do not tell from it (paired t tests at 5 % for all mechanisms \
+    together, Holm 1979), how many are at most 5 % worse, and the one that is farthest behind. Published mechanisms that dither are \
+    compared where there are two of them: others stand in the table of results.";
+
 const POPULATIONS: &str = "In a mix, clients of different mechanisms share the network. A population’s relative share is its \
     share of the throughput beside its share of the clients: above 1 it takes more than a fair share from \
     the others, below 1 less.";
@@ -246,7 +253,7 @@ const FIGURES: [(&str, &str, &str); 8] = [
         "intervals",
         "Each figure by itself",
         "The mean over the seeds, and the 95 % confidence interval of that mean. Intervals that overlap may belong to \
-         mechanisms that differ all the same: the sentences above compare them seed by seed, which tells more apart.",
+         mechanisms that differ all the same: the tables compare them seed by seed, which tells more apart.",
     ),
     (
         "fct",
@@ -254,9 +261,9 @@ const FIGURES: [(&str, &str, &str); 8] = [
         "Each box is one mechanism: half of all clients finish within the box, the line in it is the median, and the \
          whiskers reach from the fastest 10 % to the slowest 10 %. Further left is faster. \
          A diamond <span class=\"diamond\">◆</span> is the median that was published; it stands alone where too many clients gave up for a \
-         box. The dotted line is a bound that the scenario \
-         alone sets: all exchanges one after the other through the slowest hop, or what losses cost a client that sends nothing in \
-         vain. A median beyond it lets other clients wait, which the right end of its box shows, or is paid for with needless copies.",
+         box. The dotted line is the bound that the network sets for \
+         clients that share fairly and send no spurious copies: the slowest hop has to carry every exchange, and losses cost time. A \
+         median beyond it makes other clients wait, which the right end of its box shows, or is paid for with copies.",
     ),
     (
         "delay",
@@ -279,14 +286,14 @@ const FIGURES: [(&str, &str, &str); 8] = [
     (
         "retransmissions",
         "What is sent again",
-        "Retransmissions of a client, on average. The solid part, and the figure beside the bar, is the share that was \
-         unnecessary, for an earlier copy had got through; the pale part was needed.",
+        "Retransmissions of a client, on average. The solid part, and the figure beside the bar, were spurious: an earlier copy had \
+         arrived. The pale part was needed.",
     ),
     (
         "rto",
         "How long they wait before sending again",
-        "The retransmission timeout over time, in the run with the lowest seed: too low and packets are sent \
-         needlessly, too high and a lost one is noticed late.",
+        "The retransmission timeout over time, in the run with the lowest seed: too low makes spurious retransmissions, \
+         too high makes a loss be noticed late.",
     ),
     (
         "queue",
@@ -300,10 +307,9 @@ const GLOSSARY: &str = "<dl class=\"glossary\">\
     <dt>FCT</dt><dd>Flow completion time: from a client’s first request to its last response.</dd>\
     <dt>RTO</dt><dd>Retransmission timeout: a mechanism’s estimate of how long to wait for a response before the \
     request is sent again.</dd>\
-    <dt>Unnecessary</dt><dd>A retransmission whose response came when the exchange had been answered already.</dd>\
+    <dt>Spurious</dt><dd>A retransmission of a message of which an earlier copy had arrived.</dd>\
     <dt>Drop</dt><dd>A packet that found a queue full.</dd>\
-    <dt>Bound</dt><dd>What the scenario alone sets, whatever the mechanism: see docs/rank.md. A median or mean beyond it lets other clients \
-    wait, or is paid for with needless copies.</dd>\
+    <dt>Bound</dt><dd>The limit that the network sets. In tables no mechanism can do better; see docs/rank.md.</dd>\
     <dt>Goodput</dt><dd>Payload of completed exchanges per second; what is sent again does not count.</dd>\
     <dt>Throughput</dt><dd>Completed exchanges per second, of all clients together.</dd>\
     <dt>Fairness</dt><dd>Jain’s index over the clients’ rates: 1 if all are served alike, 1/n if one of n has \
@@ -312,8 +318,8 @@ const GLOSSARY: &str = "<dl class=\"glossary\">\
     <dt>Delay</dt><dd>From the offer of a message to its first arrival at its sink.</dd>\
     <dt>Carried load</dt><dd>Bits of CoAP messages that reached their sinks in a second.</dd>\
     <dt>Settling time</dt><dd>How long after an event the delay was as before.</dd>\
-    <dt>Lowest, highest</dt><dd>Said where the 95 % confidence interval of the ratio of two mechanisms’ figures, seed by \
-    seed (Student’s t of the logarithms), does not hold 1.</dd>\
+    <dt>Told apart</dt><dd>The figures of two mechanisms differ, seed by seed (paired t test of the logarithms). Each is compared with the \
+    best; the level of 5 % is for all of these comparisons together (Holm 1979).</dd>\
     <dt>±</dt><dd>Half of the 95 % confidence interval of a mean over the seeds (Student’s t).</dd>\
     <dt>Quantiles</dt><dd>In tables and intervals: of the clients or messages of each seed, then the mean over the seeds. In boxes and \
     distributions: over all seeds together.</dd></dl>";

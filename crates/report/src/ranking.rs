@@ -19,7 +19,8 @@ pub(super) const WORST_COLOUR: f64 = 4.0;
 
 /// Writes the sections of a ranking.
 pub(super) fn write(out: &mut impl io::Write, ranking: &Ranking) -> io::Result<()> {
-    section(out, "standings", "Standings", STANDINGS, &standings(ranking))?;
+    let chance = ranking.chance().map_or_else(String::new, |chance| format!(" {chance}"));
+    section(out, "standings", "Standings", &(STANDINGS.to_owned() + &chance), &standings(ranking))?;
     section(out, "map", "Where each is how far behind", MAP, &maps(ranking))?;
     if !ranking.left_out.is_empty() {
         let names: Vec<String> =
@@ -239,10 +240,10 @@ fn figures(ranking: &Ranking, cell: &RankedCell) -> String {
     table("results", &head, &(html + "</tbody>")) + "<p><a href=\"#map\">to the map</a></p>"
 }
 
-const STANDINGS: &str = "How many times worse the figures of a mechanism are than those of the best published mechanism that dithers, in each cell \
-    and by each figure that counts there; 1 is as good. The worst ratio is what one risks who chooses the mechanism without knowing the network. \
-    Mechanisms without dither keep in step in scenarios whose clients begin together, and win by it; they are no yardstick and stand below. \
-    Hindsight is the least that any choice of a mechanism for each cell reaches, in each column. The distance of a mechanism from it is its regret.";
+const STANDINGS: &str = "Ratios of the figures of a mechanism to those of the best published mechanism that dithers, in each cell and by each figure \
+    that counts there: 1 is as good, 2 is twice as slow or half as much. The worst ratio is the risk of choosing the mechanism without knowing the \
+    network. Mechanisms without dither win by lock-step where clients begin together; they stand below and are no yardstick. \
+    Hindsight is an oracle that chooses a mechanism for each cell. The distance of a mechanism from it is its regret.";
 
 const MAP: &str = "Each square is the worst ratio of all figures of a mechanism in a cell; the maps below have one figure each. Orange is behind \
     the best published mechanism of the cell, blue before it. Hindsight is the smallest square of the published ones that dither; hover over it for its mechanism. \

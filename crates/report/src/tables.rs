@@ -2,8 +2,9 @@
 
 use std::fmt::Write;
 
+use coapace_lab::lists::listed;
 use coapace_lab::results::number::{count, half_interval, percent, significant, significant_or_dash};
-use coapace_lab::results::{Contest, Metric, Outcome, Verdict, bound_of};
+use coapace_lab::results::{CellResult, Conclusion, Contest, Metric, Outcome, Placing, Verdict, bound_of};
 
 use super::headline::MET;
 use super::html::{escape, folded, headings, sorting_headings, table};
@@ -62,10 +63,68 @@ pub(super) fn results(view: &View) -> String {
     table("results", &head, &html)
 }
 
+/// Returns a table of the best mechanism under each condition and what is at stake, a row for each measure that leads; `None` if no
+/// mechanisms can be compared. Many rows are folded.
+pub(super) fn stakes(view: &View) -> Option<String> {
+    let results: Vec<&CellResult> = view.cells().map(|(_, cell)| cell.result).collect();
+    let leading: Vec<Measure> = measures(view).into_iter().filter(|measure| measure.leads).collect();
+    let conclusions: Vec<_> = leading
+        .iter()
+        .filter_map(|measure| Some((measure, Conclusion::of(measure.metric, &results)?)))
+        .collect();
+    let row = |measure: &Measure, place: &str, contest: &Contest| {
+        let (best, known) = (contest.placings.first()?, contest.known().count());
+        let ties: Vec<&str> = contest.leaders().skip(1).map(Placing::name).collect();
+        let figure = |placing: &Placing| placing.estimate.map_or_else(String::new, |it| measure.words(it));
+        let (far, times) = contest.farthest().map_or(("", "–".to_owned()), |(far, ratio)| {
+            let ratio = far.ratio.filter(|_| ratio.is_finite() && ratio > 0.0);
+            (far.name(), ratio.map_or_else(|| figure(far), |ratio| ratio.words().0))
+        });
+        let cells = [place, &capitalised(measure.metric.title()), best.name()].map(escape);
+        Some(format!(
+            "<tr><td>{}</td><th scope=\"row\">{}</th><td>{}</td><td>{}</td><td>{}</td><td>{} of {known}</td><td>{}</td><td>{times}</td></tr>",
+            cells[0],
+            cells[1],
+            cells[2],
+            figure(best),
+            escape(&listed(&ties, 3, "others")),
+            contest.near(),
+            escape(far)
+        ))
+    };
+    let of_measure = |(measure, conclusion): &(&Measure, Conclusion)| -> Vec<String> {
+        conclusion.contests().filter_map(|(place, contest)| row(measure, place, contest)).collect()
+    };
+    let rows: Vec<String> = conclusions.iter().flat_map(of_measure).collect();
+    if rows.is_empty() {
+        return None;
+    }
+    let head = headings([
+        "Conditions",
+        "Figure",
+        "Best",
+        "",
+        "Not told from it",
+        "Within 5\u{a0}%",
+        "Farthest",
+        "Times",
+    ]);
+    let part = |rows: &[String]| table("comparison", &head, &format!("<tbody>{}</tbody>", rows.concat()));
+    let (shown, others) = rows.split_at(rows.len().min(WORST));
+    let more = if others.is_empty() {
+        String::new()
+    } else {
+        folded(&format!("{} more", others.len()), &part(others))
+    };
+    Some(part(shown) + &more)
+}
+
 /// Adds the row of a group's bounds, if any are known.
 fn bounds(html: &mut String, group: &Conditioned, measures: &[Measure]) {
     let Some(cell) = group.cells.first() else { return };
-    let bound = |measure: &Measure| bound_of(&cell.result.bounds, measure.metric);
+    let bound = |measure: &Measure| {
+        bound_of(&cell.result.bounds, measure.metric).filter(|bound| bound.holds.is_for_all())
+    };
     if measures.iter().all(|measure| bound(measure).is_none()) {
         return;
     }

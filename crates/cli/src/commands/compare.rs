@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use coapace_lab::contender::Contender;
 use coapace_lab::experiment::Trial;
+use coapace_lab::results::{Look, wrapped};
 use coapace_scenario::Scenario;
 
 use super::output::{conduct, print_table, remark, report, write_report};
@@ -22,6 +23,13 @@ const SEEDS: u32 = 20;
 /// thesis.
 const BUFFERS: [&str; 2] = ["2500", "1410000"];
 
+/// The experiment, before it begins.
+const ABOUT: &str = "100 clients behind an NB-IoT-like link (up 60 kbit/s and 200 ms, down 30 kbit/s and 400 ms), 50 exchanges each, with a buffer \
+    of 2500 bytes and with one that is never full. FCT is the time of a client from its first request to its last response.";
+
+/// The most columns of the text before a table. Longer lines are hard to read.
+const WIDEST: usize = 120;
+
 pub(crate) fn compare(arguments: &Arguments) -> Result<(), Failure> {
     let mut trials = Vec::new();
     for buffer in BUFFERS {
@@ -34,12 +42,7 @@ pub(crate) fn compare(arguments: &Arguments) -> Result<(), Failure> {
         trials.extend(contenders.into_iter().map(|contender| Trial::new(&scenario, contender, SEEDS)));
     }
     let file = Draft::create(Path::new(REPORT))?;
-    remark(
-        arguments,
-        "100 clients behind an NB-IoT-like link (up 60 kbit/s and 200 ms, down 30 kbit/s and 400 ms), 50 exchanges each,\n\
-         with a buffer of 2500 bytes and with one that is never full. FCT is a client's time from its first request to\n\
-         its last response.",
-    );
+    remark(arguments, &wrapped(ABOUT, Look::of_stdout().width.min(WIDEST)));
     let conducted = conduct(arguments, &trials, None)?;
     let subtitle = "100 clients with 50 exchanges each behind a slow link with long delay: every mechanism, with a small \
                     buffer and with one that is never full.";

@@ -2,13 +2,14 @@
 
 use std::borrow::Borrow;
 use std::fs::File;
-use std::io::{self, BufWriter, IsTerminal, Write};
+use std::io::{self, BufWriter, Write};
 use std::path::Path;
 use std::sync::atomic::Ordering;
 
 use coapace_lab::directory;
 use coapace_lab::experiment::{Trial, cells, conduct_until, runs};
-use coapace_lab::results::{self, CellResult, Lines, order_rows, terminal_table};
+use coapace_lab::lists::listed;
+use coapace_lab::results::{self, CellResult, Lines, Look, order_rows, terminal_table};
 use coapace_report::{Group, Report};
 
 use crate::arguments::{Arguments, Format, Seeds};
@@ -26,6 +27,8 @@ pub(crate) struct Conducted {
     pub(crate) results: Vec<CellResult>,
     made: usize,
     planned: usize,
+    /// Whether any run has an answer.
+    has_answers: bool,
     /// The reason why runs are missing or were not printed, other than an interruption.
     failure: Option<Failure>,
 }
@@ -45,8 +48,9 @@ impl Conducted {
     /// reason why runs are missing or were not printed.
     pub(super) fn of(mut results: Vec<CellResult>, planned: usize, failure: Option<Failure>) -> Self {
         let made = results.iter().map(|result| result.runs.len()).sum();
+        let has_answers = results.iter().any(CellResult::has_answers);
         results.retain(|result| !result.runs.is_empty() || made == planned);
-        Self { results, made, planned, failure }
+        Self { results, made, planned, has_answers, failure }
     }
 
     /// Returns whether the experiment was not interrupted.
@@ -61,10 +65,33 @@ impl Conducted {
         (!self.is_complete()).then(|| format!("incomplete: {how}{made} of {planned} runs"))
     }
 
-    /// Ends the command, with a failure if the experiment was interrupted, a run failed, or rows were not printed.
+    /// Ends the command, with a failure if the experiment was interrupted, a run failed, rows were not printed, or no run of the whole
+    /// experiment has an answer: such results say nothing of a mechanism.
     pub(crate) fn end(self) -> Result<(), Failure> {
         let interrupted = self.note().map(Failure::Interrupted);
-        self.failure.or(interrupted).map_or(Ok(()), Err)
+        let unanswered = (self.made > 0 && !self.has_answers).then(|| {
+            Failure::Network(format!(
+                "nothing was answered in {}: see the delays, losses and buffers of the network, MAX_RETRANSMIT, and the duration",
+                if self.made == 1 { "the run".to_owned() } else { format!("any of {} runs", self.made) }
+            ))
+        });
+        self.failure.or(interrupted).or(unanswered).map_or(Ok(()), Err)
+    }
+
+    /// Says in which cells nothing was answered, if something was in others.
+    pub(super) fn tell_unanswered(&self, arguments: &Arguments) {
+        let silent: Vec<String> = self
+            .results
+            .iter()
+            .filter(|result| !result.runs.is_empty() && !result.has_answers())
+            .map(|result| {
+                format!("{} with {}", result.cell.label(), counted(result.cell.clients as usize, "client"))
+            })
+            .collect();
+        if !silent.is_empty() && silent.len() < self.results.len() {
+            let names: Vec<&str> = silent.iter().map(String::as_str).collect();
+            remark(arguments, &format!("nothing was answered: {}", listed(&names, 3, "others")));
+        }
     }
 }
 
@@ -132,9 +159,8 @@ pub(crate) fn jobs(arguments: &Arguments) -> usize {
 /// Prints the table of results.
 pub(crate) fn print_table(conducted: &Conducted) -> io::Result<()> {
     let mut out = BufWriter::new(io::stdout().lock());
-    // comfy-table reads the width of a terminal itself. A pipe has no width and gets every column.
-    let width = if io::stdout().is_terminal() { None } else { Some(u16::MAX) };
-    writeln!(out, "{}", terminal_table(&conducted.results, width))?;
+    // A pipe has no width and gets every column.
+    writeln!(out, "{}", terminal_table(&conducted.results, Look::of_stdout()))?;
     if let Some(note) = conducted.note() {
         writeln!(out, "{note}")?;
     }

@@ -6,6 +6,7 @@ use std::time::Instant;
 
 use coapace_lab::experiment::runs;
 use coapace_lab::rank::{Ranking, Suite};
+use coapace_lab::results::{Look, wrapped};
 use coapace_report::Report;
 
 use super::output::{COMMIT, Conducted, conduct, counted, remark, report, set_seeds, write_report};
@@ -49,10 +50,11 @@ fn print(ranking: &Ranking, format: Format, conducted: &Conducted) -> io::Result
     let mut out = BufWriter::new(io::stdout().lock());
     match format.lines() {
         None => {
+            let look = Look::of_stdout();
             if let Some(advice) = ranking.advice() {
-                writeln!(out, "{advice}\n")?;
+                writeln!(out, "{}\n", wrapped(&advice, look.width))?;
             }
-            out.write_all(ranking.table().as_bytes())?;
+            out.write_all(ranking.table(look).as_bytes())?;
             if let Some(note) = conducted.note() {
                 writeln!(out, "\n{note}")?;
             }

@@ -64,6 +64,7 @@ pub(crate) fn run(arguments: &Arguments, run: &Run) -> Result<(), Failure> {
     let printed = if run.format == Format::Table { print_table(&conducted) } else { Ok(()) };
     filmed.and(written)?;
     printed?;
+    conducted.tell_unanswered(arguments);
     conducted.end()
 }
 

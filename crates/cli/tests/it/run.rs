@@ -54,7 +54,7 @@ fn a_key_with_several_values_is_a_column_though_it_is_no_knob() {
     let rows = coapace(&with(&grid, &["--format", "csv"])).success();
     assert_eq!(column(&rows, "knob.server.sluice"), ["false", "true"]);
     let table = coapace(&grid).success();
-    assert!(table.contains("\n server.sluice ") && table.contains("\n true "), "{table}");
+    assert!(table.contains("\nserver.sluice ") && table.contains("\ntrue "), "{table}");
     let one = coapace(&with(&SHORT, &["--set", "server.sluice=true", "--format", "csv"])).success();
     assert!(!one.contains("server.sluice"), "{one}");
     let rank =
@@ -310,8 +310,15 @@ fn a_grid_runs_every_combination_and_has_a_column_for_each_knob() {
     assert_eq!(column(&out, "mechanism"), ["default", "cocoa"].repeat(4));
     assert_eq!(column(&out, "compared_with"), ["", "default"].repeat(4));
     let table = coapace(&with(&run, &["-m", "default", "-m", "cocoa"])).success();
-    let header = table.lines().find(|line| line.contains("mechanism")).expect("a header");
-    assert_eq!(header.split_whitespace().take(3).collect::<Vec<_>>(), ["clients", "errors", "mechanism"]);
+    for heading in [
+        "2 clients · errors none",
+        "2 clients · errors low",
+        "3 clients · errors none",
+        "3 clients · errors low",
+    ] {
+        assert!(table.lines().any(|line| line == heading), "{heading}: {table}");
+    }
+    assert_eq!(table.lines().filter(|line| line.contains('█')).count(), 8, "a bar for each: {table}");
     let outcome = coapace(&["run", "nb-iot", "--set", "clients=2,,3"]);
     assert!(outcome.failure(2).contains("a value is missing beside a comma"), "{outcome:?}");
 }
@@ -346,4 +353,22 @@ fn a_time_and_a_share_are_written_alike_everywhere() {
     }
     let loss = "network.up.radio.loss";
     assert_eq!(hash(&format!("{loss}=0.1"), "default"), hash(&format!("{loss}=10 %"), "default"));
+}
+
+#[test]
+fn where_nothing_is_answered_the_results_are_printed_and_the_command_fails() {
+    let late = ["network.up.radio.delay=100 s", "clients.max_retransmit=4", "workload.exchanges=1"];
+    let late: Vec<&str> = late.iter().flat_map(|set| ["--set", *set]).collect();
+    let run = [&SHORT[..], &late, &["-m", "default"]].concat();
+    let outcome = coapace(&run);
+    assert!(outcome.failure(1).starts_with("nothing was answered in any of 2 runs: "), "{outcome:?}");
+    assert!(outcome.stdout.contains("6 of 6 clients gave up: 6 with default (100\u{a0}%). "), "{outcome:?}");
+    let rows = coapace(&with(&run, &["--format", "csv"]));
+    rows.failure(1);
+    assert_eq!(column(&rows.stdout, "clients_gave_up"), ["6"]);
+    // Another mechanism waits long enough.
+    let loud: Vec<&str> = run.iter().copied().filter(|word| *word != "--quiet").collect();
+    let both = coapace(&with(&loud, &["-m", "default:ack_timeout=150s"]));
+    assert!(both.stderr.contains("nothing was answered: default with 3 clients\n"), "{both:?}");
+    both.success();
 }

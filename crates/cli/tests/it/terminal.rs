@@ -10,12 +10,20 @@ use nix::pty::{Winsize, openpty};
 
 /// Returns the output of a call on a terminal, standard error included.
 fn on_terminal(arguments: &[&str]) -> String {
-    let size = Winsize { ws_row: 24, ws_col: 100, ws_xpixel: 0, ws_ypixel: 0 };
+    on_wide_terminal(100, &[], arguments)
+}
+
+/// Returns the output of a call on a terminal of so many columns, with these variables of the environment.
+fn on_wide_terminal(columns: u16, environment: &[(&str, &str)], arguments: &[&str]) -> String {
+    let size = Winsize { ws_row: 24, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 };
     let terminal = openpty(&size, None).expect("a terminal");
     let mut child = {
         let end = || Stdio::from(terminal.slave.try_clone().expect("a descriptor"));
         command()
             .args(arguments)
+            .env_remove("NO_COLOR")
+            .env("TERM", "xterm")
+            .envs(environment.iter().copied())
             .stdin(end())
             .stdout(end())
             .stderr(end())
@@ -89,4 +97,27 @@ fn a_transfer_in_blocks_shows_how_far_it_is_and_a_short_or_quiet_one_does_not() 
     assert!(printed.contains("MiB") && printed.contains("left"), "{printed:?}");
     assert_eq!(on_terminal(&[&long[..], &["--quiet"]].concat()), "");
     assert_eq!(on_terminal(&["get", &server.at("/counter")]), "0\r\n");
+}
+
+#[test]
+fn results_fit_into_the_terminal_and_have_colours_unless_they_are_not_wanted() {
+    let run = ["run", "nb-iot", "--set", "clients=3,60", "--set", "buffer=2500", "--seeds", "3", "--quiet"];
+    let run = [&run[..], &["-m", "default", "-m", "cocoa:preset=libcoap-2019", "-m", "linux-rto"]].concat();
+    let rank = ["rank", "nb-iot", "--set", "clients=3,60", "--seeds", "2", "--quiet"];
+    let rank =
+        [&rank[..], &["-m", "default", "-m", "cocoa", "-m", "fasor-token:preset=libcoap-2019"]].concat();
+    for columns in [80, 100, 120, 200] {
+        let [run, rank] = [&run, &rank].map(|words| on_wide_terminal(columns, &[("NO_COLOR", "1")], words));
+        for text in [&run, &rank] {
+            assert!(!text.contains('\u{1b}'), "{text}");
+            let widest = text.lines().map(|line| line.trim_end().chars().count()).max();
+            assert!(
+                widest.is_some_and(|widest| widest <= columns.into()),
+                "{widest:?} of {columns}:\n{text}"
+            );
+        }
+        assert!(run.contains("median FCT") && run.contains('█') && rank.starts_with("Use "), "{run}{rank}");
+    }
+    assert!(on_terminal(&run).contains("\u{1b}[3"), "coloured");
+    assert!(!on_wide_terminal(100, &[("TERM", "dumb")], &run).contains('\u{1b}'));
 }

@@ -9,7 +9,7 @@ use crate::results::conditions::Conditions;
 use crate::results::number::{percent, significant_or_dash};
 use crate::results::{
     CellResult, Compared, Judged, Nearness, Outcome, PaperTable, Verdict, count, judged, nearness, rules,
-    tally, verdicts,
+    tally, tally_by_claim, verdicts,
 };
 
 impl Paper {
@@ -25,6 +25,7 @@ impl Paper {
             nearness(&judged).iter().map(|table: &Nearness| format!("{} {}", self.key, table.words())),
         );
         if !verdicts.is_empty() {
+            lines.extend(tally_by_claim(&verdicts).iter().map(|line| format!("{} {line}", self.key)));
             lines.push(format!("{} published orders: {}", self.key, tally(&verdicts)));
         }
         lines.join("\n")
@@ -250,7 +251,7 @@ mod tests {
             "{page}"
         );
         assert!(row("| throughput default > cocoa-i |").ends_with(" | not held | a reason |"), "{page}");
-        assert!(page.contains("> holds where the whole interval is above 1."), "{page}");
+        assert!(page.contains("a > b holds if the whole interval of a/b is above 1."), "{page}");
     }
 
     #[test]

@@ -5,40 +5,135 @@ use coapace_scenario::naming::{TCP, parse_mechanism};
 
 use super::ranking::NEAR;
 use super::table::times;
-use super::{RankedCell, Ranking, Section, Standing};
+use super::{RankedCell, RankedFigure, Ranking, Section, Standing};
+use crate::lists::listed;
 use crate::results::number::significant;
-use crate::results::{Better, Metric};
+use crate::results::{Better, Contest, Metric, Placing};
 
 impl Ranking {
     /// Returns which mechanism to use, how far it is from the best, and what it costs: the dithered mechanism with the smallest
-    /// worst ratio. Returns `None` if there is none.
+    /// worst ratio. Where most mechanisms are about as good, it says that the choice hardly matters, what would make a difference,
+    /// and which of them is the simplest. Returns `None` if there is no mechanism to choose.
     pub fn advice(&self) -> Option<String> {
         let is_usable = |standing: &&Standing| {
             standing.section != Section::Undithered
                 && self.mechanisms[standing.mechanism] != TCP
                 && standing.worst.is_some()
         };
-        let mut usable = self.standings.iter().filter(is_usable);
-        let (pick, next) = (usable.next()?, usable.next());
-        let said = match self.cells.as_slice() {
-            [cell] => self.in_one(cell, pick),
-            _ => self.over_all(pick, next),
+        let usable: Vec<&Standing> = self.standings.iter().filter(is_usable).collect();
+        let (pick, next) = (usable.first()?, usable.get(1));
+        let (said, named) = match self.cells.as_slice() {
+            [cell] => match self.alike_in_one(cell, &usable) {
+                Some((said, simplest)) => (said, simplest),
+                None => (self.in_one(cell, pick, &usable), pick.mechanism),
+            },
+            _ => match self.alike_in_all(&usable) {
+                Some((said, simplest)) => (said, simplest),
+                None => (self.over_all(pick, next.copied()), pick.mechanism),
+            },
         };
-        Some(said + &cost(&self.mechanisms[pick.mechanism]))
+        Some(said + &cost(&self.mechanisms[named]))
+    }
+
+    /// Returns the sentences about a single cell in which most mechanisms have about the same headline figure, and the simplest of
+    /// them; `None` if they do not.
+    fn alike_in_one(&self, cell: &RankedCell, usable: &[&Standing]) -> Option<(String, usize)> {
+        let first = cell.figures.first()?;
+        let is_near = |figure: &RankedFigure, mechanism: usize| {
+            figure.values[mechanism].is_some() && figure.ratios[mechanism].mean <= NEAR
+        };
+        let alike: Vec<usize> =
+            usable.iter().map(|standing| standing.mechanism).filter(|own| is_near(first, *own)).collect();
+        if !are_most(alike.len(), usable.len()) {
+            return None;
+        }
+        // A mechanism that is near in everything is advised, if there is one.
+        let near_in_all = |own: &usize| cell.figures.iter().all(|figure| is_near(figure, *own));
+        let mut best: Vec<usize> = alike.iter().copied().filter(near_in_all).collect();
+        if best.is_empty() {
+            best.push(usable.first()?.mechanism);
+        }
+        let simplest = self.simplest(&best)?;
+        let title = first.metric.title();
+        let said = format!(
+            "Use any of {} mechanisms (of {}): their {title} is within {:.0} % of the best published here ({}, {}), so the choice hardly \
+             matters.",
+            alike.len(),
+            usable.len(),
+            (NEAR - 1.0) * 100.0,
+            self.mechanisms[first.best],
+            figure(first, first.best).unwrap_or_default()
+        );
+        Some((
+            format!(
+                "{said}{}{} {} is the simplest of those that are near the best in {}.",
+                self.difference(cell, &alike),
+                limit(first),
+                self.mechanisms[simplest],
+                if near_in_all(&simplest) { "every figure" } else { "most figures" }
+            ),
+            simplest,
+        ))
+    }
+
+    /// Returns a sentence on the figure in which mechanisms differ most.
+    fn difference(&self, cell: &RankedCell, alike: &[usize]) -> String {
+        let widest = |figure: &RankedFigure| {
+            let ratio = |own: &usize| figure.ratios[*own].mean;
+            let known = || alike.iter().copied().filter(|own| figure.values[*own].is_some());
+            let least = known().min_by(|a, b| ratio(a).total_cmp(&ratio(b)))?;
+            let most = known().max_by(|a, b| ratio(a).total_cmp(&ratio(b)))?;
+            Some((ratio(&most) / ratio(&least), least, most))
+        };
+        let all = cell.figures.iter().filter_map(|figure| Some((figure, widest(figure)?)));
+        match all.max_by(|a, b| a.1.0.total_cmp(&b.1.0)) {
+            Some((own, (spread, least, most))) if spread > NEAR => format!(
+                " They differ most in {}: {} with {}, {} with {}.",
+                own.metric.title(),
+                figure(own, least).unwrap_or_default(),
+                self.mechanisms[least],
+                figure(own, most).unwrap_or_default(),
+                self.mechanisms[most]
+            ),
+            _ => " Their other figures are as near.".to_owned(),
+        }
+    }
+
+    /// Returns the sentences about cells in all of which most mechanisms are about as good, and the simplest of them; `None` if they
+    /// are not.
+    fn alike_in_all(&self, usable: &[&Standing]) -> Option<(String, usize)> {
+        let near = usable.iter().filter(|standing| standing.cells_near == standing.cells);
+        let alike: Vec<usize> = near.map(|standing| standing.mechanism).collect();
+        let simplest = self.simplest(&alike).filter(|_| are_most(alike.len(), usable.len()))?;
+        let said = format!(
+            "Use any of {} mechanisms (of {}): every figure of theirs is within {:.0} % of the best published in all {} cells, so the choice \
+             hardly matters. More clients, smaller buffers or more losses would tell them apart. {} is the simplest of them.",
+            alike.len(),
+            usable.len(),
+            (NEAR - 1.0) * 100.0,
+            self.cells.len(),
+            self.mechanisms[simplest]
+        );
+        Some((said, simplest))
+    }
+
+    /// Returns the mechanism that needs least: nothing on the wire before something, and then the fewest bytes.
+    fn simplest(&self, among: &[usize]) -> Option<usize> {
+        let needs = |own: &usize| {
+            let mechanism = parse_mechanism(&self.mechanisms[*own]).ok()?;
+            let marks = mechanism.limits(&mechanism.state()).marking != Marking::None;
+            Some((marks, mechanism.state_bytes(), *own))
+        };
+        among.iter().filter_map(needs).min().map(|(_, _, own)| own)
     }
 
     /// Returns the sentences about a single cell.
-    fn in_one(&self, cell: &RankedCell, pick: &Standing) -> String {
+    fn in_one(&self, cell: &RankedCell, pick: &Standing, usable: &[&Standing]) -> String {
         let name = |mechanism: usize| self.mechanisms[mechanism].as_str();
         let own = pick.mechanism;
         let Some(first) = cell.figures.first() else { return String::new() };
         let metric = first.metric;
         let title = metric.title();
-        // A mechanism that does not finish with every seed has no mean.
-        let figure = |mechanism: usize| {
-            let value = first.values[mechanism].map(|value| significant(value, metric.digits()));
-            value.map(|value| format!("{value} {}", metric.unit()).trim_end().to_owned())
-        };
         let unknown = format!("which has no {title} in some runs");
         // If it is the best itself, what it sends is compared with the second best.
         let rivals = self.standings.iter().filter(|it| it.section.is_yardstick() && it.mechanism != own);
@@ -46,15 +141,25 @@ impl Ranking {
         let second = rivals.min_by(|a, b| ratio(a).total_cmp(&ratio(b))).map(|it| it.mechanism);
         let rival = if first.best == own { second } else { Some(first.best) };
         let sent = rival.and_then(|rival| sent(cell, own, rival));
-        let place = if figure(own).is_none() {
+        let extreme = if metric.better() == Better::Lower { "lowest" } else { "highest" };
+        let place = if figure(first, own).is_none() {
             format!("it does best here, but has no {title} in some runs")
         } else if first.best == own {
-            let extreme = if metric.better() == Better::Lower { "lowest" } else { "highest" };
-            let before = second.map_or_else(String::new, |second| match figure(second) {
-                Some(figure) => format!(", before {} with {figure}", name(second)),
-                None => format!(", before {}, {unknown}", name(second)),
-            });
-            format!("it has the {extreme} {title} here ({}{before})", figure(own).unwrap_or_default())
+            let value = figure(first, own).unwrap_or_default();
+            let ties = ties(cell, first, own, usable);
+            if ties.is_empty() {
+                let before = second.map_or_else(String::new, |second| match figure(first, second) {
+                    Some(figure) if figure == value => format!(", just before {}", name(second)),
+                    Some(figure) => format!(", before {} with {figure}", name(second)),
+                    None => format!(", before {}, {unknown}", name(second)),
+                });
+                format!("it has the {extreme} {title} here ({value}{before})")
+            } else {
+                let ties = listed(&ties, 3, "others");
+                format!(
+                    "it has the {extreme} {title} here ({value}), and the seeds do not tell {ties} from it"
+                )
+            }
         } else {
             let behind = first.ratios[own].mean - 1.0;
             let how = match (behind * 100.0 - 1e-6).ceil() {
@@ -64,7 +169,7 @@ impl Ranking {
             format!(
                 "its {title} is {how} the best published here ({}, {})",
                 name(first.best),
-                figure(first.best).unwrap_or(unknown)
+                figure(first, first.best).unwrap_or(unknown)
             )
         };
         let sent = match (sent, rival) {
@@ -91,13 +196,12 @@ impl Ranking {
         let cell = &self.cells[worst.cell];
         let at = format!("{}, {}", cell.figures[worst.figure].metric.title(), cell.name);
         let next = next.and_then(|next| {
-            let worst = next.worst?.ratio.mean;
-            Some(format!(
-                " Next is {}, with {} and {}.",
-                name(next),
-                times(worst),
-                times(next.geometric_mean)
-            ))
+            let both = |it: &Standing| Some((times(it.worst?.ratio.mean), times(it.geometric_mean)));
+            let (worst, mean) = both(next)?;
+            if both(pick).as_ref() == Some(&(worst.clone(), mean.clone())) {
+                return Some(format!(" {} is level with it.", name(next)));
+            }
+            Some(format!(" Next is {}, with {worst} and {mean}.", name(next)))
         });
         format!(
             "Use {}: over {} cells its figures are at worst {} times the best published ({at}), and {} times on average; in {} cells \
@@ -110,6 +214,51 @@ impl Ranking {
             (NEAR - 1.0) * 100.0,
             next.unwrap_or_default()
         )
+    }
+}
+
+/// Returns whether so many mechanisms are most of all, and more than a pair.
+fn are_most(some: usize, all: usize) -> bool {
+    some > 2 && 2 * some > all
+}
+
+/// Returns the figure of a mechanism with its unit. One that does not finish with every seed has none.
+fn figure(of: &RankedFigure, mechanism: usize) -> Option<String> {
+    let value = significant(of.values[mechanism]?, of.metric.digits());
+    Some(format!("{value} {}", of.metric.unit()).trim_end().to_owned())
+}
+
+/// Returns the mechanisms that the seeds do not tell from this one, which is the best.
+fn ties<'a>(cell: &'a RankedCell, by: &RankedFigure, own: usize, usable: &[&Standing]) -> Vec<&'a str> {
+    let known = usable.iter().map(|standing| standing.mechanism).filter(|it| by.values[*it].is_some());
+    let Some(contest) = Contest::of(by.metric, known.map(|it| &cell.results[it])) else { return Vec::new() };
+    let leaders: Vec<&'a str> = contest.leaders().map(Placing::name).collect();
+    let own = cell.results[own].cell.label();
+    if leaders.contains(&own) {
+        leaders.into_iter().filter(|name| *name != own).collect()
+    } else {
+        Vec::new()
+    }
+}
+
+/// Returns a sentence on what would make a difference: the network if its bound is near, or else a harder one.
+fn limit(figure: &RankedFigure) -> String {
+    const HARDER: &str = "more clients, smaller buffers or more losses would tell the mechanisms apart";
+    let best = figure.values[figure.best].filter(|best| *best > 0.0);
+    let near = figure
+        .bound
+        .zip(best)
+        .filter(|(bound, best)| bound.value > 0.0 && (bound.value / best).max(best / bound.value) <= NEAR);
+    match near {
+        Some((bound, _)) => {
+            let value = significant(bound.value, figure.metric.digits());
+            let bound = format!("{value} {}", figure.metric.unit());
+            format!(
+                " The network itself sets {}: a better one would change more than a mechanism, and {HARDER}.",
+                bound.trim_end()
+            )
+        }
+        None => format!(" {}{}.", HARDER[..1].to_uppercase(), &HARDER[1..]),
     }
 }
 
@@ -194,6 +343,55 @@ mod tests {
         assert!(told.starts_with(&format!("Use {name}: over 2 cells its figures are at worst ")), "{told}");
         assert!(told.contains(" Next is ") && !told.contains("linux-rto"), "{told}");
         assert_eq!(Ranking::default().advice(), None);
+    }
+
+    #[test]
+    fn where_most_are_alike_the_choice_is_said_not_to_matter_and_the_simplest_is_named() {
+        let mut ranking = ranking(&["fasor", "default", "cocoa", "ebb", "linux-rto"], 2);
+        ranking.cells.truncate(1);
+        for figure in &mut ranking.cells[0].figures {
+            (figure.best, figure.values) = (0, vec![Some(33.18); 5]);
+            figure.bound = None;
+            figure.ratios.iter_mut().for_each(|ratio| ratio.mean = 1.0);
+        }
+        let last = ranking.cells[0].figures.last_mut().unwrap();
+        (last.values[2], last.ratios[2].mean) = (Some(40.0), 1.2);
+        let told = ranking.advice().unwrap();
+        assert!(
+            told.starts_with("Use any of 4 mechanisms (of 4): their median FCT is within 5 % of the best published here (fasor, 33.18 s), so the choice"),
+            "{told}"
+        );
+        assert!(told.contains("They differ most in transmissions per exchange: 33.2 with "), "{told}");
+        assert!(
+            told.contains(", 40.0 with cocoa. More clients, smaller buffers or more losses would tell"),
+            "{told}"
+        );
+        assert!(
+            told.contains(" default is the simplest of those that are near the best in every figure."),
+            "{told}"
+        );
+        assert!(told.contains("takes 0 bytes"), "{told}");
+        let first = &mut ranking.cells[0].figures[0];
+        first.bound = Some(crate::results::Bound {
+            metric: first.metric,
+            value: 33.0,
+            holds: crate::results::Holds::Always,
+        });
+        let told = ranking.advice().unwrap();
+        assert!(told.contains(" The network itself sets 33.00 s: a better one would change more"), "{told}");
+    }
+
+    #[test]
+    fn nothing_is_before_another_with_the_same_figure() {
+        let mut ranking = ranking(&["default", "cocoa", "linux-rto"], 2);
+        ranking.cells.truncate(1);
+        let pick = ranking.standings[0].mechanism;
+        let cell = &mut ranking.cells[0];
+        (cell.figures[0].best, cell.figures[0].values) = (pick, vec![Some(33.18); 3]);
+        let same = cell.results[pick].runs.clone();
+        cell.results.iter_mut().for_each(|result| result.runs.clone_from(&same));
+        let told = ranking.advice().unwrap();
+        assert!(told.contains("(33.18 s), and the seeds do not tell ") && !told.contains("before"), "{told}");
     }
 
     #[test]

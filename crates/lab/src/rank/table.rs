@@ -3,66 +3,108 @@
 use std::fmt::Write;
 
 use super::ranking::NEAR;
-use super::{Hindsight, RankedCell, Ranking, Section, Standing, Worst};
+use super::{Hindsight, RankedCell, RankedFigure, Ranking, Section, Standing, Worst};
 use crate::contender::cut;
 use crate::results::number::{significant, significant_or_dash};
-use crate::results::{BOUNDS, Ratio};
+use crate::results::{BOUNDS, Look, Ratio, wrapped};
+
+/// The texts of a row after the name, and the place of the worst ratio.
+type Row = ([String; 5], String);
 
 impl Ranking {
     /// Returns the standings, then the cells: a matrix of the worst ratio of each mechanism in each cell, or every figure if
-    /// there is only one cell.
-    pub fn table(&self) -> String {
+    /// there is only one cell. Columns that do not fit are left out and named; a matrix that does not fit is cut into several.
+    pub fn table(&self, look: Look) -> String {
         if self.standings.is_empty() || self.cells.is_empty() {
-            return self.without_cells();
+            return self.without_cells(look);
         }
-        let mut text = self.standings_table();
+        let mut text = self.standings_table(look);
         text += &match self.cells.as_slice() {
-            [cell] => self.figures(cell),
-            _ => self.matrix(),
+            [cell] => self.figures(cell, look),
+            _ => self.matrix(look),
         };
-        text += &self.without_cells();
+        text += &self.without_cells(look);
         text
     }
 
-    fn standings_table(&self) -> String {
+    /// Returns a sentence on how many ratios the seeds tell from 1, and how many chance alone would; `None` without intervals.
+    pub fn chance(&self) -> Option<String> {
+        let figures = self.cells.iter().flat_map(|cell| &cell.figures);
+        let rivals = figures.flat_map(|figure| {
+            figure.ratios.iter().enumerate().filter(|(own, _)| *own != figure.best).map(|(_, ratio)| ratio)
+        });
+        let intervals: Vec<(f64, f64)> = rivals.filter_map(|ratio| ratio.interval).collect();
+        let above = intervals.iter().filter(|(low, _)| *low > 1.0).count();
+        // An interval of 95 % lies above the true ratio in one of forty cases.
+        let expected = intervals.len() as f64 / 40.0;
+        (!intervals.is_empty()).then(|| {
+            format!(
+                "The whole 95 % interval is above 1 for {above} of {} ratios. If no mechanism differed, it would be for {expected:.0} by \
+                 chance: each interval is for one comparison, not corrected for their number.",
+                intervals.len()
+            )
+        })
+    }
+
+    fn standings_table(&self, look: Look) -> String {
+        const HEADER: [&str; 5] = ["worst", "95 %", "mean", "cells", "figures"];
+        const WIDTHS: [usize; 5] = [6, 11, 6, 7, 7];
         let width = self.longest();
-        let mut text = format!(
-            "    {:width$}  {:>6}  {:>11}  {:>6}  {:>9}  {:>9}  worst in\n",
-            "", "worst", "95 %", "mean", "cells", "figures"
-        );
-        text += &("─".repeat(width + 66) + "\n");
+        let hindsight = self.hindsight_rows();
+        let own: Vec<Row> = self.standings.iter().map(|standing| self.standing(standing)).collect();
+        let best: Vec<Row> = hindsight.iter().map(|it| self.in_hindsight(it)).collect();
+        let places = own.iter().chain(&best).map(|(_, place)| place.chars().count()).max().unwrap_or(0);
+        let total = |columns: usize| 4 + width + WIDTHS[..columns].iter().map(|own| own + 2).sum::<usize>();
+        let has_places = total(5) + 2 + places <= look.width;
+        let columns = (2..=5).rev().find(|columns| total(*columns) <= look.width).unwrap_or(2);
+        let line = |name: &str, (texts, place): &Row| {
+            let texts = texts[..columns].iter().zip(WIDTHS).map(|(text, own)| format!("  {text:>own$}"));
+            let place = if has_places { format!("  {place}") } else { String::new() };
+            format!("{name}{}{place}", texts.collect::<String>()).trim_end().to_owned() + "\n"
+        };
+        let header = (HEADER.map(str::to_owned), "worst in".to_owned());
+        let mut text = line(&format!("    {:width$}", ""), &header);
+        text += &("─".repeat(total(columns)) + "\n");
         let mut was_undithered = false;
-        for (place, standing) in self.standings.iter().enumerate() {
+        for (number, (standing, row)) in self.standings.iter().zip(&own).enumerate() {
             let is_undithered = standing.section == Section::Undithered;
             if is_undithered && !was_undithered {
                 let _ = writeln!(text, "    {}", Section::Undithered.heading());
             }
             was_undithered = is_undithered;
-            text += &self.standing(place, standing, width);
+            text += &line(&format!("{:>2}  {:width$}", number + 1, self.name(standing)), row);
         }
-        let hindsight = self.hindsight_rows();
         if !hindsight.is_empty() {
             let _ = writeln!(text, "    {}", Hindsight::HEADING);
-            text.extend(hindsight.iter().map(|it| self.in_hindsight(it, width)));
+        }
+        for (hindsight, row) in hindsight.iter().zip(&best) {
+            text += &line(&format!("    {:width$}", hindsight.name()), row);
         }
         let near = (NEAR - 1.0) * 100.0;
-        let _ = write!(
-            text,
-            "\nHow many times worse each figure is than that of the best published mechanism that dithers, cell by cell and seed by\n\
-             seed; 1 is as good. mean: geometric, over the figures of a cell and then over {} cells. cells, figures: those that are\n\
-             at most {near:.0} % worse, in cells all figures. Means count more than 100 times as 100. * made here, ° another crate's or TCP: not what others are measured by.\n",
+        let mut note = format!(
+            "Ratios to the best published mechanism that dithers, cell by cell and seed by seed: 1 is as good, 2 is twice as slow or half as \
+             much. worst: the greatest that the seeds tell from 1. mean: geometric, over the figures of a cell and then over {} cells; more \
+             than 100 counts as 100. cells, figures: at most {near:.0} % worse, in cells every figure. * made here, ° another crate's or TCP: \
+             no yardstick.",
             self.cells.len()
         );
-        if !hindsight.is_empty() {
-            text += HINDSIGHT;
+        if let Some(chance) = self.chance() {
+            note = format!("{note}\n{chance}");
         }
-        text
+        if !hindsight.is_empty() {
+            note = format!("{note}\n{HINDSIGHT}");
+        }
+        let mut missing = HEADER[columns..].to_vec();
+        missing.extend((!has_places).then_some("worst in"));
+        if !missing.is_empty() {
+            note = format!("{note}\nNot shown here: {}. A wider terminal has them.", missing.join(", "));
+        }
+        format!("{text}\n{}\n", wrapped(&note, look.width))
     }
 
-    fn in_hindsight(&self, hindsight: &Hindsight, width: usize) -> String {
-        let name = format!("    {:width$}", hindsight.name());
+    fn in_hindsight(&self, hindsight: &Hindsight) -> Row {
         let cells = format!("{}/{}", hindsight.cells_near, self.cells.len());
-        self.line(&name, Some(hindsight.worst), hindsight.geometric_mean, [&cells, ""])
+        self.row(Some(hindsight.worst), hindsight.geometric_mean, [cells, String::new()])
     }
 
     /// Returns the cell and the figure of a worst ratio.
@@ -72,75 +114,100 @@ impl Ranking {
         place.trim_start_matches(": ").to_owned()
     }
 
-    fn standing(&self, place: usize, standing: &Standing, width: usize) -> String {
-        let name = format!("{:>2}  {:width$}", place + 1, self.name(standing));
+    fn standing(&self, standing: &Standing) -> Row {
         let cells = format!("{}/{}", standing.cells_near, standing.cells);
         let figures = format!("{}/{}", standing.figures_near, standing.figures);
-        self.line(&name, standing.worst, standing.geometric_mean, [&cells, &figures])
+        self.row(standing.worst, standing.geometric_mean, [cells, figures])
     }
 
-    /// Returns a line of the standings; `near` is the cells and the figures that are near the best.
-    fn line(&self, name: &str, worst: Option<Worst>, mean: f64, near: [&str; 2]) -> String {
+    /// Returns a row of the standings; `near` is the cells and the figures that are near the best.
+    fn row(&self, worst: Option<Worst>, mean: f64, near: [String; 2]) -> Row {
         let ratio = worst.map_or(Ratio { mean: f64::NAN, interval: None }, |worst| worst.ratio);
         let (_, interval) = ratio.words();
-        let (ratio, mean, [cells, figures]) = (times(ratio.mean), times(mean), near);
+        let [cells, figures] = near;
         let place = worst.map_or_else(String::new, |worst| self.place(&worst));
-        format!("{name}  {ratio:>6}  {interval:>11}  {mean:>6}  {cells:>9}  {figures:>9}  {place}\n")
+        ([times(ratio.mean), interval, times(mean), cells, figures], place)
     }
 
     /// Returns a row for each cell, with the worst ratio of each mechanism in a column of its number.
-    fn matrix(&self) -> String {
+    fn matrix(&self, look: Look) -> String {
         let hindsight = self.hindsight();
-        let mut text = String::from("\n    ");
-        for place in 1..=self.standings.len() {
-            let _ = write!(text, "{place:>5}");
+        let best = |number: usize| {
+            times(hindsight.first().map_or(f64::NAN, |it| it.choices[number].worst.ratio.mean))
+        };
+        let own = |number: usize, standing: &Standing| {
+            self.worst_in(number, standing.mechanism)
+                .map_or_else(|| "–".to_owned(), |worst| times(worst.ratio.mean))
+        };
+        // The columns: a heading, and a text for each cell.
+        let mut columns: Vec<Vec<String>> = vec![];
+        for (place, standing) in self.standings.iter().enumerate() {
+            let texts = (0..self.cells.len()).map(|number| own(number, standing));
+            columns.push([(place + 1).to_string()].into_iter().chain(texts).collect());
         }
-        text += "    H\n";
-        text += &("─".repeat(9 + 5 * self.standings.len()) + "\n");
-        for (number, cell) in self.cells.iter().enumerate() {
-            let _ = write!(text, "{:>3} ", number + 1);
-            for standing in &self.standings {
-                let worst = self.worst_in(number, standing.mechanism);
-                let _ = write!(
-                    text,
-                    "{:>5}",
-                    worst.map_or_else(|| "–".to_owned(), |worst| times(worst.ratio.mean))
-                );
+        columns.push(["H".to_owned()].into_iter().chain((0..self.cells.len()).map(best)).collect());
+        let names = self.cells.iter().map(|cell| cell.name.chars().count()).max().unwrap_or(0);
+        let is_whole = 4 + 5 * columns.len() + 2 + names <= look.width;
+        let most = if is_whole { columns.len() } else { (look.width.saturating_sub(4) / 5).max(1) };
+        let mut text = String::new();
+        if !is_whole {
+            text += "\n";
+            for (number, cell) in self.cells.iter().enumerate() {
+                let _ =
+                    writeln!(text, "{}", wrapped(&format!("{:>3} {}", number + 1, cell.name), look.width));
             }
-            let best = hindsight.first().map_or(f64::NAN, |it| it.choices[number].worst.ratio.mean);
-            let _ = writeln!(text, "{:>5}  {}", times(best), cell.name);
         }
-        text + "\nThe worst ratio of all figures of a cell. Columns are the mechanisms by their numbers above, and H hindsight: the smallest of\n\
-                those that are published and dither.\n"
+        for part in columns.chunks(most) {
+            let line =
+                |row: usize| part.iter().map(|column| format!("{:>5}", column[row])).collect::<String>();
+            let _ = writeln!(text, "\n    {}\n{}", line(0), "─".repeat(4 + 5 * part.len()));
+            for (number, cell) in self.cells.iter().enumerate() {
+                let name = if is_whole { format!("  {}", cell.name) } else { String::new() };
+                let _ = writeln!(text, "{:>3} {}{name}", number + 1, line(number + 1));
+            }
+        }
+        let note = "The worst ratio of all figures of a cell. Columns are the mechanisms by their numbers above, and H hindsight: the \
+                    smallest of those that are published and dither.";
+        format!("{text}\n{}\n", wrapped(note, look.width))
     }
 
-    /// Returns every figure of a single cell, each with its ratio.
-    fn figures(&self, cell: &RankedCell) -> String {
-        let width = self.longest();
-        let header = |it: &super::RankedFigure| {
-            format!("{} {}", it.metric.title(), it.metric.unit()).trim_end().to_owned()
-        };
-        let mut columns: Vec<Vec<String>> = cell
-            .figures
-            .iter()
-            .map(|figure| {
-                let row = |standing: &Standing| {
-                    let place = standing.mechanism;
-                    let value = significant_or_dash(figure.values[place], figure.metric.digits());
-                    format!("{value} ({})", times(figure.ratios[place].mean))
-                };
-                let bound = figure.bound.map(|bound| bound.value);
-                let bound = bound
-                    .map_or_else(String::new, |value| significant(value, figure.metric.digits()) + "       ");
-                [header(figure)].into_iter().chain(self.standings.iter().map(row)).chain([bound]).collect()
-            })
-            .collect();
-        for column in &mut columns {
-            let width = column.iter().map(|text| text.chars().count()).max().unwrap_or(0);
-            for text in column {
-                *text = format!("{text:>width$}");
-            }
+    /// Returns every figure of a single cell, each with its ratio. The first stays, and the last, which is what an answer costs.
+    fn figures(&self, cell: &RankedCell, look: Look) -> String {
+        let mut shown: Vec<&RankedFigure> = cell.figures.iter().collect();
+        let mut missing = Vec::new();
+        let mut text = self.figures_of(&shown);
+        while text.lines().any(|line| line.chars().count() > look.width) && shown.len() > 1 {
+            missing.push(shown.remove(1).metric.title());
+            text = self.figures_of(&shown);
         }
+        let mut note = "In brackets: how many times worse than the best.".to_owned();
+        if shown.iter().any(|figure| universal(figure).is_some()) {
+            note = format!("{note}\n{BOUNDS}");
+        }
+        if !missing.is_empty() {
+            note = format!("{note}\nNot shown here: {}. A wider terminal has them.", missing.join(", "));
+        }
+        format!("{text}\n{}\n", wrapped(&note, look.width))
+    }
+
+    fn figures_of(&self, figures: &[&RankedFigure]) -> String {
+        let width = self.longest();
+        let column = |figure: &&RankedFigure| -> Vec<String> {
+            let metric = figure.metric;
+            let header = format!("{} {}", metric.title(), metric.unit()).trim_end().to_owned();
+            let row = |standing: &Standing| {
+                let place = standing.mechanism;
+                let value = significant_or_dash(figure.values[place], metric.digits());
+                format!("{value} ({})", times(figure.ratios[place].mean))
+            };
+            let bound = universal(figure)
+                .map_or_else(String::new, |value| significant(value, metric.digits()) + "       ");
+            let texts: Vec<String> =
+                [header].into_iter().chain(self.standings.iter().map(row)).chain([bound]).collect();
+            let widest = texts.iter().map(|text| text.chars().count()).max().unwrap_or(0);
+            texts.into_iter().map(|text| format!("{text:>widest$}")).collect()
+        };
+        let columns: Vec<Vec<String>> = figures.iter().map(column).collect();
         let line =
             |row: usize| columns.iter().map(|column| column[row].as_str()).collect::<Vec<_>>().join("   ");
         let mut text = format!("\n    {:width$}  {}\n", "", line(0));
@@ -149,20 +216,21 @@ impl Ranking {
             let name = self.name(standing);
             let _ = writeln!(text, "{:>2}  {name:width$}  {}", place + 1, line(place + 1));
         }
-        let has_bounds = cell.figures.iter().any(|figure| figure.bound.is_some());
-        let mut note = "\nIn brackets: how many times worse than the best.\n".to_owned();
-        if has_bounds {
+        if figures.iter().any(|figure| universal(figure).is_some()) {
             let _ = writeln!(text, "    {:width$}  {}", "bound", line(self.standings.len() + 1).trim_end());
-            note = format!("{note}{BOUNDS}\n");
         }
-        text + &note
+        text
     }
 
-    fn without_cells(&self) -> String {
+    fn without_cells(&self, look: Look) -> String {
         match self.left_out.as_slice() {
             [] => String::new(),
             cells => {
-                format!("\nNo published mechanism that dithers achieved anything in: {}.\n", cells.join("; "))
+                let text = format!(
+                    "No published mechanism that dithers achieved anything in: {}.",
+                    cells.join("; ")
+                );
+                format!("\n{}\n", wrapped(&text, look.width))
             }
         }
     }
@@ -183,8 +251,14 @@ impl Ranking {
     }
 }
 
-const HINDSIGHT: &str = "hindsight: the least that any choice of a mechanism for each cell reaches, in each column, among the published that dither (* and those\n\
-    made here). A mechanism's distance from it is its regret, the price of not knowing the network.\n";
+/// Returns the bound of a figure, if no mechanism can be better.
+fn universal(figure: &RankedFigure) -> Option<f64> {
+    figure.bound.filter(|bound| bound.holds.is_for_all()).map(|bound| bound.value)
+}
+
+const HINDSIGHT: &str = "hindsight: an oracle that chooses a mechanism for each cell, in each column the least that any choice of published \
+    mechanisms with dither reaches (* and those made here). The distance of a mechanism from it is its regret, the price of not knowing the \
+    network.";
 
 /// Returns a ratio with two decimals, or with fewer if it is large; a dash for NaN.
 pub fn times(ratio: f64) -> String {
@@ -220,7 +294,7 @@ mod tests {
     #[test]
     fn several_cells_are_a_matrix_and_the_undithered_stand_below() {
         let ranking = ranking(&["linux-rto", "default", "cocoa"], 2);
-        let text = ranking.table();
+        let text = ranking.table(Look::PLAIN);
         let lines: Vec<&str> = text.lines().collect();
         let place = |start: &str| lines.iter().position(|line| line.trim_start().starts_with(start)).unwrap();
         assert!(
@@ -245,7 +319,7 @@ mod tests {
         let mut ranking = ranking(&["default", "cocoa"], 2);
         ranking.cells.truncate(1);
         ranking.standings.iter_mut().for_each(|standing| standing.worst = None);
-        let text = ranking.table();
+        let text = ranking.table(Look::PLAIN);
         assert!(!text.contains("hindsight"), "the first mechanism is it: {text}");
         for title in [
             "median FCT s",
@@ -262,9 +336,38 @@ mod tests {
     }
 
     #[test]
+    fn at_every_width_no_line_is_wider() {
+        let mut ranking =
+            ranking(&["linux-rto", "default", "cocoa", "ebb", "fasor-token:preset=libcoap-2019"], 2);
+        for cells in [2, 1] {
+            ranking.cells.truncate(cells);
+            for width in [80, 100, 120, 200] {
+                let text = ranking.table(Look { width, colours: false });
+                let widest = text.lines().map(|line| line.chars().count()).max().unwrap();
+                assert!(widest <= width, "{widest} at {width}: {text}");
+                assert!(text.contains("transmissions per exchange") || cells == 2, "{text}");
+            }
+            ranking.standings.iter_mut().for_each(|standing| standing.worst = None);
+        }
+    }
+
+    #[test]
+    fn how_many_ratios_chance_would_tell_from_1_is_said() {
+        let ranking = ranking(&["default", "cocoa", "fasor", "linux-rto"], 2);
+        // Two cells of five figures, and three rivals of the best in each.
+        let text = ranking.chance().unwrap();
+        assert!(
+            text.contains(" of 30 ratios. If no mechanism differed, it would be for 1 by chance"),
+            "{text}"
+        );
+        assert!(ranking.table(Look::PLAIN).contains(&wrapped(&text, usize::MAX)), "{text}");
+        assert_eq!(Ranking::default().chance(), None);
+    }
+
+    #[test]
     fn nothing_to_rank_is_said() {
-        assert_eq!(Ranking::default().table(), "");
+        assert_eq!(Ranking::default().table(Look::PLAIN), "");
         let ranking = Ranking { left_out: vec!["a".into(), "b".into()], ..Ranking::default() };
-        assert!(ranking.table().ends_with("achieved anything in: a; b.\n"));
+        assert!(ranking.table(Look::PLAIN).ends_with("achieved anything in: a; b.\n"));
     }
 }

@@ -54,15 +54,18 @@ impl Holds {
             Self::Always => "always",
             Self::OnAverage => "on average",
             Self::Fairly => "if clients share fairly",
-            Self::Patiently => "on average without needless copies",
+            Self::Patiently => "on average without spurious copies",
         }
+    }
+
+    /// Returns whether no mechanism can do better.
+    pub const fn is_for_all(self) -> bool {
+        matches!(self, Self::Always | Self::OnAverage)
     }
 }
 
-/// The explanation of a row or line of bounds.
-pub const BOUNDS: &str = "bound: what the scenario alone sets. FCT: all exchanges one after the other through the slowest hop, or what losses cost a \
-    client that sends nothing in vain. A median or mean below it lets other clients wait, or is paid for with needless copies; the last client \
-    is never done before the slowest hop is. In a mesh, the air around a sink takes the place of the slowest hop.";
+/// The explanation of a row of bounds.
+pub const BOUNDS: &str = "bound: no mechanism can do better in this network, whose slowest hop has to carry every exchange (docs/rank.md).";
 
 /// Returns the bounds that are known for a scenario, one for each metric at most; empty for flows over hops.
 pub fn bounds(scenario: &Scenario) -> Vec<Bound> {

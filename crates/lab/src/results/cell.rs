@@ -107,6 +107,12 @@ impl CellResult {
         self.runs.iter().any(|run| !run.fct_s.is_empty())
     }
 
+    /// Returns whether any exchange of any run was completed, or any message of a flow arrived.
+    pub fn has_answers(&self) -> bool {
+        let reached = |run: &RunResult| run.flows.iter().any(|flow| flow.reached > 0);
+        self.runs.iter().any(|run| run.completed() > 0 || reached(run))
+    }
+
     /// Returns whether the clients have different mechanisms.
     pub fn is_mix(&self) -> bool {
         self.cell.mix.len() > 1 || self.runs.iter().any(|run| run.populations.len() > 1)

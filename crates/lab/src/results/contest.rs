@@ -1,20 +1,13 @@
 //! Mechanisms under the same conditions, ordered by a metric as far as the seeds show an order.
 
-use super::conditions::Conditions;
-use super::number::significant;
-use super::{Better, CellResult, Estimate, Metric, Ratio, headline};
-use crate::lists::{grouped, listed};
-
-/// The most conditions that have a sentence each.
-const MOST_LINES: usize = 8;
-
-/// The least distance of an interval from 1 that counts. Less may come from the rounding of numbers.
-const ROUNDING: f64 = 1e-9;
+use super::significance::{by_chance, holm};
+use super::{Better, CellResult, Estimate, Metric, NEAR, Ratio};
 
 /// The mechanisms under the same conditions, ordered by one metric.
 ///
-/// A seed gives every mechanism the same losses and delays, so mechanisms are compared seed by seed. One is ahead if the whole
-/// 95 % confidence interval of the ratio of their figures is on one side of 1.
+/// A seed gives every mechanism the same losses and delays, so mechanisms are compared seed by seed, by a paired t test of the
+/// logarithms. Each is compared with the best. With many mechanisms, some would differ from it by chance alone, so the level of 5 %
+/// is for all of these comparisons together (Holm 1979).
 #[derive(Clone, Debug)]
 pub struct Contest<'a> {
     /// The metric that is compared.
@@ -52,20 +45,35 @@ impl<'a> Contest<'a> {
         let rank = |estimate: &Option<Estimate>| estimate.map_or(f64::INFINITY, |it| it.mean * sign);
         all.sort_by(|a, b| rank(&a.0).total_cmp(&rank(&b.0)));
         let (Some(_), best) = *all.first()? else { return None };
+        let rivals = all.iter().map(|(_, result)| *result).filter(|result| !std::ptr::eq(*result, best));
+        let pairs: Vec<Vec<(f64, f64)>> = rivals.map(|rival| pairs(metric, rival, best)).collect();
+        let shown = holm(&pairs.iter().map(|pairs| by_chance(pairs)).collect::<Vec<_>>());
+        let mut compared = pairs.iter().map(|pairs| Ratio::of(pairs)).zip(shown);
         let placing = |(estimate, result): (Option<Estimate>, &'a CellResult)| {
-            let ratio = (!std::ptr::eq(result, best)).then(|| ratio(metric, result, best)).flatten();
-            let is_behind = ratio.and_then(|ratio| ratio.interval).is_some_and(|(low, high)| {
-                if metric.better() == Better::Lower { low > 1.0 + ROUNDING } else { high < 1.0 - ROUNDING }
-            });
-            Placing { result, estimate, ratio, is_behind }
+            let (ratio, is_shown) =
+                if std::ptr::eq(result, best) { (None, false) } else { compared.next().unwrap_or_default() };
+            let is_worse = ratio.is_some_and(|ratio| (ratio.mean - 1.0) * sign > 0.0);
+            Placing { result, estimate, ratio, is_behind: is_shown && is_worse }
         };
         Some(Self { metric, placings: all.into_iter().map(placing).collect() })
     }
 
-    /// Compares the mechanisms under each condition, in the order of the conditions.
-    pub fn all(metric: Metric, results: &'a [CellResult]) -> Vec<Self> {
-        let groups = grouped(results, |a, b| a.cell.same_conditions(&b.cell));
-        groups.into_iter().filter_map(|group| Self::of(metric, group)).collect()
+    /// Returns the mechanisms that have the figure in every seed.
+    pub fn known(&self) -> impl Iterator<Item = &Placing<'a>> {
+        self.placings.iter().filter(|placing| placing.estimate.is_some())
+    }
+
+    /// Returns how many mechanisms are at most 5 % worse than the best, the best among them.
+    pub fn near(&self) -> usize {
+        self.known().filter(|placing| placing.worse(self.metric) <= NEAR).count()
+    }
+
+    /// Returns the mechanism that is the farthest behind the best, and how many times the figure of the best it has; `None` if there
+    /// is no other.
+    pub fn farthest(&self) -> Option<(&Placing<'a>, f64)> {
+        let worse = |placing: &&Placing| placing.worse(self.metric);
+        let far = self.known().max_by(|a, b| worse(a).total_cmp(&worse(b)))?;
+        Some((far, far.ratio?.mean))
     }
 
     /// Returns the best, and those that the seeds do not show to be behind it.
@@ -82,73 +90,39 @@ impl<'a> Contest<'a> {
     pub fn is_decided(&self) -> bool {
         self.behind().next().is_some()
     }
-
-    /// Returns a sentence on what the seeds show; `None` if fewer than two mechanisms have the figure.
-    pub fn sentence(&self) -> Option<String> {
-        let metric = self.metric;
-        let known = self.placings.iter().filter(|placing| placing.estimate.is_some()).count();
-        let best = self.placings.first().filter(|_| known > 1)?;
-        let title = metric.title();
-        let extreme = if metric.better() == Better::Lower { "lowest" } else { "highest" };
-        let mean = best.estimate.map_or(f64::NAN, |estimate| estimate.mean);
-        let figure = format!("{} {}", significant(mean, metric.digits()), metric.unit());
-        let (name, figure) = (best.name(), figure.trim_end());
-        if !self.is_decided() {
-            let all = if known == 2 { "both mechanisms".to_owned() } else { format!("{known} mechanisms") };
-            return Some(format!(
-                "{title}: the seeds do not tell {all} apart; {extreme} is {name} ({figure})."
-            ));
-        }
-        let alike: Vec<&str> = self.leaders().skip(1).map(Placing::name).collect();
-        let also = match alike.as_slice() {
-            [] => String::new(),
-            several => format!("; the seeds do not tell {} apart from it", listed(several, 6, "others")),
-        };
-        Some(format!("{title}: {extreme} with {name} ({figure}){also}."))
-    }
 }
 
 impl<'a> Placing<'a> {
+    /// Returns how many times worse the mechanism is than the best, by this metric; at least 1.
+    pub fn worse(&self, metric: Metric) -> f64 {
+        let ratio = self.ratio.map_or(1.0, |ratio| ratio.mean);
+        (if metric.better() == Better::Lower { ratio } else { 1.0 / ratio }).max(1.0)
+    }
+
     /// Returns the name of the mechanism.
     pub fn name(&self) -> &'a str {
         self.result.cell.label()
     }
 }
 
-/// Returns the ratio of the figure of `first` to that of `second`, over the seeds in which both have one.
-fn ratio(metric: Metric, first: &CellResult, second: &CellResult) -> Option<Ratio> {
-    Ratio::of(&first.pairs(second, |run| metric.of_run(run)).flatten().collect::<Vec<_>>())
-}
-
-/// Returns a line for each condition and metric on the best mechanism; empty if no condition has two mechanisms.
-pub(super) fn sentences(results: &[CellResult]) -> String {
-    let headline = headline(results);
-    let metrics = if headline == Metric::Delay { vec![Metric::Pdr, headline] } else { vec![headline] };
-    let conditions = Conditions::of(results.iter().map(|result| &result.cell));
-    let contests = |metric: &Metric| Contest::all(*metric, results);
-    let contests: Vec<Contest> = metrics.iter().flat_map(contests).collect();
-    let line = |contest: &Contest| {
-        let place = conditions.describe(&contest.placings.first()?.result.cell);
-        let gap = if place.is_empty() { "" } else { ": " };
-        Some(format!("{place}{gap}{}\n", contest.sentence()?))
-    };
-    let all: Vec<String> = contests.iter().filter_map(line).collect();
-    let lines = all.iter().take(MOST_LINES).map(String::as_str).collect::<String>();
-    match all.len() {
-        0 => String::new(),
-        count if count > MOST_LINES => format!("\n{lines}… and {} more.\n", count - MOST_LINES),
-        _ => format!("\n{lines}"),
-    }
+/// Returns the figures of `first` and `second`, for each seed in which both have one.
+fn pairs(metric: Metric, first: &CellResult, second: &CellResult) -> Vec<(f64, f64)> {
+    first.pairs(second, |run| metric.of_run(run)).flatten().collect()
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::super::{Cell, RunResult};
     use super::*;
 
-    fn result(mechanism: &str, clients: u32, medians: &[f64]) -> CellResult {
-        let run =
-            |(seed, &fct): (u64, &f64)| RunResult { seed, fct_s: vec![Some(fct)], ..RunResult::default() };
+    /// Makes a cell with a run of one client for each of these completion times.
+    pub(in crate::results) fn result(mechanism: &str, clients: u32, medians: &[f64]) -> CellResult {
+        let run = |(seed, &fct): (u64, &f64)| RunResult {
+            seed,
+            fct_s: vec![Some(fct)],
+            exchanges: vec![1],
+            ..RunResult::default()
+        };
         CellResult {
             cell: Cell { mechanism: mechanism.into(), clients, ..Cell::default() },
             runs: (1..).zip(medians).map(run).collect(),
@@ -157,25 +131,22 @@ mod tests {
         }
     }
 
+    fn contest(results: &[CellResult]) -> Contest<'_> {
+        Contest::of(Metric::MedianFct, results).unwrap()
+    }
+
     #[test]
-    fn an_order_is_told_only_where_the_intervals_carry_it() {
+    fn an_order_is_shown_only_where_the_seeds_carry_it() {
         let results = [
             result("default", 1, &[20.0, 21.0, 22.0]),
             result("a", 1, &[10.0, 11.0, 12.0]),
             result("b", 1, &[10.1, 11.1, 12.3]),
-            result("alone", 2, &[1.0, 2.0, 3.0]),
         ];
-        let text = sentences(&results);
-        assert_eq!(
-            text,
-            "\n1 client: median FCT: lowest with a (11.00 s); the seeds do not tell b apart from it.\n"
-        );
-        let one_seed: Vec<_> =
-            ["a", "b"].map(|name| result(name, 1, &[if name == "a" { 1.0 } else { 9.0 }])).into();
-        assert_eq!(
-            sentences(&one_seed),
-            "\nmedian FCT: the seeds do not tell both mechanisms apart; lowest is a (1.000 s).\n"
-        );
+        let contest = contest(&results);
+        assert_eq!(contest.leaders().map(Placing::name).collect::<Vec<_>>(), ["a", "b"]);
+        assert_eq!(contest.behind().map(Placing::name).collect::<Vec<_>>(), ["default"]);
+        let one_seed = [result("a", 1, &[1.0]), result("b", 1, &[9.0])];
+        assert!(!self::contest(&one_seed).is_decided());
     }
 
     #[test]
@@ -184,17 +155,19 @@ mod tests {
         let seconds = [100.0, 200.0, 300.0, 400.0];
         let slower = seconds.map(|s| s * 1.01 + s % 7.0 * 1e-3);
         let results = [result("a", 1, &seconds), result("b", 1, &slower)];
-        let contest = &Contest::all(Metric::MedianFct, &results)[0];
+        let contest = contest(&results);
         let counts = (contest.leaders().count(), contest.behind().count());
         assert_eq!((contest.placings[0].name(), counts), ("a", (1, 1)));
     }
 
     #[test]
-    fn many_conditions_are_cut_short() {
-        let results: Vec<_> =
-            (1..=20).flat_map(|clients| ["a", "b"].map(|name| result(name, clients, &[1.0, 2.0]))).collect();
-        let text = sentences(&results);
-        assert!(text.ends_with("… and 12 more.\n") && text.lines().count() == MOST_LINES + 2, "{text}");
-        assert_eq!(sentences(&results[..1]), "");
+    fn among_many_mechanisms_a_difference_has_to_be_clearer() {
+        // By itself, b differs from a with a probability of chance of 4 %.
+        let (best, near) = ([10.0, 11.0, 12.0, 13.0], [10.2, 11.9, 12.5, 14.4]);
+        let two = [result("a", 1, &best), result("b", 1, &near)];
+        assert_eq!(contest(&two).behind().count(), 1);
+        let others = (0..10).map(|number| result(&format!("c{number}"), 1, &near));
+        let many: Vec<_> = two.into_iter().chain(others).collect();
+        assert_eq!(contest(&many).behind().count(), 0, "one in twenty comparisons shows as much by chance");
     }
 }

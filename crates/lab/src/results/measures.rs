@@ -124,13 +124,13 @@ measures! {
     /// 90 % quantile of the flow completion time.
     FctP90 {
         name: "p90", interval: "p90_ci95", title: "90 % quantile of the FCT", unit: "s",
-        header: "90 %", digits: 4, worth: 17, better: Lower,
+        header: "90 %", digits: 4, worth: 18, better: Lower,
         pooling: Together(|runs| fct(runs, 0.9)),
     }
     /// Requests and responses that a client sent again, averaged over clients and runs; over TCP, segments.
     Retransmissions {
         name: "retransmissions_per_client", interval: "retransmissions_per_client_ci95",
-        title: "retransmissions", unit: "per client", header: "retrans.", worth: 7, better: Lower,
+        title: "retransmissions", unit: "per client", header: "retrans.", worth: 17, better: Lower,
         pooling: Mean(|run| Some(run.retransmissions as f64 / clients(run))),
     }
     /// Spurious retransmissions of a client: an earlier copy of the message had arrived. Each reply to a message after the first shows
@@ -169,7 +169,7 @@ measures! {
     /// Mean flow completion time of the clients that finished, over all seeds.
     MeanFct {
         name: "mean_fct_s", interval: "mean_fct_ci95", title: "mean FCT", unit: "s",
-        header: "mean FCT", digits: 4, worth: 18, better: Lower,
+        header: "mean FCT", digits: 4, worth: 9, better: Lower,
         pooling: Together(|runs| Estimate::of(&finished_s(runs).collect::<Vec<_>>()).map(|it| it.mean)),
     }
     /// Clients that had their last response, summed over all seeds.
@@ -179,7 +179,8 @@ measures! {
     }
     /// Clients that gave up, summed over all seeds.
     ClientsGaveUp {
-        name: "clients_gave_up", title: "clients that gave up", unit: "clients", digits: 9, better: Lower,
+        name: "clients_gave_up", title: "clients that gave up", unit: "clients",
+        header: "gave up", digits: 9, worth: 21, is_rare: true, better: Lower,
         pooling: Together(|runs| {
             let clients = runs.iter().map(|run| run.fct_s.len()).sum::<usize>();
             known(runs).then(|| (clients - finished_s(runs).count()) as f64)
@@ -204,7 +205,7 @@ measures! {
     /// Exchanges given up.
     GivenUp {
         name: "given_up", title: "exchanges given up", unit: "per run",
-        header: "gave up", worth: 8, is_rare: true, better: Lower,
+        header: "gave up", worth: 21, is_rare: true, better: Lower,
         pooling: Mean(|run| Some(run.given_up as f64)),
     }
     /// Completed exchanges a second, over all clients.
@@ -247,7 +248,7 @@ measures! {
     /// application had to send. A message that the application dropped, because its client was busy or no sink observed it,
     /// counts as not delivered. From 0 to 1.
     Pdr {
-        name: "pdr", interval: "pdr_ci95", title: "packet delivery ratio", header: "PDR", worth: 14,
+        name: "pdr", interval: "pdr_ci95", title: "packet delivery ratio", header: "PDR", worth: 20,
         is_of_flows: true, better: Higher,
         pooling: Mean(|run| ratio(sum(run, |flow| flow.reached)?, sum(run, |flow| flow.offered)?)),
     }

@@ -17,8 +17,13 @@ const HEAD: &str = "# Columns, fields and events
 <!-- Generated from the tables of columns in crates/lab. Rewrite with: BLESS=1 cargo test -p coapace-lab --test it results:: -->
 
 CSV (`--format csv`) and JSON lines (`--format json`) have the same names and the same values, in the same units: seconds, bit/s, fractions of 1.
-A value that is not known is empty in CSV and `null` in JSON. Numbers have six decimals at most. The table of the terminal shows
-a choice of the same figures in the same units. Rows come in the order of the runs, a row as soon as it and all before it are complete.
+A value that is not known is empty in CSV and `null` in JSON. Numbers have six decimals at most. Rows come in the order of the runs, a row as soon as it and all before it are complete.
+
+The table of the terminal has as many of the same figures as fit, in the same units, and bars for the first. Above it stands who gave up, and which mechanism is the
+best. Published mechanisms come first, the best before the others. `1=` is a tie, in one colour unless `NO_COLOR` is set: the seeds do not tell
+these mechanisms from the best of them (paired t tests at 5 % for all together, [Holm](decisions/0095-ties-are-told-by-holm.md)). If no run has any answer, the results
+are printed and the exit code is 1; cells without an answer beside others are named on standard error
+([decision 0096](decisions/0096-results-without-an-answer-fail.md)).
 
 ";
 
@@ -31,7 +36,7 @@ seed. Quantiles and other figures of all runs together have an interval where ev
 
 Read the median FCT with the mean, the 90 % quantile and the last client beside it. The median alone rewards unfairness: half of the clients may be done early
 because the others wait. A naive pacing reaches a median below that of every published mechanism, with the worst 90 % quantile. Timers without dither
-(`linux-rto`, `basic-rto`) win medians by lock-step, because simulated clients begin together. The row `bound` of tables has what the scenario alone sets:
+(`linux-rto`, `basic-rto`) win medians by lock-step, because simulated clients begin together. The row `bound` of tables has what no mechanism can beat:
 [rank.md](rank.md#bounds).
 
 | column | 95 % interval | unit | better | what it is |

@@ -1,215 +1,136 @@
 //! Results as a table for the terminal.
 
+mod block;
+mod column;
 mod figures;
 mod live;
 mod orders;
 mod parts;
+mod places;
 mod style;
 
 use std::collections::BTreeSet;
 
-use comfy_table::Table;
-
 use super::conditions::Conditions;
-use super::number::{percent, significant, significant_or_dash};
-use super::{BOUNDS, CellResult, Metric, Published, Summary, bound_of, contest, headline};
+use super::{BOUNDS, CellResult, Conclusion, Metric, gave_up, headline};
 use crate::lists::grouped;
-use style::{aligned, estimated};
-
-/// A column. A table that is too wide loses its least important columns first.
-struct Column {
-    shows: Shows,
-    header: String,
-    cells: Vec<String>,
-    /// The importance.
-    worth: u8,
-}
-
-/// The content of a column.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Shows {
-    /// A condition in which the cells differ.
-    Condition,
-    Mechanism,
-    Metric(Metric),
-    /// A published figure, or the distance from it.
-    Published,
-}
-
-/// The importance of columns that are never left out.
-const ESSENTIAL: u8 = u8::MAX;
+use block::Block;
+use column::{Column, Columns};
+pub use style::{Look, wrapped};
 
 /// The header of the column of mechanisms.
 const MECHANISM: &str = "mechanism";
 
-/// Returns an aligned table of `results`, a row for each cell. Common conditions stand above the table, and an explanation of
-/// the columns below.
+/// Returns what the results show in a few sentences, and an aligned table of `results`: a block for each condition, with a row
+/// for each mechanism. Common conditions stand above all, and an explanation of the columns below.
 ///
-/// The table fits into `width` columns. Without a width, it fits into the terminal. Without a terminal, it is as wide as
-/// necessary. A table that is too wide leaves out columns and names them below. Cells are not broken, and there are no
-/// colours.
-pub fn terminal_table(results: &[CellResult], width: Option<u16>) -> String {
+/// In a block, published mechanisms come first, then those that were made here, others, and those without dither. The best of
+/// each comes first. Where no condition has several mechanisms, there is one block, in the order of the results.
+///
+/// The table fits into the width of its [`Look`]. One that is too wide leaves out columns and names them below. No word is cut.
+pub fn terminal_table(results: &[CellResult], look: Look) -> String {
     if results.is_empty() {
         return "no results\n".into();
     }
     let conditions = Conditions::of(results.iter().map(|result| &result.cell));
-    let mut columns = columns(results, &conditions);
-
-    let bound = width.or_else(|| Table::new().width()).map_or(usize::MAX, usize::from);
-    let mut left_out = Vec::new();
-    while columns.iter().map(Column::width).sum::<usize>() > bound
-        && let Some(cheapest) = (0..columns.len()).min_by_key(|&place| columns[place].worth)
-        && columns[cheapest].worth < ESSENTIAL
-    {
-        left_out.push(columns.remove(cheapest).header);
-    }
-    let mut rows: Vec<Vec<String>> = Vec::new();
-    let mut has_bounds = false;
-    for (row, result) in results.iter().enumerate() {
-        rows.push(columns.iter().map(|column| column.cells[row].clone()).collect());
-        // The bounds stand below the last mechanism of their conditions.
-        let is_last = results.get(row + 1).is_none_or(|next| !next.cell.same_conditions(&result.cell));
-        if is_last && columns.iter().any(|column| column.bound(result).is_some()) {
-            has_bounds = true;
-            let cell = |column: &Column| match column.shows {
-                Shows::Mechanism => "bound".to_owned(),
-                Shows::Condition => column.cells[row].clone(),
-                Shows::Metric(_) | Shows::Published => column.bound(result).unwrap_or_default(),
-            };
-            rows.push(columns.iter().map(cell).collect());
-        }
-    }
-
-    let common = conditions.describe_common();
-    let gap = if common.is_empty() { "" } else { "\n\n" };
-    let missing = match left_out.as_slice() {
-        [] => String::new(),
-        headers => format!("Left out for want of width: {}.\n", headers.join(", ")),
+    let groups = grouped(results, |a, b| a.cell.same_conditions(&b.cell));
+    let is_grouped = groups.iter().any(|group| group.len() > 1);
+    let metric = headline(results);
+    let blocks: Vec<Block> = if is_grouped {
+        groups.iter().map(|group| Block::of(metric, &conditions, group)).collect()
+    } else {
+        vec![Block::plain(results.iter().collect())]
     };
-    let bounds = if has_bounds { format!("{BOUNDS}\n") } else { String::new() };
-    let shown: Vec<Metric> = columns.iter().filter_map(Column::metric).collect();
-    let header = columns.iter().map(|column| column.header.clone());
-    let is_number = |place: usize| !matches!(columns[place].shows, Shows::Condition | Shows::Mechanism);
+    let varying = if is_grouped { Conditions::default() } else { conditions.clone() };
+    let has_places = blocks.iter().any(Block::has_places);
+    let columns = Columns::fitted(results, &varying, has_places, look);
+    let tables: Vec<String> = blocks.iter().map(|block| block.text(metric, &columns, look)).collect();
     let sections = [
-        contest::sentences(results),
-        live::table(results),
-        parts::flows(results),
-        parts::populations(results),
-        figures::table(results),
-        orders::table(results),
+        live::table(results, look),
+        parts::flows(results, look),
+        parts::populations(results, look),
+        figures::table(results, look),
+        orders::table(results, look),
     ];
+    let has_bounds = blocks.iter().any(|block| block.has_bounds(&columns));
+    let above = [vec![conditions.describe_common()], vec![said(metric, results)]].concat();
+    let above: String = above
+        .into_iter()
+        .filter(|text| !text.is_empty())
+        .map(|text| wrapped(&text, look.width) + "\n\n")
+        .collect();
     format!(
-        "{common}{gap}{}\n\n{}\n{bounds}{missing}{}",
-        aligned(header, rows, is_number),
-        legend(results, &shown),
+        "{above}{}\n{}\n{}",
+        tables.join("\n"),
+        wrapped(&legend(results, &columns, has_places, has_bounds, look), look.width),
         sections.concat()
     )
 }
 
-/// Returns the units of the metrics in the table, and the meaning of ±.
-fn legend(results: &[CellResult], shown: &[Metric]) -> String {
+/// Returns who gave up, and which mechanism has the best figure, a line for each sentence.
+fn said(headline: Metric, results: &[CellResult]) -> String {
+    let metrics = if headline == Metric::Delay { vec![Metric::Pdr, headline] } else { vec![headline] };
+    let results: Vec<&CellResult> = results.iter().collect();
+    let conclusions = metrics.into_iter().filter_map(|metric| Conclusion::of(metric, &results));
+    let sentences = conclusions.flat_map(|conclusion| conclusion.sentences());
+    gave_up(&results).into_iter().chain(sentences).collect::<Vec<_>>().join("\n")
+}
+
+/// Returns the units of the metrics in the table, and the meaning of its signs.
+fn legend(
+    results: &[CellResult],
+    columns: &Columns,
+    has_places: bool,
+    has_bounds: bool,
+    look: Look,
+) -> String {
     let phrase = |metrics: Vec<&Metric>| {
         let headers = metrics.iter().map(|metric| metric.header()).collect::<Vec<_>>().join(", ");
         match metrics[0].unit() {
             "" => format!("{headers} from 0 to 1"),
+            "clients" => format!("{headers}: clients, of all seeds"),
             unit if unit.starts_with("per ") => format!("{headers} {unit}"),
             unit => format!("{headers} in {unit}"),
         }
     };
-    let units = grouped(shown, |a, b| a.unit() == b.unit());
-    let units = units.into_iter().map(phrase).collect::<Vec<_>>().join("; ");
-    let several = results.iter().any(|result| result.runs.len() > 1);
-    let interval = if several { " ±: half of the 95 % confidence interval over the seeds." } else { "" };
-    format!("{units}.{interval}")
-}
-
-impl Column {
-    fn new(shows: Shows, header: &str, worth: u8, cells: impl Iterator<Item = String>) -> Self {
-        Self { shows, header: header.to_owned(), cells: cells.collect(), worth }
+    let shown: Vec<Metric> = columns.all.iter().filter_map(Column::metric).collect();
+    let units = grouped(&shown, |a, b| a.unit() == b.unit());
+    let mut text = units.into_iter().map(phrase).collect::<Vec<_>>().join("; ") + ".";
+    if results.iter().any(|result| result.runs.len() > 1) {
+        text += " ±: half of the 95 % confidence interval over the seeds.";
     }
-
-    fn metric(&self) -> Option<Metric> {
-        if let Shows::Metric(metric) = self.shows { Some(metric) } else { None }
+    if columns.has_bars() {
+        text += &format!(" Bars: the {}, from 0.", headline(results).title());
     }
-
-    /// Returns the bound of its metric in a cell.
-    fn bound(&self, result: &CellResult) -> Option<String> {
-        let metric = self.metric()?;
-        Some(significant(bound_of(&result.bounds, metric)?.value, metric.digits()))
+    if has_places {
+        let colour = if look.colours { ", in one colour" } else { "" };
+        text += &format!(
+            "\n=: a tie{colour}. The seeds do not tell these mechanisms from the best of them (paired t tests at 5 % for all \
+             together, Holm 1979)."
+        );
     }
-
-    /// Returns the width with a blank on either side.
-    fn width(&self) -> usize {
-        let cells = self.cells.iter().map(|cell| cell.chars().count()).max();
-        self.header.chars().count().max(cells.unwrap_or(0)) + 2
+    if has_bounds {
+        text += &format!("\n{BOUNDS}");
     }
-}
-
-fn columns(results: &[CellResult], conditions: &Conditions) -> Vec<Column> {
-    let summaries: Vec<_> = results.iter().map(CellResult::summary).collect();
-    let mut columns = Vec::new();
-    for (place, name) in conditions.varying.iter().enumerate() {
-        let cells = results.iter().map(|result| conditions.values(&result.cell)[place].clone());
-        columns.push(Column::new(Shows::Condition, name, ESSENTIAL, cells));
+    if !columns.left_out.is_empty() {
+        let headers: BTreeSet<&str> = columns.left_out.iter().map(String::as_str).collect();
+        let headers = headers.into_iter().collect::<Vec<_>>().join(", ");
+        text += &format!("\nNot shown here: {headers}. A wider terminal has them, and --format csv.");
     }
-    let cells = results.iter().map(|result| result.cell.label().to_owned());
-    columns.push(Column::new(Shows::Mechanism, MECHANISM, ESSENTIAL, cells));
-
-    let headline = headline(results);
-    // The headline metric comes first, then what it hides, and the others follow in the order of the table of measures.
-    let beside_median = [Metric::MeanFct, Metric::FctP90, Metric::FctMax];
-    let mut metrics = Metric::ALL.to_vec();
-    metrics.sort_by_key(|metric| (*metric != headline, !beside_median.contains(metric)));
-    for metric in metrics {
-        if metric.header().is_empty() || !is_shown(metric, headline, &summaries) {
-            continue;
-        }
-        let cell = |summary: &Summary| estimated(metric, summary.estimate(metric));
-        let worth = if metric == headline { ESSENTIAL } else { metric.worth() };
-        columns.push(Column::new(Shows::Metric(metric), metric.header(), worth, summaries.iter().map(cell)));
-    }
-    let published = published(results);
-    for &metric in &published {
-        let name = if published.len() == 1 { String::new() } else { format!(" {}", metric.title()) };
-        let cells = results.iter().map(|result| significant_or_dash(result.published_figure(metric), 4));
-        columns.push(Column::new(Shows::Published, &format!("published{name}"), 8, cells));
-    }
-    if !published.is_empty() {
-        let header = if published.len() == 1 { "error" } else { "largest error" };
-        let plain =
-            |result: &CellResult| result.published.as_ref().is_some_and(|it| it.plain().next().is_some());
-        let cell = |result: &CellResult| {
-            let error = if plain(result) { result.relative_error() } else { None };
-            error.map_or_else(|| "–".into(), percent)
-        };
-        columns.push(Column::new(Shows::Published, header, 9, results.iter().map(cell)));
-    }
-    columns
-}
-
-/// Returns whether any cell has the metric and it is worth showing. Where clients finish, their FCT says more than the rate of
-/// exchanges.
-fn is_shown(metric: Metric, headline: Metric, summaries: &[Summary]) -> bool {
-    let mut known = summaries.iter().filter_map(|summary| summary.value(metric));
-    match metric {
-        Metric::Throughput if headline == Metric::MedianFct => false,
-        metric if metric.is_rare() => known.any(|value| value > 0.0),
-        _ => known.next().is_some(),
-    }
-}
-
-/// Returns the metrics with published figures outside of a paper's tables. Figures of tables are listed below.
-fn published(results: &[CellResult]) -> Vec<Metric> {
-    let published = results.iter().filter_map(|result| result.published.as_ref());
-    let metrics: BTreeSet<Metric> = published.flat_map(Published::plain).collect();
-    metrics.into_iter().collect()
+    text
 }
 
 #[cfg(test)]
 mod tests {
     use super::super::cell::tests::sample;
+    use super::super::contest::tests::result;
     use super::super::summary::tests::mixed;
+    use super::super::{Bound, Holds};
     use super::*;
+
+    fn look(width: usize) -> Look {
+        Look { width, colours: false }
+    }
 
     fn two() -> [CellResult; 2] {
         let mut other = sample();
@@ -218,32 +139,137 @@ mod tests {
         [sample(), other]
     }
 
+    /// Makes two conditions of mechanisms of all sections.
+    fn many() -> Vec<CellResult> {
+        let names =
+            ["default", "linux-rto", "ebb", "cocoa", "fasor-token:preset=libcoap-2019", "tcp", "peak-hopper"];
+        let of = |clients: u32| {
+            names.iter().zip(1_u32..).map(move |(name, slowness)| {
+                let fct =
+                    |seed: u32| f64::from(slowness * clients) + f64::from(seed * (slowness % 3 + 7)) / 10.0;
+                result(name, clients, &[fct(1), fct(2), fct(5)])
+            })
+        };
+        [100, 400].into_iter().flat_map(of).collect()
+    }
+
     #[test]
     fn what_cells_share_stands_above_the_table() {
-        let text = terminal_table(&two(), Some(200));
+        let text = terminal_table(&two(), look(200));
         let lines: Vec<_> = text.lines().collect();
         assert_eq!(
             lines[0],
             "bottleneck · continuous workload · 2 clients · buffer 2500 · delay_ms 200 · errors none"
         );
-        assert!(lines[2].trim_start().starts_with("mechanism"), "{text}");
-        assert_eq!(lines.len(), 8, "without a median in some seed nobody is ahead: {text}");
-        assert!(text.contains("Jain") && !text.contains("Left out"), "{text}");
+        assert!(lines[2].starts_with("2 of 8 clients gave up: "), "who gave up comes first: {text}");
+        let row = |name: &str| lines.iter().find(|line| line.contains(name) && line.contains(" ±")).unwrap();
+        assert!(row("cocoa:preset=draft-3,weak=1/4").contains("−5.6\u{a0}%"), "{text}");
         assert!(
-            lines[4].contains("cocoa:preset=draft-3,weak=1/4") && lines[4].contains("−5.6\u{a0}%"),
+            row("default").ends_with('–') && text.contains("Jain") && !text.contains("Not shown"),
             "{text}"
         );
-        assert!(lines[5].contains("default") && lines[5].contains('–'), "{text}");
     }
 
     #[test]
-    fn a_narrow_terminal_leaves_columns_out_and_says_so_but_breaks_no_cell() {
-        let text = terminal_table(&two(), Some(80));
-        assert!(text.lines().skip(2).take(4).all(|line| line.chars().count() <= 80), "{text}");
-        assert!(text.contains("cocoa:preset=draft-3,weak=1/4") && text.contains("published"), "{text}");
-        assert!(text.contains("Left out for want of width: Jain, goodput"), "{text}");
+    fn at_every_width_no_line_is_wider_and_no_word_is_cut() {
+        let whole = |text: &str| -> BTreeSet<String> {
+            let ends = |c: char| c.is_whitespace() || "█▏▎▍▌▋▊▉─.,;:".contains(c);
+            text.split(ends).map(str::to_owned).collect()
+        };
+        let results = many();
+        let words = whole(&terminal_table(&results, Look::PLAIN));
+        for width in [80, 100, 120, 200] {
+            let text = terminal_table(&results, look(width));
+            let widest = text.lines().map(|line| line.chars().count()).max().unwrap();
+            assert!(widest <= width, "{widest} at {width}:\n{text}");
+            // The sentence on what is not shown has words of its own.
+            let (told, _) = text.split_once("\nNot shown").unwrap_or((&text, ""));
+            let cut: Vec<_> = whole(told).into_iter().filter(|word| !words.contains(word)).collect();
+            assert_eq!(cut, Vec::<String>::new(), "at {width}:\n{text}");
+            let bars = text.lines().filter(|line| line.contains('█')).count();
+            assert_eq!(bars, results.len(), "a bar a row: {text}");
+        }
+        let narrow = terminal_table(&results, look(80));
+        let header =
+            narrow.lines().find(|line| line.contains("median FCT") && line.contains(MECHANISM)).unwrap();
+        let columns = header.split("  ").filter(|name| !name.trim().is_empty()).count();
+        assert!(columns < 6, "beside the bar: {header}");
+    }
 
-        let text = terminal_table(&two(), Some(10));
+    #[test]
+    fn published_mechanisms_come_first_and_the_best_of_them_before_all() {
+        let text = terminal_table(&many(), look(100));
+        let first = text.split("400 clients\n").next().unwrap();
+        let place = |word: &str| first.rfind(word).unwrap_or_else(|| panic!("{word}: {text}"));
+        let order = [
+            "with dither",
+            "default",
+            "cocoa",
+            "fasor-token",
+            "peak-hopper",
+            "Made here",
+            "ebb",
+            "Others",
+            "tcp",
+        ];
+        assert!(order.map(place).is_sorted(), "{text}");
+        assert!(
+            place("tcp") < place("Without dither") && place("Without dither") < place("linux-rto"),
+            "{text}"
+        );
+        assert!(
+            text.contains("The safest choice is default: "),
+            "what wins by lock-step is no choice: {text}"
+        );
+    }
+
+    #[test]
+    fn what_the_seeds_do_not_tell_apart_has_one_place_and_one_colour() {
+        let results = [
+            result("default", 1, &[20.0, 21.0, 22.0]),
+            result("cocoa", 1, &[10.0, 11.0, 12.0]),
+            result("fasor", 1, &[10.1, 11.1, 12.3]),
+        ];
+        let plain = terminal_table(&results, Look::PLAIN);
+        assert!(!plain.contains('\u{1b}'), "{plain}");
+        let coloured = terminal_table(&results, Look { colours: true, ..Look::PLAIN });
+        let row =
+            |name: &str| coloured.lines().find(|line| line.contains('█') && line.contains(name)).unwrap();
+        let colour = |name| row(name).split('m').next().unwrap().to_owned();
+        assert!(row("cocoa").contains(" 1= cocoa") && row("fasor").contains(" 1= fasor"), "{coloured}");
+        assert!(row("default").contains(" 3  default"), "{coloured}");
+        assert_eq!(colour("cocoa"), colour("fasor"));
+        assert_ne!(colour("cocoa"), colour("default"));
+        let mut bare = coloured;
+        while let Some(start) = bare.find('\u{1b}') {
+            let end = start + bare[start..].find('m').unwrap();
+            bare.replace_range(start..=end, "");
+        }
+        assert_eq!(bare.replace(", in one colour", ""), plain, "colours change nothing else");
+    }
+
+    #[test]
+    fn a_bound_is_shown_only_if_no_mechanism_can_beat_it() {
+        let with = |holds| {
+            let mut results = two();
+            for result in &mut results {
+                result.bounds = vec![Bound { metric: Metric::MedianFct, value: 40.0, holds }];
+            }
+            terminal_table(&results, look(100))
+        };
+        let has_row = |text: &str| text.lines().any(|line| line.trim_start().starts_with("bound  "));
+        assert!(has_row(&with(Holds::Always)) && has_row(&with(Holds::OnAverage)));
+        let fair = with(Holds::Fairly);
+        assert!(!has_row(&fair) && !fair.contains("bound"), "{fair}");
+    }
+
+    #[test]
+    fn a_narrow_terminal_leaves_columns_out_and_says_so_but_cuts_no_name() {
+        let text = terminal_table(&two(), look(80));
+        assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+        assert!(text.contains("cocoa:preset=draft-3,weak=1/4") && text.contains("published"), "{text}");
+        assert!(text.contains("Not shown here: ") && text.contains("goodput"), "{text}");
+        let text = terminal_table(&two(), look(10));
         assert!(text.contains("cocoa:preset=draft-3,weak=1/4") && text.contains("median FCT"), "{text}");
     }
 
@@ -253,7 +279,7 @@ mod tests {
         for run in endless.iter_mut().flat_map(|result| &mut result.runs) {
             run.fct_s.clear();
         }
-        let text = terminal_table(&endless, Some(80));
+        let text = terminal_table(&endless, look(80));
         assert!(text.contains("throughput") && text.contains("2.000"), "{text}");
         assert!(!text.contains("FCT"), "{text}");
     }
@@ -263,7 +289,7 @@ mod tests {
         let mut mix = sample();
         mix.cell.mechanism = "a+b".into();
         mix.runs = vec![mixed(1), mixed(2)];
-        let text = terminal_table(&[mix, sample()], Some(80));
+        let text = terminal_table(&[mix, sample()], look(80));
         let rows: Vec<Vec<&str>> = text.lines().map(|line| line.split_whitespace().collect()).collect();
         assert!(
             rows.contains(&vec!["a+b", "a", "2", "75.0", "%", "1.12", "10.0", "0.500", "1.000"]),
@@ -271,13 +297,13 @@ mod tests {
         );
         assert!(rows.contains(&vec!["a+b", "b", "1", "25.0", "%", "0.75", "0", "0.500", "1.000"]), "{text}");
         assert!(
-            !terminal_table(&two(), Some(80)).contains("Share of"),
+            !terminal_table(&two(), look(80)).contains("share: "),
             "results without a mix have no such table"
         );
     }
 
     #[test]
     fn no_results_are_said_to_be_none() {
-        assert_eq!(terminal_table(&[], Some(80)), "no results\n");
+        assert_eq!(terminal_table(&[], look(80)), "no results\n");
     }
 }

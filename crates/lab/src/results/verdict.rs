@@ -108,8 +108,7 @@ pub(crate) fn count(verdicts: &[Verdict], outcome: Outcome) -> usize {
     verdicts.iter().filter(|verdict| verdict.outcome() == outcome).count()
 }
 
-/// Returns a line with the number of orders that held, and of those that did not or are inconclusive; then the number that held
-/// of each pair of mechanisms, by metric if there are several.
+/// Returns a line with the number of orders that held, and of those that did not or are inconclusive.
 pub fn tally(verdicts: &[Verdict]) -> String {
     let count = |outcome| count(verdicts, outcome);
     let mut text = format!("{} of {} held", count(Outcome::Held), verdicts.len());
@@ -117,17 +116,22 @@ pub fn tally(verdicts: &[Verdict]) -> String {
     {
         let _ = write!(text, ", {} {}", count(outcome), outcome.word());
     }
+    text
+}
+
+/// Returns a line with the number of orders that held for each pair of mechanisms, by metric if there are several.
+pub(crate) fn tally_by_claim(verdicts: &[Verdict]) -> Vec<String> {
     let one_metric = metrics(verdicts).len() == 1;
     let words = |verdict: &Verdict| match verdict.order.metric {
         _ if one_metric => verdict.claim(),
         metric => format!("{} {}", metric.title(), verdict.claim()),
     };
-    for claim in distinct(verdicts.iter().map(words)) {
+    let line = |claim: String| {
         let own = || verdicts.iter().filter(|verdict| words(verdict) == claim);
         let held = own().filter(|verdict| verdict.outcome() == Outcome::Held).count();
-        let _ = write!(text, "; {claim}: {held} of {} held", own().count());
-    }
-    text
+        format!("{claim}: {held} of {} held", own().count())
+    };
+    distinct(verdicts.iter().map(words)).into_iter().map(line).collect()
 }
 
 /// Returns the metrics of these orders, each once.
@@ -138,34 +142,34 @@ pub(crate) fn metrics(verdicts: &[Verdict]) -> BTreeSet<Metric> {
 /// Returns the rules by which these orders are judged, a sentence each.
 pub fn rules(verdicts: &[Verdict]) -> Vec<String> {
     let rule = |order: &Order| match order.relation {
-        Relation::Above => "> holds where the whole interval is above 1.".to_owned(),
+        Relation::Above => "a > b holds if the whole interval of a/b is above 1.".to_owned(),
         Relation::NotBelow => {
-            format!("≥ holds where the whole interval is above 1 less {}.", share(order.allowance.margin))
+            format!("a ≥ b holds if the whole interval is above 1 less {}.", share(order.allowance.margin))
         }
         Relation::Times => format!(
-            "= holds where the interval overlaps the published ratio with {} either way, is no wider than that, and is on its \
-             side of 1; not where nothing beyond {} is there of a larger published difference.",
-            share(order.allowance.tolerance),
+            "a = x b holds if the interval is on the same side of 1 as x, overlaps the band from x/{0} to {0}·x, and is no wider than it. It \
+             does not hold if the interval misses the band, or leaves at most {1} of a published difference that is larger.",
+            significant(1.0 + order.allowance.tolerance, 3),
             share(order.allowance.margin)
         ),
     };
     let mut rules = distinct(verdicts.iter().map(|verdict| rule(verdict.order)));
     if verdicts.iter().any(|it| it.order.times.is_some() && it.order.relation != Relation::Times) {
-        rules.push("A number with > or ≥ stands in the place of 1.".to_owned());
+        rules.push("With a factor, as in a > 2 b, the factor takes the place of 1.".to_owned());
     }
     let directed = |it: &&Verdict| it.order.relation != Relation::Times;
     if let Some(order) = verdicts.iter().find(directed).map(|verdict| verdict.order) {
         let margin = share(order.allowance.margin);
         rules.push(format!(
-            "An order does not hold where its contrary does: a > b not where b ≥ a holds, which is at most {margin} more, and a ≥ b \
-             not where b > a holds. Where an interval shows both, the order holds."
+            "An order does not hold if the opposite does: b ≥ a (a is at most {margin} more) for a > b, and b > a for a ≥ b. If an interval \
+             shows both, the order holds."
         ));
     }
     if verdicts.iter().any(|verdict| verdict.order.metric == Metric::SettlingTime) {
         rules.push("A run that did not settle counts the whole time in which it could.".to_owned());
     }
     if verdicts.iter().any(|verdict| verdict.outcome() == Outcome::Inconclusive) {
-        rules.push("Inconclusive is what the interval neither shows nor refutes; so many seeds would probably decide it.".to_owned());
+        rules.push("An order is inconclusive if the interval neither shows nor refutes it; the number is how many seeds would probably decide it.".to_owned());
     }
     rules
 }
@@ -357,14 +361,14 @@ pub(super) mod tests {
             result.cell.clients = 180;
         }
         let results: Vec<_> = good.into_iter().chain(bad).collect();
-        assert_eq!(tally(&verdicts(&results)), "1 of 2 held, 1 not held; a > b: 1 of 2 held");
+        assert_eq!(tally(&verdicts(&results)), "1 of 2 held, 1 not held");
+        assert_eq!(tally_by_claim(&verdicts(&results)), ["a > b: 1 of 2 held"]);
         let mut results = results;
         for order in results[0].published.iter_mut().flat_map(|published| &mut published.orders) {
             order.metric = Metric::Jain;
         }
-        assert_eq!(
-            tally(&verdicts(&results)),
-            "0 of 2 held, 1 not held, 1 inconclusive; throughput a > b: 0 of 1 held; Jain’s index a > b: 0 of 1 held"
-        );
+        assert_eq!(tally(&verdicts(&results)), "0 of 2 held, 1 not held, 1 inconclusive");
+        let claims = ["throughput a > b: 0 of 1 held", "Jain’s index a > b: 0 of 1 held"];
+        assert_eq!(tally_by_claim(&verdicts(&results)), claims);
     }
 }

@@ -183,11 +183,13 @@ fn a_retransmission_is_spurious_once_at_most_even_if_the_answer_comes_after_givi
 #[test]
 fn no_more_retransmissions_are_spurious_than_were_made() {
     let separate = |response| ("separate", vec![("loss", "20 %"), ("server.response", response)]);
-    let endless = [("workload.exchanges", "none"), ("workload.duration", "300 s"), ("workload.warm_up", "30 s")];
+    let endless =
+        [("workload.exchanges", "none"), ("workload.duration", "300 s"), ("workload.warm_up", "30 s")];
     let cut = ("nb-iot", [&endless[..], &[("clients", "100")]].concat());
     for (name, set) in [separate("separate"), separate("separate-non"), cut] {
         for mechanism in ["default", "cocoa", "linux-rto"] {
-            let set: Vec<_> = set.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
+            let set: Vec<_> =
+                set.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
             let scenario = Scenario::load(name, &set).unwrap();
             let run = run(&scenario, &Contender::parse(mechanism).unwrap(), 1, Observe::Totals);
             assert!(run.unnecessary <= run.retransmissions, "{name} {mechanism}: {run:?}");

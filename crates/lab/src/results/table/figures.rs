@@ -1,18 +1,19 @@
 //! Figures of a paper's tables beside the measured ones, for the terminal.
 
-use super::style::aligned;
+use super::style::{Look, aligned, wrapped};
 use crate::results::conditions::Conditions;
 use crate::results::number::significant_or_dash;
 use crate::results::{CellResult, Judged, judged, nearness};
 
 /// Returns the figures of papers' tables among `results`, then the tables; empty if there are none.
-pub(super) fn table(results: &[CellResult]) -> String {
+pub(super) fn table(results: &[CellResult], look: Look) -> String {
     let judged = judged(results);
     if judged.is_empty() {
         return String::new();
     }
-    let tables: String = nearness(&judged).iter().map(|table| table.words() + "\n").collect();
-    format!("\n{}\n\n{FIGURES}\n\n{tables}", figures(&judged))
+    let tables: String =
+        nearness(&judged).iter().map(|table| wrapped(&table.words(), look.width) + "\n").collect();
+    format!("\n{}\n\n{}\n\n{tables}", figures(&judged), wrapped(FIGURES, look.width))
 }
 
 const FIGURES: &str = "Factor: the larger of published and measured over the smaller; beyond is more than what is asked of the table.";
@@ -42,14 +43,14 @@ fn figures(judged: &[Judged]) -> String {
 mod tests {
     use super::*;
     use crate::results::nearness::tests::printed;
-    use crate::results::terminal_table;
+    use crate::results::{Look, terminal_table};
 
     #[test]
     fn figures_of_tables_stand_below_the_results_and_the_tables_below_them() {
         let mut far = printed("Table 2: throughput", 1.5, 10.0, &[25.0]);
         far.cell.clients = 180;
         let results = [printed("Table 2: throughput", 1.5, 10.0, &[11.0]), far];
-        let text = terminal_table(&results, Some(200));
+        let text = terminal_table(&results, Look { width: 200, colours: false });
         let (results, figures) = text.split_once(" figure ").unwrap();
         assert!(!results.contains("published") && !results.contains("error"), "{text}");
         let rows: Vec<Vec<&str>> = figures.lines().map(|line| line.split_whitespace().collect()).collect();

@@ -1,7 +1,7 @@
 //! Live figures beside simulated ones, for the terminal.
 
 use super::MECHANISM;
-use super::style::aligned;
+use super::style::{Look, aligned, wrapped};
 use crate::lists::{distinct, grouped};
 use crate::results::conditions::Conditions;
 use crate::results::number::significant_or_dash;
@@ -9,7 +9,7 @@ use crate::results::{CellResult, Metric, Mode, headline};
 
 /// Returns the headline figure of every mechanism in every mode, and the ratios of the live ones to the simulated one; empty
 /// without live results.
-pub(super) fn table(results: &[CellResult]) -> String {
+pub(super) fn table(results: &[CellResult], look: Look) -> String {
     let modes = distinct(results.iter().map(|result| &result.cell.mode));
     let live: Vec<&Mode> = modes.iter().copied().filter(|mode| **mode != Mode::Simulated).collect();
     if live.is_empty() {
@@ -43,7 +43,8 @@ pub(super) fn table(results: &[CellResult]) -> String {
         rows.push(cells.chain(live.iter().map(ratio)).collect());
     }
     let words = conditions.varying.len() + 1;
-    format!("\n{}\n\n{}{}.\n", aligned(header, rows, |place| place >= words), metric.title(), unit(metric))
+    let legend = format!("{}{}.", metric.title(), unit(metric));
+    format!("\n{}\n\n{}\n", aligned(header, rows, |place| place >= words), wrapped(&legend, look.width))
 }
 
 /// Returns the unit of a metric after a preposition.
@@ -64,12 +65,12 @@ mod tests {
         let mut live = simulated.clone();
         live.cell = live.cell.in_mode(Mode::LiveWith("libcoap".into()));
         live.runs.iter_mut().flat_map(|run| run.fct_s.iter_mut().flatten()).for_each(|fct| *fct *= 1.05);
-        let mut text = table(&[simulated.clone(), live]);
+        let mut text = table(&[simulated.clone(), live], Look::PLAIN);
         text.retain(|c| c != '─');
         let rows: Vec<Vec<&str>> = text.lines().map(|line| line.split_whitespace().collect()).collect();
         let header = ["mechanism", "published", "simulated", "live", "with", "libcoap", "live", "with"];
         assert_eq!(rows[1][..8], header, "{text}");
         assert_eq!(rows[3][1..], ["40.00", "40.00", "42.00", "1.05"], "{text}");
-        assert!(!terminal_table(&[simulated], Some(200)).contains("simulated"));
+        assert!(!terminal_table(&[simulated], Look::PLAIN).contains("simulated"));
     }
 }

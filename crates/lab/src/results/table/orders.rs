@@ -1,13 +1,13 @@
 //! Published orders beside what was measured.
 
-use super::style::aligned;
+use super::style::{Look, aligned, wrapped};
 use crate::results::conditions::Conditions;
 use crate::results::number::significant_or_dash;
 use crate::results::verdict::{metrics, reasons, rules};
 use crate::results::{CellResult, Verdict, verdicts};
 
 /// Returns the published orders among `results`, a row for each; empty if there are none.
-pub(super) fn table(results: &[CellResult]) -> String {
+pub(super) fn table(results: &[CellResult], look: Look) -> String {
     let verdicts = verdicts(results);
     if verdicts.is_empty() {
         return String::new();
@@ -30,23 +30,23 @@ pub(super) fn table(results: &[CellResult]) -> String {
     let rows = verdicts.iter().map(row).collect();
     let numbers = conditions.varying.len() + 1..conditions.varying.len() + 4 + published.len();
     let axes = metrics.iter().map(|metric| metric.axis()).collect::<Vec<_>>().join(", ");
-    let rules: String = rules(&verdicts).into_iter().map(|rule| rule + "\n").collect();
-    let reasons: String = reasons(&verdicts).into_iter().map(|reason| reason + "\n").collect();
-    format!(
-        "\n{}\n\nFirst and second: {axes}. Times: first over second, the geometric mean over the seeds (the ratio of the means \
-         where one of them is zero), with its 95 % interval.\n{rules}{reasons}",
-        aligned(conditions.header(header), rows, |place| numbers.contains(&place))
-    )
+    let legend = format!(
+        "First and second: {axes}. Times: first over second, the geometric mean over the seeds (the ratio of the means where one of \
+         them is zero), with its 95 % interval."
+    );
+    let lines = [vec![legend], rules(&verdicts), reasons(&verdicts)].concat();
+    let lines: String = lines.iter().map(|line| wrapped(line, look.width) + "\n").collect();
+    format!("\n{}\n\n{lines}", aligned(conditions.header(header), rows, |place| numbers.contains(&place)))
 }
 
 #[cfg(test)]
 mod tests {
     use crate::results::verdict::tests::{claimed_times, held_and_not_held};
-    use crate::results::{Lines, Relation, order_rows, terminal_table};
+    use crate::results::{Lines, Look, Relation, order_rows, terminal_table};
 
     #[test]
     fn orders_stand_below_the_table_of_results_with_what_became_of_them() {
-        let text = terminal_table(&held_and_not_held(), Some(200));
+        let text = terminal_table(&held_and_not_held(), Look::PLAIN);
         let (_, orders) = text.split_once("published order").unwrap();
         let rows: Vec<Vec<&str>> = orders.lines().map(|line| line.split_whitespace().collect()).collect();
         assert_eq!(rows[2][..7], ["180", "a", "≥", "b", "1.100", "2.000", "0.548"]);
@@ -59,13 +59,13 @@ mod tests {
         for result in &mut unclaimed {
             result.published = None;
         }
-        assert!(!terminal_table(&unclaimed, Some(200)).contains("order"), "there is none");
+        assert!(!terminal_table(&unclaimed, Look::PLAIN).contains("order"), "there is none");
     }
 
     #[test]
     fn a_published_ratio_stands_beside_the_measured_one() {
         let results = claimed_times(&[10.0, 11.0, 12.5], Relation::Times, 0.6875, &[30.0, 33.0, 36.0]);
-        let text = terminal_table(&results, Some(200));
+        let text = terminal_table(&results, Look::PLAIN);
         let row = text.lines().find(|line| line.contains("a = 0.6875 b")).unwrap();
         let row: Vec<_> = row.split_whitespace().collect();
         assert_eq!(row[4..], ["11.17", "33.00", "0.688", "0.338", "0.319–0.358", "not", "held"], "{text}");

@@ -1,13 +1,22 @@
 //! The flows of each cell, and the mechanisms of each mix, side by side.
 
-use super::style::{aligned, estimated};
+use super::style::{Look, aligned, estimated, wrapped};
 use crate::results::{CellResult, Metric};
 
-/// Returns a table of the flows of all `results`, a column for each metric of flows that has a header; empty if no cell has
-/// more than one flow.
-pub(super) fn flows(results: &[CellResult]) -> String {
+/// Returns a table of the flows of all `results`, a column for each metric of flows that has a header, as many as fit; empty if no
+/// cell has more than one flow.
+pub(super) fn flows(results: &[CellResult], look: Look) -> String {
     let is_shown = |metric: &Metric| metric.is_of_flows() && !metric.header().is_empty();
-    let metrics: Vec<Metric> = Metric::ALL.into_iter().filter(is_shown).collect();
+    let mut metrics: Vec<Metric> = Metric::ALL.into_iter().filter(is_shown).collect();
+    let mut text = flows_by(results, &metrics);
+    while text.lines().any(|line| line.chars().count() > look.width) && metrics.len() > 1 {
+        metrics.pop();
+        text = flows_by(results, &metrics);
+    }
+    text
+}
+
+fn flows_by(results: &[CellResult], metrics: &[Metric]) -> String {
     let header =
         ["mechanism", "flow", "clients"].into_iter().chain(metrics.iter().map(|metric| metric.header()));
     let mut rows = Vec::new();
@@ -26,7 +35,7 @@ pub(super) fn flows(results: &[CellResult]) -> String {
 }
 
 /// Returns a table of the mechanisms of all mixes among `results`; empty if there is no mix.
-pub(super) fn populations(results: &[CellResult]) -> String {
+pub(super) fn populations(results: &[CellResult], look: Look) -> String {
     const HEADER: [&str; 8] =
         ["mix", "of which", "clients", "share", "of a fair one", "retrans.", "exchange time", "Jain"];
     let mut rows = Vec::new();
@@ -39,11 +48,9 @@ pub(super) fn populations(results: &[CellResult]) -> String {
     if rows.is_empty() {
         return String::new();
     }
-    format!(
-        "\n{}\n\nShare of the throughput; 1 of a fair one is that of the clients; exchange time in seconds, mean; \
-         Jain among its own.\n",
-        aligned(HEADER, rows, |place| place >= 2)
-    )
+    let legend = "share: of the throughput; of a fair one: over the share of the clients; exchange time: mean, in seconds; Jain: among \
+                  its own clients.";
+    format!("\n{}\n\n{}\n", aligned(HEADER, rows, |place| place >= 2), wrapped(legend, look.width))
 }
 
 #[cfg(test)]
@@ -56,7 +63,7 @@ mod tests {
     fn flows_stand_below_the_table_where_there_are_several() {
         let mut result = CellResult { runs: vec![flowing(1, 80), flowing(2, 60)], ..CellResult::default() };
         result.cell.mechanism = "cocoa".into();
-        let text = terminal_table(std::slice::from_ref(&result), Some(200));
+        let text = terminal_table(std::slice::from_ref(&result), Look::PLAIN);
         let rows: Vec<Vec<&str>> = text.lines().map(|line| line.split_whitespace().collect()).collect();
         let flow = |name| rows.iter().find(|row| row.get(1) == Some(&name)).cloned().unwrap_or_default();
         assert_eq!(flow("a")[..4], ["cocoa", "a", "4", "0.583"], "{text}");
@@ -64,7 +71,9 @@ mod tests {
         for header in ["PDR", "settling", "µJ/B", "90 % delay", "dropped"] {
             assert!(text.contains(header), "{header}: {text}");
         }
+        let narrow = flows(std::slice::from_ref(&result), Look { width: 80, colours: false });
+        assert!(narrow.lines().all(|line| line.chars().count() <= 80) && narrow.contains("PDR"), "{narrow}");
         result.runs.iter_mut().for_each(|run| run.flows.truncate(1));
-        assert_eq!(flows(&[result]), "");
+        assert_eq!(flows(&[result], Look::PLAIN), "");
     }
 }

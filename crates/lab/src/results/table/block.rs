@@ -1,0 +1,124 @@
+//! The mechanisms under the same conditions, as a part of the table.
+
+use std::fmt::Write;
+
+use super::column::{Column, Columns, PLACE, Shows};
+use super::places::{Place, places};
+use super::style::{Look, bar};
+use crate::rank::Section;
+use crate::results::conditions::Conditions;
+use crate::results::{Better, CellResult, Metric};
+
+/// Some rows with a heading.
+pub(super) struct Block<'a> {
+    heading: String,
+    rows: Vec<Row<'a>>,
+    /// Whether the rows stand in sections.
+    has_sections: bool,
+}
+
+struct Row<'a> {
+    cell: &'a CellResult,
+    section: Section,
+    place: Option<Place>,
+}
+
+impl<'a> Block<'a> {
+    /// Makes the block of cells under the same conditions.
+    pub(super) fn of(metric: Metric, conditions: &Conditions, cells: &[&'a CellResult]) -> Self {
+        let row = |(cell, place): (&&'a CellResult, Option<Place>)| Row {
+            cell,
+            section: Section::of(&cell.cell.mechanism),
+            place,
+        };
+        let mut rows: Vec<Row> = cells.iter().zip(places(metric, cells)).map(row).collect();
+        let value = |row: &Row| match metric.estimate_in_all(&row.cell.runs) {
+            Some(estimate) if metric.better() == Better::Higher => -estimate.mean,
+            Some(estimate) => estimate.mean,
+            None => f64::INFINITY,
+        };
+        rows.sort_by(|a, b| a.section.cmp(&b.section).then(value(a).total_cmp(&value(b))));
+        let has_sections = rows.windows(2).any(|pair| pair[0].section != pair[1].section);
+        let heading = cells.first().map_or_else(String::new, |cell| conditions.describe(&cell.cell));
+        Self { heading, rows, has_sections }
+    }
+
+    /// Makes a block of cells in their order, without places.
+    pub(super) fn plain(cells: Vec<&'a CellResult>) -> Self {
+        let row = |cell: &'a CellResult| Row { cell, section: Section::Published, place: None };
+        Self { heading: String::new(), rows: cells.into_iter().map(row).collect(), has_sections: false }
+    }
+
+    pub(super) fn has_places(&self) -> bool {
+        self.rows.iter().any(|row| row.place.is_some())
+    }
+
+    /// Returns whether any of the columns has a bound.
+    pub(super) fn has_bounds(&self, columns: &Columns) -> bool {
+        self.rows.first().is_some_and(|row| columns.all.iter().any(|column| column.bound(row.cell).is_some()))
+    }
+
+    /// Returns its lines: the heading, the header, and the rows.
+    pub(super) fn text(&self, metric: Metric, columns: &Columns, look: Look) -> String {
+        let mut text = String::new();
+        if !self.heading.is_empty() {
+            let _ = writeln!(text, "{}", super::wrapped(&self.heading, look.width));
+        }
+        let _ = writeln!(text, "{}", columns.line(|column| column.padded(&column.header)));
+        let _ = writeln!(text, "{}", "─".repeat(columns.width()));
+        // A bar is a share of the largest figure in the block.
+        let figure = |row: &Row| metric.estimate_in_all(&row.cell.runs).map_or(0.0, |it| it.mean);
+        let largest = self.rows.iter().map(figure).fold(0.0, f64::max);
+        let mut section = None;
+        for row in &self.rows {
+            if self.has_sections && section != Some(row.section) {
+                section = Some(row.section);
+                let indent = if self.has_gutter(columns) { PLACE } else { 2 };
+                let _ = writeln!(text, "{}{}", " ".repeat(indent), row.section.heading());
+            }
+            let share = if largest > 0.0 { figure(row) / largest } else { 0.0 };
+            let number = columns.row_of(row.cell);
+            let cell = |column: &Column| {
+                let own = &column.cells[number];
+                let (text, is_coloured) = match column.shows {
+                    Shows::Bar => (bar(share, column.width), true),
+                    Shows::Metric(own_metric) => (own.clone(), own_metric == metric),
+                    Shows::Mechanism => (self.name(row, column, own), true),
+                    Shows::Condition | Shows::Published => (own.clone(), false),
+                };
+                let text = column.padded(&text);
+                match row.place.filter(|_| is_coloured) {
+                    Some(place) => look.coloured(place.rank, &text),
+                    None => text,
+                }
+            };
+            let _ = writeln!(text, "{}", columns.line(cell));
+        }
+        if self.has_bounds(columns) {
+            let bound = |column: &Column| {
+                column.padded(&match column.shows {
+                    Shows::Mechanism => self.named("", column, "bound"),
+                    _ => self.rows.first().and_then(|row| column.bound(row.cell)).unwrap_or_default(),
+                })
+            };
+            let _ = writeln!(text, "{}", columns.line(bound));
+        }
+        text
+    }
+
+    /// Returns whether places stand before names.
+    fn has_gutter(&self, columns: &Columns) -> bool {
+        columns.all.iter().any(|column| column.shows == Shows::Mechanism && column.header.starts_with(' '))
+    }
+
+    /// Returns the name of a mechanism, with its place before it.
+    fn name(&self, row: &Row, column: &Column, name: &str) -> String {
+        let place = row.place.map(Place::text).unwrap_or_default();
+        self.named(&place, column, name)
+    }
+
+    /// Returns a name with a place before it, if the column has places.
+    fn named(&self, place: &str, column: &Column, name: &str) -> String {
+        if column.header.starts_with(' ') { format!("{place:>4} {name}") } else { name.to_owned() }
+    }
+}

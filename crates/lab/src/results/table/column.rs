@@ -1,0 +1,223 @@
+//! The columns of a table, as many as fit.
+
+use std::collections::BTreeSet;
+
+use super::MECHANISM;
+use super::style::{Look, estimated};
+use crate::results::conditions::Conditions;
+use crate::results::number::{percent, significant, significant_or_dash};
+use crate::results::{CellResult, Estimate, Metric, Published, Summary, bound_of, headline};
+
+/// The importance of columns that are never left out.
+const ESSENTIAL: u8 = u8::MAX;
+
+/// The width of the place before the name of a mechanism.
+pub(super) const PLACE: usize = 5;
+
+/// The least and the largest width of a bar.
+const BAR: [usize; 2] = [8, 24];
+
+/// A terminal of less than so many columns has no more columns of the table than [`MOST`], which is what one reads at a glance.
+const NARROW: usize = 100;
+const MOST: usize = 6;
+
+/// A column. A table that is too wide loses its least important columns first.
+pub(super) struct Column {
+    pub(super) shows: Shows,
+    pub(super) header: String,
+    /// A text for each of the results.
+    pub(super) cells: Vec<String>,
+    /// The importance.
+    worth: u8,
+    pub(super) width: usize,
+}
+
+/// The content of a column.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Shows {
+    /// A condition in which the cells differ.
+    Condition,
+    Mechanism,
+    Metric(Metric),
+    /// A bar for the headline metric.
+    Bar,
+    /// A published figure, or the distance from it.
+    Published,
+}
+
+/// The columns that fit.
+pub(super) struct Columns<'a> {
+    pub(super) all: Vec<Column>,
+    /// The headers of those that do not.
+    pub(super) left_out: Vec<String>,
+    results: &'a [CellResult],
+}
+
+impl Column {
+    fn new(shows: Shows, header: &str, worth: u8, cells: impl Iterator<Item = String>) -> Self {
+        let cells: Vec<String> = cells.collect();
+        let widths = cells.iter().map(|cell| cell.chars().count());
+        let width = widths.max().unwrap_or(0).max(header.chars().count());
+        Self { shows, header: header.to_owned(), cells, worth, width }
+    }
+
+    pub(super) fn metric(&self) -> Option<Metric> {
+        if let Shows::Metric(metric) = self.shows { Some(metric) } else { None }
+    }
+
+    /// Returns the bound of its metric in a cell, if there is one for every mechanism.
+    pub(super) fn bound(&self, result: &CellResult) -> Option<String> {
+        let metric = self.metric()?;
+        let bound = bound_of(&result.bounds, metric).filter(|bound| bound.holds.is_for_all())?;
+        Some(significant(bound.value, metric.digits()))
+    }
+
+    /// Returns a text as wide as the column.
+    pub(super) fn padded(&self, text: &str) -> String {
+        let width = self.width;
+        match self.shows {
+            Shows::Condition | Shows::Mechanism | Shows::Bar => format!("{text:width$}"),
+            Shows::Metric(_) | Shows::Published => format!("{text:>width$}"),
+        }
+    }
+}
+
+impl<'a> Columns<'a> {
+    /// Chooses the columns for a place. `varying` are the conditions that have columns.
+    pub(super) fn fitted(
+        results: &'a [CellResult],
+        varying: &Conditions,
+        has_places: bool,
+        look: Look,
+    ) -> Self {
+        let mut fitted = Self { all: columns(results, varying, true), left_out: Vec::new(), results };
+        let gutter = if has_places { PLACE } else { 0 };
+        let most = if look.width < NARROW { MOST } else { usize::MAX };
+        let is_too_wide = |all: &[Column]| all.len() > most || gutter + width(all) > look.width;
+        if is_too_wide(&fitted.all) {
+            // The interval of the headline says how steady the runs are. The others are in the rows for programs.
+            fitted.all = columns(results, varying, false);
+        }
+        while is_too_wide(&fitted.all)
+            && let Some(cheapest) = (0..fitted.all.len()).min_by_key(|&place| fitted.all[place].worth)
+            && fitted.all[cheapest].worth < ESSENTIAL
+        {
+            let column = fitted.all.remove(cheapest);
+            fitted.left_out.extend(Some(column.header).filter(|header| !header.is_empty()));
+        }
+        let left = look.width.saturating_sub(gutter + width(&fitted.all));
+        if let Some(bar) = fitted.all.iter_mut().find(|column| column.shows == Shows::Bar) {
+            bar.width = bar.width.saturating_add(left).min(BAR[1]);
+        }
+        if let Some(mechanism) =
+            fitted.all.iter_mut().find(|column| has_places && column.shows == Shows::Mechanism)
+        {
+            mechanism.width += PLACE;
+            mechanism.header = " ".repeat(PLACE) + &mechanism.header;
+        }
+        fitted
+    }
+
+    /// Returns the place of a cell among the results.
+    pub(super) fn row_of(&self, cell: &CellResult) -> usize {
+        self.results.iter().position(|result| std::ptr::eq(result, cell)).unwrap_or(0)
+    }
+
+    pub(super) fn has_bars(&self) -> bool {
+        self.all.iter().any(|column| column.shows == Shows::Bar)
+    }
+
+    /// Returns a line of the table.
+    pub(super) fn line(&self, text: impl Fn(&Column) -> String) -> String {
+        let cells: Vec<String> = self.all.iter().map(text).collect();
+        cells.join("  ").trim_end().to_owned()
+    }
+
+    pub(super) fn width(&self) -> usize {
+        width(&self.all)
+    }
+}
+
+/// Returns the width of a line with these columns.
+fn width(all: &[Column]) -> usize {
+    all.iter().map(|column| column.width + 2).sum::<usize>().saturating_sub(2)
+}
+
+fn columns(results: &[CellResult], conditions: &Conditions, intervals: bool) -> Vec<Column> {
+    let summaries: Vec<_> = results.iter().map(CellResult::summary).collect();
+    let mut columns = Vec::new();
+    for (place, name) in conditions.varying.iter().enumerate() {
+        let cells = results.iter().map(|result| conditions.values(&result.cell)[place].clone());
+        columns.push(Column::new(Shows::Condition, name, ESSENTIAL, cells));
+    }
+    let cells = results.iter().map(|result| result.cell.label().to_owned());
+    columns.push(Column::new(Shows::Mechanism, MECHANISM, ESSENTIAL, cells));
+
+    let headline = headline(results);
+    // The headline metric comes first, then what it hides, and the others follow in the order of the table of measures.
+    let beside = |metric: &Metric| match metric {
+        _ if *metric == headline => 0,
+        Metric::ClientsGaveUp | Metric::GivenUp => 1,
+        Metric::MeanFct | Metric::FctP90 | Metric::FctMax => 2,
+        _ => 3,
+    };
+    let mut metrics = Metric::ALL.to_vec();
+    metrics.sort_by_key(beside);
+    for metric in metrics {
+        if metric.header().is_empty() || !is_shown(metric, headline, &summaries) {
+            continue;
+        }
+        let cell = |summary: &Summary| {
+            let estimate = summary.estimate(metric);
+            let kept = |half_width: &f64| half_width.is_finite() && (intervals || metric == headline);
+            estimated(metric, estimate.map(|it| Estimate { half_width: it.half_width.filter(kept), ..it }))
+        };
+        let worth = if metric == headline { ESSENTIAL } else { metric.worth() };
+        columns.push(Column::new(Shows::Metric(metric), metric.header(), worth, summaries.iter().map(cell)));
+        if metric == headline && results.len() > 1 {
+            let bar = Column::new(Shows::Bar, "", 19, results.iter().map(|_| String::new()));
+            columns.push(Column { width: BAR[0], ..bar });
+        }
+    }
+    columns.extend(published_columns(results));
+    columns
+}
+
+fn published_columns(results: &[CellResult]) -> Vec<Column> {
+    let published = published(results);
+    let mut columns = Vec::new();
+    for &metric in &published {
+        let name = if published.len() == 1 { String::new() } else { format!(" {}", metric.title()) };
+        let cells = results.iter().map(|result| significant_or_dash(result.published_figure(metric), 4));
+        columns.push(Column::new(Shows::Published, &format!("published{name}"), 18, cells));
+    }
+    if !published.is_empty() {
+        let header = if published.len() == 1 { "error" } else { "largest error" };
+        let plain =
+            |result: &CellResult| result.published.as_ref().is_some_and(|it| it.plain().next().is_some());
+        let cell = |result: &CellResult| {
+            let error = if plain(result) { result.relative_error() } else { None };
+            error.map_or_else(|| "–".into(), percent)
+        };
+        columns.push(Column::new(Shows::Published, header, 20, results.iter().map(cell)));
+    }
+    columns
+}
+
+/// Returns whether any cell has the metric and it is worth showing. Where clients finish, their FCT says more than the rate of
+/// exchanges, and clients that gave up more than exchanges.
+fn is_shown(metric: Metric, headline: Metric, summaries: &[Summary]) -> bool {
+    let mut known = summaries.iter().filter_map(|summary| summary.value(metric));
+    match metric {
+        Metric::Throughput | Metric::GivenUp if headline == Metric::MedianFct => false,
+        metric if metric.is_rare() => known.any(|value| value > 0.0),
+        _ => known.next().is_some(),
+    }
+}
+
+/// Returns the metrics with published figures outside of a paper's tables. Figures of tables are listed below.
+fn published(results: &[CellResult]) -> Vec<Metric> {
+    let published = results.iter().filter_map(|result| result.published.as_ref());
+    let metrics: BTreeSet<Metric> = published.flat_map(Published::plain).collect();
+    metrics.into_iter().collect()
+}
