@@ -72,7 +72,8 @@ fn an_error_says_nothing_of_a_file_that_is_no_scenario() {
     {
         let path = path.with_extension(ending);
         std::fs::write(&path, text).unwrap();
-        let set = [("network.mesh.topology.file".to_owned(), path.display().to_string())];
+        let topology = format!("{{ kind = \"file\", file = \"{}\" }}", path.display());
+        let set = [("network.mesh.topology".to_owned(), topology)];
         let error = Scenario::load("mesh-grid", &set).unwrap_err().to_string();
         std::fs::remove_file(&path).unwrap();
         assert!(error.contains("cannot be used: line 1: "), "{error}");
