@@ -31,7 +31,7 @@ def write(server):
 
 
 def start():
-    return Server(command, "--directory", place, "--writable", "--tcp", "127.0.0.1:0")
+    return Server(command, "--directory", place, "--writable", "--max-writes", "100000/100000", "--tcp", "127.0.0.1:0")
 
 
 left = 0

@@ -136,7 +136,7 @@ def at_once(work):
 bounds, command = Bounds(), sys.argv[1]
 place = directory()
 (pathlib.Path(place) / "count").write_text("1000000", encoding="ascii")
-server = Server(command, "--directory", place, "--writable", "--tcp", "127.0.0.1:0", "--ws", "127.0.0.1:0")
+server = Server(command, "--directory", place, "--writable", "--max-writes", "100000/100000", "--tcp", "127.0.0.1:0", "--ws", "127.0.0.1:0")
 KINDS = [("coap", Datagrams), ("coap+tcp", Stream), ("coap+ws", WebSocket)]
 
 

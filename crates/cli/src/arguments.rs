@@ -1,6 +1,7 @@
 //! The command line.
 
 mod advise;
+mod bound;
 mod client_keys;
 mod device;
 #[cfg(target_os = "linux")]
@@ -26,6 +27,7 @@ use clap::{Arg, Args, Command as Grammar, CommandFactory, FromArgMatches, Parser
 use coapace_lab::results::Lines;
 
 pub(crate) use advise::{Advise, CaptureSide};
+pub(crate) use bound::Bound;
 pub(crate) use client_keys::ClientKeys;
 pub(crate) use device::{
     AnyRequest, Content, Discover, Load, Observe, Ping, Request, Show, Terms, Transmission,

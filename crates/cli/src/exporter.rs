@@ -6,7 +6,6 @@ use std::net::{SocketAddr, TcpListener, ToSocketAddrs};
 use std::sync::Arc;
 use std::time::Duration;
 
-use coapace_net::{Metrics, ServerHandle};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::task::JoinHandle;
@@ -35,21 +34,6 @@ pub(crate) trait Measured: Send + Sync + 'static {
 
     /// Returns whether requests are refused because the end is near.
     fn is_closing(&self) -> bool;
-}
-
-/// All servers together.
-impl Measured for Vec<ServerHandle> {
-    fn exposition(&self) -> String {
-        let mut sum = Metrics::default();
-        for server in self {
-            sum.merge(&server.metrics());
-        }
-        sum.to_string()
-    }
-
-    fn is_closing(&self) -> bool {
-        self.iter().any(ServerHandle::is_closing)
-    }
 }
 
 /// A listening socket.

@@ -1,5 +1,6 @@
 #![doc = include_str!("../README.md")]
 
+mod activation;
 mod addresses;
 mod arguments;
 mod beside;
@@ -8,6 +9,7 @@ mod certificates;
 mod commands;
 mod credentials;
 mod draft;
+mod expiry;
 mod exporter;
 mod failure;
 mod interrupt;
@@ -19,7 +21,9 @@ mod message;
 mod process;
 mod progress;
 mod readable;
+mod rights;
 mod shown;
+mod supervisor;
 
 use std::io;
 use std::process::ExitCode;

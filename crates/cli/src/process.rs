@@ -5,6 +5,8 @@ use std::fs;
 use std::sync::OnceLock;
 use std::time::SystemTime;
 
+use crate::Failure;
+
 /// Ticks of CPU time a second that Linux reports to programs: the same on all machines (USER_HZ).
 const TICKS: f64 = 100.0;
 
@@ -26,6 +28,28 @@ pub(crate) fn raise_descriptor_limit() {
             let _ = setrlimit(Resource::RLIMIT_NOFILE, hard, hard);
         }
     }
+}
+
+/// The descriptors that a service has before it binds to any address: the standard streams, its runtime, signals, and one for
+/// messages to systemd.
+pub(crate) const OWN_DESCRIPTORS: u64 = 12;
+
+/// The descriptors for metrics: the socket, and some connections.
+pub(crate) const OF_METRICS: u64 = 5;
+
+/// Checks that a process may have so many descriptors in all. `advice` says what helps, apart from a higher limit.
+///
+/// # Errors
+/// The failure says how many are needed, and how many there are.
+pub(crate) fn require_descriptors(needed: u64, advice: &str) -> Result<(), Failure> {
+    use nix::sys::resource::{Resource, getrlimit};
+    let allowed = getrlimit(Resource::RLIMIT_NOFILE).map_or(u64::MAX, |(soft, _)| soft);
+    if allowed >= needed {
+        return Ok(());
+    }
+    Err(Failure::Input(format!(
+        "{needed} file descriptors are needed and {allowed} allowed; raise the limit (ulimit -n, LimitNOFILE= of systemd); {advice}"
+    )))
 }
 
 /// Returns the build and the process in the text format of Prometheus. Figures that the system does not offer are
@@ -52,7 +76,15 @@ pub(crate) fn exposition() -> String {
     text
 }
 
-fn sample(text: &mut String, name: &str, labels: &str, kind: &str, help: &str, value: Option<f64>) {
+/// Appends a sample of a metric with its labels in braces, if there is a value.
+pub(crate) fn sample(
+    text: &mut String,
+    name: &str,
+    labels: &str,
+    kind: &str,
+    help: &str,
+    value: Option<f64>,
+) {
     if let Some(value) = value {
         // Writing to a string does not fail.
         let _ = write!(text, "# HELP {name} {help}\n# TYPE {name} {kind}\n{name}{labels} {value}\n");

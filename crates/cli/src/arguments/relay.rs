@@ -99,4 +99,4 @@ pub(super) const EXAMPLES_RELAY: &str = "Examples:
           -u lamp-7 -k @lamp-7.key --server-identity lamp-7 --server-key @lamp-7.key
 
 The URI for clients goes to standard output, that of the metrics after it. The log goes to standard error; its last line has
-the counts. See docs/relay.md.";
+the counts. SIGHUP has the files of keys read again. See docs/relay.md.";

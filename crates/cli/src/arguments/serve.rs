@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{ArgAction, ArgGroup, Args};
 
-use super::{ClientKeys, Trust};
+use super::{Bound, ClientKeys, Trust, bound};
 use crate::logging::Form;
 
 #[derive(Debug, Args)]
@@ -73,6 +73,27 @@ pub(crate) struct Serve {
     #[arg(long, requires = "directory")]
     pub(crate) writable: bool,
 
+    /// The bytes of all files below the directory, and of those that one client has written since the start; without
+    /// /CLIENT a quarter. A write beyond it is answered 4.13. A client is an identity, or else an IPv4 address or an
+    /// IPv6 network of 64 bits
+    #[arg(long, value_name = "TOTAL[/CLIENT]", default_value = "1G/256M", value_parser = bound::of_bytes, requires = "writable")]
+    pub(crate) max_stored: Bound,
+
+    /// The number of these files, likewise
+    #[arg(long, value_name = "TOTAL[/CLIENT]", default_value = "10000/2500", value_parser = bound::of_numbers, requires = "writable")]
+    pub(crate) max_files: Bound,
+
+    /// PUT and DELETE of files in a second, likewise, and as many at once; each begun 256 KiB of a file counts as one.
+    /// A client that is faster is answered 4.29, and 5.03 if all together are, with the time to wait in Max-Age
+    #[arg(long, value_name = "TOTAL[/CLIENT]", default_value = "400/100", value_parser = bound::of_numbers, requires = "writable")]
+    pub(crate) max_writes: Bound,
+
+    /// Who may write where: a file with a line PATH IDENTITY for each right. The identity is the one of -u or --keys, the
+    /// subject of a certificate (CN=lamp-7), or * for every client that has either. It may write PATH and below it. A
+    /// client without an identity may write nothing
+    #[arg(long, value_name = "FILE", requires = "writable")]
+    pub(crate) rights: Option<PathBuf>,
+
     /// A resource that answers GET with this text; repeatable
     #[arg(long = "resource", value_name = "PATH=TEXT", value_parser = path_text)]
     pub(crate) resources: Vec<(String, String)>,
@@ -93,7 +114,7 @@ pub(crate) struct Serve {
     /// is reserved. An eighth goes to each of: peers and observers (1 KiB for both), messages remembered to
     /// recognise duplicates (256 B each), DTLS sessions (8 KiB each), connections over TCP, TLS and WebSockets (128
     /// KiB each; a limit on open files may allow fewer), and answers that wait on these connections
-    #[arg(long, value_name = "BYTES", default_value = "1G", value_parser = bytes)]
+    #[arg(long, value_name = "BYTES", default_value = "1G", value_parser = bound::memory)]
     pub(crate) memory: usize,
 
     /// Clients over UDP, and as many over DTLS, for which the server remembers round-trip times and the like; all
@@ -151,10 +172,10 @@ pub(super) const EXAMPLES_SERVE: &str = "Examples:
   coapace serve --group all
   coapace serve --directory firmware
   coapace serve --metrics 127.0.0.1:9683 -v --log json
-  coapace serve --directory uploads --writable -u lamp-7 -k @lamp-7.key
+  coapace serve --directory uploads --writable --max-stored 100M/10M -u lamp-7 -k @lamp-7.key
 
 The URIs go to standard output, one per line, the URI of the metrics last. The log goes to standard error.
-SIGHUP has the files of keys and certificates read again. See docs/operating.md.";
+SIGHUP has the files of keys, certificates and rights read again. See docs/operating.md.";
 
 impl Serve {
     /// Returns whether the server answers over UDP without DTLS. It does where that is asked for, and by default
@@ -163,25 +184,6 @@ impl Serve {
         let known_clients = self.ca.is_some() || self.client_keys.are_given();
         self.bind.is_some() || !self.groups.is_empty() || !self.no_udp && !known_clients
     }
-}
-
-/// Reads a number of bytes: 500000, 512K, 64M, 1G, 1 GiB.
-fn bytes(text: &str) -> Result<usize, String> {
-    let wrong = || "expected a number of bytes, as 512M or 2G".to_owned();
-    let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
-    let (number, unit) = text.split_at(digits);
-    let power = match unit.trim().to_ascii_lowercase().as_str() {
-        "" | "b" => 0,
-        "k" | "kib" => 10,
-        "m" | "mib" => 20,
-        "g" | "gib" => 30,
-        _ => return Err(wrong()),
-    };
-    let number: usize = number.parse().map_err(|_| wrong())?;
-    number
-        .checked_mul(1 << power)
-        .filter(|&bytes| bytes >= 1 << 20)
-        .ok_or_else(|| "expected at least 1M, and no more than a computer can have".to_owned())
 }
 
 fn path_text(text: &str) -> Result<(String, String), String> {

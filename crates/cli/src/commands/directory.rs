@@ -1,23 +1,32 @@
 //! The files that `coapace serve --directory` serves.
 
+mod audit;
+mod listing;
+mod pace;
+mod quota;
 mod temporary;
+mod walk;
+mod writer;
+mod writing;
 
 use std::ffi::OsStr;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, PoisonError};
+use std::time::Instant;
 
 use cap_std::ambient_authority;
 use cap_std::fs::{Dir, File, FileExt as _, Metadata, MetadataExt as _, OpenOptions, OpenOptionsExt as _};
 use coap_numbers::option;
-use coapace_net::link_format::{self, Writer};
 use coapace_net::{Bounds, Code, Rejection, Request, Response, Router};
 use nix::libc::O_NONBLOCK;
 use tokio::sync::Semaphore;
 
 use self::temporary::Temporary;
+use self::writer::Writer;
+pub(super) use self::writing::Writing;
 use crate::Failure;
 
 /// The largest file that can be read or written, in bytes.
@@ -26,13 +35,11 @@ const MAX_FILE: usize = 8 << 20;
 /// The most bytes of a file read for one response: the payload of a message over TCP.
 const MAX_PART: usize = 64 << 10;
 
+/// The Max-Age of the answer to a write for which the disk has no room, in seconds.
+const FULL_DISK: u32 = 60;
+
 /// Files read or written at the same time, over all transports.
 const MAX_AT_ONCE: usize = 4;
-
-/// Limits of the search for links in `/.well-known/core`: links, directories visited, and their depth.
-const MAX_LINKS: usize = 1_000;
-const MAX_DIRECTORIES: usize = 1_000;
-const MAX_DEPTH: usize = 16;
 
 /// The Content-Format of a file (RFC 7252 §12.3), by the extension of its name.
 const FORMATS: [(&str, u16); 18] = [
@@ -59,35 +66,31 @@ const FORMATS: [(&str, u16); 18] = [
 /// application/octet-stream
 const BYTES: u16 = 42;
 
-/// application/link-format
-const LINKS: u16 = 40;
-
 type FileAnswer = Result<Response, Rejection>;
 
 /// A directory and everything below it. Nothing outside can be reached: `cap-std` opens every path relative to the
 /// directory and follows no link that leads out.
-pub(super) struct Directory {
+pub(crate) struct Directory {
     top: Dir,
-    writable: bool,
+    /// The terms on which clients may write. `None` if they may not.
+    writing: Option<Writing>,
     turns: Semaphore,
-    /// Locked from the check of a file to its replacement or removal, so that no client of any transport comes
-    /// between. One lock serves all files, because links can give a file several paths. The slow part, writing the
-    /// new content, happens before the lock is taken.
-    replacing: Mutex<()>,
 }
 
 impl Directory {
-    /// Opens a directory to serve it, and removes temporary files that an earlier server left in it if it is `writable`.
+    /// Opens a directory to serve it. If clients may write, temporary files that an earlier server left are removed, and
+    /// `writing` returns the terms.
     ///
     /// # Errors
     /// Returns an error if the directory cannot be opened.
-    pub(super) fn open(path: &Path, writable: bool) -> Result<Self, Failure> {
+    pub(super) fn open(path: &Path, writing: Option<impl FnOnce(&Dir) -> Writing>) -> Result<Self, Failure> {
         let top = Dir::open_ambient_dir(path, ambient_authority())
             .map_err(|error| Failure::Io(format!("cannot serve {}", path.display()), error))?;
-        if writable {
+        let writing = writing.map(|writing| {
             temporary::sweep(&top);
-        }
-        Ok(Self { top, writable, turns: Semaphore::new(MAX_AT_ONCE), replacing: Mutex::new(()) })
+            writing(&top)
+        });
+        Ok(Self { top, writing, turns: Semaphore::new(MAX_AT_ONCE) })
     }
 
     /// Returns the limits on request and response bodies for a server of files.
@@ -95,26 +98,46 @@ impl Directory {
         Bounds { max_body: MAX_FILE, max_bytes: 4 * MAX_FILE, ..coapace_net::ServerConfig::default().bodies }
     }
 
-    /// Answers the requests that no route of `router` handles, and adds the files to the router's links.
-    pub(super) fn behind(self, router: Router) -> Router {
-        let (files, links): (_, Arc<str>) = (Arc::new(self), router.links().into());
+    /// Answers the requests over a transport that no route of `router` handles, and adds the files to the router's links.
+    pub(super) fn behind(self: &Arc<Self>, router: Router, transport: &'static str) -> Router {
+        let (files, links): (_, Arc<str>) = (self.clone(), router.links().into());
         let listed = files.clone();
         router
             .get("/.well-known/core", move |request| {
                 let (files, links) = (listed.clone(), links.clone());
                 aside(files, move |files| Ok(files.core(&links, &request)))
             })
-            .fallback(move |request| aside(files.clone(), move |files| files.act(&request)))
+            .fallback(move |request| aside(files.clone(), move |files| files.act(transport, &request)))
             .conditional_fallback()
     }
 
-    fn act(&self, request: &Request) -> FileAnswer {
-        let path = path(request).ok_or(Rejection::not_found())?;
+    /// Returns the metrics of writing in the text format of Prometheus.
+    pub(super) fn exposition(&self) -> String {
+        self.writing.as_ref().map_or(String::new(), Writing::exposition)
+    }
+
+    fn act(&self, transport: &'static str, request: &Request) -> FileAnswer {
+        let path = path(request).ok_or(Rejection::not_found());
+        match (request.method(), &self.writing) {
+            (Code::GET, _) => self.get(&path?, request),
+            (Code::PUT | Code::DELETE, Some(writing)) => {
+                let answer = path.and_then(|path| self.write(writing, &path, request));
+                let response = answer.unwrap_or_else(Response::from);
+                writing.audit.note(transport, request, &response);
+                Ok(response)
+            }
+            _ => path.and(Err(Code::METHOD_NOT_ALLOWED.into())),
+        }
+    }
+
+    /// Writes or removes a file, if its client may.
+    fn write(&self, writing: &Writing, path: &Path, request: &Request) -> FileAnswer {
+        writing.permit(request)?;
+        let writer = Writer::from(request);
+        writing.pace.take(Instant::now(), &writer, request.payload().len())?;
         match request.method() {
-            Code::GET => self.get(&path, request),
-            Code::PUT if self.writable => self.put(&path, request),
-            Code::DELETE if self.writable => self.delete(&path, request),
-            _ => Err(Code::METHOD_NOT_ALLOWED.into()),
+            Code::PUT => self.put(writing, writer, path, request),
+            _ => self.delete(writing, path, request),
         }
     }
 
@@ -143,47 +166,56 @@ impl Directory {
         if metadata.is_file() { Ok((file, metadata)) } else { Err(Rejection::not_found()) }
     }
 
-    fn put(&self, path: &Path, request: &Request) -> FileAnswer {
+    fn put(&self, writing: &Writing, writer: Writer, path: &Path, request: &Request) -> FileAnswer {
         let payload = request.payload();
         if payload.len() > MAX_FILE {
             return Err(Code::REQUEST_ENTITY_TOO_LARGE.into());
         }
+        let admit = |before: &Option<Metadata>| {
+            let before = before.as_ref().map(Metadata::len);
+            writing.quota.admit(&writer, path, before, payload.len() as u64, &self.top).map(|()| before)
+        };
         // Checked first, so that nothing is written in vain.
-        self.check(path, request)?;
+        admit(&self.check(path, request)?)?;
         // A client that reads at this moment gets the old file or the new one, never a part of each.
         let temporary = Temporary::write(&self.top, path, payload).map_err(told)?;
         let tag = tag(&temporary.metadata().map_err(told)?);
-        let _replacing = self.replacing.lock().unwrap_or_else(PoisonError::into_inner);
+        let _replacing = writing.replacing.lock().unwrap_or_else(PoisonError::into_inner);
         let before = self.check(path, request)?;
+        let size = admit(&before)?;
         let placed = match &before {
             None if request.option(option::IF_NONE_MATCH).is_some() => temporary.link(path),
-            Some(before) if before.is_file() => temporary.replace(path, before),
-            _ => temporary.rename(path),
+            Some(before) => temporary.replace(path, before),
+            None => temporary.rename(path),
         };
         placed.map_err(|error| match error.kind() {
             io::ErrorKind::AlreadyExists => Code::PRECONDITION_FAILED.into(),
             io::ErrorKind::PermissionDenied => forbidden("the file is another user's"),
             _ => told(error),
         })?;
+        writing.quota.written(writer, path, size, payload.len() as u64);
         let response = if before.is_some() { Response::changed() } else { Response::created() };
         Ok(response.option(option::ETAG, &tag))
     }
 
     /// Removes a file. The answer is 2.02 whether it existed or not (RFC 7252 §5.8.4).
-    fn delete(&self, path: &Path, request: &Request) -> FileAnswer {
-        let _replacing = self.replacing.lock().unwrap_or_else(PoisonError::into_inner);
-        self.check(path, request)?;
+    fn delete(&self, writing: &Writing, path: &Path, request: &Request) -> FileAnswer {
+        let _replacing = writing.replacing.lock().unwrap_or_else(PoisonError::into_inner);
+        let before = self.check(path, request)?;
         match self.top.remove_file(path) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => Err(told(error)),
-            _ => Ok(Response::deleted()),
+            _ => {
+                writing.quota.removed(path, before.as_ref().map(Metadata::len));
+                Ok(Response::deleted())
+            }
         }
     }
 
     /// Returns the metadata of the file at a path, if there is one.
     ///
     /// # Errors
-    /// 4.12 if the conditions of the request do not hold (RFC 7252 §5.10.8), 4.03 for a read-only file, 4.05 for
-    /// something that is not a file.
+    /// 4.12 if the conditions of the request do not hold (RFC 7252 §5.10.8), 4.03 for a read-only file and for a link, and
+    /// 4.05 for anything else.
     fn check(&self, path: &Path, request: &Request) -> Result<Option<Metadata>, Rejection> {
         if path.as_os_str().is_empty() {
             return Err(Code::METHOD_NOT_ALLOWED.into());
@@ -195,14 +227,15 @@ impl Directory {
             }
             Err(error) => return Err(told(error)),
         };
-        // GET reads the file that a link leads to, so If-Match is compared with that file.
-        let read = if there.is_symlink() { self.top.metadata(path).ok() } else { None };
-        request.precondition(Some(&tag(read.as_ref().unwrap_or(&there))))?;
-        if there.is_file() {
-            self.check_writable(path, &there)?;
-        } else if !there.is_symlink() {
+        // Clients make no links. This one is the operator's, and may be a switch between versions.
+        if there.is_symlink() {
+            return Err(forbidden("it is a symbolic link"));
+        }
+        request.precondition(Some(&tag(&there)))?;
+        if !there.is_file() {
             return Err(Code::METHOD_NOT_ALLOWED.into());
         }
+        self.check_writable(path, &there)?;
         Ok(Some(there))
     }
 
@@ -216,55 +249,6 @@ impl Directory {
                 Ok(_) => true,
             };
         if writable { Ok(()) } else { Err(forbidden("the file is read-only")) }
-    }
-
-    /// Answers `/.well-known/core` with the router's links and links to the files.
-    fn core(&self, links: &str, request: &Request) -> Response {
-        let mut found = Vec::new();
-        self.list(&mut found);
-        found.sort();
-        let mut files = Writer::default();
-        for (target, format, bytes) in found {
-            let linked = files.clone().link(&target).and_then(|link| link.number("ct", format.into()));
-            let linked = linked.and_then(|link| link.number("sz", bytes));
-            files = linked.unwrap_or(files);
-        }
-        let all: Vec<_> = [links, files.as_str()].into_iter().filter(|links| !links.is_empty()).collect();
-        let arguments: Vec<&str> = request.query().collect();
-        Response::content(link_format::filter(&all.join(","), &arguments)).content_format(LINKS)
-    }
-
-    /// Adds the files: percent-encoded path, Content-Format, and size in bytes. A file that cannot be read is left
-    /// out; a GET of it is answered 4.04.
-    fn list(&self, found: &mut Vec<(String, u16, u32)>) {
-        let mut ahead = vec![(PathBuf::from("."), String::new(), 0)];
-        let mut opened = 0;
-        while let Some((path, target, depth)) = ahead.pop() {
-            opened += 1;
-            let Ok(entries) = self.top.read_dir(&path) else { continue };
-            for entry in entries.flatten() {
-                let name = entry.file_name();
-                let Some(text) = name.to_str().filter(|text| !text.starts_with('.')) else { continue };
-                let (path, target) =
-                    (path.join(&name), format!("{target}/{}", coapace_net::uri::encoded(text)));
-                // A link counts as the file it leads to, if that is inside. Directories are not entered through
-                // links.
-                let is_link = entry.file_type().is_ok_and(|kind| kind.is_symlink());
-                let Ok(metadata) = self.top.metadata(&path) else { continue };
-                if metadata.is_file() {
-                    if found.len() >= MAX_LINKS {
-                        return;
-                    }
-                    found.push((target, format(&path), u32::try_from(metadata.len()).unwrap_or(u32::MAX)));
-                } else if metadata.is_dir()
-                    && !is_link
-                    && depth < MAX_DEPTH
-                    && opened + ahead.len() < MAX_DIRECTORIES
-                {
-                    ahead.push((path, target, depth + 1));
-                }
-            }
-        }
     }
 }
 
@@ -337,6 +321,9 @@ fn told(error: io::Error) -> Rejection {
         | io::ErrorKind::IsADirectory
         | io::ErrorKind::InvalidFilename
         | io::ErrorKind::PermissionDenied => Rejection::not_found(),
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
+            Rejection::unavailable(FULL_DISK).because("the disk is full")
+        }
         _ => error.into(),
     }
 }

@@ -2,27 +2,31 @@
 
 use std::io::{self, Write};
 use std::net::SocketAddr;
+use std::sync::Arc;
 use std::time::Duration;
 
-use coapace_net::Dtls;
 use coapace_scenario::naming::parse_mechanism;
 use coapace_wire::relay::{Handle, RelayConfig, Service, ServiceOptions};
-use tracing::{info, warn};
+use tokio::signal::unix::{Signal, SignalKind};
+use tracing::{error, info, warn};
 
 use super::device::{capture, finish, runtime};
 use super::output::COMMIT;
 use crate::addresses::first;
 use crate::arguments::{Arguments, Relay};
 use crate::capture::CoapPort;
+use crate::credentials::Credentials;
 use crate::exporter::{Exporter, Measured};
-use crate::interrupt::interrupted;
-use crate::{Failure, keys, logging, process};
+use crate::interrupt::{arrivals, interrupted};
+use crate::{Failure, logging, process, supervisor};
 
 /// Descriptors for other purposes than the ports of clients: standard streams, the capture, connections of Prometheus.
 const OTHER_DESCRIPTORS: u64 = 64;
 
 pub(crate) fn relay(arguments: &Arguments, relay: &Relay) -> Result<(), Failure> {
     logging::of_server(relay.log, relay.verbose, arguments.quiet);
+    process::raise_descriptor_limit();
+    process::require_descriptors(descriptors(relay), "more clients need more")?;
     let config = config(relay)?;
     let (listen, to) = (first("--listen", &relay.listen)?, first("--to", &relay.to)?);
     if listen == to {
@@ -30,11 +34,12 @@ pub(crate) fn relay(arguments: &Arguments, relay: &Relay) -> Result<(), Failure>
             "--listen and --to are the same address; name another port with --listen".into(),
         ));
     }
+    let credentials = Arc::new(Credentials::of_relay(relay)?);
     let capture = relay.pcap.as_deref().map(|path| capture(path, relay.pcap_as_coap)).transpose()?;
     let exporter = relay.metrics.as_deref().map(Exporter::bind).transpose()?;
     let runtime = runtime()?;
     let _inside = runtime.enter();
-    let (client_keys, server_key) = dtls(relay)?;
+    let (client_keys, server_key) = (credentials.dtls(), credentials.dtls_to_server());
     let is_dtls = [client_keys.is_some(), server_key.is_some()];
     let interceptor = capture.clone().map(|capture| capture as _);
     let options = ServiceOptions { listen, to, config: config.clone(), client_keys, server_key, interceptor };
@@ -45,7 +50,7 @@ pub(crate) fn relay(arguments: &Arguments, relay: &Relay) -> Result<(), Failure>
         let decode_as = capture.name_ports(ports.map(|(port, dtls)| CoapPort { port, dtls }).collect());
         info!(file = %file.display(), decode_as, "capturing");
     }
-    let interrupted = interrupted()?;
+    let (interrupted, hangup) = (interrupted()?, arrivals(SignalKind::hangup())?);
     let mut out = io::stdout().lock();
     writeln!(out, "{}://{local}", if is_dtls[0] { "coaps" } else { "coap" })?;
     if let Some(exporter) = &exporter {
@@ -67,33 +72,51 @@ pub(crate) fn relay(arguments: &Arguments, relay: &Relay) -> Result<(), Failure>
         dtls_to_server = is_dtls[1],
         "relaying"
     );
+    let watched = handle.clone();
     runtime.block_on(async {
         if let Some(exporter) = exporter {
             tokio::spawn(exporter.run(handle.clone()));
         }
         tokio::spawn(watch(handle.clone()));
+        tokio::spawn(reload_at(hangup, credentials));
+        // The report takes the lock of all that the relay does.
+        tokio::spawn(supervisor::watch(move || {
+            watched.report();
+            std::future::ready(())
+        }));
+        supervisor::ready();
         tokio::select! {
             () = service.run() => {}
             () = interrupted => {}
         }
+        supervisor::stopping();
     });
     info!("stopped: {}", handle.report());
     finish(capture.as_deref(), relay.pcap.as_deref(), Ok(()))
 }
 
-/// Returns the keys of the clients and the one for the server, as far as they are given.
-fn dtls(relay: &Relay) -> Result<(Option<Dtls>, Option<Dtls>), Failure> {
-    let known = keys::of_clients(&relay.client_keys)?;
-    let clients = (!known.is_empty()).then(|| Dtls::server(move |identity| known.get(identity).cloned()));
-    let server = relay.server_identity.as_deref().zip(relay.server_key.as_deref());
-    let server = server.map(|(identity, text)| Ok::<_, Failure>(Dtls::client(identity, keys::key(text)?)));
-    Ok((clients, server.transpose()?))
+/// Reads the keys again at every SIGHUP.
+async fn reload_at(mut hangup: Signal, credentials: Arc<Credentials>) {
+    while hangup.recv().await.is_some() {
+        match supervisor::reloading(|| credentials.reload(&[])) {
+            Ok(()) => info!(identities = credentials.identities(), "reloaded keys"),
+            Err(failure) => error!(why = failure.to_string(), "not reloaded; keys stay as they were"),
+        }
+    }
+}
+
+/// Returns the descriptors that a relay needs at least: with one client.
+fn descriptors(relay: &Relay) -> u64 {
+    let count = |given: bool| u64::from(given);
+    process::OWN_DESCRIPTORS
+        + 2
+        + count(relay.metrics.is_some()) * process::OF_METRICS
+        + count(relay.pcap.is_some())
 }
 
 fn config(relay: &Relay) -> Result<RelayConfig, Failure> {
     let mechanism = parse_mechanism(relay.cc.as_deref().unwrap_or("default")).map_err(Failure::Usage)?;
     let mut config = RelayConfig::new(mechanism);
-    process::raise_descriptor_limit();
     let asked = relay.max_clients.unwrap_or(config.max_sources);
     config.max_sources = asked.min(most_ports());
     if config.max_sources < asked {

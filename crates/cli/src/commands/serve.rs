@@ -1,89 +1,112 @@
 //! `coapace serve`.
 
+mod listeners;
+
 use std::io::{self, Write};
-use std::net::{SocketAddr, UdpSocket};
 use std::num::NonZeroU32;
+use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use coapace_net::uri::Scheme;
 use coapace_net::{
-    Budget, Certificates, Mechanism, Membership, NotJoined, Profile, Resource, Router, Server, ServerConfig,
-    ServerHandle, link_format,
+    Budget, Mechanism, Membership, Metrics, Profile, Resource, Router, ServerConfig, ServerHandle, Started,
+    link_format,
 };
 use coapace_scenario::naming::parse_mechanism;
 use tokio::signal::unix::{Signal, SignalKind};
 use tokio::task::JoinSet;
 use tracing::{error, info, warn};
 
-use super::device::{capture, finish, runtime};
-use super::directory::Directory;
+use self::listeners::{Listener, listeners};
+use super::device::{capture, finish, no_runtime, runtime};
+use super::directory::{Directory, Writing};
 use super::output::COMMIT;
 use super::resources::Resources;
-use crate::addresses::named;
+use crate::activation::Passed;
 use crate::arguments::{Arguments, Serve};
-use crate::capture::CoapPort;
 use crate::credentials::Credentials;
-use crate::exporter::Exporter;
+use crate::expiry::{self, Expiry};
+use crate::exporter::{Exporter, Measured};
 use crate::interrupt::{arrivals, interrupted};
-use crate::{Failure, logging};
+use crate::{Failure, logging, process, supervisor};
+
+/// The descriptors of a core: the socket, its duplicate, and those of a runtime.
+const OF_EACH_CORE: u64 = 6;
+
+/// The connections that are always allowed, whatever the limit on descriptors.
+const LEAST_CONNECTIONS: u64 = 16;
+
+/// The directory, and the files that are read and written at a time.
+const OF_DIRECTORY: u64 = 16;
 
 pub(crate) fn serve(arguments: &Arguments, serve: &Serve) -> Result<(), Failure> {
     logging::of_server(serve.log, serve.verbose, arguments.quiet);
+    let mut passed = Passed::new();
     let mechanism = parse_mechanism(&serve.cc).map_err(Failure::Usage)?;
-    let (router, clock) = routes(serve)?;
     let mut config = bounded(serve, mechanism);
     config.cores = serve.threads.map_or(config.cores, usize::from);
     config.groups = groups(&serve.groups)?;
     if serve.directory.is_some() {
         config.bodies = Directory::bodies();
     }
-    let credentials = Credentials::read(serve)?;
+    let credentials = Arc::new(Credentials::of_server(serve)?);
+    process::require_descriptors(descriptors(serve, &config, &credentials), "fewer --threads need fewer")?;
+    let (resources, clock) = resources(serve)?;
+    let directory = directory(serve, &credentials)?.map(Arc::new);
     let as_coap = serve.pcap_as_coap;
     let capture = serve.pcap.as_deref().map(|path| capture(path, as_coap)).transpose()?;
     config.interceptor = capture.clone().map(|capture| capture as _);
 
     let exporter = serve.metrics.as_deref().map(Exporter::bind).transpose()?;
-    let listeners = listeners(serve, &config, &credentials)?;
+    let listeners = listeners(serve, &config, &credentials, &mut passed)?;
     warn_of_writers(serve, &listeners);
     if let (Some(capture), Some(file)) = (&capture, &serve.pcap) {
         let decode_as = capture.name_ports(listeners.iter().filter_map(Listener::datagrams).collect());
         info!(file = %file.display(), decode_as, "capturing");
     }
-    // Whoever reads a URI knows that the server runs, and may send it a signal.
+    let router = |scheme: Scheme| match &directory {
+        Some(directory) => directory.behind(resources.clone(), scheme.name()),
+        None => resources.clone(),
+    };
+    let links = link_format::parse(&router(Scheme::Coap).links()).count();
+    // Whoever reads a URI knows that the server runs, and may send it a signal. So all that the system may refuse comes first.
     let runtime = runtime()?;
     let (interrupted, hangup) = {
         let _inside = runtime.enter();
         (interrupted()?, arrivals(SignalKind::hangup())?)
     };
+    let known = |listener: &Listener| (listener.scheme, listener.uri.clone(), listener.server.handle());
+    let handles: Vec<(Scheme, String, ServerHandle)> = listeners.iter().map(known).collect();
+    let start = |listener: Listener| listener.server.start(&router(listener.scheme)).map_err(no_runtime);
+    let started = listeners.into_iter().map(start).collect::<Result<Vec<_>, _>>()?;
     let mut out = io::stdout().lock();
-    listeners.iter().try_for_each(|listener| writeln!(out, "{}", listener.uri))?;
+    handles.iter().try_for_each(|(_, uri, _)| writeln!(out, "{uri}"))?;
     if let Some(exporter) = &exporter {
         writeln!(out, "{}", exporter.uri())?;
     }
     out.flush()?;
     drop(out);
-    let known = |listener: &Listener| (listener.scheme, listener.uri.clone(), listener.server.handle());
-    let handles: Vec<(Scheme, String, ServerHandle)> = listeners.iter().map(known).collect();
-    let stop = handles.clone();
+    let servers: Vec<ServerHandle> = handles.iter().map(|(_, _, handle)| handle.clone()).collect();
+    let stop = servers.clone();
     let ended = runtime.block_on(async {
-        let servers: Vec<ServerHandle> = handles.iter().map(|(_, _, handle)| handle.clone()).collect();
-        let identities = credentials.identities();
-        tokio::spawn(reload_at(hangup, credentials, servers.clone()));
+        say_start(serve, &config, &handles, &credentials, links);
+        tokio::spawn(tend(hangup, credentials.clone(), servers.clone()));
         tokio::spawn(async move {
             interrupted.await;
             info!("stopping");
-            for (_, _, handle) in &stop {
-                handle.shutdown();
-            }
+            supervisor::stopping();
+            stop.iter().for_each(ServerHandle::shutdown);
         });
+        let watched = servers.clone();
+        tokio::spawn(supervisor::watch(move || pulse(watched.clone())));
         if let Some(exporter) = exporter {
-            tokio::spawn(exporter.run(servers));
+            tokio::spawn(exporter.run(Served { servers, directory, credentials }));
         }
         if let Some(clock) = clock {
             tokio::spawn(tick(clock));
         }
-        say_start(serve, &config, &listeners, identities, &router);
-        run(listeners, &router).await
+        supervisor::ready();
+        run(started).await
     });
     for (scheme, uri, handle) in &handles {
         info!(uri, "stopped: {}", summary(*scheme, handle));
@@ -92,9 +115,38 @@ pub(crate) fn serve(arguments: &Arguments, serve: &Serve) -> Result<(), Failure>
     finish(capture.as_deref(), serve.pcap.as_deref(), ended)
 }
 
+/// The sources of the metrics.
+struct Served {
+    servers: Vec<ServerHandle>,
+    directory: Option<Arc<Directory>>,
+    credentials: Arc<Credentials>,
+}
+
+impl Measured for Served {
+    fn exposition(&self) -> String {
+        let mut sum = Metrics::default();
+        for server in &self.servers {
+            sum.merge(&server.metrics());
+        }
+        let files = self.directory.as_ref().map_or(String::new(), |directory| directory.exposition());
+        sum.to_string() + &files + &expiry::exposition(self.credentials.validity().as_ref())
+    }
+
+    fn is_closing(&self) -> bool {
+        self.servers.iter().any(ServerHandle::is_closing)
+    }
+}
+
+/// Waits until every thread of the servers has had a turn.
+async fn pulse(servers: Vec<ServerHandle>) {
+    for server in servers {
+        server.pulse().await;
+    }
+}
+
 /// Returns the configuration that follows from `--memory` and the other limits.
 fn bounded(serve: &Serve, mechanism: Mechanism) -> ServerConfig {
-    crate::process::raise_descriptor_limit();
+    process::raise_descriptor_limit();
     let budget = Budget::new(serve.memory);
     let mut profile = Profile::from(mechanism);
     profile.config = budget.bound(profile.config);
@@ -120,7 +172,7 @@ fn groups(texts: &[String]) -> Result<Vec<Membership>, Failure> {
 }
 
 /// Returns the routes, and the resource that changes every second.
-fn routes(serve: &Serve) -> Result<(Router, Option<Resource>), Failure> {
+fn resources(serve: &Serve) -> Result<(Router, Option<Resource>), Failure> {
     let mut resources = Resources::default();
     for (path, text) in &serve.resources {
         resources.fixed(path, text)?;
@@ -128,50 +180,35 @@ fn routes(serve: &Serve) -> Result<(Router, Option<Resource>), Failure> {
     if serve.demo || serve.resources.is_empty() && serve.directory.is_none() {
         resources.demo()?;
     }
-    let (router, clock) = resources.finish();
-    let Some(path) = &serve.directory else { return Ok((router, clock)) };
-    Ok((Directory::open(path, serve.writable)?.behind(router), clock))
+    Ok(resources.finish())
 }
 
-/// A server with its scheme, URI and address.
-struct Listener {
-    scheme: Scheme,
-    uri: String,
-    address: SocketAddr,
-    server: Server,
-}
-
-impl Listener {
-    fn new(scheme: Scheme, server: Server) -> Result<Self, Failure> {
-        let address = server.local_addr().map_err(|error| Failure::Io("the socket".to_owned(), error))?;
-        Ok(Self { scheme, uri: format!("{scheme}://{address}"), address, server })
-    }
-
-    /// Returns the server's port, if it is over UDP or DTLS.
-    fn datagrams(&self) -> Option<CoapPort> {
-        let dtls = self.scheme == Scheme::Coaps;
-        (dtls || self.scheme == Scheme::Coap).then(|| CoapPort { port: self.address.port(), dtls })
-    }
+/// Returns the directory to serve, if one is named.
+fn directory(serve: &Serve, credentials: &Credentials) -> Result<Option<Directory>, Failure> {
+    let rights = credentials.rights.clone();
+    let terms = serve.writable.then_some(move |top: &_| Writing::new(serve, rights, top));
+    serve.directory.as_deref().map(|path| Directory::open(path, terms)).transpose()
 }
 
 /// Logs the URIs and limits at the start.
 fn say_start(
     serve: &Serve,
     config: &ServerConfig,
-    listeners: &[Listener],
-    identities: usize,
-    router: &Router,
+    handles: &[(Scheme, String, ServerHandle)],
+    credentials: &Credentials,
+    links: usize,
 ) {
-    let uris: Vec<&str> = listeners.iter().map(|listener| &*listener.uri).collect();
+    let uris: Vec<&str> = handles.iter().map(|(_, uri, _)| uri.as_str()).collect();
     let directory = serve.directory.as_ref().map(|path| path.display().to_string());
     info!(
         version = env!("CARGO_PKG_VERSION"),
         commit = COMMIT,
         uris = uris.join(" "),
-        resources = link_format::parse(&router.links()).count(),
+        resources = links,
         directory,
         writable = serve.writable,
-        identities,
+        identities = credentials.identities(),
+        rights = credentials.rights(),
         cc = serve.cc,
         threads = config.cores,
         "serving"
@@ -190,66 +227,75 @@ fn say_start(
         shutdown_timeout_s = config.shutdown_timeout.as_secs(),
         "limits"
     );
+    if serve.writable {
+        info!(
+            max_stored_bytes = serve.max_stored.total,
+            max_stored_bytes_of_client = serve.max_stored.client,
+            max_files = serve.max_files.total,
+            max_files_of_client = serve.max_files.client,
+            max_writes_per_s = serve.max_writes.total,
+            max_writes_per_s_of_client = serve.max_writes.client,
+            "limits of writing"
+        );
+    }
 }
 
-/// Reads keys and certificates again at every SIGHUP.
-async fn reload_at(mut hangup: Signal, credentials: Credentials, servers: Vec<ServerHandle>) {
-    while hangup.recv().await.is_some() {
-        match credentials.reload(&servers) {
-            Ok(()) => info!(identities = credentials.identities(), "reloaded keys and certificates"),
-            Err(failure) => {
-                error!(why = failure.to_string(), "not reloaded; keys and certificates stay as they were");
+/// Reads keys, certificates and rights again at every SIGHUP, and warns of a certificate that expires.
+async fn tend(mut hangup: Signal, credentials: Arc<Credentials>, servers: Vec<ServerHandle>) {
+    let mut expiry = Expiry::default();
+    let mut hours = tokio::time::interval(Duration::from_hours(1));
+    loop {
+        tokio::select! {
+            _ = hours.tick() => {}
+            hung_up = hangup.recv() => {
+                if hung_up.is_none() {
+                    return;
+                }
+                match supervisor::reloading(|| credentials.reload(&servers)) {
+                    Ok(()) => info!(
+                        identities = credentials.identities(),
+                        rights = credentials.rights(),
+                        "reloaded keys and certificates"
+                    ),
+                    Err(failure) => {
+                        error!(why = failure.to_string(), "not reloaded; keys and certificates stay as they were");
+                    }
+                }
             }
         }
+        expiry.look(credentials.validity());
     }
 }
 
-/// Binds to all addresses. No request is answered before all have succeeded.
-fn listeners(
-    serve: &Serve,
-    config: &ServerConfig,
-    credentials: &Credentials,
-) -> Result<Vec<Listener>, Failure> {
-    let addresses = |port| match &serve.bind {
-        Some(text) => named("--bind", text),
-        None => Ok(vec![([0u16; 8], port).into(), ([0u8; 4], port).into()]),
-    };
-    let mut listeners = Vec::new();
-    if serve.plain_udp() {
-        let server = bind("--bind", &addresses(5683)?, true, |to| Server::bind_with(to, config.clone()))?;
-        listeners.push(Listener::new(Scheme::Coap, server)?);
-    }
-    if let Some(keys) = credentials.dtls() {
-        let addresses = match (&serve.dtls, listeners.first()) {
-            (Some(text), _) => named("--dtls", text)?,
-            (None, Some(udp)) => vec![one_higher(udp, &addresses(5683)?)?],
-            (None, None) => addresses(5684)?,
-        };
-        let server = bind("--dtls", &addresses, true, |to| Server::bind_dtls(to, config.clone(), &keys))?;
-        listeners.push(Listener::new(Scheme::Coaps, server)?);
-    }
-    let certificates = &credentials.certificates;
-    for (flag, text, scheme) in [
-        ("--tcp", &serve.tcp, Scheme::CoapTcp),
-        ("--tls", &serve.tls, Scheme::CoapsTcp),
-        ("--ws", &serve.ws, Scheme::CoapWs),
-        ("--wss", &serve.wss, Scheme::CoapsWs),
-    ] {
-        let Some(text) = text else { continue };
-        let to_stream = |to: &[SocketAddr]| bind_stream(scheme, to, config.clone(), certificates);
-        let server = bind(flag, &named(flag, text)?, false, to_stream)?;
-        listeners.push(Listener::new(scheme, server)?);
-    }
-    if listeners.is_empty() {
-        return Err(Failure::Usage(
-            "--no-udp leaves nothing to answer at; add --tcp, --ws, --tls or --wss, or -u and -k for DTLS"
-                .to_owned(),
-        ));
-    }
-    Ok(listeners)
+/// Returns the descriptors that a server needs at least.
+fn descriptors(serve: &Serve, config: &ServerConfig, credentials: &Credentials) -> u64 {
+    let count = |given: bool| u64::from(given);
+    let cores = config.cores.max(1) as u64;
+    let over_datagrams = count(serve.plain_udp()) + count(credentials.dtls().is_some());
+    let streams = [&serve.tcp, &serve.tls, &serve.ws, &serve.wss].into_iter().flatten().count() as u64;
+    let connections = if streams > 0 { LEAST_CONNECTIONS } else { 0 };
+    process::OWN_DESCRIPTORS
+        + (over_datagrams + streams) * cores * OF_EACH_CORE
+        + streams
+        + connections
+        + count(serve.directory.is_some()) * OF_DIRECTORY
+        + count(serve.metrics.is_some()) * process::OF_METRICS
+        + count(serve.pcap.is_some())
 }
 
-/// Warns if clients that do not identify themselves may write files.
+/// Serves until all servers have ended or one fails.
+async fn run(started: Vec<Started>) -> io::Result<()> {
+    let mut serving = JoinSet::new();
+    for server in started {
+        serving.spawn(server.run());
+    }
+    while let Some(ended) = serving.join_next().await {
+        ended.map_err(io::Error::other)??;
+    }
+    Ok(())
+}
+
+/// Warns if clients that do not identify themselves may write files, and if nobody may.
 fn warn_of_writers(serve: &Serve, listeners: &[Listener]) {
     let open = |listener: &&Listener| match listener.scheme {
         Scheme::Coap | Scheme::CoapTcp | Scheme::CoapWs => true,
@@ -257,77 +303,15 @@ fn warn_of_writers(serve: &Serve, listeners: &[Listener]) {
         Scheme::Coaps => false,
     };
     let open: Vec<&str> = listeners.iter().filter(open).map(|listener| &*listener.uri).collect();
-    if serve.writable && !open.is_empty() {
+    if serve.rights.is_some() && serve.ca.is_none() && !serve.client_keys.are_given() {
+        warn!("nobody may write: --rights are of clients with an identity; give -u and -k, --keys or --ca");
+    }
+    if serve.writable && serve.rights.is_none() && !open.is_empty() {
         warn!(
             "anybody may write and remove files at {}; -u and -k (DTLS) or --ca (TLS) let in whom you know",
             open.join(", ")
         );
     }
-}
-
-/// Binds a server over a reliable transport.
-fn bind_stream(
-    scheme: Scheme,
-    to: &[SocketAddr],
-    config: ServerConfig,
-    certificates: &Certificates,
-) -> io::Result<Server> {
-    match scheme {
-        Scheme::CoapsTcp => Server::bind_tls(to, config, certificates),
-        Scheme::CoapWs => Server::bind_ws(to, config),
-        Scheme::CoapsWs => Server::bind_wss(to, config, certificates),
-        _ => Server::bind_tcp(to, config),
-    }
-}
-
-/// Returns the default address for DTLS: UDP's, one port higher, like 5684 after 5683 (RFC 7252 §6.2).
-fn one_higher(udp: &Listener, asked: &[SocketAddr]) -> Result<SocketAddr, Failure> {
-    let mut address = udp.server.local_addr().map_err(|error| Failure::Io("the socket".to_owned(), error))?;
-    let any = asked.iter().all(|asked| asked.port() == 0);
-    let port = if any { Some(0) } else { address.port().checked_add(1) };
-    address.set_port(port.ok_or_else(|| Failure::Usage("give the port with --dtls".to_owned()))?);
-    Ok(address)
-}
-
-/// Binds a server to the first of these addresses that is available.
-fn bind(
-    flag: &str,
-    addresses: &[SocketAddr],
-    datagrams: bool,
-    server: impl Fn(&[SocketAddr]) -> io::Result<Server>,
-) -> Result<Server, Failure> {
-    let shown = addresses.first().map_or_else(String::new, SocketAddr::to_string);
-    // Threads share a UDP port, so another server at the same port would not be noticed. A trial bind finds it.
-    let alone =
-        addresses.iter().map(|address| if datagrams { UdpSocket::bind(address).map(drop) } else { Ok(()) });
-    let free = alone.reduce(Result::or).unwrap_or_else(|| Err(io::ErrorKind::AddrNotAvailable.into()));
-    free.and_then(|()| server(addresses)).map_err(|error| {
-        Failure::Network(match error.kind() {
-            _ if matches!(error.get_ref(), Some(inner) if inner.is::<NotJoined>()) => error.to_string(),
-            io::ErrorKind::AddrInUse => {
-                format!("{shown} is in use; name another port with {flag}, 0 for any that is free")
-            }
-            io::ErrorKind::AddrNotAvailable => {
-                format!("{shown} is not an address of this host; {flag} [::]:PORT is all of them")
-            }
-            io::ErrorKind::PermissionDenied => {
-                format!("{shown} is not for this user to bind to; name a port above 1023 with {flag}")
-            }
-            _ => format!("cannot bind to {shown} ({flag}): {error}"),
-        })
-    })
-}
-
-/// Serves until all servers have ended or one fails.
-async fn run(listeners: Vec<Listener>, router: &Router) -> io::Result<()> {
-    let mut serving = JoinSet::new();
-    for listener in listeners {
-        serving.spawn(listener.server.serve(router.clone()));
-    }
-    while let Some(ended) = serving.join_next().await {
-        ended.map_err(io::Error::other)??;
-    }
-    Ok(())
 }
 
 /// Notifies the observers of the clock at every full second.

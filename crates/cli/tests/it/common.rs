@@ -142,7 +142,7 @@ impl Serving {
     }
 
     /// Starts a command and reads its first URI.
-    fn started(command: &mut Command) -> Self {
+    pub(crate) fn started(command: &mut Command) -> Self {
         let mut child =
             command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the command starts");
         let stdout = BufReader::new(child.stdout.take().expect("its standard output is a pipe"));

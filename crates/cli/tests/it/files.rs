@@ -18,6 +18,8 @@ fn serving(scratch: &Scratch) -> (Serving, Vec<String>) {
         "--directory",
         directory,
         "--writable",
+        "--max-writes",
+        "100000/100000",
         "--threads",
         "2",
         "-u",

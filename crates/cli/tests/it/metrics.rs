@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use crate::common::{Serving, coapace};
 
 /// Starts a server with metrics, and returns it with their address.
-fn serving(arguments: &[&str]) -> (Serving, String) {
+pub(crate) fn serving(arguments: &[&str]) -> (Serving, String) {
     let mut server = Serving::new(&[&["--metrics", "127.0.0.1:0"], arguments].concat());
     let uri = server.line();
     let address = uri.strip_prefix("http://").and_then(|uri| uri.strip_suffix("/metrics"));
@@ -40,7 +40,7 @@ pub(crate) fn scrape(address: &str) -> String {
     body
 }
 
-fn value(text: &str, sample: &str) -> f64 {
+pub(crate) fn value(text: &str, sample: &str) -> f64 {
     let line = text.lines().find_map(|line| line.strip_prefix(sample)?.strip_prefix(' '));
     line.unwrap_or_else(|| panic!("{sample} in {text}")).parse().expect("a number")
 }

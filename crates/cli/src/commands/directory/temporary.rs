@@ -1,5 +1,6 @@
 //! Temporary files: written beside the file that they will replace, and then renamed.
 
+use std::ffi::OsStr;
 use std::fs::{File, Permissions};
 use std::hash::{BuildHasher, RandomState};
 use std::io::{self, Write};
@@ -128,20 +129,11 @@ impl Drop for Temporary<'_> {
 /// Removes the temporary files that killed writers have left in a directory and below. A file that is being written
 /// is locked, and stays.
 pub(super) fn sweep(top: &Dir) {
-    let mut ahead = vec![PathBuf::from(".")];
-    while let Some(path) = ahead.pop() {
-        let Ok(entries) = top.read_dir(&path) else { continue };
-        for entry in entries.flatten() {
-            let name = entry.file_name();
-            match entry.file_type() {
-                Ok(kind) if kind.is_dir() => ahead.push(path.join(name)),
-                Ok(kind) if kind.is_file() && name.to_str().is_some_and(is_temporary) => {
-                    let _ = remove_unlocked(top, &path.join(name));
-                }
-                _ => {}
-            }
+    super::walk::files(top, |path| {
+        if path.file_name().and_then(OsStr::to_str).is_some_and(is_temporary) {
+            let _ = remove_unlocked(top, path);
         }
-    }
+    });
 }
 
 /// Returns whether a name is that of a temporary file.

@@ -1,0 +1,77 @@
+//! Sockets that systemd has bound and passed to this process (sd_listen_fds(3)). An argument names them with `fd:NAME`.
+
+use std::io;
+use std::net::{TcpListener, UdpSocket};
+
+use listenfd::ListenFd;
+
+use crate::Failure;
+
+/// The sockets, with the names that FileDescriptorName= gives them in their units. Each is taken once.
+pub(crate) struct Passed {
+    sockets: ListenFd,
+    names: Vec<String>,
+}
+
+impl Passed {
+    /// Returns the sockets that the environment tells of.
+    pub(crate) fn new() -> Self {
+        let names = std::env::var("LISTEN_FDNAMES").unwrap_or_default();
+        Self { sockets: ListenFd::from_env(), names: names.split(':').map(str::to_owned).collect() }
+    }
+
+    /// Returns the name in `fd:NAME`, if the value of an argument is that.
+    pub(crate) fn name(text: &str) -> Option<&str> {
+        text.strip_prefix("fd:")
+    }
+
+    /// Takes the UDP sockets of this name.
+    ///
+    /// # Errors
+    /// If there is none, or one that is no UDP socket.
+    pub(crate) fn datagrams(&mut self, flag: &str, name: &str) -> Result<Vec<UdpSocket>, Failure> {
+        self.take(flag, name, ListenFd::take_udp_socket)
+    }
+
+    /// Takes the listening socket of this name.
+    ///
+    /// # Errors
+    /// If there is none, more than one, or one that is no TCP socket.
+    pub(crate) fn listener(&mut self, flag: &str, name: &str) -> Result<TcpListener, Failure> {
+        let mut taken = self.take(flag, name, ListenFd::take_tcp_listener)?;
+        match (taken.pop(), taken.is_empty()) {
+            (Some(listener), true) => Ok(listener),
+            _ => Err(Failure::Input(format!(
+                "{flag} fd:{name}: one socket is expected, and several have this name"
+            ))),
+        }
+    }
+
+    fn take<T>(
+        &mut self,
+        flag: &str,
+        name: &str,
+        take: fn(&mut ListenFd, usize) -> io::Result<Option<T>>,
+    ) -> Result<Vec<T>, Failure> {
+        let (mut taken, mut other) = (Vec::new(), None);
+        for at in 0..self.sockets.len() {
+            if self.names.get(at).is_some_and(|other| other == name) {
+                match take(&mut self.sockets, at) {
+                    Ok(socket) => taken.extend(socket),
+                    // A unit may have sockets of both kinds under one name.
+                    Err(error) => other = Some(error),
+                }
+            }
+        }
+        if let (true, Some(error)) = (taken.is_empty(), other) {
+            return Err(Failure::Io(format!("{flag} fd:{name}: not the right kind of socket"), error));
+        }
+        if taken.is_empty() {
+            let known = if self.sockets.len() == 0 { "no sockets".to_owned() } else { self.names.join(", ") };
+            return Err(Failure::Input(format!(
+                "{flag} fd:{name}: systemd has passed {known}; see FileDescriptorName= in systemd.socket(5)"
+            )));
+        }
+        Ok(taken)
+    }
+}

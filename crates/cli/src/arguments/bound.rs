@@ -1,0 +1,75 @@
+//! Arguments that bound something for all clients together and for each: TOTAL or TOTAL/CLIENT.
+
+/// A bound for all clients together, and one for each client.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Bound {
+    pub(crate) total: u64,
+    pub(crate) client: u64,
+}
+
+impl Bound {
+    /// Returns a bound from numbers that `read` reads. Without one for each client, that is a quarter of the total.
+    fn read(text: &str, read: impl Fn(&str) -> Result<u64, String>) -> Result<Self, String> {
+        let (total, client) = match text.split_once('/') {
+            Some((total, client)) => (read(total)?, read(client)?),
+            None => read(text).map(|total| (total, total.div_ceil(4)))?,
+        };
+        if total == 0 || client == 0 {
+            return Err("expected at least 1".to_owned());
+        }
+        if client > total {
+            return Err("a client may not have more than all together".to_owned());
+        }
+        Ok(Self { total, client })
+    }
+}
+
+/// Reads bounds of bytes: `1G`, `1G/256M`.
+pub(super) fn of_bytes(text: &str) -> Result<Bound, String> {
+    Bound::read(text, size)
+}
+
+/// Reads bounds of numbers: `10000`, `10000/2500`.
+pub(super) fn of_numbers(text: &str) -> Result<Bound, String> {
+    let wrong = |_| "expected TOTAL or TOTAL/CLIENT, as 10000/2500".to_owned();
+    Bound::read(text, |number| number.parse().map_err(wrong))
+}
+
+/// Reads a number of bytes: 500000, 512K, 64M, 1G, 1 GiB.
+pub(super) fn size(text: &str) -> Result<u64, String> {
+    let wrong = || "expected a number of bytes, as 512M or 2G".to_owned();
+    let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+    let (number, unit) = text.split_at(digits);
+    let power = match unit.trim().to_ascii_lowercase().as_str() {
+        "" | "b" => 0,
+        "k" | "kib" => 10,
+        "m" | "mib" => 20,
+        "g" | "gib" => 30,
+        _ => return Err(wrong()),
+    };
+    let number: u64 = number.parse().map_err(|_| wrong())?;
+    number.checked_mul(1 << power).ok_or_else(|| "expected no more bytes than a computer can have".to_owned())
+}
+
+/// Reads a number of bytes that is at least 1 MiB.
+pub(super) fn memory(text: &str) -> Result<usize, String> {
+    let bytes = usize::try_from(size(text)?).ok().filter(|&bytes| bytes >= 1 << 20);
+    bytes.ok_or_else(|| "expected at least 1M, and no more than a computer can have".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_client_gets_a_quarter_unless_told_otherwise() {
+        assert_eq!(of_bytes("1G"), Ok(Bound { total: 1 << 30, client: 256 << 20 }));
+        assert_eq!(of_bytes("64K/1k"), Ok(Bound { total: 65_536, client: 1_024 }));
+        assert_eq!(of_numbers("10/3"), Ok(Bound { total: 10, client: 3 }));
+        assert_eq!(of_numbers("1"), Ok(Bound { total: 1, client: 1 }));
+        for text in ["", "0", "1/0", "1/2", "1/1/1", "x", "-1", "1.5"] {
+            assert!(of_numbers(text).is_err(), "{text}");
+        }
+        assert!(of_bytes("99999999999G").is_err());
+    }
+}

@@ -1,0 +1,107 @@
+//! The record of who writes files: counts for Prometheus, and an event of `coapace::audit` for each write.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use coapace_net::{Code, Request, Response};
+use tracing::{info, warn};
+
+/// The target of the events.
+const TARGET: &str = "coapace::audit";
+
+/// The time between two events about writes that are refused, which anybody can cause without end.
+const INTERVAL: Duration = Duration::from_secs(1);
+
+/// The most characters of a path in an event.
+const MAX_PATH: usize = 256;
+
+/// The values of the label `result`, each with its meaning in `docs/metrics.md`.
+const RESULTS: [&str; 7] = ["created", "changed", "deleted", "denied", "no_room", "too_fast", "failed"];
+
+/// The counts of PUT and DELETE by result, and the time of the last event about a refused one.
+#[derive(Debug, Default)]
+pub(super) struct Audit {
+    counts: [AtomicU64; RESULTS.len()],
+    refused: Mutex<(Option<Instant>, u64)>,
+}
+
+impl Audit {
+    /// Counts a PUT or DELETE, and logs it with its response. Of refused ones, one a second is logged.
+    pub(super) fn note(&self, transport: &str, request: &Request, response: &Response) {
+        let result = result(response.code);
+        if let Some(count) =
+            RESULTS.iter().position(|&name| name == result).and_then(|at| self.counts.get(at))
+        {
+            count.fetch_add(1, Ordering::Relaxed);
+        }
+        let (peer, identity) = (request.from(), request.peer_identity().map(ToString::to_string));
+        let mut path = request.path();
+        if let Some((end, _)) = path.char_indices().nth(MAX_PATH) {
+            path.truncate(end);
+            path.push('…');
+        }
+        let (method, code) = (request.method().name().unwrap_or("?"), response.code.dotted().to_string());
+        let (identity, bytes) = (identity.as_deref(), request.payload().len());
+        let (path, code) = (path.as_str(), code.as_str());
+        if response.is_success() {
+            return info!(target: TARGET, %peer, transport, identity, method, path, bytes, code, result, "write");
+        }
+        if let Some(suppressed) = self.pass(Instant::now()) {
+            let why = response.text();
+            let why = why.as_ref();
+            warn!(
+                target: TARGET,
+                %peer, transport, identity, method, path, bytes, code, result, why, suppressed, "write refused"
+            );
+        }
+    }
+
+    /// Returns the number of refused writes that were not logged since the last that was; `None` if this one is not.
+    fn pass(&self, now: Instant) -> Option<u64> {
+        let (last, suppressed) = &mut *self.refused.lock().unwrap_or_else(PoisonError::into_inner);
+        if last.is_some_and(|last| now.saturating_duration_since(last) < INTERVAL) {
+            *suppressed += 1;
+            return None;
+        }
+        *last = Some(now);
+        Some(std::mem::take(suppressed))
+    }
+
+    /// Returns the counts, each with the value of its label.
+    pub(super) fn counts(&self) -> impl Iterator<Item = (&'static str, u64)> {
+        RESULTS.into_iter().zip(self.counts.iter().map(|count| count.load(Ordering::Relaxed)))
+    }
+}
+
+/// Returns the result of a write that was answered with this code.
+fn result(code: Code) -> &'static str {
+    match code {
+        Code::CREATED => "created",
+        Code::CHANGED => "changed",
+        Code::DELETED => "deleted",
+        Code::UNAUTHORIZED | Code::FORBIDDEN => "denied",
+        Code::REQUEST_ENTITY_TOO_LARGE => "no_room",
+        Code::TOO_MANY_REQUESTS | Code::SERVICE_UNAVAILABLE => "too_fast",
+        _ => "failed",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_result_has_a_count() {
+        for code in 0..=u8::MAX {
+            assert!(RESULTS.contains(&result(Code(code))));
+        }
+    }
+
+    #[test]
+    fn one_refused_write_a_second_is_logged_and_says_how_many_were_not() {
+        let (audit, begin) = (Audit::default(), Instant::now());
+        let at = |ms| audit.pass(begin + Duration::from_millis(ms));
+        assert_eq!([at(0), at(1), at(999), at(1_000), at(5_000)], [Some(0), None, None, Some(2), Some(0)]);
+    }
+}

@@ -1,0 +1,114 @@
+//! How fast clients may write files: all together, and each.
+
+use std::collections::HashMap;
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use coapace_net::Rejection;
+
+use super::writer::Writer;
+use crate::arguments::Bound;
+
+/// The bytes of a file that count as one write.
+const UNIT: usize = 256 << 10;
+
+/// The time over which writes may be saved up.
+const BURST: Duration = Duration::from_secs(1);
+
+/// The most clients that are remembered at a time. One is remembered until it has paid for its writes.
+const MAX_CLIENTS: usize = 4_096;
+
+/// The moments at which writes are paid for (the generic cell rate algorithm).
+#[derive(Debug)]
+pub(super) struct Pace {
+    rate: Bound,
+    paid: Mutex<Paid>,
+}
+
+#[derive(Debug)]
+struct Paid {
+    all: Instant,
+    by: HashMap<Writer, Instant>,
+}
+
+impl Pace {
+    /// Returns a pace of so many writes a second.
+    pub(super) fn new(rate: Bound) -> Self {
+        Self { rate, paid: Paid { all: Instant::now(), by: HashMap::new() }.into() }
+    }
+
+    /// Takes the write of a client. A write that is refused costs nothing. A large one may be taken by who owes nothing, and is
+    /// paid for afterwards.
+    ///
+    /// # Errors
+    /// 4.29 if the client is too fast, and 5.03 if all clients together are, both with Max-Age.
+    pub(super) fn take(&self, now: Instant, writer: &Writer, bytes: usize) -> Result<(), Rejection> {
+        let paid = &mut *self.paid.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = paid.by.get(writer).copied().unwrap_or(now);
+        let per_write = |rate: u64| Duration::from_secs(1) / u32::try_from(rate).unwrap_or(u32::MAX).max(1);
+        let (of_client, of_all) = (per_write(self.rate.client), per_write(self.rate.total));
+        if let Some(seconds) = wait(now, known, of_client) {
+            let why = format!("a client may write {} times a second", self.rate.client);
+            return Err(Rejection::too_many_requests(seconds).because(why));
+        }
+        if paid.by.len() >= MAX_CLIENTS {
+            paid.by.retain(|_, paid| *paid > now);
+        }
+        let full = (paid.by.len() >= MAX_CLIENTS).then_some(1);
+        if let Some(seconds) = wait(now, paid.all, of_all).or(full) {
+            return Err(Rejection::unavailable(seconds).because("too many files are written now"));
+        }
+        let units = u32::try_from(bytes.div_ceil(UNIT)).unwrap_or(u32::MAX).max(1);
+        paid.all = paid.all.max(now) + of_all * units;
+        paid.by.insert(writer.clone(), known.max(now) + of_client * units);
+        Ok(())
+    }
+}
+
+/// Returns the whole seconds until another write, if it has to wait.
+fn wait(now: Instant, paid: Instant, per_write: Duration) -> Option<u32> {
+    let (debt, allowed) = (paid.saturating_duration_since(now) + per_write, BURST.max(per_write));
+    let wait = debt.checked_sub(allowed).filter(|wait| !wait.is_zero())?;
+    Some(u32::try_from(wait.as_millis().div_ceil(1_000)).unwrap_or(u32::MAX).max(1))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::{IpAddr, Ipv4Addr};
+
+    use super::*;
+
+    fn client(number: u32) -> Writer {
+        Writer::Network(IpAddr::V4(Ipv4Addr::from_bits(number)))
+    }
+
+    #[test]
+    fn a_client_writes_at_its_rate_and_all_together_at_theirs() {
+        let pace = Pace::new(Bound { total: 20, client: 8 });
+        let begin = Instant::now();
+        let burst = |writer: &Writer, now| (0..50).filter(|_| pace.take(now, writer, 9).is_ok()).count();
+        assert_eq!([1, 2, 3].map(|number| burst(&client(number), begin)), [8, 8, 4]);
+        let later = begin + Duration::from_secs(1);
+        assert_eq!([1, 2, 3].map(|number| burst(&client(number), later)), [8, 8, 4]);
+    }
+
+    #[test]
+    fn a_large_file_counts_as_many_writes_afterwards() {
+        let pace = Pace::new(Bound { total: 100, client: 2 });
+        let begin = Instant::now();
+        let at = |s| begin + Duration::from_secs(s);
+        assert!(pace.take(at(0), &client(1), 8 * UNIT).is_ok());
+        assert!(pace.take(at(3), &client(1), 1).is_err());
+        assert!(pace.take(at(4), &client(1), 1).is_ok());
+        assert!(pace.take(at(4), &client(2), 1).is_ok());
+    }
+
+    #[test]
+    fn a_flood_of_clients_takes_no_more_memory_and_leaves_again() {
+        let pace = Pace::new(Bound { total: 1_000_000, client: 1 });
+        let begin = Instant::now();
+        let taken = (0..10_000).filter(|&number| pace.take(begin, &client(number), 1).is_ok()).count();
+        assert_eq!(taken, MAX_CLIENTS);
+        assert!(pace.take(begin + Duration::from_secs(2), &client(9_999), 1).is_ok());
+    }
+}

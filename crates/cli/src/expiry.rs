@@ -1,0 +1,118 @@
+//! Certificates that expire: warnings in the log, and a metric.
+
+use std::ops::Range;
+use std::time::{Duration, Instant, SystemTime};
+
+use tracing::{error, warn};
+
+use crate::process::sample;
+
+const DAY: Duration = Duration::from_hours(24);
+
+/// The time before the end of a certificate from which on there are warnings.
+const NOTICE: Duration = Duration::from_hours(30 * 24);
+
+/// The state of a certificate at one moment, with full days.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    Fine,
+    /// It is not valid yet.
+    Early,
+    /// It expires after so many days.
+    Soon(u64),
+    /// It expired so many days ago.
+    Expired(u64),
+}
+
+fn state(validity: &Range<SystemTime>, now: SystemTime) -> State {
+    let days = |time: Duration| time.as_secs() / DAY.as_secs();
+    match validity.end.duration_since(now) {
+        Err(ago) => State::Expired(days(ago.duration())),
+        Ok(_) if now < validity.start => State::Early,
+        Ok(left) if left <= NOTICE => State::Soon(days(left)),
+        Ok(_) => State::Fine,
+    }
+}
+
+/// The warnings about a server's certificate: one a day, and one for each certificate that needs it.
+#[derive(Debug, Default)]
+pub(crate) struct Expiry {
+    told: Option<(Range<SystemTime>, Instant, bool)>,
+}
+
+impl Expiry {
+    /// Logs a warning about the certificate that is valid so long, if one is due.
+    pub(crate) fn look(&mut self, validity: Option<Range<SystemTime>>) {
+        let Some(validity) = validity else { return };
+        let (state, now) = (state(&validity, SystemTime::now()), Instant::now());
+        let expired = matches!(state, State::Expired(_));
+        if state == State::Fine || !self.is_due(&validity, now, expired) {
+            return;
+        }
+        self.told = Some((validity, now, expired));
+        let remedy = "renew it (--cert), and send SIGHUP";
+        match state {
+            State::Fine => {}
+            State::Early => warn!("the certificate is not valid yet; clients refuse it"),
+            State::Soon(days) => warn!(days, "the certificate expires soon; {remedy}"),
+            State::Expired(days) => {
+                error!(days, "the certificate has expired, and clients refuse it; {remedy}");
+            }
+        }
+    }
+
+    fn is_due(&self, validity: &Range<SystemTime>, now: Instant, expired: bool) -> bool {
+        self.told.as_ref().is_none_or(|(before, at, was)| {
+            before != validity || *was != expired || now.saturating_duration_since(*at) >= DAY
+        })
+    }
+}
+
+/// Returns the metric of a certificate that is valid so long.
+pub(crate) fn exposition(validity: Option<&Range<SystemTime>>) -> String {
+    let mut text = String::new();
+    let end = validity.and_then(|validity| validity.end.duration_since(SystemTime::UNIX_EPOCH).ok());
+    let help = "When the certificate of TLS expires, in seconds since 1970.";
+    let name = "coap_certificate_expiry_timestamp_seconds";
+    sample(&mut text, name, "", "gauge", help, end.map(|end| end.as_secs() as f64));
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn days(days: u64) -> Duration {
+        DAY * u32::try_from(days).unwrap()
+    }
+
+    #[test]
+    fn a_certificate_is_told_30_days_before_its_end_and_after_it() {
+        let begin = SystemTime::UNIX_EPOCH + days(20_000);
+        let validity = begin..begin + days(90);
+        let second = Duration::from_secs(1);
+        for (now, expected) in [
+            (begin - second, State::Early),
+            (begin + days(60) - second, State::Fine),
+            (begin + days(60), State::Soon(30)),
+            (begin + days(90) - second, State::Soon(0)),
+            (begin + days(90) + second, State::Expired(0)),
+            (begin + days(93), State::Expired(3)),
+        ] {
+            assert_eq!(state(&validity, now), expected, "{now:?}");
+        }
+    }
+
+    #[test]
+    fn a_warning_comes_once_a_day_and_at_once_where_something_is_new() {
+        let (begin, now) = (SystemTime::UNIX_EPOCH + days(20_000), Instant::now());
+        let (old, new) = (begin..begin + days(10), begin..begin + days(20));
+        let told = Expiry { told: Some((old.clone(), now, false)) };
+        let hour = DAY / 24;
+        assert!(!told.is_due(&old, now + hour, false));
+        assert!(told.is_due(&old, now + hour, true), "it has expired meanwhile");
+        assert!(told.is_due(&new, now + hour, false), "it was replaced");
+        assert!(told.is_due(&old, now + DAY, false));
+        assert!(Expiry::default().is_due(&old, now, false));
+    }
+}

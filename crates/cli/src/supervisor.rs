@@ -1,0 +1,56 @@
+//! The protocol of systemd for services: readiness, reloads, the end, and the watchdog (sd_notify(3)). Without systemd all of this
+//! does nothing.
+
+use std::time::Duration;
+
+use sd_notify::NotifyState as State;
+use tracing::{error, warn};
+
+use crate::Failure;
+
+/// The state is lost on a service manager that does not listen, and nothing else follows from that.
+fn tell(states: &[State<'_>]) {
+    if let Err(error) = sd_notify::notify(states) {
+        warn!(why = error.to_string(), "systemd is not told");
+    }
+}
+
+/// Reports that requests are answered from now on.
+pub(crate) fn ready() {
+    tell(&[State::Ready]);
+}
+
+/// Reports the beginning of the end.
+pub(crate) fn stopping() {
+    tell(&[State::Stopping]);
+}
+
+/// Calls `reload`, and reports its beginning and its end, with the failure if there is one.
+pub(crate) fn reloading(reload: impl FnOnce() -> Result<(), Failure>) -> Result<(), Failure> {
+    let mut beginning = vec![State::Reloading];
+    beginning.extend(State::monotonic_usec_now().ok());
+    tell(&beginning);
+    let reloaded = reload();
+    let status = match &reloaded {
+        Ok(()) => "reloaded".to_owned(),
+        Err(failure) => format!("not reloaded: {failure}").replace('\n', " "),
+    };
+    tell(&[State::Ready, State::Status(&status)]);
+    reloaded
+}
+
+/// Keeps systemd's watchdog quiet for as long as `pulse` ends in time, which shows that requests are still answered. Where none
+/// is set (WatchdogSec=), this ends at once.
+pub(crate) async fn watch<F: Future<Output = ()>>(pulse: impl Fn() -> F) {
+    let Some(patience) = sd_notify::watchdog_enabled() else { return };
+    // sd_watchdog_enabled(3) recommends half of the time.
+    let interval = (patience / 2).max(Duration::from_millis(1));
+    loop {
+        if tokio::time::timeout(interval, pulse()).await.is_ok() {
+            tell(&[State::Watchdog]);
+        } else {
+            error!("a thread does not answer; the watchdog of systemd may end this process");
+        }
+        tokio::time::sleep(interval).await;
+    }
+}
