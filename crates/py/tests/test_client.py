@@ -135,6 +135,36 @@ def test_an_observation_ends_with_the_server_or_with_the_first_of_what_does_not_
     run(main())
 
 
+def test_a_client_with_a_proxy_asks_it_for_every_resource() -> None:
+    async def main() -> None:
+        async with serving() as server:
+            async with Client(proxy=server.uri) as client:
+                for uri in ["coap://192.0.2.1/hello", "http://example.org/hello"]:
+                    assert (await client.get(uri)).code == "5.05", "a server of this package is no proxy"
+            async with Client() as client:
+                with pytest.raises(ValueError, match="Uri-Path must not be there beside Proxy-Uri; give proxy=URI"):
+                    await client.get(server.uri + "/hello", options=[(35, "coap://192.0.2.1/hello")])
+                with pytest.raises(ValueError, match="Uri-Path must not be . or .."):
+                    await client.get(server.uri, options=[(11, "..")])
+                with pytest.raises(ValueError, match="must not be %2E or %2E%2E"):
+                    await client.get(server.uri + "/%2e%2e/hello")
+        for proxy in ["localhost", "coap://localhost/path"]:
+            with pytest.raises(ValueError, match=f"proxy is {proxy!r}".replace("'", '"')):
+                Client(proxy=proxy)
+
+    run(main())
+
+
+async def serving_again(address: str) -> Server:
+    """Bind to an address whose last socket is closed, or is just being closed."""
+    for _ in range(200):
+        try:
+            return Server(address)
+        except OSError:
+            await asyncio.sleep(0.05)
+    return Server(address)
+
+
 def test_an_observation_goes_on_when_its_server_is_back() -> None:
     async def main() -> None:
         async with Client() as client:
@@ -143,7 +173,7 @@ def test_an_observation_goes_on_when_its_server_is_back() -> None:
                 representations = client.observe(server.uri + "/x")
                 assert (await representations.__anext__()).text == "before"
                 address = server.address
-            async with Server(address) as server:
+            async with await serving_again(address) as server:
                 server.resource("/x", observable=True)(lambda request: "after")
                 assert (await asyncio.wait_for(representations.__anext__(), 60)).text == "after"
 
