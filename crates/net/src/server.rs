@@ -371,8 +371,14 @@ impl ServerHandle {
 
     /// Returns the last peer that a bound has stopped since the last call.
     pub(crate) fn stopped(&self) -> Option<SocketAddr> {
-        let of_hubs = self.hubs.iter().filter_map(|hub| Some(hub.lock().stopped.take()?.address())).last();
-        of_hubs.or_else(|| self.tcp.as_ref()?.stopped().take())
+        let mut stopped = None;
+        for hub in self.hubs.iter() {
+            stopped = hub.lock().stopped.take().or(stopped);
+        }
+        match stopped {
+            Some(remote) => Some(remote.address()),
+            None => self.tcp.as_ref()?.stopped().take(),
+        }
     }
 
     /// Returns the metrics of the server, over all cores.

@@ -9,6 +9,7 @@ use crate::registrations::Observer;
 /// The return address of a request. The application keeps it until it answers, so that the endpoint keeps
 /// nothing.
 #[derive(Clone, Copy, Debug)]
+#[allow(clippy::struct_excessive_bools)] // They are independent of each other.
 pub struct Responder<A> {
     /// The address of the client.
     pub to: A,
