@@ -222,9 +222,7 @@ mod tests {
             "the reason stands where the order did not hold"
         );
         assert!(table.contains("<td>≥ 2.00</td>"), "the published ratio: {table}");
-        assert!(page.contains(
-            "Published orders: 1 of 2 held, 1 not held; cocoa ≥ 2 default: 0 of 1 held; default &gt; cocoa: 1 of 1 held."
-        ));
+        assert!(page.contains("Published orders: 1 of 2 held, 1 not held.<"), "the table has the others");
         assert!(
             !self::page(vec![result("default", 2500, 30.0)]).contains("id=\"orders\""),
             "no order was published"

@@ -185,21 +185,24 @@ fn columns(results: &[CellResult], conditions: &Conditions, intervals: bool) -> 
 
 fn published_columns(results: &[CellResult]) -> Vec<Column> {
     let published = published(results);
+    let has_plain =
+        |result: &CellResult| result.published.as_ref().is_some_and(|it| it.plain().next().is_some());
+    let known = results.iter().filter(|result| has_plain(result)).count();
+    // Where few mechanisms have a published figure, it says less than what they cost.
+    let [figure, error]: [u8; 2] = if 2 * known >= results.len() { [18, 20] } else { [8, 9] };
     let mut columns = Vec::new();
     for &metric in &published {
         let name = if published.len() == 1 { String::new() } else { format!(" {}", metric.title()) };
         let cells = results.iter().map(|result| significant_or_dash(result.published_figure(metric), 4));
-        columns.push(Column::new(Shows::Published, &format!("published{name}"), 18, cells));
+        columns.push(Column::new(Shows::Published, &format!("published{name}"), figure, cells));
     }
     if !published.is_empty() {
         let header = if published.len() == 1 { "error" } else { "largest error" };
-        let plain =
-            |result: &CellResult| result.published.as_ref().is_some_and(|it| it.plain().next().is_some());
         let cell = |result: &CellResult| {
-            let error = if plain(result) { result.relative_error() } else { None };
+            let error = if has_plain(result) { result.relative_error() } else { None };
             error.map_or_else(|| "–".into(), percent)
         };
-        columns.push(Column::new(Shows::Published, header, 20, results.iter().map(cell)));
+        columns.push(Column::new(Shows::Published, header, error, results.iter().map(cell)));
     }
     columns
 }
