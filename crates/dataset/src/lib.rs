@@ -3,7 +3,7 @@
 //! A [`Table`] has named columns of one type each. [`cells`], [`runs`], [`clients`] and [`series`] make the tables of some
 //! results; others are of published figures, pairs and rankings. [`frames()`] makes the table of every packet of one run.
 //! [`write_parquet`] writes a table to a file. An [`artifact`] is a folder with all that repeats an experiment.
-//! The module [`search`] makes the tables of a search. A [`sweep`] writes many runs into a directory of such files, and goes on
+//! [`pack_table`] and [`pack_results`] make bytes of them for another process. The module [`search`] makes the tables of a search. A [`sweep`] writes many runs into a directory of such files, and goes on
 //! where it was stopped.
 
 pub mod artifact;
@@ -13,6 +13,7 @@ mod results;
 pub mod search;
 pub mod sweep;
 mod table;
+mod travel;
 mod values;
 mod version;
 
@@ -20,5 +21,6 @@ pub use file::{read_parquet, write_parquet};
 pub use frames::{Frames, frames};
 pub use results::{cells, clients, figures, hindsight, orders, pairs, ratios, runs, series, standings};
 pub use table::Table;
+pub use travel::{pack_results, pack_table, unpack_results, unpack_table};
 pub use values::{Kind, Values};
 pub use version::{VERSION, check_version};

@@ -4,9 +4,11 @@ use std::fmt;
 use std::str::FromStr;
 
 use coapace_sim::fnv1a;
+use serde::{Deserialize, Serialize};
 
 /// A 64-bit hash, written as 16 hexadecimal digits everywhere: many readers of JSON lose the low bits of such a number.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
 pub struct Hash64(pub u64);
 
 impl Hash64 {
@@ -31,6 +33,19 @@ impl FromStr for Hash64 {
     type Err = std::num::ParseIntError;
     fn from_str(digits: &str) -> Result<Self, Self::Err> {
         u64::from_str_radix(digits, 16).map(Self)
+    }
+}
+
+impl TryFrom<String> for Hash64 {
+    type Error = std::num::ParseIntError;
+    fn try_from(digits: String) -> Result<Self, Self::Error> {
+        digits.parse()
+    }
+}
+
+impl From<Hash64> for String {
+    fn from(hash: Hash64) -> Self {
+        hash.to_string()
     }
 }
 

@@ -20,11 +20,12 @@
 mod air;
 
 use coapace_scenario::{Endurance, File, Hop, Loss, Scenario, WorkloadKind};
+use serde::{Deserialize, Serialize};
 
 use super::Metric;
 
 /// The best value of a figure that can be expected, under a condition.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Bound {
     /// The metric. If small values are better, the bound is a least one, and a greatest one otherwise.
     pub metric: Metric,
@@ -35,7 +36,7 @@ pub struct Bound {
 }
 
 /// The condition under which a bound holds.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Holds {
     /// Whatever the mechanism does, in every run.
     Always,

@@ -4,12 +4,13 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use coapace_scenario::Hash64;
+use serde::{Deserialize, Serialize};
 
 use super::run_result::fct_s;
 use super::{Bound, Compared, Metric, Published, RunResult, Summary};
 
 /// A condition and a mechanism: a scenario, the values of its knobs, and what carries the exchanges. All its seeds are pooled.
-#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Cell {
     /// The name of the scenario.
     pub scenario: String,
@@ -57,7 +58,7 @@ impl Cell {
 }
 
 /// The carrier of the packets of a cell.
-#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Mode {
     /// The simulator.
     #[default]
@@ -78,8 +79,8 @@ impl fmt::Display for Mode {
     }
 }
 
-/// A cell and its runs.
-#[derive(Clone, Debug, Default, PartialEq)]
+/// A cell and its runs. It can be serialised, and travels so between processes.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct CellResult {
     /// The scenario with its knobs, and the mechanism.
     pub cell: Cell,

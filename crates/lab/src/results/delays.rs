@@ -1,11 +1,11 @@
 //! Delays in buckets, in bounded memory. The buckets are so fine that quantiles are known to 0.1 %.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::RunResult;
 
 /// A distribution of delays.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Delays {
     /// The number of delays.
     pub count: u64,

@@ -1,11 +1,11 @@
 //! Counts of the messages of one flow in one run.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::Delays;
 
 /// The messages of one flow in one run. A message counts if it was offered after the warm-up.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct FlowResult {
     /// The name of the flow.
     pub name: String,

@@ -3,7 +3,7 @@
 //! Columns of CSV and JSON lines, the table of the terminal, axes of charts, published figures and `docs/results.md` are made
 //! from the entries. A new metric is a new entry.
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 use super::run_result::fct_s;
 use super::statistics::ratio;
@@ -81,8 +81,8 @@ fields! {
 macro_rules! measures {
     ($($(#[doc = $about:literal])+ $name:ident { $($field:ident: $value:expr,)+ })+) => {
         /// A quantity of the results: a column, the axis of a chart, or a published figure.
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
-        #[serde(try_from = "String")]
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+        #[serde(try_from = "String", into = "String")]
         pub enum Metric { $($(#[doc = $about])+ $name,)+ }
 
         impl Metric {

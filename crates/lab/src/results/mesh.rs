@@ -1,11 +1,13 @@
 //! Counts and energy of the radios of a mesh.
 
 use coapace_sim::mesh::NodeCounters;
+use serde::{Deserialize, Serialize};
 
 /// Sums over all nodes of a mesh.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct MeshResult {
     /// The counters of all nodes, added up.
+    #[serde(with = "counters")]
     pub counters: NodeCounters,
     /// The energy spent on sending, on receiving, on listening, and while switched off, in millijoules.
     pub energies_mj: [f64; 4],
@@ -15,6 +17,27 @@ pub struct MeshResult {
     pub all_s: f64,
     /// The time that the radio of each node sent or received a frame, whoever it was for, in seconds.
     pub busy_s: Vec<f64>,
+}
+
+/// Counters by their names, of which other versions may have others.
+mod counters {
+    use std::collections::BTreeMap;
+
+    use coapace_sim::mesh::NodeCounters;
+    use serde::{Deserialize, Deserializer, Serializer};
+
+    pub(super) fn serialize<S: Serializer>(counters: &NodeCounters, to: S) -> Result<S::Ok, S::Error> {
+        to.collect_map(counters.named())
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<NodeCounters, D::Error> {
+        let named = BTreeMap::<String, u64>::deserialize(from)?;
+        let mut counters = NodeCounters::default();
+        for (name, count) in counters.named_mut() {
+            *count = named.get(name).copied().unwrap_or_default();
+        }
+        Ok(counters)
+    }
 }
 
 impl MeshResult {

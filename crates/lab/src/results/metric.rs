@@ -69,6 +69,12 @@ impl TryFrom<String> for Metric {
     }
 }
 
+impl From<Metric> for String {
+    fn from(metric: Metric) -> Self {
+        metric.name().to_owned()
+    }
+}
+
 impl std::str::FromStr for Metric {
     type Err = String;
 

@@ -2,13 +2,13 @@
 
 use std::fmt;
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 use super::Metric;
 use crate::lists::repeated;
 
 /// A published relation of one mechanism's figure to that of another under the same conditions.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Order {
     /// The metric.
     pub metric: Metric,
@@ -25,7 +25,7 @@ pub struct Order {
 }
 
 /// The deviations of a measured ratio from the published relation that count as agreement. The paper's file states them.
-#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Allowance {
     /// The share by which a figure may be smaller that is said to be not smaller: 0.05 for 5 %.
@@ -36,7 +36,7 @@ pub struct Allowance {
 }
 
 /// The relation of one figure to another.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Relation {
     /// The figure is larger.
     Above,

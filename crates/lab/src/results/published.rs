@@ -2,10 +2,12 @@
 
 use std::collections::BTreeMap;
 
+use serde::{Deserialize, Serialize};
+
 use super::{Metric, Order, Summary};
 
 /// The results that a paper published for a cell: figures, and relations to the figures of other mechanisms.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Published {
     /// The published figures, each in the unit of its metric.
     pub figures: BTreeMap<Metric, f64>,
@@ -59,7 +61,7 @@ impl Published {
 }
 
 /// A table of a paper, and the factor that judges its figures.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PaperTable {
     /// The number and the subject.
     pub title: String,

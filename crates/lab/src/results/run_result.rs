@@ -7,13 +7,13 @@ use super::{Delays, Film, FlowResult, MeshResult, Series, Settling, Timeouts, ja
 
 /// The measurements of one run.
 ///
-/// Serialised, it lacks what only simulations have: flows, settling, meshes, marks and films.
+/// Serialised, it lacks the film of a mesh.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct RunResult {
     /// The seed. With the commit and the scenario it determines the run.
     pub seed: u64,
     /// The hash of all events of the run.
-    #[serde(skip)]
+    #[serde(default)]
     pub trace_hash: Hash64,
     /// Events that the simulator handled.
     pub events: u64,
@@ -35,7 +35,7 @@ pub struct RunResult {
     /// Packets that a link lost.
     pub losses: u64,
     /// Marks by queue management; `None` if no packet is ECN-capable.
-    #[serde(skip)]
+    #[serde(default)]
     pub ecn: Option<EcnResult>,
     /// Payload of completed exchanges, in bits per second over all clients.
     pub goodput_bps: f64,
@@ -48,15 +48,15 @@ pub struct RunResult {
     /// The clients by their mechanism; empty over TCP.
     pub populations: Vec<Population>,
     /// The flows, in the order of the scenario.
-    #[serde(skip)]
+    #[serde(default)]
     pub flows: Vec<FlowResult>,
     /// The timeouts that the clients armed, after the warm-up; empty over TCP.
     pub timeouts: Timeouts,
     /// The settling of the network after an event, if there was one.
-    #[serde(skip)]
+    #[serde(default, with = "super::settling::whole")]
     pub settling: Option<Settling>,
     /// Counts and energy of the radios, if there are any.
-    #[serde(skip)]
+    #[serde(default)]
     pub mesh: Option<MeshResult>,
     /// The RTO over time in seconds, for a few clients or as the mean of all.
     pub rto: Vec<Series>,
@@ -118,7 +118,7 @@ impl RunResult {
 }
 
 /// Marks, and exchanges that carried them (RFC 3168).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EcnResult {
     /// Packets marked.
     pub marks: u64,

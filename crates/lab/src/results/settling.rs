@@ -17,6 +17,22 @@ pub struct Settling {
     pub observed_s: f64,
 }
 
+/// Settling with all fields, in a run that is serialised: rows have fewer.
+pub(super) mod whole {
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    use super::Settling;
+
+    pub(crate) fn serialize<S: Serializer>(settling: &Option<Settling>, to: S) -> Result<S::Ok, S::Error> {
+        settling.map(|Settling { event_s, time_s, observed_s }| (event_s, time_s, observed_s)).serialize(to)
+    }
+
+    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Settling>, D::Error> {
+        let settling = Option::<(f64, Option<f64>, f64)>::deserialize(from)?;
+        Ok(settling.map(|(event_s, time_s, observed_s)| Settling { event_s, time_s, observed_s }))
+    }
+}
+
 /// The length of the window, in seconds.
 const WINDOW_S: f64 = 20.0;
 

@@ -10,4 +10,5 @@ mod results;
 mod run;
 mod search;
 mod separate;
+mod travel;
 mod vectors;

@@ -1,0 +1,67 @@
+//! Tables and results as bytes, for processes of the same version.
+
+use arrow_array::RecordBatch;
+use arrow_ipc::reader::StreamReader;
+use arrow_ipc::writer::StreamWriter;
+use arrow_schema::ArrowError;
+use coapace_lab::results::CellResult;
+
+use crate::Table;
+
+/// Returns a table as a stream of Arrow IPC.
+///
+/// # Errors
+/// Fails as Arrow does.
+pub fn pack_table(table: &Table) -> Result<Vec<u8>, ArrowError> {
+    let batch = table.batch();
+    let mut writer = StreamWriter::try_new(Vec::new(), &batch.schema())?;
+    writer.write(batch)?;
+    writer.into_inner()
+}
+
+/// Reads what [`pack_table`] has made.
+///
+/// # Errors
+/// Fails if the bytes are no table.
+pub fn unpack_table(bytes: &[u8]) -> Result<Table, ArrowError> {
+    let mut reader = StreamReader::try_new(bytes, None)?;
+    let schema = reader.schema();
+    let batch = reader.next().transpose()?;
+    Ok(Table::from(batch.unwrap_or_else(|| RecordBatch::new_empty(schema))))
+}
+
+/// Returns results as JSON. Films of meshes stay behind.
+///
+/// # Errors
+/// Fails if a figure is not finite.
+pub fn pack_results(results: &[CellResult]) -> Result<String, String> {
+    serde_json::to_string(results).map_err(|error| error.to_string())
+}
+
+/// Reads what [`pack_results`] has made.
+///
+/// # Errors
+/// Returns one line if the text is not that of results.
+pub fn unpack_results(text: &str) -> Result<Vec<CellResult>, String> {
+    serde_json::from_str(text).map_err(|error| format!("these are no results: {error}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Values;
+
+    #[test]
+    fn a_table_comes_back_as_it_was_and_other_bytes_are_an_error() {
+        for rows in [0, 3] {
+            let table = Table::new(vec![
+                ("name".to_owned(), Values::Text(vec![Some("a".to_owned()); rows])),
+                ("number".to_owned(), Values::Number(vec![None; rows])),
+            ])
+            .unwrap();
+            assert_eq!(unpack_table(&pack_table(&table).unwrap()).unwrap(), table);
+        }
+        unpack_table(b"no table").unwrap_err();
+        unpack_results("no results").unwrap_err();
+    }
+}
