@@ -7,6 +7,7 @@ mod device;
 #[cfg(target_os = "linux")]
 mod emulate;
 mod examine;
+mod figures;
 #[cfg(target_os = "linux")]
 mod live;
 mod relay;
@@ -35,6 +36,7 @@ pub(crate) use device::{
 #[cfg(target_os = "linux")]
 pub(crate) use emulate::Emulate;
 pub(crate) use examine::{Examine, Verdicts};
+pub(crate) use figures::Figures;
 #[cfg(target_os = "linux")]
 pub(crate) use live::LiveOptions;
 pub(crate) use relay::Relay;
@@ -289,9 +291,8 @@ pub(crate) struct Coexist {
     #[arg(long, value_name = "FILE")]
     pub(crate) report: Option<PathBuf>,
 
-    /// Write every chart of the report into this directory as SVG, PDF and PNG, named after the chart
-    #[arg(long, value_name = "DIR")]
-    pub(crate) figures: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) figures: Figures,
 }
 
 #[derive(Debug, Args)]
@@ -406,9 +407,8 @@ pub(crate) struct Reproduce {
     #[arg(long, value_name = "FILE")]
     pub(crate) markdown: Option<PathBuf>,
 
-    /// Write every chart of the report into this directory as SVG, PDF and PNG, named after the chart
-    #[arg(long, value_name = "DIR")]
-    pub(crate) figures: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) figures: Figures,
 
     /// Write all that a reviewer needs into this new or empty directory: scenarios, results as Parquet and CSV, the report,
     /// and what `coapace repeat` needs to say whether the runs are identical (docs/artifact.md)

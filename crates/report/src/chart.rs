@@ -3,6 +3,7 @@
 use serde::Serialize;
 
 use super::axis::Axis;
+use super::measure::stem_of;
 use super::pairs::Pairs;
 
 /// The most lines that share one plane. More are drawn as small multiples: a plane for each, with the others in grey behind
@@ -113,6 +114,20 @@ pub(super) struct Point {
 }
 
 impl Chart {
+    /// Returns whether the chart has this name, or that of a column of results, such as `median_fct_s`, and shows it.
+    pub(super) fn is_named(&self, name: &str) -> bool {
+        let stem = stem_of(name).unwrap_or(name);
+        let rest = self.name.strip_prefix(stem);
+        self.name == name
+            || rest
+                .is_some_and(|rest| rest.is_empty() || rest.starts_with("-over-") || rest.starts_with("--"))
+    }
+
+    /// Returns whether the chart is of one condition of several.
+    pub(super) fn is_of_one_condition(&self) -> bool {
+        self.name.contains("--")
+    }
+
     /// Returns the numbers of the mechanisms in the chart, each once, in ascending order.
     pub(super) fn mechanisms(&self) -> Vec<usize> {
         let mut all: Vec<usize> = match &self.body {

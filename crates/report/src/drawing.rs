@@ -19,10 +19,8 @@ use sizes::{MARGIN, TEXT, TITLE};
 use super::chart::{Body, Chart};
 use super::font;
 use super::panels::Named;
+use super::plates::Plates;
 use super::style::Style;
-
-/// The width of a chart in pixels of 1/96 inch. Long names make it wider.
-const WIDTH: f64 = 640.0;
 
 /// A chart, and the place where it is drawn.
 struct Sheet<'a> {
@@ -55,11 +53,15 @@ impl<'a> Sheet<'a> {
 }
 
 /// Returns a chart as SVG, with title, axes and legend. `mechanisms` are those of the page, in the order of their numbers.
-pub(super) fn svg(chart: &Chart, mechanisms: &[Named]) -> String {
-    let mut sheet = Sheet { chart, mechanisms, width: WIDTH, top: MARGIN };
-    sheet.width = WIDTH.max(sheet.longest_name(chart.mechanisms()) + 0.6 * WIDTH);
+pub(super) fn svg(chart: &Chart, mechanisms: &[Named], plates: &Plates) -> String {
+    let width = plates.size.width();
+    let mut sheet = Sheet { chart, mechanisms, width, top: MARGIN };
+    // Long names make a chart wider than it is asked for. The picture then has a smaller scale.
+    sheet.width = width.max(sheet.longest_name(chart.mechanisms()) + 0.6 * width);
     let mut canvas = Canvas::default();
-    sheet.top = heading(&mut canvas, chart, sheet.width);
+    if plates.titles {
+        sheet.top = heading(&mut canvas, chart, sheet.width);
+    }
     let size = match &chart.body {
         Body::Lines { lines } => lines::draw(&mut canvas, &sheet, lines),
         Body::Strips { lines } => strips::draw(&mut canvas, &sheet, lines),
@@ -75,7 +77,7 @@ pub(super) fn svg(chart: &Chart, mechanisms: &[Named]) -> String {
         Body::Points { points } => points::draw(&mut canvas, &sheet, points),
         Body::Squares(pairs) => squares::draw(&mut canvas, &sheet, pairs),
     };
-    canvas.finish(&chart.title, size)
+    canvas.finish_in(&chart.title, size, plates.size.outer(size.map(f64::ceil)))
 }
 
 /// Draws the title and the conditions; returns the vertical place at which the chart begins.
@@ -118,7 +120,7 @@ mod tests {
             body: Body::Lines { lines },
         };
         let mechanisms = names.iter().zip(styles(names)).map(|(name, style)| Named { name, style });
-        svg(&chart, &mechanisms.collect::<Vec<_>>())
+        svg(&chart, &mechanisms.collect::<Vec<_>>(), &Plates::default())
     }
 
     #[test]

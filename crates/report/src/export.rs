@@ -12,20 +12,22 @@ use super::drawing;
 use super::font::DATABASE;
 use super::panels::Charts;
 use super::parallel::each;
+use super::plates::Plates;
 
 /// The pixels of a PNG for each pixel of 1/96 inch: 288 an inch.
 const SCALE: f32 = 3.0;
 /// The pixels of an SVG in an inch.
 const DPI: f32 = 96.0;
 
-/// Writes every chart into `dir`, which is made if it is missing; returns the number of charts.
+/// Writes charts into `dir`, which is made if it is missing; returns the number of charts.
 ///
 /// # Errors
 /// Returns the first error in making the directory or in writing a file.
-pub(super) fn write(dir: &Path, charts: &Charts) -> io::Result<usize> {
+pub(super) fn write(dir: &Path, charts: &Charts, plates: &Plates) -> io::Result<usize> {
+    let chosen = plates.choose(charts.all()).map_err(io::Error::other)?;
     fs::create_dir_all(dir)?;
-    each(charts.all(), |chart| {
-        let svg = drawing::svg(chart, charts.mechanisms());
+    each(&chosen, |chart| {
+        let svg = drawing::svg(chart, charts.mechanisms(), plates);
         let tree = parse(&svg)?;
         let pdf = svg2pdf::to_pdf(&tree, ConversionOptions::default(), PageOptions { dpi: DPI })
             .map_err(|error| io::Error::other(error.to_string()))?;
@@ -35,7 +37,7 @@ pub(super) fn write(dir: &Path, charts: &Charts) -> io::Result<usize> {
         }
         Ok(())
     })?;
-    Ok(charts.all().len())
+    Ok(chosen.len())
 }
 
 /// Writes a file beside its place and moves it there, so that an earlier file is only replaced by a complete one.
@@ -68,7 +70,7 @@ pub(super) fn pixels(tree: &Tree, scale: f32) -> io::Result<Pixmap> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Group, Report};
+    use super::super::{Group, PlateSize, Report};
     use super::*;
     use coapace_lab::results::{Cell, CellResult, RunResult};
 
@@ -87,18 +89,46 @@ mod tests {
         let cells = [1, 10, 100].map(|clients| ["default", "fasor"].map(|name| result(name, clients, 30.0)));
         let groups = Group::by_conditions(cells.into_iter().flatten().collect());
         let dir = std::env::temp_dir().join(format!("coapace-figures-{}", std::process::id()));
-        let charts = Report { groups, ..Report::default() }.write_figures(&dir).unwrap();
-        let mut files: Vec<_> = fs::read_dir(&dir)
-            .unwrap()
-            .map(|file| file.unwrap().file_name().into_string().unwrap())
-            .collect();
-        files.sort_unstable();
+        let report = Report { groups, ..Report::default() };
+        let files = || -> Vec<String> {
+            fs::read_dir(&dir).unwrap().map(|file| file.unwrap().file_name().into_string().unwrap()).collect()
+        };
+        // Charts of single conditions are written if they are asked for.
+        let some = report.write_figures(&dir, &Plates::default()).unwrap();
+        assert_eq!(files().len(), 3 * some);
+        assert!(files().iter().all(|name| !name.contains("--")), "{:?}", files());
+        let all = Plates { charts: vec!["all".into()], ..Plates::default() };
+        let charts = report.write_figures(&dir, &all).unwrap();
+        assert!(charts > some);
+        let files = files();
         assert_eq!(files.len(), 3 * charts);
         let begins = |name: &str, bytes: &[u8]| fs::read(dir.join(name)).unwrap().starts_with(bytes);
         assert!(begins("fct-median-over-clients.svg", b"<svg "));
         assert!(begins("fct-median-over-clients.pdf", b"%PDF-"));
         assert!(begins("fct-median-over-clients.png", b"\x89PNG"));
         assert!(files.contains(&"fct-quantiles--100-clients.svg".to_owned()), "{files:?}");
+        fs::remove_dir_all(&dir).unwrap();
+        let sized = |size, titles| {
+            let plates = Plates { charts: vec!["median_fct_s".into()], size, titles };
+            let written = report.write_figures(&dir, &plates).unwrap();
+            (written, fs::read_to_string(dir.join("fct-median-over-clients.svg")).unwrap())
+        };
+        for (size, width) in
+            [(PlateSize::Column, "336"), (PlateSize::Double, "687.36"), (PlateSize::Slide, "1280")]
+        {
+            let (written, svg) = sized(size, true);
+            assert_eq!(written, 1);
+            assert!(svg.contains(&format!(" width=\"{width}\" height=\"")), "{size:?}: {}", &svg[..300]);
+            let untitled = sized(size, false).1;
+            assert!(untitled.len() < svg.len());
+        }
+        let wrong = Plates { charts: vec!["zzz".into()], ..Plates::default() };
+        let told = report.write_figures(&dir, &wrong).unwrap_err().to_string();
+        assert!(
+            told.starts_with("there is no chart `zzz`; there is ")
+                && told.contains("fct-median-over-clients"),
+            "{told}"
+        );
         fs::remove_dir_all(&dir).unwrap();
     }
 }

@@ -29,6 +29,7 @@ mod page;
 mod pairs;
 mod panels;
 mod parallel;
+mod plates;
 mod ranking;
 mod report;
 mod rounded;
@@ -44,6 +45,7 @@ use std::path::Path;
 
 pub use animation::write_film_gif;
 pub use group::Group;
+pub use plates::{PlateSize, Plates};
 pub use report::Report;
 
 use panels::Charts;
@@ -59,13 +61,13 @@ impl Report {
         out.flush()
     }
 
-    /// Writes every chart of the page into `dir` as SVG, PDF and PNG, named after the chart: `fct-median-over-clients.svg`.
+    /// Writes charts of the page into `dir` as SVG, PDF and PNG, named after the chart: `fct-median-over-clients.svg`.
     /// Makes the directory if it is missing. Returns the number of charts.
     ///
     /// # Errors
-    /// Returns the first error in making the directory or in writing a file.
-    pub fn write_figures(&self, dir: &Path) -> io::Result<usize> {
-        export::write(dir, &Charts::of(&View::of(self)))
+    /// Returns the first error in making the directory or in writing a file, or a line if there is no chart of a name.
+    pub fn write_figures(&self, dir: &Path, plates: &Plates) -> io::Result<usize> {
+        export::write(dir, &Charts::of(&View::of(self)), plates)
     }
 }
 

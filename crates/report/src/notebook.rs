@@ -7,7 +7,6 @@ use serde_json::{Value, json};
 
 use super::axis::Axis;
 use super::chart::{Body, Chart};
-use super::measure::stem_of;
 use super::panels::{Charts, Named};
 use super::report::Report;
 use super::style::{INK, SOFT};
@@ -59,12 +58,10 @@ fn chosen<'a>(charts: &'a [Chart], name: Option<&str>) -> Option<&'a Chart> {
         let compares = |chart: &&Chart| !matches!(chart.body, Body::Points { .. });
         return charts.iter().find(compares).or_else(|| charts.first());
     };
-    let stem = stem_of(name).unwrap_or(name);
-    let is_of = |chart: &&Chart| {
-        let rest = chart.name.strip_prefix(stem);
-        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with("-over-") || rest.starts_with("--"))
-    };
-    charts.iter().find(|chart| chart.name == name).or_else(|| charts.iter().find(is_of))
+    charts
+        .iter()
+        .find(|chart| chart.name == name)
+        .or_else(|| charts.iter().find(|chart| chart.is_named(name)))
 }
 
 fn figure(chart: &Chart, mechanisms: &[Named]) -> Value {

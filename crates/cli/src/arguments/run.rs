@@ -6,7 +6,7 @@ use clap::Args;
 
 #[cfg(target_os = "linux")]
 use super::LiveOptions;
-use super::{Format, Seeds, key_value, seeds};
+use super::{Figures, Format, Seeds, key_value, seeds};
 
 /// The conditions, mechanisms and seeds of runs.
 #[derive(Debug, Args)]
@@ -47,9 +47,8 @@ pub(crate) struct Run {
     #[arg(long, value_name = "FILE")]
     pub(crate) report: Option<PathBuf>,
 
-    /// Write every chart of the report into this directory as SVG, PDF and PNG, named after the chart
-    #[arg(long, value_name = "DIR")]
-    pub(crate) figures: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) figures: Figures,
 
     /// Write an animation of the first mechanism's first run as a GIF (scenarios with a mesh)
     #[arg(long, value_name = "FILE")]

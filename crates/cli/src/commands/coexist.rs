@@ -23,7 +23,7 @@ pub(crate) fn coexist(arguments: &Arguments, coexist: &Coexist) -> Result<(), Fa
         trial.first_seed = coexist.seeds.first;
     }
     let page = coexist.report.as_deref().map(Draft::create).transpose()?;
-    coexist.figures.as_deref().map(create_dir).transpose()?;
+    coexist.figures.dir().map(create_dir).transpose()?;
     remark(
         arguments,
         &format!(
@@ -38,7 +38,7 @@ pub(crate) fn coexist(arguments: &Arguments, coexist: &Coexist) -> Result<(), Fa
     let matrix = Matrix::of(&conducted.results);
     let took = start.elapsed().as_secs_f64();
 
-    let written = write_report(arguments, page, coexist.figures.as_deref(), &conducted, || Report {
+    let written = write_report(arguments, page, Some(&coexist.figures), &conducted, || Report {
         groups: Group::by_conditions(matrix.alone.clone()),
         coexistence: Some(matrix.clone()),
         ..report(&scenario.title, &scenario.summary, &conducted)

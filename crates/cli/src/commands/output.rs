@@ -12,7 +12,7 @@ use coapace_lab::lists::listed;
 use coapace_lab::results::{self, CellResult, Lines, Look, order_rows, terminal_table};
 use coapace_report::{Group, Report};
 
-use crate::arguments::{Arguments, Format, Seeds};
+use crate::arguments::{Arguments, Figures, Format, Seeds};
 use crate::draft::Draft;
 use crate::shown::tell;
 use crate::{Failure, interrupt, progress};
@@ -193,11 +193,12 @@ pub(crate) fn report(title: &str, subtitle: &str, conducted: &Conducted) -> Repo
 pub(crate) fn write_report<R: Borrow<Report>>(
     arguments: &Arguments,
     page: Option<Draft>,
-    figures: Option<&Path>,
+    figures: Option<&Figures>,
     conducted: &Conducted,
     report: impl FnOnce() -> R,
 ) -> Result<(), Failure> {
-    if page.is_none() && figures.is_none() {
+    let plates = figures.and_then(|figures| figures.dir().zip(Some(figures.plates())));
+    if page.is_none() && plates.is_none() {
         return Ok(());
     }
     let made = report();
@@ -207,8 +208,8 @@ pub(crate) fn write_report<R: Borrow<Report>>(
         remark(arguments, &format!("report: {}", path.display()));
         Ok(())
     });
-    if let Some(dir) = figures.filter(|_| conducted.is_complete()) {
-        let charts = report.write_figures(dir).map_err(|error| Failure::cannot_write(dir, error))?;
+    if let Some((dir, plates)) = plates.filter(|_| conducted.is_complete()) {
+        let charts = report.write_figures(dir, &plates).map_err(|error| Failure::cannot_write(dir, error))?;
         remark(
             arguments,
             &format!("figures: {charts} charts in {}, each as SVG, PDF and PNG", dir.display()),

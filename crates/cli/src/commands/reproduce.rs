@@ -49,7 +49,7 @@ pub(crate) fn reproduce(arguments: &Arguments, reproduce: &Reproduce) -> Result<
     let quick = (reproduce.quick && !is_live).then(|| left_out(paper)).transpose()?;
     let page = reproduce.report.as_deref().map(Draft::create).transpose()?;
     let markdown = reproduce.markdown.as_deref().map(Draft::create).transpose()?;
-    reproduce.figures.as_deref().map(create_dir).transpose()?;
+    reproduce.figures.dir().map(create_dir).transpose()?;
     let mut artifact = reproduce.artifact.as_deref().map(Artifact::create).transpose()?;
     let published: Vec<_> = trials.iter().filter_map(|trial| trial.published.as_ref()).collect();
     let figures = published.iter().map(|published| published.figures.len()).sum::<usize>();
@@ -62,7 +62,8 @@ pub(crate) fn reproduce(arguments: &Arguments, reproduce: &Reproduce) -> Result<
         remark(arguments, quick);
     }
 
-    let is_alone = page.is_none() && markdown.is_none() && artifact.is_none() && reproduce.figures.is_none();
+    let is_alone =
+        page.is_none() && markdown.is_none() && artifact.is_none() && reproduce.figures.dir().is_none();
     let rows = reproduce.format.lines().filter(|_| !reproduce.orders);
     let rows = rows.map(|lines| Rows { lines, each: reproduce.each, is_alone });
     #[cfg(target_os = "linux")]
@@ -89,7 +90,7 @@ pub(crate) fn reproduce(arguments: &Arguments, reproduce: &Reproduce) -> Result<
         worst_first(&mut conducted.results);
     }
     let report = LazyCell::new(|| paper_report(&source, quick.as_deref(), &conducted));
-    let written = write_report(arguments, page, reproduce.figures.as_deref(), &conducted, || &*report);
+    let written = write_report(arguments, page, Some(&reproduce.figures), &conducted, || &*report);
     let kept = kept.and_then(|()| {
         artifact.map_or(Ok(()), |artifact| {
             if !conducted.is_complete() {

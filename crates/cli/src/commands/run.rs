@@ -45,10 +45,10 @@ pub(crate) fn run(arguments: &Arguments, run: &Run) -> Result<(), Failure> {
     let draft = |path: &Option<PathBuf>| path.as_deref().map(Draft::create).transpose();
     let (page, film) = (draft(&run.report)?, draft(&run.film)?);
     let (pcap, trace) = (draft(&run.pcap)?, draft(&run.trace)?);
-    run.figures.as_deref().map(create_dir).transpose()?;
+    run.figures.dir().map(create_dir).transpose()?;
     let Some(first) = trials.first() else { return Ok(()) };
     capture(arguments, first, pcap, trace)?;
-    let is_alone = page.is_none() && film.is_none() && run.figures.is_none();
+    let is_alone = page.is_none() && film.is_none() && run.figures.dir().is_none();
     let rows = run.format.lines().map(|lines| Rows { lines, each: run.each, is_alone });
     #[cfg(target_os = "linux")]
     let live =
@@ -58,9 +58,8 @@ pub(crate) fn run(arguments: &Arguments, run: &Run) -> Result<(), Failure> {
     let conducted = live.unwrap_or_else(|| conduct(arguments, &trials, rows))?;
     let File { title, summary, .. } = &**first.scenario;
     let filmed = film.map_or(Ok(()), |file| write_film(arguments, file, title, &conducted));
-    let written = write_report(arguments, page, run.figures.as_deref(), &conducted, || {
-        report(title, summary, &conducted)
-    });
+    let written =
+        write_report(arguments, page, Some(&run.figures), &conducted, || report(title, summary, &conducted));
     let printed = if run.format == Format::Table { print_table(&conducted) } else { Ok(()) };
     filmed.and(written)?;
     printed?;

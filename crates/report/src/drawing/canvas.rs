@@ -155,12 +155,25 @@ impl Canvas {
     }
 
     /// Returns the SVG document, on white paper.
-    pub(super) fn finish(self, title: &str, [width, height]: [f64; 2]) -> String {
-        let (width, height) = (width.ceil(), height.ceil());
+    pub(super) fn finish(self, title: &str, size: [f64; 2]) -> String {
+        self.finish_in(title, size, size.map(f64::ceil))
+    }
+
+    /// Returns the SVG document, as large as it fits in the middle of a picture of the size `outer`.
+    pub(super) fn finish_in(self, title: &str, size: [f64; 2], outer: [f64; 2]) -> String {
+        let [width, height] = size.map(f64::ceil);
+        let scale = (outer[0] / width).min(outer[1] / height);
+        let short = |number: f64| (number * 100.0).round() / 100.0;
+        let [inner_width, inner_height] = outer.map(|side| short(side / scale));
+        let [x, y] = [short((width - inner_width) / 2.0), short((height - inner_height) / 2.0)];
+        let origin = if [x, y] == [0.0; 2] { String::new() } else { format!("x=\"{x}\" y=\"{y}\" ") };
+        let (x, y) = (x + 0.0, y + 0.0);
         format!(
-            "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width}\" height=\"{height}\" \
-             viewBox=\"0 0 {width} {height}\" font-family=\"{FAMILY}\">\n<title>{}</title>\n\
-             <rect width=\"{width}\" height=\"{height}\" fill=\"{PAPER}\"/>\n{}</svg>\n",
+            "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{}\" height=\"{}\" \
+             viewBox=\"{x} {y} {inner_width} {inner_height}\" font-family=\"{FAMILY}\">\n<title>{}</title>\n\
+             <rect {origin}width=\"{inner_width}\" height=\"{inner_height}\" fill=\"{PAPER}\"/>\n{}</svg>\n",
+            short(outer[0]),
+            short(outer[1]),
             escape(title),
             self.elements
         )

@@ -125,6 +125,7 @@ mod tests {
 
     use super::*;
     use crate::panels::Charts;
+    use crate::plates::Plates;
     use crate::view::View;
     use crate::{Group, Report};
 
@@ -146,7 +147,7 @@ mod tests {
         let charts = Charts::of(&View::of(&report));
         for name in ["fct-quantiles", "fct-median"] {
             let chart = charts.all().iter().find(|chart| chart.name == name).unwrap();
-            let svg = super::super::svg(chart, charts.mechanisms());
+            let svg = super::super::svg(chart, charts.mechanisms(), &Plates::default());
             let diamonds = svg.lines().filter(|line| line.starts_with("<polygon") && line.contains(INK));
             assert_eq!(diamonds.count(), 3 + 1, "three rows and the legend: {svg}");
             let figure: Value = serde_json::from_str(&report.figure(Some(name)).unwrap()).unwrap();
