@@ -1,15 +1,21 @@
 //! Coexistence of every two mechanisms, and rankings.
 
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use coapace_dataset::{VERSION, pack_results, unpack_results};
 use coapace_lab::coexistence::{self, Matrix};
 use coapace_lab::contender::Contender;
 use coapace_lab::grid::varied;
-use coapace_lab::rank::{Hindsight, Ranking as Ranked, Suite};
+use coapace_lab::rank::{Hindsight, Ranking as Ranked, Suite, SuiteCell};
+use coapace_lab::results::CellResult;
 use coapace_report::{Group, Report};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
-use crate::running::{figure, set_seeds};
-use crate::scenario::Scenario;
+use crate::failing::checked;
+use crate::running::{figure, write_figures, write_page};
+use crate::scenario::{Scenario, there};
 use crate::table::Table;
 use crate::watching::{Terms, conduct};
 
@@ -23,29 +29,62 @@ pub(crate) fn coexist(
     terms: Terms<'_>,
 ) -> PyResult<Coexistence> {
     let contenders = Contender::named(&mechanisms).map_err(PyValueError::new_err)?;
-    let seeds = terms.seeds.unwrap_or(coexistence::SEEDS);
-    let mut trials =
-        coexistence::trials(&scenario.read, &contenders, seeds).map_err(PyValueError::new_err)?;
-    set_seeds(&mut trials, &terms)?;
-    let results = conduct(py, trials, &terms)?;
-    Ok(Coexistence { matrix: Matrix::of(&results) })
+    let trials = coexistence::trials(&scenario.read, &contenders, coexistence::SEEDS);
+    let results = conduct(py, trials.map_err(PyValueError::new_err)?, &terms)?;
+    Ok(Coexistence { matrix: Matrix::of(&results), results: results.into() })
+}
+
+/// Makes results of pairs that were pickled.
+#[pyfunction]
+pub(crate) fn restore_coexistence(version: &str, text: &str) -> PyResult<Coexistence> {
+    checked(version)?;
+    let results = unpack_results(text).map_err(PyValueError::new_err)?;
+    Ok(Coexistence { matrix: Matrix::of(&results), results: results.into() })
 }
 
 /// The results of every pair of mechanisms.
 #[pyclass(frozen, module = "coapace._native")]
 pub(crate) struct Coexistence {
     matrix: Matrix,
+    results: Arc<[CellResult]>,
 }
 
 impl Coexistence {
     fn report(&self) -> Report {
         let groups = Group::by_conditions(self.matrix.alone.clone());
-        Report { groups, coexistence: Some(self.matrix.clone()), ..Report::default() }
+        let title = "Coexistence".to_owned();
+        let coexistence = Some(self.matrix.clone());
+        Report { title, commit: VERSION.to_owned(), groups, coexistence, ..Report::default() }
     }
 }
 
 #[pymethods]
 impl Coexistence {
+    fn __eq__(&self, other: &Self) -> PyResult<bool> {
+        same(&self.results, &other.results)
+    }
+
+    /// Travels as the figures of all runs.
+    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, (&'static str, String))> {
+        let text = pack_results(&self.results).map_err(PyValueError::new_err)?;
+        Ok((py.import("coapace._native")?.getattr("restore_coexistence")?, (VERSION, text)))
+    }
+
+    /// Writes charts as files: their names, their size, and whether they have titles.
+    fn write_figures(
+        &self,
+        py: Python<'_>,
+        path: PathBuf,
+        plates: (Vec<String>, String, bool),
+    ) -> PyResult<usize> {
+        write_figures(py, &self.report(), &path, (plates.0, &plates.1, plates.2))
+    }
+
+    /// Writes the page of the command's report.
+    fn write_html(&self, py: Python<'_>, path: PathBuf) -> PyResult<()> {
+        write_page(py, &self.report(), &path)
+    }
+
     /// A row for each mechanism with each other.
     fn pairs(&self, py: Python<'_>) -> PyResult<Table> {
         Table::new(py.detach(|| coapace_dataset::pairs(&self.matrix)))
@@ -94,23 +133,65 @@ pub(crate) fn rank(
         Entry::Loaded(scenario) => Ok(Suite::of(&scenario.showing(&varied))),
         Entry::Named(word) => Suite::load(std::slice::from_ref(word), &[]),
     });
+    for entry in &entries {
+        if let Entry::Named(word) = entry {
+            there(word)?;
+        }
+    }
     let suite = Suite::joined(suites).map_err(PyValueError::new_err)?;
     let contenders = Ranked::contenders(&mechanisms).map_err(PyValueError::new_err)?;
-    let mut trials = suite.trials(&contenders).map_err(PyValueError::new_err)?;
-    set_seeds(&mut trials, &terms)?;
+    let trials = suite.trials(&contenders).map_err(PyValueError::new_err)?;
     let results = conduct(py, trials, &terms)?;
-    Ok(Ranking { ranking: Ranked::of(&suite, results) })
+    Ok(Ranking::new(suite, results.into()))
+}
+
+/// A cell of a suite that travels: the name and the text of its scenario, its seeds, and its metrics.
+type CellOfPython = (String, String, u32, Vec<String>);
+
+/// Makes a ranking that was pickled.
+#[pyfunction]
+pub(crate) fn restore_ranking(
+    version: &str,
+    heading: (String, String),
+    cells: Vec<CellOfPython>,
+    text: &str,
+) -> PyResult<Ranking> {
+    checked(version)?;
+    let cell = |(name, text, seeds, metrics): CellOfPython| {
+        let read = coapace_scenario::Scenario::parse(&name, &name, &text, &[]);
+        let scenario = Arc::new(read.map_err(|error| error.to_string())?);
+        let metrics = metrics.iter().map(|metric| metric.parse()).collect::<Result<_, String>>()?;
+        Ok(SuiteCell { scenario, seeds, metrics })
+    };
+    let cells = cells.into_iter().map(cell).collect::<Result<_, String>>().map_err(PyValueError::new_err)?;
+    let (title, summary) = heading;
+    let results = unpack_results(text).map_err(PyValueError::new_err)?;
+    Ok(Ranking::new(Suite { title, summary, cells }, results.into()))
+}
+
+/// Returns whether all figures are equal.
+fn same(one: &[CellResult], other: &[CellResult]) -> PyResult<bool> {
+    let packed = |results| pack_results(results).map_err(PyValueError::new_err);
+    Ok(packed(one)? == packed(other)?)
 }
 
 /// Mechanisms over many conditions.
 #[pyclass(frozen, module = "coapace._native")]
 pub(crate) struct Ranking {
     ranking: Ranked,
+    suite: Suite,
+    results: Arc<[CellResult]>,
 }
 
 impl Ranking {
+    fn new(suite: Suite, results: Arc<[CellResult]>) -> Self {
+        Self { ranking: Ranked::of(&suite, results.to_vec()), suite, results }
+    }
+
     fn report(&self) -> Report {
-        Report { ranking: Some(self.ranking.clone()), ..Report::default() }
+        let (title, subtitle) = (self.suite.title.clone(), self.suite.summary.clone());
+        let ranking = Some(self.ranking.clone());
+        Report { title, subtitle, commit: VERSION.to_owned(), ranking, ..Report::default() }
     }
 }
 
@@ -119,6 +200,34 @@ impl Ranking {
     /// The line above the rows of hindsight.
     #[classattr]
     const HINDSIGHT: &str = Hindsight::HEADING;
+
+    fn __eq__(&self, other: &Self) -> PyResult<bool> {
+        let scenarios =
+            |ranking: &Self| ranking.suite.cells.iter().map(|cell| cell.scenario.hash()).collect::<Vec<_>>();
+        Ok(scenarios(self) == scenarios(other) && same(&self.results, &other.results)?)
+    }
+
+    /// Travels as its suite and the figures of all runs.
+    #[allow(clippy::type_complexity)]
+    fn __reduce__<'py>(
+        &self,
+        py: Python<'py>,
+    ) -> PyResult<(Bound<'py, PyAny>, (&'static str, (String, String), Vec<CellOfPython>, String))> {
+        let text = pack_results(&self.results).map_err(PyValueError::new_err)?;
+        let cell = |SuiteCell { scenario, seeds, metrics }: &SuiteCell| {
+            let metrics = metrics.iter().map(|metric| metric.name().to_owned()).collect();
+            (scenario.name.clone(), scenario.to_toml(), *seeds, metrics)
+        };
+        let Suite { title, summary, cells } = &self.suite;
+        let restore = py.import("coapace._native")?.getattr("restore_ranking")?;
+        let heading = (title.clone(), summary.clone());
+        Ok((restore, (VERSION, heading, cells.iter().map(cell).collect(), text)))
+    }
+
+    /// Writes the page of the command's report.
+    fn write_html(&self, py: Python<'_>, path: PathBuf) -> PyResult<()> {
+        write_page(py, &self.report(), &path)
+    }
 
     /// A row for each figure of each mechanism in each cell.
     fn ratios(&self, py: Python<'_>) -> PyResult<Table> {

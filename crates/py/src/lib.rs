@@ -8,6 +8,7 @@
 mod comparing;
 mod cue;
 mod endpoint;
+mod failing;
 mod mechanism;
 mod running;
 mod scenario;
@@ -16,6 +17,7 @@ mod searching;
 mod seconds;
 mod sweeping;
 mod table;
+mod value;
 mod watching;
 
 use pyo3::prelude::*;
@@ -24,7 +26,7 @@ use pyo3::prelude::*;
 #[pymodule]
 mod _native {
     #[pymodule_export]
-    use crate::comparing::{Coexistence, Ranking, coexist, rank};
+    use crate::comparing::{Coexistence, Ranking, coexist, rank, restore_coexistence, restore_ranking};
     #[pymodule_export]
     use crate::cue::{CueOfPython, SampleOfPython};
     #[pymodule_export]
@@ -42,17 +44,17 @@ mod _native {
     #[pymodule_export]
     use crate::endpoint::server::{NativeServer, Reply};
     #[pymodule_export]
-    use crate::mechanism::{Exchange, Mechanism, mechanisms, trace};
+    use crate::mechanism::{Exchange, Mechanism, mechanisms, restore_mechanism, trace};
     #[pymodule_export]
-    use crate::running::{Results, frames, papers, reproduce, run};
+    use crate::running::{Results, frames, join, papers, reproduce, restore_results, run};
     #[pymodule_export]
-    use crate::scenario::{Scenario, scenarios};
+    use crate::scenario::{Scenario, restore_scenario, scenarios};
     #[pymodule_export]
-    use crate::scripted::register;
+    use crate::scripted::{is_scripted, register};
     #[pymodule_export]
     use crate::searching::{Search, measure};
     #[pymodule_export]
     use crate::sweeping::{Sweep, amount, amount_text, count_runs, make_batch};
     #[pymodule_export]
-    use crate::table::Table;
+    use crate::table::{Table, restore_table};
 }

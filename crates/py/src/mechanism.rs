@@ -1,14 +1,18 @@
 //! Mechanisms, step by step.
 
+use std::hash::{DefaultHasher, Hash, Hasher};
+
 use coapace_control as control;
 use coapace_control::{Answer, Controller, Cue, Instant, Marking, Outcome, Sample, State};
+use coapace_dataset::VERSION;
 use coapace_lab::replay::replay;
 use coapace_scenario::naming;
-use pyo3::exceptions::PyValueError;
+use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 
-use crate::scripted::{Kept, attended};
-use crate::seconds::{draw, moment, seconds};
+use crate::failing::checked;
+use crate::scripted::{Kept, attended, attended_with, register_again};
+use crate::seconds::{Seconds, draw, moment, seconds};
 
 /// A mechanism and what it has learned of one destination.
 ///
@@ -22,7 +26,7 @@ pub(crate) struct Mechanism {
     state: State,
     outstanding: u16,
     /// The object of a mechanism that is a class of Python.
-    _object: Kept,
+    object: Kept,
 }
 
 /// An exchange under way.
@@ -67,15 +71,12 @@ impl Mechanism {
     /// Reads `NAME` or `NAME:parameter=value,…`.
     #[new]
     fn new(text: String) -> PyResult<Self> {
-        let rules =
-            naming::mechanisms().parse(&text).map_err(|error| PyValueError::new_err(error.to_string()))?;
-        let (state, object) = attended(|| rules.state())?;
-        Ok(Self { label: text, rules, state, outstanding: 0, _object: object })
+        Self::with(text, None)
     }
 
     /// Starts an exchange, as its first transmission departs.
     #[pyo3(signature = (now, draw=0.0))]
-    fn start(&mut self, now: f64, draw: f64) -> PyResult<Exchange> {
+    fn start(&mut self, now: Seconds, draw: f64) -> PyResult<Exchange> {
         let outstanding = self
             .outstanding
             .checked_add(1)
@@ -93,7 +94,7 @@ impl Mechanism {
 
     /// Backs off, as the timeout has passed and a retransmission departs. Returns the next timeout.
     #[pyo3(signature = (exchange, now, draw=0.0))]
-    fn retransmit(&mut self, exchange: &mut Exchange, now: f64, draw: f64) -> PyResult<f64> {
+    fn retransmit(&mut self, exchange: &mut Exchange, now: Seconds, draw: f64) -> PyResult<f64> {
         let cue = cue(now, draw, self.outstanding)?;
         if exchange.departures.len() >= TRANSMISSIONS {
             return Err(PyValueError::new_err("an exchange has at most 255 retransmissions"));
@@ -111,11 +112,11 @@ impl Mechanism {
     fn acknowledge(
         &mut self,
         exchange: &mut Exchange,
-        now: f64,
+        now: Seconds,
         answered: Option<u8>,
         draw: f64,
     ) -> PyResult<()> {
-        let at = moment("now", now)?;
+        let at = moment("now", now.0)?;
         let departure = |ordinal: u8| exchange.departures.get(usize::from(ordinal)).copied();
         let answer = match answered {
             None => None,
@@ -139,17 +140,17 @@ impl Mechanism {
     }
 
     /// Ends an exchange with a Reset.
-    fn reset(&mut self, exchange: &mut Exchange, now: f64) -> PyResult<()> {
+    fn reset(&mut self, exchange: &mut Exchange, now: Seconds) -> PyResult<()> {
         self.end(exchange, cue(now, 0.0, self.outstanding)?, Outcome::Reset)
     }
 
     /// Ends an exchange after its last timeout.
-    fn give_up(&mut self, exchange: &mut Exchange, now: f64) -> PyResult<()> {
+    fn give_up(&mut self, exchange: &mut Exchange, now: Seconds) -> PyResult<()> {
         self.end(exchange, cue(now, 0.0, self.outstanding)?, Outcome::GivenUp)
     }
 
     /// Ends an exchange that the application has lost interest in.
-    fn cancel(&mut self, exchange: &mut Exchange, now: f64) -> PyResult<()> {
+    fn cancel(&mut self, exchange: &mut Exchange, now: Seconds) -> PyResult<()> {
         self.end(exchange, cue(now, 0.0, self.outstanding)?, Outcome::Cancelled)
     }
 
@@ -172,8 +173,8 @@ impl Mechanism {
     }
 
     /// The time from `now` until the next confirmable message may depart, in seconds; 0 without pacing.
-    fn pause(&self, now: f64) -> PyResult<f64> {
-        Ok(seconds(self.rules.limits(&self.state).next_confirmable.since(moment("now", now)?)))
+    fn pause(&self, now: Seconds) -> PyResult<f64> {
+        Ok(seconds(self.rules.limits(&self.state).next_confirmable.since(moment("now", now.0)?)))
     }
 
     /// The number of exchanges that may be under way at once, where the mechanism replaces the NSTART of 1 of RFC 7252 §4.7.
@@ -202,12 +203,102 @@ impl Mechanism {
         seconds(self.rules.max_span(retransmits))
     }
 
+    /// Mechanisms are equal if they have equal parameters and have learned the same.
+    fn __eq__(&self, py: Python<'_>, other: &Self) -> PyResult<bool> {
+        if (&self.rules, self.outstanding) != (&other.rules, other.outstanding) {
+            return Ok(false);
+        }
+        match (self.object.first(py), other.object.first(py)) {
+            (Some(one), Some(other)) => one.bind(py).eq(other),
+            _ => Ok(format!("{:?}", self.state) == format!("{:?}", other.state)),
+        }
+    }
+
+    /// The hash is of the parameters, and does not change as the mechanism learns.
+    fn __hash__(&self) -> u64 {
+        let mut hasher = DefaultHasher::new();
+        format!("{:?}", self.rules).hash(&mut hasher);
+        hasher.finish()
+    }
+
+    /// Returns a mechanism that has learned the same, and learns on its own.
+    fn __copy__(&self, py: Python<'_>) -> PyResult<Self> {
+        self.copied(py, |object| py.import("copy")?.call_method1("copy", (object,)))
+    }
+
+    fn __deepcopy__(&self, py: Python<'_>, memo: &Bound<'_, PyAny>) -> PyResult<Self> {
+        self.copied(py, |object| py.import("copy")?.call_method1("deepcopy", (object, memo)))
+    }
+
+    /// Travels as the text that named it, and the object of a mechanism that is a class of Python.
+    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, Travelling)> {
+        let object = self.object.first(py);
+        let fresh = attended(|| self.rules.state())?.0;
+        if object.is_none() && (self.outstanding > 0 || format!("{:?}", self.state) != format!("{fresh:?}")) {
+            let label = &self.label;
+            return Err(PyTypeError::new_err(format!(
+                "what {label} has learned does not travel: pickle Mechanism({label:?}) before its first step, or use copy.copy"
+            )));
+        }
+        let restore = py.import("coapace._native")?.getattr("restore_mechanism")?;
+        Ok((restore, (VERSION, self.label.clone(), object, self.outstanding)))
+    }
+
+    /// The text that named it, as `run` takes it.
+    fn __str__(&self) -> &str {
+        &self.label
+    }
+
     fn __repr__(&self) -> String {
         format!("Mechanism({:?})", self.label)
     }
 }
 
+/// What a mechanism is made of elsewhere: the version, the text that named it, the object of a class of Python, and the number of
+/// exchanges under way.
+type Travelling = (&'static str, String, Option<Py<PyAny>>, u16);
+
+/// Makes a mechanism that was pickled. A class of Python that has no name in this process gets the one that it had.
+#[pyfunction]
+#[pyo3(signature = (version, text, object, outstanding))]
+pub(crate) fn restore_mechanism(
+    py: Python<'_>,
+    version: &str,
+    text: String,
+    object: Option<Py<PyAny>>,
+    outstanding: u16,
+) -> PyResult<Mechanism> {
+    checked(version)?;
+    if let Some(object) = &object {
+        register_again(&text, &object.bind(py).get_type())?;
+    }
+    let mut mechanism = Mechanism::with(text, object)?;
+    mechanism.outstanding = outstanding;
+    Ok(mechanism)
+}
+
 impl Mechanism {
+    /// Reads the text that names a mechanism. `object` is that of a class of Python, in place of a new one.
+    fn with(text: String, object: Option<Py<PyAny>>) -> PyResult<Self> {
+        let rules =
+            naming::mechanisms().parse(&text).map_err(|error| PyValueError::new_err(error.to_string()))?;
+        let (state, object) = attended_with(object, || rules.state())?;
+        Ok(Self { label: text, rules, state, outstanding: 0, object })
+    }
+
+    fn copied<'py>(
+        &self,
+        py: Python<'py>,
+        copy: impl FnOnce(Py<PyAny>) -> PyResult<Bound<'py, PyAny>>,
+    ) -> PyResult<Self> {
+        let mut copied = match self.object.first(py) {
+            Some(object) => Self::with(self.label.clone(), Some(copy(object)?.unbind()))?,
+            None => Self { state: self.state, rules: self.rules, ..Self::with(self.label.clone(), None)? },
+        };
+        copied.outstanding = self.outstanding;
+        Ok(copied)
+    }
+
     fn end(&mut self, exchange: &mut Exchange, cue: Cue, outcome: Outcome) -> PyResult<()> {
         let open = exchange.open.take().ok_or_else(over)?;
         self.outstanding = self.outstanding.saturating_sub(1);
@@ -216,8 +307,8 @@ impl Mechanism {
     }
 }
 
-fn cue(now: f64, fraction: f64, outstanding: u16) -> PyResult<Cue> {
-    Ok(Cue { now: moment("now", now)?, draw: draw(fraction)?, outstanding })
+fn cue(now: Seconds, fraction: f64, outstanding: u16) -> PyResult<Cue> {
+    Ok(Cue { now: moment("now", now.0)?, draw: draw(fraction)?, outstanding })
 }
 
 fn over() -> PyErr {

@@ -1,16 +1,22 @@
 //! Runs of scenarios and of papers, and their results.
 
+use std::fs::File;
+use std::io::BufWriter;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use coapace_dataset::{VERSION, pack_results, unpack_results};
 use coapace_lab::contender::Contender;
 use coapace_lab::experiment::Trial;
 use coapace_lab::grid::varied;
+use coapace_lab::lists::distinct;
 use coapace_lab::papers::{PAPERS, Paper};
 use coapace_lab::results::{CellResult, worst_first};
-use coapace_report::{Group, Report};
+use coapace_report::{Group, Plates, Report};
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 
+use crate::failing::{checked, refused_by_system};
 use crate::scenario::Scenario;
 use crate::table::Table;
 use crate::watching::{Terms, conduct, watch};
@@ -29,10 +35,9 @@ pub(crate) fn run(
     let varied = varied(&settings);
     for scenario in &scenarios {
         let read = &scenario.showing(&varied);
-        let seeds = at_least_one(terms.seeds)?.unwrap_or(read.defaults.seeds);
         for label in mechanisms.as_ref().unwrap_or(&read.defaults.mechanisms) {
             let contender = contender(label, read)?;
-            trials.push(Trial { first_seed: terms.first_seed, ..Trial::new(read, contender, seeds) });
+            trials.push(Trial::new(read, contender, read.defaults.seeds));
         }
     }
     let cells = conduct(py, trials, &terms)?;
@@ -52,8 +57,7 @@ pub(crate) fn reproduce(
     let paper = Paper::named(key).map_err(PyValueError::new_err)?;
     let others: Result<Vec<_>, _> = mechanisms.iter().map(|label| Contender::parse(label)).collect();
     let others = others.map_err(PyValueError::new_err)?;
-    let mut trials = paper.trials(quick, &others).map_err(PyValueError::new_err)?;
-    set_seeds(&mut trials, &terms)?;
+    let trials = paper.trials(quick, &others).map_err(PyValueError::new_err)?;
     let cells = conduct(py, trials, &terms)?;
     Ok(Results { cells: cells.into(), paper: Some(paper) })
 }
@@ -90,26 +94,53 @@ fn contender(label: &str, scenario: &coapace_scenario::Scenario) -> PyResult<Con
     contender.map_err(PyValueError::new_err)
 }
 
-/// Gives all trials the number of seeds that is asked for, if any is, and their first seed.
-pub(crate) fn set_seeds(trials: &mut [Trial], terms: &Terms<'_>) -> PyResult<()> {
-    let seeds = at_least_one(terms.seeds)?;
-    for trial in trials {
-        trial.first_seed = terms.first_seed;
-        trial.seeds = seeds.unwrap_or(trial.seeds);
-    }
-    Ok(())
-}
-
-fn at_least_one(seeds: Option<u32>) -> PyResult<Option<u32>> {
-    match seeds {
-        Some(0) => Err(PyValueError::new_err("seeds is 0, but must be at least 1")),
-        seeds => Ok(seeds),
-    }
-}
-
 /// Returns a chart as a figure of plotly in JSON.
 pub(crate) fn figure(report: &Report, name: Option<&str>) -> PyResult<String> {
     report.figure(name).map_err(PyValueError::new_err)
+}
+
+/// Writes the page of a report.
+pub(crate) fn write_page(py: Python<'_>, report: &Report, path: &Path) -> PyResult<()> {
+    let write = || report.write_html(BufWriter::new(File::create(path)?));
+    py.detach(write).map_err(|error| refused_by_system("cannot write", path, &error))
+}
+
+/// Writes charts of a report as files. Returns their number.
+pub(crate) fn write_figures(
+    py: Python<'_>,
+    report: &Report,
+    path: &Path,
+    (charts, size, titles): (Vec<String>, &str, bool),
+) -> PyResult<usize> {
+    let size = size.parse().map_err(PyValueError::new_err::<String>)?;
+    let plates = Plates { charts, size, titles };
+    let written = py.detach(|| report.write_figures(path, &plates));
+    written.map_err(|error| refused_by_system("cannot write", path, &error))
+}
+
+/// Makes results that were pickled.
+#[pyfunction]
+#[pyo3(signature = (version, text, paper))]
+pub(crate) fn restore_results(version: &str, text: &str, paper: Option<&str>) -> PyResult<Results> {
+    checked(version)?;
+    let paper = paper.map(Paper::named).transpose().map_err(PyValueError::new_err)?;
+    Ok(Results { cells: unpack_results(text).map_err(PyValueError::new_err)?.into(), paper })
+}
+
+/// Joins results of the same cells with other seeds.
+#[pyfunction]
+pub(crate) fn join(parts: Vec<PyRef<'_, Results>>) -> PyResult<Results> {
+    let [first, rest @ ..] = parts.as_slice() else {
+        return Err(PyValueError::new_err("there are no results to join"));
+    };
+    let mut cells = first.cells.to_vec();
+    for part in rest {
+        for (cell, other) in cells.iter_mut().zip(part.cells.iter()) {
+            cell.runs.extend(other.runs.iter().cloned());
+        }
+    }
+    cells.iter_mut().for_each(|cell| cell.runs.sort_by_key(|run| run.seed));
+    Ok(Results { cells: cells.into(), paper: first.paper })
 }
 
 /// The results of runs.
@@ -129,12 +160,54 @@ impl Results {
     }
 
     fn report(&self) -> Report {
-        Report { groups: Group::by_conditions(self.cells.to_vec()), ..Report::default() }
+        let source = self.paper.and_then(|paper| paper.source().ok());
+        let names = distinct(self.cells.iter().map(|cell| cell.cell.scenario.as_str()));
+        let title = source.map_or_else(|| names.join(", "), |source| source.source);
+        let groups = Group::by_conditions(self.cells.to_vec());
+        Report {
+            title,
+            commit: VERSION.to_owned(),
+            command: "coapace in Python".to_owned(),
+            groups,
+            ..Report::default()
+        }
     }
 }
 
 #[pymethods]
 impl Results {
+    /// Results are equal if all their figures are.
+    fn __eq__(&self, other: &Self) -> PyResult<bool> {
+        let packed = |results: &Self| pack_results(&results.cells).map_err(PyValueError::new_err);
+        Ok(self.paper.map(|paper| paper.key) == other.paper.map(|paper| paper.key)
+            && packed(self)? == packed(other)?)
+    }
+
+    /// Travels as the figures of all runs, without films of meshes.
+    fn __reduce__<'py>(
+        &self,
+        py: Python<'py>,
+    ) -> PyResult<(Bound<'py, PyAny>, (&'static str, String, Option<&'static str>))> {
+        let text = py.detach(|| pack_results(&self.cells)).map_err(PyValueError::new_err)?;
+        let restore = py.import("coapace._native")?.getattr("restore_results")?;
+        Ok((restore, (VERSION, text, self.paper.map(|paper| paper.key))))
+    }
+
+    /// Writes charts as files: their names, their size, and whether they have titles.
+    fn write_figures(
+        &self,
+        py: Python<'_>,
+        path: PathBuf,
+        plates: (Vec<String>, String, bool),
+    ) -> PyResult<usize> {
+        write_figures(py, &self.report(), &path, (plates.0, &plates.1, plates.2))
+    }
+
+    /// Writes the page of the command's report.
+    fn write_html(&self, py: Python<'_>, path: PathBuf) -> PyResult<()> {
+        write_page(py, &self.report(), &path)
+    }
+
     /// A row for each scenario and mechanism, its seeds pooled.
     fn cells(&self, py: Python<'_>) -> PyResult<Table> {
         Table::new(py.detach(|| coapace_dataset::cells(&self.cells)))

@@ -1,38 +1,44 @@
 //! Scenarios.
 
 use std::collections::BTreeMap;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use coapace_dataset::VERSION;
 use coapace_scenario as scenario;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use pyo3::types::{PyBool, PyFloat, PyInt, PyString};
+
+use crate::failing::{checked, refused_by_system};
+use crate::value::written;
 
 /// The name in messages of a scenario that was given as text.
 const TEXT: &str = "the text";
 
 /// A network and a workload, read and checked. It never changes: `set` returns another scenario.
-#[pyclass(frozen, module = "coapace", eq, from_py_object)]
-#[derive(Clone, Debug, PartialEq)]
+#[pyclass(frozen, module = "coapace", from_py_object)]
+#[derive(Clone, Debug)]
 pub(crate) struct Scenario {
-    /// The name, the path, or the text that it was read from.
-    source: String,
+    /// The text that it was read from, which stays the same if the file changes.
+    source: scenario::Source,
     pub(crate) settings: Vec<(String, String)>,
     pub(crate) read: Arc<scenario::Scenario>,
 }
 
 impl Scenario {
-    fn new(source: String, settings: Vec<(String, String)>) -> PyResult<Self> {
-        // A name or a path is one line.
-        let read = if source.contains('\n') {
-            scenario::Scenario::parse("text", TEXT, &source, &settings)
-        } else {
-            scenario::Scenario::load(&source, &settings)
-        };
-        match read {
+    fn new(source: scenario::Source, settings: Vec<(String, String)>) -> PyResult<Self> {
+        match source.scenario(&settings) {
             Ok(read) => Ok(Self { source, settings, read: Arc::new(read) }),
             Err(error) => Err(PyValueError::new_err(error.to_string())),
         }
+    }
+
+    fn of_file(path: &Path) -> PyResult<Self> {
+        let name = path.to_str().ok_or_else(|| PyValueError::new_err("the path of a scenario is UTF-8"))?;
+        there(name)?;
+        let source = scenario::Source::find(name);
+        Self::new(source.map_err(|error| PyValueError::new_err(error.to_string()))?, Vec::new())
     }
 
     /// Returns the scenario, which shows the values of these keys.
@@ -41,24 +47,45 @@ impl Scenario {
     }
 
     /// Returns the text without the settings, with its name.
-    pub(crate) fn text(&self) -> PyResult<scenario::Source> {
-        if self.source.contains('\n') {
-            let (name, file, text) = ("text".to_owned(), TEXT.to_owned(), self.source.clone());
-            return Ok(scenario::Source { name, file, text });
+    pub(crate) fn text(&self) -> scenario::Source {
+        self.source.clone()
+    }
+}
+
+/// Checks that the file that `name_or_path` names is there, if it names one.
+///
+/// # Errors
+/// `OSError`, such as `FileNotFoundError`.
+pub(crate) fn there(name_or_path: &str) -> PyResult<()> {
+    let path = Path::new(name_or_path);
+    let is_path = path.extension().is_some() || path.components().count() > 1;
+    match std::fs::File::open(path) {
+        Err(error) if is_path && scenario::Scenario::builtin(name_or_path).is_none() => {
+            Err(refused_by_system("cannot read", path, &error))
         }
-        scenario::Source::find(&self.source).map_err(|error| PyValueError::new_err(error.to_string()))
+        _ => Ok(()),
     }
 }
 
 #[pymethods]
 impl Scenario {
     /// Reads a built-in scenario, a file, or the text of a file (more than one line).
+    ///
+    /// Raises `FileNotFoundError` if there is no such file, and `ValueError` with a line that says what is wrong in it.
     #[staticmethod]
-    fn load(source: String) -> PyResult<Self> {
-        Self::new(source, Vec::new())
+    fn load(source: PathBuf) -> PyResult<Self> {
+        match source.to_str() {
+            // A name or a path is one line.
+            Some(text) if text.contains('\n') => {
+                let (name, file, text) = ("text".to_owned(), TEXT.to_owned(), text.to_owned());
+                Self::new(scenario::Source { name, file, text }, Vec::new())
+            }
+            _ => Self::of_file(&source),
+        }
     }
 
-    /// Returns this scenario with another value of a knob or of a dotted key, as `--set` does.
+    /// Returns this scenario with another value of a knob or of a dotted key, as `--set` does: a text, a number, a truth value, a
+    /// path, a `timedelta`, or several of them.
     fn set(&self, key: String, value: &Bound<'_, PyAny>) -> PyResult<Self> {
         let mut settings = self.settings.clone();
         settings.push((key, written(value)?));
@@ -128,10 +155,52 @@ impl Scenario {
         self.read.hash()
     }
 
+    /// Scenarios are equal if they have the same name, and all their keys have the same values.
+    fn __eq__(&self, other: &Self) -> bool {
+        let texts =
+            |it: &scenario::Scenario| [&it.name, &it.title, &it.summary, &it.source].map(Clone::clone);
+        let (one, other) = (&*self.read, &*other.read);
+        texts(one) == texts(other)
+            && one.canonical() == other.canonical()
+            && one.knob_values() == other.knob_values()
+            && (one.defaults.seeds, &one.defaults.mechanisms)
+                == (other.defaults.seeds, &other.defaults.mechanisms)
+    }
+
+    fn __hash__(&self) -> u64 {
+        let mut hasher = DefaultHasher::new();
+        (&self.read.name, self.read.hash()).hash(&mut hasher);
+        hasher.finish()
+    }
+
+    /// A scenario never changes, so a copy is the same one.
+    fn __copy__(slf: Py<Self>) -> Py<Self> {
+        slf
+    }
+
+    fn __deepcopy__(slf: Py<Self>, _memo: &Bound<'_, PyAny>) -> Py<Self> {
+        slf
+    }
+
+    /// Travels as its text and its settings.
+    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, Travelling)> {
+        let scenario::Source { name, file, text } = self.source.clone();
+        let restore = py.import("coapace._native")?.getattr("restore_scenario")?;
+        Ok((restore, (VERSION, (name, file, text), self.settings.clone())))
+    }
+
     fn __repr__(&self) -> String {
         let set = self.settings.iter().map(|(key, value)| format!(".set({key:?}, {value:?})"));
         let set = set.collect::<Vec<_>>().concat();
-        let source = if self.source.contains('\n') { "…" } else { &self.source };
+        let scenario::Source { name, file, .. } = &self.source;
+        let is_builtin = scenario::Scenario::builtin(name).is_some_and(|it| it.text == self.source.text);
+        let source = if file == TEXT {
+            "…"
+        } else if is_builtin {
+            name
+        } else {
+            file
+        };
         format!("Scenario.load({source:?}){set}")
     }
 }
@@ -142,32 +211,17 @@ pub(crate) fn scenarios() -> Vec<&'static str> {
     scenario::Scenario::builtins().map(|builtin| builtin.name).collect()
 }
 
-/// Returns a value of Python as `--set` takes it.
-pub(crate) fn written(value: &Bound<'_, PyAny>) -> PyResult<String> {
-    if let Ok(flag) = value.cast::<PyBool>() {
-        return Ok(flag.is_true().to_string());
-    }
-    if value.is_instance_of::<PyString>()
-        || value.is_instance_of::<PyInt>()
-        || value.is_instance_of::<PyFloat>()
-    {
-        return Ok(value.str()?.to_string());
-    }
-    if let Ok(items) = value.extract::<Vec<Bound<'_, PyAny>>>() {
-        let items: Vec<String> = items
-            .iter()
-            .map(|item| {
-                Ok(if item.is_instance_of::<PyString>() {
-                    format!("{:?}", written(item)?)
-                } else {
-                    written(item)?
-                })
-            })
-            .collect::<PyResult<_>>()?;
-        return Ok(format!("[{}]", items.join(", ")));
-    }
-    Err(PyValueError::new_err(format!(
-        "a value must be text, a number, a truth value or a list of these, not {}",
-        value.repr()?
-    )))
+/// What a scenario is made of elsewhere: the version, its name, file and text, and the settings.
+type Travelling = (&'static str, (String, String, String), Vec<(String, String)>);
+
+/// Makes a scenario that was pickled.
+#[pyfunction]
+pub(crate) fn restore_scenario(
+    version: &str,
+    source: (String, String, String),
+    settings: Vec<(String, String)>,
+) -> PyResult<Scenario> {
+    checked(version)?;
+    let (name, file, text) = source;
+    Scenario::new(scenario::Source { name, file, text }, settings)
 }

@@ -11,9 +11,12 @@ use coapace_control::{
     Controller, Cue, Duration, Entry, Gauges, Limits, Marking, Mechanism, Notes, Origin, Outcome,
     OwnMechanism, Value, packed, parameters,
 };
+use coapace_lab::contender::Contender;
 use coapace_scenario::naming;
 use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::intern;
 use pyo3::prelude::*;
+use pyo3::types::PyString;
 
 use crate::cue::{CueOfPython, SampleOfPython};
 use crate::seconds;
@@ -69,11 +72,21 @@ struct Step {
     raised: Vec<PyErr>,
     /// The numbers of the objects that it has made.
     made: Vec<u32>,
+    /// An object that is a mechanism already, in place of a new one of its class.
+    given: Option<Py<PyAny>>,
 }
 
 /// The objects that steps of a mechanism have made. They are forgotten with it.
 #[derive(Debug, Default)]
 pub(crate) struct Kept(Vec<u32>);
+
+impl Kept {
+    /// Returns the first of the objects: the mechanism itself. `None` if it is not written in Python.
+    pub(crate) fn first(&self, py: Python<'_>) -> Option<Py<PyAny>> {
+        let number = self.0.first()?;
+        tables().stepped.get(number).map(|object| object.clone_ref(py))
+    }
+}
 
 impl Drop for Kept {
     fn drop(&mut self) {
@@ -106,6 +119,13 @@ thread_local! {
 /// The timeout that is armed after an exception, and the bound of all others if the class names none.
 const FALLBACK: Duration = Duration::from_secs(60);
 
+impl Tables {
+    /// Returns whether no run is under way, or one has raised an exception and will be ended.
+    fn is_over(&self) -> bool {
+        self.runs == 0 || self.raised.is_some()
+    }
+}
+
 fn tables() -> MutexGuard<'static, Tables> {
     TABLES.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -132,10 +152,18 @@ pub(crate) fn check() -> std::io::Result<()> {
 /// # Errors
 /// Returns the first exception that the mechanism has raised in it.
 pub(crate) fn attended<T>(step: impl FnOnce() -> T) -> PyResult<(T, Kept)> {
+    attended_with(None, step)
+}
+
+/// Makes a step like [`attended`]. A state that is made in it has the object `given`, if there is one.
+///
+/// # Errors
+/// Those of [`attended`].
+pub(crate) fn attended_with<T>(given: Option<Py<PyAny>>, step: impl FnOnce() -> T) -> PyResult<(T, Kept)> {
     // A class of Python may step another mechanism in its own step.
-    let outer = STEP.replace(Some(Step::default()));
+    let outer = STEP.replace(Some(Step { given, ..Step::default() }));
     let returned = step();
-    let Step { raised, made } = STEP.replace(outer).unwrap_or_default();
+    let Step { raised, made, .. } = STEP.replace(outer).unwrap_or_default();
     let kept = Kept(made);
     raised.into_iter().next().map_or(Ok((returned, kept)), Err)
 }
@@ -220,6 +248,25 @@ pub(crate) fn register(name: &str, class: &Bound<'_, PyAny>, summary: &str) -> P
     Ok(())
 }
 
+/// Registers a class under a name that is not known yet: that of a mechanism that was pickled.
+pub(crate) fn register_again(name: &str, class: &Bound<'_, PyAny>) -> PyResult<()> {
+    let is_known = tables().classes.iter().any(|known| known.name == name);
+    if is_known { Ok(()) } else { register(name, class, "A class of Python.") }
+}
+
+/// Returns whether a mechanism is a class of Python.
+pub(crate) fn is_of_python(mechanism: &Mechanism) -> bool {
+    // No other mechanism of this package is an own one.
+    matches!(mechanism, Mechanism::Own(_))
+}
+
+/// Returns whether a text names a mechanism, or a mix, with one that is a class of Python.
+#[pyfunction]
+pub(crate) fn is_scripted(label: &str) -> bool {
+    let contender = Contender::parse(label);
+    contender.is_ok_and(|it| it.parts().iter().any(|part| is_of_python(&part.mechanism)))
+}
+
 impl Scripted {
     /// Returns what the class says about all its objects.
     fn of_class<T>(self, of: impl Fn(&Class) -> T) -> Option<T> {
@@ -235,15 +282,23 @@ impl Scripted {
             if let Err(error) = call(py) {
                 keep(error);
             }
+            if STEP.with_borrow(Option::is_none) && tables().is_over() {
+                // A run that was interrupted goes on without calls, in which others would get the interpreter.
+                py.detach(|| ());
+            }
         });
     }
 
     /// Returns a timeout of Python, within the bound of the class.
-    fn timeout(self, timeout: f64) -> PyResult<Duration> {
+    fn timeout(self, returned: &Bound<'_, PyAny>) -> PyResult<Duration> {
+        let timeout = returned.extract().map_err(|_| PyTypeError::new_err(TIMEOUT))?;
         let longest = self.of_class(|class| class.max_timeout).unwrap_or(FALLBACK);
         Ok(seconds::span("the timeout", timeout)?.clamp(Duration::from_micros(1), longest))
     }
 }
+
+/// The error of a class that returns another thing than a timeout.
+const TIMEOUT: &str = "on_start returns the exchange, any object, and the timeout in seconds; on_retransmit returns the timeout in seconds";
 
 /// Keeps an object: until the last run ends, or for the mechanism that is stepped. Returns its number.
 fn number(object: Py<PyAny>) -> u32 {
@@ -270,13 +325,19 @@ fn forget(number: u32) -> Option<Py<PyAny>> {
 
 /// Reads the estimates of a destination.
 fn note_gauges(state: &mut ScriptedState, object: &Bound<'_, PyAny>) -> PyResult<()> {
-    let estimate = |name: &str| -> PyResult<Option<Duration>> {
-        let value: Option<f64> = object.getattr(name)?.extract()?;
-        value.map(|value| seconds::span(name, value)).transpose()
+    let py = object.py();
+    let estimate = |name: &Bound<'_, PyString>| -> PyResult<Option<Duration>> {
+        let value = object.getattr(name)?;
+        if value.is_none() {
+            return Ok(None);
+        }
+        let told = || PyTypeError::new_err(format!("{name} is no number of seconds, and not None"));
+        let value = value.extract().map_err(|_| told())?;
+        seconds::span(name.to_str()?, value).map(Some)
     };
-    state.rto = estimate("rto")?.unwrap_or(FALLBACK);
-    state.srtt = estimate("srtt")?;
-    state.rttvar = estimate("rttvar")?;
+    state.rto = estimate(intern!(py, "rto"))?.unwrap_or(FALLBACK);
+    state.srtt = estimate(intern!(py, "srtt"))?;
+    state.rttvar = estimate(intern!(py, "rttvar"))?;
     Ok(())
 }
 
@@ -288,7 +349,8 @@ impl Controller for Scripted {
         let mut state = ScriptedState { object: u32::MAX, rto: FALLBACK, srtt: None, rttvar: None };
         Self::call(|py| {
             let Some(make) = self.of_class(|class| class.make.clone_ref(py)) else { return Ok(()) };
-            let object = make.bind(py).call0()?;
+            let given = STEP.with_borrow_mut(|step| step.as_mut().and_then(|step| step.given.take()));
+            let object = given.map_or_else(|| make.bind(py).call0(), |given| Ok(given.into_bound(py)))?;
             note_gauges(&mut state, &object)?;
             state.object = number(object.unbind());
             Ok(())
@@ -300,12 +362,11 @@ impl Controller for Scripted {
         let mut started = (ScriptedExchange { object: u32::MAX }, FALLBACK);
         Self::call(|py| {
             let Some(object) = kept(py, state.object) else { return Ok(()) };
-            let returned = object.call_method1("on_start", (CueOfPython(cue),))?;
-            let (exchange, timeout): (Py<PyAny>, f64) = returned.extract().map_err(|_| {
-                PyTypeError::new_err("on_start returns the exchange, any object, and the timeout in seconds")
-            })?;
+            let returned = object.call_method1(intern!(py, "on_start"), (CueOfPython(cue),))?;
+            let told = |_| PyTypeError::new_err(TIMEOUT);
+            let (exchange, timeout): (Py<PyAny>, Bound<'_, PyAny>) = returned.extract().map_err(told)?;
             note_gauges(state, &object)?;
-            let timeout = self.timeout(timeout)?;
+            let timeout = self.timeout(&timeout)?;
             started = (ScriptedExchange { object: number(exchange) }, timeout);
             Ok(())
         });
@@ -322,9 +383,9 @@ impl Controller for Scripted {
         Self::call(|py| {
             let Some(object) = kept(py, state.object) else { return Ok(()) };
             let exchange = kept(py, exchange.object);
-            let timeout = object.call_method1("on_retransmit", (exchange, CueOfPython(cue)))?.extract()?;
+            let timeout = object.call_method1(intern!(py, "on_retransmit"), (exchange, CueOfPython(cue)))?;
             note_gauges(state, &object)?;
-            next = self.timeout(timeout)?;
+            next = self.timeout(&timeout)?;
             Ok(())
         });
         next
@@ -335,12 +396,12 @@ impl Controller for Scripted {
             let Some(object) = kept(py, state.object) else { return Ok(()) };
             let exchange = forget(exchange.object);
             let (name, sample) = match outcome {
-                Outcome::Acked(sample) => ("acked", Some(SampleOfPython(sample))),
-                Outcome::Reset => ("reset", None),
-                Outcome::Cancelled => ("cancelled", None),
-                Outcome::GivenUp => ("given_up", None),
+                Outcome::Acked(sample) => (intern!(py, "acked"), Some(SampleOfPython(sample))),
+                Outcome::Reset => (intern!(py, "reset"), None),
+                Outcome::Cancelled => (intern!(py, "cancelled"), None),
+                Outcome::GivenUp => (intern!(py, "given_up"), None),
             };
-            object.call_method1("on_end", (exchange, name, sample, CueOfPython(cue)))?;
+            object.call_method1(intern!(py, "on_end"), (exchange, name, sample, CueOfPython(cue)))?;
             note_gauges(state, &object)
         });
     }

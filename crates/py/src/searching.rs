@@ -11,10 +11,10 @@ use coapace_lab::search::networks::Networks;
 use coapace_lab::search::space::Varied;
 use coapace_lab::search::terms::Terms;
 use coapace_lab::search::{self as lab, SearchError};
-use pyo3::exceptions::PyValueError;
+use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 
-use crate::scripted::{Session, check, raised};
+use crate::scripted::{Session, check, is_scripted, raised};
 use crate::sweeping::failed;
 use crate::table::Table;
 use crate::watching::watch;
@@ -71,6 +71,9 @@ impl Search {
     /// Measures on threads of this process until the search is over. `progress(done, all)` is called a few times a second.
     fn conduct(&self, py: Python<'_>, jobs: usize, progress: Option<Bound<'_, PyAny>>) -> PyResult<()> {
         let all = self.progress().1;
+        // One thread calls a mechanism that is written in Python.
+        let scripted = self.locked().terms().mechanisms.iter().any(|label| is_scripted(label));
+        let jobs = if scripted { 1 } else { jobs };
         let (search, done) = (self.0.clone(), Arc::new(AtomicUsize::new(0)));
         let conducted = watch(
             py,
@@ -136,6 +139,13 @@ impl Search {
         let search = self.locked();
         let text = |found: &Evaluation| found.text(search.set(), each);
         search.found().iter().map(text).collect()
+    }
+
+    /// A search has a journal and threads, which stay where they are.
+    fn __reduce__(&self) -> PyResult<()> {
+        Err(PyTypeError::new_err(
+            "a search does not travel: pickle its tables, such as `evaluations`, or keep its journal",
+        ))
     }
 
     /// A row for each evaluation.

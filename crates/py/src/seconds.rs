@@ -1,11 +1,39 @@
 //! Seconds of Python and microseconds of mechanisms.
 
 use coapace_control::{Draw, Duration, Instant};
-use pyo3::PyResult;
-use pyo3::exceptions::PyValueError;
+use coapace_scenario::parse_time;
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::prelude::*;
+
+use crate::value::microseconds;
 
 /// The largest time that is taken, in seconds: a double counts microseconds exactly up to here.
 const LONGEST_S: f64 = 9e9;
+
+/// A time in seconds, given as a number, as a `timedelta`, or as a text such as `2s`.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Seconds(pub(crate) f64);
+
+impl<'py> FromPyObject<'_, 'py> for Seconds {
+    type Error = PyErr;
+
+    fn extract(value: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
+        if let Ok(seconds) = value.extract::<f64>() {
+            return Ok(Self(seconds));
+        }
+        if let Some(us) = microseconds(&value)? {
+            return Ok(Self(us as f64 / 1e6));
+        }
+        let text: Option<String> = value.extract().ok();
+        if let Some(span) = text.as_deref().and_then(parse_time) {
+            return Ok(Self(span.as_micros() as f64 / 1e6));
+        }
+        Err(PyTypeError::new_err(format!(
+            "a time must be seconds, a timedelta, or a text such as '2s', not {}",
+            value.repr()?
+        )))
+    }
+}
 
 /// Returns a time as a moment.
 ///

@@ -7,11 +7,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use coapace_dataset::sweep::{self, Batch, Directory, Plan, Setting, Unit};
 use coapace_scenario::Amount;
-use pyo3::exceptions::{PyOSError, PyValueError};
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
-use crate::scenario::{Scenario, written};
-use crate::scripted::{Session, check, raised};
+use crate::failing::refused_by_system;
+use crate::scenario::Scenario;
+use crate::scripted::{Session, check, is_scripted, raised};
+use crate::value::written;
 use crate::watching::watch;
 
 /// A sweep that was begun: its plan, and the directory that it writes into.
@@ -23,6 +25,8 @@ pub(crate) struct Sweep {
     directory: Mutex<Option<Arc<Directory>>>,
     units: usize,
     missing: Vec<Unit>,
+    /// Whether a mechanism is written in Python. One thread calls it.
+    is_scripted: bool,
 }
 
 #[pymethods]
@@ -39,13 +43,14 @@ impl Sweep {
         to: PathBuf,
         shard: Option<String>,
     ) -> PyResult<Self> {
-        let source = scenario.text()?;
+        let source = scenario.text();
         let settings = conditions.into_iter().map(|condition| {
             let own = condition.into_iter().map(|(key, value)| Ok((key, written(&value)?)));
             Ok(last_of_each(scenario.settings.iter().cloned().map(Ok).chain(own).collect::<PyResult<_>>()?))
         });
         let settings = settings.collect::<PyResult<Vec<_>>>()?;
         let mechanisms = mechanisms.unwrap_or_else(|| scenario.read.defaults.mechanisms.clone());
+        let is_scripted = mechanisms.iter().any(|label| is_scripted(label));
         let seeds = (seeds.0, seeds.1.unwrap_or(scenario.read.defaults.seeds));
         let shard = shard.map(|shard| shard.parse()).transpose().map_err(PyValueError::new_err::<String>)?;
         let opened = py.detach(|| {
@@ -57,7 +62,7 @@ impl Sweep {
         let (plan, directory) = opened?;
         let (units, missing) = (directory.units(&plan), directory.missing(&plan));
         let directory = Mutex::new(Some(Arc::new(directory)));
-        Ok(Self { plan: plan.into(), path: to, directory, units, missing })
+        Ok(Self { plan: plan.into(), path: to, directory, units, missing, is_scripted })
     }
 
     /// The number of runs of the plan, or of its shard.
@@ -76,6 +81,7 @@ impl Sweep {
     fn conduct(&self, py: Python<'_>, jobs: usize, progress: Option<Bound<'_, PyAny>>) -> PyResult<()> {
         let directory = self.open()?;
         let (plan, missing) = (self.plan.clone(), self.missing.clone());
+        let jobs = if self.is_scripted { 1 } else { jobs };
         let mut made = 0;
         let conducted = watch(
             py,
@@ -160,8 +166,7 @@ fn last_of_each(settings: Vec<Setting>) -> Vec<Setting> {
     (0..settings.len()).filter(|&place| is_last(place)).map(|place| settings[place].clone()).collect()
 }
 
-/// Returns an error of a file: `OSError` if the system refused it, `ValueError` if its content did.
+/// Returns an error of a file that is read and written.
 pub(crate) fn failed(path: &Path, error: &io::Error) -> PyErr {
-    let message = format!("{}: {error}", path.display());
-    if error.raw_os_error().is_some() { PyOSError::new_err(message) } else { PyValueError::new_err(message) }
+    refused_by_system("cannot use", path, error)
 }

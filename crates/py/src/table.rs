@@ -1,20 +1,22 @@
 //! Tables of results, which other libraries read through Arrow's PyCapsule interface.
 
 use std::fs::File;
-use std::io;
+use std::path::PathBuf;
 
 use arrow_array::ffi_stream::FFI_ArrowArrayStream;
 use arrow_array::{BooleanArray, Float64Array, Int64Array, RecordBatchIterator, StringArray};
 use arrow_schema::ffi::FFI_ArrowSchema;
 use arrow_schema::{ArrowError, DataType};
-use coapace_dataset::write_parquet;
-use pyo3::exceptions::{PyKeyError, PyOSError, PyRuntimeError};
+use coapace_dataset::{VERSION, pack_table, unpack_table, write_parquet};
+use pyo3::exceptions::{PyKeyError, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyCapsule, PyList};
+use pyo3::types::{PyBytes, PyCapsule, PyList};
+
+use crate::failing::{checked, refused_by_system};
 
 /// A table: columns with names and one type each. pandas, polars, pyarrow and DuckDB read it without a copy of their own.
-#[pyclass(frozen, module = "coapace._native")]
-#[derive(Clone, Debug)]
+#[pyclass(frozen, eq, module = "coapace._native")]
+#[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Table(coapace_dataset::Table);
 
 impl Table {
@@ -56,9 +58,22 @@ impl Table {
     }
 
     /// Writes a Parquet file. Equal tables give equal bytes.
-    fn write_parquet(&self, py: Python<'_>, path: &str) -> PyResult<()> {
-        py.detach(|| write_parquet(&self.0, File::create(path)?))
-            .map_err(|error: io::Error| PyOSError::new_err(format!("cannot write {path}: {error}")))
+    fn write_parquet(&self, py: Python<'_>, path: PathBuf) -> PyResult<()> {
+        let written = py.detach(|| write_parquet(&self.0, File::create(&path)?));
+        written.map_err(|error| refused_by_system("cannot write", &path, &error))
+    }
+
+    /// Returns some of the rows, which are not copied.
+    fn slice(&self, first: usize, count: usize) -> Self {
+        let first = first.min(self.__len__());
+        Self(self.0.batch().slice(first, count.min(self.__len__() - first)).into())
+    }
+
+    /// Travels as a stream of Arrow IPC.
+    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, (&str, Bound<'py, PyBytes>))> {
+        let bytes = py.detach(|| pack_table(&self.0)).map_err(failed)?;
+        let restore = py.import("coapace._native")?.getattr("restore_table")?;
+        Ok((restore, (VERSION, PyBytes::new(py, &bytes))))
     }
 
     /// The schema, by Arrow's PyCapsule interface.
@@ -80,6 +95,13 @@ impl Table {
             RecordBatchIterator::new([Ok::<_, ArrowError>(self.0.batch().clone())], self.0.batch().schema());
         PyCapsule::new_with_value(py, FFI_ArrowArrayStream::new(Box::new(batches)), c"arrow_array_stream")
     }
+}
+
+/// Makes a table that was pickled.
+#[pyfunction]
+pub(crate) fn restore_table(version: &str, bytes: &[u8]) -> PyResult<Table> {
+    checked(version)?;
+    unpack_table(bytes).map(Table).map_err(|error| PyValueError::new_err(error.to_string()))
 }
 
 fn failed(error: ArrowError) -> PyErr {

@@ -6,12 +6,13 @@ use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::thread;
 use std::time::Duration;
 
-use coapace_lab::experiment::{Trial, conduct_until, runs};
+use coapace_lab::experiment::{Make, Trial, conduct_by, conduct_until, runs};
 use coapace_lab::results::CellResult;
+use coapace_lab::run::{Observe, run};
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 
-use crate::scripted::{Session, check, raised};
+use crate::scripted::{Session, check, is_of_python, raised};
 
 /// The longest time without a look at Ctrl-C.
 const PATIENCE: Duration = Duration::from_millis(100);
@@ -22,8 +23,9 @@ const MOST_NEWS: usize = 10_000;
 /// The seeds of runs, the number of threads (0: one for each core), and a function that is told the runs done and all runs.
 #[derive(FromPyObject)]
 pub(crate) struct Terms<'py> {
+    /// Stretches of consecutive seeds: the first seed of each, and their number. None: those of the scenario, from `first_seed` on.
     #[pyo3(item)]
-    pub(crate) seeds: Option<u32>,
+    pub(crate) seeds: Option<Vec<(u64, u32)>>,
     #[pyo3(item)]
     pub(crate) first_seed: u64,
     #[pyo3(item)]
@@ -37,16 +39,12 @@ pub(crate) struct Terms<'py> {
 /// # Errors
 /// Returns `KeyboardInterrupt`, the first exception of a mechanism that is written in Python, or that of `progress`.
 pub(crate) fn conduct(py: Python<'_>, trials: Vec<Trial>, terms: &Terms<'_>) -> PyResult<Vec<CellResult>> {
-    let (all, jobs) = (runs(&trials), terms.jobs);
+    let trials = terms.of_stretches(trials);
+    let (all, jobs, stretches) = (runs(&trials), terms.jobs, terms.seeds.as_ref().map_or(1, Vec::len));
     let mut count = 0;
-    watch(
+    let cells = watch(
         py,
-        move |stop, done| {
-            conduct_until(&trials, jobs, stop, &mut |_| {
-                // Nobody listens after Ctrl-C.
-                let _ = done.send(());
-            })
-        },
+        move |stop, done| conduct_apart(&trials, jobs, stop, done),
         |more| match &terms.progress {
             Some(progress) => {
                 count += more;
@@ -54,7 +52,72 @@ pub(crate) fn conduct(py: Python<'_>, trials: Vec<Trial>, terms: &Terms<'_>) -> 
             }
             None => Ok(()),
         },
-    )
+    )?;
+    // The stretches of a cell follow each other.
+    let joined = cells.chunks(stretches.max(1)).filter_map(|stretches| {
+        let mut cell = stretches.first()?.clone();
+        cell.runs = stretches.iter().flat_map(|stretch| &stretch.runs).cloned().collect();
+        cell.runs.sort_by_key(|run| run.seed);
+        Some(cell)
+    });
+    if stretches > 1 { Ok(joined.collect()) } else { Ok(cells) }
+}
+
+impl Terms<'_> {
+    /// Gives all trials the seeds that are asked for. The first stretch alone records series.
+    fn of_stretches(&self, trials: Vec<Trial>) -> Vec<Trial> {
+        let own = |trial: Trial| Trial { first_seed: self.first_seed, ..trial };
+        let Some(stretches) = &self.seeds else { return trials.into_iter().map(own).collect() };
+        let of = |trial: &Trial, (place, &(first_seed, seeds)): (usize, &(u64, u32))| {
+            let observe = if place == 0 { trial.observe } else { Observe::Totals };
+            Trial { first_seed, seeds, observe, ..trial.clone() }
+        };
+        let all =
+            |trial: Trial| stretches.iter().enumerate().map(move |stretch| of(&trial, stretch)).collect();
+        trials.into_iter().flat_map::<Vec<_>, _>(all).collect()
+    }
+}
+
+/// Makes the runs of mechanisms that are written in Python on one thread, and all others on the rest of them: several threads that
+/// call Python wait for each other, and are slower than one.
+fn conduct_apart(trials: &[Trial], jobs: usize, stop: &AtomicBool, done: &Sender<()>) -> Vec<CellResult> {
+    let tell = || {
+        // Nobody listens after Ctrl-C.
+        let _ = done.send(());
+    };
+    let is_scripted =
+        |trial: &Trial| trial.contender.parts().iter().any(|part| is_of_python(&part.mechanism));
+    let (scripted, others): (Vec<_>, Vec<_>) =
+        (0..trials.len()).partition(|&place| is_scripted(&trials[place]));
+    if scripted.is_empty() {
+        return conduct_until(trials, jobs, stop, &mut |_| tell());
+    }
+    let pick = |places: &[usize]| places.iter().map(|&place| trials[place].clone()).collect::<Vec<_>>();
+    // The interpreter is held for a whole run: each step would wait for it. Other threads of Python get it in the steps.
+    let make: Arc<Make> = Arc::new(|_, trial: &Trial, seed, observe| {
+        Some(Python::attach(|_| run(&trial.scenario, &trial.contender, seed, observe)))
+    });
+    let threads = if jobs == 0 { thread::available_parallelism().map_or(1, usize::from) } else { jobs };
+    let sender = done.clone();
+    let (own, rest) = (pick(&scripted), pick(&others));
+    let by_python = move || {
+        conduct_by(&own, 1, stop, make, &mut |_| {
+            let _ = sender.send(());
+        })
+    };
+    let (by_python, native) = thread::scope(|scope| {
+        if threads == 1 || others.is_empty() {
+            let by_python = by_python();
+            return (by_python, conduct_until(&rest, threads, stop, &mut |_| tell()));
+        }
+        let handle = scope.spawn(by_python);
+        let native = conduct_until(&rest, threads - 1, stop, &mut |_| tell());
+        (handle.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)), native)
+    });
+    let mut cells: Vec<_> =
+        scripted.into_iter().zip(by_python).chain(others.into_iter().zip(native)).collect();
+    cells.sort_by_key(|(place, _)| *place);
+    cells.into_iter().map(|(_, cell)| cell).collect()
 }
 
 /// Does `work` in another thread and waits for its end. It is to end soon after its flag is true, and sends news, whose number `told`

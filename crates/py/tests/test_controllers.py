@@ -1,5 +1,9 @@
 """Mechanisms written in Python, in the simulator."""
 
+import os
+import signal
+import threading
+import time
 import weakref
 from typing import Any
 
@@ -191,3 +195,43 @@ def test_a_class_may_step_another_mechanism_and_its_exceptions_are_told() -> Non
         coapace.Mechanism("py-wrapper").start(0.0)
     with pytest.raises(RuntimeError, match="after the step"):
         coapace.trace("py-wrapper", "at_ms,event\n0,start\n")
+
+
+def test_one_thread_calls_a_class_whatever_the_number_of_threads_is() -> None:
+    callers = set()
+
+    class Watched(Rfc7252):
+        def on_start(self, cue: Cue) -> tuple[Any, float]:
+            callers.add(threading.get_ident())
+            return super().on_start(cue)
+
+    coapace.register("py-watched", Watched)
+    mechanisms = ["py-watched", "default", "py-watched+cocoa", "cocoa"]
+    results = coapace.run(SCENARIO, mechanisms, seeds=3, jobs=4, progress=False)
+    assert len(callers) == 1
+    assert results.cells["mechanism"] == mechanisms, "cells keep their order"
+    assert results.runs["trace_hash"][:3] == results.runs["trace_hash"][3:6]
+
+
+def test_ctrl_c_ends_a_run_of_a_class_and_other_threads_go_on_meanwhile() -> None:
+    coapace.register("py-rfc7252", Rfc7252)
+    ended = threading.Event()
+    ticks = 0
+
+    def tick() -> None:
+        nonlocal ticks
+        while not ended.is_set():
+            ticks += 1
+            time.sleep(0.001)
+
+    ticking = threading.Thread(target=tick)
+    ticking.start()
+    threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT)).start()
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            # Hours of work.
+            coapace.run(SCENARIO.set("clients", 1_000), "py-rfc7252", seeds=10_000, progress=False)
+    finally:
+        ended.set()
+        ticking.join()
+    assert ticks > 1

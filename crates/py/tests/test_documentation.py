@@ -1,5 +1,8 @@
-"""The examples of docs/python.md, and that every public name is documented and tested."""
+"""The examples of docs/python.md, and that every public name is documented and tested, also where an editor looks."""
 
+import ast
+import inspect
+import os
 import re
 from pathlib import Path
 from typing import Any
@@ -10,6 +13,7 @@ import coapace
 
 ROOT = Path(__file__).parents[3]
 PAGE = (ROOT / "docs" / "python.md").read_text()
+STUBS = ROOT / "crates" / "py" / "python" / "coapace" / "_native.pyi"
 
 
 def examples() -> list[str]:
@@ -65,3 +69,45 @@ def test_every_public_name_is_documented_and_tested(name: str) -> None:
         return
     documented = getattr(thing, attribute) if attribute else thing
     assert documented.__doc__, "it has no docstring"
+
+
+@pytest.mark.parametrize("name", public_attributes())
+def test_a_page_names_every_public_name(name: str) -> None:
+    word = name.rpartition(".")[2]
+    code = re.compile(r"```.*?```|`[^`]*`", re.DOTALL)
+    named = (span for page in ROOT.joinpath("docs").glob("*.md") for span in code.findall(page.read_text()))
+    assert any(re.search(rf"\b{word}\b", span) for span in named), f"no page of docs/ names {name}"
+
+
+def described(stubs: str) -> str:
+    """Return the stubs with the docstrings of the extension, which an editor does not load."""
+    lines = stubs.splitlines()
+    for node in reversed([node for node in ast.parse(stubs).body if isinstance(node, ast.ClassDef)]):
+        thing = getattr(coapace, node.name, None)
+        if thing is None or getattr(coapace._native, node.name) is not thing:
+            continue
+        members = [member for member in node.body if isinstance(member, ast.FunctionDef) and not member.name.startswith("_")]
+        owners: list[ast.FunctionDef | ast.ClassDef] = [*reversed(members), node]
+        for owner in owners:
+            documented = thing if owner is node else getattr(thing, owner.name)
+            assert documented.__doc__, f"{node.name}.{owner.name} has no docstring"
+            text = inspect.cleandoc(documented.__doc__)
+            indent = " " * (owner.col_offset + 4)
+            end = f'\n{indent}"""' if "\n" in text else '"""'
+            docstring = (f'{indent}"""' + text.replace("\n", f"\n{indent}") + end).splitlines()
+            first = owner.body[0]
+            if ast.get_docstring(owner) is not None:
+                lines[first.lineno - 1 : first.end_lineno] = map(str.rstrip, docstring)
+            else:
+                lines[first.lineno - 1] = lines[first.lineno - 1].removesuffix(" ...")
+                lines[first.lineno : first.lineno] = map(str.rstrip, docstring)
+    return "\n".join(lines) + "\n"
+
+
+def test_an_editor_shows_the_docstring_of_every_public_member() -> None:
+    stubs = STUBS.read_text()
+    right = described(stubs)
+    if os.environ.get("BLESS"):
+        STUBS.write_text(right)
+    else:
+        assert stubs == right, "rewrite it: BLESS=1, and this test"

@@ -81,7 +81,7 @@ def test_a_wrong_setting_is_refused() -> None:
     for key, value in wrong:
         with pytest.raises(ValueError):
             scenario.set(key, value)
-    with pytest.raises(ValueError, match="a value must be"):
+    with pytest.raises(TypeError, match="a value must be"):
         scenario.set("clients", object())  # type: ignore[arg-type]
 
 

@@ -189,7 +189,7 @@ def test_an_exception_of_a_mechanism_ends_the_search_and_is_not_kept(tmp_path: P
         ({"mechanisms": "default+ebb"}, ValueError, "is not a single mechanism over UDP"),
         ({"vary": ["ack_timeout"]}, ValueError, "is neither PARAMETER=VALUE"),
         ({"vary": {"zzz": [1, 2]}}, ValueError, "zzz"),
-        ({"journal": "/"}, OSError, "/: "),
+        ({"journal": "/"}, IsADirectoryError, "Is a directory: '/'"),
         ({"journal": __file__}, ValueError, "test_search.py: this is no journal of a search: name another file"),
     ],
 )

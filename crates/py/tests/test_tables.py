@@ -12,7 +12,7 @@ RESULTS = coapace.run(coapace.Scenario.load("nb-iot").set("clients", 3), ["defau
 
 def test_a_table_has_columns_of_one_type_each() -> None:
     cells = RESULTS.cells
-    assert len(cells) == 2 and list(cells) == cells.columns
+    assert len(cells) == 2 and list(cells) == [cells[0], cells[1]] and list(cells[0]) == cells.columns
     assert cells["mechanism"] == ["default", "cocoa"]
     assert all(isinstance(value, float) for value in cells["median_fct_s"])
     assert cells["clients"] == [3, 3]
@@ -20,6 +20,67 @@ def test_a_table_has_columns_of_one_type_each() -> None:
     assert cells["relative_error"] == [None, None]
     with pytest.raises(KeyError, match="zzz"):
         cells["zzz"]
+
+
+def test_a_table_is_a_sequence_of_rows() -> None:
+    runs = RESULTS.runs
+    assert [row["seed"] for row in runs] == runs["seed"] == [1, 2, 1, 2]
+    assert (runs[-1]["mechanism"], len(runs[1:3]), len(runs[3:1]), runs[1:3]["seed"]) == ("cocoa", 2, 0, [2, 1])
+    assert runs[:] == runs != runs[:2]
+    assert "seed" in runs and "zzz" not in runs
+    with pytest.raises(IndexError, match="there is no row 4; the table has 4"):
+        runs[4]
+    with pytest.raises(ValueError, match="no step"):
+        runs[::2]
+    assert len(RESULTS) == 2
+
+
+def test_pandas_makes_the_right_frame_of_a_table_and_refuses_results() -> None:
+    pandas = pytest.importorskip("pandas")
+    for table in (RESULTS.runs, RESULTS.clients, RESULTS.runs[:1]):
+        frame = pandas.DataFrame(table)
+        assert list(frame.columns) == table.columns and len(frame) == len(table)
+        # A column without any value has no type in rows.
+        known = table.to_pandas().dropna(axis="columns", how="all")
+        pandas.testing.assert_frame_equal(frame[known.columns], known, check_dtype=False)
+    with pytest.raises((ValueError, TypeError)):
+        pandas.DataFrame(RESULTS)
+
+
+def test_csv_comes_back_as_it_was(tmp_path: Path) -> None:
+    pandas = pytest.importorskip("pandas")
+    runs = RESULTS.runs
+    text = runs.to_csv()
+    assert text == RESULTS.to_csv() and text is not None and text.startswith("workload,")
+    assert runs.to_csv(tmp_path / "runs.csv") is None
+    assert (tmp_path / "runs.csv").read_text() == text
+    frame = pandas.read_csv(tmp_path / "runs.csv")
+    assert frame["median_fct_s"].tolist() == runs["median_fct_s"] and frame["trace_hash"].astype(str).tolist()
+
+
+def test_a_report_is_one_page(tmp_path: Path) -> None:
+    RESULTS.to_html(tmp_path / "page.html")
+    page = (tmp_path / "page.html").read_text()
+    assert "<html" in page and "nb-iot" in page and "cocoa" in page
+    ranking = coapace.rank("lossy-lan", ["default", "cocoa"], 1, progress=False)
+    ranking.to_html(str(tmp_path / "ranking.html"))
+    assert "cocoa" in (tmp_path / "ranking.html").read_text()
+
+
+def test_charts_are_files_of_the_size_that_is_asked_for(tmp_path: Path) -> None:
+    results = coapace.run(
+        [coapace.Scenario.load("nb-iot").set("clients", clients) for clients in (2, 3)], ["default", "cocoa"], 2, progress=False
+    )
+    some = results.to_figures(tmp_path / "some")
+    assert len(list((tmp_path / "some").iterdir())) == 3 * some
+    assert some < len(results.charts), "those of single conditions are left out"
+    assert results.to_figures(tmp_path / "one", ["median_fct_s"], size="column", titles=False) == 1
+    (one,) = (tmp_path / "one").glob("*.svg")
+    assert ' width="336" ' in one.read_text()
+    with pytest.raises(ValueError, match="there is no chart `zzz`; there is "):
+        results.to_figures(tmp_path / "one", "zzz")
+    with pytest.raises(ValueError, match="must be page, column, double or slide"):
+        results.to_figures(tmp_path / "one", size="huge")  # type: ignore[arg-type]
 
 
 def test_each_client_has_a_row() -> None:

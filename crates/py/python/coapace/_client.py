@@ -13,6 +13,7 @@ from coapace._loop import Tie
 from coapace._native import Remote, Response
 
 if TYPE_CHECKING:
+    from coapace._native import Time
     from typing_extensions import Self, Unpack
 
 #: An option: its number, and its value as bytes, text, or a number.
@@ -28,7 +29,7 @@ class Terms(TypedDict, total=False):
     content_format: int | None
     accept: int | None
     confirmable: bool
-    timeout: float | None
+    timeout: Time | None
     options: Iterable[Option]
 
 
@@ -41,7 +42,7 @@ class _Asked(NamedTuple):
     content_format: int | None = None
     accept: int | None = None
     confirmable: bool = True
-    timeout: float | None = None
+    timeout: Time | None = None
     options: Iterable[Option] = ()
     once: bool = False
 
@@ -80,7 +81,7 @@ class Client:
         self,
         cc: str = "default",
         *,
-        ack_timeout: float | None = None,
+        ack_timeout: Time | None = None,
         max_retransmit: int | None = None,
         nstart: int | None = None,
         block_size: int | None = None,
@@ -100,7 +101,7 @@ class Client:
         content_format: int | None = None,
         accept: int | None = None,
         confirmable: bool = True,
-        timeout: float | None = None,
+        timeout: Time | None = None,
         options: Iterable[Option] = (),
     ) -> Response:
         """Send a request and return the response, whatever its code.

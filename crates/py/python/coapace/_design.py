@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import datetime
 import itertools
 import math
+import numbers
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Literal, cast
 
@@ -11,10 +13,11 @@ from coapace import _native
 from coapace._extras import needed
 
 #: A value of a knob or of a key.
-Setting = str | int | float | bool | list[str] | list[float]
+Setting = str | int | float | bool | datetime.timedelta | list[str] | list[float]
 
 #: A range: its ends, numbers or texts of a number and a unit, and "log" if ratios count and not differences.
-Range = tuple[str | float, str | float] | tuple[str | float, str | float, Literal["log"]]
+End = str | float | datetime.timedelta
+Range = tuple[End, End] | tuple[End, End, Literal["log"]]
 
 #: How conditions are chosen.
 Design = Literal["grid", "random", "latin-hypercube"]
@@ -88,7 +91,7 @@ def _axis(knob: str, values: Any) -> Callable[[float], Setting]:
     (low, dimension), (high, other) = (_number(knob, value) for value in values[:2])
     if dimension != other or not low <= high or (is_log and low <= 0):
         raise ValueError(f"{knob} is {values!r}, but a range has a low and a high end of one kind, above 0 for 'log'")
-    is_whole = dimension is None and all(isinstance(value, int) for value in values[:2])
+    is_whole = dimension is None and all(isinstance(value, numbers.Integral) for value in values[:2])
 
     def value(share: float) -> Setting:
         if is_whole and not is_log:
@@ -102,8 +105,10 @@ def _axis(knob: str, values: Any) -> Callable[[float], Setting]:
     return value
 
 
-def _number(knob: str, value: str | float) -> tuple[float, str | None]:
+def _number(knob: str, value: End) -> tuple[float, str | None]:
     """Return a number, of smallest units if it has one, and what it measures."""
+    if isinstance(value, datetime.timedelta):
+        value = f"{value // datetime.timedelta(microseconds=1)} us"
     if not isinstance(value, str):
         return float(value), None
     found = _native.amount(value)

@@ -1,110 +1,175 @@
+import os
 from asyncio import Future
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from datetime import timedelta
 from pathlib import Path
-from typing import Any, TypeAlias, TypedDict
+from typing import Any, SupportsFloat, SupportsIndex, TypeAlias, TypedDict
+
+#: A time in seconds, as a number, a timedelta, or a text such as "2s".
+Time: TypeAlias = SupportsFloat | SupportsIndex | timedelta | str
+
+#: A value in one piece: numbers may be those of numpy.
+Value: TypeAlias = str | SupportsFloat | SupportsIndex | timedelta | os.PathLike[str]
 
 class Scenario:
-    """A network and a workload, read and checked. It never changes."""
+    """A network and a workload, read and checked. It never changes: `set` returns another scenario."""
 
     @staticmethod
-    def load(source: str) -> Scenario: ...
-    def set(self, key: str, value: str | float | list[str] | list[float]) -> Scenario: ...
+    def load(source: str | os.PathLike[str]) -> Scenario:
+        """Reads a built-in scenario, a file, or the text of a file (more than one line).
+
+        Raises `FileNotFoundError` if there is no such file, and `ValueError` with a line that says what is wrong in it.
+        """
+    def set(self, key: str, value: Value | Iterable[Value]) -> Scenario:
+        """Returns this scenario with another value of a knob or of a dotted key, as `--set` does: a text, a number, a truth value, a
+        path, a `timedelta`, or several of them.
+        """
     @property
-    def name(self) -> str: ...
+    def name(self) -> str:
+        """The name of the built-in scenario, or of the file without its ending."""
     @property
-    def title(self) -> str: ...
+    def title(self) -> str:
+        """The name for people."""
     @property
-    def summary(self) -> str: ...
+    def summary(self) -> str:
+        """The purpose, in one sentence."""
     @property
-    def source(self) -> str: ...
+    def source(self) -> str:
+        """The source of the numbers."""
     @property
-    def knobs(self) -> dict[str, str]: ...
-    def choices(self, knob: str) -> list[str]: ...
+    def knobs(self) -> dict[str, str]:
+        """The present value of every knob."""
+    def choices(self, knob: str) -> list[str]:
+        """The names that a knob takes; empty if it takes the values of its keys."""
     @property
-    def mechanisms(self) -> list[str]: ...
+    def mechanisms(self) -> list[str]:
+        """The mechanisms that a run has if none are named."""
     @property
-    def seeds(self) -> int: ...
-    def canonical(self) -> str: ...
-    def to_toml(self) -> str: ...
+    def seeds(self) -> int:
+        """The number of seeds that a run has if none is named."""
+    def canonical(self) -> str:
+        """Every key that shapes a run with its effective value, one `path = value` a line."""
+    def to_toml(self) -> str:
+        """Returns a scenario file with all settings made, which reads back to a scenario of the same hash."""
     @property
-    def hash(self) -> str: ...
+    def hash(self) -> str:
+        """The hash of `canonical()`. Results of scenarios with equal hashes may be compared."""
 
 class Exchange:
     """An exchange under way."""
 
     @property
-    def timeout(self) -> float: ...
+    def timeout(self) -> float:
+        """The timeout that is armed, in seconds."""
     @property
-    def retransmits(self) -> int: ...
+    def retransmits(self) -> int:
+        """The number of retransmissions so far."""
     @property
-    def is_open(self) -> bool: ...
+    def is_open(self) -> bool:
+        """Whether the exchange is under way."""
 
 class Mechanism:
-    """A mechanism and what it has learned of one destination. All times are in seconds."""
+    """A mechanism and what it has learned of one destination.
+
+    Its calls are those that an endpoint makes: `start` at the first transmission of an exchange, `retransmit` at each further
+    one, and one of `acknowledge`, `reset`, `give_up` and `cancel` at the end. All times are in seconds.
+    """
 
     def __init__(self, text: str) -> None: ...
-    def start(self, now: float, draw: float = 0.0) -> Exchange: ...
-    def retransmit(self, exchange: Exchange, now: float, draw: float = 0.0) -> float: ...
+    def start(self, now: Time, draw: float = 0.0) -> Exchange:
+        """Starts an exchange, as its first transmission departs."""
+    def retransmit(self, exchange: Exchange, now: Time, draw: float = 0.0) -> float:
+        """Backs off, as the timeout has passed and a retransmission departs. Returns the next timeout."""
     def acknowledge(
-        self, exchange: Exchange, now: float, answered: int | None = None, draw: float = 0.0
-    ) -> None: ...
-    def reset(self, exchange: Exchange, now: float) -> None: ...
-    def give_up(self, exchange: Exchange, now: float) -> None: ...
-    def cancel(self, exchange: Exchange, now: float) -> None: ...
-    def pause(self, now: float) -> float: ...
-    def max_span(self, retransmits: int) -> float: ...
+        self, exchange: Exchange, now: Time, answered: int | None = None, draw: float = 0.0
+    ) -> None:
+        """Ends an exchange with an acknowledgement. `answered` is the transmission that it answers, 0 for the first, if it is known.
+        Only a mechanism that asks for a marking is told, because the wire does not say so without one.
+        """
+    def reset(self, exchange: Exchange, now: Time) -> None:
+        """Ends an exchange with a Reset."""
+    def give_up(self, exchange: Exchange, now: Time) -> None:
+        """Ends an exchange after its last timeout."""
+    def cancel(self, exchange: Exchange, now: Time) -> None:
+        """Ends an exchange that the application has lost interest in."""
+    def pause(self, now: Time) -> float:
+        """The time from `now` until the next confirmable message may depart, in seconds; 0 without pacing."""
+    def max_span(self, retransmits: int) -> float:
+        """Returns the longest time from the first transmission to the last of `retransmits`, in seconds."""
     @property
-    def rto(self) -> float: ...
+    def rto(self) -> float:
+        """The RTO: the estimate that timeouts start from, before dither, in seconds."""
     @property
-    def srtt(self) -> float | None: ...
+    def srtt(self) -> float | None:
+        """The smoothed round-trip time in seconds; None before the first sample."""
     @property
-    def rttvar(self) -> float | None: ...
+    def rttvar(self) -> float | None:
+        """The variation of the round-trip time in seconds; None before the first sample."""
     @property
-    def nstart(self) -> int | None: ...
+    def nstart(self) -> int | None:
+        """The number of exchanges that may be under way at once, where the mechanism replaces the NSTART of 1 of RFC 7252 §4.7."""
     @property
-    def marking(self) -> str: ...
+    def marking(self) -> str:
+        """How a transmission carries its ordinal: none, token, token-on-retransmit, option or fresh-message-id."""
     @property
-    def parameters(self) -> dict[str, str]: ...
+    def parameters(self) -> dict[str, str]:
+        """The value of every parameter."""
 
 class Cue:
     """The present moment, a random number, and the load: the arguments of every step of a mechanism."""
 
     @property
-    def now(self) -> float: ...
+    def now(self) -> float:
+        """The present moment, in seconds."""
     @property
-    def now_us(self) -> int: ...
+    def now_us(self) -> int:
+        """The present moment, in whole microseconds: exact, as every mechanism of Coapace counts."""
     @property
-    def draw(self) -> float: ...
+    def draw(self) -> float:
+        """The random number of this step, uniform in [0, 1)."""
     @property
-    def draw_bits(self) -> int: ...
+    def draw_bits(self) -> int:
+        """The random number of this step as a fraction of 2³²: exact."""
     @property
-    def outstanding(self) -> int: ...
-    def dither(self, base: float, factor: float = 1.5) -> float: ...
+    def outstanding(self) -> int:
+        """The exchanges to this destination that are under way, the present one included."""
+    def dither(self, base: float, factor: float = 1.5) -> float:
+        """Returns a time between `base` and `factor` times `base`, by the random number of this step: the dither of RFC 7252 §4.2.
+        Both are rounded as every mechanism of Coapace rounds.
+        """
 
 class Sample:
-    """The facts of an acknowledgement. All times are in seconds."""
+    """The facts of an acknowledgement."""
 
     @property
-    def since_first(self) -> float: ...
+    def since_first(self) -> float:
+        """The time since the first transmission departed, in seconds."""
     @property
-    def since_first_us(self) -> int: ...
+    def since_first_us(self) -> int:
+        """The time since the first transmission departed, in whole microseconds."""
     @property
-    def since_last(self) -> float: ...
+    def since_last(self) -> float:
+        """The time since the last transmission departed, in seconds."""
     @property
-    def since_last_us(self) -> int: ...
+    def since_last_us(self) -> int:
+        """The time since the last transmission departed, in whole microseconds."""
     @property
-    def retransmits(self) -> int: ...
+    def retransmits(self) -> int:
+        """The number of retransmissions."""
     @property
-    def answered(self) -> int | None: ...
+    def answered(self) -> int | None:
+        """The transmission that was answered, 0 for the first; None unless a marking tells."""
     @property
-    def unambiguous(self) -> float | None: ...
+    def unambiguous(self) -> float | None:
+        """The round-trip time in seconds if it is unambiguous: there was no retransmission, or a marking tells."""
 
 class Table:
     @property
     def columns(self) -> list[str]: ...
     def __len__(self) -> int: ...
     def column(self, name: str) -> list[str | float | int | bool | None]: ...
-    def write_parquet(self, path: str) -> None: ...
+    def slice(self, first: int, count: int) -> Table: ...
+    def write_parquet(self, path: str | os.PathLike[str]) -> None: ...
     def __arrow_c_schema__(self) -> object: ...
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...
 
@@ -118,14 +183,19 @@ class Results:
     def summary(self) -> str: ...
     def charts(self) -> list[str]: ...
     def figure(self, name: str | None = None) -> str: ...
+    def write_html(self, path: str | os.PathLike[str]) -> None: ...
+    def write_figures(self, path: str | os.PathLike[str], plates: tuple[list[str], str, bool]) -> int: ...
 
 def register(name: str, controller: type, summary: str) -> None: ...
+def is_scripted(label: str) -> bool: ...
 def scenarios() -> list[str]: ...
 def mechanisms() -> list[tuple[str, str]]: ...
 def trace(mechanism: str, script: str) -> str: ...
 
 class Response:
-    """A response: received by a client, or made by a handler."""
+    """A response: received by a client, or made by a handler from a payload (text or bytes), a code, a Content-Format, Max-Age in
+    seconds, and further options as pairs of number and value.
+    """
 
     def __init__(
         self,
@@ -137,67 +207,95 @@ class Response:
         options: Sequence[tuple[int, bytes | str | int]] = (),
     ) -> None: ...
     @property
-    def code(self) -> str: ...
+    def code(self) -> str:
+        """The code as class and detail, such as `2.05`."""
     @property
-    def is_success(self) -> bool: ...
+    def is_success(self) -> bool:
+        """Whether the request was carried out: the code has class 2."""
     @property
-    def payload(self) -> bytes: ...
+    def payload(self) -> bytes:
+        """The payload, empty if there is none."""
     @property
-    def text(self) -> str: ...
+    def text(self) -> str:
+        """The payload as text, with U+FFFD for bytes that are no UTF-8."""
     @property
-    def options(self) -> list[tuple[int, bytes]]: ...
+    def options(self) -> list[tuple[int, bytes]]:
+        """The options as (number, value), in the order of their numbers."""
     @property
-    def content_format(self) -> int | None: ...
+    def content_format(self) -> int | None:
+        """The Content-Format of the payload; None if the response does not say."""
     @property
-    def max_age(self) -> int: ...
+    def max_age(self) -> int:
+        """The time that the response is fresh, in seconds; 60 if it does not say."""
     @property
-    def elapsed(self) -> float: ...
+    def elapsed(self) -> float:
+        """The time from the request to this response, in seconds. 0 in a response that was not received."""
     @property
-    def transmissions(self) -> int: ...
+    def transmissions(self) -> int:
+        """The number of transmissions of the request, the largest of any block. 0 in a response that was not received."""
 
 class Request:
     """A request that a server has received."""
 
     @property
-    def method(self) -> str: ...
+    def method(self) -> str:
+        """The method: `GET`, `PUT`, …"""
     @property
-    def path(self) -> str: ...
-    def parameter(self, name: str) -> str | None: ...
+    def path(self) -> str:
+        """The path, with a slash before each segment."""
+    def parameter(self, name: str) -> str | None:
+        """Returns the segment that `{name}` matched in the path of the resource; None if there is none, or if it is no UTF-8."""
     @property
-    def query(self) -> list[str]: ...
-    def argument(self, name: str) -> str | None: ...
+    def query(self) -> list[str]:
+        """The arguments of the query, in their order."""
+    def argument(self, name: str) -> str | None:
+        """Returns the value of the argument `name=value` of the query; empty if the argument is only the name."""
     @property
-    def payload(self) -> bytes: ...
+    def payload(self) -> bytes:
+        """The payload, empty if there is none. Its blocks are put together."""
     @property
-    def text(self) -> str: ...
+    def text(self) -> str:
+        """The payload as text, with U+FFFD for bytes that are no UTF-8."""
     @property
-    def options(self) -> list[tuple[int, bytes]]: ...
+    def options(self) -> list[tuple[int, bytes]]:
+        """The options as (number, value), in the order of their numbers."""
     @property
-    def content_format(self) -> int | None: ...
+    def content_format(self) -> int | None:
+        """The Content-Format of the payload; None if the request does not say."""
     @property
-    def accept(self) -> int | None: ...
+    def accept(self) -> int | None:
+        """The Content-Format that the response shall have; None if the request does not say."""
     @property
-    def remote(self) -> str: ...
+    def remote(self) -> str:
+        """The client's address and port."""
     @property
-    def identity(self) -> str | None: ...
+    def identity(self) -> str | None:
+        """The identity of the pre-shared key that the client has proved; None without DTLS."""
 
 class Remote:
     """A destination of a client's requests, and what the mechanism knows of it. All times are in seconds."""
 
     @property
-    def address(self) -> str: ...
+    def address(self) -> str:
+        """The address and port."""
     @property
-    def rto(self) -> float: ...
+    def rto(self) -> float:
+        """The RTO: the estimate that timeouts start from, before dither."""
     @property
-    def srtt(self) -> float | None: ...
+    def srtt(self) -> float | None:
+        """The smoothed round-trip time; None if the mechanism does not measure it, or has not yet."""
     @property
-    def rttvar(self) -> float | None: ...
+    def rttvar(self) -> float | None:
+        """The variation of the round-trip time; None if the mechanism does not measure it, or has not yet."""
     @property
-    def exchanges(self) -> int: ...
+    def exchanges(self) -> int:
+        """The exchanges that have ended."""
     @property
-    def failed(self) -> int: ...
+    def failed(self) -> int:
+        """The exchanges that have ended without an answer."""
     @property
-    def retransmissions(self) -> int: ...
+    def retransmissions(self) -> int:
+        """The retransmissions in all exchanges that have ended."""
 
 class Mailbox:
     def fileno(self) -> int: ...
@@ -210,7 +308,7 @@ class NativeClient:
     def __init__(
         self,
         cc: str,
-        ack_timeout: float | None,
+        ack_timeout: Time | None,
         max_retransmit: int | None,
         nstart: int | None,
         block_size: int | None,
@@ -257,7 +355,7 @@ def run(scenarios: list[Scenario], mechanisms: list[str] | None, terms: Terms) -
 class Terms(TypedDict):
     """The seeds of runs, the number of threads (0 is one per core), and who is told of progress."""
 
-    seeds: int | None
+    seeds: list[tuple[int, int]] | None
     first_seed: int
     jobs: int
     progress: Callable[[int, int], object]
@@ -267,6 +365,8 @@ class Coexistence:
     def sentences(self) -> list[str]: ...
     def charts(self) -> list[str]: ...
     def figure(self, name: str | None = None) -> str: ...
+    def write_html(self, path: str | os.PathLike[str]) -> None: ...
+    def write_figures(self, path: str | os.PathLike[str], plates: tuple[list[str], str, bool]) -> int: ...
 
 class Ranking:
     HINDSIGHT: str
@@ -276,6 +376,7 @@ class Ranking:
     def advice(self) -> str | None: ...
     def charts(self) -> list[str]: ...
     def figure(self, name: str | None = None) -> str: ...
+    def write_html(self, path: str | os.PathLike[str]) -> None: ...
 
 def reproduce(key: str, quick: bool, mechanisms: list[str], terms: Terms) -> Results: ...
 def papers() -> list[tuple[str, str]]: ...
@@ -287,7 +388,7 @@ class Sweep:
     def __init__(
         self,
         scenario: Scenario,
-        conditions: list[list[tuple[str, str | float | list[str] | list[float]]]],
+        conditions: Sequence[Sequence[tuple[str, Value | Iterable[Value]]]],
         mechanisms: list[str] | None,
         seeds: tuple[int, int | None],
         to: Path,

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import html
+import os
+from collections.abc import Iterable
 from functools import cached_property
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from coapace import _native
 from coapace._extras import needed
 from coapace._tables import Table
+from coapace._travelling import Travelling
 
 if TYPE_CHECKING:
     import pandas
@@ -19,9 +21,14 @@ if TYPE_CHECKING:
 class _Drawable(Protocol):
     def charts(self) -> list[str]: ...
     def figure(self, name: str | None = None) -> str: ...
+    def write_html(self, path: str | os.PathLike[str]) -> None: ...
 
 
-class _Charted:
+class _Writable(_Drawable, Protocol):
+    def write_figures(self, path: str | os.PathLike[str], plates: tuple[list[str], str, bool]) -> int: ...
+
+
+class _Charted(Travelling):
     """What has charts."""
 
     _native: _Drawable
@@ -42,8 +49,37 @@ class _Charted:
         reader = needed("plotly.io", "plot")
         return reader.from_json(self._native.figure(metric))
 
+    def to_html(self, path: str | os.PathLike[str]) -> None:
+        """Write the report of the command: one page with all charts and tables, about 5 MB. It needs no other library."""
+        self._native.write_html(path)
 
-class Results(_Charted):
+
+class _Figured(_Charted):
+    """What has charts as files."""
+
+    _native: _Writable
+
+    def to_figures(
+        self,
+        path: str | os.PathLike[str],
+        charts: str | Iterable[str] = (),
+        *,
+        size: Literal["page", "column", "double", "slide"] = "page",
+        titles: bool = True,
+    ) -> int:
+        """Write charts into a directory as SVG, PDF and PNG, and return their number.
+
+        ``charts`` are names of ``charts``, columns, or ``"all"``; without any they are those that compare conditions, or all if there is one.
+        ``size`` is that of a page, of a column or both columns of an IEEE paper (3.5 and 7.16 inches), or of a slide. It needs no other
+        library.
+
+        Raises ``ValueError`` with the names of all charts if there is none of a name.
+        """
+        chosen = [charts] if isinstance(charts, str) else list(charts)
+        return self._native.write_figures(path, (chosen, size, titles))
+
+
+class Results(_Figured):
     """The results of runs, as tables."""
 
     def __init__(self, native: _native.Results) -> None:
@@ -80,9 +116,17 @@ class Results(_Charted):
         """Return ``cells`` as a data frame of polars."""
         return self.cells.to_polars()
 
-    def to_parquet(self, path: str | Path) -> None:
+    def to_parquet(self, path: str | os.PathLike[str]) -> None:
         """Write ``runs`` as a Parquet file."""
         self.runs.to_parquet(path)
+
+    def to_csv(self, path: str | os.PathLike[str] | None = None) -> str | None:
+        """Write ``runs`` as a CSV file, or return its text without ``path``."""
+        return self.runs.to_csv(path)
+
+    def __len__(self) -> int:
+        """Return the number of cells."""
+        return len(self.cells)
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
         """Arrow's PyCapsule interface, of ``cells``."""
@@ -122,7 +166,7 @@ class Reproduction(Results):
         return _paragraphs(self.summary.splitlines()) + super()._repr_html_()
 
 
-class Coexistence(_Charted):
+class Coexistence(_Figured):
     """Every two mechanisms at one bottleneck, half of the clients each."""
 
     def __init__(self, native: _native.Coexistence) -> None:

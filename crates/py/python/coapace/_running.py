@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import warnings
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from typing import Any, TypeAlias
+from typing import Any, SupportsIndex, TypeAlias
 
 from coapace import _native
+from coapace._arguments import AnyMechanism, AnyScenario, Seeds, loaded, name, named, several, stretches, whole
 from coapace._native import Scenario
 from coapace._results import Coexistence, Ranking, Reproduction, Results
 from coapace._tables import Table
@@ -18,41 +20,42 @@ Progress: TypeAlias = "bool | Callable[[int, int], object] | None"
 
 
 def run(
-    scenario: Scenario | str | Iterable[Scenario | str],
-    mechanisms: str | Iterable[str] | None = None,
-    seeds: int | None = None,
+    scenario: AnyScenario | Iterable[AnyScenario],
+    mechanisms: AnyMechanism | Iterable[AnyMechanism] | None = None,
+    seeds: Seeds | None = None,
     *,
-    first_seed: int = 1,
-    jobs: int | None = None,
+    first_seed: SupportsIndex = 1,
+    jobs: SupportsIndex | None = None,
     progress: Progress = None,
 ) -> Results:
     """Run one or more scenarios with one or more mechanisms, and return the results.
 
-    ``mechanisms`` and ``seeds`` are those of the scenario if they are not given; ``jobs`` is the number of threads, one per core
+    ``mechanisms`` and ``seeds`` are those of the scenario if they are not given. ``seeds`` is their number, a text such as ``"21-40"``, or
+    the seeds themselves, as a list or a range. ``jobs`` is the number of threads, one per core
     if it is not given. ``progress`` is a function of the runs done and of all runs, or whether to show a bar; by default there
     is one in a terminal or a notebook where tqdm is installed. Equal arguments and versions give equal results.
 
-    Raises ``ValueError`` with a line that says what is wrong. Ctrl-C ends the call at once.
+    Raises ``ValueError`` with a line that says what is wrong, and ``FileNotFoundError`` for a file that is not there. Ctrl-C ends the
+    call at once.
 
     >>> results = run("lossy-lan", "fasor", seeds=1, progress=False)
     >>> len(results.runs)
     1
     """
-    several = [scenario] if isinstance(scenario, (Scenario, str)) else list(scenario)
-    loaded = [_loaded(one) for one in several]
-    named = None if mechanisms is None else _listed(mechanisms)
+    scenarios = [loaded(one) for one in several(scenario)]
+    names = None if mechanisms is None else named(mechanisms)
     with _terms(seeds, first_seed, jobs, progress) as terms:
-        return Results(_native.run(loaded, named, terms))
+        return Results(_native.run(scenarios, names, terms))
 
 
 def reproduce(
     key: str,
     *,
     quick: bool = False,
-    seeds: int | None = None,
-    mechanisms: str | Iterable[str] = (),
-    first_seed: int = 1,
-    jobs: int | None = None,
+    seeds: Seeds | None = None,
+    mechanisms: AnyMechanism | Iterable[AnyMechanism] = (),
+    first_seed: SupportsIndex = 1,
+    jobs: SupportsIndex | None = None,
     progress: Progress = None,
 ) -> Reproduction:
     """Run the experiments of a paper, and return what it published beside what is measured.
@@ -66,7 +69,7 @@ def reproduce(
     if quick and seeds is not None:
         raise ValueError("quick has its own number of seeds: give quick or seeds")
     with _terms(seeds, first_seed, jobs, progress) as terms:
-        return Reproduction(_native.reproduce(key, quick, _listed(mechanisms), terms))
+        return Reproduction(_native.reproduce(key, quick, named(mechanisms), terms))
 
 
 def papers() -> dict[str, str]:
@@ -79,12 +82,12 @@ def papers() -> dict[str, str]:
 
 
 def coexist(
-    scenario: Scenario | str = "coexistence",
-    mechanisms: Iterable[str] | None = None,
-    seeds: int | None = None,
+    scenario: AnyScenario = "coexistence",
+    mechanisms: AnyMechanism | Iterable[AnyMechanism] | None = None,
+    seeds: Seeds | None = None,
     *,
-    first_seed: int = 1,
-    jobs: int | None = None,
+    first_seed: SupportsIndex = 1,
+    jobs: SupportsIndex | None = None,
     progress: Progress = None,
 ) -> Coexistence:
     """Let every two mechanisms share one bottleneck, half of the clients each, and return who takes how much.
@@ -96,18 +99,18 @@ def coexist(
     >>> shared.pairs["rival"]
     ['default', 'cocoa', 'default', 'cocoa']
     """
-    named = [] if mechanisms is None else _listed(mechanisms)
+    names = [] if mechanisms is None else named(mechanisms)
     with _terms(seeds, first_seed, jobs, progress) as terms:
-        return Coexistence(_native.coexist(_loaded(scenario), named, terms))
+        return Coexistence(_native.coexist(loaded(scenario), names, terms))
 
 
 def rank(
-    suite: Scenario | str | Iterable[Scenario | str] = "published",
-    mechanisms: Iterable[str] | None = None,
-    seeds: int | None = None,
+    suite: AnyScenario | Iterable[AnyScenario] = "published",
+    mechanisms: AnyMechanism | Iterable[AnyMechanism] | None = None,
+    seeds: Seeds | None = None,
     *,
-    first_seed: int = 1,
-    jobs: int | None = None,
+    first_seed: SupportsIndex = 1,
+    jobs: SupportsIndex | None = None,
     progress: Progress = None,
 ) -> Ranking:
     """Compare mechanisms over many conditions, and return which one to use, and how far each is from the best of every condition.
@@ -119,13 +122,15 @@ def rank(
     >>> sorted(ranking.standings["mechanism"])
     ['default', 'fasor']
     """
-    entries = [suite] if isinstance(suite, (Scenario, str)) else list(suite)
-    named = [] if mechanisms is None else _listed(mechanisms)
+    entries = [one if isinstance(one, Scenario) else os.fspath(one) for one in several(suite)]
+    names = [] if mechanisms is None else named(mechanisms)
     with _terms(seeds, first_seed, jobs, progress) as terms:
-        return Ranking(_native.rank(entries, named, terms))
+        return Ranking(_native.rank(entries, names, terms))
 
 
-def frames(scenario: Scenario | str, mechanism: str, seed: int = 1, *, limit: int = 1_000_000) -> Table:
+def frames(
+    scenario: AnyScenario, mechanism: AnyMechanism, seed: SupportsIndex = 1, *, limit: SupportsIndex = 1_000_000
+) -> Table:
     """Run a scenario once, and return a row for each event of its packets, and of the frames of a mesh.
 
     A row has ``time_s``, ``event``, the ``hop`` with its ends ``from`` and ``to``, the packet's ``source`` and ``destination``, its
@@ -136,27 +141,23 @@ def frames(scenario: Scenario | str, mechanism: str, seed: int = 1, *, limit: in
     >>> [events[column][0] for column in ("event", "type", "code", "transmission")]
     ['sent', 'CON', 'GET', 0]
     """
-    table, events = _native.frames(_loaded(scenario), mechanism, seed, limit)
+    most = whole("limit", limit)
+    table, events = _native.frames(loaded(scenario), name(mechanism), whole("seed", seed), most)
     if events > len(table):
-        warnings.warn(f"the first {limit} of {events} events; a larger limit returns more", stacklevel=2)
+        warnings.warn(f"the first {most} of {events} events; a larger limit returns more", stacklevel=2)
     return Table(table)
 
 
-def _loaded(scenario: Scenario | str) -> Scenario:
-    return scenario if isinstance(scenario, Scenario) else Scenario.load(scenario)
-
-
-def _listed(names: str | Iterable[str]) -> list[str]:
-    return [names] if isinstance(names, str) else list(names)
-
-
 @contextmanager
-def _terms(seeds: int | None, first_seed: int, jobs: int | None, progress: Progress) -> Iterator[_native.Terms]:
+def _terms(
+    seeds: Seeds | None, first_seed: SupportsIndex, jobs: SupportsIndex | None, progress: Progress
+) -> Iterator[_native.Terms]:
     """Return the terms of the native calls, and close the bar of progress afterwards."""
+    asked, first, threads = stretches(seeds, first_seed), whole("first_seed", first_seed), whole("jobs", jobs or 0)
     bar = _Bar(None if callable(progress) else progress)
     told = progress if callable(progress) else bar.show
     try:
-        yield {"seeds": seeds, "first_seed": first_seed, "jobs": jobs or 0, "progress": told}
+        yield {"seeds": asked, "first_seed": first, "jobs": threads, "progress": told}
     finally:
         bar.close()
 

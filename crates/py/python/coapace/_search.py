@@ -6,10 +6,11 @@ import html
 from collections.abc import Iterable, Mapping
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, SupportsIndex
 
 from coapace import _native
-from coapace._running import Progress, _Bar, _listed
+from coapace._arguments import AnyMechanism, named, whole
+from coapace._running import Progress, _Bar
 from coapace._tables import Table
 
 if TYPE_CHECKING:
@@ -77,6 +78,10 @@ class Search:
         """Return ``evaluations`` as a data frame of polars."""
         return self.evaluations.to_polars()
 
+    def to_csv(self, path: str | Path | None = None) -> str | None:
+        """Write ``evaluations`` as a CSV file, or return its text without ``path``."""
+        return self.evaluations.to_csv(path)
+
     def to_parquet(self, path: str | Path) -> None:
         """Write ``evaluations`` as a Parquet file."""
         self.evaluations.to_parquet(path)
@@ -94,16 +99,16 @@ class Search:
 
 
 def search(
-    mechanisms: str | Iterable[str],
+    mechanisms: AnyMechanism | Iterable[AnyMechanism],
     vary: Mapping[str, Parameter | Iterable[Parameter]] | str | Iterable[str] | None = None,
     *,
     networks: str = _native.Search.NETWORKS,
-    scenarios: int = _native.Search.SCENARIOS,
-    generator_seed: int = _native.Search.GENERATOR_SEED,
-    brackets: int = _native.Search.BRACKETS,
-    seed: int = _native.Search.SEED,
+    scenarios: SupportsIndex = _native.Search.SCENARIOS,
+    generator_seed: SupportsIndex = _native.Search.GENERATOR_SEED,
+    brackets: SupportsIndex = _native.Search.BRACKETS,
+    seed: SupportsIndex = _native.Search.SEED,
     journal: str | Path | None = None,
-    jobs: int | None = None,
+    jobs: SupportsIndex | None = None,
     client: Any = None,
     progress: Progress = None,
 ) -> Search:
@@ -128,11 +133,11 @@ def search(
     True
     """
     native = _native.Search(
-        _listed(mechanisms),
+        named(mechanisms),
         _written(vary),
-        (networks, generator_seed, scenarios),
-        brackets,
-        seed,
+        (networks, whole("generator_seed", generator_seed), whole("scenarios", scenarios, most=2**32 - 1)),
+        whole("brackets", brackets, most=2**32 - 1),
+        whole("seed", seed),
         None if journal is None else Path(journal),
     )
     bar = _Bar(None if callable(progress) else progress)
@@ -143,7 +148,7 @@ def search(
 
             _dask.conduct_search(native, client, show)
         else:
-            native.conduct(jobs or 0, show)
+            native.conduct(whole("jobs", jobs or 0), show)
     finally:
         bar.close()
         native.close()
@@ -159,6 +164,6 @@ def _written(vary: Mapping[str, Parameter | Iterable[Parameter]] | str | Iterabl
     if vary is None:
         return []
     if not isinstance(vary, Mapping):
-        return _listed(vary)
-    several = {name: [it] if isinstance(it, (str, int, float)) else it for name, it in vary.items()}
+        return [vary] if isinstance(vary, str) else list(vary)
+    several = {name: it if isinstance(it, Iterable) and not isinstance(it, str) else [it] for name, it in vary.items()}
     return [f"{name}={'|'.join(str(value) for value in values)}" for name, values in several.items()]

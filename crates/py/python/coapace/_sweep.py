@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+import errno
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, SupportsIndex
 
 from coapace import _native
+from coapace._arguments import AnyMechanism, AnyScenario, Seeds, loaded, named, stretches, whole
 from coapace._design import Design, Range, Setting, conditions
-from coapace._native import Scenario
 from coapace._extras import needed
 from coapace._running import _Bar
 
@@ -28,6 +29,8 @@ class Dataset:
 
     def __init__(self, path: str | Path) -> None:
         self.path = Path(path)
+        if not self.path.exists():
+            raise FileNotFoundError(errno.ENOENT, "there is no dataset", str(self.path))
         if not (self.path / "sweep.json").is_file():
             raise ValueError(f"{self.path} is no dataset: there is no sweep.json in it")
 
@@ -76,17 +79,17 @@ def _order(columns: list[str]) -> list[str]:
 
 
 def sweep(
-    scenario: Scenario | str,
+    scenario: AnyScenario,
     grid: Mapping[str, Setting | Range | Iterable[Setting]] | Iterable[Mapping[str, Setting]] | None = None,
-    mechanisms: str | Iterable[str] | None = None,
-    seeds: int | None = None,
+    mechanisms: AnyMechanism | Iterable[AnyMechanism] | None = None,
+    seeds: Seeds | None = None,
     *,
     to: str | Path,
     design: Design = "grid",
-    points: int | None = None,
-    design_seed: int = 1,
-    first_seed: int = 1,
-    jobs: int | None = None,
+    points: SupportsIndex | None = None,
+    design_seed: SupportsIndex = 1,
+    first_seed: SupportsIndex = 1,
+    jobs: SupportsIndex | None = None,
     shard: str | None = None,
     client: Any = None,
     progress: bool | Callable[[int, int], object] | None = None,
@@ -111,12 +114,15 @@ def sweep(
     ...     len(dataset)
     8
     """
-    several = [mechanisms] if isinstance(mechanisms, str) else mechanisms
+    asked: Sequence[tuple[int, int | None]] = stretches(seeds, first_seed) or [(whole("first_seed", first_seed), None)]
+    if len(asked) > 1:
+        raise ValueError("the seeds of a sweep have no gaps: give their number, or a range such as '21-40'")
+    chosen = None if points is None else whole("points", points)
     native = _native.Sweep(
-        scenario if isinstance(scenario, Scenario) else Scenario.load(scenario),
-        conditions(grid, design, points, design_seed),
-        None if several is None else list(several),
-        (first_seed, seeds),
+        loaded(scenario),
+        conditions(grid, design, chosen, whole("design_seed", design_seed)),
+        None if mechanisms is None else named(mechanisms),
+        asked[0],
         Path(to),
         shard,
     )
@@ -128,7 +134,7 @@ def sweep(
 
             conduct(native, client, Path(to).absolute(), show)
         elif native.missing:
-            native.conduct(jobs or 0, show)
+            native.conduct(whole("jobs", jobs or 0), show)
     finally:
         native.close()
         bar.close()

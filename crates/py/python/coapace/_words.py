@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from coapace import _native
+from coapace._arguments import AnyMechanism, name
 
 
 def scenarios() -> list[str]:
@@ -25,7 +26,7 @@ def mechanisms() -> dict[str, str]:
     return dict(_native.mechanisms())
 
 
-def trace(mechanism: str, script: Any) -> str:
+def trace(mechanism: AnyMechanism, script: Any) -> str:
     """Replay a script of events through a mechanism, as ``coapace trace`` does.
 
     ``script`` is CSV, or a data frame of pandas or polars, with the columns ``at_ms``, ``event`` (start, timeout, ack, reset,
@@ -41,4 +42,4 @@ def trace(mechanism: str, script: Any) -> str:
         script = script.to_csv(index=False)
     elif hasattr(script, "write_csv"):
         script = script.write_csv()
-    return _native.trace(mechanism, script)
+    return _native.trace(name(mechanism), script)

@@ -16,7 +16,7 @@ use super::observation::NativeObservation;
 use super::response::Response;
 use super::value::{Content, Options};
 use super::work::{Call, Desk};
-use crate::seconds::span;
+use crate::seconds::{Seconds, span};
 
 /// The longest wait for a DTLS handshake. A server with OpenSSL does not answer a wrong key.
 const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
@@ -37,7 +37,7 @@ pub(crate) struct Asked {
     content_format: Option<u16>,
     accept: Option<u16>,
     confirmable: bool,
-    timeout: Option<f64>,
+    timeout: Option<Seconds>,
     options: Options,
     once: bool,
 }
@@ -47,7 +47,7 @@ impl NativeClient {
     #[new]
     fn new(
         cc: &str,
-        ack_timeout: Option<f64>,
+        ack_timeout: Option<Seconds>,
         max_retransmit: Option<u8>,
         nstart: Option<u16>,
         block_size: Option<usize>,
@@ -56,7 +56,7 @@ impl NativeClient {
     ) -> PyResult<Self> {
         let mut mechanism = mechanism(cc)?;
         if let Some(timeout) = ack_timeout {
-            set_ack_timeout(&mut mechanism, timeout)?;
+            set_ack_timeout(&mut mechanism, timeout.0)?;
         }
         let mut profile = Profile::from(mechanism);
         if nstart == Some(0) {
@@ -130,7 +130,7 @@ impl NativeClient {
                 "method is {method:?}, but must be one such as GET, or a code such as 0.01"
             ))
         })?;
-        let timeout = timeout.map(|timeout| span("timeout", timeout)).transpose()?;
+        let timeout = timeout.map(|timeout| span("timeout", timeout.0)).transpose()?;
         let client = self.client().clone().ok_or_else(|| raised(py, Error::Closed, &uri))?;
         let mut call = client.request(method, &uri).payload(payload.into_bytes());
         if let Some(format) = content_format {

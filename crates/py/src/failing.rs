@@ -1,0 +1,28 @@
+//! Errors of files and of pickles, as Python has them.
+
+use std::io;
+use std::path::Path;
+
+use coapace_dataset::check_version;
+use pyo3::exceptions::{PyOSError, PyValueError};
+use pyo3::prelude::*;
+
+/// Returns the error of a file: an `OSError` of the kind that Python has for it, such as `FileNotFoundError`, if the system refused
+/// it, or else a `ValueError`, because its content is wrong.
+pub(crate) fn refused_by_system(what: &str, path: &Path, error: &io::Error) -> PyErr {
+    let Some(number) = error.raw_os_error() else {
+        return PyValueError::new_err(format!("{}: {error}", path.display()));
+    };
+    let reason = error.to_string();
+    let reason = reason.split(" (os error").next().unwrap_or_default();
+    // Python makes the right kind of three arguments.
+    PyOSError::new_err((number, format!("{what}: {reason}"), path.as_os_str().to_owned()))
+}
+
+/// Checks that a pickle was made by this version.
+///
+/// # Errors
+/// `ValueError` with a line that says what to do.
+pub(crate) fn checked(version: &str) -> PyResult<()> {
+    check_version("pickle", version).map_err(PyValueError::new_err)
+}
