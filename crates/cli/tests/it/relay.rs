@@ -87,6 +87,11 @@ fn a_relay_has_the_metrics_of_its_exchanges_with_the_server() {
     let address = address.unwrap_or_else(|| panic!("{uri:?}"));
     assert_eq!(coapace(&["get", &relay.at("/a")]).success(), "1");
     let text = scrape(address);
+    let page = include_str!("../../../../docs/metrics.md");
+    for name in text.lines().filter_map(|line| line.strip_prefix("# TYPE ")?.split(' ').next()) {
+        let documented = [format!("`{name}`"), format!("`{name}{{")];
+        assert!(documented.iter().any(|text| page.contains(text)), "{name} is not in docs/metrics.md");
+    }
     for line in ["coap_exchanges_started_total 1", "coap_relay_requests_total 1", "coap_relay_sources 1"] {
         assert!(text.lines().any(|told| told == line), "{line} is not in {text}");
     }
