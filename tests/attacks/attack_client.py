@@ -41,7 +41,7 @@ def run(*arguments, limit=30):
 
 
 for name, arguments in (
-    ("nobody listens", [nobody_uri]),
+    ("nobody listens", [nobody_uri, "--fail-fast"]),
     ("a server is silent", [quiet_uri, "-B", "1"]),
     ("there is no such resource", [f"{uri}/nothing"]),
 ):

@@ -1,15 +1,24 @@
 //! Addresses in arguments.
 
-use std::net::{SocketAddr, ToSocketAddrs};
+use std::net::SocketAddr;
+
+use coapace_net::BadZone;
 
 use crate::Failure;
 
 /// Returns the addresses that an argument names.
 pub(crate) fn named(flag: &str, text: &str) -> Result<Vec<SocketAddr>, Failure> {
-    let addresses = text.to_socket_addrs().map_err(|error| {
-        Failure::Usage(format!("{flag} takes ADDRESS:PORT, as [::]:5683, not {text:?} ({error})"))
-    })?;
-    Ok(addresses.collect())
+    named_as(flag, "[::]:5683", text)
+}
+
+/// Returns the addresses that an argument names. The error has this example.
+pub(crate) fn named_as(flag: &str, example: &str, text: &str) -> Result<Vec<SocketAddr>, Failure> {
+    coapace_net::addresses(text).map_err(|error| {
+        Failure::Usage(match error.get_ref() {
+            Some(bad) if bad.is::<BadZone>() => format!("{flag} {text}: {bad}"),
+            _ => format!("{flag} takes ADDRESS:PORT, as {example}, not {text:?} ({error})"),
+        })
+    })
 }
 
 /// Returns the first address that an argument names.

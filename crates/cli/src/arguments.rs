@@ -31,7 +31,7 @@ pub(crate) use advise::{Advise, CaptureSide};
 pub(crate) use bound::Bound;
 pub(crate) use client_keys::ClientKeys;
 pub(crate) use device::{
-    AnyRequest, Content, Discover, Load, Observe, Ping, Request, Show, Terms, Transmission,
+    AnyRequest, Content, Discover, Gathering, Load, Observe, Ping, Request, Show, Terms, Transmission,
 };
 #[cfg(target_os = "linux")]
 pub(crate) use emulate::Emulate;

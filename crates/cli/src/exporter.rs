@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 use std::io;
-use std::net::{SocketAddr, TcpListener, ToSocketAddrs};
+use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -11,6 +11,7 @@ use tokio::net::TcpStream;
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep, timeout, timeout_at};
 
+use crate::addresses::named_as;
 use crate::shown::complain;
 use crate::{Failure, process};
 
@@ -46,13 +47,7 @@ pub(crate) struct Exporter {
 impl Exporter {
     /// Binds to an address in the syntax of `--metrics`.
     pub(crate) fn bind(text: &str) -> Result<Self, Failure> {
-        let addresses: Vec<SocketAddr> = text
-            .to_socket_addrs()
-            .map_err(|error| {
-                let example = "as 127.0.0.1:9683 or [::1]:9683";
-                Failure::Usage(format!("--metrics takes ADDRESS:PORT, {example}, not {text:?} ({error})"))
-            })?
-            .collect();
+        let addresses = named_as("--metrics", "127.0.0.1:9683 or [::1]:9683", text)?;
         let bound = TcpListener::bind(&addresses[..]).and_then(|listener| {
             listener.set_nonblocking(true)?;
             Ok(Self { address: listener.local_addr()?, listener })

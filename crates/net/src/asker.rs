@@ -17,6 +17,7 @@ use crate::datagram::io::MAX_DATAGRAM;
 use crate::inbox::Inbox;
 use crate::receivers::Receivers;
 use crate::stream::{ConnectionHandle, StreamRequest};
+use crate::turns::Turns;
 use crate::{Error, Response};
 
 /// The bounds of bodies larger than a datagram.
@@ -75,6 +76,8 @@ pub(crate) enum Path {
 #[derive(Clone, Debug)]
 pub(crate) struct Asker {
     pub(crate) path: Path,
+    /// The addresses of the server, until it is known which of them answers.
+    pub(crate) turns: Option<Arc<Turns>>,
     pub(crate) code: Code,
     /// Set if requests in datagrams are confirmable.
     pub(crate) confirmable: bool,
@@ -94,12 +97,15 @@ impl Asker {
         blocks: Blocks,
     ) -> Result<Response, Error> {
         if self.code == Code::EMPTY {
-            return Box::pin(self.ping()).await;
+            return Box::pin(self.settle(Self::ping_owned)).await;
         }
         let is_short = !blocks.are_needed(&options, payload.len());
         let first = if is_short && matches!(self.path, Path::Endpoint(..)) {
             let tail = options.tail(&payload).map_err(TransferError::Option)?;
-            let response = self.send(None, tail).await?;
+            let response = match self.turns {
+                None => self.send(None, tail).await?,
+                Some(_) => Box::pin(self.send_first(None, tail)).await?,
+            };
             let in_blocks = response.code == Code::REQUEST_ENTITY_TOO_LARGE && !payload.is_empty();
             if is_whole(&response) && !in_blocks {
                 return within(response, blocks);
@@ -116,7 +122,7 @@ impl Asker {
             let transfer = self.transfer(options, payload.into(), blocks).await?;
             let first = match first {
                 Some(first) => first,
-                None => self.ask(&transfer).await?,
+                None => self.send_first(self.token, transfer.request()?).await?,
             };
             self.finish(transfer, first).await
         })
@@ -159,7 +165,7 @@ impl Asker {
     }
 
     /// Sends an empty message, and returns when it is answered.
-    async fn ping(&self) -> Result<Response, Error> {
+    pub(crate) async fn ping(&self) -> Result<Response, Error> {
         match &self.path {
             &Path::Endpoint(ref hub, to) => {
                 exchange(hub, to, None, |state, now| state.endpoint.ping(now, to)).await

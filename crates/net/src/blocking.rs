@@ -110,7 +110,7 @@ impl Client {
     ) -> Result<Response, Error> {
         let (call, give_up) = self.prepared(method, uri, prepare)?;
         loop {
-            let result = self.block_on(call.again(), give_up).unwrap_or_else(Err);
+            let result = call.told(self.block_on(call.again(), give_up).unwrap_or_else(Err));
             match give_up.and_then(|deadline| holds::pause(&result, deadline)) {
                 Some(wait) => std::thread::sleep(wait),
                 None => return result,
@@ -137,7 +137,8 @@ impl Client {
         prepare: impl FnOnce(Call) -> Call,
     ) -> Result<Observation<'_>, Error> {
         let (call, give_up) = self.prepared(method, uri, prepare)?;
-        let inner = self.block_on(call.observe_unhurried(), give_up)??;
+        let begun = self.block_on(call.observe_unhurried(), give_up).unwrap_or_else(Err);
+        let inner = call.told(begun)?;
         Ok(Observation { client: self, inner })
     }
 

@@ -2,26 +2,28 @@
 
 use std::future::{Future, IntoFuture};
 use std::pin::Pin;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use coapace_control::Mechanism;
-use coapace_proto::block::TransferError;
 use coapace_proto::{Code, Config};
 
 use crate::address::Remote;
 use crate::asker::{Asker, Blocks, OnProgress, Path, szx};
+use crate::candidates::Candidates;
 use crate::datagram::hub::Hub;
 use crate::endpoints::Endpoints;
+use crate::group::GroupRequest;
 use crate::holds;
 use crate::secure;
 use crate::target::Target;
-use crate::uri::{BadUri, Scheme, Uri};
-use crate::{Error, Group, Observation, Options, Profile, Response, Transferred};
+use crate::turns::Turns;
+use crate::uri::{BadUri, Host, Scheme, Uri};
+use crate::{Error, Group, Observation, Options, Profile, Refused, Response, Transferred};
 
 /// A request of a client, which is set up and then awaited. Dropping the future cancels the exchange.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 #[must_use = "nothing is sent until it is awaited"]
 pub struct Call {
     pub(crate) client: Arc<Endpoints>,
@@ -32,11 +34,14 @@ pub struct Call {
     confirmable: bool,
     repeatable: bool,
     pub(crate) timeout: Option<Duration>,
+    leisure: Duration,
     profile: Profile,
     pub(crate) blocks: Blocks,
     progress: Option<OnProgress>,
     /// Set if an observation ends when the server is unavailable.
     pub(crate) once: bool,
+    /// The endpoint and the addresses that were asked, if there is a timeout.
+    asked: OnceLock<(Arc<Hub>, Vec<Remote>)>,
 }
 
 impl Call {
@@ -54,10 +59,12 @@ impl Call {
             confirmable: true,
             repeatable: false,
             timeout: None,
+            leisure: coapace_proto::group::DEFAULT_LEISURE.into(),
             profile,
             blocks,
             progress: None,
             once: false,
+            asked: OnceLock::new(),
         }
     }
 
@@ -149,32 +156,56 @@ impl Call {
     /// The errors of any request, and [`Error::NotObserved`] if the response is no success. If the response is a success,
     /// but the resource cannot be observed, that is no error: [`Observation::first`] returns the response.
     pub async fn observe(self) -> Result<Observation, Error> {
-        in_time(self.timeout, self.observe_unhurried()).await
+        self.told(in_time(self.timeout, self.observe_unhurried()).await)
     }
 
     /// Begins the observation without a timeout, which would need a runtime.
-    pub(crate) async fn observe_unhurried(self) -> Result<Observation, Error> {
+    pub(crate) async fn observe_unhurried(&self) -> Result<Observation, Error> {
         let asker = self.asker().await?;
-        Observation::begin(self, asker).await
+        let observation = Observation::begin(self.clone(), asker).await;
+        match &observation {
+            Err(Error::NotObserved(response)) => self.note(response)?,
+            Err(_) => self.forget_address(),
+            Ok(_) => {}
+        }
+        observation
+    }
+
+    /// Sets the time over which the members of a [group](Self::group) spread their answers. The default is 5 s (DEFAULT_LEISURE,
+    /// RFC 7252 §8.2). [`least_leisure`](coapace_proto::group::least_leisure) computes it for a large group or a slow network.
+    pub fn leisure(mut self, leisure: Duration) -> Self {
+        self.leisure = leisure;
+        self
     }
 
     /// Sends the request to a group, such as 224.0.1.187 or `[ff02::fd%25eth0]` (RFC 7252 §12.8): once, non-confirmable, and
-    /// over UDP. The result has the answers of the members. The timeout has no effect.
+    /// over UDP, as soon as the requests before it to this group allow. The result has the answers of the members.
     ///
     /// # Errors
-    /// The errors that a request may have before it is sent.
+    /// The errors that a request may have before it is sent, and [`Error::Unreachable`] if the system refuses to send it.
     pub async fn group(self) -> Result<Group, Error> {
         let uri = self.uri()?;
         if uri.scheme != Scheme::Coap {
             return Err(Error::Scheme(uri.scheme));
         }
-        let (hub, to) = self.endpoint(uri).await?;
-        let tail = self.options.tail(&self.payload).map_err(TransferError::Option)?;
-        let Self { client, method: code, repeatable, .. } = self;
-        let token = hub.lock().random.token();
-        let request =
-            coapace_proto::Request { confirmable: false, code, token, tail: tail.as_bytes(), repeatable };
-        Group::begin(client, hub, to, request)
+        let group = self.client.resolve(uri).await?.first;
+        let hub = self.client.hub(&self.profile, false, group)?;
+        let path = Path::Endpoint(hub.clone(), hub.socket.remote(group));
+        let Self {
+            client,
+            method: code,
+            repeatable,
+            options,
+            payload,
+            blocks,
+            leisure,
+            timeout,
+            progress,
+            ..
+        } = self;
+        let asker = Asker { path, turns: None, code, confirmable: false, repeatable, token: None, progress };
+        let payload = payload.into();
+        Group::begin(client, GroupRequest { asker, options, payload, blocks, leisure, timeout }).await
     }
 
     /// Returns the URI of the request.
@@ -193,7 +224,7 @@ impl Call {
         let deadline = Instant::now() + timeout;
         loop {
             let left = deadline.saturating_duration_since(Instant::now());
-            let result = in_time(Some(left), self.again()).await;
+            let result = self.told(in_time(Some(left), self.again()).await);
             match holds::pause(&result, deadline) {
                 Some(wait) => tokio::time::sleep(wait).await,
                 None => return result,
@@ -208,9 +239,32 @@ impl Call {
 
     async fn attempt(&self, options: Options, payload: Bytes) -> Result<Response, Error> {
         let asker = self.asker().await?;
-        let response = asker.transact(options, payload, self.blocks).await?;
+        let response = asker.transact(options, payload, self.blocks).await;
+        if response.is_err() {
+            self.forget_address();
+        }
+        let response = response?;
         self.note(&response)?;
         Ok(response)
+    }
+
+    /// Returns the result of a request with a timeout. The reason why there was no response in time is given if it is known.
+    pub(crate) fn told<T>(&self, result: Result<T, Error>) -> Result<T, Error> {
+        let (Err(Error::TimedOut), Some((hub, asked))) = (&result, self.asked.get()) else { return result };
+        self.forget_address();
+        let state = hub.lock();
+        match asked.iter().find_map(|&to| state.refusals.of(to)) {
+            Some(kind) if hub.is_secure() => Err(Error::Session(Refused::Unreachable(kind))),
+            Some(kind) => Err(Error::Unreachable(kind)),
+            None => result,
+        }
+    }
+
+    /// Makes the next request to a server with several addresses try all of them again.
+    fn forget_address(&self) {
+        if let Ok(Uri { host: Host::Name(name), port, .. }) = self.uri() {
+            self.client.answered.forget(name, *port);
+        }
     }
 
     /// Remembers a response that asks for a pause.
@@ -227,31 +281,60 @@ impl Call {
         if let Some(wait) = self.client.holds.left(Instant::now(), self.method, uri) {
             return Err(Error::TooManyRequests { wait });
         }
+        let is_secure = matches!(uri.scheme, Scheme::Coaps | Scheme::CoapsTcp | Scheme::CoapsWs);
+        if is_secure && !secure::IS_BUILT {
+            return Err(Error::Scheme(uri.scheme));
+        }
+        let candidates = self.client.resolve(uri).await?;
+        let ip = candidates.first.ip();
+        if ip.is_multicast() {
+            return Err(Error::Group(ip));
+        }
+        let mut turns = None;
         let path = match uri.scheme {
-            Scheme::Coaps | Scheme::CoapsTcp | Scheme::CoapsWs if !secure::IS_BUILT => {
-                return Err(Error::Scheme(uri.scheme));
-            }
             Scheme::Coap | Scheme::Coaps => {
-                let (hub, to) = self.endpoint(uri).await?;
-                Path::Endpoint(hub, to)
+                let (path, addresses) = self.endpoint(uri, candidates).await?;
+                turns = addresses;
+                path
             }
-            _ => Path::Connection(self.client.connections.to(uri, self.client.resolve(uri).await?)?),
+            _ => Path::Connection(self.client.connections.to(uri, candidates)?),
         };
         let Self { method: code, confirmable, repeatable, .. } = *self;
-        Ok(Asker { path, code, confirmable, repeatable, token: None, progress: self.progress.clone() })
+        Ok(Asker { path, turns, code, confirmable, repeatable, token: None, progress: self.progress.clone() })
     }
 
-    /// Returns the endpoint that sends the request over UDP or DTLS, and the server's address there.
-    async fn endpoint(&self, uri: &Uri) -> Result<(Arc<Hub>, Remote), Error> {
-        let address = self.client.resolve(uri).await?;
-        let hub = self.client.hub(&self.profile, uri.scheme == Scheme::Coaps, address)?;
-        let to = hub.reach(address).await?;
-        Ok((hub, to))
+    /// Returns the endpoint that sends the request over UDP or DTLS, and the server's address there. Over UDP, also returns all
+    /// addresses of the server if it is not known which of them answers.
+    async fn endpoint(&self, uri: &Uri, candidates: Candidates) -> Result<(Path, Option<Arc<Turns>>), Error> {
+        let (profile, secure) = (&self.profile, uri.scheme == Scheme::Coaps);
+        if candidates.others.is_empty() {
+            let hub = self.client.hub(profile, secure, candidates.first)?;
+            self.note_asked(&hub, &candidates);
+            let to = hub.reach(candidates.first).await?;
+            return Ok((Path::Endpoint(hub, to), None));
+        }
+        let (hub, candidates) = self.client.hub_for_all(profile, secure, &candidates)?;
+        self.note_asked(&hub, &candidates);
+        let first = hub.socket.remote(candidates.first);
+        let turns = Turns::new(self.client.clone(), uri, candidates);
+        if secure {
+            let to = Box::pin(turns.first_of(&hub, |address| hub.reach(address))).await?;
+            return Ok((Path::Endpoint(hub, to), None));
+        }
+        Ok((Path::Endpoint(hub, first), Some(Arc::new(turns))))
+    }
+
+    /// Remembers the addresses of a request that has a timeout.
+    fn note_asked(&self, hub: &Arc<Hub>, candidates: &Candidates) {
+        if self.timeout.is_some() {
+            let remotes = candidates.iter().map(|address| hub.socket.remote(address));
+            let _ = self.asked.set((hub.clone(), remotes.collect()));
+        }
     }
 }
 
 /// Returns the result of `what`, or [`Error::TimedOut`] if it takes longer than `timeout`.
-async fn in_time<T>(
+pub(crate) async fn in_time<T>(
     timeout: Option<Duration>,
     what: impl Future<Output = Result<T, Error>>,
 ) -> Result<T, Error> {

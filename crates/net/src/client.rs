@@ -1,5 +1,6 @@
 //! A client, which sends requests to any number of servers.
 
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use coapace_control::Mechanism;
@@ -18,6 +19,9 @@ use crate::{Destination, Error, Interceptor, Metrics, Observation, Profile, Stat
 /// at most a day, the client sends no request of the same method to the same path of that server: it waits and asks again
 /// if that fits into the [timeout](Call::timeout) of the request. Otherwise the result is the response, and of further
 /// requests [`Error::TooManyRequests`]. Up to 1,024 such paths are remembered.
+///
+/// If a name has several addresses, requests try one after the other until one answers: over UDP after the first timeout or ICMP
+/// error, over TCP after 250 ms or a refusal (RFC 8305 §5). Later requests go to the address that has answered.
 ///
 /// A client needs a tokio runtime with I/O and time. It opens a socket with the first request of each [`Profile`] over IPv4,
 /// and another with the first over IPv6.
@@ -94,6 +98,23 @@ impl ClientBuilder {
     #[must_use]
     pub fn interceptor(mut self, interceptor: Arc<dyn Interceptor>) -> Self {
         self.0.interceptor = Some(interceptor);
+        self
+    }
+
+    /// Ends a request at once if the network says that its destination cannot be reached (ICMP), or the system refuses to send.
+    /// Otherwise such an error ends nothing, because a later datagram may arrive: the server may be starting. Requests are then
+    /// retransmitted as after silence (RFC 7252 §4.2), and the error is the reason why they fail in the end. Connections are not
+    /// affected: a refused one always fails at once.
+    #[must_use]
+    pub fn fail_fast(mut self) -> Self {
+        self.0.fails_fast = true;
+        self
+    }
+
+    /// Sets the addresses of a name, which the resolver of the system is not asked for then.
+    #[must_use]
+    pub fn resolve(mut self, name: &str, addresses: &[IpAddr]) -> Self {
+        self.0.names.insert(name.to_lowercase(), addresses.to_vec());
         self
     }
 

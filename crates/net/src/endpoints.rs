@@ -1,7 +1,7 @@
 //! The endpoints and connections of a client, opened when requests need them.
 
 use std::collections::BTreeMap;
-use std::net::{IpAddr, SocketAddr, SocketAddrV6, ToSocketAddrs};
+use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use coapace_control::Instant;
@@ -9,6 +9,7 @@ use coapace_proto::{Code, Kind, Message, Responder};
 
 use crate::address::Remote;
 use crate::asker::Blocks;
+use crate::candidates::{Answered, Candidates};
 use crate::datagram::driver::{Driver, Service};
 use crate::datagram::hub::{Hub, Locked};
 use crate::datagram::io::{ANY_DATAGRAM, Single};
@@ -20,7 +21,7 @@ use crate::stream::Connections;
 use crate::target::LastTarget;
 use crate::undriven::Undriven;
 use crate::uri::{Host, Uri};
-use crate::{Error, Interceptor, Profile, Refused, Response};
+use crate::{Error, Interceptor, Profile, Refused, Response, interface};
 
 /// The state of a client: its settings, and the endpoints and connections of its requests. They close when it is dropped.
 #[derive(Debug, Default)]
@@ -28,6 +29,11 @@ pub(crate) struct Endpoints {
     pub(crate) profile: Profile,
     /// The profiles of destinations that have one of their own, by the host of their URI and the port.
     pub(crate) destinations: BTreeMap<(String, u16), Profile>,
+    /// The addresses of names that the resolver is not asked for.
+    pub(crate) names: BTreeMap<String, Vec<IpAddr>>,
+    pub(crate) answered: Answered,
+    /// Set if an error of the network ends a request at once.
+    pub(crate) fails_fast: bool,
     pub(crate) blocks: Blocks,
     pub(crate) interceptor: Option<Arc<dyn Interceptor>>,
     pub(crate) dtls: Option<Dtls>,
@@ -61,24 +67,45 @@ impl Endpoints {
         self.destinations.get(&(uri.host.to_string(), uri.port)).unwrap_or(&self.profile)
     }
 
-    /// Returns the address of the server that a URI names.
-    pub(crate) async fn resolve(&self, uri: &Uri) -> Result<SocketAddr, Error> {
-        match &uri.host {
-            Host::Address(IpAddr::V6(address), Some(zone)) => match zone.parse() {
-                Ok(scope) => Ok(SocketAddrV6::new(*address, uri.port, 0, scope).into()),
-                // The resolver knows the names of interfaces.
-                Err(_) => self.look_up(&format!("{address}%{zone}"), uri.port).await,
-            },
-            Host::Address(address, _) => Ok(SocketAddr::new(*address, uri.port)),
-            Host::Name(name) => self.look_up(name, uri.port).await,
-        }
+    /// Returns the addresses of the server that a URI names. Of several, only the one that has answered last, if one has.
+    pub(crate) async fn resolve(&self, uri: &Uri) -> Result<Candidates, Error> {
+        let name = match &uri.host {
+            Host::Address(ip, zone) => {
+                return Ok(interface::scoped(*ip, zone.as_deref(), uri.port)?.into());
+            }
+            Host::Name(name) => name,
+        };
+        let found = if let Some(known) = self.names.get(name) {
+            Candidates::new(known.iter().map(|&ip| SocketAddr::new(ip, uri.port)))
+        } else {
+            self.look_up(name, uri.port)
+                .await
+                .map_err(|error| Error::NotFound { host: name.clone(), error })?
+        };
+        let nothing = || Error::NotFound { host: name.clone(), error: std::io::ErrorKind::NotFound.into() };
+        Ok(self.answered.prefer(name, uri.port, found.ok_or_else(nothing)?))
     }
 
-    async fn look_up(&self, host: &str, port: u16) -> Result<SocketAddr, Error> {
+    async fn look_up(&self, host: &str, port: u16) -> std::io::Result<Option<Candidates>> {
         if self.undriven.is_some() {
-            return first(host, (host, port).to_socket_addrs());
+            return Ok(Candidates::new((host, port).to_socket_addrs()?));
         }
-        first(host, Box::pin(tokio::net::lookup_host((host, port))).await)
+        Ok(Candidates::new(Box::pin(tokio::net::lookup_host((host, port))).await?))
+    }
+
+    /// Returns an endpoint that reaches all these addresses, and the addresses as its socket takes them.
+    pub(crate) fn hub_for_all(
+        &self,
+        profile: &Profile,
+        secure: bool,
+        candidates: &Candidates,
+    ) -> Result<(Arc<Hub>, Candidates), Error> {
+        let all = candidates.in_one_family();
+        match (self.hub(profile, secure, all.first), candidates.of_ipv4()) {
+            // This host has no IPv6.
+            (Err(Error::Io(_)), Some(v4)) => Ok((self.hub(profile, secure, v4.first)?, v4)),
+            (hub, _) => Ok((hub?, all)),
+        }
     }
 
     /// Returns an endpoint of this profile for requests to `address`, and opens it if there is none. Its datagrams go
@@ -114,6 +141,7 @@ impl Endpoints {
             dtls => dtls.as_ref().filter(|_| secure),
         };
         let hub = Hub::new(socket, *profile, dtls).map_err(Error::Io)?;
+        hub.lock().fails_fast = self.fails_fast;
         match &self.undriven {
             Some(undriven) => undriven.drive(&hub),
             None => run(&hub),
@@ -149,15 +177,6 @@ impl Drop for Endpoints {
             hub.close();
         }
     }
-}
-
-/// Returns the first address that the resolver found.
-fn first(
-    host: &str,
-    found: std::io::Result<impl IntoIterator<Item = SocketAddr>>,
-) -> Result<SocketAddr, Error> {
-    let first = found.and_then(|found| found.into_iter().next().ok_or(std::io::ErrorKind::NotFound.into()));
-    first.map_err(|error| Error::NotFound { host: host.into(), error })
 }
 
 /// The service of a client's driver. It answers confirmable requests 5.01, which have to be answered or rejected (RFC 7252

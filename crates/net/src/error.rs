@@ -15,6 +15,12 @@ pub enum Error {
     /// The text is no URI.
     #[error("bad URI: {0}; a URI is as in coap://[::1]:5683/path")]
     Uri(#[from] BadUri),
+    /// The address does not say which interface it is on.
+    #[error("{0}")]
+    Zone(#[from] crate::BadZone),
+    /// The address is that of a group, to which no request may be confirmable (RFC 7252 §8.1).
+    #[error("{0} is the address of a group; ask its members with Call::group, for each of them answers")]
+    Group(std::net::IpAddr),
     /// There is no transport for this scheme.
     #[error("no transport for {0} here; use coap, or a client or a feature that has it")]
     Scheme(Scheme),
@@ -42,7 +48,8 @@ pub enum Error {
     /// There was no response in time.
     #[error("no response in time; wait longer, or check address and port")]
     TimedOut,
-    /// The destination cannot be reached, says the network (ICMP) or the system.
+    /// The destination cannot be reached, says the network (ICMP) or the system. Unless the client
+    /// [fails fast](crate::ClientBuilder::fail_fast), it has asked for as long as it would have waited after silence.
     #[error("unreachable: {0}; check address, port and network")]
     Unreachable(io::ErrorKind),
     /// The response has a critical option of this number, which is not understood here (RFC 7252 §5.4.1).

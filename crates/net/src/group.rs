@@ -1,32 +1,43 @@
 //! A client's request to a group (RFC 7252 §8).
 
+use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::time::Duration;
 
-use coapace_proto::ExchangeId;
-use tokio::sync::mpsc;
+use coap_numbers::option;
+use coapace_control::Instant;
+use coapace_proto::{ExchangeId, Message, Options};
+use tokio::sync::{mpsc, oneshot};
+use tokio::time::sleep_until;
 
 use crate::address::Remote;
-use crate::asker::fits;
+use crate::asker::{Asker, Blocks, Path, fits, is_whole};
 use crate::datagram::hub::Hub;
 use crate::endpoints::Endpoints;
-use crate::response::MemberResponse;
 use crate::{Error, Response};
 
 /// The number of answers that may wait to be taken. Further ones are dropped.
 const MAX_WAITING: usize = 1_024;
 
+/// The time that answers are awaited beyond the leisure of the members: for the way there and back, and for their work.
+const MARGIN: Duration = Duration::from_secs(1);
+
+/// The classes of responses that a value of No-Response suppresses, all of them (RFC 7967 §2.1).
+const NO_CLASS: u64 = 26;
+
 /// The answers of a group's members, in the order of arrival. Members spread their answers over a time, usually 5 s
-/// (DEFAULT_LEISURE, RFC 7252 §8.2). No answer is marked as the last, so the caller decides how long to wait.
+/// (DEFAULT_LEISURE, RFC 7252 §8.2). Nobody knows which answer is the last: answers are awaited for the
+/// [leisure](crate::Call::leisure) and a second more, or for the [timeout](crate::Call::timeout) of the request.
 ///
-/// A member with a large body sends its first block, or asks for an Echo option (4.01). The whole body comes from a request
-/// to that member alone (RFC 7959 §2.8).
+/// A member with a large body sends its first block, or asks for an Echo option (4.01). [`whole`](Self::whole) then gets the
+/// rest from that member alone (RFC 7959 §2.8).
 ///
 /// ```no_run
 /// # async fn example() -> Result<(), coapace_net::Error> {
 /// let mut answers = coapace_net::Client::new().get("coap://224.0.1.187/.well-known/core").group().await?;
 /// while let Some((member, response)) = answers.next().await {
-///     println!("{member}: {}", response.text());
+///     println!("{member}: {}", answers.whole(member, response).await?.text());
 /// }
 /// # Ok(())
 /// # }
@@ -37,31 +48,116 @@ pub struct Group {
     /// Keeps the hub open.
     _client: Arc<Endpoints>,
     id: ExchangeId,
-    answers: mpsc::Receiver<MemberResponse>,
+    answers: mpsc::Receiver<(Remote, Response)>,
+    until: tokio::time::Instant,
+    request: GroupRequest,
+}
+
+/// What a group is asked, and a member again.
+#[derive(Debug)]
+pub(crate) struct GroupRequest {
+    /// The sender of the request, whose path is that to the group.
+    pub(crate) asker: Asker,
+    pub(crate) options: Options,
+    pub(crate) payload: Vec<u8>,
+    pub(crate) blocks: Blocks,
+    pub(crate) leisure: Duration,
+    pub(crate) timeout: Option<Duration>,
+}
+
+/// A request to a group, as its endpoint knows it.
+#[derive(Debug)]
+pub(crate) struct Asked {
+    to: Remote,
+    /// The moment of its departure, or of the call before that.
+    since: Instant,
+    departed: Option<oneshot::Sender<Result<(), Error>>>,
+    answers: mpsc::Sender<(Remote, Response)>,
+}
+
+impl Asked {
+    /// Hands on the answer of a member. It is dropped if there is no room, or nobody waits for it.
+    pub(crate) fn answer(&self, now: Instant, from: Remote, message: &Message<'_>) {
+        let response = Response::of(message, now.since(self.since).into(), 1);
+        let _ = self.answers.try_send((from, response));
+    }
+
+    /// Notes that the request has departed.
+    pub(crate) fn depart(&mut self, now: Instant) {
+        if let Some(departed) = self.departed.take() {
+            self.since = now;
+            let _ = departed.send(Ok(()));
+        }
+    }
+
+    /// Notes that the system refused to send a datagram. If it was this request, the request has failed.
+    pub(crate) fn fail(&mut self, to: Remote, error: &io::Error) {
+        if to == self.to
+            && let Some(departed) = self.departed.take()
+        {
+            let _ = departed.send(Err(Error::Unreachable(error.kind())));
+        }
+    }
 }
 
 impl Group {
-    /// Sends a request to the group at `to`.
-    pub(crate) fn begin(
-        client: Arc<Endpoints>,
-        hub: Arc<Hub>,
-        to: Remote,
-        request: coapace_proto::Request<'_>,
-    ) -> Result<Self, Error> {
-        fits(request.tail)?;
+    /// Sends a request to a group, as soon as NSTART and PROBING_RATE allow it. Each group is a destination of its own.
+    pub(crate) async fn begin(client: Arc<Endpoints>, request: GroupRequest) -> Result<Self, Error> {
+        let Path::Endpoint(hub, to) = request.asker.path.clone() else { return Err(Error::Closed) };
+        let mut tail = Vec::new();
+        request.options.write(&request.payload, &mut tail);
+        fits(&tail)?;
         let (tell, answers) = mpsc::channel(MAX_WAITING);
+        let (departed, departure) = oneshot::channel();
         let id = hub.with(|state, now| {
-            let id = state.endpoint.request_group(now, to, request)?;
-            state.groups.insert(id, (now, tell));
+            let asked = request.asker.request(state.random.token(), &tail);
+            let id = state.endpoint.request_group(now, to, asked)?;
+            state.groups.insert(id, Asked { to, since: now, departed: Some(departed), answers: tell });
             Ok::<_, Error>(id)
         })?;
-        Ok(Self { hub, _client: client, id, answers })
+        let until = tokio::time::Instant::now();
+        let mut this = Self { hub, _client: client, id, answers, until, request };
+        departure.await.unwrap_or(Err(Error::Closed))?;
+        this.until = tokio::time::Instant::now() + this.wait();
+        Ok(this)
     }
 
-    /// Returns the next answer and its member, or nothing once the client is closed. Answers with an unknown critical option
-    /// are left out. The future may be dropped before it is done, and `next` called again.
+    /// Returns the time for which answers are awaited. None come if No-Response says so.
+    fn wait(&self) -> Duration {
+        let suppressed = self.request.options.uint(option::NO_RESPONSE).unwrap_or(0);
+        let wait = self.request.timeout.unwrap_or(self.request.leisure.saturating_add(MARGIN));
+        // A timer of tokio that is set for years ahead expires at once.
+        if suppressed & NO_CLASS == NO_CLASS { Duration::ZERO } else { wait.min(Duration::from_secs(86_400)) }
+    }
+
+    /// Returns the next answer and its member, or nothing once the time is over or the client is closed. Answers with an unknown
+    /// critical option are left out. The future may be dropped before it is done, and `next` called again.
     pub async fn next(&mut self) -> Option<(SocketAddr, Response)> {
-        self.answers.recv().await
+        let (from, response) = tokio::select! {
+            // Answers that arrived while a member was asked for the rest come before the end of the time.
+            biased;
+            answer = self.answers.recv() => answer?,
+            () = sleep_until(self.until) => return None,
+        };
+        Some((self.hub.socket.address(from), response))
+    }
+
+    /// Returns the whole answer of a member. If it was a first block, or asked for an Echo option, the member is asked for the rest
+    /// with confirmable requests (RFC 7959 §2.8, RFC 9175 §2.3).
+    ///
+    /// # Errors
+    /// The errors of any request to the member.
+    pub async fn whole(&self, member: SocketAddr, response: Response) -> Result<Response, Error> {
+        if is_whole(&response) {
+            return Ok(response);
+        }
+        let GroupRequest { asker, options, payload, blocks, timeout, .. } = &self.request;
+        let path = Path::Endpoint(self.hub.clone(), self.hub.socket.remote(member));
+        let mut asker = Asker { path, confirmable: true, ..asker.clone() };
+        asker.share_token();
+        let options = options.clone().without(option::NO_RESPONSE);
+        let transfer = asker.transfer(options, payload.clone(), *blocks).await?;
+        crate::call::in_time(*timeout, asker.finish(transfer, response)).await
     }
 }
 

@@ -43,7 +43,7 @@
 //! EXCHANGE_LIFETIME (RFC 7252 §4.4), which is 265 a second. A client that sends requests faster opens further endpoints.
 //!
 //! The crate runs on Unix. Only on Linux, a datagram is answered from the address it was sent to, servers [join
-//! groups](Membership), ICMP errors end requests, and a server moves batches of datagrams with one system call.
+//! groups](Membership), a client hears ICMP errors, and a server moves batches of datagrams with one system call.
 //!
 //! # Words
 //!
@@ -60,6 +60,7 @@ mod asker;
 pub mod blocking;
 mod budget;
 mod call;
+mod candidates;
 mod client;
 mod clock;
 mod closing;
@@ -76,6 +77,7 @@ mod holds;
 mod identity;
 mod inbox;
 mod interceptor;
+mod interface;
 mod lock;
 mod log;
 mod membership;
@@ -84,6 +86,7 @@ mod network;
 mod observation;
 mod profile;
 mod receivers;
+mod refusals;
 mod rejection;
 mod request;
 mod resource;
@@ -100,6 +103,7 @@ mod stats;
 mod stream;
 mod subscription;
 mod target;
+mod turns;
 mod undriven;
 pub mod uri;
 
@@ -108,6 +112,7 @@ pub use call::Call;
 pub use client::{Client, ClientBuilder};
 pub use coapace_control::Mechanism;
 pub use coapace_proto::block::{Bounds, TransferError, Transferred};
+pub use coapace_proto::group::least_leisure;
 pub use coapace_proto::{BadOption, Code, Config, Histogram, Measures, Options, link_format};
 pub use datagram::answers::Verify;
 pub use destinations::Destination;
@@ -116,6 +121,7 @@ pub use group::Group;
 pub use handler::HandlerFunction;
 pub use identity::{Certificate, Identity};
 pub use interceptor::{Datagram, Direction, Interceptor};
+pub use interface::{BadZone, addresses};
 pub use membership::{
     ALL_COAP_NODES, ALL_COAP_NODES_LINK_LOCAL, ALL_COAP_NODES_SITE_LOCAL, Membership, NoGroup, NotJoined,
 };

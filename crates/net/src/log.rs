@@ -1,5 +1,6 @@
-//! Events for [`tracing`], under four targets: requests (`coapace_net::access`), handshakes
-//! (`coapace_net::handshake`), limits (`coapace_net::limit`) and observations (`coapace_net::observe`).
+//! Events for [`tracing`], under five targets: requests (`coapace_net::access`), handshakes
+//! (`coapace_net::handshake`), limits (`coapace_net::limit`), observations (`coapace_net::observe`), and destinations that a
+//! client does not reach (`coapace_net::unreachable`).
 //!
 //! No event has a payload or a key. Text that peers choose, such as paths and identities, is recorded as strings, which
 //! subscribers escape.
@@ -55,6 +56,21 @@ pub(crate) fn handshake_failed(
         let (identity, why) = (identity.map(ToString::to_string), why.to_string());
         let (identity, why) = (identity.as_deref(), why.as_str());
         tracing::warn!(target: "coapace_net::handshake", transport, %peer, identity, why, suppressed, "handshake failed");
+    }
+}
+
+/// The rate of logged refusals. A load of many clients meets one server's.
+static REFUSALS: Rate = Rate::new();
+
+/// Logs that datagrams do not reach a destination, which a client goes on asking.
+pub(crate) fn unreachable(peer: SocketAddr, kind: std::io::ErrorKind) {
+    if REFUSALS.pass(Instant::now()).is_none() {
+        return;
+    }
+    if kind == std::io::ErrorKind::ConnectionRefused {
+        tracing::warn!(target: "coapace_net::unreachable", %peer, "nobody listens there yet, asking on");
+    } else {
+        tracing::warn!(target: "coapace_net::unreachable", %peer, %kind, "nothing arrives there yet, asking on");
     }
 }
 

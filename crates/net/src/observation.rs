@@ -93,7 +93,10 @@ fn is_passing(error: &Error) -> bool {
 }
 
 impl Observation {
-    pub(crate) async fn begin(call: Call, asker: Asker) -> Result<Self, Error> {
+    pub(crate) async fn begin(call: Call, mut asker: Asker) -> Result<Self, Error> {
+        if asker.turns.is_some() {
+            Box::pin(asker.find()).await?;
+        }
         let mut random = Random::default();
         let draw = random.draw();
         let mut this = Self {

@@ -1,6 +1,5 @@
 //! Responses.
 
-use std::net::SocketAddr;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -161,6 +160,3 @@ impl Response {
         Self { options: Options::of(message), payload, elapsed, transmissions, ..Self::new(message.code) }
     }
 }
-
-/// A member of a group, and its response.
-pub(crate) type MemberResponse = (SocketAddr, Response);

@@ -158,7 +158,8 @@ pub struct Server {
 }
 
 impl Server {
-    /// Binds to an address with the default configuration. `[::]` means every address of the host, over IPv4 too.
+    /// Binds to an address with the default configuration. `[::]` means every address of the host, over IPv4 too. A zone by name
+    /// (`[fe80::1%eth0]:5683`) is read by [`addresses`](crate::addresses).
     ///
     /// # Errors
     /// The errors of the system: the address is in use, or not one of the host's.

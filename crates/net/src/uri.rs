@@ -321,6 +321,16 @@ impl Uri {
         }
     }
 
+    /// Returns host and port, without a port that is the scheme's default. An IPv6 address has brackets, and its zone as it is.
+    pub fn place(&self) -> String {
+        let host = match &self.host {
+            Host::Address(IpAddr::V6(ip), Some(zone)) => format!("[{ip}%{zone}]"),
+            Host::Address(IpAddr::V6(ip), None) => format!("[{ip}]"),
+            host => host.to_string(),
+        };
+        if self.port == self.scheme.default_port() { host } else { format!("{host}:{}", self.port) }
+    }
+
     /// Returns the options of a request for this resource (RFC 7252 §6.4 steps 5 to 9): Uri-Host of a name, Uri-Path and
     /// Uri-Query. Uri-Port is the port that the request goes to, and need not be sent.
     pub fn options(&self) -> Options {

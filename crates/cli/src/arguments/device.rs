@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{ArgAction, Args};
-use coapace_net::Code;
+use coapace_net::{Code, least_leisure};
 use coapace_scenario::{parse_share, parse_time};
 
 use crate::message::bytes_of_hex;
@@ -105,6 +105,11 @@ pub(crate) struct Transmission {
     #[arg(short = 'B', long, value_name = "TIME", value_parser = time, allow_hyphen_values = true)]
     pub(crate) timeout: Option<Duration>,
 
+    /// End a request at once if the network says that nobody listens there. Otherwise it is retransmitted as after
+    /// silence, and a server that starts meanwhile answers it
+    #[arg(long)]
+    pub(crate) fail_fast: bool,
+
     /// Write the datagrams of this command as pcapng, for Wireshark; coaps:// stays encrypted
     #[arg(long, value_name = "FILE")]
     pub(crate) pcap: Option<PathBuf>,
@@ -116,7 +121,8 @@ pub(crate) struct Transmission {
 
 #[derive(Debug, Args)]
 pub(crate) struct Request {
-    /// The resource, as coap://HOST[:PORT]/PATH[?QUERY]
+    /// The resource, as coap://HOST[:PORT]/PATH[?QUERY]. A group such as coap://[ff02::fd%25eth0]/PATH is asked once and
+    /// without confirmation, and the answers of its members are listed: address, code, payload
     pub(crate) uri: String,
 
     #[command(flatten)]
@@ -126,11 +132,27 @@ pub(crate) struct Request {
     pub(crate) transmission: Transmission,
 
     #[command(flatten)]
+    pub(crate) gathering: Gathering,
+
+    #[command(flatten)]
     pub(crate) show: Show,
 
     /// Repeat the request so many times, one after the other, and print a summary
     #[arg(long, visible_alias = "count", value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) repeat: Option<u32>,
+}
+
+/// Arguments on the answers of a group.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct Gathering {
+    /// The time over which members of a group spread their answers, or S*G/R: bytes of an answer, members, bytes a
+    /// second (100*50/1000 is 5 s). Answers are awaited a second longer, or as long as -B says [default: 5s]
+    #[arg(long, value_name = "TIME|S*G/R", value_parser = leisure)]
+    pub(crate) leisure: Option<Duration>,
+
+    /// Answers that are not wanted: success, errors or all
+    #[arg(long, value_name = "CLASSES", value_parser = classes)]
+    pub(crate) no_response: Option<u8>,
 }
 
 /// Arguments on what is printed of responses, and where to.
@@ -195,7 +217,7 @@ pub(crate) struct Observe {
 #[derive(Debug, Args)]
 pub(crate) struct Discover {
     /// The server, as coap://HOST[:PORT]. A group such as coap://224.0.1.187 or coap://[ff02::fd%25eth0] stands for
-    /// all servers that answer within 6 s, or the time that -B sets
+    /// all servers that answer in time
     pub(crate) uri: String,
 
     /// A filter such as rt=temperature, href=/sensors/* or obs; a link has to match all filters (RFC 6690 §4.1)
@@ -207,6 +229,9 @@ pub(crate) struct Discover {
 
     #[command(flatten)]
     pub(crate) transmission: Transmission,
+
+    #[command(flatten)]
+    pub(crate) gathering: Gathering,
 
     /// Print each link as one JSON object a line
     #[arg(long)]
@@ -280,6 +305,7 @@ pub(super) const EXAMPLES_GET: &str = "Examples:
   coapace get coap://[::1]/clock --repeat 200 --cc cocoa:max_rto=10s > /dev/null
   coapace get coap://[::1]/clock -A text/plain -O 2050,0xcafe --json
   coapace get coaps://[::1]/clock -u lamp-7 -k @lamp-7.key
+  coapace get coap://[ff02::fd%25eth0]/temperature --leisure 10s
   coapace get coaps+tcp://localhost/clock --ca ca.pem --cert lamp-7.pem --private-key lamp-7.key
   coapace get coap://lamp-7.example.org/clock --proxy coap://[::1]:5700
 
@@ -371,6 +397,30 @@ pub(super) fn time(text: &str) -> Result<Duration, String> {
     })
 }
 
+/// Reads a time, or the three numbers that it is computed from (RFC 7252 §8.2).
+fn leisure(text: &str) -> Result<Duration, String> {
+    let parts = || {
+        let (bytes, rest) = text.split_once('*')?;
+        let (members, rate) = rest.split_once('/')?;
+        let number = |text: &str| text.trim().parse::<u32>().ok().filter(|&number| number > 0);
+        Some(least_leisure(number(bytes)?, number(members)?, number(rate)?))
+    };
+    let leisure = if text.contains('*') { parts().map(Duration::from) } else { time(text).ok() };
+    leisure.filter(|leisure| *leisure <= Duration::from_secs(24 * 60 * 60)).ok_or_else(|| {
+        "expected a time such as 5s, or BYTES*MEMBERS/RATE such as 100*50/1000, up to a day".to_owned()
+    })
+}
+
+/// Reads the classes of responses that No-Response suppresses (RFC 7967 §2.1).
+fn classes(text: &str) -> Result<u8, String> {
+    match text {
+        "success" => Ok(2),
+        "errors" => Ok(8 + 16),
+        "all" => Ok(2 + 8 + 16),
+        _ => Err("expected success, errors or all".to_owned()),
+    }
+}
+
 fn rate(text: &str) -> Result<f64, String> {
     let rate = text.parse::<f64>().ok().filter(|rate| (1e-3..=1e6).contains(rate));
     rate.ok_or_else(|| "expected requests a second, from 0.001 to 1000000".to_owned())
@@ -419,6 +469,20 @@ mod tests {
         for text in ["0", "8", "100", "2048", "x"] {
             assert!(block_size(text).is_err(), "{text}");
         }
+    }
+
+    #[test]
+    fn a_leisure_is_a_time_or_computed_from_three_numbers() {
+        for (text, ms) in
+            [("5s", 5_000), ("500ms", 500), ("100*50/1000", 5_000), ("100 * 100 / 1000", 10_000)]
+        {
+            assert_eq!(leisure(text), Ok(Duration::from_millis(ms)), "{text}");
+        }
+        for text in ["", "100*50", "100*0/1", "1*1/0", "4000000000*4000000000/1", "x*1/1", "-1s"] {
+            assert!(leisure(text).is_err(), "{text}");
+        }
+        assert_eq!(["success", "errors", "all"].map(classes), [Ok(2), Ok(24), Ok(26)]);
+        assert!(classes("none").is_err());
     }
 
     #[test]

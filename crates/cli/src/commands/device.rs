@@ -25,6 +25,7 @@ use crate::{Failure, certificates, keys};
 /// The settings that all clients of a command share.
 pub(super) struct Setup {
     pub(super) profile: Profile,
+    fails_fast: bool,
     dtls: Option<Dtls>,
     certificates: Option<Certificates>,
     proxy: Option<String>,
@@ -68,12 +69,16 @@ impl Setup {
         let decode_as = capture.as_ref().and_then(name_ports);
         let (pcap, quiet) = (transmission.pcap.clone(), arguments.quiet);
         let proxy = proxy.map(str::to_owned);
-        Ok(Self { profile, dtls, certificates, proxy, capture, pcap, decode_as, quiet })
+        let fails_fast = transmission.fail_fast;
+        Ok(Self { profile, fails_fast, dtls, certificates, proxy, capture, pcap, decode_as, quiet })
     }
 
     /// Returns the builder of a client, without the capture.
     pub(super) fn builder(&self) -> Result<ClientBuilder, Failure> {
         let mut builder = Client::builder().mechanism(self.profile.mechanism).config(self.profile.config);
+        if self.fails_fast {
+            builder = builder.fail_fast();
+        }
         if let Some(dtls) = &self.dtls {
             builder = builder.dtls(dtls.clone());
         }
@@ -253,6 +258,12 @@ pub(super) fn explain(error: &Error, uri: &str) -> Failure {
     let told = match error {
         Error::Uri(bad) => {
             return Failure::Usage(format!("bad URI {uri:?}: {bad}; as in coap://[::1]:5683/path"));
+        }
+        Error::Zone(bad) => return Failure::Usage(format!("{uri}: {bad}")),
+        Error::Group(_) => {
+            return Failure::Usage(format!(
+                "{uri}: a group takes requests that are not confirmable, as those of get and put; ask one member here"
+            ));
         }
         Error::Scheme(scheme) => {
             return Failure::Usage(format!("{uri}: {scheme} has no groups; only coap has"));

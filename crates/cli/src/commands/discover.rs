@@ -1,26 +1,20 @@
 //! `coapace discover`.
 
 use std::io::{self, IsTerminal, Write};
-use std::net::{IpAddr, SocketAddr};
-use std::time::Duration;
 
-use coap_numbers::option;
 use coapace_net::link_format::{self, Misread, WebLink};
-use coapace_net::uri::Host;
 use coapace_net::{Client, Error, Response, Uri};
 use serde_json::{Map, Value, json};
 
 use super::device::{Setup, explain, explain_with, on_terms, runtime, tell};
+use super::group::{called, explain_group, member, nobody};
 use super::printer::refusal;
-use crate::Failure;
 use crate::arguments::{Arguments, Discover};
 use crate::shown::shown;
-
-/// The wait for the answers of a group: DEFAULT_LEISURE, over which members spread them (RFC 7252 §8.2), and a
-/// second for transport.
-const PATIENCE: Duration = Duration::from_secs(6);
+use crate::{Failure, logging};
 
 pub(crate) fn discover(arguments: &Arguments, discover: &Discover) -> Result<(), Failure> {
+    logging::of_client(0, arguments.quiet);
     let proxy = discover.terms.proxy.as_deref();
     let setup = Setup::new(arguments, &discover.transmission, &discover.uri, proxy)?;
     let mut uri: Uri = discover.uri.parse().map_err(|bad| explain(&Error::Uri(bad), &discover.uri))?;
@@ -29,53 +23,35 @@ pub(crate) fn discover(arguments: &Arguments, discover: &Discover) -> Result<(),
     }
     uri.query.extend(discover.filters.iter().cloned());
     let client = setup.client()?;
-    let result = runtime()?.block_on(async {
-        match &uri.host {
-            Host::Address(address, _) if address.is_multicast() && proxy.is_none() => {
-                group(discover, &uri, &client).await
-            }
-            _ => one(discover, &uri, &client).await,
-        }
-    });
+    let result = runtime()?.block_on(one(discover, &uri, &client));
     setup.finish(result)
 }
 
-/// Asks one server for its links.
+/// Asks a server or a group for links.
 async fn one(discover: &Discover, uri: &Uri, client: &Client) -> Result<(), Failure> {
-    let response = ask(discover, uri, client).await?;
-    print(discover, &uri.to_string(), None, &response)
-}
-
-async fn ask(discover: &Discover, uri: &Uri, client: &Client) -> Result<Response, Failure> {
-    let uri = uri.to_string();
-    let call = on_terms(client.get(&uri), &discover.terms, &discover.transmission);
-    let response = call.await.map_err(|error| explain_with(&error, &uri, discover.terms.proxy.as_deref()))?;
-    refusal(&response).map_or(Ok(response), Err)
+    let text = uri.to_string();
+    let call = on_terms(client.get(&text), &discover.terms, &discover.transmission);
+    match call.await {
+        // The name is that of a group.
+        Err(Error::Group(_)) => group(discover, uri, client).await,
+        Err(error) => Err(explain_with(&error, &text, discover.terms.proxy.as_deref())),
+        Ok(response) => refusal(&response).map_or_else(|| print(discover, &text, None, &response), Err),
+    }
 }
 
 /// Asks a group for links, and then each member whose answer was only a first block or asked for an Echo option.
 async fn group(discover: &Discover, uri: &Uri, client: &Client) -> Result<(), Failure> {
     let shown = uri.to_string();
-    let patience = discover.transmission.timeout.unwrap_or(PATIENCE);
     let call = on_terms(client.get(&shown), &discover.terms, &discover.transmission);
-    let mut answers = call.group().await.map_err(|error| explain(&error, &shown))?;
+    let mut answers =
+        called(call, &discover.gathering).group().await.map_err(|error| explain_group(&error, &shown))?;
     let mut members = 0;
-    let mut over = std::pin::pin!(tokio::time::sleep(patience));
-    loop {
-        let (address, response) = tokio::select! {
-            // Answers that arrived while a member was asked for the rest come before the end of the wait.
-            biased;
-            answer = answers.next() => answer.ok_or_else(|| explain(&Error::Closed, &shown))?,
-            () = &mut over => break,
-        };
+    while let Some((address, response)) = answers.next().await {
         members += 1;
         let member = member(uri, address);
-        let partial = |(number, _)| matches!(number, option::BLOCK2 | option::ECHO);
-        let whole = if response.options.iter().any(partial) {
-            ask(discover, &member, client).await
-        } else {
-            refusal(&response).map_or(Ok(response), Err)
-        };
+        let whole = answers.whole(address, response).await;
+        let whole = whole.map_err(|error| explain(&error, &member.to_string()));
+        let whole = whole.and_then(|response| refusal(&response).map_or(Ok(response), Err));
         let base = Uri { path: Vec::new(), query: Vec::new(), ..member };
         let base = base.to_string();
         let printed = whole.and_then(|response| print(discover, &base, Some(&base), &response));
@@ -87,23 +63,9 @@ async fn group(discover: &Discover, uri: &Uri, client: &Client) -> Result<(), Fa
         }
     }
     match members {
-        0 => Err(Failure::Network(format!(
-            "{shown}: nobody answered; check the network, and name the interface of an IPv6 group, as in %25eth0"
-        ))),
+        0 => Err(nobody(&shown)),
         _ => Ok(()),
     }
-}
-
-/// Returns the URI of the same resource at a member of the group.
-fn member(uri: &Uri, address: SocketAddr) -> Uri {
-    let zone = match (&uri.host, address) {
-        (Host::Address(_, Some(zone)), _) => Some(zone.clone()),
-        (_, SocketAddr::V6(address)) if address.scope_id() != 0 => Some(address.scope_id().to_string()),
-        _ => None,
-    };
-    let local = matches!(address.ip(), IpAddr::V6(ip) if ip.is_unicast_link_local());
-    let host = Host::Address(address.ip(), zone.filter(|_| local));
-    Uri { host, port: address.port(), ..uri.clone() }
 }
 
 /// Prints the links that can be read, and fails if there are others. Targets of a group's members are prefixed with
@@ -176,15 +138,5 @@ mod tests {
             told("</x>title=,<,"),
             of("byte 4: ; or , must come before what follows, and 1 more; no link could be read")
         );
-    }
-
-    #[test]
-    fn a_member_is_asked_where_it_answered_from() {
-        let at = |uri: &str, address: &str| {
-            member(&uri.parse().expect("a URI"), address.parse().expect("an address")).to_string()
-        };
-        assert_eq!(at("coap://224.0.1.187/x?rt=a", "192.0.2.7:5683"), "coap://192.0.2.7/x?rt=a");
-        assert_eq!(at("coap://[ff02::fd%25eth0]/x", "[fe80::7]:61616"), "coap://[fe80::7%25eth0]:61616/x");
-        assert_eq!(at("coap://[ff05::fd%25eth0]/x", "[2001:db8::7]:5683"), "coap://[2001:db8::7]/x");
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::hash_map::RandomState;
 use std::hash::BuildHasher;
 use std::io::{self, Write};
-use std::net::{SocketAddr, ToSocketAddrs};
+use std::net::SocketAddr;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
@@ -161,13 +161,15 @@ fn path_of(text: &str) -> Result<Options, Failure> {
 }
 
 fn resolve(uri: &Uri) -> Result<SocketAddr, Failure> {
-    let name = match &uri.host {
-        Host::Address(address, None) => return Ok((*address, uri.port).into()),
-        Host::Address(address, Some(zone)) => format!("{address}%{zone}"),
-        Host::Name(name) => name.clone(),
+    let text = match &uri.host {
+        Host::Address(address, None) => SocketAddr::new(*address, uri.port).to_string(),
+        Host::Address(address, Some(zone)) => format!("[{address}%{zone}]:{}", uri.port),
+        Host::Name(name) => format!("{name}:{}", uri.port),
     };
-    let found = (name.as_str(), uri.port).to_socket_addrs().ok().and_then(|mut all| all.next());
-    found.ok_or_else(|| Failure::Network(format!("there is no address for {name}")))
+    let found = coapace_net::addresses(&text);
+    let found =
+        found.map_err(|error| Failure::Network(format!("there is no address for {text}: {error}")))?;
+    found.first().copied().ok_or_else(|| Failure::Network(format!("there is no address for {text}")))
 }
 
 fn findings(examined: &[Examined]) -> impl Iterator<Item = (&Examined, &Finding)> {

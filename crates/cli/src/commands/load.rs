@@ -6,24 +6,25 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use coapace_net::{Client, Config, Error, Profile, Response};
+use coapace_net::{Call, Client, Config, Error, Profile, Response};
 use serde_json::json;
 use tokio::runtime::Builder;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
-use tokio::time::{Instant, MissedTickBehavior, interval_at, sleep, sleep_until, timeout};
+use tokio::time::{Instant, MissedTickBehavior, interval_at, sleep, sleep_until};
 
 use super::device::{Setup, datagrams, explain_with, no_runtime, payload, prepare, short};
 use crate::arguments::{Arguments, Load};
 use crate::interrupt::interrupted;
 use crate::latencies::Latencies;
 use crate::lossy::Lossy;
-use crate::{Failure, progress};
+use crate::{Failure, logging, progress};
 
 /// The most requests of one client that may be open or wait for NSTART, with `--rate`.
 const MAX_UNDER_WAY: u32 = 4_096;
 
 pub(crate) fn load(arguments: &Arguments, load: &Load) -> Result<(), Failure> {
+    logging::of_client(0, arguments.quiet);
     let proxy = load.content.terms.proxy.as_deref();
     let mut setup = Setup::new(arguments, &load.transmission, &load.uri, proxy)?;
     if load.loss > 0.0 {
@@ -90,9 +91,13 @@ impl Asked {
         }
     }
 
-    async fn ask(&self, client: &Client) -> Result<Response, Error> {
+    fn call(&self, client: &Client) -> Call {
         let call = client.request(self.load.method, &self.load.uri);
-        let result = prepare(call, &self.load.content, &self.payload, &self.load.transmission).await;
+        prepare(call, &self.load.content, &self.payload, &self.load.transmission)
+    }
+
+    async fn ask(&self, client: &Client) -> Result<Response, Error> {
+        let result = self.call(client).await;
         self.over.fetch_add(1, Ordering::Relaxed);
         result
     }
@@ -103,13 +108,16 @@ async fn conduct(arguments: &Arguments, asked: &Arc<Asked>) -> Result<Tally, Fai
     // load would take.
     let (uri, duration) = (&asked.load.uri, asked.load.duration);
     let (first, _) = asked.client(u32::MAX)?;
-    let Ok(result) = timeout(duration, asked.ask(&first)).await else {
-        let waited = short(duration);
-        let told = format!("{uri}: no response in {waited}; check address and port, or set --duration");
-        return Err(Failure::Network(told));
-    };
-    result.map_err(|error| explain_with(&error, uri, asked.load.content.terms.proxy.as_deref()))?;
-    asked.over.store(0, Ordering::Relaxed);
+    let patience = asked.load.transmission.timeout.map_or(duration, |timeout| timeout.min(duration));
+    match asked.call(&first).timeout(patience).await {
+        Ok(_) => {}
+        Err(Error::TimedOut) => {
+            let waited = short(patience);
+            let told = format!("{uri}: no response in {waited}; check address and port, or set --duration");
+            return Err(Failure::Network(told));
+        }
+        Err(error) => return Err(explain_with(&error, uri, asked.load.content.terms.proxy.as_deref())),
+    }
 
     let begin = Instant::now();
     let end = begin + asked.load.duration;

@@ -11,6 +11,7 @@ mod discover;
 #[cfg(target_os = "linux")]
 mod emulate;
 mod examine;
+mod group;
 mod list;
 #[cfg(target_os = "linux")]
 mod live;

@@ -6,13 +6,14 @@ use std::time::Duration;
 use serde_json::json;
 
 use super::device::{Setup, explain, runtime, short, tell};
-use crate::Failure;
 use crate::arguments::{Arguments, Ping};
+use crate::{Failure, logging};
 
 /// The time from the end of one ping to the beginning of the next.
 const PAUSE: Duration = Duration::from_secs(1);
 
 pub(crate) fn ping(arguments: &Arguments, ping: &Ping) -> Result<(), Failure> {
+    logging::of_client(0, arguments.quiet);
     let setup = Setup::new(arguments, &ping.transmission, &ping.uri, None)?;
     let client = setup.client()?;
     let mut out = io::stdout();

@@ -3,7 +3,7 @@
 use std::io::{self, IsTerminal, Write};
 use std::time::Duration;
 
-use coapace_net::{Client, Destination, Error, Response};
+use coapace_net::{Client, Destination, Error, Response, Uri};
 use serde_json::{Map, Value, json};
 
 use super::device::{explain_with, short, tell};
@@ -97,6 +97,37 @@ impl<'a> Printer<'a> {
             destination_lines(client, self.cc);
         }
         Ok(failure)
+    }
+
+    /// Prints the answer of a member of a group in a line: its address, the code, and the payload, which has lines of its own if it has
+    /// several. A failure is printed only in JSON.
+    pub(super) fn member(&mut self, member: &Uri, result: &Result<Response, Error>) -> Result<(), Failure> {
+        let uri = member.to_string();
+        if self.show.json {
+            let object = match result {
+                Ok(response) => response_json(&uri, response),
+                Err(error) => failure_json(&uri, error),
+            };
+            return self.line(&Value::Object(object).to_string());
+        }
+        let Ok(response) = result else { return Ok(()) };
+        if self.show.verbose > 0 {
+            for (number, value) in response.options.iter() {
+                tell(&format!("{uri}: {}: {}", option_name(number), option_value(number, value)));
+            }
+        }
+        if self.show.stats {
+            tell(&format!("{uri}: {} after {}", response.code, short(response.elapsed)));
+        }
+        let readable = if self.terminal { readable(response.format(), &response.payload) } else { None };
+        let text = || {
+            let text = std::str::from_utf8(&response.payload);
+            text.map_or_else(|_| hex(&response.payload), |text| text.trim_end_matches('\n').to_owned())
+        };
+        let text = readable.unwrap_or_else(text);
+        let before = if text.contains('\n') { "\n" } else { " " };
+        let code = response.code.dotted();
+        self.line(format!("{} {code}{before}{text}", member.place()).trim_end())
     }
 
     /// Prints a payload unchanged. On a terminal JSON is indented, CBOR is in diagnostic notation, other binary

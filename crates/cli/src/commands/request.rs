@@ -8,6 +8,7 @@ use indicatif::ProgressBar;
 use serde_json::json;
 
 use super::device::{Setup, payload, prepare, runtime, short, tell};
+use super::group;
 use super::output::remark;
 use super::printer::{Printer, destination_lines};
 use crate::arguments::{Arguments, Content, Request};
@@ -23,17 +24,24 @@ pub(crate) fn request(arguments: &Arguments, method: Code, request: &Request) ->
     let mut printer = Printer::open(&request.uri, proxy, &request.transmission.cc, &request.show, several)?;
     let client = setup.client()?;
     let result = runtime()?.block_on(async {
-        let mut sum = Sum::default();
+        let (mut sum, mut to_group) = (Sum::default(), false);
         for _ in 0..request.repeat.unwrap_or(1) {
-            let call = client.request(method, &request.uri);
+            let call = || {
+                let call = client.request(method, &request.uri);
+                prepare(call, &request.content, &payload, &request.transmission)
+            };
             let begun = std::time::Instant::now();
             let bar = progress::bytes(arguments.quiet);
-            let call = prepare(call, &request.content, &payload, &request.transmission);
-            let result = call.progress(drawing(bar.clone())).await;
+            let result = group::called(call(), &request.gathering).progress(drawing(bar.clone())).await;
             bar.finish_and_clear();
-            sum.add(&result, begun.elapsed());
-            let failure = printer.print(&client, &result)?;
-            let failure = failure.map(|failure| with_size(failure, &result, &request.content, &payload));
+            to_group = matches!(result, Err(Error::Group(_)));
+            let failure = if to_group {
+                group::ask(arguments, request, call(), &mut printer).await.err()
+            } else {
+                sum.add(&result, begun.elapsed());
+                let failure = printer.print(&client, &result)?;
+                failure.map(|failure| with_size(failure, &result, &request.content, &payload))
+            };
             if request.repeat.is_none() {
                 return failure.map_or(Ok(()), Err);
             }
@@ -46,6 +54,9 @@ pub(crate) fn request(arguments: &Arguments, method: Code, request: &Request) ->
                 }
                 None => {}
             }
+        }
+        if to_group {
+            return sum.worst.map_or(Ok(()), Err);
         }
         sum_up(arguments, request, printer, &client, &sum)
     });

@@ -135,6 +135,11 @@ impl Serving {
         serving
     }
 
+    /// Starts a server at this address and port.
+    pub(crate) fn at_port(address: &str, arguments: &[&str]) -> Self {
+        Self::started(command().args(["serve", "--bind", address, "--threads", "1"]).args(arguments))
+    }
+
     /// Starts a relay to the server at this URI.
     pub(crate) fn relay(to: &str, arguments: &[&str]) -> Self {
         let to = to.split_once("://").expect("coap://ADDRESS:PORT or coaps://ADDRESS:PORT").1;

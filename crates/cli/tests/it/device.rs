@@ -180,7 +180,7 @@ fn a_ping_is_answered_by_a_server_and_by_nobody_else() {
     assert_eq!(pong["transmissions"], 1);
     let uri = server.uri.clone();
     drop(server);
-    assert!(refused(1, &["ping", &uri]).contains("nobody listens there"));
+    assert!(refused(1, &["ping", &uri, "--fail-fast"]).contains("nobody listens there"));
 }
 
 #[test]
@@ -318,7 +318,7 @@ fn a_file_is_replaced_by_a_success_and_by_nothing_else() {
     refused(1, &["get", &at(&silent), "-B", "200ms", "-o", &file]);
     let gone = at(&silent);
     drop(silent);
-    refused(1, &["get", &gone, "-o", &file]);
+    refused(1, &["get", &gone, "--fail-fast", "-o", &file]);
     refused(3, &["get", &server.at("/nothing"), "-o", &file]);
     refused(3, &["get", &server.at("/delayed?s=x"), "-o", &file, "--json"]);
     assert_eq!(content(), "before");
@@ -504,5 +504,8 @@ fn a_load_on_nobody_or_on_nothing_fails() {
     assert!(outcome.stdout.contains(": 4.04 Not Found"), "{outcome:?}");
     let uri = server.uri.clone();
     drop(server);
-    assert!(refused(1, &["load", &uri, "--duration", "100"]).contains("nobody listens there"));
+    let hasty = ["load", &uri, "--duration", "100", "--fail-fast"];
+    assert!(refused(1, &hasty).contains("nobody listens there"));
+    let line = refused(1, &["load", &uri, "--duration", "300ms", "-q"]);
+    assert!(line.contains("nobody listens there"), "{line}");
 }

@@ -24,6 +24,7 @@ mod logs;
 mod metrics;
 mod observe;
 mod rank;
+mod reach;
 mod relay;
 mod reload;
 mod run;

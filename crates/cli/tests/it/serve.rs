@@ -81,7 +81,8 @@ fn keys_that_cannot_be_used_are_told() {
     assert!(refused(2, &["get", uri, "-u", "a", "-k", "0xabc"]).contains("pairs of hexadecimal digits"));
     assert!(refused(2, &["get", uri, "-u", "a", "-k", ""]).contains("a key is not empty"));
     assert!(refused(1, &["get", uri, "-u", "a", "-k", "@/no-such-file"]).contains("cannot read the key in"));
-    assert!(refused(1, &["get", uri, "-u", "a", "-k", "b"]).contains("nobody listens there"));
+    let hasty = ["get", uri, "-u", "a", "-k", "b", "--fail-fast"];
+    assert!(refused(1, &hasty).contains("nobody listens there"));
     let serve = ["serve", "--bind", "127.0.0.1:0"];
     for (arguments, part) in [
         (&["-u", "a"][..], "--key"),

@@ -8,7 +8,7 @@ use std::time::Duration;
 use coapace_control::{Instant, Mechanism};
 use coapace_proto::{Code, Endpoint, Event, ExchangeId, Failure, Setup};
 use foldhash::{HashMap, HashMapExt};
-use tokio::sync::{Notify, mpsc};
+use tokio::sync::Notify;
 
 use super::answers::Answers;
 use super::io::{Outgoing, send_singly};
@@ -17,10 +17,11 @@ use crate::address::Remote;
 use crate::clock::{Clock, Random};
 use crate::closing::Closing;
 use crate::destinations::Destinations;
+use crate::group::Asked;
 use crate::identity::Peer;
 use crate::lock::lock;
 use crate::receivers::Receivers;
-use crate::response::MemberResponse;
+use crate::refusals::{Refusals, is_final};
 use crate::secure::{Dtls, Sessions};
 use crate::{Error, NetCounters, Profile, Refused, Response, ServerConfig, log};
 
@@ -50,11 +51,14 @@ pub(crate) struct Locked {
     pub(crate) outgoing: Outgoing,
     pub(crate) counters: NetCounters,
     pub(crate) destinations: Destinations,
+    pub(crate) refusals: Refusals,
+    /// Set if an error of the network ends the requests to a destination at once.
+    pub(crate) fails_fast: bool,
     pub(crate) random: Random,
     /// The exchanges and observations whose responses somebody waits for.
     pub(crate) waiting: HashMap<ExchangeId, Waiter>,
-    /// The requests to groups: when each was sent, and the channel of its answers.
-    pub(crate) groups: HashMap<ExchangeId, (Instant, mpsc::Sender<MemberResponse>)>,
+    /// The requests to groups.
+    pub(crate) groups: HashMap<ExchangeId, Asked>,
     /// The state that only servers use.
     pub(crate) answers: Answers,
     /// The last client that a bound of the server has stopped.
@@ -84,6 +88,8 @@ impl Hub {
             outgoing: Outgoing::default(),
             counters: NetCounters::default(),
             destinations: Destinations::new(config.max_peers as usize),
+            refusals: Refusals::default(),
+            fails_fast: false,
             random,
             waiting: HashMap::new(),
             groups: HashMap::new(),
@@ -135,10 +141,18 @@ impl Hub {
 
     /// Handles an error which says that a destination cannot be reached.
     pub(crate) fn unreachable(&self, now: Instant, to: Remote, error: &io::Error) {
-        if let Some(sessions) = &self.sessions {
+        let begins = self.sessions.as_ref().is_some_and(|sessions| lock(sessions).peer(to).is_none());
+        let is_over = {
+            let mut state = self.lock();
+            if begins && !state.ends(error) {
+                state.refusals.note(to, error.kind());
+            }
+            state.unreachable(now, to, error);
+            state.ends(error)
+        };
+        if let Some(sessions) = self.sessions.as_ref().filter(|_| is_over) {
             lock(sessions).unreachable(to, error);
         }
-        self.lock().unreachable(now, to, error);
     }
 
     /// Makes the driver call the handlers of observed resources that have changed.
@@ -187,7 +201,12 @@ impl Hub {
         };
         // The driver has to set its timer for the handshake.
         self.attention.notify_one();
-        connected.await.unwrap_or(Err(Refused::GivenUp)).map_err(Error::Session)
+        let connected = connected.await.unwrap_or(Err(Refused::GivenUp));
+        connected.map_err(|refused| {
+            let unreachable = || self.lock().refusals.of(to).map(Refused::Unreachable);
+            let is_silent = refused == Refused::TimedOut;
+            Error::Session(if is_silent { unreachable().unwrap_or(refused) } else { refused })
+        })
     }
 
     /// Returns whether nothing is under way any more.
@@ -269,24 +288,40 @@ impl Locked {
         for (to, error) in std::mem::take(&mut self.outgoing.failed) {
             self.counters.send_errors += 1;
             self.unreachable(now, to, &error);
+            // No copy of a request to a group follows.
+            self.groups.values_mut().for_each(|asked| asked.fail(to, &error));
+        }
+        if !self.groups.is_empty() {
+            self.note_departed(now);
         }
         while let Some(event) = self.endpoint.poll_event() {
             self.tell(now, None, event);
         }
     }
 
+    /// Notes which requests to groups have departed.
+    #[cold]
+    fn note_departed(&mut self, now: Instant) {
+        for (&exchange, asked) in &mut self.groups {
+            if !self.endpoint.is_kept_back(exchange) {
+                asked.depart(now);
+            }
+        }
+    }
+
     /// Hands an event to the task that waits for it. `from` is the peer, if the event comes from a datagram.
     pub(crate) fn tell(&mut self, now: Instant, from: Option<Remote>, event: Event<'_, Remote>) {
+        if let Some(from) = from {
+            self.refusals.forget(from);
+        }
         let exchange = match event {
             Event::Response { exchange, .. }
             | Event::Pong { exchange }
             | Event::Rejected { exchange, .. }
             | Event::Failed { exchange, .. } => exchange,
             Event::Notification { exchange, message } => {
-                if let (Some(from), Some((since, tell))) = (from, self.groups.get(&exchange)) {
-                    let response = Response::of(&message, now.since(*since).into(), 1);
-                    // The answer is dropped if there is no room, or nobody waits for it.
-                    let _ = tell.try_send((from.address(), response));
+                if let (Some(from), Some(asked)) = (from, self.groups.get(&exchange)) {
+                    asked.answer(now, from, &message);
                 }
                 exchange
             }
@@ -314,15 +349,27 @@ impl Locked {
             let pong = Response { elapsed, transmissions, ..Response::new(Code::EMPTY) };
             receivers.end(match event {
                 Event::Rejected { option, .. } => Err(Error::BadOption(option)),
-                Event::Failed { failure, .. } => Err(failed(failure, transmissions)),
+                Event::Failed { failure, .. } => Err(failed(failure, transmissions, self.refusals.of(*to))),
                 _ => Ok(pong),
             });
         }
         self.waiting.remove(&exchange);
     }
 
-    /// Ends all exchanges with a destination that cannot be reached.
+    /// Returns whether an error of the network ends the requests to its destination.
+    fn ends(&self, error: &io::Error) -> bool {
+        self.fails_fast || is_final(error)
+    }
+
+    /// Notes that a destination cannot be reached. The exchanges with it go on as if nothing had come, unless the error ends
+    /// them.
     pub(crate) fn unreachable(&mut self, now: Instant, to: Remote, error: &io::Error) {
+        if !self.ends(error) {
+            if self.waiting.values().any(|waiter| waiter.to == to) {
+                self.refusals.note(to, error.kind());
+            }
+            return;
+        }
         let there =
             |(_, waiter): &(&ExchangeId, &Waiter)| waiter.to == to && waiter.receivers.first.is_some();
         let exchanges: Vec<ExchangeId> = self.waiting.iter().filter(there).map(|(&id, _)| id).collect();
@@ -343,10 +390,12 @@ impl Locked {
     }
 }
 
-fn failed(failure: Failure, transmissions: u8) -> Error {
-    match failure {
-        Failure::GivenUp => Error::GivenUp { transmissions },
-        Failure::Reset => Error::Reset,
-        Failure::TimedOut => Error::TimedOut,
+/// Returns the error of an exchange. `refused` is what the network said of its destination.
+fn failed(failure: Failure, transmissions: u8, refused: Option<io::ErrorKind>) -> Error {
+    match (failure, refused) {
+        (Failure::Reset, _) => Error::Reset,
+        (_, Some(kind)) => Error::Unreachable(kind),
+        (Failure::GivenUp, None) => Error::GivenUp { transmissions },
+        (Failure::TimedOut, None) => Error::TimedOut,
     }
 }

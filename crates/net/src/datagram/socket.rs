@@ -142,6 +142,14 @@ impl Socket {
         Remote::new(mapped(address.ip()), address.port(), local)
     }
 
+    /// Returns the address of a peer in the form that people write, with the interface if it is link-local.
+    pub(crate) fn address(&self, peer: Remote) -> SocketAddr {
+        match peer.address() {
+            SocketAddr::V6(_) => peer.v6(self.locals.get(peer.local).scope).into(),
+            address @ SocketAddr::V4(_) => address,
+        }
+    }
+
     /// Returns the address of a peer in the family of this socket.
     fn address_of(&self, to: Remote) -> io::Result<SocketAddr> {
         if self.v6 {
@@ -187,8 +195,8 @@ impl Socket {
     /// Joins a group on the interface with this name or index, or on one that the system chooses.
     #[cfg(target_os = "linux")]
     pub(crate) fn join(&self, group: IpAddr, interface: Option<&str>) -> io::Result<()> {
-        use nix::net::if_::if_nametoindex;
-        let index = interface.map_or(Ok(0), |name| name.parse().or_else(|_| if_nametoindex(name)))?;
+        let no_device = || io::Error::from(nix::errno::Errno::ENODEV);
+        let index = interface.map_or(Ok(0), |zone| crate::interface::index(zone).ok_or_else(no_device))?;
         let socket = socket2::SockRef::from(&self.inner);
         match group {
             IpAddr::V4(group) => {
@@ -218,8 +226,9 @@ impl Socket {
         }
         let address = self.address_of(to)?;
         match self.inner.send_to(bytes, address) {
-            // This is the ICMP error of an earlier datagram. The present one was not sent.
-            Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {
+            // This may be the ICMP error of an earlier datagram, perhaps to another destination. Then the present one was not
+            // sent.
+            Err(error) if error.kind() != io::ErrorKind::WouldBlock => {
                 self.inner.send_to(bytes, address).map(drop)
             }
             sent => sent.map(drop),

@@ -21,17 +21,21 @@ use super::unanswered::{StreamRequest, Unanswered};
 use super::wire::{ByteStream, Ended, Wire};
 use super::{Lost, MAX_OUTSTANDING, PATIENCE};
 use crate::asker::Blocks;
+use crate::candidates::{Candidates, race};
 use crate::clock::Clock;
 use crate::inbox::Inbox;
 use crate::lock::lock;
 use crate::secure::Connector;
-use crate::uri::{Scheme, Uri};
+use crate::uri::{Host, Scheme, Uri};
 use crate::{Error, Response};
+
+/// The time from one attempt to connect to the next, at another address (RFC 8305 §5, §8).
+const ATTEMPT_DELAY: Duration = Duration::from_millis(250);
 
 /// The connections by destination. The first request to a destination opens its connection.
 #[derive(Debug, Default)]
 pub(crate) struct Connections {
-    open: Mutex<HashMap<Origin, ConnectionHandle>>,
+    open: Mutex<HashMap<Origin, (Candidates, ConnectionHandle)>>,
     /// The connectors for `coaps+tcp` and `coaps+ws`.
     pub(crate) tls: Option<[Connector; 2]>,
 }
@@ -40,7 +44,15 @@ pub(crate) struct Connections {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct Origin {
     scheme: Scheme,
-    address: SocketAddr,
+    host: Host,
+    port: u16,
+}
+
+/// The server that a connection is opened to.
+#[derive(Debug)]
+struct Server {
+    scheme: Scheme,
+    candidates: Candidates,
     /// The host and port of the URI.
     authority: String,
     /// The name that the certificate of the server has to be for.
@@ -60,15 +72,19 @@ pub(crate) struct ConnectionHandle {
 }
 
 impl Connections {
-    /// Returns the connection to the server of a URI, and opens it if there is none.
-    pub(crate) fn to(&self, uri: &Uri, address: SocketAddr) -> Result<ConnectionHandle, Error> {
-        let origin =
-            Origin { scheme: uri.scheme, address, authority: uri.authority(), name: uri.host.to_string() };
+    /// Returns the connection to the server of a URI, which has these addresses, and opens it if there is none.
+    pub(crate) fn to(&self, uri: &Uri, candidates: Candidates) -> Result<ConnectionHandle, Error> {
+        let origin = Origin { scheme: uri.scheme, host: uri.host.clone(), port: uri.port };
         let mut open = lock(&self.open);
-        if let Some(stream) = open.get(&origin).filter(|stream| !stream.requests.is_closed()) {
+        // A name may have other addresses than it had when the connection was opened.
+        let still = |known: &Candidates| known.iter().any(|known| candidates.iter().any(|one| one == known));
+        if let Some((known, stream)) = open.get(&origin)
+            && !stream.requests.is_closed()
+            && still(known)
+        {
             return Ok(stream.clone());
         }
-        open.retain(|_, stream| !stream.requests.is_closed());
+        open.retain(|_, (_, stream)| !stream.requests.is_closed());
         let security = self.security(uri.scheme)?;
         let (requests, receiver) = mpsc::channel(MAX_OUTSTANDING);
         let (tell, server) = watch::channel(None);
@@ -79,8 +95,14 @@ impl Connections {
             tokens: Arc::default(),
             clock: Clock::start(),
         };
-        tokio::spawn(run(origin.clone(), security, receiver, tell, stream.clock));
-        open.insert(origin, stream.clone());
+        let server = Server {
+            scheme: uri.scheme,
+            candidates: candidates.clone(),
+            authority: uri.authority(),
+            name: uri.host.to_string(),
+        };
+        tokio::spawn(run(server, security, receiver, tell, stream.clock));
+        open.insert(origin, (candidates, stream.clone()));
         Ok(stream)
     }
 
@@ -205,7 +227,7 @@ fn ended() -> Error {
 /// A server may close a connection that is idle just before a request arrives. Requests that change nothing and have no answer
 /// then are sent once more, over a second connection.
 async fn run(
-    origin: Origin,
+    to: Server,
     security: Option<Connector>,
     mut requests: mpsc::Receiver<StreamRequest>,
     server: watch::Sender<Option<Result<Limits, Lost>>>,
@@ -213,9 +235,9 @@ async fn run(
 ) {
     for is_second in [false, true] {
         let mut unanswered = Unanswered::new(clock);
-        let lost = match timeout(PATIENCE, open(&origin, security.clone())).await {
+        let lost = match timeout(PATIENCE, open(&to, security.clone())).await {
             Err(_) => Lost::Io(io::ErrorKind::TimedOut),
-            Ok(Err(error)) => Lost::opening(&error, &origin.name),
+            Ok(Err(error)) => Lost::opening(&error, &to.name),
             Ok(Ok(mut connection)) => {
                 let conversed = converse(&mut connection, &mut requests, &mut unanswered, &server).await;
                 if matches!(conversed, Err(Ended::Broken(_)) | Ok(())) {
@@ -223,7 +245,7 @@ async fn run(
                 }
                 match conversed {
                     Ok(()) => return,
-                    Err(ended) => Lost::open(&ended, &origin.name),
+                    Err(ended) => Lost::open(&ended, &to.name),
                 }
             }
         };
@@ -248,21 +270,30 @@ async fn run(
     }
 }
 
-async fn open(origin: &Origin, security: Option<Connector>) -> io::Result<Connection> {
-    let stream = TcpStream::connect(origin.address).await?;
+async fn open(server: &Server, security: Option<Connector>) -> io::Result<Connection> {
+    let stream = connect(&server.candidates).await?;
     // Each message is written at once, so Nagle's algorithm would only delay it.
     let _ = stream.set_nodelay(true);
     let stream: Box<dyn ByteStream> = match security {
         None => Box::new(stream),
-        Some(connector) => connector.connect(&origin.name, stream).await?,
+        Some(connector) => connector.connect(&server.name, stream).await?,
     };
-    let wire: Box<dyn Wire> = match origin.scheme {
+    let wire: Box<dyn Wire> = match server.scheme {
         Scheme::CoapWs | Scheme::CoapsWs => {
-            Box::new(super::websocket::WebSocketWire::open(stream, &origin.authority).await?)
+            Box::new(super::websocket::WebSocketWire::open(stream, &server.authority).await?)
         }
         _ => Box::new(ByteWire::new(stream)),
     };
     Ok(Connection::new(wire))
+}
+
+/// Connects to the first address that takes a connection. The next is tried when the last has refused, or after 250 ms.
+async fn connect(candidates: &Candidates) -> io::Result<TcpStream> {
+    let addresses: Vec<SocketAddr> = candidates.iter().collect();
+    let attempt =
+        |number: usize| TcpStream::connect(addresses.get(number).copied().unwrap_or(candidates.first));
+    let (_, stream) = race(addresses.len(), attempt, |_| tokio::time::sleep(ATTEMPT_DELAY)).await?;
+    Ok(stream)
 }
 
 /// Sends requests and handles responses, until no more requests can come or the connection ends.

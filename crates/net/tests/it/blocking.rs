@@ -93,7 +93,7 @@ fn what_is_lost_is_sent_again_when_its_timeout_is_over() {
 }
 
 #[test]
-fn it_gives_up_when_told_to_and_when_the_network_says_so() {
+fn it_gives_up_when_told_to() {
     let silent = UdpSocket::bind("127.0.0.1:0").unwrap();
     let uri = format!("coap://{}/x", silent.local_addr().unwrap());
     let mut client = Client::new();
@@ -102,9 +102,6 @@ fn it_gives_up_when_told_to_and_when_the_network_says_so() {
     assert!(matches!(timed_out, Err(Error::TimedOut)), "{timed_out:?}");
     assert!((100..1_500).contains(&begun.elapsed().as_millis()), "{:?}", begun.elapsed());
 
-    drop(silent);
-    let refused = client.get(&uri);
-    assert!(matches!(refused, Err(Error::Unreachable(_))), "{refused:?}");
     let hello = client.get(&format!("{}/hello", serve()));
     assert_eq!(hello.unwrap().text(), "Hello", "it goes on");
 }

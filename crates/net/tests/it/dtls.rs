@@ -113,14 +113,9 @@ async fn without_keys_there_is_no_request() {
 }
 
 #[tokio::test]
-async fn a_server_that_is_not_there_or_keeps_silent_ends_the_handshake() {
-    let closed = UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+async fn a_server_that_keeps_silent_ends_the_handshake() {
     let dtls = Dtls::client("lamp-7", KEY).handshake_timeout(Duration::from_millis(300));
     let client = Client::builder().dtls(dtls).build();
-    let error = client.get(&format!("coaps://{closed}/")).await.unwrap_err();
-    if cfg!(target_os = "linux") {
-        assert!(matches!(error, Error::Session(Refused::Unreachable(_))), "{error:?}");
-    }
     let silent = UdpSocket::bind("127.0.0.1:0").unwrap();
     let error = client.get(&format!("coaps://{}/", silent.local_addr().unwrap())).await.unwrap_err();
     assert!(matches!(error, Error::Session(Refused::TimedOut)), "{error:?}");

@@ -1,5 +1,6 @@
 //! Tests of clients and servers over real sockets.
 
+mod addresses;
 mod blocking;
 mod bodies;
 #[cfg(feature = "tls")]
@@ -19,6 +20,7 @@ mod loss;
 mod membership;
 mod metrics;
 mod observe;
+mod patience;
 mod plugtest;
 mod proxy;
 mod scripted;

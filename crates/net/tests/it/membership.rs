@@ -74,7 +74,7 @@ fn get(id: u8, path: &str) -> Vec<u8> {
 async fn of_many_cores_one_answers_and_from_its_own_address() {
     let Some((server, _)) = member(ServerConfig { cores: 4, ..config() }) else { return };
     for path in ["/here", "/later"] {
-        // Of nothing that a client hears it knows that it is from the group: PROBING_RATE would keep its next request back.
+        // The group has a rate, which would keep the next request of the same client back.
         let client = Client::new();
         let uri = format!("coap://{ALL_COAP_NODES}:{}{path}", server.address.port());
         let mut answers = client.get(&uri).group().await.unwrap();
@@ -174,7 +174,7 @@ async fn a_large_representation_is_its_first_block_and_the_rest_is_asked_for_alo
     assert_eq!((first.code, first.payload.len()), (Code::CONTENT, 64), "{first:?}");
     assert_eq!(block.map(|value| value[0] & 0x0f), Some(0x0a), "block 0 of 64 bytes, and there is more");
     assert_eq!(server.handle.stats().net.challenged, 0);
-    let whole = client.get(&format!("coap://{from}/large")).await.unwrap();
+    let whole = answers.whole(from, first).await.unwrap();
     assert_eq!(whole.payload.len(), 3_000);
 }
 

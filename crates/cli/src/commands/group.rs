@@ -1,0 +1,113 @@
+//! Requests to groups (RFC 7252 §8): every member answers.
+
+use std::net::{IpAddr, SocketAddr};
+
+use coapace_net::uri::Host;
+use coapace_net::{Call, Error, Response, Uri};
+
+use super::device::{explain, tell};
+use super::output::{counted, remark};
+use super::printer::Printer;
+use crate::Failure;
+use crate::arguments::{Arguments, Gathering, Request};
+
+/// Sends a request to a group, and prints the answers of its members as they come.
+pub(super) async fn ask(
+    arguments: &Arguments,
+    request: &Request,
+    call: Call,
+    printer: &mut Printer<'_>,
+) -> Result<(), Failure> {
+    let text = &request.uri;
+    let uri: Uri = text.parse().map_err(|bad| explain(&Error::Uri(bad), text))?;
+    if request.show.output.is_some() {
+        return Err(Failure::Usage(format!(
+            "{text}: -o takes one answer, and each member of a group has its own; --json has one a line"
+        )));
+    }
+    let mut answers =
+        called(call, &request.gathering).group().await.map_err(|error| explain_group(&error, text))?;
+    let (mut members, mut successes) = (0, 0);
+    while let Some((address, response)) = answers.next().await {
+        members += 1;
+        let member = member(&uri, address);
+        let whole = answers.whole(address, response).await;
+        successes += usize::from(whole.as_ref().is_ok_and(Response::is_success));
+        if let Err(error) = &whole {
+            // One member of many failed.
+            tell(&format!("coapace: {}", explain(error, &member.to_string())));
+        }
+        printer.member(&member, &whole)?;
+    }
+    match (members, successes) {
+        (0, _) if request.gathering.no_response == Some(ALL) => {
+            remark(arguments, "sent; no answer was asked for");
+            Ok(())
+        }
+        (0, _) => Err(nobody(text)),
+        (_, 0) => Err(Failure::Refused("no member answered with a success".to_owned())),
+        _ => {
+            remark(arguments, &format!("{} answered", counted(members, "member")));
+            Ok(())
+        }
+    }
+}
+
+/// The value of No-Response that asks for no answer at all (RFC 7967 §2.1).
+const ALL: u8 = 26;
+
+/// Returns a call with the arguments for groups.
+pub(super) fn called(mut call: Call, gathering: &Gathering) -> Call {
+    if let Some(leisure) = gathering.leisure {
+        call = call.leisure(leisure);
+    }
+    match gathering.no_response {
+        Some(classes) => call.option(coap_numbers::option::NO_RESPONSE, &[classes]),
+        None => call,
+    }
+}
+
+/// Explains why a group was not asked.
+pub(super) fn explain_group(error: &Error, uri: &str) -> Failure {
+    match error {
+        Error::Unreachable(kind) => {
+            Failure::Network(format!("{uri}: {kind}; name the interface of an IPv6 group, as in %25eth0"))
+        }
+        error => explain(error, uri),
+    }
+}
+
+/// Returns the failure of a request that no member has answered.
+pub(super) fn nobody(uri: &str) -> Failure {
+    Failure::Network(format!(
+        "{uri}: nobody answered; check the network, and name the interface of an IPv6 group, as in %25eth0"
+    ))
+}
+
+/// Returns the URI of the same resource at a member of the group.
+pub(super) fn member(uri: &Uri, address: SocketAddr) -> Uri {
+    let zone = match (&uri.host, address) {
+        (Host::Address(_, Some(zone)), _) => Some(zone.clone()),
+        (_, SocketAddr::V6(address)) if address.scope_id() != 0 => Some(address.scope_id().to_string()),
+        _ => None,
+    };
+    let local = matches!(address.ip(), IpAddr::V6(ip) if ip.is_unicast_link_local());
+    let host = Host::Address(address.ip(), zone.filter(|_| local));
+    Uri { host, port: address.port(), ..uri.clone() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_member_is_asked_where_it_answered_from() {
+        let at = |uri: &str, address: &str| {
+            member(&uri.parse().expect("a URI"), address.parse().expect("an address")).to_string()
+        };
+        assert_eq!(at("coap://224.0.1.187/x?rt=a", "192.0.2.7:5683"), "coap://192.0.2.7/x?rt=a");
+        assert_eq!(at("coap://[ff02::fd%25eth0]/x", "[fe80::7]:61616"), "coap://[fe80::7%25eth0]:61616/x");
+        assert_eq!(at("coap://[ff02::fd]/x", "[fe80::7%4]:61616"), "coap://[fe80::7%254]:61616/x");
+        assert_eq!(at("coap://[ff05::fd%25eth0]/x", "[2001:db8::7]:5683"), "coap://[2001:db8::7]/x");
+    }
+}

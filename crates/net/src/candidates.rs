@@ -1,0 +1,234 @@
+//! The addresses of a server, and the order in which they are tried (RFC 8305).
+
+use std::collections::HashMap;
+use std::future::{Future, poll_fn};
+use std::net::{IpAddr, SocketAddr};
+use std::pin::Pin;
+use std::sync::Mutex;
+use std::task::Poll;
+
+use crate::lock::lock;
+
+/// The most addresses of one name that are tried.
+const MOST: usize = 16;
+
+/// The most names whose address is remembered. Beyond it, any one is forgotten, and all its addresses are tried again.
+const MOST_NAMES: usize = 1_024;
+
+/// The addresses of a server: at least one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Candidates {
+    pub(crate) first: SocketAddr,
+    pub(crate) others: Vec<SocketAddr>,
+}
+
+impl From<SocketAddr> for Candidates {
+    fn from(first: SocketAddr) -> Self {
+        Self { first, others: Vec::new() }
+    }
+}
+
+impl Candidates {
+    /// Returns these addresses, in the order in which they are tried: that of the resolver (RFC 6724 §6), but with the two
+    /// families in turn (RFC 8305 §4). Returns `None` if there is no address.
+    pub(crate) fn new(found: impl IntoIterator<Item = SocketAddr>) -> Option<Self> {
+        let mut distinct: Vec<SocketAddr> = Vec::new();
+        for address in found {
+            if !distinct.contains(&address) {
+                distinct.push(address);
+            }
+        }
+        let v6_leads = distinct.first()?.is_ipv6();
+        let (leading, other): (Vec<_>, Vec<_>) =
+            distinct.into_iter().partition(|address| address.is_ipv6() == v6_leads);
+        let pairs = (0..leading.len().max(other.len())).map(|nth| [leading.get(nth), other.get(nth)]);
+        let mut in_turn = pairs.flatten().flatten().copied().take(MOST);
+        Some(Self { first: in_turn.next()?, others: in_turn.collect() })
+    }
+
+    /// Returns all addresses in their order.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = SocketAddr> {
+        std::iter::once(self.first).chain(self.others.iter().copied())
+    }
+
+    /// Returns the addresses as one socket takes them: IPv4 is mapped into IPv6 (RFC 4291 §2.5.5.2) if there are both.
+    pub(crate) fn in_one_family(&self) -> Self {
+        let has_v6 = self.iter().any(|address| address.is_ipv6());
+        let mapped = |address: SocketAddr| match address.ip() {
+            IpAddr::V4(ip) if has_v6 => SocketAddr::new(ip.to_ipv6_mapped().into(), address.port()),
+            _ => address,
+        };
+        Self { first: mapped(self.first), others: self.others.iter().copied().map(mapped).collect() }
+    }
+
+    /// Returns the addresses of IPv4, if there are any.
+    pub(crate) fn of_ipv4(&self) -> Option<Self> {
+        Self::new(self.iter().filter(SocketAddr::is_ipv4))
+    }
+}
+
+/// The addresses that have answered, of servers with several, by host and port. Later requests go there at once.
+#[derive(Debug, Default)]
+pub(crate) struct Answered(Mutex<HashMap<(String, u16), SocketAddr>>);
+
+impl Answered {
+    /// Notes that a server has answered from this address.
+    pub(crate) fn note(&self, host: &str, port: u16, address: SocketAddr) {
+        let mut known = lock(&self.0);
+        if known.len() >= MOST_NAMES
+            && let Some(any) = known.keys().next().cloned()
+        {
+            known.remove(&any);
+        }
+        known.insert((host.to_owned(), port), address);
+    }
+
+    /// Forgets the address of a server, because a request to it has failed.
+    pub(crate) fn forget(&self, host: &str, port: u16) {
+        let mut known = lock(&self.0);
+        if !known.is_empty() {
+            known.remove(&(host.to_owned(), port));
+        }
+    }
+
+    /// Returns the address that has answered, if it is still one of these, and otherwise all.
+    pub(crate) fn prefer(&self, host: &str, port: u16, found: Candidates) -> Candidates {
+        if found.others.is_empty() {
+            return found;
+        }
+        let canonical = |address: SocketAddr| (address.ip().to_canonical(), address.port());
+        let known = lock(&self.0).get(&(host.to_owned(), port)).copied();
+        let still = known.filter(|&known| found.iter().any(|address| canonical(address) == canonical(known)));
+        still.map_or(found, Candidates::from)
+    }
+}
+
+/// Makes attempts until one succeeds. The next begins when the last one has failed, or when `delay` of its number is over; those
+/// before it go on. Returns the number and result of the first that succeeds, or the error of the last that fails.
+///
+/// `count` is the number of attempts, at least 1.
+pub(crate) async fn race<T, E, A, D>(
+    count: usize,
+    attempt: impl Fn(usize) -> A,
+    delay: impl Fn(usize) -> D,
+) -> Result<(usize, T), E>
+where
+    A: Future<Output = Result<T, E>>,
+    D: Future<Output = ()>,
+{
+    let mut running: Vec<(usize, Pin<Box<A>>)> = vec![(0, Box::pin(attempt(0)))];
+    let mut begun = 1;
+    let mut pause = Some(Box::pin(delay(0)));
+    poll_fn(|context| {
+        loop {
+            let mut place = 0;
+            while let Some((number, running_one)) = running.get_mut(place) {
+                match running_one.as_mut().poll(context) {
+                    Poll::Ready(Ok(result)) => return Poll::Ready(Ok((*number, result))),
+                    Poll::Ready(Err(error)) => {
+                        if *number + 1 == begun {
+                            pause = None;
+                        }
+                        running.swap_remove(place);
+                        if running.is_empty() && begun >= count {
+                            return Poll::Ready(Err(error));
+                        }
+                    }
+                    Poll::Pending => place += 1,
+                }
+            }
+            let is_due = pause.as_mut().is_none_or(|pause| pause.as_mut().poll(context).is_ready());
+            if begun >= count || !is_due {
+                return Poll::Pending;
+            }
+            running.push((begun, Box::pin(attempt(begun))));
+            pause = Some(Box::pin(delay(begun)));
+            begun += 1;
+        }
+    })
+    .await
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::{Cell, RefCell};
+    use std::task::{Context, Waker};
+
+    use super::*;
+
+    fn addresses(texts: &[&str]) -> Vec<SocketAddr> {
+        texts.iter().map(|text| text.parse().unwrap()).collect()
+    }
+
+    #[test]
+    fn the_families_take_turns_and_the_first_is_the_resolvers() {
+        let found = addresses(&["[::1]:1", "[::2]:1", "[::1]:1", "[::3]:1", "1.1.1.1:1", "2.2.2.2:1"]);
+        let tried = Candidates::new(found).unwrap();
+        let order = addresses(&["[::1]:1", "1.1.1.1:1", "[::2]:1", "2.2.2.2:1", "[::3]:1"]);
+        assert_eq!(tried.iter().collect::<Vec<_>>(), order);
+        let reversed = Candidates::new(order[1..].iter().copied()).unwrap();
+        assert_eq!(reversed.first, order[1]);
+        assert_eq!(Candidates::new([]), None);
+        let many = (1..100).map(|port| SocketAddr::new([127, 0, 0, 1].into(), port));
+        assert_eq!(Candidates::new(many).unwrap().iter().count(), MOST);
+    }
+
+    #[test]
+    fn one_socket_takes_both_families_and_the_one_that_answered_is_asked_alone() {
+        let both = Candidates::new(addresses(&["[::1]:1", "1.1.1.1:1"])).unwrap();
+        let one_family = both.in_one_family();
+        assert_eq!(one_family.others, addresses(&["[::ffff:1.1.1.1]:1"]));
+        assert_eq!(both.of_ipv4(), Some(Candidates::from(both.others[0])));
+        let answered = Answered::default();
+        answered.note("h", 1, one_family.others[0]);
+        assert_eq!(answered.prefer("h", 1, both.clone()), Candidates::from(one_family.others[0]));
+        assert_eq!(answered.prefer("h", 2, both.clone()), both);
+        let moved = Candidates::new(addresses(&["[::1]:1", "[::2]:1"])).unwrap();
+        assert_eq!(answered.prefer("h", 1, moved.clone()), moved, "the name has other addresses now");
+        answered.forget("h", 1);
+        assert_eq!(answered.prefer("h", 1, both.clone()), both);
+    }
+
+    #[test]
+    fn an_attempt_begins_when_the_last_has_failed_or_waits_too_long_and_earlier_ones_go_on() {
+        let started = RefCell::new(Vec::new());
+        let ended: [Cell<Option<Result<char, usize>>>; 4] = Default::default();
+        let waited: [Cell<bool>; 4] = Default::default();
+        let begin = |number: usize| {
+            started.borrow_mut().push(number);
+            let ended = &ended[number];
+            poll_fn(move |_| ended.get().map_or(Poll::Pending, Poll::Ready))
+        };
+        let delay = |number: usize| {
+            let waited = &waited[number];
+            poll_fn(move |_| if waited.get() { Poll::Ready(()) } else { Poll::Pending })
+        };
+        let mut race = std::pin::pin!(race(4, begin, delay));
+        let mut poll = || race.as_mut().poll(&mut Context::from_waker(Waker::noop()));
+        assert!(poll().is_pending() && *started.borrow() == [0]);
+        waited[0].set(true);
+        assert!(poll().is_pending() && *started.borrow() == [0, 1], "it waits too long");
+        ended[0].set(Some(Err(0)));
+        assert!(poll().is_pending() && *started.borrow() == [0, 1], "the second has its time");
+        ended[1].set(Some(Err(1)));
+        ended[2].set(Some(Err(2)));
+        assert!(poll().is_pending() && *started.borrow() == [0, 1, 2, 3], "both have failed");
+        ended[3].set(Some(Ok('x')));
+        assert_eq!(poll(), Poll::Ready(Ok((3, 'x'))));
+    }
+
+    #[test]
+    fn the_error_is_that_of_the_last_attempt_that_fails() {
+        let ended: [Cell<Option<Result<(), usize>>>; 2] = Default::default();
+        let begin = |number: usize| {
+            let ended = &ended[number];
+            poll_fn(move |_| ended.get().map_or(Poll::Pending, Poll::Ready))
+        };
+        let mut race = std::pin::pin!(race(2, begin, |_| std::future::ready(())));
+        let mut poll = || race.as_mut().poll(&mut Context::from_waker(Waker::noop()));
+        ended[1].set(Some(Err(1)));
+        assert!(poll().is_pending());
+        ended[0].set(Some(Err(0)));
+        assert_eq!(poll(), Poll::Ready(Err(0)));
+    }
+}
