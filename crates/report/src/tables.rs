@@ -76,13 +76,13 @@ pub(super) fn stakes(view: &View) -> Option<String> {
         let (best, known) = (contest.placings.first()?, contest.known().count());
         let ties: Vec<&str> = contest.leaders().skip(1).map(Placing::name).collect();
         let figure = |placing: &Placing| placing.estimate.map_or_else(String::new, |it| measure.words(it));
-        let (far, times) = contest.farthest().map_or(("", "–".to_owned()), |(far, ratio)| {
+        let (far, distance) = contest.farthest().map_or(("", "–".to_owned()), |(far, ratio)| {
             let ratio = far.ratio.filter(|_| ratio.is_finite() && ratio > 0.0);
             (far.name(), ratio.map_or_else(|| figure(far), |ratio| ratio.words().0))
         });
         let cells = [place, &capitalised(measure.metric.title()), best.name()].map(escape);
         Some(format!(
-            "<tr><td>{}</td><th scope=\"row\">{}</th><td>{}</td><td>{}</td><td>{}</td><td>{} of {known}</td><td>{}</td><td>{times}</td></tr>",
+            "<tr><td>{}</td><th scope=\"row\">{}</th><td>{}</td><td>{}</td><td>{}</td><td>{} of {known}</td><td>{}</td><td>{distance}</td></tr>",
             cells[0],
             cells[1],
             cells[2],

@@ -158,8 +158,9 @@ impl Ranking {
             }
         }
         for part in columns.chunks(most) {
-            let line =
-                |row: usize| part.iter().map(|column| format!("{:>5}", column[row])).collect::<String>();
+            let line = |row: usize| {
+                part.iter().map(|column| format!("{:>5}", column[row])).collect::<Vec<_>>().concat()
+            };
             let _ = writeln!(text, "\n    {}\n{}", line(0), "─".repeat(4 + 5 * part.len()));
             for (number, cell) in self.cells.iter().enumerate() {
                 let name = if is_whole { format!("  {}", cell.name) } else { String::new() };

@@ -10,6 +10,7 @@ mod places;
 mod style;
 
 use std::collections::BTreeSet;
+use std::fmt::Write;
 
 use super::conditions::Conditions;
 use super::{BOUNDS, CellResult, Conclusion, Metric, gave_up, headline};
@@ -100,22 +101,23 @@ fn legend(
         text += " ±: half of the 95 % confidence interval over the seeds.";
     }
     if columns.has_bars() {
-        text += &format!(" Bars: the {}, from 0.", headline(results).title());
+        let _ = write!(text, " Bars: the {}, from 0.", headline(results).title());
     }
     if has_places {
         let colour = if look.colours { ", in one colour" } else { "" };
-        text += &format!(
+        let _ = write!(
+            text,
             "\n=: a tie{colour}. The seeds do not tell these mechanisms from the best of them (paired t tests at 5 % for all \
              together, Holm 1979)."
         );
     }
     if has_bounds {
-        text += &format!("\n{BOUNDS}");
+        let _ = write!(text, "\n{BOUNDS}");
     }
     if !columns.left_out.is_empty() {
         let headers: BTreeSet<&str> = columns.left_out.iter().map(String::as_str).collect();
         let headers = headers.into_iter().collect::<Vec<_>>().join(", ");
-        text += &format!("\nNot shown here: {headers}. A wider terminal has them, and --format csv.");
+        let _ = write!(text, "\nNot shown here: {headers}. A wider terminal has them, and --format csv.");
     }
     text
 }

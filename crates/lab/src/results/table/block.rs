@@ -73,7 +73,7 @@ impl<'a> Block<'a> {
         for row in &self.rows {
             if self.has_sections && section != Some(row.section) {
                 section = Some(row.section);
-                let indent = if self.has_gutter(columns) { PLACE } else { 2 };
+                let indent = if columns.all.iter().any(Column::has_places) { PLACE } else { 2 };
                 let _ = writeln!(text, "{}{}", " ".repeat(indent), row.section.heading());
             }
             let share = if largest > 0.0 { figure(row) / largest } else { 0.0 };
@@ -83,7 +83,7 @@ impl<'a> Block<'a> {
                 let (text, is_coloured) = match column.shows {
                     Shows::Bar => (bar(share, column.width), true),
                     Shows::Metric(own_metric) => (own.clone(), own_metric == metric),
-                    Shows::Mechanism => (self.name(row, column, own), true),
+                    Shows::Mechanism => (named(row.place, column, own), true),
                     Shows::Condition | Shows::Published => (own.clone(), false),
                 };
                 let text = column.padded(&text);
@@ -97,7 +97,7 @@ impl<'a> Block<'a> {
         if self.has_bounds(columns) {
             let bound = |column: &Column| {
                 column.padded(&match column.shows {
-                    Shows::Mechanism => self.named("", column, "bound"),
+                    Shows::Mechanism => named(None, column, "bound"),
                     _ => self.rows.first().and_then(|row| column.bound(row.cell)).unwrap_or_default(),
                 })
             };
@@ -105,20 +105,10 @@ impl<'a> Block<'a> {
         }
         text
     }
+}
 
-    /// Returns whether places stand before names.
-    fn has_gutter(&self, columns: &Columns) -> bool {
-        columns.all.iter().any(|column| column.shows == Shows::Mechanism && column.header.starts_with(' '))
-    }
-
-    /// Returns the name of a mechanism, with its place before it.
-    fn name(&self, row: &Row, column: &Column, name: &str) -> String {
-        let place = row.place.map(Place::text).unwrap_or_default();
-        self.named(&place, column, name)
-    }
-
-    /// Returns a name with a place before it, if the column has places.
-    fn named(&self, place: &str, column: &Column, name: &str) -> String {
-        if column.header.starts_with(' ') { format!("{place:>4} {name}") } else { name.to_owned() }
-    }
+/// Returns a name with a place before it, if the column has places.
+fn named(place: Option<Place>, column: &Column, name: &str) -> String {
+    let place = place.map(Place::text).unwrap_or_default();
+    if column.has_places() { format!("{place:>4} {name}") } else { name.to_owned() }
 }

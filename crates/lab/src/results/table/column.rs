@@ -65,6 +65,11 @@ impl Column {
         if let Shows::Metric(metric) = self.shows { Some(metric) } else { None }
     }
 
+    /// Returns whether places stand before the names of mechanisms.
+    pub(super) fn has_places(&self) -> bool {
+        self.shows == Shows::Mechanism && self.header.starts_with(' ')
+    }
+
     /// Returns the bound of its metric in a cell, if there is one for every mechanism.
     pub(super) fn bound(&self, result: &CellResult) -> Option<String> {
         let metric = self.metric()?;
