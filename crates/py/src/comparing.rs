@@ -148,6 +148,9 @@ pub(crate) fn rank(
 /// A cell of a suite that travels: the name and the text of its scenario, its seeds, and its metrics.
 type CellOfPython = (String, String, u32, Vec<String>);
 
+/// What a ranking is made of elsewhere: the version, title and summary of its suite, its cells, and the text of its results.
+type Travelling = (&'static str, (String, String), Vec<CellOfPython>, String);
+
 /// Makes a ranking that was pickled.
 #[pyfunction]
 pub(crate) fn restore_ranking(
@@ -178,19 +181,19 @@ fn same(one: &[CellResult], other: &[CellResult]) -> PyResult<bool> {
 /// Mechanisms over many conditions.
 #[pyclass(frozen, module = "coapace._native")]
 pub(crate) struct Ranking {
-    ranking: Ranked,
+    ranked: Ranked,
     suite: Suite,
     results: Arc<[CellResult]>,
 }
 
 impl Ranking {
     fn new(suite: Suite, results: Arc<[CellResult]>) -> Self {
-        Self { ranking: Ranked::of(&suite, results.to_vec()), suite, results }
+        Self { ranked: Ranked::of(&suite, results.to_vec()), suite, results }
     }
 
     fn report(&self) -> Report {
         let (title, subtitle) = (self.suite.title.clone(), self.suite.summary.clone());
-        let ranking = Some(self.ranking.clone());
+        let ranking = Some(self.ranked.clone());
         Report { title, subtitle, commit: VERSION.to_owned(), ranking, ..Report::default() }
     }
 }
@@ -208,11 +211,7 @@ impl Ranking {
     }
 
     /// Travels as its suite and the figures of all runs.
-    #[allow(clippy::type_complexity)]
-    fn __reduce__<'py>(
-        &self,
-        py: Python<'py>,
-    ) -> PyResult<(Bound<'py, PyAny>, (&'static str, (String, String), Vec<CellOfPython>, String))> {
+    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, Travelling)> {
         let text = pack_results(&self.results).map_err(PyValueError::new_err)?;
         let cell = |SuiteCell { scenario, seeds, metrics }: &SuiteCell| {
             let metrics = metrics.iter().map(|metric| metric.name().to_owned()).collect();
@@ -231,22 +230,22 @@ impl Ranking {
 
     /// A row for each figure of each mechanism in each cell.
     fn ratios(&self, py: Python<'_>) -> PyResult<Table> {
-        Table::new(py.detach(|| coapace_dataset::ratios(&self.ranking)))
+        Table::new(py.detach(|| coapace_dataset::ratios(&self.ranked)))
     }
 
     /// A row for each mechanism.
     fn standings(&self, py: Python<'_>) -> PyResult<Table> {
-        Table::new(py.detach(|| coapace_dataset::standings(&self.ranking)))
+        Table::new(py.detach(|| coapace_dataset::standings(&self.ranked)))
     }
 
     /// A row for what the best mechanism of each cell reaches, and one that may choose those made here, too.
     fn hindsight(&self, py: Python<'_>) -> PyResult<Table> {
-        Table::new(py.detach(|| coapace_dataset::hindsight(&self.ranking)))
+        Table::new(py.detach(|| coapace_dataset::hindsight(&self.ranked)))
     }
 
     /// The mechanism to use, how far it is from the best, and what it costs.
     fn advice(&self) -> Option<String> {
-        self.ranking.advice()
+        self.ranked.advice()
     }
 
     /// The names of the charts.

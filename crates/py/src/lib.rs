@@ -46,7 +46,7 @@ mod _native {
     #[pymodule_export]
     use crate::mechanism::{Exchange, Mechanism, mechanisms, restore_mechanism, trace};
     #[pymodule_export]
-    use crate::running::{Results, frames, join, papers, reproduce, restore_results, run};
+    use crate::running::{Results, frames, papers, reproduce, restore_results, run};
     #[pymodule_export]
     use crate::scenario::{Scenario, restore_scenario, scenarios};
     #[pymodule_export]

@@ -127,21 +127,8 @@ pub(crate) fn restore_results(version: &str, text: &str, paper: Option<&str>) ->
     Ok(Results { cells: unpack_results(text).map_err(PyValueError::new_err)?.into(), paper })
 }
 
-/// Joins results of the same cells with other seeds.
-#[pyfunction]
-pub(crate) fn join(parts: Vec<PyRef<'_, Results>>) -> PyResult<Results> {
-    let [first, rest @ ..] = parts.as_slice() else {
-        return Err(PyValueError::new_err("there are no results to join"));
-    };
-    let mut cells = first.cells.to_vec();
-    for part in rest {
-        for (cell, other) in cells.iter_mut().zip(part.cells.iter()) {
-            cell.runs.extend(other.runs.iter().cloned());
-        }
-    }
-    cells.iter_mut().for_each(|cell| cell.runs.sort_by_key(|run| run.seed));
-    Ok(Results { cells: cells.into(), paper: first.paper })
-}
+/// What results are made of elsewhere: the version, their text, and the key of the paper.
+type Travelling = (&'static str, String, Option<&'static str>);
 
 /// The results of runs.
 #[pyclass(frozen, module = "coapace._native")]
@@ -184,10 +171,7 @@ impl Results {
     }
 
     /// Travels as the figures of all runs, without films of meshes.
-    fn __reduce__<'py>(
-        &self,
-        py: Python<'py>,
-    ) -> PyResult<(Bound<'py, PyAny>, (&'static str, String, Option<&'static str>))> {
+    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, Travelling)> {
         let text = py.detach(|| pack_results(&self.cells)).map_err(PyValueError::new_err)?;
         let restore = py.import("coapace._native")?.getattr("restore_results")?;
         Ok((restore, (VERSION, text, self.paper.map(|paper| paper.key))))

@@ -142,6 +142,7 @@ impl Search {
     }
 
     /// A search has a journal and threads, which stay where they are.
+    #[allow(clippy::unused_self)] // Python calls it as a method
     fn __reduce__(&self) -> PyResult<()> {
         Err(PyTypeError::new_err(
             "a search does not travel: pickle its tables, such as `evaluations`, or keep its journal",

@@ -70,7 +70,7 @@ impl Table {
     }
 
     /// Travels as a stream of Arrow IPC.
-    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, (&str, Bound<'py, PyBytes>))> {
+    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, Travelling<'py>)> {
         let bytes = py.detach(|| pack_table(&self.0)).map_err(failed)?;
         let restore = py.import("coapace._native")?.getattr("restore_table")?;
         Ok((restore, (VERSION, PyBytes::new(py, &bytes))))
@@ -96,6 +96,9 @@ impl Table {
         PyCapsule::new_with_value(py, FFI_ArrowArrayStream::new(Box::new(batches)), c"arrow_array_stream")
     }
 }
+
+/// What a table is made of elsewhere: the version, and its rows.
+type Travelling<'py> = (&'static str, Bound<'py, PyBytes>);
 
 /// Makes a table that was pickled.
 #[pyfunction]

@@ -90,8 +90,8 @@ impl Plates {
             let compare: Vec<usize> =
                 compare.filter(|&place| name != "all" && all[place].name != *name).collect();
             if named.is_empty() {
-                let names: Vec<_> = all.iter().map(|chart| chart.name.as_str()).collect();
-                return Err(format!("there is no chart `{name}`; there is {}", names.join(", ")));
+                let known: Vec<_> = all.iter().map(|chart| chart.name.as_str()).collect();
+                return Err(format!("there is no chart `{name}`; there is {}", known.join(", ")));
             }
             chosen.extend(if compare.is_empty() { named } else { compare });
         }

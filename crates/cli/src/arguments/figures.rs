@@ -9,16 +9,16 @@ use coapace_report::{PlateSize, Plates};
 pub(crate) struct Figures {
     /// Write charts of the report into this directory as SVG, PDF and PNG, named after the chart: those that compare conditions,
     /// or all of a single condition
-    #[arg(long, value_name = "DIR")]
-    figures: Option<PathBuf>,
+    #[arg(id = "figures", long = "figures", value_name = "DIR")]
+    dir: Option<PathBuf>,
 
     /// The charts that --figures writes, with commas between: names of charts, columns such as median_fct_s, or `all`
     #[arg(long, value_name = "CHART", value_delimiter = ',', requires = "figures")]
     charts: Vec<String>,
 
     /// The size of the charts of --figures: page, column (IEEE, 3.5 in), double (7.16 in) or slide (16:9)
-    #[arg(long, value_name = "SIZE", requires = "figures")]
-    figure_size: Option<PlateSize>,
+    #[arg(long = "figure-size", value_name = "SIZE", requires = "figures")]
+    size: Option<PlateSize>,
 
     /// Write the charts of --figures without titles, for papers that have captions
     #[arg(long, requires = "figures")]
@@ -28,12 +28,12 @@ pub(crate) struct Figures {
 impl Figures {
     /// Returns the directory, if charts are to be written.
     pub(crate) fn dir(&self) -> Option<&Path> {
-        self.figures.as_deref()
+        self.dir.as_deref()
     }
 
     /// Returns which charts are written, and in what form.
     pub(crate) fn plates(&self) -> Plates {
-        let (charts, size) = (self.charts.clone(), self.figure_size.unwrap_or_default());
+        let (charts, size) = (self.charts.clone(), self.size.unwrap_or_default());
         Plates { charts, size, titles: !self.no_titles }
     }
 }

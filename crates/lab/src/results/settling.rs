@@ -23,6 +23,7 @@ pub(super) mod whole {
 
     use super::Settling;
 
+    #[expect(clippy::ref_option, reason = "serde calls it with this type")]
     pub(crate) fn serialize<S: Serializer>(settling: &Option<Settling>, to: S) -> Result<S::Ok, S::Error> {
         settling.map(|Settling { event_s, time_s, observed_s }| (event_s, time_s, observed_s)).serialize(to)
     }

@@ -166,7 +166,7 @@ impl Canvas {
         let short = |number: f64| (number * 100.0).round() / 100.0;
         let [inner_width, inner_height] = outer.map(|side| short(side / scale));
         let [x, y] = [short((width - inner_width) / 2.0), short((height - inner_height) / 2.0)];
-        let origin = if [x, y] == [0.0; 2] { String::new() } else { format!("x=\"{x}\" y=\"{y}\" ") };
+        let origin = if x < 0.0 || y < 0.0 { format!("x=\"{x}\" y=\"{y}\" ") } else { String::new() };
         let (x, y) = (x + 0.0, y + 0.0);
         format!(
             "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{}\" height=\"{}\" \
