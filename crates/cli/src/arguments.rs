@@ -146,9 +146,9 @@ Examples:
     Reproduce(Reproduce),
     /// Check an artefact of `reproduce --artifact`, make its runs and files again, and say what is identical
     #[command(
-        after_help = "First every file is compared with its hash, then every run with the recorded one, then every figure, and
-then every file with the one that is made again, byte for byte. The command line, the program and the
-moment of writing cannot be found out again and are taken as recorded. An edited
+        after_help = "First every file is compared with its hash, then every run with the recorded one, then every
+figure, and then every file with the one that is made again, byte for byte. The command line, the
+program and the moment of writing cannot be found out again and are taken as recorded. An edited
 ro-crate-metadata.json, to which authors and a licence may be added, is named and not compared.
 
 Exit codes: 0 identical; 3 a file, a run or a figure differs; 1 the folder is no whole

@@ -192,7 +192,8 @@ mod tests {
     /// Ticks at these seconds. Returns the steps as whole seconds, and the time of the last packet without them.
     fn ticked(seconds: &[f64]) -> (Vec<(i64, i64)>, f64) {
         let mut clock = Clock::default();
-        let time = |s: f64| Time::from_nanos((s * 1e9) as u64);
+        let time =
+            |s: f64| Time::from_nanos(std::time::Duration::from_secs_f64(s).as_nanos().try_into().unwrap());
         let eras: Vec<u32> = seconds.iter().map(|&s| clock.tick(time(s))).collect();
         let straight = clock.straightened();
         let steps = straight.steps.iter().map(|step| (step.at_s.round() as i64, step.by_s.round() as i64));

@@ -4,7 +4,7 @@ use std::net::IpAddr;
 
 use etherparse::{
     EtherType, IpNumber, Ipv6ExtensionSlice, Ipv6ExtensionsSlice, LaxNetSlice, LaxSlicedPacket,
-    TransportSlice,
+    TransportSlice, UdpHeaderSlice,
 };
 
 use super::capture::Point;
@@ -126,12 +126,12 @@ fn of_packet<'a>(packet: &LaxSlicedPacket<'a>, is_whole: bool) -> Result<Datagra
             Some(LaxNetSlice::Ipv6(ip)) => is_first_fragment(ip.extensions()),
             _ => false,
         };
-        let &[a, b, c, d, e, f, _, _, ref rest @ ..] = payload.payload else { return Err(Skipped::Fragment) };
+        let header = UdpHeaderSlice::from_slice(payload.payload).map_err(|_| Skipped::Fragment)?;
         if !is_first || payload.ip_number != IpNumber::UDP {
             return Err(Skipped::Fragment);
         }
-        let [from, to, udp_bytes] = [[a, b], [c, d], [e, f]].map(u16::from_be_bytes);
-        return built((from, to), udp_bytes, rest, false);
+        let rest = payload.payload.get(header.slice().len()..).unwrap_or_default();
+        return built((header.source_port(), header.destination_port()), header.length(), rest, false);
     }
     match &packet.transport {
         Some(TransportSlice::Udp(udp)) => built(

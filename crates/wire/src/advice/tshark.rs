@@ -174,8 +174,11 @@ mod tests {
         }
     }
 
+    /// Wraps an IP packet.
+    type Wrap<'a> = &'a dyn Fn(&[u8]) -> Vec<u8>;
+
     /// Returns the traffic of requests that are answered after 50 ms, each in this wrapping; `None` without tshark.
-    fn wrapped(link: u32, wrap: &dyn Fn(&[u8]) -> Vec<u8>) -> Option<Traffic> {
+    fn wrapped(link: u32, wrap: Wrap<'_>) -> Option<Traffic> {
         let (client, server) = ("10.0.0.1:40000", "10.0.0.2:5683");
         let packets: Vec<_> = (1..=5u8)
             .flat_map(|id| {
@@ -213,7 +216,7 @@ mod tests {
             (packet[9], packet[3]) = (protocol, packet.len() as u8);
             ethernet([8, 0], &packet)
         };
-        let cases: [(&str, u32, &dyn Fn(&[u8]) -> Vec<u8>); 6] = [
+        let cases: [(&str, u32, Wrap<'_>); 6] = [
             ("PPP", 9, &|packet| [&[0xff, 3, 0, 0x21], packet].concat()),
             ("802.11", 105, &|packet| {
                 [&[8, 2, 0, 0][..], &[2; 18], &[0, 0, 0xaa, 0xaa, 3, 0, 0, 0, 8, 0], packet].concat()
