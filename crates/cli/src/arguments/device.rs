@@ -406,7 +406,7 @@ fn leisure(text: &str) -> Result<Duration, String> {
         Some(least_leisure(number(bytes)?, number(members)?, number(rate)?))
     };
     let leisure = if text.contains('*') { parts().map(Duration::from) } else { time(text).ok() };
-    leisure.filter(|leisure| *leisure <= Duration::from_secs(24 * 60 * 60)).ok_or_else(|| {
+    leisure.filter(|leisure| *leisure <= Duration::from_hours(24)).ok_or_else(|| {
         "expected a time such as 5s, or BYTES*MEMBERS/RATE such as 100*50/1000, up to a day".to_owned()
     })
 }

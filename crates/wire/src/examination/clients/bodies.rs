@@ -182,8 +182,8 @@ fn judge_large(_: &Target, transcript: &Transcript) -> Vec<Finding> {
     };
     let large = transcript.answers(asked).next().map(|sent| sent.number);
     let evidence = asked.numbers().take(3).chain(large);
-    let later = transcript.received().filter(|packet| packet.number > asked.first().number);
-    let block = later.filter(|packet| block2(packet).is_some()).next();
+    let mut later = transcript.received().filter(|packet| packet.number > asked.first().number);
+    let block = later.find(|packet| block2(packet).is_some());
     vec![match (block, end_after(transcript, asked.first())) {
         (Some(block), _) => {
             Finding::ok("the client asks for blocks then").seen_in(evidence.chain([block.number]))
@@ -238,13 +238,13 @@ mod tests {
     /// then, it ends with `code`.
     fn judged(
         case: &Case,
-        first: Vec<u8>,
+        first: &[u8],
         next: impl Fn(&Message<'_>) -> Option<Vec<u8>>,
         code: Option<u8>,
     ) -> Severity {
         let mut answered = false;
         let findings = rehearse(case, &Target::default(), |now, bytes, pending: &mut Pending| {
-            let Some(bytes) = bytes else { return pending.push((0, first.clone())) };
+            let Some(bytes) = bytes else { return pending.push((0, first.to_vec())) };
             let received = Message::parse(bytes).unwrap();
             if !std::mem::replace(&mut answered, true) {
                 pending.extend(next(&received).map(|bytes| (now + 10, bytes)));
@@ -262,7 +262,7 @@ mod tests {
             bytes,
         };
         let mut transcript = Transcript::default();
-        let request = packet(1, Direction::Received, first.clone());
+        let request = packet(1, Direction::Received, first.to_vec());
         transcript.add(request.clone());
         let mut outbox = Outbox::default();
         (case.react)(&Target::default(), &transcript, &request, &mut outbox);
@@ -282,11 +282,11 @@ mod tests {
             assert_eq!((received.code, received.block1()), (Code::CHANGED, Ok(None)));
             Some(put(2, block(1, false, 6), b"rest"))
         };
-        assert_eq!(judged(&CUT_SHORT, first(), goes_on, None), Severity::Ok);
-        assert_eq!(judged(&CUT_SHORT, first(), |_| None, Some(1)), Severity::Ok);
-        assert_eq!(judged(&CUT_SHORT, first(), |_| None, Some(0)), Severity::Warning);
-        assert_eq!(judged(&CUT_SHORT, first(), |_| None, None), Severity::NotTested);
-        assert_eq!(judged(&CUT_SHORT, put(1, None, b"short"), |_| None, Some(0)), Severity::NotTested);
+        assert_eq!(judged(&CUT_SHORT, &first(), goes_on, None), Severity::Ok);
+        assert_eq!(judged(&CUT_SHORT, &first(), |_| None, Some(1)), Severity::Ok);
+        assert_eq!(judged(&CUT_SHORT, &first(), |_| None, Some(0)), Severity::Warning);
+        assert_eq!(judged(&CUT_SHORT, &first(), |_| None, None), Severity::NotTested);
+        assert_eq!(judged(&CUT_SHORT, &put(1, None, b"short"), |_| None, Some(0)), Severity::NotTested);
     }
 
     #[test]
@@ -296,10 +296,10 @@ mod tests {
             assert_eq!((received.code, received.size1()), (Code::REQUEST_ENTITY_TOO_LARGE, Some(64)));
             Some(put(2, block(0, true, 2), &[b'x'; 64]))
         };
-        assert_eq!(judged(&TOO_LARGE, first(), smaller, None), Severity::Ok);
-        assert_eq!(judged(&TOO_LARGE, first(), |_| None, Some(3)), Severity::Note);
-        assert_eq!(judged(&TOO_LARGE, first(), |_| None, Some(0)), Severity::Warning);
-        assert_eq!(judged(&TOO_LARGE, put(1, None, b"short"), |_| None, Some(0)), Severity::NotTested);
+        assert_eq!(judged(&TOO_LARGE, &first(), smaller, None), Severity::Ok);
+        assert_eq!(judged(&TOO_LARGE, &first(), |_| None, Some(3)), Severity::Note);
+        assert_eq!(judged(&TOO_LARGE, &first(), |_| None, Some(0)), Severity::Warning);
+        assert_eq!(judged(&TOO_LARGE, &put(1, None, b"short"), |_| None, Some(0)), Severity::NotTested);
     }
 
     #[test]
@@ -308,12 +308,12 @@ mod tests {
             assert_eq!(received.payload().len(), LARGE);
             Some(get(2, block(0, false, 6)))
         };
-        assert_eq!(judged(&LARGE_RESPONSE, get(1, None), asks, None), Severity::Ok);
+        assert_eq!(judged(&LARGE_RESPONSE, &get(1, None), asks, None), Severity::Ok);
         let again = |_: &Message<'_>| Some(get(1, None));
-        assert_eq!(judged(&LARGE_RESPONSE, get(1, None), again, None), Severity::Note);
-        assert_eq!(judged(&LARGE_RESPONSE, get(1, None), |_| None, Some(0)), Severity::Ok);
-        assert_eq!(judged(&LARGE_RESPONSE, get(1, None), |_| None, Some(1)), Severity::Note);
+        assert_eq!(judged(&LARGE_RESPONSE, &get(1, None), again, None), Severity::Note);
+        assert_eq!(judged(&LARGE_RESPONSE, &get(1, None), |_| None, Some(0)), Severity::Ok);
+        assert_eq!(judged(&LARGE_RESPONSE, &get(1, None), |_| None, Some(1)), Severity::Note);
         let first = get(1, block(0, false, 6));
-        assert_eq!(judged(&LARGE_RESPONSE, first, |_| None, Some(0)), Severity::NotTested);
+        assert_eq!(judged(&LARGE_RESPONSE, &first, |_| None, Some(0)), Severity::NotTested);
     }
 }

@@ -4,7 +4,7 @@ use coapace_proto::{Code, Kind, Options};
 
 use super::super::case::{Case, Target};
 use super::super::finding::Finding;
-use super::super::packet::message;
+use super::super::packet::{Packet, message};
 use super::super::transcript::Transcript;
 use super::{request, response, sent};
 
@@ -33,7 +33,7 @@ const ALIVE: u16 = 2;
 fn judge(target: &Target, transcript: &Transcript) -> Vec<Finding> {
     let evidence = sent(target, transcript, LARGE);
     let answer = response(target, transcript, LARGE);
-    let message = answer.and_then(|packet| packet.message());
+    let message = answer.and_then(Packet::message);
     let numbers = evidence.iter().copied().chain(answer.map(|packet| packet.number));
     let mut findings = vec![
         match message {
@@ -63,12 +63,12 @@ mod tests {
     use coapace_proto::Message;
 
     /// Plays a server that answers a request with a body of more than 2048 bytes with this, and others with 2.05.
-    fn judged(large: Option<(Code, Options)>, survives: bool) -> Severity {
+    fn judged(large: Option<&(Code, Options)>, survives: bool) -> Severity {
         let mut is_alive = true;
         let server = |now, question: Option<&[u8]>, pending: &mut Pending| {
             let Some(received) = question.and_then(|question| Message::parse(question).ok()) else { return };
             let is_large = received.payload().len() > 2_048;
-            let answer = if is_large { large.clone() } else { Some((Code::CONTENT, Options::new())) };
+            let answer = if is_large { large.cloned() } else { Some((Code::CONTENT, Options::new())) };
             if let Some((code, options)) = answer.filter(|_| is_alive) {
                 let (kind, id) = (Kind::Acknowledgement, received.message_id);
                 pending.push((now, message(kind, code, id, &received.token, &options, &[])));
@@ -82,9 +82,9 @@ mod tests {
     #[test]
     fn a_request_that_is_too_large_is_refused_with_the_size_that_fits() {
         let too_large = Code::REQUEST_ENTITY_TOO_LARGE;
-        assert_eq!(judged(Some((too_large, Options::new().size1(2_048))), true), Severity::Ok);
-        assert_eq!(judged(Some((too_large, Options::new())), true), Severity::Warning);
-        assert_eq!(judged(Some((Code::NOT_FOUND, Options::new())), true), Severity::Ok);
+        assert_eq!(judged(Some(&(too_large, Options::new().size1(2_048))), true), Severity::Ok);
+        assert_eq!(judged(Some(&(too_large, Options::new())), true), Severity::Warning);
+        assert_eq!(judged(Some(&(Code::NOT_FOUND, Options::new())), true), Severity::Ok);
         assert_eq!(judged(None, true), Severity::Note);
         assert_eq!(judged(None, false), Severity::Fault);
     }
