@@ -34,6 +34,8 @@ mod _native {
     #[pymodule_export]
     use crate::endpoint::client::{NativeClient, Remote};
     #[pymodule_export]
+    use crate::endpoint::group::NativeGroup;
+    #[pymodule_export]
     use crate::endpoint::mailbox::Mailbox;
     #[pymodule_export]
     use crate::endpoint::observation::NativeObservation;

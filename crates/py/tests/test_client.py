@@ -261,13 +261,60 @@ def test_nobody_there_is_told_in_one_sentence() -> None:
             unused.bind(("127.0.0.1", 0))
             port = unused.getsockname()[1]
         uri = f"coap://127.0.0.1:{port}/x"
-        async with Client() as client:
+        async with Client(ack_timeout=0.02, max_retransmit=1) as patient:
+            with pytest.raises(coapace.NetworkError, match="nobody listens there"):
+                await patient.get(uri)
+            assert patient.remotes[0].retransmissions == 1
+        async with Client(fail_fast=True) as client:
             with pytest.raises(coapace.NetworkError) as refused:
                 await client.get(uri)
+            assert client.remotes[0].retransmissions == 0
             assert str(refused.value) == f"{uri}: nobody listens there; check the port, and whether the server runs"
             tcp = uri.replace("coap", "coap+tcp")
             with pytest.raises(coapace.NetworkError, match="nobody listens there"):
                 await client.get(tcp)
+
+    run(main())
+
+
+def test_a_group_is_asked_once_and_whoever_answers_is_listed() -> None:
+    async def main() -> None:
+        with contextlib.ExitStack() as stack:
+            group, *members = [
+                stack.enter_context(socket.socket(socket.AF_INET, socket.SOCK_DGRAM)) for _ in range(3)
+            ]
+            for each in (group, *members):
+                each.bind(("127.0.0.1", 0))
+            uri = "coap://127.0.0.1:{}/x".format(group.getsockname()[1])
+            async with Client() as client:
+                answers = {}
+                async with client.group("GET", uri, leisure=1.0) as responses:
+                    asked, address = await asyncio.get_running_loop().run_in_executor(None, _receive, group)
+                    assert asked[0] & 0x30 == 0x10, "it is not confirmable"
+                    token = asked[4 : 4 + (asked[0] & 15)]
+                    for number, member in enumerate(members):
+                        header = bytes([0x50 | len(token), 0x45, 0, number])
+                        member.sendto(header + token + b"\xffhere", address)
+                    async for member_address, response in responses:
+                        answers[member_address] = response.text
+                assert answers == {"127.0.0.1:{}".format(member.getsockname()[1]): "here" for member in members}
+                async for _ in client.group("PUT", uri, "1", no_response=26):
+                    raise AssertionError("no answer was asked for")
+
+    run(main())
+
+
+def test_a_group_is_asked_in_no_other_way() -> None:
+    async def main() -> None:
+        async with Client() as client:
+            with pytest.raises(ValueError, match=r"ask its members with Client\.group"):
+                await client.get("coap://[ff02::fd]/x")
+            with pytest.raises(ValueError, match=r"ask its members with Client\.group"):
+                await client.ping("coap://224.0.1.187")
+            with pytest.raises(ValueError, match="fe80::1 is a link-local address; name its interface"):
+                await client.get("coap://[fe80::1]/x")
+            with pytest.raises(ValueError, match="fe80::1 is a link-local address; name its interface"):
+                Server("[fe80::1]:0")
 
     run(main())
 

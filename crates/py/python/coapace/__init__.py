@@ -11,7 +11,7 @@
 Names are those of the command line and of scenario files. Times are in seconds.
 """
 
-from coapace._client import Client, Observation
+from coapace._client import Client, Group, Observation
 from coapace._controller import Controller, register
 from coapace._errors import NetworkError, NotObserved, Reset, Timeout
 from coapace._native import Cue, Exchange, Mechanism, Remote, Request, Response, Sample, Scenario
@@ -30,6 +30,7 @@ __all__ = [
     "Cue",
     "Dataset",
     "Exchange",
+    "Group",
     "Mechanism",
     "NetworkError",
     "NotObserved",

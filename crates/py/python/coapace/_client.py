@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 #: An option: its number, and its value as bytes, text, or a number.
 Option = tuple[int, "bytes | str | int"]
 
+#: The number of the option No-Response.
+_NO_RESPONSE = 258
+
 #: The longest wait for the server's answer to the end of an observation, in seconds.
 _FAREWELL = 3.0
 
@@ -55,6 +58,8 @@ class Client:
     ``block_size`` is the largest block of either side, 16 to 1024 bytes. ``psk`` is the identity and the key for ``coaps``. The
     other schemes are ``coap``, and ``coap+tcp`` and ``coap+ws``, whose connections have no mechanism. ``proxy`` is the URI of a
     forward proxy (RFC 7252 §5.7.2), such as ``coap://[::1]:5700``, that all requests go to. It asks the servers.
+    If the network says that nobody listens at a port, a request is retransmitted as after silence; with ``fail_fast`` it ends at
+    once.
 
     Any number of tasks may use a client at once. NSTART and the mechanism bound the exchanges with one destination, and further
     requests wait. A client belongs to the event loop in which it is first used. Leaving ``async with`` closes it.
@@ -87,9 +92,12 @@ class Client:
         block_size: int | None = None,
         psk: tuple[str | bytes, str | bytes] | None = None,
         proxy: str | None = None,
+        fail_fast: bool = False,
     ) -> None:
         self._cc = cc
-        self._native = _native.NativeClient(cc, ack_timeout, max_retransmit, nstart, block_size, psk, proxy)
+        self._native = _native.NativeClient(
+            cc, ack_timeout, max_retransmit, nstart, block_size, psk, proxy, fail_fast
+        )
         self._tie = Tie(self._native.mailbox)
 
     async def request(
@@ -159,6 +167,27 @@ class Client:
         Max-Age, or 5 s, and at growing intervals for some 25 minutes. With ``once`` the 5.03 is the last response.
         """
         return Observation(self, _Asked("GET", uri, once=once, **terms))
+
+    def group(
+        self,
+        method: str,
+        uri: str,
+        payload: bytes | str = b"",
+        *,
+        leisure: float = 5.0,
+        no_response: int | None = None,
+        **terms: Unpack[Terms],
+    ) -> Group:
+        """Ask the members of a group, such as ``coap://[ff02::fd%25eth0]/x``: once, non-confirmable, over UDP (RFC 7252 §8).
+
+        The request is sent when the result is entered or iterated over. Members spread their answers over ``leisure``, in seconds;
+        answers are awaited a second longer, or for ``timeout``. ``no_response`` is the sum of 2 for no answers of 2.xx, 8 for none of
+        4.xx and 16 for none of 5.xx (RFC 7967); with 26 none is awaited.
+        """
+        options = list(terms.pop("options", ()))
+        if no_response is not None:
+            options.append((_NO_RESPONSE, no_response))
+        return Group(self, _Asked(method, uri, payload, options=tuple(options), **terms), leisure)
 
     @property
     def remotes(self) -> list[Remote]:
@@ -266,3 +295,47 @@ class Observation:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         await self.end()
+
+
+class Group:
+    """The answers of a group's members, in the order of arrival: pairs of the member's address and its response.
+
+    A member with a large body is asked for the rest alone. If that fails, the iteration raises, and may go on with the next member. It
+    ends when the time for answers is over. A request waits for those before it to the same group, as PROBING_RATE wants (RFC 7252
+    §4.7).
+    """
+
+    def __init__(self, client: Client, asked: _Asked, leisure: float) -> None:
+        self._client = client
+        self._asked = asked
+        self._leisure = leisure
+        self._native: _native.NativeGroup | None = None
+
+    async def _begin(self) -> _native.NativeGroup:
+        native, asked, leisure = self._client._native, self._asked, self._leisure
+        return await self._client._tie.wait(lambda future: native.group(future, asked, leisure))
+
+    async def __aenter__(self) -> Self:
+        self._native = await self._begin()
+        return self
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> tuple[str, Response]:
+        """Return the next answer.
+
+        Raises ``ValueError`` if the URI cannot be that of a group, and the exceptions of :meth:`Client.request`.
+        """
+        if self._native is None:
+            self._native = await self._begin()
+        answer: tuple[str, Response] | None = await self._client._tie.wait(self._native.next)
+        if answer is None:
+            raise StopAsyncIteration
+        return answer
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._native is not None:
+            self._native.end()

@@ -11,6 +11,7 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
 use super::failure::raised;
+use super::group::NativeGroup;
 use super::mailbox::Mailbox;
 use super::observation::NativeObservation;
 use super::response::Response;
@@ -53,6 +54,7 @@ impl NativeClient {
         block_size: Option<usize>,
         psk: Option<(Content, Content)>,
         proxy: Option<&str>,
+        fail_fast: bool,
     ) -> PyResult<Self> {
         let mut mechanism = mechanism(cc)?;
         if let Some(timeout) = ack_timeout {
@@ -67,6 +69,9 @@ impl NativeClient {
         let mut builder = net::Client::builder().mechanism(profile.mechanism).config(profile.config);
         if let Some(bytes) = block_size {
             builder = builder.block_size(bytes);
+        }
+        if fail_fast {
+            builder = builder.fail_fast();
         }
         if let Some((identity, key)) = psk {
             let dtls = Dtls::client(identity.into_bytes(), key.into_bytes());
@@ -100,6 +105,18 @@ impl NativeClient {
             let first = begun.first().clone();
             Ok((NativeObservation::new(desk, uri, begun), Response(first)))
         })
+    }
+
+    /// Sends a request to a group whose members spread their answers over `leisure` seconds. `future` gets the answers.
+    fn group(&self, py: Python<'_>, future: Py<PyAny>, asked: Asked, leisure: f64) -> PyResult<Call> {
+        let (call, uri) = self.call(py, asked)?;
+        let call = call.leisure(span("leisure", leisure)?.into());
+        let desk = self.desk.clone();
+        self.desk.start(
+            future,
+            uri.clone(),
+            async move { Ok(NativeGroup::new(desk, uri, call.group().await?)) },
+        )
     }
 
     /// The destinations that exchanges have ended with.

@@ -35,11 +35,18 @@ pub(crate) fn raised(py: Python<'_>, error: Error, uri: &str) -> PyErr {
             format!("{uri}: nobody listens there; check the port, and whether the server runs")
         }
         Error::Unreachable(kind) => format!("{uri}: {kind}; check address and network"),
+        Error::Group(_) => {
+            format!(
+                "{uri}: a group takes requests that are not confirmable; ask its members with Client.group"
+            )
+        }
         error => format!("{uri}: {error}"),
     };
     match error {
         Error::Uri(_)
         | Error::Scheme(_)
+        | Error::Group(_)
+        | Error::Zone(_)
         | Error::TooLarge { .. }
         | Error::Transfer(TransferError::Option(_))
         | Error::Session(Refused::NoKeys)

@@ -5,6 +5,7 @@
 
 pub(crate) mod client;
 mod failure;
+pub(crate) mod group;
 pub(crate) mod mailbox;
 pub(crate) mod observation;
 pub(crate) mod request;

@@ -8,7 +8,9 @@ use std::time::Duration;
 
 use coapace_net as net;
 use coapace_net::uri::Scheme;
-use coapace_net::{Code, Dtls, Error, Profile, Rejection, Resource, Router, ServerConfig, ServerHandle};
+use coapace_net::{
+    BadZone, Code, Dtls, Error, Profile, Rejection, Resource, Router, ServerConfig, ServerHandle,
+};
 use pyo3::exceptions::{PyOSError, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use tokio::sync::oneshot;
@@ -62,15 +64,17 @@ impl NativeServer {
             shutdown_timeout: SHUTDOWN_TIMEOUT,
             ..ServerConfig::default()
         };
+        let places = py.detach(|| net::addresses(place)).map_err(|error| unbound(&error, address, place))?;
+        let places = &*places;
         let bound = py.detach(|| match (scheme, psk) {
-            (Scheme::Coap, None) => net::Server::bind_with(place, config),
-            (Scheme::CoapTcp, None) => net::Server::bind_tcp(place, config),
-            (Scheme::CoapWs, None) => net::Server::bind_ws(place, config),
+            (Scheme::Coap, None) => net::Server::bind_with(places, config),
+            (Scheme::CoapTcp, None) => net::Server::bind_tcp(places, config),
+            (Scheme::CoapWs, None) => net::Server::bind_ws(places, config),
             (Scheme::Coaps, Some(psk)) => {
                 let keys: HashMap<_, _> =
                     psk.into_iter().map(|(name, key)| (name.into_bytes(), key.into_bytes())).collect();
                 net::Server::bind_dtls(
-                    place,
+                    places,
                     config,
                     &Dtls::server(move |identity| keys.get(identity).cloned()),
                 )
@@ -184,6 +188,11 @@ fn split(address: &str, has_keys: bool) -> PyResult<(Scheme, &str)> {
 
 /// Returns the exception that says why the server is not bound.
 fn unbound(error: &io::Error, address: &str, place: &str) -> PyErr {
+    if let Some(inner) = error.get_ref()
+        && inner.is::<BadZone>()
+    {
+        return PyValueError::new_err(format!("{address}: {error}"));
+    }
     let text = match error.kind() {
         io::ErrorKind::InvalidInput => {
             return PyValueError::new_err(format!(
