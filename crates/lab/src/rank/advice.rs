@@ -106,7 +106,7 @@ impl Ranking {
         let alike: Vec<usize> = near.map(|standing| standing.mechanism).collect();
         let simplest = self.simplest(&alike).filter(|_| are_most(alike.len(), usable.len()))?;
         let said = format!(
-            "Use any of {} mechanisms (of {}): every figure of theirs is within {:.0} % of the best published in all {} cells, so the choice \
+            "Use any of {} mechanisms (of {}): every figure of theirs is within {:.0} % of the best published in every one of {} cells, so the choice \
              hardly matters. More clients, smaller buffers or more losses would tell them apart. {} is the simplest of them.",
             alike.len(),
             usable.len(),

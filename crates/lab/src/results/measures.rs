@@ -137,7 +137,7 @@ measures! {
     /// one, even if the message was given up before the first came.
     Unnecessary {
         name: "unnecessary_per_client", interval: "unnecessary_per_client_ci95",
-        title: "spurious retransmissions", unit: "per client", header: "spurious", worth: 6, better: Lower,
+        title: "spurious retransmissions", unit: "per client", header: "spurious", worth: 15, better: Lower,
         pooling: Mean(|run| Some(run.unnecessary as f64 / clients(run))),
     }
     /// Packets that found a queue full, or that queue management dropped.
@@ -169,7 +169,7 @@ measures! {
     /// Mean flow completion time of the clients that finished, over all seeds.
     MeanFct {
         name: "mean_fct_s", interval: "mean_fct_ci95", title: "mean FCT", unit: "s",
-        header: "mean FCT", digits: 4, worth: 9, better: Lower,
+        header: "mean FCT", digits: 4, worth: 14, better: Lower,
         pooling: Together(|runs| Estimate::of(&finished_s(runs).collect::<Vec<_>>()).map(|it| it.mean)),
     }
     /// Clients that had their last response, summed over all seeds.
@@ -312,7 +312,7 @@ measures! {
     /// Mean timeout of first transmissions of confirmable messages, dither included.
     InitialRto {
         name: "initial_rto_s", interval: "initial_rto_ci95", title: "initial RTO", unit: "s",
-        header: "initial RTO", worth: 10,
+        header: "initial RTO", worth: 5,
         pooling: Mean(|run| run.timeouts.initial_s()),
     }
     /// Mean timeout of first transmissions of confirmable messages, dither included: the RTO of a transaction that is initiated
