@@ -46,6 +46,7 @@ pub(crate) struct Asked {
 #[pymethods]
 impl NativeClient {
     #[new]
+    #[allow(clippy::too_many_arguments)] // the keywords of Python, once
     fn new(
         cc: &str,
         ack_timeout: Option<Seconds>,
