@@ -290,6 +290,7 @@ def test_a_group_is_asked_once_and_whoever_answers_is_listed() -> None:
                 answers = {}
                 async with client.group("GET", uri, leisure=1.0) as responses:
                     asked, address = await asyncio.get_running_loop().run_in_executor(None, _receive, group)
+                    assert isinstance(responses, coapace.Group)
                     assert asked[0] & 0x30 == 0x10, "it is not confirmable"
                     token = asked[4 : 4 + (asked[0] & 15)]
                     for number, member in enumerate(members):

@@ -347,9 +347,7 @@ fn a_time_and_a_share_are_written_alike_everywhere() {
     };
     let delay = "network.up.radio.delay";
     let expected = hash(&format!("{delay}=300 ms"), "default:ack_timeout=1.5s");
-    for (time, timeout) in
-        [("300ms", "1500 ms"), ("0.3", "1.5"), ("0.3 s", "1.5 s"), ("300000us", "1500000us")]
-    {
+    for (time, timeout) in [("300ms", "1500 ms"), ("0.3 s", "1.5 s"), ("300000us", "1500000us")] {
         let (scenario, trace) = hash(&format!("{delay}={time}"), &format!("default:ack_timeout={timeout}"));
         assert_eq!((scenario, trace), expected, "{time} {timeout}");
     }

@@ -172,7 +172,7 @@ impl Supervisor {
     /// Checks all that a service says.
     fn attend(&self, command: &mut Command) {
         command.env("NOTIFY_SOCKET", &self.path).env("WATCHDOG_USEC", "200000");
-        let server = Serving::started(command);
+        let mut server = Serving::started(command);
         self.hears("READY=1");
         for _ in 0..3 {
             self.hears("WATCHDOG=1");
@@ -182,7 +182,7 @@ impl Supervisor {
         assert!(self.hears("READY=1").contains("STATUS=reloaded"));
         server.signal("-TERM");
         self.hears("STOPPING=1");
-        assert_eq!(server.interrupt().0, Some(0));
+        assert_eq!(server.ended(), Some(0));
     }
 }
 

@@ -57,9 +57,8 @@ class Client:
     the initial RTO of mechanisms that measure. ``max_retransmit`` and ``nstart`` are MAX_RETRANSMIT and NSTART (RFC 7252 §4.8).
     ``block_size`` is the largest block of either side, 16 to 1024 bytes. ``psk`` is the identity and the key for ``coaps``. The
     other schemes are ``coap``, and ``coap+tcp`` and ``coap+ws``, whose connections have no mechanism. ``proxy`` is the URI of a
-    forward proxy (RFC 7252 §5.7.2), such as ``coap://[::1]:5700``, that all requests go to. It asks the servers.
-    If the network says that nobody listens at a port, a request is retransmitted as after silence; with ``fail_fast`` it ends at
-    once.
+    forward proxy (RFC 7252 §5.7.2), such as ``coap://[::1]:5700``, that all requests go to. It asks the servers. If the network
+    says that nobody listens at a port, a request is retransmitted as after silence; with ``fail_fast`` it ends at once.
 
     Any number of tasks may use a client at once. NSTART and the mechanism bound the exchanges with one destination, and further
     requests wait. A client belongs to the event loop in which it is first used. Leaving ``async with`` closes it.
@@ -174,7 +173,7 @@ class Client:
         uri: str,
         payload: bytes | str = b"",
         *,
-        leisure: float = 5.0,
+        leisure: Time = 5.0,
         no_response: int | None = None,
         **terms: Unpack[Terms],
     ) -> Group:
@@ -184,10 +183,9 @@ class Client:
         answers are awaited a second longer, or for ``timeout``. ``no_response`` is the sum of 2 for no answers of 2.xx, 8 for none of
         4.xx and 16 for none of 5.xx (RFC 7967); with 26 none is awaited.
         """
-        options = list(terms.pop("options", ()))
         if no_response is not None:
-            options.append((_NO_RESPONSE, no_response))
-        return Group(self, _Asked(method, uri, payload, options=tuple(options), **terms), leisure)
+            terms["options"] = (*terms.get("options", ()), (_NO_RESPONSE, no_response))
+        return Group(self, _Asked(method, uri, payload, **terms), leisure)
 
     @property
     def remotes(self) -> list[Remote]:
@@ -305,7 +303,7 @@ class Group:
     §4.7).
     """
 
-    def __init__(self, client: Client, asked: _Asked, leisure: float) -> None:
+    def __init__(self, client: Client, asked: _Asked, leisure: Time) -> None:
         self._client = client
         self._asked = asked
         self._leisure = leisure
@@ -313,7 +311,10 @@ class Group:
 
     async def _begin(self) -> _native.NativeGroup:
         native, asked, leisure = self._client._native, self._asked, self._leisure
-        return await self._client._tie.wait(lambda future: native.group(future, asked, leisure))
+        begun: _native.NativeGroup = await self._client._tie.wait(
+            lambda future: native.group(future, asked, leisure)
+        )
+        return begun
 
     async def __aenter__(self) -> Self:
         self._native = await self._begin()

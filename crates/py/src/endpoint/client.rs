@@ -46,7 +46,7 @@ pub(crate) struct Asked {
 #[pymethods]
 impl NativeClient {
     #[new]
-    #[allow(clippy::too_many_arguments)] // the keywords of Python, once
+    #[allow(clippy::too_many_arguments)] // those of Python's Client, once
     fn new(
         cc: &str,
         ack_timeout: Option<Seconds>,
@@ -109,9 +109,9 @@ impl NativeClient {
     }
 
     /// Sends a request to a group whose members spread their answers over `leisure` seconds. `future` gets the answers.
-    fn group(&self, py: Python<'_>, future: Py<PyAny>, asked: Asked, leisure: f64) -> PyResult<Call> {
+    fn group(&self, py: Python<'_>, future: Py<PyAny>, asked: Asked, leisure: Seconds) -> PyResult<Call> {
         let (call, uri) = self.call(py, asked)?;
-        let call = call.leisure(span("leisure", leisure)?.into());
+        let call = call.leisure(span("leisure", leisure.0)?.into());
         let desk = self.desk.clone();
         self.desk.start(
             future,
