@@ -144,7 +144,7 @@ async fn what_is_observed_is_told_in_its_newest_state() {
         sleep(Duration::from_millis(50)).await;
         assert_eq!(server.handle.stats().tcp.notifications, 6, "{}", server.scheme);
         // Once more, and the server says that it goes.
-        let mut seen = server.client.observe(&server.uri("/count")).await.unwrap();
+        let mut seen = server.client.get(&server.uri("/count")).once().observe().await.unwrap();
         server.handle.shutdown();
         let told = timeout(Duration::from_secs(5), seen.next()).await.expect("within 5 s");
         let told = told.expect("a last notification").unwrap();
