@@ -83,6 +83,11 @@ fn confirmable_ones(transcript: &Transcript, sent: &[&Packet]) -> Vec<Finding> {
         let finding = Finding::warning(text).by("RFC 7641 §4.5.1");
         return [finding].into_iter().chain(single).map(|finding| finding.seen_in(numbers.clone())).collect();
     }
+    if let [only] = sent {
+        // A server may give up before MAX_RETRANSMIT, as one does that sends a stranger little (RFC 9175 §2.4).
+        let text = "one confirmable notification, which is not sent again: the server gives up early";
+        return vec![Finding::note(text).by("RFC 7252 §4.2").seen_in([only.number])];
+    }
     let intervals: Vec<f64> =
         sent.windows(2).map(|pair| pair[1].at.saturating_sub(pair[0].at).as_secs_f64()).collect();
     growth(&intervals).into_iter().map(|finding| finding.seen_in(numbers.clone())).collect()
@@ -126,6 +131,13 @@ mod tests {
             pending.extend(sent.iter().map(|&(after, kind, id)| (now + after, answer(kind, id))));
         };
         rehearse(&CASE, &target, server)
+    }
+
+    #[test]
+    fn a_server_may_give_up_after_one_notification() {
+        let findings = judged(&[(1_000, Kind::Confirmable, 70)]);
+        assert_eq!(worst(&findings), Severity::Note, "{findings:?}");
+        assert!(findings[1].measured.starts_with("dropped"), "{findings:?}");
     }
 
     #[test]
