@@ -28,7 +28,7 @@ impl Passed {
     /// Takes the UDP sockets of this name.
     ///
     /// # Errors
-    /// If there is none, or one that is no UDP socket.
+    /// If systemd passed no socket, or one of another kind than UDP.
     pub(crate) fn datagrams(&mut self, flag: &str, name: &str) -> Result<Vec<UdpSocket>, Failure> {
         self.take(flag, name, ListenFd::take_udp_socket)
     }
@@ -36,7 +36,7 @@ impl Passed {
     /// Takes the listening socket of this name.
     ///
     /// # Errors
-    /// If there is none, more than one, or one that is no TCP socket.
+    /// If systemd passed no socket, several, or one of another kind than TCP.
     pub(crate) fn listener(&mut self, flag: &str, name: &str) -> Result<TcpListener, Failure> {
         let mut taken = self.take(flag, name, ListenFd::take_tcp_listener)?;
         match (taken.pop(), taken.is_empty()) {

@@ -24,13 +24,13 @@ pub mod lowpan;
 pub mod measures;
 pub mod message;
 pub mod pair;
+pub mod remarks;
 pub mod replay;
 pub mod scenario_file;
 mod sightings;
 pub mod simulated;
 pub mod statistics;
 pub mod timeouts;
-pub mod told;
 pub mod traffic;
 #[cfg(test)]
 mod truth;

@@ -17,7 +17,7 @@ use coapace_wire::advice::fit::{Fit, TRIES};
 use coapace_wire::advice::measures::Measures;
 use coapace_wire::advice::replay::{Replay, Replayed};
 use coapace_wire::advice::scenario_file::ScenarioFile;
-use coapace_wire::advice::told;
+use coapace_wire::advice::remarks;
 use coapace_wire::advice::traffic::{self, Reading, Side, Traffic};
 use coapace_wire::advice::tshark::Tshark;
 use coapace_wire::advice::workload::Workload;
@@ -32,9 +32,9 @@ use crate::{Failure, interrupt, progress};
 /// Clients whose timeouts differ from a mechanism's by more than this factor have another one.
 const NEAR: f64 = 1.3;
 
-/// Everything that is told, for programs.
+/// All results, for programs.
 #[derive(Serialize)]
-struct Told<'a> {
+struct Report<'a> {
     capture: &'a str,
     findings: &'a Findings,
     /// What to do about packets that could not be read.
@@ -89,8 +89,8 @@ pub(crate) fn advise(arguments: &Arguments, options: &Advise) -> Result<(), Fail
         Err(_) => &[],
     };
     let advice = advice.as_deref();
-    let told = Told { capture: &name, findings: &findings, advice, replays: &replays, remarks };
-    let printed = print(options.format, &told);
+    let report = Report { capture: &name, findings: &findings, advice, replays: &replays, remarks };
+    let printed = print(options.format, &report);
     fitted?;
     printed?;
     if was_stopped {
@@ -99,12 +99,12 @@ pub(crate) fn advise(arguments: &Arguments, options: &Advise) -> Result<(), Fail
     Ok(())
 }
 
-fn print(format: Format, told: &Told<'_>) -> io::Result<()> {
+fn print(format: Format, report: &Report<'_>) -> io::Result<()> {
     let mut out = BufWriter::new(io::stdout().lock());
     match format {
-        Format::Table => table::write(&mut out, told)?,
-        Format::Csv => csv(&mut out, told.replays)?,
-        Format::Json => writeln!(out, "{}", serde_json::to_string(told)?)?,
+        Format::Table => table::write(&mut out, report)?,
+        Format::Csv => csv(&mut out, report.replays)?,
+        Format::Json => writeln!(out, "{}", serde_json::to_string(report)?)?,
     }
     out.flush()
 }
@@ -132,7 +132,7 @@ fn read(
             let traffic = read_once(arguments, options, &reading, Some(tshark), name)?;
             let advice = traffic.counts.needs_tshark().then(|| {
                 let either = if traffic.counts.by_tshark == 0 { " either" } else { "" };
-                format!("tshark finds no CoAP in what is not read{either}")
+                format!("tshark finds no CoAP in the packets that were not read{either}")
             });
             Ok((traffic, advice))
         }
@@ -208,7 +208,7 @@ fn fit(
         });
     bar.finish_and_clear();
     let fitted = fitted?.ok_or_else(|| Failure::Input("no path behaves like the capture".to_owned()))?;
-    let mut remarks = told::remarks(&workload, &measured, &fitted, label);
+    let mut remarks = remarks::remarks(&workload, &measured, &fitted, label);
     if nearest.is_none() && findings.timeouts.is_some() {
         remarks.push(
             "Guessed: that clients act like default. No mechanism is close to their timeouts.".to_owned(),

@@ -8,15 +8,15 @@ use coapace_wire::advice::lives::{Sign, Starts};
 use coapace_wire::advice::replay::Replayed;
 use coapace_wire::advice::traffic::Side;
 
-use super::Told;
+use super::Report;
 
 /// The steps of a clock that are printed in full.
 const STEPS_SHOWN: usize = 3;
 
 /// Writes all tables.
-pub(super) fn write(out: &mut impl Write, told: &Told<'_>) -> io::Result<()> {
-    let Told { findings, replays, remarks, .. } = told;
-    reading(out, told)?;
+pub(super) fn write(out: &mut impl Write, report: &Report<'_>) -> io::Result<()> {
+    let Report { findings, replays, remarks, .. } = report;
+    reading(out, report)?;
     exchanges(out, findings)?;
     round_trips(out, findings)?;
     losses(out, findings)?;
@@ -33,8 +33,8 @@ pub(super) fn write(out: &mut impl Write, told: &Told<'_>) -> io::Result<()> {
     Ok(())
 }
 
-fn reading(out: &mut impl Write, told: &Told<'_>) -> io::Result<()> {
-    let Told { capture: name, findings, .. } = told;
+fn reading(out: &mut impl Write, report: &Report<'_>) -> io::Result<()> {
+    let Report { capture: name, findings, .. } = report;
     let read = &findings.reading;
     writeln!(
         out,
@@ -66,7 +66,7 @@ fn reading(out: &mut impl Write, told: &Told<'_>) -> io::Result<()> {
     if !left.is_empty() {
         writeln!(out, "  left out: {}", left.join("; "))?;
     }
-    if let Some(advice) = told.advice {
+    if let Some(advice) = report.advice {
         writeln!(out, "  {advice}")?;
     }
     if !read.steps.is_empty() {
@@ -122,8 +122,8 @@ fn exchanges(out: &mut impl Write, findings: &Findings) -> io::Result<()> {
     let needless = findings.needless.map_or_else(String::new, |count| {
         format!(", {count} of them needless: an earlier copy was answered, then or later")
     });
-    if let Some(told) = starts(&findings.starts) {
-        writeln!(out, "  {told}")?;
+    if let Some(sentence) = starts(&findings.starts) {
+        writeln!(out, "  {sentence}")?;
     }
     writeln!(
         out,
@@ -147,7 +147,7 @@ fn exchanges(out: &mut impl Write, findings: &Findings) -> io::Result<()> {
     Ok(())
 }
 
-/// Returns what is told of the new starts of clients.
+/// Returns a sentence about the restarts of clients.
 fn starts(found: &Starts) -> Option<String> {
     let sign = match found.told_by? {
         Sign::MessageIds => "Message IDs jump",
@@ -178,9 +178,9 @@ fn round_trips(out: &mut impl Write, findings: &Findings) -> io::Result<()> {
         ("99 %", rtt.p99_s),
         ("most", rtt.max_s),
     ];
-    let told: Vec<String> =
+    let values: Vec<String> =
         quantiles.iter().map(|(name, value)| format!("{name} {}", seconds(*value))).collect();
-    writeln!(out, "\n{of}\n  {}", told.join(", "))?;
+    writeln!(out, "\n{of}\n  {}", values.join(", "))?;
     writeln!(
         out,
         "  {} in all: {} beyond doubt, {} of as many answers as copies in their order, {} paired as is likely",

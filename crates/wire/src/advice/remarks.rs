@@ -14,7 +14,7 @@ const POOR: f64 = 2.0;
 /// Returns sentences about a fitted scenario: what was measured, what was fitted, and what is a guess.
 pub fn remarks(workload: &Workload, measured: &Measures, fitted: &Fitted, nearest: &str) -> Vec<String> {
     let link = &fitted.link;
-    let mut told = vec![
+    let mut remarks = vec![
         "Measured: clients, exchanges, pauses, sizes of packets.".to_owned(),
         format!(
             "Fitted: delay, jitter and loss, so that clients with {nearest} have the round trips, losses, copies and completion \
@@ -26,20 +26,20 @@ pub fn remarks(workload: &Workload, measured: &Measures, fitted: &Fitted, neares
             measured.loss * 100.0,
         ),
     ];
-    let mut tell = |text: &str| told.push(text.to_owned());
+    let mut tell = |text: &str| remarks.push(text.to_owned());
     if fitted.distance > POOR {
         tell("The fit is poor: no path of this kind behaves like the capture. Trust rankings on it little.");
     }
     tell("Guessed: that both directions delay alike. A capture beside the clients shows round trips only.");
     if link.loss > 0.001 {
-        told.push(format!(
+        remarks.push(format!(
             "Fitted, but hardly better than guessed: that {:.1} % of requests and {:.1} % of answers are lost, apart from full \
              buffers. The capture shows both together.",
             link.loss_of(true) * 100.0,
             link.loss_of(false) * 100.0
         ));
     }
-    let mut tell = |text: &str| told.push(text.to_owned());
+    let mut tell = |text: &str| remarks.push(text.to_owned());
     if link.rate_bps > UNSEEN * measured.peak_bps {
         tell(
             "Guessed: the rate. Packets hardly ever came one behind the other, so the path has this rate or more. Mechanisms that \
@@ -62,9 +62,9 @@ pub fn remarks(workload: &Workload, measured: &Measures, fitted: &Fitted, neares
             "Fitted: the mean length of a burst of losses, from the correlation of successive losses. Guessed: that 80 % of its packets are lost.",
         );
     }
-    told.push(memory(workload));
-    told.push(persistence(workload));
-    let mut tell = |text: &str| told.push(text.to_owned());
+    remarks.push(memory(workload));
+    remarks.push(persistence(workload));
+    let mut tell = |text: &str| remarks.push(text.to_owned());
     if !workload.is_even {
         tell("Simplified: clients have the median number of exchanges, though some had more than others.");
     }
@@ -79,7 +79,7 @@ pub fn remarks(workload: &Workload, measured: &Measures, fitted: &Fitted, neares
     if workload.separate > 0.1 {
         tell("Left out: separate responses. The answer comes with the acknowledgement here.");
     }
-    told
+    remarks
 }
 
 /// Returns a sentence about whether clients keep what they learnt.
