@@ -49,6 +49,18 @@ def test_other_seeds_are_refused(seeds: Any, error: type[Exception], sentence: s
     assert "Terms" not in str(raised.value)
 
 
+@pytest.mark.parametrize(
+    ("more", "error", "sentence"),
+    [
+        ({"jobs": "two"}, TypeError, "jobs is 'two', but must be a whole number"),
+        ({"first_seed": 4}, ValueError, "first_seed goes with a number of seeds"),
+    ],
+)
+def test_other_numbers_are_refused(more: dict[str, Any], error: type[Exception], sentence: str) -> None:
+    with pytest.raises(error, match=sentence):
+        seeds_of([1, 2], **more)
+
+
 def test_a_mechanism_may_be_named_by_an_object() -> None:
     cells = coapace.run(SMALL, [coapace.Mechanism("cocoa:k_strong=2"), "default"], 1, progress=False).cells
     assert cells["mechanism"] == ["cocoa:k_strong=2", "default"]

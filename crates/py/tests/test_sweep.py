@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -151,15 +152,21 @@ def test_two_sweeps_into_one_directory_at_once_are_refused(tmp_path: Path) -> No
         ({"loss": ("x", "5 %")}, {"design": "random", "points": 3}, "a number with its unit"),
         ([{"clients": 2}], {"design": "random", "points": 3}, "run as it is"),
         ({"clients": 2}, {"mechanisms": "cocoaa"}, "did you mean cocoa"),
-        ({"clients": 2}, {"seeds": 0}, "0 runs"),
+        ({"clients": 2}, {"seeds": 0}, "seeds is 0, but must be at least 1"),
+        ({"clients": 2}, {"seeds": [1, 3]}, "the seeds of a sweep have no gaps"),
         ({"clients": 2}, {"shard": "3/2"}, "such as 2/8"),
     ],
 )
 def test_what_cannot_be_swept_is_told(tmp_path: Path, grid: Any, more: dict[str, Any], sentence: str) -> None:
     with pytest.raises(ValueError, match=sentence):
         coapace.sweep(FEW, grid, to=tmp_path, **{"mechanisms": "default", "seeds": 1, "progress": False, **more})
-    with pytest.raises(ValueError, match="is no dataset"):
+
+
+def test_a_folder_that_is_missing_and_one_without_runs_are_told_apart(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError, match="there is no dataset"):
         coapace.Dataset(tmp_path / "elsewhere")
+    with pytest.raises(ValueError, match="is no dataset: there is no sweep.json in it"):
+        coapace.Dataset(tmp_path)
 
 
 def test_amounts_have_columns_of_numbers_in_base_units(tmp_path: Path) -> None:
@@ -189,6 +196,8 @@ def test_designs_are_repeatable_and_a_latin_hypercube_has_a_point_in_every_slice
     rates = [float(dict(condition)["rate"]) for condition in drawn]  # type: ignore[arg-type]
     assert sum(rate < 0.0316 for rate in rates) == 10, "half of the ratios"
     assert conditions({}, "random", 2, 1) == [[], []], "a scenario as it is"
+    seconds = (timedelta(seconds=1), timedelta(seconds=5))
+    assert conditions({"delay": seconds}, "random", 3, 1) == conditions({"delay": ("1 s", "5 s")}, "random", 3, 1)
 
 
 def test_a_design_without_scipy_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
