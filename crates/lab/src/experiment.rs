@@ -131,6 +131,7 @@ impl Trial {
             mechanism: self.contender.label.clone(),
             knobs: scenario.knob_values().iter().cloned().collect(),
             flows: scenario.workload.flows.iter().map(|flow| flow.name.clone()).collect(),
+            transfers: scenario.workload.transfers.iter().map(|transfer| transfer.name.clone()).collect(),
             mix: mix.iter().filter(|_| mix.len() > 1).map(|part| part.label.clone()).collect(),
             is_mesh: scenario.network.mesh.is_some(),
             mode: Mode::Simulated,

@@ -31,6 +31,7 @@ mod statistics;
 mod summary;
 mod table;
 mod timeouts;
+mod transfer;
 mod verdict;
 
 pub use bound::{BOUNDS, Bound, Holds, bound_of, bounds};
@@ -61,5 +62,6 @@ pub use statistics::{Estimate, jain_index, quantile};
 pub use summary::{FlowSummary, PopulationSummary, Summary};
 pub use table::{Look, terminal_table, wrapped};
 pub use timeouts::Timeouts;
+pub use transfer::TransferResult;
 pub use verdict::{Verdict, rules, tally, verdicts};
 pub(crate) use verdict::{count, tally_by_claim};

@@ -12,6 +12,7 @@ mod medium;
 mod observe;
 mod seats;
 mod tcp;
+mod transfers;
 
 pub(crate) use flows::interval;
 pub(crate) use medium::mesh_config;
@@ -89,7 +90,7 @@ fn simulate<T: Tap, M: CountingMedium>(run: Run<'_>, medium: M, tap: T) -> (RunR
     let window = window(scenario, contender);
     let (from, end) = window.unwrap_or((Time::ZERO, LIMIT));
     let mut host = cast::hosts(run, &seats, (from, end));
-    let congestion = scenario.network.ecn_capable.then(|| Congestion::new(seats.servers()));
+    let congestion = scenario.network.ecn_capable.then(|| Congestion::new(seats.first_client()));
     let mut world = World::new(medium, ((Counters::new(), congestion), tap));
     world.reserve(seats.roles.len());
     for &(site, role) in &seats.roles {
@@ -124,5 +125,6 @@ fn simulate<T: Tap, M: CountingMedium>(run: Run<'_>, medium: M, tap: T) -> (RunR
     if scenario.workload.kind == WorkloadKind::Flows {
         flows::settle(scenario, &seats, &hosts, (from, end), &mut result);
     }
+    transfers::settle(scenario, (from, window.map_or(ended_at, |(_, end)| end)), &mut result);
     (result, tap)
 }

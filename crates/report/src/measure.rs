@@ -23,17 +23,23 @@ enum Workload {
     Endless,
     /// Clients have flows.
     Flows,
+    /// Clients transfer bodies, beside others or not.
+    Transfers,
 }
 
-use Workload::{Closed, Endless, Flows};
+use Workload::{Closed, Endless, Flows, Transfers};
 
 /// Every measure, in the order of the page.
-const ALL: [(Metric, &str, bool, &[Workload]); 21] = [
+const ALL: [(Metric, &str, bool, &[Workload]); 25] = [
+    (Metric::TransferTime, "transfer-time", true, &[Transfers]),
+    (Metric::LinkShare, "link-share", true, &[Transfers]),
+    (Metric::BlocksAgain, "blocks-again", false, &[Transfers]),
+    (Metric::BlocksTwice, "blocks-twice", true, &[Transfers]),
     (Metric::MedianFct, "fct-median", true, &[Closed]),
     (Metric::MeanFct, "fct-mean", false, &[Closed]),
     (Metric::FctP90, "fct-p90", false, &[Closed]),
     (Metric::FctMax, "fct-last", false, &[Closed]),
-    (Metric::Throughput, "throughput", true, &[Endless]),
+    (Metric::Throughput, "throughput", true, &[Endless, Transfers]),
     (Metric::Delay, "delay-mean", true, &[Flows]),
     (Metric::DelayP50, "delay-median", false, &[Flows]),
     (Metric::DelayP90, "delay-p90", false, &[Flows]),
@@ -45,7 +51,7 @@ const ALL: [(Metric, &str, bool, &[Workload]); 21] = [
     (Metric::InitialRto, "initial-rto", false, &[Flows]),
     (Metric::EnergyPerByte, "energy-per-byte", true, &[Flows]),
     (Metric::AirTime, "airtime", false, &[Closed, Endless, Flows]),
-    (Metric::ExchangeTime, "exchange-time", false, &[Closed, Endless]),
+    (Metric::ExchangeTime, "exchange-time", false, &[Closed, Endless, Transfers]),
     (Metric::Goodput, "goodput", false, &[Closed, Endless]),
     (Metric::Retransmissions, "retransmissions", false, &[Closed, Endless, Flows]),
     (Metric::Unnecessary, "spurious", true, &[Closed, Endless, Flows]),
@@ -61,6 +67,7 @@ pub(super) fn stem_of(column: &str) -> Option<&'static str> {
 pub(super) fn measures(view: &View) -> Vec<Measure> {
     let workload = |cell: &Measured| match cell.result.runs.first() {
         Some(run) if !run.flows.is_empty() => Flows,
+        Some(run) if !run.transfers.is_empty() => Transfers,
         _ if cell.result.has_fct() => Closed,
         _ => Endless,
     };

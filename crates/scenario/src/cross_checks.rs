@@ -11,6 +11,7 @@ use crate::places::{Places, found};
 use crate::schema::document::{Item, Value, quoted};
 use crate::schema::kind::Lines;
 use crate::schema::table::Misfit;
+use crate::transfers::Protocol;
 
 /// The path of the table of a mesh.
 const MESH: &str = "network.mesh";
@@ -49,6 +50,14 @@ pub(crate) fn place(file: &mut File, item: &Item, folder: Option<&Path>) -> Resu
         let problem = format!("must be left out in a mesh, which has {clients} clients here");
         Misfit::unless(!is_said || file.clients.count == clients, "clients.count", problem)?;
         file.clients.count = clients;
+    }
+    let clients = file.clients.count;
+    for (transfer, own) in file.workload.transfers.iter().zip(file.workload.transferring(clients)) {
+        let problem = format!("leaves it no client: there are {clients}");
+        Misfit::unless(!own.is_empty(), transfer.path("clients"), problem)?;
+        let problem = "must be \"block\" in a mesh, which has no TCP";
+        let is_carried = places.is_none() || transfer.protocol == Protocol::Block;
+        Misfit::unless(is_carried, transfer.path("protocol"), problem)?;
     }
     for flow in &file.workload.flows {
         let layout = places.as_ref().map(|places| &places.layout);

@@ -2,6 +2,7 @@
 
 use coapace_sim::Span;
 
+use crate::hops::Hop;
 use crate::hosts::{Answering, Clients, Server};
 use crate::knobs::{Knobs, KnobsKind, Values};
 use crate::network::{Network, Tcp};
@@ -12,6 +13,7 @@ use crate::schema::scalar::{ListOf, OneLine, Scalar, TIME, Whole};
 use crate::schema::table::{Keys, Misfit, keys, table};
 use crate::schema::unknown::elsewhere;
 use crate::service::ServiceTime;
+use crate::transfers::Direction;
 use crate::workload::{Workload, WorkloadKind};
 
 keys! {
@@ -130,6 +132,7 @@ fn counted(file: &Item) -> Item {
 /// Checks that a request and a response fit into one packet each, and into every buffer: IP does not fragment here.
 fn messages_fit(file: &File) -> Result<(), Misfit> {
     flows_fit(file)?;
+    transfers_fit(file)?;
     // The UDP header, the CoAP header and a token of one byte, or three. A response has a payload marker, too.
     let token = if file.server.may_separate() { 3 } else { 1 };
     let headers = file.network.ip.header_bytes() + 8 + 4 + token;
@@ -153,11 +156,36 @@ fn messages_fit(file: &File) -> Result<(), Misfit> {
     Ok(())
 }
 
+/// Checks that every message with a block fits into one packet, and into every buffer, and that transfers start before the run ends.
+fn transfers_fit(file: &File) -> Result<(), Misfit> {
+    for transfer in &file.workload.transfers {
+        let hops = match transfer.direction {
+            Direction::Down => &file.network.down,
+            Direction::Up => &file.network.up,
+        };
+        let room = packet_room(file, hops);
+        let packet = u64::from(file.network.ip.header_bytes() + 8 + transfer.message_bytes());
+        let problem = format!("makes a packet of {packet} bytes, but `network.mtu` or a buffer holds {room}");
+        Misfit::unless(packet <= room, transfer.path("block_bytes"), problem)?;
+        if let Some(duration) = file.workload.duration {
+            let [start, end] = [transfer.start, duration].map(|span| TIME.text(&span));
+            let problem = format!("of {start} must be before the end of `workload.duration`, which is {end}");
+            Misfit::unless(transfer.start < duration, transfer.path("start"), problem)?;
+        }
+    }
+    Ok(())
+}
+
+/// Returns the most bytes of a packet that fits into the MTU and into the buffers of these hops.
+fn packet_room<'a>(file: &File, hops: impl IntoIterator<Item = &'a Hop>) -> u64 {
+    let buffers = hops.into_iter().filter_map(|hop| hop.buffer_bytes);
+    buffers.chain([u64::from(file.network.mtu)]).min().unwrap_or(u64::MAX)
+}
+
 /// Checks that every message of a flow fits into one packet, and into every buffer.
 fn flows_fit(file: &File) -> Result<(), Misfit> {
     let path_bytes = file.clients.uri_path_bytes();
-    let buffers = file.network.up.iter().chain(&file.network.down).filter_map(|hop| hop.buffer_bytes);
-    let room = buffers.chain([u64::from(file.network.mtu)]).min().unwrap_or(u64::MAX);
+    let room = packet_room(file, file.network.up.iter().chain(&file.network.down));
     let headers = file.network.ip.header_bytes() + 8;
     for flow in &file.workload.flows {
         let least = flow.least_message_bytes(path_bytes);

@@ -7,6 +7,7 @@
 //! * A *kind* says which values a key takes: it reads, checks, writes and describes them.
 //! * A *flow* is a series of messages from each of its clients to one server. A *pattern* says when a client of a flow offers
 //!   messages.
+//! * A *transfer* is a body that each of its clients fetches from a server or brings to it.
 //! * A *place* is the position of a node of a mesh of radios. A *sink* is a server in a mesh.
 //!
 //! The keys are in [`docs/scenarios.md`](https://github.com/coapace/coapace/blob/main/docs/scenarios.md), which is written
@@ -47,6 +48,7 @@ mod service;
 mod source;
 mod template;
 mod text;
+mod transfers;
 mod workload;
 
 pub use file::{Defaults, File};
@@ -70,6 +72,7 @@ pub use schema::table::Bare;
 pub use service::{Exponential, ServiceTime};
 pub use source::Source;
 pub use template::Template;
+pub use transfers::{Direction, Protocol, Transfer};
 pub use workload::{Workload, WorkloadKind};
 
 #[cfg(doctest)]

@@ -21,6 +21,7 @@ use crate::schema::kind::Key;
 use crate::schema::preset::Preset;
 use crate::schema::table::Keys;
 use crate::schema::words::TaggedTable;
+use crate::transfers::Transfer;
 use crate::workload::Workload;
 
 const HEAD: &str = "\
@@ -126,6 +127,7 @@ pub fn reference() -> String {
     for pattern in patterns::PATTERNS {
         let _ = writeln!(page, "* `{}`: {}.", pattern.name, pattern.summary);
     }
+    section::<Transfer>(&mut page, "[[workload.transfers]]", "workload.transfers.TRANSFER");
     section::<Network>(&mut page, "[network]", "network");
     section::<Hop>(&mut page, "[[network.up]], [[network.down]]", "network.up.HOP");
     section::<Burst>(&mut page, "loss = { … }", "network.up.HOP.loss");

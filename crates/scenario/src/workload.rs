@@ -8,13 +8,15 @@ use crate::schema::kind::Or;
 use crate::schema::scalar::{Scalar, TIME, Whole, one_of};
 use crate::schema::table::{Misfit, keys, named};
 use crate::schema::words::words;
+use crate::transfers::Transfer;
 
 keys! {
     /// The requests of every client, one after the other, the next when the last is answered; or its flows.
     pub struct Workload completed by one_end, checked by workload_fits {
         /// `continuous`: the mechanism keeps its state throughout. `random`: the exchanges come in batches of random size, and
         /// after each batch all state is forgotten; over TCP each batch has a connection of its own. `flows`: the clients send
-        /// the messages of `[[workload.flows]]` until `duration` is over.
+        /// the messages of `[[workload.flows]]` until `duration` is over. `transfer`: clients make the transfers of
+        /// `[[workload.transfers]]`, and the others send requests like those of `continuous`.
         kind: WorkloadKind, one_of();
         /// Exchanges of a client, which is done when the last of them is over. Either this or `duration` is given: with
         /// `duration` the default is none.
@@ -35,6 +37,8 @@ keys! {
         interval: Span, TIME => Span::ZERO;
         /// The messages of the clients, for the kind `flows`.
         flows: Vec<Flow>, named(64, |flow: &Flow| &flow.name) => Vec::new();
+        /// The transfers of the clients, for the kind `transfer`.
+        transfers: Vec<Transfer>, named(16, |transfer: &Transfer| &transfer.name) => Vec::new();
     }
 }
 
@@ -47,6 +51,8 @@ words! {
         Random = "random",
         /// The messages of the flows.
         Flows = "flows",
+        /// The blocks of the transfers.
+        Transfer = "transfer",
     }
 }
 
@@ -55,11 +61,23 @@ fn one_end(workload: &Item) -> Item {
 }
 
 fn workload_fits(workload: &Workload) -> Result<(), Misfit> {
-    let Workload { kind, exchanges, duration, warm_up, batch_min, batch_max, interval, flows, .. } = workload;
+    let Workload {
+        kind, exchanges, duration, warm_up, batch_min, batch_max, interval, flows, transfers, ..
+    } = workload;
     let has_flows = *kind == WorkloadKind::Flows;
     let problem = "is missing: the kind \"flows\" needs one or more";
     Misfit::unless(!has_flows || !flows.is_empty(), "flows", problem)?;
     Misfit::unless(has_flows || flows.is_empty(), "flows", "needs the kind \"flows\"")?;
+    let has_transfers = *kind == WorkloadKind::Transfer;
+    let problem = "is missing: the kind \"transfer\" needs one or more";
+    Misfit::unless(!has_transfers || !transfers.is_empty(), "transfers", problem)?;
+    Misfit::unless(has_transfers || transfers.is_empty(), "transfers", "needs the kind \"transfer\"")?;
+    if duration.is_none()
+        && let Some(endless) = transfers.iter().find(|transfer| transfer.count.is_none())
+    {
+        let path = format!("transfers.{}.count", endless.name);
+        return Err(Misfit::new(path, "must not be \"none\" without a `workload.duration`"));
+    }
     let problem = "does not go with the kind \"flows\": a flow has its own";
     Misfit::unless(!has_flows || *interval == Span::ZERO, "interval", problem)?;
     let problem = format!("must not be below `batch_min`, which is {batch_min}");

@@ -87,9 +87,10 @@ impl Live<'_> {
 pub fn fits(scenario: &Scenario, contender: &Contender) -> Result<(), String> {
     let File { network, workload, server, clients, .. } = &**scenario;
     let name = &scenario.name;
-    if network.mesh.is_some() || workload.kind == WorkloadKind::Flows {
+    let is_live = matches!(workload.kind, WorkloadKind::Continuous | WorkloadKind::Random);
+    if network.mesh.is_some() || !is_live {
         return Err(format!(
-            "{name} has a mesh or flows: live are networks of hops and the workloads continuous and random"
+            "{name} has a mesh, flows or transfers: live are networks of hops and the workloads continuous and random"
         ));
     }
     if server.count > 1 {

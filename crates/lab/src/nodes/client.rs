@@ -148,7 +148,7 @@ impl Client {
         if self.done == self.batch_end {
             self.batch_end = match workload.kind {
                 WorkloadKind::Random => self.done + batch_size(workload, *batches, self.number, self.batches),
-                WorkloadKind::Continuous | WorkloadKind::Flows => workload.exchanges.unwrap_or(u32::MAX),
+                _ => workload.exchanges.unwrap_or(u32::MAX),
             };
             self.batches += 1;
             self.endpoint.forget(self.server);

@@ -4,10 +4,12 @@ mod client;
 mod copies;
 mod mote;
 mod server;
+mod transfer;
 
 pub(crate) use client::{Client, Plan};
 pub(crate) use mote::{Arrival, FlowPlan, Mote, MotePlan};
 pub(crate) use server::{Server, Service, service_time};
+pub(crate) use transfer::{Body, PUT, TransferClient, TransferPlan, first_transfer};
 
 use coapace_control::Duration;
 use coapace_proto::{Code, Counters, Tail};
@@ -26,6 +28,11 @@ pub(crate) enum Host {
     Relay(Relay),
     TcpClient(Box<TcpClient>),
     TcpServer(Box<TcpServer>),
+    Transfer(Box<TransferClient>),
+    /// A client of the transfer of this number, over TCP.
+    TcpTransfer(usize, Box<TcpClient>),
+    /// The server of the transfer of this number, over TCP.
+    TcpDepot(usize, Box<TcpServer>),
 }
 
 /// Calls the same method on a host of any kind.
@@ -38,6 +45,9 @@ macro_rules! each {
             Host::Relay($inner) => $call,
             Host::TcpClient($inner) => $call,
             Host::TcpServer($inner) => $call,
+            Host::Transfer($inner) => $call,
+            Host::TcpTransfer(_, $inner) => $call,
+            Host::TcpDepot(_, $inner) => $call,
         }
     };
 }
@@ -65,7 +75,13 @@ impl Node for Host {
         match self {
             Self::Client(client) => client.rto(),
             Self::Mote(mote) => mote.rto(),
-            Self::Server(_) | Self::TcpClient(_) | Self::TcpServer(_) | Self::Relay(_) => None,
+            Self::Transfer(client) => client.rto(),
+            Self::Server(_)
+            | Self::TcpClient(_)
+            | Self::TcpServer(_)
+            | Self::TcpTransfer(..)
+            | Self::TcpDepot(..)
+            | Self::Relay(_) => None,
         }
     }
 }
@@ -90,6 +106,9 @@ impl Node for Relay {
 
 /// The method GET.
 pub(crate) const GET: Code = Code(coap_numbers::code::GET);
+
+/// The code of a response without content, 2.04.
+pub(crate) const CHANGED: Code = Code(coap_numbers::code::CHANGED);
 
 /// The code of a response with content, 2.05.
 pub(crate) const CONTENT: Code = Code(coap_numbers::code::CONTENT);
@@ -119,6 +138,17 @@ impl Host {
                 result.retransmissions += counters.retransmitted_segments;
                 result.unnecessary += counters.duplicate_segments;
             }
+            Self::Transfer(client) => client.report(result),
+            Self::TcpTransfer(number, client) => {
+                if let Some(own) = result.transfers.get_mut(*number) {
+                    own.add_tcp_client(client);
+                }
+            }
+            Self::TcpDepot(number, server) => {
+                if let Some(own) = result.transfers.get_mut(*number) {
+                    own.add_tcp_server(server);
+                }
+            }
         }
     }
 
@@ -126,8 +156,11 @@ impl Host {
     pub(crate) fn is_done(&self) -> bool {
         match self {
             Self::Client(client) => client.is_done(),
-            Self::TcpClient(client) => client.report().finished.is_some(),
-            Self::Mote(_) | Self::Server(_) | Self::TcpServer(_) | Self::Relay(_) => true,
+            Self::TcpClient(client) | Self::TcpTransfer(_, client) => client.report().finished.is_some(),
+            Self::Transfer(client) => client.is_done(),
+            Self::Mote(_) | Self::Server(_) | Self::TcpServer(_) | Self::TcpDepot(..) | Self::Relay(_) => {
+                true
+            }
         }
     }
 }

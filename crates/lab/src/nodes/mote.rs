@@ -10,20 +10,17 @@ mod watching;
 use std::sync::Arc;
 
 use coapace_control::{Duration, Mechanism};
-use coapace_proto::{Code, Endpoint, Event, ExchangeId, Message, Responder};
+use coapace_proto::{Endpoint, Event, ExchangeId, Message, Responder};
 use coapace_sim::{Mark, Node, NodeId, Outgoing, Time, Transport};
 
 pub(crate) use ledger::{Arrival, Ledger, Offer};
 pub(crate) use plan::{FlowPlan, MotePlan};
 
 use super::copies::CopiesByPeer;
-use super::{CONTENT, GET, report_exchanges};
+use super::{CHANGED, CONTENT, GET, report_exchanges};
 use crate::results::{RunResult, Series};
 use sending::Sending;
 use watching::Watching;
-
-/// The code of a response to a POST.
-const CHANGED: Code = Code(coap_numbers::code::CHANGED);
 
 #[derive(Debug)]
 pub(crate) struct Mote {

@@ -1,4 +1,4 @@
-//! A server that answers every request with the same payload.
+//! A server that answers every request with the same payload, but for requests for bodies.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -10,6 +10,7 @@ use coapace_sim::{Mark, Node, NodeId, Outgoing, Span, Stream, Time, Transport};
 
 use super::CONTENT;
 use super::copies::CopiesByPeer;
+use super::transfer::{Bodies, Body};
 use crate::results::RunResult;
 
 /// The transmission of a mark that stands for the first transmission of a separate response. Those of requests are below it.
@@ -24,6 +25,10 @@ pub(crate) struct Service {
     pub(crate) response: Vec<u8>,
     /// The keys of the servers in the scenario.
     pub(crate) keys: ServerKeys,
+    /// The bodies that transfers fetch from the servers or bring to them.
+    pub(crate) bodies: Vec<Arc<Body>>,
+    /// The clients that may bring a body at once.
+    pub(crate) bringing: u32,
     /// Random numbers for service times, keyed by client and exchange.
     pub(crate) times: Stream,
     /// Random numbers for the timeouts of separate responses, keyed by client, exchange and transmission.
@@ -58,13 +63,18 @@ pub(crate) struct Server {
     begun: Vec<(NodeId, Mark)>,
     copies: CopiesByPeer,
     responses: u64,
+    /// `None` for a server without bodies.
+    bodies: Option<Box<Bodies>>,
 }
 
 impl Server {
     pub(crate) fn new(service: Arc<Service>, id: NodeId) -> Self {
         let endpoint = Endpoint::new(service.setup.clone(), u64::from(id.0));
         let (working, mark, begun) = (VecDeque::new(), Mark::default(), Vec::new());
-        Self { service, endpoint, working, mark, begun, copies: CopiesByPeer::default(), responses: 0 }
+        let bodies = (!service.bodies.is_empty())
+            .then(|| Box::new(Bodies::new(service.bodies.clone(), service.bringing)));
+        let copies = CopiesByPeer::default();
+        Self { service, endpoint, working, mark, begun, copies, responses: 0, bodies }
     }
 
     /// Adds the counts of this server to the results of its run.
@@ -73,6 +83,9 @@ impl Server {
         result.responses_sent += self.responses;
         result.retransmissions += counters.retransmissions;
         result.unnecessary += self.copies.spurious();
+        if let Some(bodies) = &self.bodies {
+            bodies.report(result);
+        }
     }
 
     /// Takes a request.
@@ -133,10 +146,19 @@ impl Node for Server {
     fn handle_datagram(&mut self, now: Time, from: NodeId, mark: Mark, bytes: &[u8]) {
         self.mark = mark;
         self.copies.received(from, bytes);
-        if let Some(Event::Request { responder, .. }) =
-            self.endpoint.handle_datagram(now.instant(), from, bytes)
-        {
-            self.take(now, from, responder, mark);
+        match self.endpoint.handle_datagram(now.instant(), from, bytes) {
+            Some(Event::Request { responder, message }) => {
+                let answer = self.bodies.as_mut().and_then(|bodies| bodies.answer(now, from, &message));
+                let Some((code, tail)) = answer else { return self.take(now, from, responder, mark) };
+                // The endpoint counts a reply that it has no room for, and the client asks again.
+                let _ = self.endpoint.respond(now.instant(), responder, code, tail.as_bytes());
+            }
+            None => {
+                if let Some(bodies) = &mut self.bodies {
+                    bodies.note_copy(bytes);
+                }
+            }
+            Some(_) => {}
         }
     }
 

@@ -301,6 +301,9 @@ pub fn headline_metrics(scenario: &Scenario) -> Vec<Metric> {
         let all = [event.then_some(Metric::SettlingTime), Some(delivered), Some(Metric::Delay)];
         return all.into_iter().flatten().collect();
     }
+    if workload.kind == WorkloadKind::Transfer {
+        return [Metric::TransferTime, Metric::TransferTimeMax, Metric::BlocksTwice].into();
+    }
     if workload.duration.is_some() {
         // The time of completed exchanges is not among them: who gives up soon completes the quick ones alone.
         return [Metric::Throughput, Metric::TransmissionsPerExchange].into();

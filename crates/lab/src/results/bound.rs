@@ -15,7 +15,7 @@
 //!   failures of the others, on average, is q/(1 − q) − m·q^m/(1 − q^m), where m transmissions may be made.
 //!
 //! Round trips are those of an idle network: queues and other traffic add to them. In meshes the [air](air) bounds throughput and
-//! times. Flows over hops have no bound here.
+//! times. Flows over hops and transfers have no bound here.
 
 mod air;
 
@@ -68,9 +68,12 @@ impl Holds {
 /// The explanation of a row of bounds.
 pub const BOUNDS: &str = "bound: no mechanism can do better in this network, whose slowest hop has to carry every exchange (docs/rank.md).";
 
-/// Returns the bounds that are known for a scenario, one for each metric at most; empty for flows over hops.
+/// Returns the bounds that are known for a scenario, one for each metric at most; empty for flows over hops, and for transfers.
 pub fn bounds(scenario: &Scenario) -> Vec<Bound> {
     let File { clients, workload, network, .. } = &**scenario;
+    if workload.kind == WorkloadKind::Transfer {
+        return Vec::new();
+    }
     if let (Some(mesh), Some(layout)) = (&network.mesh, scenario.layout()) {
         return air::bounds(scenario, mesh, layout);
     }

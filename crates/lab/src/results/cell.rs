@@ -30,6 +30,9 @@ pub struct Cell {
     pub knobs: BTreeMap<String, String>,
     /// The names of the flows, in the order of the scenario.
     pub flows: Vec<String>,
+    /// The names of the transfers, in the order of the scenario.
+    #[serde(default)]
+    pub transfers: Vec<String>,
     /// The mechanisms of a mix; empty where all clients have one.
     pub mix: Vec<String>,
     /// Whether the network is a mesh of radios.
@@ -108,10 +111,11 @@ impl CellResult {
         self.runs.iter().any(|run| !run.fct_s.is_empty())
     }
 
-    /// Returns whether any exchange of any run was completed, or any message of a flow arrived.
+    /// Returns whether any exchange or transfer of any run was completed, or any message of a flow arrived.
     pub fn has_answers(&self) -> bool {
         let reached = |run: &RunResult| run.flows.iter().any(|flow| flow.reached > 0);
-        self.runs.iter().any(|run| run.completed() > 0 || reached(run))
+        let moved = |run: &RunResult| run.transfers.iter().any(|own| !own.completed_s.is_empty());
+        self.runs.iter().any(|run| run.completed() > 0 || reached(run) || moved(run))
     }
 
     /// Returns whether the clients have different mechanisms.
@@ -168,11 +172,13 @@ pub fn worst_first(results: &mut [CellResult]) {
     results.sort_by(|a, b| error(b).total_cmp(&error(a)));
 }
 
-/// Returns the metric that says most about the speed of these cells: the median FCT where clients finish, the delay where
-/// there are flows alone, else the throughput.
+/// Returns the metric that says most about the speed of these cells: the transfer time where there are transfers in all, the median
+/// FCT where clients finish, the delay where there are flows alone, else the throughput.
 pub fn headline<'a>(cells: impl IntoIterator<Item = &'a CellResult>) -> Metric {
     let runs: Vec<&RunResult> = cells.into_iter().flat_map(|cell| &cell.runs).collect();
-    if runs.iter().any(|run| !run.fct_s.is_empty()) {
+    if !runs.is_empty() && runs.iter().all(|run| !run.transfers.is_empty()) {
+        Metric::TransferTime
+    } else if runs.iter().any(|run| !run.fct_s.is_empty()) {
         Metric::MedianFct
     } else if !runs.is_empty() && runs.iter().all(|run| !run.flows.is_empty()) {
         Metric::Delay

@@ -228,9 +228,14 @@ fn capitalised(text: &str) -> String {
 /// Returns a sentence on how many clients gave up, or exchanges where clients go on, and with which mechanisms; `None` if none did.
 pub fn gave_up(results: &[&CellResult]) -> Option<String> {
     let has_fct = results.iter().any(|result| result.has_fct());
+    let has_transfers = results.iter().all(|result| !result.cell.transfers.is_empty());
     let count = |result: &CellResult| {
         let runs = || result.runs.iter();
-        if has_fct {
+        if has_transfers {
+            let transfers = || runs().flat_map(|run| &run.transfers);
+            let failed = transfers().map(|own| own.failed).sum::<u64>();
+            (failed, failed + transfers().map(|own| own.completed_s.len() as u64).sum::<u64>())
+        } else if has_fct {
             let clients = runs().flat_map(|run| &run.fct_s);
             (clients.clone().filter(|fct| fct.is_none()).count() as u64, clients.count() as u64)
         } else {
@@ -261,7 +266,9 @@ pub fn gave_up(results: &[&CellResult]) -> Option<String> {
         .map(|(name, own)| format!("{} with {name} ({} %)", thousands(own.0), share(*own)))
         .collect();
     let named = listed(&named.iter().map(String::as_str).collect::<Vec<_>>(), 4, "others");
-    let (what, then) = if has_fct {
+    let (what, then) = if has_transfers {
+        ("transfers failed", "They count in no transfer time")
+    } else if has_fct {
         ("clients gave up", "They have no FCT, so a median or a last client that would be theirs is a dash")
     } else {
         ("exchanges were given up", "They count in no time of an exchange")

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::run_result::fct_s;
 use super::statistics::ratio;
-use super::{Delays, Estimate, FlowResult, RunResult, quantile};
+use super::{Delays, Estimate, FlowResult, RunResult, TransferResult, quantile};
 
 /// The direction in which values of a metric get better.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -73,6 +73,8 @@ fields! {
     pub(super) is_rare: bool = false;
     /// Returns whether single flows have it, too.
     pub is_of_flows: bool = false;
+    /// Returns whether single transfers have it, too.
+    pub is_of_transfers: bool = false;
     /// Returns which values are good ones.
     pub better: Better = Better::Neither;
 }
@@ -131,14 +133,14 @@ measures! {
     Retransmissions {
         name: "retransmissions_per_client", interval: "retransmissions_per_client_ci95",
         title: "retransmissions", unit: "per client", header: "retrans.", worth: 17, better: Lower,
-        pooling: Mean(|run| Some(run.retransmissions as f64 / clients(run))),
+        pooling: Mean(|run| asks(run).then(|| run.retransmissions as f64 / clients(run))),
     }
     /// Spurious retransmissions of a client: an earlier copy of the message had arrived. Each reply to a message after the first shows
     /// one, even if the message was given up before the first came.
     Unnecessary {
         name: "unnecessary_per_client", interval: "unnecessary_per_client_ci95",
         title: "spurious retransmissions", unit: "per client", header: "spurious", worth: 15, better: Lower,
-        pooling: Mean(|run| Some(run.unnecessary as f64 / clients(run))),
+        pooling: Mean(|run| asks(run).then(|| run.unnecessary as f64 / clients(run))),
     }
     /// Packets that found a queue full, or that queue management dropped.
     Drops {
@@ -190,7 +192,7 @@ measures! {
     Goodput {
         name: "goodput_bps", interval: "goodput_ci95", title: "goodput", unit: "bit/s",
         header: "goodput", worth: 1, better: Higher,
-        pooling: Mean(|run| Some(run.goodput_bps)),
+        pooling: Mean(|run| asks(run).then_some(run.goodput_bps)),
     }
     /// Jain's fairness index over the clients' rates of completed exchanges, from 1/n to 1.
     Jain {
@@ -212,7 +214,7 @@ measures! {
     Throughput {
         name: "throughput", interval: "throughput_ci95", title: "throughput", unit: "exchanges/s",
         header: "throughput", digits: 4, worth: 15, better: Higher,
-        pooling: Mean(|run| Some(run.throughput)),
+        pooling: Mean(|run| asks(run).then_some(run.throughput)),
     }
     /// Mean time of a completed exchange, from its first request to its response; not known over TCP.
     ExchangeTime {
@@ -388,6 +390,44 @@ measures! {
         title: "transmissions per exchange", better: Lower,
         pooling: Mean(|run| ratio(requests_over_udp(run)?, run.completed() as f64)),
     }
+    /// Mean time of a complete transfer, from its beginning to its last block; over TCP the handshake of the first is part of it.
+    TransferTime {
+        name: "transfer_time_s", interval: "transfer_time_ci95", title: "transfer time", unit: "s",
+        header: "transfer", digits: 4, worth: 20, is_of_transfers: true, better: Lower,
+        pooling: Together(|runs| Estimate::of(&transfer_times_s(runs)).map(|it| it.mean)),
+    }
+    /// Time of the slowest complete transfer of all runs.
+    TransferTimeMax {
+        name: "transfer_time_max_s", interval: "transfer_time_max_ci95", title: "time of the slowest transfer", unit: "s",
+        header: "slowest", digits: 4, worth: 16, is_of_transfers: true, better: Lower,
+        pooling: Together(|runs| transfer_times_s(runs).into_iter().reduce(f64::max)),
+    }
+    /// Share of the capacity of the slowest hop that the bodies had while transfers were under way, headers not counted, from 0 to
+    /// 1: the sum over the transfers of the scenario. It is not known if no hop has a rate.
+    LinkShare {
+        name: "link_share", interval: "link_share_ci95", title: "share of the link", header: "of link", worth: 14, is_of_transfers: true, better: Higher,
+        pooling: Mean(|run| run.transfers.iter().filter_map(TransferResult::link_share).reduce(|a, b| a + b)),
+    }
+    /// Transfers that were completed, the body being the one that was sent.
+    TransfersCompleted {
+        name: "transfers_completed", title: "transfers completed", unit: "per run", header: "done", worth: 6, is_of_transfers: true, better: Higher,
+        pooling: Mean(|run| of_transfers(run, |own| own.completed_s.len() as u64)),
+    }
+    /// Transfers that were given up, or whose body was not the one that was sent.
+    TransfersFailed {
+        name: "transfers_failed", title: "transfers failed", unit: "per run", header: "failed", worth: 21, is_rare: true, is_of_transfers: true, better: Lower,
+        pooling: Mean(|run| of_transfers(run, |own| own.failed)),
+    }
+    /// Blocks that clients asked for again, or sent again; over TCP, segments that either end sent again.
+    BlocksAgain {
+        name: "blocks_again", interval: "blocks_again_ci95", title: "blocks sent again", unit: "per run", header: "again", worth: 9, is_of_transfers: true, better: Lower,
+        pooling: Mean(|run| of_transfers(run, |own| own.blocks_again)),
+    }
+    /// Blocks that arrived more than once: those were sent in vain. Over TCP, segments at either end.
+    BlocksTwice {
+        name: "blocks_twice", interval: "blocks_twice_ci95", title: "blocks that arrived twice", unit: "per run", header: "twice", worth: 8, is_of_transfers: true, better: Lower,
+        pooling: Mean(|run| of_transfers(run, |own| own.blocks_twice)),
+    }
     /// Simulated seconds that were measured, the warm-up left out.
     Duration {
         name: "duration_s", title: "measured time", unit: "s", digits: 4,
@@ -398,6 +438,22 @@ measures! {
         name: "events", title: "events simulated", unit: "per run",
         pooling: Mean(|run| Some(run.events as f64)),
     }
+}
+
+/// Returns whether a run has clients beside those that transfer bodies.
+fn asks(run: &RunResult) -> bool {
+    run.transfers.is_empty() || !run.exchanges.is_empty()
+}
+
+/// Returns how long the complete transfers took, in seconds.
+fn transfer_times_s(runs: &[RunResult]) -> Vec<f64> {
+    let transfers = runs.iter().flat_map(|run| &run.transfers);
+    transfers.flat_map(|own| own.completed_s.iter().map(|(_, length)| *length)).collect()
+}
+
+/// Returns the sum of a count over all transfers of a run; `None` if it has none.
+fn of_transfers(run: &RunResult, of: fn(&TransferResult) -> u64) -> Option<f64> {
+    (!run.transfers.is_empty()).then(|| run.transfers.iter().map(of).sum::<u64>() as f64)
 }
 
 /// Returns the number of clients of a run, at least 1.

@@ -43,12 +43,13 @@ because the others wait. A naive pacing reaches a median below that of every pub
 |---|---|---|---|---|
 ";
 
-const OWN: &str = "## Columns of knobs, flows and mixes
+const OWN: &str = "## Columns of knobs, flows, transfers and mixes
 
 | column | what it is |
 |---|---|
 | `knob.NAME` | The value of the scenario's knob NAME, or of any key NAME that was given several values, as by `--set server.sluice=false,true`. |
 | `flow.NAME.COLUMN` | The figure COLUMN of the flow NAME alone, for those marked with * above. |
+| `transfer.NAME.COLUMN` | The figure COLUMN of the transfer NAME alone, for those marked with † above. |
 | `share.MECHANISM` | The share of the throughput of a mix that the clients of MECHANISM had, from 0 to 1. |
 | `published_COLUMN` | The published figure COLUMN, where one was published. |
 | `mesh_NAME` | A count of all nodes of a mesh (frames and datagrams, as `crates/sim/src/mesh/counters.rs` defines them), or the energy of a state of their radios in mJ: the mean over the runs. |
@@ -60,7 +61,11 @@ pub fn reference() -> String {
     let mut page = String::from(HEAD) + METRICS;
     for metric in Metric::ALL {
         let interval = metric.interval_name().map_or_else(String::new, |name| format!("`{name}`"));
-        let mark = if metric.is_of_flows() { " *" } else { "" };
+        let mark = match (metric.is_of_flows(), metric.is_of_transfers()) {
+            (true, _) => " *",
+            (_, true) => " †",
+            _ => "",
+        };
         let better = match metric.better() {
             Better::Lower => "lower",
             Better::Higher => "higher",

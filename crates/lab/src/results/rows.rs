@@ -7,7 +7,8 @@ use std::collections::BTreeSet;
 use std::io;
 
 use super::{
-    CellResult, Estimate, Lines, MeshResult, Metric, Ratio, RunResult, Sheet, Summary, Value, headline,
+    CellResult, Estimate, FlowSummary, Lines, MeshResult, Metric, Ratio, RunResult, Sheet, Summary, Value,
+    headline,
 };
 use crate::lists::distinct;
 use columns::{CONDITIONS, NESTED, ORIGIN, POOLED, Row, RowColumn, SEED};
@@ -76,19 +77,10 @@ impl Rows {
             self.add(format!("knob.{knob}"), move |row| Value::knob(&row.result.cell, &knob));
         }
         for flow in all(|result| result.cell.flows.clone()) {
-            for metric in Metric::ALL.into_iter().filter(|metric| metric.is_of_flows()) {
-                let name = flow.clone();
-                let estimate = move |row: &Row<'_>| {
-                    row.summary.flows.iter().find(|flow| flow.name == name)?.estimate(metric)
-                };
-                self.add(format!("flow.{flow}.{metric}"), {
-                    let estimate = estimate.clone();
-                    move |row| mean(estimate(row))
-                });
-                if !self.each {
-                    self.add_interval(&format!("flow.{flow}."), metric, estimate);
-                }
-            }
+            self.add_parts("flow", &flow, Metric::is_of_flows, |summary| &summary.flows);
+        }
+        for transfer in all(|result| result.cell.transfers.clone()) {
+            self.add_parts("transfer", &transfer, Metric::is_of_transfers, |summary| &summary.transfers);
         }
         for mechanism in all(|result| result.cell.mix.clone()) {
             self.add(format!("share.{mechanism}"), move |row| {
@@ -107,6 +99,28 @@ impl Rows {
                     let meshes = row.runs.iter().filter_map(|run| run.mesh.as_ref());
                     mean(Estimate::of(&meshes.map(|mesh| mesh.named()[place].1).collect::<Vec<_>>()))
                 });
+            }
+        }
+    }
+
+    /// Adds the columns of the flow or transfer of this name.
+    fn add_parts(
+        &mut self,
+        kind: &str,
+        name: &str,
+        has: fn(Metric) -> bool,
+        of: fn(&Summary) -> &[FlowSummary],
+    ) {
+        for metric in Metric::ALL.into_iter().filter(|metric| has(*metric)) {
+            let own = name.to_owned();
+            let estimate =
+                move |row: &Row<'_>| of(&row.summary).iter().find(|part| part.name == own)?.estimate(metric);
+            self.add(format!("{kind}.{name}.{metric}"), {
+                let estimate = estimate.clone();
+                move |row| mean(estimate(row))
+            });
+            if !self.each {
+                self.add_interval(&format!("{kind}.{name}."), metric, estimate);
             }
         }
     }
@@ -172,6 +186,7 @@ mod tests {
     use super::super::cell::tests::sample;
     use super::super::flow::tests::flowing;
     use super::super::summary::tests::mixed;
+    use super::super::transfer::tests::moved;
     use super::*;
 
     /// Returns the fields of each row with the names of their columns.
@@ -313,5 +328,23 @@ mod tests {
         result.cell.mechanism = "a\",\"b\n=1+1".into();
         assert_eq!(field(&csv(false, std::slice::from_ref(&result))[0], "mechanism"), result.cell.mechanism);
         assert_eq!(json(false, std::slice::from_ref(&result))[0]["mechanism"], *result.cell.mechanism);
+    }
+
+    #[test]
+    fn each_transfer_has_columns_of_its_own() {
+        let run = |seed, took_s| RunResult {
+            seed,
+            transfers: vec![moved("image", took_s), moved("log", 20.0)],
+            ..RunResult::default()
+        };
+        let mut result = CellResult { runs: vec![run(1, 30.0), run(2, 50.0)], ..CellResult::default() };
+        result.cell.transfers = vec!["image".into(), "log".into()];
+        let rows = csv(false, &[result]);
+        let value = |name: &str| field(&rows[0], name);
+        assert_eq!(value("transfer.image.transfer_time_s"), "25");
+        assert_eq!(value("transfer.image.transfer_time_max_s"), "50");
+        assert_eq!(value("transfer.log.link_share"), "0.5");
+        assert_eq!((value("transfers_completed"), value("throughput")), ("4", ""));
+        assert!(rows[0].iter().all(|(column, _)| !column.starts_with("flow.")));
     }
 }

@@ -3,7 +3,7 @@
 use coapace_scenario::Hash64;
 use serde::{Deserialize, Serialize};
 
-use super::{Delays, Film, FlowResult, MeshResult, Series, Settling, Timeouts, jain_index};
+use super::{Delays, Film, FlowResult, MeshResult, Series, Settling, Timeouts, TransferResult, jain_index};
 
 /// The measurements of one run.
 ///
@@ -50,6 +50,9 @@ pub struct RunResult {
     /// The flows, in the order of the scenario.
     #[serde(default)]
     pub flows: Vec<FlowResult>,
+    /// The transfers, in the order of the scenario. Their clients are not among the clients of the other fields.
+    #[serde(default)]
+    pub transfers: Vec<TransferResult>,
     /// The timeouts that the clients armed, after the warm-up; empty over TCP.
     pub timeouts: Timeouts,
     /// The settling of the network after an event, if there was one.
@@ -91,6 +94,9 @@ impl RunResult {
         self.responses_sent -= earlier.responses_sent;
         if let (Some(mesh), Some(earlier)) = (&mut self.mesh, &earlier.mesh) {
             mesh.leave_out(earlier);
+        }
+        for (transfer, earlier) in self.transfers.iter_mut().zip(&earlier.transfers) {
+            transfer.leave_out(earlier);
         }
         for (population, earlier) in self.populations.iter_mut().zip(&earlier.populations) {
             population.leave_out(earlier);

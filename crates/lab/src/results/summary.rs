@@ -15,6 +15,8 @@ pub struct Summary {
     pub populations: Vec<PopulationSummary>,
     /// The flows, each by itself.
     pub flows: Vec<FlowSummary>,
+    /// The transfers, each by itself.
+    pub transfers: Vec<FlowSummary>,
     /// The number of runs.
     pub runs: u64,
     /// The lowest seed.
@@ -25,20 +27,20 @@ pub struct Summary {
     pub trace_hash: Hash64,
 }
 
-/// One flow over all runs.
+/// One flow, or the transfers of one name, over all runs.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct FlowSummary {
-    /// The name of the flow.
+    /// The name.
     pub name: String,
     /// The number of clients that take part.
     pub clients: u32,
-    /// The estimate of every metric that single flows have, in the order of all metrics.
+    /// The estimate of every metric that single flows or transfers have, in the order of all metrics.
     estimates: Vec<Option<Estimate>>,
 }
 
 impl FlowSummary {
-    /// Returns the value of a metric for the flow and its 95 % confidence interval; `None` if it is not known, or if single
-    /// flows do not have it.
+    /// Returns the value of a metric and its 95 % confidence interval; `None` if it is not known, or if single flows or transfers do
+    /// not have it.
     pub fn estimate(&self, metric: Metric) -> Option<Estimate> {
         self.estimates.get(metric as usize).copied().flatten()
     }
@@ -56,6 +58,20 @@ impl FlowSummary {
         let estimate = |metric: Metric| metric.estimate(&own).filter(|_| metric.is_of_flows());
         Self { name, clients, estimates: Metric::ALL.into_iter().map(estimate).collect() }
     }
+
+    fn of_transfer(runs: &[RunResult], place: usize) -> Self {
+        let alone = |run: &RunResult| {
+            let transfer = run.transfers.get(place)?.clone();
+            Some(RunResult { duration_s: run.duration_s, transfers: vec![transfer], ..RunResult::default() })
+        };
+        let own: Vec<RunResult> = runs.iter().filter_map(alone).collect();
+        let (name, clients) = own
+            .first()
+            .and_then(|run| run.transfers.first())
+            .map_or_else(Default::default, |transfer| (transfer.name.clone(), transfer.clients));
+        let estimate = |metric: Metric| metric.estimate(&own).filter(|_| metric.is_of_transfers());
+        Self { name, clients, estimates: Metric::ALL.into_iter().map(estimate).collect() }
+    }
 }
 
 impl Summary {
@@ -64,10 +80,12 @@ impl Summary {
         let mut by_seed: Vec<_> = runs.iter().map(|run| (run.seed, run.trace_hash.0)).collect();
         by_seed.sort_unstable();
         let flows = runs.iter().map(|run| run.flows.len()).max().unwrap_or(0);
+        let transfers = runs.iter().map(|run| run.transfers.len()).max().unwrap_or(0);
         Self {
             estimates: Metric::ALL.into_iter().map(|metric| metric.estimate(runs)).collect(),
             populations: PopulationSummary::of(runs),
             flows: (0..flows).map(|place| FlowSummary::of(runs, place)).collect(),
+            transfers: (0..transfers).map(|place| FlowSummary::of_transfer(runs, place)).collect(),
             runs: runs.len() as u64,
             seed_first: by_seed.first().map_or(0, |run| run.0),
             seed_last: by_seed.last().map_or(0, |run| run.0),

@@ -49,6 +49,7 @@ pub fn terminal_table(results: &[CellResult], look: Look) -> String {
     let sections = [
         live::table(results, look),
         parts::flows(results, look),
+        parts::transfers(results, look),
         parts::populations(results, look),
         figures::table(results, look),
         orders::table(results, look),

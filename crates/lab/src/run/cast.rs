@@ -6,10 +6,10 @@ use coapace_sim::{Node, NodeId, Time};
 use super::observe::{Observe, Run};
 use super::seats::{Casting, Seats};
 use super::tcp::{CONNECTING, connects_beforehand};
-use super::{LIMIT, closed, flows, tcp};
+use super::{LIMIT, closed, flows, tcp, transfers};
 use crate::contender::{Contender, ContenderKind};
 use crate::nodes::Host;
-use crate::results::{Population, RunResult, jain_index};
+use crate::results::{Population, RunResult, TransferResult, jain_index};
 
 /// The beginning and the end of the measured part of a run of fixed length.
 pub(super) type Window = (Time, Time);
@@ -37,10 +37,11 @@ impl<'a> Cast<'a> {
         seed: u64,
         observe: Observe,
     ) -> Result<Self, String> {
-        if scenario.network.mesh.is_some() || scenario.workload.kind == WorkloadKind::Flows {
+        let is_live = matches!(scenario.workload.kind, WorkloadKind::Continuous | WorkloadKind::Random);
+        if scenario.network.mesh.is_some() || !is_live {
             let name = &scenario.name;
             return Err(format!(
-                "{name} has a mesh or flows: live are networks of hops and the workloads continuous and random"
+                "{name} has a mesh, flows or transfers: live are networks of hops and the workloads continuous and random"
             ));
         }
         if contender.kind == ContenderKind::Tcp {
@@ -104,8 +105,8 @@ pub(super) fn hosts<'a>(run: Run<'a>, seats: &'a Seats, (from, end): Window) -> 
         ContenderKind::Udp(mix) if run.scenario.workload.kind == WorkloadKind::Flows => {
             flows::hosts(run, seats, mix, (from, end))
         }
-        ContenderKind::Udp(mix) => closed::hosts(run, seats, mix, from),
-        ContenderKind::Tcp => tcp::hosts(run, seats),
+        ContenderKind::Udp(mix) => transfers::hosts(run, seats, closed::hosts(run, seats, mix, from)),
+        ContenderKind::Tcp => transfers::hosts(run, seats, tcp::hosts(run, seats)),
     }
 }
 
@@ -122,10 +123,12 @@ pub fn window(scenario: &Scenario, contender: &Contender) -> Option<Window> {
 /// Returns what the hosts have counted so far, and what the network dropped and lost.
 pub(super) fn counted(run: Run<'_>, hosts: &[Host], drops: u64, losses: u64) -> RunResult {
     let populations = run.contender.parts().iter().map(|part| Population::new(&part.label)).collect();
-    let mut result = RunResult { drops, losses, populations, ..RunResult::default() };
+    let transfers = run.scenario.workload.transfers.iter().map(TransferResult::new).collect();
+    let mut result = RunResult { drops, losses, populations, transfers, ..RunResult::default() };
     for host in hosts {
         host.report(run.scenario, &mut result);
     }
+    result.transfers.iter_mut().for_each(TransferResult::sort);
     result
 }
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use coapace_control::REGISTRY;
-use coapace_proto::Setup;
+use coapace_proto::{Config, Setup};
 use coapace_scenario::File;
 use coapace_sim::{Luck, Time};
 
@@ -11,7 +11,24 @@ use super::endpoints::{configs, request, response};
 use super::observe::{Run, series};
 use super::seats::{Casting, Role, Seats};
 use crate::mix::{Mix, Part};
-use crate::nodes::{Client, Host, Plan, Relay, Server, Service};
+use crate::nodes::{Body, Client, Host, Plan, Relay, Server, Service};
+
+/// Returns the behaviour of servers, which have the configuration `config` and these bodies for so many clients.
+pub(super) fn service(run: Run<'_>, config: Config, bodies: Vec<Arc<Body>>, bringing: u32) -> Arc<Service> {
+    let Run { scenario, contender, seed, .. } = run;
+    let luck = Luck::new(seed);
+    // A server has one endpoint, so it has the mechanism of the first population for all clients.
+    let controller = contender.parts().first().map_or(REGISTRY[0].mechanism, |part| part.mechanism);
+    Arc::new(Service {
+        setup: Arc::new(Setup { controller, config }),
+        response: response(scenario),
+        keys: scenario.server.clone(),
+        bodies,
+        bringing,
+        times: luck.stream("service"),
+        dither: luck.stream("server/dither"),
+    })
+}
 
 /// Returns a function that makes the host for a role. Timeouts are counted from `from` on.
 pub(super) fn hosts<'a>(run: Run<'a>, seats: &'a Seats, mix: &'a Mix, from: Time) -> Casting<'a> {
@@ -34,17 +51,11 @@ pub(super) fn hosts<'a>(run: Run<'a>, seats: &'a Seats, mix: &'a Mix, from: Time
         })
     };
     let plans: Vec<_> = mix.parts().iter().enumerate().map(plan).collect();
-    // A server has one endpoint, so it has the mechanism of the first population for all clients.
-    let controller = mix.parts().first().map_or(REGISTRY[0].mechanism, |part| part.mechanism);
-    let service = Arc::new(Service {
-        setup: Arc::new(Setup { controller, config: of_servers }),
-        response: response(scenario),
-        keys: server.clone(),
-        times: luck.stream("service"),
-        dither: luck.stream("server/dither"),
-    });
+    let service = service(run, of_servers, Vec::new(), 0);
     Box::new(move |role| match role {
-        Role::Server(node) => Host::Server(Box::new(Server::new(service.clone(), node))),
+        Role::Server(node) | Role::Depot(_, node) => {
+            Host::Server(Box::new(Server::new(service.clone(), node)))
+        }
         Role::Client { number, .. } => {
             let part = mix.part_of(number - 1);
             let series = series(mix, part, number, observe);

@@ -12,20 +12,16 @@ const RATED: u32 = 16;
 /// The separate responses that a client recognises copies of. It has one exchange at a time.
 const COPIED: u32 = 8;
 
+/// The most blocks of a client that may be under way.
+const IN_BULK: u32 = 1_024;
+
 /// Returns the configurations of clients' and of servers' endpoints.
 pub(super) fn configs(scenario: &Scenario, seats: &Seats) -> (Config, Config) {
     let File { clients, workload, server, .. } = &**scenario;
-    let common = Config {
-        max_retransmit: clients.max_retransmit,
-        nstart: clients.nstart,
-        patience: clients.patience == Endurance::Rfc7252,
-        probing_rate: clients.probing_rate,
-        confirmable_every: clients.confirmable_every,
-        ..Config::default()
-    };
+    let common = common(scenario);
     // The clients of a server, the flows of each of them, and the configuration of clients.
     let (heard, flows, of_clients) = match workload.kind {
-        WorkloadKind::Continuous | WorkloadKind::Random => {
+        WorkloadKind::Continuous | WorkloadKind::Random | WorkloadKind::Transfer => {
             // A client receives a confirmable message only if responses are separate.
             let max_deduplicated = if server.may_separate() { COPIED } else { 0 };
             let one = Config { max_exchanges: 1, max_peers: 1, max_deduplicated, ..common };
@@ -58,6 +54,32 @@ pub(super) fn configs(scenario: &Scenario, seats: &Seats) -> (Config, Config) {
         max_replies: from_clients.max(64),
         max_deduplicated: if server.deduplication { heard.saturating_mul(64) } else { 0 },
         max_sluiced: if server.sluice { heard } else { 0 },
+        ..of_clients
+    };
+    (of_clients, of_servers)
+}
+
+/// Returns the part of a configuration that all endpoints have.
+fn common(scenario: &Scenario) -> Config {
+    let clients = &scenario.clients;
+    Config {
+        max_retransmit: clients.max_retransmit,
+        nstart: clients.nstart,
+        patience: clients.patience == Endurance::Rfc7252,
+        probing_rate: clients.probing_rate,
+        confirmable_every: clients.confirmable_every,
+        ..Config::default()
+    }
+}
+
+/// Returns the configurations of the endpoints of clients that transfer, and of the server of so many of them.
+pub(super) fn bulk_configs(scenario: &Scenario, clients: u32) -> (Config, Config) {
+    let of_clients = Config { max_exchanges: IN_BULK, max_peers: 1, max_deduplicated: 0, ..common(scenario) };
+    let replies = clients.saturating_mul(IN_BULK);
+    let of_servers = Config {
+        max_peers: clients + 1,
+        max_replies: replies,
+        max_deduplicated: if scenario.server.deduplication { replies } else { 0 },
         ..of_clients
     };
     (of_clients, of_servers)

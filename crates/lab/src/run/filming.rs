@@ -68,7 +68,7 @@ fn film(scenario: &Scenario, seats: &Seats, step: Span) -> Option<Film> {
     };
     let node = |role: Role, node: u32| {
         let (role, name) = match role {
-            Role::Server(_) => (FilmRole::Sink, format!("sink, node {node}")),
+            Role::Server(_) | Role::Depot(..) => (FilmRole::Sink, format!("sink, node {node}")),
             Role::Client { number, .. } => (FilmRole::Client, format!("client {number}, node {node}")),
             Role::Relay => (FilmRole::Root, format!("border router, node {node}")),
         };

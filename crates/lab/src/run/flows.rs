@@ -42,7 +42,7 @@ pub(super) fn hosts<'a>(
     // A sink begins no exchanges but its registrations.
     let sinks = plan(0, REGISTRY[0].mechanism, of_sinks);
     Box::new(move |role| match role {
-        Role::Server(node) => {
+        Role::Server(node) | Role::Depot(_, node) => {
             let sink = Mote::sink(sinks.clone(), u64::from(node.0), 0);
             Host::Mote(Box::new(sink.observing(&clients, node)))
         }

@@ -1,6 +1,8 @@
 //! The nodes of a run and their roles.
 
-use coapace_scenario::Scenario;
+use std::ops::Range;
+
+use coapace_scenario::{File, Scenario};
 use coapace_sim::{Layout, NodeId, Site};
 
 use crate::nodes::Host;
@@ -15,6 +17,8 @@ pub const CLIENTS_SITE: Site = Site(1);
 pub(super) enum Role {
     /// A server.
     Server(NodeId),
+    /// The server of the transfer of this number.
+    Depot(usize, NodeId),
     /// A client.
     Client {
         /// The number among the clients, from 1.
@@ -34,6 +38,10 @@ pub(super) type Casting<'a> = Box<dyn FnMut(Role) -> Host + 'a>;
 pub(super) struct Seats {
     /// The servers, the primary one first.
     servers: Vec<NodeId>,
+    /// The server of each transfer.
+    depots: Vec<NodeId>,
+    /// The clients of each transfer.
+    transferring: Vec<Range<u32>>,
     /// The site and the role of each node, by its number.
     pub(super) roles: Vec<(Site, Role)>,
 }
@@ -41,21 +49,29 @@ pub(super) struct Seats {
 impl Seats {
     /// Returns the nodes of a scenario.
     pub(super) fn of(scenario: &Scenario) -> Self {
-        let hops = || Self::hops(scenario.server.count, scenario.clients.count);
-        scenario.layout().map_or_else(hops, Self::mesh)
+        let File { clients, server, workload, .. } = &**scenario;
+        let transfers = workload.transfers.len();
+        let hops = || Self::hops(server.count, transfers as u32, clients.count);
+        let seats = scenario.layout().map_or_else(hops, |layout| Self::mesh(layout, transfers));
+        Self { transferring: workload.transferring(clients.count), ..seats }
     }
 
-    /// Returns hosts at the ends of a network of hops. The servers have the lowest numbers, the clients follow.
-    fn hops(servers: u32, clients: u32) -> Self {
+    /// Returns hosts at the ends of a network of hops. The servers have the lowest numbers, those of transfers follow, and then the
+    /// clients.
+    fn hops(servers: u32, transfers: u32, clients: u32) -> Self {
         let server = |node| (SERVER_SITE, Role::Server(NodeId(node)));
-        let client = |number| (CLIENTS_SITE, Role::Client { number, node: NodeId(servers - 1 + number) });
-        let roles = (0..servers).map(server).chain((1..=clients).map(client)).collect();
-        Self { servers: (0..servers).map(NodeId).collect(), roles }
+        let depots: Vec<NodeId> = (servers..servers + transfers).map(NodeId).collect();
+        let depot = |(number, node): (usize, &NodeId)| (SERVER_SITE, Role::Depot(number, *node));
+        let first = servers + transfers - 1;
+        let client = |number| (CLIENTS_SITE, Role::Client { number, node: NodeId(first + number) });
+        let of_servers = (0..servers).map(server).chain(depots.iter().enumerate().map(depot));
+        let roles = of_servers.chain((1..=clients).map(client)).collect();
+        Self { servers: (0..servers).map(NodeId).collect(), depots, transferring: Vec::new(), roles }
     }
 
     /// Returns the nodes of a mesh. Its sinks are the servers, in the order of the layout. All others but the border router are
-    /// clients.
-    fn mesh(layout: &Layout) -> Self {
+    /// clients. The primary sink is the server of all transfers.
+    fn mesh(layout: &Layout, transfers: usize) -> Self {
         let mut number = 0;
         let role = |node: u32| {
             if layout.sinks.contains(&node) {
@@ -68,7 +84,9 @@ impl Seats {
             Role::Client { number, node: NodeId(node) }
         };
         let roles = (0..layout.places.len() as u32).map(role).map(|role| (Site(0), role)).collect();
-        Self { servers: layout.sinks.iter().map(|&sink| NodeId(sink)).collect(), roles }
+        let servers: Vec<NodeId> = layout.sinks.iter().map(|&sink| NodeId(sink)).collect();
+        let depots = servers.iter().take(1).cycle().take(transfers).copied().collect();
+        Self { servers, depots, transferring: Vec::new(), roles }
     }
 
     /// Returns the number of servers, at least 1.
@@ -87,11 +105,27 @@ impl Seats {
         self.server(client - 1)
     }
 
+    /// Returns the number of the transfer that a client takes part in, and the server of that.
+    pub(super) fn depot_of(&self, client: u32) -> Option<(usize, NodeId)> {
+        let number = self.transferring.iter().position(|own| own.contains(&client))?;
+        Some((number, *self.depots.get(number)?))
+    }
+
+    /// Returns the number of clients of a transfer.
+    pub(super) fn participants(&self, transfer: usize) -> u32 {
+        self.transferring.get(transfer).map_or(0, |own| own.end - own.start)
+    }
+
+    /// Returns the number of the first node that is no server of a network of hops.
+    pub(super) fn first_client(&self) -> u32 {
+        self.servers() + self.depots.len() as u32
+    }
+
     /// Returns the number and the node of every client.
     pub(super) fn clients(&self) -> impl Iterator<Item = (u32, NodeId)> {
         self.roles.iter().filter_map(|(_, role)| match *role {
             Role::Client { number, node } => Some((number, node)),
-            Role::Server(_) | Role::Relay => None,
+            Role::Server(_) | Role::Depot(..) | Role::Relay => None,
         })
     }
 }
@@ -104,7 +138,7 @@ mod tests {
     #[test]
     fn in_a_mesh_all_but_the_sinks_and_the_border_router_are_clients() {
         let layout = Layout { places: vec![Position::default(); 6], root: 2, sinks: vec![5, 0] };
-        let seats = Seats::mesh(&layout);
+        let seats = Seats::mesh(&layout, 0);
         let clients: Vec<_> = seats.clients().map(|(number, node)| (number, node.0)).collect();
         assert_eq!(clients, [(1, 1), (2, 3), (3, 4)]);
         assert_eq!((seats.server(0), seats.server(1), seats.server_of(3)), (NodeId(5), NodeId(0), NodeId(5)));
@@ -113,9 +147,19 @@ mod tests {
 
     #[test]
     fn over_hops_the_servers_come_first() {
-        let seats = Seats::hops(2, 3);
+        let seats = Seats::hops(2, 0, 3);
         let sites: Vec<_> = seats.roles.iter().map(|(site, _)| *site).collect();
         assert_eq!(sites, [SERVER_SITE, SERVER_SITE, CLIENTS_SITE, CLIENTS_SITE, CLIENTS_SITE]);
         assert!(seats.clients().any(|client| client == (1, NodeId(2))));
+    }
+
+    #[test]
+    fn over_hops_a_transfer_has_a_server_of_its_own_between_the_servers_and_the_clients() {
+        let seats = Seats { transferring: vec![3..4, 4..6], ..Seats::hops(1, 2, 5) };
+        assert_eq!(seats.roles[2], (SERVER_SITE, Role::Depot(1, NodeId(2))));
+        assert!(seats.clients().any(|client| client == (1, NodeId(3))));
+        assert_eq!((seats.depot_of(2), seats.depot_of(3)), (None, Some((0, NodeId(1)))));
+        assert_eq!((seats.depot_of(5), seats.participants(1)), (Some((1, NodeId(2))), 2));
+        assert_eq!(seats.first_client(), 3);
     }
 }

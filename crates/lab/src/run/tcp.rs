@@ -17,15 +17,8 @@ pub(super) const CONNECTING: Span = Span::from_secs(60);
 pub(super) fn hosts<'a>(run: Run<'a>, seats: &'a Seats) -> Casting<'a> {
     let Run { scenario, seed, .. } = run;
     let luck = Luck::new(seed);
-    let File { clients, server, tcp, network, .. } = &**scenario;
-    let parameters = TcpParameters {
-        mtu: network.mtu.try_into().unwrap_or(u16::MAX),
-        ack_delay: tcp.delayed_ack,
-        nagle: tcp.nagle,
-        handshake_timeout_percent: tcp.handshake_timeout_percent.try_into().unwrap_or(u16::MAX),
-        timer_hz: tcp.timer_hz.and_then(|hz| hz.try_into().ok()).unwrap_or(0),
-        ..TcpParameters::default()
-    };
+    let File { clients, server, .. } = &**scenario;
+    let parameters = parameters(scenario);
     let response = TcpResponse { code: CONTENT, tail: response(scenario) };
     // A client may have several connections that are closing while it has a new one.
     let connections = 16 * clients.count.div_ceil(seats.servers()) as usize;
@@ -44,10 +37,23 @@ pub(super) fn hosts<'a>(run: Run<'a>, seats: &'a Seats) -> Casting<'a> {
         Host::TcpClient(Box::new(TcpClient::new(node, plan, parameters, seed ^ u64::from(client) << 32)))
     };
     Box::new(move |role| match role {
-        Role::Server(node) => serve(node),
+        Role::Server(node) | Role::Depot(_, node) => serve(node),
         Role::Client { number, node } => client(number, node),
         Role::Relay => Host::Relay(Relay),
     })
+}
+
+/// Returns the parameters of connections.
+pub(super) fn parameters(scenario: &Scenario) -> TcpParameters {
+    let File { tcp, network, .. } = &**scenario;
+    TcpParameters {
+        mtu: network.mtu.try_into().unwrap_or(u16::MAX),
+        ack_delay: tcp.delayed_ack,
+        nagle: tcp.nagle,
+        handshake_timeout_percent: tcp.handshake_timeout_percent.try_into().unwrap_or(u16::MAX),
+        timer_hz: tcp.timer_hz.and_then(|hz| hz.try_into().ok()).unwrap_or(0),
+        ..TcpParameters::default()
+    }
 }
 
 /// Returns the plan of each client of a run over TCP, the first client first.
@@ -68,6 +74,7 @@ fn plan(scenario: &Scenario, seats: &Seats, luck: Luck, client: u32) -> TcpPlan 
         batches: batches(scenario, luck.stream("batches"), client),
         connect_at: if beforehand { Time::ZERO + turn } else { start },
         request_at: if beforehand { start + CONNECTING } else { start },
+        pause: Span::ZERO,
         method: GET,
         token: Token::EMPTY,
         tail: request(scenario),
@@ -84,7 +91,7 @@ fn batches(scenario: &Scenario, sizes: Stream, client: u32) -> Vec<u32> {
     let workload = &scenario.workload;
     // Without a number of exchanges, a client has more than there is time for.
     let exchanges = workload.exchanges.unwrap_or(u32::MAX);
-    if workload.kind == WorkloadKind::Continuous {
+    if workload.kind != WorkloadKind::Random {
         return vec![exchanges];
     }
     let mut batches = Vec::new();

@@ -10,5 +10,6 @@ mod results;
 mod run;
 mod search;
 mod separate;
+mod transfers;
 mod travel;
 mod vectors;

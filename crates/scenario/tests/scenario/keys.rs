@@ -33,7 +33,7 @@ fn a_key_like_no_other_is_answered_with_what_there_is() {
     assert_eq!(
         refused("[workload]", "[workload]\nzzz = 1"),
         "scenarios/x.toml:9: unknown key `workload.zzz`; `workload` has `kind`, `exchanges`, `duration`, `warm_up`, \
-         `batch_min`, `batch_max`, `think_time`, `interval`, `flows`"
+         `batch_min`, `batch_max`, `think_time`, `interval`, `flows`, `transfers`"
     );
 }
 
@@ -41,11 +41,11 @@ fn a_key_like_no_other_is_answered_with_what_there_is() {
 fn a_missing_key_names_its_table_and_what_it_takes() {
     assert_eq!(
         refused("kind = \"continuous\"", ""),
-        "scenarios/x.toml:8: `workload.kind` is missing: it must be \"continuous\" or \"random\" or \"flows\""
+        "scenarios/x.toml:8: `workload.kind` is missing: it must be \"continuous\" or \"random\" or \"flows\" or \"transfer\""
     );
     assert_eq!(
         refused("[workload]\nkind = \"continuous\"", ""),
-        "scenarios/x.toml:1: `workload.kind` is missing: it must be \"continuous\" or \"random\" or \"flows\""
+        "scenarios/x.toml:1: `workload.kind` is missing: it must be \"continuous\" or \"random\" or \"flows\" or \"transfer\""
     );
     assert_eq!(
         refused("[[network.down]]\nname = \"wire\"", ""),

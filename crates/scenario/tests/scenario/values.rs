@@ -22,7 +22,7 @@ fn a_bad_value_names_the_key_the_value_and_what_is_accepted() {
     }
     assert_eq!(
         refused("continuous", "randon"),
-        "scenarios/x.toml:9: `workload.kind` must be \"continuous\" or \"random\" or \"flows\", not `randon`; did you mean `random`?"
+        "scenarios/x.toml:9: `workload.kind` must be \"continuous\" or \"random\" or \"flows\" or \"transfer\", not `randon`; did you mean `random`?"
     );
     assert_eq!(
         refused("[clients]", "[server]\npayload_bytes = 9223372036854775808\n[clients]"),

@@ -55,3 +55,46 @@ fn an_interval_of_the_clients_is_refused_beside_flows() {
     let error = scenario(&[("workload.interval", "1 s")]).unwrap_err();
     assert!(error.contains("`workload.interval` does not go with the kind \"flows\""), "{error}");
 }
+
+/// Returns the smallest scenario with a transfer of these keys, or its error.
+fn transferring(keys: &str) -> Result<coapace_scenario::Scenario, String> {
+    let transfer = format!("kind = \"transfer\"\n[[workload.transfers]]\nname = \"image\"\n{keys}");
+    parse(&SMALLEST.replace("kind = \"continuous\"", &transfer), &[])
+}
+
+#[test]
+fn the_last_clients_make_the_transfers_and_the_others_ask() {
+    let scenario = transferring("bytes = \"64 KiB\"\nclients = 2").unwrap();
+    assert_eq!(scenario.workload.transferring(3).first(), Some(&(2..4)));
+    assert_eq!((scenario.workload.asking(3), scenario.workload.asking(10)), (1, 8));
+    let all = transferring("bytes = 70_000\nblock_bytes = \"64 B\"").unwrap();
+    assert_eq!((all.workload.transferring(3).first(), all.workload.asking(3)), (Some(&(1..4)), 0));
+    assert_eq!(all.workload.transfers[0].size_exponent(), 2);
+}
+
+#[test]
+fn transfers_that_cannot_be_are_refused() {
+    for (keys, problem) in [
+        ("bytes = 9\nclients = 4", "clients` leaves it no client: there are 3"),
+        ("bytes = 9\nblock_bytes = 100", "block_bytes` must be 16, 32, 64, 128, 256, 512 or 1024"),
+        ("bytes = \"20 MiB\"\nblock_bytes = 16", "bytes` must be at most 16777216 with blocks of 16 bytes"),
+        ("bytes = 9\ncount = \"none\"", "count` must not be \"none\" without a `workload.duration`"),
+        ("bytes = 9\nprotocol = \"udp\"", "protocol` must be \"block\" or \"tcp\", not `udp`"),
+    ] {
+        let told = transferring(keys).unwrap_err();
+        assert!(told.ends_with(&format!("`workload.transfers.image.{problem}")), "{told}");
+    }
+    let set = [("network.mtu", "1000")];
+    let told = load("fota-wifi", &set).unwrap_err();
+    assert!(
+        told.contains("block_bytes` makes a packet of 1090 bytes, but `network.mtu` or a buffer holds 1000"),
+        "{told}"
+    );
+    assert!(
+        refused("kind = \"continuous\"", "kind = \"transfer\"").contains("`workload.transfers` is missing")
+    );
+    let set = [("workload.kind", "continuous")];
+    assert!(
+        load("fota-wifi", &set).unwrap_err().contains("`workload.transfers` needs the kind \"transfer\"")
+    );
+}

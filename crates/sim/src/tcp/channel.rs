@@ -17,6 +17,8 @@ pub(super) struct Channel {
     csm_sent: bool,
     /// Whether the peer's CSM has come, so that requests may be sent. RFC 8323 §5.3 allows earlier ones, but libcoap waits.
     pub(super) csm_received: bool,
+    /// The bytes that were read, until the caller takes them.
+    pub(super) read_bytes: u64,
     /// Whether the peer ends the connection, or has sent something that is not CoAP.
     pub(super) over: bool,
 }
@@ -29,6 +31,7 @@ impl Channel {
             max_message_bytes,
             csm_sent: false,
             csm_received: false,
+            read_bytes: 0,
             over: false,
         }
     }
@@ -67,10 +70,14 @@ impl Channel {
     ) -> Result<(), Broken> {
         while !self.over && socket.can_recv() && room(socket) >= answer_bytes.max(SIGNAL_BYTES) {
             self.outbox.clear();
-            let Self { decoder, outbox, csm_received, over, .. } = self;
+            let Self { decoder, outbox, csm_received, read_bytes, over, .. } = self;
             let read = socket.recv(|input| match decoder.read(input) {
-                Ok((used, None)) => (used, Ok(())),
+                Ok((used, None)) => {
+                    *read_bytes += used as u64;
+                    (used, Ok(()))
+                }
                 Ok((used, Some(message))) => {
+                    *read_bytes += used as u64;
                     let dealt = Signal::read(&message).map(|signal| match signal {
                         None => take(&message, outbox),
                         Some(Signal::Csm { .. }) => *csm_received = true,

@@ -12,7 +12,7 @@ use super::connection::Connection;
 use super::ledger::Segment;
 use super::stack::Stack;
 use super::{MAX_HEAD, PORT, TcpParameters};
-use crate::{Mark, Node, NodeId, Outgoing, Time, Transport};
+use crate::{Mark, Node, NodeId, Outgoing, Span, Time, Transport};
 
 /// The largest number of connections that are closing. Beyond it the oldest is forgotten, and its packets are answered with
 /// RST.
@@ -24,8 +24,7 @@ const MAX_FAILURES: u32 = 8;
 /// The first ephemeral port (RFC 6335 §6).
 const FIRST_PORT: u16 = 49_152;
 
-/// The plan of a client: batches of exchanges, each batch over a connection of its own. There is one exchange at a time, and
-/// no pause between them.
+/// The plan of a client: batches of exchanges, each batch over a connection of its own. There is one exchange at a time.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TcpPlan {
     /// The server.
@@ -36,6 +35,8 @@ pub struct TcpPlan {
     pub connect_at: Time,
     /// The moment of the first request, which leaves later if the connection is not ready.
     pub request_at: Time,
+    /// The time from a response to the next request.
+    pub pause: Span,
     /// The method of the requests.
     pub method: Code,
     /// The token of the requests.
@@ -65,6 +66,8 @@ pub struct TcpReport {
     pub retransmitted_segments: u64,
     /// Segments received whose sequence numbers had all come before.
     pub duplicate_segments: u64,
+    /// Bytes of messages that were read, heads and signals included.
+    pub received_bytes: u64,
 }
 
 #[derive(Debug)]
@@ -91,6 +94,8 @@ pub struct TcpClient {
     done_in_batch: u32,
     /// The number of connections that have failed since the last response.
     failures: u32,
+    /// The moment at which the pause after the last response is over.
+    rested: Time,
     /// The mark of the next packet.
     mark: Mark,
     deadline: Option<Time>,
@@ -109,6 +114,7 @@ impl TcpClient {
             batch: 0,
             done_in_batch: 0,
             failures: 0,
+            rested: Time::ZERO,
             mark: Mark::default(),
             deadline: Some(plan.connect_at),
             report: TcpReport::default(),
@@ -186,12 +192,14 @@ impl TcpClient {
         let read = channel.read(socket, 0, |message, _| {
             answered |= *outstanding && message.code.is_response() && message.token == token;
         });
+        self.report.received_bytes += std::mem::take(&mut channel.read_bytes);
         if answered {
             *outstanding = false;
+            self.rested = now + self.plan.pause;
             self.failures = 0;
             self.report.completions.push(now);
             self.done_in_batch += 1;
-            self.mark = Mark { exchange: self.mark.exchange + 1, transmission: 0 };
+            self.mark = Mark { exchange: self.parameters.exchange(self.mark) + 1, transmission: 0 };
         }
         if self.done_in_batch == self.batch_size() {
             return true;
@@ -199,7 +207,7 @@ impl TcpClient {
         if read.is_err() || channel.over || !matches!(socket.state(), State::SynSent | State::Established) {
             return false;
         }
-        if !*outstanding && channel.csm_received && now >= self.plan.request_at {
+        if !*outstanding && channel.csm_received && now >= self.plan.request_at.max(self.rested) {
             let request = StreamMessage { code: self.plan.method, token, tail: &self.plan.tail };
             if channel.send(socket, &request) {
                 *outstanding = true;
@@ -226,9 +234,9 @@ impl TcpClient {
         self.run(now);
         self.flush(now);
         self.closing.retain(|link| !link.connection.is_over());
-        let Self { current, closing, plan, .. } = self;
+        let Self { current, closing, plan, rested, .. } = self;
         let links = current.iter().chain(&*closing).filter_map(|link| link.connection.deadline(now));
-        let plans = [plan.connect_at, plan.request_at].into_iter().filter(|&due| due > now);
+        let plans = [plan.connect_at, plan.request_at, *rested].into_iter().filter(|&due| due > now);
         self.deadline = links.chain(plans).min();
     }
 
@@ -274,7 +282,7 @@ impl Node for TcpClient {
         buffer.extend_from_slice(&packet);
         self.stack.recycle(packet);
         let mark = self.mark;
-        self.mark.transmission = mark.transmission.wrapping_add(1);
+        self.mark = self.parameters.next(mark);
         Some(Outgoing { to: self.plan.server, mark, transport: Transport::Ip })
     }
 

@@ -48,7 +48,7 @@ pub(super) struct Connection {
 impl Connection {
     /// Returns a closed connection that can send messages of `message_bytes`.
     pub(super) fn new(parameters: TcpParameters, message_bytes: usize) -> Self {
-        let buffer_bytes = usize::from(parameters.buffer_bytes);
+        let buffer_bytes = parameters.buffer_bytes as usize;
         let buffer = |bytes| SocketBuffer::new(vec![0; bytes]);
         let send_bytes = buffer_bytes.max(message_bytes + SIGNALS_BYTES);
         let mut socket = Socket::new(buffer(buffer_bytes.max(1)), buffer(send_bytes));

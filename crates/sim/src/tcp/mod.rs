@@ -34,7 +34,7 @@ mod wheel;
 pub use client::{TcpClient, TcpPlan, TcpReport};
 pub use server::{TcpResponse, TcpServer, TcpServerCounters};
 
-use crate::Span;
+use crate::{Mark, Span};
 
 /// The port of CoAP over TCP (RFC 8323 §7.1).
 pub const PORT: u16 = 5683;
@@ -48,7 +48,7 @@ pub struct TcpParameters {
     /// The largest IP packet in bytes; at least 88, because smoltcp accepts no MSS below 48 bytes.
     pub mtu: u16,
     /// The size of the receive buffer, and that of the send buffer, of a connection in bytes.
-    pub buffer_bytes: u16,
+    pub buffer_bytes: u32,
     /// The time that an ACK waits for data to travel with, in whole microseconds.
     pub ack_delay: Span,
     /// Whether Nagle's algorithm holds back short segments (RFC 9293 §3.7.4).
@@ -61,6 +61,26 @@ pub struct TcpParameters {
     pub timer_hz: u16,
     /// The largest CoAP message that is accepted in bytes, announced in the CSM.
     pub max_message_bytes: u32,
+    /// Whether exchanges may take more than 256 packets each way, so that marks go on behind the last transmission of an exchange. There
+    /// are 2²⁰ exchanges of a client then.
+    pub is_bulk: bool,
+}
+
+/// The number of exchanges of a client in bulk. The rest of the number in a mark counts the rounds of 256 transmissions.
+const BULK_EXCHANGES: u32 = 1 << 20;
+
+impl TcpParameters {
+    /// Returns the mark of the packet after the one with `mark`.
+    fn next(&self, mark: Mark) -> Mark {
+        let transmission = mark.transmission.wrapping_add(1);
+        let rounds = if self.is_bulk && transmission == 0 { BULK_EXCHANGES } else { 0 };
+        Mark { exchange: mark.exchange.wrapping_add(rounds), transmission }
+    }
+
+    /// Returns the number of the exchange of a mark.
+    const fn exchange(&self, mark: Mark) -> u32 {
+        if self.is_bulk { mark.exchange % BULK_EXCHANGES } else { mark.exchange }
+    }
 }
 
 impl Default for TcpParameters {
@@ -73,6 +93,7 @@ impl Default for TcpParameters {
             handshake_timeout_percent: 200,
             timer_hz: 0,
             max_message_bytes: coapace_proto::stream::BASE_MAX_MESSAGE_SIZE,
+            is_bulk: false,
         }
     }
 }

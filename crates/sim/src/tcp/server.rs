@@ -40,6 +40,8 @@ pub struct TcpServerCounters {
     pub duplicate_segments: u64,
     /// Packets that were no TCP segments.
     pub malformed: u64,
+    /// Bytes of messages that were read, heads and signals included.
+    pub received_bytes: u64,
 }
 
 /// The client's end of a connection: its node and port.
@@ -146,6 +148,7 @@ impl TcpServer {
             }
         });
         counters.broken += u64::from(read.is_err());
+        counters.received_bytes += std::mem::take(&mut channel.read_bytes);
         // A response that finds no room is tried again when the client has acknowledged something.
         while let Some(&(at, token)) = working.front()
             && at <= now
@@ -193,7 +196,7 @@ impl TcpServer {
     fn send(&mut self, to: NodeId, packet: Vec<u8>) {
         let mark = self.marks.entry(to).or_default();
         self.outgoing.push_back((to, *mark, packet));
-        mark.transmission = mark.transmission.wrapping_add(1);
+        *mark = self.parameters.next(*mark);
     }
 }
 
@@ -204,7 +207,7 @@ impl Node for TcpServer {
             return;
         };
         let last = self.marks.entry(from).or_insert(Mark { transmission: 0, ..mark });
-        if last.exchange < mark.exchange {
+        if self.parameters.exchange(*last) < self.parameters.exchange(mark) {
             *last = Mark { transmission: 0, ..mark };
         }
         let key = (from, segment.source);

@@ -7,7 +7,7 @@ use coap_numbers::{code, option};
 use coapace_proto::{Code, Token};
 use coapace_sim::tcp::{TcpClient, TcpParameters, TcpPlan, TcpReport, TcpResponse, TcpServer};
 use coapace_sim::{
-    Accounting, Event, Loss, Luck, Mark, Markov, Node, NodeId, Outgoing, Record, Tap, Time, World,
+    Accounting, Event, Loss, Luck, Mark, Markov, Node, NodeId, Outgoing, Record, Span, Tap, Time, World,
 };
 
 const MS: u64 = 1_000_000;
@@ -167,6 +167,7 @@ fn plan(batches: Vec<u32>, connect_at: Time) -> TcpPlan {
         batches,
         connect_at,
         request_at: Time::from_secs(100),
+        pause: Span::ZERO,
         method: Code(code::GET),
         token: Token::EMPTY,
         tail: [&[(option::URI_PATH as u8) << 4 | 5][..], b"tests"].concat(),

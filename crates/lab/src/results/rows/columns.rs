@@ -20,7 +20,7 @@ pub(super) type RowColumn = Column<fn(&Row<'_>) -> Value>;
 
 /// The columns of the conditions, which come first.
 pub(in crate::results) const CONDITIONS: &[RowColumn] = columns! {
-    /// The kind of the workload: `continuous`, `random` or `flows`.
+    /// The kind of the workload: `continuous`, `random`, `flows` or `transfer`.
     "workload" => |row| (&row.result.cell.workload).into(),
     /// How many clients there are.
     "clients" => |row| Value::Count(row.result.cell.clients.into()),
@@ -89,6 +89,9 @@ pub(in crate::results) const NESTED: &[RowColumn] = columns! {
     /// Each flow: counts of messages, sizes in bytes, and `delays` with `count`, `sum_us`, `max_us` and `buckets`, pairs of a
     /// bucket and how many delays are in it.
     "flows" => |row| row.nested(|run| &run.flows),
+    /// Each transfer: `completed_s`, the ends and lengths in seconds of those that were completed; counts of bytes and blocks; `active_s`,
+    /// the time in which it was under way, and `capacity_bps`, the rate of the slowest hop.
+    "transfers" => |row| row.nested(|run| &run.transfers),
     /// Timeouts armed for first transmissions: number and sum in microseconds with dither (`first`) and of the `rto` before it;
     /// `max_us`.
     "timeouts" => |row| row.nested(|run| &run.timeouts),

@@ -1,27 +1,39 @@
-//! The flows of each cell, and the mechanisms of each mix, side by side.
+//! The flows or transfers of each cell, and the mechanisms of each mix, side by side.
 
 use super::style::{Look, aligned, estimated, wrapped};
-use crate::results::{CellResult, Metric};
+use crate::results::{CellResult, FlowSummary, Metric, Summary};
 
 /// Returns a table of the flows of all `results`, a column for each metric of flows that has a header, as many as fit; empty if no
 /// cell has more than one flow.
 pub(super) fn flows(results: &[CellResult], look: Look) -> String {
-    let is_shown = |metric: &Metric| metric.is_of_flows() && !metric.header().is_empty();
+    parts(results, look, "flow", Metric::is_of_flows, |summary| summary.flows)
+}
+
+/// Returns a table of the transfers like that of [`flows`].
+pub(super) fn transfers(results: &[CellResult], look: Look) -> String {
+    parts(results, look, "transfer", Metric::is_of_transfers, |summary| summary.transfers)
+}
+
+/// Returns the flows or the transfers of a summary.
+type Parts = fn(Summary) -> Vec<FlowSummary>;
+
+fn parts(results: &[CellResult], look: Look, kind: &str, has: fn(Metric) -> bool, of: Parts) -> String {
+    let is_shown = |metric: &Metric| has(*metric) && !metric.header().is_empty();
     let mut metrics: Vec<Metric> = Metric::ALL.into_iter().filter(is_shown).collect();
-    let mut text = flows_by(results, &metrics);
+    let mut text = parts_by(results, kind, &metrics, of);
     while text.lines().any(|line| line.chars().count() > look.width) && metrics.len() > 1 {
         metrics.pop();
-        text = flows_by(results, &metrics);
+        text = parts_by(results, kind, &metrics, of);
     }
     text
 }
 
-fn flows_by(results: &[CellResult], metrics: &[Metric]) -> String {
+fn parts_by(results: &[CellResult], kind: &str, metrics: &[Metric], of: Parts) -> String {
     let header =
-        ["mechanism", "flow", "clients"].into_iter().chain(metrics.iter().map(|metric| metric.header()));
+        ["mechanism", kind, "clients"].into_iter().chain(metrics.iter().map(|metric| metric.header()));
     let mut rows = Vec::new();
     for result in results {
-        let flows = result.summary().flows;
+        let flows = of(result.summary());
         for flow in flows.iter().filter(|_| flows.len() > 1) {
             let own = [result.cell.label().to_owned(), flow.name.clone(), flow.clients.to_string()];
             let figures = metrics.iter().map(|metric| estimated(*metric, flow.estimate(*metric)));

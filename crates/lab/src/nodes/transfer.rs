@@ -1,0 +1,283 @@
+//! A client that transfers bodies over UDP, block by block, and the bodies of its server.
+
+mod bodies;
+mod seen;
+
+use std::sync::Arc;
+
+use coap_numbers::{code, option};
+use coapace_control::{Duration, Mechanism};
+use coapace_proto::block::{Progress, Transfer};
+use coapace_proto::{Code, Endpoint, Event, ExchangeId, Message, Options, Request, Setup, Step, Token};
+use coapace_scenario::{Direction, Transfer as TransferKeys};
+use coapace_sim::{Mark, Node, NodeId, Outgoing, Span, Stream, Time, Transport};
+
+pub(crate) use bodies::{Bodies, Body};
+
+use super::GET;
+use crate::results::RunResult;
+use seen::Seen;
+
+/// The method PUT.
+pub(crate) const PUT: Code = Code(code::PUT);
+
+/// The least pause after a transfer that failed.
+const LEAST_PAUSE: Span = Span::from_secs(1);
+
+/// The behaviour that all clients of a transfer share.
+#[derive(Debug)]
+pub(crate) struct TransferPlan {
+    /// The keys of the transfer in the scenario.
+    pub(crate) keys: TransferKeys,
+    /// The body, and the number of the transfer.
+    pub(crate) body: Arc<Body>,
+    /// The mechanism and the transmission parameters.
+    pub(crate) setup: Arc<Setup<Mechanism>>,
+    /// Random numbers for the moments of first transfers, keyed by client.
+    pub(crate) starts: Stream,
+    /// Random numbers for timeouts, keyed by client, exchange and transmission.
+    pub(crate) dither: Stream,
+}
+
+/// Returns the time at which a client begins its first transfer.
+pub(crate) fn first_transfer(keys: &TransferKeys, starts: Stream, client: u32) -> Time {
+    Time::ZERO + keys.start + starts.within(keys.spread, u64::from(client), 0, 0)
+}
+
+#[derive(Debug)]
+pub(crate) struct TransferClient {
+    plan: Arc<TransferPlan>,
+    endpoint: Endpoint<Mechanism, NodeId>,
+    /// The number among the clients, from 1: the key of its random numbers.
+    number: u32,
+    server: NodeId,
+    /// The time of the next transfer; `None` while one is under way, and after the last.
+    next: Option<Time>,
+    /// The transfer under way.
+    open: Option<Open>,
+    /// The number of requests, which makes their tokens.
+    requests: u16,
+    /// The blocks of the present body that have arrived here.
+    seen: Seen,
+    /// The mark of the message that is replied to next.
+    answered: Mark,
+    tally: Tally,
+}
+
+/// A transfer under way.
+#[derive(Debug)]
+struct Open {
+    transfer: Transfer,
+    began: Time,
+    /// The request that is not answered.
+    asked: Option<ExchangeId>,
+    /// Bytes of the body that have arrived.
+    arrived: u64,
+}
+
+/// The counts of a client.
+#[derive(Debug, Default)]
+struct Tally {
+    /// The time of the first beginning.
+    began: Option<Time>,
+    /// The time of the last end.
+    ended: Time,
+    /// Transfers begun.
+    begun: u32,
+    /// The end and the length of each transfer that was completed.
+    completed: Vec<(Time, Span)>,
+    failed: u64,
+    arrived: u64,
+    again: u64,
+    twice: u64,
+}
+
+impl TransferClient {
+    /// Makes the client of this `number`, which transfers bodies from or to `server`.
+    pub(crate) fn new(plan: Arc<TransferPlan>, number: u32, server: NodeId) -> Self {
+        Self {
+            endpoint: Endpoint::new(plan.setup.clone(), u64::from(number)),
+            next: Some(first_transfer(&plan.keys, plan.starts, number)),
+            plan,
+            number,
+            server,
+            open: None,
+            requests: 0,
+            seen: Seen::default(),
+            answered: Mark::default(),
+            tally: Tally::default(),
+        }
+    }
+
+    /// Adds the counts of this client to the results of its run.
+    pub(crate) fn report(&self, result: &mut RunResult) {
+        let Some(own) = result.transfers.get_mut(self.plan.body.number) else { return };
+        let Tally { began, ended, completed, failed, arrived, again, twice, .. } = &self.tally;
+        own.clients += 1;
+        own.completed_s
+            .extend(completed.iter().map(|(end, length)| (end.as_secs_f64(), length.as_secs_f64())));
+        own.failed += failed;
+        own.arrived_bytes += arrived;
+        own.blocks_again += again;
+        own.blocks_twice += twice;
+        own.lasted(*began, *ended, self.open.is_some());
+    }
+
+    /// Returns the RTO of its mechanism towards the server.
+    pub(crate) fn rto(&self) -> Option<Duration> {
+        self.endpoint.gauges(self.server).map(|gauges| gauges.rto)
+    }
+
+    /// Returns whether all transfers are over.
+    pub(crate) fn is_done(&self) -> bool {
+        self.next.is_none() && self.open.is_none()
+    }
+
+    fn begin(&mut self, now: Time) {
+        let TransferPlan { keys, body, .. } = &*self.plan;
+        let options = Options::default().with(option::URI_PATH, keys.name.as_bytes());
+        let sent = match keys.direction {
+            Direction::Down => Vec::new(),
+            Direction::Up => body.bytes.clone(),
+        };
+        let transfer = Transfer::new(options, sent, keys.size_exponent(), body.bytes.len());
+        self.open = Some(Open { transfer, began: now, asked: None, arrived: 0 });
+        self.next = None;
+        self.seen.clear();
+        self.tally.began.get_or_insert(now);
+        self.tally.begun += 1;
+        self.ask(now);
+    }
+
+    /// Asks for the next block, or sends it.
+    fn ask(&mut self, now: Time) {
+        let Some(open) = &mut self.open else { return };
+        if open.asked.is_some() {
+            return;
+        }
+        let code = if self.plan.keys.direction == Direction::Down { GET } else { PUT };
+        let token = Token::new(&self.requests.to_be_bytes()).unwrap_or_default();
+        self.requests = self.requests.wrapping_add(1);
+        let begun = open.transfer.request().ok().and_then(|tail| {
+            let request =
+                Request { confirmable: true, code, token, tail: tail.as_bytes(), repeatable: false };
+            self.endpoint.request(now.instant(), self.server, request).ok()
+        });
+        open.asked = begun;
+        if begun.is_none() {
+            self.end(now, false);
+        }
+    }
+
+    /// Ends the transfer under way.
+    fn end(&mut self, now: Time, is_complete: bool) {
+        let Some(Open { began, asked, .. }) = self.open.take() else { return };
+        if let Some(asked) = asked {
+            self.endpoint.cancel(now.instant(), asked);
+        }
+        let Tally { completed, failed, ended, begun, .. } = &mut self.tally;
+        *ended = now;
+        let TransferKeys { count, mut pause, .. } = self.plan.keys;
+        if is_complete {
+            completed.push((now, now - began));
+        } else {
+            *failed += 1;
+            pause = pause.max(LEAST_PAUSE);
+        }
+        self.next = count.is_none_or(|count| *begun < count).then_some(now + pause);
+        if self.next.is_some_and(|next| next <= now) {
+            self.begin(now);
+        }
+    }
+
+    fn take_response(&mut self, now: Time, exchange: ExchangeId, message: &Message<'_>) {
+        if let Ok(Some(block)) = message.block2() {
+            self.tally.twice += u64::from(!self.seen.note(block.num()));
+        }
+        let Some(open) = self.open.as_mut().filter(|open| open.asked == Some(exchange)) else { return };
+        open.asked = None;
+        let progress = open.transfer.handle(message);
+        let moved = open.transfer.transferred();
+        let Body { bytes, .. } = &*self.plan.body;
+        let (arrived, is_whole) = match self.plan.keys.direction {
+            Direction::Down => (moved.received, open.transfer.body() == &**bytes),
+            Direction::Up => (moved.sent, true),
+        };
+        self.tally.arrived += (arrived as u64).saturating_sub(open.arrived);
+        open.arrived = open.arrived.max(arrived as u64);
+        match progress {
+            Ok(Progress::Continue) => self.ask(now),
+            Ok(Progress::Complete) => self.end(now, is_whole && message.code.is_success()),
+            Err(_) => self.end(now, false),
+        }
+    }
+
+    fn take_event(&mut self, now: Time, event: &Event<'_, NodeId>) {
+        match event {
+            Event::Response { exchange, message } => self.take_response(now, *exchange, message),
+            Event::Failed { exchange, .. } | Event::Rejected { exchange, .. } => {
+                if let Some(open) = self.open.as_mut().filter(|open| open.asked == Some(*exchange)) {
+                    open.asked = None;
+                    self.end(now, false);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Handles the events of the endpoint. Returns whether there were any.
+    fn poll_events(&mut self, now: Time) -> bool {
+        let mut any = false;
+        while let Some(event) = self.endpoint.poll_event() {
+            self.take_event(now, &event);
+            any = true;
+        }
+        any
+    }
+}
+
+impl Node for TransferClient {
+    fn handle_datagram(&mut self, now: Time, from: NodeId, mark: Mark, bytes: &[u8]) {
+        self.answered = mark;
+        if let Some(event) = self.endpoint.handle_datagram(now.instant(), from, bytes) {
+            return self.take_event(now, &event);
+        }
+        // The answer to a request that was answered before.
+        let has_block = |message: Message<'_>| matches!(message.block2(), Ok(Some(_)));
+        self.tally.twice += u64::from(Message::parse(bytes).is_ok_and(has_block));
+    }
+
+    fn handle_timeout(&mut self, now: Time) {
+        if self.next.is_some_and(|next| next <= now) {
+            self.begin(now);
+        }
+        self.endpoint.handle_timeout(now.instant());
+        self.poll_events(now);
+    }
+
+    fn poll_transmit(&mut self, now: Time, buffer: &mut Vec<u8>) -> Option<Outgoing> {
+        let (dither, number) = (self.plan.dither, u64::from(self.number));
+        let draw = |Step { exchange, transmission }| {
+            dither.draw(number, u64::from(exchange), u64::from(transmission))
+        };
+        let transmit = loop {
+            if let Some(transmit) = self.endpoint.poll_transmit(now.instant(), draw, buffer) {
+                break transmit;
+            }
+            // A mechanism without a final wait gives an exchange up when its last retransmission departs.
+            if !self.poll_events(now) {
+                return None;
+            }
+        };
+        let mark = transmit
+            .step
+            .map_or(self.answered, |step| Mark { exchange: step.exchange, transmission: step.transmission });
+        self.tally.again += u64::from(transmit.step.is_some_and(|step| step.transmission > 0));
+        Some(Outgoing { to: transmit.to, mark, transport: Transport::Udp })
+    }
+
+    fn poll_timeout(&self) -> Option<Time> {
+        let endpoint = self.endpoint.poll_timeout().map(Time::from);
+        self.next.into_iter().chain(endpoint).min()
+    }
+}

@@ -1,0 +1,159 @@
+//! The bodies of one transfer in one run.
+
+use coapace_scenario::{Direction, Transfer};
+use coapace_sim::Time;
+use coapace_sim::tcp::{TcpClient, TcpServer};
+use serde::{Deserialize, Serialize};
+
+/// The transfers of one name in one run. A transfer counts if it ended after the warm-up.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct TransferResult {
+    /// The name of the transfer.
+    pub name: String,
+    /// The number of clients that take part.
+    pub clients: u32,
+    /// Bytes of a body.
+    pub body_bytes: u64,
+    /// The end of each complete transfer and its length, in seconds, in the order of their ends.
+    pub completed_s: Vec<(f64, f64)>,
+    /// Transfers that were given up, or whose body was not the one that was sent.
+    pub failed: u64,
+    /// Bytes of bodies that arrived, those of incomplete transfers included; over TCP with the bytes around them.
+    pub arrived_bytes: u64,
+    /// Blocks that were asked for again, or sent again; over TCP segments sent again by either end.
+    pub blocks_again: u64,
+    /// Blocks that arrived more than once; over TCP segments of either end.
+    pub blocks_twice: u64,
+    /// The time from the first beginning to the last end in seconds.
+    pub active_s: f64,
+    /// The rate of the slowest hop in the direction of the body, in bits of IP packets per second; `None` if no hop has one.
+    pub capacity_bps: Option<u64>,
+    /// Whether bodies go to the server.
+    #[serde(skip)]
+    is_up: bool,
+    #[serde(skip)]
+    began: Option<Time>,
+    #[serde(skip)]
+    ended: Time,
+    /// Whether a transfer is under way.
+    #[serde(skip)]
+    is_open: bool,
+}
+
+impl TransferResult {
+    /// Makes the result of a transfer that has not begun.
+    pub(crate) fn new(keys: &Transfer) -> Self {
+        let is_up = keys.direction == Direction::Up;
+        Self { name: keys.name.clone(), body_bytes: keys.bytes, is_up, ..Self::default() }
+    }
+
+    /// Returns the share of the capacity that arriving bodies had while transfers were under way; `None` if either is not known.
+    pub fn link_share(&self) -> Option<f64> {
+        let carried = self.capacity_bps? as f64 * self.active_s;
+        (carried > 0.0).then(|| self.arrived_bytes as f64 * 8.0 / carried)
+    }
+
+    /// Notes that a client began its first transfer, ended its last, and whether one is under way.
+    pub(crate) fn lasted(&mut self, began: Option<Time>, ended: Time, is_open: bool) {
+        self.began = self.began.into_iter().chain(began).min();
+        self.ended = self.ended.max(ended);
+        self.is_open |= is_open;
+    }
+
+    /// Adds the counts of a client over TCP.
+    pub(crate) fn add_tcp_client(&mut self, client: &TcpClient) {
+        let (plan, report) = (client.plan(), client.report());
+        self.clients += 1;
+        let mut began = plan.connect_at;
+        for &end in &report.completions {
+            self.completed_s.push((end.as_secs_f64(), (end - began).as_secs_f64()));
+            began = end + plan.pause;
+        }
+        self.failed += u64::from(report.abandoned.is_some());
+        if !self.is_up {
+            self.arrived_bytes += report.received_bytes;
+        }
+        self.blocks_again += report.retransmitted_segments;
+        self.blocks_twice += report.duplicate_segments;
+        let ended = report.completions.last().copied().max(report.abandoned).unwrap_or_default();
+        let has_begun = report.connections > 0;
+        let is_over = report.finished.is_some() || report.abandoned.is_some();
+        self.lasted(has_begun.then_some(plan.connect_at), ended, has_begun && !is_over);
+    }
+
+    /// Adds the counts of the server over TCP.
+    pub(crate) fn add_tcp_server(&mut self, server: &TcpServer) {
+        let counters = server.counters();
+        if self.is_up {
+            self.arrived_bytes += counters.received_bytes;
+        }
+        self.blocks_again += counters.retransmitted_segments;
+        self.blocks_twice += counters.duplicate_segments;
+    }
+
+    /// Puts the complete transfers in order.
+    pub(crate) fn sort(&mut self) {
+        self.completed_s.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.total_cmp(&b.1)));
+    }
+
+    /// Subtracts what an earlier moment of the same run had counted.
+    pub(super) fn leave_out(&mut self, earlier: &Self) {
+        self.completed_s.drain(..earlier.completed_s.len().min(self.completed_s.len()));
+        self.failed -= earlier.failed;
+        self.arrived_bytes -= earlier.arrived_bytes;
+        self.blocks_again -= earlier.blocks_again;
+        self.blocks_twice -= earlier.blocks_twice;
+    }
+
+    /// Adds the time under way between two moments, and the capacity.
+    pub(crate) fn settle(&mut self, (from, end): (Time, Time), capacity_bps: Option<u64>) {
+        let last = if self.is_open { end } else { self.ended.min(end) };
+        self.active_s = self.began.map_or(0.0, |began| (last - began.max(from)).as_secs_f64());
+        self.capacity_bps = capacity_bps;
+    }
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::*;
+
+    /// Makes a transfer of two clients on a link of 8 kbit/s, of which one took 10 s.
+    pub(in crate::results) fn moved(name: &str, took_s: f64) -> TransferResult {
+        TransferResult {
+            name: name.to_owned(),
+            clients: 2,
+            body_bytes: 5_000,
+            completed_s: vec![(10.0, 10.0), (took_s, took_s)],
+            arrived_bytes: 10_000,
+            active_s: took_s,
+            capacity_bps: Some(8_000),
+            ..TransferResult::default()
+        }
+    }
+
+    #[test]
+    fn the_share_of_the_link_is_over_the_time_in_which_transfers_were_under_way() {
+        let mut own = TransferResult { arrived_bytes: 10_000, ..TransferResult::default() };
+        own.lasted(Some(Time::from_secs(5)), Time::from_secs(15), false);
+        own.lasted(Some(Time::from_secs(7)), Time::from_secs(25), false);
+        own.settle((Time::ZERO, Time::from_secs(100)), Some(8_000));
+        assert_eq!((own.active_s, own.link_share()), (20.0, Some(0.5)));
+        own.lasted(None, Time::ZERO, true);
+        own.settle((Time::from_secs(10), Time::from_secs(30)), Some(8_000));
+        assert_eq!(
+            (own.active_s, own.link_share()),
+            (20.0, Some(0.5)),
+            "from the warm-up to the end of the run"
+        );
+        own.settle((Time::ZERO, Time::from_secs(100)), None);
+        assert_eq!(own.link_share(), None);
+    }
+
+    #[test]
+    fn what_ended_in_the_warm_up_is_left_out() {
+        let earlier = TransferResult { completed_s: vec![(10.0, 10.0)], ..TransferResult::default() };
+        let mut own = moved("a", 20.0);
+        own.leave_out(&earlier);
+        assert_eq!(own.completed_s, [(20.0, 20.0)]);
+    }
+}

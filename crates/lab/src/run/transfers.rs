@@ -1,0 +1,160 @@
+//! The hosts of workloads with transfers, and the results of these.
+
+use std::sync::Arc;
+
+use coapace_proto::{Setup, Tail, Token};
+use coapace_scenario::{Direction, Protocol, Scenario, Transfer};
+use coapace_sim::tcp::{TcpClient, TcpParameters, TcpPlan, TcpResponse, TcpServer};
+use coapace_sim::{Luck, NodeId, Stream, Time};
+
+use super::endpoints::bulk_configs;
+use super::observe::Run;
+use super::seats::{Casting, Role, Seats};
+use super::{closed, tcp};
+use crate::contender::ContenderKind;
+use crate::nodes::{
+    Body, CHANGED, CONTENT, GET, Host, PUT, Server, TransferClient, TransferPlan, first_transfer,
+};
+use crate::results::RunResult;
+
+/// The buffer of each end of a connection that carries a body, in bytes. It is more than any built-in link has under way.
+const TCP_BUFFER: u32 = 1 << 20;
+
+/// The most bytes of a message around a body.
+const AROUND: u64 = 64;
+
+/// Returns a function that makes the host for a role: those of transfers, and with `others` the others.
+pub(super) fn hosts<'a>(run: Run<'a>, seats: &'a Seats, mut others: Casting<'a>) -> Casting<'a> {
+    let Run { scenario, contender, seed, .. } = run;
+    let transfers = &scenario.workload.transfers;
+    if transfers.is_empty() {
+        return others;
+    }
+    let luck = Luck::new(seed);
+    let all: Vec<Cast<'_>> = transfers
+        .iter()
+        .enumerate()
+        .map(|(number, keys)| Cast::new(run, seats, luck, keys, number))
+        .collect();
+    // In a mesh the primary sink is the server of all bodies, and of the other requests.
+    let sink = scenario.network.mesh.is_some().then(|| {
+        let bodies = all.iter().map(|own| own.body.clone()).collect();
+        closed::service(run, bulk_configs(scenario, scenario.clients.count).1, bodies, scenario.clients.count)
+    });
+    let over_tcp = contender.kind == ContenderKind::Tcp;
+    Box::new(move |role| match role {
+        Role::Server(node) if node == seats.server(0) => match &sink {
+            Some(service) => Host::Server(Box::new(Server::new(service.clone(), node))),
+            None => others(role),
+        },
+        Role::Depot(number, node) => match all.get(number) {
+            Some(own) => own.server(run, seats, node, over_tcp),
+            None => others(role),
+        },
+        Role::Client { number, node } => match seats.depot_of(number) {
+            Some((transfer, server)) => all[transfer].client(run, number, node, server, over_tcp),
+            None => others(role),
+        },
+        Role::Server(_) | Role::Relay => others(role),
+    })
+}
+
+/// The cast of one transfer.
+struct Cast<'a> {
+    keys: &'a Transfer,
+    body: Arc<Body>,
+    starts: Stream,
+    /// The plan of the clients of each population.
+    plans: Vec<Arc<TransferPlan>>,
+}
+
+impl<'a> Cast<'a> {
+    fn new(run: Run<'a>, seats: &Seats, luck: Luck, keys: &'a Transfer, number: usize) -> Self {
+        let body = Arc::new(Body::new(keys, number, luck));
+        let starts = luck.stream(&format!("transfer/{}/start", keys.name));
+        let (config, _) = bulk_configs(run.scenario, seats.participants(number));
+        let plan = |part: &crate::mix::Part| {
+            Arc::new(TransferPlan {
+                keys: keys.clone(),
+                body: body.clone(),
+                setup: Arc::new(Setup { controller: part.mechanism, config }),
+                starts,
+                dither: luck.stream("dither"),
+            })
+        };
+        let plans = run.contender.parts().iter().map(plan).collect();
+        Self { keys, body, starts, plans }
+    }
+
+    fn server(&self, run: Run<'_>, seats: &Seats, node: NodeId, over_tcp: bool) -> Host {
+        let clients = seats.participants(self.body.number);
+        if !over_tcp && self.keys.protocol == Protocol::Block {
+            let config = bulk_configs(run.scenario, clients).1;
+            let service = closed::service(run, config, vec![self.body.clone()], clients);
+            return Host::Server(Box::new(Server::new(service, node)));
+        }
+        let response = match self.keys.direction {
+            Direction::Down => {
+                TcpResponse { code: CONTENT, tail: Tail::default().payload(&self.body.bytes).into_bytes() }
+            }
+            Direction::Up => TcpResponse { code: CHANGED, tail: Vec::new() },
+        };
+        let seed = run.seed.wrapping_add(u64::from(node.0) << 48);
+        let connections = 16 * clients as usize;
+        let server = TcpServer::new(node, response, connections, self.tcp(run.scenario), seed);
+        Host::TcpDepot(self.body.number, Box::new(server))
+    }
+
+    fn client(&self, run: Run<'_>, number: u32, node: NodeId, server: NodeId, over_tcp: bool) -> Host {
+        let udp = match &run.contender.kind {
+            ContenderKind::Udp(mix) => self.plans.get(mix.part_of(number - 1)),
+            ContenderKind::Tcp => None,
+        };
+        if !over_tcp
+            && self.keys.protocol == Protocol::Block
+            && let Some(plan) = udp
+        {
+            return Host::Transfer(Box::new(TransferClient::new(plan.clone(), number, server)));
+        }
+        let path = Tail::default().option(coap_numbers::option::URI_PATH, self.keys.name.as_bytes());
+        let (method, tail) = match self.keys.direction {
+            Direction::Down => (GET, path),
+            Direction::Up => (PUT, path.payload(&self.body.bytes)),
+        };
+        let start = first_transfer(self.keys, self.starts, number);
+        let plan = TcpPlan {
+            server,
+            batches: vec![self.keys.count.unwrap_or(u32::MAX)],
+            connect_at: start,
+            request_at: start,
+            pause: self.keys.pause,
+            method,
+            token: Token::EMPTY,
+            tail: tail.into_bytes(),
+        };
+        let seed = run.seed ^ u64::from(number) << 32;
+        let client = TcpClient::new(node, plan, self.tcp(run.scenario), seed);
+        Host::TcpTransfer(self.body.number, Box::new(client))
+    }
+
+    fn tcp(&self, scenario: &Scenario) -> TcpParameters {
+        let longest = self.keys.bytes + AROUND;
+        TcpParameters {
+            buffer_bytes: TCP_BUFFER,
+            max_message_bytes: longest.max(u64::from(TcpParameters::default().max_message_bytes)) as u32,
+            is_bulk: true,
+            ..tcp::parameters(scenario)
+        }
+    }
+}
+
+/// Adds to the transfers of a run, measured between these moments, how long they were under way, and what their direction carries.
+pub(super) fn settle(scenario: &Scenario, (from, end): (Time, Time), result: &mut RunResult) {
+    for (own, keys) in result.transfers.iter_mut().zip(&scenario.workload.transfers) {
+        let hops = match keys.direction {
+            Direction::Down => &scenario.network.down,
+            Direction::Up => &scenario.network.up,
+        };
+        own.settle((from, end), hops.iter().filter_map(|hop| hop.rate).min());
+    }
+}

@@ -1,0 +1,117 @@
+//! Tests of transfers: each body arrives as it was sent, in both directions, over UDP and TCP, on links and in a mesh.
+
+use coapace_lab::contender::Contender;
+use coapace_lab::results::{Metric, RunResult, TransferResult};
+use coapace_lab::run::{Observe, run};
+use coapace_scenario::Scenario;
+
+fn measured(scenario: &str, mechanism: &str, set: &[(&str, &str)]) -> RunResult {
+    let settings: Vec<_> = set.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
+    let scenario = Scenario::load(scenario, &settings).unwrap();
+    let contender = Contender::parse(mechanism).unwrap();
+    contender.fits(&scenario).unwrap();
+    run(&scenario, &contender, 1, Observe::Totals)
+}
+
+/// Transfers 20 KiB and some over LTE-M, three times.
+fn small(mechanism: &str, set: &[(&str, &str)]) -> TransferResult {
+    let few = [("bytes", "20_500"), ("workload.transfers.firmware.count", "3")];
+    let run = measured("fota-lte-m", mechanism, &[&few, set].concat());
+    let [own] = run.transfers.as_slice() else { panic!("{run:?}") };
+    own.clone()
+}
+
+#[test]
+fn a_body_arrives_as_it_was_sent_down_and_up_with_losses_and_without() {
+    for direction in ["down", "up"] {
+        for loss in ["0 %", "10 %"] {
+            for block in ["64", "1024"] {
+                let set = [("direction", direction), ("loss", loss), ("block", block)];
+                // The client compares what it fetched, and the server what it was brought.
+                let own = small("cocoa", &set);
+                assert_eq!((own.completed_s.len(), own.failed), (3, 0), "{set:?}");
+                assert_eq!(own.arrived_bytes, 3 * 20_500, "{set:?}");
+                assert_eq!(own.blocks_again > 0, loss != "0 %", "{set:?}: {}", own.blocks_again);
+                assert!(own.blocks_twice <= own.blocks_again, "{set:?}: {own:?}");
+                // The client has no block twice unless it asked too early. The server has those whose answers were lost.
+                let is_twice = loss != "0 %" && direction == "up";
+                assert_eq!(own.blocks_twice > 0, is_twice, "{set:?}: {}", own.blocks_twice);
+            }
+        }
+    }
+}
+
+#[test]
+fn one_block_at_a_time_takes_a_round_trip_each() {
+    // 21 blocks; each takes the path and its own time on the link.
+    let own = small("default", &[]);
+    let (_, first) = own.completed_s[0];
+    let block = 0.1 + 1_090.0 * 8.0 / 300e3 + 50.0 * 8.0 / 375e3;
+    assert!((first / (20.0 * block + 0.11) - 1.0).abs() < 0.05, "{first}");
+    assert_eq!(own.capacity_bps, Some(300_000));
+    let share = own.link_share().unwrap();
+    assert!((share - 20_500.0 * 8.0 / 300e3 / first).abs() < 0.01, "{share}");
+}
+
+#[test]
+fn over_tcp_a_body_fills_the_link_and_arrives_in_spite_of_losses() {
+    for direction in ["down", "up"] {
+        let of = |loss| small("tcp", &[("direction", direction), ("loss", loss), ("bytes", "100_000")]);
+        let (clear, lossy) = (of("0 %"), of("5 %"));
+        for own in [&clear, &lossy] {
+            assert_eq!((own.completed_s.len(), own.failed), (3, 0), "{direction}: {own:?}");
+            assert!((300_000..301_000).contains(&own.arrived_bytes), "{direction}: {}", own.arrived_bytes);
+        }
+        assert!(clear.link_share().unwrap() > 0.6, "{direction}: {clear:?}");
+        assert!(lossy.link_share().unwrap() < clear.link_share().unwrap(), "{direction}");
+    }
+}
+
+#[test]
+fn transfers_share_a_link_with_each_other_and_with_clients_that_ask() {
+    let transfers = "[{ name = 'udp', clients = 1, bytes = 50_000, count = 'none', pause = '1 s' }, \
+                     { name = 'stream', clients = 2, bytes = 50_000, protocol = 'tcp', direction = 'up', count = 'none' }]";
+    let run = measured(
+        "fota-lte-m",
+        "default",
+        &[
+            ("clients", "5"),
+            ("workload.duration", "60 s"),
+            ("workload.warm_up", "20 s"),
+            ("workload.exchanges", "none"),
+            ("workload.transfers", transfers),
+        ],
+    );
+    let [udp, stream] = run.transfers.as_slice() else { panic!("{run:?}") };
+    assert_eq!((run.exchanges.len(), udp.clients, stream.clients), (2, 1, 2), "the last clients transfer");
+    assert!(run.exchanges.iter().all(|&exchanges| exchanges > 50), "{:?}", run.exchanges);
+    for own in [udp, stream] {
+        assert!(own.completed_s.len() >= 2 && own.failed == 0, "{own:?}");
+        assert!(own.completed_s.iter().all(|(end, _)| *end > 20.0), "{own:?}");
+        assert!((39.0..=40.0).contains(&own.active_s), "{own:?}");
+    }
+    assert_eq!((udp.capacity_bps, stream.capacity_bps), (Some(300_000), Some(375_000)));
+    assert!(Metric::Throughput.of_run(&run).is_some() && Metric::TransferTime.of_run(&run).is_some());
+}
+
+#[test]
+fn a_run_of_transfers_alone_has_no_figures_of_exchanges() {
+    let run = measured("fota-lte-m", "default", &[("bytes", "5000")]);
+    for metric in [Metric::Throughput, Metric::MedianFct, Metric::Retransmissions, Metric::Goodput] {
+        assert_eq!(metric.of_run(&run), None, "{metric}");
+    }
+    assert_eq!(Metric::TransfersCompleted.of_run(&run), Some(1.0));
+    assert_eq!(Metric::TransfersFailed.of_run(&run), Some(0.0));
+}
+
+#[test]
+fn a_transfer_that_nobody_answers_fails_and_begins_again() {
+    let run = measured(
+        "fota-lte-m",
+        "default",
+        &[("loss", "100 %"), ("workload.duration", "300 s"), ("workload.transfers.firmware.count", "none")],
+    );
+    let own = &run.transfers[0];
+    // MAX_TRANSMIT_WAIT is 93 s, or less with the dither.
+    assert!((2..=6).contains(&own.failed) && own.completed_s.is_empty(), "{own:?}");
+}
