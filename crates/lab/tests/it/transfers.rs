@@ -115,3 +115,33 @@ fn a_transfer_that_nobody_answers_fails_and_begins_again() {
     // MAX_TRANSMIT_WAIT is 93 s, or less with the dither.
     assert!((2..=6).contains(&own.failed) && own.completed_s.is_empty(), "{own:?}");
 }
+
+#[test]
+fn through_a_mesh_a_body_arrives_beside_the_readings_of_the_others() {
+    for direction in ["down", "up"] {
+        let set = [("bytes", "4 KiB"), ("workload.exchanges", "4"), ("direction", direction)];
+        let run = measured("fota-mesh", "default", &set);
+        let own = &run.transfers[0];
+        assert_eq!((own.clients, own.completed_s.len(), own.failed), (1, 1, 0), "{direction}: {own:?}");
+        assert_eq!((own.arrived_bytes, own.capacity_bps), (4_096, None), "{direction}");
+        assert_eq!((run.exchanges.len(), run.completed()), (13, 52), "{direction}");
+    }
+}
+
+#[test]
+fn a_campaign_ends_in_every_device_and_the_others_go_on() {
+    for protocol in ["block", "tcp"] {
+        let run = measured(
+            "fleet-fota",
+            "default",
+            &[("bytes", "8 KiB"), ("spread", "60 s"), ("protocol", protocol), ("workload.duration", "200 s")],
+        );
+        let own = &run.transfers[0];
+        assert_eq!((own.clients, own.completed_s.len(), own.failed), (100, 100, 0), "{protocol}: {own:?}");
+        assert!(
+            own.completed_s.is_sorted_by_key(|(end, _)| *end) && own.active_s < 120.0,
+            "{protocol}: {own:?}"
+        );
+        assert!(run.exchanges.iter().all(|&exchanges| exchanges > 15), "{protocol}: {:?}", run.exchanges);
+    }
+}
