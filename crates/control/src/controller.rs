@@ -26,7 +26,8 @@ pub trait Controller: Debug {
     /// Starts an exchange, as its first transmission departs. Returns its state and the timeout to arm.
     fn on_start(&self, state: &mut Self::State, cue: Cue) -> (Self::Exchange, Duration);
 
-    /// Backs off, as the timeout has passed and a retransmission departs. Returns the next timeout to arm.
+    /// Backs off, as the timeout has passed and a retransmission departs. Returns the next timeout to arm. If the mechanism
+    /// sets [`Limits::overtaken`], the call may come before the timeout has passed: then the exchange was overtaken.
     fn on_retransmit(&self, state: &mut Self::State, exchange: &mut Self::Exchange, cue: Cue) -> Duration;
 
     /// Ends an exchange and learns from its outcome.
@@ -118,6 +119,9 @@ pub struct Limits {
     pub nstart: Option<u16>,
     /// Earliest departure of the next confirmable message (pacing); [`Instant::ZERO`] without pacing.
     pub next_confirmable: Instant,
+    /// An exchange is lost, and is retransmitted at once, if its last transmission departed by this much or more before the
+    /// last transmission of an exchange that has been answered without ambiguity since. `None`: timeouts alone find losses.
+    pub overtaken: Option<Duration>,
     /// Least time between two non-confirmable messages that nothing answers.
     pub non_gap: Duration,
     /// The marking of transmissions.
@@ -136,6 +140,7 @@ impl Limits {
         Self {
             nstart: None,
             next_confirmable: Instant::ZERO,
+            overtaken: None,
             non_gap: gauges.rto.max(unmeasured),
             marking,
             final_wait: true,

@@ -5,8 +5,8 @@ use core::str::FromStr;
 
 use crate::excerpt::Excerpt;
 use crate::{
-    Controller, Cue, Draw, Duration, Entry, Instant, Mechanism, Outcome, REGISTRY, Sample, SetError, State,
-    unknown,
+    BULK, Controller, Cue, Draw, Duration, Entry, Instant, Mechanism, Outcome, REGISTRY, Sample, SetError,
+    State, unknown,
 };
 
 /// The mechanisms that can be named: those of this crate, and those that other crates add (own ones).
@@ -29,6 +29,17 @@ pub enum ParseMechanismError {
     UnknownMechanism {
         /// The name in the text.
         name: Excerpt,
+        /// The mechanisms to choose from.
+        known: Mechanisms,
+    },
+    /// No bulk mechanism has this name.
+    UnknownBulk(Excerpt),
+    /// The mechanism is for single exchanges, and a bulk mechanism was asked for.
+    NoBulk(&'static Entry),
+    /// The mechanism is a bulk mechanism, and one for single exchanges was asked for.
+    NoSingle {
+        /// The mechanism that was named.
+        entry: &'static Entry,
         /// The mechanisms to choose from.
         known: Mechanisms,
     },
@@ -70,31 +81,65 @@ impl Mechanisms {
             if name.is_empty() || !name.bytes().all(|byte| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'-')) {
                 return Err(BadName::Characters(name));
             }
-            if REGISTRY.iter().chain(earlier).any(|other| other.name == *name) {
+            if REGISTRY.iter().chain(BULK).chain(earlier).any(|other| other.name == *name) {
                 return Err(BadName::Taken(name));
             }
         }
         Ok(Self { own })
     }
 
-    /// Returns all entries. Own ones come last.
+    /// Returns the entries for single exchanges. Own ones come last.
     pub fn entries(self) -> impl Iterator<Item = &'static Entry> + Clone {
         REGISTRY.iter().chain(self.own)
     }
 
-    /// Returns the entry of this name.
+    /// Returns the entries of bulk mechanisms.
+    pub fn bulk_entries(self) -> impl Iterator<Item = &'static Entry> + Clone {
+        BULK.iter()
+    }
+
+    /// Returns the entry of this name among those for single exchanges.
     pub fn find(self, name: &str) -> Option<&'static Entry> {
         self.entries().find(|entry| entry.name == name)
     }
 
-    /// Reads `NAME` or `NAME:parameter=value,…`.
+    /// Returns the entry of this name among those of bulk mechanisms.
+    pub fn find_bulk(self, name: &str) -> Option<&'static Entry> {
+        self.bulk_entries().find(|entry| entry.name == name)
+    }
+
+    /// Reads `NAME` or `NAME:parameter=value,…`, the text of a mechanism for single exchanges.
     ///
     /// # Errors
     /// [`ParseMechanismError`] names what is wrong and what was probably meant.
     pub fn parse(self, text: &str) -> Result<Mechanism, ParseMechanismError> {
+        Self::read(text, |name| match (self.find(name), self.find_bulk(name)) {
+            (Some(entry), _) => Ok(entry),
+            (None, Some(entry)) => Err(ParseMechanismError::NoSingle { entry, known: self }),
+            (None, None) => {
+                Err(ParseMechanismError::UnknownMechanism { name: Excerpt::of(name), known: self })
+            }
+        })
+    }
+
+    /// Reads `NAME` or `NAME:parameter=value,…`, the text of a bulk mechanism.
+    ///
+    /// # Errors
+    /// [`ParseMechanismError`] names what is wrong and what was probably meant.
+    pub fn parse_bulk(self, text: &str) -> Result<Mechanism, ParseMechanismError> {
+        Self::read(text, |name| match (self.find_bulk(name), self.find(name)) {
+            (Some(entry), _) => Ok(entry),
+            (None, Some(entry)) => Err(ParseMechanismError::NoBulk(entry)),
+            (None, None) => Err(ParseMechanismError::UnknownBulk(Excerpt::of(name))),
+        })
+    }
+
+    fn read(
+        text: &str,
+        find: impl FnOnce(&str) -> Result<&'static Entry, ParseMechanismError>,
+    ) -> Result<Mechanism, ParseMechanismError> {
         let (name, settings) = text.split_once(':').unwrap_or((text, ""));
-        let unknown = || ParseMechanismError::UnknownMechanism { name: Excerpt::of(name), known: self };
-        let entry = self.find(name).ok_or_else(unknown)?;
+        let entry = find(name)?;
         let mut mechanism = entry.mechanism;
         for setting in Mechanism::settings(settings) {
             let (name, value) = setting?;
@@ -168,7 +213,8 @@ impl Mechanism {
 impl fmt::Display for Mechanism {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let own = if let Self::Own(own) = self { Some(own.entry()) } else { None };
-        let named = REGISTRY.iter().chain(&own).filter(|entry| entry.mechanism.kind() == self.kind());
+        let named =
+            REGISTRY.iter().chain(BULK).chain(&own).filter(|entry| entry.mechanism.kind() == self.kind());
         let Some(entry) = named.min_by_key(|entry| self.differing(entry).count()) else { return Ok(()) };
         f.write_str(entry.name)?;
         let separators = core::iter::once(':').chain(core::iter::repeat(','));
@@ -187,7 +233,7 @@ impl fmt::Display for Shown<'_> {
 }
 
 impl Entry {
-    /// Returns the entry of this name among those of this crate.
+    /// Returns the entry of this name among those of this crate for single exchanges.
     pub fn find(name: &str) -> Option<&'static Self> {
         Mechanisms::BUILT_IN.find(name)
     }
@@ -199,6 +245,17 @@ impl fmt::Display for ParseMechanismError {
         match self {
             Self::UnknownMechanism { name, known } => {
                 unknown(f, "mechanism", name, known.entries().map(|entry| entry.name))
+            }
+            Self::UnknownBulk(name) => {
+                unknown(f, "bulk mechanism", name, BULK.iter().map(|entry| entry.name))
+            }
+            Self::NoBulk(Entry { name, .. }) => {
+                write!(f, "{name} is a mechanism for single exchanges (--cc); bulk mechanisms: ")?;
+                list(f, BULK.iter())
+            }
+            Self::NoSingle { entry: Entry { name, .. }, known } => {
+                write!(f, "{name} is a bulk mechanism (--bulk); mechanisms for single exchanges: ")?;
+                list(f, known.entries())
             }
             Self::NotAnAssignment(text) => {
                 write!(f, "{text:?} is no parameter=value; a mechanism is NAME or NAME:parameter=value,...")
@@ -218,6 +275,14 @@ impl fmt::Display for ParseMechanismError {
             },
         }
     }
+}
+
+/// Writes the names of entries, with commas between them.
+fn list(f: &mut fmt::Formatter<'_>, entries: impl Iterator<Item = &'static Entry>) -> fmt::Result {
+    for (place, entry) in entries.enumerate() {
+        write!(f, "{}{}", if place > 0 { ", " } else { "" }, entry.name)?;
+    }
+    Ok(())
 }
 
 impl fmt::Display for SetError {

@@ -48,17 +48,32 @@ pub struct Notes {
     pub hazards: &'static str,
 }
 
-/// Declares the files of a list and exports what is public in them. Generates [`REGISTRY`] and the descriptions of
-/// mechanisms from the list, and by [`dispatch!`] the calls.
+/// Declares the files of two lists and exports what is public in them. Generates [`REGISTRY`], [`BULK`] and the descriptions
+/// of mechanisms from the lists, and by [`dispatch!`] the calls.
 macro_rules! registry {
-    ($($file:ident: $variant:ident = $kind:ident { $($entry:ident),+ $(,)? })+) => {
+    (
+        single { $($file:ident: $variant:ident = $kind:ident { $($entry:ident),+ $(,)? })+ }
+        bulk { $($bulk_file:ident: $bulk_variant:ident = $bulk_kind:ident { $($bulk_entry:ident),+ $(,)? })+ }
+    ) => {
         $(
             mod $file;
             pub use $file::*;
         )+
+        $(
+            mod $bulk_file;
+            pub use $bulk_file::*;
+        )+
 
-        /// Every mechanism of this crate, in the order they are listed.
+        /// Every mechanism of this crate for single exchanges, in the order they are listed.
         pub const REGISTRY: &[Entry] = &[$($($file::$entry,)+)+];
+
+        /// Every bulk mechanism of this crate, in the order they are listed: mechanisms for many exchanges at once that
+        /// carry one body (RFC 7959).
+        pub const BULK: &[Entry] = &[$($($bulk_file::$bulk_entry,)+)+];
+
+        registry! { @kinds $($variant = $kind,)+ $($bulk_variant = $bulk_kind,)+ }
+    };
+    (@kinds $($variant:ident = $kind:ident,)+) => {
 
         impl Mechanism {
             /// Returns descriptions of its parameters.
@@ -209,19 +224,24 @@ const FOREIGN_TIMEOUT: Duration = Duration::from_secs(3);
 
 // Each line has a file, a name for the kind of mechanism, its type, and its entries.
 registry! {
-    default: Default = DefaultTimer { DEFAULT }
-    fullbackoff: FullBackoff = FullBackoff { FULLBACKOFF1, FULLBACKOFF2, GST_COAP }
-    linux: LinuxRto = LinuxRto { LINUX_RTO }
-    basic: BasicRto = BasicRto { BASIC_RTO }
-    peak_hopper: PeakHopper = PeakHopper { PEAK_HOPPER }
-    eifel: CoapEifel = CoapEifel { COAP_EIFEL }
-    cocoa: Cocoa = Cocoa {
-        COCOA, COCOA0, COCOA_PLUS, COCOA_STRONG, FULLBACKOFF1_COCOA, FULLBACKOFF2_COCOA, GSRTC, COCOA_I
+    single {
+        default: Default = DefaultTimer { DEFAULT }
+        fullbackoff: FullBackoff = FullBackoff { FULLBACKOFF1, FULLBACKOFF2, GST_COAP }
+        linux: LinuxRto = LinuxRto { LINUX_RTO }
+        basic: BasicRto = BasicRto { BASIC_RTO }
+        peak_hopper: PeakHopper = PeakHopper { PEAK_HOPPER }
+        eifel: CoapEifel = CoapEifel { COAP_EIFEL }
+        cocoa: Cocoa = Cocoa {
+            COCOA, COCOA0, COCOA_PLUS, COCOA_STRONG, FULLBACKOFF1_COCOA, FULLBACKOFF2_COCOA, GSRTC, COCOA_I
+        }
+        cocoa_plus_plus: CocoaPlusPlus = CocoaPlusPlus { COCOA_PLUS_PLUS }
+        fasor: Fasor = Fasor { FASOR, FASOR_TOKEN, FASOR_OPTION }
+        rtt_coap: RttCoap = RttCoap { RTT_COAP }
+        ebb: Ebb = Ebb { EBB, EBB_PLAIN }
     }
-    cocoa_plus_plus: CocoaPlusPlus = CocoaPlusPlus { COCOA_PLUS_PLUS }
-    fasor: Fasor = Fasor { FASOR, FASOR_TOKEN, FASOR_OPTION }
-    rtt_coap: RttCoap = RttCoap { RTT_COAP }
-    ebb: Ebb = Ebb { EBB, EBB_PLAIN }
+    bulk {
+        newreno: NewReno = NewReno { NEWRENO }
+    }
 }
 
 // Tables of destinations and of exchanges have this size for each row.

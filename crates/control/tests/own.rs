@@ -1,7 +1,7 @@
 //! Mechanisms of other crates behave like built-in ones.
 
 use coapace_control::{
-    BadName, Controller, Cue, DefaultTimer, Draw, Duration, Entry, Gauges, Instant, Limits, Marking,
+    BULK, BadName, Controller, Cue, DefaultTimer, Draw, Duration, Entry, Gauges, Instant, Limits, Marking,
     Mechanism, Mechanisms, Notes, Outcome, OwnMechanism, REGISTRY, Ratio, Sample, SetError, packed,
     parameters,
 };
@@ -198,6 +198,36 @@ fn an_error_names_what_is_wrong_and_what_was_probably_meant() {
         "{unknown}"
     );
     assert!(!unknown.contains("wary") && unknown.lines().count() == 1, "{unknown}");
+}
+
+#[test]
+fn a_mechanism_of_the_other_list_is_told_with_the_names_to_choose_from() {
+    static TAKEN: [Entry; 1] = [Entry { name: "newreno", ..Entry::own::<Wary>() }];
+    let bulk = |text: &str| own().parse_bulk(text).map_err(|error| error.to_string());
+    let names = BULK.iter().map(|entry| entry.name).collect::<Vec<_>>().join(", ");
+    assert_eq!(bulk("newreno:initial_window=4").unwrap().to_string(), "newreno:initial_window=4");
+    assert_eq!(
+        bulk("ebb:k=4").unwrap_err(),
+        format!("ebb is a mechanism for single exchanges (--cc); bulk mechanisms: {names}")
+    );
+    assert!(
+        bulk("newrno")
+            .unwrap_err()
+            .starts_with("no bulk mechanism is called \"newrno\"; did you mean newreno? There ")
+    );
+    assert!(
+        bulk("newreno:window=4").unwrap_err().starts_with("no parameter of newreno is called \"window\"")
+    );
+    let single = own().parse("newreno").unwrap_err().to_string();
+    assert!(
+        single.starts_with(
+            "newreno is a bulk mechanism (--bulk); mechanisms for single exchanges: default, fullbackoff1, "
+        ),
+        "{single}"
+    );
+    assert!(single.ends_with(", wary"), "{single}");
+    assert_eq!(Mechanisms::with(&TAKEN).unwrap_err(), BadName::Taken("newreno"));
+    assert!(BULK.iter().all(|entry| Entry::find(entry.name).is_none()));
 }
 
 #[test]

@@ -1,8 +1,8 @@
 //! Properties of every mechanism and every preset, whatever an endpoint and a network do.
 
 use coapace_control::{
-    Answer, Controller, Cue, Draw, Duration, Exchange, Instant, Mechanism, Outcome, REGISTRY, Sample, State,
-    Value,
+    Answer, BULK, Controller, Cue, Draw, Duration, Exchange, Instant, Mechanism, Mechanisms, Outcome,
+    REGISTRY, Sample, State, Value,
 };
 use proptest::prelude::*;
 
@@ -26,14 +26,16 @@ fn bounds(mechanism: &Mechanism) -> (Duration, Duration) {
     }
 }
 
-/// Returns every registry entry, plain and with each of its presets, with its bounds.
+/// Returns every entry of both lists, plain and with each of its presets, with its bounds.
 fn mechanisms() -> Vec<(String, Mechanism, Duration, Duration)> {
     let mut all = Vec::new();
-    for entry in REGISTRY {
+    for entry in REGISTRY.iter().chain(BULK) {
         let presets =
             entry.mechanism.presets().iter().map(|preset| format!("{}:preset={}", entry.name, preset.name));
         for name in std::iter::once(entry.name.to_owned()).chain(presets) {
-            let mechanism = name.parse().expect("the registry names what can be parsed");
+            let known = Mechanisms::BUILT_IN;
+            let mechanism =
+                known.parse(&name).or(known.parse_bulk(&name)).expect("the lists name what can be parsed");
             let (least, most) = bounds(&mechanism);
             all.push((name, mechanism, least, most));
         }
@@ -179,7 +181,7 @@ proptest! {
         value in prop_oneof!["0", "255", "1us", "65535/1", "1/65535", "18446744073709551615us", "0s", "off", "current"],
         script in prop::collection::vec((step(), cue()), 1..60),
     ) {
-        let mut mechanism = place.get(REGISTRY).mechanism;
+        let mut mechanism = place.get(&[REGISTRY, BULK].concat()).mechanism;
         let parameters = mechanism.parameters();
         if mechanism.set(parameter.get(parameters).name, &value).is_ok() {
             play(&mechanism, &script);

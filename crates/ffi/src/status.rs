@@ -71,7 +71,10 @@ impl From<SetError> for Status {
 impl From<ParseMechanismError> for Status {
     fn from(error: ParseMechanismError) -> Self {
         match error {
-            ParseMechanismError::UnknownMechanism { .. } => Self::UnknownMechanism,
+            ParseMechanismError::UnknownMechanism { .. }
+            | ParseMechanismError::UnknownBulk(_)
+            | ParseMechanismError::NoBulk(_)
+            | ParseMechanismError::NoSingle { .. } => Self::UnknownMechanism,
             ParseMechanismError::NotAnAssignment(_) => Self::NotAnAssignment,
             ParseMechanismError::Parameter { error, .. } => error.into(),
         }

@@ -26,6 +26,7 @@ impl Noting {
     pub(crate) const LIMITS: Limits = Limits {
         nstart: None,
         next_confirmable: Instant::ZERO,
+        overtaken: None,
         non_gap: Duration::ZERO,
         marking: Marking::None,
         final_wait: true,

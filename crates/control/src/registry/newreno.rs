@@ -1,0 +1,339 @@
+//! `newreno`: the congestion control of TCP in datagrams, the yardstick of bulk mechanisms.
+//!
+//! **Source.** RFC 5681 and RFC 6582 for the window, RFC 6298 for the timeout, RFC 6928 for the initial window.
+//!
+//! **Idea.** The window is the number of exchanges that may be outstanding. It doubles in each round trip up to a threshold
+//! (slow start), and grows by one a round trip above it. A round trip in which exchanges were lost halves it once. A
+//! timeout sets it to one.
+//!
+//! **Differences from the source**
+//! * A datagram counts as one, whatever its size. Only what is acknowledged one by one grows the window, so neither partial
+//!   acknowledgements nor an inflated window are needed (RFC 6582 §3.2): the loss of each exchange is known.
+//! * An exchange is lost if one that departed SRTT/8 later was answered, and not after three duplicate acknowledgements.
+//!   RFC 8985 §6.2 waits for a quarter of the least round-trip time. An eighth is three datagrams of a window of 24, so
+//!   reordering that three duplicates would suffer is suffered here, and a gap is known an eighth of a round trip earlier.
+//! * What is lost is retransmitted at once, even if the window is smaller than what is outstanding.
+//! * The window does not grow while less than half of it is used (RFC 7661 §4.4 is stricter).
+//! * The initial RTO is 2 s, the ACK_TIMEOUT of CoAP. RFC 6298 §2.1 has 1 s.
+//!
+//! **Unsafe as published**
+//! * Departures are neither paced nor dithered: a window departs at once, and clients that timed out together do so again.
+
+use crate::estimator::{Estimator, GRANULARITY, Learning};
+use crate::fine::Fine;
+use crate::karn::KeptBackoff;
+use crate::parameters::parameters;
+use crate::{
+    Controller, Cue, Duration, Entry, Gauges, Instant, Limits, Marking, Mechanism, Notes, Origin, Outcome,
+    Ratio,
+};
+
+parameters! {
+    /// The congestion control of TCP in datagrams.
+    pub struct NewReno {
+        /// Exchanges that may be outstanding at first, RFC 6928 §2; RFC 5681 §3.1 has 2 to 4.
+        initial_window: u8 = 10,
+        /// RTO before the first sample, RFC 6298 §2.1.
+        initial_rto: Duration = Duration::from_secs(2),
+        /// Lower bound of the RTO, RFC 6298 §2.4.
+        min_rto: Duration = Duration::from_secs(1),
+        /// Upper bound of every timeout, RFC 6298 §2.5: 60 s at least. Counts as 268 s if above.
+        max_rto: Duration = Duration::from_secs(60),
+        /// Share of SRTT by which an exchange that departed later and was answered overtakes one that is lost.
+        overtaken: Ratio = Ratio::new(1, 8),
+        /// Least time by which a lost exchange is overtaken.
+        min_overtaken: Duration = Duration::from_millis(1),
+        /// G, the granularity of the clock and the lower bound of 4·RTTVAR, RFC 6298 §2.3.
+        granularity: Duration = GRANULARITY,
+    }
+    presets {
+        /// The initial window and the initial RTO before RFC 6928: four datagrams (RFC 5681 §3.1) and 1 s (RFC 6298 §2.1).
+        "rfc5681" => |_| Self {
+            initial_window: 4,
+            initial_rto: Duration::from_secs(1),
+            ..Self::DEFAULT
+        },
+    }
+}
+
+/// State of [`NewReno`] for one destination.
+#[derive(Clone, Copy, Debug)]
+pub struct NewRenoState {
+    estimator: Estimator,
+    backoff: KeptBackoff,
+    window: Window,
+    /// The window at which slow start ends.
+    threshold: Window,
+    /// The last moment at which a loss made the window smaller, in microseconds. What departed before it is of the same round
+    /// trip.
+    reduced: [u8; 8],
+}
+
+/// State of [`NewReno`] for one exchange.
+#[derive(Clone, Copy, Debug)]
+pub struct NewRenoExchange {
+    timeout: Fine,
+    /// The departure of its last transmission, in microseconds.
+    departed: [u8; 8],
+}
+
+/// A number of datagrams in units of 2⁻¹⁶, below 2¹⁶.
+#[derive(Clone, Copy, Debug)]
+struct Window([u8; 4]);
+
+impl Window {
+    /// No body has more blocks on their way than an endpoint can note beyond the first that is missing.
+    const MOST: u32 = 1024 << 16;
+
+    fn of(datagrams: u16) -> Self {
+        Self::bounded(u32::from(datagrams) << 16)
+    }
+
+    fn bounded(units: u32) -> Self {
+        Self(units.clamp(1 << 16, Self::MOST).to_le_bytes())
+    }
+
+    fn units(self) -> u32 {
+        u32::from_le_bytes(self.0)
+    }
+
+    fn datagrams(self) -> u16 {
+        (self.units() >> 16) as u16
+    }
+}
+
+impl Controller for NewReno {
+    type State = NewRenoState;
+    type Exchange = NewRenoExchange;
+
+    fn state(&self) -> NewRenoState {
+        NewRenoState {
+            estimator: Estimator::new(),
+            backoff: KeptBackoff::NONE,
+            window: Window::of(self.initial_window.into()),
+            threshold: Window(Window::MOST.to_le_bytes()),
+            reduced: [0; 8],
+        }
+    }
+
+    fn on_start(&self, state: &mut NewRenoState, cue: Cue) -> (NewRenoExchange, Duration) {
+        let timeout = self.rto(state);
+        (NewRenoExchange { timeout, departed: micros(cue.now) }, timeout.into())
+    }
+
+    fn on_retransmit(&self, state: &mut NewRenoState, exchange: &mut NewRenoExchange, cue: Cue) -> Duration {
+        exchange.timeout = if is_overtaken(exchange, cue.now) {
+            lose(state, exchange, cue, false);
+            self.rto(state)
+        } else {
+            lose(state, exchange, cue, true);
+            let timeout = exchange.timeout.twice().min(self.max_rto.into());
+            state.backoff.keep(timeout);
+            timeout
+        };
+        exchange.departed = micros(cue.now);
+        exchange.timeout.into()
+    }
+
+    fn on_end(&self, state: &mut NewRenoState, exchange: NewRenoExchange, outcome: Outcome, cue: Cue) {
+        match outcome {
+            Outcome::Acked(sample) => {
+                if let Some(rtt) = sample.unambiguous() {
+                    state.estimator.update(rtt, Learning::RFC6298);
+                    state.backoff = KeptBackoff::NONE;
+                }
+                // Slow start and congestion avoidance wait until a loss is repaired (RFC 6582 §3.2).
+                if exchange.departed() >= state.reduced() {
+                    grow(state, cue.outstanding);
+                }
+            }
+            Outcome::GivenUp => lose(state, &exchange, cue, !is_overtaken(&exchange, cue.now)),
+            Outcome::Reset | Outcome::Cancelled => {}
+        }
+    }
+
+    fn max_span(&self, retransmits: u8) -> Duration {
+        self.max_rto.max(self.min_rto).max(self.initial_rto).times(retransmits.into())
+    }
+
+    fn limits(&self, state: &NewRenoState) -> Limits {
+        let srtt = state.estimator.srtt().unwrap_or(self.initial_rto.into());
+        Limits {
+            nstart: Some(state.window.datagrams()),
+            overtaken: Some(srtt.by(self.overtaken).at_least(self.min_overtaken).into()),
+            ..Limits::with_gauges(self.gauges(state), Marking::None)
+        }
+    }
+
+    #[inline(always)]
+    fn gauges(&self, state: &NewRenoState) -> Gauges {
+        state.estimator.gauges(self.rto(state))
+    }
+}
+
+impl NewReno {
+    /// Returns the RTO, or the kept backoff if there is one.
+    fn rto(&self, state: &NewRenoState) -> Fine {
+        state.backoff.kept().unwrap_or_else(|| {
+            let rto = state.estimator.rto(4, self.granularity).unwrap_or(self.initial_rto.into());
+            rto.at_least(self.min_rto).min(self.max_rto.into())
+        })
+    }
+}
+
+impl NewRenoState {
+    fn reduced(&self) -> Instant {
+        Instant::from_micros(u64::from_le_bytes(self.reduced))
+    }
+}
+
+impl NewRenoExchange {
+    fn departed(&self) -> Instant {
+        Instant::from_micros(u64::from_le_bytes(self.departed))
+    }
+}
+
+fn micros(moment: Instant) -> [u8; 8] {
+    moment.as_micros().to_le_bytes()
+}
+
+/// Returns whether a retransmission comes before the timeout has passed.
+fn is_overtaken(exchange: &NewRenoExchange, now: Instant) -> bool {
+    now.since(exchange.departed()) < exchange.timeout.into()
+}
+
+/// Grows the window by one, or by its reciprocal from the threshold on (RFC 5681 §3.1), if half of it is used.
+fn grow(state: &mut NewRenoState, outstanding: u16) {
+    let units = state.window.units();
+    if u32::from(outstanding) << 1 < units >> 16 {
+        return;
+    }
+    let step = if units < state.threshold.units() { 1 << 16 } else { u32::MAX / units };
+    state.window = Window::bounded(units.saturating_add(step));
+}
+
+/// Makes the window smaller, once for all that departed before (RFC 5681 §3.1 and §3.2).
+fn lose(state: &mut NewRenoState, exchange: &NewRenoExchange, cue: Cue, is_timeout: bool) {
+    if exchange.departed() < state.reduced() {
+        return;
+    }
+    state.reduced = micros(cue.now);
+    let used = u32::from(cue.outstanding).saturating_mul(1 << 16).min(state.window.units());
+    state.threshold = Window::bounded((used / 2).max(2 << 16));
+    state.window = if is_timeout { Window::of(1) } else { state.threshold };
+}
+
+/// The entry `newreno`.
+pub(crate) const NEWRENO: Entry = Entry {
+    name: "newreno",
+    summary: "the window of TCP in datagrams: slow start, congestion avoidance, halved by a round trip with losses",
+    source: "RFC 5681, RFC 6582, RFC 6298, RFC 6928",
+    origin: Origin::Published,
+    notes: Notes {
+        status: "Standards for TCP. RFC 8085 §3.1.2 asks bulk transfers over UDP for such a control, or a gentler one.",
+        use_when: "A transfer has to take what a TCP flow would take, for comparison or because an operator asks for it.",
+        avoid_when: "The path loses packets for other reasons than congestion: every loss halves the window.",
+        hazards: "It fills the buffer of a bottleneck until packets are dropped, and delays everybody else there. Nothing is \
+            paced, so a window may depart at once.",
+    },
+    mechanism: Mechanism::NewReno(NewReno::DEFAULT),
+};
+
+const _: () = assert!(size_of::<NewRenoState>() <= 31);
+
+#[cfg(test)]
+mod tests {
+    extern crate std;
+
+    use std::vec::Vec;
+
+    use super::*;
+    use crate::testing::{acked, at};
+    use crate::{Draw, Sample};
+
+    const RENO: NewReno = NewReno::DEFAULT;
+
+    fn cue(ms: u64, outstanding: u16) -> Cue {
+        Cue { outstanding, ..at(ms) }
+    }
+
+    fn window(state: &NewRenoState) -> u16 {
+        RENO.limits(state).nstart.unwrap()
+    }
+
+    /// Sends a window at `ms` and has it answered 100 ms later.
+    fn round(state: &mut NewRenoState, ms: u64) {
+        let full = window(state);
+        let open: Vec<_> = (0..full).map(|n| RENO.on_start(state, cue(ms, n + 1)).0).collect();
+        for exchange in open {
+            RENO.on_end(state, exchange, acked(100, 0), cue(ms + 100, full));
+        }
+    }
+
+    #[test]
+    fn the_window_doubles_in_each_round_trip_until_a_loss_and_grows_by_one_after_it() {
+        let state = &mut RENO.state();
+        assert_eq!(window(state), 10);
+        round(state, 0);
+        round(state, 1_000);
+        assert_eq!(window(state), 40);
+        let (mut lost, _) = RENO.on_start(state, cue(2_000, 40));
+        RENO.on_retransmit(state, &mut lost, cue(2_150, 40));
+        assert_eq!(window(state), 20);
+        RENO.on_end(state, lost, acked(250, 1), cue(2_250, 20));
+        round(state, 3_000);
+        round(state, 4_000);
+        assert!((21..=22).contains(&window(state)), "{}", window(state));
+    }
+
+    #[test]
+    fn losses_of_one_round_trip_halve_the_window_once() {
+        let state = &mut RENO.state();
+        round(state, 0);
+        let mut open: Vec<_> = (0..20).map(|n| RENO.on_start(state, cue(1_000, n + 1)).0).collect();
+        for exchange in &mut open[..5] {
+            RENO.on_retransmit(state, exchange, cue(1_120, 20));
+        }
+        assert_eq!(window(state), 10);
+        RENO.on_end(state, open[10], acked(150, 0), cue(1_150, 20));
+        assert_eq!(window(state), 10, "it departed before the loss was known");
+        RENO.on_retransmit(state, &mut open[0], cue(1_300, 20));
+        assert_eq!(window(state), 5, "a retransmission was lost");
+    }
+
+    #[test]
+    fn a_timeout_sets_the_window_to_one_and_doubles_the_timeout_until_the_next_sample() {
+        let state = &mut RENO.state();
+        round(state, 0);
+        let (mut lost, timeout) = RENO.on_start(state, cue(1_000, 20));
+        assert_eq!(timeout, Duration::from_secs(1));
+        assert_eq!(RENO.on_retransmit(state, &mut lost, cue(2_000, 20)), Duration::from_secs(2));
+        assert_eq!((window(state), RENO.gauges(state).rto), (1, Duration::from_secs(2)));
+        RENO.on_end(state, lost, acked(1_100, 1), cue(2_100, 1));
+        assert_eq!(RENO.gauges(state).rto, Duration::from_secs(2), "an ambiguous answer is no sample");
+        round(state, 3_000);
+        assert_eq!(RENO.gauges(state).rto, Duration::from_secs(1));
+    }
+
+    #[test]
+    fn a_window_that_is_not_used_does_not_grow() {
+        let state = &mut RENO.state();
+        for n in 0..50 {
+            let (exchange, _) = RENO.on_start(state, cue(n * 1_000, 1));
+            RENO.on_end(state, exchange, acked(100, 0), cue(n * 1_000 + 100, 1));
+        }
+        assert_eq!(window(state), 10);
+    }
+
+    #[test]
+    fn an_exchange_is_overtaken_by_an_eighth_of_the_round_trip_time_and_a_millisecond_at_least() {
+        let state = &mut RENO.state();
+        round(state, 0);
+        assert_eq!(RENO.limits(state).overtaken, Some(Duration::from_micros(12_500)));
+        let state = &mut RENO.state();
+        let (exchange, _) = RENO.on_start(state, at(0));
+        let sample = Sample::unmarked(Duration::from_millis(2), Duration::from_millis(2), 0);
+        RENO.on_end(state, exchange, Outcome::Acked(sample), Cue { draw: Draw::ZERO, ..at(2) });
+        assert_eq!(RENO.limits(state).overtaken, Some(Duration::from_millis(1)));
+    }
+}
