@@ -5,12 +5,13 @@ mod reassembly;
 mod slice;
 mod transfer;
 mod upload;
+mod window;
 
 use core::fmt;
 
 pub use reassembly::{Assembled, Bounds, Reassembly, Unverified};
 pub use slice::{Part, Slice, etag};
-pub use transfer::{Progress, Transfer, TransferError, Transferred};
+pub use transfer::{Piece, Progress, Transfer, TransferError, Transferred};
 
 /// The value of a Block1 or Block2 option, which names a part of a body (RFC 7959 §2.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,22 +1,34 @@
 //! The transfer of a response body from a server (RFC 7959 §2.4).
 
+use alloc::boxed::Box;
 use alloc::vec::Vec;
 
 use smallvec::SmallVec;
 
-use super::{Block, TransferError};
+use super::transfer::Piece;
+use super::window::Window;
+use super::{BERT, Block, TransferError};
 use crate::{Code, Message};
 
 /// A response body of which blocks have arrived.
 #[derive(Clone, Debug)]
 pub(super) struct Download {
+    /// The bytes from the front of the body to the end of the last block that has arrived.
     pub(super) body: Vec<u8>,
     max_body: usize,
     /// The properties that every block must have; `None` before the first block.
     common: Option<Common>,
     szx: u8,
-    /// True if the transport is reliable, so that SZX 7 is [`BERT`](super::BERT).
+    /// True if the transport is reliable, so that SZX 7 is [`BERT`].
     reliable: bool,
+    /// True if several blocks may be asked for at once.
+    random: bool,
+    /// The blocks that have arrived or are under way; `None` if one is asked for after the other.
+    window: Option<Box<Window>>,
+    /// The length of the body in bytes, if the last block has arrived.
+    end: Option<usize>,
+    /// The bytes that have arrived.
+    pub(super) received: usize,
 }
 
 /// The properties of the first block.
@@ -36,23 +48,24 @@ impl Common {
         Self { code: first.code, etag, size: first.size2(), is_partly_tagged: false }
     }
 
-    /// Compares a later block with those before. Where an ETag is missing, the size of the body has to show that
-    /// the blocks belong together (RFC 7959 §2.4).
+    /// Compares another block with those that have arrived. Where an ETag is missing, the size of the body has to
+    /// show that the blocks belong together (RFC 7959 §2.4).
     fn compare(&mut self, block: &Message<'_>) -> Result<(), TransferError> {
         let tags = self.etag.as_deref().zip(block.etag());
         if self.code != block.code || tags.is_some_and(|(before, now)| before != now) {
             return Err(TransferError::Changed);
         }
-        if tags.is_none() && (self.etag.is_some() || block.etag().is_some()) {
+        let is_tagged = tags.is_some();
+        if !is_tagged && (self.etag.is_some() || block.etag().is_some()) {
             self.is_partly_tagged = true;
             self.etag = self.etag.take().or(block.etag().map(SmallVec::from_slice));
         }
-        match block.size2() {
-            _ if !self.is_partly_tagged => Ok(()),
-            _ if self.size.is_none() => Err(TransferError::Untagged),
-            Some(size) if self.size != Some(size) => Err(TransferError::Changed),
-            _ => Ok(()),
+        if self.is_partly_tagged && self.size.is_none() {
+            return Err(TransferError::Untagged);
         }
+        // Beside equal ETags a size is an estimate.
+        let differs = self.size.zip(block.size2()).is_some_and(|(before, now)| before != now);
+        if differs && !is_tagged { Err(TransferError::Changed) } else { Ok(()) }
     }
 
     /// Checks the length of the whole body.
@@ -64,7 +77,22 @@ impl Common {
 
 impl Download {
     pub(super) const fn new(max_body: usize, szx: u8) -> Self {
-        Self { body: Vec::new(), max_body, common: None, szx, reliable: szx == super::BERT }
+        Self {
+            body: Vec::new(),
+            max_body,
+            common: None,
+            szx,
+            reliable: szx == BERT,
+            random: false,
+            window: None,
+            end: None,
+            received: 0,
+        }
+    }
+
+    /// Lets several blocks be asked for at once, after the first. A reliable transport keeps their order.
+    pub(super) const fn allow_random_access(&mut self) {
+        self.random = !self.reliable;
     }
 
     /// Returns whether the first block has arrived.
@@ -77,28 +105,67 @@ impl Download {
         self.common.as_ref()?.size.map(|size| size as usize)
     }
 
-    /// Returns the block to ask for now.
-    ///
-    /// # Errors
-    /// [`TransferError::TooLarge`] if the block has no number.
-    pub(super) fn block(&self) -> Result<Block, TransferError> {
-        let num = u32::try_from(self.body.len() / super::size(self.szx)).unwrap_or(u32::MAX);
-        Block::new(num, false, self.szx).ok_or(TransferError::TooLarge)
+    /// Returns the number of bytes at the front of the body that have no gaps.
+    pub(super) fn prefix(&self) -> usize {
+        let first = self.window.as_ref().map(|window| window.first() as usize * super::size(self.szx));
+        first.map_or(self.body.len(), |first| first.min(self.body.len()))
     }
 
-    /// Takes a response. Returns whether the body is complete.
-    pub(super) fn handle(&mut self, response: &Message<'_>) -> Result<bool, TransferError> {
+    /// Returns the first block that is missing.
+    pub(super) fn due(&self) -> Piece {
+        let first = self.window.as_ref().map(|window| window.first());
+        let by_length = || u32::try_from(self.body.len() / super::size(self.szx)).unwrap_or(u32::MAX);
+        Piece { num: first.unwrap_or_else(by_length), szx: self.szx, alone: true }
+    }
+
+    /// Returns the next block to ask for, if there is one for now.
+    pub(super) fn ask(&mut self) -> Option<Piece> {
+        let due = self.due();
+        let Some(window) = &mut self.window else { return Some(due) };
+        // The server has said where the body ends, or more than this is not taken.
+        let said = self.common.as_ref().and_then(|common| common.size).map(|size| size as usize);
+        let end = self.end.or(said).unwrap_or(self.max_body).min(self.max_body);
+        let blocks = u32::try_from(end.div_ceil(super::size(self.szx))).unwrap_or(u32::MAX);
+        let (num, alone) = window.ask(blocks.min(super::MAX_NUM))?;
+        Some(Piece { num, alone, ..due })
+    }
+
+    /// Ends the wait for a block. Returns whether it may be asked for again.
+    pub(super) fn lose(&mut self, piece: Piece) -> bool {
+        match &mut self.window {
+            Some(window) if !piece.alone => piece.szx != self.szx || window.lose(piece.num),
+            _ => false,
+        }
+    }
+
+    /// Takes the response to the request for this block. Returns whether the body is complete.
+    pub(super) fn handle(&mut self, asked: Piece, response: &Message<'_>) -> Result<bool, TransferError> {
         let payload = response.payload();
         let code = response.code;
         let block = if self.reliable { response.block2_reliable() } else { response.block2()? };
+        if let Some(window) = self.window.as_mut().filter(|_| !asked.alone) {
+            if asked.szx != self.szx || !window.end(asked.num) {
+                return Ok(false);
+            }
+            // An error or another block does not end the transfer while others are under way. The server may want
+            // the blocks in their order, or the body may end before this one.
+            let is_asked = |block: &Block| (block.num(), block.szx()) == (asked.num, asked.szx);
+            let is_answer = code.0 >> 5 == 2 && block.as_ref().is_some_and(is_asked) && !payload.is_empty();
+            if !is_answer {
+                window.refuse(asked.num);
+                return Ok(false);
+            }
+        }
         let changed = self.common.as_ref().is_some_and(|common| common.code != code);
         if changed && code.0 >> 5 != 2 || !self.has_begun() && block.is_none() {
             // This is an error after the first block, or a body in one piece. It replaces the blocks before.
             self.body.clear();
-            return self.append(payload).map(|()| true);
+            self.window = None;
+            self.received = 0;
+            return self.write(0, payload).map(|()| true);
         }
         let block = block.ok_or(TransferError::OutOfPlace)?;
-        if block.offset() != self.body.len() || block.szx() > self.szx {
+        if block.offset() != asked.offset() || block.szx() > self.szx {
             return Err(TransferError::OutOfPlace);
         }
         if !block.admits(payload.len()) {
@@ -111,19 +178,53 @@ impl Download {
             }
             None => self.common = Some(Common::of(response)),
         }
-        self.szx = block.szx();
-        self.append(payload)?;
-        if !block.more() {
-            self.common.iter().try_for_each(|common| common.check(self.body.len()))?;
+        if block.szx() < self.szx {
+            self.shrink(block);
         }
-        Ok(!block.more())
+        let end = block.offset() + payload.len();
+        let is_beyond = self.end.is_some_and(|last| last < end || block.more() && last == end);
+        if is_beyond || !block.more() && end < self.body.len() {
+            return Err(TransferError::Changed);
+        }
+        self.write(block.offset(), payload)?;
+        if !block.more() {
+            self.end = Some(end);
+        }
+        match &mut self.window {
+            Some(window) => window.add(block.num()),
+            None if self.random && block.more() => {
+                self.window = Some(Box::new(Window::from(block.num() + 1)));
+            }
+            None => {}
+        }
+        let complete = self.end.is_some_and(|end| self.prefix() == end);
+        if complete {
+            self.common.iter().try_for_each(|common| common.check(end.max(self.body.len())))?;
+        }
+        Ok(complete)
     }
 
-    fn append(&mut self, payload: &[u8]) -> Result<(), TransferError> {
-        if self.body.len() + payload.len() > self.max_body {
-            return Err(TransferError::TooLarge);
+    /// Goes on in the smaller blocks of the server. What has arrived out of order is asked for again.
+    fn shrink(&mut self, block: Block) {
+        self.szx = block.szx();
+        if let Some(window) = &mut self.window {
+            self.body.truncate(block.offset());
+            (self.received, self.end) = (self.body.len(), None);
+            **window = Window::from(block.num());
+            window.refuse(0);
         }
-        self.body.extend_from_slice(payload);
+    }
+
+    fn write(&mut self, offset: usize, payload: &[u8]) -> Result<(), TransferError> {
+        let end = offset.checked_add(payload.len()).filter(|&end| end <= self.max_body);
+        let end = end.ok_or(TransferError::TooLarge)?;
+        if offset == self.body.len() {
+            self.body.extend_from_slice(payload);
+        } else {
+            self.body.resize(end.max(self.body.len()), 0);
+            self.body.get_mut(offset..end).ok_or(TransferError::OutOfPlace)?.copy_from_slice(payload);
+        }
+        self.received += payload.len();
         Ok(())
     }
 }

@@ -1,4 +1,5 @@
 mod bert;
+mod random_access;
 mod reassembly;
 
 use std::borrow::Cow;

@@ -8,7 +8,7 @@ use coap_numbers::option;
 
 use super::download::Download;
 use super::upload::{BlockAnswer, Upload};
-use super::{BERT, MAX_SZX, ReservedSize};
+use super::{BERT, Block, MAX_SZX, ReservedSize};
 use crate::options::{BadOption, Options};
 use crate::{Code, Message, Tail, echo};
 
@@ -38,13 +38,34 @@ pub struct Transfer {
     body: Vec<u8>,
     upload: Upload,
     download: Download,
+    /// True while a request is under way that is to be the only one.
+    alone: bool,
     over: bool,
+}
+
+/// The name of a request of a transfer, for its answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Piece {
+    /// The number of the block that the request brings or asks for.
+    pub(super) num: u32,
+    /// The size exponent that the block had then.
+    pub(super) szx: u8,
+    /// True if no other request is under way, so that an error in the answer is one of the whole transfer.
+    pub(super) alone: bool,
+}
+
+impl Piece {
+    /// Returns how many bytes of the body come before this block.
+    pub(super) const fn offset(self) -> usize {
+        self.num as usize * super::size(self.szx)
+    }
 }
 
 /// The next step after a response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Progress {
-    /// The next [`Transfer::request`] is to be sent, with the same code, to the same address.
+    /// More requests are to be sent, with the same code, to the same address: [`Transfer::request`] or
+    /// [`Transfer::next_request`].
     Continue,
     /// The response was the last one. Its code and options are those of the whole response, and the body is
     /// complete.
@@ -146,18 +167,58 @@ impl Transfer {
 
     fn of(options: Options, body: Vec<u8>, upload: Upload, download: Download) -> Self {
         let options = options.without(option::BLOCK1).without(option::BLOCK2).without(option::SIZE1);
-        Self { options, body, upload, download, over: false }
+        Self { options, body, upload, download, alone: false, over: false }
     }
 
-    /// Returns the options and the payload of the next request.
+    /// Lets [`next_request`](Self::next_request) ask for several blocks of the response at once, after the first
+    /// block (RFC 7959 §2.4). The method must be GET: a server may carry out another one for every block.
+    ///
+    /// The transfer asks for one block after the other from the first on that the server does not return out of its
+    /// order: one for which it returns an error, another block, or none.
+    #[must_use]
+    pub const fn with_random_access(mut self) -> Self {
+        self.download.allow_random_access();
+        self
+    }
+
+    /// Returns the options and the payload of the next request, of which there is only one under way.
     ///
     /// # Errors
     /// [`TransferError::Option`] or [`TransferError::TooLarge`].
     pub fn request(&self) -> Result<Tail, TransferError> {
+        self.tail(self.due())
+    }
+
+    /// Returns the next request that is not under way, its name, options and payload. There is none now if the transfer
+    /// is over, if it needs the answer to a request that is under way first, or if all others are under way.
+    ///
+    /// The answer goes to [`handle_piece`](Self::handle_piece). A request without one goes to [`lost`](Self::lost).
+    ///
+    /// # Errors
+    /// [`TransferError::Option`] or [`TransferError::TooLarge`]. The transfer is over then.
+    pub fn next_request(&mut self) -> Result<Option<(Piece, Tail)>, TransferError> {
+        if self.over || self.alone {
+            return Ok(None);
+        }
+        let piece = if self.download.has_begun() { self.download.ask() } else { Some(self.due()) };
+        let Some(piece) = piece else { return Ok(None) };
+        self.alone = piece.alone;
+        let tail = self.tail(piece);
+        self.over = tail.is_err();
+        tail.map(|tail| Some((piece, tail)))
+    }
+
+    /// Returns the request that one request after the other has next.
+    fn due(&self) -> Piece {
+        if self.download.has_begun() { self.download.due() } else { self.upload.due() }
+    }
+
+    fn tail(&self, piece: Piece) -> Result<Tail, TransferError> {
         let mut options = self.options.clone();
         let mut payload = &self.body[self.upload.range()];
         if self.download.has_begun() {
-            options = options.without(option::OBSERVE).block2(self.download.block()?);
+            let block = Block::new(piece.num, false, piece.szx).ok_or(TransferError::TooLarge)?;
+            options = options.without(option::OBSERVE).block2(block);
             payload = &[];
         } else {
             if let Some(block) = self.upload.block()? {
@@ -167,8 +228,8 @@ impl Transfer {
                 }
             }
             // The client asks for smaller blocks of the response early, with the last block of the request.
-            let early = self.download.block()?;
-            if self.upload.is_last() && early.szx() < MAX_SZX {
+            let early = Block::new(0, false, self.download.due().szx).filter(|early| early.szx() < MAX_SZX);
+            if let Some(early) = early.filter(|_| self.upload.is_last()) {
                 options = options.block2(early);
             }
         }
@@ -180,20 +241,40 @@ impl Transfer {
     /// # Errors
     /// [`TransferError`] if the transfer cannot go on. It is over then.
     pub fn handle(&mut self, response: &Message<'_>) -> Result<Progress, TransferError> {
+        self.handle_piece(self.due(), response)
+    }
+
+    /// Takes the response to this request. The answers to several come in any order.
+    ///
+    /// # Errors
+    /// [`TransferError`] if the transfer cannot go on. It is over then.
+    pub fn handle_piece(&mut self, piece: Piece, response: &Message<'_>) -> Result<Progress, TransferError> {
         if self.over {
             return Err(TransferError::OutOfPlace);
         }
-        let progress = self.advance(response);
+        self.alone &= !piece.alone;
+        let progress = self.advance(piece, response);
         self.over = progress != Ok(Progress::Continue);
         progress
     }
 
-    fn advance(&mut self, response: &Message<'_>) -> Result<Progress, TransferError> {
-        if !self.download.has_begun() && self.upload.handle(response)? == BlockAnswer::Next {
-            return Ok(Progress::Continue);
+    fn advance(&mut self, mut piece: Piece, response: &Message<'_>) -> Result<Progress, TransferError> {
+        if !self.download.has_begun() {
+            if self.upload.handle(response)? == BlockAnswer::Next {
+                return Ok(Progress::Continue);
+            }
+            piece = self.download.due();
         }
-        let complete = self.download.handle(response)?;
+        let complete = self.download.handle(piece, response)?;
         Ok(if complete { Progress::Complete } else { Progress::Continue })
+    }
+
+    /// Ends the wait for the answer to this request, which was given up or is to be repeated. Returns whether
+    /// [`next_request`](Self::next_request) may return it again because of others that are answered. If not, the
+    /// transfer has failed, unless the caller knows better.
+    pub fn lost(&mut self, piece: Piece) -> bool {
+        self.alone &= !piece.alone;
+        self.download.lose(piece)
     }
 
     /// Adds an Echo value to this and all later requests, because the server wants the last request repeated
@@ -216,14 +297,14 @@ impl Transfer {
         Transferred {
             sent: if answered { self.body.len() } else { self.upload.range().start },
             to_send: self.body.len(),
-            received: self.download.body.len(),
+            received: self.download.received,
             to_receive: self.download.size(),
         }
     }
 
-    /// Returns the part of the response body that has arrived.
+    /// Returns the response body, from its front to the first block that is missing.
     pub fn body(&self) -> &[u8] {
-        &self.download.body
+        &self.download.body[..self.download.prefix()]
     }
 
     /// Returns the response body.

@@ -4,6 +4,7 @@ use core::ops::Range;
 
 use coap_numbers::code;
 
+use super::transfer::Piece;
 use super::{BERT, Block, MAX_SZX, TransferError};
 use crate::Message;
 
@@ -59,6 +60,12 @@ impl Upload {
         self.range().end == self.len
     }
 
+    /// Returns the block of these bytes, as the only request under way.
+    pub(super) fn due(&self) -> Piece {
+        let num = u32::try_from(self.offset / super::size(self.szx)).unwrap_or(u32::MAX);
+        Piece { num, szx: self.szx, alone: true }
+    }
+
     /// Returns the block of these bytes; `None` if they are the whole body.
     ///
     /// # Errors
@@ -67,8 +74,7 @@ impl Upload {
         if self.offset == 0 && self.is_last() {
             return Ok(None);
         }
-        let num = u32::try_from(self.offset / super::size(self.szx)).unwrap_or(u32::MAX);
-        Block::new(num, !self.is_last(), self.szx).ok_or(TransferError::TooLarge).map(Some)
+        Block::new(self.due().num, !self.is_last(), self.szx).ok_or(TransferError::TooLarge).map(Some)
     }
 
     /// Makes blocks no larger than the server wants them.

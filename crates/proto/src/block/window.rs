@@ -1,0 +1,157 @@
+//! The blocks of a body that may arrive in any order.
+
+/// The most blocks, from the first that is missing, that may be under way or have arrived.
+pub(super) const SPAN: u32 = 1024;
+
+/// The number of times that the first missing block may be lost with all its transmissions. Where a tenth of the
+/// messages is lost each way, a block is lost that often once in ten million.
+const MAX_LOSSES: u8 = 4;
+
+/// The blocks that have arrived: all before the first that is missing, and some of the next [`SPAN`].
+#[derive(Clone, Debug)]
+pub(super) struct Arrived {
+    first: u32,
+    /// The bit of block `num` is that of `num` modulo [`SPAN`].
+    bits: Bits,
+}
+
+/// A bit for each of [`SPAN`] blocks.
+#[derive(Clone, Debug)]
+struct Bits([u64; SPAN as usize / 64]);
+
+impl Bits {
+    const NONE: Self = Self([0; SPAN as usize / 64]);
+
+    const fn place(num: u32) -> (usize, u64) {
+        ((num % SPAN / 64) as usize, 1 << (num % 64))
+    }
+
+    const fn has(&self, num: u32) -> bool {
+        let (word, bit) = Self::place(num);
+        self.0[word] & bit != 0
+    }
+
+    /// Sets the bit of a block. Returns whether that is a change.
+    const fn set(&mut self, num: u32, to: bool) -> bool {
+        let changes = self.has(num) != to;
+        let (word, bit) = Self::place(num);
+        self.0[word] = if to { self.0[word] | bit } else { self.0[word] & !bit };
+        changes
+    }
+
+    fn is_empty(&self) -> bool {
+        self.0.iter().all(|&word| word == 0)
+    }
+}
+
+impl Arrived {
+    /// Creates the set of all blocks before `first`.
+    pub(super) const fn before(first: u32) -> Self {
+        Self { first, bits: Bits::NONE }
+    }
+
+    /// Returns the first block that is missing.
+    pub(super) const fn first(&self) -> u32 {
+        self.first
+    }
+
+    /// Returns whether a block has arrived.
+    pub(super) const fn has(&self, num: u32) -> bool {
+        num < self.first || num - self.first < SPAN && self.bits.has(num)
+    }
+
+    /// Adds a block. Returns false if it has arrived before, or is too far ahead.
+    pub(super) const fn add(&mut self, num: u32) -> bool {
+        if num < self.first || num - self.first >= SPAN || !self.bits.set(num, true) {
+            return false;
+        }
+        while self.bits.set(self.first, false) {
+            self.first += 1;
+        }
+        true
+    }
+}
+
+/// The blocks that have arrived, are under way, or are to be asked for.
+#[derive(Clone, Debug)]
+pub(super) struct Window {
+    arrived: Arrived,
+    under_way: Bits,
+    /// Each block before this one has arrived or is under way.
+    next: u32,
+    /// Blocks from this one on are asked for alone, after all before them.
+    limit: u32,
+    /// The number of times that the first missing block was lost.
+    losses: u8,
+}
+
+impl Window {
+    /// Creates a window in which all blocks before `first` have arrived and none is under way.
+    pub(super) const fn from(first: u32) -> Self {
+        Self {
+            arrived: Arrived::before(first),
+            under_way: Bits::NONE,
+            next: first,
+            limit: u32::MAX,
+            losses: 0,
+        }
+    }
+
+    /// Returns the first block that is missing.
+    pub(super) const fn first(&self) -> u32 {
+        self.arrived.first()
+    }
+
+    /// Returns the next block to ask for, and whether it is to be the only one under way. Blocks from `end` on
+    /// may not exist. They are asked for alone, after all before them.
+    pub(super) fn ask(&mut self, end: u32) -> Option<(u32, bool)> {
+        let first = self.first();
+        let end = end.min(self.limit).min(first.saturating_add(SPAN));
+        self.next = self.next.max(first);
+        while self.next < end {
+            let num = self.next;
+            self.next += 1;
+            if !self.arrived.has(num) && self.under_way.set(num, true) {
+                return Some((num, false));
+            }
+        }
+        (first >= end && self.under_way.is_empty()).then_some((first, true))
+    }
+
+    /// Ends the wait for a block. Returns whether it is missing.
+    pub(super) const fn end(&mut self, num: u32) -> bool {
+        if self.arrived.has(num) {
+            return false;
+        }
+        self.under_way.set(num, false);
+        if num < self.next {
+            self.next = num;
+        }
+        true
+    }
+
+    /// Ends the wait for a block that was lost. Returns whether it may be asked for again.
+    pub(super) const fn lose(&mut self, num: u32) -> bool {
+        if self.end(num) && num == self.first() {
+            self.losses += 1;
+        }
+        self.losses < MAX_LOSSES
+    }
+
+    /// Adds a block that has arrived.
+    pub(super) const fn add(&mut self, num: u32) {
+        self.under_way.set(num, false);
+        let first = self.first();
+        self.arrived.add(num);
+        if self.first() > first {
+            self.losses = 0;
+        }
+    }
+
+    /// Lets blocks from this one on be asked for alone, because the server does not answer them out of their order.
+    pub(super) const fn refuse(&mut self, num: u32) {
+        if num < self.limit {
+            self.limit = num;
+        }
+    }
+}
