@@ -161,6 +161,8 @@ impl Bodies {
         let (code, is_first) = (response.code, terms.block2.is_none_or(|block| block.num() == 0));
         if is_first && !last && !terms.to_group {
             self.responses.put(now, to, terms.operation, response);
+        } else if !is_first && last && terms.repeatable {
+            self.responses.let_go(to, terms.operation);
         } else if !is_first && last {
             self.responses.take(to, terms.operation);
         }
@@ -227,6 +229,25 @@ mod tests {
                 let mut terms = Terms::of(message, message.block2().unwrap());
                 let step = bodies.take(Instant::ZERO, PEER, message, &mut terms);
                 assert_eq!(matches!(step, Step::Call(_)), calls, "{step:?}");
+            });
+        }
+    }
+
+    #[test]
+    fn the_blocks_of_a_get_come_from_one_call_in_any_order() {
+        let (mut bodies, mut into) = (Bodies::new(Bounds::default()), Vec::new());
+        for num in [0_u32, 2, 1, 2] {
+            let options = Options::default().block2(Block::new(num, false, 2).unwrap());
+            request(&options, Code::GET, |message| {
+                let mut terms = Terms::of(message, message.block2().unwrap());
+                let response = match bodies.take(Instant::ZERO, PEER, message, &mut terms) {
+                    Step::Call(_) if num == 0 => Response::content(vec![7; 150]),
+                    Step::Answer(response) if num > 0 => response,
+                    step => return assert!(matches!(step, Step::Answer(_)), "{num} {step:?}"),
+                };
+                let medium = Medium::Datagram { max_szx: 2 };
+                let sent = bodies.answer(Instant::ZERO, Some(PEER), &terms, response, medium, &mut into);
+                assert_eq!(sent, Answered::Send(Code::CONTENT));
             });
         }
     }

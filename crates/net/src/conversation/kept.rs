@@ -71,6 +71,14 @@ impl Kept {
             self.bytes -= one.response.payload.len();
         }
     }
+
+    /// Lets a response be the first to make room for others, because its last block was sent. A client that asks for
+    /// several blocks at once may not have those before the last.
+    pub(super) fn let_go(&mut self, to: Option<Remote>, operation: u64) {
+        if let Some(one) = self.place(to, operation).and_then(|place| self.responses.remove(place)) {
+            self.responses.push_front(one);
+        }
+    }
 }
 
 #[cfg(test)]
@@ -116,8 +124,11 @@ mod tests {
         let there = |kept: &Kept, port| kept.get(Instant::ZERO, peer(port), 0).is_some();
         (1..=4).for_each(|port| put(&mut kept, port, 2));
         assert!(!there(&kept, 1) && there(&kept, 2));
-        put(&mut kept, 5, 8);
-        assert!(!there(&kept, 3) && there(&kept, 4) && there(&kept, 5));
+        kept.let_go(Some(peer(4)), 0);
+        put(&mut kept, 5, 5);
+        assert!(!there(&kept, 4) && there(&kept, 2) && there(&kept, 3) && there(&kept, 5));
+        put(&mut kept, 4, 8);
+        assert!(!there(&kept, 3) && !there(&kept, 5) && there(&kept, 4));
         put(&mut kept, 6, 11);
         assert!(!there(&kept, 6));
         assert_eq!(kept.bytes, kept.responses.iter().map(|one| one.response.payload.len()).sum());
