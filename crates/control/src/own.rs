@@ -13,7 +13,7 @@ use crate::{
 /// Room for the parameters of an own mechanism, in bytes.
 const PARAMETERS_BYTES: usize = 80;
 
-/// Room for its state, in bytes: the most that does not make [`State`](crate::State) larger.
+/// Room for its state, in bytes.
 const STATE_BYTES: usize = 56;
 
 /// Room for its exchange, in bytes: the most that does not make [`Exchange`](crate::Exchange) larger.

@@ -240,6 +240,7 @@ registry! {
         ebb: Ebb = Ebb { EBB, EBB_PLAIN }
     }
     bulk {
+        tide: Tide = Tide { TIDE }
         newreno: NewReno = NewReno { NEWRENO }
     }
 }

@@ -12,6 +12,8 @@
 //! * An exchange is lost if one that departed SRTT/8 later was answered, and not after three duplicate acknowledgements.
 //!   RFC 8985 §6.2 waits for a quarter of the least round-trip time. An eighth is three datagrams of a window of 24, so
 //!   reordering that three duplicates would suffer is suffered here, and a gap is known an eighth of a round trip earlier.
+//! * Each exchange has a timer of its own. TCP has one, which starts anew with each acknowledgement (RFC 6298 §5.3): it runs
+//!   for a round-trip time and an RTO from the departure of what is lost, and so does each timer here.
 //! * What is lost is retransmitted at once, even if the window is smaller than what is outstanding.
 //! * The window does not grow while less than half of it is used (RFC 7661 §4.4 is stricter).
 //! * The initial RTO is 2 s, the ACK_TIMEOUT of CoAP. RFC 6298 §2.1 has 1 s.
@@ -117,14 +119,14 @@ impl Controller for NewReno {
     }
 
     fn on_start(&self, state: &mut NewRenoState, cue: Cue) -> (NewRenoExchange, Duration) {
-        let timeout = self.rto(state);
+        let timeout = self.timeout(state);
         (NewRenoExchange { timeout, departed: micros(cue.now) }, timeout.into())
     }
 
     fn on_retransmit(&self, state: &mut NewRenoState, exchange: &mut NewRenoExchange, cue: Cue) -> Duration {
         exchange.timeout = if is_overtaken(exchange, cue.now) {
             lose(state, exchange, cue, false);
-            self.rto(state)
+            self.timeout(state)
         } else {
             lose(state, exchange, cue, true);
             let timeout = exchange.timeout.twice().min(self.max_rto.into());
@@ -178,6 +180,15 @@ impl NewReno {
             let rto = state.estimator.rto(4, self.granularity).unwrap_or(self.initial_rto.into());
             rto.at_least(self.min_rto).min(self.max_rto.into())
         })
+    }
+}
+
+impl NewReno {
+    /// Returns the RTO and a round-trip time more: TCP restarts its timer with each acknowledgement of data that departed
+    /// before (RFC 6298 §5.3), the last of which comes a round-trip time after the departure.
+    fn timeout(&self, state: &NewRenoState) -> Fine {
+        let rto = self.rto(state);
+        state.estimator.srtt().map_or(rto, |srtt| (rto + srtt).min(self.max_rto.into()))
     }
 }
 
@@ -306,11 +317,12 @@ mod tests {
         let state = &mut RENO.state();
         round(state, 0);
         let (mut lost, timeout) = RENO.on_start(state, cue(1_000, 20));
-        assert_eq!(timeout, Duration::from_secs(1));
-        assert_eq!(RENO.on_retransmit(state, &mut lost, cue(2_000, 20)), Duration::from_secs(2));
-        assert_eq!((window(state), RENO.gauges(state).rto), (1, Duration::from_secs(2)));
-        RENO.on_end(state, lost, acked(1_100, 1), cue(2_100, 1));
-        assert_eq!(RENO.gauges(state).rto, Duration::from_secs(2), "an ambiguous answer is no sample");
+        assert_eq!(timeout, Duration::from_millis(1_100), "the RTO and a round-trip time");
+        let doubled = RENO.on_retransmit(state, &mut lost, cue(2_100, 20));
+        assert_eq!(doubled, Duration::from_millis(2_200));
+        assert_eq!((window(state), RENO.gauges(state).rto), (1, doubled));
+        RENO.on_end(state, lost, acked(1_200, 1), cue(2_200, 1));
+        assert_eq!(RENO.gauges(state).rto, doubled, "an ambiguous answer is no sample");
         round(state, 3_000);
         assert_eq!(RENO.gauges(state).rto, Duration::from_secs(1));
     }

@@ -1,0 +1,297 @@
+//! `tide`: a window that follows the queue, and takes a loss for congestion only where it comes with one.
+//!
+//! **Source.** Coapace; docs/bulk.md describes and measures it. The target, the velocity and the idea of two modes are those
+//! of Copa (Arun and Balakrishnan, NSDI 2018). The ebb is akin to the slowdowns of LEDBAT++ and to the probes of BBR.
+//!
+//! **Idea.** A flow wants `target` datagrams of its own in the queue of the bottleneck, whose delay is the standing round-trip
+//! time less the least one. Below that its window rises, and above it falls. If the queue was not empty for some round trips,
+//! the window *ebbs*: it makes room for a round trip. A queue that empties then was the flow's own, or that of flows like it, which
+//! ebb at the same time. A queue that stays is filled by others. The flow then *competes* like TCP: it takes back the rate that it
+//! had, grows by one datagram a round trip, and falls by a share at a loss.
+//!
+//! **Losses.** An exchange is lost if one that departed SRTT/8 later was answered. Losses are counted apart while the queue is
+//! long and while it is short. They are congestion if they come with a long queue more than twice as often as with a short one, or
+//! if more than five in eight exchanges are lost.
+//!
+//! **Silence.** The first timeout in a round trip without a sample does not double the RTO, and later ones do, until there is a sample.
+//! Two such timeouts without an answer between them leave a window of one.
+
+mod steering;
+#[cfg(test)]
+mod tests;
+
+use crate::estimator::{Estimator, MIN_RTO};
+use crate::fine::Fine;
+use crate::parameters::{Switch, parameters};
+use crate::{
+    Controller, Cue, Duration, Entry, Gauges, Instant, Limits, Marking, Mechanism, Notes, Origin, Outcome,
+    Ratio, division,
+};
+
+parameters! {
+    /// A window that follows the queue, and takes a loss for congestion only where it comes with one.
+    pub struct Tide {
+        /// Exchanges that may be outstanding at first, RFC 6928 §2. Counts as 1 if it is 0.
+        initial_window: u8 = 10,
+        /// Datagrams of its own that a flow keeps in the queue: 1/δ of Copa. Counts as 1 if it is 0.
+        target: u8 = 2,
+        /// Least share of a datagram by which each answer lowers the window above the target. That of the window falls in a
+        /// round trip, so that a large window falls faster than a small one.
+        fall: Ratio = Ratio::new(1, 6),
+        /// Round trips without an empty queue after which the window ebbs, 1 to 100.
+        ebb_after: u8 = 3,
+        /// Share that an ebb leaves of the window that needs no queue.
+        ebb: Ratio = Ratio::new(3, 4),
+        /// Greatest share of the queue that is left after an ebb if no others fill it.
+        ebbed: Ratio = Ratio::new(1, 3),
+        /// Whether the flow competes with others that fill the queue.
+        compete: Switch = Switch::On,
+        /// Round trips of competition after which the window ebbs again, 100 at most.
+        compete_for: u8 = 16,
+        /// Share of the window that a round trip with congestion leaves.
+        loss_leaves: Ratio = Ratio::new(7, 8),
+        /// Share of the window that a round trip with congestion leaves in competition. TCP NewReno has 1/2.
+        competing_loss_leaves: Ratio = Ratio::new(9, 16),
+        /// RTO before the first sample, the ACK_TIMEOUT of RFC 7252 §4.8.
+        initial_rto: Duration = Duration::from_secs(2),
+        /// Lower bound of the RTO.
+        min_rto: Duration = MIN_RTO,
+        /// Upper bound of every timeout; RFC 8085 §3.1.1 asks for 60 s at least. Counts as 268 s if above.
+        max_rto: Duration = Duration::from_secs(60),
+        /// Greatest factor of the dither of a timeout.
+        dither: Ratio = Ratio::new(5, 4),
+        /// Share of SRTT by which an exchange that departed later and was answered overtakes one that is lost.
+        overtaken: Ratio = Ratio::new(1, 8),
+        /// Least time by which a lost exchange is overtaken.
+        min_overtaken: Duration = Duration::from_millis(1),
+        /// Marking of transmissions. Without one, exchanges that were retransmitted are no samples.
+        marking: Marking = Marking::None,
+    }
+    presets {}
+}
+
+/// State of [`Tide`] for one destination. Round-trip times are in microseconds, windows in units of 1/256 datagram.
+#[derive(Clone, Copy, Debug)]
+#[repr(Rust, packed)] // states have an alignment of 1
+pub struct TideState {
+    estimator: Estimator,
+    /// The least round-trip time of this epoch and the one before.
+    least: u32,
+    /// The least round-trip time of this epoch.
+    next_least: u32,
+    /// The beginning of the epoch, in units of 2¹⁶ µs modulo 2¹⁶, which is 71 minutes.
+    epoch: u16,
+    /// The least round-trip times of this half of a round trip and of the one before.
+    standing: [u32; 2],
+    /// The beginning of this half of a round trip, in microseconds modulo 2³².
+    mark: u32,
+    window: u32,
+    /// The window at the beginning of this round trip; from an ebb on the one before it; in competition the one to regain.
+    marked: u32,
+    /// The longest delay in the queue of late.
+    longest: u32,
+    /// The shares of exchanges that were lost while the queue was short and while it was long, in units of 2⁻¹⁶.
+    loss: [u16; 2],
+    /// The window with which the queue was empty, in units of 1/16 datagram.
+    calm: u16,
+    /// The earliest departure of the next exchange, in microseconds.
+    next: u64,
+    /// Round trips since the queue was empty. They are counted on through [`Phase`]s.
+    full: u8,
+    /// Counts round trips, and reductions of the window.
+    round: u8,
+    /// The round of the last reduction. Losses of exchanges from before do not make the window smaller again.
+    cut: u8,
+    /// Four flags, and above them the number of round trips in which the window moved in one direction.
+    trend: u8,
+    /// The number of silent round trips since the last sample, and [`ANSWERED`].
+    silence: u8,
+}
+
+/// State of [`Tide`] for one exchange.
+#[derive(Clone, Copy, Debug)]
+pub struct TideExchange {
+    timeout: Fine,
+    /// The departure of its last transmission, in microseconds modulo 2³².
+    departed: [u8; 4],
+    /// The round of that departure.
+    round: u8,
+}
+
+/// The answer of a flow to a queue that does not empty.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Phase {
+    /// It keeps the target.
+    Calm,
+    /// It makes room for a round trip.
+    Ebb,
+    /// It waits for a round trip that shows what the ebb did.
+    Flood,
+    /// It fills the queue like the others.
+    Competition,
+}
+
+/// A flag of [`TideState::trend`]: the window rose in the last round trip.
+const UP: u8 = 1;
+/// A flag: slow start.
+const SLOW: u8 = 2;
+/// A flag: the queue is long.
+const LONG: u8 = 4;
+/// A flag: the second half of a round trip.
+const HALF: u8 = 8;
+/// The bits of flags.
+const FLAGS: u8 = 15;
+
+/// A flag of [`TideState::silence`]: something was answered since the last silent round trip.
+const ANSWERED: u8 = 128;
+
+/// A datagram, in the unit of windows.
+const ONE: u32 = 256;
+/// The least window but that of silence.
+const LEAST: u32 = 2 * ONE;
+/// No body has more blocks on their way than an endpoint can note beyond the first that is missing.
+const MOST: u32 = 1024 * ONE;
+
+impl Controller for Tide {
+    type State = TideState;
+    type Exchange = TideExchange;
+
+    fn state(&self) -> TideState {
+        TideState {
+            estimator: Estimator::new(),
+            least: u32::MAX,
+            next_least: u32::MAX,
+            epoch: 0,
+            standing: [u32::MAX; 2],
+            mark: 0,
+            window: u32::from(self.initial_window.max(1)) * ONE,
+            marked: 0,
+            longest: 0,
+            loss: [0; 2],
+            calm: 0,
+            next: 0,
+            full: 0,
+            round: 0,
+            cut: 0,
+            trend: UP | SLOW,
+            silence: 0,
+        }
+    }
+
+    fn on_start(&self, state: &mut TideState, cue: Cue) -> (TideExchange, Duration) {
+        let exchange = self.depart(state, cue);
+        (exchange, exchange.timeout.into())
+    }
+
+    fn on_retransmit(&self, state: &mut TideState, exchange: &mut TideExchange, cue: Cue) -> Duration {
+        self.lose(state, *exchange, cue.now);
+        *exchange = self.depart(state, cue);
+        exchange.timeout.into()
+    }
+
+    fn on_end(&self, state: &mut TideState, exchange: TideExchange, outcome: Outcome, cue: Cue) {
+        let sample = match outcome {
+            Outcome::Acked(sample) => sample,
+            Outcome::GivenUp => return self.lose(state, exchange, cue.now),
+            Outcome::Reset | Outcome::Cancelled => return,
+        };
+        state.silence |= ANSWERED;
+        state.count_answer();
+        // The only retransmission cannot have been answered so soon, so the first transmission was.
+        let is_needless = state.estimator.is_measured()
+            && sample.retransmits == 1
+            && sample.answered.is_none()
+            && micros(sample.since_last) < state.least;
+        if let Some(rtt) = if is_needless { Some(sample.since_first) } else { sample.unambiguous() } {
+            self.learn(state, rtt, cue);
+        }
+    }
+
+    fn max_span(&self, retransmits: u8) -> Duration {
+        self.max_rto.max(self.min_rto).max(self.initial_rto).times(retransmits.into())
+    }
+
+    fn limits(&self, state: &TideState) -> Limits {
+        let srtt = state.estimator.srtt().unwrap_or(self.initial_rto.into());
+        let gauges = state.estimator.gauges(self.rto(state));
+        Limits {
+            nstart: Some((state.window / ONE) as u16),
+            next_confirmable: Instant::from_micros(state.next),
+            overtaken: Some(srtt.by(self.overtaken).at_least(self.min_overtaken).into()),
+            ..Limits::with_gauges(gauges, self.marking)
+        }
+    }
+
+    /// Reports a window in each round-trip time as the rate.
+    fn gauges(&self, state: &TideState) -> Gauges {
+        const UNITS_IN_1000_S: u64 = 1_000_000_000 / ONE as u64;
+        let rate = division::by(u64::from(state.window) * UNITS_IN_1000_S, state.srtt().into());
+        let rate_per_ks = state.estimator.is_measured().then(|| u32::try_from(rate).unwrap_or(u32::MAX));
+        Gauges { rate_per_ks, ..state.estimator.gauges(self.rto(state)) }
+    }
+}
+
+impl TideState {
+    fn is(&self, flag: u8) -> bool {
+        self.trend & flag != 0
+    }
+
+    fn set(&mut self, flag: u8, on: bool) {
+        self.trend = if on { self.trend | flag } else { self.trend & !flag };
+    }
+
+    /// Returns the round trips in which the window moved in one direction, 15 at most.
+    fn steady(&self) -> u8 {
+        self.trend >> 4
+    }
+
+    fn set_steady(&mut self, rounds: u8) {
+        self.trend = self.trend & FLAGS | rounds.min(15) << 4;
+    }
+
+    /// Returns SRTT in microseconds; 0 before the first sample.
+    fn srtt(&self) -> u32 {
+        self.estimator.srtt().map_or(0, |srtt| micros(srtt.into()))
+    }
+
+    /// Returns the round-trip time with the queue that stands: the least of the last half to whole round trip.
+    fn standing(&self) -> u32 {
+        let [this, before] = self.standing;
+        this.min(before)
+    }
+
+    /// Returns the delay in the queue that stands.
+    fn queue(&self) -> u32 {
+        self.standing().saturating_sub(self.least)
+    }
+
+    fn resize(&mut self, window: u32) {
+        self.window = window.clamp(LEAST, MOST);
+    }
+}
+
+/// Returns a span in microseconds, from 1 µs to the 268 s that [`Fine`] counts.
+fn micros(span: Duration) -> u32 {
+    u32::try_from(span.as_micros()).unwrap_or(u32::MAX).clamp(1, 1 << 28)
+}
+
+/// The entry `tide`.
+pub(crate) const TIDE: Entry = Entry {
+    name: "tide",
+    summary: "a window that keeps the queue short, ignores errors of links, and competes with flows that fill the queue",
+    source: "Coapace, docs/bulk.md",
+    origin: Origin::Coapace,
+    notes: Notes {
+        status: "This project's own, after Copa (Arun and Balakrishnan, NSDI 2018). No other source, and no standing anywhere.",
+        use_when: "A body of many blocks has to cross a link that loses packets, or one that others need meanwhile.",
+        avoid_when: "The round-trip time varies by more than itself for other reasons than a queue: the window then stays small.",
+        hazards: "Beside TCP NewReno it gets 0.45 to 1.6 times as much where the buffer takes 8 to 30 datagrams, and less before deeper \
+            ones. Before a buffer that is short against the bandwidth-delay product it gets several times as much, for it \
+            refills the link after a loss in a few round trips. It cannot see a queue of one or two datagrams, and keeps sending there until \
+            more than half is lost.",
+    },
+    mechanism: Mechanism::Tide(Tide::DEFAULT),
+};
+
+// With the tag of `State` this makes 64 bytes.
+const _: () = assert!(size_of::<TideState>() <= 63);

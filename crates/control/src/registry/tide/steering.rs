@@ -1,0 +1,296 @@
+//! What `tide` does at a departure, a sample, the end of a round trip, and a loss.
+
+use super::{ANSWERED, HALF, LEAST, LONG, MOST, ONE, Phase, SLOW, Tide, TideExchange, TideState, UP, micros};
+use crate::estimator::Learning;
+use crate::fine::Fine;
+use crate::{Cue, Duration, Instant, division};
+
+/// Gain of the shares of losses, as a shift.
+const LOSS_GAIN: u16 = 5;
+/// Gain by which the share of losses with a short queue fades while the queue is long. A flow that sees no short queue any
+/// more would otherwise never learn that losses became congestion.
+const LOSS_FADE: u16 = 8;
+/// Share of losses with a long queue that no share with a short one explains, in units of 2⁻¹⁶.
+const LOSS_EXCESS: u32 = 1 << 10;
+/// Share of losses that is congestion, however long the queue is: five in eight, in units of 2⁻¹⁶. Links that lose 20 %
+/// each way lose 36 %.
+const LOSS_LIMIT: u32 = 5 << 13;
+/// Round trips in one direction after which the velocity doubles.
+const STEADY: u8 = 3;
+/// Most doublings of the velocity.
+const MOST_DOUBLINGS: u8 = 7;
+/// The longest age of an epoch: so many microseconds, or so many round trips if that is more.
+const EPOCH: (u32, u32) = (30_000_000, 30);
+/// Epochs are so many times as long while the queue does not empty, for a least round-trip time with the queue of others
+/// would look like an empty one.
+const HELD: u32 = 4;
+
+impl TideState {
+    /// Counts an exchange that was answered.
+    pub(super) fn count_answer(&mut self) {
+        let [short, long] = self.loss;
+        self.loss = if self.is(LONG) {
+            [short - (short >> LOSS_FADE), long - (long >> LOSS_GAIN)]
+        } else {
+            [short - (short >> LOSS_GAIN), long]
+        };
+    }
+
+    /// Counts an exchange that was lost. Returns whether that was congestion.
+    fn count_loss(&mut self) -> bool {
+        let [short, long] = self.loss;
+        let raised = |share: u16| share + ((u16::MAX - share) >> LOSS_GAIN);
+        self.loss = if self.is(LONG) { [short, raised(long)] } else { [raised(short), long] };
+        let [short, long] = self.loss.map(u32::from);
+        self.is(LONG) && long > 2 * short + LOSS_EXCESS || short.max(long) > LOSS_LIMIT
+    }
+
+    /// Counts the round trips in which the window moved in one direction.
+    fn count_direction(&mut self) {
+        let rises = self.window > self.marked;
+        if rises == self.is(UP) {
+            self.set_steady(self.steady() + 1);
+        } else {
+            self.set_steady(0);
+            self.set(UP, rises);
+        }
+        self.marked = self.window;
+    }
+
+    fn end_slow_start(&mut self) {
+        self.set(SLOW, false);
+        self.set_steady(0);
+    }
+}
+
+impl Tide {
+    /// Returns the RTO before dither. It is SRTT/4 above SRTT at least: a window that departs evenly leaves no variation, and
+    /// every exchange under way would time out at the first rise.
+    pub(super) fn rto(&self, state: &TideState) -> Fine {
+        let rto = state.estimator.srtt().map_or(self.initial_rto.into(), |srtt| {
+            let variation = (state.estimator.rttvar().units() * 4).max(srtt.units() / 4);
+            (srtt + Fine::from_units(variation)).at_least(self.min_rto)
+        });
+        let doublings = (state.silence & !ANSWERED).saturating_sub(1);
+        rto.doubled(doublings).min(self.max_rto.into())
+    }
+
+    fn ebb_after(&self) -> u8 {
+        self.ebb_after.clamp(1, 100)
+    }
+
+    fn phase(&self, state: &TideState) -> Phase {
+        match state.full.checked_sub(self.ebb_after()) {
+            None => Phase::Calm,
+            Some(0) => Phase::Ebb,
+            Some(1) => Phase::Flood,
+            Some(_) => Phase::Competition,
+        }
+    }
+
+    /// Returns an exchange whose transmission departs now, and paces the next: two windows in a round-trip time, so that the
+    /// window is used though answers come in bursts.
+    pub(super) fn depart(&self, state: &mut TideState, cue: Cue) -> TideExchange {
+        let now = cue.now.as_micros();
+        let srtt = state.srtt();
+        // A Cortex-M3 divides 32 bits.
+        let gap =
+            if srtt >> 25 == 0 { (srtt << 7) / state.window } else { ((srtt >> 3) / state.window) << 10 };
+        // What a timer that fires late has missed departs at once, up to an eighth of a window.
+        let missed = if srtt == 0 { 0 } else { (srtt >> 4) + 1_000 };
+        let since = { state.next }.max(now.saturating_sub(missed.into()));
+        state.next = since.saturating_add(gap.into());
+        let timeout = self.rto(state).dithered(self.dither, cue.draw).min(self.max_rto.into());
+        TideExchange { timeout, departed: (now as u32).to_le_bytes(), round: state.round }
+    }
+
+    /// Takes in a sample.
+    pub(super) fn learn(&self, state: &mut TideState, rtt: Duration, cue: Cue) {
+        let now = cue.now.as_micros();
+        let is_first = !state.estimator.is_measured();
+        state.estimator.update(rtt, Learning::RFC6298);
+        state.silence = 0;
+        let rtt = micros(rtt);
+        if is_first {
+            (state.mark, state.marked) = (now as u32, state.window);
+        }
+        self.note_least(state, rtt, (now >> 16) as u16, is_first);
+        let [this, before] = state.standing;
+        if (now as u32).wrapping_sub(state.mark) > state.srtt() / 2 {
+            (state.mark, state.standing) = (now as u32, [rtt, this]);
+            let ends = state.is(HALF);
+            state.set(HALF, !ends);
+            if ends {
+                self.turn(state);
+            }
+        } else {
+            state.standing = [this.min(rtt), before];
+        }
+        let queue = rtt.saturating_sub(state.least);
+        state.longest = { state.longest }.max(queue);
+        state.set(LONG, queue > state.longest / 2 && queue > state.least / 32);
+        self.look(state);
+        self.steer(state, cue.outstanding);
+    }
+
+    /// Notes the least round-trip time of two epochs.
+    fn note_least(&self, state: &mut TideState, rtt: u32, now: u16, is_first: bool) {
+        state.least = { state.least }.min(rtt);
+        state.next_least = { state.next_least }.min(rtt);
+        let (least_age, round_trips) = EPOCH;
+        let held = if self.phase(state) == Phase::Calm { 1 } else { HELD };
+        let limit = state.srtt().saturating_mul(round_trips).max(least_age).saturating_mul(held);
+        let age = u32::from(now.wrapping_sub(state.epoch)) << 16;
+        if is_first || age > limit {
+            (state.least, state.next_least, state.epoch) = (state.next_least, rtt, now);
+        }
+    }
+
+    /// Looks whether the queue is empty: a tenth of the longest of late, or what an ebb may leave.
+    fn look(&self, state: &mut TideState) {
+        let (queue, phase) = (state.queue(), self.phase(state));
+        let most = match phase {
+            Phase::Calm | Phase::Competition => u64::from(state.longest / 10),
+            Phase::Ebb | Phase::Flood => self.ebbed.of_u48({ state.longest }.into()),
+        };
+        if u64::from(queue) > most {
+            return;
+        }
+        if phase == Phase::Ebb {
+            state.window = self.without_queue(state);
+            state.marked = state.window;
+        }
+        state.full = 0;
+    }
+
+    /// Moves the window by an answer. It does not rise while less than half of it is used.
+    fn steer(&self, state: &mut TideState, outstanding: u16) {
+        let (phase, queue, standing) = (self.phase(state), state.queue(), state.standing());
+        let target = u32::from(self.target.max(1)) * ONE;
+        let wanted = u64::from(target) * u64::from(standing);
+        let rises =
+            phase == Phase::Competition || u64::from(state.window) * u64::from(queue) < wanted;
+        let is_used = u32::from(outstanding) * 2 * ONE >= state.window;
+        if state.is(SLOW) {
+            if rises {
+                let step = if is_used { ONE } else { 0 };
+                state.window = (state.window + step).min(MOST);
+                return;
+            }
+            state.end_slow_start();
+            state.resize(scaled(state.window, state.least, standing));
+            state.marked = state.window;
+        }
+        let step = match phase {
+            Phase::Ebb => return,
+            Phase::Competition if state.window < state.marked => ONE,
+            Phase::Competition => ONE * ONE / state.window,
+            Phase::Calm | Phase::Flood => {
+                let doublings = (state.steady() + 1).saturating_sub(STEADY).min(MOST_DOUBLINGS);
+                ((target * ONE) << doublings) / state.window
+            }
+        };
+        let step = step.clamp(1, ONE);
+        if !rises {
+            let fall = self.fall.of_u48(ONE.into()) as u32;
+            state.resize(state.window.saturating_sub(step.max(fall).min(ONE)));
+        } else if is_used {
+            state.resize(state.window + step);
+        }
+    }
+
+    /// Returns the marked window less its part of the longest queue, and half of the target more.
+    fn without_queue(&self, state: &TideState) -> u32 {
+        let (least, target) = (state.least, u32::from(self.target.max(1)) * ONE);
+        let window = scaled(state.marked, least, least.saturating_add(state.longest));
+        (window + target / 2).clamp(LEAST, MOST)
+    }
+
+    /// Ends a round trip.
+    fn turn(&self, state: &mut TideState) {
+        state.round = state.round.wrapping_add(1);
+        // Rounds are compared modulo 256.
+        if state.round.wrapping_sub(state.cut) > 100 {
+            state.cut = state.round.wrapping_sub(100);
+        }
+        if state.is(SLOW) {
+            return;
+        }
+        let before = self.phase(state);
+        if state.full == 0 {
+            let window = { state.window }.min(state.marked);
+            let calm = scaled(window, state.least, state.standing()) / (ONE / 16);
+            state.calm = (calm as u16).max(state.calm - (state.calm >> 4));
+        }
+        state.longest -= state.longest / 16;
+        state.full = state.full.saturating_add(1);
+        if state.full >= self.ebb_after() + 2 + self.compete_for.min(100) {
+            state.full = self.ebb_after();
+        }
+        match self.phase(state) {
+            Phase::Calm => state.count_direction(),
+            Phase::Ebb => {
+                state.longest = state.queue();
+                state.marked = state.window;
+                let window = self.without_queue(state);
+                state.resize(self.ebb.of_u48(window.into()) as u32);
+            }
+            Phase::Flood => {
+                state.window = self.without_queue(state);
+                state.set_steady(0);
+            }
+            Phase::Competition if !self.compete.is_on() => state.full = 0,
+            Phase::Competition if before == Phase::Flood => {
+                // The rate that the flow had before others came takes more of the window with their queue.
+                let window = scaled(u32::from(state.calm) << 4, state.standing(), state.least);
+                state.marked = { state.marked }.max(window);
+                state.calm = 0;
+            }
+            Phase::Competition => {}
+        }
+    }
+
+    /// Takes in a loss: the exchange was overtaken, or its timeout has passed.
+    pub(super) fn lose(&self, state: &mut TideState, exchange: TideExchange, now: Instant) {
+        let since = (now.as_micros() as u32).wrapping_sub(u32::from_le_bytes(exchange.departed));
+        let has_timed_out = since >= micros(exchange.timeout.into());
+        // Samples end round trips, and none has ended since it departed.
+        let is_silent = has_timed_out && exchange.round == state.round;
+        let age = |round| state.round.wrapping_sub(round);
+        let is_fresh = age(exchange.round) <= age(state.cut);
+        if state.count_loss() && is_fresh {
+            state.round = state.round.wrapping_add(1);
+            state.cut = state.round;
+            let leaves = if self.phase(state) == Phase::Competition {
+                self.competing_loss_leaves
+            } else {
+                state.full = 0;
+                self.loss_leaves
+            };
+            state.end_slow_start();
+            state.resize(leaves.of_u48({ state.window }.into()) as u32);
+            state.marked = state.window;
+        }
+        if is_silent {
+            fall_silent(state);
+        }
+    }
+}
+
+/// Takes in a timeout in a round trip without a sample.
+fn fall_silent(state: &mut TideState) {
+    let (count, is_answered) = (state.silence & !ANSWERED, state.silence & ANSWERED != 0);
+    state.round = state.round.wrapping_add(1);
+    state.silence = (count + 1).min(32);
+    if count > 0 && !is_answered {
+        state.window = ONE;
+        state.full = 0;
+        state.set(SLOW, true);
+    }
+}
+
+/// Returns `window`·`numerator`/`denominator`, rounded down, [`MOST`] at most.
+fn scaled(window: u32, numerator: u32, denominator: u32) -> u32 {
+    let product = u64::from(window) * u64::from(numerator);
+    u32::try_from(division::by(product, denominator.into())).unwrap_or(MOST).min(MOST)
+}

@@ -1,0 +1,164 @@
+extern crate std;
+
+use std::vec::Vec;
+
+use super::*;
+use crate::testing::{acked, at};
+use crate::{Draw, Sample};
+
+const TIDE: Tide = Tide::DEFAULT;
+
+fn cue(us: u64, outstanding: u16) -> Cue {
+    Cue { now: Instant::from_micros(us), draw: Draw::ZERO, outstanding }
+}
+
+fn window(state: &TideState) -> u16 {
+    TIDE.limits(state).nstart.unwrap()
+}
+
+/// A path whose round-trip time is 100 ms and the delay in a queue that the window itself fills above 20 datagrams.
+struct Path {
+    state: TideState,
+    now: u64,
+    /// A delay in the queue that others cause, in microseconds.
+    others: u64,
+}
+
+impl Path {
+    fn new() -> Self {
+        Self { state: TIDE.state(), now: 1_000_000, others: 0 }
+    }
+
+    /// Sends a window evenly and has it answered, but for so many first exchanges, which are overtaken.
+    fn round(&mut self, lost: usize) {
+        let full = window(&self.state);
+        let rtt = 100_000 + self.others + 5_000 * u64::from(full.saturating_sub(20));
+        let apart = rtt / u64::from(full);
+        let mut open: Vec<_> = (0..u64::from(full))
+            .map(|n| (n, TIDE.on_start(&mut self.state, cue(self.now + n * apart, full)).0))
+            .collect();
+        for (n, exchange) in open.drain(lost..) {
+            let since = Duration::from_micros(rtt);
+            let now = cue(self.now + n * apart + rtt, full);
+            let sample = Outcome::Acked(Sample::unmarked(since, since, 0));
+            TIDE.on_end(&mut self.state, exchange, sample, now);
+        }
+        self.now += 2 * rtt;
+        for (n, mut exchange) in open {
+            let departed = self.now - 2 * rtt + n * apart;
+            TIDE.on_retransmit(&mut self.state, &mut exchange, cue(departed + rtt, full));
+            TIDE.on_end(&mut self.state, exchange, acked(200, 1), cue(self.now, full));
+        }
+    }
+}
+
+#[test]
+fn the_window_doubles_in_a_round_trip_until_two_datagrams_queue() {
+    let mut path = Path::new();
+    path.round(0);
+    assert_eq!(window(&path.state), 20);
+    let mut windows = [0; 40].map(|_| {
+        path.round(0);
+        window(&path.state)
+    });
+    windows[10..].sort_unstable();
+    assert!(windows[10] >= 13 && windows[39] <= 30, "{windows:?}");
+}
+
+#[test]
+fn losses_without_a_queue_leave_the_window_and_with_one_make_it_smaller() {
+    let mut path = Path::new();
+    path.round(4);
+    path.round(5);
+    assert!(path.state.is(SLOW) && window(&path.state) > 15, "{}", window(&path.state));
+    for _ in 0..20 {
+        path.round(0);
+    }
+    path.state.loss = [0; 2];
+    path.state.set(LONG, true);
+    let before = { path.state.window };
+    let [first, second] = [(); 2].map(|()| TIDE.on_start(&mut path.state, cue(path.now, 2)).0);
+    TIDE.lose(&mut path.state, first, Instant::from_micros(path.now + 60_000));
+    assert_eq!({ path.state.window }, (before * 7 + 4) / 8);
+    TIDE.lose(&mut path.state, second, Instant::from_micros(path.now + 60_000));
+    assert_eq!({ path.state.window }, (before * 7 + 4) / 8, "once in a round trip");
+}
+
+#[test]
+fn a_queue_that_others_fill_is_competed_with_and_one_that_empties_is_not() {
+    for (others, expected) in [(300_000, true), (0, false)] {
+        let mut path = Path::new();
+        for _ in 0..10 {
+            path.round(0);
+        }
+        path.others = others;
+        let mut competed = false;
+        for _ in 0..12 {
+            path.round(0);
+            competed |= path.state.full >= TIDE.ebb_after + 2;
+        }
+        assert_eq!(competed, expected);
+    }
+}
+
+#[test]
+fn exchanges_are_paced_at_two_windows_in_a_round_trip_and_a_late_timer_is_made_up_for() {
+    let mut path = Path::new();
+    path.round(0);
+    let gap = 100_000 / 2 / u64::from(window(&path.state));
+    let start = |path: &mut Path, now| {
+        let _ = TIDE.on_start(&mut path.state, cue(now, 1));
+        TIDE.limits(&path.state).next_confirmable.as_micros()
+    };
+    let now = path.now + 1_000_000;
+    let first = start(&mut path, now);
+    assert_eq!(first, now - 7_250 + gap, "SRTT/16 and 1 ms may be made up for");
+    assert_eq!(start(&mut path, now), first + gap);
+    assert_eq!(TIDE.gauges(&path.state).rate_per_ks, Some(u32::from(window(&path.state)) * 10_000));
+}
+
+#[test]
+fn only_the_second_silent_round_trip_doubles_the_timeout_and_leaves_a_window_of_one() {
+    let mut path = Path::new();
+    for _ in 0..20 {
+        path.round(0);
+    }
+    let now = path.now;
+    let rto = TIDE.gauges(&path.state).rto.as_micros();
+    let (mut exchange, timeout) = TIDE.on_start(&mut path.state, cue(now, 1));
+    assert_eq!(timeout.as_micros(), rto);
+    let mut at = now;
+    let timeouts = [1, 2, 4, 8].map(|factor| {
+        at += exchange.timeout_us();
+        let timeout = TIDE.on_retransmit(&mut path.state, &mut exchange, cue(at, 1)).as_micros();
+        assert!(timeout.abs_diff(factor * rto) <= 4, "{timeout}, not {factor} times {rto}");
+        window(&path.state)
+    });
+    assert!(timeouts[0] > 1 && timeouts[1..] == [1, 1, 1], "{timeouts:?}");
+    TIDE.on_end(&mut path.state, exchange, acked(5_000, 4), cue(at + 100_000, 1));
+    assert!(TIDE.gauges(&path.state).rto.as_micros() > 7 * rto, "an ambiguous answer is no sample");
+    path.round(0);
+    assert!(TIDE.gauges(&path.state).rto.as_micros() < 2 * rto);
+    assert!(path.state.is(SLOW));
+}
+
+#[test]
+fn an_answer_sooner_than_any_before_shows_a_needless_retransmission_and_is_a_sample() {
+    let mut path = Path::new();
+    path.round(0);
+    let srtt = TIDE.gauges(&path.state).srtt;
+    let (exchange, _) = TIDE.on_start(&mut path.state, at(9_000));
+    let ms = Duration::from_millis;
+    let ambiguous = Outcome::Acked(Sample::unmarked(ms(300), ms(150), 1));
+    TIDE.on_end(&mut path.state, exchange, ambiguous, at(9_300));
+    assert_eq!(TIDE.gauges(&path.state).srtt, srtt);
+    let needless = Outcome::Acked(Sample::unmarked(ms(300), ms(50), 1));
+    TIDE.on_end(&mut path.state, exchange, needless, at(9_300));
+    assert_eq!(TIDE.gauges(&path.state).srtt, Some(ms(125)));
+}
+
+impl TideExchange {
+    fn timeout_us(&self) -> u64 {
+        Duration::from(self.timeout).as_micros()
+    }
+}
