@@ -18,7 +18,8 @@ HERE = Path(__file__).resolve().parent
 
 def files():
     for lives in traces():
-        yield lives[0].name.replace(":preset=", "@") + ".csv", "".join(life.text() for life in lives)
+        folder = "bulk/" if lives[0].mechanism.bulk else ""
+        yield folder + lives[0].name.replace(":preset=", "@") + ".csv", "".join(life.text() for life in lives)
     yield "worked.csv", "".join(trace.text() for trace in worked())
 
 
@@ -32,7 +33,8 @@ def main():
             stale.append(name)
         elif not check:
             path.write_text(text, encoding="utf-8", newline="\n")
-    stale += sorted(path.name for path in HERE.glob("*.csv") if path.name not in names)
+    found = (path.relative_to(HERE).as_posix() for path in HERE.glob("**/*.csv"))
+    stale += sorted(name for name in found if name not in names)
     if stale:
         sys.exit("not as generated: " + ", ".join(stale))
 

@@ -13,12 +13,14 @@ from .units import F, duration
 # A file that has mechanisms lists them in MECHANISMS: name, class, the values that differ from its class, and presets. A
 # preset sets every parameter, except those that `kept` names. BEFORE of the same file has the scripts that run before the
 # common one, by mechanism, or by mechanism and preset (NAME@PRESET).
-MECHANISMS, BEFORE = [], {}
+# TRANSFERS has the scripts of bulk mechanisms, each a trace of its own with its luck.
+MECHANISMS, BEFORE, TRANSFERS = [], {}, {}
 for file in iter_modules(folder):
     if file.name not in ("catalogue", "worked"):  # these import this file
         module = import_module(f".{file.name}", __package__)
         MECHANISMS += getattr(module, "MECHANISMS", [])
         BEFORE.update(getattr(module, "BEFORE", {}))
+        TRANSFERS.update(getattr(module, "TRANSFERS", {}))
 
 
 def kept(name, preset, values):
@@ -80,10 +82,15 @@ def traces():
 
 
 def lives(text, before):
-    """Returns two traces: one exchange at a time, and exchanges that overlap."""
-    luck = 8 if "californium" in text else 7  # where a timeout is whole ticks, 7 comes too close to the next tick
+    """Returns two traces: one exchange at a time, and exchanges that overlap. A bulk mechanism has one for each transfer, too."""
+    # Where a timeout is whole ticks, 7 comes too close to the next tick; and with tide to half a microsecond.
+    luck = 8 if "californium" in text else 4 if text == "tide" else 7
     alone, together = Trace(text, mechanism(text), luck), Trace(text, mechanism(text), luck)
     for script in [*before, scripts.whole_life]:
         script(alone)
     scripts.overlapping(together)
-    return alone, together
+    transfers = []
+    for script, luck in TRANSFERS.get(text, []):
+        transfers.append(Trace(text, mechanism(text), luck))
+        script(transfers[-1])
+    return alone, together, *transfers

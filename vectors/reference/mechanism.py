@@ -23,6 +23,7 @@ class Mechanism:
     shortest = MICROSECOND  # a sample of zero counts as this
     draws_on_ack = False
     next = None  # the earliest time for the next confirmable message
+    bulk = False  # bulk mechanisms have a window, and say when an exchange is overtaken
 
     def __init__(self, **parameters):
         for name, value in parameters.items():

@@ -35,10 +35,11 @@ class Trace:
 
     def row(self, event, name, draw="", answered="", timeout=None):
         armed = "" if timeout is None else decimal(timeout)
+        window = f",{self.mechanism.window}" if self.mechanism.bulk else ""
         next_ = "" if self.mechanism.next is None else decimal(max(self.mechanism.next - self.now, F(0)))
         self.overlaps |= name != ""
         self.rows.append(
-            f"{decimal(self.now)},{event},{draw},{answered},{armed},{decimal(self.mechanism.rto)},{next_},{name}"
+            f"{decimal(self.now)},{event},{draw},{answered},{armed},{decimal(self.mechanism.rto)},{next_}{window},{name}"
         )
 
     def depart(self, event, name, draw):
@@ -47,15 +48,25 @@ class Trace:
         self.last.due = self.now + F(decimal(self.x.timeout))
         self.row(event, name, draw, timeout=self.x.timeout)
 
+    def tell(self, others):
+        """Tells the mechanism the time, and how many exchanges are open; `others` besides the present one."""
+        self.mechanism.now, self.mechanism.outstanding = self.now, others + 1
+
     def start(self, draw="", name=""):
+        self.tell(len(self.open))
         x = self.mechanism.start(self.now, F(draw or 0), len(self.open) + 1)
         assert name not in self.open, name
         self.last = self.open[name] = Open(x)
         self.depart("start", name, draw)
 
     def timeout(self, draw="", name=""):
+        self.now = self.open[name].due
+        self.again(draw, name)
+
+    def again(self, draw="", name=""):
+        """Retransmits now."""
         self.last = self.open[name]
-        self.now = self.last.due
+        self.tell(len(self.open) - 1)
         self.x.n += 1
         self.mechanism.retransmit(self.x, F(draw or 0))
         self.depart("timeout", name, draw)
@@ -66,6 +77,7 @@ class Trace:
 
     def end(self, event, answered=None, draw="", name=""):
         self.last = self.open.pop(name)
+        self.tell(len(self.open))
         if event == "ack":
             answer = None if answered is None else self.since(answered)
             self.mechanism.acked(self.x, self.now, self.since(0), answer, F(draw or 0))
@@ -137,9 +149,12 @@ class Trace:
         self.now += ms
 
     def text(self):
-        header, rows = HEADER + ",exchange", self.rows
-        if not self.overlaps:
-            header, rows = HEADER, [row.removesuffix(",") for row in rows]
+        header = HEADER + ",window" * self.mechanism.bulk
+        rows = self.rows
+        if self.overlaps:
+            header += ",exchange"
+        else:
+            rows = [row.removesuffix(",") for row in rows]
         return "\n".join([f"# mechanism {self.name}", header, *rows]) + "\n"
 
     def rto(self, *expected, places=3):

@@ -15,6 +15,20 @@ def apart(value, threshold, by=2 * MICROSECOND):
     return value
 
 
+def whole(value):
+    """Rounds half up to a microsecond."""
+    return F(decimal(value))
+
+
+def has_passed(since, timeout):
+    """Returns whether a timeout has passed that was rounded to a microsecond. Refuses a script where fixed point may round
+    it to another one, or decide otherwise."""
+    armed = whole(timeout)
+    if abs(since - timeout) <= 2 * MICROSECOND:
+        assert since == armed and abs(timeout / MICROSECOND % 1 - F(1, 2)) > F(1, 50), f"{timeout} is hard to round"
+    return since >= armed
+
+
 def down(value, tick):
     """Rounds down to a multiple of `tick`; a tick of a microsecond rounds nothing."""
     if tick == MICROSECOND:

@@ -71,7 +71,8 @@ fn overview(page: &mut String, costs: &BTreeMap<String, Cost>) {
 
 /// Returns the first entry of the same kind. Its section lists the parameters of all entries of that kind.
 fn first_of_kind(entry: &Entry) -> &'static Entry {
-    REGISTRY.iter().find(|other| other.mechanism.kind() == entry.mechanism.kind()).unwrap()
+    let mut all = REGISTRY.iter().chain(BULK);
+    all.find(|other| other.mechanism.kind() == entry.mechanism.kind()).unwrap()
 }
 
 fn value(entry: &Entry, parameter: &str) -> String {
@@ -103,14 +104,19 @@ fn parameters(page: &mut String, entry: &Entry) {
     }
 }
 
-fn section(page: &mut String, entry: &Entry, cost: &Cost) {
+/// Writes a heading, the summary and the notes.
+fn notes(page: &mut String, entry: &Entry, heading: &str) {
     let notes = entry.notes;
     let (first, rest) = entry.summary.split_at(1);
-    writeln!(page, "\n## {}\n\n{}{rest}.\n", entry.name, first.to_uppercase()).unwrap();
+    writeln!(page, "\n{heading} {}\n\n{}{rest}.\n", entry.name, first.to_uppercase()).unwrap();
     writeln!(page, "* **Source:** {}. {}", entry.source, notes.status).unwrap();
     writeln!(page, "* **Use it when:** {}", notes.use_when).unwrap();
     writeln!(page, "* **Do not use it when:** {}", notes.avoid_when).unwrap();
     writeln!(page, "* **Unsafe:** {}", notes.hazards).unwrap();
+}
+
+fn section(page: &mut String, entry: &Entry, cost: &Cost) {
+    notes(page, entry, "##");
     writeln!(
         page,
         "* **Costs:** bytes: {} of RAM a destination, {} of flash, {} of stack; instructions, median / most: \
@@ -124,6 +130,19 @@ fn section(page: &mut String, entry: &Entry, cost: &Cost) {
     )
     .unwrap();
     parameters(page, entry);
+}
+
+/// Writes the bulk mechanisms. What they cost on a Cortex-M3 is not in the report.
+fn bulk(page: &mut String) {
+    *page += "\n## Bulk\n\nBulk mechanisms say how many exchanges may be outstanding that carry one body (RFC 7959), when the next may \
+        depart, and which are lost. They are chosen by `--bulk NAME`, beside a mechanism for single exchanges. Losses that \
+        a later answer shows are repaired at once, without a timeout.\n";
+    for entry in BULK {
+        notes(page, entry, "###");
+        // A state has a tag of a byte.
+        writeln!(page, "* **RAM:** {} bytes a destination.\n", 1 + entry.mechanism.state_bytes()).unwrap();
+        parameters(page, entry);
+    }
 }
 
 fn page() -> String {
@@ -143,6 +162,7 @@ fn page() -> String {
     for entry in REGISTRY {
         section(&mut page, entry, &costs[entry.name]);
     }
+    bulk(&mut page);
     page
 }
 

@@ -4,7 +4,7 @@
 //! `giveup`), `draw` (from 0 to below 1, empty for 0), `answered` (the ordinal of the transmission that an `ack` answers, 0
 //! for the first, empty where it is not known) and `exchange` (a name that tells overlapping exchanges apart, which may be
 //! empty), in any order. Other columns and lines that begin with `#` are skipped. `timeout` means that the timer fired and a
-//! retransmission departed.
+//! retransmission departed, or with a bulk mechanism before that, that the exchange was overtaken.
 
 use std::collections::BTreeMap;
 use std::io::{self, BufRead, Read, Write};
@@ -30,7 +30,8 @@ pub enum Failed {
 
 /// Replays `script` through `mechanism` and writes `at_ms,event,timeout_ms,rto_ms,next_ms` for each event. `timeout_ms` is the
 /// timeout that is armed, or empty. `rto_ms` is the RTO: the estimate that timeouts start from, before dither. `next_ms` is
-/// the time until the next confirmable message may depart, or empty if the mechanism does not pace messages.
+/// the time until the next confirmable message may depart, or empty if the mechanism does not pace messages. A bulk mechanism
+/// has one column more, `window`: the number of exchanges that may be outstanding.
 ///
 /// # Errors
 /// Tells what cannot be read, followed or written. The lines before it have been written. If the output fails, that is told.
@@ -55,8 +56,9 @@ fn play(mechanism: &Mechanism, script: impl io::Read, out: &mut impl Write) -> R
         .filter(|(line, _)| !line.as_ref().is_ok_and(|text| passed_over(text)));
     let header = lines.next().map_or(Ok(String::new()), |(header, _)| header).map_err(Failed::Script)?;
     let columns = Columns::of(&header).map_err(Failed::Script)?;
-    writeln!(out, "at_ms,event,timeout_ms,rto_ms,next_ms").map_err(Failed::Output)?;
     let mut player = Player::new(mechanism);
+    let window = if player.window().is_some() { ",window" } else { "" };
+    writeln!(out, "at_ms,event,timeout_ms,rto_ms,next_ms{window}").map_err(Failed::Output)?;
     let field = |time: Option<Duration>| time.map_or_else(String::new, |time| millis(time.as_micros()));
     for (text, line) in lines {
         let text = text.map_err(Failed::Script)?;
@@ -67,7 +69,8 @@ fn play(mechanism: &Mechanism, script: impl io::Read, out: &mut impl Write) -> R
         let at = millis(now.as_micros());
         let [armed, rto, next] =
             [armed, Some(mechanism.gauges(&player.state).rto), player.next(now)].map(field);
-        writeln!(out, "{at},{},{armed},{rto},{next}", event.name()).map_err(Failed::Output)?;
+        let window = player.window().map_or_else(String::new, |window| format!(",{window}"));
+        writeln!(out, "{at},{},{armed},{rto},{next}{window}", event.name()).map_err(Failed::Output)?;
     }
     Ok(())
 }
@@ -241,6 +244,12 @@ impl<'a> Player<'a> {
         (next > Instant::ZERO).then(|| next.since(now))
     }
 
+    /// Returns the number of exchanges that may be outstanding, if the mechanism is one for bulk transfers.
+    fn window(&self) -> Option<u16> {
+        let limits = self.mechanism.limits(&self.state);
+        limits.overtaken.and(limits.nstart)
+    }
+
     /// Returns the facts of an answer. Only a mechanism that asks for a marking learns which transmission was answered,
     /// because the wire does not say so without one. So one script serves every mechanism.
     fn sample(&self, open: &Open, answered: Option<u8>) -> Result<Sample, String> {
@@ -325,6 +334,16 @@ mod tests {
         let expected = "at_ms,event,timeout_ms,rto_ms,next_ms\n0.000,start,2500.000,2000.000,\n\
                         2500.000,timeout,5000.000,2000.000,\n2600.250,ack,,2000.000,\n";
         assert_eq!(run("default", script).unwrap(), expected);
+    }
+
+    #[test]
+    fn a_bulk_mechanism_has_its_window_in_a_column_more() {
+        let mechanism = coapace_control::Mechanisms::BUILT_IN.parse_bulk("newreno").unwrap();
+        let mut out = Vec::new();
+        replay(&mechanism, "at_ms,event\n0,start\n2000,timeout\n2100,ack\n".as_bytes(), &mut out).unwrap();
+        let expected = "at_ms,event,timeout_ms,rto_ms,next_ms,window\n0.000,start,2000.000,2000.000,,10\n\
+                        2000.000,timeout,4000.000,4000.000,,1\n2100.000,ack,,4000.000,,2\n";
+        assert_eq!(String::from_utf8(out).unwrap(), expected);
     }
 
     #[test]

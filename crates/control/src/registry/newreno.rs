@@ -15,7 +15,7 @@
 //! * Each exchange has a timer of its own. TCP has one, which starts anew with each acknowledgement (RFC 6298 §5.3): it runs
 //!   for a round-trip time and an RTO from the departure of what is lost, and so does each timer here.
 //! * What is lost is retransmitted at once, even if the window is smaller than what is outstanding.
-//! * The window does not grow while less than half of it is used (RFC 7661 §4.4 is stricter).
+//! * The window does not grow while less than half of it is used, the line that RFC 7661 draws.
 //! * The initial RTO is 2 s, the ACK_TIMEOUT of CoAP. RFC 6298 §2.1 has 1 s.
 //!
 //! **Unsafe as published**

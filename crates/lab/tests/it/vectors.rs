@@ -4,9 +4,8 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::PathBuf;
 
-use coapace_control::{Mechanism, REGISTRY};
+use coapace_control::{BULK, Mechanism, Mechanisms, REGISTRY};
 use coapace_lab::replay::replay;
-use coapace_scenario::naming::parse_mechanism;
 
 /// A run in a file of vectors: its mechanism, and the lines from its header on.
 struct Run {
@@ -15,11 +14,19 @@ struct Run {
     lines: Vec<String>,
 }
 
+/// Reads a mechanism for single exchanges, or a bulk mechanism.
+fn parse(text: &str) -> Mechanism {
+    let known = Mechanisms::BUILT_IN;
+    known.parse(text).or(known.parse_bulk(text)).unwrap_or_else(|problem| panic!("{text}: {problem}"))
+}
+
 /// Returns the runs of every file, in their order.
 fn files() -> BTreeMap<String, Vec<Run>> {
     let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../vectors");
+    let entries =
+        [folder.join("bulk"), folder].map(|folder| fs::read_dir(folder).expect("a folder of vectors"));
     let mut files = BTreeMap::new();
-    for entry in fs::read_dir(folder).expect("the folder of vectors") {
+    for entry in entries.into_iter().flatten() {
         let path = entry.unwrap().path();
         if path.extension().is_none_or(|extension| extension != "csv") {
             continue;
@@ -68,7 +75,7 @@ fn agree(expected: &str, replayed: &str, per_million: u64) -> bool {
 
 fn check(run: &Run) {
     let Run { file, mechanism, lines } = run;
-    let parsed: Mechanism = parse_mechanism(mechanism).unwrap_or_else(|problem| panic!("{file}: {problem}"));
+    let parsed = parse(mechanism);
     let mut out = Vec::new();
     replay(&parsed, lines.join("\n").as_bytes(), &mut out).unwrap_or_else(|error| panic!("{file}: {error}"));
     let out = String::from_utf8(out).unwrap();
@@ -81,6 +88,13 @@ fn check(run: &Run) {
         let same =
             (2..5).all(|field| agree(expected[field], replayed[field], if field == 4 { 10 } else { 0 }));
         assert!(same, "{file}, {mechanism}: expected {}, got {}", expected.join(","), replayed.join(","));
+    }
+    if lines[0].contains(",window") {
+        let windows = |lines: Vec<[&str; 2]>| lines.iter().map(|line| line.join(" ")).collect::<Vec<_>>();
+        let names = ["at_ms", "window"];
+        let expected = windows(columns(lines.iter().map(String::as_str), names));
+        let replayed = windows(columns(out.lines(), names));
+        assert_eq!(expected, replayed, "{file}, {mechanism}");
     }
 }
 
@@ -118,14 +132,14 @@ fn every_mechanism_and_preset_that_has_a_file_has_a_run_of_exchanges_that_overla
 fn every_mechanism_and_preset_has_a_vector_of_forty_steps() {
     let runs: Vec<Run> = files().into_values().flatten().collect();
     let steps = |mechanism: Mechanism| {
-        let of_it = |run: &&Run| parse_mechanism(&run.mechanism).unwrap() == mechanism;
+        let of_it = |run: &&Run| parse(&run.mechanism) == mechanism;
         runs.iter().filter(of_it).map(|run| run.lines.len() - 1).max().unwrap_or(0)
     };
-    for entry in REGISTRY {
+    for entry in REGISTRY.iter().chain(BULK) {
         let presets =
             entry.mechanism.presets().iter().map(|preset| format!("{}:preset={}", entry.name, preset.name));
         for name in std::iter::once(entry.name.to_owned()).chain(presets) {
-            let steps = steps(parse_mechanism(&name).unwrap());
+            let steps = steps(parse(&name));
             assert!(steps >= 40, "{name} has a vector of {steps} steps");
         }
     }

@@ -35,8 +35,8 @@ parameters! {
         initial_window: u8 = 10,
         /// Datagrams of its own that a flow keeps in the queue: 1/δ of Copa. Counts as 1 if it is 0.
         target: u8 = 2,
-        /// Least share of a datagram by which each answer lowers the window above the target. That of the window falls in a
-        /// round trip, so that a large window falls faster than a small one.
+        /// Least share by which the window falls in a round trip while the queue is above the target. A large window falls faster
+        /// than a small one, so flows become equal.
         fall: Ratio = Ratio::new(1, 6),
         /// Round trips without an empty queue after which the window ebbs, 1 to 100.
         ebb_after: u8 = 3,
