@@ -196,7 +196,7 @@ impl Play {
             max_listeners: u32::from(bounds.max_listeners % 6),
             ..Config::default()
         };
-        let setup = Setup { controller: mechanism(script), config };
+        let setup = Setup { controller: mechanism(script), config, bulk: None };
         Self {
             endpoint: Endpoint::new(Arc::new(setup), 1),
             config,

@@ -14,6 +14,7 @@ fn exchange(c: &mut Criterion) {
         let mechanism: Mechanism = "default".parse().expect("a mechanism");
         let setup = Arc::new(Setup {
             controller: mechanism,
+            bulk: None,
             config: Config { max_deduplicated, ..Config::default() },
         });
         let mut client = Endpoint::<Mechanism, u32>::new(setup.clone(), 1);

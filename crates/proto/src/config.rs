@@ -121,6 +121,9 @@ impl Config {
 pub struct Setup<C> {
     /// The congestion control.
     pub controller: C,
+    /// The congestion control of the requests of bodies ([`Endpoint::request_part`](crate::Endpoint::request_part)): how many of them are under
+    /// way at once. Without one they are single exchanges like all others.
+    pub bulk: Option<C>,
     /// The other parameters.
     pub config: Config,
 }

@@ -73,8 +73,36 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
     /// # Errors
     /// [`SendError`] names the bound that is reached. The endpoint has not changed then.
     pub fn request(&mut self, now: Instant, to: A, request: Request<'_>) -> Result<ExchangeId, SendError> {
+        self.begin_request(now, to, request, Purpose::Request)
+    }
+
+    /// Sends a request for a part of a body, such as a block (RFC 7959), as soon as [`Setup::bulk`] allows. Other requests to
+    /// the same peer do not wait for it. A copy of it has a Message ID of its own if the request is repeatable.
+    ///
+    /// A request that is not confirmable, or that finds no [`Setup::bulk`], is sent like [any other](Self::request).
+    ///
+    /// # Errors
+    /// [`SendError`] names the bound that is reached. The endpoint has not changed then.
+    pub fn request_part(
+        &mut self,
+        now: Instant,
+        to: A,
+        request: Request<'_>,
+    ) -> Result<ExchangeId, SendError> {
+        let in_lane = request.confirmable && self.setup.bulk.is_some();
+        let purpose = if in_lane { Purpose::Part } else { Purpose::Request };
+        self.begin_request(now, to, request, purpose)
+    }
+
+    fn begin_request(
+        &mut self,
+        now: Instant,
+        to: A,
+        request: Request<'_>,
+        purpose: Purpose,
+    ) -> Result<ExchangeId, SendError> {
         let Request { confirmable, code, token, tail, repeatable } = request;
-        let id = self.begin(now, to, confirmable, Purpose::Request, code, token, tail)?;
+        let id = self.begin(now, to, confirmable, purpose, code, token, tail)?;
         let request = Message { code, tail, ..Message::empty(Kind::Confirmable, 0) };
         self.exchanges[id.index].repeatable = repeatable || request.is_repeatable();
         Ok(id)
@@ -201,13 +229,14 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
                 }
                 Timer::Exchange(index) => index,
             };
-            let Exchange { stage, confirmable, .. } = self.exchanges[index];
+            let Exchange { stage, confirmable, purpose, .. } = self.exchanges[index];
             match stage {
+                Stage::InFlight if purpose == Purpose::Part => self.time_out_in_lane(now, index),
                 Stage::InFlight if confirmable => self.time_out(now, index),
                 Stage::InFlight | Stage::Acknowledged => {
                     self.end(now, index, End::Failed(Failure::TimedOut));
                 }
-                Stage::Waiting | Stage::Due | Stage::Ended | Stage::Failed(_) => {}
+                Stage::Waiting | Stage::Due | Stage::Lost | Stage::Ended | Stage::Failed(_) => {}
             }
         }
     }

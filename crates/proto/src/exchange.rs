@@ -31,6 +31,8 @@ pub struct Step {
 pub(crate) enum Purpose {
     /// A request: a response is due.
     Request,
+    /// A confirmable request for a part of a body, in the [lane](crate::lane::Lane) of its peer: a response is due.
+    Part,
     /// A request with the Observe option: a response is due, and notifications after it.
     Observation,
     /// A request that asks for no response (RFC 7967): an acknowledgement is due if it is confirmable.
@@ -48,12 +50,12 @@ pub(crate) enum Purpose {
 impl Purpose {
     /// Returns whether a response from the peer belongs to the exchange.
     pub(crate) const fn takes_response(self) -> bool {
-        matches!(self, Self::Request | Self::Observation | Self::Statement)
+        matches!(self, Self::Request | Self::Part | Self::Observation | Self::Statement)
     }
 
     /// Returns whether a response is still due after an empty acknowledgement.
     pub(crate) const fn awaits_response(self) -> bool {
-        matches!(self, Self::Request | Self::Observation)
+        matches!(self, Self::Request | Self::Part | Self::Observation)
     }
 
     /// Returns whether no answer is due after the departure of a non-confirmable message.
@@ -77,6 +79,8 @@ pub(crate) enum Stage {
     Due,
     /// Was transmitted. An acknowledgement or a response is due.
     InFlight,
+    /// The last copy counts as lost, and the exchange waits for its place in the window again. Only exchanges of a lane do.
+    Lost,
     /// Was acknowledged. The separate response is due.
     Acknowledged,
     /// Is over. The slot is free, or will be once the line of departures has passed it.
@@ -248,13 +252,14 @@ impl<C: Controller> Exchange<C> {
     ///   transmission gets a Message ID of its own.
     /// * A request that the endpoint made confirmable may have a token without room for a byte.
     /// * A server carries out each copy that has a Message ID of its own. Only a repeatable request is marked
-    ///   so.
+    ///   so. Requests of bodies are, so that each answer tells which copies before it are lost.
     pub(crate) fn marking(&self, wanted: Marking) -> Marking {
         let in_token = matches!(wanted, Marking::Token | Marking::TokenOnRetransmit);
         let room = !(in_token && self.token.is_full());
         let harmless = wanted != Marking::FreshMessageId || self.repeatable;
         match self.purpose {
             Purpose::Request if self.confirmable && room && harmless => wanted,
+            Purpose::Part if self.repeatable => Marking::FreshMessageId,
             Purpose::Notification if self.confirmable && wanted != Marking::None => Marking::FreshMessageId,
             _ => Marking::None,
         }

@@ -62,6 +62,7 @@ mod exchange;
 mod extended_tokens;
 pub mod group;
 mod histogram;
+mod lane;
 mod lifecycle;
 pub mod link_format;
 mod list;

@@ -55,7 +55,11 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
         self.begun = self.begun.wrapping_add(1);
         let id = ExchangeId { index, generation: exchange.generation };
 
-        self.peers[peer].waiting.push(&mut self.exchanges, index);
+        if purpose == Purpose::Part {
+            self.wait_in_lane(index);
+        } else {
+            self.peers[peer].waiting.push(&mut self.exchanges, index);
+        }
         self.admit(now, peer);
         Ok(id)
     }
@@ -63,7 +67,7 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
     /// Returns the slot of a peer. A new peer takes the slot of the least recently used one if there is no
     /// room. Returns `None` if all peers have exchanges under way.
     pub(crate) fn find_or_insert_peer(&mut self, to: A) -> Option<u32> {
-        let Setup { controller, config } = &*self.setup;
+        let Setup { controller, config, .. } = &*self.setup;
         let (slot, evicts) = self.peers.find_or_insert(to, config.max_peers, controller)?;
         if evicts {
             self.rare.get_or_insert_default().peers_evicted += 1;
@@ -87,24 +91,35 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
     /// An exchange whose rate allows it overtakes one that has to wait for its own rate. Otherwise a
     /// non-confirmable message would hold up confirmable ones for minutes.
     pub(crate) fn admit(&mut self, now: Instant, peer: u32) {
+        let single = self.admit_single(now, peer);
+        let bulk = self.admit_to_lane(now, peer);
+        if let Some(at) = single.into_iter().chain(bulk).min() {
+            self.deadlines.set(Timer::Peer(peer), at);
+        }
+    }
+
+    /// Admits single exchanges. Returns when to try again.
+    fn admit_single(&mut self, now: Instant, peer: u32) -> Option<Instant> {
         while !self.peers[peer].waiting.is_empty() {
             let there = &self.peers[peer];
             let limits = self.setup.controller.limits(&there.state);
             let nstart = self.setup.config.nstart(&limits);
             if there.outstanding >= nstart {
-                return;
+                return None;
             }
             let gap =
                 if there.has_gap(now) && there.outstanding + 1 >= nstart { there.next_non } else { now };
             let from = gap.max(there.message_ids.free_at(|| self.setup.exchange_lifetime()));
             if from > now {
-                self.deadlines.set(Timer::Peer(peer), from);
-                return;
+                return Some(from);
             }
             let head = there.waiting.first();
             let unrated = self.exchanges[head].confirmable && limits.next_confirmable == Instant::ZERO;
-            let first = if unrated { Some(head) } else { self.first_to_go(now, peer, limits) };
-            let Some(index) = first else { return };
+            let first = if unrated { Ok(head) } else { self.first_to_go(now, peer, limits) };
+            let index = match first {
+                Ok(index) => index,
+                Err(soonest) => return soonest,
+            };
             let there = &mut self.peers[peer];
             there.waiting.remove(&mut self.exchanges, index);
             there.active.push(&mut self.exchanges, index);
@@ -112,13 +127,15 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
             there.outstanding += 1;
             self.line_up(index);
         }
+        None
     }
 
     /// Returns the first waiting exchange that its rate allows to depart now.
     ///
-    /// If there is none, `admit` is called again when a rate allows one: at a deadline that is set here, or
-    /// after the departure that the rate depends on.
-    fn first_to_go(&mut self, now: Instant, peer: u32, limits: Limits) -> Option<u32> {
+    /// # Errors
+    /// The moment at which a rate allows one, if there is none. `None` if that depends on a departure, after which `admit` is
+    /// called again.
+    fn first_to_go(&self, now: Instant, peer: u32, limits: Limits) -> Result<u32, Option<Instant>> {
         let there = &self.peers[peer];
         let next_non = if there.owes_confirmable(self.setup.config.confirmable_every) {
             there.next_non.max(limits.next_confirmable)
@@ -127,21 +144,20 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
         };
         // A rate is updated when a message departs. So only one message that obeys a rate may be admitted and
         // not yet departed. `active` has the exchange that was admitted last in front.
-        let leaving = self.exchanges.get(there.active.first()).is_some_and(|last| !last.departed);
+        let singles =
+            there.active.iter(&self.exchanges).find(|(_, exchange)| exchange.purpose != Purpose::Part);
+        let leaving = singles.is_some_and(|(_, last)| !last.departed);
 
         let mut soonest = Instant::MAX;
         for (index, exchange) in there.waiting.iter(&self.exchanges) {
             let earliest = if exchange.confirmable { limits.next_confirmable } else { next_non };
             let obeys_rate = !exchange.confirmable || earliest != Instant::ZERO;
             if earliest <= now && !(obeys_rate && leaving) {
-                return Some(index);
+                return Ok(index);
             }
             soonest = soonest.min(earliest);
         }
-        if soonest > now {
-            self.deadlines.set(Timer::Peer(peer), soonest);
-        }
-        None
+        Err((soonest > now).then_some(soonest))
     }
 
     /// Puts an exchange at the end of the line of departures.
@@ -228,6 +244,9 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
     fn leave_outstanding(&mut self, now: Instant, index: u32, outcome: Outcome) {
         self.deadlines.clear(Timer::Exchange(index));
         let exchange = &mut self.exchanges[index];
+        if exchange.purpose == Purpose::Part {
+            return self.leave_lane(now, index, outcome);
+        }
         if !matches!(exchange.stage, Stage::Due | Stage::InFlight) {
             return;
         }
@@ -248,10 +267,12 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
 
     /// Takes an exchange out of the lists of its peer, and admits the next one.
     fn leave_peer(&mut self, now: Instant, index: u32) {
-        let Exchange { peer, stage, .. } = self.exchanges[index];
+        let Exchange { peer, stage, purpose, .. } = self.exchanges[index];
         let there = &mut self.peers[peer];
         if stage == Stage::Waiting {
-            there.waiting.remove(&mut self.exchanges, index);
+            let lane = there.lane.as_mut().filter(|_| purpose == Purpose::Part);
+            let queue = lane.map_or(&mut there.waiting, |lane| lane.queue());
+            queue.remove(&mut self.exchanges, index);
             // The deadline may have been set for this exchange.
             self.deadlines.clear(Timer::Peer(peer));
         } else {

@@ -10,6 +10,7 @@ use hashbrown::HashTable;
 use smallvec::SmallVec;
 
 use crate::NONE;
+use crate::lane::Lane;
 use crate::list::{Queue, Stack};
 use crate::message::{REXMIT_CNT_PROBE, Token};
 use crate::message_ids::MessageIds;
@@ -49,6 +50,8 @@ pub(crate) struct Peer<C: Controller, A> {
     pub(crate) active: Stack,
     /// Exchanges that wait for a place of NSTART or for their rate.
     pub(crate) waiting: Queue,
+    /// The requests of bodies. There is none before the first.
+    pub(crate) lane: Option<Box<Lane<C>>>,
     /// True if the peer is not forgotten for others. It has no place in the order of use then.
     is_held: bool,
     /// The neighbours in the order of use.
@@ -114,6 +117,9 @@ impl<C: Controller, A> Peer<C, A> {
     /// Notes that an answer has arrived.
     pub(crate) fn note_answer(&mut self) {
         (self.unanswered, self.silent) = (0, false);
+        if let Some(lane) = &mut self.lane {
+            lane.note_answer();
+        }
     }
 
     /// Returns whether a message that awaits no answer still counts as outstanding. It does until the next
@@ -123,7 +129,9 @@ impl<C: Controller, A> Peer<C, A> {
     }
 
     fn is_idle(&self) -> bool {
-        self.active.is_empty() && self.waiting.is_empty()
+        self.active.is_empty()
+            && self.waiting.is_empty()
+            && self.lane.as_ref().is_none_or(|lane| lane.is_idle())
     }
 
     /// Returns whether the next message has to be confirmable, if one in `every` has to be. 0 asks for none.
@@ -212,6 +220,7 @@ impl<C: Controller, A: Address> Peers<C, A> {
             nons: 0,
             active: Stack::EMPTY,
             waiting: Queue::EMPTY,
+            lane: None,
             is_held: false,
             newer: NONE,
             older: NONE,

@@ -178,7 +178,8 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
         };
         let exchange = &self.exchanges[index];
         // A non-confirmable message is never acknowledged (RFC 7252 §4.3).
-        let expected = exchange.confirmable && matches!(exchange.stage, Stage::Due | Stage::InFlight);
+        let expected =
+            exchange.confirmable && matches!(exchange.stage, Stage::Due | Stage::InFlight | Stage::Lost);
         if !expected || exchange.purpose == Purpose::Ping {
             return self.late();
         }
@@ -236,7 +237,7 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
         let wanted = self.wanted_marking(from);
         let matches = |exchange: &Exchange<C>| {
             exchange.purpose.takes_response()
-                && matches!(exchange.stage, Stage::Due | Stage::InFlight | Stage::Acknowledged)
+                && matches!(exchange.stage, Stage::Due | Stage::InFlight | Stage::Lost | Stage::Acknowledged)
                 && exchange.departed
                 && may_answer(exchange, &message, exchange.marking(wanted))
         };

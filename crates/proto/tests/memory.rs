@@ -114,7 +114,7 @@ fn a_flood_of_sources_costs_no_memory_and_no_request_under_way() {
         response_timeout: coapace_control::Duration::from_secs(1_000_000),
         ..Config::default()
     };
-    let setup = Arc::new(Setup { controller: "default".parse().unwrap(), config });
+    let setup = Arc::new(Setup { controller: "default".parse().unwrap(), config, bulk: None });
     let before = HELD.load(Relaxed);
     let mut server = Server {
         endpoint: Endpoint::new(setup, 3),

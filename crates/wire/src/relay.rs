@@ -87,7 +87,7 @@ impl Relay {
     /// could exploit a known one.
     pub fn new(config: RelayConfig, seed: u64) -> Self {
         let half = |face| {
-            let setup = Setup { controller: config.mechanism, config: config.endpoint(face) };
+            let setup = Setup { controller: config.mechanism, config: config.endpoint(face), bulk: None };
             Half::new(Arc::new(setup), seed)
         };
         let mut halves = [half(Face::Clients), half(Face::Server)];

@@ -83,7 +83,7 @@ fn run() -> Result<(), Box<dyn Error>> {
     let mut network = Network::open(ethernet, place, port, clock.now())?;
 
     let setup =
-        Setup { controller: mechanism, config: Config { max_retransmit, patience, ..node::config() } };
+        Setup { controller: mechanism, config: Config { max_retransmit, patience, ..node::config() }, bulk: None };
     if arguments.is_client {
         let mut client = Client::new(arguments.to, &arguments.path, arguments.exchanges);
         node::run(&mut client, setup, seed, &mut network, &mut clock);

@@ -210,4 +210,4 @@ pub(crate) fn batch_size(workload: &Workload, sizes: Stream, client: u32, batch:
 }
 
 // Runs have up to a hundred thousand clients, so the memory of each is bounded here.
-const _: () = assert!(size_of::<Host>() <= 488);
+const _: () = assert!(size_of::<Host>() <= 496);

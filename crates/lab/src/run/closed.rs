@@ -20,7 +20,7 @@ pub(super) fn service(run: Run<'_>, config: Config, bodies: Vec<Arc<Body>>, brin
     // A server has one endpoint, so it has the mechanism of the first population for all clients.
     let controller = contender.parts().first().map_or(REGISTRY[0].mechanism, |part| part.mechanism);
     Arc::new(Service {
-        setup: Arc::new(Setup { controller, config }),
+        setup: Arc::new(Setup { controller, config, bulk: None }),
         response: response(scenario),
         keys: scenario.server.clone(),
         bodies,
@@ -39,7 +39,7 @@ pub(super) fn hosts<'a>(run: Run<'a>, seats: &'a Seats, mix: &'a Mix, from: Time
     let plan = |(population, part): (usize, &Part)| {
         Arc::new(Plan {
             population,
-            setup: Arc::new(Setup { controller: part.mechanism, config }),
+            setup: Arc::new(Setup { controller: part.mechanism, config, bulk: None }),
             has_tokens: server.may_separate(),
             request: request(scenario),
             clients: clients.clone(),

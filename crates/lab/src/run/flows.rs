@@ -29,7 +29,7 @@ pub(super) fn hosts<'a>(
     let plan = |population: usize, controller: Mechanism, config: Config| {
         Arc::new(MotePlan {
             population,
-            setup: Arc::new(Setup { controller, config }),
+            setup: Arc::new(Setup { controller, config, bulk: None }),
             flows: flows.clone(),
             dither: luck.stream("dither"),
             renewals: luck.stream("renewals"),

@@ -77,7 +77,7 @@ impl<'a> Cast<'a> {
             Arc::new(TransferPlan {
                 keys: keys.clone(),
                 body: body.clone(),
-                setup: Arc::new(Setup { controller: part.mechanism, config }),
+                setup: Arc::new(Setup { controller: part.mechanism, config, bulk: None }),
                 starts,
                 dither: luck.stream("dither"),
             })

@@ -81,7 +81,7 @@ impl Hub {
         let sessions = dtls.map(Sessions::new).transpose()?;
         let mut random = Random::default();
         let Profile { mechanism: controller, config } = profile;
-        let mut endpoint = Endpoint::new(Arc::new(Setup { controller, config }), random.next());
+        let mut endpoint = Endpoint::new(Arc::new(Setup { controller, config, bulk: None }), random.next());
         endpoint.measure();
         let state = Locked {
             endpoint,

@@ -60,7 +60,8 @@ mod tests {
 
     fn delayed() -> Delayed {
         let mechanism: coapace_control::Mechanism = "default".parse().unwrap();
-        let setup = std::sync::Arc::new(Setup { controller: mechanism, config: Config::default() });
+        let setup =
+            std::sync::Arc::new(Setup { controller: mechanism, config: Config::default(), bulk: None });
         let from = Remote::new(std::net::Ipv6Addr::LOCALHOST, 1, 0);
         let event = Endpoint::new(setup, 1).handle_group_datagram(Instant::ZERO, from, &[0x50, 1, 0, 1]).map(
             |event| {

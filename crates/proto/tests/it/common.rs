@@ -27,7 +27,7 @@ impl Client {
     }
 
     pub(crate) fn running(mechanism: &str, config: Config) -> Self {
-        Self::set_up(&Arc::new(Setup { controller: mechanism.parse().unwrap(), config }))
+        Self::set_up(&Arc::new(Setup { controller: mechanism.parse().unwrap(), config, bulk: None }))
     }
 }
 

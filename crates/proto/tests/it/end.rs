@@ -42,7 +42,7 @@ impl End {
 
     pub(crate) fn running(mechanism: &str, config: Config) -> Self {
         let controller = mechanism.parse().unwrap();
-        Self(Endpoint::new(Arc::new(Setup { controller, config }), 42))
+        Self(Endpoint::new(Arc::new(Setup { controller, config, bulk: None }), 42))
     }
 
     /// Returns all datagrams that it sends now: destinations and bytes.

@@ -361,7 +361,7 @@ fn exchange_lifetime_follows_the_parameters_in_force() {
     let lifetime = |max_retransmit, ack_timeout: &str| {
         let mut controller = DefaultTimer::DEFAULT;
         controller.ack_timeout = coapace_control::Duration::from_secs(ack_timeout.parse().unwrap());
-        let setup = Setup { controller, config: Config { max_retransmit, ..Config::default() } };
+        let setup = Setup { controller, config: Config { max_retransmit, ..Config::default() }, bulk: None };
         setup.exchange_lifetime().as_micros() / 1_000_000
     };
     assert_eq!(lifetime(4, "2"), 247, "RFC 7252 §4.8.2");

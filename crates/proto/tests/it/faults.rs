@@ -72,7 +72,7 @@ fn run(
     faults: Faults,
     seed: u64,
 ) -> (BTreeMap<u32, u32>, BTreeMap<u32, u32>, usize) {
-    let setup = Arc::new(Setup { controller: mechanism, config: Config::default() });
+    let setup = Arc::new(Setup { controller: mechanism, config: Config::default(), bulk: None });
     let mut ends = [Endpoint::<Mechanism, u8>::new(setup.clone(), 1), Endpoint::new(setup, 2)];
     let mut network = Network { random: Random(seed), faults, flying: BinaryHeap::new(), serial: 0 };
     let (mut delivered, mut ended) = (BTreeMap::new(), BTreeMap::new());
@@ -193,7 +193,7 @@ proptest! {
         datagrams in proptest::collection::vec(proptest::collection::vec(any::<u8>(), 0..40), 1..60),
         header in any::<bool>(),
     ) {
-        let setup = Arc::new(Setup { controller: REGISTRY[0].mechanism, config: Config::default() });
+        let setup = Arc::new(Setup { controller: REGISTRY[0].mechanism, config: Config::default(), bulk: None });
         let mut endpoint = Endpoint::<Mechanism, u8>::new(setup, 3);
         let mut buffer = Vec::new();
         for (at, mut datagram) in datagrams.into_iter().enumerate() {

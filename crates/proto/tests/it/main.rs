@@ -7,6 +7,7 @@ mod extended_tokens;
 mod faults;
 mod final_wait;
 mod further;
+mod lane;
 mod markings;
 mod measures;
 mod million;

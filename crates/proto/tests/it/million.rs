@@ -97,7 +97,7 @@ impl World {
             max_replies: 1 << 12,
             ..Config::default()
         };
-        let setup = Arc::new(Setup { controller: "default".parse().unwrap(), config });
+        let setup = Arc::new(Setup { controller: "default".parse().unwrap(), config, bulk: None });
         Self {
             ends: (0..=SERVER).map(|seed| Endpoint::new(setup.clone(), seed.into())).collect(),
             setup,

@@ -32,9 +32,13 @@ impl Noting {
         final_wait: true,
     };
 
+    pub(crate) fn with(limits: Limits) -> Self {
+        Self { limits, told: Mutex::new(Vec::new()) }
+    }
+
     pub(crate) fn set_up(limits: Limits, config: Config) -> Arc<Setup<Self>> {
-        let controller = Self { limits, told: Mutex::new(Vec::new()) };
-        Arc::new(Setup { controller, config })
+        let controller = Self::with(limits);
+        Arc::new(Setup { controller, config, bulk: None })
     }
 }
 

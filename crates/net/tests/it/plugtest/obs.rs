@@ -155,7 +155,7 @@ async fn td_coap_obs_06_the_client_is_rebooted() {
     let socket =
         tokio::time::timeout(Duration::from_secs(10), left).await.expect("the client leaves its port");
     let profile = Profile::default();
-    let setup = Setup { controller: profile.mechanism, config: profile.config };
+    let setup = Setup { controller: profile.mechanism, config: profile.config, bulk: None };
     let mut rebooted = Endpoint::new(Arc::new(setup), 1);
 
     plug.state.set_obs("2");

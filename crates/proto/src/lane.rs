@@ -1,0 +1,286 @@
+//! The lane of a peer for the requests of bodies: their own mechanism, their own queue, and their own window. Single
+//! exchanges with the peer do not wait behind them.
+
+use alloc::boxed::Box;
+
+use coapace_control::{Controller, Cue, Draw, Duration, Instant, Limits, Outcome};
+
+use crate::deadlines::Timer;
+use crate::endpoint::Endpoint;
+use crate::exchange::{End, Exchange, Failure, Purpose, Stage};
+use crate::list::Queue;
+use crate::peer::Address;
+use crate::slab::Linked;
+use crate::{NONE, Setup};
+
+/// Requests that may wait in a lane beyond those under way. The next ones wait with the application, which then asks for
+/// what is missing at that moment.
+const WAITING: u16 = 4;
+
+/// Copies after which a request is given up, although the peer answers others.
+const MAX_COPIES: u8 = 64;
+
+/// The memory of one peer for the requests of bodies.
+#[derive(Debug)]
+pub(crate) struct Lane<C: Controller> {
+    /// The state of [`Setup::bulk`].
+    state: C::State,
+    /// The number of exchanges that occupy a place of the window: due, or in flight.
+    outstanding: u16,
+    /// The number of exchanges of which a copy has departed, and neither was answered nor counts as lost.
+    in_flight: u16,
+    /// The number of exchanges whose last copy counts as lost, and that wait for the next one.
+    lost: u16,
+    /// The number of exchanges that wait for their first departure.
+    waits: u16,
+    /// Exchanges that wait for their first departure.
+    waiting: Queue,
+    /// True if an exchange was admitted and has not departed.
+    leaving: bool,
+    /// The latest departure of a copy that was answered.
+    answered: Instant,
+    /// The timeouts in a row, each of a copy that departed after the one before, since the peer answered.
+    silence: u8,
+    /// The moment of the last of these timeouts.
+    silent_since: Instant,
+}
+
+impl<C: Controller> Lane<C> {
+    fn new(controller: &C) -> Box<Self> {
+        Box::new(Self {
+            state: controller.state(),
+            outstanding: 0,
+            in_flight: 0,
+            lost: 0,
+            waits: 0,
+            waiting: Queue::EMPTY,
+            leaving: false,
+            answered: Instant::ZERO,
+            silence: 0,
+            silent_since: Instant::ZERO,
+        })
+    }
+
+    pub(crate) fn is_idle(&self) -> bool {
+        self.waiting.is_empty()
+    }
+
+    /// Returns the exchanges that wait for their first departure.
+    pub(crate) fn queue(&mut self) -> &mut Queue {
+        &mut self.waiting
+    }
+
+    /// Notes that the peer has answered.
+    pub(crate) fn note_answer(&mut self) {
+        self.silence = 0;
+    }
+
+    /// Notes that a copy departs. Returns how long to wait after it. Once the peer has been silent for MAX_RETRANSMIT
+    /// timeouts, which may have been short, that is no less than a timeout of RFC 7252.
+    pub(crate) fn depart(
+        &mut self,
+        now: Instant,
+        setup: &Setup<C>,
+        exchange: &mut Exchange<C>,
+        draw: Draw,
+    ) -> Duration {
+        self.in_flight = self.in_flight.saturating_add(1);
+        self.leaving = false;
+        let Some(controller) = &setup.bulk else { return setup.config.response_timeout };
+        let cue = Cue { now, draw, outstanding: self.in_flight };
+        let timeout = if let Some(control) = &mut exchange.control {
+            controller.on_retransmit(&mut self.state, control, cue)
+        } else {
+            let (control, timeout) = controller.on_start(&mut self.state, cue);
+            exchange.control = Some(control);
+            timeout
+        };
+        match setup.patience().filter(|_| self.silence > setup.config.max_retransmit) {
+            Some(patience) => timeout.max(patience.timeout(self.silence.saturating_sub(2), draw)),
+            None => timeout,
+        }
+    }
+}
+
+impl<C: Controller, A: Address> Endpoint<C, A> {
+    /// Returns whether a request of a body to this peer would depart soon. Begin one while this returns true, again after
+    /// each response, and at least one at all times.
+    pub fn wants_bulk(&self, peer: A) -> bool {
+        let lane = self.peers.find(peer).and_then(|slot| self.peers[slot].lane.as_ref());
+        let is_full = self.exchanges.in_use() >= self.setup.config.max_exchanges as usize;
+        !is_full && lane.is_none_or(|lane| lane.waits < WAITING)
+    }
+
+    /// Returns what the mechanism for bodies has learnt of the path to a peer.
+    pub fn bulk_limits(&self, peer: A) -> Option<Limits> {
+        let lane = self.peers[self.peers.find(peer)?].lane.as_ref()?;
+        Some(self.setup.bulk.as_ref()?.limits(&lane.state))
+    }
+
+    /// Puts an exchange at the end of those that wait in the lane.
+    pub(crate) fn wait_in_lane(&mut self, index: u32) {
+        let slot = self.exchanges[index].peer;
+        let Some(controller) = &self.setup.bulk else { return };
+        let lane = self.peers[slot].lane.get_or_insert_with(|| Lane::new(controller));
+        lane.waiting.push(&mut self.exchanges, index);
+        lane.waits = lane.waits.saturating_add(1);
+    }
+
+    /// Admits exchanges of the lane, as far as the mechanism allows. Lost ones have precedence. Returns when to try again.
+    pub(crate) fn admit_to_lane(&mut self, now: Instant, slot: u32) -> Option<Instant> {
+        loop {
+            let there = &self.peers[slot];
+            let (lane, controller) = (there.lane.as_ref()?, self.setup.bulk.as_ref()?);
+            if lane.lost == 0 && lane.waiting.is_empty() {
+                return None;
+            }
+            let limits = controller.limits(&lane.state);
+            // Single exchanges and bodies share the window. One exchange of a body may always be under way.
+            let under_way = lane.outstanding.saturating_add(there.outstanding);
+            if lane.outstanding > 0 && under_way >= limits.nstart.unwrap_or(1) {
+                return None;
+            }
+            if limits.next_confirmable > now {
+                return Some(limits.next_confirmable);
+            }
+            // The rate is updated when a message departs.
+            if limits.next_confirmable != Instant::ZERO && lane.leaving {
+                return None;
+            }
+            let index = if lane.lost > 0 {
+                self.longest_lost(slot)?
+            } else {
+                let free = there.message_ids.free_at(|| self.setup.exchange_lifetime());
+                if free > now {
+                    return Some(free);
+                }
+                self.first_of_lane(now, slot)?
+            };
+            let lane = self.peers[slot].lane.as_mut()?;
+            lane.outstanding += 1;
+            lane.leaving = true;
+            self.line_up(index);
+        }
+    }
+
+    /// Takes the lost exchange whose last copy departed first out of the lost ones.
+    fn longest_lost(&mut self, slot: u32) -> Option<u32> {
+        let active = self.peers[slot].active.iter(&self.exchanges);
+        let lost = active.filter(|(_, exchange)| exchange.stage == Stage::Lost);
+        let (index, _) = lost.min_by_key(|(_, exchange)| exchange.last)?;
+        let lane = self.peers[slot].lane.as_mut()?;
+        lane.lost = lane.lost.saturating_sub(1);
+        Some(index)
+    }
+
+    /// Takes the first exchange that waits for its first departure, and gives it a Message ID.
+    fn first_of_lane(&mut self, now: Instant, slot: u32) -> Option<u32> {
+        let there = &mut self.peers[slot];
+        let lane = there.lane.as_mut()?;
+        let index = lane.waiting.first();
+        lane.waiting.remove(&mut self.exchanges, index);
+        lane.waits = lane.waits.saturating_sub(1);
+        there.active.push(&mut self.exchanges, index);
+        self.exchanges[index].message_id = there.message_ids.take(now);
+        Some(index)
+    }
+
+    /// Takes an exchange of the lane, which is over, out of its counts, and tells the mechanism how it ended.
+    pub(crate) fn leave_lane(&mut self, now: Instant, index: u32, outcome: Outcome) {
+        let exchange = &mut self.exchanges[index];
+        let there = &mut self.peers[exchange.peer];
+        let (Some(lane), Some(controller)) = (&mut there.lane, &self.setup.bulk) else { return };
+        match exchange.stage {
+            Stage::Waiting => lane.waits = lane.waits.saturating_sub(1),
+            Stage::Lost => lane.lost = lane.lost.saturating_sub(1),
+            Stage::Due => {
+                lane.outstanding = lane.outstanding.saturating_sub(1);
+                lane.leaving = false;
+            }
+            Stage::InFlight => {
+                lane.outstanding = lane.outstanding.saturating_sub(1);
+                lane.in_flight = lane.in_flight.saturating_sub(1);
+            }
+            Stage::Acknowledged | Stage::Ended | Stage::Failed(_) => return,
+        }
+        let Some(control) = exchange.control.take() else { return };
+        // This one included, as everywhere.
+        let cue = Cue { now, draw: Draw::ZERO, outstanding: lane.in_flight.saturating_add(1) };
+        controller.on_end(&mut lane.state, control, outcome, cue);
+        let departure = match outcome {
+            Outcome::Acked(sample) => match sample.unambiguous() {
+                Some(rtt) => Instant::from_micros(now.as_micros().saturating_sub(rtt.as_micros())),
+                None => exchange.first,
+            },
+            // A response came without the acknowledgement before it.
+            Outcome::Cancelled if exchange.departed => exchange.first,
+            Outcome::Cancelled | Outcome::Reset | Outcome::GivenUp => return,
+        };
+        lane.answered = lane.answered.max(departure);
+        lane.note_answer();
+        let slot = exchange.peer;
+        self.find_overtaken(now, slot);
+    }
+
+    /// Marks exchanges as lost whose last copy departed so long before one that was answered that the mechanism takes it for
+    /// lost (RFC 8985).
+    fn find_overtaken(&mut self, now: Instant, slot: u32) {
+        let there = &self.peers[slot];
+        let (Some(lane), Some(controller)) = (&there.lane, &self.setup.bulk) else { return };
+        let Some(overtaken) = controller.limits(&lane.state).overtaken else { return };
+        let answered = lane.answered;
+        let (mut lost, mut given_up) = (0, NONE);
+        let mut index = there.active.first();
+        while let Some(exchange) = self.exchanges.get(index) {
+            let next = exchange.next();
+            if exchange.purpose == Purpose::Part
+                && exchange.stage == Stage::InFlight
+                && exchange.last + overtaken < answered
+            {
+                if exchange.retransmits >= MAX_COPIES {
+                    given_up = index;
+                }
+                self.exchanges[index].stage = Stage::Lost;
+                self.deadlines.clear(Timer::Exchange(index));
+                lost += 1;
+            }
+            index = next;
+        }
+        if let Some(lane) = &mut self.peers[slot].lane {
+            lane.outstanding = lane.outstanding.saturating_sub(lost);
+            lane.in_flight = lane.in_flight.saturating_sub(lost);
+            lane.lost = lane.lost.saturating_add(lost);
+        }
+        if given_up != NONE {
+            self.end(now, given_up, End::Failed(Failure::GivenUp));
+        }
+    }
+
+    /// Acts on a timeout that has passed without an answer: the copy is lost, and the exchange waits for its place again. If
+    /// the peer has been silent for too long, the exchange is given up.
+    pub(crate) fn time_out_in_lane(&mut self, now: Instant, index: u32) {
+        let max_retransmit = self.setup.config.max_retransmit;
+        let patient = self.setup.config.patience;
+        let exchange = &mut self.exchanges[index];
+        let there = &mut self.peers[exchange.peer];
+        let slot = exchange.peer;
+        let Some(lane) = &mut there.lane else { return };
+        // Copies that departed before the last timeout were lost with it.
+        if exchange.last >= lane.silent_since {
+            lane.silence = lane.silence.saturating_add(1);
+            lane.silent_since = now;
+        }
+        there.silent |= lane.silence > max_retransmit;
+        let most = if patient { max_retransmit.saturating_mul(2) } else { max_retransmit };
+        let over = lane.silence > most || exchange.retransmits >= MAX_COPIES;
+        exchange.stage = Stage::Lost;
+        lane.outstanding = lane.outstanding.saturating_sub(1);
+        lane.in_flight = lane.in_flight.saturating_sub(1);
+        lane.lost = lane.lost.saturating_add(1);
+        if over {
+            self.end(now, index, End::Failed(Failure::GivenUp));
+        } else {
+            self.admit(now, slot);
+        }
+    }
+}

@@ -1,0 +1,168 @@
+//! Requests of bodies: how many are under way, what counts as lost, and what a silent peer gets.
+
+use std::sync::Arc;
+
+use coapace_control::{Controller, Duration, Instant};
+use coapace_proto::{Config, Event, ExchangeId, Failure, Kind, Message, Request, Setup, Token};
+
+use crate::common::{CONTENT, Client, GET, ms, reply_to, secs};
+use crate::noting::Noting;
+
+/// Returns a client whose bodies have a window of `window` exchanges, and count a request as lost that another overtook by 10 ms.
+fn client(window: u16, config: Config) -> Client<Noting> {
+    let limits = coapace_control::Limits {
+        nstart: Some(window),
+        overtaken: Some(Duration::from_millis(10)),
+        ..Noting::LIMITS
+    };
+    let bulk = Noting::with(limits);
+    Client::set_up(&Arc::new(Setup { controller: Noting::with(Noting::LIMITS), config, bulk: Some(bulk) }))
+}
+
+/// Begins a request for a part.
+fn part<C: Controller>(client: &mut Client<C>, now: Instant, number: u32) -> ExchangeId {
+    let token = Token::new(&number.to_be_bytes()).unwrap();
+    let request = Request { confirmable: true, code: GET, token, tail: b"\xb1x", repeatable: true };
+    client.endpoint.request_part(now, 9, request).unwrap()
+}
+
+/// Returns all that departs now.
+fn sent<C: Controller>(client: &mut Client<C>, now: Instant) -> Vec<Vec<u8>> {
+    std::iter::from_fn(|| client.sent(now)).collect()
+}
+
+fn answer<C: Controller>(client: &mut Client<C>, now: Instant, request: &[u8]) -> bool {
+    let reply = reply_to(request, Kind::Acknowledgement, CONTENT, b"");
+    matches!(client.receive(now, &reply), Some(Event::Response { .. }))
+}
+
+fn token(message: &[u8]) -> u32 {
+    u32::from_be_bytes(Message::parse(message).unwrap().token.as_ref().try_into().unwrap())
+}
+
+#[test]
+fn as_many_parts_depart_as_the_window_allows_and_a_single_request_waits_for_none() {
+    let mut client = client(5, Config::default());
+    for number in 0..9 {
+        assert!(client.endpoint.wants_bulk(9), "{number}");
+        part(&mut client, secs(1), number);
+    }
+    assert!(!client.endpoint.wants_bulk(9), "four wait");
+    let parts = sent(&mut client, secs(1));
+    assert_eq!(parts.len(), 5);
+    client.get(ms(1_001), "t");
+    let single = sent(&mut client, ms(1_001));
+    assert_eq!(Message::parse(&single[0]).unwrap().token, Token::new(b"t").unwrap());
+    assert_eq!(single.len(), 1);
+    assert!(answer(&mut client, ms(1_002), &parts[3]), "answers come in any order");
+    assert!(sent(&mut client, ms(1_002)).is_empty(), "the single request has its place in the window");
+    assert!(answer(&mut client, ms(1_003), &single[0]));
+    assert_eq!(sent(&mut client, ms(1_003)).iter().map(|it| token(it)).collect::<Vec<_>>(), [5]);
+}
+
+#[test]
+fn a_part_that_others_overtook_is_sent_again_with_another_message_id_before_its_timeout() {
+    let mut client = client(8, Config::default());
+    let mut departed = Vec::new();
+    for number in 0..4_u32 {
+        let now = ms(1_000 + 8 * u64::from(number));
+        part(&mut client, now, number);
+        departed.extend(sent(&mut client, now));
+    }
+    assert!(answer(&mut client, ms(1_100), &departed[1]));
+    assert!(sent(&mut client, ms(1_100)).is_empty(), "8 ms may be another order");
+    assert!(answer(&mut client, ms(1_108), &departed[3]));
+    let again = sent(&mut client, ms(1_108));
+    assert_eq!(again.iter().map(|it| token(it)).collect::<Vec<_>>(), [0]);
+    let ids = [&departed[0], &again[0]].map(|message| Message::parse(message).unwrap().message_id);
+    assert_ne!(ids[0], ids[1]);
+    // The answer to the first copy counts, although it counted as lost.
+    assert!(answer(&mut client, ms(1_150), &departed[0]));
+    assert!(!answer(&mut client, ms(1_151), &again[0]));
+    assert!(answer(&mut client, ms(1_160), &departed[2]));
+    assert_eq!(client.endpoint.exchanges(), 0);
+}
+
+/// Runs until `end` against a peer that answers at once from `from` to `to`, and begins another part whenever the lane wants one. Returns the
+/// departures, the number of answers, and that of the parts that were given up, with the first of which it ends.
+fn run(
+    client: &mut Client<Noting>,
+    silent: std::ops::Range<Instant>,
+    end: Instant,
+) -> (Vec<Instant>, usize, usize) {
+    let (mut now, mut next, mut departed, mut answered, mut failed) = (secs(1), 0, Vec::new(), 0, 0);
+    while now < end && failed == 0 {
+        while let Some(event) = client.endpoint.poll_event() {
+            assert!(matches!(event, Event::Failed { failure: Failure::GivenUp, .. }), "{event:?}");
+            failed += 1;
+        }
+        while failed == 0 && client.endpoint.wants_bulk(9) {
+            part(client, now, next);
+            next += 1;
+        }
+        let messages = sent(client, now);
+        let is_idle = messages.is_empty();
+        for message in messages {
+            departed.push(now);
+            if !silent.contains(&now) {
+                now = now + Duration::from_millis(1);
+                answered += usize::from(answer(client, now, &message));
+            }
+        }
+        if is_idle {
+            let Some(at) = client.endpoint.poll_timeout() else { break };
+            now = now.max(at);
+            client.endpoint.handle_timeout(now);
+        }
+    }
+    (departed, answered, failed)
+}
+
+#[test]
+fn a_peer_that_falls_silent_gets_twice_max_retransmit_copies_of_what_is_under_way_and_nothing_else() {
+    let mut client = client(20, Config::default());
+    let (departed, answered, failed) = run(&mut client, secs(2)..Instant::MAX, secs(5_000));
+    assert!(answered == 1_000 && failed > 0, "{answered} {failed}");
+    // This mechanism does not make its window smaller, and has timeouts of 2 s, 4 s and so on.
+    let silent = departed.iter().filter(|&&at| at >= secs(2)).count();
+    assert!(
+        (20 * 9..=20 * 9 + 4).contains(&silent),
+        "{silent}: those that wait take the places of the first given up"
+    );
+}
+
+#[test]
+fn a_peer_that_comes_back_after_60_s_is_asked_for_the_rest() {
+    let mut client = client(20, Config::default());
+    let (_, answered, failed) = run(&mut client, secs(2)..secs(62), secs(200));
+    assert!(answered > 10_000 && failed == 0, "{answered} {failed}");
+}
+
+#[test]
+fn without_a_mechanism_for_bodies_a_part_is_a_single_request() {
+    let setup = Setup { controller: Noting::with(Noting::LIMITS), config: Config::default(), bulk: None };
+    let mut client = Client::set_up(&Arc::new(setup));
+    for number in 0..3 {
+        part(&mut client, secs(1), number);
+    }
+    let first = sent(&mut client, secs(1));
+    assert_eq!(first.len(), 1);
+    assert!(answer(&mut client, secs(2), &first[0]));
+    assert_eq!(sent(&mut client, secs(2)).len(), 1);
+}
+
+#[test]
+fn a_cancelled_part_leaves_its_place_wherever_it_is() {
+    let mut client = client(2, Config::default());
+    let ids: Vec<_> = (0..5).map(|number| part(&mut client, secs(1), number)).collect();
+    let first = client.sent(secs(1)).unwrap();
+    // One is in flight, one due, three wait.
+    client.endpoint.cancel(secs(1), ids[4]);
+    client.endpoint.cancel(secs(1), ids[1]);
+    client.endpoint.cancel(secs(1), ids[0]);
+    assert!(!answer(&mut client, secs(2), &first));
+    let rest = sent(&mut client, secs(2));
+    assert_eq!(rest.iter().map(|it| token(it)).collect::<Vec<_>>(), [2, 3]);
+    assert!(rest.iter().all(|message| answer(&mut client, secs(3), message)));
+    assert_eq!(client.endpoint.exchanges(), 0);
+}
