@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use coapace_control::Instant;
+use coapace_control::{Duration, Instant};
 use coapace_proto::block::Bounds;
 
 use crate::Response;
@@ -22,9 +22,15 @@ struct LargeResponse {
     /// The client, or `None` for all observers.
     to: Option<Remote>,
     operation: u64,
+    /// The moment of the last block, within [`TOUCHED`].
     since: Instant,
+    /// True if its last block was sent. A later notification has precedence then.
+    done: bool,
     response: Response,
 }
+
+/// The time after which another block makes a response the youngest again.
+const TOUCHED: Duration = Duration::from_secs(1);
 
 impl Kept {
     pub(super) const fn new(bounds: Bounds) -> Self {
@@ -50,15 +56,26 @@ impl Kept {
         }
         if max_bodies > 0 && bytes <= max_bytes {
             self.bytes += bytes;
-            self.responses.push_back(LargeResponse { to, operation, since: now, response });
+            self.responses.push_back(LargeResponse { to, operation, since: now, done: false, response });
         }
     }
 
     /// Returns the kept response to a request: that of this client, or a notification to all observers.
-    pub(super) fn get(&self, now: Instant, to: Remote, operation: u64) -> Option<Response> {
-        let own = self.place(Some(to), operation).or_else(|| self.place(None, operation));
-        let one = self.responses.get(own?)?;
-        (now.since(one.since) <= self.bounds.patience).then(|| one.response.clone())
+    pub(super) fn get(&mut self, now: Instant, to: Remote, operation: u64) -> Option<Response> {
+        let own = self.place(Some(to), operation);
+        let is_done = |place: &usize| self.responses.get(*place).is_some_and(|one| one.done);
+        let published = own.is_none_or(|own| is_done(&own)).then(|| self.place(None, operation)).flatten();
+        let place = published.or(own)?;
+        let one = self.responses.get(place)?;
+        let (age, response) = (now.since(one.since), one.response.clone());
+        if age > self.bounds.patience {
+            return None;
+        }
+        if age > TOUCHED && !one.done {
+            let one = self.responses.remove(place)?;
+            self.responses.push_back(LargeResponse { since: now, ..one });
+        }
+        Some(response)
     }
 
     fn place(&self, to: Option<Remote>, operation: u64) -> Option<usize> {
@@ -76,7 +93,7 @@ impl Kept {
     /// several blocks at once may not have those before the last.
     pub(super) fn let_go(&mut self, to: Option<Remote>, operation: u64) {
         if let Some(one) = self.place(to, operation).and_then(|place| self.responses.remove(place)) {
-            self.responses.push_front(one);
+            self.responses.push_front(LargeResponse { done: true, ..one });
         }
     }
 }
@@ -84,7 +101,6 @@ impl Kept {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use coapace_control::Duration;
 
     fn peer(port: u16) -> Remote {
         Remote::new(std::net::Ipv6Addr::LOCALHOST, port, 0)
@@ -98,7 +114,8 @@ mod tests {
         kept.put(at(0), Some(peer(1)), 7, Response::content("a"));
         kept.put(at(5), Some(peer(1)), 7, Response::content("bb"));
         assert_eq!(kept.get(at(15), peer(1), 7).unwrap().text(), "bb");
-        assert!(kept.get(at(16), peer(1), 7).is_none(), "too old");
+        assert_eq!(kept.get(at(25), peer(1), 7).unwrap().text(), "bb", "since its last block");
+        assert!(kept.get(at(36), peer(1), 7).is_none(), "too old");
         assert!(kept.get(at(5), peer(2), 7).is_none() && kept.get(at(5), peer(1), 8).is_none());
         assert_eq!(kept.bytes, 2);
     }
@@ -107,12 +124,15 @@ mod tests {
     fn what_was_published_is_for_all_who_have_no_blocks_of_another() {
         let mut kept = Kept::new(Bounds::default());
         let text =
-            |kept: &Kept, port| kept.get(Instant::ZERO, peer(port), 7).map(|it| it.text().into_owned());
+            |kept: &mut Kept, port| kept.get(Instant::ZERO, peer(port), 7).map(|it| it.text().into_owned());
         kept.put(Instant::ZERO, Some(peer(1)), 7, Response::content("own"));
         kept.put(Instant::ZERO, None, 7, Response::content("all"));
-        assert_eq!((text(&kept, 1).as_deref(), text(&kept, 2).as_deref()), (Some("own"), Some("all")));
+        assert_eq!(text(&mut kept, 1).as_deref(), Some("own"));
+        assert_eq!(text(&mut kept, 2).as_deref(), Some("all"));
+        kept.let_go(Some(peer(1)), 7);
+        assert_eq!(text(&mut kept, 1).as_deref(), Some("all"), "its own is over");
         kept.take(Some(peer(1)), 7);
-        assert_eq!(text(&kept, 1).as_deref(), Some("all"));
+        assert_eq!(text(&mut kept, 1).as_deref(), Some("all"));
     }
 
     #[test]
@@ -121,16 +141,16 @@ mod tests {
         let put = |kept: &mut Kept, port, len| {
             kept.put(Instant::ZERO, Some(peer(port)), 0, Response::content(vec![0; len]));
         };
-        let there = |kept: &Kept, port| kept.get(Instant::ZERO, peer(port), 0).is_some();
+        let there = |kept: &mut Kept, port| kept.get(Instant::ZERO, peer(port), 0).is_some();
         (1..=4).for_each(|port| put(&mut kept, port, 2));
-        assert!(!there(&kept, 1) && there(&kept, 2));
+        assert!(!there(&mut kept, 1) && there(&mut kept, 2));
         kept.let_go(Some(peer(4)), 0);
         put(&mut kept, 5, 5);
-        assert!(!there(&kept, 4) && there(&kept, 2) && there(&kept, 3) && there(&kept, 5));
+        assert!(!there(&mut kept, 4) && there(&mut kept, 2) && there(&mut kept, 3) && there(&mut kept, 5));
         put(&mut kept, 4, 8);
-        assert!(!there(&kept, 3) && !there(&kept, 5) && there(&kept, 4));
+        assert!(!there(&mut kept, 3) && !there(&mut kept, 5) && there(&mut kept, 4));
         put(&mut kept, 6, 11);
-        assert!(!there(&kept, 6));
+        assert!(!there(&mut kept, 6));
         assert_eq!(kept.bytes, kept.responses.iter().map(|one| one.response.payload.len()).sum());
     }
 }
