@@ -2,13 +2,14 @@
 
 use std::fmt;
 use std::sync::Arc;
-use std::time::Duration;
 
 use bytes::Bytes;
 use coap_numbers::option;
 use coapace_control::Instant;
-use coapace_proto::block::{self, Transfer, TransferError, Transferred};
+use coapace_proto::block::{self, Piece, Transfer, TransferError, Transferred};
 use coapace_proto::{Code, ExchangeId, Options, SendError, Tail, Token};
+use futures_util::stream::FuturesUnordered;
+use futures_util::{FutureExt, StreamExt};
 use tokio::sync::oneshot;
 
 use crate::address::Remote;
@@ -205,29 +206,56 @@ impl Asker {
         coapace_proto::Request { confirmable, code, token, tail, repeatable }
     }
 
-    /// Sends the next request of a transfer, and returns the response.
-    async fn ask(&self, transfer: &Transfer) -> Result<Response, Error> {
-        self.send(self.token, transfer.request()?).await
+    /// Returns whether the blocks of the response may be asked for at once.
+    fn asks_at_once(&self) -> bool {
+        let Path::Endpoint(hub, _) = &self.path else { return false };
+        hub.profile.bulk.is_some() && self.confirmable && self.code == Code::GET
+    }
+
+    /// Returns whether another request for a block would depart soon.
+    fn wants_more(&self) -> bool {
+        match &self.path {
+            Path::Endpoint(hub, to) => hub.lock().endpoint.wants_bulk(*to),
+            Path::Connection(_) => false,
+        }
+    }
+
+    /// Sends a request of a transfer, and returns the response.
+    async fn ask(&self, piece: Piece, tail: Tail) -> (Piece, Result<Response, Error>) {
+        let Path::Endpoint(hub, to) = &self.path else { return (piece, self.send(self.token, tail).await) };
+        let begin = |state: &mut Locked, now| {
+            let token = self.token.unwrap_or_else(|| state.random.token());
+            state.endpoint.request_part(now, *to, self.request(token, tail.as_bytes()))
+        };
+        let response = match fits(tail.as_bytes()) {
+            Ok(()) => exchange(hub, *to, None, begin).await,
+            Err(error) => Err(error),
+        };
+        (piece, response)
     }
 
     /// Goes on from the response to the first request of a transfer, and returns the whole response.
-    pub(crate) async fn finish(
-        &self,
-        mut transfer: Transfer,
-        mut response: Response,
-    ) -> Result<Response, Error> {
-        let (mut elapsed, mut transmissions) = (Duration::ZERO, 0);
-        let (mut repeated, mut refusal) = (false, None::<Response>);
+    pub(crate) async fn finish(&self, transfer: Transfer, mut response: Response) -> Result<Response, Error> {
+        let mut transfer = if self.asks_at_once() { transfer.with_random_access() } else { transfer };
+        // This is the request that the response answers.
+        let (mut piece, _) = transfer.next_request()?.ok_or(TransferError::OutOfPlace)?;
+        let (begun, first) = (std::time::Instant::now(), response.elapsed);
+        let mut under_way = FuturesUnordered::new();
+        let (mut transmissions, mut refusal) = (0, None::<Response>);
+        let mut challenged = None;
         loop {
-            elapsed += response.elapsed;
             transmissions = transmissions.max(response.transmissions);
             // A request is repeated with Echo only once, because a server that challenges the repetition would challenge
             // every one.
-            let challenge = response.challenge().filter(|_| !repeated);
-            repeated = challenge.is_some();
+            let challenge = response.challenge().filter(|_| challenged != Some(piece));
             if let Some(value) = challenge {
+                challenged = Some(piece);
                 transfer.repeat_with(&value);
-            } else if response.as_message(|message| transfer.handle(message))? == block::Progress::Complete {
+                transfer.lost(piece);
+            } else if response.as_message(|message| transfer.handle_piece(piece, message))?
+                == block::Progress::Complete
+            {
+                let elapsed = first + begun.elapsed();
                 let mut payload = transfer.into_body().into();
                 // A server that knows no blocks has not said why it refuses the body.
                 if let Some(refusal) = refusal.filter(|_| response.code == Code::BAD_OPTION) {
@@ -242,7 +270,24 @@ impl Asker {
             if let Some(OnProgress(tell)) = &self.progress {
                 tell(transfer.transferred());
             }
-            response = self.ask(&transfer).await?;
+            (piece, response) = loop {
+                while under_way.is_empty() || self.wants_more() {
+                    let Some((piece, tail)) = transfer.next_request()? else { break };
+                    let mut asked = Box::pin(self.ask(piece, tail));
+                    // It begins now, so that `wants_more` counts it.
+                    match asked.as_mut().now_or_never() {
+                        Some((_, failed)) => return Err(failed.err().unwrap_or(Error::Closed)),
+                        None => under_way.push(asked),
+                    }
+                }
+                let (piece, answer) = under_way.next().await.ok_or(TransferError::OutOfPlace)?;
+                match answer {
+                    Ok(response) => break (piece, response),
+                    // The server has answered others in the meantime.
+                    Err(Error::GivenUp { .. }) if transfer.lost(piece) => {}
+                    Err(error) => return Err(error),
+                }
+            };
         }
     }
 }

@@ -118,6 +118,12 @@ impl Call {
         self
     }
 
+    /// Sets the mechanism of the blocks of a body, in place of the client's ([`ClientBuilder::bulk`](crate::ClientBuilder::bulk)).
+    pub fn bulk(mut self, mechanism: Option<Mechanism>) -> Self {
+        self.profile.bulk = mechanism;
+        self
+    }
+
     /// Sets the transmission parameters, in place of the client's.
     pub fn config(mut self, config: Config) -> Self {
         self.profile.config = config;

@@ -49,6 +49,14 @@ impl ClientBuilder {
         self
     }
 
+    /// Sets the mechanism of the blocks of a body, of which several are asked for at once: `tide` without this call. `None`
+    /// asks for one after the other, as single exchanges.
+    #[must_use]
+    pub fn bulk(mut self, mechanism: Option<Mechanism>) -> Self {
+        self.0.profile.bulk = mechanism;
+        self
+    }
+
     /// Sets the transmission parameters of requests that do not [name others](Call::config).
     #[must_use]
     pub fn config(mut self, config: Config) -> Self {

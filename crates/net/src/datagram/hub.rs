@@ -80,8 +80,8 @@ impl Hub {
     pub(crate) fn new(socket: Socket, profile: Profile, dtls: Option<&Dtls>) -> io::Result<Arc<Self>> {
         let sessions = dtls.map(Sessions::new).transpose()?;
         let mut random = Random::default();
-        let Profile { mechanism: controller, config } = profile;
-        let mut endpoint = Endpoint::new(Arc::new(Setup { controller, config, bulk: None }), random.next());
+        let Profile { mechanism: controller, bulk, config } = profile;
+        let mut endpoint = Endpoint::new(Arc::new(Setup { controller, bulk, config }), random.next());
         endpoint.measure();
         let state = Locked {
             endpoint,

@@ -57,7 +57,7 @@ impl NativeServer {
     ) -> PyResult<Self> {
         let (scheme, place) = split(address, psk.is_some())?;
         let config = ServerConfig {
-            profile: Profile { config: ServerConfig::default().profile.config, mechanism: mechanism(cc)? },
+            profile: Profile { mechanism: mechanism(cc)?, ..ServerConfig::default().profile },
             // Handlers run in one thread, that of the event loop.
             cores: 1,
             max_pending,

@@ -34,10 +34,11 @@ impl Plug {
     /// Begins a case. `ack_timeout`, as in `100ms`, is that of both sides; ACK_RANDOM_FACTOR is 1.
     pub(crate) fn begin_with(case: &str, ack_timeout: &str, config: Config) -> Self {
         let timer = format!("default:ack_timeout={ack_timeout},ack_random_factor=1");
-        let profile = Profile { mechanism: timer.parse().expect("a mechanism"), config };
+        let profile = Profile { mechanism: timer.parse().expect("a mechanism"), config, bulk: None };
         let wire = Arc::new(Wire::new(case));
         let client = Client::builder()
             .mechanism(profile.mechanism)
+            .bulk(None)
             .config(profile.config)
             .interceptor(wire.clone())
             .build();
