@@ -15,6 +15,7 @@ mod run;
 mod seeds;
 mod serve;
 mod sweep;
+mod transmission;
 mod trust;
 
 use std::path::PathBuf;
@@ -31,7 +32,7 @@ pub(crate) use advise::{Advise, CaptureSide};
 pub(crate) use bound::Bound;
 pub(crate) use client_keys::ClientKeys;
 pub(crate) use device::{
-    AnyRequest, Content, Discover, Gathering, Load, Observe, Ping, Request, Show, Terms, Transmission,
+    AnyRequest, Content, Discover, Gathering, Load, Observe, Ping, Request, Show, Terms,
 };
 #[cfg(target_os = "linux")]
 pub(crate) use emulate::Emulate;
@@ -45,6 +46,7 @@ use seeds::seed;
 pub(crate) use seeds::{Seeds, seeds};
 pub(crate) use serve::Serve;
 pub(crate) use sweep::Sweep;
+pub(crate) use transmission::Transmission;
 pub(crate) use trust::Trust;
 
 /// Congestion control for CoAP: talk to devices, compare mechanisms, reproduce published experiments.

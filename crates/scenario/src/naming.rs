@@ -38,6 +38,14 @@ pub fn parse_mechanism(text: &str) -> Result<Mechanism, String> {
     mechanisms().parse(text).map_err(|error| error.to_string())
 }
 
+/// Reads the name of a mechanism for bodies, with parameters or without.
+///
+/// # Errors
+/// Returns a sentence as [`parse_mechanism`] does.
+pub fn parse_bulk(text: &str) -> Result<Mechanism, String> {
+    mechanisms().parse_bulk(text).map_err(|error| error.to_string())
+}
+
 /// Reads a mechanism where `tcp` is a known name, too.
 ///
 /// # Errors

@@ -12,7 +12,7 @@ use coapace_net::{
     BadCertificate, BadOption, Call, Certificates, Client, ClientBuilder, Dtls, Error, Mechanism, Profile,
     Refused, TlsError, TransferError, Uri,
 };
-use coapace_scenario::naming::parse_mechanism;
+use coapace_scenario::naming::{parse_bulk, parse_mechanism};
 use tokio::runtime::{Builder, Runtime};
 
 use super::output::create;
@@ -75,7 +75,10 @@ impl Setup {
 
     /// Returns the builder of a client, without the capture.
     pub(super) fn builder(&self) -> Result<ClientBuilder, Failure> {
-        let mut builder = Client::builder().mechanism(self.profile.mechanism).config(self.profile.config);
+        let mut builder = Client::builder()
+            .mechanism(self.profile.mechanism)
+            .bulk(self.profile.bulk)
+            .config(self.profile.config);
         if self.fails_fast {
             builder = builder.fail_fast();
         }
@@ -136,7 +139,11 @@ fn profile(transmission: &Transmission) -> Result<Profile, Failure> {
     if let Some(timeout) = &transmission.ack_timeout {
         set_ack_timeout(&mut mechanism, timeout)?;
     }
-    let mut profile = Profile::from(mechanism);
+    let bulk = match transmission.bulk.as_str() {
+        "none" => None,
+        name => Some(parse_bulk(name).map_err(Failure::Usage)?),
+    };
+    let mut profile = Profile { bulk, ..Profile::from(mechanism) };
     let config = &mut profile.config;
     config.nstart = transmission.nstart;
     config.max_retransmit = transmission.max_retransmit.unwrap_or(config.max_retransmit);
