@@ -83,9 +83,9 @@ def traces():
 
 def lives(text, before):
     """Returns two traces: one exchange at a time, and exchanges that overlap. A bulk mechanism has one for each transfer, too."""
-    # Where a timeout is whole ticks, 7 comes too close to the next tick; and with tide to half a microsecond.
-    luck = 8 if "californium" in text else 4 if text == "tide" else 7
-    alone, together = Trace(text, mechanism(text), luck), Trace(text, mechanism(text), luck)
+    luck = 8 if "californium" in text else 7  # where a timeout is whole ticks, 7 comes too close to the next tick
+    alone = Trace(text, mechanism(text), luck)
+    together = Trace(text, mechanism(text), 4 if text == "tide" else luck)  # 7 comes too close to half a microsecond
     for script in [*before, scripts.whole_life]:
         script(alone)
     scripts.overlapping(together)

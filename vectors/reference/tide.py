@@ -29,7 +29,7 @@ class Tide(Mechanism):
     target = 2
     fall = F(1, 6)
     ebb_after, ebb, ebbed = 3, F(3, 4), F(1, 3)
-    compete, compete_for = True, 16
+    compete, compete_for, wary_for = True, 16, 24
     loss_leaves, competing_loss_leaves = F(7, 8), F(9, 16)
     min_rto = MIN_RTO
     dither = F(5, 4)
@@ -45,7 +45,7 @@ class Tide(Mechanism):
         self.shares = {"short": 0, "long": 0}
         self.long_queue, self.slow, self.second_half = False, True, False
         self.up, self.steady = True, 0
-        self.full, self.round, self.cut = 0, 0, 0
+        self.full, self.round, self.cut = 0, 0, -100
         self.silent, self.answered = 0, False
         self.departs = 0
         self.seen = set()
@@ -63,7 +63,7 @@ class Tide(Mechanism):
         srtt, rto = self.rtt.srtt, self.initial_rto
         if srtt is not None:
             rto = max(srtt + max(4 * self.rtt.rttvar, srtt / 4), self.min_rto)
-        return min(rto * 2 ** max(self.silent - 1, 0), self.max_rto)
+        return min(rto * F(3, 2) ** max(self.silent - 1, 0), self.max_rto)
 
     @property
     def overtaken(self):
@@ -191,6 +191,9 @@ class Tide(Mechanism):
             return
         if self.phase == COMPETITION:
             step = ONE if self.units < self.marked else ONE * ONE // self.units
+        elif self.phase == CALM and self.round - self.cut < self.wary_for:
+            self.seen.add("wary")
+            step = ONE * ONE // self.units
         else:
             velocity = 2 ** min(max(self.steady - 2, 0), 7)
             step = self.target * ONE * ONE * velocity // self.units

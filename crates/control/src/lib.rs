@@ -5,7 +5,8 @@
 //! and a [`Controller::Exchange`] for each exchange under way. Every call brings the time and a random number in a
 //! [`Cue`], so a mechanism runs the same in firmware, in a simulator and behind a socket.
 //!
-//! [`REGISTRY`] lists the mechanisms. [`Mechanism`] is one of them, chosen at run time.
+//! [`REGISTRY`] lists the mechanisms for single exchanges, and [`BULK`] those for many exchanges at once that carry one body.
+//! [`Mechanism`] is one of either, chosen at run time.
 //!
 //! # Words
 //!
@@ -20,6 +21,8 @@
 //!   which transmission was answered.
 //! * **strong** and **weak** sample (CoCoA): one from an exchange without, and one from an exchange with retransmissions.
 //! * **ordinal**: the number of a transmission within its exchange, 0 for the first.
+//! * **overtaken**: unanswered while an exchange is answered that departed later by a given time ([`Limits::overtaken`]).
+//! * **window**: the number of exchanges that may be outstanding.
 //! * **marking**: the way in which a transmission carries its ordinal, so that an answer tells it.
 //! * **giving up**: the end of an exchange that no transmission of it brought an answer to.
 //! * **tick**: the unit that an implementation counts time in.

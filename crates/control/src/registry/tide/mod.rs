@@ -11,10 +11,14 @@
 //!
 //! **Losses.** An exchange is lost if one that departed SRTT/8 later was answered. Losses are counted apart while the queue is
 //! long and while it is short. They are congestion if they come with a long queue more than twice as often as with a short one, or
-//! if more than five in eight exchanges are lost.
+//! if more than five in eight exchanges are lost. For some round trips after congestion the window grows by one datagram in each,
+//! for a flow that refills the link faster than TCP would take all of a short buffer.
 //!
-//! **Silence.** The first timeout in a round trip without a sample does not double the RTO, and later ones do, until there is a sample.
-//! Two such timeouts without an answer between them leave a window of one.
+//! **Silence.** The first timeout in a round trip without a sample leaves the RTO as it is. Each later one makes it grow by half,
+//! until there is a sample. Two such timeouts without an answer between them leave a window of one.
+//!
+//! **Unsafe?** Timeouts grow by half, not twofold, like with `ebb`. Where a third of all exchanges is lost, the last block of a body
+//! would else be waited for longer than all others. RFC 8085 §3.1.1 asks for an exponential backoff and names no base.
 
 mod steering;
 #[cfg(test)]
@@ -50,6 +54,8 @@ parameters! {
         compete_for: u8 = 16,
         /// Share of the window that a round trip with congestion leaves.
         loss_leaves: Ratio = Ratio::new(7, 8),
+        /// Round trips after congestion in which the window grows by one datagram, 100 at most.
+        wary_for: u8 = 24,
         /// Share of the window that a round trip with congestion leaves in competition. TCP NewReno has 1/2.
         competing_loss_leaves: Ratio = Ratio::new(9, 16),
         /// RTO before the first sample, the ACK_TIMEOUT of RFC 7252 §4.8.
@@ -145,6 +151,9 @@ const FLAGS: u8 = 15;
 /// A flag of [`TideState::silence`]: something was answered since the last silent round trip.
 const ANSWERED: u8 = 128;
 
+/// The most rounds that [`TideState::cut`] is behind.
+const LONG_AGO: u8 = 100;
+
 /// A datagram, in the unit of windows.
 const ONE: u32 = 256;
 /// The least window but that of silence.
@@ -172,7 +181,7 @@ impl Controller for Tide {
             next: 0,
             full: 0,
             round: 0,
-            cut: 0,
+            cut: 0_u8.wrapping_sub(LONG_AGO),
             trend: UP | SLOW,
             silence: 0,
         }
@@ -285,10 +294,9 @@ pub(crate) const TIDE: Entry = Entry {
         status: "This project's own, after Copa (Arun and Balakrishnan, NSDI 2018). No other source, and no standing anywhere.",
         use_when: "A body of many blocks has to cross a link that loses packets, or one that others need meanwhile.",
         avoid_when: "The round-trip time varies by more than itself for other reasons than a queue: the window then stays small.",
-        hazards: "Beside TCP NewReno it gets 0.45 to 1.6 times as much where the buffer takes 8 to 30 datagrams, and less before deeper \
-            ones. Before a buffer that is short against the bandwidth-delay product it gets several times as much, for it \
-            refills the link after a loss in a few round trips. It cannot see a queue of one or two datagrams, and keeps sending there until \
-            more than half is lost.",
+        hazards: "Beside TCP NewReno it gets 0.4 to 1.4 times as much where the buffer takes 8 to 30 datagrams, twice as much where \
+            such a buffer is short against the bandwidth-delay product, and less before deeper ones. It cannot see a queue of one or two datagrams, \
+            and keeps sending there until more than half is lost.",
     },
     mechanism: Mechanism::Tide(Tide::DEFAULT),
 };

@@ -1,6 +1,6 @@
 //! What `tide` does at a departure, a sample, the end of a round trip, and a loss.
 
-use super::{ANSWERED, HALF, LEAST, LONG, MOST, ONE, Phase, SLOW, Tide, TideExchange, TideState, UP, micros};
+use super::{ANSWERED, HALF, LEAST, LONG, LONG_AGO, MOST, ONE, Phase, SLOW, Tide, TideExchange, TideState, UP, micros};
 use crate::estimator::Learning;
 use crate::fine::Fine;
 use crate::{Cue, Duration, Instant, division};
@@ -71,8 +71,13 @@ impl Tide {
             let variation = (state.estimator.rttvar().units() * 4).max(srtt.units() / 4);
             (srtt + Fine::from_units(variation)).at_least(self.min_rto)
         });
-        let doublings = (state.silence & !ANSWERED).saturating_sub(1);
-        rto.doubled(doublings).min(self.max_rto.into())
+        let most = Fine::from(self.max_rto);
+        let (mut backed_off, mut left) = (rto.min(most), (state.silence & !ANSWERED).saturating_sub(1));
+        while left > 0 && backed_off < most {
+            backed_off = Fine::from_units(backed_off.units() + backed_off.units() / 2).min(most);
+            left -= 1;
+        }
+        backed_off
     }
 
     fn ebb_after(&self) -> u8 {
@@ -185,6 +190,9 @@ impl Tide {
             Phase::Ebb => return,
             Phase::Competition if state.window < state.marked => ONE,
             Phase::Competition => ONE * ONE / state.window,
+            Phase::Calm if state.round.wrapping_sub(state.cut) < self.wary_for.min(LONG_AGO) => {
+                ONE * ONE / state.window
+            }
             Phase::Calm | Phase::Flood => {
                 let doublings = (state.steady() + 1).saturating_sub(STEADY).min(MOST_DOUBLINGS);
                 ((target * ONE) << doublings) / state.window
@@ -210,8 +218,8 @@ impl Tide {
     fn turn(&self, state: &mut TideState) {
         state.round = state.round.wrapping_add(1);
         // Rounds are compared modulo 256.
-        if state.round.wrapping_sub(state.cut) > 100 {
-            state.cut = state.round.wrapping_sub(100);
+        if state.round.wrapping_sub(state.cut) > LONG_AGO {
+            state.cut = state.round.wrapping_sub(LONG_AGO);
         }
         if state.is(SLOW) {
             return;
