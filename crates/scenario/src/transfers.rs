@@ -4,8 +4,9 @@ use std::ops::Range;
 
 use coapace_sim::Span;
 
+use crate::naming::parse_bulk;
 use crate::schema::kind::Or;
-use crate::schema::scalar::{BYTES, NAME, TIME, Whole, one_of};
+use crate::schema::scalar::{BYTES, NAME, OneLine, TIME, Whole, one_of};
 use crate::schema::table::{Misfit, keys};
 use crate::schema::words::words;
 use crate::workload::Workload;
@@ -27,6 +28,9 @@ keys! {
         block_bytes: u64, BYTES => 1_024;
         /// The protocol of the transfer. The mechanism `tcp` makes it TCP.
         protocol: Protocol, one_of() => Protocol::Block;
+        /// The mechanism that decides how many blocks are under way, as the command takes it: `NAME` or `NAME:parameter=value,…`. With
+        /// "none" one block is exchanged after the other, each with the mechanism of the run.
+        bulk: Option<String>, Or("none", OneLine(200)) => Some("tide".to_owned());
         /// Transfers of a client, one after the other. With "none" there is always one, and the workload needs a `duration`.
         count: Option<u32>, Or("none", Whole(1, 1_000_000)) => Some(1);
         /// The time from the end of a transfer to the next.
@@ -119,5 +123,7 @@ fn transfer_fits(transfer: &Transfer) -> Result<(), Misfit> {
     Misfit::unless(is_size, "block_bytes", "must be 16, 32, 64, 128, 256, 512 or 1024")?;
     let most = LARGEST.min(MOST_BLOCKS * block_bytes);
     let problem = format!("must be at most {most} with blocks of {block_bytes} bytes");
-    Misfit::unless(*bytes <= most, "bytes", problem)
+    Misfit::unless(*bytes <= most, "bytes", problem)?;
+    let read = transfer.bulk.as_deref().map_or(Ok(()), |name| parse_bulk(name).map(drop));
+    read.map_err(|problem| Misfit::new("bulk", format!("is wrong: {problem}")))
 }

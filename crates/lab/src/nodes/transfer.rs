@@ -1,4 +1,4 @@
-//! A client that transfers bodies over UDP, block by block, and the bodies of its server.
+//! A client that transfers bodies over UDP in blocks, and the bodies of its server.
 
 mod bodies;
 mod seen;
@@ -7,8 +7,10 @@ use std::sync::Arc;
 
 use coap_numbers::{code, option};
 use coapace_control::{Duration, Mechanism};
-use coapace_proto::block::{Progress, Transfer};
-use coapace_proto::{Code, Endpoint, Event, ExchangeId, Message, Options, Request, Setup, Step, Token};
+use coapace_proto::block::{Piece, Progress, Transfer};
+use coapace_proto::{
+    Code, Endpoint, Event, ExchangeId, Failure, Message, Options, Request, Setup, Step, Token,
+};
 use coapace_scenario::{Direction, Transfer as TransferKeys};
 use coapace_sim::{Mark, Node, NodeId, Outgoing, Span, Stream, Time, Transport};
 
@@ -69,10 +71,18 @@ pub(crate) struct TransferClient {
 struct Open {
     transfer: Transfer,
     began: Time,
-    /// The request that is not answered.
-    asked: Option<ExchangeId>,
+    /// The requests that are not answered.
+    asked: Vec<(ExchangeId, Piece)>,
     /// Bytes of the body that have arrived.
     arrived: u64,
+}
+
+impl Open {
+    /// Takes an exchange off the list of those that are not answered. Returns its request.
+    fn answered(&mut self, exchange: ExchangeId) -> Option<Piece> {
+        let place = self.asked.iter().position(|(asked, _)| *asked == exchange)?;
+        Some(self.asked.remove(place).1)
+    }
 }
 
 /// The counts of a client.
@@ -140,8 +150,11 @@ impl TransferClient {
             Direction::Down => Vec::new(),
             Direction::Up => body.bytes.clone(),
         };
-        let transfer = Transfer::new(options, sent, keys.size_exponent(), body.bytes.len());
-        self.open = Some(Open { transfer, began: now, asked: None, arrived: 0 });
+        let mut transfer = Transfer::new(options, sent, keys.size_exponent(), body.bytes.len());
+        if keys.bulk.is_some() && keys.direction == Direction::Down {
+            transfer = transfer.with_random_access();
+        }
+        self.open = Some(Open { transfer, began: now, asked: Vec::new(), arrived: 0 });
         self.next = None;
         self.seen.clear();
         self.tally.began.get_or_insert(now);
@@ -149,22 +162,23 @@ impl TransferClient {
         self.ask(now);
     }
 
-    /// Asks for the next block, or sends it.
+    /// Asks for blocks, or sends them, as many as the mechanism allows and one at least.
     fn ask(&mut self, now: Time) {
         let Some(open) = &mut self.open else { return };
-        if open.asked.is_some() {
-            return;
-        }
         let code = if self.plan.keys.direction == Direction::Down { GET } else { PUT };
-        let token = Token::new(&self.requests.to_be_bytes()).unwrap_or_default();
-        self.requests = self.requests.wrapping_add(1);
-        let begun = open.transfer.request().ok().and_then(|tail| {
+        while open.asked.is_empty() || self.endpoint.wants_bulk(self.server) {
+            let Ok(next) = open.transfer.next_request() else { return self.end(now, false) };
+            let Some((piece, tail)) = next else { break };
+            let token = Token::new(&self.requests.to_be_bytes()).unwrap_or_default();
+            self.requests = self.requests.wrapping_add(1);
             let request =
                 Request { confirmable: true, code, token, tail: tail.as_bytes(), repeatable: false };
-            self.endpoint.request(now.instant(), self.server, request).ok()
-        });
-        open.asked = begun;
-        if begun.is_none() {
+            match self.endpoint.request_part(now.instant(), self.server, request) {
+                Ok(exchange) => open.asked.push((exchange, piece)),
+                Err(_) => return self.end(now, false),
+            }
+        }
+        if open.asked.is_empty() {
             self.end(now, false);
         }
     }
@@ -172,7 +186,7 @@ impl TransferClient {
     /// Ends the transfer under way.
     fn end(&mut self, now: Time, is_complete: bool) {
         let Some(Open { began, asked, .. }) = self.open.take() else { return };
-        if let Some(asked) = asked {
+        for (asked, _) in asked {
             self.endpoint.cancel(now.instant(), asked);
         }
         let Tally { completed, failed, ended, begun, .. } = &mut self.tally;
@@ -194,9 +208,9 @@ impl TransferClient {
         if let Ok(Some(block)) = message.block2() {
             self.tally.twice += u64::from(!self.seen.note(block.num()));
         }
-        let Some(open) = self.open.as_mut().filter(|open| open.asked == Some(exchange)) else { return };
-        open.asked = None;
-        let progress = open.transfer.handle(message);
+        let Some(open) = &mut self.open else { return };
+        let Some(piece) = open.answered(exchange) else { return };
+        let progress = open.transfer.handle_piece(piece, message);
         let moved = open.transfer.transferred();
         let Body { bytes, .. } = &*self.plan.body;
         let (arrived, is_whole) = match self.plan.keys.direction {
@@ -212,15 +226,23 @@ impl TransferClient {
         }
     }
 
+    /// Notes that a request ended without a response. It is repeated if others are answered.
+    fn take_failure(&mut self, now: Time, exchange: ExchangeId, failure: Option<Failure>) {
+        let Some(open) = &mut self.open else { return };
+        let Some(piece) = open.answered(exchange) else { return };
+        if failure == Some(Failure::GivenUp) && open.transfer.lost(piece) {
+            self.tally.again += 1;
+            self.ask(now);
+        } else {
+            self.end(now, false);
+        }
+    }
+
     fn take_event(&mut self, now: Time, event: &Event<'_, NodeId>) {
         match event {
             Event::Response { exchange, message } => self.take_response(now, *exchange, message),
-            Event::Failed { exchange, .. } | Event::Rejected { exchange, .. } => {
-                if let Some(open) = self.open.as_mut().filter(|open| open.asked == Some(*exchange)) {
-                    open.asked = None;
-                    self.end(now, false);
-                }
-            }
+            Event::Failed { exchange, failure } => self.take_failure(now, *exchange, Some(*failure)),
+            Event::Rejected { exchange, .. } => self.take_failure(now, *exchange, None),
             _ => {}
         }
     }

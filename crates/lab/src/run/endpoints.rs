@@ -12,6 +12,9 @@ const RATED: u32 = 16;
 /// The separate responses that a client recognises copies of. It has one exchange at a time.
 const COPIED: u32 = 8;
 
+/// The answers to a client in bulk that wait or are remembered.
+const ANSWERED: u32 = 128;
+
 /// The most blocks of a client that may be under way.
 const IN_BULK: u32 = 1_024;
 
@@ -75,7 +78,7 @@ fn common(scenario: &Scenario) -> Config {
 /// Returns the configurations of the endpoints of clients that transfer, and of the server of so many of them.
 pub(super) fn bulk_configs(scenario: &Scenario, clients: u32) -> (Config, Config) {
     let of_clients = Config { max_exchanges: IN_BULK, max_peers: 1, max_deduplicated: 0, ..common(scenario) };
-    let replies = clients.saturating_mul(IN_BULK);
+    let replies = clients.saturating_mul(ANSWERED);
     let of_servers = Config {
         max_peers: clients + 1,
         max_replies: replies,

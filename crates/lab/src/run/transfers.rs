@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use coapace_proto::{Setup, Tail, Token};
+use coapace_scenario::naming::parse_bulk;
 use coapace_scenario::{Direction, Protocol, Scenario, Transfer};
 use coapace_sim::tcp::{TcpClient, TcpParameters, TcpPlan, TcpResponse, TcpServer};
 use coapace_sim::{Luck, NodeId, Stream, Time};
@@ -12,6 +13,7 @@ use super::observe::Run;
 use super::seats::{Casting, Role, Seats};
 use super::{closed, tcp};
 use crate::contender::ContenderKind;
+use crate::mix::Part;
 use crate::nodes::{
     Body, CHANGED, CONTENT, GET, Host, PUT, Server, TransferClient, TransferPlan, first_transfer,
 };
@@ -73,11 +75,13 @@ impl<'a> Cast<'a> {
         let body = Arc::new(Body::new(keys, number, luck));
         let starts = luck.stream(&format!("transfer/{}/start", keys.name));
         let (config, _) = bulk_configs(run.scenario, seats.participants(number));
-        let plan = |part: &crate::mix::Part| {
+        // The name was read with the scenario.
+        let bulk = keys.bulk.as_deref().and_then(|name| parse_bulk(name).ok());
+        let plan = |part: &Part| {
             Arc::new(TransferPlan {
                 keys: keys.clone(),
                 body: body.clone(),
-                setup: Arc::new(Setup { controller: part.mechanism, config, bulk: None }),
+                setup: Arc::new(Setup { controller: part.mechanism, config, bulk }),
                 starts,
                 dither: luck.stream("dither"),
             })

@@ -79,6 +79,10 @@ fn transfers_that_cannot_be_are_refused() {
         ("bytes = 9\nblock_bytes = 100", "block_bytes` must be 16, 32, 64, 128, 256, 512 or 1024"),
         ("bytes = \"20 MiB\"\nblock_bytes = 16", "bytes` must be at most 16777216 with blocks of 16 bytes"),
         ("bytes = 9\ncount = \"none\"", "count` must not be \"none\" without a `workload.duration`"),
+        (
+            "bytes = 9\nbulk = \"ebb\"",
+            "bulk` is wrong: ebb is a mechanism for single exchanges (--cc); bulk mechanisms: tide, newreno",
+        ),
         ("bytes = 9\nprotocol = \"udp\"", "protocol` must be \"block\" or \"tcp\", not `udp`"),
     ] {
         let told = transferring(keys).unwrap_err();
