@@ -111,10 +111,10 @@ impl CellResult {
         self.runs.iter().any(|run| !run.fct_s.is_empty())
     }
 
-    /// Returns whether any exchange or transfer of any run was completed, or any message of a flow arrived.
+    /// Returns whether any exchange of any run was completed, or any message of a flow or byte of a transfer arrived.
     pub fn has_answers(&self) -> bool {
         let reached = |run: &RunResult| run.flows.iter().any(|flow| flow.reached > 0);
-        let moved = |run: &RunResult| run.transfers.iter().any(|own| !own.completed_s.is_empty());
+        let moved = |run: &RunResult| run.transfers.iter().any(|own| own.arrived_bytes > 0);
         self.runs.iter().any(|run| run.completed() > 0 || reached(run) || moved(run))
     }
 
