@@ -140,7 +140,7 @@ impl Endpoints {
             None if secure => return Err(Error::Session(Refused::NoKeys)),
             dtls => dtls.as_ref().filter(|_| secure),
         };
-        let hub = Hub::new(socket, *profile, dtls).map_err(Error::Io)?;
+        let hub = Hub::new(socket, profile, dtls).map_err(Error::Io)?;
         hub.lock().fails_fast = self.fails_fast;
         match &self.undriven {
             Some(undriven) => undriven.drive(&hub),

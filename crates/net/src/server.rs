@@ -267,7 +267,7 @@ impl Server {
         }
         let intercepted = bound.into_iter().map(|mut socket| {
             socket.interceptor.clone_from(&config.interceptor);
-            Hub::new(socket, profile, dtls)
+            Hub::new(socket, &profile, dtls)
         });
         let hubs = intercepted.collect::<Result<_, _>>()?;
         let handle = ServerHandle { hubs, tcp: None, runtimes: Arc::default() };

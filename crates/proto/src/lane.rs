@@ -46,8 +46,8 @@ pub(crate) struct Lane<C: Controller> {
 }
 
 impl<C: Controller> Lane<C> {
-    fn new(controller: &C) -> Box<Self> {
-        Box::new(Self {
+    fn new(controller: &C) -> Self {
+        Self {
             state: controller.state(),
             outstanding: 0,
             in_flight: 0,
@@ -58,7 +58,7 @@ impl<C: Controller> Lane<C> {
             answered: Instant::ZERO,
             silence: 0,
             silent_since: Instant::ZERO,
-        })
+        }
     }
 
     pub(crate) fn is_idle(&self) -> bool {
@@ -121,7 +121,7 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
     pub(crate) fn wait_in_lane(&mut self, index: u32) {
         let slot = self.exchanges[index].peer;
         let Some(controller) = &self.setup.bulk else { return };
-        let lane = self.peers[slot].lane.get_or_insert_with(|| Lane::new(controller));
+        let lane = self.peers[slot].lane.get_or_insert_with(|| Box::new(Lane::new(controller)));
         lane.waiting.push(&mut self.exchanges, index);
         lane.waits = lane.waits.saturating_add(1);
     }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use coapace_net::{Call, Client, Config, Error, Profile, Response};
+use coapace_net::{Call, Client, Config, Error, Response};
 use serde_json::json;
 use tokio::runtime::Builder;
 use tokio::sync::watch;
@@ -30,7 +30,7 @@ pub(crate) fn load(arguments: &Arguments, load: &Load) -> Result<(), Failure> {
     if load.loss > 0.0 {
         datagrams("--loss", proxy.unwrap_or(&load.uri))?;
     }
-    setup.profile = bounded(setup.profile);
+    bound(&mut setup.profile.config);
     let payload = payload(&load.content)?;
     let mut builder = Builder::new_multi_thread();
     if let Some(jobs) = arguments.jobs {
@@ -59,15 +59,14 @@ struct Asked {
 }
 
 /// Reduces the limits of a client, which is one of many and has one destination.
-fn bounded(profile: Profile) -> Profile {
-    let config = Config {
+fn bound(config: &mut Config) {
+    *config = Config {
         max_exchanges: MAX_UNDER_WAY,
         max_peers: 4,
         max_replies: 64,
         max_deduplicated: 256,
-        ..profile.config
+        ..*config
     };
-    Profile { config, ..profile }
 }
 
 impl Asked {

@@ -77,9 +77,10 @@ pub(crate) struct Waiter {
 
 impl Hub {
     /// Returns a hub. Its datagrams go through DTLS if `dtls` is given.
-    pub(crate) fn new(socket: Socket, profile: Profile, dtls: Option<&Dtls>) -> io::Result<Arc<Self>> {
+    pub(crate) fn new(socket: Socket, profile: &Profile, dtls: Option<&Dtls>) -> io::Result<Arc<Self>> {
         let sessions = dtls.map(Sessions::new).transpose()?;
         let mut random = Random::default();
+        let profile = *profile;
         let Profile { mechanism: controller, bulk, config } = profile;
         let mut endpoint = Endpoint::new(Arc::new(Setup { controller, bulk, config }), random.next());
         endpoint.measure();
