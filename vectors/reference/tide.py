@@ -3,7 +3,7 @@
 from . import transfer
 from .estimator import Rtt
 from .mechanism import Exchange, Mechanism
-from .units import LONGEST, MICROSECOND, MILLISECOND, MIN_RTO, SECOND, F, has_passed, whole
+from .units import LONGEST, MICROSECOND, MILLISECOND, MIN_RTO, SECOND, F, apart, has_passed, whole
 
 ONE = 256  # windows are multiples of this part of a datagram
 LEAST, MOST = 2 * ONE, 1024 * ONE
@@ -60,10 +60,13 @@ class Tide(Mechanism):
 
     @property
     def rto(self):
+        return min(self.usual_rto() * F(3, 2) ** max(self.silent - 1, 0), self.max_rto)
+
+    def usual_rto(self):
         srtt, rto = self.rtt.srtt, self.initial_rto
         if srtt is not None:
-            rto = max(srtt + max(4 * self.rtt.rttvar, srtt / 4), self.min_rto)
-        return min(rto * F(3, 2) ** max(self.silent - 1, 0), self.max_rto)
+            rto = max(srtt + max(4 * self.rtt.rttvar, srtt if self.slow else srtt / 4), self.min_rto)
+        return min(rto, self.max_rto)
 
     @property
     def overtaken(self):
@@ -116,6 +119,9 @@ class Tide(Mechanism):
         needless = x.n == 1 and self.least is not None and micros(latest) < self.least
         if x.n == 0 or needless:
             self.learn(max(elapsed, MICROSECOND))
+        elif self.silent > 1 and latest <= apart(self.usual_rto(), latest) and micros(latest) >= self.least:
+            self.seen.add("usual answer")
+            self.silent = 1
 
     def gave_up(self, x, now, elapsed):
         self.lose(x)
@@ -261,4 +267,4 @@ class Tide(Mechanism):
 MECHANISMS = [
     ("tide", Tide, {}, {}),
 ]
-TRANSFERS = {"tide": [(transfer.losses, 4), (transfer.competition, 6), (transfer.outage, 6), (transfer.longer_path, 4)]}
+TRANSFERS = {"tide": [(transfer.losses, 4), (transfer.competition, 6), (transfer.outage, 8), (transfer.longer_path, 4)]}

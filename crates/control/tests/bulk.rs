@@ -71,10 +71,11 @@ fn a_lone_flow_takes_little_longer_than_the_link_needs_whatever_it_loses() {
         for buffer in [8, 30, 200] {
             let taken = seconds(Link { buffer, ..row.link }, row.blocks);
             assert!(taken < 1.3 * row.alone, "{}, {buffer} blocks of buffer: {taken} s", row.name);
-            for (loss, paced) in row.paced {
+            // The goal of the greater loss is that no transfer fails.
+            for ((loss, paced), times) in row.paced.into_iter().zip([1.5, 1.75]) {
                 let taken = seconds(Link { buffer, loss, ..row.link }, row.blocks);
                 let name = row.name;
-                assert!(taken < 1.5 * paced, "{name}, {buffer} blocks of buffer, loss {loss}: {taken} s");
+                assert!(taken < times * paced, "{name}, {buffer} blocks of buffer, loss {loss}: {taken} s");
             }
         }
     }

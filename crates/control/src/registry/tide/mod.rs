@@ -15,7 +15,7 @@
 //! for a flow that refills the link faster than TCP would take all of a short buffer.
 //!
 //! **Silence.** The first timeout in a round trip without a sample leaves the RTO as it is. Each later one makes it grow by half,
-//! until there is a sample. Two such timeouts without an answer between them leave a window of one.
+//! until there is a sample, or an answer comes as soon after a retransmission as answers usually do. Two such timeouts without an answer between them leave a window of one.
 //!
 //! **Unsafe?** Timeouts grow by half, not twofold, like with `ebb`. Where a third of all exchanges is lost, the last block of a body
 //! would else be waited for longer than all others. RFC 8085 §3.1.1 asks for an exponential backoff and names no base.
@@ -213,6 +213,8 @@ impl Controller for Tide {
             && micros(sample.since_last) < state.least;
         if let Some(rtt) = if is_needless { Some(sample.since_first) } else { sample.unambiguous() } {
             self.learn(state, rtt, cue);
+        } else {
+            self.end_backoff(state, sample.since_last);
         }
     }
 
@@ -256,6 +258,11 @@ impl TideState {
 
     fn set_steady(&mut self, rounds: u8) {
         self.trend = self.trend & FLAGS | rounds.min(15) << 4;
+    }
+
+    /// Returns the number of silent round trips since the last sample.
+    fn silent(&self) -> u8 {
+        self.silence & !ANSWERED
     }
 
     /// Returns SRTT in microseconds; 0 before the first sample.

@@ -64,20 +64,37 @@ impl TideState {
 }
 
 impl Tide {
-    /// Returns the RTO before dither. It is SRTT/4 above SRTT at least: a window that departs evenly leaves no variation, and
-    /// every exchange under way would time out at the first rise.
-    pub(super) fn rto(&self, state: &TideState) -> Fine {
+    /// Returns the RTO before backoff and dither. It is SRTT/4 above SRTT at least: a window that departs evenly leaves no
+    /// variation, and every exchange under way would time out at the first rise. In slow start the round-trip time may double in
+    /// one.
+    fn usual_rto(&self, state: &TideState) -> Fine {
         let rto = state.estimator.srtt().map_or(self.initial_rto.into(), |srtt| {
-            let variation = (state.estimator.rttvar().units() * 4).max(srtt.units() / 4);
+            let least = if state.is(SLOW) { srtt.units() } else { srtt.units() / 4 };
+            let variation = (state.estimator.rttvar().units() * 4).max(least);
             (srtt + Fine::from_units(variation)).at_least(self.min_rto)
         });
+        rto.min(self.max_rto.into())
+    }
+
+    /// Returns the RTO before dither.
+    pub(super) fn rto(&self, state: &TideState) -> Fine {
         let most = Fine::from(self.max_rto);
-        let (mut backed_off, mut left) = (rto.min(most), (state.silence & !ANSWERED).saturating_sub(1));
-        while left > 0 && backed_off < most {
-            backed_off = Fine::from_units(backed_off.units() + backed_off.units() / 2).min(most);
+        let (mut rto, mut left) = (self.usual_rto(state), state.silent().saturating_sub(1));
+        while left > 0 && rto < most {
+            rto = Fine::from_units(rto.units() + rto.units() / 2).min(most);
             left -= 1;
         }
-        backed_off
+        rto
+    }
+
+    /// Ends the backoff after an ambiguous answer that comes as soon after the last transmission as answers usually do. If the
+    /// path had become longer than the backed-off RTO, it would hardly come just then, and dither sees to it that it does
+    /// not do so again and again.
+    pub(super) fn end_backoff(&self, state: &mut TideState, since_last: Duration) {
+        let is_usual = Fine::from(since_last) <= self.usual_rto(state) && micros(since_last) >= state.least;
+        if is_usual && state.silent() > 1 {
+            state.silence = ANSWERED | 1;
+        }
     }
 
     fn ebb_after(&self) -> u8 {
@@ -287,7 +304,7 @@ impl Tide {
 
 /// Takes in a timeout in a round trip without a sample.
 fn fall_silent(state: &mut TideState) {
-    let (count, is_answered) = (state.silence & !ANSWERED, state.silence & ANSWERED != 0);
+    let (count, is_answered) = (state.silent(), state.silence & ANSWERED != 0);
     state.round = state.round.wrapping_add(1);
     state.silence = (count + 1).min(32);
     if count > 0 && !is_answered {

@@ -128,18 +128,29 @@ fn only_the_second_silent_round_trip_makes_the_timeout_grow_and_leaves_a_window_
     let (mut exchange, timeout) = TIDE.on_start(&mut path.state, cue(now, 1));
     assert_eq!(timeout.as_micros(), rto);
     let mut at = now;
-    let windows = [8, 12, 18, 27].map(|eighths| {
+    let told = [(); 4].map(|()| {
         at += exchange.timeout_us();
         let timeout = TIDE.on_retransmit(&mut path.state, &mut exchange, cue(at, 1)).as_micros();
-        assert!(timeout.abs_diff(eighths * rto / 8) <= 4, "{timeout}, not {eighths}/8 of {rto}");
-        window(&path.state)
+        (timeout, window(&path.state))
     });
-    assert!(windows[0] > 1 && windows[1..] == [1, 1, 1], "{windows:?}");
+    let [(first, before), (second, 1), (third, 1), (fourth, 1)] = told else { panic!("{told:?}") };
+    assert!(first == rto && before > 1, "{told:?}");
+    for (shorter, longer) in [(second, third), (third, fourth)] {
+        assert!((shorter + shorter / 2).abs_diff(longer) <= 2, "{told:?}");
+    }
     TIDE.on_end(&mut path.state, exchange, acked(5_000, 4), cue(at + 100_000, 1));
-    assert!(TIDE.gauges(&path.state).rto.as_micros() > 3 * rto, "an ambiguous answer is no sample");
+    assert_eq!(TIDE.gauges(&path.state).rto.as_micros(), fourth, "an ambiguous answer is no sample");
+    let mut usual = path.state;
+    TIDE.on_end(&mut usual, exchange, Outcome::Acked(usually()), cue(at + 110_000, 1));
+    assert!(TIDE.gauges(&usual).rto.as_micros() < 2 * rto, "it came as soon as answers usually do");
     path.round(0);
     assert!(TIDE.gauges(&path.state).rto.as_micros() < 2 * rto);
     assert!(path.state.is(SLOW));
+}
+
+/// An answer 110 ms after the last of four retransmissions.
+fn usually() -> Sample {
+    Sample::unmarked(Duration::from_secs(5), Duration::from_millis(110), 4)
 }
 
 #[test]
