@@ -3,22 +3,23 @@
 //! **Source.** Coapace; docs/bulk.md describes and measures it. The target, the velocity and the idea of two modes are those
 //! of Copa (Arun and Balakrishnan, NSDI 2018). The ebb is akin to the slowdowns of LEDBAT++ and to the probes of BBR.
 //!
-//! **Idea.** A flow wants `target` datagrams of its own in the queue of the bottleneck, whose delay is the standing round-trip
-//! time less the least one. Below that its window rises, and above it falls. If the queue was not empty for some round trips,
-//! the window *ebbs*: it makes room for a round trip. A queue that empties then was the flow's own, or that of flows like it, which
-//! ebb at the same time. A queue that stays is filled by others. The flow then *competes* like TCP: it takes back the rate that it
-//! had, grows by one datagram a round trip, and falls by a share at a loss.
+//! **Idea.** A flow wants `target` datagrams of its own in the queue of the bottleneck, whose delay is the standing
+//! round-trip time less the least one. Below this target its window rises, and above it falls. If the queue was not empty for
+//! some round trips, the window *ebbs*: it makes room for a round trip. If the queue empties then, the flow itself had filled
+//! it, or flows like it, which ebb at the same time. If it stays, others fill it. The flow then *competes* like TCP: it takes
+//! back the rate that it had, grows by one datagram a round trip, and falls by a share at a loss.
 //!
 //! **Losses.** An exchange is lost if one that departed SRTT/8 later was answered. Losses are counted apart while the queue is
-//! long and while it is short. They are congestion if they come with a long queue more than twice as often as with a short one, or
-//! if more than five in eight exchanges are lost. For some round trips after congestion the window grows by one datagram in each,
-//! for a flow that refills the link faster than TCP would take all of a short buffer.
+//! long and while it is short. They are congestion if they come with a long queue more than twice as often as with a short
+//! one, or if more than five in eight exchanges are lost. For some round trips after congestion the window grows by one
+//! datagram in each, for a flow that refills the link faster than TCP would take all of a short buffer.
 //!
-//! **Silence.** The first timeout in a round trip without a sample leaves the RTO as it is. Each later one makes it grow by half,
-//! until there is a sample, or an answer comes as soon after a retransmission as answers usually do. Two such timeouts without an answer between them leave a window of one.
+//! **Silence.** The first timeout in a round trip without a sample leaves the RTO as it is. Each later one makes it grow by
+//! half, until there is a sample, or an answer comes as soon after a retransmission as answers usually do. Two such timeouts
+//! without an answer between them leave a window of one.
 //!
-//! **Unsafe?** Timeouts grow by half, not twofold, like with `ebb`. Where a third of all exchanges is lost, the last block of a body
-//! would else be waited for longer than all others. RFC 8085 §3.1.1 asks for an exponential backoff and names no base.
+//! **Unsafe?** Timeouts grow by half, not twofold, like with `ebb`. Where a third of all exchanges is lost, the last block of
+//! a body would else be waited for longer than all others. RFC 8085 §3.1.1 asks for an exponential backoff and names no base.
 
 mod steering;
 #[cfg(test)]
@@ -301,9 +302,10 @@ pub(crate) const TIDE: Entry = Entry {
         status: "This project's own, after Copa (Arun and Balakrishnan, NSDI 2018). No other source, and no standing anywhere.",
         use_when: "A body of many blocks has to cross a link that loses packets, or one that others need meanwhile.",
         avoid_when: "The round-trip time varies by more than itself for other reasons than a queue: the window then stays small.",
-        hazards: "Beside TCP NewReno it gets 0.4 to 1.4 times as much where the buffer takes 8 to 30 datagrams, twice as much where \
-            such a buffer is short against the bandwidth-delay product, and less before deeper ones. It cannot see a queue of one or two datagrams, \
-            and keeps sending there until more than half is lost.",
+        hazards: "Beside TCP NewReno it gets 0.4 to 1.4 times as much where the buffer takes 8 to 30 \
+            datagrams, two to three times as much where such a buffer is short against the bandwidth-delay \
+            product, and less before deeper ones. It cannot see a queue of one or two datagrams, and keeps \
+            sending there until more than half is lost.",
     },
     mechanism: Mechanism::Tide(Tide::DEFAULT),
 };
