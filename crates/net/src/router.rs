@@ -74,7 +74,7 @@ struct Route {
 
 /// The critical options that this crate understands. The options for conditions (RFC 7252 §5.10.8) are first, and are left
 /// to handlers that declare it.
-const UNDERSTOOD: [u16; 9] = [
+const UNDERSTOOD: [u16; 10] = [
     option::IF_MATCH,
     option::IF_NONE_MATCH,
     option::URI_HOST,
@@ -83,6 +83,7 @@ const UNDERSTOOD: [u16; 9] = [
     option::URI_QUERY,
     option::ACCEPT,
     option::BLOCK1,
+    option::Q_BLOCK1,
     option::BLOCK2,
 ];
 
@@ -333,7 +334,7 @@ impl Router {
     /// Returns the answer to a block of a body if the whole request would be refused for one of its options. Nothing of the
     /// body is kept then.
     pub(crate) fn refuses_block(&self, message: &Message<'_>) -> Option<Response> {
-        message.value(option::BLOCK1)?;
+        message.value(option::BLOCK1).or(message.value(option::Q_BLOCK1))?;
         let (path, exceptional) = path_of(message);
         let found = || self.find(0, message.tail, &path, &mut SmallVec::new());
         if exceptional { self.refusal(found(), message) } else { None }

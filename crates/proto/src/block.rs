@@ -1,6 +1,8 @@
 //! Block-wise transfer of bodies that are larger than a datagram (RFC 7959).
 
 mod download;
+mod missing;
+mod quick;
 mod reassembly;
 mod slice;
 mod transfer;
@@ -9,6 +11,7 @@ mod window;
 
 use core::fmt;
 
+pub use missing::MISSING_BLOCKS;
 pub use reassembly::{Assembled, Bounds, Reassembly, Unverified};
 pub use slice::{Part, Slice, etag};
 pub use transfer::{Piece, Progress, Transfer, TransferError, Transferred};
@@ -26,6 +29,9 @@ pub const MAX_NUM: u32 = 0xf_ffff;
 
 /// The largest size exponent, for blocks of 1024 bytes (RFC 7959 §2.2).
 pub const MAX_SZX: u8 = 6;
+
+/// The number of blocks of a set, after which a sender waits for the receiver (MAX_PAYLOADS, RFC 9177 §7.2).
+pub const MAX_PAYLOADS: u32 = 10;
 
 /// The size exponent that stands for any number of blocks of 1024 bytes over reliable transports (BERT, RFC
 /// 8323 §6).

@@ -255,10 +255,11 @@ impl<'a> Message<'a> {
     /// Returns whether a server may carry out this request more than once, to the same effect and with the
     /// same answer.
     ///
-    /// The method has to be idempotent. Block1 (RFC 7959), If-Match and If-None-Match (RFC 7252 §5.10.8) make
-    /// the outcome depend on what came before. GET does not look at them.
+    /// The method has to be idempotent. Block1 (RFC 7959), Q-Block1 (RFC 9177), If-Match and If-None-Match (RFC
+    /// 7252 §5.10.8) make the outcome depend on what came before. GET does not look at them.
     pub(crate) fn is_repeatable(&self) -> bool {
-        const DEPENDENT: [u16; 3] = [option::IF_MATCH, option::IF_NONE_MATCH, option::BLOCK1];
+        const DEPENDENT: [u16; 4] =
+            [option::IF_MATCH, option::IF_NONE_MATCH, option::BLOCK1, option::Q_BLOCK1];
         self.code == Code::GET
             || self.code.is_idempotent() && !self.options().any(|(number, _)| DEPENDENT.contains(&number))
     }

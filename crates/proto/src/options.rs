@@ -195,6 +195,18 @@ impl Options {
         self.with_uint(option::BLOCK2, block.encode().into())
     }
 
+    /// Adds Q-Block1.
+    #[must_use]
+    pub fn q_block1(self, block: Block) -> Self {
+        self.with_uint(option::Q_BLOCK1, block.encode().into())
+    }
+
+    /// Adds Q-Block2, behind others. The numbers of several ascend (RFC 9177 §4.4).
+    #[must_use]
+    pub fn q_block2(self, block: Block) -> Self {
+        self.with_uint(option::Q_BLOCK2, block.encode().into())
+    }
+
     /// Adds Size1, bytes.
     #[must_use]
     pub fn size1(self, bytes: u32) -> Self {

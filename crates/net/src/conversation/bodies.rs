@@ -29,6 +29,8 @@ pub(crate) enum Step<'a> {
     Answer(Response),
     /// Send this code with these options.
     Reply(Code, Tail),
+    /// Acknowledge a confirmable request, and send nothing else. Its body goes on in other requests.
+    Acknowledge,
     /// Challenge the client, because there is no room for more bodies of strangers.
     Challenge,
 }
@@ -78,14 +80,16 @@ impl Bodies {
         match self.requests.handle_from(now, from, terms.verified, message) {
             Err(Unverified) => Step::Challenge,
             Ok(Assembled::Answer { code, tail }) => Step::Reply(code, tail),
-            Ok(Assembled::Whole { block: None, .. }) => Step::Call(Cow::Borrowed(message.tail)),
+            Ok(Assembled::Taken) => Step::Acknowledge,
+            Ok(Assembled::Whole { body: Cow::Borrowed(_), .. }) => Step::Call(Cow::Borrowed(message.tail)),
             Ok(Assembled::Whole { body, block }) => {
                 terms.block1 = block;
                 if terms.may_be_challenged() {
                     self.requests.put_back(now, from, message, &body);
                 }
                 let mut whole = Vec::new();
-                Options::of(message).without(option::BLOCK1).without(option::SIZE1).write(&body, &mut whole);
+                let ends = [option::BLOCK1, option::Q_BLOCK1, option::SIZE1];
+                ends.into_iter().fold(Options::of(message), Options::without).write(&body, &mut whole);
                 Step::Call(Cow::Owned(whole))
             }
         }

@@ -105,7 +105,12 @@ pub(crate) fn has_terms(message: &Message<'_>) -> bool {
     message.options().any(|(number, _)| {
         matches!(
             number,
-            option::OBSERVE | option::BLOCK1 | option::BLOCK2 | option::ECHO | option::NO_RESPONSE
+            option::OBSERVE
+                | option::BLOCK1
+                | option::BLOCK2
+                | option::Q_BLOCK1
+                | option::ECHO
+                | option::NO_RESPONSE
         )
     })
 }
@@ -115,12 +120,13 @@ pub(crate) fn length(token: Token, tail: usize) -> usize {
     4 + token.len() + tail
 }
 
-/// Returns a hash of the method and the options. Observe, Block1, Block2 and options that are no part of the cache key (RFC
-/// 7252 §5.4.2) are left out.
+/// Returns a hash of the method and the options. Observe, the Block options and options that are no part of the cache key
+/// (RFC 7252 §5.4.2) are left out.
 fn operation(message: &Message<'_>) -> u64 {
     let mut hasher = DefaultHasher::new();
     message.code.0.hash(&mut hasher);
-    let part = |number| matches!(number, option::OBSERVE | option::BLOCK1 | option::BLOCK2);
+    let part =
+        |number| matches!(number, option::OBSERVE | option::BLOCK1 | option::BLOCK2 | option::Q_BLOCK1);
     message
         .options()
         .filter(|&(number, _)| !part(number) && !is_no_cache_key(number))

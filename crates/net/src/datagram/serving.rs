@@ -140,6 +140,10 @@ impl Serving {
             Step::Reply(code, tail) => {
                 return state.respond_with(now, responder, code, tail.as_bytes());
             }
+            Step::Acknowledge => {
+                let _ = state.endpoint.acknowledge(now, responder);
+                return state.answers.note_answer(&responder, None, 0);
+            }
             Step::Challenge => return state.challenge(now, responder, &terms),
         };
         let request = Message { tail: &tail, ..*message };

@@ -219,8 +219,8 @@ impl Talk {
             Step::Call(tail) => tail,
             Step::Answer(response) => return self.answer(&terms, response),
             Step::Reply(code, tail) => return self.push(&terms, code, tail.as_bytes()),
-            // This is unreachable, because every client of a connection is verified.
-            Step::Challenge => return self.push(&terms, Code::SERVICE_UNAVAILABLE, &[]),
+            // These are unreachable, because Q-Block1 is refused and every client of a connection is verified.
+            Step::Acknowledge | Step::Challenge => return self.push(&terms, Code::SERVICE_UNAVAILABLE, &[]),
         };
         let request = Message { tail: &tail, ..*message };
         let observer = self.register(&request, terms);

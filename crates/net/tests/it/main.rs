@@ -23,6 +23,7 @@ mod observe;
 mod patience;
 mod plugtest;
 mod proxy;
+mod q_block;
 mod scripted;
 #[cfg(feature = "tls")]
 mod secured;

@@ -3,11 +3,12 @@
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 
+use coap_numbers::option;
 use smallvec::SmallVec;
 
 use super::transfer::Piece;
 use super::window::Window;
-use super::{BERT, Block, TransferError};
+use super::{BERT, Block, MAX_SZX, TransferError};
 use crate::{Code, Message};
 
 /// A response body of which blocks have arrived.
@@ -23,6 +24,10 @@ pub(super) struct Download {
     reliable: bool,
     /// True if several blocks may be asked for at once.
     random: bool,
+    /// True if the first block may be larger than this side wants, because the request could not say so.
+    open: bool,
+    /// The option that the server names its blocks with.
+    number: u16,
     /// The blocks that have arrived or are under way; `None` if one is asked for after the other.
     window: Option<Box<Window>>,
     /// The length of the body in bytes, if the last block has arrived.
@@ -84,6 +89,8 @@ impl Download {
             szx,
             reliable: szx == BERT,
             random: false,
+            open: false,
+            number: option::BLOCK2,
             window: None,
             end: None,
             received: 0,
@@ -93,6 +100,34 @@ impl Download {
     /// Lets several blocks be asked for at once, after the first. A reliable transport keeps their order.
     pub(super) const fn allow_random_access(&mut self) {
         self.random = !self.reliable;
+    }
+
+    /// Takes a first block of any size. Later ones are asked for in the size that this side wants.
+    pub(super) const fn open(&mut self) {
+        self.open = true;
+    }
+
+    /// Returns the size exponent that the first request can ask for.
+    pub(super) fn early(&self) -> Option<Block> {
+        Block::new(0, false, self.szx).filter(|early| early.szx() < MAX_SZX && !self.open)
+    }
+
+    /// Returns the option that asks for a block, and its value.
+    ///
+    /// # Errors
+    /// [`TransferError::TooLarge`] if the block has no number.
+    pub(super) fn option(&self, piece: Piece) -> Result<(u16, Block), TransferError> {
+        let block = Block::new(piece.num, false, piece.szx).ok_or(TransferError::TooLarge)?;
+        Ok((self.number, block))
+    }
+
+    /// Reads the option that says which block a response has.
+    fn block(&self, response: &Message<'_>) -> Result<Option<Block>, TransferError> {
+        if self.reliable {
+            return Ok(response.block2_reliable());
+        }
+        let block = response.block2()?;
+        Ok(if block.is_some() { block } else { response.q_block2()? })
     }
 
     /// Returns whether the first block has arrived.
@@ -115,7 +150,7 @@ impl Download {
     pub(super) fn due(&self) -> Piece {
         let first = self.window.as_ref().map(|window| window.first());
         let by_length = || u32::try_from(self.body.len() / super::size(self.szx)).unwrap_or(u32::MAX);
-        Piece { num: first.unwrap_or_else(by_length), szx: self.szx, alone: true }
+        Piece { num: first.unwrap_or_else(by_length), szx: self.szx, turn: 0, up: false, alone: true }
     }
 
     /// Returns the next block to ask for, if there is one for now.
@@ -142,7 +177,7 @@ impl Download {
     pub(super) fn handle(&mut self, asked: Piece, response: &Message<'_>) -> Result<bool, TransferError> {
         let payload = response.payload();
         let code = response.code;
-        let block = if self.reliable { response.block2_reliable() } else { response.block2()? };
+        let block = self.block(response)?;
         if let Some(window) = self.window.as_mut().filter(|_| !asked.alone) {
             if asked.szx != self.szx || !window.end(asked.num) {
                 return Ok(false);
@@ -165,7 +200,8 @@ impl Download {
             return self.write(0, payload).map(|()| true);
         }
         let block = block.ok_or(TransferError::OutOfPlace)?;
-        if block.offset() != asked.offset() || block.szx() > self.szx {
+        let is_large = block.szx() > self.szx && (self.has_begun() || !self.open);
+        if block.offset() != asked.offset() || is_large {
             return Err(TransferError::OutOfPlace);
         }
         if !block.admits(payload.len()) {
@@ -176,7 +212,12 @@ impl Download {
             None if response.size2().is_some_and(|size| size as usize > self.max_body) => {
                 return Err(TransferError::TooLarge);
             }
-            None => self.common = Some(Common::of(response)),
+            None => {
+                self.common = Some(Common::of(response));
+                if response.value(option::BLOCK2).is_none() {
+                    self.number = option::Q_BLOCK2;
+                }
+            }
         }
         if block.szx() < self.szx {
             self.shrink(block);
@@ -193,7 +234,7 @@ impl Download {
         match &mut self.window {
             Some(window) => window.add(block.num()),
             None if self.random && block.more() => {
-                self.window = Some(Box::new(Window::from(block.num() + 1)));
+                self.window = Some(Box::new(Window::from(self.due().num)));
             }
             None => {}
         }

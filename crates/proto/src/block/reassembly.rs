@@ -1,11 +1,16 @@
-//! The server's side of Block1, which puts request bodies together (RFC 7959 §2.3, RFC 9175 §3.3).
+//! The server's side of Block1 and Q-Block1, which puts request bodies together (RFC 7959 §2.3, RFC 9175 §3.3, RFC 9177
+//! §4.3).
+
+mod sets;
 
 use alloc::borrow::Cow;
+use alloc::boxed::Box;
 use alloc::vec::Vec;
 
 use coap_numbers::{code, option};
 use coapace_control::{Duration, Instant};
 
+use self::sets::Sets;
 use super::Block;
 use crate::options::{Options, is_no_cache_key};
 use crate::peer::Address;
@@ -65,11 +70,23 @@ struct Body<A> {
     /// True if the client is known to receive what is sent to its address. It has shown an Echo option, or
     /// has sent a second block, for which it had to receive the answer to the first.
     verified: bool,
+    /// The blocks that have arrived, if they come in any order.
+    sets: Option<Box<Sets>>,
 }
 
 impl<A> Body<A> {
     fn cost(&self) -> usize {
-        self.key.len() + self.bytes.len()
+        self.key.len() + self.bytes.len() + self.sets.as_ref().map_or(0, |_| size_of::<Sets>())
+    }
+
+    /// Returns whether it is complete, and only late copies of its blocks may arrive.
+    fn is_over(&self) -> bool {
+        self.sets.as_ref().is_some_and(|sets| sets.is_over)
+    }
+
+    /// Returns whether it is the first to make room for others.
+    fn may_go(&self) -> bool {
+        !self.verified || self.is_over()
     }
 }
 
@@ -83,17 +100,20 @@ pub enum Assembled<'a> {
         /// The Block1 of the response.
         block: Option<Block>,
     },
+    /// The server has taken a block. It acknowledges the request if that is confirmable, and sends no response. That of
+    /// the body is the response to the request that completes it.
+    Taken,
     /// The server answers with this, 2.31 or an error. No handler sees the request.
     Answer {
-        /// 2.31 Continue, 4.00, 4.08 or 4.13.
+        /// 2.31 Continue, 4.00, 4.02, 4.08 or 4.13.
         code: Code,
         /// The options of the answer.
         tail: Tail,
     },
 }
 
-/// The error that the first block of a body came from an unverified source and there is no room for more of
-/// these. Nothing is kept. The server asks for an Echo option ([`echo`](crate::echo)).
+/// The error that a block came from an unverified source, and is one of many with Q-Block1 or there is no room for more
+/// of these. Nothing is kept. The server asks for an Echo option ([`echo`](crate::echo)).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Unverified;
 
@@ -110,12 +130,12 @@ impl<A: Address> Reassembly<A> {
 
     /// Returns how many bodies are not complete.
     pub fn len(&self) -> usize {
-        self.bodies.len()
+        self.bodies.iter().filter(|body| !body.is_over()).count()
     }
 
     /// Returns whether no body is incomplete.
     pub fn is_empty(&self) -> bool {
-        self.bodies.is_empty()
+        self.len() == 0
     }
 
     /// Takes a request from a verified source. It may be a part of a body or a whole one.
@@ -128,7 +148,8 @@ impl<A: Address> Reassembly<A> {
     /// body is unverified, and it is the first to make room for others.
     ///
     /// # Errors
-    /// [`Unverified`] if the source is not verified and its half is full.
+    /// [`Unverified`] if the source is not verified and its half is full, or the blocks come with Q-Block1: they show
+    /// nothing of what the source receives.
     pub fn handle_from<'a>(
         &mut self,
         now: Instant,
@@ -136,6 +157,9 @@ impl<A: Address> Reassembly<A> {
         verified: bool,
         request: &Message<'a>,
     ) -> Result<Assembled<'a>, Unverified> {
+        if request.value(option::Q_BLOCK1).is_some() {
+            return self.handle_set(now, from, verified, request);
+        }
         let payload = request.payload();
         let reliable = self.bounds.max_szx == super::BERT;
         let block = match if reliable { Ok(request.block1_reliable()) } else { request.block1() } {
@@ -154,7 +178,9 @@ impl<A: Address> Reassembly<A> {
         let known = self.bodies.iter().position(|body| body.from == from && body.key == key);
         let known = known.map(|place| self.remove(place));
         let mut body = match known {
-            _ if block.num() == 0 => Body { from, key, bytes: Vec::new(), touched: now, verified },
+            _ if block.num() == 0 => {
+                Body { from, key, bytes: Vec::new(), touched: now, verified, sets: None }
+            }
             Some(body) => Body { verified: true, ..body },
             None => return Ok(incomplete(block)),
         };
@@ -190,7 +216,7 @@ impl<A: Address> Reassembly<A> {
     pub fn put_back(&mut self, now: Instant, from: A, request: &Message<'_>, body: &[u8]) {
         let rest = body.len().saturating_sub(request.payload().len());
         let bytes = body.get(..rest).unwrap_or_default().to_vec();
-        let body = Body { from, key: key(request), bytes, touched: now, verified: false };
+        let body = Body { from, key: key(request), bytes, touched: now, verified: false, sets: None };
         if rest > 0 && self.has_room_for_stranger(now, body.cost()) {
             self.keep(body);
         }
@@ -228,7 +254,7 @@ impl<A: Address> Reassembly<A> {
         while !self.bodies.is_empty()
             && (self.bodies.len() >= max_bodies || self.bytes + body.cost() > max_bytes)
         {
-            self.remove(self.bodies.iter().position(|body| !body.verified).unwrap_or(0));
+            self.remove(self.bodies.iter().position(Body::may_go).unwrap_or(0));
         }
         // A body that would not fit alone is not kept. Its next block is answered with 4.08.
         if max_bodies > 0 && body.cost() <= max_bytes {
@@ -261,11 +287,14 @@ fn answer<'a>(code: u8, options: &Options) -> Assembled<'a> {
     Assembled::Answer { code: Code(code), tail: options.tail(&[]).unwrap_or_default() }
 }
 
-/// Returns the identity of the operation that a request belongs to, see [`Body::key`].
+/// Returns the identity of the operation that a request belongs to, see [`Body::key`]. Bodies with Q-Block1 are others
+/// than those with Block1.
 fn key(request: &Message<'_>) -> Vec<u8> {
-    let parts = request.options().filter(|&(number, _)| {
-        !is_no_cache_key(number) && number != option::BLOCK1 && number != option::BLOCK2
-    });
+    const LEFT_OUT: [u16; 3] = [option::BLOCK1, option::BLOCK2, option::Q_BLOCK2];
+    let parts = request
+        .options()
+        .filter(|&(number, _)| !is_no_cache_key(number) && !LEFT_OUT.contains(&number))
+        .map(|(number, value)| (number, if number == option::Q_BLOCK1 { &[] } else { value }));
     let mut key =
         parts.fold(Tail::default(), |tail, (number, value)| tail.option(number, value)).into_bytes();
     key.push(request.code.0);

@@ -1,4 +1,5 @@
 mod bert;
+mod q_block;
 mod random_access;
 mod reassembly;
 
@@ -52,6 +53,7 @@ impl Server {
         let asked = request.block2().unwrap();
         match self.reassembly.handle(NOW, 1, request) {
             Assembled::Answer { code, tail } => (code, tail, None),
+            Assembled::Taken => panic!("it has no Q-Block1"),
             Assembled::Whole { body, block } => {
                 let Some(slice) = Slice::new(&self.representation, asked, self.max_szx) else {
                     return (Code(code::BAD_REQUEST), Tail::default(), None);

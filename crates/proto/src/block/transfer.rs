@@ -8,7 +8,7 @@ use coap_numbers::option;
 
 use super::download::Download;
 use super::upload::{BlockAnswer, Upload};
-use super::{BERT, Block, MAX_SZX, ReservedSize};
+use super::{BERT, MAX_SZX, ReservedSize};
 use crate::options::{BadOption, Options};
 use crate::{Code, Message, Tail, echo};
 
@@ -38,8 +38,8 @@ pub struct Transfer {
     body: Vec<u8>,
     upload: Upload,
     download: Download,
-    /// True while a request is under way that is to be the only one.
-    alone: bool,
+    /// The request under way that is to be the only one.
+    alone: Option<Piece>,
     over: bool,
 }
 
@@ -50,6 +50,10 @@ pub struct Piece {
     pub(super) num: u32,
     /// The size exponent that the block had then.
     pub(super) szx: u8,
+    /// The number of times that the upload had begun again.
+    pub(super) turn: u8,
+    /// True if the request brings a block.
+    pub(super) up: bool,
     /// True if no other request is under way, so that an error in the answer is one of the whole transfer.
     pub(super) alone: bool,
 }
@@ -167,7 +171,7 @@ impl Transfer {
 
     fn of(options: Options, body: Vec<u8>, upload: Upload, download: Download) -> Self {
         let options = options.without(option::BLOCK1).without(option::BLOCK2).without(option::SIZE1);
-        Self { options, body, upload, download, alone: false, over: false }
+        Self { options, body, upload, download, alone: None, over: false }
     }
 
     /// Lets [`next_request`](Self::next_request) ask for several blocks of the response at once, after the first
@@ -181,6 +185,32 @@ impl Transfer {
         self
     }
 
+    /// Lets [`next_request`](Self::next_request) send several blocks of the body at once with Q-Block1 (RFC 9177 §4.3), in
+    /// confirmable requests. `tag` is a Request-Tag that no other body of this client has, unless the options have one.
+    ///
+    /// The first block is sent alone, to learn whether the server knows Q-Block1. If not, the body is sent with Block1. A
+    /// server that takes the first block for the whole body, although it must not ignore the option (RFC 7252 §5.4.1), is
+    /// sent the body with Block1 if the `method` is idempotent. Otherwise that is an error.
+    #[must_use]
+    pub fn with_q_block(mut self, method: Code, tag: &[u8]) -> Self {
+        if self.upload.hurry(method.is_idempotent()) {
+            self.tag(tag);
+            self.download.open();
+        }
+        self
+    }
+
+    /// Returns whether the body is sent with Q-Block1.
+    pub const fn uses_q_block(&self) -> bool {
+        self.upload.quick.is_some()
+    }
+
+    /// Begins again with Block1, because the server has rejected the first request or has not answered it.
+    pub fn without_q_block(&mut self) {
+        self.alone = None;
+        self.upload.slow_down();
+    }
+
     /// Returns the options and the payload of the next request, of which there is only one under way.
     ///
     /// # Errors
@@ -192,17 +222,18 @@ impl Transfer {
     /// Returns the next request that is not under way, its name, options and payload. There is none now if the transfer
     /// is over, if it needs the answer to a request that is under way first, or if all others are under way.
     ///
-    /// The answer goes to [`handle_piece`](Self::handle_piece). A request without one goes to [`lost`](Self::lost).
+    /// The answer goes to [`handle_piece`](Self::handle_piece), an empty acknowledgement to
+    /// [`acknowledged`](Self::acknowledged). A request without either goes to [`lost`](Self::lost).
     ///
     /// # Errors
     /// [`TransferError::Option`] or [`TransferError::TooLarge`]. The transfer is over then.
     pub fn next_request(&mut self) -> Result<Option<(Piece, Tail)>, TransferError> {
-        if self.over || self.alone {
+        if self.over || self.alone.is_some() {
             return Ok(None);
         }
-        let piece = if self.download.has_begun() { self.download.ask() } else { Some(self.due()) };
+        let piece = if self.download.has_begun() { self.download.ask() } else { self.upload.ask() };
         let Some(piece) = piece else { return Ok(None) };
-        self.alone = piece.alone;
+        self.alone = Some(piece).filter(|piece| piece.alone);
         let tail = self.tail(piece);
         self.over = tail.is_err();
         tail.map(|tail| Some((piece, tail)))
@@ -215,25 +246,24 @@ impl Transfer {
 
     fn tail(&self, piece: Piece) -> Result<Tail, TransferError> {
         let mut options = self.options.clone();
-        let mut payload = &self.body[self.upload.range()];
-        if self.download.has_begun() {
-            let block = Block::new(piece.num, false, piece.szx).ok_or(TransferError::TooLarge)?;
-            options = options.without(option::OBSERVE).block2(block);
-            payload = &[];
-        } else {
-            if let Some(block) = self.upload.block()? {
-                options = options.block1(block);
-                if block.num() == 0 {
-                    options = options.size1(u32::try_from(self.body.len()).unwrap_or(u32::MAX));
-                }
-            }
-            // The client asks for smaller blocks of the response early, with the last block of the request.
-            let early = Block::new(0, false, self.download.due().szx).filter(|early| early.szx() < MAX_SZX);
-            if let Some(early) = early.filter(|_| self.upload.is_last()) {
-                options = options.block2(early);
-            }
+        if !piece.up {
+            let (number, block) = self.download.option(piece)?;
+            options = options.without(option::OBSERVE).with_uint(number, block.encode().into());
+            return options.tail(&[]).map_err(TransferError::Option);
         }
-        options.tail(payload).map_err(TransferError::Option)
+        let size = u32::try_from(self.body.len()).unwrap_or(u32::MAX);
+        match self.upload.block(piece)? {
+            // Every block says how many there are (RFC 9177 §4.6).
+            Some(block) if self.uses_q_block() => options = options.q_block1(block).size1(size),
+            Some(block) if block.num() == 0 => options = options.block1(block).size1(size),
+            Some(block) => options = options.block1(block),
+            None => {}
+        }
+        // The client asks for smaller blocks of the response early, with the last block of the request.
+        if let Some(early) = self.download.early().filter(|_| self.upload.is_last(piece)) {
+            options = options.block2(early);
+        }
+        options.tail(&self.body[self.upload.range(piece)]).map_err(TransferError::Option)
     }
 
     /// Takes the response to the last request.
@@ -252,15 +282,16 @@ impl Transfer {
         if self.over {
             return Err(TransferError::OutOfPlace);
         }
-        self.alone &= !piece.alone;
+        self.alone = self.alone.filter(|&alone| alone != piece);
         let progress = self.advance(piece, response);
         self.over = progress != Ok(Progress::Continue);
         progress
     }
 
     fn advance(&mut self, mut piece: Piece, response: &Message<'_>) -> Result<Progress, TransferError> {
-        if !self.download.has_begun() {
-            if self.upload.handle(response)? == BlockAnswer::Next {
+        if piece.up {
+            // The response to the request may have come as the answer to another block.
+            if self.download.has_begun() || self.upload.handle(piece, response)? == BlockAnswer::Next {
                 return Ok(Progress::Continue);
             }
             piece = self.download.due();
@@ -269,12 +300,21 @@ impl Transfer {
         Ok(if complete { Progress::Complete } else { Progress::Continue })
     }
 
+    /// Takes the empty acknowledgement of this request. Returns true if the server has the block that it brings, so that
+    /// the request waits for nothing more. The response to all of them is the answer to any, as a rule to the last that
+    /// the server has received (RFC 9177 §4.3). Returns false if the response to this request follows.
+    pub fn acknowledged(&mut self, piece: Piece) -> bool {
+        let taken = piece.up && self.upload.acknowledged(piece);
+        self.alone = self.alone.filter(|&alone| !taken || alone != piece);
+        taken
+    }
+
     /// Ends the wait for the answer to this request, which was given up or is to be repeated. Returns whether
     /// [`next_request`](Self::next_request) may return it again because of others that are answered. If not, the
-    /// transfer has failed, unless the caller knows better.
+    /// transfer has failed, unless the request is to be repeated.
     pub fn lost(&mut self, piece: Piece) -> bool {
-        self.alone &= !piece.alone;
-        self.download.lose(piece)
+        self.alone = self.alone.filter(|&alone| alone != piece);
+        if piece.up { self.upload.lose(piece) } else { self.download.lose(piece) }
     }
 
     /// Adds an Echo value to this and all later requests, because the server wants the last request repeated
@@ -295,7 +335,7 @@ impl Transfer {
     pub fn transferred(&self) -> Transferred {
         let answered = self.over || self.download.has_begun();
         Transferred {
-            sent: if answered { self.body.len() } else { self.upload.range().start },
+            sent: if answered { self.body.len() } else { self.upload.sent() },
             to_send: self.body.len(),
             received: self.download.received,
             to_receive: self.download.size(),

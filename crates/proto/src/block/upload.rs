@@ -1,9 +1,11 @@
 //! The transfer of a request body to a server (RFC 7959 §2.3, §2.5).
 
+use alloc::boxed::Box;
 use core::ops::Range;
 
 use coap_numbers::code;
 
+use super::quick::Quick;
 use super::transfer::Piece;
 use super::{BERT, Block, MAX_SZX, TransferError};
 use crate::Message;
@@ -11,7 +13,7 @@ use crate::Message;
 /// A request body of which blocks are sent.
 #[derive(Clone, Debug)]
 pub(super) struct Upload {
-    /// The number of bytes that the server has.
+    /// The number of bytes that the server has, if the blocks are sent one after the other.
     offset: usize,
     /// The length of the body, bytes.
     len: usize,
@@ -20,8 +22,12 @@ pub(super) struct Upload {
     step: usize,
     /// True if the transport is reliable, so that SZX 7 is [`BERT`].
     reliable: bool,
-    /// The number of times that the upload had to begin again.
+    /// The number of times that the server had discarded the blocks before.
     restarts: u8,
+    /// The number of times that the upload began again. Answers to requests of before count no more.
+    pub(super) turn: u8,
+    /// Set if the blocks are sent in any order, with Q-Block1.
+    pub(super) quick: Option<Box<Quick>>,
 }
 
 /// The number of times that an upload begins again because the server has discarded the blocks before. A
@@ -31,7 +37,7 @@ const MAX_RESTARTS: u8 = 4;
 /// The meaning of the response to a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum BlockAnswer {
-    /// The next block is to be sent.
+    /// Others are to be sent.
     Next,
     /// This is the response to the request, or its first block.
     Final,
@@ -39,7 +45,8 @@ pub(super) enum BlockAnswer {
 
 impl Upload {
     pub(super) const fn new(len: usize, szx: u8) -> Self {
-        Self { offset: 0, len, szx, step: super::size(szx), reliable: false, restarts: 0 }
+        let step = super::size(szx);
+        Self { offset: 0, len, szx, step, reliable: false, restarts: 0, turn: 0, quick: None }
     }
 
     /// Creates an upload over a reliable transport, in payloads of at most `room` bytes.
@@ -47,37 +54,96 @@ impl Upload {
         let whole = (BERT, len);
         let (szx, step) =
             if len <= room { whole } else { super::step(BERT, room).unwrap_or((0, super::size(0))) };
-        Self { offset: 0, len, szx, step, reliable: true, restarts: 0 }
+        Self { step, reliable: true, ..Self::new(len, szx) }
     }
 
-    /// Returns which bytes to send now.
-    pub(super) fn range(&self) -> Range<usize> {
-        self.offset..self.len.min(self.offset + self.step)
+    /// Sends the blocks with Q-Block1, if there are several and the transport is not reliable. Returns whether that is
+    /// so. The method may be carried out twice if it is `idempotent`.
+    pub(super) fn hurry(&mut self, idempotent: bool) -> bool {
+        let several = !self.reliable && self.len > self.step;
+        self.quick = several.then(|| Box::new(Quick::new(idempotent)));
+        several
+    }
+
+    /// Returns the first block that the server does not have, as the only request under way.
+    pub(super) fn due(&self) -> Piece {
+        let by_offset = || u32::try_from(self.offset / super::size(self.szx)).unwrap_or(u32::MAX);
+        let num = self.quick.as_ref().map_or_else(by_offset, |quick| quick.window.first());
+        Piece { num, szx: self.szx, turn: self.turn, up: true, alone: true }
+    }
+
+    /// Returns the next block to send, if there is one for now.
+    pub(super) fn ask(&mut self) -> Option<Piece> {
+        let (due, blocks) = (self.due(), self.blocks());
+        match &mut self.quick {
+            None => Some(due),
+            Some(quick) => quick.ask(due, blocks),
+        }
+    }
+
+    /// Returns the number of blocks of the body.
+    pub(super) fn blocks(&self) -> u32 {
+        u32::try_from(self.len.div_ceil(super::size(self.szx))).unwrap_or(u32::MAX)
+    }
+
+    /// Ends the wait for an answer. Returns whether the block may be sent again.
+    pub(super) fn lose(&mut self, piece: Piece) -> bool {
+        match &mut self.quick {
+            Some(quick) if !piece.alone => piece.turn != self.turn || quick.window.lose(piece.num),
+            _ => false,
+        }
+    }
+
+    /// Returns the number of bytes at the front of the body that the server has.
+    pub(super) fn sent(&self) -> usize {
+        self.due().offset().min(self.len)
+    }
+
+    /// Returns which bytes a block has.
+    pub(super) fn range(&self, piece: Piece) -> Range<usize> {
+        let start = piece.offset().min(self.len);
+        start..self.len.min(start + self.step)
     }
 
     /// Returns whether these are the last bytes.
-    pub(super) fn is_last(&self) -> bool {
-        self.range().end == self.len
+    pub(super) fn is_last(&self, piece: Piece) -> bool {
+        self.range(piece).end == self.len
     }
 
-    /// Returns the block of these bytes, as the only request under way.
-    pub(super) fn due(&self) -> Piece {
-        let num = u32::try_from(self.offset / super::size(self.szx)).unwrap_or(u32::MAX);
-        Piece { num, szx: self.szx, alone: true }
-    }
-
-    /// Returns the block of these bytes; `None` if they are the whole body.
+    /// Returns the option of a block; `None` if it is the whole body.
     ///
     /// # Errors
     /// [`TransferError::TooLarge`] if the block has no number.
-    pub(super) fn block(&self) -> Result<Option<Block>, TransferError> {
-        if self.offset == 0 && self.is_last() {
+    pub(super) fn block(&self, piece: Piece) -> Result<Option<Block>, TransferError> {
+        if piece.num == 0 && self.is_last(piece) {
             return Ok(None);
         }
-        Block::new(self.due().num, !self.is_last(), self.szx).ok_or(TransferError::TooLarge).map(Some)
+        Block::new(piece.num, !self.is_last(piece), self.szx).ok_or(TransferError::TooLarge).map(Some)
     }
 
-    /// Makes blocks no larger than the server wants them.
+    /// Begins again, in blocks that are no larger than the server wants them.
+    pub(super) fn restart(&mut self, szx: u8) {
+        self.offset = 0;
+        self.turn = self.turn.wrapping_add(1);
+        if let Some(quick) = &mut self.quick {
+            quick.restart(szx < self.szx);
+        }
+        self.shrink(szx);
+    }
+
+    /// Begins again because the server has discarded the blocks before. Returns false if it has done so too often.
+    pub(super) fn was_discarded(&mut self) -> bool {
+        self.restarts += 1;
+        self.restart(self.szx);
+        self.restarts <= MAX_RESTARTS
+    }
+
+    /// Begins again with Block1.
+    pub(super) fn slow_down(&mut self) {
+        self.quick = None;
+        self.restart(self.szx);
+    }
+
     fn shrink(&mut self, szx: u8) {
         if szx < self.szx {
             (self.szx, self.step) = (szx, super::size(szx));
@@ -87,7 +153,12 @@ impl Upload {
     /// Returns the size exponent to begin again with after 4.13 (RFC 7959 §2.9.3). The server names the size in
     /// Block1, or without it in Size1. To a body without Block1, 4.13 alone is a hint to try blocks. Returns
     /// `None` if there are no smaller blocks, or the server does not want these.
-    fn smaller(&self, ours: Option<Block>, theirs: Option<Block>, size1: Option<u32>) -> Option<u8> {
+    pub(super) fn smaller(
+        &self,
+        ours: Option<Block>,
+        theirs: Option<Block>,
+        size1: Option<u32>,
+    ) -> Option<u8> {
         let named = theirs.map(Block::size).or(size1.map(|size| size as usize));
         let size = match ours {
             Some(_) => named?,
@@ -98,20 +169,27 @@ impl Upload {
     }
 
     /// Takes the response to a block.
-    pub(super) fn handle(&mut self, response: &Message<'_>) -> Result<BlockAnswer, TransferError> {
-        let ours = self.block()?;
+    pub(super) fn handle(
+        &mut self,
+        piece: Piece,
+        response: &Message<'_>,
+    ) -> Result<BlockAnswer, TransferError> {
+        if self.quick.is_some() {
+            return self.handle_quick(piece, response);
+        }
+        if piece.turn != self.turn {
+            return Ok(BlockAnswer::Next);
+        }
+        let ours = self.block(piece)?;
         let theirs = if self.reliable { response.block1_reliable() } else { response.block1()? };
         match response.code.0 {
-            code::REQUEST_ENTITY_INCOMPLETE if self.offset > 0 && self.restarts < MAX_RESTARTS => {
-                self.offset = 0;
-                self.restarts += 1;
+            code::REQUEST_ENTITY_INCOMPLETE if self.offset > 0 && self.was_discarded() => {
                 Ok(BlockAnswer::Next)
             }
             code::REQUEST_ENTITY_TOO_LARGE => match self.smaller(ours, theirs, response.size1()) {
                 // Each time the blocks are smaller, so this ends.
                 Some(szx) => {
-                    self.offset = 0;
-                    self.shrink(szx);
+                    self.restart(szx);
                     Ok(BlockAnswer::Next)
                 }
                 None => Ok(BlockAnswer::Final),
@@ -121,19 +199,21 @@ impl Upload {
                 // The answer to a block before the last ends nothing. It is 2.31, or without M a success of this block alone
                 // (RFC 7959 §2.3). Servers written to drafts of RFC 7959 have 2.04 with M in place of 2.31.
                 (Some(ours), Some(theirs)) if ours.more() => {
-                    self.offset = self.range().end;
+                    self.offset = self.range(piece).end;
                     self.shrink(theirs.szx());
                     Ok(BlockAnswer::Next)
                 }
                 _ if code == code::CONTINUE => Err(TransferError::OutOfPlace),
                 // The server has taken the block for the whole body.
-                (Some(ours), None) if ours.more() => {
-                    let sent = self.range().end;
-                    Err(TransferError::Unfinished { code: response.code, sent, len: self.len })
-                }
+                (Some(ours), None) if ours.more() => Err(self.unfinished(piece, response)),
                 _ => Ok(BlockAnswer::Final),
             },
             _ => Ok(BlockAnswer::Final),
         }
+    }
+
+    /// Returns the error that the server has taken a block for the whole body.
+    pub(super) fn unfinished(&self, piece: Piece, response: &Message<'_>) -> TransferError {
+        TransferError::Unfinished { code: response.code, sent: self.range(piece).end, len: self.len }
     }
 }

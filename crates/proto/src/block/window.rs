@@ -102,6 +102,11 @@ impl Window {
         self.arrived.first()
     }
 
+    /// Returns whether a block has arrived.
+    pub(super) const fn has(&self, num: u32) -> bool {
+        self.arrived.has(num)
+    }
+
     /// Returns the next block to ask for, and whether it is to be the only one under way. Blocks from `end` on
     /// may not exist. They are asked for alone, after all before them.
     pub(super) fn ask(&mut self, end: u32) -> Option<(u32, bool)> {

@@ -95,6 +95,22 @@ impl<'a> Message<'a> {
         self.uint(option::BLOCK2).map(|value| Block::decode(value as u32)).transpose()
     }
 
+    /// Returns Q-Block1, the part of the request body among others that come in any order (RFC 9177 §4.3).
+    ///
+    /// # Errors
+    /// [`ReservedSize`]: answer with 4.00.
+    pub fn q_block1(&self) -> Result<Option<Block>, ReservedSize> {
+        self.uint(option::Q_BLOCK1).map(|value| Block::decode(value as u32)).transpose()
+    }
+
+    /// Returns Q-Block2, the part of the response body, the first if a request has several (RFC 9177 §4.4).
+    ///
+    /// # Errors
+    /// [`ReservedSize`]: answer with 4.00.
+    pub fn q_block2(&self) -> Result<Option<Block>, ReservedSize> {
+        self.uint(option::Q_BLOCK2).map(|value| Block::decode(value as u32)).transpose()
+    }
+
     /// Returns Block1 over a reliable transport, where SZX 7 is [`BERT`](crate::block::BERT).
     pub fn block1_reliable(&self) -> Option<Block> {
         self.uint(option::BLOCK1).map(|value| Block::decode_reliable(value as u32))

@@ -16,6 +16,7 @@ fn reliably(body: &[u8], representation: &[u8], room: usize) -> (Vec<usize>, Vec
         requests.push(request.payload().len());
         let (code, answer) = match reassembly.handle(NOW, 1, &request) {
             Assembled::Answer { code, tail } => (code, tail),
+            Assembled::Taken => panic!("it has no Q-Block1"),
             Assembled::Whole { body, block } => {
                 taken.get_or_insert(body.into_owned());
                 let slice = Slice::reliable(representation, request.block2_reliable(), room + 22).unwrap();

@@ -9,7 +9,7 @@ fn part(num: u32, more: bool, options: Options, payload: &[u8]) -> Tail {
 fn code_of(assembled: &Assembled<'_>) -> Option<u8> {
     match assembled {
         Assembled::Answer { code, .. } => Some(code.0),
-        Assembled::Whole { .. } => None,
+        Assembled::Whole { .. } | Assembled::Taken => None,
     }
 }
 
@@ -78,6 +78,7 @@ fn a_block_that_comes_again_is_acknowledged_again() {
         let part = part(num, more, Options::default(), payload);
         match reassembly.handle(NOW, 1, &message(POST, part.as_bytes())) {
             Assembled::Answer { code, .. } => Err(code.0),
+            Assembled::Taken => Err(0),
             Assembled::Whole { body, .. } => Ok(body.into_owned()),
         }
     };
