@@ -1,5 +1,6 @@
 //! Block-wise transfer of bodies that are larger than a datagram (RFC 7959).
 
+mod asked;
 mod download;
 mod missing;
 mod quick;
@@ -11,6 +12,7 @@ mod window;
 
 use core::fmt;
 
+pub use asked::{Asked, BadBlocks};
 pub use missing::MISSING_BLOCKS;
 pub use reassembly::{Assembled, Bounds, Reassembly, Unverified};
 pub use slice::{Part, Slice, etag};

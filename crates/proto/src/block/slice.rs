@@ -112,12 +112,23 @@ impl<'a> Slice<'a> {
     #[must_use]
     pub fn options(&self, options: Options) -> Options {
         let Some(block) = self.block.filter(|_| self.part.size > 0) else { return options };
-        let named = options.iter().any(|(number, _)| number == coap_numbers::option::ETAG);
-        let options =
-            if named || !self.part.is_whole() { options } else { options.etag(&etag(self.part.bytes)) };
         let size = u32::try_from(self.part.size).ok().filter(|_| block.num() == 0);
-        let options = size.into_iter().fold(options, Options::size2);
-        options.block2(block)
+        size.into_iter().fold(self.tagged(options), Options::size2).block2(block)
+    }
+
+    /// Adds the options of the block to those of a response to a request with Q-Block2: that option, and in every
+    /// block Size2 and an ETag (RFC 9177 §4.4, §4.6).
+    #[must_use]
+    pub fn quick_options(&self, options: Options) -> Options {
+        let Some(block) = self.block else { return options };
+        let size = u32::try_from(self.part.size).ok();
+        size.into_iter().fold(self.tagged(options), Options::size2).q_block2(block)
+    }
+
+    /// Adds an ETag, if the application gave none and has the whole representation at hand.
+    fn tagged(&self, options: Options) -> Options {
+        let named = options.iter().any(|(number, _)| number == coap_numbers::option::ETAG);
+        if named || !self.part.is_whole() { options } else { options.etag(&etag(self.part.bytes)) }
     }
 }
 

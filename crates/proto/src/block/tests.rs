@@ -1,3 +1,4 @@
+mod asked;
 mod bert;
 mod q_block;
 mod random_access;
