@@ -18,3 +18,4 @@ mod patience;
 mod peers;
 mod rejection;
 mod sluice;
+mod transfers;
