@@ -30,7 +30,7 @@ enum Workload {
 use Workload::{Closed, Endless, Flows, Transfers};
 
 /// Every measure, in the order of the page.
-const ALL: [(Metric, &str, bool, &[Workload]); 25] = [
+const ALL: [(Metric, &str, bool, &[Workload]); 26] = [
     (Metric::TransferTime, "transfer-time", true, &[Transfers]),
     (Metric::LinkShare, "link-share", true, &[Transfers]),
     (Metric::BlocksAgain, "blocks-again", false, &[Transfers]),
@@ -52,6 +52,7 @@ const ALL: [(Metric, &str, bool, &[Workload]); 25] = [
     (Metric::EnergyPerByte, "energy-per-byte", true, &[Flows]),
     (Metric::AirTime, "airtime", false, &[Closed, Endless, Flows]),
     (Metric::ExchangeTime, "exchange-time", false, &[Closed, Endless, Transfers]),
+    (Metric::ExchangeTimeP90, "exchange-time-p90", false, &[Transfers]),
     (Metric::Goodput, "goodput", false, &[Closed, Endless]),
     (Metric::Retransmissions, "retransmissions", false, &[Closed, Endless, Flows]),
     (Metric::Unnecessary, "spurious", true, &[Closed, Endless, Flows]),
@@ -105,7 +106,7 @@ pub(super) const DIGITS: i32 = 3;
 mod tests {
     use super::*;
     use crate::{Group, Report};
-    use coapace_lab::results::{Cell, CellResult, FlowResult, RunResult};
+    use coapace_lab::results::{Cell, CellResult, FlowResult, RunResult, TransferResult};
 
     fn stems(run: RunResult) -> Vec<&'static str> {
         let result = CellResult {
@@ -131,5 +132,13 @@ mod tests {
             assert!(flows.contains(&stem), "{flows:?}");
         }
         assert!(!flows.contains(&"throughput") && !flows.contains(&"settling-time"), "{flows:?}");
+        let mut own = TransferResult::default();
+        own.completed_s.push((2.0, 2.0));
+        (own.arrived_bytes, own.active_s, own.capacity_bps) = (1, 2.0, Some(8));
+        let transfers = stems(RunResult { transfers: vec![own], ..RunResult::default() });
+        for stem in ["transfer-time", "link-share", "blocks-again", "blocks-twice"] {
+            assert!(transfers.contains(&stem) && !flows.contains(&stem), "{transfers:?}");
+        }
+        assert!(!transfers.contains(&"throughput") && !transfers.contains(&"goodput"), "{transfers:?}");
     }
 }

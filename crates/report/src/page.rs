@@ -248,7 +248,7 @@ const POPULATIONS: &str = "In a mix, clients of different mechanisms share the n
     share of the throughput beside its share of the clients: above 1 it takes more than a fair share from \
     the others, below 1 less.";
 
-const FIGURES: [(&str, &str, &str); 8] = [
+const FIGURES: [(&str, &str, &str); 10] = [
     (
         "intervals",
         "Each figure by itself",
@@ -294,6 +294,18 @@ const FIGURES: [(&str, &str, &str); 8] = [
         "How long they wait before sending again",
         "The retransmission timeout over time, in the run with the lowest seed: too low makes spurious retransmissions, \
          too high makes a loss be noticed late.",
+    ),
+    (
+        "arrived",
+        "How bodies arrive",
+        "The bytes of bodies that clients have moved, in the run with the lowest seed: a steeper line is faster, and a level one \
+         waits.",
+    ),
+    (
+        "window",
+        "How many blocks are under way",
+        "The blocks that a client may have under way, in the run with the lowest seed: too few leave the link idle, and too many \
+         wait in its queue.",
     ),
     (
         "queue",

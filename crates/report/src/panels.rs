@@ -56,6 +56,8 @@ impl<'a> Charts<'a> {
         charts.section("delay-cdf", each(distributions::delay_cdf));
         charts.section("retransmissions", each(intervals::retransmissions));
         charts.section("rto", each(over_time::rto));
+        charts.section("arrived", each(over_time::arrived));
+        charts.section("window", each(over_time::windows));
         charts.section("queue", view.groups.iter().flat_map(over_time::queues));
         charts
     }

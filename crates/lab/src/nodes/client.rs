@@ -9,7 +9,7 @@ use coapace_sim::{Mark, Node, NodeId, Outgoing, Span, Stream, Time, Transport};
 
 use super::copies::Copies;
 use super::{GET, batch_size, report_exchanges, span_s, start};
-use crate::results::{RunResult, Series, Timeouts};
+use crate::results::{Delays, RunResult, Series, Timeouts};
 
 /// The behaviour that all clients of a population share.
 #[derive(Debug)]
@@ -90,6 +90,8 @@ pub(crate) struct Client {
 struct Departed {
     copies: Copies,
     timeouts: Timeouts,
+    /// The times of exchanges beside transfers.
+    times: Delays,
 }
 
 impl Client {
@@ -123,9 +125,12 @@ impl Client {
             result.fct_s.push(span_s(Some(self.plan.start(self.number)), finished.then_some(self.moment)));
         }
         result.given_up += given_up;
-        if let Some(Departed { copies, timeouts }) = self.departed.as_deref() {
+        if let Some(Departed { copies, timeouts, times }) = self.departed.as_deref() {
             result.unnecessary += copies.spurious();
             result.timeouts.merge(timeouts);
+            if times.count > 0 {
+                result.exchange_times.merge(times);
+            }
         }
         let (completed, busy_us) = (counters.completed as u32, self.busy.as_micros());
         report_exchanges(result, self.plan.population, completed, busy_us, &counters);
@@ -164,6 +169,17 @@ impl Client {
         debug_assert!(begun.is_ok(), "{begun:?}");
     }
 
+    /// Notes how long an exchange took that is complete.
+    fn note_time(&mut self, now: Time, time: Span) {
+        self.busy += time;
+        if self.plan.workload.kind == WorkloadKind::Transfer
+            && now >= self.plan.measured_from
+            && let Some(departed) = &mut self.departed
+        {
+            departed.times.add(time.as_micros());
+        }
+    }
+
     fn exchange_is_over(&mut self, now: Time) {
         self.done += 1;
         if let (Some(series), Some(Gauges { rto, .. })) =
@@ -190,7 +206,7 @@ impl Node for Client {
         let event = self.endpoint.handle_datagram(now.instant(), from, bytes);
         match event {
             Some(Event::Response { .. }) => {
-                self.busy += now - self.moment;
+                self.note_time(now, now - self.moment);
                 self.exchange_is_over(now);
             }
             Some(Event::Failed { .. } | Event::Rejected { .. }) => self.exchange_is_over(now),

@@ -17,7 +17,7 @@ use coapace_sim::{Mark, Node, NodeId, Outgoing, Span, Stream, Time, Transport};
 pub(crate) use bodies::{Bodies, Body};
 
 use super::GET;
-use crate::results::RunResult;
+use crate::results::{RunResult, Series};
 use seen::Seen;
 
 /// The method PUT.
@@ -64,6 +64,8 @@ pub(crate) struct TransferClient {
     /// The mark of the message that is replied to next.
     answered: Mark,
     tally: Tally,
+    /// The bytes that have arrived and the window over time, if they are recorded.
+    series: Option<Box<[Series; 2]>>,
 }
 
 /// A transfer under way.
@@ -103,8 +105,9 @@ struct Tally {
 }
 
 impl TransferClient {
-    /// Makes the client of this `number`, which transfers bodies from or to `server`.
-    pub(crate) fn new(plan: Arc<TransferPlan>, number: u32, server: NodeId) -> Self {
+    /// Makes the client of this `number`, which transfers bodies from or to `server`. Its bytes and its window are recorded if
+    /// `series` has a name.
+    pub(crate) fn new(plan: Arc<TransferPlan>, number: u32, server: NodeId, series: Option<String>) -> Self {
         Self {
             endpoint: Endpoint::new(plan.setup.clone(), u64::from(number)),
             next: Some(first_transfer(&plan.keys, plan.starts, number)),
@@ -116,6 +119,7 @@ impl TransferClient {
             seen: Seen::default(),
             answered: Mark::default(),
             tally: Tally::default(),
+            series: series.map(|name| Box::new([Series::new(name.clone()), Series::new(name)])),
         }
     }
 
@@ -131,6 +135,10 @@ impl TransferClient {
         own.blocks_again += again;
         own.blocks_twice += twice;
         own.lasted(*began, *ended, self.open.is_some());
+        if let Some([arrived, window]) = self.series.as_deref() {
+            result.arrived.push(arrived.clone());
+            result.windows.push(window.clone());
+        }
     }
 
     /// Returns the RTO of its mechanism towards the server.
@@ -219,6 +227,11 @@ impl TransferClient {
         };
         self.tally.arrived += (arrived as u64).saturating_sub(open.arrived);
         open.arrived = open.arrived.max(arrived as u64);
+        if let Some([arrived, windows]) = self.series.as_deref_mut() {
+            arrived.push(now.as_secs_f64(), self.tally.arrived as f64);
+            let window = self.endpoint.bulk_limits(self.server).and_then(|limits| limits.nstart);
+            windows.push(now.as_secs_f64(), f64::from(window.unwrap_or(1)));
+        }
         match progress {
             Ok(Progress::Continue) => self.ask(now),
             Ok(Progress::Complete) => self.end(now, is_whole && message.code.is_success()),

@@ -3,11 +3,16 @@
 //! Columns of CSV and JSON lines, the table of the terminal, axes of charts, published figures and `docs/results.md` are made
 //! from the entries. A new metric is a new entry.
 
+mod computed;
+
 use serde::{Deserialize, Serialize};
 
-use super::run_result::fct_s;
 use super::statistics::ratio;
-use super::{Delays, Estimate, FlowResult, RunResult, TransferResult, quantile};
+use super::{Delays, Estimate, RunResult, TransferResult};
+use computed::{
+    asks, carried_load_bps, clients, exchange_time_s, exchange_times, fct, finished_s, known, of_transfers,
+    requests_over_udp, sum, transfer_times_s,
+};
 
 /// The direction in which values of a metric get better.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -390,6 +395,12 @@ measures! {
         title: "transmissions per exchange", better: Lower,
         pooling: Mean(|run| ratio(requests_over_udp(run)?, run.completed() as f64)),
     }
+    /// 90 % quantile of the exchange time, over all exchanges of all runs; known where other clients transfer bodies.
+    ExchangeTimeP90 {
+        name: "exchange_time_p90_s", interval: "exchange_time_p90_ci95", title: "90 % quantile of the exchange time", unit: "s",
+        header: "90 % exchange", digits: 4, worth: 10, better: Lower,
+        pooling: Together(|runs| exchange_times(runs).quantile_s(0.9)),
+    }
     /// Mean time of a complete transfer, from its beginning to its last block; over TCP the handshake of the first is part of it.
     TransferTime {
         name: "transfer_time_s", interval: "transfer_time_ci95", title: "transfer time", unit: "s",
@@ -438,60 +449,4 @@ measures! {
         name: "events", title: "events simulated", unit: "per run",
         pooling: Mean(|run| Some(run.events as f64)),
     }
-}
-
-/// Returns whether a run has clients beside those that transfer bodies.
-fn asks(run: &RunResult) -> bool {
-    run.transfers.is_empty() || !run.exchanges.is_empty()
-}
-
-/// Returns how long the complete transfers took, in seconds.
-fn transfer_times_s(runs: &[RunResult]) -> Vec<f64> {
-    let transfers = runs.iter().flat_map(|run| &run.transfers);
-    transfers.flat_map(|own| own.completed_s.iter().map(|(_, length)| *length)).collect()
-}
-
-/// Returns the sum of a count over all transfers of a run; `None` if it has none.
-fn of_transfers(run: &RunResult, of: fn(&TransferResult) -> u64) -> Option<f64> {
-    (!run.transfers.is_empty()).then(|| run.transfers.iter().map(of).sum::<u64>() as f64)
-}
-
-/// Returns the number of clients of a run, at least 1.
-fn clients(run: &RunResult) -> f64 {
-    run.exchanges.len().max(1) as f64
-}
-
-/// Returns the requests sent; `None` over TCP, where segments are retransmitted and not requests.
-fn requests_over_udp(run: &RunResult) -> Option<f64> {
-    (!run.populations.is_empty()).then_some(run.requests_sent as f64)
-}
-
-/// Returns whether clients finish after a number of exchanges.
-fn known(runs: &[RunResult]) -> bool {
-    runs.iter().any(|run| !run.fct_s.is_empty())
-}
-
-fn finished_s(runs: &[RunResult]) -> impl Iterator<Item = f64> {
-    runs.iter().flat_map(|run| run.fct_s.iter().copied().flatten())
-}
-
-fn fct(runs: &[RunResult], p: f64) -> Option<f64> {
-    quantile(&fct_s(runs), p)
-}
-
-fn exchange_time_s(runs: &[RunResult]) -> Option<f64> {
-    let all = || runs.iter().flat_map(|run| &run.populations);
-    let (exchanges, us) = (all().map(|own| own.exchanges), all().map(|own| own.exchange_time_us));
-    ratio(us.sum::<u64>() as f64 / 1e6, exchanges.sum::<u64>() as f64)
-}
-
-fn carried_load_bps(run: &RunResult) -> Option<f64> {
-    let bits: f64 =
-        run.flows.iter().map(|flow| flow.reached as f64 * f64::from(flow.message_bytes) * 8.0).sum();
-    (!run.flows.is_empty()).then(|| ratio(bits, run.duration_s)).flatten()
-}
-
-/// Returns the sum of a count over all flows of a run; `None` if it has no flows.
-fn sum(run: &RunResult, of: fn(&FlowResult) -> u64) -> Option<f64> {
-    (!run.flows.is_empty()).then(|| run.flows.iter().map(of).sum::<u64>() as f64)
 }

@@ -53,6 +53,9 @@ pub struct RunResult {
     /// The transfers, in the order of the scenario. Their clients are not among the clients of the other fields.
     #[serde(default)]
     pub transfers: Vec<TransferResult>,
+    /// The times of completed exchanges after the warm-up, if other clients transfer bodies.
+    #[serde(default)]
+    pub exchange_times: Delays,
     /// The timeouts that the clients armed, after the warm-up; empty over TCP.
     pub timeouts: Timeouts,
     /// The settling of the network after an event, if there was one.
@@ -63,6 +66,12 @@ pub struct RunResult {
     pub mesh: Option<MeshResult>,
     /// The RTO over time in seconds, for a few clients or as the mean of all.
     pub rto: Vec<Series>,
+    /// The bytes of bodies that a few clients have moved over time.
+    #[serde(default)]
+    pub arrived: Vec<Series>,
+    /// The blocks that a few clients may have under way over time.
+    #[serde(default)]
+    pub windows: Vec<Series>,
     /// The length of each queue over time in bytes, with the name of its hop.
     pub queues: Vec<Series>,
     /// The film of a mesh, if one was made.

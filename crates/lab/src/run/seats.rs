@@ -111,9 +111,9 @@ impl Seats {
         Some((number, *self.depots.get(number)?))
     }
 
-    /// Returns the number of clients of a transfer.
-    pub(super) fn participants(&self, transfer: usize) -> u32 {
-        self.transferring.get(transfer).map_or(0, |own| own.end - own.start)
+    /// Returns the numbers of the clients of a transfer.
+    pub(super) fn participants(&self, transfer: usize) -> Range<u32> {
+        self.transferring.get(transfer).cloned().unwrap_or_default()
     }
 
     /// Returns the number of the first node that is no server of a network of hops.
@@ -159,7 +159,7 @@ mod tests {
         assert_eq!(seats.roles[2], (SERVER_SITE, Role::Depot(1, NodeId(2))));
         assert!(seats.clients().any(|client| client == (1, NodeId(3))));
         assert_eq!((seats.depot_of(2), seats.depot_of(3)), (None, Some((0, NodeId(1)))));
-        assert_eq!((seats.depot_of(5), seats.participants(1)), (Some((1, NodeId(2))), 2));
+        assert_eq!((seats.depot_of(5), seats.participants(1)), (Some((1, NodeId(2))), 4..6));
         assert_eq!(seats.first_client(), 3);
     }
 }

@@ -1,5 +1,6 @@
 //! The hosts of workloads with transfers, and the results of these.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use coapace_proto::{Setup, Tail, Token};
@@ -9,7 +10,7 @@ use coapace_sim::tcp::{TcpClient, TcpParameters, TcpPlan, TcpResponse, TcpServer
 use coapace_sim::{Luck, NodeId, Stream, Time};
 
 use super::endpoints::bulk_configs;
-use super::observe::Run;
+use super::observe::{Observe, Run};
 use super::seats::{Casting, Role, Seats};
 use super::{closed, tcp};
 use crate::contender::ContenderKind;
@@ -21,6 +22,9 @@ use crate::results::RunResult;
 
 /// The buffer of each end of a connection that carries a body, in bytes. It is more than any built-in link has under way.
 const TCP_BUFFER: u32 = 1 << 20;
+
+/// The clients of a transfer whose series are recorded.
+const RECORDED: usize = 3;
 
 /// The most bytes of a message around a body.
 const AROUND: u64 = 64;
@@ -50,7 +54,7 @@ pub(super) fn hosts<'a>(run: Run<'a>, seats: &'a Seats, mut others: Casting<'a>)
             None => others(role),
         },
         Role::Depot(number, node) => match all.get(number) {
-            Some(own) => own.server(run, seats, node, over_tcp),
+            Some(own) => own.server(run, node, over_tcp),
             None => others(role),
         },
         Role::Client { number, node } => match seats.depot_of(number) {
@@ -64,6 +68,8 @@ pub(super) fn hosts<'a>(run: Run<'a>, seats: &'a Seats, mut others: Casting<'a>)
 /// The cast of one transfer.
 struct Cast<'a> {
     keys: &'a Transfer,
+    /// The numbers of its clients.
+    clients: Range<u32>,
     body: Arc<Body>,
     starts: Stream,
     /// The plan of the clients of each population.
@@ -74,7 +80,7 @@ impl<'a> Cast<'a> {
     fn new(run: Run<'a>, seats: &Seats, luck: Luck, keys: &'a Transfer, number: usize) -> Self {
         let body = Arc::new(Body::new(keys, number, luck));
         let starts = luck.stream(&format!("transfer/{}/start", keys.name));
-        let (config, _) = bulk_configs(run.scenario, seats.participants(number));
+        let (config, _) = bulk_configs(run.scenario, 1);
         // The name was read with the scenario.
         let bulk = keys.bulk.as_deref().and_then(|name| parse_bulk(name).ok());
         let plan = |part: &Part| {
@@ -87,11 +93,11 @@ impl<'a> Cast<'a> {
             })
         };
         let plans = run.contender.parts().iter().map(plan).collect();
-        Self { keys, body, starts, plans }
+        Self { keys, clients: seats.participants(number), body, starts, plans }
     }
 
-    fn server(&self, run: Run<'_>, seats: &Seats, node: NodeId, over_tcp: bool) -> Host {
-        let clients = seats.participants(self.body.number);
+    fn server(&self, run: Run<'_>, node: NodeId, over_tcp: bool) -> Host {
+        let clients = self.clients.len() as u32;
         if !over_tcp && self.keys.protocol == Protocol::Block {
             let config = bulk_configs(run.scenario, clients).1;
             let service = closed::service(run, config, vec![self.body.clone()], clients);
@@ -118,7 +124,8 @@ impl<'a> Cast<'a> {
             && self.keys.protocol == Protocol::Block
             && let Some(plan) = udp
         {
-            return Host::Transfer(Box::new(TransferClient::new(plan.clone(), number, server)));
+            let series = self.series(run, number);
+            return Host::Transfer(Box::new(TransferClient::new(plan.clone(), number, server, series)));
         }
         let path = Tail::default().option(coap_numbers::option::URI_PATH, self.keys.name.as_bytes());
         let (method, tail) = match self.keys.direction {
@@ -139,6 +146,16 @@ impl<'a> Cast<'a> {
         let seed = run.seed ^ u64::from(number) << 32;
         let client = TcpClient::new(node, plan, self.tcp(run.scenario), seed);
         Host::TcpTransfer(self.body.number, Box::new(client))
+    }
+
+    /// Returns the name of a client's series, if it is recorded.
+    fn series(&self, run: Run<'_>, number: u32) -> Option<String> {
+        let is_recorded =
+            run.observe == Observe::Series && self.clients.clone().take(RECORDED).any(|own| own == number);
+        is_recorded.then(|| match self.clients.len() {
+            1 => self.keys.name.clone(),
+            _ => format!("{}, client {number}", self.keys.name),
+        })
     }
 
     fn tcp(&self, scenario: &Scenario) -> TcpParameters {

@@ -72,6 +72,26 @@ fn several_blocks_at_once_fill_the_link_and_losses_cost_little() {
 }
 
 #[test]
+fn tide_uses_every_link_without_being_tuned_and_no_transfer_fails() {
+    // The blocks, the bytes of a packet with a block, and the rate of the link. A satellite takes longer at first: the window has to grow
+    // over seconds.
+    for (name, blocks, packet, rate, factors) in [
+        ("fota-nb-iot", 256.0, 1_074.0, 30e3, [1.3, 1.6, 2.0]),
+        ("fota-lte-m", 512.0, 1_074.0, 300e3, [1.3, 1.6, 2.2]),
+        ("fota-satellite", 1_024.0, 1_074.0, 1e6, [1.8, 2.1, 3.0]),
+    ] {
+        let alone_s = blocks * packet * 8.0 / rate;
+        for (loss, factor) in ["0 %", "10 %", "20 %"].into_iter().zip(factors) {
+            let run = measured(name, "default", &[("loss", loss)]);
+            let own = &run.transfers[0];
+            assert_eq!((own.completed_s.len(), own.failed), (1, 0), "{name} {loss}: {own:?}");
+            let (_, took_s) = own.completed_s[0];
+            assert!((1.0..factor).contains(&(took_s / alone_s)), "{name} {loss}: {took_s} of {alone_s}");
+        }
+    }
+}
+
+#[test]
 fn over_tcp_a_body_fills_the_link_and_arrives_in_spite_of_losses() {
     for direction in ["down", "up"] {
         let of = |loss| small("tcp", &[("direction", direction), ("loss", loss), ("bytes", "100_000")]);
@@ -109,7 +129,10 @@ fn transfers_share_a_link_with_each_other_and_with_clients_that_ask() {
         assert!((39.0..=40.0).contains(&own.active_s), "{own:?}");
     }
     assert_eq!((udp.capacity_bps, stream.capacity_bps), (Some(300_000), Some(375_000)));
-    assert!(Metric::Throughput.of_run(&run).is_some() && Metric::TransferTime.of_run(&run).is_some());
+    for metric in [Metric::Throughput, Metric::TransferTime, Metric::ExchangeTimeP90] {
+        assert!(metric.of_run(&run).is_some(), "{metric}");
+    }
+    assert!(Metric::ExchangeTimeP90.of_run(&run) > Metric::ExchangeTime.of_run(&run));
 }
 
 #[test]
@@ -164,4 +187,15 @@ fn a_campaign_ends_in_every_device_and_the_others_go_on() {
         );
         assert!(run.exchanges.iter().all(|&exchanges| exchanges > 15), "{protocol}: {:?}", run.exchanges);
     }
+}
+
+#[test]
+fn bytes_and_window_of_a_transfer_are_recorded_for_a_report() {
+    let set = [("bytes".to_owned(), "100_000".to_owned())];
+    let scenario = Scenario::load("fota-lte-m", &set).unwrap();
+    let run = run(&scenario, &Contender::parse("default").unwrap(), 1, Observe::Series);
+    let [(arrived, window)] = [(&run.arrived[0], &run.windows[0])];
+    assert_eq!((arrived.name.as_str(), arrived.points.last().unwrap().1), ("firmware", 100_000.0));
+    assert!(arrived.points.is_sorted_by_key(|(_, bytes)| *bytes));
+    assert!(window.points.iter().any(|(_, blocks)| *blocks > 4.0), "{window:?}");
 }

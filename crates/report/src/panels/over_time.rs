@@ -1,4 +1,4 @@
-//! RTO and queues over time, in the run with the lowest seed.
+//! RTO, transfers and queues over time, in the run with the lowest seed.
 
 use coapace_lab::lists::distinct;
 use coapace_lab::results::{RunResult, Series};
@@ -11,19 +11,37 @@ use super::super::words::joined;
 
 /// Returns the chart of a group's RTOs.
 pub(super) fn rto(group: &Conditioned) -> Option<Chart> {
-    let of_cell = |cell| first_series(cell, |run| &run.rto).map(move |series| line(cell, series));
+    let axis = |values: &[f64]| Axis::around("RTO in seconds", "s", values);
+    lines(group, ["rto-over-time", "RTO"], axis, |run| &run.rto)
+}
+
+/// Returns the chart of the bytes that transfers have moved.
+pub(super) fn arrived(group: &Conditioned) -> Option<Chart> {
+    let axis = |values: &[f64]| Axis::from_zero("bytes that have arrived", "B", values);
+    lines(group, ["arrived-over-time", "Bytes of bodies"], axis, |run| &run.arrived)
+}
+
+/// Returns the chart of the windows of transfers.
+pub(super) fn windows(group: &Conditioned) -> Option<Chart> {
+    let axis = |values: &[f64]| Axis::from_zero("window in blocks", "blocks", values);
+    lines(group, ["window-over-time", "Window"], axis, |run| &run.windows)
+}
+
+/// Returns the chart of this name and title of some series, with the axis that `axis` makes for their values.
+fn lines(group: &Conditioned, [name, title]: [&str; 2], axis: fn(&[f64]) -> Axis, of: Of) -> Option<Chart> {
+    let of_cell = |cell| first_series(cell, of).map(move |series| line(cell, series));
     let lines: Vec<Curve> = group.cells.iter().flat_map(of_cell).collect();
     if lines.is_empty() {
         return None;
     }
     let column = |of: fn(&Curve) -> &Vec<f64>| lines.iter().flat_map(of).copied().collect::<Vec<f64>>();
     Some(Chart {
-        name: "rto-over-time".into(),
-        title: "RTO over time, lowest seed".into(),
+        name: name.into(),
+        title: format!("{title} over time, lowest seed"),
         caption: group.title.into(),
         conditions: group.title.into(),
         x: Axis::from_zero("time in seconds", "s", &column(|line| &line.x)),
-        y: Axis::around("RTO in seconds", "s", &column(|line| &line.y)),
+        y: axis(&column(|line| &line.y)),
         body: Body::Lines { lines },
     })
 }
@@ -62,11 +80,11 @@ pub(super) fn queues(group: &Conditioned) -> Vec<Chart> {
     hops.into_iter().map(chart).collect()
 }
 
+/// Returns the series of a run.
+type Of = fn(&RunResult) -> &Vec<Series>;
+
 /// Returns the series to draw: those of the cell's run with the lowest seed that have points.
-fn first_series<'a>(
-    cell: &Measured<'a>,
-    of: fn(&RunResult) -> &Vec<Series>,
-) -> impl Iterator<Item = &'a Series> {
+fn first_series<'a>(cell: &Measured<'a>, of: Of) -> impl Iterator<Item = &'a Series> {
     let series = cell.result.first_run().map(of).map_or(&[][..], Vec::as_slice);
     series.iter().filter(|series| !series.points.is_empty())
 }

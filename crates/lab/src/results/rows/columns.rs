@@ -100,6 +100,10 @@ pub(in crate::results) const NESTED: &[RowColumn] = columns! {
     /// The RTO over time: `name`, `points` of seconds and seconds, `step_s` within which points were merged; for the first seed
     /// alone.
     "rto" => |row| row.nested(|run| &run.rto),
+    /// The bytes of bodies that clients have moved over time, like `rto`; for the first seed alone.
+    "arrived" => |row| row.nested(|run| &run.arrived),
+    /// The blocks that clients may have under way over time, like `rto`; for the first seed alone.
+    "windows" => |row| row.nested(|run| &run.windows),
     /// The length of each queue over time, in bytes, like `rto`; for the first seed alone.
     "queues" => |row| row.nested(|run| &run.queues),
 };
