@@ -91,6 +91,67 @@ fn tide_uses_every_link_without_being_tuned_and_no_transfer_fails() {
     }
 }
 
+/// Runs this list of endless transfers for 100 s on the link of `scenario`, with ten clients beside them that ask.
+fn beside(scenario: &str, transfers: &str, clients: &str) -> RunResult {
+    let set = [
+        ("clients", clients),
+        ("workload.exchanges", "none"),
+        ("workload.duration", "100 s"),
+        ("workload.warm_up", "20 s"),
+        ("workload.transfers", transfers),
+    ];
+    measured(scenario, "default", &set)
+}
+
+/// Returns a transfer that goes on until the run ends.
+fn endless(name: &str, how: &str) -> String {
+    format!("{{ name = '{name}', clients = 1, bytes = 16_000_000, count = 'none', {how} }}")
+}
+
+#[test]
+fn beside_tide_others_wait_no_longer_and_ask_no_less_than_beside_tcp() {
+    for scenario in ["fota-nb-iot", "fota-lte-m", "fota-satellite"] {
+        let [tide, tcp] = ["bulk = 'tide'", "protocol = 'tcp'"]
+            .map(|how| beside(scenario, &format!("[{}]", endless("image", how)), "11"));
+        let wait = |run: &RunResult| Metric::ExchangeTimeP90.of_run(run).unwrap();
+        assert!(wait(&tide) <= wait(&tcp), "{scenario}: {} {}", wait(&tide), wait(&tcp));
+        let rates = (tide.throughput, tcp.throughput);
+        assert!(rates.0 >= rates.1 && tide.given_up <= tcp.given_up, "{scenario}: {rates:?}");
+    }
+}
+
+#[test]
+fn two_transfers_share_alike_and_one_beside_tcp_has_its_part() {
+    let pair = |one: &str, other: &str| {
+        let transfers = format!("[{}, {}]", endless("one", one), endless("other", other));
+        let run = beside("fota-lte-m", &transfers, "2");
+        let [one, other] = run.transfers.as_slice() else { panic!("{run:?}") };
+        one.link_share().unwrap() / other.link_share().unwrap()
+    };
+    let late = "start = '5 s'";
+    let alike = pair("bulk = 'tide'", &format!("bulk = 'tide', {late}"));
+    assert!((0.75..1.33).contains(&alike), "{alike}");
+    let beside_tcp = pair("bulk = 'tide'", &format!("protocol = 'tcp', {late}"));
+    assert!((0.5..1.5).contains(&beside_tcp), "{beside_tcp}");
+}
+
+#[test]
+fn in_a_mesh_a_transfer_leaves_others_nine_tenths_of_their_readings() {
+    let of = |bytes| {
+        let set = [
+            ("bytes", bytes),
+            ("interval", "5 s"),
+            ("workload.exchanges", "none"),
+            ("workload.duration", "150 s"),
+        ];
+        measured("fota-mesh", "default", &set)
+    };
+    let (alone, beside) = (of("64 B"), of("64 KiB"));
+    assert!(beside.transfers[0].arrived_bytes > 30_000, "{:?}", beside.transfers[0]);
+    assert!(beside.completed() * 10 > alone.completed() * 9, "{} {}", beside.completed(), alone.completed());
+    assert_eq!(beside.given_up, 0);
+}
+
 #[test]
 fn over_tcp_a_body_fills_the_link_and_arrives_in_spite_of_losses() {
     for direction in ["down", "up"] {
