@@ -57,6 +57,26 @@ fn one_block_at_a_time_takes_a_round_trip_each() {
 }
 
 #[test]
+fn five_hundred_bodies_arrive_as_they_were_sent_in_spite_of_losses_and_reordering() {
+    for bulk in ["tide", "newreno"] {
+        let held_back = "{ probability = '10 %', delay = '80 ms' }";
+        let set = [
+            ("bulk", bulk),
+            ("bytes", "9_000"),
+            ("block", "256"),
+            ("loss", "10 %"),
+            ("network.down.radio.reordering", held_back),
+            ("network.up.radio.reordering", held_back),
+            ("workload.transfers.firmware.count", "500"),
+        ];
+        let own = &measured("fota-lte-m", "default", &set).transfers[0];
+        assert_eq!((own.completed_s.len(), own.failed), (500, 0), "{bulk}");
+        assert_eq!(own.arrived_bytes, 500 * 9_000, "{bulk}");
+        assert!(own.blocks_twice > 0, "{bulk}: a block that was held back is taken for lost");
+    }
+}
+
+#[test]
 fn several_blocks_at_once_fill_the_link_and_losses_cost_little() {
     let of = |set: &[(&str, &str)]| small("default", &[&[("bytes", "200_000")], set].concat());
     for bulk in ["tide", "newreno"] {
