@@ -99,6 +99,8 @@ impl Bodies {
         }
         Some(match self.reassembly.handle(now.instant(), from, message) {
             Assembled::Answer { code, tail } => (code, tail),
+            // Simulated clients send no Q-Block1, which would make an acknowledgement of its own.
+            Assembled::Taken => (Code(code::BAD_OPTION), Tail::default()),
             Assembled::Whole { body: bytes, block } => {
                 self.coming.entry(from).or_default().1 = true;
                 let is_same = *bytes == *body.bytes;
