@@ -82,8 +82,11 @@ fn run() -> Result<(), Box<dyn Error>> {
     let place = Place { address, gateway };
     let mut network = Network::open(ethernet, place, port, clock.now())?;
 
-    let setup =
-        Setup { controller: mechanism, config: Config { max_retransmit, patience, ..node::config() }, bulk: None };
+    let setup = Setup {
+        controller: mechanism,
+        config: Config { max_retransmit, patience, ..node::config() },
+        bulk: None,
+    };
     if arguments.is_client {
         let mut client = Client::new(arguments.to, &arguments.path, arguments.exchanges);
         node::run(&mut client, setup, seed, &mut network, &mut clock);
