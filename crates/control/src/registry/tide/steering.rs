@@ -1,6 +1,8 @@
 //! What `tide` does at a departure, a sample, the end of a round trip, and a loss.
 
-use super::{ANSWERED, HALF, LEAST, LONG, LONG_AGO, MOST, ONE, Phase, SLOW, Tide, TideExchange, TideState, UP, micros};
+use super::{
+    ANSWERED, HALF, LEAST, LONG, LONG_AGO, MOST, ONE, Phase, SLOW, Tide, TideExchange, TideState, UP, micros,
+};
 use crate::estimator::Learning;
 use crate::fine::Fine;
 use crate::{Cue, Duration, Instant, division};
@@ -190,8 +192,7 @@ impl Tide {
         let (phase, queue, standing) = (self.phase(state), state.queue(), state.standing());
         let target = u32::from(self.target.max(1)) * ONE;
         let wanted = u64::from(target) * u64::from(standing);
-        let rises =
-            phase == Phase::Competition || u64::from(state.window) * u64::from(queue) < wanted;
+        let rises = phase == Phase::Competition || u64::from(state.window) * u64::from(queue) < wanted;
         let is_used = u32::from(outstanding) * 2 * ONE >= state.window;
         if state.is(SLOW) {
             if rises {
