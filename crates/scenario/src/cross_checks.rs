@@ -55,8 +55,8 @@ pub(crate) fn place(file: &mut File, item: &Item, folder: Option<&Path>) -> Resu
     for (transfer, own) in file.workload.transfers.iter().zip(file.workload.transferring(clients)) {
         let problem = format!("leaves it no client: there are {clients}");
         Misfit::unless(!own.is_empty(), transfer.path("clients"), problem)?;
-        let problem = "must be \"block\" in a mesh, which has no TCP";
-        let is_carried = places.is_none() || transfer.protocol == Protocol::Block;
+        let problem = "must not be \"tcp\" in a mesh, which has none";
+        let is_carried = places.is_none() || transfer.protocol != Protocol::Tcp;
         Misfit::unless(is_carried, transfer.path("protocol"), problem)?;
     }
     for flow in &file.workload.flows {

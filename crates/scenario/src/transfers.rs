@@ -57,6 +57,9 @@ words! {
     pub enum Protocol {
         /// Block-wise transfer over UDP (RFC 7959).
         Block = "block",
+        /// Q-Block1 with confirmable blocks (RFC 9177), several of which are under way, to the server alone. Bodies to the client need
+        /// nothing but `block` for that.
+        QBlock = "q-block",
         /// CoAP over TCP (RFC 8323), the body in one message. The TCP is that of the mechanism `tcp`, NewReno.
         Tcp = "tcp",
     }
@@ -68,7 +71,7 @@ const MOST_BLOCKS: u64 = 1 << 20;
 /// The most bytes of a body. A run holds a few of them in memory.
 const LARGEST: u64 = 128 << 20;
 
-/// The bytes of Block1 and Size1, and of ETag, Block2 and Size2, with their option headers: the more of either.
+/// The bytes of Q-Block1, Size1 and Request-Tag, and of ETag, Block2 and Size2, with their option headers: the more of either.
 const BLOCK_OPTIONS: u32 = 9 + 4 + 6;
 
 impl Transfer {
@@ -124,6 +127,10 @@ fn transfer_fits(transfer: &Transfer) -> Result<(), Misfit> {
     let most = LARGEST.min(MOST_BLOCKS * block_bytes);
     let problem = format!("must be at most {most} with blocks of {block_bytes} bytes");
     Misfit::unless(*bytes <= most, "bytes", problem)?;
+    let is_quick = transfer.protocol == Protocol::QBlock;
+    let fits = !is_quick || transfer.direction == Direction::Up && transfer.bulk.is_some();
+    let problem = "\"q-block\" needs the direction \"up\" and a `bulk` mechanism";
+    Misfit::unless(fits, "protocol", problem)?;
     let read = transfer.bulk.as_deref().map_or(Ok(()), |name| parse_bulk(name).map(drop));
     read.map_err(|problem| Misfit::new("bulk", format!("is wrong: {problem}")))
 }

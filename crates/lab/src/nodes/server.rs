@@ -10,7 +10,7 @@ use coapace_sim::{Mark, Node, NodeId, Outgoing, Span, Stream, Time, Transport};
 
 use super::CONTENT;
 use super::copies::CopiesByPeer;
-use super::transfer::{Bodies, Body};
+use super::transfer::{Answer, Bodies, Body};
 use crate::results::RunResult;
 
 /// The transmission of a mark that stands for the first transmission of a separate response. Those of requests are below it.
@@ -149,9 +149,16 @@ impl Node for Server {
         match self.endpoint.handle_datagram(now.instant(), from, bytes) {
             Some(Event::Request { responder, message }) => {
                 let answer = self.bodies.as_mut().and_then(|bodies| bodies.answer(now, from, &message));
-                let Some((code, tail)) = answer else { return self.take(now, from, responder, mark) };
-                // The endpoint counts a reply that it has no room for, and the client asks again.
-                let _ = self.endpoint.respond(now.instant(), responder, code, tail.as_bytes());
+                match answer {
+                    None => self.take(now, from, responder, mark),
+                    // The endpoint counts a reply that it has no room for, and the client asks again.
+                    Some(Answer::Response(code, tail)) => {
+                        let _ = self.endpoint.respond(now.instant(), responder, code, tail.as_bytes());
+                    }
+                    Some(Answer::Acknowledgement) => {
+                        let _ = self.endpoint.acknowledge(now.instant(), responder);
+                    }
+                }
             }
             None => {
                 if let Some(bodies) = &mut self.bodies {

@@ -3,6 +3,7 @@
 mod bodies;
 mod seen;
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 use coap_numbers::{code, option};
@@ -11,10 +12,10 @@ use coapace_proto::block::{Piece, Progress, Transfer};
 use coapace_proto::{
     Code, Endpoint, Event, ExchangeId, Failure, Message, Options, Request, Setup, Step, Token,
 };
-use coapace_scenario::{Direction, Transfer as TransferKeys};
+use coapace_scenario::{Direction, Protocol, Transfer as TransferKeys};
 use coapace_sim::{Mark, Node, NodeId, Outgoing, Span, Stream, Time, Transport};
 
-pub(crate) use bodies::{Bodies, Body};
+pub(crate) use bodies::{Answer, Bodies, Body};
 
 use super::GET;
 use crate::results::{RunResult, Series};
@@ -22,6 +23,9 @@ use seen::Seen;
 
 /// The method PUT.
 pub(crate) const PUT: Code = Code(code::PUT);
+
+/// The most acknowledged requests whose response is waited for.
+const MOST_TAKEN: usize = 32;
 
 /// The least pause after a transfer that failed.
 const LEAST_PAUSE: Span = Span::from_secs(1);
@@ -75,15 +79,30 @@ struct Open {
     began: Time,
     /// The requests that are not answered.
     asked: Vec<(ExchangeId, Piece)>,
+    /// The requests that are acknowledged, the oldest first. The response to all of them may come to any (RFC 9177 §4.3).
+    taken: VecDeque<(ExchangeId, Piece)>,
     /// Bytes of the body that have arrived.
     arrived: u64,
 }
 
 impl Open {
-    /// Takes an exchange off the list of those that are not answered. Returns its request.
+    /// Takes an exchange off the lists of those that have no response. Returns its request.
     fn answered(&mut self, exchange: ExchangeId) -> Option<Piece> {
+        if let Some(place) = self.asked.iter().position(|(asked, _)| *asked == exchange) {
+            return Some(self.asked.remove(place).1);
+        }
+        let place = self.taken.iter().position(|(taken, _)| *taken == exchange)?;
+        Some(self.taken.remove(place)?.1)
+    }
+
+    /// Notes an acknowledgement without a response. Returns an exchange that is no longer waited for, if there are too many.
+    fn acknowledged(&mut self, exchange: ExchangeId) -> Option<ExchangeId> {
         let place = self.asked.iter().position(|(asked, _)| *asked == exchange)?;
-        Some(self.asked.remove(place).1)
+        if self.transfer.acknowledged(self.asked[place].1) {
+            self.taken.push_back(self.asked.remove(place));
+        }
+        let is_full = self.taken.len() > MOST_TAKEN;
+        if is_full { self.taken.pop_front().map(|(oldest, _)| oldest) } else { None }
     }
 }
 
@@ -162,7 +181,11 @@ impl TransferClient {
         if keys.bulk.is_some() && keys.direction == Direction::Down {
             transfer = transfer.with_random_access();
         }
-        self.open = Some(Open { transfer, began: now, asked: Vec::new(), arrived: 0 });
+        if keys.protocol == Protocol::QBlock {
+            transfer = transfer.with_q_block(PUT, &self.tally.begun.to_be_bytes());
+        }
+        let (asked, taken) = (Vec::new(), VecDeque::new());
+        self.open = Some(Open { transfer, began: now, asked, taken, arrived: 0 });
         self.next = None;
         self.seen.clear();
         self.tally.began.get_or_insert(now);
@@ -186,15 +209,15 @@ impl TransferClient {
                 Err(_) => return self.end(now, false),
             }
         }
-        if open.asked.is_empty() {
+        if open.asked.is_empty() && open.taken.is_empty() {
             self.end(now, false);
         }
     }
 
     /// Ends the transfer under way.
     fn end(&mut self, now: Time, is_complete: bool) {
-        let Some(Open { began, asked, .. }) = self.open.take() else { return };
-        for (asked, _) in asked {
+        let Some(Open { began, asked, taken, .. }) = self.open.take() else { return };
+        for (asked, _) in asked.into_iter().chain(taken) {
             self.endpoint.cancel(now.instant(), asked);
         }
         let Tally { completed, failed, ended, begun, .. } = &mut self.tally;
@@ -219,6 +242,17 @@ impl TransferClient {
         let Some(open) = &mut self.open else { return };
         let Some(piece) = open.answered(exchange) else { return };
         let progress = open.transfer.handle_piece(piece, message);
+        let is_whole = self.note_progress(now);
+        match progress {
+            Ok(Progress::Continue) => self.ask(now),
+            Ok(Progress::Complete) => self.end(now, is_whole && message.code.is_success()),
+            Err(_) => self.end(now, false),
+        }
+    }
+
+    /// Notes how far the transfer has come. Returns whether its body, if it came to the client, is the one that was sent.
+    fn note_progress(&mut self, now: Time) -> bool {
+        let Some(open) = &mut self.open else { return false };
         let moved = open.transfer.transferred();
         let Body { bytes, .. } = &*self.plan.body;
         let (arrived, is_whole) = match self.plan.keys.direction {
@@ -232,17 +266,28 @@ impl TransferClient {
             let window = self.endpoint.bulk_limits(self.server).and_then(|limits| limits.nstart);
             windows.push(now.as_secs_f64(), f64::from(window.unwrap_or(1)));
         }
-        match progress {
-            Ok(Progress::Continue) => self.ask(now),
-            Ok(Progress::Complete) => self.end(now, is_whole && message.code.is_success()),
-            Err(_) => self.end(now, false),
+        is_whole
+    }
+
+    /// Notes that the server has taken a block, and that more are to come.
+    fn take_acknowledgement(&mut self, now: Time, exchange: ExchangeId) {
+        let Some(open) = &mut self.open else { return };
+        if let Some(oldest) = open.acknowledged(exchange) {
+            self.endpoint.cancel(now.instant(), oldest);
         }
+        self.note_progress(now);
+        self.ask(now);
     }
 
     /// Notes that a request ended without a response. It is repeated if others are answered.
     fn take_failure(&mut self, now: Time, exchange: ExchangeId, failure: Option<Failure>) {
         let Some(open) = &mut self.open else { return };
+        let asked = open.asked.len();
         let Some(piece) = open.answered(exchange) else { return };
+        if asked == open.asked.len() {
+            // The server has this block. The response may come to another.
+            return self.ask(now);
+        }
         if failure == Some(Failure::GivenUp) && open.transfer.lost(piece) {
             self.tally.again += 1;
             self.ask(now);
@@ -254,6 +299,7 @@ impl TransferClient {
     fn take_event(&mut self, now: Time, event: &Event<'_, NodeId>) {
         match event {
             Event::Response { exchange, message } => self.take_response(now, *exchange, message),
+            Event::Acknowledged { exchange } => self.take_acknowledgement(now, *exchange),
             Event::Failed { exchange, failure } => self.take_failure(now, *exchange, Some(*failure)),
             Event::Rejected { exchange, .. } => self.take_failure(now, *exchange, None),
             _ => {}

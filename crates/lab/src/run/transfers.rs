@@ -98,7 +98,7 @@ impl<'a> Cast<'a> {
 
     fn server(&self, run: Run<'_>, node: NodeId, over_tcp: bool) -> Host {
         let clients = self.clients.len() as u32;
-        if !over_tcp && self.keys.protocol == Protocol::Block {
+        if !over_tcp && self.keys.protocol != Protocol::Tcp {
             let config = bulk_configs(run.scenario, clients).1;
             let service = closed::service(run, config, vec![self.body.clone()], clients);
             return Host::Server(Box::new(Server::new(service, node)));
@@ -121,7 +121,7 @@ impl<'a> Cast<'a> {
             ContenderKind::Tcp => None,
         };
         if !over_tcp
-            && self.keys.protocol == Protocol::Block
+            && self.keys.protocol != Protocol::Tcp
             && let Some(plan) = udp
         {
             let series = self.series(run, number);

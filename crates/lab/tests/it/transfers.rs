@@ -69,10 +69,31 @@ fn five_hundred_bodies_arrive_as_they_were_sent_in_spite_of_losses_and_reorderin
             ("network.up.radio.reordering", held_back),
             ("workload.transfers.firmware.count", "500"),
         ];
-        let own = &measured("fota-lte-m", "default", &set).transfers[0];
-        assert_eq!((own.completed_s.len(), own.failed), (500, 0), "{bulk}");
-        assert_eq!(own.arrived_bytes, 500 * 9_000, "{bulk}");
-        assert!(own.blocks_twice > 0, "{bulk}: a block that was held back is taken for lost");
+        for how in [&[("direction", "down")][..], &[("direction", "up"), ("protocol", "q-block")]] {
+            let own = &measured("fota-lte-m", "default", &[&set, how].concat()).transfers[0];
+            assert_eq!((own.completed_s.len(), own.failed), (500, 0), "{bulk} {how:?}");
+            assert_eq!(own.arrived_bytes, 500 * 9_000, "{bulk} {how:?}");
+            assert!(own.blocks_twice > 0, "{bulk} {how:?}: a block that was held back is taken for lost");
+        }
+    }
+}
+
+#[test]
+fn with_q_block_a_body_goes_up_several_blocks_at_once() {
+    for bulk in ["tide", "newreno"] {
+        let of = |protocol, loss| {
+            let set = [("protocol", protocol), ("loss", loss), ("bulk", bulk)];
+            small("default", &[&set, &[("direction", "up"), ("bytes", "200_000")][..]].concat())
+        };
+        let one = of("block", "0 %");
+        let share = |own: &TransferResult| own.link_share().unwrap();
+        for (loss, least) in [("0 %", 0.65), ("10 %", if bulk == "tide" { 0.45 } else { 0.1 })] {
+            let own = of("q-block", loss);
+            assert_eq!((own.completed_s.len(), own.failed), (3, 0), "{bulk} {loss}: {own:?}");
+            assert_eq!(own.arrived_bytes, 600_000, "{bulk} {loss}");
+            assert!(share(&own) > least, "{bulk} {loss}: {own:?}");
+            assert!(loss != "0 %" || share(&own) > 2.5 * share(&one), "{bulk}: {own:?} {one:?}");
+        }
     }
 }
 

@@ -83,7 +83,11 @@ fn transfers_that_cannot_be_are_refused() {
             "bytes = 9\nbulk = \"ebb\"",
             "bulk` is wrong: ebb is a mechanism for single exchanges (--cc); bulk mechanisms: tide, newreno",
         ),
-        ("bytes = 9\nprotocol = \"udp\"", "protocol` must be \"block\" or \"tcp\", not `udp`"),
+        ("bytes = 9\nprotocol = \"udp\"", "protocol` must be \"block\" or \"q-block\" or \"tcp\", not `udp`"),
+        (
+            "bytes = 9\nprotocol = \"q-block\"",
+            "protocol` \"q-block\" needs the direction \"up\" and a `bulk` mechanism",
+        ),
     ] {
         let told = transferring(keys).unwrap_err();
         assert!(told.ends_with(&format!("`workload.transfers.image.{problem}")), "{told}");

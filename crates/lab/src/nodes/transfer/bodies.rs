@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use coap_numbers::{code, option};
-use coapace_proto::block::{Assembled, Bounds, Reassembly, Slice, etag};
+use coapace_proto::block::{Assembled, Block, Bounds, Reassembly, Slice, etag};
 use coapace_proto::{Code, Message, Options, Tail};
 use coapace_scenario::Transfer;
 use coapace_sim::{Luck, NodeId, Time};
@@ -44,6 +44,20 @@ impl Body {
     }
 }
 
+/// The answer to a request.
+#[derive(Debug)]
+pub(crate) enum Answer {
+    /// A response, on the acknowledgement.
+    Response(Code, Tail),
+    /// An acknowledgement alone: more blocks are to come.
+    Acknowledgement,
+}
+
+/// Returns which block of a body a request brings.
+fn brought(message: &Message<'_>) -> Option<Block> {
+    message.block1().ok().flatten().or(message.q_block1().ok().flatten())
+}
+
 /// The bodies of a server.
 #[derive(Debug)]
 pub(crate) struct Bodies {
@@ -80,14 +94,15 @@ impl Bodies {
     }
 
     /// Answers a request; `None` if it is not for a body. An uploaded body that is not the one that was sent is answered 4.00.
-    pub(crate) fn answer(&mut self, now: Time, from: NodeId, message: &Message<'_>) -> Option<(Code, Tail)> {
+    pub(crate) fn answer(&mut self, now: Time, from: NodeId, message: &Message<'_>) -> Option<Answer> {
         let place = self.place(message)?;
         let bad = (Code(code::BAD_REQUEST), Tail::default());
         let body = self.all.get(place)?.clone();
         if message.code == GET {
-            return Some(body.slice(message).unwrap_or(bad));
+            let (code, tail) = body.slice(message).unwrap_or(bad);
+            return Some(Answer::Response(code, tail));
         }
-        if let Ok(Some(block)) = message.block1() {
+        if let Some(block) = brought(message) {
             let (seen, is_whole) = self.coming.entry(from).or_default();
             if *is_whole && block.num() == 0 {
                 seen.clear();
@@ -98,15 +113,14 @@ impl Bodies {
             }
         }
         Some(match self.reassembly.handle(now.instant(), from, message) {
-            Assembled::Answer { code, tail } => (code, tail),
-            // Simulated clients send no Q-Block1, which would make an acknowledgement of its own.
-            Assembled::Taken => (Code(code::BAD_OPTION), Tail::default()),
+            Assembled::Answer { code, tail } => Answer::Response(code, tail),
+            Assembled::Taken => Answer::Acknowledgement,
             Assembled::Whole { body: bytes, block } => {
                 self.coming.entry(from).or_default().1 = true;
                 let is_same = *bytes == *body.bytes;
                 let code = if is_same { CHANGED } else { bad.0 };
                 let options = block.into_iter().fold(Options::default(), Options::block1);
-                (code, options.tail(&[]).unwrap_or_default())
+                Answer::Response(code, options.tail(&[]).unwrap_or_default())
             }
         })
     }
@@ -114,7 +128,7 @@ impl Bodies {
     /// Notes a copy of a request that was answered before.
     pub(crate) fn note_copy(&mut self, bytes: &[u8]) {
         let Ok(message) = Message::parse(bytes) else { return };
-        if matches!(message.block1(), Ok(Some(_)))
+        if brought(&message).is_some()
             && let Some(place) = self.place(&message)
         {
             self.twice[place] += 1;
