@@ -36,7 +36,7 @@ pub(crate) fn option_value(number: u16, value: &[u8]) -> Value {
         | option::SIZE2
         | option::NO_RESPONSE => uint().map(Value::from),
         // NUM/M/SIZE, as RFC 7959 §3 writes it.
-        option::BLOCK1 | option::BLOCK2 => uint()
+        option::BLOCK1 | option::BLOCK2 | option::Q_BLOCK1 | option::Q_BLOCK2 => uint()
             .filter(|block| block & 7 != 7)
             .map(|block| format!("{}/{}/{}", block >> 4, block >> 3 & 1, 16 << (block & 7)).into()),
         _ => None,

@@ -6,10 +6,8 @@ use std::sync::Arc;
 use bytes::Bytes;
 use coap_numbers::option;
 use coapace_control::Instant;
-use coapace_proto::block::{self, Piece, Transfer, TransferError, Transferred};
+use coapace_proto::block::{Transfer, TransferError, Transferred};
 use coapace_proto::{Code, ExchangeId, Options, SendError, Tail, Token};
-use futures_util::stream::FuturesUnordered;
-use futures_util::{FutureExt, StreamExt};
 use tokio::sync::oneshot;
 
 use crate::address::Remote;
@@ -28,11 +26,13 @@ pub(crate) struct Blocks {
     pub(crate) szx: u8,
     /// The largest accepted body of a response, in bytes.
     pub(crate) max_body: usize,
+    /// True if the blocks of a request are sent several at once (Q-Block1, RFC 9177).
+    pub(crate) at_once: bool,
 }
 
 impl Default for Blocks {
     fn default() -> Self {
-        Self { szx: coapace_proto::block::MAX_SZX, max_body: 16 << 20 }
+        Self { szx: coapace_proto::block::MAX_SZX, max_body: 16 << 20, at_once: false }
     }
 }
 
@@ -120,12 +120,20 @@ impl Asker {
             None
         };
         Box::pin(async move {
-            let transfer = self.transfer(options, payload.into(), blocks).await?;
+            let mut transfer = self.transfer(options, payload.into(), blocks).await?;
+            if first.is_none()
+                && self.turns.is_none()
+                && blocks.at_once
+                && self.is_confirmable_over_datagrams()
+            {
+                transfer = transfer.with_q_block(self.code, &self.tag());
+            }
             let first = match first {
-                Some(first) => first,
-                None => self.send_first(self.token, transfer.request()?).await?,
+                None if transfer.uses_q_block() => None,
+                None => Some(self.send_first(self.token, transfer.request()?).await?),
+                first => first,
             };
-            self.finish(transfer, first).await
+            self.carry(transfer, first).await
         })
         .await
     }
@@ -158,7 +166,7 @@ impl Asker {
     }
 
     /// Returns a Request-Tag, which tells a body from others that this client is sending to the same resource (RFC 9175 §3.3).
-    fn tag(&self) -> Token {
+    pub(crate) fn tag(&self) -> Token {
         match &self.path {
             Path::Endpoint(hub, _) => hub.lock().random.token(),
             Path::Connection(connection) => connection.token(),
@@ -205,96 +213,12 @@ impl Asker {
         let &Self { confirmable, code, repeatable, .. } = self;
         coapace_proto::Request { confirmable, code, token, tail, repeatable }
     }
-
-    /// Returns whether the blocks of the response may be asked for at once.
-    fn asks_at_once(&self) -> bool {
-        let Path::Endpoint(hub, _) = &self.path else { return false };
-        hub.profile.bulk.is_some() && self.confirmable && self.code == Code::GET
-    }
-
-    /// Returns whether another request for a block would depart soon.
-    fn wants_more(&self) -> bool {
-        match &self.path {
-            Path::Endpoint(hub, to) => hub.lock().endpoint.wants_bulk(*to),
-            Path::Connection(_) => false,
-        }
-    }
-
-    /// Sends a request of a transfer, and returns the response.
-    async fn ask(&self, piece: Piece, tail: Tail) -> (Piece, Result<Response, Error>) {
-        let Path::Endpoint(hub, to) = &self.path else { return (piece, self.send(self.token, tail).await) };
-        let begin = |state: &mut Locked, now| {
-            let token = self.token.unwrap_or_else(|| state.random.token());
-            state.endpoint.request_part(now, *to, self.request(token, tail.as_bytes()))
-        };
-        let response = match fits(tail.as_bytes()) {
-            Ok(()) => exchange(hub, *to, None, begin).await,
-            Err(error) => Err(error),
-        };
-        (piece, response)
-    }
-
-    /// Goes on from the response to the first request of a transfer, and returns the whole response.
-    pub(crate) async fn finish(&self, transfer: Transfer, mut response: Response) -> Result<Response, Error> {
-        let mut transfer = if self.asks_at_once() { transfer.with_random_access() } else { transfer };
-        // This is the request that the response answers.
-        let (mut piece, _) = transfer.next_request()?.ok_or(TransferError::OutOfPlace)?;
-        let (begun, first) = (std::time::Instant::now(), response.elapsed);
-        let mut under_way = FuturesUnordered::new();
-        let (mut transmissions, mut refusal) = (0, None::<Response>);
-        let mut challenged = None;
-        loop {
-            transmissions = transmissions.max(response.transmissions);
-            // A request is repeated with Echo only once, because a server that challenges the repetition would challenge
-            // every one.
-            let challenge = response.challenge().filter(|_| challenged != Some(piece));
-            if let Some(value) = challenge {
-                challenged = Some(piece);
-                transfer.repeat_with(&value);
-                transfer.lost(piece);
-            } else if response.as_message(|message| transfer.handle_piece(piece, message))?
-                == block::Progress::Complete
-            {
-                let elapsed = first + begun.elapsed();
-                let mut payload = transfer.into_body().into();
-                // A server that knows no blocks has not said why it refuses the body.
-                if let Some(refusal) = refusal.filter(|_| response.code == Code::BAD_OPTION) {
-                    (payload, response) = (refusal.payload.clone(), refusal);
-                }
-                let options = response.options.without(option::BLOCK1).without(option::BLOCK2);
-                return Ok(Response { options, payload, elapsed, transmissions, ..response });
-            } else if response.code == Code::REQUEST_ENTITY_TOO_LARGE {
-                transfer.tag(&self.tag());
-                refusal = Some(response);
-            }
-            if let Some(OnProgress(tell)) = &self.progress {
-                tell(transfer.transferred());
-            }
-            (piece, response) = loop {
-                while under_way.is_empty() || self.wants_more() {
-                    let Some((piece, tail)) = transfer.next_request()? else { break };
-                    let mut asked = Box::pin(self.ask(piece, tail));
-                    // It begins now, so that `wants_more` counts it.
-                    match asked.as_mut().now_or_never() {
-                        Some((_, failed)) => return Err(failed.err().unwrap_or(Error::Closed)),
-                        None => under_way.push(asked),
-                    }
-                }
-                let (piece, answer) = under_way.next().await.ok_or(TransferError::OutOfPlace)?;
-                match answer {
-                    Ok(response) => break (piece, response),
-                    // The server has answered others in the meantime.
-                    Err(Error::GivenUp { .. }) if transfer.lost(piece) => {}
-                    Err(error) => return Err(error),
-                }
-            };
-        }
-    }
 }
 
 /// Returns whether a response is complete: it has no Block option, and asks for no Echo option.
 pub(crate) fn is_whole(response: &Response) -> bool {
-    let more = |(number, _)| matches!(number, option::BLOCK1 | option::BLOCK2 | option::ECHO);
+    let more =
+        |(number, _)| matches!(number, option::BLOCK1 | option::BLOCK2 | option::Q_BLOCK1 | option::ECHO);
     !response.options.iter().any(more)
 }
 
@@ -317,19 +241,29 @@ pub(crate) async fn exchange(
     begin: impl FnOnce(&mut Locked, Instant) -> Result<ExchangeId, SendError>,
 ) -> Result<Response, Error> {
     let (first, response) = oneshot::channel();
-    let id = hub.with(|state, now| {
-        let id = begin(state, now)?;
-        state.expect(now, id, to, Receivers { first: Some(first), inbox: inbox.cloned() });
-        Ok::<_, Error>(id)
-    })?;
-    let _abandoned = Abandon { hub, id };
+    let receivers = Receivers { first: Some(first), inbox: inbox.cloned(), acknowledged: None };
+    let _abandoned = Abandon { hub, id: expect(hub, to, receivers, begin)? };
     response.await.unwrap_or(Err(Error::Closed))
 }
 
+/// Begins an exchange on a hub, and notes who receives its responses.
+pub(crate) fn expect(
+    hub: &Arc<Hub>,
+    to: Remote,
+    receivers: Receivers,
+    begin: impl FnOnce(&mut Locked, Instant) -> Result<ExchangeId, SendError>,
+) -> Result<ExchangeId, Error> {
+    hub.with(|state, now| {
+        let id = begin(state, now)?;
+        state.expect(now, id, to, receivers);
+        Ok(id)
+    })
+}
+
 /// Cancels an exchange whose task has stopped waiting.
-struct Abandon<'a> {
-    hub: &'a Hub,
-    id: ExchangeId,
+pub(crate) struct Abandon<'a> {
+    pub(crate) hub: &'a Hub,
+    pub(crate) id: ExchangeId,
 }
 
 impl Drop for Abandon<'_> {

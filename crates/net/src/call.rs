@@ -105,6 +105,15 @@ impl Call {
         self
     }
 
+    /// Sends a payload that does not fit into a message in several blocks at once, with Q-Block1 (RFC 9177) in confirmable requests.
+    ///
+    /// The server must know Q-Block1, or reject a critical option that it does not know (RFC 7252 §5.4.1): then the payload is sent
+    /// one block after the other. A server that ignores the option takes the first block for the whole payload.
+    pub fn q_block(mut self) -> Self {
+        self.blocks.at_once = true;
+        self
+    }
+
     /// Sets the time to wait for the response, independent of the mechanism. After it the result is [`Error::TimedOut`]. If the
     /// server answers 4.29 (RFC 8516) and its pause ends within this time, the request is made again after it.
     pub fn timeout(mut self, timeout: Duration) -> Self {

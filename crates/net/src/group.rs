@@ -157,7 +157,7 @@ impl Group {
         asker.share_token();
         let options = options.clone().without(option::NO_RESPONSE);
         let transfer = asker.transfer(options, payload.clone(), *blocks).await?;
-        crate::call::in_time(*timeout, asker.finish(transfer, response)).await
+        crate::call::in_time(*timeout, asker.carry(transfer, Some(response))).await
     }
 }
 

@@ -61,6 +61,7 @@ pub mod blocking;
 mod budget;
 mod call;
 mod candidates;
+mod carrier;
 mod client;
 mod clock;
 mod closing;

@@ -16,6 +16,8 @@ pub(crate) struct Receivers {
     pub(crate) first: Option<oneshot::Sender<Result<Response, Error>>>,
     /// The inbox for notifications.
     pub(crate) inbox: Option<Arc<Inbox>>,
+    /// The task that waits for the acknowledgement of a block.
+    pub(crate) acknowledged: Option<oneshot::Sender<()>>,
 }
 
 impl Receivers {

@@ -63,7 +63,7 @@ impl Subscription {
         if matches!(asker.path, Path::Connection(_)) {
             asker.share_token();
         }
-        asker.finish(transfer, response).await
+        asker.carry(transfer, Some(response)).await
     }
 
     /// Registers for the first time, and returns the response. Notifications after it go into the inbox.
@@ -98,7 +98,12 @@ impl Subscription {
                         state.forget(now, id);
                     }
                     let id = state.endpoint.observe(now, to, asker.request(*token, tail.as_bytes()))?;
-                    state.expect(now, id, to, Receivers { first: None, inbox: Some(inbox.clone()) });
+                    state.expect(
+                        now,
+                        id,
+                        to,
+                        Receivers { inbox: Some(inbox.clone()), ..Receivers::default() },
+                    );
                     *begun = Some(Begun::Exchange(id));
                     Ok(())
                 })

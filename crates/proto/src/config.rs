@@ -74,7 +74,7 @@ impl Default for Config {
             max_latency: Duration::from_secs(100),
             processing_delay: Duration::from_secs(2),
             response_timeout: Duration::from_secs(247),
-            recognised: Some(&[option::BLOCK1, option::BLOCK2]),
+            recognised: Some(&[option::BLOCK1, option::BLOCK2, option::Q_BLOCK1, option::Q_BLOCK2]),
             max_exchanges: 64,
             max_peers: 64,
             max_token: 8,

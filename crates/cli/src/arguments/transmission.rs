@@ -41,6 +41,11 @@ pub(crate) struct Transmission {
     #[arg(long, value_name = "NAME", default_value = "tide")]
     pub(crate) bulk: String,
 
+    /// Send a payload in several blocks at once, with Q-Block1 (RFC 9177), to a server that knows it. One that ignores options
+    /// which it does not know takes the first block for the whole payload
+    #[arg(long)]
+    pub(crate) q_block: bool,
+
     /// The most exchanges with one destination at a time [default: 1]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     pub(crate) nstart: Option<u16>,

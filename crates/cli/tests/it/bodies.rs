@@ -76,3 +76,27 @@ fn a_response_that_fills_a_large_datagram_is_printed_and_one_through_a_relay_is_
     let (_, said) = relay.interrupt();
     assert!(said.contains(", 2 datagrams longer than is taken"), "{said}");
 }
+
+#[test]
+fn a_file_is_sent_and_fetched_by_every_mechanism_for_bodies() {
+    let scratch = Scratch::new();
+    let body: Vec<u8> = (0..100_000_u32).map(|at| (at * 7 % 251) as u8).collect();
+    let (file, got) = (scratch.file("body"), scratch.file("got"));
+    fs::write(&file, &body).expect("a file");
+    let stored = scratch.path().join("stored");
+    fs::create_dir(&stored).expect("a directory");
+    let directory = stored.to_str().expect("UTF-8");
+    let server = Serving::new(&["--directory", directory, "--writable"]);
+    for (bulk, more) in [("tide", &["--q-block"][..]), ("newreno", &["--q-block"]), ("none", &[])] {
+        let uri = server.at(&format!("/{bulk}"));
+        let terms = [&["--bulk", bulk, &uri][..], more].concat();
+        coapace(&[&["put", "-f", &file][..], &terms].concat()).success();
+        assert!(fs::read(stored.join(bulk)).is_ok_and(|written| written == body), "{bulk}");
+        coapace(&[&["get", "-o", &got][..], &terms].concat()).success();
+        assert!(fs::read(&got).is_ok_and(|read| read == body), "{bulk}");
+    }
+    assert_eq!(
+        refused(2, &["get", &server.at("/tide"), "--bulk", "ebb"]),
+        "ebb is a mechanism for single exchanges (--cc); bulk mechanisms: tide, newreno"
+    );
+}

@@ -329,7 +329,15 @@ impl Locked {
             Event::ObserverGone { observer, .. } => {
                 return log::observer(observer.to.address(), "gone");
             }
-            Event::Acknowledged { .. } | Event::Request { .. } => return,
+            Event::Acknowledged { exchange } => {
+                let waiter = self.waiting.get_mut(&exchange);
+                if let Some(acknowledged) = waiter.and_then(|waiter| waiter.receivers.acknowledged.take()) {
+                    // The task that waited may have stopped a moment ago.
+                    let _ = acknowledged.send(());
+                }
+                return;
+            }
+            Event::Request { .. } => return,
         };
         let Some(Waiter { to, since, receivers }) = self.waiting.get_mut(&exchange) else { return };
         let (mut transmissions, mut elapsed) = (1, Duration::ZERO);

@@ -11,7 +11,10 @@ use coapace_net::{Client, Error, Rejection, Request, Response, Router};
 
 /// Passes datagrams on between one client and a server, if `passes` says so for the direction (true: to the server) and
 /// the ordinal there. It ends with the process.
-fn proxy(server: SocketAddr, passes: impl Fn(bool, u32) -> bool + Send + Sync + 'static) -> SocketAddr {
+pub(crate) fn proxy(
+    server: SocketAddr,
+    passes: impl Fn(bool, u32) -> bool + Send + Sync + 'static,
+) -> SocketAddr {
     let near = Arc::new(UdpSocket::bind("127.0.0.1:0").unwrap());
     let far = Arc::new(UdpSocket::bind("127.0.0.1:0").unwrap());
     far.connect(server).unwrap();

@@ -1,6 +1,7 @@
 //! Tests of clients and servers over real sockets.
 
 mod addresses;
+mod at_once;
 mod blocking;
 mod bodies;
 #[cfg(feature = "tls")]

@@ -1,0 +1,183 @@
+//! The requests of a transfer, of which several may be under way.
+
+use std::collections::VecDeque;
+use std::future::Future;
+use std::pin::Pin;
+use std::time::Instant;
+
+use coap_numbers::option;
+use coapace_proto::block::{Piece, Progress, Transfer};
+use coapace_proto::{Code, ExchangeId, Options, Tail};
+use futures_util::future::{Either, select};
+use futures_util::stream::FuturesUnordered;
+use futures_util::{FutureExt, StreamExt};
+use tokio::sync::oneshot;
+
+use crate::asker::{Abandon, Asker, OnProgress, Path, expect, fits};
+use crate::datagram::hub::Locked;
+use crate::receivers::Receivers;
+use crate::{Error, Response};
+
+/// Acknowledged requests that may still bring the response to a body, beside as many as are in flight. It comes to one of the
+/// last that the server has received (RFC 9177 §4.3).
+const KEPT: usize = 32;
+
+/// What a request of a transfer came to.
+enum Outcome<'a> {
+    /// The server has the block. The response may come to this request, or to another.
+    Acknowledged(Piece, ExchangeId, Asked<'a>),
+    /// The response, or the reason why there is none. True if the server had acknowledged the request.
+    Answered(Piece, Result<Response, Error>, bool),
+}
+
+/// A request that is under way.
+type Asked<'a> = Pin<Box<dyn Future<Output = Outcome<'a>> + Send + 'a>>;
+
+impl Asker {
+    /// Returns whether requests are confirmable datagrams.
+    pub(crate) fn is_confirmable_over_datagrams(&self) -> bool {
+        matches!(&self.path, Path::Endpoint(hub, _) if hub.profile.bulk.is_some()) && self.confirmable
+    }
+
+    /// Returns whether another request for a block would depart soon.
+    fn wants_more(&self) -> bool {
+        match &self.path {
+            Path::Endpoint(hub, to) => hub.lock().endpoint.wants_bulk(*to),
+            Path::Connection(_) => false,
+        }
+    }
+
+    /// Sends a request of a transfer. It departs when the future is polled. If it may be `acknowledged` without a response, it has
+    /// a token of its own.
+    async fn ask(&self, piece: Piece, tail: Tail, acknowledged: bool) -> Outcome<'_> {
+        let Path::Endpoint(hub, to) = &self.path else {
+            return Outcome::Answered(piece, self.send(self.token, tail).await, false);
+        };
+        let begin = |state: &mut Locked, now| {
+            let shared = self.token.filter(|_| !acknowledged);
+            let token = shared.unwrap_or_else(|| state.random.token());
+            state.endpoint.request_part(now, *to, self.request(token, tail.as_bytes()))
+        };
+        let (first, response) = oneshot::channel();
+        let (acknowledge, acknowledgement) = oneshot::channel();
+        let receivers =
+            Receivers { first: Some(first), inbox: None, acknowledged: acknowledged.then_some(acknowledge) };
+        let exchange = fits(tail.as_bytes()).and_then(|()| expect(hub, *to, receivers, begin));
+        let id = match exchange {
+            Ok(id) => id,
+            Err(error) => return Outcome::Answered(piece, Err(error), false),
+        };
+        let abandoned = Abandon { hub, id };
+        let mut answer = async move {
+            let _abandoned = abandoned;
+            response.await.unwrap_or(Err(Error::Closed))
+        }
+        .boxed();
+        if acknowledged {
+            match select(acknowledgement, answer).await {
+                Either::Left((Ok(()), answer)) => {
+                    let later = async move { Outcome::Answered(piece, answer.await, true) };
+                    return Outcome::Acknowledged(piece, id, later.boxed());
+                }
+                Either::Left((Err(_), unanswered)) => answer = unanswered,
+                Either::Right((response, _)) => return Outcome::Answered(piece, response, false),
+            }
+        }
+        Outcome::Answered(piece, answer.await, false)
+    }
+
+    /// Carries a transfer out, whose first request has the response `first` if it was sent. Returns the whole response.
+    pub(crate) async fn carry(
+        &self,
+        mut transfer: Transfer,
+        first: Option<Response>,
+    ) -> Result<Response, Error> {
+        if self.is_confirmable_over_datagrams() && self.code == Code::GET {
+            transfer = transfer.with_random_access();
+        }
+        let (begun, before) = (Instant::now(), first.as_ref().map_or_else(Default::default, |it| it.elapsed));
+        let (mut transmissions, mut refusal, mut challenged) = (0, None::<Response>, None);
+        let (mut under_way, mut kept) = (FuturesUnordered::new(), VecDeque::new());
+        let mut answer = match first {
+            // This is the request that the response answers.
+            Some(first) => transfer.next_request()?.map(|(piece, _)| (piece, first)),
+            None => None,
+        };
+        loop {
+            if let Some((piece, mut response)) = answer.take() {
+                transmissions = transmissions.max(response.transmissions);
+                // A request is repeated with Echo only once, because a server that challenges the repetition would
+                // challenge every one.
+                let challenge = response.challenge().filter(|_| challenged != Some(piece));
+                if let Some(value) = challenge {
+                    challenged = Some(piece);
+                    transfer.repeat_with(&value);
+                    transfer.lost(piece);
+                } else if response.as_message(|message| transfer.handle_piece(piece, message))?
+                    == Progress::Complete
+                {
+                    let elapsed = before + begun.elapsed();
+                    let mut payload = transfer.into_body().into();
+                    // A server that knows no blocks has not said why it refuses the body.
+                    if let Some(refusal) = refusal.filter(|_| response.code == Code::BAD_OPTION) {
+                        (payload, response) = (refusal.payload.clone(), refusal);
+                    }
+                    let blocks = [option::BLOCK1, option::BLOCK2, option::Q_BLOCK1, option::Q_BLOCK2];
+                    let options = blocks.into_iter().fold(response.options, Options::without);
+                    return Ok(Response { options, payload, elapsed, transmissions, ..response });
+                } else if response.code == Code::REQUEST_ENTITY_TOO_LARGE {
+                    transfer.tag(&self.tag());
+                    refusal = Some(response);
+                }
+                self.tell_progress(&transfer);
+            }
+            while under_way.len() == kept.len() || self.wants_more() {
+                let Some((piece, tail)) = transfer.next_request()? else { break };
+                let mut asked = self.ask(piece, tail, transfer.uses_q_block()).boxed();
+                // It begins now, so that `wants_more` counts it.
+                match asked.as_mut().now_or_never() {
+                    Some(Outcome::Answered(_, failed, _)) => {
+                        return Err(failed.err().unwrap_or(Error::Closed));
+                    }
+                    Some(Outcome::Acknowledged(..)) | None => under_way.push(asked),
+                }
+            }
+            match under_way.next().await.ok_or(Error::TimedOut)? {
+                Outcome::Acknowledged(piece, id, later) => {
+                    transfer.acknowledged(piece);
+                    kept.push_back(id);
+                    under_way.push(later);
+                    self.let_go(&mut kept, under_way.len());
+                    self.tell_progress(&transfer);
+                }
+                Outcome::Answered(piece, response, was_acknowledged) => match response {
+                    Ok(response) => answer = Some((piece, response)),
+                    // Its block was taken. Another request may bring the response.
+                    Err(_) if was_acknowledged => {}
+                    Err(Error::Reset) if transfer.uses_q_block() && kept.is_empty() => {
+                        transfer.without_q_block();
+                    }
+                    // The server has answered others in the meantime.
+                    Err(Error::GivenUp { .. }) if transfer.lost(piece) => {}
+                    Err(error) => return Err(error),
+                },
+            }
+        }
+    }
+
+    /// Stops waiting for responses to the requests that were acknowledged first, of `all` that are under way.
+    fn let_go(&self, kept: &mut VecDeque<ExchangeId>, all: usize) {
+        let Path::Endpoint(hub, _) = &self.path else { return };
+        while kept.len() > KEPT.max(all - kept.len())
+            && let Some(oldest) = kept.pop_front()
+        {
+            hub.abandon(oldest);
+        }
+    }
+
+    fn tell_progress(&self, transfer: &Transfer) {
+        if let Some(OnProgress(tell)) = &self.progress {
+            tell(transfer.transferred());
+        }
+    }
+}
