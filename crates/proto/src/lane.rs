@@ -17,6 +17,10 @@ use crate::{NONE, Setup};
 /// what is missing at that moment.
 const WAITING: u16 = 4;
 
+/// Copies that a silent peer gets after MAX_RETRANSMIT ones, each after a timeout of RFC 7252. The last one departs more than a minute
+/// after the peer fell silent.
+const SLOW_COPIES: u8 = 4;
+
 /// Copies after which a request is given up, although the peer answers others.
 const MAX_COPIES: u8 = 64;
 
@@ -271,7 +275,8 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
             lane.silent_since = now;
         }
         there.silent |= lane.silence > max_retransmit;
-        let most = if patient { max_retransmit.saturating_mul(2) } else { max_retransmit };
+        let more = if patient && max_retransmit > 0 { SLOW_COPIES } else { 0 };
+        let most = max_retransmit.saturating_add(more);
         let over = lane.silence > most || exchange.retransmits >= MAX_COPIES;
         exchange.stage = Stage::Lost;
         lane.outstanding = lane.outstanding.saturating_sub(1);

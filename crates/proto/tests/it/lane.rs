@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use coapace_control::{Controller, Duration, Instant};
+use coapace_control::{Controller, Duration, Instant, Mechanism, Mechanisms};
 use coapace_proto::{Config, Event, ExchangeId, Failure, Kind, Message, Request, Setup, Token};
 
 use crate::common::{CONTENT, Client, GET, ms, reply_to, secs};
@@ -85,8 +85,8 @@ fn a_part_that_others_overtook_is_sent_again_with_another_message_id_before_its_
 
 /// Runs until `end` against a peer that answers at once from `from` to `to`, and begins another part whenever the lane wants one. Returns the
 /// departures, the number of answers, and that of the parts that were given up, with the first of which it ends.
-fn run(
-    client: &mut Client<Noting>,
+fn run<C: Controller>(
+    client: &mut Client<C>,
     silent: std::ops::Range<Instant>,
     end: Instant,
 ) -> (Vec<Instant>, usize, usize) {
@@ -119,7 +119,7 @@ fn run(
 }
 
 #[test]
-fn a_peer_that_falls_silent_gets_twice_max_retransmit_copies_of_what_is_under_way_and_nothing_else() {
+fn a_peer_that_falls_silent_gets_eight_copies_of_what_is_under_way_and_nothing_else() {
     let mut client = client(20, Config::default());
     let (departed, answered, failed) = run(&mut client, secs(2)..Instant::MAX, secs(5_000));
     assert!(answered == 1_000 && failed > 0, "{answered} {failed}");
@@ -136,6 +136,30 @@ fn a_peer_that_comes_back_after_60_s_is_asked_for_the_rest() {
     let mut client = client(20, Config::default());
     let (_, answered, failed) = run(&mut client, secs(2)..secs(62), secs(200));
     assert!(answered > 10_000 && failed == 0, "{answered} {failed}");
+}
+
+#[test]
+fn a_peer_that_falls_silent_gets_its_window_again_at_most_and_then_one_copy_after_the_other() {
+    let setup = |bulk: &str| Setup {
+        controller: "default".parse::<Mechanism>().unwrap(),
+        config: Config::default(),
+        bulk: Some(Mechanisms::BUILT_IN.parse_bulk(bulk).unwrap()),
+    };
+    for bulk in ["tide", "newreno"] {
+        let mut client = Client::set_up(&Arc::new(setup(bulk)));
+        let (departed, answered, failed) = run(&mut client, secs(3)..Instant::MAX, secs(1_000));
+        assert!(answered > 1_000 && failed > 0, "{bulk}: {answered} {failed}");
+        let silent = departed.iter().filter(|&&at| at >= secs(3)).count();
+        let window = departed.iter().filter(|&&at| at >= secs(3) && at < ms(3_020)).count();
+        // The first timeout of all may have been too short. It leaves the window.
+        assert!(silent <= 2 * window + 8, "{bulk}: {silent}, {window} of them at once");
+        let end = departed.last().copied().unwrap();
+        assert!(end > secs(63) && end < secs(250), "{bulk}: {end:?}");
+
+        let mut client = Client::set_up(&Arc::new(setup(bulk)));
+        let (_, answered, failed) = run(&mut client, secs(3)..secs(63), secs(250));
+        assert!(answered > 5_000 && failed == 0, "{bulk}: {answered} {failed}");
+    }
 }
 
 #[test]
