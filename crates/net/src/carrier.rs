@@ -26,8 +26,8 @@ const KEPT: usize = 32;
 enum Outcome<'a> {
     /// The server has the block. The response may come to this request, or to another.
     Acknowledged(Piece, ExchangeId, Asked<'a>),
-    /// The response, or the reason why there is none. True if the server had acknowledged the request.
-    Answered(Piece, Result<Response, Error>, bool),
+    /// The response, or the reason why there is none. Names the exchange if the server had acknowledged the request.
+    Answered(Piece, Result<Response, Error>, Option<ExchangeId>),
 }
 
 /// A request that is under way.
@@ -51,7 +51,7 @@ impl Asker {
     /// a token of its own.
     async fn ask(&self, piece: Piece, tail: Tail, acknowledged: bool) -> Outcome<'_> {
         let Path::Endpoint(hub, to) = &self.path else {
-            return Outcome::Answered(piece, self.send(self.token, tail).await, false);
+            return Outcome::Answered(piece, self.send(self.token, tail).await, None);
         };
         let begin = |state: &mut Locked, now| {
             let shared = self.token.filter(|_| !acknowledged);
@@ -65,7 +65,7 @@ impl Asker {
         let exchange = fits(tail.as_bytes()).and_then(|()| expect(hub, *to, receivers, begin));
         let id = match exchange {
             Ok(id) => id,
-            Err(error) => return Outcome::Answered(piece, Err(error), false),
+            Err(error) => return Outcome::Answered(piece, Err(error), None),
         };
         let abandoned = Abandon { hub, id };
         let mut answer = async move {
@@ -76,14 +76,14 @@ impl Asker {
         if acknowledged {
             match select(acknowledgement, answer).await {
                 Either::Left((Ok(()), answer)) => {
-                    let later = async move { Outcome::Answered(piece, answer.await, true) };
+                    let later = async move { Outcome::Answered(piece, answer.await, Some(id)) };
                     return Outcome::Acknowledged(piece, id, later.boxed());
                 }
                 Either::Left((Err(_), unanswered)) => answer = unanswered,
-                Either::Right((response, _)) => return Outcome::Answered(piece, response, false),
+                Either::Right((response, _)) => return Outcome::Answered(piece, response, None),
             }
         }
-        Outcome::Answered(piece, answer.await, false)
+        Outcome::Answered(piece, answer.await, None)
     }
 
     /// Carries a transfer out, whose first request has the response `first` if it was sent. Returns the whole response.
@@ -131,7 +131,7 @@ impl Asker {
                 }
                 self.tell_progress(&transfer);
             }
-            while under_way.len() == kept.len() || self.wants_more() {
+            while under_way.len() <= kept.len() || self.wants_more() {
                 let Some((piece, tail)) = transfer.next_request()? else { break };
                 let mut asked = self.ask(piece, tail, transfer.uses_q_block()).boxed();
                 // It begins now, so that `wants_more` counts it.
@@ -150,16 +150,19 @@ impl Asker {
                     self.let_go(&mut kept, under_way.len());
                     self.tell_progress(&transfer);
                 }
-                Outcome::Answered(piece, response, was_acknowledged) => match response {
-                    Ok(response) => answer = Some((piece, response)),
-                    // Its block was taken. Another request may bring the response.
-                    Err(_) if was_acknowledged => {}
-                    Err(Error::Reset) if transfer.uses_q_block() && kept.is_empty() => {
+                Outcome::Answered(piece, Ok(response), id) => {
+                    kept.retain(|&other| Some(other) != id);
+                    answer = Some((piece, response));
+                }
+                // Its block was taken. Another request may bring the response.
+                Outcome::Answered(_, Err(_), Some(id)) => kept.retain(|&other| other != id),
+                Outcome::Answered(piece, Err(error), None) => match error {
+                    Error::Reset if transfer.uses_q_block() && kept.is_empty() => {
                         transfer.without_q_block();
                     }
                     // The server has answered others in the meantime.
-                    Err(Error::GivenUp { .. }) if transfer.lost(piece) => {}
-                    Err(error) => return Err(error),
+                    Error::GivenUp { .. } if transfer.lost(piece) => {}
+                    error => return Err(error),
                 },
             }
         }
@@ -168,7 +171,7 @@ impl Asker {
     /// Stops waiting for responses to the requests that were acknowledged first, of `all` that are under way.
     fn let_go(&self, kept: &mut VecDeque<ExchangeId>, all: usize) {
         let Path::Endpoint(hub, _) = &self.path else { return };
-        while kept.len() > KEPT.max(all - kept.len())
+        while kept.len() > KEPT.max(all.saturating_sub(kept.len()))
             && let Some(oldest) = kept.pop_front()
         {
             hub.abandon(oldest);
