@@ -22,6 +22,36 @@ use crate::{Error, Response};
 /// last that the server has received (RFC 9177 §4.3).
 const KEPT: usize = 32;
 
+/// Refusals (5.03) of a request that is the only one under way, after which the transfer fails.
+const MAX_REFUSED: u32 = 4;
+
+/// The number of requests that a server without room for more lets be under way. It is halved by a refusal, and grows by one when as
+/// many have been answered.
+struct Share {
+    most: usize,
+    answered: usize,
+    /// Refusals in a row of a request that was alone.
+    refused: u32,
+}
+
+impl Share {
+    const WHOLE: Self = Self { most: usize::MAX, answered: 0, refused: 0 };
+
+    /// Takes a refusal, beside which so many requests are under way. Returns whether the request may be repeated.
+    fn refuse(&mut self, under_way: usize) -> bool {
+        self.refused += u32::from(under_way == 0);
+        (self.most, self.answered) = ((under_way / 2).max(1), 0);
+        self.refused <= MAX_REFUSED
+    }
+
+    fn answer(&mut self) {
+        (self.refused, self.answered) = (0, self.answered.saturating_add(1));
+        if self.answered >= self.most {
+            (self.most, self.answered) = (self.most.saturating_add(1), 0);
+        }
+    }
+}
+
 /// What a request of a transfer came to.
 enum Outcome<'a> {
     /// The server has the block. The response may come to this request, or to another.
@@ -98,6 +128,7 @@ impl Asker {
         let (begun, before) = (Instant::now(), first.as_ref().map_or_else(Default::default, |it| it.elapsed));
         let (mut transmissions, mut refusal, mut challenged) = (0, None::<Response>, None);
         let (mut under_way, mut kept) = (FuturesUnordered::new(), VecDeque::new());
+        let mut share = Share::WHOLE;
         let mut answer = match first {
             // This is the request that the response answers.
             Some(first) => transfer.next_request()?.map(|(piece, _)| (piece, first)),
@@ -109,7 +140,13 @@ impl Asker {
                 // A request is repeated with Echo only once, because a server that challenges the repetition would
                 // challenge every one.
                 let challenge = response.challenge().filter(|_| challenged != Some(piece));
-                if let Some(value) = challenge {
+                // A server without room for all blocks at once has it for fewer.
+                let is_refused = response.code == Code::SERVICE_UNAVAILABLE
+                    && transfer.transferred().received > 0
+                    && share.refuse(under_way.len().saturating_sub(kept.len()));
+                if is_refused {
+                    transfer.lost(piece);
+                } else if let Some(value) = challenge {
                     challenged = Some(piece);
                     transfer.repeat_with(&value);
                     transfer.lost(piece);
@@ -128,10 +165,14 @@ impl Asker {
                 } else if response.code == Code::REQUEST_ENTITY_TOO_LARGE {
                     transfer.tag(&self.tag());
                     refusal = Some(response);
+                } else {
+                    share.answer();
                 }
                 self.tell_progress(&transfer);
             }
-            while under_way.len() <= kept.len() || self.wants_more() {
+            while under_way.len() <= kept.len()
+                || under_way.len() - kept.len() < share.most && self.wants_more()
+            {
                 let Some((piece, tail)) = transfer.next_request()? else { break };
                 let mut asked = self.ask(piece, tail, transfer.uses_q_block()).boxed();
                 // It begins now, so that `wants_more` counts it.

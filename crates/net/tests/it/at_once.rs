@@ -4,14 +4,15 @@ use std::net::UdpSocket;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI32, Ordering};
 use std::thread;
+use std::time::Duration;
 
 use coap_numbers::option;
-use coapace_net::{Client, Code, Options, Rejection, Request, Response, Router};
+use coapace_net::{Client, Code, Options, Rejection, Request, Response, Router, ServerConfig};
 use coapace_proto::block::Block;
 use coapace_proto::{Kind, Message};
 
 use crate::bodies::body;
-use crate::common::serve;
+use crate::common::{serve, serve_with};
 use crate::loss::proxy;
 
 const LEN: usize = 60_000;
@@ -56,6 +57,19 @@ async fn without_a_mechanism_for_bodies_one_block_is_asked_for_after_the_other()
     let client = Client::builder().bulk(None).build();
     assert_eq!(client.get(&format!("coap://{address}/large")).await.unwrap().payload, body(LEN));
     assert_eq!(under_way.load(Ordering::Relaxed), 0);
+}
+
+#[tokio::test]
+async fn a_server_with_few_places_for_handlers_is_asked_for_fewer_blocks_at_once() {
+    let router = Router::new().get("/parts", |request: Request| async move {
+        let start = request.range().start.min(LEN);
+        tokio::time::sleep(Duration::from_millis(3)).await;
+        Ok::<_, Rejection>(Response::part(body(LEN)[start..LEN.min(start + 1_024)].to_vec(), start, LEN))
+    });
+    let server = serve_with(router, ServerConfig { cores: 1, max_pending: 4, ..ServerConfig::default() });
+    let response = Client::new().get(&server.uri("/parts")).await.unwrap();
+    assert_eq!(response.payload, body(LEN));
+    assert!(server.handle.stats().net.refused > 0);
 }
 
 #[tokio::test]
