@@ -565,7 +565,8 @@ def test_libcoaps_server_is_understood() -> None:
                     assert (await client.put(uri + "/example_data", TEXT[:3_000])).is_success
                     async with relay.opened() as address:
                         lossy = await client.get(f"coap://{address}/example_data")
-                        assert lossy.text == TEXT[:3_000] and lossy.transmissions == 2
+                    # Two blocks are under way at once, so a copy may be lost, too.
+                        assert lossy.text == TEXT[:3_000] and lossy.transmissions >= 2
                     seen = []
                     async with client.observe(uri + "/time") as representations:
                         async for response in representations:
