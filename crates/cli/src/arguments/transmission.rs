@@ -38,7 +38,7 @@ pub(crate) struct Transmission {
 
     /// The mechanism for a body in blocks, which says how many blocks to ask for at once: NAME or NAME:parameter=value,…
     /// (coapace list mechanisms), or none to ask for one after the other with --cc
-    #[arg(long, value_name = "NAME", default_value = "tide")]
+    #[arg(long, value_name = "NAME", default_value = "none")]
     pub(crate) bulk: String,
 
     /// Send a payload in several blocks at once, with Q-Block1 (RFC 9177), to a server that knows it. One that ignores options

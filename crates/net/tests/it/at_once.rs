@@ -7,6 +7,7 @@ use std::thread;
 use std::time::Duration;
 
 use coap_numbers::option;
+use coapace_control::{Mechanism, Tide};
 use coapace_net::{Client, Code, Options, Rejection, Request, Response, Router, ServerConfig};
 use coapace_proto::block::Block;
 use coapace_proto::{Kind, Message};
@@ -16,6 +17,10 @@ use crate::common::{serve, serve_with};
 use crate::loss::proxy;
 
 const LEN: usize = 60_000;
+
+fn at_once() -> Client {
+    Client::builder().bulk(Some(Mechanism::Tide(Tide::DEFAULT))).build()
+}
 
 fn router() -> Router {
     Router::new().get("/large", |_: Request| async { Ok::<_, Rejection>(Response::content(body(LEN))) }).post(
@@ -36,7 +41,7 @@ async fn several_blocks_are_under_way_and_those_that_are_lost_are_asked_for_agai
         seen.1.fetch_max(under_way, Ordering::Relaxed);
         nth % 10 != 3
     });
-    let client = Client::new();
+    let client = at_once();
     let response = client.get(&format!("coap://{address}/large")).await.unwrap();
     assert_eq!(response.payload, body(LEN));
     assert!(client.stats().endpoint.retransmissions > 5, "{:?}", client.stats().endpoint);
@@ -67,7 +72,7 @@ async fn a_server_with_few_places_for_handlers_is_asked_for_fewer_blocks_at_once
         Ok::<_, Rejection>(Response::part(body(LEN)[start..LEN.min(start + 1_024)].to_vec(), start, LEN))
     });
     let server = serve_with(router, ServerConfig { cores: 1, max_pending: 4, ..ServerConfig::default() });
-    let response = Client::new().get(&server.uri("/parts")).await.unwrap();
+    let response = at_once().get(&server.uri("/parts")).await.unwrap();
     assert_eq!(response.payload, body(LEN));
     assert!(server.handle.stats().net.refused > 0);
 }
@@ -76,7 +81,7 @@ async fn a_server_with_few_places_for_handlers_is_asked_for_fewer_blocks_at_once
 async fn a_body_is_sent_in_several_blocks_at_once_and_carried_out_once() {
     let server = serve(router());
     let address = proxy(server.address, |_, nth| nth % 10 != 3);
-    let client = Client::new();
+    let client = at_once();
     let call = client.post(&format!("coap://{address}/echo")).payload(body(LEN)).q_block();
     let response = call.await.unwrap();
     assert_eq!((response.code, response.payload), (Code::CHANGED, body(LEN).into()));
@@ -119,7 +124,7 @@ async fn a_server_that_knows_no_q_block_gets_one_block_after_the_other() {
             }
         }
     });
-    let call = Client::new().put(&format!("coap://{address}/x")).payload(body(5_000)).q_block().await;
+    let call = at_once().put(&format!("coap://{address}/x")).payload(body(5_000)).q_block().await;
     assert_eq!(call.unwrap().code, Code::CHANGED);
     assert_eq!(serving.join().unwrap(), (1, body(5_000)));
 }
