@@ -177,10 +177,9 @@ impl Asker {
                 let mut asked = self.ask(piece, tail, transfer.uses_q_block()).boxed();
                 // It begins now, so that `wants_more` counts it.
                 match asked.as_mut().now_or_never() {
-                    Some(Outcome::Answered(_, failed, _)) => {
-                        return Err(failed.err().unwrap_or(Error::Closed));
-                    }
-                    Some(Outcome::Acknowledged(..)) | None => under_way.push(asked),
+                    // Another thread has received the answer already.
+                    Some(outcome) => under_way.push(std::future::ready(outcome).boxed()),
+                    None => under_way.push(asked),
                 }
             }
             match under_way.next().await.ok_or(Error::TimedOut)? {
