@@ -121,11 +121,7 @@ impl Asker {
         };
         Box::pin(async move {
             let mut transfer = self.transfer(options, payload.into(), blocks).await?;
-            if first.is_none()
-                && self.turns.is_none()
-                && blocks.at_once
-                && self.is_confirmable_over_datagrams()
-            {
+            if first.is_none() && self.turns.is_none() && blocks.at_once && self.has_bulk() {
                 transfer = transfer.with_q_block(self.code, &self.tag());
             }
             let first = match first {

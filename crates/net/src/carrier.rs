@@ -64,8 +64,8 @@ enum Outcome<'a> {
 type Asked<'a> = Pin<Box<dyn Future<Output = Outcome<'a>> + Send + 'a>>;
 
 impl Asker {
-    /// Returns whether requests are confirmable datagrams.
-    pub(crate) fn is_confirmable_over_datagrams(&self) -> bool {
+    /// Returns whether several requests of a body may be under way.
+    pub(crate) fn has_bulk(&self) -> bool {
         matches!(&self.path, Path::Endpoint(hub, _) if hub.profile.bulk.is_some()) && self.confirmable
     }
 
@@ -122,7 +122,7 @@ impl Asker {
         mut transfer: Transfer,
         first: Option<Response>,
     ) -> Result<Response, Error> {
-        if self.is_confirmable_over_datagrams() && self.code == Code::GET {
+        if self.has_bulk() && self.code == Code::GET {
             transfer = transfer.with_random_access();
         }
         let (begun, before) = (Instant::now(), first.as_ref().map_or_else(Default::default, |it| it.elapsed));
@@ -190,20 +190,20 @@ impl Asker {
                     self.let_go(&mut kept, under_way.len());
                     self.tell_progress(&transfer);
                 }
-                Outcome::Answered(piece, Ok(response), id) => {
-                    kept.retain(|&other| Some(other) != id);
-                    answer = Some((piece, response));
-                }
-                // Its block was taken. Another request may bring the response.
-                Outcome::Answered(_, Err(_), Some(id)) => kept.retain(|&other| other != id),
-                Outcome::Answered(piece, Err(error), None) => match error {
-                    Error::Reset if transfer.uses_q_block() && kept.is_empty() => {
-                        transfer.without_q_block();
+                Outcome::Answered(piece, response, acknowledged) => {
+                    kept.retain(|&other| Some(other) != acknowledged);
+                    match response {
+                        Ok(response) => answer = Some((piece, response)),
+                        // Its block was taken. Another request may bring the response.
+                        Err(_) if acknowledged.is_some() => {}
+                        Err(Error::Reset) if transfer.uses_q_block() && kept.is_empty() => {
+                            transfer.without_q_block();
+                        }
+                        // The server has answered others in the meantime.
+                        Err(Error::GivenUp { .. }) if transfer.lost(piece) => {}
+                        Err(error) => return Err(error),
                     }
-                    // The server has answered others in the meantime.
-                    Error::GivenUp { .. } if transfer.lost(piece) => {}
-                    error => return Err(error),
-                },
+                }
             }
         }
     }

@@ -17,8 +17,8 @@ pub struct Profile {
 }
 
 impl Default for Profile {
-    /// Returns the congestion control of RFC 7252, one block of a body after the other, and bounds that suit a host: 4,096 exchanges, 1,024 destinations, 4,096
-    /// observers, 1,024 observations, 32,768 remembered messages.
+    /// Returns the congestion control of RFC 7252, one block of a body after the other, and bounds that suit a host: 4,096
+    /// exchanges, 1,024 destinations, 4,096 observers, 1,024 observations, 32,768 remembered messages.
     ///
     /// Fewer messages are remembered than there are Message IDs. The requests of a client that reuses Message IDs within
     /// EXCHANGE_LIFETIME, against RFC 7252 §4.4, are thus not taken for duplicates.

@@ -12,9 +12,9 @@
 //! * An exchange is lost if one that departed SRTT/8 later was answered, and not after three duplicate acknowledgements.
 //!   RFC 8985 §6.2 waits for a quarter of the least round-trip time. An eighth is three datagrams of a window of 24, so
 //!   reordering that three duplicates would suffer is suffered here, and a gap is known an eighth of a round trip earlier.
-//! * Each exchange has a timer of its own. TCP has one, which starts anew with each acknowledgement (RFC 6298 §5.3): it runs
-//!   for a round-trip time and an RTO from the departure of what is lost, and so does each timer here.
-//! * What is lost is retransmitted at once, even if the window is smaller than what is outstanding.
+//! * Each exchange has a timer of its own. TCP has one for all, and each acknowledgement restarts it (RFC 6298 §5.3): it
+//!   expires a round-trip time and an RTO after a lost segment departed, and so does each timer here.
+//! * A lost exchange departs again as soon as the endpoint lets it: coapace-proto has it wait for a place in the window.
 //! * The window does not grow while less than half of it is used, the line that RFC 7661 draws.
 //! * The initial RTO is 2 s, the ACK_TIMEOUT of CoAP. RFC 6298 §2.1 has 1 s.
 //!

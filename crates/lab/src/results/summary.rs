@@ -45,32 +45,43 @@ impl FlowSummary {
         self.estimates.get(metric as usize).copied().flatten()
     }
 
-    fn of(runs: &[RunResult], place: usize) -> Self {
+    /// Pools the runs of one flow or transfer. `alone` returns a run with nothing else, its name and its clients.
+    fn of(
+        runs: &[RunResult],
+        alone: impl Fn(&RunResult) -> Option<(RunResult, String, u32)>,
+        applies: impl Fn(Metric) -> bool,
+    ) -> Self {
+        let (mut name, mut clients) = Default::default();
+        let mut own = Vec::new();
+        for (run, its_name, its_clients) in runs.iter().filter_map(alone) {
+            if own.is_empty() {
+                (name, clients) = (its_name, its_clients);
+            }
+            own.push(run);
+        }
+        let estimate = |metric: Metric| metric.estimate(&own).filter(|_| applies(metric));
+        Self { name, clients, estimates: Metric::ALL.into_iter().map(estimate).collect() }
+    }
+
+    fn of_flow(runs: &[RunResult], place: usize) -> Self {
         let alone = |run: &RunResult| {
             let flow = run.flows.get(place)?.clone();
-            Some(RunResult { duration_s: run.duration_s, flows: vec![flow], ..RunResult::default() })
+            let (name, clients) = (flow.name.clone(), flow.clients);
+            let own = RunResult { duration_s: run.duration_s, flows: vec![flow], ..RunResult::default() };
+            Some((own, name, clients))
         };
-        let own: Vec<RunResult> = runs.iter().filter_map(alone).collect();
-        let (name, clients) = own
-            .first()
-            .and_then(|run| run.flows.first())
-            .map_or_else(Default::default, |flow| (flow.name.clone(), flow.clients));
-        let estimate = |metric: Metric| metric.estimate(&own).filter(|_| metric.is_of_flows());
-        Self { name, clients, estimates: Metric::ALL.into_iter().map(estimate).collect() }
+        Self::of(runs, alone, Metric::is_of_flows)
     }
 
     fn of_transfer(runs: &[RunResult], place: usize) -> Self {
         let alone = |run: &RunResult| {
             let transfer = run.transfers.get(place)?.clone();
-            Some(RunResult { duration_s: run.duration_s, transfers: vec![transfer], ..RunResult::default() })
+            let (name, clients) = (transfer.name.clone(), transfer.clients);
+            let own =
+                RunResult { duration_s: run.duration_s, transfers: vec![transfer], ..RunResult::default() };
+            Some((own, name, clients))
         };
-        let own: Vec<RunResult> = runs.iter().filter_map(alone).collect();
-        let (name, clients) = own
-            .first()
-            .and_then(|run| run.transfers.first())
-            .map_or_else(Default::default, |transfer| (transfer.name.clone(), transfer.clients));
-        let estimate = |metric: Metric| metric.estimate(&own).filter(|_| metric.is_of_transfers());
-        Self { name, clients, estimates: Metric::ALL.into_iter().map(estimate).collect() }
+        Self::of(runs, alone, Metric::is_of_transfers)
     }
 }
 
@@ -84,7 +95,7 @@ impl Summary {
         Self {
             estimates: Metric::ALL.into_iter().map(|metric| metric.estimate(runs)).collect(),
             populations: PopulationSummary::of(runs),
-            flows: (0..flows).map(|place| FlowSummary::of(runs, place)).collect(),
+            flows: (0..flows).map(|place| FlowSummary::of_flow(runs, place)).collect(),
             transfers: (0..transfers).map(|place| FlowSummary::of_transfer(runs, place)).collect(),
             runs: runs.len() as u64,
             seed_first: by_seed.first().map_or(0, |run| run.0),

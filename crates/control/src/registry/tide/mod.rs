@@ -157,7 +157,7 @@ const LONG_AGO: u8 = 100;
 
 /// A datagram, in the unit of windows.
 const ONE: u32 = 256;
-/// The least window but that of silence.
+/// The least window, except after two timeouts without an answer, which leave a window of one.
 const LEAST: u32 = 2 * ONE;
 /// No body has more blocks on their way than an endpoint can note beyond the first that is missing.
 const MOST: u32 = 1024 * ONE;
