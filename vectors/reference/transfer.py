@@ -66,7 +66,7 @@ class Transfer:
             return  # another copy was answered
         departed, again = int(opened.departures[-1] / MICROSECOND), opened.x.n > 0
         trace.end("ack", name=name)
-        if again:
+        if again or trace.mechanism.overtaken is None:
             return
         self.overtaker = max(self.overtaker, departed)
         behind = self.overtaker - int(trace.mechanism.overtaken / MICROSECOND)
@@ -127,3 +127,16 @@ def longer_path(trace):
     transfer.rtt = 2_500_000
     transfer.go(40)
     assert "competition" in trace.mechanism.seen
+
+
+def sets(trace):
+    """Whole sets, sets that lack an answer, copies of which some depart within the wait of a set, and a silence."""
+    transfer = Transfer(trace)
+    transfer.go(0.7)
+    transfer.lost = lambda number: number % 17 == 5
+    transfer.go(12)
+    transfer.lost = lambda number: True
+    transfer.go(30)
+    transfer.lost = lambda number: False
+    transfer.go(3)
+    assert {"Continue", "wait", "within the wait"} <= trace.mechanism.seen, trace.mechanism.seen

@@ -242,6 +242,7 @@ registry! {
     bulk {
         tide: Tide = Tide { TIDE }
         newreno: NewReno = NewReno { NEWRENO }
+        rfc9177: Rfc9177 = Rfc9177 { RFC9177 }
     }
 }
 

@@ -14,6 +14,9 @@ const LONGEST: Duration = Duration::from_micros(1 << 28);
 fn bounds(mechanism: &Mechanism) -> (Duration, Duration) {
     let time =
         |name| Some(Duration::parse(&mechanism.get(name)?.to_string()).expect("a parameter that is a time"));
+    if let Some(least) = time("non_receive_timeout") {
+        return (least, least.times(16)); // doubled NON_MAX_RETRANSMIT times
+    }
     let least = time("min_rto").or(time("ack_timeout")).expect("a mechanism has a least timeout");
     let most = time("max_rto").max(time("max_timeout")).expect("a mechanism has a greatest timeout");
     let most = if most < Duration::from_secs(268) { most } else { LONGEST };

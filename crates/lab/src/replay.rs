@@ -10,7 +10,8 @@ use std::collections::BTreeMap;
 use std::io::{self, BufRead, Read, Write};
 
 use coapace_control::{
-    Answer, Controller, Cue, Draw, Duration, Exchange, Instant, Marking, Mechanism, Outcome, Sample, State,
+    Answer, BULK, Controller, Cue, Draw, Duration, Exchange, Instant, Marking, Mechanism, Outcome, Sample,
+    State,
 };
 use thiserror::Error;
 
@@ -246,8 +247,9 @@ impl<'a> Player<'a> {
 
     /// Returns the number of exchanges that may be outstanding, if the mechanism is one for bulk transfers.
     fn window(&self) -> Option<u16> {
-        let limits = self.mechanism.limits(&self.state);
-        limits.overtaken.and(limits.nstart)
+        let kind = self.mechanism.kind();
+        let is_bulk = BULK.iter().any(|entry| entry.mechanism.kind() == kind);
+        self.mechanism.limits(&self.state).nstart.filter(|_| is_bulk)
     }
 
     /// Returns the facts of an answer. Only a mechanism that asks for a marking learns which transmission was answered,

@@ -47,6 +47,8 @@ pub(crate) struct Lane<C: Controller> {
     silence: u8,
     /// The moment of the last of these timeouts.
     silent_since: Instant,
+    /// Nothing is admitted before this moment.
+    paused_until: Instant,
 }
 
 impl<C: Controller> Lane<C> {
@@ -62,6 +64,7 @@ impl<C: Controller> Lane<C> {
             answered: Instant::ZERO,
             silence: 0,
             silent_since: Instant::ZERO,
+            paused_until: Instant::ZERO,
         }
     }
 
@@ -121,6 +124,14 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
         Some(self.setup.bulk.as_ref()?.limits(&lane.state))
     }
 
+    /// Lets no request of a body depart to this peer for a while: it has no room for one now.
+    pub fn pause_bulk(&mut self, now: Instant, peer: A, span: Duration) {
+        let Some(slot) = self.peers.find(peer) else { return };
+        if let Some(lane) = &mut self.peers[slot].lane {
+            lane.paused_until = lane.paused_until.max(now + span);
+        }
+    }
+
     /// Puts an exchange at the end of those that wait in the lane.
     pub(crate) fn wait_in_lane(&mut self, index: u32) {
         let slot = self.exchanges[index].peer;
@@ -144,8 +155,9 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
             if lane.outstanding > 0 && under_way >= limits.nstart.unwrap_or(1) {
                 return None;
             }
-            if limits.next_confirmable > now {
-                return Some(limits.next_confirmable);
+            let from = limits.next_confirmable.max(lane.paused_until);
+            if from > now {
+                return Some(from);
             }
             // The rate is updated when a message departs.
             if limits.next_confirmable != Instant::ZERO && lane.leaving {
@@ -208,6 +220,8 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
             Stage::Acknowledged | Stage::Ended | Stage::Failed(_) => return,
         }
         let Some(control) = exchange.control.take() else { return };
+        // It has no place any more, and so cannot lose it when the answer shows what it overtook.
+        exchange.stage = Stage::Acknowledged;
         // This one included, as everywhere.
         let cue = Cue { now, draw: Draw::ZERO, outstanding: lane.in_flight.saturating_add(1) };
         controller.on_end(&mut lane.state, control, outcome, cue);

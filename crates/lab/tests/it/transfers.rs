@@ -58,7 +58,7 @@ fn one_block_at_a_time_takes_a_round_trip_each() {
 
 #[test]
 fn five_hundred_bodies_arrive_as_they_were_sent_in_spite_of_losses_and_reordering() {
-    for bulk in ["tide", "newreno"] {
+    for bulk in ["tide", "newreno", "rfc9177"] {
         let held_back = "{ probability = '10 %', delay = '80 ms' }";
         let set = [
             ("bulk", bulk),
@@ -73,7 +73,12 @@ fn five_hundred_bodies_arrive_as_they_were_sent_in_spite_of_losses_and_reorderin
             let own = &measured("fota-lte-m", "default", &[&set, how].concat()).transfers[0];
             assert_eq!((own.completed_s.len(), own.failed), (500, 0), "{bulk} {how:?}");
             assert_eq!(own.arrived_bytes, 500 * 9_000, "{bulk} {how:?}");
-            assert!(own.blocks_twice > 0, "{bulk} {how:?}: a block that was held back is taken for lost");
+            // Only the timeouts of `rfc9177` find losses, and they are long.
+            let is_waiting = bulk == "rfc9177";
+            assert!(
+                own.blocks_twice > 0 || is_waiting,
+                "{bulk} {how:?}: a block held back is taken for lost"
+            );
         }
     }
 }
