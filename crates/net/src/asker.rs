@@ -14,6 +14,7 @@ use crate::address::Remote;
 use crate::datagram::hub::{Hub, Locked};
 use crate::datagram::io::MAX_DATAGRAM;
 use crate::inbox::Inbox;
+use crate::probe::WORTHWHILE;
 use crate::receivers::Receivers;
 use crate::stream::{ConnectionHandle, StreamRequest};
 use crate::turns::Turns;
@@ -32,7 +33,7 @@ pub(crate) struct Blocks {
 
 impl Default for Blocks {
     fn default() -> Self {
-        Self { szx: coapace_proto::block::MAX_SZX, max_body: 16 << 20, at_once: false }
+        Self { szx: coapace_proto::block::MAX_SZX, max_body: 16 << 20, at_once: true }
     }
 }
 
@@ -120,8 +121,10 @@ impl Asker {
             None
         };
         Box::pin(async move {
-            let mut transfer = self.transfer(options, payload.into(), blocks).await?;
-            if first.is_none() && self.turns.is_none() && blocks.at_once && self.has_bulk() {
+            let size = payload.len();
+            let mut transfer = self.transfer(options.clone(), payload.into(), blocks).await?;
+            let may_hurry = first.is_none() && blocks.at_once && self.has_bulk();
+            if may_hurry && size > WORTHWHILE * blocks.size() && self.takes_q_block(&options).await? {
                 transfer = transfer.with_q_block(self.code, &self.tag());
             }
             let first = match first {

@@ -105,12 +105,10 @@ impl Call {
         self
     }
 
-    /// Sends a payload that does not fit into a message in several blocks at once, with Q-Block1 (RFC 9177) in confirmable requests.
-    ///
-    /// The server must know Q-Block1, or reject a critical option that it does not know (RFC 7252 §5.4.1): then the payload is sent
-    /// one block after the other. A server that ignores the option takes the first block for the whole payload.
-    pub fn q_block(mut self) -> Self {
-        self.blocks.at_once = true;
+    /// Sends a payload one block after the other. Without this call, one of more than four blocks is sent in several blocks at once
+    /// (Q-Block1, RFC 9177) if the server takes that. A server that is not known yet is asked for 16 bytes of its links first.
+    pub fn no_q_block(mut self) -> Self {
+        self.blocks.at_once = false;
         self
     }
 

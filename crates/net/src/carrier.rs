@@ -6,6 +6,7 @@ use std::pin::Pin;
 use std::time::Instant;
 
 use coap_numbers::option;
+use coapace_control::Duration;
 use coapace_proto::block::{Piece, Progress, Transfer};
 use coapace_proto::{Code, ExchangeId, Options, Tail};
 use futures_util::future::{Either, select};
@@ -22,8 +23,11 @@ use crate::{Error, Response};
 /// last that the server has received (RFC 9177 §4.3).
 const KEPT: usize = 32;
 
-/// Refusals (5.03) of a request that is the only one under way, after which the transfer fails.
-const MAX_REFUSED: u32 = 4;
+/// Refusals (5.03) in a row of a request that is the only one under way, after which the transfer fails.
+const MAX_REFUSED: u32 = 7;
+
+/// The pause after the first of these refusals. It doubles with each, and all of them take 3 s.
+const PAUSE: Duration = Duration::from_millis(50);
 
 /// The number of requests that a server without room for more lets be under way. It is halved by a refusal, and grows by one when as
 /// many have been answered.
@@ -37,11 +41,15 @@ struct Share {
 impl Share {
     const WHOLE: Self = Self { most: usize::MAX, answered: 0, refused: 0 };
 
-    /// Takes a refusal, beside which so many requests are under way. Returns whether the request may be repeated.
-    fn refuse(&mut self, under_way: usize) -> bool {
-        self.refused += u32::from(under_way == 0);
+    /// Takes a refusal, beside which so many requests are under way. Returns the pause before the next request, or `None` if there
+    /// were too many refusals.
+    fn refuse(&mut self, under_way: usize) -> Option<Duration> {
         (self.most, self.answered) = ((under_way / 2).max(1), 0);
-        self.refused <= MAX_REFUSED
+        if under_way > 0 {
+            return Some(Duration::ZERO);
+        }
+        self.refused += 1;
+        (self.refused < MAX_REFUSED).then(|| PAUSE.times(1 << (self.refused - 1)))
     }
 
     fn answer(&mut self) {
@@ -141,10 +149,11 @@ impl Asker {
                 // challenge every one.
                 let challenge = response.challenge().filter(|_| challenged != Some(piece));
                 // A server without room for all blocks at once has it for fewer.
-                let is_refused = response.code == Code::SERVICE_UNAVAILABLE
-                    && transfer.transferred().received > 0
-                    && share.refuse(under_way.len().saturating_sub(kept.len()));
-                if is_refused {
+                let is_refused =
+                    response.code == Code::SERVICE_UNAVAILABLE && transfer.transferred().received > 0;
+                let pause = is_refused.then(|| share.refuse(under_way.len().saturating_sub(kept.len())));
+                if let Some(pause) = pause.flatten() {
+                    self.pause(pause);
                     transfer.lost(piece);
                 } else if let Some(value) = challenge {
                     challenged = Some(piece);
@@ -215,6 +224,13 @@ impl Asker {
             && let Some(oldest) = kept.pop_front()
         {
             hub.abandon(oldest);
+        }
+    }
+
+    /// Lets no other block depart for this time.
+    fn pause(&self, span: Duration) {
+        if let Path::Endpoint(hub, to) = &self.path {
+            hub.with(|state, now| state.endpoint.pause_bulk(now, *to, span));
         }
     }
 

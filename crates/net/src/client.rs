@@ -49,7 +49,7 @@ impl ClientBuilder {
         self
     }
 
-    /// Sets the mechanism of the blocks of a body, of which several are asked for at once: `None`, as without this call,
+    /// Sets the mechanism of the blocks of a body, of which several are asked for at once: `tide` without this call. `None`
     /// asks for one after the other, as single exchanges.
     #[must_use]
     pub fn bulk(mut self, mechanism: Option<Mechanism>) -> Self {

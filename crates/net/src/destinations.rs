@@ -44,8 +44,15 @@ impl Destination {
 /// A bounded number of destinations, without their estimates.
 #[derive(Debug)]
 pub(crate) struct Destinations {
-    known: HashMap<Remote, Destination>,
+    known: HashMap<Remote, Known>,
     bound: usize,
+}
+
+#[derive(Debug)]
+struct Known {
+    destination: Destination,
+    /// Whether it takes Q-Block options (RFC 9177), if it was asked.
+    q_block: Option<bool>,
 }
 
 impl Destinations {
@@ -60,10 +67,23 @@ impl Destinations {
             let Some(&other) = self.known.keys().next() else { return };
             self.known.remove(&other);
         }
-        let destination = self.known.entry(to).or_insert_with(|| Destination::new(to));
+        let unasked = || Known { destination: Destination::new(to), q_block: None };
+        let Known { destination, .. } = self.known.entry(to).or_insert_with(unasked);
         destination.exchanges += 1;
         destination.failed += u64::from(failed);
         destination.retransmissions += u64::from(transmissions.saturating_sub(1));
+    }
+
+    /// Notes whether a destination, which has answered, takes Q-Block options.
+    pub(crate) fn note_q_block(&mut self, to: Remote, takes: bool) {
+        if let Some(known) = self.known.get_mut(&to) {
+            known.q_block = Some(takes);
+        }
+    }
+
+    /// Returns whether a destination takes Q-Block options, if that is known.
+    pub(crate) fn q_block(&self, to: Remote) -> Option<bool> {
+        self.known.get(&to)?.q_block
     }
 
     /// Returns each destination, with the estimates that `gauges` has of it.
@@ -71,6 +91,6 @@ impl Destinations {
         &self,
         gauges: impl Fn(Remote) -> Option<Gauges>,
     ) -> impl Iterator<Item = Destination> {
-        self.known.iter().map(move |(&to, known)| known.estimated(gauges(to).unwrap_or_default()))
+        self.known.iter().map(move |(&to, known)| known.destination.estimated(gauges(to).unwrap_or_default()))
     }
 }

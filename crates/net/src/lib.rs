@@ -85,6 +85,7 @@ mod membership;
 mod metrics;
 mod network;
 mod observation;
+mod probe;
 mod profile;
 mod receivers;
 mod refusals;

@@ -1,6 +1,6 @@
 //! The mechanism and parameters of an endpoint.
 
-use coapace_control::{DefaultTimer, Mechanism};
+use coapace_control::{DefaultTimer, Mechanism, Tide};
 use coapace_proto::Config;
 
 /// A mechanism and the transmission parameters around it (RFC 7252 §4.8). Requests of one profile share an endpoint:
@@ -17,7 +17,7 @@ pub struct Profile {
 }
 
 impl Default for Profile {
-    /// Returns the congestion control of RFC 7252, one block of a body after the other, and bounds that suit a host: 4,096
+    /// Returns the congestion control of RFC 7252, `tide` for the blocks of a body, and bounds that suit a host: 4,096
     /// exchanges, 1,024 destinations, 4,096 observers, 1,024 observations, 32,768 remembered messages.
     ///
     /// Fewer messages are remembered than there are Message IDs. The requests of a client that reuses Message IDs within
@@ -32,7 +32,11 @@ impl Default for Profile {
             max_deduplicated: 32_768,
             ..Config::default()
         };
-        Self { mechanism: Mechanism::Default(DefaultTimer::DEFAULT), bulk: None, config }
+        Self {
+            mechanism: Mechanism::Default(DefaultTimer::DEFAULT),
+            bulk: Some(Mechanism::Tide(Tide::DEFAULT)),
+            config,
+        }
     }
 }
 

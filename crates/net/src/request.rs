@@ -5,7 +5,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use coap_numbers::option;
-use coapace_proto::block::{BERT, Block};
+use coapace_proto::block::{Asked, BERT, Block, MAX_SZX};
 use coapace_proto::{Code, Kind, Message};
 use smallvec::SmallVec;
 
@@ -92,9 +92,12 @@ impl Request {
     }
 
     /// Returns the range of bytes of the representation that a GET asks for. It is the block that a Block2 option names (RFC
-    /// 7959 §2.2), and has no end if the server may choose how much to send. Only handlers that answer with
-    /// [`Response::part`](crate::Response::part) need it.
+    /// 7959 §2.2), or the blocks of a Q-Block2 option (RFC 9177 §4.4), and has no end if the server may choose how much to send.
+    /// Only handlers that answer with [`Response::part`](crate::Response::part) need it.
     pub fn range(&self) -> Range<usize> {
+        if let Ok(Some(set)) = Asked::of(&self.message(), MAX_SZX) {
+            return set.range();
+        }
         match self.message().block2_reliable() {
             Some(block) if block.szx() < BERT => block.offset()..block.offset() + block.size(),
             block => block.map_or(0, Block::offset)..usize::MAX,

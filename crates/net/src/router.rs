@@ -74,7 +74,7 @@ struct Route {
 
 /// The critical options that this crate understands. The options for conditions (RFC 7252 §5.10.8) are first, and are left
 /// to handlers that declare it.
-const UNDERSTOOD: [u16; 10] = [
+const UNDERSTOOD: [u16; 11] = [
     option::IF_MATCH,
     option::IF_NONE_MATCH,
     option::URI_HOST,
@@ -85,6 +85,7 @@ const UNDERSTOOD: [u16; 10] = [
     option::BLOCK1,
     option::Q_BLOCK1,
     option::BLOCK2,
+    option::Q_BLOCK2,
 ];
 
 /// The number of options for conditions among these.
@@ -411,7 +412,7 @@ fn path_of(message: &Message<'_>) -> (SmallVec<[Segment; 8]>, bool) {
 
 /// Returns the answer to a request with this option, which is critical and not understood (RFC 7252 §5.4.1, §5.7.2). It names
 /// the option (§5.5.2).
-fn refused(number: u16) -> Response {
+pub(crate) fn refused(number: u16) -> Response {
     let code = if is_for_proxies(number) { Code::PROXYING_NOT_SUPPORTED } else { Code::BAD_OPTION };
     Response::new(code).payload(format!("option {number} is not understood"))
 }

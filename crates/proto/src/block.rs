@@ -14,7 +14,7 @@ use core::fmt;
 
 pub use asked::{Asked, BadBlocks};
 pub use missing::MISSING_BLOCKS;
-pub use reassembly::{Assembled, Bounds, Reassembly, Unverified};
+pub use reassembly::{Assembled, Bounds, Overdue, Reassembly, Unverified};
 pub use slice::{Part, Slice, etag};
 pub use transfer::{Piece, Progress, Transfer, TransferError, Transferred};
 

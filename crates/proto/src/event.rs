@@ -55,6 +55,29 @@ impl<A> Responder<A> {
         self.allowance
     }
 
+    /// Returns a responder for a non-confirmable response with the token of an earlier request from this peer.
+    pub const fn later(to: A, method: Code, token: Token) -> Self {
+        Self {
+            to,
+            method,
+            group: false,
+            message_id: 0,
+            token,
+            confirmable: false,
+            acknowledged: false,
+            rexmit_cnt: None,
+            remembered: true,
+            allowance: Allowance::UNLIMITED,
+        }
+    }
+
+    /// Returns a responder for a further response to the same request, such as another block of a set (RFC 9177 §4.4). It is a
+    /// message of its own, confirmable if the request was.
+    #[must_use]
+    pub fn further(self) -> Self {
+        Self { acknowledged: true, ..self }
+    }
+
     /// Returns a responder for a non-confirmable response, whatever the request was (RFC 7252 §5.2.2).
     /// [`Endpoint::respond`](crate::Endpoint::respond) then sends it in a message of its own and keeps
     /// nothing. A confirmable request still has to be [acknowledged](crate::Endpoint::acknowledge).

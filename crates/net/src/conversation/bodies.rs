@@ -5,7 +5,7 @@ use std::borrow::Cow;
 
 use coap_numbers::option;
 use coapace_control::Instant;
-use coapace_proto::block::{Assembled, BERT, Block, Bounds, MAX_SZX, Reassembly, Slice, Unverified};
+use coapace_proto::block::{Assembled, BERT, Block, Bounds, MAX_SZX, Overdue, Reassembly, Slice, Unverified};
 use coapace_proto::{Code, Message, Options, Tail};
 
 use super::kept::Kept;
@@ -61,6 +61,16 @@ impl Bodies {
         Self { requests: Reassembly::new(bounds), responses: Kept::new(bounds) }
     }
 
+    /// Returns the moment from which non-confirmable blocks of requests may be overdue.
+    pub(crate) const fn overdue_from(&self) -> Instant {
+        self.requests.overdue_from()
+    }
+
+    /// Returns the next 4.08 response to a client whose non-confirmable blocks are overdue (RFC 9177 §7.2).
+    pub(crate) fn take_overdue(&mut self, now: Instant) -> Option<Overdue<Remote>> {
+        self.requests.take_overdue(now)
+    }
+
     /// Handles the Block options of a request.
     pub(crate) fn take<'a>(
         &mut self,
@@ -77,7 +87,11 @@ impl Bodies {
                 None => return Step::Reply(Code::REQUEST_ENTITY_INCOMPLETE, Tail::default()),
             }
         }
-        match self.requests.handle_from(now, from, terms.verified, message) {
+        // Only an answer to an earlier block shows with Block1 that the client receives. With Q-Block1 nothing does, and an address without
+        // a limit has to do.
+        let is_set = message.value(option::Q_BLOCK1).is_some();
+        let is_known = terms.verified || is_set && !terms.allowance.is_limited();
+        match self.requests.handle_from(now, from, is_known, message) {
             Err(Unverified) => Step::Challenge,
             Ok(Assembled::Answer { code, tail }) => Step::Reply(code, tail),
             Ok(Assembled::Taken) => Step::Acknowledge,
@@ -140,7 +154,10 @@ impl Bodies {
             };
             into.clear();
             let Some(slice) = slice else { return Answered::Send(Code::BAD_REQUEST) };
-            slice.options(options.clone()).write(slice.payload, into);
+            let options = options.clone();
+            let named =
+                if terms.set.is_some() { slice.quick_options(options) } else { slice.options(options) };
+            named.write(slice.payload, into);
             let fits = match medium {
                 Medium::Datagram { .. } => length(terms.token, into.len()) <= terms.allowance.room(),
                 Medium::Stream { room, .. } => into.len() <= room,
@@ -165,7 +182,7 @@ impl Bodies {
         let (code, is_first) = (response.code, terms.block2.is_none_or(|block| block.num() == 0));
         if is_first && !last && !terms.to_group {
             self.responses.put(now, to, terms.operation, response);
-        } else if !is_first && last && terms.repeatable {
+        } else if !is_first && last && (terms.repeatable || terms.set.is_some()) {
             self.responses.let_go(to, terms.operation);
         } else if !is_first && last {
             self.responses.take(to, terms.operation);

@@ -3,7 +3,7 @@
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use coap_numbers::option;
-use coapace_proto::block::Block;
+use coapace_proto::block::{Asked, Block};
 use coapace_proto::{Allowance, Code, Message, Token, is_no_cache_key};
 
 /// All that the answer to a request depends on, besides the handler.
@@ -11,8 +11,10 @@ use coapace_proto::{Allowance, Code, Message, Token, is_no_cache_key};
 pub(crate) struct Terms {
     /// The hash of the method and the options. It is equal for all blocks of one body.
     pub(crate) operation: u64,
-    /// The block that the request asks for.
+    /// The block that the request asks for, the first one if it asks for several.
     pub(crate) block2: Option<Block>,
+    /// The blocks that the request asks for with Q-Block2 (RFC 9177 §4.4).
+    pub(crate) set: Option<Asked>,
     /// The last block of the request's body, which the response confirms.
     pub(crate) block1: Option<Block>,
     /// The sequence number of the representation, if the client was added to the observers.
@@ -45,6 +47,7 @@ impl Terms {
         Self {
             operation: operation(message),
             block2,
+            set: None,
             block1: None,
             observed: None,
             token: message.token,
@@ -54,6 +57,17 @@ impl Terms {
             repeatable: matches!(message.code, Code::GET | Code::FETCH),
             to_group: false,
         }
+    }
+
+    /// Returns the terms of a request for these blocks.
+    pub(crate) fn for_set(self, set: Asked) -> Self {
+        Self { block2: set.blocks().next(), set: Some(set), ..self }
+    }
+
+    /// Returns the terms of each block that the request asks for after the first.
+    pub(crate) fn further(&self) -> impl Iterator<Item = Self> {
+        let blocks = self.set.into_iter().flat_map(Asked::blocks).skip(1);
+        blocks.map(|block| Self { block2: Some(block), ..*self })
     }
 
     /// Returns the terms with a verified client.
@@ -70,7 +84,7 @@ impl Terms {
     /// unwanted.
     pub(crate) fn published(self) -> Self {
         let block2 = self.block2.and_then(|block| Block::new(0, false, block.szx()));
-        Self { block2, block1: None, no_response: 0, ..self.verified() }
+        Self { block2, set: None, block1: None, no_response: 0, ..self.verified() }
     }
 
     /// Returns the hash of the operation and of the block size. Observers with equal hashes are sent the same notifications.
@@ -90,7 +104,7 @@ impl Terms {
     }
 
     /// Returns whether the client may be asked to repeat the request with an Echo option (RFC 9175 §2.3).
-    pub(super) fn may_be_challenged(&self) -> bool {
+    pub(crate) fn may_be_challenged(&self) -> bool {
         self.repeatable && self.allowance.is_limited()
     }
 
@@ -109,6 +123,7 @@ pub(crate) fn has_terms(message: &Message<'_>) -> bool {
                 | option::BLOCK1
                 | option::BLOCK2
                 | option::Q_BLOCK1
+                | option::Q_BLOCK2
                 | option::ECHO
                 | option::NO_RESPONSE
         )
@@ -125,8 +140,10 @@ pub(crate) fn length(token: Token, tail: usize) -> usize {
 fn operation(message: &Message<'_>) -> u64 {
     let mut hasher = DefaultHasher::new();
     message.code.0.hash(&mut hasher);
-    let part =
-        |number| matches!(number, option::OBSERVE | option::BLOCK1 | option::BLOCK2 | option::Q_BLOCK1);
+    let part = |number| {
+        const BLOCKS: [u16; 4] = [option::BLOCK1, option::BLOCK2, option::Q_BLOCK1, option::Q_BLOCK2];
+        number == option::OBSERVE || BLOCKS.contains(&number)
+    };
     message
         .options()
         .filter(|&(number, _)| !part(number) && !is_no_cache_key(number))

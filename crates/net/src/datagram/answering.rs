@@ -2,6 +2,7 @@
 
 use coap_numbers::option;
 use coapace_control::Instant;
+use coapace_proto::block::Overdue;
 use coapace_proto::{Code, Kind, Message, Options, Responder, SendError, Token, group};
 
 use super::answers::{Answers, ObservedRequest};
@@ -84,7 +85,12 @@ impl Locked {
         if let Some(form) = terms.observed.and_then(|_| observed.get(&terms.observable())) {
             form.format.note(&response);
         }
+        let rest = terms.further().next().is_some().then(|| response.clone());
         match bodies.answer(now, Some(responder.to), terms, response, *medium, scratch) {
+            // A stranger is sent one block for a request.
+            Answered::Send(_) if rest.is_some() && terms.may_be_challenged() => {
+                self.challenge(now, responder, terms);
+            }
             Answered::Send(_)
                 if terms.observed.is_some()
                     && terms.repeatable
@@ -93,13 +99,52 @@ impl Locked {
                 // Nothing would be left for the first notification.
                 self.challenge(now, responder, terms);
             }
-            Answered::Send(code) => self.respond_encoded(now, responder, code),
+            Answered::Send(code) => {
+                self.respond_encoded(now, responder, code);
+                match rest.filter(|_| code.is_success()) {
+                    Some(response) => self.answer_rest(now, responder, terms, &response),
+                    None if terms.set.is_some() => self.answers.sets.close(&responder),
+                    None => {}
+                }
+            }
             Answered::TooLarge => self.challenge(now, responder, terms),
             Answered::Unwanted => {
                 // A confirmable request is acknowledged nevertheless.
                 let _ = self.endpoint.acknowledge(now, responder);
                 self.answers.note_answer(&responder, None, 0);
             }
+        }
+    }
+
+    /// Sends the blocks after the first that a request asks for with Q-Block2, each in a response of its own, as far as there is room. The
+    /// client asks for the others again.
+    fn answer_rest(
+        &mut self,
+        now: Instant,
+        responder: Responder<Remote>,
+        terms: &Terms,
+        response: &Response,
+    ) {
+        if terms.allowance.is_limited() {
+            return;
+        }
+        let mut last = None;
+        for terms in terms.further() {
+            let Answers { bodies, scratch, medium, .. } = &mut self.answers;
+            let answered = bodies.answer(now, Some(responder.to), &terms, response.clone(), *medium, scratch);
+            let sent = match answered {
+                Answered::Send(code) if code.is_success() => {
+                    self.endpoint.respond(now, responder.further(), code, &self.answers.scratch)
+                }
+                // The representation ends before the set.
+                _ => return self.answers.sets.close(&responder),
+            };
+            self.counters.responses_dropped += u64::from(sent.is_err());
+            let Ok(sent) = sent else { return self.answers.sets.close(&responder) };
+            last = sent.zip(terms.block2);
+        }
+        if let Some((exchange, block)) = last {
+            self.answers.sets.wait(&responder, exchange, block.szx());
         }
     }
 
@@ -198,8 +243,13 @@ impl Locked {
         }
     }
 
-    /// Queues the answers to groups whose delay is over.
+    /// Queues the answers to groups whose delay is over, and asks clients for blocks that are overdue.
     pub(crate) fn send_delayed(&mut self, now: Instant) {
+        while let Some(Overdue { to, token, tail }) = self.answers.bodies.take_overdue(now) {
+            let responder = Responder::later(to, Code::EMPTY, token);
+            // If there is no room, the next timeout asks again.
+            let _ = self.endpoint.respond(now, responder, Code::REQUEST_ENTITY_INCOMPLETE, tail.as_bytes());
+        }
         while let Some(Delayed { responder, code, tail }) = self.answers.leisure.take(now) {
             self.queue(now, responder, code, &tail);
         }

@@ -6,10 +6,12 @@ use std::sync::Arc;
 use std::time::SystemTime;
 
 use coapace_control::{Duration, Instant};
+use coapace_proto::block::MAX_SZX;
 use coapace_proto::echo::{Echo, Gate};
 use coapace_proto::{Allowance, Code, Message, Responder, Sequence, Token};
 
 use super::leisure::Leisure;
+use super::sets::Sets;
 use crate::access::AccessLog;
 use crate::address::Remote;
 use crate::conversation::{Bodies, Format, Medium, Terms, length};
@@ -61,6 +63,8 @@ pub(crate) struct Answers {
     /// The largest payload of a block, in bytes.
     block: usize,
     pub(crate) bodies: Bodies,
+    /// The bodies that go to clients in confirmable sets.
+    pub(super) sets: Sets,
     /// The requests that observers have made, each once for all observers with equal requests. The key is the number that
     /// the endpoint knows it under.
     pub(super) observed: HashMap<u64, ObservedRequest>,
@@ -112,6 +116,7 @@ impl Answers {
             medium: Medium::Datagram { max_szx: bodies.max_szx },
             block: 16 << bodies.max_szx,
             bodies: Bodies::new(bodies),
+            sets: Sets::default(),
             observed: HashMap::new(),
             // When the table is full, at least half of its requests have no observers any more, and are removed.
             max_observed: 2 * config.max_observers as usize,
@@ -121,6 +126,12 @@ impl Answers {
             access: AccessLog::default(),
             scratch: Vec::new(),
         }
+    }
+
+    /// Returns the size exponent of the largest block.
+    pub(super) fn max_szx(&self) -> u8 {
+        let Medium::Datagram { max_szx } = self.medium else { return MAX_SZX };
+        max_szx
     }
 
     /// Returns what this client may be sent if it is not verified.

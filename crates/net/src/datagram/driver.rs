@@ -11,6 +11,7 @@ use tokio::net::UdpSocket;
 
 use super::hub::{Hub, Locked};
 use super::io::{DatagramIo, Reception};
+use super::sets::Open;
 use super::watch::{Wakeup, Watch};
 use crate::address::Remote;
 
@@ -25,6 +26,9 @@ pub(crate) trait Service {
     fn too_long(&mut self, hub: &Arc<Hub>, now: Instant, responder: Responder<Remote>, head: &Message<'_>) {
         self.request(hub, now, responder, head);
     }
+
+    /// Sends the next set of a body, because the one before has arrived.
+    fn proceed(&mut self, _: &Arc<Hub>, _: Instant, _: &Open) {}
 
     /// Returns whether datagrams are expected.
     fn expects(&self, _: &Locked) -> bool {
@@ -175,7 +179,17 @@ impl<C: DatagramIo, S: Service> Driver<C, S> {
                     drop(state);
                     service.request(hub, now, responder, &message);
                 }
-                Some(event) => state.tell(now, Some(from), event),
+                Some(event) => {
+                    let open = match event {
+                        Event::Acknowledged { exchange } => state.answers.sets.take(exchange),
+                        _ => None,
+                    };
+                    state.tell(now, Some(from), event);
+                    if let Some(open) = open {
+                        drop(state);
+                        service.proceed(hub, now, &open);
+                    }
+                }
                 None => {}
             }
         });

@@ -233,9 +233,10 @@ impl Hub {
 }
 
 impl Locked {
-    /// Returns the next deadline of the endpoint and of delayed responses.
+    /// Returns the next deadline of the endpoint, of delayed responses, and of blocks that are missing.
     pub(crate) fn poll_timeout(&self) -> Option<Instant> {
-        [self.endpoint.poll_timeout(), self.answers.leisure.next()].into_iter().flatten().min()
+        let overdue = Some(self.answers.bodies.overdue_from()).filter(|&at| at < Instant::MAX);
+        [self.endpoint.poll_timeout(), self.answers.leisure.next(), overdue].into_iter().flatten().min()
     }
 
     /// Ends an observation of this client, whose later notifications are rejected. Returns whether there was one.
@@ -339,6 +340,10 @@ impl Locked {
             }
             Event::Request { .. } => return,
         };
+        if matches!(event, Event::Failed { .. }) {
+            // The client does not acknowledge the blocks of a set any more.
+            self.answers.sets.take(exchange);
+        }
         let Some(Waiter { to, since, receivers }) = self.waiting.get_mut(&exchange) else { return };
         let (mut transmissions, mut elapsed) = (1, Duration::ZERO);
         if !matches!(event, Event::Notification { .. }) {

@@ -20,5 +20,6 @@ pub(crate) mod io;
 mod leisure;
 mod rates;
 pub(crate) mod serving;
+pub(crate) mod sets;
 pub(crate) mod socket;
 mod watch;

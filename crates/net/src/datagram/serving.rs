@@ -4,12 +4,15 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use coap_numbers::option;
 use coapace_control::Instant;
+use coapace_proto::block::Asked;
 use coapace_proto::{Code, Kind, Message, Responder};
 
 use super::driver::Service;
 use super::hub::{Hub, Locked};
 use super::rates::Rates;
+use super::sets::Open;
 use crate::access;
 use crate::address::Remote;
 use crate::conversation::{NoPlace, Place, Places, Step, Terms, Wish, has_terms};
@@ -70,6 +73,16 @@ impl Service for Serving {
         hub.lock().respond(now, responder, &self.config.too_large());
     }
 
+    fn proceed(&mut self, hub: &Arc<Hub>, now: Instant, open: &Open) {
+        let tail = open.next_tail();
+        let responder = open.responder.further();
+        let (code, token) = (responder.method, responder.token());
+        let next = Message { code, token, tail: &tail, ..Message::empty(Kind::Confirmable, 0) };
+        if !hub.closing.has_begun() {
+            self.negotiate(hub, now, responder, &next);
+        }
+    }
+
     fn resources_changed(&mut self, hub: &Arc<Hub>) {
         let now = hub.clock.now();
         let due = hub.lock().answers.due();
@@ -126,6 +139,22 @@ impl Serving {
             return state.respond(now, responder, &Response::new(Code::BAD_REQUEST));
         };
         let terms = Terms::of(message, block2);
+        let set = match Asked::of(message, state.answers.max_szx()) {
+            // A server ignores it in a request to a group (RFC 9177 §4.8), and beside Block it must not be (§4.1).
+            Ok(Some(_)) if responder.group => return state.answers.note_answer(&responder, None, 0),
+            Ok(Some(_)) if is_mixed(message) => {
+                return state.respond(now, responder, &Response::new(Code::BAD_OPTION));
+            }
+            Ok(set) => set,
+            Err(bad) => {
+                let bad = Response::new(Code::BAD_REQUEST).payload(bad.to_string());
+                return state.respond(now, responder, &bad);
+            }
+        };
+        if set.is_some() {
+            state.answers.sets.note(responder, message);
+        }
+        let terms = set.into_iter().fold(terms, Terms::for_set);
         let terms = if responder.group { terms.to_group() } else { terms };
         let mut terms = state.answers.admit(now, responder.to, message, terms);
         let responder = responder.limited(terms.allowance);
@@ -244,6 +273,11 @@ impl Serving {
     }
 }
 
+/// Returns whether a request has Block options.
+fn is_mixed(message: &Message<'_>) -> bool {
+    message.value(option::BLOCK1).or(message.value(option::BLOCK2)).is_some()
+}
+
 /// Begins the line of a request in the log of accesses.
 fn note_access(hub: &Hub, responder: &Responder<Remote>, message: &Message<'_>) {
     if access::is_wanted() {
@@ -256,13 +290,13 @@ fn note_access(hub: &Hub, responder: &Responder<Remote>, message: &Message<'_>) 
 /// Counts a handler that waits, and holds its place. A handler that is called for observers takes no place.
 struct WaitingHandler {
     hub: Arc<Hub>,
-    _place: Option<Place>,
+    place: Option<Place>,
 }
 
 impl WaitingHandler {
     fn new(hub: &Arc<Hub>, place: Option<Place>) -> Self {
         hub.pending.fetch_add(1, Ordering::Relaxed);
-        Self { hub: hub.clone(), _place: place }
+        Self { hub: hub.clone(), place }
     }
 }
 
@@ -277,13 +311,13 @@ impl Drop for WaitingHandler {
 
 /// Acknowledges if the handler takes long, and answers when it is done.
 async fn answer_later(
-    waiting: WaitingHandler,
+    mut waiting: WaitingHandler,
     mut responder: Responder<Remote>,
     mut terms: Terms,
     mut rest: Pending,
     patience: Duration,
 ) {
-    let hub = &waiting.hub;
+    let hub = waiting.hub.clone();
     let response = if let Ok(response) = tokio::time::timeout(patience, &mut rest).await {
         response
     } else {
@@ -292,5 +326,7 @@ async fn answer_later(
         (terms.repeatable, terms.allowance) = (false, responder.allowance());
         rest.await
     };
+    // The client may ask again as soon as it is answered.
+    waiting.place = None;
     hub.with(|state, now| state.answer(now, responder, &terms, response));
 }

@@ -6,6 +6,7 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
+use coap_numbers::option;
 use coapace_proto::stream::Signal;
 use coapace_proto::{Code, Kind, Message, Token};
 use tokio::task::JoinSet;
@@ -24,6 +25,7 @@ use crate::conversation::{Answered, Medium, Step, Terms, Wish};
 use crate::handler::{Called, or_panicked};
 use crate::identity::Peer;
 use crate::lock::lock;
+use crate::router::refused;
 
 /// One connection of a server.
 pub(super) struct Talk {
@@ -209,7 +211,10 @@ impl Talk {
             self.access.note(message.token, self.core.transport, self.peer.clone(), message);
         }
         let mut terms = Terms::of(message, message.block2_reliable()).verified();
-        let refusal = lock(&self.core.router).refuses_block(message);
+        // Over a reliable transport Q-Block has no use.
+        let is_quick = message.value(option::Q_BLOCK2).is_some();
+        let quick = is_quick.then(|| refused(option::Q_BLOCK2));
+        let refusal = quick.or_else(|| lock(&self.core.router).refuses_block(message));
         if let Some(refusal) = refusal {
             return self.answer(&terms, refusal);
         }

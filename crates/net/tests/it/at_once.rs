@@ -7,8 +7,7 @@ use std::thread;
 use std::time::Duration;
 
 use coap_numbers::option;
-use coapace_control::{Mechanism, Tide};
-use coapace_net::{Client, Code, Options, Rejection, Request, Response, Router, ServerConfig};
+use coapace_net::{Client, Code, Config, Options, Rejection, Request, Response, Router, ServerConfig};
 use coapace_proto::block::Block;
 use coapace_proto::{Kind, Message};
 
@@ -17,10 +16,6 @@ use crate::common::{serve, serve_with};
 use crate::loss::proxy;
 
 const LEN: usize = 60_000;
-
-fn at_once() -> Client {
-    Client::builder().bulk(Some(Mechanism::Tide(Tide::DEFAULT))).build()
-}
 
 fn router() -> Router {
     Router::new().get("/large", |_: Request| async { Ok::<_, Rejection>(Response::content(body(LEN))) }).post(
@@ -41,7 +36,7 @@ async fn several_blocks_are_under_way_and_those_that_are_lost_are_asked_for_agai
         seen.1.fetch_max(under_way, Ordering::Relaxed);
         nth % 10 != 3
     });
-    let client = at_once();
+    let client = Client::new();
     let response = client.get(&format!("coap://{address}/large")).await.unwrap();
     assert_eq!(response.payload, body(LEN));
     assert!(client.stats().endpoint.retransmissions > 5, "{:?}", client.stats().endpoint);
@@ -72,59 +67,111 @@ async fn a_server_with_few_places_for_handlers_is_asked_for_fewer_blocks_at_once
         Ok::<_, Rejection>(Response::part(body(LEN)[start..LEN.min(start + 1_024)].to_vec(), start, LEN))
     });
     let server = serve_with(router, ServerConfig { cores: 1, max_pending: 4, ..ServerConfig::default() });
-    let response = at_once().get(&server.uri("/parts")).await.unwrap();
+    let response = Client::new().get(&server.uri("/parts")).await.unwrap();
     assert_eq!(response.payload, body(LEN));
     assert!(server.handle.stats().net.refused > 0);
 }
 
 #[tokio::test]
-async fn a_body_is_sent_in_several_blocks_at_once_and_carried_out_once() {
-    let server = serve(router());
+async fn a_body_is_sent_in_several_blocks_at_once_to_a_server_that_is_asked_once() {
+    let asked = Arc::new(AtomicI32::new(0));
+    let counted = asked.clone();
+    let router = router().get("/.well-known/core", move |_: Request| {
+        counted.fetch_add(1, Ordering::Relaxed);
+        async { Ok::<_, Rejection>(Response::content("<x>")) }
+    });
+    let server = serve(router);
     let address = proxy(server.address, |_, nth| nth % 10 != 3);
-    let client = at_once();
-    let call = client.post(&format!("coap://{address}/echo")).payload(body(LEN)).q_block();
-    let response = call.await.unwrap();
-    assert_eq!((response.code, response.payload), (Code::CHANGED, body(LEN).into()));
-    assert_eq!(response.options.value(option::Q_BLOCK1), None);
-    let small = client.post(&format!("coap://{address}/echo")).payload("x").q_block().await.unwrap();
+    let client = Client::new();
+    for calls in 1..3 {
+        let before = client.stats().endpoint.started;
+        let response = client.post(&format!("coap://{address}/echo")).payload(body(LEN)).await.unwrap();
+        assert_eq!((response.code, response.payload), (Code::CHANGED, body(LEN).into()));
+        assert_eq!(response.options.value(option::Q_BLOCK1), None);
+        assert_eq!(asked.load(Ordering::Relaxed), 1, "{calls}");
+        let blocks = LEN.div_ceil(1_024) as u64;
+        // The response is as long, and its first block comes with the last of the request.
+        let probes = u64::from(calls == 1);
+        assert_eq!(client.stats().endpoint.started - before, 2 * blocks - 1 + probes);
+    }
+    let small = client.post(&format!("coap://{address}/echo")).payload("x").await.unwrap();
     assert_eq!(small.text(), "x");
 }
 
-#[tokio::test]
-async fn a_server_that_knows_no_q_block_gets_one_block_after_the_other() {
-    let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
-    let address = socket.local_addr().unwrap();
-    let serving = thread::spawn(move || {
-        let (mut buffer, mut rejected, mut taken) = ([0; 2_048], 0, Vec::new());
-        loop {
-            let (len, from) = socket.recv_from(&mut buffer).unwrap();
-            let request = Message::parse(&buffer[..len]).unwrap();
-            let block = request.block1().unwrap();
-            let (code, options) = match block {
-                None => (Code::BAD_OPTION, Options::default()),
-                Some(block) if block.more() => (Code::CONTINUE, Options::default().block1(block)),
-                Some(block) => (Code::CHANGED, Options::default().block1(block)),
-            };
-            rejected += u32::from(block.is_none());
-            if block.is_some_and(|block: Block| block.offset() == taken.len()) {
-                taken.extend_from_slice(request.payload());
-            }
-            let tail = options.tail(&[]).unwrap();
-            let mut reply = Vec::new();
-            let answer = Message {
-                code,
-                token: request.token,
-                tail: tail.as_bytes(),
-                ..Message::empty(Kind::Acknowledgement, request.message_id)
-            };
-            answer.write(&mut reply);
-            socket.send_to(&reply, from).unwrap();
-            if code == Code::CHANGED {
-                return (rejected, taken);
+/// Serves one body of `LEN` bytes in the order of its blocks, with Block1. It answers requests without Block1 with this code, or not at
+/// all if it is 0.00. Returns the number of requests without Block1, the path of the first, and the body.
+fn in_order(socket: &UdpSocket, code: Code) -> (u32, Vec<u8>, Vec<u8>) {
+    let (mut buffer, mut others, mut path, mut taken) = ([0; 2_048], 0, Vec::new(), Vec::new());
+    loop {
+        let (len, from) = socket.recv_from(&mut buffer).unwrap();
+        let request = Message::parse(&buffer[..len]).unwrap();
+        assert_eq!(request.value(option::Q_BLOCK1), None);
+        let block = request.block1().unwrap();
+        let (code, options) = match block {
+            None => (code, Options::default()),
+            Some(block) if block.more() => (Code::CONTINUE, Options::default().block1(block)),
+            Some(block) => (Code::CHANGED, Options::default().block1(block)),
+        };
+        if block.is_none() {
+            others += 1;
+            path = request.uri_path().collect::<Vec<_>>().concat();
+            if code == Code::EMPTY {
+                continue;
             }
         }
-    });
-    let call = at_once().put(&format!("coap://{address}/x")).payload(body(5_000)).q_block().await;
-    assert_eq!(call.unwrap().code, Code::CHANGED);
-    assert_eq!(serving.join().unwrap(), (1, body(5_000)));
+        if block.is_some_and(|block: Block| block.offset() == taken.len()) {
+            taken.extend_from_slice(request.payload());
+        }
+        let (tail, mut reply) = (options.tail(&[]).unwrap(), Vec::new());
+        let answer = Message {
+            code,
+            token: request.token,
+            tail: tail.as_bytes(),
+            ..Message::empty(Kind::Acknowledgement, request.message_id)
+        };
+        answer.write(&mut reply);
+        socket.send_to(&reply, from).unwrap();
+        if code == Code::CHANGED {
+            return (others, path, taken);
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_server_that_does_not_say_that_it_takes_q_block_gets_one_block_after_the_other() {
+    // Some servers ignore a critical option that they do not know, against RFC 7252 §5.4.1.
+    for code in [Code::BAD_OPTION, Code::CONTENT, Code::NOT_FOUND, Code::UNAUTHORIZED] {
+        let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+        let address = socket.local_addr().unwrap();
+        let serving = thread::spawn(move || in_order(&socket, code));
+        let call = Client::new().put(&format!("coap://{address}/x")).payload(body(5_000)).await;
+        assert_eq!(call.unwrap().code, Code::CHANGED);
+        assert_eq!(serving.join().unwrap(), (1, b".well-knowncore".to_vec(), body(5_000)), "{code}");
+    }
+}
+
+#[tokio::test]
+async fn a_server_that_drops_requests_with_q_block_gets_one_block_after_the_other() {
+    let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+    let uri = format!("coap://{}/x", socket.local_addr().unwrap());
+    let serving = thread::spawn(move || in_order(&socket, Code::EMPTY));
+    let mechanism = "default:ack_timeout=100ms".parse().unwrap();
+    let config = Config { max_retransmit: 1, patience: false, ..Config::default() };
+    let client = Client::builder().mechanism(mechanism).config(config).build();
+    let response = client.put(&uri).payload(body(5_000)).await.unwrap();
+    assert_eq!(response.code, Code::CHANGED);
+    assert_eq!(serving.join().unwrap(), (2, b".well-knowncore".to_vec(), body(5_000)));
+}
+
+#[tokio::test]
+async fn a_body_of_four_blocks_and_one_without_q_block_are_sent_at_once_to_nobody() {
+    for (bytes, may) in [(4_096, true), (5_000, false)] {
+        let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+        let uri = format!("coap://{}/x", socket.local_addr().unwrap());
+        let serving = thread::spawn(move || in_order(&socket, Code::CONTENT));
+        let call = Client::new().put(&uri).payload(body(bytes));
+        let call = if may { call } else { call.no_q_block() };
+        assert_eq!(call.await.unwrap().code, Code::CHANGED);
+        assert_eq!(serving.join().unwrap(), (0, Vec::new(), body(bytes)));
+    }
 }

@@ -28,6 +28,7 @@ mod q_block;
 mod scripted;
 #[cfg(feature = "tls")]
 mod secured;
+mod sets;
 mod started;
 #[cfg(target_os = "linux")]
 mod strangers;

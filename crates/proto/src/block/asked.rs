@@ -61,6 +61,12 @@ impl Asked {
         Ok(Some(asked))
     }
 
+    /// Returns the bytes of the representation from the first of the blocks to the last.
+    pub fn range(self) -> core::ops::Range<usize> {
+        let end = self.blocks().last().map_or(0, |block| block.offset() + block.size());
+        self.first as usize * super::size(self.szx)..end
+    }
+
     /// Returns the blocks in ascending order. Those beyond the end of the representation have no
     /// [`Slice`](super::Slice): if that is so of the first one, answer with 4.00.
     pub fn blocks(self) -> impl Iterator<Item = Block> {

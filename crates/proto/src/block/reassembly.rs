@@ -10,6 +10,7 @@ use alloc::vec::Vec;
 use coap_numbers::{code, option};
 use coapace_control::{Duration, Instant};
 
+pub use self::sets::Overdue;
 use self::sets::Sets;
 use super::Block;
 use crate::options::{Options, is_no_cache_key};
@@ -57,6 +58,8 @@ pub struct Reassembly<A> {
     bounds: Bounds,
     bodies: Vec<Body<A>>,
     bytes: usize,
+    /// No block is [overdue](Self::take_overdue) before this moment.
+    overdue_from: Instant,
 }
 
 #[derive(Debug)]
@@ -120,7 +123,7 @@ pub struct Unverified;
 impl<A: Address> Reassembly<A> {
     /// Creates a reassembly without any bodies.
     pub const fn new(bounds: Bounds) -> Self {
-        Self { bounds, bodies: Vec::new(), bytes: 0 }
+        Self { bounds, bodies: Vec::new(), bytes: 0, overdue_from: Instant::MAX }
     }
 
     /// Returns how many bytes are held.

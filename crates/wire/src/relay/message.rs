@@ -31,8 +31,12 @@ pub(super) fn unmarked_tail<'a>(message: &Message<'a>) -> Cow<'a, [u8]> {
 /// Returns the options and the payload of a request for the next hop, with one hop less (RFC 8768 §3).
 ///
 /// # Errors
-/// The code to answer with: 4.00 if the Hop-Limit is none, and 5.08 if no hop is left.
+/// The code to answer with: 4.00 if the Hop-Limit is none, 5.08 if no hop is left, and 4.02 if the request has an option of
+/// Q-Block. Its client then uses Block, whose requests are answered one by one: a line of the relay waits for one response.
 pub(super) fn next_hop(request: &Message<'_>) -> Result<Vec<u8>, Code> {
+    if request.value(option::Q_BLOCK1).or(request.value(option::Q_BLOCK2)).is_some() {
+        return Err(Code::BAD_OPTION);
+    }
     let hops = match request.hop_limit() {
         Ok(None) => HOPS,
         Ok(Some(hops)) => hops.get() - 1,

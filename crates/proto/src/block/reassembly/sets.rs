@@ -5,14 +5,14 @@ use alloc::boxed::Box;
 use alloc::vec::Vec;
 
 use coap_numbers::{code, option};
-use coapace_control::Instant;
+use coapace_control::{Duration, Instant};
 
 use super::{Assembled, Body, Reassembly, STALLED, Unverified, answer, key};
 use crate::block::missing::{self, MISSING_BLOCKS};
 use crate::block::window::{Arrived, SPAN};
 use crate::block::{BERT, Block, MAX_PAYLOADS};
 use crate::peer::Address;
-use crate::{Code, Kind, Message, Options, Tail};
+use crate::{Code, Kind, Message, Options, Tail, Token};
 
 /// The blocks of a body that have arrived.
 #[derive(Debug)]
@@ -27,12 +27,42 @@ pub(super) struct Sets {
     asked: u32,
     /// True if the body was complete, and only late copies of its blocks may arrive.
     pub(super) is_over: bool,
+    /// The wait for non-confirmable blocks that are missing.
+    wait: Option<Wait>,
 }
+
+/// The wait for the next non-confirmable block of a body (RFC 9177 §7.2).
+#[derive(Clone, Copy, Debug)]
+struct Wait {
+    /// The moment at which the client is asked for what is missing.
+    until: Instant,
+    /// How often it was asked since a block arrived.
+    asked: u8,
+    /// The token of the last request.
+    token: Token,
+}
+
+/// A 4.08 response that no request asks for at this moment: blocks of a body have not come in time.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Overdue<A> {
+    /// The client.
+    pub to: A,
+    /// The token of its last request for the body. The response has it, too.
+    pub token: Token,
+    /// The options and the payload, which names the missing blocks.
+    pub tail: Tail,
+}
+
+/// The time from the last block to the first 4.08, doubled by each (NON_RECEIVE_TIMEOUT, RFC 9177 §7.2).
+const NON_RECEIVE_TIMEOUT: Duration = Duration::from_secs(4);
+
+/// The most 4.08 responses without a block between them (NON_MAX_RETRANSMIT, RFC 9177 §7.2).
+const NON_MAX_RETRANSMIT: u8 = 4;
 
 impl Sets {
     const fn new(block: Block, size: u32, has_lost: bool) -> Self {
         let arrived = Arrived::before(0);
-        Self { arrived, size, szx: block.szx(), has_lost, asked: 0, is_over: false }
+        Self { arrived, size, szx: block.szx(), has_lost, asked: 0, is_over: false, wait: None }
     }
 
     /// Returns whether all blocks have arrived.
@@ -167,7 +197,47 @@ impl<A: Address> Reassembly<A> {
             return Assembled::Whole { body: Cow::Owned(whole), block: None };
         }
         let assembled = sets.answer(block, request.kind);
+        if request.kind == Kind::NonConfirmable {
+            let until = body.touched + NON_RECEIVE_TIMEOUT;
+            sets.wait = Some(Wait { until, asked: 0, token: request.token });
+            self.overdue_from = self.overdue_from.min(until);
+        }
         self.keep(body);
         assembled
+    }
+
+    /// Returns when to call [`take_overdue`](Self::take_overdue); [`Instant::MAX`] if no non-confirmable blocks are missing. The moment
+    /// may be too early.
+    pub const fn overdue_from(&self) -> Instant {
+        self.overdue_from
+    }
+
+    /// Returns the next response to a client whose non-confirmable blocks have not come in time, if there is one now. A body whose
+    /// client has not answered [`NON_MAX_RETRANSMIT`] of them is discarded.
+    pub fn take_overdue(&mut self, now: Instant) -> Option<Overdue<A>> {
+        if self.overdue_from > now {
+            return None;
+        }
+        let wait = |body: &Body<A>| body.sets.as_ref().filter(|sets| !sets.is_over)?.wait;
+        loop {
+            let waits = self.bodies.iter().enumerate().filter_map(|(n, body)| Some((wait(body)?.until, n)));
+            let (until, place) = waits.min().unwrap_or((Instant::MAX, 0));
+            self.overdue_from = until;
+            if until > now {
+                return None;
+            }
+            let body = self.bodies.get_mut(place)?;
+            let sets = body.sets.as_mut()?;
+            let wait = sets.wait.as_mut()?;
+            if wait.asked < NON_MAX_RETRANSMIT {
+                wait.asked += 1;
+                wait.until = now + NON_RECEIVE_TIMEOUT.times(1 << wait.asked);
+                let token = wait.token;
+                let blocks = sets.size.div_ceil(crate::block::size(sets.szx) as u32);
+                let Assembled::Answer { tail, .. } = incomplete(&sets.missing(blocks)) else { continue };
+                return Some(Overdue { to: body.from, token, tail });
+            }
+            self.remove(place);
+        }
     }
 }

@@ -35,6 +35,19 @@ fn the_answer_to_a_block_passes_as_it_is_so_that_the_client_sees_what_the_server
 }
 
 #[test]
+fn q_block_is_refused_so_that_the_client_uses_block() {
+    let mut bench = Bench::new("cocoa");
+    let block = Block::new(0, true, 6).expect("a block");
+    for (id, options) in
+        [(1, Options::default().q_block1(block).size1(9_000)), (2, Options::default().q_block2(block))]
+    {
+        let back = bench.passes(Face::Clients, &encoded(Kind::Confirmable, Code::PUT, id, b"a", &options));
+        assert_eq!((back.face, back.kind()), (Face::Clients, (Kind::Acknowledgement, Code::BAD_OPTION)));
+    }
+    assert_eq!(bench.relay.report().lines, 0);
+}
+
+#[test]
 fn a_copy_of_the_app_is_acknowledged_and_goes_no_further() {
     let mut bench = Bench::new("cocoa");
     let up = bench.passes(Face::Clients, &get(1, b"a"));

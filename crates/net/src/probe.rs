@@ -1,0 +1,78 @@
+//! Whether a server takes several blocks of a body at once (Q-Block1, RFC 9177).
+
+use std::time::Duration;
+
+use coap_numbers::option;
+use coapace_proto::block::{Block, TransferError};
+use coapace_proto::{Code, Options, Tail};
+
+use crate::asker::{Asker, Path, exchange, fits};
+use crate::call::in_time;
+use crate::{Error, Response};
+
+/// The fewest blocks of a body for which an unknown server is asked. That takes a round trip, and so does the first block.
+pub(crate) const WORTHWHILE: usize = 4;
+
+/// The longest wait for the answer. Some servers drop a request with a critical option that they do not know.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+impl Asker {
+    /// Returns whether the server takes Q-Block1. One that is not known yet is asked for 16 bytes of its links with Q-Block2, which it
+    /// takes if it takes Q-Block1 (RFC 9177 §4.1). A block of the body itself would do harm: some servers ignore critical
+    /// options that they do not know, and would take it for the whole body.
+    ///
+    /// # Errors
+    /// Those of any request.
+    pub(crate) async fn takes_q_block(&mut self, options: &Options) -> Result<bool, Error> {
+        let is_proxied =
+            |(number, _): (u16, &[u8])| matches!(number, option::PROXY_URI | option::PROXY_SCHEME);
+        if options.iter().any(is_proxied) {
+            // The answer may come from the proxy's cache or from another server.
+            return Ok(false);
+        }
+        if let Some(known) = self.noted() {
+            return Ok(known);
+        }
+        let host = |&(number, _): &(u16, &[u8])| matches!(number, option::URI_HOST | option::URI_PORT);
+        let to_host = options.iter().filter(host).fold(Options::default(), |mut to_host, (number, value)| {
+            to_host.push(number, value);
+            to_host
+        });
+        let links = to_host.uri_path(".well-known").uri_path("core");
+        let least = Block::new(0, false, 0).into_iter().fold(links, Options::q_block2);
+        let tail = least.tail(&[]).map_err(TransferError::Option)?;
+        let answer = in_time(Some(PATIENCE), self.settle(|asker| asker.ask_for_links(tail.clone())));
+        let response = match answer.await {
+            // The server may also be away for a while, so nothing is noted.
+            Err(Error::TimedOut | Error::GivenUp { .. }) => return Ok(false),
+            answer => answer?,
+        };
+        let takes = response.code == Code::CONTENT && response.options.value(option::Q_BLOCK2).is_some();
+        if let Path::Endpoint(hub, to) = &self.path {
+            hub.lock().destinations.note_q_block(*to, takes);
+        }
+        Ok(takes)
+    }
+
+    /// Returns what is known of the server.
+    fn noted(&self) -> Option<bool> {
+        match &self.path {
+            Path::Endpoint(hub, to) if self.turns.is_none() => hub.lock().destinations.q_block(*to),
+            _ => None,
+        }
+    }
+
+    async fn ask_for_links(self, tail: Tail) -> Result<Response, Error> {
+        let Path::Endpoint(hub, to) = &self.path else { return Ok(Response::new(Code::BAD_OPTION)) };
+        fits(tail.as_bytes())?;
+        let get = Self { code: Code::GET, ..self.clone() };
+        let asked = exchange(hub, *to, None, |state, now| {
+            let token = state.random.token();
+            state.endpoint.request(now, *to, get.request(token, tail.as_bytes()))
+        });
+        match asked.await {
+            Err(Error::Reset | Error::BadOption(_)) => Ok(Response::new(Code::BAD_OPTION)),
+            response => response,
+        }
+    }
+}
