@@ -70,8 +70,9 @@ def test_every_method_sends_its_payload(method: str) -> None:
 
 def test_bodies_of_a_hundred_kilobytes_go_both_ways() -> None:
     async def main() -> None:
-        async with serving() as server, Client() as client, Client(block_size=256) as patient:
-            for each in (client, patient):
+        terms: list[dict[str, object]] = [{}, {"block_size": 256}, {"bulk": None}, {"bulk": "newreno", "q_block": False}]
+        for kept in terms:
+            async with serving() as server, Client(**kept) as each:  # type: ignore[arg-type]
                 assert (await each.get(server.uri + "/large")).text == TEXT
                 body = os.urandom(100_000)
                 assert (await each.post(server.uri + "/echo", body)).payload == body
@@ -456,6 +457,7 @@ def test_a_name_that_nobody_knows_is_a_network_error() -> None:
         ({"cc": "cocoa:max-rto=9s"}, "did you mean max_rto"),
         ({"ack_timeout": -1.0}, "ack_timeout is -1"),
         ({"nstart": 0}, "nstart is 0"),
+        ({"bulk": "ebb"}, "bulk mechanisms: tide, newreno, rfc9177"),
     ],
 )
 def test_wrong_arguments_are_told(arguments: dict[str, object], sentence: str) -> None:

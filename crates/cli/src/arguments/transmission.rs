@@ -38,13 +38,12 @@ pub(crate) struct Transmission {
 
     /// The mechanism for a body in blocks, which says how many blocks to ask for at once: NAME or NAME:parameter=value,…
     /// (coapace list mechanisms), or none to ask for one after the other with --cc
-    #[arg(long, value_name = "NAME", default_value = "none")]
+    #[arg(long, value_name = "NAME", default_value = "tide")]
     pub(crate) bulk: String,
 
-    /// Send a payload in several blocks at once, with Q-Block1 (RFC 9177), to a server that knows it. One that ignores options
-    /// which it does not know takes the first block for the whole payload
+    /// Send a payload one block after the other, also to a server that takes several at once (Q-Block1, RFC 9177)
     #[arg(long)]
-    pub(crate) q_block: bool,
+    pub(crate) no_q_block: bool,
 
     /// The most exchanges with one destination at a time [default: 1]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]

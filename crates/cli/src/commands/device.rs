@@ -245,8 +245,8 @@ pub(super) fn on_terms(mut call: Call, terms: &Terms, transmission: &Transmissio
     if let Some(bytes) = terms.block_size {
         call = call.block_size(bytes);
     }
-    if transmission.q_block {
-        call = call.q_block();
+    if transmission.no_q_block {
+        call = call.no_q_block();
     }
     match transmission.timeout {
         Some(timeout) => call.timeout(timeout),

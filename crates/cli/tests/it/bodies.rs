@@ -87,16 +87,19 @@ fn a_file_is_sent_and_fetched_by_every_mechanism_for_bodies() {
     fs::create_dir(&stored).expect("a directory");
     let directory = stored.to_str().expect("UTF-8");
     let server = Serving::new(&["--directory", directory, "--writable"]);
-    for (bulk, more) in [("tide", &["--q-block"][..]), ("newreno", &["--q-block"]), ("none", &[])] {
-        let uri = server.at(&format!("/{bulk}"));
+    let without = &["--no-q-block"][..];
+    for (file_name, bulk, more) in
+        [("a", "tide", &[][..]), ("b", "newreno", &[]), ("c", "none", &[]), ("d", "tide", without)]
+    {
+        let uri = server.at(&format!("/{file_name}"));
         let terms = [&["--bulk", bulk, &uri][..], more].concat();
         coapace(&[&["put", "-f", &file][..], &terms].concat()).success();
-        assert!(fs::read(stored.join(bulk)).is_ok_and(|written| written == body), "{bulk}");
+        assert!(fs::read(stored.join(file_name)).is_ok_and(|written| written == body), "{bulk}");
         coapace(&[&["get", "-o", &got][..], &terms].concat()).success();
         assert!(fs::read(&got).is_ok_and(|read| read == body), "{bulk}");
     }
     assert_eq!(
         refused(2, &["get", &server.at("/tide"), "--bulk", "ebb"]),
-        "ebb is a mechanism for single exchanges (--cc); bulk mechanisms: tide, newreno"
+        "ebb is a mechanism for single exchanges (--cc); bulk mechanisms: tide, newreno, rfc9177"
     );
 }

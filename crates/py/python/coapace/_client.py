@@ -55,6 +55,8 @@ class Client:
 
     ``cc`` is ``NAME`` or ``NAME:parameter=value,…``, as on the command line. ``ack_timeout`` is ACK_TIMEOUT in seconds, which is
     the initial RTO of mechanisms that measure. ``max_retransmit`` and ``nstart`` are MAX_RETRANSMIT and NSTART (RFC 7252 §4.8).
+    ``bulk`` is the mechanism for the blocks of a body, of which several are under way; ``None`` sends one after the other. Without
+    ``q_block``, payloads are sent so, too, also to servers that take Q-Block1 (RFC 9177).
     ``block_size`` is the largest block of either side, 16 to 1024 bytes. ``psk`` is the identity and the key for ``coaps``. The
     other schemes are ``coap``, and ``coap+tcp`` and ``coap+ws``, whose connections have no mechanism. ``proxy`` is the URI of a
     forward proxy (RFC 7252 §5.7.2), such as ``coap://[::1]:5700``, that all requests go to. It asks the servers. If the network
@@ -85,6 +87,8 @@ class Client:
         self,
         cc: str = "default",
         *,
+        bulk: str | None = "tide",
+        q_block: bool = True,
         ack_timeout: Time | None = None,
         max_retransmit: int | None = None,
         nstart: int | None = None,
@@ -95,7 +99,7 @@ class Client:
     ) -> None:
         self._cc = cc
         self._native = _native.NativeClient(
-            cc, ack_timeout, max_retransmit, nstart, block_size, psk, proxy, fail_fast
+            cc, bulk, q_block, ack_timeout, max_retransmit, nstart, block_size, psk, proxy, fail_fast
         )
         self._tie = Tie(self._native.mailbox)
 

@@ -308,6 +308,8 @@ class NativeClient:
     def __init__(
         self,
         cc: str,
+        bulk: str | None,
+        q_block: bool,
         ack_timeout: Time | None,
         max_retransmit: int | None,
         nstart: int | None,

@@ -6,7 +6,7 @@ use std::time::Duration;
 use coapace_control::Mechanism;
 use coapace_net as net;
 use coapace_net::{Code, Dtls, Error, Profile};
-use coapace_scenario::naming::parse_mechanism;
+use coapace_scenario::naming::{parse_bulk, parse_mechanism};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
@@ -27,6 +27,8 @@ const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
 pub(crate) struct NativeClient {
     desk: Desk,
     client: Mutex<Option<net::Client>>,
+    /// True if payloads are sent with Q-Block1 to servers that take it.
+    q_block: bool,
 }
 
 /// A request: its URI, method and body, and how it is to be sent.
@@ -49,6 +51,8 @@ impl NativeClient {
     #[allow(clippy::too_many_arguments)] // those of Python's Client, once
     fn new(
         cc: &str,
+        bulk: Option<&str>,
+        q_block: bool,
         ack_timeout: Option<Seconds>,
         max_retransmit: Option<u8>,
         nstart: Option<u16>,
@@ -68,6 +72,7 @@ impl NativeClient {
         profile.config.nstart = nstart;
         profile.config.max_retransmit = max_retransmit.unwrap_or(profile.config.max_retransmit);
         let mut builder = net::Client::builder().mechanism(profile.mechanism).config(profile.config);
+        builder = builder.bulk(bulk.map(parse_bulk).transpose().map_err(PyValueError::new_err)?);
         if let Some(bytes) = block_size {
             builder = builder.block_size(bytes);
         }
@@ -82,7 +87,7 @@ impl NativeClient {
             let bad = |bad| PyValueError::new_err(format!("proxy is {proxy:?}: {bad}"));
             builder = builder.proxy(proxy).map_err(bad)?;
         }
-        Ok(Self { desk: Desk::new()?, client: Mutex::new(Some(builder.build())) })
+        Ok(Self { desk: Desk::new()?, client: Mutex::new(Some(builder.build())), q_block })
     }
 
     /// The mailbox that the event loop watches for results.
@@ -159,6 +164,9 @@ impl NativeClient {
         }
         if !confirmable {
             call = call.non_confirmable();
+        }
+        if !self.q_block {
+            call = call.no_q_block();
         }
         if once {
             call = call.once();
