@@ -115,15 +115,15 @@ impl Plug {
         assert!(seen.is_none(), "{seen:?}");
     }
 
-    /// The server is rebooted, and has forgotten who observes it.
+    /// The server, which has an observer, is rebooted and has forgotten it.
     pub(crate) async fn reboot_server(&mut self) {
         let address = self.address().to_string();
-        self.wire.server_is_off(true);
+        self.wire.server_is_off();
         self.server.crash().await;
         // As long as its handle is there, so is its socket.
         self.server = serve_at("127.0.0.1:0", Router::new(), self.config.clone());
         self.server = serve_again(&address, self.state.router(), self.config.clone()).await;
-        self.wire.server_is_off(false);
+        self.wire.server_is_on(PATIENCE).await;
     }
 
     /// Sends a datagram that no client of ours would send, and returns what answers it.

@@ -35,6 +35,8 @@ struct Noted {
     losses: Vec<(Direction, String)>,
     off: bool,
     server_off: bool,
+    /// How many datagrams the server has sent without power.
+    unsent: u32,
     client_port: u16,
     capture: Option<CaptureFile<BufWriter<File>>>,
 }
@@ -68,9 +70,20 @@ impl Wire {
         self.state().off = true;
     }
 
-    /// The server is without power: what it would say at its end never leaves. Back on, it is heard again.
-    pub(crate) fn server_is_off(&self, off: bool) {
-        self.state().server_off = off;
+    /// The server is without power: what it would say at its end never leaves.
+    pub(crate) fn server_is_off(&self) {
+        self.state().server_off = true;
+    }
+
+    /// The server is on again and is heard, once what it said at its end is gone: the client may read that late.
+    pub(crate) async fn server_is_on(&self, patience: Duration) {
+        let gone = async {
+            while self.state().unsent == 0 {
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+        };
+        tokio::time::timeout(patience, gone).await.expect("a farewell");
+        self.state().server_off = false;
     }
 
     /// The port that the client sends from.
@@ -146,7 +159,10 @@ impl Interceptor for Wire {
         };
         match datagram.direction {
             Direction::Sent if off => false,
-            Direction::Received if server_off => false,
+            Direction::Received if server_off => {
+                self.state().unsent += 1;
+                false
+            }
             direction => self.note(direction, datagram.bytes) && !off,
         }
     }
