@@ -5,6 +5,7 @@ use std::time::Duration;
 use coap_numbers::option;
 use coapace_proto::block::{Block, TransferError};
 use coapace_proto::{Code, Options, Tail};
+use tokio::runtime::Handle;
 
 use crate::asker::{Asker, Path, exchange, fits};
 use crate::call::in_time;
@@ -41,7 +42,9 @@ impl Asker {
         let links = to_host.uri_path(".well-known").uri_path("core");
         let least = Block::new(0, false, 0).into_iter().fold(links, Options::q_block2);
         let tail = least.tail(&[]).map_err(TransferError::Option)?;
-        let answer = in_time(Some(PATIENCE), self.settle(|asker| asker.ask_for_links(tail.clone())));
+        // A client that blocks may have no runtime. It waits until it gives up.
+        let patience = Handle::try_current().is_ok().then_some(PATIENCE);
+        let answer = in_time(patience, self.settle(|asker| asker.ask_for_links(tail.clone())));
         let response = match answer.await {
             // The server may also be away for a while, so nothing is noted.
             Err(Error::TimedOut | Error::GivenUp { .. }) => return Ok(false),
