@@ -18,7 +18,7 @@ use crate::probe::WORTHWHILE;
 use crate::receivers::Receivers;
 use crate::stream::{ConnectionHandle, StreamRequest};
 use crate::turns::Turns;
-use crate::{Error, Response};
+use crate::{Error, Response, Salvage};
 
 /// The bounds of bodies larger than a datagram.
 #[derive(Clone, Copy, Debug)]
@@ -87,6 +87,8 @@ pub(crate) struct Asker {
     /// The token of all requests, if they share one.
     pub(crate) token: Option<Token>,
     pub(crate) progress: Option<OnProgress>,
+    /// The place for a response that does not become whole.
+    pub(crate) salvage: Option<Salvage>,
 }
 
 impl Asker {

@@ -20,7 +20,7 @@ use crate::secure;
 use crate::target::Target;
 use crate::turns::Turns;
 use crate::uri::{BadUri, Host, Scheme, Uri};
-use crate::{Error, Group, Observation, Options, Profile, Refused, Response, Transferred};
+use crate::{Error, Group, Observation, Options, Profile, Refused, Response, Salvage, Transferred};
 
 /// A request of a client, which is set up and then awaited. Dropping the future cancels the exchange.
 #[derive(Clone, Debug)]
@@ -38,6 +38,7 @@ pub struct Call {
     profile: Profile,
     pub(crate) blocks: Blocks,
     progress: Option<OnProgress>,
+    salvage: Option<Salvage>,
     /// Set if an observation ends when the server is unavailable.
     pub(crate) once: bool,
     /// The endpoint and the addresses that were asked, if there is a timeout.
@@ -63,6 +64,7 @@ impl Call {
             profile,
             blocks,
             progress: None,
+            salvage: None,
             once: false,
             asked: OnceLock::new(),
         }
@@ -156,6 +158,13 @@ impl Call {
         self
     }
 
+    /// Keeps what has arrived of a response in blocks at this place, if the call fails, times out or is dropped. It goes on after what is
+    /// there already, from the first block that is missing, if the server still has the same version (ETag).
+    pub fn salvage(mut self, salvage: &Salvage) -> Self {
+        self.salvage = Some(salvage.clone());
+        self
+    }
+
     /// Ends an observation when the server answers 5.03 or 4.29. Otherwise the client [registers again](Observation).
     pub fn once(mut self) -> Self {
         self.once = true;
@@ -216,7 +225,16 @@ impl Call {
             progress,
             ..
         } = self;
-        let asker = Asker { path, turns: None, code, confirmable: false, repeatable, token: None, progress };
+        let asker = Asker {
+            path,
+            turns: None,
+            code,
+            confirmable: false,
+            repeatable,
+            token: None,
+            progress,
+            salvage: None,
+        };
         let payload = payload.into();
         Group::begin(client, GroupRequest { asker, options, payload, blocks, leisure, timeout }).await
     }
@@ -313,7 +331,8 @@ impl Call {
             _ => Path::Connection(self.client.connections.to(uri, candidates)?),
         };
         let Self { method: code, confirmable, repeatable, .. } = *self;
-        Ok(Asker { path, turns, code, confirmable, repeatable, token: None, progress: self.progress.clone() })
+        let (progress, salvage) = (self.progress.clone(), self.salvage.clone());
+        Ok(Asker { path, turns, code, confirmable, repeatable, token: None, progress, salvage })
     }
 
     /// Returns the endpoint that sends the request over UDP or DTLS, and the server's address there. Over UDP, also returns all

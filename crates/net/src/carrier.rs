@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 use std::future::Future;
+use std::ops::{Deref, DerefMut};
 use std::pin::Pin;
 use std::time::Instant;
 
@@ -17,7 +18,7 @@ use tokio::sync::oneshot;
 use crate::asker::{Abandon, Asker, OnProgress, Path, expect, fits};
 use crate::datagram::hub::Locked;
 use crate::receivers::Receivers;
-use crate::{Error, Response};
+use crate::{Error, Response, Salvage};
 
 /// Acknowledged requests that may still bring the response to a body, beside as many as are in flight. It comes to one of the
 /// last that the server has received (RFC 9177 §4.3).
@@ -57,6 +58,46 @@ impl Share {
         if self.answered >= self.most {
             (self.most, self.answered) = (self.most.saturating_add(1), 0);
         }
+    }
+}
+
+/// A transfer whose response is kept if it does not become whole.
+struct Salvaged<'a> {
+    transfer: Transfer,
+    place: Option<&'a Salvage>,
+}
+
+impl<'a> Salvaged<'a> {
+    /// Lets a transfer go on after what is at this place.
+    fn new(mut transfer: Transfer, place: Option<&'a Salvage>) -> Self {
+        if let Some(earlier) = place.and_then(Salvage::take) {
+            transfer.resume(earlier);
+        }
+        Self { transfer, place }
+    }
+}
+
+impl Drop for Salvaged<'_> {
+    fn drop(&mut self) {
+        if let Some(place) = self.place
+            && let Some(partial) = self.transfer.take_partial()
+        {
+            place.put(partial);
+        }
+    }
+}
+
+impl Deref for Salvaged<'_> {
+    type Target = Transfer;
+
+    fn deref(&self) -> &Transfer {
+        &self.transfer
+    }
+}
+
+impl DerefMut for Salvaged<'_> {
+    fn deref_mut(&mut self) -> &mut Transfer {
+        &mut self.transfer
     }
 }
 
@@ -133,6 +174,7 @@ impl Asker {
         if self.has_bulk() && self.code == Code::GET {
             transfer = transfer.with_random_access();
         }
+        let mut transfer = Salvaged::new(transfer, self.salvage.as_ref());
         let (begun, before) = (Instant::now(), first.as_ref().map_or_else(Default::default, |it| it.elapsed));
         let (mut transmissions, mut refusal, mut challenged) = (0, None::<Response>, None);
         let (mut under_way, mut kept) = (FuturesUnordered::new(), VecDeque::new());
@@ -163,7 +205,7 @@ impl Asker {
                     == Progress::Complete
                 {
                     let elapsed = before + begun.elapsed();
-                    let mut payload = transfer.into_body().into();
+                    let mut payload = transfer.take_body().into();
                     // A server that knows no blocks has not said why it refuses the body.
                     if let Some(refusal) = refusal.filter(|_| response.code == Code::BAD_OPTION) {
                         (payload, response) = (refusal.payload.clone(), refusal);

@@ -94,6 +94,7 @@ mod request;
 mod resource;
 mod response;
 mod router;
+mod salvage;
 #[cfg(feature = "tls")]
 mod secure;
 #[cfg(not(feature = "tls"))]
@@ -113,7 +114,7 @@ pub use budget::Budget;
 pub use call::Call;
 pub use client::{Client, ClientBuilder};
 pub use coapace_control::Mechanism;
-pub use coapace_proto::block::{Bounds, TransferError, Transferred};
+pub use coapace_proto::block::{Bounds, Partial, TransferError, Transferred};
 pub use coapace_proto::group::least_leisure;
 pub use coapace_proto::{BadOption, Code, Config, Histogram, Measures, Options, link_format};
 pub use datagram::answers::Verify;
@@ -136,6 +137,7 @@ pub use request::Request;
 pub use resource::Resource;
 pub use response::Response;
 pub use router::Router;
+pub use salvage::Salvage;
 #[cfg(feature = "tls")]
 pub use secure::{BadCertificate, Certificates, Dtls, DtlsSessions};
 pub use server::{Server, ServerConfig, ServerHandle};

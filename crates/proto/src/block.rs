@@ -3,6 +3,7 @@
 mod asked;
 mod download;
 mod missing;
+mod partial;
 mod quick;
 mod reassembly;
 mod slice;
@@ -14,6 +15,7 @@ use core::fmt;
 
 pub use asked::{Asked, BadBlocks};
 pub use missing::MISSING_BLOCKS;
+pub use partial::Partial;
 pub use reassembly::{Assembled, Bounds, Overdue, Reassembly, Unverified};
 pub use slice::{Part, Slice, etag};
 pub use transfer::{Piece, Progress, Transfer, TransferError, Transferred};

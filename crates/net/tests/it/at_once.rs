@@ -7,7 +7,9 @@ use std::thread;
 use std::time::Duration;
 
 use coap_numbers::option;
-use coapace_net::{Client, Code, Config, Options, Rejection, Request, Response, Router, ServerConfig};
+use coapace_net::{
+    Client, Code, Config, Error, Options, Rejection, Request, Response, Router, Salvage, ServerConfig,
+};
 use coapace_proto::block::Block;
 use coapace_proto::{Kind, Message};
 
@@ -174,4 +176,28 @@ async fn a_body_of_four_blocks_and_one_without_q_block_are_sent_at_once_to_nobod
         assert_eq!(call.await.unwrap().code, Code::CHANGED);
         assert_eq!(serving.join().unwrap(), (0, Vec::new(), body(bytes)));
     }
+}
+
+#[tokio::test]
+async fn a_call_goes_on_after_what_an_earlier_one_has_left() {
+    let server = serve(router());
+    let passing = Arc::new(AtomicI32::new(30));
+    let left = passing.clone();
+    let address =
+        proxy(server.address, move |to_server, _| to_server || left.fetch_sub(1, Ordering::Relaxed) > 0);
+    let (client, salvage) = (Client::new(), Salvage::default());
+    let uri = format!("coap://{address}/large");
+    let call = client.get(&uri).timeout(Duration::from_millis(500));
+    assert!(matches!(call.salvage(&salvage).await, Err(Error::TimedOut)));
+    let partial = salvage.take().expect("blocks have arrived");
+    assert_eq!(partial.body, body(LEN)[..30 * 1_024], "in their order");
+
+    passing.store(i32::MAX, Ordering::Relaxed);
+    let salvage = Salvage::from(partial);
+    let before = client.stats().endpoint.started;
+    let response = client.get(&uri).salvage(&salvage).await.unwrap();
+    assert_eq!(response.payload, body(LEN));
+    assert_eq!(salvage.take(), None);
+    let blocks = LEN.div_ceil(1_024) as u64;
+    assert_eq!(client.stats().endpoint.started - before, 1 + blocks - 29, "the first, and from the 30th on");
 }

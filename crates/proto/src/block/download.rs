@@ -6,6 +6,7 @@ use alloc::vec::Vec;
 use coap_numbers::option;
 use smallvec::SmallVec;
 
+use super::partial::Partial;
 use super::transfer::Piece;
 use super::window::Window;
 use super::{BERT, Block, MAX_SZX, TransferError};
@@ -34,6 +35,8 @@ pub(super) struct Download {
     end: Option<usize>,
     /// The bytes that have arrived.
     pub(super) received: usize,
+    /// The front of the body that an earlier transfer has brought. It counts if the first block shows that it is of this body.
+    earlier: Option<Box<Partial>>,
 }
 
 /// The properties of the first block.
@@ -94,7 +97,26 @@ impl Download {
             window: None,
             end: None,
             received: 0,
+            earlier: None,
         }
+    }
+
+    /// Goes on after the front of the body, if the first block is of the same body.
+    pub(super) fn resume(&mut self, earlier: Partial) {
+        self.earlier = Some(Box::new(earlier));
+    }
+
+    /// Takes the front of the body, up to the first block that is missing, out of a transfer that is over.
+    pub(super) fn take_partial(&mut self) -> Option<Partial> {
+        if let Some(earlier) = self.earlier.take() {
+            return Some(*earlier);
+        }
+        let is_sure = |common: &&Common| common.code == Code::CONTENT && !common.is_partly_tagged;
+        let etag = self.common.as_ref().filter(is_sure)?.etag.as_ref()?.to_vec();
+        let len = self.prefix();
+        let mut body = core::mem::take(&mut self.body);
+        body.truncate(len);
+        (len > 0).then_some(Partial { etag, body })
     }
 
     /// Lets several blocks be asked for at once, after the first. A reliable transport keeps their order.
@@ -230,6 +252,8 @@ impl Download {
         self.write(block.offset(), payload)?;
         if !block.more() {
             self.end = Some(end);
+        } else if let Some(earlier) = self.earlier.take() {
+            self.go_on_after(*earlier);
         }
         match &mut self.window {
             Some(window) => window.add(block.num()),
@@ -243,6 +267,20 @@ impl Download {
             self.common.iter().try_for_each(|common| common.check(end.max(self.body.len())))?;
         }
         Ok(complete)
+    }
+
+    /// Goes on after an earlier front of the body, whose first block has just arrived again. Its last block is asked for again, for the
+    /// body may end with it.
+    fn go_on_after(&mut self, mut earlier: Partial) {
+        let etag = self.common.as_ref().and_then(|common| common.etag.as_deref());
+        let size = super::size(self.szx);
+        let len = earlier.body.len().saturating_sub(1) / size * size;
+        let is_of_this = etag == Some(&earlier.etag[..]) && earlier.body.starts_with(&self.body);
+        let most = self.size().unwrap_or(self.max_body).min(self.max_body);
+        if is_of_this && len > self.body.len() && earlier.body.len() <= most {
+            earlier.body.truncate(len);
+            (self.body, self.received) = (earlier.body, len);
+        }
     }
 
     /// Goes on in the smaller blocks of the server. What has arrived out of order is asked for again.

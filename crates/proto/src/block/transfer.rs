@@ -7,6 +7,7 @@ use core::fmt;
 use coap_numbers::option;
 
 use super::download::Download;
+use super::partial::Partial;
 use super::upload::{BlockAnswer, Upload};
 use super::{BERT, MAX_SZX, ReservedSize};
 use crate::options::{BadOption, Options};
@@ -30,7 +31,7 @@ use crate::{Code, Message, Tail, echo};
 /// assert_eq!(respond(&mut transfer, 0, true, b"0123456789abcdef"), Progress::Continue);
 /// assert_eq!(transfer.request().unwrap().as_bytes(), b"\xb8firmware\xc1\x10");
 /// assert_eq!(respond(&mut transfer, 1, false, b"!"), Progress::Complete);
-/// assert_eq!(transfer.into_body(), b"0123456789abcdef!");
+/// assert_eq!(transfer.take_body(), b"0123456789abcdef!");
 /// ```
 #[derive(Clone, Debug)]
 pub struct Transfer {
@@ -347,8 +348,22 @@ impl Transfer {
         &self.download.body[..self.download.prefix()]
     }
 
-    /// Returns the response body.
-    pub fn into_body(self) -> Vec<u8> {
-        self.download.body
+    /// Takes the response body.
+    pub fn take_body(&mut self) -> Vec<u8> {
+        core::mem::take(&mut self.download.body)
+    }
+
+    /// Goes on after what an earlier transfer has brought of the response body ([`take_partial`](Self::take_partial)). The first
+    /// block is asked for again. The body is transferred whole if that block has another ETag or other bytes.
+    pub fn resume(&mut self, earlier: Partial) {
+        self.download.resume(earlier);
+    }
+
+    /// Ends a transfer that is not complete. Returns what has arrived of the response body, if the server has named its version
+    /// (ETag). Nothing is returned of a transfer that has failed because the representation changed, or for another reason in the
+    /// responses. Before the first block has arrived, what an earlier transfer has brought is returned.
+    pub fn take_partial(&mut self) -> Option<Partial> {
+        let is_over = core::mem::replace(&mut self.over, true);
+        if is_over { None } else { self.download.take_partial() }
     }
 }

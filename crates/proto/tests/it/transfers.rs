@@ -227,7 +227,7 @@ fn run(code: Code, len: usize, nstart: u16, lost: u64, seed: u64) -> Outcome {
             Some(Reverse((_, _, SERVER, bytes))) => server.handle(now, &bytes),
             Some(Reverse((_, _, _, bytes))) if client.handle(now, &bytes) => {
                 let elapsed = now.since(Instant::ZERO);
-                return Outcome { taken: server.taken, got: client.transfer.into_body(), elapsed };
+                return Outcome { taken: server.taken, got: client.transfer.take_body(), elapsed };
             }
             _ => {}
         }

@@ -211,7 +211,7 @@ fn a_response_to_a_body_with_q_block_may_come_in_blocks_of_any_size() {
             answer(&mut transfer, piece, Some(asked)).unwrap();
             requests += 1;
         }
-        assert_eq!((requests, transfer.into_body()), (68, whole));
+        assert_eq!((requests, transfer.take_body()), (68, whole));
     }
 }
 

@@ -67,7 +67,7 @@ fn the_blocks_that_the_server_has_are_asked_for_at_once_and_taken_in_any_order()
         assert_eq!(transfer.next_request(), Ok(None));
     }
     assert_eq!(answer(&mut transfer, asked[0].0, &whole), Ok(Progress::Complete));
-    assert_eq!((transfer.transferred().received, transfer.into_body()), (75, whole));
+    assert_eq!((transfer.transferred().received, transfer.take_body()), (75, whole));
 }
 
 #[test]
@@ -90,7 +90,7 @@ fn a_transfer_without_random_access_has_one_request_under_way() {
             break;
         }
     }
-    assert_eq!((received, transfer.into_body()), (Some(up), down));
+    assert_eq!((received, transfer.take_body()), (Some(up), down));
 }
 
 #[test]
@@ -137,7 +137,7 @@ fn a_server_that_returns_no_block_out_of_its_order_is_asked_for_one_after_the_ot
             let progress = answer(&mut transfer, alone[0].0, &whole).unwrap();
             assert_eq!(progress == Progress::Complete, num == 5);
         }
-        assert_eq!(transfer.into_body(), whole);
+        assert_eq!(transfer.take_body(), whole);
     }
 }
 
@@ -158,7 +158,7 @@ fn a_body_whose_size_is_not_said_ends_with_its_last_block() {
         assert_eq!(hand(&mut transfer, piece), Ok(Progress::Continue), "{num}");
     }
     assert_eq!(hand(&mut transfer, asked[3].0), Ok(Progress::Complete));
-    assert_eq!(transfer.into_body(), whole);
+    assert_eq!(transfer.take_body(), whole);
 }
 
 #[test]
@@ -184,7 +184,7 @@ fn smaller_blocks_in_mid_transfer_are_asked_for_one_after_the_other() {
         small(&mut transfer, piece).unwrap();
         lens.push(transfer.transferred().received);
     }
-    assert_eq!((lens[0], lens.len(), transfer.into_body()), (96, 8, whole));
+    assert_eq!((lens[0], lens.len(), transfer.take_body()), (96, 8, whole));
 }
 
 /// Answers some of these requests.
@@ -305,7 +305,7 @@ proptest! {
             };
             match handled {
                 Ok(Progress::Continue) => {}
-                Ok(Progress::Complete) => break Ok(transfer.clone().into_body()),
+                Ok(Progress::Complete) => break Ok(transfer.clone().take_body()),
                 Err(error) => break Err(error),
             }
             let prefix = transfer.body();
@@ -343,6 +343,70 @@ proptest! {
             prop_assert!(transfer.body().len() <= transfer.transferred().received);
             if handled != Ok(Progress::Continue) { break }
         }
-        prop_assert!(transfer.into_body().capacity() <= 2 * 5_000);
+        prop_assert!(transfer.take_body().capacity() <= 2 * 5_000);
     }
+}
+
+/// Returns the transfer of this representation, after its first block, that goes on after an earlier one.
+fn resumed(whole: &[u8], earlier: Partial) -> Transfer {
+    let mut transfer = Transfer::new(Options::default(), vec![], 0, 300).with_random_access();
+    transfer.resume(earlier);
+    let (piece, _) = transfer.next_request().unwrap().unwrap();
+    assert_eq!(answer(&mut transfer, piece, whole), Ok(Progress::Continue));
+    transfer
+}
+
+#[test]
+fn a_transfer_goes_on_after_an_earlier_one_of_the_same_version() {
+    let whole = body(200);
+    let mut broken = begun(200, 300);
+    for (piece, num) in all(&mut broken) {
+        if num != 6 && num != 9 {
+            answer(&mut broken, piece, &whole).unwrap();
+        }
+    }
+    let partial = broken.take_partial().unwrap();
+    assert_eq!((&partial.body[..], broken.take_partial()), (&whole[..96], None));
+
+    let mut transfer = resumed(&whole, partial.clone());
+    assert_eq!(transfer.transferred().received, 80);
+    let asked = all(&mut transfer);
+    assert_eq!(numbers(&asked), (5..13).collect::<Vec<_>>());
+    for &(piece, num) in &asked {
+        let progress = if num == 12 { Progress::Complete } else { Progress::Continue };
+        assert_eq!(answer(&mut transfer, piece, &whole), Ok(progress));
+    }
+    assert_eq!(transfer.take_partial(), None, "it is whole");
+    assert_eq!(transfer.take_body(), whole);
+
+    let with_body = |body: &[u8]| Partial { body: body.to_vec(), ..partial.clone() };
+    let mut other_bytes = partial.body.clone();
+    other_bytes[3] ^= 1;
+    let others = [
+        Partial { etag: vec![1], ..partial.clone() },
+        with_body(&other_bytes),
+        with_body(&whole[..16]),
+        with_body(&body(201)),
+        with_body(&[]),
+    ];
+    for other in others {
+        assert_eq!(all(&mut resumed(&whole, other)).len(), 12, "all but the first are asked for");
+    }
+    assert_eq!(all(&mut resumed(&whole, with_body(&whole))).len(), 1, "the last block ends the body");
+}
+
+#[test]
+fn nothing_is_left_of_a_transfer_whose_version_is_unknown_or_has_changed() {
+    let whole = body(80);
+    let mut untagged = Transfer::new(Options::default(), vec![], 0, 100);
+    let (piece, _) = untagged.next_request().unwrap().unwrap();
+    let response = tail(Options::default().block2(block(0, true, 0)), &whole[..16]);
+    assert_eq!(untagged.handle_piece(piece, &message(CONTENT, response.as_bytes())), Ok(Progress::Continue));
+    assert_eq!(untagged.take_partial(), None);
+
+    let mut changed = begun(80, 100);
+    let (piece, _) = ask(&mut changed).unwrap();
+    assert_eq!(answer(&mut changed, piece, &body(81)), Err(TransferError::Changed));
+    assert_eq!(changed.take_partial(), None);
+    assert_eq!(Transfer::new(Options::default(), vec![], 0, 100).take_partial(), None);
 }
