@@ -34,6 +34,16 @@ impl Failure {
         Self::Io(format!("cannot write {}", path.display()), error)
     }
 
+    /// Adds words to what it says of the network or an interruption.
+    #[must_use]
+    pub(crate) fn and(self, words: &str) -> Self {
+        match self {
+            Self::Network(message) => Self::Network(message + words),
+            Self::Interrupted(message) => Self::Interrupted(message + words),
+            other => other,
+        }
+    }
+
     /// Returns the exit code of the program.
     pub(crate) fn exit_code(&self) -> u8 {
         match self {

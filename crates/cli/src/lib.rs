@@ -18,6 +18,7 @@ mod latencies;
 mod logging;
 mod lossy;
 mod message;
+mod part;
 mod process;
 mod progress;
 mod readable;

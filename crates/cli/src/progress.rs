@@ -17,7 +17,7 @@ pub(crate) fn milliseconds(time: Duration, quiet: bool) -> ProgressBar {
 
 /// Returns a bar over the bytes of a block-wise transfer. The length is set later.
 pub(crate) fn bytes(quiet: bool) -> ProgressBar {
-    drawn(0, "{wide_bar} {bytes}/{total_bytes}, {eta} left", quiet)
+    drawn(0, "{wide_bar} {bytes}/{total_bytes}, {bytes_per_sec}, {eta} left", quiet)
 }
 
 /// Returns a line without an end, for what runs until it is interrupted.

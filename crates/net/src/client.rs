@@ -198,7 +198,9 @@ impl Client {
         let mut known = Vec::new();
         for hub in &*self.0.hubs() {
             let state = hub.lock();
-            let each = state.destinations.estimated(|remote| state.endpoint.gauges(remote));
+            let endpoint = &state.endpoint;
+            let bulk = |remote| endpoint.bulk_limits(remote).zip(endpoint.bulk_gauges(remote));
+            let each = state.destinations.estimated(|remote| endpoint.gauges(remote), bulk);
             known.extend(each.map(|destination| (hub.profile, destination)));
         }
         known

@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use coapace_control::Gauges;
+use coapace_control::{Gauges, Limits};
 use foldhash::{HashMap, HashMapExt};
 
 use crate::address::Remote;
@@ -20,6 +20,10 @@ pub struct Destination {
     pub srtt: Option<Duration>,
     /// The variation of the round-trip time, if the mechanism measures it and has done so.
     pub rttvar: Option<Duration>,
+    /// The exchanges of a body that may be under way at once, if several were.
+    pub window: Option<u16>,
+    /// The smoothed round-trip time of the blocks of bodies, if several were under way and it is measured.
+    pub bulk_srtt: Option<Duration>,
     /// Exchanges that have ended.
     pub exchanges: u64,
     /// Exchanges that have ended without an answer.
@@ -30,14 +34,30 @@ pub struct Destination {
 
 impl Destination {
     fn new(remote: Remote) -> Self {
-        let (rto, srtt, rttvar) = (Duration::ZERO, None, None);
-        Self { address: remote.address(), rto, srtt, rttvar, exchanges: 0, failed: 0, retransmissions: 0 }
+        Self {
+            address: remote.address(),
+            rto: Duration::ZERO,
+            srtt: None,
+            rttvar: None,
+            window: None,
+            bulk_srtt: None,
+            exchanges: 0,
+            failed: 0,
+            retransmissions: 0,
+        }
     }
 
-    /// Adds the estimates that the mechanism has now.
-    fn estimated(self, gauges: Gauges) -> Self {
+    /// Adds the estimates that the mechanisms have now, the second of them if it has transferred a body.
+    fn estimated(self, gauges: Gauges, bulk: Option<(Limits, Gauges)>) -> Self {
         let Gauges { rto, srtt, rttvar, .. } = gauges;
-        Self { rto: rto.into(), srtt: srtt.map(Into::into), rttvar: rttvar.map(Into::into), ..self }
+        Self {
+            rto: rto.into(),
+            srtt: srtt.map(Into::into),
+            rttvar: rttvar.map(Into::into),
+            window: bulk.and_then(|(limits, _)| limits.nstart),
+            bulk_srtt: bulk.and_then(|(_, gauges)| gauges.srtt).map(Into::into),
+            ..self
+        }
     }
 }
 
@@ -86,11 +106,15 @@ impl Destinations {
         self.known.get(&to)?.q_block
     }
 
-    /// Returns each destination, with the estimates that `gauges` has of it.
+    /// Returns each destination, with the estimates that `gauges` and `bulk` have of it.
     pub(crate) fn estimated(
         &self,
         gauges: impl Fn(Remote) -> Option<Gauges>,
+        bulk: impl Fn(Remote) -> Option<(Limits, Gauges)>,
     ) -> impl Iterator<Item = Destination> {
-        self.known.iter().map(move |(&to, known)| known.destination.estimated(gauges(to).unwrap_or_default()))
+        let now = move |(&to, known): (&Remote, &Known)| {
+            known.destination.estimated(gauges(to).unwrap_or_default(), bulk(to))
+        };
+        self.known.iter().map(now)
     }
 }

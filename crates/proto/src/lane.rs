@@ -3,7 +3,7 @@
 
 use alloc::boxed::Box;
 
-use coapace_control::{Controller, Cue, Draw, Duration, Instant, Limits, Outcome};
+use coapace_control::{Controller, Cue, Draw, Duration, Gauges, Instant, Limits, Outcome};
 
 use crate::deadlines::Timer;
 use crate::endpoint::Endpoint;
@@ -118,10 +118,16 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
         !is_full && lane.is_none_or(|lane| lane.waits < WAITING)
     }
 
-    /// Returns what the mechanism for bodies has learnt of the path to a peer.
+    /// Returns what the mechanism for bodies allows on the path to a peer.
     pub fn bulk_limits(&self, peer: A) -> Option<Limits> {
         let lane = self.peers[self.peers.find(peer)?].lane.as_ref()?;
         Some(self.setup.bulk.as_ref()?.limits(&lane.state))
+    }
+
+    /// Returns what the mechanism for bodies has learnt of the path to a peer.
+    pub fn bulk_gauges(&self, peer: A) -> Option<Gauges> {
+        let lane = self.peers[self.peers.find(peer)?].lane.as_ref()?;
+        Some(self.setup.bulk.as_ref()?.gauges(&lane.state))
     }
 
     /// Lets no request of a body depart to this peer for a while: it has no room for one now.

@@ -78,6 +78,11 @@ pub(crate) struct Request {
     #[command(flatten)]
     pub(crate) show: Show,
 
+    /// Go on after what a broken transfer has left in FILE.part, if the server still has that version. Without such a
+    /// file, or with one of another resource, the transfer begins at the front
+    #[arg(long = "continue", requires = "output", conflicts_with = "repeat")]
+    pub(crate) resume: bool,
+
     /// Repeat the request so many times, one after the other, and print a summary
     #[arg(long, visible_alias = "count", value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) repeat: Option<u32>,
@@ -99,7 +104,7 @@ pub(crate) struct Gathering {
 /// Arguments on what is printed of responses, and where to.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct Show {
-    /// Write the payload of the response to a file
+    /// Write the payload of the response to a file. Of a transfer in blocks that breaks, FILE.part has what has arrived
     #[arg(short = 'o', long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
 

@@ -170,7 +170,7 @@ async fn closed(asked: Arc<Asked>, (client, lossy): (Client, Arc<Lossy>), end: I
             biased;
             result = asked.ask(&client) => {
                 let failed = result.is_err();
-                tally.add(&result, begun.elapsed());
+                tally.add(&result, begun.elapsed(), asked.payload.len());
                 if failed {
                     // A request that fails at once would otherwise be repeated without end.
                     sleep(Duration::from_millis(1)).await;
@@ -203,7 +203,9 @@ async fn open(
         tokio::select! {
             biased;
             () = &mut over => break,
-            Some(Ok((result, latency))) = under_way.join_next() => tally.add(&result, latency),
+            Some(Ok((result, latency))) = under_way.join_next() => {
+                tally.add(&result, latency, asked.payload.len());
+            }
             begun = due.tick() => {
                 let (asked, client) = (asked.clone(), client.clone());
                 under_way.spawn(async move { (asked.ask(&client).await, begun.elapsed()) });
@@ -225,6 +227,8 @@ struct Tally {
     failures: BTreeMap<String, u64>,
     /// Requests that were open at the end.
     unfinished: u64,
+    /// Bytes of the payloads of answered requests and of their answers.
+    bytes: u64,
     retransmissions: u64,
     /// Responses to transmissions whose exchange had ended.
     late_replies: u64,
@@ -236,10 +240,12 @@ struct Tally {
 }
 
 impl Tally {
-    fn add(&mut self, result: &Result<Response, Error>, latency: Duration) {
+    /// Adds the outcome of a request with a payload of `sent` bytes.
+    fn add(&mut self, result: &Result<Response, Error>, latency: Duration, sent: usize) {
         match result {
             Ok(response) => {
                 self.latencies.add(latency);
+                self.bytes += (sent + response.payload.len()) as u64;
                 if !response.is_success() {
                     *self.codes.entry(response.code.to_string()).or_default() += 1;
                 }
@@ -264,6 +270,7 @@ impl Tally {
             .iter()
             .for_each(|(why, count)| *self.failures.entry(why.clone()).or_default() += count);
         self.unfinished += other.unfinished;
+        self.bytes += other.bytes;
         self.retransmissions += other.retransmissions;
         self.late_replies += other.late_replies;
         self.lost += other.lost;
@@ -282,13 +289,18 @@ impl Tally {
             let object = json!({
                 "uri": load.uri, "cc": load.transmission.cc, "clients": load.clients, "rate": load.rate,
                 "elapsed_s": self.elapsed.as_secs_f64(), "answered": answered, "answered_per_second": per_second,
-                "failed": failed, "unfinished": self.unfinished, "retransmissions": self.retransmissions,
+                "bytes": self.bytes, "failed": failed, "unfinished": self.unfinished, "retransmissions": self.retransmissions,
                 "late_replies": self.late_replies, "lost": self.lost, "codes": self.codes, "failures": self.failures,
                 "latency_ms": ms.collect::<serde_json::Map<_, _>>(),
             });
             writeln!(out, "{object}")?;
         } else {
-            writeln!(out, "{answered} answered in {}: {per_second:.0} a second", short(self.elapsed))?;
+            let kilobytes = self.bytes as f64 / 1e3 / self.elapsed.as_secs_f64().max(1e-9);
+            writeln!(
+                out,
+                "{answered} answered in {}: {per_second:.0} a second, {kilobytes:.0} kB/s of payloads",
+                short(self.elapsed)
+            )?;
             let times = times.map(|(name, time)| format!("{name} {}", short(time)));
             writeln!(out, "latency: {}", times.collect::<Vec<_>>().join(", "))?;
             writeln!(

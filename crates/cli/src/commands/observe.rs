@@ -19,7 +19,7 @@ pub(crate) fn observe(arguments: &Arguments, observe: &Observe) -> Result<(), Fa
     logging::of_client(observe.show.verbose, arguments.quiet);
     let proxy = observe.terms.proxy.as_deref();
     let setup = Setup::new(arguments, &observe.transmission, &observe.uri, proxy)?;
-    let mut printer = Printer::open(&observe.uri, proxy, &observe.transmission.cc, &observe.show, true)?;
+    let mut printer = Printer::open(&observe.uri, proxy, &observe.transmission, &observe.show, true)?;
     let client = setup.client()?;
     let result = runtime()?.block_on(follow(arguments, observe, &mut printer, &client));
     setup.finish(result)

@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 
 use super::device::{explain_with, short, tell};
 use crate::Failure;
-use crate::arguments::Show;
+use crate::arguments::{Show, Transmission};
 use crate::beside::Beside;
 use crate::message::{hex, option_name, option_value, response_json};
 use crate::readable::readable;
@@ -18,8 +18,8 @@ use crate::shown::shown;
 pub(super) struct Printer<'a> {
     uri: &'a str,
     proxy: Option<&'a str>,
-    /// The mechanism, as the user named it.
-    cc: &'a str,
+    /// The arguments that name the mechanisms.
+    transmission: &'a Transmission,
     show: &'a Show,
     /// Whether there may be more than one response. Each then begins a line, and a summary of the mechanism follows
     /// at the end.
@@ -42,7 +42,7 @@ impl<'a> Printer<'a> {
     pub(super) fn open(
         uri: &'a str,
         proxy: Option<&'a str>,
-        cc: &'a str,
+        transmission: &'a Transmission,
         show: &'a Show,
         several: bool,
     ) -> Result<Self, Failure> {
@@ -53,7 +53,7 @@ impl<'a> Printer<'a> {
             None => Output::Standard(io::stdout()),
         };
         let terminal = show.output.is_none() && io::stdout().is_terminal();
-        Ok(Self { uri, proxy, cc, show, several, out, terminal })
+        Ok(Self { uri, proxy, transmission, show, several, out, terminal })
     }
 
     /// Prints a response, or why there is none. Returns the failure, if it is one.
@@ -71,7 +71,7 @@ impl<'a> Printer<'a> {
                 Ok(response) => response_json(self.uri, response),
                 Err(error) => failure_json(self.uri, error),
             };
-            object.insert("destinations".into(), destinations_json(client, self.cc));
+            object.insert("destinations".into(), destinations_json(client, self.transmission));
             self.line(&Value::Object(object).to_string())?;
         }
         if let Ok(response) = result {
@@ -94,7 +94,7 @@ impl<'a> Printer<'a> {
             }
         }
         if self.show.stats && !self.several {
-            destination_lines(client, self.cc);
+            destination_lines(client, self.transmission);
         }
         Ok(failure)
     }
@@ -192,8 +192,9 @@ fn exchange_line(response: &Response) -> String {
     format!("{} after {}, {} {times}", response.code, short(response.elapsed), response.transmissions)
 }
 
-/// Prints the mechanism's estimates for each destination.
-pub(super) fn destination_lines(client: &Client, cc: &str) {
+/// Prints the mechanisms' estimates for each destination.
+pub(super) fn destination_lines(client: &Client, transmission: &Transmission) {
+    let Transmission { cc, bulk, .. } = transmission;
     for (_, known) in client.destinations() {
         let Destination { address, rto, srtt, rttvar, exchanges, failed, retransmissions, .. } = known;
         let measured = srtt.map_or(String::new(), |srtt| format!(", SRTT {}", short(srtt)));
@@ -203,16 +204,38 @@ pub(super) fn destination_lines(client: &Client, cc: &str) {
              {retransmissions} retransmissions",
             short(rto),
         ));
+        if let Some(window) = known.window {
+            let measured = known.bulk_srtt.map_or(String::new(), |srtt| format!(", SRTT {}", short(srtt)));
+            tell(&format!("{address}: {bulk}, window {window}{measured}"));
+        }
     }
 }
 
-fn destinations_json(client: &Client, cc: &str) -> Value {
+/// Prints how a payload of `sent` bytes and its response were transferred, if they took several exchanges.
+pub(super) fn transfer_line(client: &Client, sent: usize, response: &Response) {
+    let counters = client.stats().endpoint;
+    if counters.started < 2 {
+        return;
+    }
+    let bytes = sent + response.payload.len();
+    let rate = bytes as f64 / 1e3 / response.elapsed.as_secs_f64().max(1e-6);
+    tell(&format!(
+        "{bytes} bytes at {rate:.1} kB/s: {} exchanges, {} retransmissions, {} of them needless",
+        counters.started,
+        counters.retransmissions,
+        counters.late_replies.min(counters.retransmissions),
+    ));
+}
+
+fn destinations_json(client: &Client, transmission: &Transmission) -> Value {
+    let Transmission { cc, bulk, .. } = transmission;
     let ms = |time: Duration| time.as_micros() as f64 / 1e3;
     let each = client.destinations().into_iter().map(|(_, known)| {
         json!({
             "address": known.address.to_string(), "cc": cc, "rto_ms": ms(known.rto),
             "srtt_ms": known.srtt.map(ms), "rttvar_ms": known.rttvar.map(ms), "exchanges": known.exchanges,
             "failed": known.failed, "retransmissions": known.retransmissions,
+            "bulk": known.window.map(|_| bulk), "window": known.window, "bulk_srtt_ms": known.bulk_srtt.map(ms),
         })
     });
     each.collect()

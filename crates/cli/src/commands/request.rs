@@ -1,18 +1,21 @@
 //! `coapace get`, `put`, `post`, `delete`, `fetch`, `patch`, `ipatch` and `request`.
 
+use std::future::IntoFuture;
 use std::time::Duration;
 
 use coap_numbers::option::SIZE1;
-use coapace_net::{Client, Code, Error, Response, Transferred};
+use coapace_net::{Call, Client, Code, Error, Response, Salvage, Transferred};
 use indicatif::ProgressBar;
 use serde_json::json;
 
 use super::device::{Setup, payload, prepare, runtime, short, tell};
 use super::group;
 use super::output::remark;
-use super::printer::{Printer, destination_lines};
+use super::printer::{Printer, destination_lines, transfer_line};
 use crate::arguments::{Arguments, Content, Request};
+use crate::interrupt::interrupted;
 use crate::latencies::Latencies;
+use crate::part::Part;
 use crate::{Failure, logging, progress};
 
 pub(crate) fn request(arguments: &Arguments, method: Code, request: &Request) -> Result<(), Failure> {
@@ -21,9 +24,18 @@ pub(crate) fn request(arguments: &Arguments, method: Code, request: &Request) ->
     let setup = Setup::new(arguments, &request.transmission, &request.uri, proxy)?;
     let payload = payload(&request.content)?;
     let several = request.repeat.is_some();
-    let mut printer = Printer::open(&request.uri, proxy, &request.transmission.cc, &request.show, several)?;
+    let mut printer = Printer::open(&request.uri, proxy, &request.transmission, &request.show, several)?;
+    let salvaging = Salvaging::new(arguments, request)?;
     let client = setup.client()?;
     let result = runtime()?.block_on(async {
+        let interrupted = salvaging.part.as_ref().map(|_| interrupted()).transpose()?;
+        let mut interrupted = std::pin::pin!(async {
+            match interrupted {
+                Some(interrupted) => interrupted.await,
+                // Ctrl-C ends the process.
+                None => std::future::pending().await,
+            }
+        });
         let (mut sum, mut to_group) = (Sum::default(), false);
         for _ in 0..request.repeat.unwrap_or(1) {
             let call = || {
@@ -32,7 +44,14 @@ pub(crate) fn request(arguments: &Arguments, method: Code, request: &Request) ->
             };
             let begun = std::time::Instant::now();
             let bar = progress::bytes(arguments.quiet);
-            let result = group::called(call(), &request.gathering).progress(drawing(bar.clone())).await;
+            let asked = group::called(call(), &request.gathering).progress(drawing(bar.clone()));
+            let result = tokio::select! {
+                result = salvaging.of(asked).into_future() => result,
+                () = &mut interrupted => {
+                    bar.finish_and_clear();
+                    return Err(salvaging.keep(Failure::Interrupted("interrupted".to_owned())));
+                }
+            };
             bar.finish_and_clear();
             to_group = matches!(result, Err(Error::Group(_)));
             let failure = if to_group {
@@ -40,7 +59,14 @@ pub(crate) fn request(arguments: &Arguments, method: Code, request: &Request) ->
             } else {
                 sum.add(&result, begun.elapsed());
                 let failure = printer.print(&client, &result)?;
-                failure.map(|failure| with_size(failure, &result, &request.content, &payload))
+                if let (Ok(response), true, false) = (&result, request.show.stats, several) {
+                    transfer_line(&client, payload.len(), response);
+                }
+                let failure = failure.map(|failure| with_size(failure, &result, &request.content, &payload));
+                if failure.is_none() {
+                    salvaging.end();
+                }
+                failure.map(|failure| salvaging.keep(failure))
             };
             if request.repeat.is_none() {
                 return failure.map_or(Ok(()), Err);
@@ -61,6 +87,52 @@ pub(crate) fn request(arguments: &Arguments, method: Code, request: &Request) ->
         sum_up(arguments, request, printer, &client, &sum)
     });
     setup.finish(result)
+}
+
+/// What has arrived of a response that goes into a file, until it is whole.
+struct Salvaging<'a> {
+    /// Nothing if the response goes elsewhere.
+    part: Option<Part<'a>>,
+    salvage: Salvage,
+}
+
+impl<'a> Salvaging<'a> {
+    /// Reads what an earlier transfer has left, if the transfer is to go on there.
+    fn new(arguments: &Arguments, request: &'a Request) -> Result<Self, Failure> {
+        let path = request.show.output.as_deref().filter(|_| request.repeat.is_none());
+        let part = path.map(|path| Part::of(path, &request.uri));
+        let mut salvage = Salvage::default();
+        if let Some(part) = part.as_ref().filter(|_| request.resume) {
+            let cannot = |error| Failure::Io(format!("cannot read {}", part.path().display()), error);
+            if let Some(partial) = part.read().map_err(cannot)? {
+                let (bytes, path) = (partial.body.len(), part.path().display());
+                remark(arguments, &format!("{bytes} bytes are in {path}"));
+                salvage = partial.into();
+            }
+        }
+        Ok(Self { part, salvage })
+    }
+
+    fn of(&self, call: Call) -> Call {
+        if self.part.is_some() { call.salvage(&self.salvage) } else { call }
+    }
+
+    /// Keeps what has arrived, and says so with the failure.
+    fn keep(&self, failure: Failure) -> Failure {
+        let (Some(part), Some(partial)) = (&self.part, self.salvage.take()) else { return failure };
+        let (bytes, path) = (partial.body.len(), part.path().display());
+        failure.and(&match part.write(&partial) {
+            Ok(()) => format!("; {bytes} bytes are in {path}, and --continue goes on after them"),
+            Err(error) => format!("; {bytes} bytes are lost: cannot write {path}: {error}"),
+        })
+    }
+
+    /// Removes the part of a response that is whole.
+    fn end(&self) {
+        if let Some(part) = &self.part {
+            part.remove();
+        }
+    }
 }
 
 /// Adds to the refusal of a body (4.13) the size that the server takes (Size1), and which blocks the client has tried for that.
@@ -138,7 +210,7 @@ fn sum_up(
         printer.line(&json!({ "summary": summary }).to_string())?;
     }
     if request.show.stats {
-        destination_lines(client, &request.transmission.cc);
+        destination_lines(client, &request.transmission);
     }
     remark(
         arguments,

@@ -2,9 +2,12 @@
 
 use std::fs;
 use std::net::UdpSocket;
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI32, Ordering};
 use std::time::Duration;
 
-use crate::common::{Scratch, Serving, coapace};
+use crate::common::{Scratch, Serving, coapace, command};
 use crate::device::refused;
 
 /// Starts a server that answers every request with this code, and these options and this payload. Returns its URI.
@@ -102,4 +105,93 @@ fn a_file_is_sent_and_fetched_by_every_mechanism_for_bodies() {
         refused(2, &["get", &server.at("/tide"), "--bulk", "ebb"]),
         "ebb is a mechanism for single exchanges (--cc); bulk mechanisms: tide, newreno, rfc9177"
     );
+}
+
+/// Passes datagrams on to a server, and as many of its answers as are `left`. Returns its URI.
+fn breaking(server: &str, left: Arc<AtomicI32>) -> String {
+    let [near, far] = [(); 2].map(|()| Arc::new(UdpSocket::bind("127.0.0.1:0").expect("a port")));
+    far.connect(server.strip_prefix("coap://").expect("a URI")).expect("an address");
+    let uri = format!("coap://{}", near.local_addr().expect("an address"));
+    let back = near.clone();
+    let client = Arc::new(std::sync::Mutex::new(None));
+    let (to, answers) = (client.clone(), far.clone());
+    std::thread::spawn(move || {
+        let mut buffer = [0; 2_048];
+        while let Ok(len) = answers.recv(&mut buffer) {
+            if left.fetch_sub(1, Ordering::Relaxed) > 0 {
+                let to = to.lock().expect("no panic").expect("it has asked");
+                back.send_to(&buffer[..len], to).expect("loopback");
+            }
+        }
+    });
+    std::thread::spawn(move || {
+        let mut buffer = [0; 2_048];
+        while let Ok((len, from)) = near.recv_from(&mut buffer) {
+            *client.lock().expect("no panic") = Some(from);
+            far.send(&buffer[..len]).expect("loopback");
+        }
+    });
+    uri
+}
+
+#[test]
+fn a_transfer_that_breaks_leaves_what_has_arrived_and_goes_on_there() {
+    let scratch = Scratch::new();
+    let body: Vec<u8> = (0..200_000_u32).map(|at| (at * 7 % 251) as u8).collect();
+    let served = scratch.path().join("served");
+    fs::create_dir(&served).expect("a directory");
+    fs::write(served.join("image"), &body).expect("a file");
+    let server = Serving::new(&["--directory", served.to_str().expect("UTF-8")]);
+    let left = Arc::new(AtomicI32::new(60));
+    let uri = format!("{}/image", breaking(&server.uri, left.clone()));
+    let (got, part) = (scratch.file("got"), scratch.file("got.part"));
+    let get = ["get", &uri, "-o", &got];
+
+    // Copies of answers count, too, so that there may be fewer blocks.
+    let kept = |said: &str| {
+        let words =
+            said.trim_end().strip_suffix(&format!(" bytes are in {part}, and --continue goes on after them"));
+        let bytes = words.and_then(|words| words.rsplit("; ").next()).and_then(|bytes| bytes.parse().ok());
+        let bytes: usize = bytes.unwrap_or_else(|| panic!("{said}"));
+        let file = fs::read(&part).expect("the part");
+        assert!(bytes.is_multiple_of(1_024) && file.ends_with(&body[..bytes]), "{said}");
+        bytes
+    };
+    let said = refused(1, &[&get[..], &["-B", "2s"]].concat());
+    let first = kept(&said);
+    assert!((10 * 1_024..=60 * 1_024).contains(&first), "{said}");
+
+    left.store(60, Ordering::Relaxed);
+    let resume = [&get[..], &["--continue"]].concat();
+    let mut again = command();
+    let again = again.args(&resume).stderr(Stdio::piped()).spawn().expect("it starts");
+    while left.load(Ordering::Relaxed) > 0 {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    std::thread::sleep(Duration::from_millis(300));
+    let told = Command::new("kill").args(["-INT", &again.id().to_string()]).status();
+    assert!(told.expect("kill runs").success());
+    let ended = again.wait_with_output().expect("it ends");
+    let said = String::from_utf8_lossy(&ended.stderr);
+    assert_eq!(ended.status.code(), Some(130), "{said}");
+    assert!(said.starts_with(&format!("{first} bytes are in {part}\n")), "{said}");
+    assert!(said.contains("interrupted; "), "{said}");
+    let second = kept(&said);
+    assert!(second > first && second < body.len(), "{said}");
+    assert!(!fs::exists(&got).expect("it is known"));
+
+    left.store(i32::MAX, Ordering::Relaxed);
+    let whole = coapace(&[&resume[..], &["--stats"]].concat());
+    // The first block, and those from the last that had arrived.
+    let exchanges = 1 + body.len().div_ceil(1_024) - (second / 1_024 - 1);
+    assert!(whole.stderr.contains(&format!("kB/s: {exchanges} exchanges, ")), "{whole:?}");
+    assert!(whole.stderr.contains(": tide, window "), "{whole:?}");
+    whole.success();
+    assert!(fs::read(&got).is_ok_and(|read| read == body));
+    assert!(!fs::exists(&part).expect("it is known"));
+
+    assert_eq!(fs::write(&part, "somebody's file").ok(), Some(()));
+    coapace(&resume).success();
+    assert!(fs::read(&got).is_ok_and(|read| read == body));
+    assert_eq!(fs::read(&part).expect("a file"), b"somebody's file");
 }

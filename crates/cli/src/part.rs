@@ -1,0 +1,110 @@
+//! The file beside an output file with what has arrived of it before a transfer broke.
+
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use coapace_net::Partial;
+
+use crate::message::{bytes_of_hex, hex};
+
+/// The words that the first line begins with. The ETag in hexadecimal digits and the URI follow, then the bytes.
+const MARK: &str = "coapace-part";
+
+/// The part of a file: `FILE.part`.
+pub(crate) struct Part<'a> {
+    path: PathBuf,
+    /// The resource that it is a part of. ETags of others may be equal.
+    uri: &'a str,
+}
+
+impl<'a> Part<'a> {
+    /// Returns the part beside the file at `path`.
+    pub(crate) fn of(path: &Path, uri: &'a str) -> Self {
+        let mut name = path.as_os_str().to_owned();
+        name.push(".part");
+        Self { path: name.into(), uri }
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Reads the part. `None` if there is none, or if the file is none of this resource.
+    ///
+    /// # Errors
+    /// Errors of the system.
+    pub(crate) fn read(&self) -> io::Result<Option<Partial>> {
+        let bytes = match fs::read(&self.path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            bytes => bytes?,
+        };
+        Ok(self.parse(bytes))
+    }
+
+    fn parse(&self, mut bytes: Vec<u8>) -> Option<Partial> {
+        let end = bytes.iter().position(|&byte| byte == b'\n')?;
+        let line = std::str::from_utf8(&bytes[..end]).ok()?;
+        let (etag, uri) = line.strip_prefix(MARK)?.strip_prefix(' ')?.split_once(' ')?;
+        let etag = bytes_of_hex(etag.as_bytes()).filter(|_| uri == self.uri)?;
+        bytes.drain(..=end);
+        Some(Partial { etag, body: bytes })
+    }
+
+    /// Writes the part.
+    ///
+    /// # Errors
+    /// Errors of the system, and `AlreadyExists` if there is another kind of file.
+    pub(crate) fn write(&self, partial: &Partial) -> io::Result<()> {
+        if fs::read(&self.path).is_ok_and(|there| !there.starts_with(MARK.as_bytes())) {
+            return Err(io::ErrorKind::AlreadyExists.into());
+        }
+        let mut file = File::create(&self.path)?;
+        writeln!(file, "{MARK} {} {}", hex(&partial.etag), self.uri)?;
+        file.write_all(&partial.body)?;
+        file.sync_all()
+    }
+
+    /// Removes the part, if there is one of this resource: the file is whole.
+    pub(crate) fn remove(&self) {
+        if self.read().is_ok_and(|part| part.is_some()) {
+            // One that stays is of no use, and does no harm.
+            let _ = fs::remove_file(&self.path);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_part_is_read_as_it_was_written_and_belongs_to_its_resource_alone() {
+        let folder = std::env::temp_dir().join(format!("coapace-part-{}", std::process::id()));
+        fs::create_dir_all(&folder).expect("a folder");
+        let file = folder.join("image.bin");
+        let part = Part::of(&file, "coap://host/image");
+        assert_eq!(part.path(), folder.join("image.bin.part"));
+        assert_eq!(part.read().expect("it can be read"), None);
+        let partial = Partial { etag: vec![0, 0xa1, b'\n'], body: b"one\ntwo\x00".to_vec() };
+        part.write(&partial).expect("it can be written");
+        assert_eq!(part.read().expect("it can be read"), Some(partial));
+        let other = Part::of(&file, "coap://host/other");
+        assert_eq!(other.read().expect("it can be read"), None);
+        other.remove();
+        assert!(part.path().exists());
+        part.remove();
+        assert!(!part.path().exists());
+        for bytes in
+            ["", "no line", "coapace-part 0 \n", "coapace-part a1 coap://host/imag\nx", "other a1 x\n"]
+        {
+            fs::write(part.path(), bytes).expect("it can be written");
+            assert_eq!(part.read().expect("it can be read"), None, "{bytes:?}");
+            part.remove();
+            assert!(part.path().exists(), "it is somebody's file");
+        }
+        let written = part.write(&Partial { etag: vec![1], body: vec![2] });
+        assert_eq!(written.map_err(|error| error.kind()), Err(io::ErrorKind::AlreadyExists));
+        fs::remove_dir_all(&folder).expect("it is removed");
+    }
+}
