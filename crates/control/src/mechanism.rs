@@ -33,9 +33,19 @@ pub enum ParseMechanismError {
         known: Mechanisms,
     },
     /// No bulk mechanism has this name.
-    UnknownBulk(Excerpt),
+    UnknownBulk {
+        /// The name.
+        name: Excerpt,
+        /// The mechanisms to choose from.
+        known: Mechanisms,
+    },
     /// The mechanism is for single exchanges, and a bulk mechanism was asked for.
-    NoBulk(&'static Entry),
+    NoBulk {
+        /// The mechanism that was named.
+        entry: &'static Entry,
+        /// The mechanisms to choose from.
+        known: Mechanisms,
+    },
     /// The mechanism is a bulk mechanism, and one for single exchanges was asked for.
     NoSingle {
         /// The mechanism that was named.
@@ -93,9 +103,11 @@ impl Mechanisms {
         REGISTRY.iter().chain(self.own)
     }
 
-    /// Returns the entries of bulk mechanisms.
+    /// Returns the entries of bulk mechanisms. Last come mechanisms for single exchanges that say how many may be outstanding, such
+    /// as `rtt-coap`: they can carry a body, too.
     pub fn bulk_entries(self) -> impl Iterator<Item = &'static Entry> + Clone {
-        BULK.iter()
+        let has_window = |entry: &&Entry| entry.mechanism.limits(&entry.mechanism.state()).nstart.is_some();
+        BULK.iter().chain(self.entries().filter(has_window))
     }
 
     /// Returns the entry of this name among those for single exchanges.
@@ -129,8 +141,8 @@ impl Mechanisms {
     pub fn parse_bulk(self, text: &str) -> Result<Mechanism, ParseMechanismError> {
         Self::read(text, |name| match (self.find_bulk(name), self.find(name)) {
             (Some(entry), _) => Ok(entry),
-            (None, Some(entry)) => Err(ParseMechanismError::NoBulk(entry)),
-            (None, None) => Err(ParseMechanismError::UnknownBulk(Excerpt::of(name))),
+            (None, Some(entry)) => Err(ParseMechanismError::NoBulk { entry, known: self }),
+            (None, None) => Err(ParseMechanismError::UnknownBulk { name: Excerpt::of(name), known: self }),
         })
     }
 
@@ -246,12 +258,12 @@ impl fmt::Display for ParseMechanismError {
             Self::UnknownMechanism { name, known } => {
                 unknown(f, "mechanism", name, known.entries().map(|entry| entry.name))
             }
-            Self::UnknownBulk(name) => {
-                unknown(f, "bulk mechanism", name, BULK.iter().map(|entry| entry.name))
+            Self::UnknownBulk { name, known } => {
+                unknown(f, "bulk mechanism", name, known.bulk_entries().map(|entry| entry.name))
             }
-            Self::NoBulk(Entry { name, .. }) => {
+            Self::NoBulk { entry: Entry { name, .. }, known } => {
                 write!(f, "{name} is a mechanism for single exchanges (--cc); bulk mechanisms: ")?;
-                list(f, BULK.iter())
+                list(f, known.bulk_entries())
             }
             Self::NoSingle { entry: Entry { name, .. }, known } => {
                 write!(f, "{name} is a bulk mechanism (--bulk); mechanisms for single exchanges: ")?;

@@ -136,7 +136,8 @@ fn section(page: &mut String, entry: &Entry, cost: &Cost) {
 fn bulk(page: &mut String) {
     *page += "\n## Bulk\n\nBulk mechanisms say how many exchanges may be outstanding that carry one body (RFC 7959), when the next may \
         depart, and which are lost. They are chosen by `--bulk NAME`, beside a mechanism for single exchanges. Losses that \
-        a later answer shows are repaired at once, without a timeout, except with `rfc9177`.\n";
+        a later answer shows are repaired at once, without a timeout, except with `rfc9177`. `--bulk rtt-coap` works, too, because \
+        `rtt-coap` says how many exchanges may be outstanding. Its losses wait for timeouts.\n";
     for entry in BULK {
         notes(page, entry, "###");
         // A state has a tag of a byte.

@@ -204,7 +204,9 @@ fn an_error_names_what_is_wrong_and_what_was_probably_meant() {
 fn a_mechanism_of_the_other_list_is_told_with_the_names_to_choose_from() {
     static TAKEN: [Entry; 1] = [Entry { name: "newreno", ..Entry::own::<Wary>() }];
     let bulk = |text: &str| own().parse_bulk(text).map_err(|error| error.to_string());
-    let names = BULK.iter().map(|entry| entry.name).collect::<Vec<_>>().join(", ");
+    let names: Vec<_> = own().bulk_entries().map(|entry| entry.name).collect();
+    assert_eq!(names[BULK.len()..], ["rtt-coap"]);
+    let names = names.join(", ");
     assert_eq!(bulk("newreno:initial_window=4").unwrap().to_string(), "newreno:initial_window=4");
     assert_eq!(
         bulk("ebb:k=4").unwrap_err(),

@@ -72,8 +72,8 @@ impl From<ParseMechanismError> for Status {
     fn from(error: ParseMechanismError) -> Self {
         match error {
             ParseMechanismError::UnknownMechanism { .. }
-            | ParseMechanismError::UnknownBulk(_)
-            | ParseMechanismError::NoBulk(_)
+            | ParseMechanismError::UnknownBulk { .. }
+            | ParseMechanismError::NoBulk { .. }
             | ParseMechanismError::NoSingle { .. } => Self::UnknownMechanism,
             ParseMechanismError::NotAnAssignment(_) => Self::NotAnAssignment,
             ParseMechanismError::Parameter { error, .. } => error.into(),

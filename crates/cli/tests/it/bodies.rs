@@ -91,9 +91,13 @@ fn a_file_is_sent_and_fetched_by_every_mechanism_for_bodies() {
     let directory = stored.to_str().expect("UTF-8");
     let server = Serving::new(&["--directory", directory, "--writable"]);
     let without = &["--no-q-block"][..];
-    for (file_name, bulk, more) in
-        [("a", "tide", &[][..]), ("b", "newreno", &[]), ("c", "none", &[]), ("d", "tide", without)]
-    {
+    for (file_name, bulk, more) in [
+        ("a", "tide", &[][..]),
+        ("b", "newreno", &[]),
+        ("c", "none", &[]),
+        ("d", "tide", without),
+        ("e", "rtt-coap", &[]),
+    ] {
         let uri = server.at(&format!("/{file_name}"));
         let terms = [&["--bulk", bulk, &uri][..], more].concat();
         coapace(&[&["put", "-f", &file][..], &terms].concat()).success();
@@ -103,7 +107,7 @@ fn a_file_is_sent_and_fetched_by_every_mechanism_for_bodies() {
     }
     assert_eq!(
         refused(2, &["get", &server.at("/tide"), "--bulk", "ebb"]),
-        "ebb is a mechanism for single exchanges (--cc); bulk mechanisms: tide, newreno, rfc9177"
+        "ebb is a mechanism for single exchanges (--cc); bulk mechanisms: tide, newreno, rfc9177, rtt-coap"
     );
 }
 
@@ -141,9 +145,9 @@ fn a_transfer_that_breaks_leaves_what_has_arrived_and_goes_on_there() {
     let served = scratch.path().join("served");
     fs::create_dir(&served).expect("a directory");
     fs::write(served.join("image"), &body).expect("a file");
-    let server = Serving::new(&["--directory", served.to_str().expect("UTF-8")]);
+    let host = Serving::new(&["--directory", served.to_str().expect("UTF-8")]);
     let left = Arc::new(AtomicI32::new(60));
-    let uri = format!("{}/image", breaking(&server.uri, left.clone()));
+    let uri = format!("{}/image", breaking(&host.uri, left.clone()));
     let (got, part) = (scratch.file("got"), scratch.file("got.part"));
     let get = ["get", &uri, "-o", &got];
 

@@ -256,7 +256,7 @@ proptest! {
 
     #[test]
     fn every_part_is_answered_whatever_the_order_of_answers(longest in 2..400_u64, seed: u64) {
-        for bulk in ["tide", "newreno", "rfc9177"] {
+        for bulk in ["tide", "newreno", "rfc9177", "rtt-coap"] {
             prop_assert_eq!(wander(bulk, longest, seed), 200, "{}", bulk);
         }
     }

@@ -81,7 +81,7 @@ fn transfers_that_cannot_be_are_refused() {
         ("bytes = 9\ncount = \"none\"", "count` must not be \"none\" without a `workload.duration`"),
         (
             "bytes = 9\nbulk = \"ebb\"",
-            "bulk` is wrong: ebb is a mechanism for single exchanges (--cc); bulk mechanisms: tide, newreno, rfc9177",
+            "bulk` is wrong: ebb is a mechanism for single exchanges (--cc); bulk mechanisms: tide, newreno, rfc9177, rtt-coap",
         ),
         ("bytes = 9\nprotocol = \"udp\"", "protocol` must be \"block\" or \"q-block\" or \"tcp\", not `udp`"),
         (
