@@ -27,10 +27,10 @@ class Tide(Mechanism):
     bulk = True
     initial_window = 10
     target = 2
-    fall = F(1, 6)
-    ebb_after, ebb, ebbed = 3, F(3, 4), F(1, 3)
-    compete, compete_for, wary_for = True, 16, 24
-    loss_leaves, competing_loss_leaves = F(7, 8), F(9, 16)
+    fall = F(1, 10)
+    ebb_after, ebb, ebbed = 3, F(3, 4), F(1, 2)
+    compete, compete_for, wary_for = True, 32, 48
+    loss_leaves, competing_loss_leaves = F(3, 4), F(9, 16)
     min_rto = MIN_RTO
     dither = F(5, 4)
     overtaken_share, min_overtaken = F(1, 8), MILLISECOND

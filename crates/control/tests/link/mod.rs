@@ -100,10 +100,10 @@ struct Flow {
 }
 
 /// A source of random numbers (xorshift), the same in every run.
-struct Random(u64);
+pub(crate) struct Random(u64);
 
 impl Random {
-    fn new(seed: u64) -> Self {
+    pub(crate) fn new(seed: u64) -> Self {
         let mut random = Self(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1);
         for _ in 0..10 {
             random.bits();
@@ -118,7 +118,7 @@ impl Random {
         (self.0 >> 32) as u32
     }
 
-    fn unit(&mut self) -> f64 {
+    pub(crate) fn unit(&mut self) -> f64 {
         f64::from(self.bits()) / 4_294_967_296.0
     }
 }

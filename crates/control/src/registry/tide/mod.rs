@@ -42,21 +42,21 @@ parameters! {
         target: u8 = 2,
         /// Least share by which the window falls in a round trip while the queue is above the target. A large window falls faster
         /// than a small one, so flows become equal.
-        fall: Ratio = Ratio::new(1, 6),
+        fall: Ratio = Ratio::new(1, 10),
         /// Round trips without an empty queue after which the window ebbs, 1 to 100.
         ebb_after: u8 = 3,
         /// Share that an ebb leaves of the window that needs no queue.
         ebb: Ratio = Ratio::new(3, 4),
         /// Greatest share of the queue that is left after an ebb if no others fill it.
-        ebbed: Ratio = Ratio::new(1, 3),
+        ebbed: Ratio = Ratio::new(1, 2),
         /// Whether the flow competes with others that fill the queue.
         compete: Switch = Switch::On,
         /// Round trips of competition after which the window ebbs again, 100 at most.
-        compete_for: u8 = 16,
+        compete_for: u8 = 32,
         /// Share of the window that a round trip with congestion leaves.
-        loss_leaves: Ratio = Ratio::new(7, 8),
+        loss_leaves: Ratio = Ratio::new(3, 4),
         /// Round trips after congestion in which the window grows by one datagram, 100 at most.
-        wary_for: u8 = 24,
+        wary_for: u8 = 48,
         /// Share of the window that a round trip with congestion leaves in competition. TCP NewReno has 1/2.
         competing_loss_leaves: Ratio = Ratio::new(9, 16),
         /// RTO before the first sample, the ACK_TIMEOUT of RFC 7252 §4.8.
@@ -302,9 +302,9 @@ pub(crate) const TIDE: Entry = Entry {
         status: "This project's own, after Copa (Arun and Balakrishnan, NSDI 2018). No other source, and no standing anywhere.",
         use_when: "A body of many blocks has to cross a link that loses packets, or one that others need meanwhile.",
         avoid_when: "The round-trip time varies by more than itself for other reasons than a queue: the window then stays small.",
-        hazards: "Beside TCP NewReno it gets 0.4 to 1.4 times as much where the buffer takes 8 to 30 \
-            datagrams, two to three times as much where such a buffer is short against the bandwidth-delay \
-            product, and less before deeper ones. It cannot see a queue of one or two datagrams, and keeps \
+        hazards: "Beside TCP NewReno it gets 0.5 to 1.6 times as much where the buffer takes 8 to 60 \
+            datagrams, twice as much where a buffer of 8 is short against the bandwidth-delay product, and 0.2 to \
+            0.7 before deeper ones. It cannot see a queue of one or two datagrams, and keeps \
             sending there until more than half is lost.",
     },
     mechanism: Mechanism::Tide(Tide::DEFAULT),

@@ -79,9 +79,9 @@ fn losses_without_a_queue_leave_the_window_and_with_one_make_it_smaller() {
     let before = { path.state.window };
     let [first, second] = [(); 2].map(|()| TIDE.on_start(&mut path.state, cue(path.now, 2)).0);
     TIDE.lose(&mut path.state, first, Instant::from_micros(path.now + 60_000));
-    assert_eq!({ path.state.window }, (before * 7 + 4) / 8);
+    assert_eq!({ path.state.window }, (before * 3 + 2) / 4);
     TIDE.lose(&mut path.state, second, Instant::from_micros(path.now + 60_000));
-    assert_eq!({ path.state.window }, (before * 7 + 4) / 8, "once in a round trip");
+    assert_eq!({ path.state.window }, (before * 3 + 2) / 4, "once in a round trip");
 }
 
 #[test]
