@@ -52,11 +52,11 @@ parameters! {
         /// Whether the flow competes with others that fill the queue.
         compete: Switch = Switch::On,
         /// Round trips of competition after which the window ebbs again, 100 at most.
-        compete_for: u8 = 32,
+        compete_for: u8 = 20,
         /// Share of the window that a round trip with congestion leaves.
         loss_leaves: Ratio = Ratio::new(3, 4),
         /// Round trips after congestion in which the window grows by one datagram, 100 at most.
-        wary_for: u8 = 48,
+        wary_for: u8 = 32,
         /// Share of the window that a round trip with congestion leaves in competition. TCP NewReno has 1/2.
         competing_loss_leaves: Ratio = Ratio::new(9, 16),
         /// RTO before the first sample, the ACK_TIMEOUT of RFC 7252 §4.8.
