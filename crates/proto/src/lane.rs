@@ -43,6 +43,8 @@ pub(crate) struct Lane<C: Controller> {
     leaving: bool,
     /// The latest departure of a copy that was answered.
     answered: Instant,
+    /// The arrival of the last answer to a request of a body.
+    heard: Instant,
     /// The timeouts in a row, each of a copy that departed after the one before, since the peer answered.
     silence: u8,
     /// The moment of the last of these timeouts.
@@ -62,6 +64,7 @@ impl<C: Controller> Lane<C> {
             waiting: Queue::EMPTY,
             leaving: false,
             answered: Instant::ZERO,
+            heard: Instant::ZERO,
             silence: 0,
             silent_since: Instant::ZERO,
             paused_until: Instant::ZERO,
@@ -241,6 +244,7 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
             Outcome::Cancelled | Outcome::Reset | Outcome::GivenUp => return,
         };
         lane.answered = lane.answered.max(departure);
+        lane.heard = now;
         lane.note_answer();
         let slot = exchange.peer;
         self.find_overtaken(now, slot);
@@ -288,7 +292,17 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
         let exchange = &mut self.exchanges[index];
         let there = &mut self.peers[exchange.peer];
         let slot = exchange.peer;
-        let Some(lane) = &mut there.lane else { return };
+        let (Some(lane), Some(controller)) = (&mut there.lane, &self.setup.bulk) else { return };
+        // As long as answers come, a loss shows when a later copy is answered. A first copy may wait in a queue that grows, so its
+        // timer begins again with each answer (RFC 6298 §5.3).
+        let is_first = exchange.retransmits == 0 && exchange.last < lane.heard;
+        if is_first && controller.limits(&lane.state).overtaken.is_some() {
+            let due = lane.heard + controller.gauges(&lane.state).rto;
+            if due > now {
+                self.deadlines.set(Timer::Exchange(index), due);
+                return;
+            }
+        }
         // Copies that departed before the last timeout were lost with it.
         if exchange.last >= lane.silent_since {
             lane.silence = lane.silence.saturating_add(1);

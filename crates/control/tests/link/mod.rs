@@ -94,6 +94,8 @@ struct Flow {
     arrived: Vec<bool>,
     /// The latest last departure of an exchange that was answered without ambiguity.
     overtaker: u64,
+    /// The arrival of the last block.
+    heard: u64,
     exchanges: usize,
     armed: u64,
     told: Told,
@@ -151,6 +153,7 @@ impl Run {
             again: Vec::new(),
             arrived: vec![false; blocks],
             overtaker: 0,
+            heard: 0,
             exchanges: 0,
             armed: begun,
             told: Told::default(),
@@ -238,6 +241,7 @@ impl Run {
         let flow = &mut self.flows[flow];
         let Some(place) = flow.open.iter().position(|open| open.number == number) else { return };
         let open = flow.open.swap_remove(place);
+        flow.heard = now;
         let since = |then| Duration::from_micros(now - then);
         let sample = Sample::unmarked(since(open.first), since(open.last), open.retransmits);
         flow.mechanism.on_end(&mut flow.state, open.exchange, Outcome::Acked(sample), cue);
@@ -280,6 +284,10 @@ impl Run {
             let cue = self.cue(now, index, 0);
             let flow = &mut self.flows[index];
             let open = &mut flow.open[place];
+            if now >= open.due && open.retransmits == 0 && open.last < flow.heard {
+                // Answers come, so the timer of a first copy begins again with the last of them.
+                open.due = open.due.max(flow.heard + flow.mechanism.gauges(&flow.state).rto.as_micros());
+            }
             let is_lost = open.last.saturating_add(overtaken) <= flow.overtaker || now >= open.due;
             if is_lost && open.retransmits == MAX_RETRANSMIT {
                 let open = flow.open.swap_remove(place);
