@@ -29,7 +29,7 @@ class Tide(Mechanism):
     target = 2
     fall = F(1, 10)
     ebb_after, ebb, ebbed = 3, F(3, 4), F(1, 2)
-    compete, compete_for, wary_for = True, 20, 32
+    compete, compete_for, wary_for = True, 18, 32
     loss_leaves, competing_loss_leaves = F(3, 4), F(9, 16)
     min_rto = MIN_RTO
     dither = F(5, 4)

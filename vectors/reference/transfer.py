@@ -102,7 +102,7 @@ def competition(trace):
     transfer.lost = lambda number: number % 40 == 7
     transfer.go(2)
     transfer.lost = lambda number: False
-    transfer.go(4.5)
+    transfer.go(4)
     transfer.others = 0
     transfer.go(1.5)
     seen = {"calm", "ebb", "flood", "ebb again", "congestion in competition", "empty in competition"}

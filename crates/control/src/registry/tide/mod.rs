@@ -52,7 +52,7 @@ parameters! {
         /// Whether the flow competes with others that fill the queue.
         compete: Switch = Switch::On,
         /// Round trips of competition after which the window ebbs again, 100 at most.
-        compete_for: u8 = 20,
+        compete_for: u8 = 18,
         /// Share of the window that a round trip with congestion leaves.
         loss_leaves: Ratio = Ratio::new(3, 4),
         /// Round trips after congestion in which the window grows by one datagram, 100 at most.
