@@ -467,7 +467,8 @@ fn a_load_at_a_rate_keeps_to_it() {
         result["answered"].as_u64().expect("a number") + result["unfinished"].as_u64().expect("a number");
     assert!((45..=50).contains(&begun), "{result}");
     let table = coapace(&["load", &uri, "--duration", "200ms"]).success();
-    assert!(table.contains(" a second\nlatency: p50 ") && table.contains(" 0 failed, "), "{table}");
+    assert!(table.contains(" a second, ") && table.contains(" kB/s of payloads\nlatency: p50 "), "{table}");
+    assert!(table.contains(" 0 failed, "), "{table}");
 }
 
 #[test]
