@@ -1,8 +1,9 @@
-"""Block-wise reading: a file of 8 MiB in blocks of 1024 bytes, by one client and by sixteen at once, and a flood of last blocks.
+"""Block-wise reading: a file of 8 MiB in blocks of 1024 bytes, by one client and by sixteen at once, a flood of last blocks, and a thousand clients.
 
-The cost of a block must not depend on the size of the file.
+The cost of a block must not depend on the size of the file, and a thousand transfers at once take the server no more memory than it may use.
 """
 
+import json
 import os
 import pathlib
 import subprocess
@@ -12,6 +13,7 @@ import time
 from loopback import GET, Bounds, Client, Server, directory, path
 
 SIZE, CLIENTS = 8 << 20, 16
+MANY, SMALLER, MEMORY = 1_000, 128 << 10, 64  # clients, bytes, MiB
 BLOCK2 = 23
 
 bounds, command = Bounds(), sys.argv[1]
@@ -52,4 +54,17 @@ for _ in range(count):
     asks.ask(GET, path("f") + [(BLOCK2, (last << 4 | 6).to_bytes(3, "big"))])
 each = (server.cpu() - used) / count * 1e6
 bounds.check(each <= 1_000, f"the last block alone: {each:.0f} µs of CPU a request (at most 1000)")
+server.stop()
+
+(pathlib.Path(place) / "g").write_bytes(os.urandom(SMALLER))
+server = Server(command, "--directory", place, "--memory", f"{MEMORY}M")
+load = [command, "load", f"coap://127.0.0.1:{server.uris['coap']}/g", "--clients", str(MANY), "--duration", "20", "--json", "--quiet"]
+result = json.loads(subprocess.run(load, stdout=subprocess.PIPE, check=False).stdout)
+failed, refused = result["failed"], sum(result["codes"].values())
+whole = result["answered"] - refused
+bounds.check(
+    whole >= MANY and failed == 0,
+    f"{SMALLER >> 10} KiB by {MANY} clients at once: {whole} transfers in {result['elapsed_s']:.0f} s (at least {MANY}), {refused} refused at first, {failed} failed (0)",
+)
+bounds.check(server.peak() <= MEMORY, f"and {server.peak():.0f} MiB (at most {MEMORY})")
 bounds.exit()
