@@ -103,11 +103,10 @@ impl Mechanisms {
         REGISTRY.iter().chain(self.own)
     }
 
-    /// Returns the entries of bulk mechanisms. Last come mechanisms for single exchanges that say how many may be outstanding, such
-    /// as `rtt-coap`: they can carry a body, too.
+    /// Returns the entries of bulk mechanisms of this crate. Last come mechanisms for single exchanges that say how many may be
+    /// outstanding, such as `rtt-coap`: they can carry a body, too. So can own ones, which are not listed.
     pub fn bulk_entries(self) -> impl Iterator<Item = &'static Entry> + Clone {
-        let has_window = |entry: &&Entry| entry.mechanism.limits(&entry.mechanism.state()).nstart.is_some();
-        BULK.iter().chain(self.entries().filter(has_window))
+        BULK.iter().chain(REGISTRY.iter().filter(has_window))
     }
 
     /// Returns the entry of this name among those for single exchanges.
@@ -117,7 +116,7 @@ impl Mechanisms {
 
     /// Returns the entry of this name among those of bulk mechanisms.
     pub fn find_bulk(self, name: &str) -> Option<&'static Entry> {
-        self.bulk_entries().find(|entry| entry.name == name)
+        BULK.iter().find(|entry| entry.name == name).or_else(|| self.find(name).filter(has_window))
     }
 
     /// Reads `NAME` or `NAME:parameter=value,…`, the text of a mechanism for single exchanges.
@@ -125,12 +124,12 @@ impl Mechanisms {
     /// # Errors
     /// [`ParseMechanismError`] names what is wrong and what was probably meant.
     pub fn parse(self, text: &str) -> Result<Mechanism, ParseMechanismError> {
-        Self::read(text, |name| match (self.find(name), self.find_bulk(name)) {
-            (Some(entry), _) => Ok(entry),
-            (None, Some(entry)) => Err(ParseMechanismError::NoSingle { entry, known: self }),
-            (None, None) => {
-                Err(ParseMechanismError::UnknownMechanism { name: Excerpt::of(name), known: self })
-            }
+        Self::read(text, |name| {
+            let unknown = || match self.find_bulk(name) {
+                Some(entry) => ParseMechanismError::NoSingle { entry, known: self },
+                None => ParseMechanismError::UnknownMechanism { name: Excerpt::of(name), known: self },
+            };
+            self.find(name).ok_or_else(unknown)
         })
     }
 
@@ -162,6 +161,11 @@ impl Mechanisms {
         }
         Ok(mechanism)
     }
+}
+
+/// Returns whether a mechanism says how many exchanges may be outstanding. This makes a state, which an own mechanism may notice.
+fn has_window(entry: &&Entry) -> bool {
+    entry.mechanism.limits(&entry.mechanism.state()).nstart.is_some()
 }
 
 /// Reads a mechanism of this crate. [`Mechanisms::parse`] reads own ones, too.

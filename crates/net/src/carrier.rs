@@ -135,7 +135,13 @@ impl Asker {
         let begin = |state: &mut Locked, now| {
             let shared = self.token.filter(|_| !acknowledged);
             let token = shared.unwrap_or_else(|| state.random.token());
-            state.endpoint.request_part(now, *to, self.request(token, tail.as_bytes()))
+            let request = self.request(token, tail.as_bytes());
+            if piece.is_alone() && !acknowledged {
+                // Bodies of others may overtake it because its handler takes longer, which is no loss.
+                state.endpoint.request(now, *to, request)
+            } else {
+                state.endpoint.request_part(now, *to, request)
+            }
         };
         let (first, response) = oneshot::channel();
         let (acknowledge, acknowledgement) = oneshot::channel();

@@ -60,6 +60,11 @@ pub struct Piece {
 }
 
 impl Piece {
+    /// Returns whether no other request of the transfer is under way beside this one.
+    pub const fn is_alone(self) -> bool {
+        self.alone
+    }
+
     /// Returns how many bytes of the body come before this block.
     pub(super) const fn offset(self) -> usize {
         self.num as usize * super::size(self.szx)
