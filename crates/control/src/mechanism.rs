@@ -106,7 +106,7 @@ impl Mechanisms {
     /// Returns the entries of bulk mechanisms of this crate. Last come mechanisms for single exchanges that say how many may be
     /// outstanding, such as `rtt-coap`: they can carry a body, too. So can own ones, which are not listed.
     pub fn bulk_entries(self) -> impl Iterator<Item = &'static Entry> + Clone {
-        BULK.iter().chain(REGISTRY.iter().filter(has_window))
+        BULK.iter().chain(REGISTRY.iter().filter(|entry| has_window(entry)))
     }
 
     /// Returns the entry of this name among those for single exchanges.
@@ -116,7 +116,9 @@ impl Mechanisms {
 
     /// Returns the entry of this name among those of bulk mechanisms.
     pub fn find_bulk(self, name: &str) -> Option<&'static Entry> {
-        BULK.iter().find(|entry| entry.name == name).or_else(|| self.find(name).filter(has_window))
+        BULK.iter()
+            .find(|entry| entry.name == name)
+            .or_else(|| self.find(name).filter(|entry| has_window(entry)))
     }
 
     /// Reads `NAME` or `NAME:parameter=value,…`, the text of a mechanism for single exchanges.
@@ -164,7 +166,7 @@ impl Mechanisms {
 }
 
 /// Returns whether a mechanism says how many exchanges may be outstanding. This makes a state, which an own mechanism may notice.
-fn has_window(entry: &&Entry) -> bool {
+fn has_window(entry: &Entry) -> bool {
     entry.mechanism.limits(&entry.mechanism.state()).nstart.is_some()
 }
 
