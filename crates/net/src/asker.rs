@@ -14,7 +14,6 @@ use crate::address::Remote;
 use crate::datagram::hub::{Hub, Locked};
 use crate::datagram::io::MAX_DATAGRAM;
 use crate::inbox::Inbox;
-use crate::probe::WORTHWHILE;
 use crate::receivers::Receivers;
 use crate::stream::{ConnectionHandle, StreamRequest};
 use crate::turns::Turns;
@@ -123,10 +122,11 @@ impl Asker {
             None
         };
         Box::pin(async move {
-            let size = payload.len();
-            let mut transfer = self.transfer(options.clone(), payload.into(), blocks).await?;
             let may_hurry = first.is_none() && blocks.at_once && self.has_bulk();
-            if may_hurry && size > WORTHWHILE * blocks.size() && self.takes_q_block(&options).await? {
+            let in_all = payload.len().div_ceil(blocks.size());
+            let hurries = may_hurry && self.takes_q_block(&options, in_all).await?;
+            let mut transfer = self.transfer(options, payload.into(), blocks).await?;
+            if hurries {
                 transfer = transfer.with_q_block(self.code, &self.tag());
             }
             let first = match first {

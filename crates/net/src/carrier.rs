@@ -6,9 +6,8 @@ use std::ops::{Deref, DerefMut};
 use std::pin::Pin;
 use std::time::Instant;
 
-use coap_numbers::option;
 use coapace_control::Duration;
-use coapace_proto::block::{Piece, Progress, Transfer};
+use coapace_proto::block::{self, Piece, Progress, Transfer};
 use coapace_proto::{Code, ExchangeId, Options, Tail};
 use futures_util::future::{Either, select};
 use futures_util::stream::FuturesUnordered;
@@ -216,8 +215,7 @@ impl Asker {
                     if let Some(refusal) = refusal.filter(|_| response.code == Code::BAD_OPTION) {
                         (payload, response) = (refusal.payload.clone(), refusal);
                     }
-                    let blocks = [option::BLOCK1, option::BLOCK2, option::Q_BLOCK1, option::Q_BLOCK2];
-                    let options = blocks.into_iter().fold(response.options, Options::without);
+                    let options = block::OPTIONS.into_iter().fold(response.options, Options::without);
                     return Ok(Response { options, payload, elapsed, transmissions, ..response });
                 } else if response.code == Code::REQUEST_ENTITY_TOO_LARGE {
                     transfer.tag(&self.tag());

@@ -11,24 +11,24 @@ use crate::asker::{Asker, Path, exchange, fits};
 use crate::call::in_time;
 use crate::{Error, Response};
 
-/// The fewest blocks of a body for which an unknown server is asked. That takes a round trip, and so does the first block.
-pub(crate) const WORTHWHILE: usize = 4;
+/// A body of no more blocks than these is sent one block after the other. To ask the server takes a round trip, and so does the first block.
+const TOO_FEW: usize = 4;
 
 /// The longest wait for the answer. Some servers drop a request with a critical option that they do not know.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 impl Asker {
-    /// Returns whether the server takes Q-Block1. One that is not known yet is asked for 16 bytes of its links with Q-Block2, which it
+    /// Returns whether a body of so many blocks is worth Q-Block1, and the server takes it. One that is not known yet is asked for 16 bytes of its links with Q-Block2, which it
     /// takes if it takes Q-Block1 (RFC 9177 §4.1). A block of the body itself would do harm: some servers ignore critical
     /// options that they do not know, and would take it for the whole body.
     ///
     /// # Errors
     /// Those of any request.
-    pub(crate) async fn takes_q_block(&mut self, options: &Options) -> Result<bool, Error> {
+    pub(crate) async fn takes_q_block(&mut self, options: &Options, blocks: usize) -> Result<bool, Error> {
         let is_proxied =
             |(number, _): (u16, &[u8])| matches!(number, option::PROXY_URI | option::PROXY_SCHEME);
-        if options.iter().any(is_proxied) {
-            // The answer may come from the proxy's cache or from another server.
+        if blocks <= TOO_FEW || options.iter().any(is_proxied) {
+            // The answer of a proxy may come from its cache or from another server.
             return Ok(false);
         }
         if let Some(known) = self.noted() {

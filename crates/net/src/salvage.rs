@@ -1,4 +1,4 @@
-//! What has arrived of a response whose transfer ends before it is whole.
+//! The first blocks of a response whose transfer ends before it is whole.
 
 use std::sync::{Arc, Mutex};
 
@@ -6,8 +6,8 @@ use coapace_proto::block::Partial;
 
 use crate::lock::lock;
 
-/// A place for what has arrived of a response in blocks, if its call fails, times out or is dropped. Another
-/// [call](crate::Call::salvage) with the same place goes on there, if the server still has the same version (ETag).
+/// Keeps the first blocks of a response if its call fails, times out or is dropped. Another [call](crate::Call::salvage) with the
+/// same `Salvage` continues after them, if the server still has the same version (ETag).
 ///
 /// ```no_run
 /// # async fn update(client: coapace_net::Client) -> Result<(), coapace_net::Error> {
@@ -26,7 +26,7 @@ use crate::lock::lock;
 pub struct Salvage(Arc<Mutex<Option<Partial>>>);
 
 impl Salvage {
-    /// Takes what is there. A server that names no versions leaves nothing.
+    /// Takes the blocks. There are none if the server names no versions.
     pub fn take(&self) -> Option<Partial> {
         lock(&self.0).take()
     }
@@ -36,7 +36,7 @@ impl Salvage {
     }
 }
 
-/// The place of a part that was kept elsewhere, such as in a file.
+/// Continues after blocks that were kept elsewhere, such as in a file.
 impl From<Partial> for Salvage {
     fn from(partial: Partial) -> Self {
         Self(Arc::new(Mutex::new(Some(partial))))

@@ -13,6 +13,8 @@ mod window;
 
 use core::fmt;
 
+use coap_numbers::option;
+
 pub use asked::{Asked, BadBlocks};
 pub use missing::MISSING_BLOCKS;
 pub use partial::Partial;
@@ -27,6 +29,9 @@ pub struct Block {
     more: bool,
     szx: u8,
 }
+
+/// The options that name blocks (RFC 7959 §2.1, RFC 9177 §4.1).
+pub const OPTIONS: [u16; 4] = [option::BLOCK1, option::BLOCK2, option::Q_BLOCK1, option::Q_BLOCK2];
 
 /// The largest block number (RFC 7959 §2.2).
 pub const MAX_NUM: u32 = 0xf_ffff;

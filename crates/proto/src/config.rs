@@ -1,6 +1,5 @@
 //! The parameters of an endpoint.
 
-use coap_numbers::option;
 use coapace_control::{Controller, Draw, Duration, Instant, Limits};
 
 use crate::Patience;
@@ -74,7 +73,7 @@ impl Default for Config {
             max_latency: Duration::from_secs(100),
             processing_delay: Duration::from_secs(2),
             response_timeout: Duration::from_secs(247),
-            recognised: Some(&[option::BLOCK1, option::BLOCK2, option::Q_BLOCK1, option::Q_BLOCK2]),
+            recognised: Some(&crate::block::OPTIONS),
             max_exchanges: 64,
             max_peers: 64,
             max_token: 8,

@@ -123,14 +123,18 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
 
     /// Returns what the mechanism for bodies allows on the path to a peer.
     pub fn bulk_limits(&self, peer: A) -> Option<Limits> {
-        let lane = self.peers[self.peers.find(peer)?].lane.as_ref()?;
-        Some(self.setup.bulk.as_ref()?.limits(&lane.state))
+        self.bulk(peer).map(|(controller, state)| controller.limits(state))
     }
 
     /// Returns what the mechanism for bodies has learnt of the path to a peer.
     pub fn bulk_gauges(&self, peer: A) -> Option<Gauges> {
+        self.bulk(peer).map(|(controller, state)| controller.gauges(state))
+    }
+
+    /// Returns the mechanism for bodies with its state for a peer.
+    fn bulk(&self, peer: A) -> Option<(&C, &C::State)> {
         let lane = self.peers[self.peers.find(peer)?].lane.as_ref()?;
-        Some(self.setup.bulk.as_ref()?.gauges(&lane.state))
+        Some((self.setup.bulk.as_ref()?, &lane.state))
     }
 
     /// Lets no request of a body depart to this peer for a while: it has no room for one now.

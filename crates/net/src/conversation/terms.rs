@@ -3,7 +3,7 @@
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use coap_numbers::option;
-use coapace_proto::block::{Asked, Block};
+use coapace_proto::block::{self, Asked, Block};
 use coapace_proto::{Allowance, Code, Message, Token, is_no_cache_key};
 
 /// All that the answer to a request depends on, besides the handler.
@@ -140,10 +140,7 @@ pub(crate) fn length(token: Token, tail: usize) -> usize {
 fn operation(message: &Message<'_>) -> u64 {
     let mut hasher = DefaultHasher::new();
     message.code.0.hash(&mut hasher);
-    let part = |number| {
-        const BLOCKS: [u16; 4] = [option::BLOCK1, option::BLOCK2, option::Q_BLOCK1, option::Q_BLOCK2];
-        number == option::OBSERVE || BLOCKS.contains(&number)
-    };
+    let part = |number| number == option::OBSERVE || block::OPTIONS.contains(&number);
     message
         .options()
         .filter(|&(number, _)| !part(number) && !is_no_cache_key(number))
