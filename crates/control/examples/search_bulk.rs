@@ -7,9 +7,9 @@
 //!
 //! A network has a rate of 10 kbit/s to 10 Mbit/s, a round-trip time of 5 to 800 ms, a buffer of a tenth to three times their
 //! product, and no losses or up to 15 % each way. None is a published cell or a built-in scenario. The score of a mechanism is
-//! a mean over networks: the logarithm of the time of a lone flow against the link alone, a third of its mean delay in
-//! the queue against the round-trip time with two blocks, and how far shares are from equal (absolute logarithms) between two flows of its own, and with `newreno` on a link
-//! without losses. Less is better.
+//! a mean over networks: the logarithm of the time of a lone flow against the link alone, a third of its mean delay in the
+//! queue against the round-trip time with two blocks, and how far shares are from equal (absolute logarithms) between two flows
+//! of its own, and with `newreno` on a link without losses. Less is better.
 
 #![allow(clippy::cast_sign_loss)] // no value below is negative
 
@@ -68,32 +68,31 @@ impl Network {
 
     /// Returns the parts of the score.
     fn score(&self, mechanism: Mechanism) -> [f64; 4] {
-        const SEEDS: std::ops::RangeInclusive<u64> = 1..=3;
+        const SEEDS: [u64; 3] = [1, 2, 3];
         let newreno = parsed("newreno");
-        let mean = |each: &dyn Fn(u64) -> f64| SEEDS.map(each).sum::<f64>() / 3.0;
-        let lone = |seed| {
+        let mean = |each: [f64; 3]| each.iter().sum::<f64>() / 3.0;
+        let lone = SEEDS.map(|seed| {
             let mut run = Run::new(self.link, seed);
             run.add(mechanism, self.blocks, 0);
-            let told = run.go(u64::MAX)[0];
-            (told.seconds, run.mean_queue())
-        };
+            let seconds = run.go(u64::MAX)[0].seconds;
+            (seconds, run.mean_queue())
+        });
         let share = |link: Link, first, second, seed: u64| {
             let span = (self.alone() * 1e6) as u64;
-            let mut run = Run::new(link, seed);
-            run.add(first, usize::MAX >> 40, seed * link.rtt / 7);
-            run.add(second, usize::MAX >> 40, span / 10 + seed * link.rtt / 7);
-            let told = run.go(4 * span);
-            (told[0].blocks.max(1) as f64 / told[1].blocks.max(1) as f64).ln().abs()
+            Run::share(link, seed, [first, second], span / 10, 4 * span).ln().abs()
         };
         let transmission = self.link.block as f64 * 8.0 / self.link.rate as f64;
         let short = self.link.rtt as f64 / 1e6 + 2.0 * transmission;
         let clean = Link { loss: 0.0, ..self.link };
         [
-            mean(&|seed| (lone(seed).0 / self.alone()).ln()),
-            mean(&|seed| lone(seed).1 / short) / 3.0,
-            mean(&|seed| share(self.link, mechanism, mechanism, seed)),
-            mean(&|seed| share(clean, mechanism, newreno, seed) + share(clean, newreno, mechanism, seed))
-                / 2.0,
+            mean(lone.map(|(seconds, _)| (seconds / self.alone()).ln())),
+            mean(lone.map(|(_, queue)| queue / short)) / 3.0,
+            mean(SEEDS.map(|seed| share(self.link, mechanism, mechanism, seed))),
+            mean(
+                SEEDS.map(|seed| {
+                    share(clean, mechanism, newreno, seed) + share(clean, newreno, mechanism, seed)
+                }),
+            ) / 2.0,
         ]
     }
 }

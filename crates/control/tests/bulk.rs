@@ -4,7 +4,7 @@
 mod link;
 
 use coapace_control::{Mechanism, Mechanisms};
-use link::{Link, Run, Told};
+use link::{Link, Run};
 
 /// A link with the body that has to cross it: name, link, blocks, seconds of the link alone, and seconds with every gap
 /// asked for a round-trip time later, at the losses each way.
@@ -109,13 +109,8 @@ fn jitter_of_half_the_round_trip_time_costs_little() {
 
 /// Returns how many blocks the first flow has for each of the second: the median of five seeds. The second begins late.
 fn share(first: &str, second: &str, row: &Row, link: Link) -> f64 {
-    let share = |seed| {
-        let mut run = Run::new(link, seed);
-        run.add(bulk(first), 100_000, seed * link.rtt / 7);
-        run.add(bulk(second), 100_000, row.span() / 20 + seed * link.rtt / 7);
-        let told: Vec<Told> = run.go(4 * row.span());
-        told[0].blocks as f64 / told[1].blocks.max(1) as f64
-    };
+    let flows = [first, second].map(bulk);
+    let share = |seed| Run::share(link, seed, flows, row.span() / 20, 4 * row.span());
     middle((1..=5).map(share).collect())
 }
 

@@ -2,9 +2,9 @@
 
 use std::fs;
 use std::io::{BufRead, BufReader};
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 
-use crate::common::{Scratch, coapace, column, command};
+use crate::common::{Scratch, coapace, column, command, interrupt};
 
 /// The arguments of a reproduction of 75 runs.
 const SHORT: [&str; 5] = ["reproduce", "meng2017", "--seeds", "2-2", "--quiet"];
@@ -153,8 +153,7 @@ fn a_live_or_interrupted_reproduction_has_no_artefact() {
     let mut stdout = BufReader::new(child.stdout.take().expect("a pipe"));
     let mut header = String::new();
     stdout.read_line(&mut header).expect("a line");
-    let told = Command::new("kill").args(["-INT", &child.id().to_string()]).status();
-    assert!(told.expect("kill runs").success());
+    interrupt(&child);
     std::io::copy(&mut stdout, &mut std::io::sink()).expect("the rest");
     assert_eq!(child.wait().expect("it ends").code(), Some(130));
     assert_eq!(fs::read_dir(&folder).expect("the folder").count(), 0);

@@ -2,12 +2,12 @@
 
 use std::fs;
 use std::net::UdpSocket;
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI32, Ordering};
 use std::time::Duration;
 
-use crate::common::{Scratch, Serving, coapace, command};
+use crate::common::{Scratch, Serving, coapace, command, interrupt};
 use crate::device::refused;
 
 /// Starts a server that answers every request with this code, and these options and this payload. Returns its URI.
@@ -173,8 +173,7 @@ fn a_transfer_that_breaks_leaves_what_has_arrived_and_goes_on_there() {
         std::thread::sleep(Duration::from_millis(5));
     }
     std::thread::sleep(Duration::from_millis(300));
-    let told = Command::new("kill").args(["-INT", &again.id().to_string()]).status();
-    assert!(told.expect("kill runs").success());
+    interrupt(&again);
     let ended = again.wait_with_output().expect("it ends");
     let said = String::from_utf8_lossy(&ended.stderr);
     assert_eq!(ended.status.code(), Some(130), "{said}");

@@ -104,6 +104,17 @@ pub(crate) struct Serving {
     pub(crate) others: Vec<String>,
 }
 
+/// Sends a process a signal, named like in kill(1).
+pub(crate) fn signal(child: &Child, signal: &str) {
+    let sent = Command::new("kill").args([signal, &child.id().to_string()]).status();
+    assert!(sent.expect("kill runs").success());
+}
+
+/// Stops a process like Ctrl-C does.
+pub(crate) fn interrupt(child: &Child) {
+    signal(child, "-INT");
+}
+
 impl Serving {
     /// Starts a server with these arguments at a free port.
     pub(crate) fn new(arguments: &[&str]) -> Self {
@@ -171,8 +182,7 @@ impl Serving {
 
     /// Sends it a signal, named like in kill(1).
     pub(crate) fn signal(&self, signal: &str) {
-        let told = Command::new("kill").args([signal, &self.child.id().to_string()]).status();
-        assert!(told.expect("kill runs").success());
+        self::signal(&self.child, signal);
     }
 
     /// Returns the exit code, if it has ended.

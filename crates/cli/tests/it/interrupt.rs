@@ -2,9 +2,9 @@
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Stdio};
 
-use crate::common::{Scratch, Serving, command};
+use crate::common::{Scratch, Serving, command, interrupt};
 
 /// Hours of runs. The first are over at once.
 const LONG: [&str; 10] =
@@ -13,11 +13,6 @@ const LONG: [&str; 10] =
 fn start(arguments: &[&str]) -> Child {
     let mut command = command();
     command.args(arguments).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it starts")
-}
-
-fn interrupt(child: &Child) {
-    let told = Command::new("kill").args(["-INT", &child.id().to_string()]).status();
-    assert!(told.expect("kill runs").success());
 }
 
 /// Returns the exit code, the rest of standard output, and standard error.

@@ -2,10 +2,10 @@
 
 use std::io::{BufRead, BufReader, Read};
 use std::net::UdpSocket;
-use std::process::{Child, ChildStdout, Command, Stdio};
+use std::process::{Child, ChildStdout, Stdio};
 use std::time::{Duration, Instant};
 
-use crate::common::{Serving, command};
+use crate::common::{self, Serving, command, interrupt};
 
 /// Starts `coapace observe` and reads its first line.
 fn observing(uri: &str, more: &[&str]) -> (Child, BufReader<ChildStdout>) {
@@ -54,8 +54,7 @@ fn both_signals_deregister_over_every_transport() {
         if count < 2 {
             assert_eq!(value(&scrape(&metrics), "coap_observers"), 1, "{uri}");
         }
-        let told = Command::new("kill").args([signal, &child.id().to_string()]).status();
-        assert!(told.expect("kill runs").success());
+        common::signal(&child, signal);
         assert_eq!(child.wait().expect("it ends").code(), Some(0), "{uri}: {}", stderr(&mut child));
     }
     let text = scrape(&metrics);
@@ -76,8 +75,7 @@ fn an_observation_goes_on_when_the_server_has_restarted_and_says_once_that_it_wa
         lines.read_line(&mut line).expect("text");
     }
     assert!(line.lines().count() >= 3, "{line}");
-    let told = Command::new("kill").args(["-INT", &child.id().to_string()]).status();
-    assert!(told.expect("kill runs").success());
+    interrupt(&child);
     assert_eq!(child.wait().expect("it ends").code(), Some(0));
     let said = stderr(&mut child);
     assert_eq!(said.matches("the server is unavailable; registering again").count(), 1, "{said}");

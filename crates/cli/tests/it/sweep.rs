@@ -2,9 +2,9 @@
 
 use std::fs;
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 
-use crate::common::{Scratch, coapace, command};
+use crate::common::{Scratch, coapace, command, interrupt};
 
 /// Twelve short runs.
 const SHORT: [&str; 10] =
@@ -60,8 +60,7 @@ fn an_interrupted_sweep_keeps_what_was_made_and_says_how_to_go_on() {
     while !Path::new(&to).exists() || parts(&to).is_empty() {
         std::thread::sleep(std::time::Duration::from_millis(50));
     }
-    let told = Command::new("kill").args(["-INT", &child.id().to_string()]).status();
-    assert!(told.expect("kill runs").success());
+    interrupt(&child);
     let output = child.wait_with_output().expect("it ends");
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     assert_eq!(output.status.code(), Some(130), "{said}");

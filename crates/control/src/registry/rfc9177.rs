@@ -1,6 +1,6 @@
 //! `rfc9177`: sets of ten and a wait, the constants of Q-Block as they are printed.
 //!
-//! **Source.** RFC 9177 §7.2, its parameters for non-confirmable messages. ACK_RANDOM_FACTOR is that of RFC 7252 §4.8.
+//! **Source.** RFC 9177 §7.2, its parameters for non-confirmable messages, and ACK_RANDOM_FACTOR of RFC 7252 §4.8.
 //!
 //! **Idea.** Requests depart in sets of MAX_PAYLOADS. The next set departs as soon as the whole set is answered, which is
 //! what a *Continue* says, and otherwise NON_TIMEOUT_RANDOM after the last departure of the set. A block that is missing is
@@ -12,7 +12,7 @@
 //! * A set is so many departures, and not the blocks whose numbers have one quotient. Departures that repeat a block count,
 //!   and a set may end in the next body, for a mechanism knows no blocks.
 //! * NON_TIMEOUT_RANDOM is drawn once for a destination. RFC 9177 draws it for each body.
-//! * RFC 9177 asks for what is missing of a set also when a block of the next set arrives. Here only timeouts find losses.
+//! * With RFC 9177 a block of the next set, too, shows which blocks of a set are missing. Here only timeouts find losses.
 //! * The endpoint bounds the copies by its own rules. NON_MAX_RETRANSMIT bounds the doubling.
 //! * A body has no PROBING_RATE, and no NON_PROBING_WAIT and NON_PARTIAL_TIMEOUT.
 //!

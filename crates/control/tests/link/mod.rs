@@ -185,6 +185,16 @@ impl Run {
         self.flows.iter().map(|flow| flow.told).collect()
     }
 
+    /// Returns how many blocks the first of two flows has for each of the second, which begins `late`, after the time `until`.
+    pub(crate) fn share(link: Link, seed: u64, flows: [Mechanism; 2], late: u64, until: u64) -> f64 {
+        let mut run = Self::new(link, seed);
+        for (flow, begun) in flows.into_iter().zip([0, late]) {
+            run.add(flow, 100_000, begun + seed * link.rtt / 7);
+        }
+        let blocks: Vec<_> = run.go(until).iter().map(|flow| flow.blocks.max(1) as f64).collect();
+        blocks[0] / blocks[1]
+    }
+
     /// Returns the mean delay in the queue, in seconds.
     pub(crate) fn mean_queue(&self) -> f64 {
         self.queued.0 as f64 / self.queued.1.max(1) as f64 / 1e6

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use crate::common::{Running, serve, serve_with};
+use crate::common::{Running, connected, receive, serve, serve_with};
 use coap_numbers::option;
 use coapace_net::{
     Bounds, Client, Code, Error, Rejection, Request, Response, Router, ServerConfig, TransferError, Verify,
@@ -131,21 +131,13 @@ struct Raw(UdpSocket);
 
 impl Raw {
     fn to(server: &Running) -> Self {
-        let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
-        socket.connect(server.address).unwrap();
-        socket.set_read_timeout(Some(Duration::from_millis(500))).unwrap();
-        Self(socket)
+        Self(connected(server))
     }
 
     /// What comes back, if anything does.
     async fn ask(&self, message: &[u8]) -> Option<Vec<u8>> {
         self.0.send(message).unwrap();
-        let socket = self.0.try_clone().unwrap();
-        let received = tokio::task::spawn_blocking(move || {
-            let mut buffer = [0; 2048];
-            socket.recv(&mut buffer).map(|len| buffer[..len].to_vec())
-        });
-        received.await.unwrap().ok()
+        receive(&self.0, Duration::from_millis(500)).await
     }
 }
 

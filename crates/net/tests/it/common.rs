@@ -1,7 +1,7 @@
 //! A server of any scheme that runs beside a test, and patience.
 
 use std::io;
-use std::net::SocketAddr;
+use std::net::{SocketAddr, UdpSocket};
 use std::process::Child;
 use std::time::Duration;
 
@@ -39,6 +39,24 @@ impl Running {
     pub(crate) async fn ended(&mut self) -> io::Result<()> {
         (&mut self.task).await.expect("no panic")
     }
+}
+
+/// The socket of a client that is bytes.
+pub(crate) fn connected(server: &Running) -> UdpSocket {
+    let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+    socket.connect(server.address).unwrap();
+    socket
+}
+
+/// The next datagram of a socket, if one comes in time.
+pub(crate) async fn receive(socket: &UdpSocket, patience: Duration) -> Option<Vec<u8>> {
+    let socket = socket.try_clone().unwrap();
+    socket.set_read_timeout(Some(patience)).unwrap();
+    let received = tokio::task::spawn_blocking(move || {
+        let mut buffer = [0; 2_048];
+        socket.recv(&mut buffer).map(|len| buffer[..len].to_vec())
+    });
+    received.await.unwrap().ok()
 }
 
 pub(crate) fn serve(router: Router) -> Running {

@@ -9,7 +9,7 @@ use coapace_proto::block::Block;
 use coapace_proto::{Kind, Message, Token};
 
 use crate::bodies::body;
-use crate::common::{Running, serve_with};
+use crate::common::{Running, connected, receive, serve_with};
 
 fn started(verify: Verify) -> Running {
     let echo = |request: Request| async move {
@@ -37,22 +37,10 @@ async fn send(
     let request = Message { code: Code::POST, token, ..Message::empty(Kind::Confirmable, id) };
     Message { tail: tail.as_bytes(), ..request }.write(&mut bytes);
     socket.send(&bytes).unwrap();
-    let socket = socket.try_clone().unwrap();
-    let received = tokio::task::spawn_blocking(move || {
-        let mut buffer = [0; 2_048];
-        socket.recv(&mut buffer).map(|len| buffer[..len].to_vec())
-    });
-    let bytes = received.await.unwrap().expect("an answer");
+    let bytes = receive(socket, Duration::from_secs(10)).await.expect("an answer");
     let answer = Message::parse(&bytes).unwrap();
     assert_eq!(answer.message_id, id);
     (answer.kind, answer.code, Options::of(&answer), answer.payload().to_vec())
-}
-
-fn connected(server: &Running) -> UdpSocket {
-    let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
-    socket.connect(server.address).unwrap();
-    socket.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
-    socket
 }
 
 #[tokio::test]

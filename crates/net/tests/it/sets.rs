@@ -11,7 +11,7 @@ use coapace_proto::block::{Block, MISSING_BLOCKS};
 use coapace_proto::{Kind, Message, Token};
 
 use crate::bodies::body;
-use crate::common::{Running, run, serve_with};
+use crate::common::{Running, connected, receive, run, serve_with};
 
 const LEN: usize = 1_500;
 
@@ -57,10 +57,7 @@ struct Raw(UdpSocket);
 
 impl Raw {
     fn to(server: &Running) -> Self {
-        let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
-        socket.connect(server.address).unwrap();
-        socket.set_read_timeout(Some(Duration::from_millis(300))).unwrap();
-        Self(socket)
+        Self(connected(server))
     }
 
     fn send(&self, kind: Kind, code: Code, id: u16, options: &Options, payload: &[u8]) {
@@ -72,13 +69,7 @@ impl Raw {
 
     /// Returns the next message within `patience`, and acknowledges it if that is due.
     async fn next(&self, patience: Duration) -> Option<Received> {
-        let socket = self.0.try_clone().unwrap();
-        socket.set_read_timeout(Some(patience)).unwrap();
-        let received = tokio::task::spawn_blocking(move || {
-            let mut buffer = [0; 2_048];
-            socket.recv(&mut buffer).map(|len| buffer[..len].to_vec())
-        });
-        let bytes = received.await.unwrap().ok()?;
+        let bytes = receive(&self.0, patience).await?;
         let message = Message::parse(&bytes).unwrap();
         if message.kind == Kind::Confirmable {
             let mut ack = Vec::new();

@@ -10,9 +10,10 @@ use coapace_net::Direction::{Received, Sent};
 use coapace_net::{Client, Code, Config, Observation, Profile};
 use coapace_proto::{Endpoint, Setup};
 
-use super::plug::{Plug, receive};
+use super::plug::{PATIENCE, Plug};
 use super::resources::{JSON, OBS_MAX_AGE, TEXT};
 use super::seen::Seen;
+use crate::common::receive;
 
 /// Long enough for a notification, if there were one.
 const A_WHILE: Duration = Duration::from_millis(300);
@@ -159,7 +160,7 @@ async fn td_coap_obs_06_the_client_is_rebooted() {
     let mut rebooted = Endpoint::new(Arc::new(setup), 1);
 
     plug.state.set_obs("2");
-    let notification = receive(socket.try_clone().expect("a socket")).await;
+    let notification = receive(&socket, PATIENCE).await.expect("a datagram");
     plug.wire.note(Received, &notification);
     let server = plug.address();
     assert!(rebooted.handle_datagram(Instant::ZERO, server, &notification).is_none(), "discarded");

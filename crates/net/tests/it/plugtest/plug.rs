@@ -10,10 +10,10 @@ use coapace_net::{Call, Client, Config, Direction, Profile, Response, Router, Se
 use super::resources::Contents;
 use super::seen::Seen;
 use super::wire::Wire;
-use crate::common::{Running, serve_again, serve_at};
+use crate::common::{Running, receive, serve_again, serve_at};
 
 /// How long anything may take that is to come at once.
-const PATIENCE: Duration = Duration::from_secs(5);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(5);
 
 /// A case under way.
 pub(crate) struct Plug {
@@ -131,18 +131,8 @@ impl Plug {
         let socket = UdpSocket::bind("127.0.0.1:0").expect("a port");
         self.wire.note(Direction::Sent, bytes);
         socket.send_to(bytes, self.server.address).expect("sent");
-        let answer = receive(socket).await;
+        let answer = receive(&socket, PATIENCE).await.expect("a datagram");
         self.wire.note(Direction::Received, &answer);
         answer
     }
-}
-
-/// The next datagram of a socket.
-pub(crate) async fn receive(socket: UdpSocket) -> Vec<u8> {
-    socket.set_read_timeout(Some(PATIENCE)).expect("a timeout");
-    let received = tokio::task::spawn_blocking(move || {
-        let mut buffer = [0; 2048];
-        socket.recv(&mut buffer).map(|len| buffer[..len].to_vec())
-    });
-    received.await.expect("no panic").expect("a datagram")
 }
