@@ -1,4 +1,4 @@
-//! The file beside an output file with what has arrived of it before a transfer broke.
+//! `FILE.part`: the first blocks of an output file whose transfer broke.
 
 use std::fs::{self, File};
 use std::io::{self, Write};
@@ -11,7 +11,7 @@ use crate::message::{bytes_of_hex, hex};
 /// The words that the first line begins with. The ETag in hexadecimal digits and the URI follow, then the bytes.
 const MARK: &str = "coapace-part";
 
-/// The part of a file: `FILE.part`.
+/// A file with the first blocks of another one.
 pub(crate) struct Part<'a> {
     path: PathBuf,
     /// The resource that it is a part of. ETags of others may be equal.

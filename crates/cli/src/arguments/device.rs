@@ -78,8 +78,8 @@ pub(crate) struct Request {
     #[command(flatten)]
     pub(crate) show: Show,
 
-    /// Go on after what a broken transfer has left in FILE.part, if the server still has that version. Without such a
-    /// file, or with one of another resource, the transfer begins at the front
+    /// Continue the transfer whose first blocks are in FILE.part, if the server still has that version. Without that
+    /// file, or if it is of another resource, start from the first block
     #[arg(long = "continue", requires = "output", conflicts_with = "repeat")]
     pub(crate) resume: bool,
 
@@ -104,7 +104,7 @@ pub(crate) struct Gathering {
 /// Arguments on what is printed of responses, and where to.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct Show {
-    /// Write the payload of the response to a file. Of a transfer in blocks that breaks, FILE.part has what has arrived
+    /// Write the payload of the response to a file. A transfer in blocks that breaks leaves its first blocks in FILE.part
     #[arg(short = 'o', long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
 

@@ -335,6 +335,11 @@ fn explain_tls(error: &TlsError, uri: &str) -> Failure {
     Failure::Network(format!("{uri}: {error}; {help}"))
 }
 
+/// Returns a rate in kB/s.
+pub(super) fn kilobytes_a_second(bytes: u64, time: Duration) -> f64 {
+    bytes as f64 / 1e3 / time.as_secs_f64().max(1e-9)
+}
+
 /// Formats a time with three significant digits.
 pub(super) fn short(time: Duration) -> String {
     let us = time.as_secs_f64() * 1e6;

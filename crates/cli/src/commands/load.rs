@@ -13,7 +13,9 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, MissedTickBehavior, interval_at, sleep, sleep_until};
 
-use super::device::{Setup, datagrams, explain_with, no_runtime, payload, prepare, short};
+use super::device::{
+    Setup, datagrams, explain_with, kilobytes_a_second, no_runtime, payload, prepare, short,
+};
 use crate::arguments::{Arguments, Load};
 use crate::interrupt::interrupted;
 use crate::latencies::Latencies;
@@ -295,7 +297,7 @@ impl Tally {
             });
             writeln!(out, "{object}")?;
         } else {
-            let kilobytes = self.bytes as f64 / 1e3 / self.elapsed.as_secs_f64().max(1e-9);
+            let kilobytes = kilobytes_a_second(self.bytes, self.elapsed);
             writeln!(
                 out,
                 "{answered} answered in {}: {per_second:.0} a second, {kilobytes:.0} kB/s of payloads",

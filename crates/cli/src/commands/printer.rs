@@ -6,7 +6,7 @@ use std::time::Duration;
 use coapace_net::{Client, Destination, Error, Response, Uri};
 use serde_json::{Map, Value, json};
 
-use super::device::{explain_with, short, tell};
+use super::device::{explain_with, kilobytes_a_second, short, tell};
 use crate::Failure;
 use crate::arguments::{Show, Transmission};
 use crate::beside::Beside;
@@ -197,18 +197,21 @@ pub(super) fn destination_lines(client: &Client, transmission: &Transmission) {
     let Transmission { cc, bulk, .. } = transmission;
     for (_, known) in client.destinations() {
         let Destination { address, rto, srtt, rttvar, exchanges, failed, retransmissions, .. } = known;
-        let measured = srtt.map_or(String::new(), |srtt| format!(", SRTT {}", short(srtt)));
-        let varied = rttvar.map_or(String::new(), |rttvar| format!(", RTTVAR {}", short(rttvar)));
+        let (measured, varied) = (estimate("SRTT", srtt), estimate("RTTVAR", rttvar));
         tell(&format!(
             "{address}: {cc}, RTO {}{measured}{varied}; {exchanges} exchanges, {failed} failed, \
              {retransmissions} retransmissions",
             short(rto),
         ));
         if let Some(window) = known.window {
-            let measured = known.bulk_srtt.map_or(String::new(), |srtt| format!(", SRTT {}", short(srtt)));
-            tell(&format!("{address}: {bulk}, window {window}{measured}"));
+            tell(&format!("{address}: {bulk}, window {window}{}", estimate("SRTT", known.bulk_srtt)));
         }
     }
+}
+
+/// Returns a part of a line for an estimate, if there is one.
+fn estimate(name: &str, time: Option<Duration>) -> String {
+    time.map_or(String::new(), |time| format!(", {name} {}", short(time)))
 }
 
 /// Prints how a payload of `sent` bytes and its response were transferred, if they took several exchanges.
@@ -218,7 +221,7 @@ pub(super) fn transfer_line(client: &Client, sent: usize, response: &Response) {
         return;
     }
     let bytes = sent + response.payload.len();
-    let rate = bytes as f64 / 1e3 / response.elapsed.as_secs_f64().max(1e-6);
+    let rate = kilobytes_a_second(bytes as u64, response.elapsed);
     tell(&format!(
         "{bytes} bytes at {rate:.1} kB/s: {} exchanges, {} retransmissions, {} of them needless",
         counters.started,

@@ -89,7 +89,7 @@ pub(crate) fn request(arguments: &Arguments, method: Code, request: &Request) ->
     setup.finish(result)
 }
 
-/// What has arrived of a response that goes into a file, until it is whole.
+/// The first blocks of a response that goes into a file.
 struct Salvaging<'a> {
     /// Nothing if the response goes elsewhere.
     part: Option<Part<'a>>,
@@ -97,7 +97,7 @@ struct Salvaging<'a> {
 }
 
 impl<'a> Salvaging<'a> {
-    /// Reads what an earlier transfer has left, if the transfer is to go on there.
+    /// Reads `FILE.part`, if the transfer is to continue after it.
     fn new(arguments: &Arguments, request: &'a Request) -> Result<Self, Failure> {
         let path = request.show.output.as_deref().filter(|_| request.repeat.is_none());
         let part = path.map(|path| Part::of(path, &request.uri));
@@ -117,7 +117,7 @@ impl<'a> Salvaging<'a> {
         if self.part.is_some() { call.salvage(&self.salvage) } else { call }
     }
 
-    /// Keeps what has arrived, and says so with the failure.
+    /// Writes the blocks that have arrived to `FILE.part`, and adds that to the failure.
     fn keep(&self, failure: Failure) -> Failure {
         let (Some(part), Some(partial)) = (&self.part, self.salvage.take()) else { return failure };
         let (bytes, path) = (partial.body.len(), part.path().display());
@@ -127,7 +127,7 @@ impl<'a> Salvaging<'a> {
         })
     }
 
-    /// Removes the part of a response that is whole.
+    /// Removes `FILE.part`, because the response is whole.
     fn end(&self) {
         if let Some(part) = &self.part {
             part.remove();
