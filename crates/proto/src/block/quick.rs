@@ -9,6 +9,10 @@ use super::upload::{BlockAnswer, Upload};
 use super::window::Window;
 use crate::Message;
 
+/// The most blocks, from the first that the server does not have, that are sent to a server that has discarded a body because too
+/// many were missing. libcoap keeps three runs of blocks: those before the first missing one, and every other one of the four after it.
+const NARROW: u32 = 5;
+
 /// The state of an upload with Q-Block1.
 #[derive(Clone, Debug)]
 pub(super) struct Quick {
@@ -19,16 +23,19 @@ pub(super) struct Quick {
     known: bool,
     /// The number of blocks that were sent at least once, from the first on.
     sent: u32,
+    /// The most blocks from the first that the server does not have.
+    span: u32,
 }
 
 impl Quick {
     pub(super) const fn new(idempotent: bool) -> Self {
-        Self { window: Window::from(0), idempotent, known: false, sent: 0 }
+        Self { window: Window::from(0), idempotent, known: false, sent: 0, span: u32::MAX }
     }
 
     /// Returns the next of these blocks, if there is one for now. `due` is the first that the server does not have.
     pub(super) fn ask(&mut self, due: Piece, blocks: u32) -> Option<Piece> {
-        let (num, alone) = if self.known { self.window.ask(blocks)? } else { (0, true) };
+        let end = blocks.min(self.window.first().saturating_add(self.span));
+        let (num, alone) = if self.known { self.window.ask(end)? } else { (0, true) };
         if num >= blocks {
             return None;
         }
@@ -117,7 +124,16 @@ impl Upload {
                     true
                 }
             }
-            _ => self.was_discarded(),
+            Some(_) => self.was_discarded(),
+            // The server did not keep account of so many that are missing, or has another reason that it does not give.
+            None if quick.span > NARROW => {
+                quick.span = NARROW;
+                self.was_discarded()
+            }
+            None => {
+                self.slow_down();
+                true
+            }
         };
         if again { BlockAnswer::Next } else { BlockAnswer::Final }
     }

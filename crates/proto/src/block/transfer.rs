@@ -297,7 +297,14 @@ impl Transfer {
     fn advance(&mut self, mut piece: Piece, response: &Message<'_>) -> Result<Progress, TransferError> {
         if piece.up {
             // The response to the request may have come as the answer to another block.
-            if self.download.has_begun() || self.upload.handle(piece, response)? == BlockAnswer::Next {
+            if self.download.has_begun() {
+                return Ok(Progress::Continue);
+            }
+            let (turn, quick) = (self.upload.turn, self.uses_q_block());
+            if self.upload.handle(piece, response)? == BlockAnswer::Next {
+                if quick && self.upload.turn != turn {
+                    self.change_tag();
+                }
                 return Ok(Progress::Continue);
             }
             piece = self.download.due();
@@ -335,6 +342,16 @@ impl Transfer {
         if self.options.value(option::REQUEST_TAG).is_none() {
             self.options.push(option::REQUEST_TAG, tag);
         }
+    }
+
+    /// Gives the blocks of an upload that begins again another Request-Tag: those of before are still under way, and are of no use
+    /// to it (RFC 9175 §3.3).
+    fn change_tag(&mut self) {
+        let Some(mut tag) = self.options.value(option::REQUEST_TAG).map(<[u8]>::to_vec) else { return };
+        let Some(last) = tag.last_mut() else { return };
+        *last = last.wrapping_add(1);
+        self.options = core::mem::take(&mut self.options).without(option::REQUEST_TAG);
+        self.options.push(option::REQUEST_TAG, &tag);
     }
 
     /// Returns how far the transfer has come.

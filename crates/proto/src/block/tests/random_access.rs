@@ -253,7 +253,7 @@ fn no_more_blocks_are_asked_for_than_are_accepted() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 512, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 10_000, ..ProptestConfig::default() })]
 
     #[test]
     fn no_body_is_a_mixture_whatever_is_lost_doubled_overtaken_or_changed(
