@@ -4,6 +4,7 @@ mod audit;
 mod listing;
 mod pace;
 mod quota;
+mod shelf;
 mod temporary;
 mod walk;
 mod writer;
@@ -12,6 +13,7 @@ mod writing;
 use std::ffi::OsStr;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io;
+use std::ops::Range;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, PoisonError};
@@ -24,6 +26,7 @@ use coapace_net::{Bounds, Code, Rejection, Request, Response, Router};
 use nix::libc::O_NONBLOCK;
 use tokio::sync::Semaphore;
 
+use self::shelf::{Part, Shelf};
 use self::temporary::Temporary;
 use self::writer::Writer;
 pub(super) use self::writing::Writing;
@@ -75,6 +78,7 @@ pub(crate) struct Directory {
     /// The terms on which clients may write. `None` if they may not.
     writing: Option<Writing>,
     turns: Semaphore,
+    shelf: Shelf,
 }
 
 impl Directory {
@@ -90,7 +94,7 @@ impl Directory {
             temporary::sweep(&top);
             writing(&top)
         });
-        Ok(Self { top, writing, turns: Semaphore::new(MAX_AT_ONCE) })
+        Ok(Self { top, writing, turns: Semaphore::new(MAX_AT_ONCE), shelf: Shelf::default() })
     }
 
     /// Returns the limits on request and response bodies for a server of files.
@@ -107,7 +111,15 @@ impl Directory {
                 let (files, links) = (listed.clone(), links.clone());
                 aside(files, move |files| Ok(files.core(&links, &request)))
             })
-            .fallback(move |request| aside(files.clone(), move |files| files.act(transport, &request)))
+            .fallback(move |request| {
+                let files = files.clone();
+                async move {
+                    match files.shelved(&request) {
+                        Some(answer) => answer,
+                        None => aside(files, move |files| files.act(transport, &request)).await,
+                    }
+                }
+            })
             .conditional_fallback()
     }
 
@@ -142,19 +154,38 @@ impl Directory {
     }
 
     fn get(&self, path: &Path, request: &Request) -> FileAnswer {
-        let (file, metadata) = self.file(path)?;
-        let format = format(path);
-        if request.uint(option::ACCEPT).is_some_and(|wanted| wanted != u64::from(format)) {
-            return Err(Code::NOT_ACCEPTABLE.into());
-        }
-        let tag = tag(&metadata);
-        request.precondition(Some(&tag))?;
-        let response = if has(request, option::ETAG, &tag) {
-            Response::new(Code::VALID)
-        } else {
-            content(&file, &metadata, request)?.content_format(format)
+        let range = range(request);
+        let part = match self.shelf.find(path, &range) {
+            Some(part) => part,
+            None => self.read(path, range)?,
         };
-        Ok(response.option(option::ETAG, &tag))
+        answer(path, &part, request)
+    }
+
+    /// Answers a GET without a wait for the disk, if the part that it asks for was read a moment ago.
+    fn shelved(&self, request: &Request) -> Option<FileAnswer> {
+        let path = (request.method() == Code::GET).then(|| path(request))??;
+        let part = self.shelf.find(&path, &range(request))?;
+        Some(answer(&path, &part, request))
+    }
+
+    /// Reads these bytes of a file, and what follows them if others were read a moment ago.
+    fn read(&self, path: &Path, range: Range<usize>) -> Result<Arc<Part>, Rejection> {
+        let (file, metadata) = self.file(path)?;
+        let size = usize::try_from(metadata.len()).unwrap_or(usize::MAX);
+        if size > MAX_FILE {
+            return Err(Rejection::internal(format!("larger than the {MAX_FILE} bytes that are served")));
+        }
+        let start = range.start.min(size);
+        let asked = range.end.min(size).saturating_sub(start);
+        let len = if self.shelf.is_being_read(path) { MAX_PART.min(size - start) } else { asked };
+        let mut bytes = vec![0; len];
+        // The file has just been shortened. The next request sees its new size.
+        let cut = |_| Rejection::unavailable(1);
+        file.read_exact_at(&mut bytes, start as u64).map_err(cut)?;
+        let part = Arc::new(Part { tag: tag(&metadata), size, start, bytes });
+        self.shelf.put(path, &part);
+        Ok(part)
     }
 
     /// Opens a file for reading.
@@ -193,6 +224,7 @@ impl Directory {
             io::ErrorKind::PermissionDenied => forbidden("the file is another user's"),
             _ => told(error),
         })?;
+        self.shelf.remove(path);
         writing.quota.written(writer, path, size, payload.len() as u64);
         let response = if before.is_some() { Response::changed() } else { Response::created() };
         Ok(response.option(option::ETAG, &tag))
@@ -205,6 +237,7 @@ impl Directory {
         match self.top.remove_file(path) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => Err(told(error)),
             _ => {
+                self.shelf.remove(path);
                 writing.quota.removed(path, before.as_ref().map(Metadata::len));
                 Ok(Response::deleted())
             }
@@ -280,19 +313,33 @@ fn format(path: &Path) -> u16 {
     known.map_or(BYTES, |&(_, format)| format)
 }
 
-/// Reads only the bytes that a request asks for, so the cost of a block does not depend on the file's size.
-fn content(file: &File, metadata: &Metadata, request: &Request) -> FileAnswer {
-    let size = usize::try_from(metadata.len()).unwrap_or(usize::MAX);
-    if size > MAX_FILE {
-        return Err(Rejection::internal(format!("larger than the {MAX_FILE} bytes that are served")));
-    }
+/// Returns the bytes of a file to read for the response to a request.
+fn range(request: &Request) -> Range<usize> {
     let range = request.range();
-    let start = range.start.min(size);
-    let mut bytes = vec![0; range.end.min(size).saturating_sub(start).min(MAX_PART)];
-    // The file has just been shortened. The next request sees its new size.
-    let cut = |_| Rejection::unavailable(1);
-    file.read_exact_at(&mut bytes, start as u64).map_err(cut)?;
-    Ok(if bytes.len() == size { Response::content(bytes) } else { Response::part(bytes, start, size) })
+    range.start..range.end.min(range.start.saturating_add(MAX_PART))
+}
+
+/// Answers a GET from a part that has the bytes it asks for.
+fn answer(path: &Path, part: &Part, request: &Request) -> FileAnswer {
+    let format = format(path);
+    if request.uint(option::ACCEPT).is_some_and(|wanted| wanted != u64::from(format)) {
+        return Err(Code::NOT_ACCEPTABLE.into());
+    }
+    let Part { tag, size, .. } = part;
+    request.precondition(Some(tag))?;
+    let response = if has(request, option::ETAG, tag) {
+        Response::new(Code::VALID)
+    } else {
+        let range = range(request);
+        let start = range.start.min(*size);
+        let from = start.saturating_sub(part.start).min(part.bytes.len());
+        let to = range.end.saturating_sub(part.start).clamp(from, part.bytes.len());
+        let bytes = part.bytes[from..to].to_vec();
+        let response =
+            if bytes.len() == *size { Response::content(bytes) } else { Response::part(bytes, start, *size) };
+        response.content_format(format)
+    };
+    Ok(response.option(option::ETAG, tag))
 }
 
 /// Returns the ETag of a version of a file: a hash of inode, size and modification time in nanoseconds. All blocks
