@@ -3,15 +3,16 @@
 use std::path::Path;
 use std::{env, fs};
 
-use coapace_control::REGISTRY;
+use coapace_control::{BULK, REGISTRY};
 
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");
-    let mut kinds: Vec<&str> = REGISTRY.iter().map(|entry| entry.mechanism.kind()).collect();
+    let entries = REGISTRY.iter().chain(BULK);
+    let mut kinds: Vec<&str> = entries.clone().map(|entry| entry.mechanism.kind()).collect();
     kinds.dedup();
     // Numbers and tags count from 1, for memory that was never written is zero.
     let tag = |kind| 1 + kinds.iter().position(|known| *known == kind).expect("every kind is listed");
-    let built: Vec<_> = (0usize..).zip(REGISTRY).filter(|(_, entry)| is_built(entry.name)).collect();
+    let built: Vec<_> = (0usize..).zip(entries).filter(|(_, entry)| is_built(entry.name)).collect();
     assert!(!built.is_empty(), "choose a mechanism at least: --features fasor");
 
     let mut entries = Vec::new();

@@ -101,10 +101,10 @@ class Tide(Mechanism):
         self.pace_and_arm(x, draw)
 
     def pace_and_arm(self, x, draw):
-        """Two windows depart in a round-trip time. A timer that is late by SRTT/16 and 1 ms does not slow that down."""
+        """Two windows depart in a round-trip time, of 33 s at most. A timer that is late by SRTT/16 and 1 ms does not slow that down."""
         now, srtt = self.microseconds(), self.srtt()
-        gap = (srtt << 7) // self.units if srtt < 2**25 else (srtt // 8 // self.units) << 10
-        late = srtt // 16 + 1000 if srtt else 0
+        gap = (min(srtt, 2**25 - 1) << 7) // self.units
+        late = srtt // 16 + 1000
         self.departs = max(self.departs, now - late) + gap
         x.timeout = min(self.rto + draw * (self.dither - 1) * self.rto, self.max_rto)
         x.round = self.round

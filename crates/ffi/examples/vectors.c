@@ -11,12 +11,12 @@
 
 #include "coapace.h"
 
-enum { LINE_SIZE = 512, FIELDS = 16, TRANSMISSIONS = 256, EXCHANGES = 8 };
+enum { LINE_SIZE = 512, FIELDS = 16, TRANSMISSIONS = 64, EXCHANGES = 80 };
 
-enum column { AT, EVENT, DRAW, ANSWERED, TIMEOUT, RTO, NEXT, EXCHANGE, COLUMNS };
+enum column { AT, EVENT, DRAW, ANSWERED, TIMEOUT, RTO, NEXT, WINDOW, EXCHANGE, COLUMNS };
 
 static const char *const TITLES[COLUMNS] = {"at_ms", "event", "draw", "answered", "timeout_ms", "rto_ms", "next_ms",
-                                            "exchange"};
+                                            "window", "exchange"};
 
 /* An exchange under way. */
 struct open {
@@ -127,7 +127,7 @@ static void read_header(char *fields[], int count)
                 run.place[column] = place;
             }
         }
-        if (run.place[column] < 0 && column != NEXT && column != EXCHANGE) {
+        if (run.place[column] < 0 && column != NEXT && column != WINDOW && column != EXCHANGE) {
             differs("the header lacks a column");
         }
     }
@@ -164,7 +164,7 @@ static void step(char *fields[], int count)
     struct coapace_outcome outcome;
     struct coapace_gauges gauges;
     struct coapace_limits limits;
-    uint64_t draw = 0, timeout_us = 0, number = 0;
+    uint64_t draw = 0, timeout_us = 0, number = 0, window = 0;
     struct open *open;
     bool armed = false, starts;
 
@@ -231,6 +231,11 @@ static void step(char *fields[], int count)
     if (*text[NEXT] != '\0' && works(coapace_limits(&run.mechanism, &run.state, &limits))) {
         uint64_t next_us = limits.next_confirmable_us > cue.now_us ? limits.next_confirmable_us - cue.now_us : 0;
         compare(NEXT, text[NEXT], next_us, 100000);
+    }
+    if (*text[WINDOW] != '\0' && works(coapace_limits(&run.mechanism, &run.state, &limits))) {
+        if (!read_decimal(text[WINDOW], 0, &window) || limits.has_nstart == 0 || limits.nstart != window) {
+            differs("the window is another");
+        }
     }
     total.steps++;
 }

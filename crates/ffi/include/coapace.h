@@ -42,6 +42,12 @@
  * section 4.8.2) has passed since the first transmission, send one more copy after MAX_TRANSMIT_SPAN (45 s), and only then end the
  * exchange with COAPACE_GIVEN_UP. A peer that let the last timeout pass gets timeouts no shorter than RFC 7252's until it answers.
  *
+ * Bodies. tide, newreno and rfc9177 are for the blocks of a body (RFC 7959, RFC 9177), each of which is an exchange. As many may be
+ * under way as nstart of coapace_limits says, single exchanges to the same destination included, and one at least. A block whose
+ * last copy departed overtaken_us before a copy that was answered is lost: coapace_on_retransmit is due at once, before its
+ * timeout, as soon as there is a place for it. Copies of a block have Message IDs of their own, so that each answer tells which
+ * copy it answers.
+ *
  * Errors. A function that returns int returns an enum coapace_status: COAPACE_OK, or the mistake. A call that returns a
  * mistake changes nothing, with three exceptions. It writes a timeout of 3 s (the longest first timeout of RFC 7252
  * section 4.8), so that a caller who ignores the status still waits. A mechanism that could not be chosen counts as not
@@ -138,11 +144,20 @@ enum coapace_name {
     COAPACE_EBB = 21,
     /* ebb-plain: `ebb` without the ordinal in the token of retransmissions
      * (Coapace, docs/ebb.md) */
-    COAPACE_EBB_PLAIN = 22
+    COAPACE_EBB_PLAIN = 22,
+    /* tide: a window that keeps the queue short, ignores errors of links, and competes with flows that fill the queue
+     * (Coapace, docs/bulk.md) */
+    COAPACE_TIDE = 23,
+    /* newreno: the window of TCP in datagrams: slow start, congestion avoidance, halved by a round trip with losses
+     * (RFC 5681, RFC 6582, RFC 6298, RFC 6928) */
+    COAPACE_NEWRENO = 24,
+    /* rfc9177: sets of ten requests, and a wait of 2-3 s after each that is not answered as a whole; nothing learnt
+     * (RFC 9177 §7.2) */
+    COAPACE_RFC9177 = 25
 };
 
 /* The number of mechanisms, one more than the highest enum coapace_name. */
-#define COAPACE_NAMES 23
+#define COAPACE_NAMES 26
 
 /* The size of a state in bytes. There is one for each destination. */
 #define COAPACE_STATE_SIZE_DEFAULT 1
@@ -168,8 +183,11 @@ enum coapace_name {
 #define COAPACE_STATE_SIZE_RTT_COAP 32
 #define COAPACE_STATE_SIZE_EBB 21
 #define COAPACE_STATE_SIZE_EBB_PLAIN 21
+#define COAPACE_STATE_SIZE_TIDE 64
+#define COAPACE_STATE_SIZE_NEWRENO 32
+#define COAPACE_STATE_SIZE_RFC9177 21
 /* The largest of these sizes. */
-#define COAPACE_STATE_SIZE_MAX 60
+#define COAPACE_STATE_SIZE_MAX 64
 /* The size of a struct coapace_exchange in bytes. There is one for each exchange under way. */
 #define COAPACE_EXCHANGE_SIZE 21
 /* The size of a struct coapace_mechanism in bytes. A program has one. */
@@ -243,6 +261,7 @@ enum coapace_marking {
 struct coapace_limits {
     uint64_t next_confirmable_us; /* no confirmable message may depart before this moment; 0 without pacing */
     uint64_t non_gap_us;          /* least time between two non-confirmable messages that nothing answers */
+    uint32_t overtaken_us;        /* an exchange is lost if one that departed so much later was answered; 0 without */
     uint16_t nstart;              /* maximum number of outstanding exchanges, in place of NSTART; if has_nstart */
     uint8_t has_nstart;           /* 1 if the mechanism replaces NSTART, else 0 */
     uint8_t marking;              /* an enum coapace_marking */

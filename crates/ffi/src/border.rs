@@ -5,8 +5,9 @@ use core::ffi::{CStr, c_int, c_void};
 use std::mem::MaybeUninit;
 use std::ptr::{null, null_mut};
 
-use coapace_control::{Controller, Mechanism, REGISTRY};
+use coapace_control::Controller;
 
+use crate::listed::{COUNT, entries};
 use crate::{
     Chosen, Cue, EXCHANGE_SIZE, End, Gauges, Limits, Outcome, Sample, Status, coapace_gauges, coapace_init,
     coapace_limits, coapace_max_span, coapace_name, coapace_on_end, coapace_on_retransmit, coapace_on_start,
@@ -176,7 +177,7 @@ fn a_mechanism_that_could_not_be_chosen_replaces_the_one_before() {
         assert_eq!(kept.parse(wrong), problem, "{wrong:?}");
         assert_eq!(kept.start(), Status::BadMechanism, "{wrong:?}");
     }
-    for number in [-1, number(REGISTRY.len()), c_int::MAX, c_int::MIN] {
+    for number in [-1, number(COUNT), c_int::MAX, c_int::MIN] {
         let mut kept = Kept::new(c"cocoa");
         // SAFETY: a place for a mechanism.
         let told = unsafe { coapace_init(kept.mechanism.as_mut_ptr(), number) };
@@ -239,7 +240,7 @@ fn an_exchange_that_could_not_be_started_is_none() {
 
 #[test]
 fn a_state_takes_the_bytes_it_says_at_any_address_and_not_one_more() {
-    for entry in REGISTRY {
+    for entry in entries() {
         let name = std::ffi::CString::new(entry.name).unwrap();
         let mut kept = Kept::zeroed();
         kept.parse(&name);
@@ -315,15 +316,19 @@ fn null_pointers_are_noticed_by_every_function() {
 
 #[test]
 fn every_mechanism_says_the_same_as_in_rust() {
-    for (place, entry) in REGISTRY.iter().enumerate() {
+    for (place, entry) in entries().enumerate() {
         let number = number(place);
         assert_eq!(text(coapace_name(number)), entry.name);
         assert_eq!(text(coapace_summary(number)), entry.summary);
         assert_eq!(text(coapace_source(number)), entry.source);
-        let presets =
-            entry.mechanism.presets().iter().map(|preset| format!("{}:preset={}", entry.name, preset.name));
-        for named in std::iter::once(entry.name.to_owned()).chain(presets) {
-            let mechanism: Mechanism = named.parse().unwrap();
+        let presets = entry.mechanism.presets().iter().map(|preset| Some(preset.name));
+        for preset in std::iter::once(None).chain(presets) {
+            let mut mechanism = entry.mechanism;
+            let mut named = entry.name.to_owned();
+            if let Some(preset) = preset {
+                mechanism.set("preset", preset).unwrap();
+                named.extend([":preset=", preset]);
+            }
             let mut kept = Kept::new(&std::ffi::CString::new(named.as_str()).unwrap());
             let mut state = mechanism.state();
             let (_, timeout) = mechanism.on_start(&mut state, CUE.into());
@@ -346,7 +351,7 @@ fn every_mechanism_says_the_same_as_in_rust() {
 
 #[test]
 fn numbers_that_name_nothing_have_no_text_and_every_status_has_its_own() {
-    for number in [-1, number(REGISTRY.len()), c_int::MAX] {
+    for number in [-1, number(COUNT), c_int::MAX] {
         assert!(coapace_name(number).is_null());
         assert!(coapace_summary(number).is_null());
         assert!(coapace_source(number).is_null());

@@ -6,9 +6,10 @@
 #[cfg(feature = "parameters")]
 use core::mem::MaybeUninit;
 
-use coapace_control::{Mechanism, REGISTRY};
+use coapace_control::Mechanism;
 
 use crate::Status;
+use crate::listed::COUNT;
 
 /// The size in bytes of `struct coapace_mechanism`: the number, padded, and the value. The feature `parameters` does not change
 /// it.
@@ -28,7 +29,7 @@ pub struct Chosen {
 const NONE: u8 = 0;
 
 const _: () = assert!(size_of::<Chosen>() <= MECHANISM_SIZE && align_of::<Chosen>() <= align_of::<u64>());
-const _: () = assert!(REGISTRY.len() < u8::MAX as usize);
+const _: () = assert!(COUNT < u8::MAX as usize);
 
 macro_rules! at_among {
     ([$(($place:literal $number:literal $kind:ident $($_:literal)+))+] $asked:expr) => {
@@ -36,7 +37,7 @@ macro_rules! at_among {
             $($place => Ok(Self {
                 number: $number,
                 #[cfg(feature = "parameters")]
-                mechanism: MaybeUninit::new(const { REGISTRY[$place].mechanism }),
+                mechanism: MaybeUninit::new(const { crate::listed::entry($place).mechanism }),
             }),)+
             _ => Err(Status::UnknownMechanism),
         }
@@ -86,7 +87,7 @@ impl Chosen {
     /// Returns the mechanism with its parameters.
     #[cfg(feature = "parameters")]
     pub(crate) fn mechanism(&self) -> Result<&Mechanism, Status> {
-        if self.number == NONE || usize::from(self.number) > REGISTRY.len() {
+        if self.number == NONE || usize::from(self.number) > COUNT {
             return Err(Status::BadMechanism);
         }
         // SAFETY: a number of the registry is written together with a mechanism, by this library alone.
@@ -138,7 +139,7 @@ macro_rules! on_entry {
         match $chosen.number() {
             $($number => {
                 // A constant of its own, so that the rest of the registry is not linked.
-                const MECHANISM: coapace_control::Mechanism = coapace_control::REGISTRY[$place].mechanism;
+                const MECHANISM: coapace_control::Mechanism = $crate::listed::entry($place).mechanism;
                 match &MECHANISM {
                     coapace_control::Mechanism::$kind($controller) => { let $tag = $own_tag; $call }
                     #[allow(unreachable_patterns, reason = "reachable while there is more than one kind")]

@@ -115,6 +115,8 @@ pub struct Limits {
     pub next_confirmable_us: u64,
     /// Least time between two non-confirmable messages that nothing answers, in microseconds.
     pub non_gap_us: u64,
+    /// Time by which an exchange that departed later and was answered overtakes one that is lost, in microseconds; 0 without.
+    pub overtaken_us: u32,
     /// Maximum number of outstanding exchanges, if `has_nstart`.
     pub nstart: u16,
     /// 1 if the mechanism replaces NSTART, else 0.
@@ -128,6 +130,9 @@ impl From<control::Limits> for Limits {
         Self {
             next_confirmable_us: limits.next_confirmable.as_micros(),
             non_gap_us: limits.non_gap.as_micros(),
+            overtaken_us: limits
+                .overtaken
+                .map_or(0, |span| u32::try_from(span.as_micros()).unwrap_or(u32::MAX)),
             nstart: limits.nstart.unwrap_or(0),
             has_nstart: limits.nstart.is_some().into(),
             marking: match limits.marking {

@@ -4,8 +4,7 @@ use std::fmt::Write;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use coapace_control::REGISTRY;
-
+use crate::listed::{COUNT, entries};
 use crate::{EXCHANGE_SIZE, MECHANISM_SIZE, state_size};
 
 const BLESS: &str = "rewrite it: BLESS=1 cargo test -p coapace-ffi header::";
@@ -29,17 +28,17 @@ fn declarations() -> String {
     let mut text = String::from(
         "\n/* The mechanisms. Their numbers differ from version to version. */\nenum coapace_name {\n",
     );
-    for (place, entry) in REGISTRY.iter().enumerate() {
-        let comma = if place + 1 < REGISTRY.len() { "," } else { "" };
+    for (place, entry) in entries().enumerate() {
+        let comma = if place + 1 < COUNT { "," } else { "" };
         writeln!(text, "    /* {}: {}\n     * ({}) */", entry.name, entry.summary, entry.source).unwrap();
         writeln!(text, "    COAPACE_{} = {place}{comma}", constant(entry.name)).unwrap();
     }
-    let sizes = REGISTRY.iter().map(|entry| state_size(&entry.mechanism));
+    let sizes = entries().map(|entry| state_size(&entry.mechanism));
     let largest = sizes.clone().max().unwrap();
     text += "};\n\n/* The number of mechanisms, one more than the highest enum coapace_name. */\n";
-    writeln!(text, "#define COAPACE_NAMES {}\n", REGISTRY.len()).unwrap();
+    writeln!(text, "#define COAPACE_NAMES {COUNT}\n").unwrap();
     text += "/* The size of a state in bytes. There is one for each destination. */\n";
-    for (entry, size) in REGISTRY.iter().zip(sizes) {
+    for (entry, size) in entries().zip(sizes) {
         writeln!(text, "#define COAPACE_STATE_SIZE_{} {size}", constant(entry.name)).unwrap();
     }
     text += "/* The largest of these sizes. */\n";
@@ -56,7 +55,7 @@ fn declarations() -> String {
 
 /// Returns the table of features, one for each mechanism.
 fn features() -> String {
-    let names: Vec<_> = REGISTRY.iter().map(|entry| feature(entry.name)).collect();
+    let names: Vec<_> = entries().map(|entry| feature(entry.name)).collect();
     let mut text = String::from("every-mechanism = [\n");
     for name in &names {
         writeln!(text, "    \"{name}\",").unwrap();

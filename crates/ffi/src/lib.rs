@@ -23,6 +23,7 @@ mod calls;
 mod facts;
 #[cfg(test)]
 mod header;
+mod listed;
 mod memory;
 mod names;
 mod setup;

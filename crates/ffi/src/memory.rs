@@ -5,18 +5,19 @@
 
 use core::ffi::c_void;
 
-use coapace_control::{Controller, Mechanism, REGISTRY};
+use coapace_control::{Controller, Mechanism};
 
 use crate::Status;
+use crate::listed::{self, COUNT};
 
 /// The tag of an exchange that is over, and of memory that was never written.
 const NOTHING: u8 = 0;
 
-/// The size in bytes of an exchange of any mechanism in the registry, with the tag.
+/// The size in bytes of an exchange of any mechanism of the library, with the tag.
 pub const EXCHANGE_SIZE: usize = {
     let (mut size, mut place) = (0, 0);
-    while place < REGISTRY.len() {
-        let own = REGISTRY[place].mechanism.exchange_bytes();
+    while place < COUNT {
+        let own = listed::entry(place).mechanism.exchange_bytes();
         size = if own > size { own } else { size };
         place += 1;
     }

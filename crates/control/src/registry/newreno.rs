@@ -219,7 +219,8 @@ fn grow(state: &mut NewRenoState, outstanding: u16) {
     if u32::from(outstanding) << 1 < units >> 16 {
         return;
     }
-    let step = if units < state.threshold.units() { 1 << 16 } else { u32::MAX / units };
+    // A window is never zero. The compiler does not know that, and would link a panic.
+    let step = if units < state.threshold.units() { 1 << 16 } else { u32::MAX / units.max(1) };
     state.window = Window::bounded(units.saturating_add(step));
 }
 

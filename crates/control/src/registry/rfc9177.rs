@@ -63,6 +63,7 @@ pub struct Rfc9177State {
 
 /// State of [`Rfc9177`] for one exchange.
 #[derive(Clone, Copy, Debug)]
+#[repr(Rust, packed)] // exchanges have an alignment of 1
 pub struct Rfc9177Exchange {
     /// The set of its last departure.
     set: u16,

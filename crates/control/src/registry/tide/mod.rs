@@ -26,8 +26,9 @@ mod steering;
 mod tests;
 
 use crate::estimator::{Estimator, MIN_RTO};
-use crate::fine::Fine;
 use crate::parameters::{Switch, parameters};
+use core::hint::black_box;
+
 use crate::{
     Controller, Cue, Duration, Entry, Gauges, Instant, Limits, Marking, Mechanism, Notes, Origin, Outcome,
     Ratio, division,
@@ -118,10 +119,9 @@ pub struct TideState {
 /// State of [`Tide`] for one exchange.
 #[derive(Clone, Copy, Debug)]
 pub struct TideExchange {
-    timeout: Fine,
-    /// The departure of its last transmission, in microseconds modulo 2³².
-    departed: [u8; 4],
-    /// The round of that departure.
+    /// The moment when the timeout of its last transmission passes, in microseconds modulo 2³².
+    deadline: [u8; 4],
+    /// The round in which that transmission departed.
     round: u8,
 }
 
@@ -167,19 +167,21 @@ impl Controller for Tide {
     type Exchange = TideExchange;
 
     fn state(&self) -> TideState {
+        // See `Fine::stored_zero`.
+        let zero = black_box(0);
         TideState {
             estimator: Estimator::new(),
             least: u32::MAX,
             next_least: u32::MAX,
             epoch: 0,
             standing: [u32::MAX; 2],
-            mark: 0,
+            mark: zero,
             window: u32::from(self.initial_window.max(1)) * ONE,
-            marked: 0,
-            longest: 0,
-            loss: [0; 2],
-            calm: 0,
-            next: 0,
+            marked: zero,
+            longest: zero,
+            loss: [zero as u16; 2],
+            calm: zero as u16,
+            next: zero.into(),
             full: 0,
             round: 0,
             cut: 0_u8.wrapping_sub(LONG_AGO),
@@ -189,14 +191,14 @@ impl Controller for Tide {
     }
 
     fn on_start(&self, state: &mut TideState, cue: Cue) -> (TideExchange, Duration) {
-        let exchange = self.depart(state, cue);
-        (exchange, exchange.timeout.into())
+        self.depart(state, cue)
     }
 
     fn on_retransmit(&self, state: &mut TideState, exchange: &mut TideExchange, cue: Cue) -> Duration {
         self.lose(state, *exchange, cue.now);
-        *exchange = self.depart(state, cue);
-        exchange.timeout.into()
+        let (departed, timeout) = self.depart(state, cue);
+        *exchange = departed;
+        timeout
     }
 
     fn on_end(&self, state: &mut TideState, exchange: TideExchange, outcome: Outcome, cue: Cue) {

@@ -59,6 +59,12 @@ impl TideState {
         self.marked = self.window;
     }
 
+    /// Returns `value` for each 1/256 of a datagram of the window.
+    fn share(&self, value: u32) -> u32 {
+        // The window is never zero. The compiler does not know that, and would link a panic.
+        value / self.window.max(1)
+    }
+
     fn end_slow_start(&mut self) {
         self.set(SLOW, false);
         self.set_steady(0);
@@ -114,18 +120,18 @@ impl Tide {
 
     /// Returns an exchange whose transmission departs now, and paces the next: two windows in a round-trip time, so that the
     /// window is used though answers come in bursts.
-    pub(super) fn depart(&self, state: &mut TideState, cue: Cue) -> TideExchange {
+    pub(super) fn depart(&self, state: &mut TideState, cue: Cue) -> (TideExchange, Duration) {
         let now = cue.now.as_micros();
         let srtt = state.srtt();
-        // A Cortex-M3 divides 32 bits.
-        let gap =
-            if srtt >> 25 == 0 { (srtt << 7) / state.window } else { ((srtt >> 3) / state.window) << 10 };
+        // A Cortex-M3 divides 32 bits, so longer round-trip times than 33 s count as 33 s.
+        let gap = state.share(srtt.min(u32::MAX >> 7) << 7);
         // What a timer that fires late has missed departs at once, up to an eighth of a window.
-        let missed = if srtt == 0 { 0 } else { (srtt >> 4) + 1_000 };
+        let missed = (srtt >> 4) + 1_000;
         let since = { state.next }.max(now.saturating_sub(missed.into()));
         state.next = since.saturating_add(gap.into());
-        let timeout = self.rto(state).dithered(self.dither, cue.draw).min(self.max_rto.into());
-        TideExchange { timeout, departed: (now as u32).to_le_bytes(), round: state.round }
+        let timeout = self.rto(state).dithered(self.dither, cue.draw).min(self.max_rto.into()).into();
+        let deadline = (now as u32).wrapping_add(micros(timeout));
+        (TideExchange { deadline: deadline.to_le_bytes(), round: state.round }, timeout)
     }
 
     /// Takes in a sample.
@@ -171,6 +177,7 @@ impl Tide {
     }
 
     /// Looks whether the queue is empty: a tenth of the longest of late, or what an ebb may leave.
+    #[inline(never)] // smaller
     fn look(&self, state: &mut TideState) {
         let (queue, phase) = (state.queue(), self.phase(state));
         let most = match phase {
@@ -204,22 +211,21 @@ impl Tide {
             state.resize(scaled(state.window, state.least, standing));
             state.marked = state.window;
         }
-        let step = match phase {
+        let is_wary =
+            phase == Phase::Calm && state.round.wrapping_sub(state.cut) < self.wary_for.min(LONG_AGO);
+        let in_round_trip = match phase {
             Phase::Ebb => return,
-            Phase::Competition if state.window < state.marked => ONE,
-            Phase::Competition => ONE * ONE / state.window,
-            Phase::Calm if state.round.wrapping_sub(state.cut) < self.wary_for.min(LONG_AGO) => {
-                ONE * ONE / state.window
-            }
+            Phase::Competition if state.window < state.marked => MOST,
+            Phase::Competition => ONE,
+            _ if is_wary => ONE,
             Phase::Calm | Phase::Flood => {
-                let doublings = (state.steady() + 1).saturating_sub(STEADY).min(MOST_DOUBLINGS);
-                ((target * ONE) << doublings) / state.window
+                target << (state.steady() + 1).saturating_sub(STEADY).min(MOST_DOUBLINGS)
             }
         };
-        let step = step.clamp(1, ONE);
+        let step = state.share(in_round_trip * ONE).clamp(1, ONE);
         if !rises {
             let fall = self.fall.of_u48(ONE.into()) as u32;
-            state.resize(state.window.saturating_sub(step.max(fall).min(ONE)));
+            state.resize(state.window - step.max(fall).min(ONE));
         } else if is_used {
             state.resize(state.window + step);
         }
@@ -233,6 +239,7 @@ impl Tide {
     }
 
     /// Ends a round trip.
+    #[inline(never)] // smaller
     fn turn(&self, state: &mut TideState) {
         state.round = state.round.wrapping_add(1);
         // Rounds are compared modulo 256.
@@ -249,7 +256,7 @@ impl Tide {
             state.calm = (calm as u16).max(state.calm - (state.calm >> 4));
         }
         state.longest -= state.longest / 16;
-        state.full = state.full.saturating_add(1);
+        state.full += 1; // it is below 203
         if state.full >= self.ebb_after() + 2 + self.compete_for.min(100) {
             state.full = self.ebb_after();
         }
@@ -278,8 +285,9 @@ impl Tide {
 
     /// Takes in a loss: the exchange was overtaken, or its timeout has passed.
     pub(super) fn lose(&self, state: &mut TideState, exchange: TideExchange, now: Instant) {
-        let since = (now.as_micros() as u32).wrapping_sub(u32::from_le_bytes(exchange.departed));
-        let has_timed_out = since >= micros(exchange.timeout.into());
+        let late = (now.as_micros() as u32).wrapping_sub(u32::from_le_bytes(exchange.deadline));
+        // A moment before the deadline is half of the circle or more behind it.
+        let has_timed_out = late >> 31 == 0;
         // Samples end round trips, and none has ended since it departed.
         let is_silent = has_timed_out && exchange.round == state.round;
         let age = |round| state.round.wrapping_sub(round);

@@ -125,13 +125,13 @@ fn only_the_second_silent_round_trip_makes_the_timeout_grow_and_leaves_a_window_
     }
     let now = path.now;
     let rto = TIDE.gauges(&path.state).rto.as_micros();
-    let (mut exchange, timeout) = TIDE.on_start(&mut path.state, cue(now, 1));
+    let (mut exchange, mut timeout) = TIDE.on_start(&mut path.state, cue(now, 1));
     assert_eq!(timeout.as_micros(), rto);
     let mut at = now;
     let told = [(); 4].map(|()| {
-        at += exchange.timeout_us();
-        let timeout = TIDE.on_retransmit(&mut path.state, &mut exchange, cue(at, 1)).as_micros();
-        (timeout, window(&path.state))
+        at += timeout.as_micros();
+        timeout = TIDE.on_retransmit(&mut path.state, &mut exchange, cue(at, 1));
+        (timeout.as_micros(), window(&path.state))
     });
     let [(first, before), (second, 1), (third, 1), (fourth, 1)] = told else { panic!("{told:?}") };
     assert!(first == rto && before > 1, "{told:?}");
@@ -166,10 +166,4 @@ fn an_answer_sooner_than_any_before_shows_a_needless_retransmission_and_is_a_sam
     let needless = Outcome::Acked(Sample::unmarked(ms(300), ms(50), 1));
     TIDE.on_end(&mut path.state, exchange, needless, at(9_300));
     assert_eq!(TIDE.gauges(&path.state).srtt, Some(ms(125)));
-}
-
-impl TideExchange {
-    fn timeout_us(&self) -> u64 {
-        Duration::from(self.timeout).as_micros()
-    }
 }
