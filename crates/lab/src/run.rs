@@ -17,7 +17,7 @@ mod transfers;
 pub(crate) use flows::interval;
 pub(crate) use medium::mesh_config;
 
-pub use cast::{Cast, completed, window};
+pub use cast::{Cast, completed, needs_datagrams_alone, window};
 pub use endpoints::{request, response};
 pub use hops::{accounting, hop_names, network};
 pub use observe::Observe;

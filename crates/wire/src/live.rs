@@ -36,7 +36,7 @@ use std::time::Duration;
 
 use coapace_lab::contender::{Contender, ContenderKind};
 use coapace_lab::results::RunResult;
-use coapace_lab::run::Observe;
+use coapace_lab::run::{Observe, needs_datagrams_alone};
 use coapace_scenario::{File, Scenario, ServiceTime, WorkloadKind};
 use coapace_sim::{Span, Time};
 
@@ -85,16 +85,13 @@ impl Live<'_> {
 /// # Errors
 /// Returns one line that says why not.
 pub fn fits(scenario: &Scenario, contender: &Contender) -> Result<(), String> {
-    let File { network, workload, server, clients, .. } = &**scenario;
+    let File { workload, server, clients, .. } = &**scenario;
     let name = &scenario.name;
-    let is_live = matches!(workload.kind, WorkloadKind::Continuous | WorkloadKind::Random);
-    if network.mesh.is_some() || !is_live {
+    needs_datagrams_alone(scenario)?;
+    if contender.kind == ContenderKind::Tcp && workload.kind == WorkloadKind::Transfer {
         return Err(format!(
-            "{name} has a mesh, flows or transfers: live are networks of hops and the workloads continuous and random"
+            "{name} cannot run live over TCP, because it has a transfer: see coapace emulate"
         ));
-    }
-    if server.count > 1 {
-        return Err("live runs have one server: --set server.count=1".to_owned());
     }
     if clients.count > MOST_CLIENTS {
         return Err(format!(

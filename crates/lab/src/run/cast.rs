@@ -1,6 +1,6 @@
 //! The hosts of a run, for the simulator and for real sockets.
 
-use coapace_scenario::{Scenario, WorkloadKind};
+use coapace_scenario::{File, Protocol, Scenario, WorkloadKind};
 use coapace_sim::{Node, NodeId, Time};
 
 use super::observe::{Observe, Run};
@@ -17,10 +17,11 @@ pub(super) type Window = (Time, Time);
 /// The hosts of a run over UDP without the network between them. They are the hosts that the simulator runs. The caller carries
 /// their datagrams and calls them when their time has come.
 ///
-/// The servers have the numbers from 0 on, the clients follow.
+/// The servers have the numbers from 0 on, the clients follow. All clients ask one of the servers.
 pub struct Cast<'a> {
     run: Run<'a>,
-    servers: u32,
+    server: NodeId,
+    first_client: u32,
     hosts: Vec<Host>,
     /// The counts at the end of the warm-up.
     unmeasured: Option<RunResult>,
@@ -37,13 +38,7 @@ impl<'a> Cast<'a> {
         seed: u64,
         observe: Observe,
     ) -> Result<Self, String> {
-        let is_live = matches!(scenario.workload.kind, WorkloadKind::Continuous | WorkloadKind::Random);
-        if scenario.network.mesh.is_some() || !is_live {
-            let name = &scenario.name;
-            return Err(format!(
-                "{name} has a mesh, flows or transfers: live are networks of hops and the workloads continuous and random"
-            ));
-        }
+        needs_datagrams_alone(scenario)?;
         if contender.kind == ContenderKind::Tcp {
             return Err("CoAP over TCP has no datagrams".to_owned());
         }
@@ -52,12 +47,18 @@ impl<'a> Cast<'a> {
         let run = Run { scenario, contender, seed, observe };
         let mut host = hosts(run, &seats, measured);
         let hosts = seats.roles.iter().map(|&(_, role)| host(role)).collect();
-        Ok(Self { run, servers: seats.servers(), hosts, unmeasured: None })
+        let server = seats.depot_of(1).map_or(seats.server(0), |(_, depot)| depot);
+        Ok(Self { run, server, first_client: seats.first_client(), hosts, unmeasured: None })
     }
 
-    /// Returns the number of servers.
-    pub fn servers(&self) -> u32 {
-        self.servers
+    /// Returns the server that the clients ask.
+    pub fn server(&self) -> NodeId {
+        self.server
+    }
+
+    /// Returns the number of the first client. Those before are servers.
+    pub fn first_client(&self) -> u32 {
+        self.first_client
     }
 
     /// Returns the number of servers and clients.
@@ -94,9 +95,33 @@ impl<'a> Cast<'a> {
             result.leave_out(unmeasured);
         }
         result.seed = seed;
-        completed(scenario, contender, window(scenario, contender), ended_at, &mut result);
+        let window = window(scenario, contender);
+        completed(scenario, contender, window, ended_at, &mut result);
+        transfers::settle(scenario, window.unwrap_or((Time::ZERO, ended_at)), &mut result);
         result
     }
+}
+
+/// Checks that datagrams to one server are all that the hosts of a scenario over UDP exchange, so that sockets can carry them.
+///
+/// # Errors
+/// Returns one line that says what is more than that.
+pub fn needs_datagrams_alone(scenario: &Scenario) -> Result<(), String> {
+    let File { network, server, clients, workload, .. } = &**scenario;
+    let more = match workload.kind {
+        _ if network.mesh.is_some() => "a mesh",
+        WorkloadKind::Flows => "flows",
+        WorkloadKind::Transfer => match workload.transfers.as_slice() {
+            [own] if own.protocol == Protocol::Tcp => "a transfer over TCP",
+            [own] if own.clients.is_none_or(|own| own == clients.count) => return Ok(()),
+            _ => "transfers beside others: live all clients take part in one",
+        },
+        WorkloadKind::Continuous | WorkloadKind::Random if server.count == 1 => return Ok(()),
+        WorkloadKind::Continuous | WorkloadKind::Random => {
+            return Err("live runs have one server: --set server.count=1".to_owned());
+        }
+    };
+    Err(format!("{} cannot run live, because it has {more}", scenario.name))
 }
 
 /// Returns a function that makes the host for a role.

@@ -30,7 +30,7 @@ const LONGEST: usize = 65_536;
 pub(super) fn run(live: &Live<'_>) -> Result<(RunResult, Health), LiveError> {
     let Live { scenario, contender, seed, observe, peer, .. } = *live;
     let cast = Cast::new(scenario, contender, seed, observe).map_err(LiveError::Unfit)?;
-    let (nodes, servers) = (cast.nodes(), cast.servers());
+    let (nodes, first, home) = (cast.nodes(), cast.first_client(), cast.server());
     let (servant, asker) = (peer.filter(|peer| !peer.is_client()), peer.filter(|peer| peer.is_client()));
     let other = servant.map(|peer| peer.start(scenario)).transpose()?;
     let (address, server) = if let Some(other) = &other {
@@ -46,23 +46,21 @@ pub(super) fn run(live: &Live<'_>) -> Result<(RunResult, Health), LiveError> {
         Ok(socket)
     };
     let foreign = asker.map(|peer| Foreigners::open(live, peer, way.entrance())).transpose()?;
-    let own = if foreign.is_some() { servers..servers } else { servers..nodes };
+    let own = if foreign.is_some() { first..first } else { first..nodes };
     let clients = own.map(|_| client()).collect::<Result<Vec<_>, LiveError>>()?;
     // The hosts that another stack stands for have no sockets here, and are not driven.
-    let seats: Vec<(NodeId, &UdpSocket)> = (server.iter().zip(0..))
-        .chain(clients.iter().zip(servers..))
-        .map(|(socket, node)| (NodeId(node), socket))
-        .collect();
+    let own = clients.iter().zip(first..).map(|(socket, node)| (NodeId(node), socket));
+    let seats: Vec<(NodeId, &UdpSocket)> = server.iter().map(|socket| (home, socket)).chain(own).collect();
     let mut driver = Driver {
         cast,
-        sources: Sources::new(servers, nodes - servers),
+        sources: Sources::new(first, nodes - first),
         marks: Marks::default(),
         foreign,
         seats: &seats,
         clock: Clock::start(),
         deadlines: BTreeSet::new(),
         armed: vec![None; nodes as usize],
-        busy: (servers..nodes).collect(),
+        busy: (first..nodes).collect(),
         lateness: Lateness::default(),
         unsent: 0,
         buffer: Vec::new(),
@@ -183,12 +181,12 @@ impl Driver<'_> {
     /// Passes the datagrams that have arrived at a socket to its host.
     fn receive(&mut self, place: usize, datagram: &mut [u8]) -> Result<(), LiveError> {
         let (node, socket) = self.seats[place];
-        let servers = self.cast.servers();
+        let (first, server) = (self.cast.first_client(), self.cast.server());
         while let Some((length, from)) = receive_from(socket, datagram)? {
             let now = self.clock.now();
             let bytes = &datagram[..length];
-            let is_server = node.0 < servers;
-            let from = if is_server { self.sources.number(from) } else { Some(NodeId(0)) };
+            let is_server = node.0 < first;
+            let from = if is_server { self.sources.number(from) } else { Some(server) };
             let (Some(from), Some(host)) = (from, self.cast.host(node)) else { continue };
             let mark = if is_server { self.marks.of(from, bytes) } else { Mark::default() };
             host.handle_datagram(now, from, mark, bytes);
@@ -200,7 +198,7 @@ impl Driver<'_> {
     /// Sends what a host has to send, and takes its next deadline.
     fn drain(&mut self, place: usize) {
         let (node, socket) = self.seats[place];
-        let is_server = node.0 < self.cast.servers();
+        let is_server = node.0 < self.cast.first_client();
         let Some(host) = self.cast.host(node) else { return };
         let now = self.clock.now();
         loop {

@@ -29,6 +29,9 @@ fn run_s(trial: &Trial, run: &RunResult) -> f64 {
     if let Some((_, end)) = window(scenario, contender) {
         return end.as_secs_f64();
     }
+    if !scenario.workload.transfers.is_empty() {
+        return run.duration_s;
+    }
     let last = run.fct_s.iter().try_fold(0.0, |last: f64, fct| Some(last.max((*fct)?)));
     let first_request = match contender.kind {
         ContenderKind::Tcp => {

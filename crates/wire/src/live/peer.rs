@@ -86,6 +86,12 @@ impl Peer {
     pub fn fits(&self, scenario: &Scenario, contender: &Contender) -> Result<(), String> {
         let File { workload, clients, server, .. } = &**scenario;
         let is_single = matches!(&contender.kind, ContenderKind::Udp(mix) if mix.parts().len() == 1);
+        if workload.kind == WorkloadKind::Transfer {
+            return Err(format!(
+                "{} has a transfer, which other stacks make with coapace emulate",
+                scenario.name
+            ));
+        }
         let cannot = if !self.is_client {
             return Ok(());
         } else if !is_single {

@@ -68,6 +68,23 @@ fn a_workload_with_a_duration_ends_in_its_time_and_leaves_the_warm_up_out() {
 }
 
 #[test]
+fn a_transfer_takes_as_long_as_in_the_simulator_in_both_directions() {
+    for (direction, protocol) in [("down", "block"), ("up", "q-block")] {
+        let set = [("bytes", "40_000"), ("direction", direction), ("protocol", protocol)];
+        let set: Vec<_> = set.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
+        let (scenario, contender) = (Scenario::load("fota-lte-m", &set).unwrap(), contender("default"));
+        let simulated = coapace_lab::run::run(&scenario, &contender, 1, Observe::Totals);
+        let (result, _) = run(&live(&scenario, &contender, LIMIT, &AtomicBool::new(false))).unwrap();
+        let [expected, own] = [&simulated, &result].map(|run| &run.transfers[0]);
+        assert_eq!((own.completed_s.len(), own.failed, own.arrived_bytes), (1, 0, 40_000), "{own:?}");
+        // A busy machine makes it later.
+        let [expected_s, own_s] = [expected, own].map(|own| own.completed_s[0].1);
+        assert!((0.9..2.0).contains(&(own_s / expected_s)), "{own_s} s, {expected_s} s in the simulator");
+        assert!(own.link_share().is_some());
+    }
+}
+
+#[test]
 fn a_run_ends_when_it_is_interrupted_or_takes_too_long() {
     let (scenario, contender) = (scenario(&[]), contender("default"));
     let stopped = run(&live(&scenario, &contender, LIMIT, &AtomicBool::new(true))).unwrap_err();
@@ -79,7 +96,12 @@ fn a_run_ends_when_it_is_interrupted_or_takes_too_long() {
 #[test]
 fn what_cannot_run_live_is_told_beforehand() {
     let mesh = Scenario::load("mesh-grid", &[]).unwrap();
-    assert!(fits(&mesh, &contender("default")).unwrap_err().contains("networks of hops"));
+    assert!(fits(&mesh, &contender("default")).unwrap_err().contains("it has a mesh"));
+    let set = |key: &str, value: &str| vec![(key.to_owned(), value.to_owned())];
+    let beside = Scenario::load("fota-lte-m", &set("clients", "2")).unwrap();
+    assert!(fits(&beside, &contender("default")).unwrap_err().contains("take part in one"));
+    let over_tcp = Scenario::load("fota-lte-m", &set("protocol", "tcp")).unwrap();
+    assert!(fits(&over_tcp, &contender("default")).unwrap_err().contains("a transfer over TCP"));
     let two = scenario(&[("server.count", "2")]);
     assert!(fits(&two, &contender("default")).unwrap_err().contains("one server"));
     let many = scenario(&[("clients", "5001")]);
