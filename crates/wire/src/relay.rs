@@ -18,6 +18,7 @@
 //! Both endpoints know a peer by the address of the client. At the face towards the server it stands for a port of the relay's own
 //! (a *source*): the server sees another port for each client.
 
+mod bodies;
 mod config;
 mod counts;
 mod face;
@@ -47,6 +48,7 @@ pub use counts::{RelayCounts, RelayReport};
 pub use face::Face;
 pub use service::{Handle, Service, ServiceOptions};
 
+use bodies::Bodies;
 use face::Half;
 use loops::Loops;
 use sources::Sources;
@@ -73,6 +75,8 @@ pub struct Relay {
     loops: Loops,
     /// Datagrams of other protocols, to be sent on as they are, with the face to send them from.
     unseen: VecDeque<(Face, SocketAddr, Vec<u8>)>,
+    /// The bodies that are read ahead of their clients.
+    bodies: Bodies,
     /// The ends of the waits for responses to non-confirmable requests.
     waits: BTreeSet<(Instant, Face, ExchangeId)>,
     counts: RelayCounts,
@@ -87,7 +91,9 @@ impl Relay {
     /// could exploit a known one.
     pub fn new(config: RelayConfig, seed: u64) -> Self {
         let half = |face| {
-            let setup = Setup { controller: config.mechanism, config: config.endpoint(face), bulk: None };
+            // No client is sent a body at once: it asks for each block.
+            let bulk = config.bulk.filter(|_| face == Face::Server);
+            let setup = Setup { controller: config.mechanism, config: config.endpoint(face), bulk };
             Half::new(Arc::new(setup), seed)
         };
         let mut halves = [half(Face::Clients), half(Face::Server)];
@@ -99,6 +105,7 @@ impl Relay {
             strangers: 0,
             loops: Loops::default(),
             unseen: VecDeque::new(),
+            bodies: Bodies::default(),
             waits: BTreeSet::new(),
             counts: RelayCounts::default(),
             tokens: (seed, 0),
@@ -134,13 +141,19 @@ impl Relay {
             let line = self.end_line(face, exchange);
             self.counts.unanswered += u64::from(line.is_some_and(|line| !line.is_statement));
         }
+        self.drop_idle_bodies(now);
         self.take_events(now);
     }
 
     /// Returns when to call [`handle_timeout`](Self::handle_timeout); `None` if there is nothing to wait for.
     pub fn poll_timeout(&self) -> Option<Instant> {
         let ends = self.waits.first().map(|&(at, ..)| at);
-        self.halves.iter().filter_map(|half| half.endpoint.poll_timeout()).chain(ends).min()
+        self.halves
+            .iter()
+            .filter_map(|half| half.endpoint.poll_timeout())
+            .chain(ends)
+            .chain(self.bodies.deadline())
+            .min()
     }
 
     /// Appends the next datagram to send to `buffer`. Returns the face to send it from, and its destination: the address of a client,
@@ -158,6 +171,7 @@ impl Relay {
             return Some((face, source));
         }
         loop {
+            self.read_ahead(now);
             for face in Face::BOTH {
                 let start = buffer.len();
                 while let Some(transmit) = self.half(face).endpoint.poll_transmit(now, |_| draw(), buffer) {
@@ -201,6 +215,12 @@ impl Relay {
     fn react(&mut self, now: Instant, face: Face, event: Event<'_, SocketAddr>) {
         match event {
             Event::Request { responder, message } => self.pass_request(now, face, responder, &message),
+            Event::Response { exchange, message } if self.bodies.has(exchange) => {
+                self.take_ahead(now, exchange, Ok(&message));
+            }
+            Event::Failed { exchange, failure } if self.bodies.has(exchange) => {
+                self.take_ahead(now, exchange, Err(failure));
+            }
             Event::Response { exchange, message } => self.pass_response(now, face, exchange, &message),
             Event::Notification { exchange, message } => {
                 self.pass_notification(now, face, exchange, &message);
@@ -248,6 +268,7 @@ impl Relay {
             server: server.endpoint.counters(),
             measures: server.endpoint.measures().copied().unwrap_or_default(),
             lines: (clients.lines.len() + server.lines.len()) as u64,
+            bodies: self.bodies.len() as u64,
             sources: self.sources.len() as u64,
             sources_met: self.sources.met,
             sources_closed: self.sources.closed,

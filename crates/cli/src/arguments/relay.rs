@@ -28,6 +28,11 @@ pub(crate) struct Relay {
     )]
     pub(crate) cc: Option<String>,
 
+    /// The mechanism for bodies in blocks (coapace list mechanisms). The relay asks the server for several blocks at once, ahead of
+    /// clients that ask for one after the other; none passes their requests on
+    #[arg(long, value_name = "NAME", default_value = "tide")]
+    pub(crate) bulk: String,
+
     /// The most exchanges of one client with the server at a time [default: 1]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     pub(crate) nstart: Option<u16>,

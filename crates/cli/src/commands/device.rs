@@ -133,17 +133,18 @@ pub(super) fn capture(path: &Path, as_coap: bool) -> Result<Arc<Capture>, Failur
     Ok(Arc::new(Capture::new(create(path)?, as_coap)))
 }
 
+/// Returns the mechanism for bodies of this name; `None` for `none`.
+pub(super) fn bulk(name: &str) -> Result<Option<Mechanism>, Failure> {
+    if name == "none" { Ok(None) } else { parse_bulk(name).map(Some).map_err(Failure::Usage) }
+}
+
 /// Returns the mechanism and the transmission parameters of the arguments.
 fn profile(transmission: &Transmission) -> Result<Profile, Failure> {
     let mut mechanism = parse_mechanism(&transmission.cc).map_err(Failure::Usage)?;
     if let Some(timeout) = &transmission.ack_timeout {
         set_ack_timeout(&mut mechanism, timeout)?;
     }
-    let bulk = match transmission.bulk.as_str() {
-        "none" => None,
-        name => Some(parse_bulk(name).map_err(Failure::Usage)?),
-    };
-    let mut profile = Profile { bulk, ..Profile::from(mechanism) };
+    let mut profile = Profile { bulk: bulk(&transmission.bulk)?, ..Profile::from(mechanism) };
     let config = &mut profile.config;
     config.nstart = transmission.nstart;
     config.max_retransmit = transmission.max_retransmit.unwrap_or(config.max_retransmit);

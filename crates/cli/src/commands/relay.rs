@@ -10,7 +10,7 @@ use coapace_wire::relay::{Handle, RelayConfig, Service, ServiceOptions};
 use tokio::signal::unix::{Signal, SignalKind};
 use tracing::{error, info, warn};
 
-use super::device::{capture, finish, runtime};
+use super::device::{bulk, capture, finish, runtime};
 use super::output::COMMIT;
 use crate::addresses::first;
 use crate::arguments::{Arguments, Relay};
@@ -65,6 +65,7 @@ pub(crate) fn relay(arguments: &Arguments, relay: &Relay) -> Result<(), Failure>
         listen = %local,
         %to,
         cc = %config.mechanism,
+        bulk = relay.bulk,
         share = config.shares,
         sluice = config.sluice,
         max_clients = config.max_sources,
@@ -123,6 +124,7 @@ fn config(relay: &Relay) -> Result<RelayConfig, Failure> {
         warn!("only {} clients at a time: no more files may be open (ulimit -n)", config.max_sources);
     }
     config.max_retransmit = relay.max_retransmit.unwrap_or(config.max_retransmit);
+    config.bulk = bulk(&relay.bulk)?;
     config.nstart = relay.nstart;
     (config.shares, config.sluice) = (relay.share, relay.sluice);
     config.verify = relay.trust.verify();

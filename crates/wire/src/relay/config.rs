@@ -1,6 +1,6 @@
 //! The parameters of a relay.
 
-use coapace_control::{Duration, Mechanism};
+use coapace_control::{Duration, Mechanism, Tide};
 use coapace_net::Verify;
 use coapace_proto::Config;
 
@@ -11,6 +11,9 @@ use super::Face;
 pub struct RelayConfig {
     /// The congestion control, at both faces.
     pub mechanism: Mechanism,
+    /// The congestion control of the blocks of a body, which the relay then reads ahead of its clients. `None` passes each request
+    /// for a block on.
+    pub bulk: Option<Mechanism>,
     /// MAX_RETRANSMIT (RFC 7252 §4.8).
     pub max_retransmit: u8,
     /// NSTART (RFC 7252 §4.7) of each source. `None` leaves it to the mechanism; if that has none, it is 1.
@@ -32,6 +35,8 @@ pub struct RelayConfig {
     pub max_exchanges: u32,
     /// The most exchanges under way or waiting that one source may have. A request beyond it is answered 5.03.
     pub max_exchanges_of_source: u32,
+    /// The most bytes of bodies that are read ahead. Beyond it, requests for blocks are passed on.
+    pub max_body_bytes: usize,
     /// The most observations. A registration beyond it is answered 5.03.
     pub max_observers: u32,
 }
@@ -41,6 +46,7 @@ impl RelayConfig {
     pub fn new(mechanism: Mechanism) -> Self {
         Self {
             mechanism,
+            bulk: Some(Mechanism::Tide(Tide::DEFAULT)),
             max_retransmit: 4,
             nstart: None,
             shares: false,
@@ -49,6 +55,7 @@ impl RelayConfig {
             max_sources: 1_024,
             max_exchanges: 4_096,
             max_exchanges_of_source: 256,
+            max_body_bytes: 64 << 20,
             max_observers: 1_024,
         }
     }

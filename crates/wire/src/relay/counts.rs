@@ -25,6 +25,8 @@ pub struct RelayCounts {
     pub unanswered: u64,
     /// Datagrams of more than 2048 bytes. Requests are answered 4.13, responses become 5.02, and others are dropped.
     pub too_long: u64,
+    /// Requests for blocks that were answered with what was read ahead.
+    pub read_ahead: u64,
     /// Separate responses that were not acknowledged.
     pub undelivered: u64,
     /// Answers for which there was no room.
@@ -58,6 +60,8 @@ pub struct RelayReport {
     pub measures: Measures,
     /// Requests that wait for their response, and observations.
     pub lines: u64,
+    /// Bodies that are read ahead.
+    pub bodies: u64,
     /// Sources that have a port.
     pub sources: u64,
     /// Sources that were ever given a port.
@@ -90,6 +94,7 @@ impl Display for RelayReport {
             (relay.requests[1], "requests of the server"),
             (relay.challenged, "asked for an Echo value"),
             (relay.loops, "came back from another relay"),
+            (relay.read_ahead, "blocks read ahead"),
             (relay.unseen, "datagrams of DTLS passed on"),
             (dtls.handshakes, "DTLS sessions of clients"),
             (dtls.handshakes_failed, "handshakes of clients failed"),
@@ -177,6 +182,13 @@ impl RelayReport {
                 "DTLS handshakes with the server that failed.",
                 relay.handshakes_failed,
             ),
+            (
+                "blocks_read_ahead_total",
+                "counter",
+                "Requests for blocks answered with what was read ahead.",
+                relay.read_ahead,
+            ),
+            ("bodies", "gauge", "Bodies that are read ahead.", self.bodies),
             ("sources", "gauge", "Sources that have a port.", self.sources),
             ("sources_closed_total", "counter", "Sources that made room for others.", self.sources_closed),
         ] {

@@ -63,6 +63,16 @@ impl Half {
         self.observations.get(&(from, token)).copied()
     }
 
+    /// Takes a token for an exchange that has no line.
+    pub(super) fn take_token(&mut self, peer: SocketAddr, token: Token, exchange: ExchangeId) {
+        self.tokens.insert((peer, token), exchange);
+    }
+
+    /// Frees a token that was taken.
+    pub(super) fn free_token(&mut self, peer: SocketAddr, token: Token) {
+        self.tokens.remove(&(peer, token));
+    }
+
     pub(super) fn insert(&mut self, exchange: ExchangeId, line: Line) {
         self.tokens.insert((line.peer, line.token), exchange);
         if line.observation.is_some() {

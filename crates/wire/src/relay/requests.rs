@@ -7,6 +7,7 @@ use coapace_proto::{
     Allowance, Code, ExchangeId, Kind, Message, Observation, Options, Request, Responder, SendError, Token,
 };
 
+use super::bodies::Wanted;
 use super::config::non_wait;
 use super::line::{Line, Watch};
 use super::message::{next_hop, observe, wants_no_response};
@@ -51,10 +52,27 @@ impl Relay {
         if !remembered {
             return self.turn_away(now, face, responder);
         }
+        let may_be_ahead = face == Face::Clients && message.kind == Kind::Confirmable && !stranger;
+        if !may_be_ahead || !self.answer_ahead(now, &responder, message) {
+            self.pass_remembered(now, face, source, responder, message, &tail);
+        }
+    }
+
+    /// Passes on a request whose copies are known, if there is room for it. `tail` is what the next hop is sent.
+    pub(super) fn pass_remembered(
+        &mut self,
+        now: Instant,
+        face: Face,
+        source: SocketAddr,
+        responder: Responder<SocketAddr>,
+        message: &Message<'_>,
+        tail: &[u8],
+    ) {
+        let stranger = responder.allowance().is_limited();
         match self.has_room(face.other(), source, stranger) {
             Err(NoRoom::ForSource) => self.refuse(now, face, responder),
             Ok(()) if self.sources.admit(now, source, stranger) => {
-                if self.begin_line(now, face, source, responder, message, &tail).is_err() {
+                if self.begin_line(now, face, source, responder, message, tail).is_err() {
                     self.turn_away(now, face, responder);
                 }
             }
@@ -84,15 +102,20 @@ impl Relay {
         let (there, from) = (face.other(), responder.to);
         let is_stranger = responder.allowance().is_limited();
         let earlier = self.half(there).observation(from, message.token);
-        let wanted = observe(message);
+        let observes = observe(message);
         // To register again, or to deregister, the client uses the token of the registration (RFC 7641 §3.3.1, §3.6), and so does the
         // relay.
-        let token = match earlier.filter(|_| wanted.is_some()) {
+        let token = match earlier.filter(|_| observes.is_some()) {
             Some(exchange) => self.leave_observation(now, face, exchange),
             None => None,
         };
+        let wanted = if there == Face::Server && !is_stranger && self.config.bulk.is_some() {
+            Wanted::of(message, tail)
+        } else {
+            None
+        };
         let token = token.unwrap_or_else(|| self.choose_token(there, peer, message.token));
-        let watch = (wanted == Some(0)).then(|| {
+        let watch = (observes == Some(0)).then(|| {
             self.observations += 1;
             Watch { resource: self.observations, order: Observation::new() }
         });
@@ -128,6 +151,7 @@ impl Relay {
             token,
             observation: watch,
             until,
+            wanted,
         };
         self.half(there).insert(exchange, line);
         self.strangers += usize::from(is_stranger);
@@ -157,7 +181,7 @@ impl Relay {
 
     /// Returns the token for an exchange at `face`: that of the request, unless the mechanism needs a byte that is not left, or another
     /// line has it.
-    fn choose_token(&mut self, face: Face, peer: SocketAddr, asked: Token) -> Token {
+    pub(super) fn choose_token(&mut self, face: Face, peer: SocketAddr, asked: Token) -> Token {
         let mechanism = self.config.mechanism;
         let marking = mechanism.limits(&mechanism.state()).marking;
         let in_token = matches!(marking, Marking::Token | Marking::TokenOnRetransmit);

@@ -1,6 +1,7 @@
 //! Tests of the relay, datagram by datagram.
 
 mod bench;
+mod bodies;
 mod bounds;
 mod exchanges;
 mod identity;

@@ -1,0 +1,362 @@
+//! Bodies that the relay reads ahead of clients which ask for one block after the other (RFC 7959 §2.4).
+//!
+//! The first block passes like any response. If others follow it, the relay asks the server for them by the mechanism for bodies,
+//! several at once, and answers the client's next requests with what has arrived. A request for a block that has not waits here.
+
+use std::collections::HashMap;
+use std::mem;
+use std::net::SocketAddr;
+
+use coap_numbers::option;
+use coapace_control::{Duration, Instant};
+use coapace_proto::block::{Block, MAX_SZX, Piece, Progress, Transfer};
+use coapace_proto::{
+    Code, ExchangeId, Failure, Kind, Message, Options, REXMIT_CNT, Request, Responder, Tail, Token,
+};
+
+use super::message::next_hop;
+use super::{Face, Relay};
+
+/// The longest body that is read ahead, in bytes.
+const LONGEST: usize = 8 << 20;
+
+/// The bytes that are read ahead of what the client has asked for. A client that is gone costs the server no more.
+const AHEAD: usize = 128 << 10;
+
+/// The bytes of a block, at most.
+const BLOCK: usize = 16 << MAX_SZX;
+
+/// The requests of one client that wait for blocks of one body. Others pass to the server.
+const MAX_WAITING: usize = 64;
+
+/// A body whose client asks for no more of it is kept for this long: MAX_TRANSMIT_WAIT (RFC 7252 §4.8.2).
+const IDLE: Duration = Duration::from_secs(93);
+
+/// A request whose response may be the first block of a body.
+#[derive(Debug)]
+pub(super) struct Wanted {
+    key: Vec<u8>,
+    /// The options of the request to the server.
+    options: Options,
+}
+
+impl Wanted {
+    /// Returns what a request wants if it asks for the front of a body. `tail` is what the server is sent of it.
+    pub(super) fn of(message: &Message<'_>, tail: &[u8]) -> Option<Box<Self>> {
+        let is_plain = message.code == Code::GET && message.kind == Kind::Confirmable;
+        // Blocks inside of OSCORE are not seen here, and each request has its own key.
+        let is_open = message.observe().is_none() && message.value(option::OSCORE).is_none();
+        let is_front = message.block2().is_ok_and(|block| block.is_none_or(|block| block.num() == 0));
+        (is_plain && is_open && is_front).then(|| {
+            let passed = Message { tail, ..Message::empty(Kind::Confirmable, 0) };
+            Box::new(Self { key: key(message), options: Options::of(&passed).without(option::ECHO) })
+        })
+    }
+}
+
+/// Returns what the requests for all blocks of a body have in common.
+fn key(message: &Message<'_>) -> Vec<u8> {
+    let hop_by_hop = [option::BLOCK2, option::SIZE2, option::ECHO, option::HOP_LIMIT, REXMIT_CNT];
+    let options = hop_by_hop.into_iter().fold(Options::of(message), Options::without);
+    options.tail(&[]).map(Tail::into_bytes).unwrap_or_default()
+}
+
+/// A body of which the relay asks for blocks.
+#[derive(Debug)]
+struct Body {
+    id: u64,
+    /// The client, and the source that asks for it.
+    client: SocketAddr,
+    peer: SocketAddr,
+    key: Vec<u8>,
+    transfer: Transfer,
+    /// The options of the first block, without its number.
+    options: Options,
+    /// The bytes that it may take.
+    reserved: usize,
+    /// The number of bytes up to the last one that the client has asked for.
+    asked: usize,
+    /// The number of requests under way.
+    under_way: usize,
+    /// True if all of it has arrived.
+    whole: bool,
+    /// The requests for blocks that have not arrived.
+    waiting: Vec<(Responder<SocketAddr>, Block, Vec<u8>)>,
+    /// The moment at which the client asked last.
+    heard: Instant,
+}
+
+impl Body {
+    /// Returns the options and the payload of a block, and whether others follow, if it has arrived.
+    fn block(&self, asked: Block) -> Option<(Tail, bool)> {
+        let body = self.transfer.body();
+        let (start, end) = (asked.offset(), asked.offset() + asked.size());
+        if start >= body.len() || end > body.len() && !self.whole {
+            return None;
+        }
+        let more = end < body.len() || !self.whole;
+        let option = Block::new(asked.num(), more, asked.szx())?;
+        let options = self.options.clone().block2(option);
+        options.tail(&body[start..end.min(body.len())]).ok().map(|tail| (tail, more))
+    }
+
+    /// Returns whether another block may be asked for, by the bytes that the client has asked for.
+    fn has_room(&self) -> bool {
+        let there = self.transfer.transferred().received + self.under_way * BLOCK;
+        there < self.asked.saturating_add(AHEAD)
+    }
+}
+
+/// A request of the relay for a block.
+#[derive(Debug)]
+struct Part {
+    body: u64,
+    piece: Piece,
+    peer: SocketAddr,
+    token: Token,
+}
+
+/// The bodies that are read ahead.
+#[derive(Debug, Default)]
+pub(super) struct Bodies {
+    list: Vec<Body>,
+    parts: HashMap<ExchangeId, Part>,
+    begun: u64,
+}
+
+impl Bodies {
+    pub(super) fn len(&self) -> usize {
+        self.list.len()
+    }
+
+    /// Returns when the first body is dropped if its client is silent.
+    pub(super) fn deadline(&self) -> Option<Instant> {
+        self.list.iter().map(|body| body.heard + IDLE).min()
+    }
+
+    /// Returns whether an exchange asks for a block.
+    pub(super) fn has(&self, exchange: ExchangeId) -> bool {
+        self.parts.contains_key(&exchange)
+    }
+
+    fn place(&self, id: u64) -> Option<usize> {
+        self.list.iter().position(|body| body.id == id)
+    }
+}
+
+impl Relay {
+    /// Answers the request of a client for a block of a body that is read ahead, or lets it wait for that. Returns false if the
+    /// request is to be passed on.
+    pub(super) fn answer_ahead(
+        &mut self,
+        now: Instant,
+        responder: &Responder<SocketAddr>,
+        message: &Message<'_>,
+    ) -> bool {
+        if self.bodies.list.is_empty() || message.code != Code::GET {
+            return false;
+        }
+        let key = key(message);
+        let of_this = |body: &Body| body.client == responder.to && body.key == key;
+        let Some(place) = self.bodies.list.iter().position(of_this) else { return false };
+        let Ok(Some(block)) = message.block2() else {
+            // The client begins again.
+            self.drop_body(now, place);
+            return false;
+        };
+        let body = &mut self.bodies.list[place];
+        body.heard = now;
+        body.asked = body.asked.max(block.offset() + block.size());
+        if let Some((tail, more)) = body.block(block) {
+            let code = Code::CONTENT;
+            self.counts.read_ahead += 1;
+            self.answer(now, Face::Clients, *responder, code, tail.as_bytes());
+            if !more {
+                self.drop_body(now, place);
+            }
+            return true;
+        }
+        let may_come = !body.whole && body.waiting.len() < MAX_WAITING;
+        if may_come {
+            body.waiting.push((*responder, block, message.tail.to_vec()));
+        }
+        may_come
+    }
+
+    /// Begins to read a body ahead, if a response is its first block and others follow.
+    pub(super) fn begin_body(
+        &mut self,
+        now: Instant,
+        client: SocketAddr,
+        peer: SocketAddr,
+        wanted: Wanted,
+        message: &Message<'_>,
+    ) {
+        let Ok(Some(block)) = message.block2() else { return };
+        let is_front = message.code == Code::CONTENT && block.num() == 0 && block.more();
+        let reserved = message.size2().map_or(LONGEST, |size| size as usize);
+        let taken: usize = self.bodies.list.iter().map(|body| body.reserved).sum();
+        let has_room = reserved <= LONGEST && taken + reserved <= self.config.max_body_bytes;
+        // Without an ETag nobody could tell blocks of two versions apart.
+        if self.config.bulk.is_none() || !is_front || !has_room || message.etag().is_none() {
+            return;
+        }
+        let mut transfer =
+            Transfer::new(wanted.options, Vec::new(), block.szx(), reserved).with_random_access();
+        let Ok(Some((piece, _))) = transfer.next_request() else { return };
+        if transfer.handle_piece(piece, message) != Ok(Progress::Continue) {
+            return;
+        }
+        self.bodies.begun += 1;
+        self.sources.begin(peer);
+        self.bodies.list.push(Body {
+            id: self.bodies.begun,
+            client,
+            peer,
+            key: wanted.key,
+            transfer,
+            options: Options::of(message).without(option::BLOCK2).without(REXMIT_CNT),
+            reserved,
+            asked: block.size(),
+            under_way: 0,
+            whole: false,
+            waiting: Vec::new(),
+            heard: now,
+        });
+    }
+
+    /// Asks for more blocks of all bodies, as far as the mechanism and their clients allow.
+    pub(super) fn read_ahead(&mut self, now: Instant) {
+        let mut place = 0;
+        while let Some(body) = self.bodies.list.get(place) {
+            let peer = body.peer;
+            if body.whole || !body.has_room() || !self.half(Face::Server).endpoint.wants_bulk(peer) {
+                place += 1;
+                continue;
+            }
+            match self.bodies.list[place].transfer.next_request() {
+                Ok(Some((piece, tail))) => {
+                    if !self.ask_ahead(now, place, piece, &tail) {
+                        place += 1;
+                    }
+                }
+                Ok(None) => place += 1,
+                Err(_) => self.fail_body(now, place),
+            }
+        }
+    }
+
+    /// Asks for a block. Returns whether there was room for the request.
+    fn ask_ahead(&mut self, now: Instant, place: usize, piece: Piece, tail: &Tail) -> bool {
+        let (id, peer) = (self.bodies.list[place].id, self.bodies.list[place].peer);
+        let token = self.choose_token(Face::Server, peer, Token::EMPTY);
+        let request =
+            Request { confirmable: true, code: Code::GET, token, tail: tail.as_bytes(), repeatable: true };
+        let half = self.half(Face::Server);
+        let begun = half.endpoint.request_part(now, peer, request);
+        if let Ok(exchange) = begun {
+            half.take_token(peer, token, exchange);
+            self.bodies.parts.insert(exchange, Part { body: id, piece, peer, token });
+            self.bodies.list[place].under_way += 1;
+        } else {
+            self.bodies.list[place].transfer.lost(piece);
+        }
+        begun.is_ok()
+    }
+
+    /// Takes a block that the relay has asked for, or the news that there is none.
+    pub(super) fn take_ahead(
+        &mut self,
+        now: Instant,
+        exchange: ExchangeId,
+        answer: Result<&Message<'_>, Failure>,
+    ) {
+        let Some(Part { body, piece, peer, token }) = self.bodies.parts.remove(&exchange) else { return };
+        self.half(Face::Server).free_token(peer, token);
+        let Some(place) = self.bodies.place(body) else { return };
+        let body = &mut self.bodies.list[place];
+        body.under_way -= 1;
+        let goes_on = match answer {
+            Ok(message) => match body.transfer.handle_piece(piece, message) {
+                Ok(Progress::Continue) => true,
+                Ok(Progress::Complete) => {
+                    body.whole = message.code == Code::CONTENT;
+                    body.whole
+                }
+                Err(_) => false,
+            },
+            Err(Failure::Reset) => false,
+            Err(Failure::GivenUp | Failure::TimedOut) => body.transfer.lost(piece),
+        };
+        if goes_on {
+            self.serve_waiting(now, place);
+        } else {
+            self.fail_body(now, place);
+        }
+    }
+
+    /// Answers the requests whose blocks have arrived.
+    fn serve_waiting(&mut self, now: Instant, place: usize) {
+        let (mut is_over, peer) = (false, self.bodies.list[place].peer);
+        for (responder, block, tail) in mem::take(&mut self.bodies.list[place].waiting) {
+            let body = &mut self.bodies.list[place];
+            if let Some((answer, more)) = body.block(block) {
+                is_over |= !more;
+                self.counts.read_ahead += 1;
+                self.answer(now, Face::Clients, responder, Code::CONTENT, answer.as_bytes());
+            } else if body.whole {
+                self.pass_on(now, peer, responder, &tail);
+            } else {
+                body.waiting.push((responder, block, tail));
+            }
+        }
+        if is_over && self.bodies.list[place].waiting.is_empty() {
+            self.drop_body(now, place);
+        }
+    }
+
+    /// Passes on a request that waited for a block.
+    fn pass_on(&mut self, now: Instant, peer: SocketAddr, responder: Responder<SocketAddr>, tail: &[u8]) {
+        let message = Message {
+            code: Code::GET,
+            token: responder.token(),
+            tail,
+            ..Message::empty(Kind::Confirmable, 0)
+        };
+        // It was passed on once, so it has a hop left.
+        if let Ok(tail) = next_hop(&message) {
+            self.pass_remembered(now, Face::Clients, peer, responder, &message, &tail);
+        }
+    }
+
+    /// Gives up a body. Its client gets from the server itself what it waits for.
+    fn fail_body(&mut self, now: Instant, place: usize) {
+        let peer = self.bodies.list[place].peer;
+        for (responder, _, tail) in self.drop_body(now, place) {
+            self.pass_on(now, peer, responder, &tail);
+        }
+    }
+
+    /// Removes a body, and ends its requests. Returns the client's requests that wait for a block.
+    fn drop_body(&mut self, now: Instant, place: usize) -> Vec<(Responder<SocketAddr>, Block, Vec<u8>)> {
+        let body = self.bodies.list.swap_remove(place);
+        let Self { bodies, halves, .. } = self;
+        let half = &mut halves[Face::Server as usize];
+        bodies.parts.retain(|&exchange, part| {
+            if part.body == body.id {
+                half.endpoint.cancel(now, exchange);
+                half.free_token(part.peer, part.token);
+            }
+            part.body != body.id
+        });
+        self.sources.end(body.peer);
+        body.waiting
+    }
+
+    /// Drops the bodies whose clients have been silent for too long.
+    pub(super) fn drop_idle_bodies(&mut self, now: Instant) {
+        while let Some(place) = self.bodies.list.iter().position(|body| body.heard + IDLE <= now) {
+            self.fail_body(now, place);
+        }
+    }
+}
