@@ -98,6 +98,20 @@ impl Contender {
         if self.kind == ContenderKind::Tcp && (has_flows || scenario.network.mesh.is_some()) {
             return Err(format!("`{TCP}` has neither flows nor meshes of radios"));
         }
+        if let Some(part) = self.parts().iter().find(|part| part.bulk.is_some())
+            && scenario.workload.transfers.is_empty()
+        {
+            return Err(format!(
+                "`{}` is a mechanism for bodies, and {} has no transfer: see coapace list scenarios",
+                part.label, scenario.name
+            ));
+        }
+        if self.only().is_none() && self.parts().iter().any(|part| part.bulk.is_some()) {
+            return Err(format!(
+                "{:?} mixes mechanisms for bodies: give each transfer of a scenario its `bulk` instead",
+                self.label
+            ));
+        }
         let clients = scenario.clients.count;
         if clients >= fewest {
             return Ok(());
@@ -163,6 +177,9 @@ mod tests {
             |clients: &str| Scenario::load("nb-iot", &[("clients".into(), clients.into())]).unwrap();
         let mix = Contender::parse("cocoa*3+default").unwrap();
         assert_eq!(mix.fits(&scenario("3")), Ok(()));
+        let tide = Contender::parse("tide").unwrap();
+        assert!(tide.fits(&scenario("3")).unwrap_err().starts_with("`tide` is a mechanism for bodies"));
+        assert_eq!(tide.fits(&Scenario::load("fota-lte-m", &[]).unwrap()), Ok(()));
         assert_eq!(
             mix.fits(&scenario("2")).unwrap_err(),
             "\"cocoa*3+default\" needs at least 3 clients, or a mechanism has none; the scenario has 2"

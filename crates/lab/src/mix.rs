@@ -1,8 +1,7 @@
 //! Populations of clients, each with a mechanism of its own, that share one network.
 
 use coapace_control::Mechanism;
-use coapace_scenario::naming::TCP;
-use coapace_scenario::naming::parse_mechanism_beside_tcp;
+use coapace_scenario::naming::{TCP, mechanisms, parse_any, parse_mechanism, parse_mechanism_beside_tcp};
 
 /// The greatest weight of a part.
 const HEAVIEST: u32 = 100;
@@ -25,6 +24,8 @@ pub struct Part {
     pub label: String,
     /// The mechanism with its parameters.
     pub mechanism: Mechanism,
+    /// The mechanism for the bodies of transfers, in place of the scenario's.
+    pub bulk: Option<Mechanism>,
     /// The clients that have it for each client of a part of weight 1.
     pub weight: u32,
 }
@@ -54,9 +55,7 @@ impl Mix {
                     "`{TCP}` cannot be part of a mix: {label:?} is for mechanisms over UDP, which a client can be given \
                      one by one"
                 )),
-                _ => {
-                    Ok(Part { label: name.to_owned(), mechanism: parse_mechanism_beside_tcp(name)?, weight })
-                }
+                _ => Ok(Part { weight, ..Part::parse(name)? }),
             }
         };
         Ok(Self::of(labels.into_iter().map(part).collect::<Result<_, _>>()?))
@@ -89,7 +88,21 @@ impl Mix {
 impl Part {
     /// Makes a part of weight 1.
     pub fn new(label: impl Into<String>, mechanism: Mechanism) -> Self {
-        Self { label: label.into(), mechanism, weight: 1 }
+        Self { label: label.into(), mechanism, bulk: None, weight: 1 }
+    }
+
+    /// Reads the name of a mechanism with its parameters. One for bodies carries the bodies of transfers, and `default` all else.
+    fn parse(text: &str) -> Result<Self, String> {
+        match parse_any(text) {
+            Ok((bulk, entry)) if mechanisms().find(entry.name).is_none() => {
+                Ok(Self { bulk: Some(bulk), ..Self::new(text, parse_mechanism("default")?) })
+            }
+            Ok((mechanism, _)) => Ok(Self::new(text, mechanism)),
+            Err(error) if mechanisms().find_bulk(text.split(':').next().unwrap_or(text)).is_some() => {
+                Err(error)
+            }
+            Err(_) => parse_mechanism_beside_tcp(text).map(|mechanism| Self::new(text, mechanism)),
+        }
     }
 }
 
@@ -143,6 +156,16 @@ mod tests {
         assert_eq!(turns("default+cocoa*2", 6), [1, 0, 1, 1, 0, 1]);
         let mix = Mix::parse("cocoa*3+default").unwrap();
         assert_eq!(mix.fewest_clients(), 3, "the third client is the first of default");
+    }
+
+    #[test]
+    fn a_mechanism_for_bodies_leaves_other_exchanges_to_default() {
+        let mix = Mix::parse("tide:target=3+rtt-coap").unwrap();
+        let [tide, single] = mix.parts() else { panic!("{mix:?}") };
+        assert_eq!((tide.label.as_str(), tide.mechanism), ("tide:target=3", "default".parse().unwrap()));
+        assert_eq!(tide.bulk.unwrap().get("target").unwrap().to_string(), "3");
+        assert_eq!(single.bulk, None, "it is for single exchanges, too");
+        assert!(Mix::parse("tide:zzz=3").unwrap_err().contains("target"));
     }
 
     #[test]

@@ -46,6 +46,19 @@ pub fn parse_bulk(text: &str) -> Result<Mechanism, String> {
     mechanisms().parse_bulk(text).map_err(|error| error.to_string())
 }
 
+/// Reads the name of a mechanism for single exchanges or for bodies, with parameters or without. Returns its entry, too.
+///
+/// # Errors
+/// Returns a sentence as [`parse_mechanism`] does.
+pub fn parse_any(text: &str) -> Result<(Mechanism, &'static Entry), String> {
+    let (known, name) = (mechanisms(), text.split(':').next().unwrap_or(text));
+    match (known.find(name), known.find_bulk(name)) {
+        (None, Some(entry)) => Ok((parse_bulk(text)?, entry)),
+        (Some(entry), _) => Ok((parse_mechanism(text)?, entry)),
+        (None, None) => Err(parse_mechanism(text).err().unwrap_or_default()),
+    }
+}
+
 /// Reads a mechanism where `tcp` is a known name, too.
 ///
 /// # Errors

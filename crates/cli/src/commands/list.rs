@@ -58,11 +58,7 @@ fn described(entry: &Entry, out: &mut impl Write) -> io::Result<()> {
 
 /// Writes everything about one mechanism. Settings after its name change the values of its parameters.
 fn one_mechanism(name: &str, out: &mut impl Write) -> Result<(), Failure> {
-    let mechanism = naming::parse_mechanism(name).map_err(Failure::Usage)?;
-    let bare = name.split(':').next().unwrap_or(name);
-    let Some(entry) = naming::mechanisms().find(bare) else {
-        return Err(Failure::Usage(format!("there is no mechanism `{bare}`")));
-    };
+    let (mechanism, entry) = naming::parse_any(name).map_err(Failure::Usage)?;
     let entry = Entry { mechanism, ..*entry };
     writeln!(out, "{}: {}", entry.name, entry.summary)?;
     writeln!(out, "State of a destination: {} bytes.", mechanism.state_bytes())?;

@@ -171,14 +171,14 @@ impl TransferClient {
     }
 
     fn begin(&mut self, now: Time) {
-        let TransferPlan { keys, body, .. } = &*self.plan;
+        let TransferPlan { keys, body, setup, .. } = &*self.plan;
         let options = Options::default().with(option::URI_PATH, keys.name.as_bytes());
         let sent = match keys.direction {
             Direction::Down => Vec::new(),
             Direction::Up => body.bytes.clone(),
         };
         let mut transfer = Transfer::new(options, sent, keys.size_exponent(), body.bytes.len());
-        if keys.bulk.is_some() && keys.direction == Direction::Down {
+        if setup.bulk.is_some() && keys.direction == Direction::Down {
             transfer = transfer.with_random_access();
         }
         if keys.protocol == Protocol::QBlock {

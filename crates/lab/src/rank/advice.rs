@@ -1,7 +1,7 @@
 //! The advice of a ranking: which mechanism to use, and what it costs.
 
 use coapace_control::{Controller, Marking};
-use coapace_scenario::naming::{TCP, parse_mechanism};
+use coapace_scenario::naming::{TCP, parse_any};
 
 use super::ranking::NEAR;
 use super::table::times;
@@ -120,7 +120,7 @@ impl Ranking {
     /// Returns the mechanism that needs least: nothing on the wire before something, and then the fewest bytes.
     fn simplest(&self, among: &[usize]) -> Option<usize> {
         let needs = |own: &usize| {
-            let mechanism = parse_mechanism(&self.mechanisms[*own]).ok()?;
+            let (mechanism, _) = parse_any(&self.mechanisms[*own]).ok()?;
             let marks = mechanism.limits(&mechanism.state()).marking != Marking::None;
             Some((marks, mechanism.state_bytes(), *own))
         };
@@ -274,7 +274,7 @@ fn sent(cell: &RankedCell, own: usize, other: usize) -> Option<String> {
 
 /// Returns a sentence on what a mechanism needs at every destination and on the wire.
 fn cost(label: &str) -> String {
-    let Ok(mechanism) = parse_mechanism(label) else { return String::new() };
+    let Ok((mechanism, _)) = parse_any(label) else { return String::new() };
     let marks = match mechanism.limits(&mechanism.state()).marking {
         Marking::None => "and changes nothing on the wire",
         Marking::Token => "and a byte of every token",

@@ -1,7 +1,7 @@
 //! The sections of a ranking.
 
 use coapace_control::Origin;
-use coapace_scenario::naming::{mechanisms, parse_mechanism};
+use coapace_scenario::naming::{mechanisms, parse_any};
 
 /// The section of a ranking that a mechanism stands in.
 ///
@@ -26,15 +26,16 @@ impl Section {
 
     /// Returns the section of a mechanism, by the text that named it.
     pub fn of(label: &str) -> Self {
-        let Ok(mechanism) = parse_mechanism(label) else { return Self::Other };
-        if !mechanism.dithers() {
+        let Ok((mechanism, entry)) = parse_any(label) else { return Self::Other };
+        // A body of many blocks keeps no step with others.
+        let keeps_step = !mechanism.dithers() && mechanisms().find(entry.name).is_some();
+        if keeps_step {
             return Self::Undithered;
         }
-        let name = label.split(':').next().unwrap_or(label);
-        match mechanisms().find(name).map(|entry| entry.origin) {
-            Some(Origin::Published) => Self::Published,
-            Some(Origin::Coapace) => Self::Coapace,
-            Some(Origin::Own) | None => Self::Other,
+        match entry.origin {
+            Origin::Published => Self::Published,
+            Origin::Coapace => Self::Coapace,
+            Origin::Own => Self::Other,
         }
     }
 

@@ -84,6 +84,7 @@ impl<'a> Cast<'a> {
         // The name was read with the scenario.
         let bulk = keys.bulk.as_deref().and_then(|name| parse_bulk(name).ok());
         let plan = |part: &Part| {
+            let bulk = part.bulk.or(bulk);
             Arc::new(TransferPlan {
                 keys: keys.clone(),
                 body: body.clone(),
