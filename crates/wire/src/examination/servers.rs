@@ -9,6 +9,7 @@ mod malformed;
 mod observation;
 mod options;
 mod ping;
+mod q_block;
 mod separate;
 mod silent_observer;
 
@@ -34,6 +35,7 @@ pub(super) const CASES: &[Case] = &[
     options::TOKENS,
     options::METHODS,
     blocks::CASE,
+    q_block::CASE,
     large_request::CASE,
     amplification::CASE,
     ping::CASE,
