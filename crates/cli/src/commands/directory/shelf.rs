@@ -68,3 +68,40 @@ impl Shelf {
         self.lock().retain(|(of, ..)| of != path);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn part(start: usize, len: usize, size: usize) -> Arc<Part> {
+        Arc::new(Part { tag: [7; 8], size, start, bytes: vec![0; len] })
+    }
+
+    #[test]
+    fn a_part_answers_for_the_bytes_that_it_has_or_that_the_file_lacks() {
+        let (shelf, path) = (Shelf::default(), Path::new("a"));
+        shelf.put(path, &part(1_024, 4_096, 6_000));
+        let has = |range| shelf.find(path, &range).is_some();
+        assert!(has(1_024..2_048) && has(4_096..5_120));
+        assert!(!has(0..1_024) && !has(5_120..6_144), "no block is cut");
+        shelf.put(path, &part(5_120, 880, 6_000));
+        assert!(has(5_120..6_144) && has(9_216..10_240), "it ends with the file");
+        assert!(!has(1_024..2_048), "a file has one part");
+        shelf.remove(path);
+        assert!(!has(5_120..6_144) && !shelf.is_being_read(path));
+    }
+
+    #[test]
+    fn the_files_that_were_read_last_are_kept_and_none_for_long() {
+        let shelf = Shelf::default();
+        let name = |number: usize| PathBuf::from(number.to_string());
+        for number in 0..=PLACES {
+            shelf.put(&name(number), &part(0, 1, 1));
+        }
+        assert!(!shelf.is_being_read(&name(0)) && shelf.is_being_read(&name(1)));
+        for (_, read, _) in shelf.lock().iter_mut() {
+            *read = read.checked_sub(FRESH).expect("the machine runs for longer");
+        }
+        assert!((0..=PLACES).all(|number| !shelf.is_being_read(&name(number))));
+    }
+}
