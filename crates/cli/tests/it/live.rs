@@ -101,7 +101,7 @@ fn a_peer_that_cannot_be_used_is_told_in_a_line() {
     let told = coapace(&[&run[..], &FAST].concat()).stderr;
     assert_eq!(told.matches("ended at once").count(), 1, "{told}");
     let mesh = coapace(&["run", "mesh-grid", "--live"]);
-    assert!(mesh.failure(2).contains("networks of hops"), "{mesh:?}");
+    assert!(mesh.failure(2).contains("because it has a mesh"), "{mesh:?}");
     assert!(coapace(&["run", "nb-iot", "--live-jobs", "2"]).failure(2).contains("--live"));
     assert!(coapace(&["reproduce", "meng2017", "--live"]).failure(2).contains("no cells for --live"));
 }

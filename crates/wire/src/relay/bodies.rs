@@ -20,6 +20,12 @@ use super::{Face, Relay};
 /// The longest body that is read ahead, in bytes.
 const LONGEST: usize = 8 << 20;
 
+/// The bytes that a body counts for at least, so that there are few.
+const SHORTEST: usize = 64 << 10;
+
+/// The bodies of one client. The one that it has not asked for longest makes room for another.
+const OF_CLIENT: usize = 4;
+
 /// The bytes that are read ahead of what the client has asked for. A client that is gone costs the server no more.
 const AHEAD: usize = 128 << 10;
 
@@ -139,6 +145,13 @@ impl Bodies {
         self.parts.contains_key(&exchange)
     }
 
+    /// Returns the body that a client has not asked for longest, if it has as many as it may.
+    fn oldest_of(&self, client: SocketAddr) -> Option<usize> {
+        let own = || self.list.iter().enumerate().filter(|(_, body)| body.client == client);
+        let has_all = own().count() >= OF_CLIENT;
+        own().min_by_key(|(_, body)| body.heard).filter(|_| has_all).map(|(place, _)| place)
+    }
+
     fn place(&self, id: u64) -> Option<usize> {
         self.list.iter().position(|body| body.id == id)
     }
@@ -194,7 +207,7 @@ impl Relay {
     ) {
         let Ok(Some(block)) = message.block2() else { return };
         let is_front = message.code == Code::CONTENT && block.num() == 0 && block.more();
-        let reserved = message.size2().map_or(LONGEST, |size| size as usize);
+        let reserved = message.size2().map_or(LONGEST, |size| size as usize).max(SHORTEST);
         let taken: usize = self.bodies.list.iter().map(|body| body.reserved).sum();
         let has_room = reserved <= LONGEST && taken + reserved <= self.config.max_body_bytes;
         // Without an ETag nobody could tell blocks of two versions apart.
@@ -206,6 +219,9 @@ impl Relay {
         let Ok(Some((piece, _))) = transfer.next_request() else { return };
         if transfer.handle_piece(piece, message) != Ok(Progress::Continue) {
             return;
+        }
+        if let Some(place) = self.bodies.oldest_of(client) {
+            self.fail_body(now, place);
         }
         self.bodies.begun += 1;
         self.sources.begin(peer);

@@ -151,6 +151,29 @@ fn no_more_is_read_than_the_client_is_near_and_a_silent_one_ends_it() {
 }
 
 #[test]
+fn a_client_has_four_bodies_and_all_together_have_a_bound() {
+    let mut bench = Bench::with("default", |config| config.max_body_bytes = 6 * (64 << 10));
+    let begin = |bench: &mut Bench, from: u16, name: &str| {
+        let options = Options::default().uri_path(name);
+        let asked = request(Kind::Confirmable, from, name.as_bytes(), &options);
+        let up = bench.arrives(Face::Clients, client(from), &asked).remove(0);
+        let options = Options::default().etag(b"v").size2(30_000).block2(block(0, true));
+        let tail = options.tail(&bytes(0)).expect("short options");
+        let Message { message_id, token, .. } = up.message();
+        let (kind, mut reply) = (Kind::Acknowledgement, Vec::new());
+        Message { code: Code::CONTENT, token, tail: tail.as_bytes(), ..Message::empty(kind, message_id) }
+            .write(&mut reply);
+        bench.arrives(Face::Server, client(from), &reply);
+        bench.wait(10);
+        bench.relay.report().bodies
+    };
+    let counts = ["a", "b", "c", "d", "e"].map(|name| begin(&mut bench, 1, name));
+    assert_eq!(counts, [1, 2, 3, 4, 4], "the oldest makes room");
+    let counts = [2, 3, 4].map(|from| begin(&mut bench, from, "a"));
+    assert_eq!(counts, [5, 6, 6]);
+}
+
+#[test]
 fn a_body_without_an_etag_and_one_that_the_client_observes_are_not_read_ahead() {
     let mut bench = Bench::new("default");
     let first = bench.passes(Face::Clients, &ask(0));

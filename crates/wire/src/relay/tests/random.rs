@@ -1,5 +1,6 @@
 //! A random life.
 
+use coapace_proto::block::Block;
 use coapace_proto::{Code, Kind, Message, Options, Token};
 use proptest::prelude::*;
 
@@ -11,9 +12,9 @@ use crate::relay::Face;
 enum Do {
     /// Bytes arrive from a client, or at its port from the server.
     Arrive(bool, u16, Vec<u8>),
-    /// A valid request of a client.
+    /// A valid request of a client, with Observe below 4, or Block2.
     Ask(u16, Kind, u16, Option<u32>),
-    /// The server answers something that it was sent.
+    /// The server answers something that it was sent, with Observe below 4, or with a block.
     Answer(prop::sample::Index, Kind, u8, Option<u32>),
     /// A client answers something that it was sent.
     React(prop::sample::Index, Kind),
@@ -29,16 +30,16 @@ fn steps() -> impl Strategy<Value = Vec<Do>> {
             Just(Kind::Reset)
         ]
     };
-    let observe = || prop::option::of(0..4u32);
+    let extra = || prop::option::of(0..10u32);
     let index = any::<prop::sample::Index>;
     let bytes = prop::collection::vec(any::<u8>(), 0..24);
     prop::collection::vec(
         prop_oneof![
             (any::<bool>(), 0..6u16, bytes).prop_map(|(up, who, bytes)| Do::Arrive(up, who, bytes)),
-            (0..6u16, kind(), 0..8u16, observe())
-                .prop_map(|(who, kind, id, obs)| Do::Ask(who, kind, id, obs)),
-            (index(), kind(), prop::sample::select(vec![0u8, 69, 68, 132]), observe())
-                .prop_map(|(which, kind, code, obs)| Do::Answer(which, kind, code, obs)),
+            (0..6u16, kind(), 0..8u16, extra())
+                .prop_map(|(who, kind, id, extra)| Do::Ask(who, kind, id, extra)),
+            (index(), kind(), prop::sample::select(vec![0u8, 69, 69, 68, 132]), extra())
+                .prop_map(|(which, kind, code, extra)| Do::Answer(which, kind, code, extra)),
             (index(), kind()).prop_map(|(which, kind)| Do::React(which, kind)),
             (0..100_000u64).prop_map(Do::Wait),
         ],
@@ -65,23 +66,33 @@ proptest! {
                 Do::Arrive(up, who, bytes) => {
                     bench.arrives(if up { Face::Clients } else { Face::Server }, client(who), &bytes)
                 }
-                Do::Ask(who, kind, id, observe) => {
-                    let mut options = Options::default().uri_path("t");
-                    if let Some(number) = observe {
-                        options = options.observe(number);
-                    }
+                Do::Ask(who, kind, id, extra) => {
+                    let options = Options::default().uri_path("t");
+                    let options = match extra {
+                        Some(number @ 0..4) => options.observe(number),
+                        Some(number) => options.block2(Block::new(number - 4, false, 0).unwrap()),
+                        None => options,
+                    };
                     bench.arrives(Face::Clients, client(who), &request(kind, id, &[id as u8], &options))
                 }
                 Do::Answer(..) | Do::React(..) if log.is_empty() => continue,
-                Do::Answer(which, kind, code, observe) => {
+                Do::Answer(which, kind, code, extra) => {
                     let to = which.get(&log).clone();
-                    let mut options = Options::default();
-                    if let Some(number) = observe.filter(|_| code != 0) {
-                        options = options.observe(number);
-                    }
                     let Ok(message) = Message::parse(&to.bytes) else { continue };
                     let token = if code == 0 { Token::EMPTY } else { message.token };
-                    let bytes = encoded(kind, Code(code), message.message_id, &token, &options);
+                    let asked = message.block2().ok().flatten().map_or(0, Block::num);
+                    let (options, payload) = match extra.filter(|_| code != 0) {
+                        Some(number @ 0..4) => (Options::default().observe(number), &[][..]),
+                        Some(number @ 4..9) => {
+                            let block = Block::new(asked, number < 8, 0).unwrap();
+                            (Options::default().etag(&[(number / 7) as u8]).block2(block), &[7; 16][..])
+                        }
+                        _ => (Options::default(), &[][..]),
+                    };
+                    let tail = options.tail(payload).unwrap();
+                    let mut bytes = Vec::new();
+                    let answer = Message { code: Code(code), token, tail: tail.as_bytes(), ..Message::empty(kind, message.message_id) };
+                    answer.write(&mut bytes);
                     bench.arrives(to.face, to.to, &bytes)
                 }
                 Do::React(which, kind) => {
