@@ -172,9 +172,9 @@ impl Relay {
         let key = key(message);
         let of_this = |body: &Body| body.client == responder.to && body.key == key;
         let Some(place) = self.bodies.list.iter().position(of_this) else { return false };
-        let Ok(Some(block)) = message.block2() else {
-            // The client begins again.
-            self.drop_body(now, place);
+        let Some(block) = message.block2().ok().flatten().filter(|block| block.num() > 0) else {
+            // The client begins again, and may get another version.
+            self.fail_body(now, place);
             return false;
         };
         let body = &mut self.bodies.list[place];

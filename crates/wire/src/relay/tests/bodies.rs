@@ -110,6 +110,18 @@ fn a_request_for_a_block_that_is_under_way_waits_for_it() {
 }
 
 #[test]
+fn a_client_that_begins_again_gets_the_first_block_from_the_server() {
+    for early in [false, true] {
+        let (mut bench, _) = begun(b"v1");
+        let options = Options::default().uri_path("t");
+        let options = if early { options.block2(block(0, false)) } else { options };
+        let passed = bench.passes(Face::Clients, &request(Kind::Confirmable, 9, b"again", &options));
+        assert_eq!((passed.face, asked(&passed)), (Face::Server, 0));
+        assert_eq!(bench.relay.report().bodies, 0);
+    }
+}
+
+#[test]
 fn a_client_that_waits_gets_the_new_version_from_the_server_itself() {
     let (mut bench, under_way) = begun(b"v1");
     assert!(bench.client_sends(&ask(1)).is_empty());
