@@ -19,6 +19,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, PoisonError};
 use std::time::Instant;
 
+use bytes::Bytes;
 use cap_std::ambient_authority;
 use cap_std::fs::{Dir, File, FileExt as _, Metadata, MetadataExt as _, OpenOptions, OpenOptionsExt as _};
 use coap_numbers::option;
@@ -26,7 +27,7 @@ use coapace_net::{Bounds, Code, Rejection, Request, Response, Router};
 use nix::libc::O_NONBLOCK;
 use tokio::sync::Semaphore;
 
-use self::shelf::{Part, Shelf};
+use self::shelf::{Part, Shelf, Version};
 use self::temporary::Temporary;
 use self::writer::Writer;
 pub(super) use self::writing::Writing;
@@ -114,7 +115,8 @@ impl Directory {
             .fallback(move |request| {
                 let files = files.clone();
                 async move {
-                    match files.shelved(&request) {
+                    let path = (request.method() == Code::GET).then(|| path(&request)).flatten();
+                    match path.and_then(|path| files.shelved(&path, &request)) {
                         Some(answer) => answer,
                         None => aside(files, move |files| files.act(transport, &request)).await,
                     }
@@ -154,38 +156,44 @@ impl Directory {
     }
 
     fn get(&self, path: &Path, request: &Request) -> FileAnswer {
-        let range = range(request);
-        let part = match self.shelf.find(path, &range) {
-            Some(part) => part,
-            None => self.read(path, range)?,
-        };
-        answer(path, &part, request)
-    }
-
-    /// Answers a GET without a wait for the disk, if the part that it asks for was read a moment ago.
-    fn shelved(&self, request: &Request) -> Option<FileAnswer> {
-        let path = (request.method() == Code::GET).then(|| path(request))??;
-        let part = self.shelf.find(&path, &range(request))?;
-        Some(answer(&path, &part, request))
-    }
-
-    /// Reads these bytes of a file, and what follows them if others were read a moment ago.
-    fn read(&self, path: &Path, range: Range<usize>) -> Result<Arc<Part>, Rejection> {
+        // Another request may have read the part while this one waited for its turn.
+        if let Some(answer) = self.shelved(path, request) {
+            return answer;
+        }
         let (file, metadata) = self.file(path)?;
         let size = usize::try_from(metadata.len()).unwrap_or(usize::MAX);
+        let version = Version { tag: tag(&metadata), size };
+        answer(path, version, request, |range| self.read(path, &file, version, range))
+    }
+
+    /// Answers a GET without the disk, if the bytes that it asks for were read a moment ago.
+    fn shelved(&self, path: &Path, request: &Request) -> Option<FileAnswer> {
+        let part = self.shelf.fresh(path).filter(|part| part.has(&range(request)))?;
+        Some(answer(path, part.version, request, |range| Ok(part.slice(range))))
+    }
+
+    /// Reads these bytes of a file, and those behind them if others were read a moment ago.
+    fn read(
+        &self,
+        path: &Path,
+        file: &File,
+        version: Version,
+        range: &Range<usize>,
+    ) -> Result<Bytes, Rejection> {
+        let Version { size, .. } = version;
         if size > MAX_FILE {
             return Err(Rejection::internal(format!("larger than the {MAX_FILE} bytes that are served")));
         }
         let start = range.start.min(size);
-        let asked = range.end.min(size).saturating_sub(start);
-        let len = if self.shelf.is_being_read(path) { MAX_PART.min(size - start) } else { asked };
-        let mut bytes = vec![0; len];
+        let end = if self.shelf.fresh(path).is_some() { start + MAX_PART } else { range.end };
+        let mut bytes = vec![0; end.min(size).saturating_sub(start)];
         // The file has just been shortened. The next request sees its new size.
         let cut = |_| Rejection::unavailable(1);
         file.read_exact_at(&mut bytes, start as u64).map_err(cut)?;
-        let part = Arc::new(Part { tag: tag(&metadata), size, start, bytes });
-        self.shelf.put(path, &part);
-        Ok(part)
+        let part = Part { version, start, bytes: bytes.into() };
+        let asked = part.slice(range);
+        self.shelf.put(path, part);
+        Ok(asked)
     }
 
     /// Opens a file for reading.
@@ -319,27 +327,32 @@ fn range(request: &Request) -> Range<usize> {
     range.start..range.end.min(range.start.saturating_add(MAX_PART))
 }
 
-/// Answers a GET from a part that has the bytes it asks for.
-fn answer(path: &Path, part: &Part, request: &Request) -> FileAnswer {
+/// Answers a GET of a version of a file. `bytes` returns those that the request asks for. They are not read if the client has them.
+fn answer(
+    path: &Path,
+    Version { tag, size }: Version,
+    request: &Request,
+    bytes: impl FnOnce(&Range<usize>) -> Result<Bytes, Rejection>,
+) -> FileAnswer {
     let format = format(path);
     if request.uint(option::ACCEPT).is_some_and(|wanted| wanted != u64::from(format)) {
         return Err(Code::NOT_ACCEPTABLE.into());
     }
-    let Part { tag, size, .. } = part;
-    request.precondition(Some(tag))?;
-    let response = if has(request, option::ETAG, tag) {
+    request.precondition(Some(&tag))?;
+    let response = if has(request, option::ETAG, &tag) {
         Response::new(Code::VALID)
     } else {
         let range = range(request);
-        let start = range.start.min(*size);
-        let from = start.saturating_sub(part.start).min(part.bytes.len());
-        let to = range.end.saturating_sub(part.start).clamp(from, part.bytes.len());
-        let bytes = part.bytes[from..to].to_vec();
-        let response =
-            if bytes.len() == *size { Response::content(bytes) } else { Response::part(bytes, start, *size) };
+        let bytes = bytes(&range)?;
+        let is_whole = bytes.len() == size;
+        let response = if is_whole {
+            Response::content(bytes)
+        } else {
+            Response::part(bytes, range.start.min(size), size)
+        };
         response.content_format(format)
     };
-    Ok(response.option(option::ETAG, tag))
+    Ok(response.option(option::ETAG, &tag))
 }
 
 /// Returns the ETag of a version of a file: a hash of inode, size and modification time in nanoseconds. All blocks
