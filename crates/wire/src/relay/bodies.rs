@@ -38,26 +38,12 @@ const MAX_WAITING: usize = 64;
 /// A body whose client asks for no more of it is kept for this long: MAX_TRANSMIT_WAIT (RFC 7252 §4.8.2).
 const IDLE: Duration = Duration::from_secs(93);
 
-/// A request whose response may be the first block of a body.
-#[derive(Debug)]
-pub(super) struct Wanted {
-    key: Vec<u8>,
-    /// The options of the request to the server.
-    options: Options,
-}
-
-impl Wanted {
-    /// Returns what a request wants if it asks for the front of a body. `tail` is what the server is sent of it.
-    pub(super) fn of(message: &Message<'_>, tail: &[u8]) -> Option<Box<Self>> {
-        let is_plain = message.code == Code::GET && message.kind == Kind::Confirmable;
-        // Blocks inside of OSCORE are not seen here, and each request has its own key.
-        let is_open = message.observe().is_none() && message.value(option::OSCORE).is_none();
-        let is_front = message.block2().is_ok_and(|block| block.is_none_or(|block| block.num() == 0));
-        (is_plain && is_open && is_front).then(|| {
-            let passed = Message { tail, ..Message::empty(Kind::Confirmable, 0) };
-            Box::new(Self { key: key(message), options: Options::of(&passed).without(option::ECHO) })
-        })
-    }
+/// Returns whether a request asks for the front of a representation, so that the response may be the first block of a body.
+pub(super) fn asks_for_front(message: &Message<'_>) -> bool {
+    let is_plain = message.code == Code::GET && message.kind == Kind::Confirmable;
+    // Blocks inside of OSCORE are not seen here, and each request has its own key.
+    let is_open = message.observe().is_none() && message.value(option::OSCORE).is_none();
+    is_plain && is_open && message.block2().is_ok_and(|block| block.is_none_or(|block| block.num() == 0))
 }
 
 /// Returns what the requests for all blocks of a body have in common.
@@ -166,11 +152,12 @@ impl Relay {
         responder: &Responder<SocketAddr>,
         message: &Message<'_>,
     ) -> bool {
-        if self.bodies.list.is_empty() || message.code != Code::GET {
+        let of_client = |body: &Body| body.client == responder.to;
+        if message.code != Code::GET || !self.bodies.list.iter().any(of_client) {
             return false;
         }
         let key = key(message);
-        let of_this = |body: &Body| body.client == responder.to && body.key == key;
+        let of_this = |body: &Body| of_client(body) && body.key == key;
         let Some(place) = self.bodies.list.iter().position(of_this) else { return false };
         let Some(block) = message.block2().ok().flatten().filter(|block| block.num() > 0) else {
             // The client begins again, and may get another version.
@@ -196,13 +183,14 @@ impl Relay {
         may_come
     }
 
-    /// Begins to read a body ahead, if a response is its first block and others follow.
+    /// Begins to read a body ahead, if a response is its first block and others follow. `tail` is what the server was sent of the
+    /// request.
     pub(super) fn begin_body(
         &mut self,
         now: Instant,
         client: SocketAddr,
         peer: SocketAddr,
-        wanted: Wanted,
+        tail: &[u8],
         message: &Message<'_>,
     ) {
         let Ok(Some(block)) = message.block2() else { return };
@@ -214,8 +202,9 @@ impl Relay {
         if self.config.bulk.is_none() || !is_front || !has_room || message.etag().is_none() {
             return;
         }
-        let mut transfer =
-            Transfer::new(wanted.options, Vec::new(), block.szx(), reserved).with_random_access();
+        let request = Message { tail, ..Message::empty(Kind::Confirmable, 0) };
+        let options = Options::of(&request).without(option::ECHO);
+        let mut transfer = Transfer::new(options, Vec::new(), block.szx(), reserved).with_random_access();
         let Ok(Some((piece, _))) = transfer.next_request() else { return };
         if transfer.handle_piece(piece, message) != Ok(Progress::Continue) {
             return;
@@ -229,7 +218,7 @@ impl Relay {
             id: self.bodies.begun,
             client,
             peer,
-            key: wanted.key,
+            key: key(&request),
             transfer,
             options: Options::of(message).without(option::BLOCK2).without(REXMIT_CNT),
             reserved,
@@ -341,7 +330,7 @@ impl Relay {
         };
         // It was passed on once, so it has a hop left.
         if let Ok(tail) = next_hop(&message) {
-            self.pass_remembered(now, Face::Clients, peer, responder, &message, &tail);
+            self.pass_remembered(now, Face::Clients, peer, responder, &message, tail);
         }
     }
 

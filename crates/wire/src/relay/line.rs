@@ -5,8 +5,6 @@ use std::net::SocketAddr;
 use coapace_control::Instant;
 use coapace_proto::{Observation, Responder, Token};
 
-use super::bodies::Wanted;
-
 /// The bond between a request that arrived at one face and the exchange at the other.
 #[derive(Debug)]
 pub(super) struct Line {
@@ -27,8 +25,8 @@ pub(super) struct Line {
     pub(super) observation: Option<Watch>,
     /// The end of the wait for the response to a non-confirmable request, should there be one or not.
     pub(super) until: Option<Instant>,
-    /// The body that the response may be the first block of.
-    pub(super) wanted: Option<Box<Wanted>>,
+    /// The options of the request to the server, if the response may be the first block of a body.
+    pub(super) front: Option<Vec<u8>>,
 }
 
 /// An observation that passes through the relay.

@@ -7,7 +7,7 @@ use coapace_proto::{
     Allowance, Code, ExchangeId, Kind, Message, Observation, Options, Request, Responder, SendError, Token,
 };
 
-use super::bodies::Wanted;
+use super::bodies::asks_for_front;
 use super::config::non_wait;
 use super::line::{Line, Watch};
 use super::message::{next_hop, observe, wants_no_response};
@@ -54,7 +54,7 @@ impl Relay {
         }
         let may_be_ahead = face == Face::Clients && message.kind == Kind::Confirmable && !stranger;
         if !may_be_ahead || !self.answer_ahead(now, &responder, message) {
-            self.pass_remembered(now, face, source, responder, message, &tail);
+            self.pass_remembered(now, face, source, responder, message, tail);
         }
     }
 
@@ -66,7 +66,7 @@ impl Relay {
         source: SocketAddr,
         responder: Responder<SocketAddr>,
         message: &Message<'_>,
-        tail: &[u8],
+        tail: Vec<u8>,
     ) {
         let stranger = responder.allowance().is_limited();
         match self.has_room(face.other(), source, stranger) {
@@ -97,7 +97,7 @@ impl Relay {
         peer: SocketAddr,
         responder: Responder<SocketAddr>,
         message: &Message<'_>,
-        tail: &[u8],
+        tail: Vec<u8>,
     ) -> Result<(), SendError> {
         let (there, from) = (face.other(), responder.to);
         let is_stranger = responder.allowance().is_limited();
@@ -108,11 +108,6 @@ impl Relay {
         let token = match earlier.filter(|_| observes.is_some()) {
             Some(exchange) => self.leave_observation(now, face, exchange),
             None => None,
-        };
-        let wanted = if there == Face::Server && !is_stranger && self.config.bulk.is_some() {
-            Wanted::of(message, tail)
-        } else {
-            None
         };
         let token = token.unwrap_or_else(|| self.choose_token(there, peer, message.token));
         let watch = (observes == Some(0)).then(|| {
@@ -129,7 +124,7 @@ impl Relay {
         }
         let is_statement = watch.is_none() && wants_no_response(message);
         let confirmable = message.kind == Kind::Confirmable;
-        let request = Request { confirmable, code: message.code, token, tail, repeatable: false };
+        let request = Request { confirmable, code: message.code, token, tail: &tail, repeatable: false };
         let endpoint = &mut self.half(there).endpoint;
         let begun = match watch {
             Some(_) => endpoint.observe(now, peer, request),
@@ -142,6 +137,7 @@ impl Relay {
             }
         })?;
         let until = (!confirmable).then(|| self.note_wait(now, there, peer, exchange));
+        let may_read_ahead = there == Face::Server && !is_stranger && self.config.bulk.is_some();
         let line = Line {
             responder,
             confirmable,
@@ -151,7 +147,7 @@ impl Relay {
             token,
             observation: watch,
             until,
-            wanted,
+            front: (may_read_ahead && asks_for_front(message)).then_some(tail),
         };
         self.half(there).insert(exchange, line);
         self.strangers += usize::from(is_stranger);

@@ -35,10 +35,10 @@ impl Relay {
             if let Some(until) = line.until.take() {
                 self.waits.remove(&(until, face, exchange));
             }
-        } else if let Some(Line { wanted: Some(wanted), responder, peer, .. }) =
+        } else if let Some(Line { front: Some(tail), responder, peer, .. }) =
             self.drop_line(now, face, exchange)
         {
-            self.begin_body(now, responder.to, peer, *wanted, message);
+            self.begin_body(now, responder.to, peer, &tail, message);
         }
         self.answer(now, face.other(), responder, message.code, &tail);
     }

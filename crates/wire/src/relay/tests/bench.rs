@@ -51,7 +51,19 @@ pub(super) fn encoded(
     token_bytes: &[u8],
     options: &Options,
 ) -> Vec<u8> {
-    let tail = options.tail(&[]).expect("short options");
+    loaded(kind, code, message_id, token_bytes, options, &[])
+}
+
+/// Returns a message with a payload.
+pub(super) fn loaded(
+    kind: Kind,
+    code: Code,
+    message_id: u16,
+    token_bytes: &[u8],
+    options: &Options,
+    payload: &[u8],
+) -> Vec<u8> {
+    let tail = options.tail(payload).expect("short options");
     let mut bytes = Vec::new();
     let message = Message {
         code,
@@ -61,6 +73,12 @@ pub(super) fn encoded(
     };
     message.write(&mut bytes);
     bytes
+}
+
+/// Returns the piggybacked response, with a payload, to a request that the relay has sent.
+pub(super) fn content_of(to: &Sent, options: &Options, payload: &[u8]) -> Vec<u8> {
+    let Message { message_id, token, .. } = to.message();
+    loaded(Kind::Acknowledgement, Code::CONTENT, message_id, &token, options, payload)
 }
 
 pub(super) fn get(message_id: u16, token_bytes: &[u8]) -> Vec<u8> {

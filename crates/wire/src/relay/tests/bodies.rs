@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use coapace_proto::block::Block;
-use coapace_proto::{Code, Kind, Message, Options};
+use coapace_proto::{Code, Kind, Options};
 
 use super::bench::*;
 use crate::relay::Face;
@@ -37,13 +37,7 @@ fn asked(sent: &Sent) -> u32 {
 fn answered(sent: &Sent, etag: &[u8]) -> Vec<u8> {
     let num = asked(sent);
     let options = Options::default().etag(etag).block2(block(num, num + 1 < BLOCKS));
-    let tail = options.tail(&bytes(num)).expect("short options");
-    let Message { message_id, token, .. } = sent.message();
-    let mut bytes = Vec::new();
-    let kind = Kind::Acknowledgement;
-    Message { code: Code::CONTENT, token, tail: tail.as_bytes(), ..Message::empty(kind, message_id) }
-        .write(&mut bytes);
-    bytes
+    content_of(sent, &options, &bytes(num))
 }
 
 /// Checks that the client is sent this block, and nothing else.
@@ -140,13 +134,7 @@ fn no_more_is_read_than_the_client_is_near_and_a_silent_one_ends_it() {
     let reply = |sent: &Sent| {
         let num = asked(sent);
         let options = long.clone().without(23).block2(Block::new(num, true, 6).expect("a block"));
-        let tail = options.tail(&[1; 1_024]).expect("short options");
-        let Message { message_id, token, .. } = sent.message();
-        let mut bytes = Vec::new();
-        let kind = Kind::Acknowledgement;
-        Message { code: Code::CONTENT, token, tail: tail.as_bytes(), ..Message::empty(kind, message_id) }
-            .write(&mut bytes);
-        bytes
+        content_of(sent, &options, &[1; 1_024])
     };
     let mut under_way = VecDeque::from([first]);
     let mut blocks = 0;
@@ -170,12 +158,7 @@ fn a_client_has_four_bodies_and_all_together_have_a_bound() {
         let asked = request(Kind::Confirmable, from, name.as_bytes(), &options);
         let up = bench.arrives(Face::Clients, client(from), &asked).remove(0);
         let options = Options::default().etag(b"v").size2(30_000).block2(block(0, true));
-        let tail = options.tail(&bytes(0)).expect("short options");
-        let Message { message_id, token, .. } = up.message();
-        let (kind, mut reply) = (Kind::Acknowledgement, Vec::new());
-        Message { code: Code::CONTENT, token, tail: tail.as_bytes(), ..Message::empty(kind, message_id) }
-            .write(&mut reply);
-        bench.arrives(Face::Server, client(from), &reply);
+        bench.arrives(Face::Server, client(from), &content_of(&up, &options, &bytes(0)));
         bench.wait(10);
         bench.relay.report().bodies
     };

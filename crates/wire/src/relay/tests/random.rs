@@ -89,10 +89,7 @@ proptest! {
                         }
                         _ => (Options::default(), &[][..]),
                     };
-                    let tail = options.tail(payload).unwrap();
-                    let mut bytes = Vec::new();
-                    let answer = Message { code: Code(code), token, tail: tail.as_bytes(), ..Message::empty(kind, message.message_id) };
-                    answer.write(&mut bytes);
+                    let bytes = loaded(kind, Code(code), message.message_id, &token, &options, payload);
                     bench.arrives(to.face, to.to, &bytes)
                 }
                 Do::React(which, kind) => {
