@@ -1,7 +1,7 @@
 //! Populations of clients, each with a mechanism of its own, that share one network.
 
 use coapace_control::Mechanism;
-use coapace_scenario::naming::{TCP, mechanisms, parse_any, parse_mechanism, parse_mechanism_beside_tcp};
+use coapace_scenario::naming::{TCP, bulk_alone, parse_bulk, parse_mechanism, parse_mechanism_beside_tcp};
 
 /// The greatest weight of a part.
 const HEAVIEST: u32 = 100;
@@ -93,16 +93,11 @@ impl Part {
 
     /// Reads the name of a mechanism with its parameters. One for bodies carries the bodies of transfers, and `default` all else.
     fn parse(text: &str) -> Result<Self, String> {
-        match parse_any(text) {
-            Ok((bulk, entry)) if mechanisms().find(entry.name).is_none() => {
-                Ok(Self { bulk: Some(bulk), ..Self::new(text, parse_mechanism("default")?) })
-            }
-            Ok((mechanism, _)) => Ok(Self::new(text, mechanism)),
-            Err(error) if mechanisms().find_bulk(text.split(':').next().unwrap_or(text)).is_some() => {
-                Err(error)
-            }
-            Err(_) => parse_mechanism_beside_tcp(text).map(|mechanism| Self::new(text, mechanism)),
+        if bulk_alone(text).is_none() {
+            return parse_mechanism_beside_tcp(text).map(|mechanism| Self::new(text, mechanism));
         }
+        let bulk = Some(parse_bulk(text)?);
+        Ok(Self { bulk, ..Self::new(text, parse_mechanism("default")?) })
     }
 }
 

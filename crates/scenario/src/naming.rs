@@ -52,11 +52,17 @@ pub fn parse_bulk(text: &str) -> Result<Mechanism, String> {
 /// Returns a sentence as [`parse_mechanism`] does.
 pub fn parse_any(text: &str) -> Result<(Mechanism, &'static Entry), String> {
     let (known, name) = (mechanisms(), text.split(':').next().unwrap_or(text));
-    match (known.find(name), known.find_bulk(name)) {
-        (None, Some(entry)) => Ok((parse_bulk(text)?, entry)),
-        (Some(entry), _) => Ok((parse_mechanism(text)?, entry)),
-        (None, None) => Err(parse_mechanism(text).err().unwrap_or_default()),
+    if let Some(entry) = bulk_alone(name) {
+        return parse_bulk(text).map(|mechanism| (mechanism, entry));
     }
+    let mechanism = parse_mechanism(text)?;
+    known.find(name).map(|entry| (mechanism, entry)).ok_or_else(|| format!("there is no mechanism `{name}`"))
+}
+
+/// Returns the entry of the mechanism that this text names, if it is for bodies and not for single exchanges.
+pub fn bulk_alone(text: &str) -> Option<&'static Entry> {
+    let (known, name) = (mechanisms(), text.split(':').next().unwrap_or(text));
+    known.find_bulk(name).filter(|_| known.find(name).is_none())
 }
 
 /// Reads a mechanism where `tcp` is a known name, too.

@@ -1,7 +1,7 @@
 //! The sections of a ranking.
 
 use coapace_control::Origin;
-use coapace_scenario::naming::{mechanisms, parse_any};
+use coapace_scenario::naming::{bulk_alone, parse_any};
 
 /// The section of a ranking that a mechanism stands in.
 ///
@@ -28,7 +28,7 @@ impl Section {
     pub fn of(label: &str) -> Self {
         let Ok((mechanism, entry)) = parse_any(label) else { return Self::Other };
         // A body of many blocks keeps no step with others.
-        let keeps_step = !mechanism.dithers() && mechanisms().find(entry.name).is_some();
+        let keeps_step = !mechanism.dithers() && bulk_alone(label).is_none();
         if keeps_step {
             return Self::Undithered;
         }

@@ -105,7 +105,7 @@ impl<'a> Cast<'a> {
 /// Checks that datagrams to one server are all that the hosts of a scenario over UDP exchange, so that sockets can carry them.
 ///
 /// # Errors
-/// Returns one line that says what is more than that.
+/// Returns one line that names the mesh, flow or transfer that sockets cannot carry.
 pub fn needs_datagrams_alone(scenario: &Scenario) -> Result<(), String> {
     let File { network, server, clients, workload, .. } = &**scenario;
     let more = match workload.kind {

@@ -344,8 +344,8 @@ impl Transfer {
         }
     }
 
-    /// Gives the blocks of an upload that begins again another Request-Tag: those of before are still under way, and are of no use
-    /// to it (RFC 9175 §3.3).
+    /// Changes the Request-Tag of an upload that begins again. Its earlier blocks are still under way, and the server must not take
+    /// them for new ones (RFC 9175 §3.3).
     fn change_tag(&mut self) {
         let Some(mut tag) = self.options.value(option::REQUEST_TAG).map(<[u8]>::to_vec) else { return };
         let Some(last) = tag.last_mut() else { return };

@@ -1,7 +1,7 @@
 //! Bodies that the relay reads ahead of clients which ask for one block after the other (RFC 7959 §2.4).
 //!
 //! The first block passes like any response. If others follow it, the relay asks the server for them by the mechanism for bodies,
-//! several at once, and answers the client's next requests with what has arrived. A request for a block that has not waits here.
+//! several at once, and answers the client's next requests from the blocks that have arrived. A request for another block waits.
 
 use std::collections::HashMap;
 use std::mem;

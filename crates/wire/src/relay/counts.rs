@@ -25,7 +25,7 @@ pub struct RelayCounts {
     pub unanswered: u64,
     /// Datagrams of more than 2048 bytes. Requests are answered 4.13, responses become 5.02, and others are dropped.
     pub too_long: u64,
-    /// Requests for blocks that were answered with what was read ahead.
+    /// Requests for blocks that the relay answered with a block it had read ahead.
     pub read_ahead: u64,
     /// Separate responses that were not acknowledged.
     pub undelivered: u64,
@@ -185,7 +185,7 @@ impl RelayReport {
             (
                 "blocks_read_ahead_total",
                 "counter",
-                "Requests for blocks answered with what was read ahead.",
+                "Requests for blocks that the relay answered with a block it had read ahead.",
                 relay.read_ahead,
             ),
             ("bodies", "gauge", "Bodies that are read ahead.", self.bodies),
