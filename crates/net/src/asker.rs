@@ -243,22 +243,21 @@ pub(crate) async fn exchange(
 ) -> Result<Response, Error> {
     let (first, response) = oneshot::channel();
     let receivers = Receivers { first: Some(first), inbox: inbox.cloned(), acknowledged: None };
-    let _abandoned = Abandon { hub, id: expect(hub, to, receivers, begin)? };
+    let _abandoned = Abandon { hub, id: hub.with(|state, now| expect(state, now, to, receivers, begin))? };
     response.await.unwrap_or(Err(Error::Closed))
 }
 
 /// Begins an exchange on a hub, and notes who receives its responses.
 pub(crate) fn expect(
-    hub: &Arc<Hub>,
+    state: &mut Locked,
+    now: Instant,
     to: Remote,
     receivers: Receivers,
     begin: impl FnOnce(&mut Locked, Instant) -> Result<ExchangeId, SendError>,
 ) -> Result<ExchangeId, Error> {
-    hub.with(|state, now| {
-        let id = begin(state, now)?;
-        state.expect(now, id, to, receivers);
-        Ok(id)
-    })
+    let id = begin(state, now)?;
+    state.expect(now, id, to, receivers);
+    Ok(id)
 }
 
 /// Cancels an exchange whose task has stopped waiting.

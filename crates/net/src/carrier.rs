@@ -125,8 +125,8 @@ impl Asker {
         }
     }
 
-    /// Sends a request of a transfer. It departs when the future is polled. If it may be `acknowledged` without a response, it has
-    /// a token of its own.
+    /// Begins a request of a transfer when the future is polled. It departs with what the hub sends next. If it may be
+    /// `acknowledged` without a response, it has a token of its own.
     async fn ask(&self, piece: Piece, tail: Tail, acknowledged: bool) -> Outcome<'_> {
         let Path::Endpoint(hub, to) = &self.path else {
             return Outcome::Answered(piece, self.send(self.token, tail).await, None);
@@ -146,7 +146,12 @@ impl Asker {
         let (acknowledge, acknowledgement) = oneshot::channel();
         let receivers =
             Receivers { first: Some(first), inbox: None, acknowledged: acknowledged.then_some(acknowledge) };
-        let exchange = fits(tail.as_bytes()).and_then(|()| expect(hub, *to, receivers, begin));
+        let exchange = fits(tail.as_bytes()).and_then(|()| {
+            let (mut state, now) = (hub.lock(), hub.clock.now());
+            let exchange = expect(&mut state, now, *to, receivers, begin);
+            state.gather(now);
+            exchange
+        });
         let id = match exchange {
             Ok(id) => id,
             Err(error) => return Outcome::Answered(piece, Err(error), None),
@@ -225,19 +230,29 @@ impl Asker {
                 }
                 self.tell_progress(&transfer);
             }
-            while under_way.len() <= kept.len()
-                || under_way.len() - kept.len() < share.most && self.wants_more()
-            {
-                let Some((piece, tail)) = transfer.next_request()? else { break };
-                let mut asked = self.ask(piece, tail, transfer.uses_q_block()).boxed();
-                // It begins now, so that `wants_more` counts it.
-                match asked.as_mut().now_or_never() {
-                    // Another thread has received the answer already.
-                    Some(outcome) => under_way.push(std::future::ready(outcome).boxed()),
-                    None => under_way.push(asked),
+            // What has arrived together is handled first, so that the next requests leave together.
+            let mut next = under_way.next().now_or_never().flatten();
+            if next.is_none() {
+                let mut begun = true;
+                while std::mem::take(&mut begun) {
+                    while under_way.len() <= kept.len()
+                        || under_way.len() - kept.len() < share.most && self.wants_more()
+                    {
+                        let Some((piece, tail)) = transfer.next_request()? else { break };
+                        let mut asked = self.ask(piece, tail, transfer.uses_q_block()).boxed();
+                        // It begins now, so that `wants_more` counts it.
+                        match asked.as_mut().now_or_never() {
+                            // Another thread has received the answer already.
+                            Some(outcome) => under_way.push(std::future::ready(outcome).boxed()),
+                            None => under_way.push(asked),
+                        }
+                        begun = true;
+                    }
+                    self.depart();
                 }
+                next = under_way.next().await;
             }
-            match under_way.next().await.ok_or(Error::TimedOut)? {
+            match next.ok_or(Error::TimedOut)? {
                 Outcome::Acknowledged(piece, id, later) => {
                     transfer.acknowledged(piece);
                     kept.push_back(id);
@@ -270,6 +285,13 @@ impl Asker {
             && let Some(oldest) = kept.pop_front()
         {
             hub.abandon(oldest);
+        }
+    }
+
+    /// Sends the requests that have begun.
+    fn depart(&self) {
+        if let Path::Endpoint(hub, _) = &self.path {
+            hub.with(|_, _| ());
         }
     }
 

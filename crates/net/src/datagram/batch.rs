@@ -7,7 +7,7 @@ use std::os::fd::AsRawFd;
 use nix::sys::socket::{MsgFlags, MultiHeaders, recvmmsg, sendmmsg};
 
 use super::family::Family;
-use super::io::{DatagramIo, MAX_DATAGRAM, Outgoing, Reception, send_singly};
+use super::io::{DatagramIo, MAX_DATAGRAM, Outgoing, Reception, send_all, send_run};
 use super::socket::Socket;
 use crate::Direction;
 use crate::address::{LocalAddress, Remote};
@@ -70,6 +70,8 @@ impl<S: Family> Batch<S> {
 }
 
 impl<S: Family> DatagramIo for Batch<S> {
+    const READS: u32 = 1;
+
     fn receive(
         &mut self,
         socket: &Socket,
@@ -114,9 +116,12 @@ impl<S: Family> DatagramIo for Batch<S> {
 
     fn send(&mut self, socket: &Socket, outgoing: &mut Outgoing) {
         if socket.interceptor.is_some() {
-            return send_singly(socket, outgoing);
+            return send_all(socket, outgoing);
         }
         while let Some((first, _)) = outgoing.get(0) {
+            if send_run(socket, outgoing) {
+                continue;
+            }
             let number = first.local;
             let local = if number == self.last.1 { self.last.0 } else { socket.locals.get(number) };
             match self.send_alike(socket, outgoing, number, local) {

@@ -149,10 +149,20 @@ impl<C: DatagramIo, S: Service> Driver<C, S> {
     /// response. Receiving again at once would be a wasted system call for every request of a client.
     fn rounds(&mut self) -> io::Result<()> {
         for _ in 0..ROUNDS {
-            if !self.round() {
+            let (mut now, mut more, mut expects) = (Instant::ZERO, true, true);
+            // What several datagrams let go is sent together.
+            for _ in 0..C::READS {
+                (now, more) = self.receive();
+                expects = self.service.expects(&self.hub.lock());
+                if !more || !expects {
+                    break;
+                }
+            }
+            self.send(now);
+            if !more {
                 return drained();
             }
-            if !self.service.expects(&self.hub.lock()) {
+            if !expects {
                 self.unasked = true;
                 return drained();
             }
@@ -162,6 +172,13 @@ impl<C: DatagramIo, S: Service> Driver<C, S> {
 
     /// Receives a batch, handles and answers it. Returns whether more may be there.
     pub(crate) fn round(&mut self) -> bool {
+        let (now, more) = self.receive();
+        self.send(now);
+        more
+    }
+
+    /// Receives and handles a batch. Returns the time, and whether more may be there.
+    fn receive(&mut self) -> (Instant, bool) {
         let Self { hub, io, service, .. } = self;
         // The clock is read with the first datagram, because the system may have waited for it.
         let mut now = None;
@@ -202,18 +219,14 @@ impl<C: DatagramIo, S: Service> Driver<C, S> {
                 if received.truncated > 0 {
                     self.answer_truncated(now, &received);
                 }
-                self.send(now);
-                received.more
+                (now, received.more)
             }
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                self.send(now);
-                false
-            }
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => true,
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => (now, false),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => (now, true),
             Err(_) => {
                 // This is an ICMP error for an earlier datagram. The next call receives again.
                 self.take_errors();
-                true
+                (now, true)
             }
         }
     }

@@ -84,19 +84,27 @@ impl Family for SockaddrIn6 {
     }
 }
 
-/// Sends one datagram from a local address over the socket `fd`.
+/// Sends one datagram from a local address over the socket `fd`, or with `segment` datagrams of this length, and a shorter last
+/// one.
 pub(crate) fn send_from<S: Family>(
     fd: RawFd,
     local: LocalAddress,
     to: Remote,
     bytes: &[u8],
+    segment: Option<u16>,
 ) -> io::Result<()> {
     let (slices, address) = ([IoSlice::new(bytes)], S::of(to, local));
-    let flags = MsgFlags::MSG_DONTWAIT;
+    let send = |control: &[ControlMessage<'_>]| {
+        sendmsg(fd, &slices, control, MsgFlags::MSG_DONTWAIT, Some(&address))
+    };
+    let cut = segment.as_ref().map(ControlMessage::UdpGsoSegments);
     if local.ip.is_unspecified() {
-        sendmsg(fd, &slices, &[], flags, Some(&address))?;
+        send(cut.as_slice())?;
     } else {
-        S::tell(local, |control| sendmsg(fd, &slices, control, flags, Some(&address)))?;
+        S::tell(local, |control| match cut {
+            Some(cut) => send(&[control, &[cut]].concat()),
+            None => send(control),
+        })?;
     }
     Ok(())
 }

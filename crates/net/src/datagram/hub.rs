@@ -11,7 +11,7 @@ use foldhash::{HashMap, HashMapExt};
 use tokio::sync::Notify;
 
 use super::answers::Answers;
-use super::io::{Outgoing, send_singly};
+use super::io::{Outgoing, send_all};
 use super::socket::Socket;
 use crate::address::Remote;
 use crate::clock::{Clock, Random};
@@ -137,7 +137,7 @@ impl Hub {
             }
             return;
         }
-        send_singly(&self.socket, outgoing);
+        send_all(&self.socket, outgoing);
     }
 
     /// Handles an error which says that a destination cannot be reached.
@@ -267,23 +267,27 @@ impl Locked {
         self.waiting.insert(exchange, Waiter { to, since: now, receivers });
     }
 
+    /// Takes datagrams from the endpoint that [`send`](Self::send) then sends, as many as it sends at once.
+    pub(crate) fn gather(&mut self, now: Instant) {
+        let Self { endpoint, outgoing, random, .. } = self;
+        // So many fit into one system call, and their bytes into the processor's cache.
+        while outgoing.len() < 32 {
+            let Some(transmit) = endpoint.poll_transmit(now, |_| random.draw(), &mut outgoing.bytes) else {
+                break;
+            };
+            outgoing.push(transmit.to);
+        }
+    }
+
     /// Sends what the endpoint has to send, until `send` leaves something. Then handles the exchanges that have failed.
     pub(crate) fn send(&mut self, now: Instant, mut send: impl FnMut(&mut Outgoing)) {
         loop {
-            let Self { endpoint, outgoing, random, .. } = self;
-            // So many fit into one system call, and their bytes into the processor's cache.
-            while outgoing.len() < 32 {
-                let Some(transmit) = endpoint.poll_transmit(now, |_| random.draw(), &mut outgoing.bytes)
-                else {
-                    break;
-                };
-                outgoing.push(transmit.to);
-            }
-            if outgoing.is_empty() {
+            self.gather(now);
+            if self.outgoing.is_empty() {
                 break;
             }
-            send(outgoing);
-            if !outgoing.is_empty() {
+            send(&mut self.outgoing);
+            if !self.outgoing.is_empty() {
                 break;
             }
         }

@@ -18,6 +18,9 @@ pub(crate) const ANY_DATAGRAM: usize = u16::MAX as usize;
 
 /// Moves datagrams between a socket and a driver: one with each system call, or many.
 pub(crate) trait DatagramIo {
+    /// How often to receive before sending.
+    const READS: u32 = 32;
+
     /// Receives what has arrived, and hands each datagram to `each`, with its sender and whether it came to a group.
     ///
     /// # Errors
@@ -69,6 +72,21 @@ impl Reception {
     }
 }
 
+/// The most datagrams of a [`Run`]: UDP_MAX_SEGMENTS of Linux before 6.9.
+const MAX_SEGMENTS: usize = 64;
+/// The most bytes of a [`Run`]. With headers, it is one datagram of IP inside the system.
+const MAX_RUN: usize = 64_000;
+
+/// Successive datagrams to one destination that the system can take as one, and cut: UDP_SEGMENT in udp(7).
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Run<'a> {
+    pub(crate) to: Remote,
+    pub(crate) bytes: &'a [u8],
+    /// The length of each datagram but the last, which may be shorter.
+    pub(crate) segment: u16,
+    pub(crate) count: usize,
+}
+
 /// Datagrams that are to be sent.
 #[derive(Debug, Default)]
 pub(crate) struct Outgoing {
@@ -118,6 +136,29 @@ impl Outgoing {
         Some((to, &self.bytes[start..end]))
     }
 
+    /// Returns the datagrams at the front that go to one destination and are equally long, but for the last, which may be
+    /// shorter: the destination, their bytes, the length of each, and their number.
+    pub(crate) fn run(&self) -> Option<Run<'_>> {
+        let (to, first) = self.get(0)?;
+        let (segment, most) = (first.len(), MAX_RUN / first.len().max(1));
+        let mut count = 1;
+        let mut len = segment;
+        while count < most.min(MAX_SEGMENTS) {
+            let Some((_, bytes)) =
+                self.get(count).filter(|(next, bytes)| *next == to && (1..=segment).contains(&bytes.len()))
+            else {
+                break;
+            };
+            count += 1;
+            len += bytes.len();
+            if bytes.len() < segment {
+                break;
+            }
+        }
+        let start = self.sent.checked_sub(1).map_or(0, |before| self.messages[before].1);
+        Some(Run { to, bytes: &self.bytes[start..start + len], segment: u16::try_from(segment).ok()?, count })
+    }
+
     /// Removes the first `count`, which are sent.
     pub(crate) fn advance(&mut self, count: usize) {
         self.sent += count;
@@ -165,7 +206,7 @@ impl DatagramIo for Single {
     }
 
     fn send(&mut self, socket: &Socket, outgoing: &mut Outgoing) {
-        send_singly(socket, outgoing);
+        send_all(socket, outgoing);
     }
 }
 
@@ -186,9 +227,14 @@ pub(crate) fn receive_singly<'a>(
     Ok(None)
 }
 
-/// Sends one datagram with each system call.
-pub(crate) fn send_singly(socket: &Socket, outgoing: &mut Outgoing) {
-    while let Some((to, bytes)) = outgoing.get(0) {
+/// Sends from the front as far as the system takes it: each [`Run`] with one system call, and each other datagram with one. An
+/// interceptor sees datagrams, so with one there are no runs.
+pub(crate) fn send_all(socket: &Socket, outgoing: &mut Outgoing) {
+    loop {
+        if socket.interceptor.is_none() && send_run(socket, outgoing) {
+            continue;
+        }
+        let Some((to, bytes)) = outgoing.get(0) else { return };
         if !socket.passes(Direction::Sent, to, bytes) {
             outgoing.advance(1);
             continue;
@@ -199,6 +245,17 @@ pub(crate) fn send_singly(socket: &Socket, outgoing: &mut Outgoing) {
             Err(error) => outgoing.fail(error),
         }
     }
+}
+
+/// Sends the run at the front with one system call, if there are several. Returns whether they were sent.
+pub(crate) fn send_run(socket: &Socket, outgoing: &mut Outgoing) -> bool {
+    if let Some(run) = outgoing.run().filter(|run| run.count > 1)
+        && socket.send_run(&run)
+    {
+        outgoing.advance(run.count);
+        return true;
+    }
+    false
 }
 
 #[cfg(test)]
@@ -222,5 +279,78 @@ mod tests {
         assert_eq!((left(&outgoing), outgoing.failed.len()), (vec![(3, Vec::new())], 1));
         outgoing.advance(1);
         assert!(outgoing.is_empty() && outgoing.bytes.is_empty());
+    }
+
+    #[test]
+    fn a_run_has_one_destination_one_length_and_perhaps_a_shorter_end() {
+        let to = |port| Remote::new(Ipv6Addr::LOCALHOST, port, 0);
+        let mut outgoing = Outgoing::default();
+        for (port, bytes) in
+            [(9, "-"), (1, "aa"), (1, "bb"), (1, "c"), (1, "dd"), (2, "ee"), (2, "fff"), (2, "")]
+        {
+            outgoing.add(to(port), bytes.as_bytes());
+        }
+        outgoing.advance(1);
+        let mut runs = Vec::new();
+        while let Some(run) = outgoing.run() {
+            runs.push((run.to.port, run.bytes.to_vec(), run.segment, run.count));
+            let count = run.count;
+            outgoing.advance(count);
+        }
+        let expected: [(u16, &[u8], u16, usize); 5] =
+            [(1, b"aabbc", 2, 3), (1, b"dd", 2, 1), (2, b"ee", 2, 1), (2, b"fff", 3, 1), (2, b"", 0, 1)];
+        assert_eq!(
+            runs,
+            expected.map(|(port, bytes, segment, count)| (port, bytes.to_vec(), segment, count))
+        );
+        for _ in 0..100 {
+            outgoing.add(to(1), &[0; 1000]);
+        }
+        assert_eq!(outgoing.run().map(|run| run.count), Some(64));
+        outgoing.advance(100);
+        for _ in 0..40 {
+            outgoing.add(to(1), &[0; MAX_DATAGRAM]);
+        }
+        assert_eq!(outgoing.run().map(|run| (run.count, run.bytes.len())), Some((31, 31 * MAX_DATAGRAM)));
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_run_arrives_as_datagrams_over_ipv4_and_ipv6() {
+        use super::super::socket::{Purpose, Socket};
+        for host in ["127.0.0.1:0", "[::1]:0"] {
+            let address = host.parse().expect("an address");
+            let receiver = std::net::UdpSocket::bind(host).expect("a socket");
+            receiver.set_read_timeout(Some(std::time::Duration::from_secs(10))).expect("an option");
+            let sender = Socket::bind(address, Purpose::Ask).expect("a socket");
+            let to = sender.remote(receiver.local_addr().expect("an address"));
+            let mut outgoing = Outgoing::default();
+            let sent = [vec![1; 1000], vec![2; 1000], vec![3; 7]];
+            for bytes in &sent {
+                outgoing.add(to, bytes);
+            }
+            assert!(send_run(&sender, &mut outgoing) && outgoing.is_empty(), "{host}");
+            for bytes in sent {
+                let mut buffer = [0; 2000];
+                let len = receiver.recv(&mut buffer).expect("a datagram");
+                assert_eq!(buffer[..len], bytes, "{host}");
+            }
+        }
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn datagrams_of_a_run_that_the_system_refuses_fail_one_by_one() {
+        use super::super::socket::{Purpose, Socket};
+        let sender =
+            Socket::bind("127.0.0.1:0".parse().expect("an address"), Purpose::Ask).expect("a socket");
+        // A socket of IPv4 cannot send to an address of IPv6.
+        let mut outgoing = Outgoing::default();
+        for _ in 0..2 {
+            outgoing.add(Remote::new(Ipv6Addr::LOCALHOST, 9, 0), b"to IPv6");
+        }
+        assert!(!send_run(&sender, &mut outgoing));
+        send_all(&sender, &mut outgoing);
+        assert_eq!((outgoing.len(), outgoing.failed.len()), (0, 2));
     }
 }

@@ -6,6 +6,7 @@ use std::os::fd::{AsRawFd, RawFd};
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::io::Run;
 use crate::address::{LocalAddress, LocalAddresses, Remote, mapped};
 use crate::{Datagram, Direction, Interceptor};
 
@@ -215,14 +216,7 @@ impl Socket {
     pub(crate) fn send(&self, to: Remote, bytes: &[u8]) -> io::Result<()> {
         #[cfg(target_os = "linux")]
         if to.local != 0 && self.tells_local {
-            use super::family::send_from;
-            use nix::sys::socket::{SockaddrIn, SockaddrIn6};
-            let (fd, local) = (self.as_raw_fd(), self.locals.get(to.local));
-            return if self.v6 {
-                send_from::<SockaddrIn6>(fd, local, to, bytes)
-            } else {
-                send_from::<SockaddrIn>(fd, local, to, bytes)
-            };
+            return self.send_from(to, bytes, None);
         }
         let address = self.address_of(to)?;
         match self.inner.send_to(bytes, address) {
@@ -232,6 +226,29 @@ impl Socket {
                 self.inner.send_to(bytes, address).map(drop)
             }
             sent => sent.map(drop),
+        }
+    }
+
+    /// Sends a run with one system call. Returns whether the system has taken it. One that is refused is left to
+    /// [`send`](Self::send): perhaps the system cannot cut it, or the way is too narrow for its datagrams.
+    pub(crate) fn send_run(&self, run: &Run<'_>) -> bool {
+        #[cfg(target_os = "linux")]
+        return self.address_of(run.to).is_ok()
+            && self.send_from(run.to, run.bytes, Some(run.segment)).is_ok();
+        #[cfg(not(target_os = "linux"))]
+        false
+    }
+
+    /// Sends from the local address of `to`: one datagram, or one for every `segment` bytes.
+    #[cfg(target_os = "linux")]
+    fn send_from(&self, to: Remote, bytes: &[u8], segment: Option<u16>) -> io::Result<()> {
+        use super::family::send_from;
+        use nix::sys::socket::{SockaddrIn, SockaddrIn6};
+        let (fd, local) = (self.as_raw_fd(), self.locals.get(to.local));
+        if self.v6 {
+            send_from::<SockaddrIn6>(fd, local, to, bytes, segment)
+        } else {
+            send_from::<SockaddrIn>(fd, local, to, bytes, segment)
         }
     }
 

@@ -16,7 +16,7 @@ use super::doubt::Doubt;
 use super::dtls::{Dtls, take_resolved};
 use super::session::{ClientFlight, FirstAnswer, Progress, Session};
 use crate::address::{Remote, network};
-use crate::datagram::io::{MAX_DATAGRAM, Outgoing, send_singly};
+use crate::datagram::io::{MAX_DATAGRAM, Outgoing, send_all};
 use crate::datagram::socket::Socket;
 use crate::identity::Identity;
 use crate::{DtlsCounters, Refused, log};
@@ -445,6 +445,6 @@ impl Sessions {
 
     /// Sends the records that wait, as far as the system takes them.
     pub(super) fn flush(&mut self, socket: &Socket) {
-        send_singly(socket, &mut self.ready);
+        send_all(socket, &mut self.ready);
     }
 }
