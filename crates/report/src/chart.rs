@@ -71,6 +71,9 @@ pub(super) struct Curve {
     pub(super) high: Vec<f64>,
     /// Whether a value lasts until the next point.
     pub(super) steps: bool,
+    /// Whether points are drawn, and no line between them.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub(super) dots: bool,
     /// Whether each point is marked, because nothing was measured between the points.
     pub(super) marks: bool,
 }

@@ -107,7 +107,7 @@ mod tests {
         let line = |m: usize| {
             let y = vec![1.0 + m as f64, 2.0, 3.0];
             let (low, high) = (vec![0.5; 3], vec![4.0; 3]);
-            Curve { m, of: String::new(), x: vec![1.0, 2.0, 3.0], y, low, high, steps: false, marks: true }
+            Curve { m, x: vec![1.0, 2.0, 3.0], y, low, high, marks: true, ..Curve::default() }
         };
         let lines: Vec<Curve> = (0..names.len()).map(line).collect();
         let chart = Chart {

@@ -248,7 +248,7 @@ const POPULATIONS: &str = "In a mix, clients of different mechanisms share the n
     share of the throughput beside its share of the clients: above 1 it takes more than a fair share from \
     the others, below 1 less.";
 
-const FIGURES: [(&str, &str, &str); 10] = [
+const FIGURES: [(&str, &str, &str); 11] = [
     (
         "intervals",
         "Each figure by itself",
@@ -300,6 +300,12 @@ const FIGURES: [(&str, &str, &str); 10] = [
         "How bodies arrive",
         "The bytes of bodies that clients have moved, in the run with the lowest seed: a steeper line is faster, and a level one \
          waits.",
+    ),
+    (
+        "blocks",
+        "Which blocks depart again",
+        "The blocks that a client sends or asks for, in the run with the lowest seed: a line for the first departures, and a dot \
+         for each later one. Dots close to the line are losses that were noticed soon.",
     ),
     (
         "window",

@@ -57,6 +57,7 @@ impl<'a> Charts<'a> {
         charts.section("retransmissions", each(intervals::retransmissions));
         charts.section("rto", each(over_time::rto));
         charts.section("arrived", each(over_time::arrived));
+        charts.section("blocks", each(over_time::blocks));
         charts.section("window", each(over_time::windows));
         charts.section("queue", view.groups.iter().flat_map(over_time::queues));
         charts

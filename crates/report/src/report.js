@@ -119,7 +119,7 @@
     };
     const share = chart.y.percent ? "%{y:.3~p}" : `%{y:.4~g}${unit(chart.y)}`;
     const own = {
-      type: "scatter", mode: line.marks ? "lines+markers" : "lines", x: line.x, y: line.y, name: plain(mechanisms[line.m].name),
+      type: "scatter", mode: line.dots ? "markers" : line.marks ? "lines+markers" : "lines", x: line.x, y: line.y, name: plain(mechanisms[line.m].name),
       customdata: line.low && line.y.map((_, i) => [digits(line.low[i], 3), digits(line.high[i], 3)]),
       line: { color: colour(line.m), width: 2, dash: dash(line.m), shape: line.steps ? "hv" : "linear" },
       marker: { size: 6, color: colour(line.m), symbol: mark(line.m), line: { width: 1.5, color: colour(line.m) } },

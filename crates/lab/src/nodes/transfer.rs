@@ -68,8 +68,18 @@ pub(crate) struct TransferClient {
     /// The mark of the message that is replied to next.
     answered: Mark,
     tally: Tally,
-    /// The bytes that have arrived and the window over time, if they are recorded.
-    series: Option<Box<[Series; 2]>>,
+    /// What is recorded, if anything is.
+    series: Option<Box<Recorded>>,
+}
+
+/// The series of a client.
+#[derive(Debug)]
+struct Recorded {
+    /// The bytes that have arrived.
+    arrived: Series,
+    window: Series,
+    /// The numbers of the blocks that depart, for the first time and again.
+    departed: [Series; 2],
 }
 
 /// A transfer under way.
@@ -138,7 +148,10 @@ impl TransferClient {
             seen: Seen::default(),
             answered: Mark::default(),
             tally: Tally::default(),
-            series: series.map(|name| Box::new([Series::new(name.clone()), Series::new(name)])),
+            series: series.map(|name| {
+                let new = || Series::new(name.clone());
+                Box::new(Recorded { arrived: new(), window: new(), departed: [new(), new()] })
+            }),
         }
     }
 
@@ -154,9 +167,11 @@ impl TransferClient {
         own.blocks_again += again;
         own.blocks_twice += twice;
         own.lasted(*began, *ended, self.open.is_some());
-        if let Some([arrived, window]) = self.series.as_deref() {
+        if let Some(Recorded { arrived, window, departed: [first, again] }) = self.series.as_deref() {
             result.arrived.push(arrived.clone());
             result.windows.push(window.clone());
+            result.departed.push(first.clone());
+            result.departed_again.push(again.clone());
         }
     }
 
@@ -261,7 +276,7 @@ impl TransferClient {
         };
         self.tally.arrived += (arrived as u64).saturating_sub(open.arrived);
         open.arrived = open.arrived.max(arrived as u64);
-        if let Some([arrived, windows]) = self.series.as_deref_mut() {
+        if let Some(Recorded { arrived, window: windows, .. }) = self.series.as_deref_mut() {
             arrived.push(now.as_secs_f64(), self.tally.arrived as f64);
             let window = self.endpoint.bulk_limits(self.server).and_then(|limits| limits.nstart);
             windows.push(now.as_secs_f64(), f64::from(window.unwrap_or(1)));
@@ -317,6 +332,14 @@ impl TransferClient {
     }
 }
 
+/// Returns the number of the block that a request brings or asks for.
+fn block_of(request: &[u8]) -> Option<u32> {
+    let message = Message::parse(request).ok()?;
+    let options = [message.q_block1(), message.block1(), message.block2()];
+    let block = options.into_iter().find_map(|block| block.ok().flatten());
+    Some(block.map_or(0, |block| block.num()))
+}
+
 impl Node for TransferClient {
     fn handle_datagram(&mut self, now: Time, from: NodeId, mark: Mark, bytes: &[u8]) {
         self.answered = mark;
@@ -354,6 +377,11 @@ impl Node for TransferClient {
             .step
             .map_or(self.answered, |step| Mark { exchange: step.exchange, transmission: step.transmission });
         self.tally.again += u64::from(transmit.step.is_some_and(|step| step.transmission > 0));
+        if let (Some(recorded), Some(step)) = (self.series.as_deref_mut(), transmit.step)
+            && let Some(number) = block_of(buffer)
+        {
+            recorded.departed[usize::from(step.transmission > 0)].push(now.as_secs_f64(), f64::from(number));
+        }
         Some(Outgoing { to: transmit.to, mark, transport: Transport::Udp })
     }
 

@@ -69,6 +69,12 @@ pub struct RunResult {
     /// The bytes of bodies that a few clients have moved over time.
     #[serde(default)]
     pub arrived: Vec<Series>,
+    /// The number of each block that a few clients have sent or asked for, when that departed for the first time.
+    #[serde(default)]
+    pub departed: Vec<Series>,
+    /// The number of each block that departed again.
+    #[serde(default)]
+    pub departed_again: Vec<Series>,
     /// The blocks that a few clients may have under way over time.
     #[serde(default)]
     pub windows: Vec<Series>,

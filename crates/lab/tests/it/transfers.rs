@@ -1,7 +1,7 @@
 //! Tests of transfers: each body arrives as it was sent, in both directions, over UDP and TCP, on links and in a mesh.
 
 use coapace_lab::contender::Contender;
-use coapace_lab::results::{Metric, RunResult, TransferResult};
+use coapace_lab::results::{Metric, RunResult, Series, TransferResult};
 use coapace_lab::run::{Observe, run};
 use coapace_scenario::Scenario;
 
@@ -305,4 +305,30 @@ fn bytes_and_window_of_a_transfer_are_recorded_for_a_report() {
     assert_eq!((arrived.name.as_str(), arrived.points.last().unwrap().1), ("firmware", 100_000.0));
     assert!(arrived.points.is_sorted_by_key(|(_, bytes)| *bytes));
     assert!(window.points.iter().any(|(_, blocks)| *blocks > 4.0), "{window:?}");
+}
+
+#[test]
+fn the_blocks_of_a_transfer_are_recorded_when_they_depart_and_depart_again() {
+    for (direction, protocol) in [("down", "block"), ("up", "block"), ("up", "q-block")] {
+        let set = [("direction", direction), ("protocol", protocol), ("bytes", "100_000"), ("loss", "10%")];
+        let set = set.map(|(key, value)| (key.to_owned(), value.to_owned()));
+        let scenario = Scenario::load("fota-lte-m", &set).unwrap();
+        let run = run(&scenario, &Contender::parse("default").unwrap(), 1, Observe::Series);
+        let numbers =
+            |series: &Series| series.points.iter().map(|(_, block)| *block as u32).collect::<Vec<_>>();
+        let mut first = numbers(&run.departed[0]);
+        first.sort_unstable();
+        first.dedup();
+        // Points of one moment are merged, and their largest is kept.
+        assert!(
+            (80..=98).contains(&first.len()) && first.last() == Some(&97),
+            "{direction} {protocol}: {first:?}"
+        );
+        let again = numbers(&run.departed_again[0]);
+        let counted = run.transfers[0].blocks_again as usize;
+        assert!(
+            (counted / 2..=counted).contains(&again.len()) && counted > 5,
+            "{direction} {protocol}: {again:?}"
+        );
+    }
 }

@@ -23,6 +23,9 @@ pub(super) fn draw(canvas: &mut Canvas, sheet: &Sheet, lines: &[Curve]) -> [f64;
     for line in lines {
         let style = sheet.style(line.m);
         curve(canvas, &frame, line, Stroke { colour: style.css(), width: 1.8, dash: style.dasharray() });
+        if line.dots {
+            points(&frame, line).for_each(|at| canvas.mark(at, style.dash, 2.0, style.css()));
+        }
         if line.marks {
             points(&frame, line).for_each(|at| canvas.mark(at, style.dash, 3.2, style.css()));
         }
@@ -71,6 +74,9 @@ fn multiples(canvas: &mut Canvas, sheet: &Sheet, lines: &[Curve]) -> [f64; 2] {
         for line in lines.iter().filter(|line| line.m == m) {
             band(canvas, &frame, line, style.css());
             curve(canvas, &frame, line, solid(style.css(), 1.8));
+            if line.dots {
+                points(&frame, line).for_each(|at| canvas.mark(at, style.dash, 1.5, style.css()));
+            }
         }
     }
     let bottom = top + (HEIGHT + HEAD + 8.0) * rows as f64 - 8.0;
@@ -95,8 +101,11 @@ fn points(frame: &Frame, line: &Curve) -> impl Iterator<Item = [f64; 2]> {
     line.x.iter().zip(&line.y).map(|(x, y)| frame.at(*x, *y))
 }
 
-/// Draws the line itself. A line of steps stays level until its next value.
+/// Draws the line itself, if there is one. A line of steps stays level until its next value.
 pub(super) fn curve(canvas: &mut Canvas, frame: &Frame, line: &Curve, stroke: Stroke) {
+    if line.dots {
+        return;
+    }
     let mut way: Vec<[f64; 2]> = Vec::with_capacity(line.x.len());
     for at in points(frame, line) {
         if line.steps

@@ -89,8 +89,13 @@ impl Drawing<'_> {
                 "<b>{name}</b><br>{share} at %{{x:.4~g}} {}{interval}{of}<extra></extra>",
                 plain(&x.unit)
             );
+            let drawn = match (line.dots, line.marks) {
+                (true, _) => "markers",
+                (_, true) => "lines+markers",
+                _ => "lines",
+            };
             traces.push(json!({
-                "type": "scatter", "mode": if line.marks { "lines+markers" } else { "lines" }, "x": line.x, "y": line.y,
+                "type": "scatter", "mode": drawn, "x": line.x, "y": line.y,
                 "name": name, "legendgroup": group, "showlegend": lines[..place].iter().all(|other| other.m != line.m),
                 "line": { "color": colour, "width": 2, "dash": self.dash(line.m), "shape": if line.steps { "hv" } else { "linear" } },
                 "marker": { "size": 6, "color": colour, "symbol": self.mark(line.m), "line": { "width": 1.5, "color": colour } },

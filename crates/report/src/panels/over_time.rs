@@ -27,10 +27,39 @@ pub(super) fn windows(group: &Conditioned) -> Option<Chart> {
     lines(group, ["window-over-time", "Window"], axis, |run| &run.windows)
 }
 
+/// Returns the map of the blocks that transfers have sent or asked for: a line for their first departures, and a dot for each later
+/// one.
+pub(super) fn blocks(group: &Conditioned) -> Option<Chart> {
+    let axis = |values: &[f64]| Axis::from_zero("number of the block; dots: again", "blocks", values);
+    let first = |cell| {
+        first_series(cell, |run| &run.departed)
+            .map(move |series| Curve { steps: false, ..line(cell, series) })
+    };
+    let again = |cell| {
+        first_series(cell, |run| &run.departed_again).map(move |series| Curve {
+            of: joined(&series.name, "again"),
+            steps: false,
+            dots: true,
+            ..line(cell, series)
+        })
+    };
+    let lines = group.cells.iter().flat_map(|cell| first(cell).chain(again(cell))).collect();
+    chart(group, ["blocks-over-time", "Blocks"], axis, lines)
+}
+
 /// Returns the chart of this name and title of some series, with the axis that `axis` makes for their values.
-fn lines(group: &Conditioned, [name, title]: [&str; 2], axis: fn(&[f64]) -> Axis, of: Of) -> Option<Chart> {
+fn lines(group: &Conditioned, names: [&str; 2], axis: fn(&[f64]) -> Axis, of: Of) -> Option<Chart> {
     let of_cell = |cell| first_series(cell, of).map(move |series| line(cell, series));
-    let lines: Vec<Curve> = group.cells.iter().flat_map(of_cell).collect();
+    chart(group, names, axis, group.cells.iter().flat_map(of_cell).collect())
+}
+
+/// Returns the chart of some lines, if there are any.
+fn chart(
+    group: &Conditioned,
+    [name, title]: [&str; 2],
+    axis: fn(&[f64]) -> Axis,
+    lines: Vec<Curve>,
+) -> Option<Chart> {
     if lines.is_empty() {
         return None;
     }

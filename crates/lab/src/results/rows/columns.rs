@@ -102,6 +102,10 @@ pub(in crate::results) const NESTED: &[RowColumn] = columns! {
     "rto" => |row| row.nested(|run| &run.rto),
     /// The bytes of bodies that clients have moved over time, like `rto`; for the first seed alone.
     "arrived" => |row| row.nested(|run| &run.arrived),
+    /// The number of each block that clients sent or asked for, when it first departed, like `rto`; for the first seed alone.
+    "departed" => |row| row.nested(|run| &run.departed),
+    /// The number of each block that departed again, like `rto`; for the first seed alone.
+    "departed_again" => |row| row.nested(|run| &run.departed_again),
     /// The blocks that clients may have under way over time, like `rto`; for the first seed alone.
     "windows" => |row| row.nested(|run| &run.windows),
     /// The length of each queue over time, in bytes, like `rto`; for the first seed alone.
