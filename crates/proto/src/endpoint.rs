@@ -155,10 +155,38 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
         code: Code,
         tail: &[u8],
     ) -> Result<Option<ExchangeId>, SendError> {
+        self.respond_with(now, responder, Purpose::Response, code, tail)
+    }
+
+    /// Answers a request with a part of a body. A separate response departs when the mechanism for bodies ([`Setup::bulk`]) allows it,
+    /// beside others of its kind.
+    ///
+    /// # Errors
+    /// Those of [`respond`](Self::respond).
+    pub fn respond_part(
+        &mut self,
+        now: Instant,
+        responder: Responder<A>,
+        code: Code,
+        tail: &[u8],
+    ) -> Result<Option<ExchangeId>, SendError> {
+        let in_lane = self.setup.bulk.is_some();
+        let purpose = if in_lane { Purpose::PartOfResponse } else { Purpose::Response };
+        self.respond_with(now, responder, purpose, code, tail)
+    }
+
+    fn respond_with(
+        &mut self,
+        now: Instant,
+        responder: Responder<A>,
+        purpose: Purpose,
+        code: Code,
+        tail: &[u8],
+    ) -> Result<Option<ExchangeId>, SendError> {
         let Responder { to, message_id, token, confirmable, .. } = responder;
         let reaction = || Reaction::Replied { code, tail: tail.into() };
         if confirmable && self.was_acknowledged(now, &responder, reaction) {
-            let id = self.begin(now, to, true, Purpose::Response, code, token, tail)?;
+            let id = self.begin(now, to, true, purpose, code, token, tail)?;
             let allowance = self.charge(&responder, tail.len());
             self.limit(id.index, allowance);
             return Ok(Some(id));
@@ -231,7 +259,7 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
             };
             let Exchange { stage, confirmable, purpose, .. } = self.exchanges[index];
             match stage {
-                Stage::InFlight if purpose == Purpose::Part => self.time_out_in_lane(now, index),
+                Stage::InFlight if purpose.is_in_lane() => self.time_out_in_lane(now, index),
                 Stage::InFlight if confirmable => self.time_out(now, index),
                 Stage::InFlight | Stage::Acknowledged => {
                     self.end(now, index, End::Failed(Failure::TimedOut));

@@ -41,6 +41,8 @@ pub(crate) enum Purpose {
     Group,
     /// A separate response: an acknowledgement is due.
     Response,
+    /// A separate response with a part of a body, in the lane of its peer: an acknowledgement is due.
+    PartOfResponse,
     /// A notification to an observer: an acknowledgement is due if it is confirmable.
     Notification,
     /// An empty confirmable message: a Reset is due.
@@ -48,6 +50,11 @@ pub(crate) enum Purpose {
 }
 
 impl Purpose {
+    /// Returns whether the exchange is in the lane of its peer.
+    pub(crate) const fn is_in_lane(self) -> bool {
+        matches!(self, Self::Part | Self::PartOfResponse)
+    }
+
     /// Returns whether a response from the peer belongs to the exchange.
     pub(crate) const fn takes_response(self) -> bool {
         matches!(self, Self::Request | Self::Part | Self::Observation | Self::Statement)
@@ -66,7 +73,7 @@ impl Purpose {
     /// Returns whether the endpoint may send the message as confirmable although the application did not ask
     /// for that.
     pub(crate) const fn may_be_confirmable(self) -> bool {
-        !matches!(self, Self::Response | Self::Group)
+        !matches!(self, Self::Response | Self::PartOfResponse | Self::Group)
     }
 }
 

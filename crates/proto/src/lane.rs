@@ -7,7 +7,7 @@ use coapace_control::{Controller, Cue, Draw, Duration, Gauges, Instant, Limits, 
 
 use crate::deadlines::Timer;
 use crate::endpoint::Endpoint;
-use crate::exchange::{End, Exchange, Failure, Purpose, Stage};
+use crate::exchange::{End, Exchange, Failure, Stage};
 use crate::list::Queue;
 use crate::peer::Address;
 use crate::slab::Linked;
@@ -265,7 +265,7 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
         let mut index = there.active.first();
         while let Some(exchange) = self.exchanges.get(index) {
             let next = exchange.next();
-            if exchange.purpose == Purpose::Part
+            if exchange.purpose.is_in_lane()
                 && exchange.stage == Stage::InFlight
                 && exchange.last + overtaken < answered
             {

@@ -55,7 +55,7 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
         self.begun = self.begun.wrapping_add(1);
         let id = ExchangeId { index, generation: exchange.generation };
 
-        if purpose == Purpose::Part {
+        if purpose.is_in_lane() {
             self.wait_in_lane(index);
         } else {
             self.peers[peer].waiting.push(&mut self.exchanges, index);
@@ -144,8 +144,7 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
         };
         // A rate is updated when a message departs. So only one message that obeys a rate may be admitted and
         // not yet departed. `active` has the exchange that was admitted last in front.
-        let singles =
-            there.active.iter(&self.exchanges).find(|(_, exchange)| exchange.purpose != Purpose::Part);
+        let singles = there.active.iter(&self.exchanges).find(|(_, exchange)| !exchange.purpose.is_in_lane());
         let leaving = singles.is_some_and(|(_, last)| !last.departed);
 
         let mut soonest = Instant::MAX;
@@ -244,7 +243,7 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
     fn leave_outstanding(&mut self, now: Instant, index: u32, outcome: Outcome) {
         self.deadlines.clear(Timer::Exchange(index));
         let exchange = &mut self.exchanges[index];
-        if exchange.purpose == Purpose::Part {
+        if exchange.purpose.is_in_lane() {
             return self.leave_lane(now, index, outcome);
         }
         if !matches!(exchange.stage, Stage::Due | Stage::InFlight) {
@@ -270,7 +269,7 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
         let Exchange { peer, stage, purpose, .. } = self.exchanges[index];
         let there = &mut self.peers[peer];
         if stage == Stage::Waiting {
-            let lane = there.lane.as_mut().filter(|_| purpose == Purpose::Part);
+            let lane = there.lane.as_mut().filter(|_| purpose.is_in_lane());
             let queue = lane.map_or(&mut there.waiting, |lane| lane.queue());
             queue.remove(&mut self.exchanges, index);
             // The deadline may have been set for this exchange.

@@ -197,7 +197,7 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
             let acked = Outcome::Acked(exchange.sample(now, by_message_id, true));
             let (id, purpose) = (self.id(index), exchange.purpose);
             self.peers[slot].note_answer();
-            if purpose == Purpose::Response {
+            if matches!(purpose, Purpose::Response | Purpose::PartOfResponse) {
                 self.verify_observer(now, from, self.exchanges[index].token);
             }
             if purpose.awaits_response() {

@@ -6,7 +6,7 @@ use coapace_control::{Controller, Cue, Draw, Duration, Instant, Limits, Marking}
 
 use crate::deadlines::Timer;
 use crate::endpoint::Endpoint;
-use crate::exchange::{End, Exchange, Failure, Purpose, Stage, Step};
+use crate::exchange::{End, Exchange, Failure, Stage, Step};
 use crate::message::{Kind, Message};
 use crate::peer::{Address, Peer};
 use crate::rare::Rare;
@@ -95,20 +95,20 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
         let step = exchange.count_transmission();
         let first = step.transmission == 0;
         if first {
-            peer.in_flight += u16::from(exchange.purpose != Purpose::Part);
+            peer.in_flight += u16::from(!exchange.purpose.is_in_lane());
             if choose_type(&setup.config, exchange, peer) {
                 rare.get_or_insert_default().converted += 1;
             }
         }
         let limits = setup.controller.limits(&peer.state);
         let timeout = match &mut peer.lane {
-            Some(lane) if exchange.purpose == Purpose::Part => lane.depart(now, setup, exchange, draw(step)),
+            Some(lane) if exchange.purpose.is_in_lane() => lane.depart(now, setup, exchange, draw(step)),
             _ => ask(now, setup, exchange, peer, step, draw),
         };
         deadlines.set(Timer::Exchange(index), now + timeout);
         if first {
             if let Some(measures) = Rare::measures(rare) {
-                let single = exchange.confirmable && exchange.purpose != Purpose::Part;
+                let single = exchange.confirmable && !exchange.purpose.is_in_lane();
                 let rto = single.then(|| setup.controller.gauges(&peer.state).rto);
                 measures.departs(now.since(exchange.first), rto);
             }

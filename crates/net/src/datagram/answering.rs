@@ -2,8 +2,8 @@
 
 use coap_numbers::option;
 use coapace_control::Instant;
-use coapace_proto::block::Overdue;
-use coapace_proto::{Code, Kind, Message, Options, Responder, SendError, Token, group};
+use coapace_proto::block::{MAX_PAYLOADS, Overdue};
+use coapace_proto::{Code, ExchangeId, Kind, Message, Options, Responder, SendError, Token, group};
 
 use super::answers::{Answers, ObservedRequest};
 use super::hub::Locked;
@@ -100,7 +100,10 @@ impl Locked {
                 self.challenge(now, responder, terms);
             }
             Answered::Send(code) => {
-                self.respond_encoded(now, responder, code);
+                match terms.set {
+                    Some(_) => self.queue_first_of_set(now, responder, code),
+                    None => self.respond_encoded(now, responder, code),
+                }
                 match rest.filter(|_| code.is_success()) {
                     Some(response) => self.answer_rest(now, responder, terms, &response),
                     None if terms.set.is_some() => self.answers.sets.close(&responder),
@@ -128,22 +131,24 @@ impl Locked {
         if terms.allowance.is_limited() {
             return;
         }
-        let mut last = None;
-        for terms in terms.further() {
+        let mut middle = None;
+        for (place, terms) in (1..).zip(terms.further()) {
             let Answers { bodies, scratch, medium, .. } = &mut self.answers;
             let answered = bodies.answer(now, Some(responder.to), &terms, response.clone(), *medium, scratch);
             let sent = match answered {
                 Answered::Send(code) if code.is_success() => {
-                    self.endpoint.respond(now, responder.further(), code, &self.answers.scratch)
+                    self.endpoint.respond_part(now, responder.further(), code, &self.answers.scratch)
                 }
                 // The representation ends before the set.
                 _ => return self.answers.sets.close(&responder),
             };
             self.counters.responses_dropped += u64::from(sent.is_err());
             let Ok(sent) = sent else { return self.answers.sets.close(&responder) };
-            last = sent.zip(terms.block2);
+            if place <= MAX_PAYLOADS / 2 {
+                middle = sent.zip(terms.block2);
+            }
         }
-        if let Some((exchange, block)) = last {
+        if let Some((exchange, block)) = middle {
             self.answers.sets.wait(&responder, exchange, block.szx());
         }
     }
@@ -256,13 +261,31 @@ impl Locked {
     }
 
     fn queue(&mut self, now: Instant, responder: Responder<Remote>, code: Code, tail: &[u8]) {
-        match self.endpoint.respond(now, responder, code, tail) {
-            Ok(_) => return self.answers.note_answer(&responder, Some(code), tail.len()),
+        let queued = self.endpoint.respond(now, responder, code, tail);
+        self.note_queued(&responder, code, tail.len(), queued);
+    }
+
+    /// Queues the first block of a set, whose options and payload are in `scratch`.
+    fn queue_first_of_set(&mut self, now: Instant, responder: Responder<Remote>, code: Code) {
+        let tail = &self.answers.scratch;
+        let queued = self.endpoint.respond_part(now, responder, code, tail);
+        self.note_queued(&responder, code, tail.len(), queued);
+    }
+
+    fn note_queued(
+        &mut self,
+        responder: &Responder<Remote>,
+        code: Code,
+        bytes: usize,
+        queued: Result<Option<ExchangeId>, SendError>,
+    ) {
+        match queued {
+            Ok(_) => return self.answers.note_answer(responder, Some(code), bytes),
             // The endpoint counts this error itself.
             Err(SendError::RepliesFull) => {}
             Err(_) => self.counters.responses_dropped += 1,
         }
         self.stopped = Some(responder.to);
-        self.answers.note_answer(&responder, None, 0);
+        self.answers.note_answer(responder, None, 0);
     }
 }

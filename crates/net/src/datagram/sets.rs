@@ -1,4 +1,5 @@
-//! Bodies whose blocks go to a client in confirmable sets (Q-Block2, RFC 9177 §4.4), each when the one before has arrived.
+//! Bodies whose blocks go to a client in confirmable sets (Q-Block2, RFC 9177 §4.4), each when half of the one before has
+//! arrived.
 
 use coap_numbers::option;
 use coapace_proto::block::{Block, MAX_PAYLOADS};
@@ -23,8 +24,8 @@ pub(crate) struct Open {
     tail: Vec<u8>,
     /// The first block of the next set.
     next: Block,
-    /// The last block of this set, once it has departed.
-    last: Option<ExchangeId>,
+    /// The block in the middle of this set, once it is on its way.
+    middle: Option<ExchangeId>,
 }
 
 impl Sets {
@@ -38,15 +39,15 @@ impl Sets {
             if self.open.len() >= MOST {
                 self.open.remove(0);
             }
-            self.open.push(Open { responder, tail: message.tail.to_vec(), next, last: None });
+            self.open.push(Open { responder, tail: message.tail.to_vec(), next, middle: None });
         }
     }
 
-    /// Notes that the last block of a set is on its way, in blocks of this size.
-    pub(super) fn wait(&mut self, responder: &Responder<Remote>, last: ExchangeId, szx: u8) {
+    /// Notes which block of a set shows that the next one may depart, and the size of blocks.
+    pub(super) fn wait(&mut self, responder: &Responder<Remote>, middle: ExchangeId, szx: u8) {
         let Some(place) = self.place(responder) else { return };
         let open = &mut self.open[place];
-        open.last = Some(last);
+        open.middle = Some(middle);
         if let Some(next) = Block::new(open.next.num(), true, szx) {
             open.next = next;
         }
@@ -65,9 +66,9 @@ impl Sets {
         self.open.iter().position(is_same)
     }
 
-    /// Takes the request whose set ends with this exchange, which is over.
+    /// Takes the request in the middle of whose set this exchange was, which is over.
     pub(super) fn take(&mut self, exchange: ExchangeId) -> Option<Open> {
-        let place = self.open.iter().position(|open| open.last == Some(exchange))?;
+        let place = self.open.iter().position(|open| open.middle == Some(exchange))?;
         Some(self.open.remove(place))
     }
 }

@@ -147,6 +147,22 @@ async fn confirmable_sets_follow_each_other_when_they_are_acknowledged() {
 }
 
 #[tokio::test]
+async fn the_blocks_of_a_confirmable_set_do_not_wait_for_each_other() {
+    let (server, _) = started(Verify::Nobody);
+    let raw = Raw::to(&server);
+    let options = Options::default().uri_path("large").q_block2(Block::new(0, true, SZX).unwrap());
+    raw.send(Kind::Confirmable, Code::GET, 1, &options, &[]);
+    let (mut numbers, mut confirmable) = (Vec::new(), 0);
+    // The client acknowledges nothing, and no copy is due for two seconds.
+    while let Some(bytes) = receive(&raw.0, Duration::from_millis(200)).await {
+        let message = Message::parse(&bytes).unwrap();
+        numbers.push(message.q_block2().unwrap().unwrap().num());
+        confirmable += usize::from(message.kind == Kind::Confirmable);
+    }
+    assert_eq!((numbers, confirmable), ((0..10).collect(), 9));
+}
+
+#[tokio::test]
 async fn missing_blocks_are_sent_again_and_no_others() {
     let (server, _) = started(Verify::Nobody);
     let raw = Raw::to(&server);
