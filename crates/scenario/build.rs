@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::{env, fs, io};
 
 fn main() -> io::Result<()> {
-    let folder = fs::canonicalize("../../scenarios")?;
+    let folder = fs::canonicalize("scenarios")?;
     println!("cargo:rerun-if-changed={}", folder.display());
     let entries =
         fs::read_dir(folder)?.map(|entry| Ok(entry?.path())).collect::<io::Result<Vec<PathBuf>>>()?;

@@ -28,8 +28,8 @@ macro_rules! paper {
     ($key:literal $(, $published:literal)?) => {
         Paper {
             key: $key,
-            source: include_str!(concat!("../../../papers/", $key, "/source.toml")),
-            published: concat!($(include_str!(concat!("../../../papers/", $key, "/", $published)))?),
+            source: include_str!(concat!("../papers/", $key, "/source.toml")),
+            published: concat!($(include_str!(concat!("../papers/", $key, "/", $published)))?),
         }
     };
 }

@@ -15,10 +15,10 @@ use crate::results::Metric;
 
 /// The suites that come with the program, by name.
 const BUILTINS: &[(&str, &str)] = &[
-    ("published", include_str!("../../../../suites/published.toml")),
-    ("bottleneck", include_str!("../../../../suites/bottleneck.toml")),
-    ("mesh", include_str!("../../../../suites/mesh.toml")),
-    ("lossy", include_str!("../../../../suites/lossy.toml")),
+    ("published", include_str!("../../suites/published.toml")),
+    ("bottleneck", include_str!("../../suites/bottleneck.toml")),
+    ("mesh", include_str!("../../suites/mesh.toml")),
+    ("lossy", include_str!("../../suites/lossy.toml")),
 ];
 
 /// The most cells of a suite.
