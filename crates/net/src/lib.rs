@@ -37,6 +37,8 @@
 //! * `secure/`: DTLS and TLS, with the feature `tls`. DTLS sessions lie between an endpoint and its socket. A session begins
 //!   before the first request is sent, so that the handshake is not measured as part of a round trip.
 //!
+//! * `relay/`: a relay that runs a mechanism for programs without one, with an endpoint at each side.
+//!
 //! Servers of both kinds call handlers through the same [`Router`]. Requests of both kinds are made with the same [`Call`].
 //!
 //! A client has one endpoint, with one port, for each [`Profile`]. Towards one peer an endpoint has 65,536 Message IDs in
@@ -90,6 +92,7 @@ mod profile;
 mod receivers;
 mod refusals;
 mod rejection;
+pub mod relay;
 mod request;
 mod resource;
 mod response;

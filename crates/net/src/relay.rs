@@ -38,8 +38,8 @@ use std::collections::{BTreeSet, VecDeque};
 use std::net::SocketAddr;
 use std::sync::Arc;
 
+use crate::DtlsCounters;
 use coapace_control::{Draw, Instant};
-use coapace_net::DtlsCounters;
 use coapace_proto::echo::Gate;
 use coapace_proto::{Event, ExchangeId, Setup};
 

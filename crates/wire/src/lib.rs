@@ -11,6 +11,5 @@ mod link;
 #[cfg(target_os = "linux")]
 pub mod live;
 mod program;
-pub mod relay;
 
 pub use program::{Program, Readiness, shell};

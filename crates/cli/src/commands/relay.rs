@@ -5,8 +5,8 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use coapace_net::relay::{Handle, RelayConfig, Service, ServiceOptions};
 use coapace_scenario::naming::parse_mechanism;
-use coapace_wire::relay::{Handle, RelayConfig, Service, ServiceOptions};
 use tokio::signal::unix::{Signal, SignalKind};
 use tracing::{error, info, warn};
 

@@ -1,7 +1,7 @@
 //! The parameters of a relay.
 
+use crate::Verify;
 use coapace_control::{Duration, Mechanism, Tide};
-use coapace_net::Verify;
 use coapace_proto::Config;
 
 use super::Face;

@@ -2,8 +2,8 @@
 
 use std::fmt::{self, Display, Formatter, Write};
 
+use crate::{DtlsCounters, Metrics, Profile};
 use coapace_control::Mechanism;
-use coapace_net::{DtlsCounters, Metrics, Profile};
 use coapace_proto::{Counters, Measures};
 
 /// Counts of what passes from one face to the other, since the relay was made.

@@ -9,8 +9,8 @@ use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time;
 
+use crate::{Datagram, Direction, Dtls, DtlsSessions, Interceptor, Verify};
 use coapace_control::{Draw, Instant};
-use coapace_net::{Datagram, Direction, Dtls, DtlsSessions, Interceptor, Verify};
 use socket2::SockRef;
 use tokio::net::UdpSocket;
 use tokio::sync::Notify;

@@ -5,7 +5,7 @@ use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
 use std::time;
 
-use coapace_net::{Direction, DtlsSessions};
+use crate::{Direction, DtlsSessions};
 use socket2::SockRef;
 use tokio::net::UdpSocket;
 use tokio::sync::Notify;

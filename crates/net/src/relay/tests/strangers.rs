@@ -1,6 +1,6 @@
 //! Clients whose addresses nobody has verified: what they are sent, and the room that they have.
 
-use coapace_net::Verify;
+use crate::Verify;
 use coapace_proto::{Code, Kind, Options};
 
 use super::bench::*;
