@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use coapace_lab::results::Delays;
+use coapace_run::measured::Delays;
 
 /// Any number of durations, counted in whole microseconds.
 #[derive(Clone, Debug, Default)]

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use arrow_array::builder::{Float64Builder, Int64Builder, StringBuilder};
 use arrow_array::{ArrayRef, RecordBatch};
 use arrow_schema::{ArrowError, Field, Schema};
-use coapace_lab::contender::Contender;
-use coapace_lab::run::{Observe, hop_names, run_tapped};
 use coapace_proto::{Kind, Message};
+use coapace_run::contender::Contender;
+use coapace_run::{Observe, hop_names, run_tapped};
 use coapace_scenario::Scenario;
 use coapace_sim::mesh::{Content, FrameKind, FrameRecord};
 use coapace_sim::{Record, Tap, Transport};
@@ -175,7 +175,7 @@ mod tests {
     use arrow_array::cast::AsArray;
     use arrow_array::types::Int64Type;
     use arrow_array::{Array, StringArray};
-    use coapace_lab::run::run;
+    use coapace_run::run;
 
     use super::*;
 

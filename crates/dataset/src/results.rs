@@ -3,7 +3,8 @@
 use arrow_schema::ArrowError;
 use coapace_lab::coexistence::Matrix;
 use coapace_lab::rank::{Ranking, Worst};
-use coapace_lab::results::{CellResult, Lines, Rows, RunResult, Series, Sheet, Value, order_rows};
+use coapace_lab::results::{CellResult, Lines, Rows, Sheet, Value, order_rows};
+use coapace_run::measured::{RunResult, Series};
 
 use crate::{Table, VERSION, Values};
 

@@ -11,9 +11,9 @@ use arrow_array::{Array, RecordBatch};
 use arrow_schema::DataType;
 use coapace_dataset::sweep::{self, Batch, Directory, Plan, Shard};
 use coapace_dataset::{Table, VERSION, read_parquet, write_parquet};
-use coapace_lab::contender::Contender;
 use coapace_lab::experiment::{Trial, conduct};
 use coapace_lab::grid::conditions;
+use coapace_run::contender::Contender;
 use coapace_scenario::{Scenario, Source};
 use tempfile::TempDir;
 

@@ -8,8 +8,8 @@ use std::time::Instant;
 use coapace_control::{Controller, Cue, Draw, Duration, Instant as CoreInstant, Outcome, REGISTRY, Sample};
 use coapace_scenario::{Scenario, ScenarioError};
 
-use crate::contender::Contender;
-use crate::run::{Observe, run};
+use coapace_run::contender::Contender;
+use coapace_run::{Observe, run};
 
 /// The cost of simulating a number of clients.
 #[derive(Clone, Copy, Debug)]

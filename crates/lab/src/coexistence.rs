@@ -12,12 +12,13 @@ use std::sync::Arc;
 pub(crate) use rows::COLUMNS;
 pub use standing::Standing;
 
-use crate::contender::Contender;
 use crate::experiment::Trial;
 use crate::lists::repeated;
-use crate::mix::Part;
-use crate::results::{Cell, CellResult, Metric, PopulationSummary, RunResult, Summary, ratio};
-use crate::run::Observe;
+use crate::results::{Cell, CellResult, Metric, PopulationSummary, Summary};
+use coapace_run::Observe;
+use coapace_run::contender::Contender;
+use coapace_run::measured::{RunResult, ratio};
+use coapace_run::mix::Part;
 use coapace_scenario::Scenario;
 
 /// The bound of starvation: a mechanism is starved if its clients keep less than this share of the throughput that they have

@@ -7,11 +7,12 @@ use std::sync::atomic::AtomicBool;
 
 use coapace_scenario::Scenario;
 
-use crate::contender::Contender;
 use crate::papers::published_for;
-use crate::results::{Cell, CellResult, Mode, Published, RunResult, bounds};
-use crate::run::{Observe, run};
-use crate::workers::make_all;
+use crate::results::{Cell, CellResult, Mode, Published, bounds};
+use coapace_run::contender::Contender;
+use coapace_run::measured::RunResult;
+use coapace_run::workers::make_all;
+use coapace_run::{Observe, run};
 
 /// A scenario with one contender, to be run with `seeds` seeds from `first_seed` on.
 #[derive(Clone, Debug)]

@@ -36,7 +36,7 @@ use self::halving::Halving;
 use self::journal::{Conditions, Journal};
 use self::terms::Terms;
 use crate::lists::distinct;
-use crate::workers::make_all;
+use coapace_run::workers::make_all;
 
 /// A search under way, or a comparison.
 #[derive(Debug)]

@@ -1,7 +1,7 @@
 //! A test of own mechanisms among those that can be named. There is one test, because names are those of the whole program.
 
 use coapace_control::{Entry, REGISTRY};
-use coapace_lab::contender::Contender;
+use coapace_run::contender::Contender;
 use coapace_scenario::naming::{add, mechanisms, parse_mechanism};
 
 /// Returns a built-in mechanism under another name.

@@ -5,11 +5,11 @@ use std::sync::Arc;
 
 use coapace_dataset::{VERSION, pack_results, unpack_results};
 use coapace_lab::coexistence::{self, Matrix};
-use coapace_lab::contender::Contender;
 use coapace_lab::grid::varied;
 use coapace_lab::rank::{Hindsight, Ranking as Ranked, Suite, SuiteCell};
 use coapace_lab::results::CellResult;
 use coapace_report::{Group, Report};
+use coapace_run::contender::Contender;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 

@@ -6,13 +6,13 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use coapace_dataset::{VERSION, pack_results, unpack_results};
-use coapace_lab::contender::Contender;
 use coapace_lab::experiment::Trial;
 use coapace_lab::grid::varied;
 use coapace_lab::lists::distinct;
 use coapace_lab::papers::{PAPERS, Paper};
 use coapace_lab::results::{CellResult, worst_first};
 use coapace_report::{Group, Plates, Report};
+use coapace_run::contender::Contender;
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 

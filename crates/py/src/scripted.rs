@@ -11,7 +11,7 @@ use coapace_control::{
     Controller, Cue, Duration, Entry, Gauges, Limits, Marking, Mechanism, Notes, Origin, Outcome,
     OwnMechanism, Value, packed, parameters,
 };
-use coapace_lab::contender::Contender;
+use coapace_run::contender::Contender;
 use coapace_scenario::naming;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::intern;

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use coapace_lab::experiment::{Make, Trial, conduct_by, conduct_until, runs};
 use coapace_lab::results::CellResult;
-use coapace_lab::run::{Observe, run};
+use coapace_run::{Observe, run};
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 

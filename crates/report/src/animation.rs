@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::io::{self, Write};
 
-use coapace_lab::results::Film;
+use coapace_run::measured::Film;
 use gif::{Encoder, Frame, Repeat};
 
 use super::drawing::Scene;
@@ -118,7 +118,7 @@ impl Palette {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use coapace_lab::results::{FilmMaker, FilmMoment, FilmNode, FilmRole};
+    use coapace_run::measured::{FilmMaker, FilmMoment, FilmNode, FilmRole};
     use coapace_sim::Position;
 
     #[test]

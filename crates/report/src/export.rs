@@ -72,7 +72,8 @@ pub(super) fn pixels(tree: &Tree, scale: f32) -> io::Result<Pixmap> {
 mod tests {
     use super::super::{Group, PlateSize, Report};
     use super::*;
-    use coapace_lab::results::{Cell, CellResult, RunResult};
+    use coapace_lab::results::{Cell, CellResult};
+    use coapace_run::measured::RunResult;
 
     #[test]
     fn every_chart_is_three_files_named_after_it() {

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::fmt::Write;
 
 use coapace_lab::lists::distinct;
-use coapace_lab::results::Film;
+use coapace_run::measured::Film;
 use serde::Serialize;
 
 use super::html::{escape, json_for_script};
@@ -102,7 +102,8 @@ const PLAYER: &str = include_str!("film.html");
 mod tests {
     use super::*;
     use crate::{Group, Report};
-    use coapace_lab::results::{Cell, CellResult, FilmMaker, FilmMoment, FilmNode, FilmRole, RunResult};
+    use coapace_lab::results::{Cell, CellResult};
+    use coapace_run::measured::{FilmMaker, FilmMoment, FilmNode, FilmRole, RunResult};
 
     fn film() -> Film {
         let node = |role, name: &str| FilmNode { role, name: name.into() };

@@ -78,7 +78,8 @@ fn place(title: &str) -> String {
 mod tests {
     use super::*;
     use crate::{Group, Report};
-    use coapace_lab::results::{Cell, FlowResult, Published, RunResult};
+    use coapace_lab::results::{Cell, Published};
+    use coapace_run::measured::{FlowResult, RunResult};
 
     /// Makes a cell with a run of one client for each of these completion times.
     fn result(mechanism: &str, clients: u32, fct_s: &[f64], unnecessary: u64) -> CellResult {

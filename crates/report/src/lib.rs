@@ -76,14 +76,13 @@ mod tests {
     use std::sync::Arc;
 
     use coapace_lab::coexistence::{Matrix, trials};
-    use coapace_lab::contender::Contender;
     use coapace_lab::experiment::conduct;
+    use coapace_run::contender::Contender;
     use coapace_scenario::Scenario;
 
     use super::*;
-    use coapace_lab::results::{
-        Allowance, Cell, CellResult, Metric, Order, PaperTable, Published, Relation, RunResult, Series,
-    };
+    use coapace_lab::results::{Allowance, Cell, CellResult, Metric, Order, PaperTable, Published, Relation};
+    use coapace_run::measured::{RunResult, Series};
 
     fn result(mechanism: &str, buffer_bytes: u64, fct_s: f64) -> CellResult {
         let run = RunResult {

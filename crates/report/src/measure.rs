@@ -1,8 +1,9 @@
 //! The metrics that the page shows, for each kind of workload.
 
 use super::view::{Measured, View};
+use coapace_lab::results::Metric;
 use coapace_lab::results::number::{half_interval, significant};
-use coapace_lab::results::{Estimate, Metric};
+use coapace_run::measured::Estimate;
 
 /// A metric that the page shows.
 #[derive(Clone, Copy)]
@@ -106,7 +107,8 @@ pub(super) const DIGITS: i32 = 3;
 mod tests {
     use super::*;
     use crate::{Group, Report};
-    use coapace_lab::results::{Cell, CellResult, FlowResult, RunResult, TransferResult};
+    use coapace_lab::results::{Cell, CellResult};
+    use coapace_run::measured::{FlowResult, RunResult, TransferResult};
 
     fn stems(run: RunResult) -> Vec<&'static str> {
         let result = CellResult {

@@ -142,10 +142,10 @@ mod tests {
     use std::sync::Arc;
 
     use coapace_lab::coexistence::{Matrix, trials};
-    use coapace_lab::contender::Contender;
     use coapace_lab::experiment::{Trial, conduct};
     use coapace_lab::papers::Paper;
     use coapace_lab::results::CellResult;
+    use coapace_run::contender::Contender;
     use coapace_scenario::Scenario;
 
     use super::*;

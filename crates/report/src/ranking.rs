@@ -253,9 +253,9 @@ const LEFT_OUT: &str = "No published mechanism that dithers achieved anything in
 
 #[cfg(test)]
 mod tests {
-    use coapace_lab::contender::Contender;
     use coapace_lab::experiment::conduct;
     use coapace_lab::rank::Suite;
+    use coapace_run::contender::Contender;
 
     use super::*;
     use crate::Report;

@@ -81,7 +81,7 @@ fn known(name: &str) -> Option<Style> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use coapace_lab::contender::Contender;
+    use coapace_run::contender::Contender;
 
     #[test]
     fn every_mechanism_of_the_registry_has_a_style_of_its_own() {

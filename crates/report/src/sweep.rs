@@ -1,8 +1,8 @@
 //! Charts of figures over a knob. A line connects the results that differ in the value of one knob and in nothing else.
 
 use coapace_lab::lists::grouped;
-use coapace_lab::results::Estimate;
 use coapace_lab::results::conditions::{Conditions, numbers};
+use coapace_run::measured::Estimate;
 
 use super::axis::{Axis, extent};
 use super::chart::{Body, Chart, Curve, slug};
@@ -120,7 +120,8 @@ fn lines(measure: &Measure, values: &[f64], cells: &[&Measured]) -> Vec<Curve> {
 mod tests {
     use super::*;
     use crate::{Group, Report};
-    use coapace_lab::results::{Cell, CellResult, RunResult};
+    use coapace_lab::results::{Cell, CellResult};
+    use coapace_run::measured::RunResult;
 
     /// Makes a cell of two seeds, one of which completes one exchange a second more than `throughput`, the other one fewer.
     fn result(mechanism: &str, clients: u32, loss: &str, throughput: f64) -> CellResult {

@@ -3,10 +3,11 @@
 use std::fs;
 use std::path::Path;
 
-use coapace_lab::results::{
-    Cell, CellResult, Film, FilmMaker, FilmMoment, FilmNode, FilmRole, Journey, JourneyStep, RunResult,
-};
+use coapace_lab::results::{Cell, CellResult};
 use coapace_report::{Group, Report};
+use coapace_run::measured::{
+    Film, FilmMaker, FilmMoment, FilmNode, FilmRole, Journey, JourneyStep, RunResult,
+};
 use coapace_sim::{Luck, Position};
 
 const RANGE_M: f64 = 10.0;

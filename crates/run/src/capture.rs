@@ -6,8 +6,8 @@ use coapace_scenario::Scenario;
 use coapace_sim::{MeshPcapng, Pcapng, Trace};
 
 use crate::contender::Contender;
-use crate::results::RunResult;
-use crate::run::{Observe, accounting, hop_names, run_tapped};
+use crate::measured::RunResult;
+use crate::{Observe, accounting, hop_names, run_tapped};
 
 /// Runs `scenario` once. Writes its packets, or the frames of its mesh, to `pcap` as pcapng, and every event to `trace` as
 /// CSV.

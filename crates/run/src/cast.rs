@@ -8,8 +8,8 @@ use super::seats::{Casting, Seats};
 use super::tcp::{CONNECTING, connects_beforehand};
 use super::{LIMIT, closed, flows, tcp, transfers};
 use crate::contender::{Contender, ContenderKind};
+use crate::measured::{Population, RunResult, TransferResult, jain_index};
 use crate::nodes::Host;
-use crate::results::{Population, RunResult, TransferResult, jain_index};
 
 /// The beginning and the end of the measured part of a run of fixed length.
 pub(super) type Window = (Time, Time);

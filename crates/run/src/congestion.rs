@@ -2,7 +2,7 @@
 
 use coapace_sim::{Ecn, Event, Record, Tap};
 
-use crate::results::EcnResult;
+use crate::measured::EcnResult;
 
 /// Counts marks, and the exchanges of which a request or a response arrived with CE.
 ///

@@ -136,17 +136,6 @@ impl Contender {
     }
 }
 
-/// The most characters of a name in a table that has a row for each mechanism.
-const LONGEST: usize = 28;
-
-/// Returns the name of a mechanism for such a table: a longer one is cut.
-pub(crate) fn cut(name: &str) -> String {
-    match name.char_indices().nth(LONGEST) {
-        Some(_) => name.chars().take(LONGEST - 1).chain(['…']).collect(),
-        None => name.to_owned(),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

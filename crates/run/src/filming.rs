@@ -7,8 +7,8 @@ use coapace_sim::{Span, Tap, Time, World};
 
 use super::medium::CountingMedium;
 use super::seats::{Role, Seats};
+use crate::measured::{Film, FilmMaker, FilmNode, FilmRole};
 use crate::nodes::Host;
-use crate::results::{Film, FilmMaker, FilmNode, FilmRole};
 
 /// The steps of a run with a fixed end. A film that becomes too long leaves some out.
 const STEPS: u64 = 300;

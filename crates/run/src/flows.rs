@@ -11,9 +11,9 @@ use coapace_sim::{Luck, NodeId, Span, Time};
 use super::endpoints::configs;
 use super::observe::{Run, series};
 use super::seats::{Casting, Role, Seats};
+use crate::measured::{FlowResult, RunResult, Settling};
 use crate::mix::Mix;
 use crate::nodes::{Arrival, FlowPlan, Host, Mote, MotePlan, Relay};
-use crate::results::{FlowResult, RunResult, Settling};
 
 /// Returns a function that makes the host for a role. Results count from `from` on, and no message is offered from `end` on.
 pub(super) fn hosts<'a>(
@@ -80,7 +80,7 @@ fn participants(scenario: &Scenario, flow: &Flow) -> u32 {
 
 /// Returns the time from a client's message to its next, in nanoseconds. The rate of a flow is that of all its clients
 /// together, averaged over messages and pauses.
-pub(crate) fn interval(scenario: &Scenario, flow: &Flow) -> Span {
+pub fn interval(scenario: &Scenario, flow: &Flow) -> Span {
     const SHORTEST: Span = Span::from_nanos(1);
     let Some(rate) = flow.rate else { return flow.interval.unwrap_or(SHORTEST) };
     let message_bits = u128::from(flow.sizes(scenario.clients.uri_path_bytes()).1) * 8;

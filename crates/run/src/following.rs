@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use coapace_sim::mesh::{FrameEvent, FrameRecord};
 use coapace_sim::{Event, Mark, NodeId, Record, Tap, Time};
 
-use crate::results::{Journey, JourneyStep};
+use crate::measured::{Journey, JourneyStep};
 
 /// The most steps of all journeys together. If there are more, every second exchange of each client is dropped, then every
 /// second of the rest, and so on.

@@ -1,21 +1,35 @@
-//! One run: a scenario, a contender and a seed.
+//! One run: a scenario, a contender and a seed, and what it measured.
+//!
+//! * A *contender* is a mechanism, a mix of several, or CoAP over TCP. A *population* is the clients of a mix that have the
+//!   same mechanism.
+//! * A [run](run()) makes a [`RunResult`](measured::RunResult).
+//! * A *flow* is a series of messages that clients offer to a server. A *sink* is a server in a mesh or of a flow. A *mote* is
+//!   a host with flows.
+//! * A [film](measured::Film) is what the nodes of a mesh did in a run, moment by moment. A [journey](measured::Journey) is the
+//!   way of one exchange through the mesh.
 
+pub mod capture;
 mod cast;
 mod closed;
 mod congestion;
+pub mod contender;
 mod endpoints;
 mod filming;
 mod flows;
 mod following;
 mod hops;
+pub mod measured;
 mod medium;
+pub mod mix;
+mod nodes;
 mod observe;
 mod seats;
 mod tcp;
 mod transfers;
+pub mod workers;
 
-pub(crate) use flows::interval;
-pub(crate) use medium::mesh_config;
+pub use flows::interval;
+pub use medium::mesh_config;
 
 pub use cast::{Cast, completed, needs_datagrams_alone, window};
 pub use endpoints::{request, response};
@@ -28,8 +42,8 @@ use coapace_scenario::{Hash64, Scenario, WorkloadKind};
 use coapace_sim::{Counters, HopId, Luck, QueueSeries, Summary, Tap, Time, World};
 
 use crate::contender::Contender;
+use crate::measured::{RunResult, Series};
 use crate::nodes::Host;
-use crate::results::{RunResult, Series};
 use congestion::Congestion;
 use filming::Filming;
 use following::Following;
@@ -128,3 +142,7 @@ fn simulate<T: Tap, M: CountingMedium>(run: Run<'_>, medium: M, tap: T) -> (RunR
     transfers::settle(scenario, (from, window.map_or(ended_at, |(_, end)| end)), &mut result);
     (result, tap)
 }
+
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

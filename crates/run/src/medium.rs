@@ -4,8 +4,8 @@ use coapace_scenario::{Mesh, Places};
 use coapace_sim::mesh::{Mesh as SimMesh, MeshConfig};
 use coapace_sim::{Luck, Medium, Network, Node, NodeId, Time};
 
+use crate::measured::{FilmMoment, MeshResult, RunResult};
 use crate::nodes::Host;
-use crate::results::{FilmMoment, MeshResult, RunResult};
 
 /// A medium that adds its counts to the results of a run.
 pub(super) trait CountingMedium: Medium {
@@ -74,7 +74,7 @@ pub(super) fn mesh(mesh: &Mesh, places: &Places, luck: Luck, end: Time) -> SimMe
 }
 
 /// Returns the configuration of the simulated mesh of a scenario.
-pub(crate) fn mesh_config(mesh: &Mesh) -> MeshConfig {
+pub fn mesh_config(mesh: &Mesh) -> MeshConfig {
     MeshConfig {
         radio: mesh.radio.clone(),
         mac: mesh.mac.config,

@@ -14,11 +14,11 @@ use super::observe::{Observe, Run};
 use super::seats::{Casting, Role, Seats};
 use super::{closed, tcp};
 use crate::contender::ContenderKind;
+use crate::measured::RunResult;
 use crate::mix::Part;
 use crate::nodes::{
     Body, CHANGED, CONTENT, GET, Host, PUT, Server, TransferClient, TransferPlan, first_transfer,
 };
-use crate::results::RunResult;
 
 /// The buffer of each end of a connection that carries a body, in bytes. It is more than any built-in link has under way.
 const TCP_BUFFER: u32 = 1 << 20;

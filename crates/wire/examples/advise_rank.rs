@@ -19,10 +19,10 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use coapace_lab::contender::Contender;
 use coapace_lab::experiment::{Trial, conduct};
-use coapace_lab::results::quantile;
 use coapace_lab::search::generator::draw;
+use coapace_run::contender::Contender;
+use coapace_run::measured::quantile;
 use coapace_scenario::Scenario;
 use coapace_wire::advice::fates::Fates;
 use coapace_wire::advice::fit::Fit;
@@ -45,7 +45,7 @@ fn figures(scenario: &Arc<Scenario>, contenders: &[Contender], seeds: u32, first
     let trials: Vec<Trial> = contenders.iter().map(trial).collect();
     let cells = conduct(&trials, 0, &|| {});
     let median = |cell: &coapace_lab::results::CellResult| {
-        let of_run = |run: &coapace_lab::results::RunResult| {
+        let of_run = |run: &coapace_run::measured::RunResult| {
             run.fct_s.iter().map(|fct| fct.unwrap_or(run.duration_s)).collect::<Vec<_>>()
         };
         let mut times: Vec<f64> = cell.runs.iter().flat_map(of_run).collect();

@@ -56,7 +56,7 @@ pub(crate) mod waiting;
 use std::net::SocketAddr;
 use std::ops::Deref;
 
-use coapace_lab::run::accounting;
+use coapace_run::accounting;
 use coapace_scenario::Scenario;
 use coapace_sim::{Tap, Transport};
 

@@ -3,7 +3,7 @@
 mod arrivals;
 mod port;
 
-use coapace_lab::run::{CLIENTS_SITE, SERVER_SITE, network};
+use coapace_run::{CLIENTS_SITE, SERVER_SITE, network};
 use coapace_scenario::Scenario;
 use coapace_sim::{Counters, Luck, NodeId, Outgoing, Tap, Time, World};
 

@@ -1,6 +1,6 @@
 //! Runs of a scenario with hosts on real sockets.
 //!
-//! The hosts are those of the simulator ([`Cast`](coapace_lab::run::Cast)): the endpoint, the mechanism, the workload and the
+//! The hosts are those of the simulator ([`Cast`](coapace_run::Cast)): the endpoint, the mechanism, the workload and the
 //! random numbers are the same. A run differs from a simulated one in what carries the datagrams and in what time is: sockets
 //! of the operating system, the emulated network, and the clock on the wall. So a run takes as long as it lasts.
 //!
@@ -34,9 +34,9 @@ pub use peer::Peer;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use coapace_lab::contender::{Contender, ContenderKind};
-use coapace_lab::results::RunResult;
-use coapace_lab::run::{Observe, needs_datagrams_alone};
+use coapace_run::contender::{Contender, ContenderKind};
+use coapace_run::measured::RunResult;
+use coapace_run::{Observe, needs_datagrams_alone};
 use coapace_scenario::{File, Scenario, ServiceTime, WorkloadKind};
 use coapace_sim::{Span, Time};
 

@@ -8,7 +8,7 @@ use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::atomic::Ordering;
 
-use coapace_lab::contender::Contender;
+use coapace_run::contender::Contender;
 use coapace_scenario::naming;
 use coapace_wire::advice::capture::Ending;
 use coapace_wire::advice::fates::Fates;

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use coapace_lab::coexistence::{Matrix, trials};
-use coapace_lab::contender::Contender;
 use coapace_lab::experiment::runs;
 use coapace_report::{Group, Report};
+use coapace_run::contender::Contender;
 use coapace_scenario::Scenario;
 
 use super::output::{COMMIT, Conducted, conduct, create_dir, remark, report, write_report};

@@ -3,9 +3,9 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use coapace_lab::contender::Contender;
 use coapace_lab::experiment::Trial;
 use coapace_lab::results::{Look, wrapped};
+use coapace_run::contender::Contender;
 use coapace_scenario::Scenario;
 
 use super::output::{conduct, print_table, remark, report, write_report};

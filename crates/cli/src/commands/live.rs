@@ -5,9 +5,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use coapace_lab::contender::ContenderKind;
 use coapace_lab::experiment::{Trial, conduct_until, runs};
 use coapace_lab::results::{CellResult, write_rows};
+use coapace_run::contender::ContenderKind;
 use coapace_wire::emulation::take_privileges;
 use coapace_wire::live::{Conducting, Journal, Outcome, Peer, conduct, estimate, fits};
 

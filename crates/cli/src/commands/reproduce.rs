@@ -5,10 +5,10 @@ use std::io::{self, Write};
 use std::path::Path;
 
 use coapace_dataset::artifact::Request;
-use coapace_lab::contender::Contender;
 use coapace_lab::papers::{Paper, Source};
 use coapace_lab::results::worst_first;
 use coapace_report::Report;
+use coapace_run::contender::Contender;
 
 use super::artifact::Artifact;
 #[cfg(target_os = "linux")]

@@ -5,11 +5,11 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::thread;
 
-use coapace_lab::capture;
-use coapace_lab::contender::Contender;
 use coapace_lab::experiment::Trial;
 use coapace_lab::grid::{conditions, varied};
 use coapace_report::write_film_gif;
+use coapace_run::capture;
+use coapace_run::contender::Contender;
 use coapace_scenario::{File, Scenario};
 
 #[cfg(target_os = "linux")]

@@ -131,8 +131,8 @@ impl Program {
 pub(super) mod tests {
     use std::sync::Arc;
 
-    use coapace_lab::contender::Contender;
     use coapace_lab::experiment::{Trial, conduct};
+    use coapace_run::contender::Contender;
     use coapace_scenario::Scenario;
 
     use super::*;

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use coapace_lab::contender::Contender;
+use coapace_run::contender::Contender;
 use coapace_scenario::{ScenarioError, Source};
 use serde::{Deserialize, Serialize};
 

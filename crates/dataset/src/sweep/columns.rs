@@ -4,9 +4,10 @@ use std::collections::HashMap;
 use std::io;
 use std::sync::Arc;
 
-use coapace_lab::contender::Contender;
 use coapace_lab::experiment::cells;
-use coapace_lab::results::{CellResult, Lines, Rows, RunResult, Value};
+use coapace_lab::results::{CellResult, Lines, Rows, Value};
+use coapace_run::contender::Contender;
+use coapace_run::measured::RunResult;
 use coapace_scenario::Amount;
 use serde::{Deserialize, Serialize};
 

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use coapace_lab::contender::Contender;
 use coapace_lab::experiment::Trial;
 use coapace_lab::results::Value;
+use coapace_run::contender::Contender;
 use coapace_scenario::{Scenario, ScenarioError, Template};
 
 use super::Setting;

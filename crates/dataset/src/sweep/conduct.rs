@@ -8,7 +8,7 @@ use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use coapace_lab::workers::make_all;
+use coapace_run::workers::make_all;
 
 use super::columns::Row;
 use super::{Check, Columns, Directory, Plan, Unit, part};

@@ -3,9 +3,9 @@
 use std::fmt;
 use std::sync::Arc;
 
-use coapace_lab::contender::Contender;
 use coapace_lab::experiment::cells;
-use coapace_lab::run::{Observe, run};
+use coapace_run::contender::Contender;
+use coapace_run::{Observe, run};
 use coapace_scenario::{Scenario, ScenarioError, Source};
 
 use super::columns::{Columns, Row};

@@ -3,8 +3,8 @@
 use std::fmt::Write;
 
 use super::{Matrix, STARVED};
-use crate::contender::cut;
 use crate::results::conditions::Conditions;
+use crate::results::sheet::cut;
 
 impl Matrix {
     /// Returns a table of relative shares in per cent, with a row and a numbered column for each mechanism, then the

@@ -13,7 +13,7 @@ use super::claim::Claim;
 use super::{Paper, Source};
 use crate::experiment::Trial;
 use crate::results::{CellResult, Compared, Outcome, Published, count, judged, verdicts};
-use crate::run::Observe;
+use coapace_run::Observe;
 
 pub(crate) use rows::COLUMNS;
 

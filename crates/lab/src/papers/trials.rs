@@ -10,10 +10,10 @@ use serde::Deserialize;
 use super::claim::Claim;
 use super::experiment::swept;
 use super::{Paper, Source};
-use crate::contender::Contender;
 use crate::experiment::Trial;
 use crate::lists::distinct;
-use crate::run::Observe;
+use coapace_run::Observe;
+use coapace_run::contender::Contender;
 
 /// The name of a scenario, and its settings.
 type Condition = (String, Vec<(String, String)>);

@@ -4,11 +4,11 @@ use std::cmp::Ordering;
 
 use super::yardstick::mean;
 use super::{Section, Suite, Yardstick};
-use crate::contender::Contender;
 use crate::lists::repeated;
 pub(super) use crate::results::NEAR;
 use crate::results::conditions::Conditions;
 use crate::results::{Bound, Cell, CellResult, Metric, Ratio, bound_of};
+use coapace_run::contender::Contender;
 
 /// The largest ratio that counts in means. One cell in which a mechanism achieves nothing would else be all that they say.
 pub(super) const MOST: f64 = 100.0;

@@ -7,11 +7,11 @@ use std::sync::Arc;
 use coapace_scenario::{Scenario, Source, WorkloadKind};
 use serde::Deserialize;
 
-use crate::contender::Contender;
 use crate::experiment::Trial;
 use crate::grid::{Setting, conditions, varied};
 use crate::papers::Paper;
 use crate::results::Metric;
+use coapace_run::contender::Contender;
 
 /// The suites that come with the program, by name.
 const BUILTINS: &[(&str, &str)] = &[

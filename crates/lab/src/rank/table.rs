@@ -4,8 +4,8 @@ use std::fmt::Write;
 
 use super::ranking::NEAR;
 use super::{Hindsight, RankedCell, RankedFigure, Ranking, Section, Standing, Worst};
-use crate::contender::cut;
 use crate::results::number::{significant, significant_or_dash};
+use crate::results::sheet::cut;
 use crate::results::{BOUNDS, Look, Ratio, wrapped};
 
 /// The texts of a row after the name, and the place of the worst ratio.

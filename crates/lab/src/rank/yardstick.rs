@@ -1,6 +1,7 @@
 //! The best published figure of a cell, and how far others are behind it.
 
-use crate::results::{Better, CellResult, Metric, Ratio, RunResult};
+use crate::results::{Better, CellResult, Metric, Ratio};
+use coapace_run::measured::RunResult;
 
 /// The best figure of one metric among published mechanisms under the same conditions: the least geometric mean over the seeds, or
 /// the greatest. If a published mechanism has a figure of zero, as the throughput of a collapsed network is, arithmetic means are
@@ -71,7 +72,7 @@ pub(super) fn mean(metric: Metric, cell: &CellResult) -> Option<f64> {
 /// Returns the figure of a run as a ranking counts it: it has nothing to gain from what a mechanism did not achieve. If a client
 /// gave up, there is no mean FCT. A run that did not settle counts all the time that was measured, the time before the event included:
 /// not to settle costs a mechanism more than any settling, where orders of papers take the
-/// [time in which it could have settled](crate::results::Settling::observed_s).
+/// [time in which it could have settled](coapace_run::measured::Settling::observed_s).
 pub fn of_run(metric: Metric, run: &RunResult) -> Option<f64> {
     match metric {
         Metric::MeanFct if run.fct_s.iter().any(Option::is_none) => None,
@@ -83,7 +84,8 @@ pub fn of_run(metric: Metric, run: &RunResult) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::results::{Cell, Settling};
+    use crate::results::Cell;
+    use coapace_run::measured::Settling;
 
     fn cell(mechanism: &str, fct_s: &[Option<f64>], throughput: f64) -> CellResult {
         let run = |(seed, &fct): (u64, &Option<f64>)| RunResult {

@@ -6,8 +6,8 @@ use std::fmt;
 use coapace_scenario::Hash64;
 use serde::{Deserialize, Serialize};
 
-use super::run_result::fct_s;
-use super::{Bound, Compared, Metric, Published, RunResult, Summary};
+use super::{Bound, Compared, Metric, Published, Summary};
+use coapace_run::measured::RunResult;
 
 /// A condition and a mechanism: a scenario, the values of its knobs, and what carries the exchanges. All its seeds are pooled.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -93,6 +93,14 @@ pub struct CellResult {
     pub published: Option<Published>,
     /// The bounds that follow from the scenario alone, if any are known.
     pub bounds: Vec<Bound>,
+}
+
+/// Returns the flow completion times over all clients and seeds in seconds, ascending; infinite for clients that gave up.
+pub(super) fn fct_s(runs: &[RunResult]) -> Vec<f64> {
+    let mut times: Vec<f64> =
+        runs.iter().flat_map(|run| run.fct_s.iter().map(|fct| fct.unwrap_or(f64::INFINITY))).collect();
+    times.sort_by(f64::total_cmp);
+    times
 }
 
 impl CellResult {
@@ -207,7 +215,11 @@ pub(super) mod tests {
             throughput: 2.0,
             requests_sent: 110,
             responses_sent: 108,
-            rto: vec![super::super::Series { name: "mean".into(), points: vec![(0.0, 2.0)], step_s: 0.0 }],
+            rto: vec![coapace_run::measured::Series {
+                name: "mean".into(),
+                points: vec![(0.0, 2.0)],
+                step_s: 0.0,
+            }],
             ..RunResult::default()
         };
         CellResult {

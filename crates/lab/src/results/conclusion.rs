@@ -2,9 +2,10 @@
 
 use super::conditions::Conditions;
 use super::number::{significant, thousands};
-use super::{Better, CellResult, Contest, Metric, Placing, RunResult};
+use super::{Better, CellResult, Contest, Metric, Placing};
 use crate::lists::{grouped, listed};
 use crate::rank::{Section, times};
+use coapace_run::measured::RunResult;
 
 /// The largest ratio that counts as near the best.
 pub(crate) const NEAR: f64 = 1.05;

@@ -1,7 +1,8 @@
 //! Mechanisms under the same conditions, ordered by a metric as far as the seeds show an order.
 
 use super::significance::{by_chance, holm};
-use super::{Better, CellResult, Estimate, Metric, NEAR, Ratio};
+use super::{Better, CellResult, Metric, NEAR, Ratio};
+use coapace_run::measured::Estimate;
 
 /// The mechanisms under the same conditions, ordered by one metric.
 ///
@@ -112,8 +113,9 @@ fn pairs(metric: Metric, first: &CellResult, second: &CellResult) -> Vec<(f64, f
 
 #[cfg(test)]
 pub(super) mod tests {
-    use super::super::{Cell, RunResult};
+    use super::super::Cell;
     use super::*;
+    use coapace_run::measured::RunResult;
 
     /// Makes a cell with a run of one client for each of these completion times.
     pub(in crate::results) fn result(mechanism: &str, clients: u32, medians: &[f64]) -> CellResult {

@@ -7,8 +7,8 @@ mod computed;
 
 use serde::{Deserialize, Serialize};
 
-use super::statistics::ratio;
-use super::{Delays, Estimate, RunResult, TransferResult};
+use coapace_run::measured::ratio;
+use coapace_run::measured::{Delays, Estimate, RunResult, TransferResult};
 use computed::{
     asks, carried_load_bps, clients, exchange_time_s, exchange_times, fct, finished_s, known, of_transfers,
     requests_over_udp, sum, transfer_times_s,

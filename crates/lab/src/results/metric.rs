@@ -2,8 +2,9 @@
 
 use std::fmt;
 
+use super::Metric;
 use super::measures::{MEASURES, Pooling};
-use super::{Estimate, Metric, RunResult};
+use coapace_run::measured::{Estimate, RunResult};
 
 impl Metric {
     /// Returns the name of the column with the half-width of the 95 % confidence interval, if there is one.
@@ -90,7 +91,7 @@ impl std::str::FromStr for Metric {
 
 #[cfg(test)]
 mod tests {
-    use super::super::flow::tests::flowing;
+    use super::super::samples::flowing;
     use super::*;
 
     #[test]

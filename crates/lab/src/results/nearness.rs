@@ -141,8 +141,9 @@ const DRAWS: u32 = 10_000;
 
 #[cfg(test)]
 pub(super) mod tests {
-    use super::super::{Cell, Metric, Published, RunResult};
+    use super::super::{Cell, Metric, Published};
     use super::*;
+    use coapace_run::measured::RunResult;
 
     /// Makes a cell with a published throughput of a table with this factor, and with measured throughputs.
     pub(in crate::results) fn printed(

@@ -1,8 +1,9 @@
 //! Ratios of figures and their confidence intervals.
 
 use super::number::significant;
-use super::statistics::{Estimate, student_t};
-use super::{CellResult, Metric, RunResult, Settling};
+use super::{CellResult, Metric};
+use coapace_run::measured::{Estimate, student_t};
+use coapace_run::measured::{RunResult, Settling};
 
 /// The ratio of one figure to another.
 ///

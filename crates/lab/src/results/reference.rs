@@ -7,10 +7,11 @@ use coapace_sim::{Event, NodeEvent, Trace};
 
 use super::rows::{columns as rows, orders};
 use super::sheet::Column;
-use super::{Better, MeshResult, Metric};
+use super::{Better, Metric};
 use crate::coexistence;
 use crate::papers::sensitivity;
 use crate::rank;
+use coapace_run::measured::MeshResult;
 
 const HEAD: &str = "# Columns, fields and events
 

@@ -6,11 +6,9 @@ pub(super) mod orders;
 use std::collections::BTreeSet;
 use std::io;
 
-use super::{
-    CellResult, Estimate, FlowSummary, Lines, MeshResult, Metric, Ratio, RunResult, Sheet, Summary, Value,
-    headline,
-};
+use super::{CellResult, FlowSummary, Lines, Metric, Ratio, Sheet, Summary, Value, headline};
 use crate::lists::distinct;
+use coapace_run::measured::{Estimate, MeshResult, RunResult};
 use columns::{CONDITIONS, NESTED, ORIGIN, POOLED, Row, RowColumn, SEED};
 
 /// A function that returns the value of a column in a row.
@@ -184,9 +182,9 @@ pub fn write_rows(
 #[cfg(test)]
 mod tests {
     use super::super::cell::tests::sample;
-    use super::super::flow::tests::flowing;
+    use super::super::samples::flowing;
+    use super::super::samples::moved;
     use super::super::summary::tests::mixed;
-    use super::super::transfer::tests::moved;
     use super::*;
 
     /// Returns the fields of each row with the names of their columns.

@@ -192,6 +192,17 @@ fn csv<R: IntoIterator<Item = String>>(records: impl IntoIterator<Item = R>) -> 
     csv.into_inner().ok().and_then(|bytes| String::from_utf8(bytes).ok()).unwrap_or_default()
 }
 
+/// The most characters of a name in a table that has a row for each mechanism.
+const LONGEST: usize = 28;
+
+/// Returns the name of a mechanism for such a table: a longer one is cut.
+pub(crate) fn cut(name: &str) -> String {
+    match name.char_indices().nth(LONGEST) {
+        Some(_) => name.chars().take(LONGEST - 1).chain(['…']).collect(),
+        None => name.to_owned(),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

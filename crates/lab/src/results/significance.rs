@@ -65,8 +65,8 @@ pub(super) fn holm(by_chance: &[Option<f64>]) -> Vec<bool> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::statistics::student_t;
     use super::*;
+    use coapace_run::measured::student_t;
 
     #[test]
     fn a_twentieth_is_beyond_the_quantile_of_student() {

@@ -2,9 +2,10 @@
 
 use coapace_scenario::Hash64;
 
+use super::Metric;
 use super::number::{count, significant_or_dash};
-use super::statistics::ratio;
-use super::{Estimate, Metric, Population, RunResult};
+use coapace_run::measured::ratio;
+use coapace_run::measured::{Estimate, Population, RunResult};
 
 /// The pooled runs of a cell.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -242,7 +243,10 @@ pub(super) mod tests {
 
     #[test]
     fn populations_of_nothing_have_no_shares() {
-        let empty = RunResult { populations: vec![Population::new("a")], ..RunResult::default() };
+        let empty = RunResult {
+            populations: vec![Population { mechanism: "a".into(), ..Population::default() }],
+            ..RunResult::default()
+        };
         let summaries = PopulationSummary::of(&[empty]);
         assert_eq!((summaries[0].share, summaries[0].relative_share), (None, None));
         assert_eq!(summaries[0].exchange_time_s, None);

@@ -203,8 +203,9 @@ impl<'a> Verdict<'a> {
 #[cfg(test)]
 pub(super) mod tests {
     use super::super::order::tests::ALLOWANCE;
-    use super::super::{Cell, Published, RunResult};
+    use super::super::{Cell, Published};
     use super::*;
+    use coapace_run::measured::RunResult;
 
     fn result(mechanism: &str, throughput: &[f64]) -> CellResult {
         let runs = throughput.iter().zip(1..);

@@ -2,9 +2,9 @@
 
 use coapace_scenario::WorkloadKind;
 
-use crate::contender::{Contender, ContenderKind};
 use crate::experiment::Trial;
-use crate::results::{Delays, RunResult, quantile};
+use coapace_run::contender::{Contender, ContenderKind};
+use coapace_run::measured::{Delays, RunResult, quantile};
 
 /// A cost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -76,7 +76,7 @@ fn of_messages(runs: &[RunResult]) -> [f64; 3] {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::results::FlowResult;
+    use coapace_run::measured::FlowResult;
 
     #[test]
     fn messages_of_all_runs_count_together() {

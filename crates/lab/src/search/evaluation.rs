@@ -12,12 +12,12 @@ use serde::{Deserialize, Serialize};
 use super::costs::costs;
 use super::generator::Drawn;
 use super::networks::Networks;
-use crate::contender::Contender;
 use crate::experiment::Trial;
 use crate::rank::Section;
 use crate::results::PopulationSummary;
-use crate::run::run;
-use crate::workers::make_all;
+use coapace_run::contender::Contender;
+use coapace_run::run;
+use coapace_run::workers::make_all;
 
 /// The least and the greatest relative share beside `default` that a mechanism may have.
 pub const FAIR: [f64; 2] = [0.8, 1.05];

@@ -2,7 +2,7 @@
 
 use super::networks::Networks;
 use super::space::{Space, Varied};
-use crate::contender::Contender;
+use coapace_run::contender::Contender;
 
 /// The numbers of scenarios that a set may have.
 const SCENARIOS: [u32; 2] = [9, 10_000];

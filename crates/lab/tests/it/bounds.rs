@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use coapace_lab::contender::Contender;
 use coapace_lab::experiment::{Trial, conduct};
 use coapace_lab::results::{Better, Bound, CellResult, Holds, Metric, bound_of};
+use coapace_run::contender::Contender;
 use coapace_scenario::Scenario;
 
 /// A share of a bound: completed exchanges are counted at the ends of a measured time, and means are over few seeds.

@@ -1,11 +1,11 @@
 //! Tests of what `ebb` must keep to: needless retransmissions and its share beside `default` (docs/ebb.md). What a dead peer
 //! gets, and when an exchange is given up, is tested for every mechanism in coapace-proto.
 
-use coapace_lab::contender::Contender;
-use coapace_lab::results::RunResult;
-use coapace_lab::run::{Observe, run};
 use coapace_lab::search::evaluation::{FAIR, Set};
 use coapace_lab::search::networks::Networks;
+use coapace_run::contender::Contender;
+use coapace_run::measured::RunResult;
+use coapace_run::{Observe, run};
 use coapace_scenario::Scenario;
 
 fn measured(mechanism: &str, set: &[(&str, &str)]) -> RunResult {

@@ -1,8 +1,8 @@
 //! Tests of flows over hops: the messages offered, those that arrive, and their delays.
 
-use coapace_lab::contender::Contender;
-use coapace_lab::results::{FlowResult, RunResult};
-use coapace_lab::run::{Observe, run};
+use coapace_run::contender::Contender;
+use coapace_run::measured::{FlowResult, RunResult};
+use coapace_run::{Observe, run};
 use coapace_scenario::Scenario;
 
 /// Makes a scenario of ten clients and two servers, 50 ms apart, for five minutes. The first minute does not count.

@@ -1,8 +1,8 @@
 //! Tests of meshes that scenarios describe.
 
-use coapace_lab::contender::Contender;
-use coapace_lab::results::{FlowResult, RunResult};
-use coapace_lab::run::{Observe, run};
+use coapace_run::contender::Contender;
+use coapace_run::measured::{FlowResult, RunResult};
+use coapace_run::{Observe, run};
 use coapace_scenario::Scenario;
 
 fn load(set: &[(&str, &str)]) -> Result<Scenario, String> {

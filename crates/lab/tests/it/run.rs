@@ -3,10 +3,10 @@
 use std::io::Read;
 use std::ops::RangeInclusive;
 
-use coapace_lab::capture;
-use coapace_lab::contender::Contender;
-use coapace_lab::results::RunResult;
-use coapace_lab::run::{Observe, run};
+use coapace_run::capture;
+use coapace_run::contender::Contender;
+use coapace_run::measured::RunResult;
+use coapace_run::{Observe, run};
 use coapace_scenario::Scenario;
 
 /// Makes a scenario of twenty clients in front of a narrow link. The last setting of a key counts.

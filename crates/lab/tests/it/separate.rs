@@ -1,8 +1,8 @@
 //! Tests of servers: separate responses, service times, and answers that are withheld.
 
-use coapace_lab::contender::Contender;
-use coapace_lab::results::RunResult;
-use coapace_lab::run::{Observe, run};
+use coapace_run::contender::Contender;
+use coapace_run::measured::RunResult;
+use coapace_run::{Observe, run};
 use coapace_scenario::Scenario;
 
 fn measured(scenario: &str, mechanism: &str, set: &[(&str, &str)]) -> RunResult {

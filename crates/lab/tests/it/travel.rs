@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use coapace_lab::contender::Contender;
 use coapace_lab::experiment::{Trial, conduct};
 use coapace_lab::results::CellResult;
+use coapace_run::contender::Contender;
 use coapace_scenario::Scenario;
 
 fn cells(name: &str, settings: &[(&str, &str)], mechanism: &str) -> Vec<CellResult> {

@@ -120,7 +120,8 @@ pub(super) fn bar(canvas: &mut Canvas, frame: &Frame, row: &Bar, style: Style, y
 
 #[cfg(test)]
 mod tests {
-    use coapace_lab::results::{Cell, CellResult, Metric, Published, RunResult};
+    use coapace_lab::results::{Cell, CellResult, Metric, Published};
+    use coapace_run::measured::RunResult;
     use serde_json::Value;
 
     use super::*;

@@ -1,6 +1,6 @@
 //! The picture of a mesh at one frame of a film.
 
-use coapace_lab::results::{Film, FilmMoment, FilmRole};
+use coapace_run::measured::{Film, FilmMoment, FilmRole};
 
 use super::super::font;
 use super::canvas::{Anchor, Canvas, GRID, INK, SOFT, mixed, solid};

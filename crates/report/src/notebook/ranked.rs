@@ -76,9 +76,9 @@ pub(super) fn figure(ranking: &Ranking, name: Option<&str>) -> Option<Value> {
 
 #[cfg(test)]
 mod tests {
-    use coapace_lab::contender::Contender;
     use coapace_lab::experiment::conduct;
     use coapace_lab::rank::Suite;
+    use coapace_run::contender::Contender;
 
     use super::*;
     use crate::Report;

@@ -1,6 +1,7 @@
 //! Distributions of completion times and delays.
 
-use coapace_lab::results::{Delays, Metric, quantile};
+use coapace_lab::results::Metric;
+use coapace_run::measured::{Delays, quantile};
 
 use super::super::axis::Axis;
 use super::super::chart::{Body, Chart, Curve, Quartiles};

@@ -1,7 +1,7 @@
 //! RTO, transfers and queues over time, in the run with the lowest seed.
 
 use coapace_lab::lists::distinct;
-use coapace_lab::results::{RunResult, Series};
+use coapace_run::measured::{RunResult, Series};
 
 use super::super::axis::Axis;
 use super::super::chart::{Body, Chart, Curve};

@@ -47,7 +47,7 @@ impl MeshResult {
     }
 
     /// Returns the counters and the energies, by their names in rows.
-    pub(super) fn named(&self) -> Vec<(&'static str, f64)> {
+    pub fn named(&self) -> Vec<(&'static str, f64)> {
         let counts = self.counters.named().map(|(name, count)| (name, count as f64));
         let states = ["transmit_mj", "receive_mj", "listen_mj", "sleep_mj"];
         counts.into_iter().chain(states.into_iter().zip(self.energies_mj)).collect()

@@ -195,14 +195,6 @@ impl Population {
     }
 }
 
-/// Returns the flow completion times over all clients and seeds in seconds, ascending; infinite for clients that gave up.
-pub(super) fn fct_s(runs: &[RunResult]) -> Vec<f64> {
-    let mut times: Vec<f64> =
-        runs.iter().flat_map(|run| run.fct_s.iter().map(|fct| fct.unwrap_or(f64::INFINITY))).collect();
-    times.sort_by(f64::total_cmp);
-    times
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -82,7 +82,7 @@ impl Settling {
     }
 
     /// Returns the settling time; that of a run that did not settle is the whole time in which it could.
-    pub(super) fn restricted_s(self) -> f64 {
+    pub fn restricted_s(self) -> f64 {
         self.time_s.unwrap_or(self.observed_s)
     }
 }

@@ -24,7 +24,7 @@ impl Estimate {
 }
 
 /// Returns the quantile 0.975 of Student's t for so many degrees of freedom, to four significant digits.
-pub(super) fn student_t(freedom: u32) -> f64 {
+pub fn student_t(freedom: u32) -> f64 {
     const FIRST: [f64; 8] = [12.706, 4.3027, 3.1824, 2.7764, 2.5706, 2.4469, 2.3646, 2.3060];
     if let Some(t) = (freedom as usize).checked_sub(1).and_then(|place| FIRST.get(place)) {
         return *t;
@@ -59,7 +59,7 @@ pub fn quantile(ascending: &[f64], p: f64) -> Option<f64> {
 }
 
 /// Returns a part of a whole; `None` if the whole is not above 0.
-pub(crate) fn ratio(part: f64, whole: f64) -> Option<f64> {
+pub fn ratio(part: f64, whole: f64) -> Option<f64> {
     (whole > 0.0).then(|| part / whole)
 }
 

@@ -114,22 +114,8 @@ impl TransferResult {
 }
 
 #[cfg(test)]
-pub(super) mod tests {
+mod tests {
     use super::*;
-
-    /// Makes a transfer of two clients on a link of 8 kbit/s, of which one took 10 s.
-    pub(in crate::results) fn moved(name: &str, took_s: f64) -> TransferResult {
-        TransferResult {
-            name: name.to_owned(),
-            clients: 2,
-            body_bytes: 5_000,
-            completed_s: vec![(10.0, 10.0), (took_s, took_s)],
-            arrived_bytes: 10_000,
-            active_s: took_s,
-            capacity_bps: Some(8_000),
-            ..TransferResult::default()
-        }
-    }
 
     #[test]
     fn the_share_of_the_link_is_over_the_time_in_which_transfers_were_under_way() {
@@ -152,7 +138,8 @@ pub(super) mod tests {
     #[test]
     fn what_ended_in_the_warm_up_is_left_out() {
         let earlier = TransferResult { completed_s: vec![(10.0, 10.0)], ..TransferResult::default() };
-        let mut own = moved("a", 20.0);
+        let mut own =
+            TransferResult { completed_s: vec![(10.0, 10.0), (20.0, 20.0)], ..TransferResult::default() };
         own.leave_out(&earlier);
         assert_eq!(own.completed_s, [(20.0, 20.0)]);
     }

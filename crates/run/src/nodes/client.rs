@@ -9,7 +9,7 @@ use coapace_sim::{Mark, Node, NodeId, Outgoing, Span, Stream, Time, Transport};
 
 use super::copies::Copies;
 use super::{GET, batch_size, report_exchanges, span_s, start};
-use crate::results::{Delays, RunResult, Series, Timeouts};
+use crate::measured::{Delays, RunResult, Series, Timeouts};
 
 /// The behaviour that all clients of a population share.
 #[derive(Debug)]

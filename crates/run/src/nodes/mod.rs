@@ -16,7 +16,7 @@ use coapace_proto::{Code, Counters, Tail};
 use coapace_sim::tcp::{TcpClient, TcpServer};
 use coapace_sim::{Mark, Node, NodeId, Outgoing, Stream, Time};
 
-use crate::results::RunResult;
+use crate::measured::RunResult;
 use coapace_scenario::{Clients, Scenario, Workload};
 
 /// A host. Clients over UDP are the most numerous, so they are not boxed.

@@ -18,7 +18,7 @@ pub(crate) use plan::{FlowPlan, MotePlan};
 
 use super::copies::CopiesByPeer;
 use super::{CHANGED, CONTENT, GET, report_exchanges};
-use crate::results::{RunResult, Series};
+use crate::measured::{RunResult, Series};
 use sending::Sending;
 use watching::Watching;
 

@@ -11,7 +11,7 @@ use coapace_sim::{Mark, Node, NodeId, Outgoing, Span, Stream, Time, Transport};
 use super::CONTENT;
 use super::copies::CopiesByPeer;
 use super::transfer::{Answer, Bodies, Body};
-use crate::results::RunResult;
+use crate::measured::RunResult;
 
 /// The transmission of a mark that stands for the first transmission of a separate response. Those of requests are below it.
 const SEPARATE: u8 = 128;

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use coap_numbers::{code, option};
 use coapace_control::{Duration, Mechanism};
-use coapace_proto::block::{Piece, Progress, Transfer};
+use coapace_proto::block::{Block, Piece, Progress, Transfer};
 use coapace_proto::{
     Code, Endpoint, Event, ExchangeId, Failure, Message, Options, Request, Setup, Step, Token,
 };
@@ -18,7 +18,7 @@ use coapace_sim::{Mark, Node, NodeId, Outgoing, Span, Stream, Time, Transport};
 pub(crate) use bodies::{Answer, Bodies, Body};
 
 use super::GET;
-use crate::results::{RunResult, Series};
+use crate::measured::{RunResult, Series};
 use seen::Seen;
 
 /// The method PUT.
@@ -337,7 +337,7 @@ fn block_of(request: &[u8]) -> Option<u32> {
     let message = Message::parse(request).ok()?;
     let options = [message.q_block1(), message.block1(), message.block2()];
     let block = options.into_iter().find_map(|block| block.ok().flatten());
-    Some(block.map_or(0, |block| block.num()))
+    Some(block.map_or(0, Block::num))
 }
 
 impl Node for TransferClient {

@@ -119,7 +119,7 @@ impl Fates {
         let mut rtts: Vec<f64> = self.round_trips().collect();
         rtts.sort_by(f64::total_cmp);
         let Some((_, end)) = traffic.span else { return };
-        let longest = coapace_lab::results::quantile(&rtts, 0.99).unwrap_or(f64::INFINITY);
+        let longest = coapace_run::measured::quantile(&rtts, 0.99).unwrap_or(f64::INFINITY);
         for transmission in self.all.iter_mut().rev() {
             if (end - transmission.at).as_secs_f64() > longest {
                 break;

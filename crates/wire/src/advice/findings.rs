@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use coapace_lab::results::quantile;
+use coapace_run::measured::quantile;
 use serde::Serialize;
 
 use super::capture::Ending;

@@ -1,6 +1,6 @@
 //! The path that makes a simulation most like a capture.
 
-use coapace_lab::contender::Contender;
+use coapace_run::contender::Contender;
 use coapace_scenario::ScenarioError;
 use coapace_sim::{Luck, Stream};
 

@@ -7,7 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, SocketAddr};
 
-use coapace_lab::results::quantile;
+use coapace_run::measured::quantile;
 use coapace_sim::Time;
 use serde::Serialize;
 
@@ -173,7 +173,7 @@ fn tokens_count_on(before: &Exchange, next: &Exchange) -> bool {
 mod tests {
     use std::ops::ControlFlow;
 
-    use coapace_lab::contender::Contender;
+    use coapace_run::contender::Contender;
     use coapace_scenario::Scenario;
 
     use super::super::capture::tests::pcap;

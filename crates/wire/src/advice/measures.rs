@@ -1,6 +1,6 @@
 //! The figures of a capture that a scenario is fitted to.
 
-use coapace_lab::results::quantile;
+use coapace_run::measured::quantile;
 
 use std::collections::BTreeMap;
 

@@ -11,7 +11,7 @@
 use std::collections::BTreeMap;
 
 use coapace_control::{Answer, Controller, Cue, Duration, Marking, Mechanism, Outcome, Sample};
-use coapace_lab::results::quantile;
+use coapace_run::measured::quantile;
 use coapace_scenario::naming;
 use coapace_sim::{Luck, Span, Stream};
 use serde::Serialize;

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use coapace_control::{Controller, Cue, Draw, Duration, Instant, Mechanism, Outcome, Sample};
-use coapace_lab::results::quantile;
+use coapace_run::measured::quantile;
 use coapace_scenario::naming;
 use coapace_sim::{Span, Time};
 use serde::Serialize;
@@ -133,7 +133,7 @@ pub(super) fn instant(since: Span) -> Instant {
 mod tests {
     use super::*;
     use crate::advice::simulated;
-    use coapace_lab::contender::Contender;
+    use coapace_run::contender::Contender;
     use coapace_scenario::Scenario;
 
     fn timeouts(mechanism: &str) -> Timeouts {

@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
-use coapace_lab::contender::Contender;
-use coapace_lab::results::quantile;
-use coapace_lab::run::{Observe, accounting, hop_names, run_tapped};
 use coapace_lab::search::generator::draw;
+use coapace_run::contender::Contender;
+use coapace_run::measured::quantile;
+use coapace_run::{Observe, accounting, hop_names, run_tapped};
 use coapace_scenario::Scenario;
 use coapace_sim::{Event, Pcapng, Record, Tap, Time};
 

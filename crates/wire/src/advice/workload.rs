@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use coapace_lab::results::quantile;
+use coapace_run::measured::quantile;
 use coapace_sim::Time;
 
 use super::exchanges::Exchange;
@@ -211,7 +211,7 @@ fn most_open(own: &[&Exchange]) -> u16 {
 
 #[cfg(test)]
 mod tests {
-    use coapace_lab::contender::Contender;
+    use coapace_run::contender::Contender;
     use coapace_scenario::Scenario;
 
     use super::super::simulated;

@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 use std::time::SystemTime;
 
-use coapace_lab::run::{accounting, hop_names};
+use coapace_run::{accounting, hop_names};
 use coapace_scenario::Scenario;
 use coapace_sim::{Pcapng, Record, Span, Tap};
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use coapace_lab::results::Delays;
+use coapace_run::measured::Delays;
 use coapace_sim::HopCounters;
 
 /// The counters of an emulation so far.

@@ -4,7 +4,7 @@ use std::hash::Hash;
 use std::io;
 use std::time::Duration;
 
-use coapace_lab::run::hop_names;
+use coapace_run::hop_names;
 use coapace_scenario::Scenario;
 use coapace_sim::{HopId, Outgoing, Tap, Time, Transport};
 

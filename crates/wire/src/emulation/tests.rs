@@ -2,8 +2,8 @@ use std::collections::BTreeMap;
 use std::net::{SocketAddr, UdpSocket};
 use std::time::Duration;
 
-use coapace_lab::contender::Contender;
-use coapace_lab::run::{Observe, run_tapped};
+use coapace_run::contender::Contender;
+use coapace_run::{Observe, run_tapped};
 use coapace_scenario::Scenario;
 use coapace_sim::{Event, NodeId, Record, Tap};
 

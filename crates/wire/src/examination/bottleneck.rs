@@ -10,7 +10,7 @@
 use std::sync::LazyLock;
 use std::time::Duration;
 
-use coapace_lab::run::accounting;
+use coapace_run::accounting;
 use coapace_scenario::{Scenario, ScenarioError};
 use coapace_sim::{Mark, NodeId, Outgoing, Time, Transport};
 

@@ -1,6 +1,6 @@
 //! The few statistics that verdicts rest on.
 
-use coapace_lab::results::quantile;
+use coapace_run::measured::quantile;
 
 /// Returns the smallest and the largest value; `None` if there is none.
 pub(crate) fn range(values: &[f64]) -> Option<(f64, f64)> {

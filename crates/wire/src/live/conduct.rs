@@ -6,8 +6,9 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use coapace_lab::experiment::{Trial, cells, conduct_by};
-use coapace_lab::results::{Cell, CellResult, Mode, RunResult};
-use coapace_lab::run::Observe;
+use coapace_lab::results::{Cell, CellResult, Mode};
+use coapace_run::Observe;
+use coapace_run::measured::RunResult;
 
 use super::{Estimate, Health, Journal, Live, LiveError, Peer, run};
 

@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 use std::net::{SocketAddr, UdpSocket};
 use std::time::Duration;
 
-use coapace_lab::results::RunResult;
-use coapace_lab::run::{Cast, completed, window};
+use coapace_run::measured::RunResult;
+use coapace_run::{Cast, completed, window};
 use coapace_sim::{Mark, Node, NodeId, Time};
 
 use super::foreign::Foreigners;

@@ -2,10 +2,11 @@
 
 use std::time::Duration;
 
-use coapace_lab::contender::ContenderKind;
 use coapace_lab::experiment::Trial;
-use coapace_lab::results::{CellResult, RunResult};
-use coapace_lab::run::{tcp_plans, window};
+use coapace_lab::results::CellResult;
+use coapace_run::contender::ContenderKind;
+use coapace_run::measured::RunResult;
+use coapace_run::{tcp_plans, window};
 
 /// The real time that each live run of a list of trials probably needs.
 #[derive(Clone, Debug, Default)]

@@ -8,8 +8,8 @@ use std::collections::VecDeque;
 use std::net::{SocketAddr, UdpSocket};
 use std::time::Duration;
 
-use coapace_lab::results::{RunResult, quantile};
 use coapace_proto::Message;
+use coapace_run::measured::{RunResult, quantile};
 use coapace_sim::{Span, Time};
 
 use super::socket::{bind, receive_from};

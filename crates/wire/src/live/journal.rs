@@ -4,7 +4,8 @@ use std::io;
 use std::path::Path;
 
 use coapace_lab::journal::JournalFile;
-use coapace_lab::results::{Cell, RunResult};
+use coapace_lab::results::Cell;
+use coapace_run::measured::RunResult;
 use serde::{Deserialize, Serialize};
 
 /// The error of a file that is no journal.

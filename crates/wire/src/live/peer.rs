@@ -3,9 +3,9 @@
 use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
 use std::time::{Duration, Instant};
 
-use coapace_lab::contender::{Contender, ContenderKind};
-use coapace_lab::run::{request, response};
 use coapace_proto::{Code, Kind, Message, Tail};
+use coapace_run::contender::{Contender, ContenderKind};
+use coapace_run::{request, response};
 use coapace_scenario::{Answering, File, Scenario, WorkloadKind};
 use coapace_sim::Span;
 

@@ -15,8 +15,8 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::thread;
 use std::time::Duration;
 
-use coapace_lab::results::RunResult;
-use coapace_lab::run::{completed, response, tcp_plans, window};
+use coapace_run::measured::RunResult;
+use coapace_run::{completed, response, tcp_plans, window};
 use coapace_sim::Time;
 use coapace_sim::tcp::{PORT, TcpPlan};
 

@@ -4,10 +4,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use coapace_lab::contender::Contender;
 use coapace_lab::experiment::{Trial, conduct};
 use coapace_lab::results::Mode;
-use coapace_lab::run::Observe;
+use coapace_run::Observe;
+use coapace_run::contender::Contender;
 use coapace_scenario::Scenario;
 
 use super::{Conducting, Journal, Live, LiveError, estimate, fits, run};
@@ -48,7 +48,7 @@ fn every_client_has_all_its_exchanges_over_real_sockets_and_counts_them_like_a_s
     for label in ["default", "fasor-token", "cocoa+ebb"] {
         let contender = contender(label);
         let (result, health) = run(&live(&scenario, &contender, LIMIT, &AtomicBool::new(false))).unwrap();
-        let simulated = coapace_lab::run::run(&scenario, &contender, 1, Observe::Totals);
+        let simulated = coapace_run::run(&scenario, &contender, 1, Observe::Totals);
         assert_eq!((&result.exchanges, result.given_up), (&vec![5; 4], 0), "{label}");
         assert_eq!((result.exchanges, result.drops, result.losses), (simulated.exchanges, 0, 0), "{label}");
         assert!(result.fct_s.iter().all(|fct| fct.is_some_and(|fct| fct > 0.010)), "{:?}", result.fct_s);
@@ -73,7 +73,7 @@ fn a_transfer_takes_as_long_as_in_the_simulator_in_both_directions() {
         let set = [("bytes", "40_000"), ("direction", direction), ("protocol", protocol)];
         let set: Vec<_> = set.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
         let (scenario, contender) = (Scenario::load("fota-lte-m", &set).unwrap(), contender("default"));
-        let simulated = coapace_lab::run::run(&scenario, &contender, 1, Observe::Totals);
+        let simulated = coapace_run::run(&scenario, &contender, 1, Observe::Totals);
         let (result, _) = run(&live(&scenario, &contender, LIMIT, &AtomicBool::new(false))).unwrap();
         let [expected, own] = [&simulated, &result].map(|run| &run.transfers[0]);
         assert_eq!((own.completed_s.len(), own.failed, own.arrived_bytes), (1, 0, 40_000), "{own:?}");

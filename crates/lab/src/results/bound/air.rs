@@ -21,7 +21,7 @@ use coapace_sim::{Layout, Position, Span};
 
 use super::{Bound, Holds};
 use crate::results::Metric;
-use crate::run::{interval, mesh_config};
+use coapace_run::{interval, mesh_config};
 
 /// Returns the bounds of a mesh.
 pub(super) fn bounds(scenario: &Scenario, mesh: &Mesh, layout: &Layout) -> Vec<Bound> {

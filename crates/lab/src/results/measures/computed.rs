@@ -1,8 +1,8 @@
 //! What several measures compute from runs.
 
-use crate::results::run_result::fct_s;
-use crate::results::statistics::ratio;
-use crate::results::{Delays, FlowResult, RunResult, TransferResult, quantile};
+use crate::results::cell::fct_s;
+use coapace_run::measured::ratio;
+use coapace_run::measured::{Delays, FlowResult, RunResult, TransferResult, quantile};
 
 /// Returns whether a run has clients beside those that transfer bodies.
 pub(super) fn asks(run: &RunResult) -> bool {

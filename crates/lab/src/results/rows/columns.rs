@@ -1,7 +1,8 @@
 //! The columns that every row of a cell or of a run has.
 
 use crate::results::sheet::{Column, columns};
-use crate::results::{CellResult, Metric, Ratio, RunResult, Summary, Value};
+use crate::results::{CellResult, Metric, Ratio, Summary, Value};
+use coapace_run::measured::RunResult;
 
 /// A row: a cell, its runs, and their summary.
 pub(in crate::results) struct Row<'a> {

@@ -6,7 +6,8 @@ use super::MECHANISM;
 use super::style::{Look, estimated};
 use crate::results::conditions::Conditions;
 use crate::results::number::{percent, significant, significant_or_dash};
-use crate::results::{CellResult, Estimate, Metric, Published, Summary, bound_of, headline};
+use crate::results::{CellResult, Metric, Published, Summary, bound_of, headline};
+use coapace_run::measured::Estimate;
 
 /// The importance of columns that are never left out.
 const ESSENTIAL: u8 = u8::MAX;

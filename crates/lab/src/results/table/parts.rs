@@ -68,7 +68,7 @@ pub(super) fn populations(results: &[CellResult], look: Look) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::results::flow::tests::flowing;
+    use crate::results::samples::flowing;
     use crate::results::terminal_table;
 
     #[test]

@@ -4,8 +4,9 @@ use std::io::{IsTerminal, stdout};
 
 use comfy_table::{Cell, CellAlignment, ContentArrangement, LineStyle, Table, TableStyle};
 
+use crate::results::Metric;
 use crate::results::number::{half_interval, significant};
-use crate::results::{Estimate, Metric};
+use coapace_run::measured::Estimate;
 
 /// The place where a table is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -3,7 +3,7 @@
 use coapace_control::Duration;
 use coapace_sim::{NodeId, Time};
 
-use crate::results::Timeouts;
+use crate::measured::Timeouts;
 
 /// A message that a client took from its application.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

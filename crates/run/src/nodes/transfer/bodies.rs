@@ -10,8 +10,8 @@ use coapace_scenario::Transfer;
 use coapace_sim::{Luck, NodeId, Time};
 
 use super::seen::Seen;
+use crate::measured::RunResult;
 use crate::nodes::{CHANGED, CONTENT, GET};
-use crate::results::RunResult;
 
 /// The body of a transfer. All clients fetch or bring the same one.
 #[derive(Debug)]

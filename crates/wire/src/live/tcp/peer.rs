@@ -4,9 +4,9 @@ use std::io;
 use std::net::{SocketAddr, TcpStream};
 use std::time::{Duration, Instant};
 
-use coapace_lab::run::response;
 use coapace_proto::stream::StreamMessage;
 use coapace_proto::{Code, Token};
+use coapace_run::response;
 use coapace_scenario::Scenario;
 
 use super::inside;

@@ -1,0 +1,23 @@
+//! What one run measured.
+
+mod delays;
+mod film;
+mod flow;
+mod mesh;
+mod run_result;
+mod series;
+mod settling;
+mod statistics;
+mod timeouts;
+mod transfer;
+
+pub use delays::Delays;
+pub use film::{Film, FilmMaker, FilmMoment, FilmNode, FilmRole, Journey, JourneyStep};
+pub use flow::FlowResult;
+pub use mesh::MeshResult;
+pub use run_result::{EcnResult, Population, RunResult};
+pub use series::Series;
+pub use settling::Settling;
+pub use statistics::{Estimate, jain_index, quantile, ratio, student_t};
+pub use timeouts::Timeouts;
+pub use transfer::TransferResult;
