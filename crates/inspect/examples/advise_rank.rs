@@ -7,8 +7,8 @@
 //! over: a path is fitted, and no mesh.
 //!
 //! ```sh
-//! cargo run --release -p coapace-wire --example advise_rank              # 20 scenarios of set 1
-//! cargo run --release -p coapace-wire --example advise_rank 17 20 told   # of set 17; what clients are like is told
+//! cargo run --release -p coapace-inspect --example advise_rank              # 20 scenarios of set 1
+//! cargo run --release -p coapace-inspect --example advise_rank 17 20 told   # of set 17; what clients are like is told
 //! ```
 //!
 //! With `--paths` behind it, each line is followed by the path that was fitted, and by the measures of the capture and of it.
@@ -19,18 +19,18 @@
 use std::sync::Arc;
 use std::time::Instant;
 
+use coapace_inspect::advice::fates::Fates;
+use coapace_inspect::advice::fit::Fit;
+use coapace_inspect::advice::measures::Measures;
+use coapace_inspect::advice::scenario_file::ScenarioFile;
+use coapace_inspect::advice::simulated;
+use coapace_inspect::advice::statistics::kendall_tau_b;
+use coapace_inspect::advice::workload::Workload;
 use coapace_lab::experiment::{Trial, conduct};
 use coapace_lab::search::generator::draw;
 use coapace_run::contender::Contender;
 use coapace_run::measured::quantile;
 use coapace_scenario::Scenario;
-use coapace_wire::advice::fates::Fates;
-use coapace_wire::advice::fit::Fit;
-use coapace_wire::advice::measures::Measures;
-use coapace_wire::advice::scenario_file::ScenarioFile;
-use coapace_wire::advice::simulated;
-use coapace_wire::advice::statistics::kendall_tau_b;
-use coapace_wire::advice::workload::Workload;
 
 /// Figures of two mechanisms within this share are ties.
 const TIE: f64 = 0.02;

@@ -25,8 +25,8 @@ mod servers;
 mod statistics;
 mod transcript;
 
-pub use crate::client_command::ClientCommand;
 pub use case::{Case, Outbox, Side, Target, planned};
+pub use coapace_wire::client_command::ClientCommand;
 pub use driver::{ExamineError, Examined, News, Plan, examine};
 pub use finding::{Finding, Severity};
 pub use packet::{Direction, Packet};

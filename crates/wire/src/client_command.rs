@@ -28,7 +28,10 @@ impl ClientCommand {
     }
 
     /// Starts the client. It is to ask for `path`, without a slash in front.
-    pub(crate) fn start(&self, address: SocketAddr, path: &str) -> Result<Program, String> {
+    ///
+    /// # Errors
+    /// Returns one line if the program does not start.
+    pub fn start(&self, address: SocketAddr, path: &str) -> Result<Program, String> {
         let words = self.filled(address, path);
         let mut command = Command::new(&words[0]);
         command.args(&words[1..]);
@@ -37,7 +40,7 @@ impl ClientCommand {
 }
 
 /// Returns the URI that a client is to ask.
-pub(crate) fn uri(address: SocketAddr, path: &str) -> String {
+pub fn uri(address: SocketAddr, path: &str) -> String {
     format!("coap://{address}/{path}")
 }
 

@@ -2,14 +2,12 @@
 //!
 //! The crate joins the simulator's networks and real sockets, which do not know each other.
 
-pub mod advice;
-mod client_command;
+pub mod client_command;
 #[cfg(target_os = "linux")]
 pub mod emulation;
-pub mod examination;
-mod link;
+pub mod link;
 #[cfg(target_os = "linux")]
 pub mod live;
-mod program;
+pub mod program;
 
 pub use program::{Program, Readiness, shell};

@@ -7,7 +7,8 @@ use coapace_run::{CLIENTS_SITE, SERVER_SITE, network};
 use coapace_scenario::Scenario;
 use coapace_sim::{Counters, Luck, NodeId, Outgoing, Tap, Time, World};
 
-use self::arrivals::{Arrival, Arrivals};
+pub use self::arrivals::Arrival;
+use self::arrivals::Arrivals;
 use self::port::Port;
 
 /// The simulator's network between ports, driven by a clock from outside.
@@ -15,7 +16,7 @@ use self::port::Port;
 /// Moments count from the start of the emulation. A packet enters at the present moment, which is that of the last
 /// [`advance`](Self::advance).
 #[derive(Debug)]
-pub(crate) struct Link<T> {
+pub struct Link<T> {
     world: World<Port, Taps<T>>,
     mtu: u32,
 }
@@ -23,11 +24,11 @@ pub(crate) struct Link<T> {
 type Taps<T> = (Arrivals, (Counters, T));
 
 /// The node of everything on the server's side.
-pub(crate) const SERVER: NodeId = NodeId(0);
+pub const SERVER: NodeId = NodeId(0);
 
 impl<T: Tap> Link<T> {
     /// Returns the network of a scenario, with the node [`SERVER`] and no clients; `None` if it is a mesh.
-    pub(crate) fn new(scenario: &Scenario, seed: u64, tap: T) -> Option<Self> {
+    pub fn new(scenario: &Scenario, seed: u64, tap: T) -> Option<Self> {
         if scenario.network.mesh.is_some() {
             return None;
         }
@@ -38,27 +39,27 @@ impl<T: Tap> Link<T> {
     }
 
     /// Adds a node on the clients' side. The first has the number 1.
-    pub(crate) fn add_client(&mut self) -> NodeId {
+    pub fn add_client(&mut self) -> NodeId {
         self.world.add(CLIENTS_SITE, Port::default())
     }
 
     /// Returns the largest packet of the scenario's links, in bytes with the header of IP.
-    pub(crate) fn mtu(&self) -> u32 {
+    pub fn mtu(&self) -> u32 {
         self.mtu
     }
 
     /// Lets time pass in the network. A moment before the present one is the present one.
-    pub(crate) fn advance(&mut self, now: Time) {
+    pub fn advance(&mut self, now: Time) {
         self.world.advance(now);
     }
 
     /// Returns when the network has something to do, if packets are under way.
-    pub(crate) fn next_event(&mut self) -> Option<Time> {
+    pub fn next_event(&mut self) -> Option<Time> {
         self.world.next_event()
     }
 
     /// Lets a packet enter the network at the present moment.
-    pub(crate) fn send(&mut self, from: NodeId, outgoing: Outgoing, bytes: &[u8]) {
+    pub fn send(&mut self, from: NodeId, outgoing: Outgoing, bytes: &[u8]) {
         if let Some(port) = self.world.node_mut(from) {
             port.put(outgoing, bytes);
             self.world.wake(from);
@@ -66,27 +67,27 @@ impl<T: Tap> Link<T> {
     }
 
     /// Returns the packets that have arrived since [`clear`](Self::clear).
-    pub(crate) fn arrivals(&self) -> impl Iterator<Item = Arrival<'_>> {
+    pub fn arrivals(&self) -> impl Iterator<Item = Arrival<'_>> {
         self.world.tap().0.iter()
     }
 
     /// Forgets the packets that have arrived.
-    pub(crate) fn clear(&mut self) {
+    pub fn clear(&mut self) {
         self.world.tap_mut().0.clear();
     }
 
     /// Returns the number of packets that are under way from or to a node.
-    pub(crate) fn under_way(&self, node: NodeId) -> u32 {
+    pub fn under_way(&self, node: NodeId) -> u32 {
         self.world.tap().0.under_way(node)
     }
 
     /// Returns the counters of the network and its hops.
-    pub(crate) fn counters(&self) -> &Counters {
+    pub fn counters(&self) -> &Counters {
         &self.world.tap().1.0
     }
 
     /// Returns the caller's tap.
-    pub(crate) fn into_tap(self) -> T {
+    pub fn into_tap(self) -> T {
         let (_, (_, (_, tap))) = self.world.into_parts();
         tap
     }

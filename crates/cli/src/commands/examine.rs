@@ -7,12 +7,12 @@ use std::net::SocketAddr;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use coapace_net::uri::{Host, Scheme};
-use coapace_net::{Options, Uri};
-use coapace_wire::examination::{
+use coapace_inspect::examination::{
     Case, ClientCommand, Examined, Finding, News, Plan, Recorder, Severity, Side, Target, cases, examine,
     planned,
 };
+use coapace_net::uri::{Host, Scheme};
+use coapace_net::{Options, Uri};
 use serde_json::json;
 
 use super::output::{COMMIT, remark};

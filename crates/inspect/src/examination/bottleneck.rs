@@ -16,7 +16,7 @@ use coapace_sim::{Mark, NodeId, Outgoing, Time, Transport};
 
 use super::case::Side;
 use super::packet::Packet;
-use crate::link::{Link, SERVER};
+use coapace_wire::link::{Link, SERVER};
 
 /// The hosts that share the link.
 pub(crate) const HOSTS: u32 = 100;

@@ -4,13 +4,17 @@ use coapace_sim::{Ecn, Event, Mark, NodeId, Record, Tap, Time, Transport};
 
 /// A packet that is to leave towards its real receiver.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Arrival<'a> {
+pub struct Arrival<'a> {
     /// The moment at which it arrived in the simulated network.
-    pub(crate) due: Time,
-    pub(crate) from: NodeId,
-    pub(crate) to: NodeId,
-    pub(crate) mark: Mark,
-    pub(crate) bytes: &'a [u8],
+    pub due: Time,
+    /// The node that sent it.
+    pub from: NodeId,
+    /// The node that it is for.
+    pub to: NodeId,
+    /// The exchange and the transmission that it belongs to.
+    pub mark: Mark,
+    /// Its content.
+    pub bytes: &'a [u8],
 }
 
 /// Collects the packets that arrive, and counts the packets of every node that are under way.

@@ -2,11 +2,11 @@
 
 use std::io::{self, Write};
 
-use coapace_wire::advice::clock::Step;
-use coapace_wire::advice::findings::{Findings, LossMethod, SideBecause};
-use coapace_wire::advice::lives::{Sign, Starts};
-use coapace_wire::advice::replay::Replayed;
-use coapace_wire::advice::traffic::Side;
+use coapace_inspect::advice::clock::Step;
+use coapace_inspect::advice::findings::{Findings, LossMethod, SideBecause};
+use coapace_inspect::advice::lives::{Sign, Starts};
+use coapace_inspect::advice::replay::Replayed;
+use coapace_inspect::advice::traffic::Side;
 
 use super::Report;
 

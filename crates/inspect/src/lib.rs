@@ -1,0 +1,4 @@
+//! Judges traffic that others made: stacks from outside, and captures of networks.
+
+pub mod advice;
+pub mod examination;
