@@ -15,6 +15,8 @@ mod failure;
 mod interrupt;
 mod keys;
 mod latencies;
+#[cfg(target_os = "linux")]
+mod live;
 mod logging;
 mod lossy;
 mod message;

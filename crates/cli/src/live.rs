@@ -1,5 +1,8 @@
 //! Many live runs, some at a time.
 
+mod estimate;
+mod journal;
+
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
@@ -10,7 +13,10 @@ use coapace_lab::results::{Cell, CellResult, Mode};
 use coapace_run::Observe;
 use coapace_run::measured::RunResult;
 
-use super::{Estimate, Health, Journal, Live, LiveError, Peer, run};
+use coapace_wire::live::{Health, Live, LiveError, Peer, run};
+
+pub(crate) use estimate::{Estimate, estimate};
+pub(crate) use journal::Journal;
 
 /// A run is given up after this many times the time that was estimated, and [`GRACE`].
 const TIMES: u32 = 5;
@@ -23,30 +29,30 @@ const FAREWELL: Duration = Duration::from_secs(5);
 
 /// Live runs to be made.
 #[derive(Debug)]
-pub struct Conducting {
+pub(crate) struct Conducting {
     /// The trials.
-    pub trials: Vec<Trial>,
+    pub(crate) trials: Vec<Trial>,
     /// The server of each trial; `None` is ours.
-    pub peers: Vec<Option<Peer>>,
+    pub(crate) peers: Vec<Option<Peer>>,
     /// The time that each run probably takes.
-    pub estimate: Estimate,
+    pub(crate) estimate: Estimate,
     /// The number of runs at a time.
-    pub jobs: usize,
+    pub(crate) jobs: usize,
     /// The runs that were made before, and the file to keep others in.
-    pub journal: Option<Journal>,
+    pub(crate) journal: Option<Journal>,
     /// Ends all runs when it becomes true.
-    pub stop: &'static AtomicBool,
+    pub(crate) stop: &'static AtomicBool,
 }
 
 /// The results of live runs.
 #[derive(Debug, Default)]
-pub struct Outcome {
+pub(crate) struct Outcome {
     /// A cell for each trial.
-    pub cells: Vec<CellResult>,
+    pub(crate) cells: Vec<CellResult>,
     /// How well all runs kept their times.
-    pub health: Health,
+    pub(crate) health: Health,
     /// The runs that failed, in a line each.
-    pub failures: Vec<String>,
+    pub(crate) failures: Vec<String>,
 }
 
 /// What the threads share.
@@ -63,7 +69,7 @@ struct Shared {
 }
 
 /// Makes live runs, and calls `ran` after each.
-pub fn conduct(conducting: Conducting, ran: &mut dyn FnMut()) -> Outcome {
+pub(crate) fn conduct(conducting: Conducting, ran: &mut dyn FnMut()) -> Outcome {
     let Conducting { trials, peers, estimate, jobs, journal, stop } = conducting;
     let mode = |place: usize| match peers.get(place) {
         Some(Some(peer)) => Mode::LiveWith(peer.name().to_owned()),
@@ -143,4 +149,53 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 fn take<T: Default>(mutex: &Mutex<T>) -> T {
     std::mem::take(&mut lock(mutex))
+}
+
+#[cfg(test)]
+mod tests {
+    use coapace_lab::experiment;
+    use coapace_run::contender::Contender;
+    use coapace_scenario::Scenario;
+
+    use super::*;
+
+    #[test]
+    fn runs_that_a_journal_has_are_not_made_again() {
+        static STOP: AtomicBool = AtomicBool::new(false);
+        let fast = [
+            ("clients", "4"),
+            ("workload.exchanges", "2"),
+            ("network.up.radio.rate", "10 Mbit/s"),
+            ("network.down.radio.rate", "10 Mbit/s"),
+            ("network.up.radio.delay", "1 ms"),
+            ("network.down.radio.delay", "1 ms"),
+            ("network.up.backhaul.jitter", r#"["0 ms", "1 ms"]"#),
+            ("network.down.backhaul.jitter", r#"["0 ms", "1 ms"]"#),
+        ];
+        let fast = fast.map(|(key, value)| (key.to_owned(), value.to_owned()));
+        let scenario = Arc::new(Scenario::load("nb-iot", &fast).unwrap());
+        let trials: Vec<Trial> = ["default", "cocoa"]
+            .map(|label| Trial::new(&scenario, Contender::parse(label).unwrap(), 2))
+            .into();
+        let simulated = experiment::conduct(&trials, 1, &|| ());
+        let path = std::env::temp_dir().join(format!("coapace-live-{}", std::process::id()));
+        let _ = std::fs::remove_file(&path);
+        let conducting = || Conducting {
+            trials: trials.clone(),
+            peers: vec![None, None],
+            estimate: estimate(&trials, &simulated),
+            jobs: 4,
+            journal: Some(Journal::open(&path, "c").unwrap()),
+            stop: &STOP,
+        };
+        let mut made = 0;
+        let first = conduct(conducting(), &mut || made += 1);
+        assert_eq!((made, first.failures.len(), first.cells.len()), (4, 0, 2));
+        assert_eq!((first.cells[1].cell.label(), &first.cells[1].cell.mode), ("cocoa live", &Mode::Live));
+        let again = conduct(conducting(), &mut || ());
+        assert_eq!(again.cells[0].runs[1].fct_s, first.cells[0].runs[1].fct_s, "to the nanosecond");
+        assert_eq!(again.health.departures, 0);
+        assert!(!STOP.load(Ordering::Relaxed));
+        std::fs::remove_file(&path).unwrap();
+    }
 }

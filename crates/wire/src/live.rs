@@ -6,13 +6,10 @@
 //!
 //! CoAP over TCP runs with the TCP of the operating system.
 
-mod conduct;
 mod driver;
 mod error;
-mod estimate;
 mod foreign;
 mod health;
-mod journal;
 mod lateness;
 mod marks;
 mod peer;
@@ -23,11 +20,8 @@ mod tcp;
 mod tests;
 mod way;
 
-pub use conduct::{Conducting, Outcome, conduct};
 pub use error::LiveError;
-pub use estimate::{Estimate, estimate};
 pub use health::Health;
-pub use journal::Journal;
 pub use lateness::Lateness;
 pub use peer::Peer;
 

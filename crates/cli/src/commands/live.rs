@@ -9,10 +9,11 @@ use coapace_lab::experiment::{Trial, conduct_until, runs};
 use coapace_lab::results::{CellResult, write_rows};
 use coapace_run::contender::ContenderKind;
 use coapace_wire::emulation::take_privileges;
-use coapace_wire::live::{Conducting, Journal, Outcome, Peer, conduct, estimate, fits};
+use coapace_wire::live::{Peer, fits};
 
 use super::output::{COMMIT, Conducted, Rows, jobs, remark};
 use crate::arguments::{Arguments, LiveOptions};
+use crate::live::{Conducting, Journal, Outcome, conduct, estimate};
 use crate::process::raise_descriptor_limit;
 use crate::{Failure, interrupt, progress};
 

@@ -10,13 +10,13 @@ use coapace_run::{tcp_plans, window};
 
 /// The real time that each live run of a list of trials probably needs.
 #[derive(Clone, Debug, Default)]
-pub struct Estimate {
+pub(crate) struct Estimate {
     /// The times of the runs of each trial, from its first seed on.
     runs: Vec<Vec<Duration>>,
 }
 
 /// Estimates the time of each run from the results of `simulated` ones with the same seeds, and perhaps more.
-pub fn estimate(trials: &[Trial], simulated: &[CellResult]) -> Estimate {
+pub(crate) fn estimate(trials: &[Trial], simulated: &[CellResult]) -> Estimate {
     let runs = trials.iter().zip(simulated).map(|(trial, cell)| {
         let runs = cell.runs.iter().take(trial.seeds as usize);
         runs.map(|run| Duration::from_secs_f64(run_s(trial, run).max(0.0))).collect()
@@ -46,17 +46,17 @@ fn run_s(trial: &Trial, run: &RunResult) -> f64 {
 
 impl Estimate {
     /// Returns the time of a run of the trial at `place` with its `number`th seed, counted from 0.
-    pub fn of(&self, place: usize, number: u64) -> Option<Duration> {
+    pub(crate) fn of(&self, place: usize, number: u64) -> Option<Duration> {
         self.runs.get(place)?.get(number as usize).copied()
     }
 
     /// Returns the number of runs.
-    pub fn count(&self) -> usize {
+    pub(crate) fn count(&self) -> usize {
         self.runs.iter().map(Vec::len).sum()
     }
 
     /// Returns the time of all runs, `jobs` at a time.
-    pub fn all(&self, jobs: usize) -> Duration {
+    pub(crate) fn all(&self, jobs: usize) -> Duration {
         let mut free = vec![Duration::ZERO; jobs.max(1)];
         for &run in self.runs.iter().flatten() {
             // The next run begins where one ends first.
@@ -69,7 +69,7 @@ impl Estimate {
 
     /// Returns the estimate of these trials and then of others.
     #[must_use]
-    pub fn and(mut self, others: Self) -> Self {
+    pub(crate) fn and(mut self, others: Self) -> Self {
         self.runs.extend(others.runs);
         self
     }

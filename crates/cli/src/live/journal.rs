@@ -37,7 +37,7 @@ impl Key {
 
 /// The live runs so far, and the file that keeps them.
 #[derive(Debug)]
-pub struct Journal {
+pub(crate) struct Journal {
     file: JournalFile,
     runs: Vec<(Key, RunResult)>,
 }
@@ -48,7 +48,7 @@ impl Journal {
     /// # Errors
     /// Fails as the file does, and with one line if the file is no journal or one of another commit. The file is then as it
     /// was.
-    pub fn open(path: &Path, commit: &str) -> io::Result<Self> {
+    pub(crate) fn open(path: &Path, commit: &str) -> io::Result<Self> {
         let (mut runs, mut is_new) = (Vec::new(), true);
         let mut file = JournalFile::open(path, FOREIGN, |line| {
             is_new = false;
@@ -70,12 +70,12 @@ impl Journal {
     }
 
     /// Returns the number of runs.
-    pub fn runs(&self) -> usize {
+    pub(crate) fn runs(&self) -> usize {
         self.runs.len()
     }
 
     /// Returns the run of a cell with this seed, if it was made.
-    pub fn run(&self, cell: &Cell, seed: u64) -> Option<&RunResult> {
+    pub(crate) fn run(&self, cell: &Cell, seed: u64) -> Option<&RunResult> {
         let key = Key::of(cell, seed);
         self.runs.iter().find(|(known, _)| *known == key).map(|(_, run)| run)
     }
@@ -84,7 +84,7 @@ impl Journal {
     ///
     /// # Errors
     /// Fails as the file does.
-    pub fn add(&mut self, cell: &Cell, run: &RunResult) -> io::Result<()> {
+    pub(crate) fn add(&mut self, cell: &Cell, run: &RunResult) -> io::Result<()> {
         let key = Key::of(cell, run.seed);
         self.file.write(&Line::Run(key.clone(), Box::new(run.clone())))?;
         self.runs.push((key, run.clone()));

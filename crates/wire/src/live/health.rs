@@ -27,7 +27,7 @@ impl Health {
     }
 
     /// Adds another run, whose complaints get its name.
-    pub(super) fn add(&mut self, name: &str, other: &Self) {
+    pub fn add(&mut self, name: &str, other: &Self) {
         self.hosts.merge(other.hosts);
         self.departures += other.departures;
         self.late_departures += other.late_departures;

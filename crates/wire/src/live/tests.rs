@@ -1,16 +1,14 @@
 //! Live runs over a fast link, which take a fraction of a second.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use coapace_lab::experiment::{Trial, conduct};
-use coapace_lab::results::Mode;
 use coapace_run::Observe;
 use coapace_run::contender::Contender;
 use coapace_scenario::Scenario;
 
-use super::{Conducting, Journal, Live, LiveError, estimate, fits, run};
+use super::{Live, LiveError, fits, run};
 
 const LIMIT: Duration = Duration::from_mins(1);
 
@@ -109,32 +107,4 @@ fn what_cannot_run_live_is_told_beforehand() {
     let slow = scenario(&[("server.service_time", "1 s")]);
     assert!(fits(&slow, &contender("tcp")).unwrap_err().contains("answer at once"));
     assert_eq!(fits(&slow, &contender("default")), Ok(()));
-}
-
-#[test]
-fn runs_that_a_journal_has_are_not_made_again() {
-    static STOP: AtomicBool = AtomicBool::new(false);
-    let scenario = scenario(&[("workload.exchanges", "2")]);
-    let trials: Vec<Trial> =
-        ["default", "cocoa"].map(|label| Trial::new(&scenario, contender(label), 2)).into();
-    let simulated = conduct(&trials, 1, &|| ());
-    let path = std::env::temp_dir().join(format!("coapace-live-{}", std::process::id()));
-    let _ = std::fs::remove_file(&path);
-    let conducting = || Conducting {
-        trials: trials.clone(),
-        peers: vec![None, None],
-        estimate: estimate(&trials, &simulated),
-        jobs: 4,
-        journal: Some(Journal::open(&path, "c").unwrap()),
-        stop: &STOP,
-    };
-    let mut made = 0;
-    let first = super::conduct(conducting(), &mut || made += 1);
-    assert_eq!((made, first.failures.len(), first.cells.len()), (4, 0, 2));
-    assert_eq!((first.cells[1].cell.label(), &first.cells[1].cell.mode), ("cocoa live", &Mode::Live));
-    let again = super::conduct(conducting(), &mut || ());
-    assert_eq!(again.cells[0].runs[1].fct_s, first.cells[0].runs[1].fct_s, "to the nanosecond");
-    assert_eq!(again.health.departures, 0);
-    assert!(!STOP.load(Ordering::Relaxed));
-    std::fs::remove_file(&path).unwrap();
 }
