@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// The crates whose sources shape a run.
-const CRATES: [&str; 5] = ["control", "lab", "proto", "scenario", "sim"];
+const CRATES: [&str; 6] = ["control", "lab", "proto", "run", "scenario", "sim"];
 
 fn main() {
     let mut files = vec![PathBuf::from("../../Cargo.lock")];
