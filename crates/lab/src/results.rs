@@ -26,7 +26,7 @@ mod summary;
 mod table;
 mod verdict;
 
-pub use bound::{BOUNDS, Bound, Holds, bound_of, bounds};
+pub use bound::{BOUNDS, Bound, bound_of, bounds};
 pub use cell::{Cell, CellResult, Mode, headline, worst_first};
 pub(crate) use conclusion::NEAR;
 pub use conclusion::{Conclusion, gave_up};

@@ -228,9 +228,8 @@ fn figures(ranking: &Ranking, cell: &RankedCell) -> String {
         for figure in &cell.figures {
             match figure.bound {
                 Some(bound) => {
-                    let (value, words) =
-                        (significant(bound.value, figure.metric.digits()), bound.holds.words());
-                    let _ = write!(html, "<td title=\"{words}\">{value}</td><td></td>");
+                    let value = significant(bound.value, figure.metric.digits());
+                    let _ = write!(html, "<td>{value}</td><td></td>");
                 }
                 None => html.push_str("<td></td><td></td>"),
             }

@@ -122,9 +122,7 @@ pub(super) fn stakes(view: &View) -> Option<String> {
 /// Adds the row of a group's bounds, if any are known.
 fn bounds(html: &mut String, group: &Conditioned, measures: &[Measure]) {
     let Some(cell) = group.cells.first() else { return };
-    let bound = |measure: &Measure| {
-        bound_of(&cell.result.bounds, measure.metric).filter(|bound| bound.holds.is_for_all())
-    };
+    let bound = |measure: &Measure| bound_of(&cell.result.bounds, measure.metric);
     if measures.iter().all(|measure| bound(measure).is_none()) {
         return;
     }
@@ -132,8 +130,8 @@ fn bounds(html: &mut String, group: &Conditioned, measures: &[Measure]) {
     for measure in measures {
         match bound(measure) {
             Some(bound) => {
-                let (value, words) = (significant(bound.value, DIGITS), bound.holds.words());
-                let _ = write!(html, "<td data-value=\"{}\" title=\"{words}\">{value}</td>", bound.value);
+                let value = significant(bound.value, DIGITS);
+                let _ = write!(html, "<td data-value=\"{}\">{value}</td>", bound.value);
             }
             None => number(html, "", None, ""),
         }

@@ -80,7 +80,7 @@ fn participants(scenario: &Scenario, flow: &Flow) -> u32 {
 
 /// Returns the time from a client's message to its next, in nanoseconds. The rate of a flow is that of all its clients
 /// together, averaged over messages and pauses.
-pub fn interval(scenario: &Scenario, flow: &Flow) -> Span {
+pub(crate) fn interval(scenario: &Scenario, flow: &Flow) -> Span {
     const SHORTEST: Span = Span::from_nanos(1);
     let Some(rate) = flow.rate else { return flow.interval.unwrap_or(SHORTEST) };
     let message_bits = u128::from(flow.sizes(scenario.clients.uri_path_bytes()).1) * 8;

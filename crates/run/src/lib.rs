@@ -28,9 +28,6 @@ mod tcp;
 mod transfers;
 pub mod workers;
 
-pub use flows::interval;
-pub use medium::mesh_config;
-
 pub use cast::{Cast, completed, needs_datagrams_alone, window};
 pub use endpoints::{request, response};
 pub use hops::{accounting, hop_names, network};

@@ -74,7 +74,7 @@ pub(super) fn mesh(mesh: &Mesh, places: &Places, luck: Luck, end: Time) -> SimMe
 }
 
 /// Returns the configuration of the simulated mesh of a scenario.
-pub fn mesh_config(mesh: &Mesh) -> MeshConfig {
+pub(crate) fn mesh_config(mesh: &Mesh) -> MeshConfig {
     MeshConfig {
         radio: mesh.radio.clone(),
         mac: mesh.mac.config,

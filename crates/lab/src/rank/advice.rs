@@ -372,11 +372,7 @@ mod tests {
         );
         assert!(told.contains("takes 0 bytes"), "{told}");
         let first = &mut ranking.cells[0].figures[0];
-        first.bound = Some(crate::results::Bound {
-            metric: first.metric,
-            value: 33.0,
-            holds: crate::results::Holds::Always,
-        });
+        first.bound = Some(crate::results::Bound { metric: first.metric, value: 33.0 });
         let told = ranking.advice().unwrap();
         assert!(told.contains(" The network itself sets 33.00 s: a better one would change more"), "{told}");
     }

@@ -42,7 +42,7 @@ pub(crate) const COLUMNS: &[Column<Of>] = columns! {
     "best" => |it| it.best.into(),
     /// The figure of the best.
     "best_value" => |it| it.figure.values[it.figure.best].into(),
-    /// The bound that the scenario alone sets, if one is known: docs/rank.md says which hold for whom.
+    /// The bound that the scenario alone sets, if one is known (docs/rank.md).
     "bound" => |it| it.figure.bound.map(|bound| bound.value).into(),
     /// How many times worse than the best, seed by seed: the geometric mean, turned so that 1 is as good and more is worse;
     /// empty if some seed has no figure, which counts as infinite.

@@ -182,7 +182,7 @@ impl Ranking {
             text = self.figures_of(&shown);
         }
         let mut note = "In brackets: how many times worse than the best.".to_owned();
-        if shown.iter().any(|figure| universal(figure).is_some()) {
+        if shown.iter().any(|figure| figure.bound.is_some()) {
             note = format!("{note}\n{BOUNDS}");
         }
         if !missing.is_empty() {
@@ -201,8 +201,9 @@ impl Ranking {
                 let value = significant_or_dash(figure.values[place], metric.digits());
                 format!("{value} ({})", times(figure.ratios[place].mean))
             };
-            let bound = universal(figure)
-                .map_or_else(String::new, |value| significant(value, metric.digits()) + "       ");
+            let bound = figure
+                .bound
+                .map_or_else(String::new, |bound| significant(bound.value, metric.digits()) + "       ");
             let texts: Vec<String> =
                 [header].into_iter().chain(self.standings.iter().map(row)).chain([bound]).collect();
             let widest = texts.iter().map(|text| text.chars().count()).max().unwrap_or(0);
@@ -217,7 +218,7 @@ impl Ranking {
             let name = self.name(standing);
             let _ = writeln!(text, "{:>2}  {name:width$}  {}", place + 1, line(place + 1));
         }
-        if figures.iter().any(|figure| universal(figure).is_some()) {
+        if figures.iter().any(|figure| figure.bound.is_some()) {
             let _ = writeln!(text, "    {:width$}  {}", "bound", line(self.standings.len() + 1).trim_end());
         }
         text
@@ -250,11 +251,6 @@ impl Ranking {
         let names = self.standings.iter().map(|standing| self.name(standing).chars().count());
         names.chain(["hindsight*".len()]).max().unwrap_or(0)
     }
-}
-
-/// Returns the bound of a figure, if no mechanism can be better.
-fn universal(figure: &RankedFigure) -> Option<f64> {
-    figure.bound.filter(|bound| bound.holds.is_for_all()).map(|bound| bound.value)
 }
 
 const HINDSIGHT: &str = "hindsight: an oracle that chooses a mechanism for each cell, in each column the least that any choice of published \

@@ -74,7 +74,7 @@ impl Column {
     /// Returns the bound of its metric in a cell, if there is one for every mechanism.
     pub(super) fn bound(&self, result: &CellResult) -> Option<String> {
         let metric = self.metric()?;
-        let bound = bound_of(&result.bounds, metric).filter(|bound| bound.holds.is_for_all())?;
+        let bound = bound_of(&result.bounds, metric)?;
         Some(significant(bound.value, metric.digits()))
     }
 
