@@ -157,7 +157,7 @@ fn page() -> String {
          RAM counts the byte that says whose state it is; an exchange under way takes {exchange} bytes more, whatever the \
          mechanism. Flash is all that an image grows by. Stack is the most of any call. Instructions, not cycles, are the \
          median and the most over the mechanism's vectors. \
-         [How it is measured](decisions/0013-what-a-mechanism-costs.md); `firmware/report.csv` has every call.\n\n"
+         [How it is measured](decisions/0013-the-cost-of-a-mechanism-is-measured-on-an-emulated-cortex-m3.md); `firmware/report.csv` has every call.\n\n"
     );
     overview(&mut page, &costs);
     for entry in REGISTRY {

@@ -22,9 +22,9 @@ A value that is not known is empty in CSV and `null` in JSON. Numbers have six d
 
 The table of the terminal has as many of the same figures as fit, in the same units, and bars for the first. Above it stands who gave up, and which mechanism is the
 best. Published mechanisms come first, the best before the others. `1=` is a tie, in one colour unless `NO_COLOR` is set: the seeds do not tell
-these mechanisms from the best of them (paired t tests at 5 % for all together, [Holm](decisions/0095-ties-are-told-by-holm.md)). If no run has any answer, the results
+these mechanisms from the best of them (paired t tests at 5 % for all together, [Holm](decisions/0082-rankings-find-ties-by-holms-procedure.md)). If no run has any answer, the results
 are printed and the exit code is 1; cells without an answer beside others are named on standard error
-([decision 0096](decisions/0096-results-without-an-answer-fail.md)).
+([decision 0083](decisions/0083-a-command-whose-runs-have-no-answer-fails.md)).
 
 ";
 

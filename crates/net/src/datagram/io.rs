@@ -13,7 +13,7 @@ use crate::address::Remote;
 pub(crate) const MAX_DATAGRAM: usize = 2048;
 
 /// The longest datagram that a client takes, in bytes: any. The response is there, and to ask for it again in blocks could carry
-/// the request out twice (decision 0075).
+/// the request out twice (decision 0071).
 pub(crate) const ANY_DATAGRAM: usize = u16::MAX as usize;
 
 /// Moves datagrams between a socket and a driver: one with each system call, or many.
