@@ -37,7 +37,7 @@
 //! * `secure/`: DTLS and TLS, with the feature `tls`. DTLS sessions lie between an endpoint and its socket. A session begins
 //!   before the first request is sent, so that the handshake is not measured as part of a round trip.
 //!
-//! * `relay/`: a relay that runs a mechanism for programs without one, with an endpoint at each side.
+//! * `relay/`: a relay that runs a mechanism for programs without one, with an endpoint at each side; with the feature `tls`.
 //!
 //! Servers of both kinds call handlers through the same [`Router`]. Requests of both kinds are made with the same [`Call`].
 //!
@@ -92,6 +92,7 @@ mod profile;
 mod receivers;
 mod refusals;
 mod rejection;
+#[cfg(feature = "tls")]
 pub mod relay;
 mod request;
 mod resource;
