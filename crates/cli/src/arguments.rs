@@ -14,13 +14,12 @@ mod relay;
 mod run;
 mod seeds;
 mod serve;
-mod sweep;
 mod transmission;
 mod trust;
 
+use std::fmt::Write;
 use std::path::PathBuf;
 
-use coapace_lab::coexistence;
 use coapace_lab::search::networks::Networks;
 use coapace_lab::search::space::Varied;
 use coapace_lab::search::terms::Terms as SearchTerms;
@@ -45,7 +44,6 @@ pub(crate) use run::Run;
 use seeds::seed;
 pub(crate) use seeds::{Seeds, seeds};
 pub(crate) use serve::Serve;
-pub(crate) use sweep::Sweep;
 pub(crate) use transmission::Transmission;
 pub(crate) use trust::Trust;
 
@@ -67,7 +65,7 @@ pub(crate) use trust::Trust;
   Two mechanisms on real sockets, in real time, beside the simulation:
     coapace run nb-iot --live -m default -m cocoa --seeds 1
   Let every two mechanisms share one bottleneck:
-    coapace coexist --report coexistence.html
+    coapace run coexistence --pairs --report coexistence.html
   Which mechanism should I use in my network, and which one without thinking?
     coapace rank my.toml
     coapace rank published
@@ -77,7 +75,7 @@ pub(crate) use trust::Trust;
     coapace reproduce meng2017 -m fasor --report meng2017.html
   Write an artefact for reviewers, and check that its runs can be repeated:
     coapace reproduce raitahila2019 --quick --artifact raitahila
-    coapace repeat raitahila
+    coapace reproduce --check raitahila
   List the mechanisms:
     coapace list mechanisms
   One mechanism, step by step:
@@ -88,9 +86,12 @@ pub(crate) use trust::Trust;
     coapace serve --resource /greeting=Hello
 
 Exit codes: 0 done, or answered 2.xx; 1 no answer, or the input cannot be used;
-2 wrong usage; 3 answered with another code, such as 4.04, or repeat found a
-difference; 130 interrupted: run, reproduce, coexist and load then print and
-write the results so far")]
+2 wrong usage; 3 answered with another code, such as 4.04, or reproduce --check
+found a difference; 130 interrupted: run, reproduce and load then print and
+write the results so far
+
+coapace completions SHELL prints a completion script, and coapace man DIR writes
+manual pages.")]
 pub(crate) struct Arguments {
     #[command(subcommand)]
     pub(crate) command: Option<Command>,
@@ -99,10 +100,25 @@ pub(crate) struct Arguments {
     #[arg(long, short, global = true)]
     pub(crate) quiet: bool,
 
+    #[command(flatten)]
+    pub(crate) threads: Threads,
+}
+
+/// The threads of commands that make many runs.
+#[derive(Clone, Copy, Debug, Args)]
+pub(crate) struct Threads {
     /// Threads to run on [default: one per core]
-    #[arg(long, global = true, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     pub(crate) jobs: Option<u16>,
 }
+
+/// The commands under their headings.
+const HEADINGS: [(&str, &[&str]); 4] = [
+    ("Laboratory", &["run", "rank", "reproduce", "search", "trace", "list"]),
+    ("Client", &["get", "put", "post", "delete", "request", "observe", "discover", "ping", "load"]),
+    ("Services", &["serve", "relay", "emulate"]),
+    ("Diagnosis", &["examine", "advise"]),
+];
 
 impl Arguments {
     /// Reads the command line of this process.
@@ -110,7 +126,38 @@ impl Arguments {
     /// # Errors
     /// Fails if it cannot be understood, or asks for the help or the version.
     pub(crate) fn read() -> Result<Self, clap::Error> {
-        Self::from_arg_matches(&taking_negative_numbers(Self::command()).try_get_matches()?)
+        Self::from_arg_matches(&Self::grammar().try_get_matches()?)
+    }
+
+    /// Returns the grammar of the command line, with the commands of its help under headings.
+    pub(crate) fn grammar() -> Grammar {
+        let grammar = taking_negative_numbers(Self::command());
+        let mut commands = String::new();
+        for (heading, names) in HEADINGS {
+            let _ = writeln!(commands, "{heading}:");
+            for name in names {
+                if let Some(about) = grammar.find_subcommand(name).and_then(Grammar::get_about) {
+                    let _ = writeln!(commands, "  {name:<10} {about}");
+                }
+            }
+            commands.push('\n');
+        }
+        grammar.help_template(format!(
+            "{{about-with-newline}}\n{{usage-heading}} {{usage}}\n\n{commands}Options:\n{{options}}{{after-help}}"
+        ))
+    }
+
+    /// Returns the number of threads for runs; 0 stands for one per core.
+    pub(crate) fn jobs(&self) -> usize {
+        let own = match &self.command {
+            Some(Command::Run(run)) => run.threads.jobs,
+            Some(Command::Rank(rank)) => rank.threads.jobs,
+            Some(Command::Reproduce(reproduce)) => reproduce.threads.jobs,
+            Some(Command::Search(search)) => search.threads.jobs,
+            Some(Command::Load(load)) => load.threads.jobs,
+            _ => None,
+        };
+        own.or(self.threads.jobs).map_or(0, usize::from)
     }
 }
 
@@ -128,10 +175,9 @@ fn taking_negative_numbers(grammar: Grammar) -> Grammar {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// Run a scenario with one or more mechanisms
+    #[command(after_help = run::EXAMPLES_RUN)]
     Run(Run),
-    /// Let every two mechanisms share one bottleneck, half the clients each: who takes how much
-    Coexist(Coexist),
-    /// Compare mechanisms over many conditions: which one to use, and how far each is from the best of every condition
+    /// Say which mechanism to use over many conditions
     #[command(
         after_help = "A suite is a TOML file with `title` and `[[entries]]`, each with a `scenario` or a `paper`, and with `set` (knobs and keys; lists make a grid), `seeds` and `metrics` if they are not the scenario's: see docs/rank.md.
 
@@ -144,28 +190,10 @@ Examples:
     coapace rank lossy -m fasor-token -m cocoa -m default --seeds 101-120"
     )]
     Rank(Rank),
-    /// Run the experiments of a paper and print what was published beside what is measured
+    /// Run the experiments of a paper beside what it published
+    #[command(after_help = EXAMPLES_REPRODUCE)]
     Reproduce(Reproduce),
-    /// Check an artefact of `reproduce --artifact`, make its runs and files again, and say what is identical
-    #[command(
-        after_help = "First every file is compared with its hash, then every run with the recorded one, then every
-figure, and then every file with the one that is made again, byte for byte. The command line, the
-program and the moment of writing cannot be found out again and are taken as recorded. An edited
-ro-crate-metadata.json, to which authors and a licence may be added, is named and not compared.
-
-Exit codes: 0 identical; 3 a file, a run or a figure differs; 1 the folder is no whole
-artefact; 130 interrupted
-
-Example:
-  coapace reproduce raitahila2019 --quick --artifact raitahila
-  coapace repeat raitahila"
-    )]
-    Repeat {
-        /// The folder of the artefact
-        #[arg(value_name = "DIR")]
-        folder: PathBuf,
-    },
-    /// Search for parameters of a mechanism over scenarios that are drawn, or compare mechanisms on them
+    /// Search for parameters of a mechanism on networks drawn at random
     #[command(
         after_help = "Without --vary, compares the mechanisms with the best published one on each scenario.
 
@@ -176,10 +204,9 @@ Examples:
     coapace search fasor-token --vary min_rto=10ms..1s --vary initial_k='1|2|4' --journal fasor.jsonl"
     )]
     Search(Search),
-    /// Run mechanisms over many conditions into a directory of Parquet files, and go on where it was stopped
-    #[command(after_help = sweep::EXAMPLES_SWEEP)]
-    Sweep(Sweep),
-    /// Replay a script of events through one mechanism: CSV from standard input to standard output
+    /// Replay a script of events through one mechanism
+    ///
+    /// Reads CSV from standard input, and writes CSV to standard output.
     #[command(after_help = "Input columns: at_ms,event,draw,answered,exchange
   event     start, timeout, ack, reset or giveup
   draw      the random number of this step, in [0,1); empty is 0
@@ -194,40 +221,31 @@ Example:
         /// The mechanism, as NAME or NAME:parameter=value,…
         mechanism: String,
     },
-    /// List mechanisms, scenarios or papers, or describe one of them
+    /// List or describe mechanisms, scenarios or papers
     List {
         /// The kind of things to list
         what: Listed,
         /// The mechanism, scenario or paper to describe in full
         name: Option<String>,
     },
-    /// Say what a capture of CoAP tells of its network, and what each mechanism would have done there
+    /// Read a capture: what its network did, and what to use there
+    ///
+    /// Says what a capture of CoAP shows of its network, and what each mechanism would have done there.
     #[command(after_help = advise::EXAMPLES_ADVISE)]
     Advise(Advise),
-    /// Measure this machine: controller calls, simulated exchanges and events per CPU second
-    Bench,
     /// Read a resource
     #[command(after_help = device::EXAMPLES_GET)]
     Get(Request),
     /// Write a resource
     #[command(after_help = device::EXAMPLES_PUT)]
     Put(Request),
-    /// Send a payload for a resource to process (POST)
+    /// Send a payload for a resource to process
     #[command(after_help = device::EXIT_CODES)]
     Post(Request),
     /// Remove a resource
     #[command(after_help = device::EXIT_CODES)]
     Delete(Request),
-    /// Read the part of a resource that a payload selects (RFC 8132 §2)
-    #[command(after_help = device::EXIT_CODES)]
-    Fetch(Request),
-    /// Change part of a resource (RFC 8132 §3)
-    #[command(after_help = device::EXIT_CODES)]
-    Patch(Request),
-    /// Change part of a resource; repeating the request has no further effect (RFC 8132 §3)
-    #[command(after_help = device::EXIT_CODES)]
-    Ipatch(Request),
-    /// Make a request with any method
+    /// Make a request with any method: fetch, patch, ipatch (RFC 8132)
     #[command(after_help = device::EXIT_CODES)]
     Request(AnyRequest),
     /// Print a resource now and whenever it changes (RFC 7641)
@@ -236,65 +254,39 @@ Example:
     /// List the resources of a server (RFC 6690)
     #[command(after_help = device::EXAMPLES_DISCOVER)]
     Discover(Discover),
-    /// Check whether a server is there, with an empty message (RFC 7252 §4.3)
+    /// Check whether a server answers an empty message (RFC 7252 §4.3)
     #[command(after_help = device::EXIT_CODES)]
     Ping(Ping),
     /// Answer requests until interrupted
     #[command(after_help = serve::EXAMPLES_SERVE)]
     Serve(Serve),
-    /// Run a mechanism for clients that cannot: between them and a server, or in front of a server
+    /// Run a mechanism for clients or servers that cannot
+    ///
+    /// The relay lies between clients and a server, or in front of a server.
     #[command(after_help = relay::EXAMPLES_RELAY)]
     Relay(Relay),
-    /// Carry the packets of real programs through the network of a scenario, in real time
+    /// Carry packets of real programs through a scenario's network
     #[cfg(target_os = "linux")]
     #[command(after_help = emulate::EXAMPLES_EMULATE)]
     Emulate(Emulate),
-    /// Put a server under load and report how much it handles
+    /// Put a server under load, and report how much it handles
     #[command(after_help = device::EXAMPLES_LOAD)]
     Load(Load),
-    /// Examine a CoAP client or server of any make from outside, and judge it by the RFCs
+    /// Judge a CoAP client or server of any make by the RFCs
     #[command(after_help = examine::EXAMPLES_EXAMINE)]
     Examine(Examine),
     /// Print a completion script for a shell
+    #[command(hide = true)]
     Completions {
         /// The shell
         shell: clap_complete::Shell,
     },
     /// Write manual pages: coapace.1, and one for each command
+    #[command(hide = true)]
     Man {
         /// The directory to write into, which must exist
         directory: PathBuf,
     },
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct Coexist {
-    /// A built-in scenario (coapace list scenarios) or a TOML file (docs/scenarios.md)
-    #[arg(default_value = "coexistence")]
-    pub(crate) scenario: String,
-
-    /// Change a value of the scenario: one of its knobs, or any key by its path; repeatable
-    #[arg(long, value_name = "KEY=VALUE", value_parser = key_value)]
-    pub(crate) set: Vec<(String, String)>,
-
-    /// A mechanism to pair with the others, as NAME or NAME:parameter=value,…; repeatable [default: all but tcp]
-    #[arg(long, short, value_name = "NAME")]
-    pub(crate) mechanism: Vec<String>,
-
-    /// Repetitions of every pair: N takes the seeds 1 to N, N-M the seeds N to M
-    #[arg(long, value_name = "N|N-M", allow_hyphen_values = true, default_value_t = Seeds::up_to(coexistence::SEEDS), value_parser = seeds)]
-    pub(crate) seeds: Seeds,
-
-    /// The output format; the table is a matrix, csv and json have a row for each mechanism with each other one
-    #[arg(long, value_enum, default_value_t = Format::Table)]
-    pub(crate) format: Format,
-
-    /// Write an HTML report with a heat map
-    #[arg(long, value_name = "FILE")]
-    pub(crate) report: Option<PathBuf>,
-
-    #[command(flatten)]
-    pub(crate) figures: Figures,
 }
 
 #[derive(Debug, Args)]
@@ -334,6 +326,9 @@ pub(crate) struct Search {
     /// Print a line for each scenario
     #[arg(long)]
     pub(crate) each: bool,
+
+    #[command(flatten)]
+    pub(crate) threads: Threads,
 }
 
 #[derive(Debug, Args)]
@@ -363,13 +358,44 @@ pub(crate) struct Rank {
     /// Write an HTML report with a heat map of cells and mechanisms
     #[arg(long, value_name = "FILE")]
     pub(crate) report: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub(crate) threads: Threads,
 }
+
+const EXAMPLES_REPRODUCE: &str = "Examples:
+  A minute of the experiments of a thesis:
+    coapace reproduce raitahila2019 --quick
+  An artefact for reviewers, and its check:
+    coapace reproduce raitahila2019 --quick --artifact raitahila
+    coapace reproduce --check raitahila
+
+--check compares every file with its hash, then every run with the recorded
+one, then every figure, and then every file with the one that is made again,
+byte for byte. It takes the command line, the program and the moment of writing
+as recorded. It names an edited ro-crate-metadata.json, to which authors and a
+licence may be added, and does not compare it.
+
+Exit codes of --check: 0 identical; 3 a file, a run or a figure differs; 1 the
+folder lacks a part of an artefact; 130 interrupted";
 
 #[derive(Debug, Args)]
 #[allow(clippy::struct_excessive_bools)] // Each is a flag of the command line.
 pub(crate) struct Reproduce {
     /// The paper (coapace list papers)
-    pub(crate) paper: String,
+    #[arg(value_name = "PAPER", required_unless_present = "check")]
+    pub(crate) paper: Option<String>,
+
+    /// Check the artefact in this directory: make its runs and files again, and say what is identical
+    #[arg(
+        long,
+        value_name = "DIR",
+        conflicts_with_all = [
+            "paper", "quick", "mechanism", "seeds", "format", "each", "orders", "report", "sensitivity", "markdown", "figures",
+            "artifact",
+        ]
+    )]
+    pub(crate) check: Option<PathBuf>,
 
     /// Take about a minute on two cores: few repetitions, and shorter runs where the paper's are long
     #[arg(long, conflicts_with = "seeds")]
@@ -413,13 +439,16 @@ pub(crate) struct Reproduce {
     pub(crate) figures: Figures,
 
     /// Write all that a reviewer needs into this new or empty directory: scenarios, results as Parquet and CSV, the report,
-    /// and what `coapace repeat` needs to say whether the runs are identical (docs/artifact.md)
+    /// and what `--check` needs to say whether the runs are identical (docs/artifact.md)
     #[arg(long, value_name = "DIR", conflicts_with = "live")]
     pub(crate) artifact: Option<PathBuf>,
 
     #[cfg(target_os = "linux")]
     #[command(flatten)]
     pub(crate) live: LiveOptions,
+
+    #[command(flatten)]
+    pub(crate) threads: Threads,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
@@ -457,5 +486,26 @@ fn key_value(text: &str) -> Result<(String, String), String> {
     match text.split_once('=') {
         Some((key, value)) if !key.trim().is_empty() => Ok((key.trim().to_owned(), value.trim().to_owned())),
         _ => Err("expected KEY=VALUE".to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_visible_command_is_under_one_heading_and_the_list_fits_80_columns() {
+        let grammar = Arguments::grammar();
+        let visible = grammar.get_subcommands().filter(|command| !command.is_hide_set());
+        let mut visible: Vec<_> = visible.map(Grammar::get_name).collect();
+        let mut listed = HEADINGS.map(|(_, names)| names).concat();
+        assert_eq!(listed.len(), 20);
+        visible.sort_unstable();
+        listed.sort_unstable();
+        assert_eq!(visible, listed);
+        let help = Arguments::grammar().render_help().to_string();
+        let commands = help.lines().skip_while(|line| *line != "Laboratory:");
+        let widest = commands.take_while(|line| *line != "Options:").map(|line| line.chars().count()).max();
+        assert!(widest <= Some(80) && widest > Some(60), "{help}");
     }
 }

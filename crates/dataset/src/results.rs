@@ -175,7 +175,7 @@ pub fn orders(results: &[CellResult]) -> Result<Table, ArrowError> {
     table(order_rows(VERSION, results))
 }
 
-/// Returns a row for each mechanism with each other: the columns of `coapace coexist --format csv`.
+/// Returns a row for each mechanism with each other: the columns of `coapace run coexistence --pairs --format csv`.
 ///
 /// # Errors
 /// Fails if Arrow does.

@@ -8,7 +8,6 @@
 //! * The *standing* of a mechanism is how it fares when it shares a network with each of the others in turn; in a
 //!   [ranking](rank), how it fares over many conditions.
 
-pub mod bench;
 pub mod coexistence;
 pub mod directory;
 pub mod experiment;

@@ -66,8 +66,8 @@ def test_pairs_have_the_rows_and_the_sentences_of_the_command() -> None:
     for key, value in settings:
         scenario = scenario.set(key, value)
     shared = coapace.coexist(scenario, ["default", "cocoa", "fasor"], progress=False)
-    assert_equal_rows(told("coexist", *options, "--format", "csv"), shared.pairs)
-    assert told("coexist", *options).endswith("\n".join([*shared.sentences, ""]))
+    assert_equal_rows(told("run", "coexistence", "--pairs", *options, "--format", "csv"), shared.pairs)
+    assert told("run", "coexistence", "--pairs", *options).endswith("\n".join([*shared.sentences, ""]))
 
 
 def test_rankings_have_the_rows_and_the_advice_of_the_command() -> None:

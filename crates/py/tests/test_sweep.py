@@ -59,7 +59,7 @@ def test_the_command_makes_the_same_rows_and_goes_on_where_python_stopped(tmp_pa
     mechanisms = [word for mechanism in MECHANISMS for word in ("-m", mechanism)]
     make(tmp_path / "both", seeds=1)
     for to, made in (("command", 24), ("both", 16)):
-        arguments = [COMMAND, "sweep", "nb-iot", *named, *mechanisms, "--seeds", "3", "--to", str(tmp_path / to)]
+        arguments = [COMMAND, "run", "nb-iot", *named, *mechanisms, "--seeds", "3", "--to", str(tmp_path / to)]
         done = subprocess.run(arguments, capture_output=True, text=True, check=True)
         assert f"{made} runs in " in done.stderr, done.stderr
         assert coapace.Dataset(tmp_path / to).to_polars().equals(ours)

@@ -82,7 +82,9 @@ fn lists_pairs_papers_and_reports_have_it() {
     assert!(html.matches("twin").count() > 1, "tables and charts name it");
 
     let pairs = [
-        "coexist",
+        "run",
+        "coexistence",
+        "--pairs",
         "--set",
         "clients=10",
         "--set",

@@ -236,6 +236,9 @@ pub(crate) struct Load {
     /// Print the result as one JSON object
     #[arg(long)]
     pub(crate) json: bool,
+
+    #[command(flatten)]
+    pub(crate) threads: super::Threads,
 }
 
 /// Bytes of an argument. This is a type of its own because clap takes a `Vec` for a repeated argument.

@@ -6,11 +6,25 @@ use clap::Args;
 
 #[cfg(target_os = "linux")]
 use super::LiveOptions;
-use super::{Figures, Format, Seeds, key_value, seeds};
+use super::{Figures, Format, Seeds, Threads, key_value, seeds};
+use coapace_dataset::sweep::Shard;
 
-/// The conditions, mechanisms and seeds of runs.
+pub(super) const EXAMPLES_RUN: &str = "Examples:
+  A grid of conditions:
+    coapace run nb-iot --set clients=10,50,100 --set errors=none,high
+  Who takes how much, if every two mechanisms share one bottleneck?
+    coapace run coexistence --pairs
+  Two mechanisms under three conditions, 40 seeds each, into Parquet files with
+  a row for each run. The same command goes on after an interruption, and a
+  larger one adds to the directory (docs/sweeps.md):
+    coapace run nb-iot --set clients=10,50,100 -m default -m cocoa --seeds 40 \\
+      --to results
+  Half of these runs on each of two machines that share a directory:
+    coapace run nb-iot … --to results --shard 1/2
+    coapace run nb-iot … --to results --shard 2/2";
+
 #[derive(Debug, Args)]
-pub(crate) struct Experiment {
+pub(crate) struct Run {
     /// A built-in scenario (coapace list scenarios) or a TOML file (docs/scenarios.md)
     pub(crate) scenario: String,
 
@@ -21,19 +35,28 @@ pub(crate) struct Experiment {
     pub(crate) set: Vec<(String, String)>,
 
     /// A mechanism to run, as NAME or NAME:parameter=value,…; tcp is CoAP over TCP. NAME+NAME or NAME*3+NAME mixes
-    /// clients with different mechanisms. Repeatable [default: the scenario's]
+    /// clients with different mechanisms. Repeatable [default: the scenario's; with --pairs all but tcp]
     #[arg(long, short, value_name = "NAME")]
     pub(crate) mechanism: Vec<String>,
 
     /// Repetitions: N takes the seeds 1 to N, N-M the seeds N to M [default: the scenario's number]
     #[arg(long, value_name = "N|N-M", allow_hyphen_values = true, value_parser = seeds)]
     pub(crate) seeds: Option<Seeds>,
-}
 
-#[derive(Debug, Args)]
-pub(crate) struct Run {
-    #[command(flatten)]
-    pub(crate) experiment: Experiment,
+    /// Let every two mechanisms share the network, half the clients each
+    #[arg(long, conflicts_with_all = ["each", "film", "pcap", "trace", "to"])]
+    #[cfg_attr(target_os = "linux", arg(conflicts_with = "live"))]
+    pub(crate) pairs: bool,
+
+    /// Write a row for each run into Parquet files in this directory. Runs that it has are not made again
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["format", "each", "report", "figures", "film", "pcap", "trace"])]
+    #[cfg_attr(target_os = "linux", arg(conflicts_with = "live"))]
+    pub(crate) to: Option<PathBuf>,
+
+    /// With --to, make one share of the runs: 2/8 is the second of eight. Each process takes another, in the same directory or
+    /// in one of its own whose files are copied together later
+    #[arg(long, value_name = "I/N", allow_hyphen_values = true, requires = "to")]
+    pub(crate) shard: Option<Shard>,
 
     /// The output format
     #[arg(long, value_enum, default_value_t = Format::Table)]
@@ -65,4 +88,7 @@ pub(crate) struct Run {
     #[cfg(target_os = "linux")]
     #[command(flatten)]
     pub(crate) live: LiveOptions,
+
+    #[command(flatten)]
+    pub(crate) threads: Threads,
 }

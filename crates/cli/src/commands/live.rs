@@ -11,7 +11,7 @@ use coapace_run::contender::ContenderKind;
 use coapace_wire::emulation::take_privileges;
 use coapace_wire::live::{Peer, fits};
 
-use super::output::{COMMIT, Conducted, Rows, jobs, remark};
+use super::output::{COMMIT, Conducted, Rows, remark};
 use crate::arguments::{Arguments, LiveOptions};
 use crate::live::{Conducting, Journal, Outcome, conduct, estimate};
 use crate::process::raise_descriptor_limit;
@@ -74,7 +74,7 @@ pub(super) fn conduct_live(
 fn simulate(arguments: &Arguments, trials: &[Trial], stop: &AtomicBool) -> Vec<CellResult> {
     let bar = progress::bar(runs(trials), arguments.quiet);
     bar.set_message("simulated");
-    let results = conduct_until(trials, jobs(arguments), stop, &mut |_| bar.inc(1));
+    let results = conduct_until(trials, arguments.jobs(), stop, &mut |_| bar.inc(1));
     bar.finish_and_clear();
     results
 }

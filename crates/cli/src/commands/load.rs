@@ -35,8 +35,9 @@ pub(crate) fn load(arguments: &Arguments, load: &Load) -> Result<(), Failure> {
     bound(&mut setup.profile.config);
     let payload = payload(&load.content)?;
     let mut builder = Builder::new_multi_thread();
-    if let Some(jobs) = arguments.jobs {
-        builder.worker_threads(jobs.into());
+    let jobs = arguments.jobs();
+    if jobs > 0 {
+        builder.worker_threads(jobs);
     }
     let runtime = builder.enable_all().build().map_err(no_runtime)?;
     let asked = Arc::new(Asked {

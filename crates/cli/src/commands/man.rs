@@ -2,12 +2,10 @@
 
 use std::path::Path;
 
-use clap::CommandFactory;
-
 use crate::Failure;
 use crate::arguments::Arguments;
 
 pub(crate) fn man(directory: &Path) -> Result<(), Failure> {
-    clap_mangen::generate_to(Arguments::command(), directory)
+    clap_mangen::generate_to(Arguments::grammar(), directory)
         .map_err(|error| Failure::Io(directory.display().to_string(), error))
 }

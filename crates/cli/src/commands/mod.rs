@@ -2,8 +2,6 @@
 
 mod advise;
 mod artifact;
-mod bench;
-mod coexist;
 mod compare;
 mod device;
 mod directory;
@@ -19,6 +17,7 @@ mod load;
 mod man;
 mod observe;
 mod output;
+mod pairs;
 mod ping;
 mod printer;
 mod rank;
@@ -36,7 +35,6 @@ mod trace;
 
 use std::io::{self, Write};
 
-use clap::CommandFactory;
 use coapace_net::Code;
 
 use crate::Failure;
@@ -47,23 +45,16 @@ pub(crate) fn dispatch(arguments: &Arguments) -> Result<(), Failure> {
     match &arguments.command {
         None => compare::compare(arguments),
         Some(Command::Run(run)) => run::run(arguments, run),
-        Some(Command::Coexist(coexist)) => coexist::coexist(arguments, coexist),
         Some(Command::Rank(rank)) => rank::rank(arguments, rank),
         Some(Command::Reproduce(reproduce)) => reproduce::reproduce(arguments, reproduce),
-        Some(Command::Repeat { folder }) => repeat::repeat(arguments, folder),
         Some(Command::Search(options)) => search::search(arguments, options),
-        Some(Command::Sweep(options)) => sweep::sweep(arguments, options),
         Some(Command::Trace { mechanism }) => trace::trace(mechanism),
         Some(Command::List { what, name }) => list::list(*what, name.as_deref(), &mut io::stdout().lock()),
         Some(Command::Advise(options)) => advise::advise(arguments, options),
-        Some(Command::Bench) => bench::bench(arguments),
         Some(Command::Get(get)) => request::request(arguments, Code::GET, get),
         Some(Command::Put(put)) => request::request(arguments, Code::PUT, put),
         Some(Command::Post(post)) => request::request(arguments, Code::POST, post),
         Some(Command::Delete(delete)) => request::request(arguments, Code::DELETE, delete),
-        Some(Command::Fetch(fetch)) => request::request(arguments, Code::FETCH, fetch),
-        Some(Command::Patch(patch)) => request::request(arguments, Code::PATCH, patch),
-        Some(Command::Ipatch(ipatch)) => request::request(arguments, Code::IPATCH, ipatch),
         Some(Command::Request(any)) => request::request(arguments, any.method, &any.request),
         Some(Command::Observe(observe)) => observe::observe(arguments, observe),
         Some(Command::Discover(discover)) => discover::discover(arguments, discover),
@@ -77,7 +68,7 @@ pub(crate) fn dispatch(arguments: &Arguments) -> Result<(), Failure> {
         Some(Command::Man { directory }) => man::man(directory),
         Some(Command::Completions { shell }) => {
             let mut script = Vec::new();
-            clap_complete::generate(*shell, &mut Arguments::command(), "coapace", &mut script);
+            clap_complete::generate(*shell, &mut Arguments::grammar(), "coapace", &mut script);
             Ok(io::stdout().lock().write_all(&script)?)
         }
     }

@@ -113,7 +113,7 @@ pub(crate) fn conduct(
     let mut told = rows.as_ref().map_or(Ok(()), |rows| print(rows.header()));
     stop.fetch_or(is_alone && told.is_err(), Ordering::Relaxed);
     let mut printed = 0;
-    let results = conduct_until(trials, jobs(arguments), stop, &mut |results| {
+    let results = conduct_until(trials, arguments.jobs(), stop, &mut |results| {
         bar.inc(1);
         let is_next = |printed: usize| {
             trials.get(printed).is_some_and(|trial| results[printed].runs.len() == trial.seeds as usize)
@@ -149,11 +149,6 @@ pub(super) fn set_seeds(trials: &mut [Trial], seeds: Option<Seeds>) {
             (trial.seeds, trial.first_seed) = (seeds.count, seeds.first);
         }
     }
-}
-
-/// Returns the number of threads; 0 stands for one per core.
-pub(crate) fn jobs(arguments: &Arguments) -> usize {
-    arguments.jobs.map_or(0, usize::from)
 }
 
 /// Prints the table of results.

@@ -1,4 +1,4 @@
-//! `coapace repeat`.
+//! `coapace reproduce --check`.
 
 use std::collections::BTreeSet;
 use std::fmt::Display;

@@ -17,13 +17,17 @@ use super::output::{
     Conducted, Rows, command_line, conduct, create_dir, print_orders, print_table, remark, report, set_seeds,
     write_report,
 };
+use super::repeat::repeat;
 use super::sensitivity::sensitivity;
 use crate::Failure;
 use crate::arguments::{Arguments, Format, Reproduce};
 use crate::draft::{Draft, need_a_file_each};
 
 pub(crate) fn reproduce(arguments: &Arguments, reproduce: &Reproduce) -> Result<(), Failure> {
-    let paper = Paper::named(&reproduce.paper).map_err(Failure::Usage)?;
+    if let Some(folder) = &reproduce.check {
+        return repeat(arguments, folder);
+    }
+    let paper = Paper::named(reproduce.paper.as_deref().unwrap_or_default()).map_err(Failure::Usage)?;
     if reproduce.orders && reproduce.format == Format::Table {
         return Err(Failure::Usage("--orders needs --format csv or --format json".to_owned()));
     }
@@ -100,7 +104,10 @@ pub(crate) fn reproduce(arguments: &Arguments, reproduce: &Reproduce) -> Result<
             artifact.finish(&request(reproduce), &source, &report)?;
             let root = reproduce.artifact.as_deref().unwrap_or(Path::new("")).display();
             let runs: usize = conducted.results.iter().map(|result| result.runs.len()).sum();
-            remark(arguments, &format!("artifact: {runs} runs in {root}; coapace repeat DIR repeats them"));
+            remark(
+                arguments,
+                &format!("artifact: {runs} runs in {root}; coapace reproduce --check DIR repeats them"),
+            );
             Ok(())
         })
     });
@@ -151,7 +158,7 @@ pub(super) fn left_out(paper: &Paper) -> Result<String, Failure> {
 /// Returns the arguments that shape the runs.
 fn request(reproduce: &Reproduce) -> Request {
     Request {
-        paper: reproduce.paper.clone(),
+        paper: reproduce.paper.clone().unwrap_or_default(),
         quick: reproduce.quick,
         mechanisms: reproduce.mechanism.clone(),
         seeds: reproduce.seeds.map(|seeds| seeds.to_string()),

@@ -15,24 +15,31 @@ use coapace_scenario::{File, Scenario};
 #[cfg(target_os = "linux")]
 use super::live::conduct_live;
 use super::output::{Conducted, Rows, conduct, create_dir, print_table, remark, report, write_report};
+use super::{pairs, sweep};
 use crate::arguments::{Arguments, Format, Run, Seeds};
 use crate::draft::{Draft, need_a_file_each};
 use crate::{Failure, interrupt};
 
 pub(crate) fn run(arguments: &Arguments, run: &Run) -> Result<(), Failure> {
+    if run.pairs {
+        return pairs::run(arguments, run);
+    }
+    if let Some(to) = &run.to {
+        return sweep::run(arguments, run, to);
+    }
     if run.each && run.format == Format::Table {
         return Err(Failure::Usage("--each needs --format csv or --format json".to_owned()));
     }
     let files = [&run.report, &run.film, &run.pcap, &run.trace].map(Option::as_deref);
     need_a_file_each("--report, --film, --pcap and --trace", &files)?;
-    let conditions = conditions(&run.experiment.set).map_err(Failure::Usage)?;
+    let conditions = conditions(&run.set).map_err(Failure::Usage)?;
     let mut trials = Vec::new();
     let varied = varied(&conditions);
     for settings in &conditions {
-        let scenario = Scenario::load(&run.experiment.scenario, settings)?;
+        let scenario = Scenario::load(&run.scenario, settings)?;
         let scenario = Arc::new(scenario.showing(&varied, settings));
-        let seeds = run.experiment.seeds.unwrap_or(Seeds::up_to(scenario.defaults.seeds));
-        let contenders = contenders(&run.experiment.mechanism, &scenario)?.into_iter();
+        let seeds = run.seeds.unwrap_or(Seeds::up_to(scenario.defaults.seeds));
+        let contenders = contenders(&run.mechanism, &scenario)?.into_iter();
         trials.extend(contenders.map(|contender| Trial {
             first_seed: seeds.first,
             ..Trial::new(&scenario, contender, seeds.count)

@@ -6,7 +6,7 @@ use coapace_dataset::VERSION;
 use coapace_lab::search::terms::Terms;
 use coapace_lab::search::{self, SearchError};
 
-use super::output::{jobs, remark};
+use super::output::remark;
 use crate::arguments::{Arguments, Search};
 use crate::{Failure, interrupt, progress};
 
@@ -29,7 +29,7 @@ pub(crate) fn search(arguments: &Arguments, search: &Search) -> Result<(), Failu
     let stop = interrupt::watch();
     let bar = progress::bar(search.progress().1, arguments.quiet);
     let mut told = 0;
-    let ended = search.conduct(jobs(arguments), stop, || Ok(()), &mut |search| {
+    let ended = search.conduct(arguments.jobs(), stop, || Ok(()), &mut |search| {
         bar.set_position(search.progress().0 as u64);
         let news = &search.found()[told..];
         told = search.found().len();

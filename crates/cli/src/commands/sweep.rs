@@ -1,6 +1,7 @@
-//! `coapace sweep`.
+//! `coapace run --to`.
 
 use std::io;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -8,20 +9,21 @@ use coapace_dataset::sweep::{self, Directory, Plan, PlanError};
 use coapace_lab::grid::conditions;
 use coapace_scenario::Source;
 
-use super::output::{jobs, remark};
-use crate::arguments::{Arguments, Sweep};
+use super::output::remark;
+use crate::arguments::{Arguments, Run};
 use crate::{Failure, interrupt, progress};
 
-pub(crate) fn sweep(arguments: &Arguments, sweep: &Sweep) -> Result<(), Failure> {
-    let source = Source::find(&sweep.experiment.scenario)?;
-    let conditions = conditions(&sweep.experiment.set).map_err(Failure::Usage)?;
-    let seeds = sweep.experiment.seeds.map(|seeds| (seeds.first, seeds.count));
+/// Makes the runs that the directory `to` lacks.
+pub(super) fn run(arguments: &Arguments, run: &Run, to: &Path) -> Result<(), Failure> {
+    let source = Source::find(&run.scenario)?;
+    let conditions = conditions(&run.set).map_err(Failure::Usage)?;
+    let seeds = run.seeds.map(|seeds| (seeds.first, seeds.count));
     let begin = Instant::now();
-    let plan = Arc::new(Plan::new(source, conditions, &sweep.experiment.mechanism, seeds)?);
+    let plan = Arc::new(Plan::new(source, conditions, &run.mechanism, seeds)?);
     let planned = begin.elapsed().as_secs_f64();
-    let to = sweep.to.display();
+    let (folder, to) = (to, to.display());
     let named = |error: io::Error| Failure::Input(format!("{to}: {error}"));
-    let directory = Directory::open(&sweep.to, &plan, sweep.shard).map_err(named)?;
+    let directory = Directory::open(folder, &plan, run.shard).map_err(named)?;
     let missing = directory.missing(&plan);
     // Until here nothing is lost by an end at once.
     let stop = interrupt::watch();
@@ -31,7 +33,7 @@ pub(crate) fn sweep(arguments: &Arguments, sweep: &Sweep) -> Result<(), Failure>
         bar.set_message(format!("{reused} were there"));
     }
     let start = Instant::now();
-    let made = sweep::conduct(&plan, &directory, missing, jobs(arguments), stop, || Ok(()), &mut |made| {
+    let made = sweep::conduct(&plan, &directory, missing, arguments.jobs(), stop, || Ok(()), &mut |made| {
         bar.set_position(made as u64);
     });
     bar.finish_and_clear();
@@ -41,7 +43,7 @@ pub(crate) fn sweep(arguments: &Arguments, sweep: &Sweep) -> Result<(), Failure>
             "incomplete: interrupted after {made} of {asked} runs, which are in {to}; the same command makes the others"
         )));
     }
-    let shard = sweep.shard.map_or_else(String::new, |shard| format!(" of shard {shard}"));
+    let shard = run.shard.map_or_else(String::new, |shard| format!(" of shard {shard}"));
     let took = start.elapsed().as_secs_f64();
     remark(
         arguments,

@@ -1,4 +1,4 @@
-//! `coapace reproduce --artifact` and `coapace repeat`.
+//! `coapace reproduce --artifact` and `coapace reproduce --check`.
 
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -39,7 +39,7 @@ fn an_artefact_has_the_rows_of_the_command_and_is_repeated_identically() {
     {
         assert!(fs::metadata(format!("{folder}/{name}")).expect(name).len() > 100, "{name}");
     }
-    let said = coapace(&["repeat", &folder]).success();
+    let said = coapace(&["reproduce", "--check", &folder]).success();
     let lines: Vec<&str> = said.lines().collect();
     assert_eq!(lines[0], "identical: 75 runs, every event and every figure");
     let compared = lines[1].strip_prefix("identical byte for byte: ").expect(lines[1]);
@@ -83,11 +83,11 @@ fn a_damaged_artefact_is_told_before_anything_runs() {
     let middle = bytes.len() / 2;
     bytes[middle] ^= 1;
     fs::write(&path, bytes).expect("it is written");
-    let told = coapace(&["repeat", &folder]);
+    let told = coapace(&["reproduce", "--check", &folder]);
     assert_eq!(told.failure(3), "the artefact is damaged, or was edited");
     assert_eq!(told.stdout, "results/runs.parquet is not as it was written\n");
     fs::remove_file(format!("{folder}/SHA256SUMS")).expect("it is removed");
-    assert!(coapace(&["repeat", &folder]).failure(1).contains("no whole artefact"));
+    assert!(coapace(&["reproduce", "--check", &folder]).failure(1).contains("no whole artefact"));
 }
 
 #[test]
@@ -97,7 +97,7 @@ fn what_differs_is_told_with_both_hashes() {
     let runs = fs::read_to_string(format!("{folder}/results/runs.csv")).expect("the runs");
     let hash = column(&runs, "trace_hash")[0].to_owned();
     forge(&folder, "manifest.json", |text| text.replacen(&hash, "0123456789abcdef", 1));
-    let differs = coapace(&["repeat", &folder, "--quiet"]);
+    let differs = coapace(&["reproduce", "--check", &folder, "--quiet"]);
     assert_eq!(differs.failure(3), "1 of 75 runs differ");
     let told = format!("seed 2: recorded 0123456789abcdef, repeated {hash}\n");
     assert!(differs.stdout.ends_with(&told) && differs.stdout.lines().count() == 1, "{}", differs.stdout);
@@ -107,7 +107,7 @@ fn what_differs_is_told_with_both_hashes() {
         let text = text.replace(&scenario, "00000000000000ff");
         text.replacen("\"commit\": \"", "\"commit\": \"other-", 1)
     });
-    let other = coapace(&["repeat", &folder]);
+    let other = coapace(&["reproduce", "--check", &folder]);
     assert!(other.failure(3).contains("nothing was run"), "{other:?}");
     assert!(other.stdout.starts_with("another program: recorded by coapace "), "{other:?}");
     assert!(other.stdout.contains("(scenario 00000000000000ff)"), "{other:?}");
@@ -120,14 +120,14 @@ fn a_file_that_was_edited_with_its_hash_is_told_and_edited_metadata_are_not_call
     forge(&folder, "ro-crate-metadata.json", |text| {
         text.replacen("\"name\": ", "\"author\": \"me\", \"name\": ", 1)
     });
-    let said = coapace(&["repeat", &folder, "--quiet"]).success();
+    let said = coapace(&["reproduce", "--check", &folder, "--quiet"]).success();
     assert!(said.ends_with("not compared: ro-crate-metadata.json, which was edited\n"), "{said}");
     assert_eq!(said.matches("ro-crate-metadata.json").count(), 1, "{said}");
 
     forge(&folder, "results/cells.csv", |text| text.replacen(",2", ",3", 1));
     forge(&folder, "page.md", |text| text + "All of it is met.\n");
     forge(&folder, "manifest.json", |text| text.replacen("\"title\": \"", "\"title\": \"Another ", 1));
-    let edited = coapace(&["repeat", &folder, "--quiet"]);
+    let edited = coapace(&["reproduce", "--check", &folder, "--quiet"]);
     assert!(edited.failure(3).starts_with("every run is identical, but 3 of "), "{edited:?}");
     for name in ["results/cells.csv", "page.md", "manifest.json"] {
         assert!(edited.stdout.contains(&format!("{name} is not the one that is made again\n")), "{edited:?}");

@@ -33,7 +33,7 @@ fn an_upload_of_which_the_server_took_one_block_for_all_fails_and_says_how_much_
     fs::write(&file, [7; 3_000]).expect("a file");
     for uri in [&server, &relay.uri] {
         for method in ["put", "post", "fetch", "patch", "ipatch"] {
-            let said = refused(1, &[method, uri, "-f", &file]);
+            let said = refused(1, &["request", "-m", method, uri, "-f", &file]);
             assert!(said.contains("2.04 Changed to the first 1024 of 3000 bytes"), "{said}");
         }
         let said = refused(1, &["put", uri, "-f", &file, "-b", "64"]);

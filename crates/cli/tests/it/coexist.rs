@@ -1,4 +1,4 @@
-//! `coapace coexist`, and mixes of mechanisms in `coapace run`.
+//! `coapace run --pairs`, and mixes of mechanisms in `coapace run`.
 
 use std::fs;
 
@@ -6,9 +6,10 @@ use crate::common::{Scratch, coapace, column, csv};
 use coapace_control::REGISTRY;
 
 /// Sixty clients behind a small buffer, for forty seconds.
-const SHORT: [&str; 13] = [
-    "coexist",
+const SHORT: [&str; 14] = [
+    "run",
     "coexistence",
+    "--pairs",
     "--set",
     "clients=60",
     "--set",
@@ -88,7 +89,8 @@ fn the_report_has_the_pairs_and_opens_without_a_network() {
     let file = scratch.file("report.html");
     coapace(&with(&SHORT, &["--mechanism", "default", "--mechanism", "fasor", "--report", &file])).success();
     let html = fs::read_to_string(file).expect("the report");
-    for part in ["Who takes how much from whom", "\"kind\":\"squares\"", "coapace coexist coexistence --set"]
+    for part in
+        ["Who takes how much from whom", "\"kind\":\"squares\"", "coapace run coexistence --pairs --set"]
     {
         assert!(html.contains(part), "{part}");
     }
@@ -115,14 +117,17 @@ fn what_cannot_be_paired_is_told_in_one_line() {
         (&["--mechanism", "cocoa", "--mechanism", "fasor+default"], "\"fasor+default\" cannot be paired"),
         (&["--mechanism", "cocoa", "--mechanism", "coca"], "did you mean cocoa?"),
         (&["--set", "clients=1"], "needs at least 2 clients"),
+        (&["--set", "clients=60,120"], "--pairs is under one condition, and --set names 2"),
     ] {
-        let outcome = coapace(&with(&["coexist"], arguments));
+        let outcome = coapace(&with(&["run", "coexistence", "--pairs"], arguments));
         assert!(outcome.failure(2).contains(told), "{outcome:?}");
         assert_eq!(outcome.stdout, "");
     }
-    assert!(coapace(&["coexist", "coexistance"]).failure(2).contains("did you mean `coexistence`?"));
+    assert!(coapace(&["run", "coexistance", "--pairs"]).failure(2).contains("did you mean `coexistence`?"));
     assert!(
-        coapace(&["coexist", "--report", "no-such-folder/x.html"]).failure(1).starts_with("cannot write ")
+        coapace(&["run", "coexistence", "--pairs", "--report", "no-such-folder/x.html"])
+            .failure(1)
+            .starts_with("cannot write ")
     );
 }
 

@@ -112,7 +112,9 @@ fn a_negative_number_is_judged_as_the_value_of_its_option() {
         (&["load", "--rate", "-1e3", "coap://[::1]"], "from 0.001 to 1000000"),
         (&["run", "nb-iot", "--seeds", "-3-5"], "expected a number from 1 to 100000"),
         (&["run", "nb-iot", "--jobs", "-1"], "-1 is not in 1..=65535"),
-        (&["sweep", "nb-iot", "--to", "x", "--shard", "-1/2"], "expected I/N"),
+        (&["run", "nb-iot", "--to", "x", "--shard", "-1/2"], "expected I/N"),
+        (&["run", "nb-iot", "--shard", "1/2"], "--to"),
+        (&["get", "--jobs", "2", "coap://[::1]"], "unexpected argument '--jobs'"),
         (&["search", "default", "--seed", "-1"], "expected a whole number from 0 to 18446744073709551615"),
         (&["search", "default", "--scenarios", "-1"], "-1 is not in 0..="),
         (&["serve", "--memory", "-1"], "expected a number of bytes"),
@@ -275,8 +277,8 @@ fn what_is_no_directory_or_no_journal_is_told() {
     let file = scratch.file("file");
     fs::write(&file, "").expect("a file");
     let few = ["--set", "clients=1", "--seeds", "1"];
-    for (command, option) in [("run", "--figures"), ("sweep", "--to")] {
-        let line = refused(1, &[&[command, "nb-iot", option, &file][..], &few].concat());
+    for option in ["--figures", "--to"] {
+        let line = refused(1, &[&["run", "nb-iot", option, &file][..], &few].concat());
         assert!(line.ends_with(&format!("{file}: not a directory")), "{line}");
     }
     let line = refused(1, &["reproduce", "meng2017", "--artifact", &file]);

@@ -99,7 +99,7 @@ fn a_group_is_asked_by_get_and_put_and_its_members_are_listed() {
     let line = outcome.stdout.trim_end().to_owned();
     assert!(line.ends_with(&format!(":{port} 2.05 here")) && !line.contains("224."), "{outcome:?}");
     assert_eq!((outcome.code, outcome.stderr.as_str()), (Some(0), "1 member answered\n"));
-    let lines = coapace(&["fetch", &at("/a"), "-B", "7", "--json", "-q"]);
+    let lines = coapace(&["request", "-m", "fetch", &at("/a"), "-B", "7", "--json", "-q"]);
     assert!(lines.code == Some(1) || lines.stdout.contains("\"code\""), "{lines:?}");
     let object: serde_json::Value =
         serde_json::from_str(&coapace(&["get", &at("/a"), "--json"]).success()).unwrap();

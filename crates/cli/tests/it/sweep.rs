@@ -1,4 +1,4 @@
-//! `coapace sweep`.
+//! `coapace run --to`.
 
 use std::fs;
 use std::path::Path;
@@ -8,7 +8,7 @@ use crate::common::{Scratch, coapace, command, interrupt};
 
 /// Twelve short runs.
 const SHORT: [&str; 10] =
-    ["sweep", "nb-iot", "--set", "clients=2,3", "-m", "default", "-m", "cocoa", "--seeds", "3"];
+    ["run", "nb-iot", "--set", "clients=2,3", "-m", "default", "-m", "cocoa", "--seeds", "3"];
 
 fn parts(directory: &str) -> Vec<String> {
     let names = fs::read_dir(directory).expect("the folder").map(|entry| entry.expect("a name").file_name());
@@ -53,7 +53,7 @@ fn shards_share_a_directory_and_leave_nothing_out() {
 fn an_interrupted_sweep_keeps_what_was_made_and_says_how_to_go_on() {
     let scratch = Scratch::new();
     let to = scratch.file("results");
-    let long = ["sweep", "nb-iot", "--set", "clients=2", "-m", "default", "--seeds", "100000", "--jobs", "1"];
+    let long = ["run", "nb-iot", "--set", "clients=2", "-m", "default", "--seeds", "100000", "--jobs", "1"];
     let mut sweep = command();
     sweep.args(long).args(["--to", &to]).stdin(Stdio::null()).stderr(Stdio::piped());
     let child = sweep.spawn().expect("it starts");
@@ -80,7 +80,7 @@ fn a_sweep_that_cannot_be_made_says_why() {
     let scratch = Scratch::new();
     let to = scratch.file("results");
     let told = |arguments: &[&str], code| {
-        let outcome = coapace(&[&["sweep"], arguments, &["--to", &to]].concat());
+        let outcome = coapace(&[&["run"], arguments, &["--to", &to]].concat());
         outcome.failure(code).to_owned()
     };
     assert!(told(&["nb-iott"], 2).contains("did you mean `nb-iot`?"));

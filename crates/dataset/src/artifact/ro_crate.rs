@@ -32,7 +32,7 @@ pub(super) fn metadata(manifest: &Manifest, files: &[File]) -> Value {
             "@type": "Dataset",
             "name": format!("Reproduction of {}: {title}", manifest.request.paper),
             "description": format!(
-                "The experiments of a paper, simulated again: {source}. `coapace repeat` makes the {} runs once more and \
+                "The experiments of a paper, simulated again: {source}. `coapace reproduce --check` makes the {} runs once more and \
                  compares them.",
                 manifest.runs()
             ),

@@ -93,7 +93,7 @@ pub fn reference() -> String {
     page += &(names.join(", ")
         + ".\n\n## Published orders\n\nRows of `coapace reproduce --orders`, and `knob.NAME` and `commit`:\n\n");
     columns(&mut page, orders::COLUMNS);
-    page += "\n## Pairs\n\nRows of `coapace coexist`, and `knob.NAME` and `commit`:\n\n";
+    page += "\n## Pairs\n\nRows of `coapace run --pairs`, and `knob.NAME` and `commit`:\n\n";
     columns(&mut page, coexistence::COLUMNS);
     page += "\n## Ratios\n\nRows of `coapace rank`, one for each figure of each mechanism in each cell, and `knob.NAME` and `commit`:\n\n";
     columns(&mut page, rank::COLUMNS);

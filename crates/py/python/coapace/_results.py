@@ -174,12 +174,12 @@ class Coexistence(_Figured):
 
     @cached_property
     def pairs(self) -> Table:
-        """A row for each mechanism with each other: the columns of ``coapace coexist --format csv``."""
+        """A row for each mechanism with each other: the columns of ``coapace run coexistence --pairs --format csv``."""
         return Table(self._native.pairs())
 
     @cached_property
     def sentences(self) -> list[str]:
-        """Who takes the most and the least, who starves whom, and who is fair: the sentences of ``coapace coexist``."""
+        """Who takes the most and the least, who starves whom, and who is fair: the sentences of ``coapace run --pairs``."""
         return self._native.sentences()
 
     def __repr__(self) -> str:

@@ -1,29 +1,37 @@
-//! `coapace coexist`.
+//! `coapace run --pairs`.
 
 use std::io::{self, BufWriter, Write};
 use std::sync::Arc;
 use std::time::Instant;
 
-use coapace_lab::coexistence::{Matrix, trials};
+use coapace_lab::coexistence::{self, Matrix, trials};
 use coapace_lab::experiment::runs;
+use coapace_lab::grid::conditions;
 use coapace_report::{Group, Report};
 use coapace_run::contender::Contender;
 use coapace_scenario::Scenario;
 
-use super::output::{COMMIT, Conducted, conduct, create_dir, remark, report, write_report};
+use super::output::{COMMIT, Conducted, conduct, create_dir, remark, report, set_seeds, write_report};
 use crate::Failure;
-use crate::arguments::{Arguments, Coexist, Format};
+use crate::arguments::{Arguments, Format, Run, Seeds};
 use crate::draft::Draft;
 
-pub(crate) fn coexist(arguments: &Arguments, coexist: &Coexist) -> Result<(), Failure> {
-    let scenario = Arc::new(Scenario::load(&coexist.scenario, &coexist.set)?);
-    let mechanisms = Contender::named(&coexist.mechanism).map_err(Failure::Usage)?;
-    let mut trials = trials(&scenario, &mechanisms, coexist.seeds.count).map_err(Failure::Usage)?;
-    for trial in &mut trials {
-        trial.first_seed = coexist.seeds.first;
-    }
-    let page = coexist.report.as_deref().map(Draft::create).transpose()?;
-    coexist.figures.dir().map(create_dir).transpose()?;
+/// Lets every two mechanisms share the network of a scenario.
+pub(super) fn run(arguments: &Arguments, run: &Run) -> Result<(), Failure> {
+    let conditions = conditions(&run.set).map_err(Failure::Usage)?;
+    let [settings] = conditions.as_slice() else {
+        return Err(Failure::Usage(format!(
+            "--pairs is under one condition, and --set names {}: run one after the other",
+            conditions.len()
+        )));
+    };
+    let scenario = Arc::new(Scenario::load(&run.scenario, settings)?);
+    let mechanisms = Contender::named(&run.mechanism).map_err(Failure::Usage)?;
+    let seeds = run.seeds.unwrap_or(Seeds::up_to(coexistence::SEEDS));
+    let mut trials = trials(&scenario, &mechanisms, seeds.count).map_err(Failure::Usage)?;
+    set_seeds(&mut trials, Some(seeds));
+    let page = run.report.as_deref().map(Draft::create).transpose()?;
+    run.figures.dir().map(create_dir).transpose()?;
     remark(
         arguments,
         &format!(
@@ -38,12 +46,12 @@ pub(crate) fn coexist(arguments: &Arguments, coexist: &Coexist) -> Result<(), Fa
     let matrix = Matrix::of(&conducted.results);
     let took = start.elapsed().as_secs_f64();
 
-    let written = write_report(arguments, page, Some(&coexist.figures), &conducted, || Report {
+    let written = write_report(arguments, page, Some(&run.figures), &conducted, || Report {
         groups: Group::by_conditions(matrix.alone.clone()),
         coexistence: Some(matrix.clone()),
         ..report(&scenario.title, &scenario.summary, &conducted)
     });
-    let printed = print(&matrix, coexist.format, &conducted);
+    let printed = print(&matrix, run.format, &conducted);
     written?;
     printed?;
     let made = conducted.results.iter().flat_map(|result| &result.runs);

@@ -13,40 +13,38 @@ use coapace_run::{Observe, run};
 
 /// The cost of simulating a number of clients.
 #[derive(Clone, Copy, Debug)]
-pub struct Cost {
-    /// The number of clients.
-    pub clients: u32,
+pub(super) struct Cost {
     /// Requests sent, retransmissions included. The number of responses is the same.
-    pub requests: u64,
+    pub(super) requests: u64,
     /// Exchanges completed.
-    pub exchanges: u64,
+    pub(super) exchanges: u64,
     /// Events handled.
-    pub events: u64,
+    pub(super) events: u64,
     /// CPU time, in seconds.
-    pub cpu_s: f64,
+    pub(super) cpu_s: f64,
     /// Growth of the peak memory of this process over the run, in bytes for each client; `None` where the system does not
     /// report it.
-    pub bytes_per_client: Option<f64>,
+    pub(super) bytes_per_client: Option<f64>,
 }
 
 impl Cost {
     /// Returns the nanoseconds of CPU time for each event.
-    pub fn ns_per_event(&self) -> f64 {
+    pub(super) fn ns_per_event(&self) -> f64 {
         self.cpu_s * 1e9 / self.events.max(1) as f64
     }
 }
 
 /// The time that calls of a controller take.
 #[derive(Clone, Copy, Debug)]
-pub struct Calls {
+pub(super) struct Calls {
     /// The name of the mechanism.
-    pub mechanism: &'static str,
+    pub(super) mechanism: &'static str,
     /// The median times of `on_start`, `on_retransmit` and `on_end`, in nanoseconds.
-    pub ns: [f64; 3],
+    pub(super) ns: [f64; 3],
 }
 
 /// Measures the calls of every mechanism in an exchange with one retransmission. The mechanism is chosen at run time.
-pub fn controller_calls() -> impl Iterator<Item = Calls> {
+pub(super) fn controller_calls() -> impl Iterator<Item = Calls> {
     const ROUNDS: usize = 200;
     const CALLS: u32 = 1_000;
     REGISTRY.iter().map(|entry| {
@@ -96,7 +94,7 @@ pub fn controller_calls() -> impl Iterator<Item = Calls> {
 ///
 /// # Errors
 /// Returns an error for a number of clients outside of 1 to 1,000,000.
-pub fn simulate(clients: u32) -> Result<Cost, ScenarioError> {
+pub(super) fn simulate(clients: u32) -> Result<Cost, ScenarioError> {
     let scaled = |rate: u64| format!("{} bit/s", (rate * u64::from(clients)).div_ceil(400));
     let settings = [
         ("clients", clients.to_string()),
@@ -115,7 +113,6 @@ pub fn simulate(clients: u32) -> Result<Cost, ScenarioError> {
     let cpu_s = cpu_seconds() - cpu_before;
     let peak = status_bytes("VmHWM:");
     Ok(Cost {
-        clients,
         requests: result.requests_sent,
         exchanges: result.completed(),
         events: result.events,

@@ -1,12 +1,14 @@
-//! `coapace bench`.
+//! Measures this machine: controller calls, simulated exchanges and events for each second of CPU.
+//!
+//! ```sh
+//! cargo run --release -p coapace-lab --example bench
+//! ```
+
+mod cost;
 
 use std::io::{self, Write};
 
-use coapace_lab::bench::{controller_calls, simulate};
-
-use super::output::remark;
-use crate::Failure;
-use crate::arguments::Arguments;
+use cost::{controller_calls, simulate};
 
 /// Numbers of simulated clients. The capacity of their link grows with their number.
 const CLIENTS: [u32; 5] = [100, 400, 1_000, 10_000, 100_000];
@@ -15,7 +17,7 @@ const CLIENTS: [u32; 5] = [100, 400, 1_000, 10_000, 100_000];
 const REPEATED: u32 = 1_000;
 const REPETITIONS: usize = 5;
 
-pub(crate) fn bench(arguments: &Arguments) -> Result<(), Failure> {
+fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut out = io::stdout().lock();
     writeln!(
         out,
@@ -33,11 +35,11 @@ pub(crate) fn bench(arguments: &Arguments) -> Result<(), Failure> {
         "clients", "requests", "CPU", "exchanges/CPU s", "events/CPU s", "ns/event", "bytes/client"
     )?;
     for clients in CLIENTS {
-        remark(arguments, &format!("{clients} clients …"));
+        eprintln!("{clients} clients …");
         let repetitions = if clients <= REPEATED { REPETITIONS } else { 1 };
         let mut costs = Vec::new();
         for _ in 0..repetitions {
-            costs.push(simulate(clients).map_err(|error| Failure::Input(error.to_string()))?);
+            costs.push(simulate(clients)?);
         }
         costs.sort_by(|a, b| a.cpu_s.total_cmp(&b.cpu_s));
         let cost = costs[costs.len() / 2];
