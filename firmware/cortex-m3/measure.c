@@ -55,7 +55,7 @@ static int return_at_once(const void *a, void *b, void *c, const void *d, void *
 static int measured(const char *name, function called, const void *a, void *b, void *c, const void *d, void *e)
 {
     systick->reload = LONGEST;
-    systick->current = 0; /* any value starts it anew */
+    systick->current = 0; /* any value starts it again */
     systick->control = ENABLED_ON_THE_CLOCK_OF_THE_CPU;
     struct cost least = made(return_at_once, a, b, c, d, e);
     struct cost cost = made((call *)called, a, b, c, d, e);

@@ -154,7 +154,7 @@ macro_rules! dispatch {
         }
 
         /// Forwards every call to the mechanism. A state or an exchange of another mechanism is a mistake of the caller that
-        /// must not bring a device down: the state is made anew, the exchange is ignored, and 3 s are armed, the longest
+        /// must not bring a device down: the state is made again, the exchange is ignored, and 3 s are armed, the longest
         /// first timeout of RFC 7252 §4.8.
         impl Controller for Mechanism {
             type State = State;

@@ -218,7 +218,7 @@ struct coapace_exchange {
 /* The arguments that come with every call: time, randomness and load. */
 struct coapace_cue {
     uint64_t now_us;      /* the present moment */
-    uint32_t draw;        /* uniformly random, in units of 2^-32; drawn anew for every call */
+    uint32_t draw;        /* uniformly random, in units of 2^-32; drawn again for every call */
     uint16_t outstanding; /* exchanges to this destination that have departed and are not over, this one included */
 };
 

@@ -4,7 +4,7 @@
 //! is a client and a server, each an address and a port.
 //!
 //! [`traffic::read`] reads the file: [`capture`] its packets, [`headers`] and [`lowpan`] their [datagrams](datagram), [`message`]
-//! what is in these, [`exchanges`] what belongs together, [`lives`] when clients started anew. It tells apart each [`pair`], leaves out what was seen twice
+//! what is in these, [`exchanges`] what belongs together, [`lives`] when clients restarted. It tells apart each [`pair`], leaves out what was seen twice
 //! and the steps of the [`clock`], and [counts](counts) all packets. [`tshark`] reads what this crate cannot. [`fates`] pairs answers with copies. [`findings`] are what is told of that,
 //! [`replay`] what mechanisms would have done. [`fit`] searches the [`link`] on which a simulation of the [`workload`] has the
 //! [`measures`] of the capture; [`scenario_file`] writes it down. [`told`] says which of its numbers are guesses.

@@ -6,7 +6,7 @@
 //! what was measured.
 //!
 //! A [`Search`] ties these together and measures nothing itself. It asks for [pieces](evaluation::Piece), and is told what was
-//! measured: by the threads of this process ([`Search::conduct`]), or by whoever else measures.
+//! measured: by the threads of this process ([`Search::conduct`]), or by another program.
 //!
 //! The scenarios of published papers are not part of any set, so they can tell whether what was found holds elsewhere.
 
@@ -89,7 +89,7 @@ pub enum SearchError {
     /// The journal cannot be read or written.
     #[error("{}: {}", .0.display(), .1)]
     Journal(PathBuf, io::Error),
-    /// The check of a run failed, or whoever was told.
+    /// The check of a run failed, or the progress callback returned an error.
     #[error("{0}")]
     Failed(io::Error),
 }
@@ -168,7 +168,7 @@ impl Search {
     /// Returns the pieces to be measured before the search goes on; none if it is over. Pieces of the last batch that were not
     /// told are asked for again.
     ///
-    /// The first are those of the first line of the journal, so whoever measures them in about this order loses little when it is
+    /// The first are those of the first line of the journal, so a program that measures them in about this order loses little when it is
     /// killed.
     pub fn ask(&mut self) -> Arc<[Piece]> {
         let left = self.journal.yardsticks().len()..self.set.scenarios.len();

@@ -33,7 +33,7 @@ pub enum Error {
         #[source]
         error: io::Error,
     },
-    /// All transmissions were in vain.
+    /// No transmission was answered.
     #[error("given up after {transmissions} transmission{}; check address, port and network", plural(*.transmissions))]
     GivenUp {
         /// The number of transmissions.

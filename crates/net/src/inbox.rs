@@ -206,7 +206,7 @@ mod tests {
             assert!(matches!(inbox.take(Draw::ZERO), Taken::Nothing(None)));
             put_at(Instant::from_secs(100), Kind::Confirmable, &inbox, number, "again");
             let woken = tokio::time::timeout(std::time::Duration::from_secs(5), inbox.arrived.notified());
-            woken.await.expect("whoever waits for news looks again");
+            woken.await.expect("a task that waits for news looks again");
             let Taken::Nothing(Some(at)) = inbox.take(Draw::ZERO) else { panic!("it is no news") };
             assert_eq!(at, Instant::from_secs(again));
         }

@@ -303,7 +303,7 @@ impl Router {
             None if message.code == Code::GET && message.uri_path().eq(WELL_KNOWN_CORE) => {
                 return Routed::Answer(self.discover(message));
             }
-            // A method that nobody knows is no matter of the path (RFC 7252 §5.8).
+            // An unknown method is 4.05 for every path (RFC 7252 §5.8).
             None if method.is_none() => self.fallback.as_mut().ok_or(Code::METHOD_NOT_ALLOWED),
             None => self.fallback.as_mut().ok_or(Code::NOT_FOUND),
         };

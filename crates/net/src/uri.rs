@@ -516,7 +516,7 @@ mod tests {
             port in any::<u16>(),
         ) {
             let host = Host::Name(name.to_lowercase());
-            // One empty segment is no segment; one empty argument is no query.
+            // `/` has no path segments; a lone `?` has no query arguments.
             prop_assume!(!path.iter().any(|segment| matches!(segment.as_str(), "." | "..")));
             prop_assume!(path != [""] && host.clone() != Host::Name(String::new()));
             prop_assume!(name.parse::<Ipv4Addr>().is_err() && name.to_lowercase().to_lowercase() == name.to_lowercase());

@@ -55,7 +55,7 @@ pub struct Config {
     pub max_listeners: u32,
     /// The most acknowledgements, Resets and responses that may wait to be sent.
     pub max_replies: u32,
-    /// The most messages to remember for deduplication. With 0 every copy is answered anew.
+    /// The most messages to remember for deduplication. With 0 every copy is answered again.
     pub max_deduplicated: u32,
     /// The peers whose last exchange is remembered so that a copy of a request is not answered again while
     /// the answer may still be under way, at most two in a row. 0 answers every copy (RFC 7252 §4.5).

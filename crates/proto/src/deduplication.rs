@@ -50,7 +50,7 @@ const CLASSES: usize = 256;
 
 /// The messages that arrived lately.
 ///
-/// A server may handle copies of an idempotent request anew (RFC 7252 §4.5). Such requests have a queue of
+/// A server may handle copies of an idempotent request again (RFC 7252 §4.5). Such requests have a queue of
 /// their own. However many of them arrive, no other message is forgotten for them.
 #[derive(Debug)]
 pub(crate) struct Deduplication<A> {
@@ -86,7 +86,7 @@ pub(crate) struct Arrival<A> {
 /// The harm that is done if a message is forgotten.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Worth {
-    /// None: a copy may be handled anew.
+    /// None: a copy may be handled again.
     Repeatable,
     /// A copy of a response would be taken for another one.
     Response,
@@ -126,7 +126,7 @@ impl<A: Address> Deduplication<A> {
         self.others.forgotten_early
     }
 
-    /// Returns how many repeatable requests were forgotten before their time, for want of room.
+    /// Returns how many repeatable requests were forgotten before their time, because the table was full.
     pub(crate) fn repeatable_forgotten(&self) -> u64 {
         self.repeatable.forgotten_early
     }
@@ -217,7 +217,7 @@ impl<A: Address> Deduplication<A> {
 /// The requests that none may displace.
 #[derive(Debug)]
 struct Kept<A> {
-    /// Those that found a place here, whoever sent them.
+    /// Those that found a place here, from any sender.
     anybody: Places<A>,
     /// Those of verified sources that found none there.
     verified: Places<A>,

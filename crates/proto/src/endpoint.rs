@@ -336,7 +336,7 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
     }
 
     /// Forgets what the mechanism has learnt of the path to a peer, and which Message IDs it got, like a program that starts
-    /// anew: they begin elsewhere (RFC 7252 §4.4). Exchanges under way go on.
+    /// again: they begin elsewhere (RFC 7252 §4.4). Exchanges under way go on.
     pub fn forget(&mut self, peer: A) {
         if let Some(slot) = self.peers.find(peer) {
             self.peers[slot].state = self.setup.controller.state();

@@ -152,7 +152,7 @@ pub(crate) struct Peers<C: Controller, A> {
     oldest: u32,
     /// The number of peers that are held.
     held: u32,
-    /// The number of peers that were ever met, or met anew. It makes Message IDs begin elsewhere when a forgotten peer
+    /// The number of peers that were ever met, or met again. It makes Message IDs begin elsewhere when a forgotten peer
     /// comes back.
     met: u16,
 }

@@ -279,7 +279,7 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
     /// Acknowledges or rejects a separate response, and remembers it, so that its copies get the same reply
     /// (RFC 7252 §4.5).
     ///
-    /// A copy of one that is rejected could be judged anew. It is among those that are forgotten first, because
+    /// A copy of one that is rejected could be judged again. It is among those that are forgotten first, because
     /// anybody may send what nobody waits for.
     fn take_in(&mut self, now: Instant, from: A, message: &Message<'_>, rejected: bool) {
         self.reply_to_response(from, message, rejected);

@@ -120,8 +120,8 @@ fn conduct_apart(trials: &[Trial], jobs: usize, stop: &AtomicBool, done: &Sender
     cells.into_iter().map(|(_, cell)| cell).collect()
 }
 
-/// Does `work` in another thread and waits for its end. It is to end soon after its flag is true, and sends news, whose number `told`
-/// gets a few times a second.
+/// Does `work` in another thread and waits for its end. `work` must return soon after its flag is true. `told` receives, a few
+/// times a second, how much `work` has reported since the last call.
 ///
 /// # Errors
 /// Those of [`conduct`].

@@ -47,7 +47,7 @@ keys! {
         /// Bytes of the payload of a response, without the payload marker.
         payload_bytes: u32, Whole(0, 65_000) => 60;
         /// Whether a copy of a request is recognised by its Message ID and answered from memory (RFC 7252 §4.5). If not,
-        /// the server answers every copy that reaches it anew.
+        /// the server answers every copy that reaches it again.
         deduplication: bool, SWITCH => true;
         /// Whether a copy of a request gets no answer while the last answer may still be under way, at most two in a row
         /// (docs/sluice.md). RFC 7252 §4.5 would answer every copy.

@@ -31,7 +31,7 @@ pub struct Places {
 enum Moves {
     /// The waypoints of a file, which every run has. The list is empty if no node moves.
     Listed(Vec<Waypoint>),
-    /// A model, which draws waypoints anew in every run.
+    /// A model, which draws waypoints again in every run.
     Drawn(Model),
 }
 
@@ -173,7 +173,7 @@ pub(crate) fn found(name: &str, folder: Option<&Path>) -> PathBuf {
 /// Returns the text of a file.
 fn read(name: &str, folder: Option<&Path>) -> Result<String, String> {
     let path = found(name, folder);
-    // To open a pipe waits for whoever writes into it.
+    // To open a pipe waits for its writer.
     if std::fs::metadata(&path).is_ok_and(|metadata| !metadata.is_file()) {
         return Err(wrong(name, "it is no regular file"));
     }

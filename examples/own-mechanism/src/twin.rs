@@ -74,7 +74,7 @@ fn doubled(span: Duration, doublings: u8) -> Duration {
 
 impl OwnMechanism for Twin {
     const NAME: &'static str = "twin";
-    const SUMMARY: &'static str = "the timer of RFC 7252, written anew";
+    const SUMMARY: &'static str = "the timer of RFC 7252, written again";
     const SOURCE: &'static str = "RFC 7252 §4.2";
     const NOTES: Notes = Notes {
         status: "An example.",

@@ -71,7 +71,7 @@ fn a_trace_arms_the_same_timeouts() {
 #[test]
 fn lists_pairs_papers_and_reports_have_it() {
     let list = succeed(&["list", "mechanisms"]);
-    assert!(list.lines().any(|line| line.starts_with("twin ") && line.ends_with("written anew")), "{list}");
+    assert!(list.lines().any(|line| line.starts_with("twin ") && line.ends_with("written again")), "{list}");
     assert!(list.contains("\ntwin  (RFC 7252 §4.2)\n  ack_timeout          2s "), "{list}");
 
     let report = scratch("report.html");

@@ -100,7 +100,7 @@ fn run() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Returns a port of the dynamic range (RFC 6335 §6), so that a mote that starts anew is somebody else for its server.
+/// Returns a port of the dynamic range (RFC 6335 §6), so that a mote that restarts is somebody else for its server.
 fn client_port(seed: u64) -> u16 {
     49_152 + (seed % 16_384) as u16
 }

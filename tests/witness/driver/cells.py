@@ -104,7 +104,7 @@ def mesh(name, topology, interval_s, reasons=None):
 
 
 #: Counted in the traces of five runs of each simulator; README.md has the counts.
-LATE_RESPONSES = ("the MAC of ns-3 begins its CSMA/CA anew when a frame comes meanwhile, so its sink hardly ever gives a response up, and "
+LATE_RESPONSES = ("the MAC of ns-3 begins its CSMA/CA again when a frame comes meanwhile, so its sink hardly ever gives a response up, and "
                   "more of the frames given up are requests, which delay a message by 2 s or more")
 
 CELLS = [

@@ -214,7 +214,7 @@ impl Directory {
             let before = before.as_ref().map(Metadata::len);
             writing.quota.admit(&writer, path, before, payload.len() as u64, &self.top).map(|()| before)
         };
-        // Checked first, so that nothing is written in vain.
+        // Checked first, so that nothing is written needlessly.
         admit(&self.check(path, request)?)?;
         // A client that reads at this moment gets the old file or the new one, never a part of each.
         let temporary = Temporary::write(&self.top, path, payload).map_err(told)?;

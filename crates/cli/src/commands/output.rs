@@ -136,7 +136,7 @@ pub(crate) fn conduct(
     if is_alone {
         told?;
     } else if conducted.is_complete() {
-        // An interruption would be told in its place.
+        // If the run was interrupted, that is reported in place of the write error.
         conducted.failure = told.err().map(Failure::from);
     }
     Ok(conducted)

@@ -171,7 +171,7 @@ async fn watch(handle: Handle) {
         let now = handle.report();
         for (what, count) in [
             ("clients that made room for others (--max-clients)", now.sources_closed - before.sources_closed),
-            ("requests answered 5.03 for want of room", now.relay.refused - before.relay.refused),
+            ("requests answered 5.03 because a table is full", now.relay.refused - before.relay.refused),
             (
                 "requests and datagrams that came back from another relay",
                 now.relay.loops - before.relay.loops,

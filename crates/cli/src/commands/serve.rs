@@ -69,7 +69,7 @@ pub(crate) fn serve(arguments: &Arguments, serve: &Serve) -> Result<(), Failure>
         None => resources.clone(),
     };
     let links = link_format::parse(&router(Scheme::Coap).links()).count();
-    // Whoever reads a URI knows that the server runs, and may send it a signal. So all that the system may refuse comes first.
+    // A program that reads a URI knows that the server runs, and may send it a signal. So all that the system may refuse comes first.
     let runtime = runtime()?;
     let (interrupted, hangup) = {
         let _inside = runtime.enter();

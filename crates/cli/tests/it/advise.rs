@@ -114,7 +114,7 @@ fn a_scenario_that_cannot_be_written_does_not_cost_the_findings_or_the_capture()
 #[test]
 fn clients_that_start_anew_are_told_and_become_batches() {
     let scratch = Scratch::new();
-    for (kind, told) in [("random", "5 clients started anew"), ("continuous", "no client started anew")] {
+    for (kind, told) in [("random", "5 clients restarted"), ("continuous", "no client restarted")] {
         let capture = captured_of(&scratch, kind);
         let scenario = scratch.file(&format!("{kind}.toml"));
         let out = coapace(&["advise", &capture, "-m", "default", "--scenario", &scenario]).success();

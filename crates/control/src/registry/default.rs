@@ -106,7 +106,7 @@ pub(crate) const DEFAULT: Entry = Entry {
         avoid_when: "Round trips come near 2 s or beyond, like those of NB-IoT, or many devices answer to \
             one event.",
         hazards: "It learns nothing. Where the round-trip time exceeds the timeout it retransmits every \
-            message in vain, and goes on doing so. With many clients and long queues that is congestion \
+            message needlessly, and goes on doing so. With many clients and long queues that is congestion \
             collapse.",
     },
     mechanism: Mechanism::Default(DefaultTimer::DEFAULT),

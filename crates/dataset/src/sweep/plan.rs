@@ -73,9 +73,9 @@ impl From<ScenarioError> for PlanError {
 }
 
 impl Plan {
-    /// Makes a plan: the `conditions` are settings of the scenario, as a [grid](coapace_lab::grid::conditions) has them. Without
-    /// mechanisms those of the first condition count. `seeds` is the first seed and the number of seeds; without it there is the
-    /// number of the first condition, from 1. Conditions that make equal runs count once.
+    /// Makes a plan. `conditions` are settings of the scenario, such as a [grid](coapace_lab::grid::conditions) returns. If
+    /// `mechanisms` is empty, the plan has the defaults of the first condition. `seeds` is the first seed and their number; `None`
+    /// stands for 1 and the number of the first condition. Conditions that make equal runs count once.
     ///
     /// # Errors
     /// Fails if the scenario or a setting cannot be read, a mechanism is unknown or does not fit a condition, or there are no

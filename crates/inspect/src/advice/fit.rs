@@ -10,7 +10,7 @@ use super::measures::Measures;
 use super::scenario_file::ScenarioFile;
 use super::simulated;
 
-/// The seed of the simulations, which is none that people use for rankings.
+/// A seed that users hardly choose for a ranking, so that a fit is not tuned to their seeds.
 const SEED: u64 = 0x000a_d71c_e000;
 
 /// The number of paths that are tried after the first guesses.

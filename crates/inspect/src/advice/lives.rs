@@ -1,6 +1,6 @@
 //! The lives of clients. A life begins when a program starts, and what a mechanism learns ends with it.
 //!
-//! A program that starts anew takes Message IDs from a new place (RFC 7252 §4.4), and tokens, if it counts them. Most have
+//! A program that restarts takes Message IDs from a new place (RFC 7252 §4.4), and tokens, if it counts them. Most have
 //! another source port, too. Some stacks draw each Message ID by chance, and a port may change without a new start, such as
 //! behind a NAT. So a counter decides, if there is one, and a port only if there is none.
 
@@ -26,11 +26,11 @@ const COUNTED: f64 = 0.1;
 pub struct Starts {
     /// The clients: programs that ran one after the other at one address, towards one server.
     pub clients: u32,
-    /// The times that a client started anew.
-    pub anew: u32,
-    /// The clients that started anew, or that could have: those with two exchanges or more.
+    /// The times that a client restarted.
+    pub restarts: u32,
+    /// The clients that restarted, or that could have: those with two exchanges or more.
     pub could: u32,
-    /// The clients that started anew.
+    /// The clients that restarted.
     pub did: u32,
     /// The new starts at another port.
     pub other_ports: u32,
@@ -69,7 +69,7 @@ pub(super) fn tell_apart(exchanges: &mut [Exchange], pairs: &[Pair]) -> Starts {
         steps().any(|pair| exchanges[pair[0]].pair != exchanges[pair[1]].pair).then_some(Sign::Ports)
     };
     let begins_anew = |before: &Exchange, next: &Exchange| match told_by {
-        // A program that counts both has begun neither anew, if one goes on.
+        // A program that counts both has restarted neither, if one goes on.
         Some(Sign::MessageIds) => !(ids_count_on(before, next) || tokens_count_on(before, next)),
         Some(Sign::Tokens) => !tokens_count_on(before, next),
         Some(Sign::Ports) => before.pair != next.pair,
@@ -95,7 +95,7 @@ pub(super) fn tell_apart(exchanges: &mut [Exchange], pairs: &[Pair]) -> Starts {
             (exchanges[number].client, exchanges[number].life) = (client, life);
             busy_until = busy_until.max(over_at(&exchanges[number]));
         }
-        starts.anew += life;
+        starts.restarts += life;
         starts.could += u32::from(own.len() > 1);
         starts.did += u32::from(life > 0);
     }
@@ -105,9 +105,9 @@ pub(super) fn tell_apart(exchanges: &mut [Exchange], pairs: &[Pair]) -> Starts {
 }
 
 impl Starts {
-    /// Returns whether starting anew is what these clients do, and no accident of a few.
+    /// Returns whether these clients restart as a rule, and not a few by accident.
     pub fn are_usual(&self) -> bool {
-        self.anew > 0 && self.did * 2 >= self.could
+        self.restarts > 0 && self.did * 2 >= self.could
     }
 }
 
@@ -214,7 +214,7 @@ mod tests {
             (9, 4_000, 60_000, b""),
             (10, 4_000, 60_001, b""),
         ]);
-        assert_eq!((of, starts.told_by, starts.anew), (vec![0, 0, 1, 1], Some(Sign::MessageIds), 1));
+        assert_eq!((of, starts.told_by, starts.restarts), (vec![0, 0, 1, 1], Some(Sign::MessageIds), 1));
         assert!((starts.pause_s.unwrap() - 7.9).abs() < 1e-6 && starts.are_usual(), "{starts:?}");
         let (of, starts) = lives(&[
             (0, 4_000, 7, b""),
@@ -229,7 +229,7 @@ mod tests {
     fn message_ids_that_count_on_are_no_new_start_at_any_port() {
         // A NAT gives another port after a pause. Message IDs begin again behind the last.
         let (of, starts) = lives(&[(0, 4_000, 65_534, b""), (1, 4_000, 65_535, b""), (90, 5_000, 0, b"")]);
-        assert_eq!((of, starts.clients, starts.anew), (vec![0, 0, 0], 1, 0));
+        assert_eq!((of, starts.clients, starts.restarts), (vec![0, 0, 0], 1, 0));
     }
 
     #[test]
@@ -247,7 +247,7 @@ mod tests {
         let tokens: [&[u8]; 4] = [b"aaaa", b"aaab", b"aaac", b"aaad"];
         let ids = [7, 8, 9, 44_000];
         let requests: Vec<_> = (0..4).map(|it| (it as u64, 4_000, ids[it], tokens[it])).collect();
-        assert_eq!(lives(&requests).1.anew, 0);
+        assert_eq!(lives(&requests).1.restarts, 0);
     }
 
     #[test]
@@ -262,7 +262,7 @@ mod tests {
     fn ports_in_use_at_one_time_are_two_clients() {
         let (of, starts) =
             lives(&[(0, 4_000, 7, b""), (1, 5_000, 900, b""), (2, 4_000, 8, b""), (3, 5_000, 901, b"")]);
-        assert_eq!((of, starts.clients, starts.anew), (vec![0, 0, 0, 0], 2, 0));
+        assert_eq!((of, starts.clients, starts.restarts), (vec![0, 0, 0, 0], 2, 0));
     }
 
     #[test]
@@ -277,7 +277,7 @@ mod tests {
             let random = workload("random", response);
             assert_eq!((random.clients, random.batch), (20, Some([1, 10])), "{:?}", random.starts);
             let continuous = workload("continuous", response);
-            assert_eq!((continuous.clients, continuous.starts.anew, continuous.batch), (20, 0, None));
+            assert_eq!((continuous.clients, continuous.starts.restarts, continuous.batch), (20, 0, None));
         }
     }
 }

@@ -84,22 +84,22 @@ pub fn remarks(workload: &Workload, measured: &Measures, fitted: &Fitted, neares
 
 /// Returns a sentence about whether clients keep what they learnt.
 fn memory(workload: &Workload) -> String {
-    let Starts { anew, told_by, pause_s, .. } = workload.starts;
+    let Starts { restarts, told_by, pause_s, .. } = workload.starts;
     let sign = match told_by {
         Some(Sign::MessageIds) => "Message IDs",
         Some(Sign::Tokens) => "tokens",
         Some(Sign::Ports) => "port",
         None => {
             return "Guessed: that clients keep what they learnt from exchange to exchange. Neither Message IDs nor tokens count, so \
-                    no new start would show. If clients forget, because they sleep or start anew, set workload.kind to \"random\"."
+                    no new start would show. If clients forget, because they sleep or restart, set workload.kind to \"random\"."
                 .to_owned();
         }
     };
     let Some([fewest, most]) = workload.batch else {
-        let but = if anew == 0 {
+        let but = if restarts == 0 {
             String::new()
         } else {
-            format!(", but for {anew} new starts, which are left out")
+            format!(", but for {restarts} new starts, which are left out")
         };
         let goes = if told_by == Some(Sign::Ports) { "goes" } else { "count" };
         return format!(
@@ -115,7 +115,7 @@ fn memory(workload: &Workload) -> String {
         String::new()
     };
     format!(
-        "Measured: that clients start anew after {fewest} to {most} exchanges, {anew} times in all, which their {sign} {shows}. Guessed: that \
+        "Measured: that clients restart after {fewest} to {most} exchanges, {restarts} times in all, which their {sign} {shows}. Guessed: that \
          they forget then what they learnt. If they keep it in storage, set workload.kind to \"continuous\".{left_out}"
     )
 }

@@ -56,7 +56,7 @@ struct Step {
 
 /// The exchanges of a capture that mechanisms are replayed on.
 pub struct Replay {
-    /// A client that starts anew has another life, without what it had learnt.
+    /// A client that restarts has another life, without what it had learnt.
     lives: Vec<Vec<Step>>,
     loss: f64,
     max_retransmit: u8,

@@ -98,8 +98,8 @@ fn nearest(traffic: &Traffic, firsts: &[f64]) -> Option<(String, f64)> {
     Some(distances.fold(first, |best, next| if next.1 < best.1 * 0.97 { next } else { best }))
 }
 
-/// Tells a mechanism what happened to the exchanges of a life, and `each` of the timeout that it armed (with the middle of its
-/// dither) and the time that the client waited, in seconds.
+/// Replays one client's exchanges through `mechanism`, and calls `each(armed, waited)` for every retransmission, in seconds.
+/// Dither is fixed at its midpoint.
 fn follow(mechanism: &Mechanism, exchanges: &[&Exchange], each: &mut dyn FnMut(f64, f64)) {
     let mut state = mechanism.state();
     let Some(origin) = exchanges.first().map(|first| first.began_at()) else { return };

@@ -18,7 +18,7 @@ pub struct Workload {
     pub servers: u32,
     /// The new starts of clients.
     pub starts: Starts,
-    /// The fewest and the most exchanges of a life, if clients start anew as a rule.
+    /// The fewest and the most exchanges of a life, if clients restart as a rule.
     pub batch: Option<[u32; 2]>,
     /// The exchanges of a client: the median.
     pub exchanges: u32,

@@ -39,7 +39,7 @@ impl Measured {
     }
 }
 
-/// A mechanism and the distance of what was measured from what it would have armed.
+/// A mechanism, and how far the measured timeouts are from those that it would have armed.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Nearness {
     pub(crate) name: &'static str,

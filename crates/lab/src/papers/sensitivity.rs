@@ -37,8 +37,8 @@ struct OpenValue {
     value: String,
     /// The scenario that it concerns; `None` for all.
     scenario: Option<String>,
-    /// The settings that the claims have which it concerns: one of these values for each key. An empty one is that of a claim
-    /// without the key.
+    /// Limits the condition to claims whose settings match: for each key, one of the listed values. An empty string matches a
+    /// claim without that key.
     #[serde(default)]
     only: BTreeMap<String, Vec<String>>,
     /// The settings that make the value.

@@ -46,8 +46,7 @@ impl Ranking {
         [Some(false), has_own.then_some(true)].into_iter().flatten().filter_map(among).collect()
     }
 
-    /// Returns [`hindsight`](Self::hindsight) for its own rows beside the standings. A single cell has none: its first mechanism is
-    /// the best.
+    /// Returns the rows of the oracle below the standings; none for a single cell, where the oracle is simply the best mechanism.
     pub fn hindsight_rows(&self) -> Vec<Hindsight> {
         if self.cells.len() > 1 { self.hindsight() } else { Vec::new() }
     }

@@ -10,7 +10,7 @@ use crate::results::conditions::Conditions;
 use crate::results::{Bound, Cell, CellResult, Metric, Ratio, bound_of};
 use coapace_run::contender::Contender;
 
-/// The largest ratio that counts in means. One cell in which a mechanism achieves nothing would else be all that they say.
+/// The largest ratio that counts in means. Otherwise one cell without progress would dominate the mean.
 pub(super) const MOST: f64 = 100.0;
 
 /// The mechanisms over the cells of a suite.

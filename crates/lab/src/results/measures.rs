@@ -374,7 +374,7 @@ measures! {
         name: "radio_on_percent", interval: "radio_on_ci95", title: "radio on", unit: "%", header: "radio on", digits: 3, worth: 3, better: Lower,
         pooling: Mean(|run| run.mesh.as_ref().and_then(|mesh| ratio(100.0 * mesh.on_s, mesh.all_s))),
     }
-    /// Airtime of the busiest node of a mesh: the time that its radio sent or received a frame, whoever that was for, in percent of
+    /// Airtime of the busiest node of a mesh: the time that its radio sent or received a frame for any node, in percent of
     /// the measured time. Acknowledgements and routing count.
     AirTime {
         name: "busiest_airtime_percent", interval: "busiest_airtime_ci95", title: "airtime of the busiest node", unit: "%",
@@ -434,7 +434,7 @@ measures! {
         name: "blocks_again", interval: "blocks_again_ci95", title: "blocks sent again", unit: "per run", header: "again", worth: 9, is_of_transfers: true, better: Lower,
         pooling: Mean(|run| of_transfers(run, |own| own.blocks_again)),
     }
-    /// Blocks that arrived more than once: those were sent in vain. Over TCP, segments at either end.
+    /// Blocks that arrived more than once: spurious retransmissions. Over TCP, segments at either end.
     BlocksTwice {
         name: "blocks_twice", interval: "blocks_twice_ci95", title: "blocks that arrived twice", unit: "per run", header: "twice", worth: 8, is_of_transfers: true, better: Lower,
         pooling: Mean(|run| of_transfers(run, |own| own.blocks_twice)),

@@ -75,7 +75,7 @@ pub struct Evaluation {
 }
 
 impl Set {
-    /// Draws the set of this generator `seed`, with so many scenarios, and half as many that are shared, if its kind has any.
+    /// Draws `scenarios` networks from the generator's `seed`, and `scenarios / 2` shared bottlenecks if `networks` has them.
     ///
     /// # Errors
     /// Returns the error of a scenario that cannot be run, which is a mistake of the generator.

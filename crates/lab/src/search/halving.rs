@@ -13,7 +13,7 @@ const SHARE: usize = 3;
 
 /// A search: bracket after bracket. The first draws places anywhere, each further one mostly near the best so far.
 ///
-/// It evaluates nothing itself. Whoever does takes the places of the next rung from [`ask`](Self::ask), and
+/// It evaluates nothing itself. The caller takes the places of the next rung from [`ask`](Self::ask), and
 /// [tells](Self::tell) their losses.
 #[derive(Debug)]
 pub struct Halving {

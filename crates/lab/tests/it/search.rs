@@ -1,4 +1,4 @@
-//! A search finds the same whoever measures, and its journal has the same lines.
+//! A search finds the same with any workers, and its journal has the same lines.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -73,7 +73,7 @@ impl<C: DatagramIo, S: Service> Driver<C, S> {
             None => hub.socket.duplicate()?,
         })?;
         let mut watch = Watch::of(&watched, &hub.attention);
-        // The moment that the timer is set for. The timer is never moved to a later moment, and may fire once in vain.
+        // The moment that the timer is set for. The timer is never moved to a later moment, and may fire once with nothing to do.
         // Moving it with every exchange would cost more.
         let mut armed = Instant::MAX;
         let mut farewell_said = false;

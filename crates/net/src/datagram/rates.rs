@@ -41,7 +41,7 @@ impl Rates {
         let paid = self.place_of(from)?;
         let known = paid.filter(|(remote, _)| *remote == from).map_or(now, |(_, at)| at.max(now));
         let debt = known.since(now) + interval;
-        // Whoever asks less often than once in `BURST` saves up one request.
+        // A client that asks less often than once in `BURST` saves up one request.
         let allowed = BURST.max(interval);
         if debt > allowed {
             let wait = Duration::from_micros(debt.as_micros() - allowed.as_micros());

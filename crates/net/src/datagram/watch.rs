@@ -25,7 +25,7 @@ pub(crate) enum Wakeup {
 }
 
 /// Waits for a socket, a hub's call for attention and a timer at once. The futures are kept from one datagram to the next.
-/// Making them anew for every datagram would be a twentieth of a client's instructions.
+/// Making them again for every datagram would be a twentieth of a client's instructions.
 pub(crate) struct Watch<'a> {
     socket: &'a UdpSocket,
     errors: Pin<Box<dyn Future<Output = io::Result<Ready>> + Send + 'a>>,

@@ -101,7 +101,7 @@ impl Display for RelayReport {
             (relay.handshakes_failed, "handshakes with the server failed"),
             (relay.unanswered, "non-confirmable requests unanswered"),
             (relay.undelivered, "responses not acknowledged by clients"),
-            (relay.unanswerable + relay.unseen_dropped, "dropped for want of room"),
+            (relay.unanswerable + relay.unseen_dropped, "dropped because a table is full"),
             (relay.too_long, "datagrams longer than is taken"),
             (relay.unsent, "not taken by the system"),
             (clients.malformed + server.malformed, "malformed"),
@@ -143,7 +143,7 @@ impl RelayReport {
                 "Copies that the sluice left unanswered.",
                 clients.withheld,
             ),
-            ("refused_total", "counter", "Requests answered 5.03 for want of room.", relay.refused),
+            ("refused_total", "counter", "Requests answered 5.03 because a table is full.", relay.refused),
             ("challenges_total", "counter", "Requests answered with an Echo value.", relay.challenged),
             (
                 "loops_total",

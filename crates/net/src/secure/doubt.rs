@@ -48,7 +48,7 @@ impl Doubt {
         false
     }
 
-    /// Notes that the server has sent a message. Returns whether a handshake may be under way in vain.
+    /// Notes that the server has sent a message. Returns whether a needless handshake may be under way.
     ///
     /// The pause before the next one stays. Where answers take longer than timeouts, every exchange would begin a handshake.
     pub(super) fn note_heard(&mut self) -> bool {

@@ -7,7 +7,7 @@
 //! With `COAPACE_CAPTURES=DIR` each case also writes `DIR/TD_….pcapng`: `tests/check-plugtest` has them judged by ttproto and
 //! tshark.
 //!
-//! Not here, for want of a proxy: TD_COAP_CORE_24 to TD_COAP_CORE_29 ask a reverse proxy for what TD_COAP_CORE_18 to
+//! Not here, because there is no proxy: TD_COAP_CORE_24 to TD_COAP_CORE_29 ask a reverse proxy for what TD_COAP_CORE_18 to
 //! TD_COAP_CORE_23 ask a server for, and whether it answers from its cache. Of TD_COAP_CORE_29 the Max-Age is left, see
 //! [`requests`].
 

@@ -148,7 +148,7 @@ mod tests {
         let mut observation = Observation::new();
         arrive(&mut observation, 0, 5);
         assert!(observation.update(Instant::ZERO, &Message::empty(Kind::Confirmable, 1)));
-        assert!(arrive(&mut observation, 0, 1), "a new registration begins anew");
+        assert!(arrive(&mut observation, 0, 1), "a new registration begins again");
     }
 
     proptest! {

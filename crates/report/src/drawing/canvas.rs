@@ -87,7 +87,7 @@ impl Canvas {
         );
     }
 
-    /// Draws a mark around a point. `shape` counts a disc, a square, a triangle, a diamond, a ring and a cross, and then anew.
+    /// Draws a mark around a point. `shape` counts a disc, a square, a triangle, a diamond, a ring and a cross, and then again.
     pub(super) fn mark(&mut self, [x, y]: [f64; 2], shape: usize, r: f64, colour: &str) {
         match shape % 6 {
             1 => self.rect([x - r * 0.9, y - r * 0.9, r * 1.8, r * 1.8], colour, 1.0, None),

@@ -15,7 +15,7 @@ pub struct MeshResult {
     pub on_s: f64,
     /// The time of all radios, on or off, in seconds; 0 if radios do not sleep.
     pub all_s: f64,
-    /// The time that the radio of each node sent or received a frame, whoever it was for, in seconds.
+    /// The time that the radio of each node sent or received a frame for any node, in seconds.
     pub busy_s: Vec<f64>,
 }
 

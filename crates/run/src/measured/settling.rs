@@ -67,7 +67,7 @@ impl Settling {
             while first < next && arrivals[first].0 <= start {
                 first += 1;
             }
-            // The sum is computed anew, because a running sum would keep rounding errors.
+            // The sum is computed again, because a running sum would keep rounding errors.
             let window = &arrivals[first..next];
             let mean = window.iter().map(|(_, delay)| delay).sum::<f64>() / window.len() as f64;
             if mean <= bound {

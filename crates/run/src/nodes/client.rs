@@ -158,7 +158,7 @@ impl Client {
             self.batches += 1;
             self.endpoint.forget(self.server);
         }
-        // A client that starts anew counts its tokens from elsewhere.
+        // A client that restarts counts its tokens from elsewhere.
         let number =
             (self.done as u16).wrapping_add((self.batches as u16).wrapping_sub(1).wrapping_mul(40_503));
         let token = has_tokens.then(|| Token::new(&number.to_be_bytes())).flatten().unwrap_or(Token::EMPTY);

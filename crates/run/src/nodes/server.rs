@@ -171,7 +171,7 @@ impl Node for Server {
 
     fn handle_timeout(&mut self, now: Time) {
         self.endpoint.handle_timeout(now.instant());
-        // A response that is given up changes nothing here. The client waits for it in vain.
+        // A response that is given up changes nothing here. The client waits for it until it gives up.
         while self.endpoint.poll_event().is_some() {}
         // One call makes one response, so that the next packet has the mark of the request.
         if self.working.front().is_some_and(|job| job.at <= now)
@@ -198,7 +198,7 @@ impl Node for Server {
         let bytes = buffer.get(start..).unwrap_or_default();
         self.responses += u64::from(bytes.get(1) != Some(&Code::EMPTY.0));
         let is_non = bytes.first().is_some_and(|first| first >> 4 & 3 == Kind::NonConfirmable as u8);
-        // A separate response has luck of its own, apart from that of the acknowledgement before it.
+        // The separate response uses another random stream than its empty acknowledgement.
         let (mark, separate) = match transmit.step {
             Some(step) => {
                 self.copies.sent(transmit.to, step, bytes);

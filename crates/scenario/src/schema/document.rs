@@ -265,7 +265,7 @@ fn member_or_insert<'a>(
 
 fn unnamed(list: &[Item], part: &str, walked: &str, at: Origin) -> Fault {
     let near = did_you_mean(part, list.iter().filter_map(Item::name));
-    Fault::new(at, format!("`{walked}` has nothing of the name `{}`{near}", shown(part)))
+    Fault::new(at, format!("no key `{}` in `{walked}`{near}", shown(part)))
 }
 
 /// Returns the dotted path of the key `name` of `table`; the file itself has the empty path.

@@ -169,7 +169,7 @@ pub(crate) const TIME: Plain<Span> = Plain {
     accepts: "a time up to 24 h in us, ms, s, min or h, such as \"200 ms\"",
     parse: |value| {
         let text = quantity(value)?;
-        // Whoever leaves out the unit of a file may have meant seconds or milliseconds; nothing at all is the same in both.
+        // A file without the unit may mean seconds or milliseconds; nothing at all is the same in both.
         let has_unit = !text.ends_with(|last: char| last.is_ascii_digit());
         parse_time(&text).filter(|span| has_unit || *span == Span::ZERO)
     },

@@ -26,7 +26,7 @@ fn a_setting_is_judged_like_the_file() {
     );
     assert_eq!(
         load("nb-iot", &[("network.up.raido.delay", "1 s")]).unwrap_err(),
-        "--set network.up.raido.delay=1 s: `network.up` has nothing of the name `raido`; did you mean `radio`?"
+        "--set network.up.raido.delay=1 s: no key `raido` in `network.up`; did you mean `radio`?"
     );
     assert_eq!(
         load("nb-iot", &[("network.up.radio.dealy", "1 s")]).unwrap_err(),
@@ -101,7 +101,7 @@ fn a_knob_that_leads_nowhere_is_refused_at_its_line() {
     );
     assert_eq!(
         knobs("delay = [\"network.up.wire.delay\", \"network.down.wir.delay\"]"),
-        "scenarios/x.toml:6: `network.down` has nothing of the name `wir`; did you mean `wire`?"
+        "scenarios/x.toml:6: no key `wir` in `network.down`; did you mean `wire`?"
     );
     assert_eq!(
         knobs("n = 3"),

@@ -111,7 +111,7 @@ impl Air {
         }
     }
 
-    /// Computes all links anew, after nodes have moved.
+    /// Computes all links again, after nodes have moved.
     pub(super) fn survey(&mut self, positions: &[Position]) {
         self.links.survey(positions);
     }

@@ -49,7 +49,7 @@ impl Routing {
         }
     }
 
-    /// Computes shortest paths anew, after nodes have moved. RPL notices a move by itself.
+    /// Computes shortest paths again, after nodes have moved. RPL notices a move by itself.
     pub(super) fn survey(&mut self, links: &Links) {
         if let Self::Shortest(trees) = self {
             trees.grow(links);

@@ -38,7 +38,7 @@ impl Trees {
         trees
     }
 
-    /// Grows all trees anew, after nodes have moved.
+    /// Grows all trees again, after nodes have moved.
     pub(super) fn grow(&mut self, links: &Links) {
         for (tree, key) in self.trees.iter_mut().zip(0..) {
             tree.grow(links, self.luck, key);

@@ -88,7 +88,7 @@ impl Connection {
         let before = self.progress();
         stack.receive(instant(now), packet, &mut self.sockets);
         if self.progress() != before {
-            // smoltcp has stopped its timers or set them anew.
+            // smoltcp has stopped its timers or set them again.
             self.timers.clear();
         }
     }
@@ -115,7 +115,7 @@ impl Connection {
         }
     }
 
-    /// Starts the timers anew.
+    /// Starts the timers again.
     pub(super) fn restart_timers(&mut self, now: Time) {
         for timer in &mut self.timers {
             timer.fires = fires(self.wheel, now, timer.timeout);

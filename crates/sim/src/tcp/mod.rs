@@ -9,7 +9,7 @@
 //! Nagle's algorithm, data that leave between the end of a timeout and the firing of its timer are stamped with the end of the
 //! timeout. An ACK whose delay ends in that interval waits for the timer, too.
 //!
-//! A SYN that comes twice is answered twice at once, and the timer of the answer starts anew, like in Linux; smoltcp alone
+//! A SYN that comes twice is answered twice at once, and the timer of the answer restarts, like in Linux; smoltcp alone
 //! would leave it to its timer.
 //!
 //! From the Linux of Raitahila 2019 the defaults differ in

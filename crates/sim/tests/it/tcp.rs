@@ -67,7 +67,7 @@ impl Tap for Packets {
 /// A run of the testbed.
 #[derive(Clone, Copy)]
 struct Cell {
-    /// Whether clients keep one connection, or connect anew for every batch of requests.
+    /// Whether clients keep one connection, or connect again for every batch of requests.
     continuous: bool,
     clients: u32,
     buffer_bytes: u64,

@@ -169,7 +169,7 @@ impl Driver<'_> {
             let Some(host) = self.seats.get(place).and_then(|(node, _)| self.cast.host(*node)) else {
                 continue;
             };
-            // A deadline that has moved in the meantime is armed anew.
+            // A deadline that has moved in the meantime is armed again.
             if host.poll_timeout().is_some_and(|deadline| deadline <= now) {
                 self.lateness.add(now - at);
                 host.handle_timeout(now);

@@ -83,7 +83,7 @@ fn reading(out: &mut impl Write, report: &Report<'_>) -> io::Result<()> {
     let because = match findings.side_because {
         SideBecause::Said => "as you say",
         SideBecause::Looks => "by its copies and answers",
-        SideBecause::Assumed => "assumed, for nothing tells; --side says otherwise",
+        SideBecause::Assumed => "assumed: the capture does not show where it was taken; correct it with --side",
     };
     let of = if read.simulated { "simulated and looked at" } else { "taken" };
     writeln!(out, "  {of} {side} ({because})")
@@ -154,14 +154,14 @@ fn starts(found: &Starts) -> Option<String> {
         Sign::Tokens => "tokens jump",
         Sign::Ports => "ports change; neither Message IDs nor tokens count",
     };
-    if found.anew == 0 {
-        return Some("no client started anew: Message IDs or tokens count on".to_owned());
+    if found.restarts == 0 {
+        return Some("no client restarted: Message IDs or tokens count on".to_owned());
     }
     let pause =
         found.pause_s.map_or_else(String::new, |pause_s| format!(", after a pause of {}", seconds(pause_s)));
     Some(format!(
-        "{} clients started anew, {} times in all, {} of them at another port{pause}: their {sign}",
-        found.did, found.anew, found.other_ports
+        "{} clients restarted, {} times in all, {} of them at another port{pause}: their {sign}",
+        found.did, found.restarts, found.other_ports
     ))
 }
 

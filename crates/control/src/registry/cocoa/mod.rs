@@ -66,7 +66,7 @@ parameters! {
         max_timeout: Duration = Duration::from_secs(32),
         /// ACK_RANDOM_FACTOR: the first timeout is U(RTO, ACK_RANDOM_FACTOR·RTO), draft-ietf-core-cocoa-03 §4.2.1.
         ack_random_factor: Ratio = Ratio::new(3, 2),
-        /// Whether each retransmission is dithered anew, from the undithered backoff.
+        /// Whether each retransmission is dithered again, from the undithered backoff.
         redither: Switch = Switch::Off,
         /// K of the strong estimator, draft-ietf-core-cocoa-03 §4.2.
         k_strong: u8 = 4,

@@ -107,7 +107,7 @@ fn tokens(requests: &[Copies<'_>]) -> Finding {
         .collect();
     let longest = all.iter().map(|(.., token)| token.len()).max().unwrap_or(0);
     if longest == 0 {
-        return Finding::warning("tokens are empty: whoever knows the address can forge a response")
+        return Finding::warning("tokens are empty: anybody who knows the address can forge a response")
             .by(CLAUSE)
             .seen_in(packets);
     }

@@ -100,7 +100,7 @@ fn the_option_goes_after_lower_options_and_before_the_payload() {
         (Tail::default().option(11, b"x").payload(b"p"), b"\xb1x\xe1\xfc\xe4\xff\xffp".to_vec()),
         (Tail::default().option(65_007, b"x"), b"\xe1\xfc\xe2x\xd1\x00\xff".to_vec()),
         (Tail::default().option(65_019, b""), b"\xe0\xfc\xee\x11\xff".to_vec()),
-        // Rexmit-Cnt is left out before an option with a greater number, which would have to be encoded anew.
+        // Rexmit-Cnt is left out before an option with a greater number, which would have to be encoded again.
         (Tail::default().option(65_021, b"x"), b"\xe1\xfc\xf0x".to_vec()),
     ] {
         let mut client = running("fasor-option");

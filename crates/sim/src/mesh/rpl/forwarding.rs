@@ -91,7 +91,7 @@ mod tests {
         assert_eq!(links.nodes[1].routes.next_hop(links.now, NodeId(3)), None);
         assert_eq!(links.walk(0, 3), Err(Stop::Unroutable(0, Unroutable::ForwardingError)));
         assert_eq!(links.walk(0, 3), Err(Stop::Unroutable(0, Unroutable::NoRoute)));
-        // The higher DTSN asks for the route anew.
+        // The higher DTSN asks for the route again.
         links.run(Time::from_secs(90));
         links.assert_all_reach();
     }
