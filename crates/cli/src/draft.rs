@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_file_is_written_as_it_is() {
+    fn a_device_is_written_in_place() {
         assert_eq!(put(Path::new("/dev/null"), "x", true), Path::new("/dev/null"));
         assert!(Draft::create(folder().path()).is_err(), "a folder");
         assert!(Draft::create(Path::new("/nowhere/at/all")).is_err());

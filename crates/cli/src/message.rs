@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_read_is_hexadecimal() {
+    fn an_unreadable_payload_is_printed_in_hexadecimal() {
         assert_eq!(option_value(option::ETAG, &[0, 0xab]), "0x00ab");
         assert_eq!(option_value(option::URI_PATH, &[0xff]), "0xff");
         assert_eq!(option_value(option::BLOCK1, &[0x17]), "0x17");

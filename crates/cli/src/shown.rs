@@ -44,7 +44,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_terminal_obeys_is_written_out_and_nothing_else_changes() {
+    fn control_characters_are_escaped_and_nothing_else_changes() {
         for (text, plain) in [
             ("a\tb\r\nc\n", "a\tb\r\nc\n"),
             ("täglich 5 °C \u{1f600}", "täglich 5 °C \u{1f600}"),

@@ -250,7 +250,7 @@ mod tests {
     const MAX: Fine = Fine::MAX;
 
     #[test]
-    fn what_does_not_fit_saturates() {
+    fn a_value_that_does_not_fit_saturates() {
         assert_eq!(Fine::from(Duration::MAX), MAX);
         assert_eq!(MAX + MAX, MAX);
         assert_eq!(Fine::from(Duration::from_micros(1)).doubled(255), MAX);

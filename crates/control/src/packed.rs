@@ -211,7 +211,7 @@ mod tests {
     };
 
     #[test]
-    fn what_was_packed_is_unpacked() {
+    fn packing_and_unpacking_are_inverse() {
         for value in [EVERYTHING, Everything { moment: None, ..EVERYTHING }] {
             let mut bytes = [0; Everything::BYTES + 2];
             assert_eq!(value.pack(&mut bytes).len(), 2);

@@ -147,7 +147,7 @@ fn a_row_is_that_of_the_run_alone() {
 }
 
 #[test]
-fn what_was_interrupted_goes_on_and_makes_nothing_twice() {
+fn an_interrupted_sweep_goes_on_and_makes_nothing_twice() {
     let (plan, whole) = (small(), folder());
     make(whole.path(), &plan, None, 1);
     let folder = folder();

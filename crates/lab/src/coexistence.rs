@@ -219,7 +219,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn what_cannot_be_paired_is_told() {
+    fn mechanisms_that_cannot_be_paired_are_refused() {
         let refused = |names: &[&str], clients| {
             let contenders: Vec<_> = names.iter().map(|name| Contender::parse(name).unwrap()).collect();
             trials(&scenario(clients), &contenders, 1).unwrap_err()

@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_is_interrupted_keeps_what_was_run() {
+    fn an_interrupted_experiment_keeps_its_runs() {
         for jobs in [1, 2] {
             let stop = AtomicBool::new(false);
             let mut made = 0;

@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_with_a_folder_is_told_with_its_place() {
+    fn an_error_of_a_folder_names_its_place() {
         for (experiments, csv, told) in [
             (
                 "",

@@ -445,7 +445,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_uri_says_why() {
+    fn a_bad_uri_says_why() {
         for (text, why) in [
             ("/temp", BadUri::NotAbsolute),
             ("http://h/", BadUri::UnknownScheme),

@@ -203,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_code_is_refused() {
+    fn a_bad_code_is_refused() {
         for text in ["", " ", "8.00", "2.5", "2.32", "2.055", "2,05", "2.05 Changed", "GETT", "é.05"] {
             assert_eq!(text.parse::<Code>(), Err(BadCode), "{text:?}");
         }

@@ -393,7 +393,7 @@ mod tests {
     }
 
     #[test]
-    fn what_may_be_done_again_pushes_out_nothing_that_may_not() {
+    fn repeatable_requests_do_not_push_out_others() {
         let mut seen = Deduplication::new(8, 1, LIFETIME, LIFETIME);
         insert(&mut seen, 'a', 1, Token::EMPTY, false);
         (0..1_000).for_each(|id| insert(&mut seen, 'b', id, Token::EMPTY, true));

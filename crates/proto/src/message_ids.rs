@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_is_slow_enough_never_waits() {
+    fn a_slow_sender_never_waits_for_a_message_id() {
         let mut ids = MessageIds::from(65_000);
         let mut now = Instant::from_secs(1);
         for _ in 0..200_000 {

@@ -302,7 +302,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_read_as_options_and_payload_is_not_well_formed() {
+    fn bytes_that_are_not_options_and_payload_are_not_well_formed() {
         for sound in [&b""[..], b"\xb1x", b"\xb1x\xff!", b"\xff\xff"] {
             assert!(get(sound).is_well_formed(), "{sound:?}");
         }

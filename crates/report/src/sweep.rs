@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_number_is_no_axis() {
+    fn a_knob_without_numbers_has_no_axis() {
         let words = ["none", "low", "high"].map(|loss| result("a", 60, loss, 5.0));
         assert!(sweeps(words.into()).is_empty());
         let units = ["70 ms", "80 ms", "1 s"].map(|delay| result("a", 60, delay, 5.0));

@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_mix_is_told_in_one_line() {
+    fn a_bad_mix_is_refused_in_one_line() {
         for (label, told) in [
             ("cocoa+", "has a part without a name"),
             ("+", "has a part without a name"),

@@ -109,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_takes_the_pieces_can_end_the_work() {
+    fn the_receiver_of_the_pieces_can_end_the_work() {
         assert_eq!(taken(1_000_000, 2, 3).0.len(), 3);
     }
 

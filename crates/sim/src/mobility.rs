@@ -260,7 +260,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_out_of_range_is_refused_by_its_name() {
+    fn a_parameter_out_of_range_is_refused_by_its_name() {
         let refused = |model: Model, end| model.waypoints(&layout(), end, stream(1)).unwrap_err().to_string();
         let end = Time::from_secs(1);
         let common = |movement| models(movement)[0];

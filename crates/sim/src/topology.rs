@@ -229,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn what_makes_no_sense_is_refused_with_what_is_needed() {
+    fn contradictory_options_are_refused_with_a_hint() {
         let refused = |name: &str, shape: Shape| named(name).unwrap().layout(&shape).unwrap_err().to_string();
         assert_eq!(refused("chain", shape(2)), "a topology needs from 3 to 100000 nodes, not 2");
         assert_eq!(refused("chain", shape(100_001)), "a topology needs from 3 to 100000 nodes, not 100001");

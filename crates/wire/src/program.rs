@@ -187,7 +187,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_program_complains_about_is_told() {
+    fn the_standard_error_of_a_program_is_reported() {
         let line = "echo first >&2; echo lost >&2; echo no complaint; exit 3";
         let mut program = Program::silent(shell(line), here).unwrap();
         let never = || Ok(false);

@@ -281,7 +281,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_examined_is_refused() {
+    fn a_target_that_cannot_be_examined_is_refused() {
         for words in ["--quick", "coaps://127.0.0.1/", "coap://127.0.0.1/ --only backoff", "-- get coap://x"]
         {
             assert!(matches!(planned_with(words), Err(Failure::Usage(_))), "{words}");

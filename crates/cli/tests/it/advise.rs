@@ -58,7 +58,7 @@ fn request(id: u8, port: u16) -> Vec<u8> {
 }
 
 #[test]
-fn what_a_capture_shows_twice_and_steps_of_its_clock_are_told() {
+fn duplicates_in_a_capture_and_steps_of_its_clock_are_reported() {
     let scratch = Scratch::new();
     let file = scratch.file("twice.pcap");
     let packets = (0..60u8).flat_map(|id| {
@@ -112,7 +112,7 @@ fn a_scenario_that_cannot_be_written_does_not_cost_the_findings_or_the_capture()
 }
 
 #[test]
-fn clients_that_start_anew_are_told_and_become_batches() {
+fn restarts_of_clients_are_reported_and_become_batches() {
     let scratch = Scratch::new();
     for (kind, told) in [("random", "5 clients restarted"), ("continuous", "no client restarted")] {
         let capture = captured_of(&scratch, kind);
@@ -139,7 +139,7 @@ fn programs_get_one_object_or_a_row_for_each_mechanism() {
 }
 
 #[test]
-fn what_cannot_be_used_is_told_in_one_line() {
+fn unusable_input_is_one_line_of_error() {
     let scratch = Scratch::new();
     let text = scratch.file("text.pcap");
     std::fs::write(&text, "no capture at all, but longer than a header").expect("it is written");

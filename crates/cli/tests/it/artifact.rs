@@ -91,7 +91,7 @@ fn a_damaged_artefact_is_told_before_anything_runs() {
 }
 
 #[test]
-fn what_differs_is_told_with_both_hashes() {
+fn differences_are_reported_with_both_hashes() {
     let scratch = Scratch::new();
     let (folder, rows) = artifact(&scratch);
     let runs = fs::read_to_string(format!("{folder}/results/runs.csv")).expect("the runs");

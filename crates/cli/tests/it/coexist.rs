@@ -99,7 +99,7 @@ fn the_report_has_the_pairs_and_opens_without_a_network() {
 }
 
 #[test]
-fn what_the_runs_took_is_said_at_the_end_but_not_among_the_results() {
+fn the_time_of_the_runs_is_printed_at_the_end_and_not_among_the_results() {
     let named = ["--mechanism", "default", "--mechanism", "fasor"];
     let loud: Vec<&str> = with(&SHORT, &named).into_iter().filter(|word| *word != "--quiet").collect();
     let outcome = coapace(&loud);
@@ -109,7 +109,7 @@ fn what_the_runs_took_is_said_at_the_end_but_not_among_the_results() {
 }
 
 #[test]
-fn what_cannot_be_paired_is_told_in_one_line() {
+fn mechanisms_that_cannot_be_paired_are_refused_in_one_line() {
     for (arguments, told) in [
         (&["--mechanism", "cocoa"][..], "a pair needs two mechanisms"),
         (&["--mechanism", "cocoa", "--mechanism", "cocoa"], "\"cocoa\" is named twice"),

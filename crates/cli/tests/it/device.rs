@@ -28,7 +28,7 @@ fn a_payload_is_printed_as_it_is_and_nothing_else() {
 }
 
 #[test]
-fn what_is_put_is_there_until_it_is_deleted() {
+fn a_resource_is_there_from_put_to_delete() {
     let server = Serving::new(&[]);
     let uri = server.at("/store/a");
     let code = |arguments: &[&str]| json(&coapace(arguments).success())["code"].as_str().map(str::to_owned);
@@ -116,7 +116,7 @@ fn a_separate_response_is_waited_for_without_a_retransmission() {
 }
 
 #[test]
-fn what_the_server_says_of_an_error_is_in_the_line() {
+fn the_diagnostic_payload_of_an_error_is_in_the_line() {
     let server = Serving::new(&[]);
     let line = refused(3, &["get", &server.at("/delayed?s=99999")]);
     assert_eq!(line, "4.00 Bad Request: an hour at most");
@@ -377,7 +377,7 @@ fn large_payloads_go_and_come_whole_in_blocks_of_any_size() {
 }
 
 #[test]
-fn what_changes_is_printed_until_enough_was_seen() {
+fn notifications_are_printed_until_there_are_enough() {
     let server = Serving::new(&[]);
     let seen = coapace(&["observe", &server.at("/clock"), "--count", "3"]).success();
     let seconds: Vec<u64> = seen.lines().map(|line| line.parse().expect("a number")).collect();
@@ -393,7 +393,7 @@ fn what_changes_is_printed_until_enough_was_seen() {
 }
 
 #[test]
-fn what_a_server_has_is_listed_and_a_query_chooses() {
+fn resources_of_a_server_are_listed_and_filtered_by_a_query() {
     let server = Serving::new(&["--resource", "/greeting=Hello", "--demo"]);
     let links = coapace(&["discover", &server.uri]).success();
     assert_eq!(links.lines().next(), Some("</greeting>;title=\"text\""));

@@ -82,7 +82,7 @@ fn a_request_passes_the_network_and_is_counted_and_captured() {
 }
 
 #[test]
-fn what_cannot_be_emulated_is_told_in_a_line() {
+fn a_scenario_that_cannot_be_emulated_is_refused_in_one_line() {
     let ends = ["--listen", "127.0.0.1:0", "--to", "127.0.0.1:9"];
     let told = |arguments: &[&str]| coapace(&[&["emulate"], arguments].concat()).failure(2).to_owned();
     assert!(told(&[&["mesh-grid"], &ends[..]].concat()).starts_with("a mesh cannot be emulated"));

@@ -52,7 +52,7 @@ fn an_unknown_scenario_or_paper_is_told_with_what_there_is() {
 }
 
 #[test]
-fn what_a_reproduction_cannot_do_is_told_before_the_work() {
+fn options_that_a_reproduction_lacks_are_refused_before_the_work() {
     let line = refused(2, &["reproduce", "meng2017", "-m", "coca"]);
     assert!(line.contains("did you mean cocoa?"), "{line}");
     let line = refused(2, &["reproduce", "meng2017", "-m", "cocoa*100+default"]);
@@ -272,7 +272,7 @@ fn a_full_disk_is_told() {
 }
 
 #[test]
-fn what_is_no_directory_or_no_journal_is_told() {
+fn a_file_in_place_of_a_directory_or_a_journal_is_refused() {
     let scratch = Scratch::new();
     let file = scratch.file("file");
     fs::write(&file, "").expect("a file");
@@ -311,7 +311,7 @@ fn a_remark_that_nobody_can_hear_does_not_stop_the_work() {
 }
 
 #[test]
-fn what_is_about_datagrams_is_refused_where_there_are_none() {
+fn options_of_datagrams_are_refused_over_streams() {
     for arguments in [
         &["get", "coap+tcp://[::1]/x", "--pcap", "x.pcapng"][..],
         &["observe", "coap+ws://[::1]/x", "--pcap", "x.pcapng"],

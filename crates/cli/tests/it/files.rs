@@ -97,7 +97,7 @@ fn a_name_is_created_by_one_alone_whatever_the_transport() {
 }
 
 #[test]
-fn what_killed_writers_left_is_removed_at_the_next_start_and_nothing_else() {
+fn files_of_killed_writers_are_removed_at_the_next_start_and_no_others() {
     let scratch = Scratch::new();
     fs::create_dir_all(scratch.path().join("a/.b")).expect("folders");
     let path = |name: &str| scratch.path().join(name);

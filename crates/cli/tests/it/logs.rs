@@ -44,7 +44,7 @@ fn each_block_of_a_body_is_a_request_as_in_the_metrics() {
 }
 
 #[test]
-fn what_peers_choose_is_escaped() {
+fn text_from_peers_is_escaped() {
     let mut server = Serving::new(&["--demo", "-v", "-u", "known", "-k", "secret"]);
     coapace(&["get", &server.at("/%1b%5b31m%0aFORGED%20line")]);
     let line = server.says(&["coapace_net::access"]);

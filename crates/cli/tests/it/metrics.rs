@@ -141,7 +141,7 @@ fn an_observer_that_is_lost_is_given_up_and_its_retransmissions_are_seen() {
 }
 
 #[test]
-fn what_is_no_request_for_metrics_is_answered_in_words_and_changes_nothing() {
+fn a_request_for_another_page_is_answered_in_words_and_changes_nothing() {
     let (server, address) = serving(&[]);
     let long = format!("GET /metrics HTTP/1.1\r\nX: {}\r\n\r\n", "x".repeat(20_000));
     for (bytes, status) in [

@@ -88,7 +88,7 @@ fn the_report_has_a_map_whose_squares_lead_to_the_cells() {
 }
 
 #[test]
-fn what_cannot_be_ranked_is_told() {
+fn a_suite_that_cannot_be_ranked_is_refused() {
     for (words, told) in [
         (&["rank", "publishd"][..], "a suite is published, bottleneck, mesh, lossy"),
         (&["rank", "nb-iot", "-m", "linux-rto"], "none of these is one: name another"),

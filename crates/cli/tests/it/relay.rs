@@ -6,7 +6,7 @@ use crate::common::{Scratch, Serving, coapace};
 use crate::metrics::scrape;
 
 #[test]
-fn what_a_client_asks_passes_through_the_relay() {
+fn requests_pass_through_the_relay() {
     let server = Serving::new(&["--demo"]);
     let scratch = Scratch::new();
     let pcap = scratch.file("relay.pcapng");

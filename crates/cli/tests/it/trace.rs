@@ -78,7 +78,7 @@ fn a_line_without_end_is_refused_before_it_fills_the_memory() {
 }
 
 #[test]
-fn what_came_before_a_bad_line_is_printed_and_nothing_after_it() {
+fn rows_before_a_bad_line_are_printed_and_none_after_it() {
     let outcome = coapace_reading(&["trace", "default"], "at_ms,event,draw\n0,start,0\n5,bogus,\n9,ack,\n");
     outcome.failure(1);
     assert_eq!(outcome.stdout, "at_ms,event,timeout_ms,rto_ms,next_ms\n0.000,start,2000.000,2000.000,\n");

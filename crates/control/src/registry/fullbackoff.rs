@@ -289,7 +289,7 @@ mod tests {
     }
 
     #[test]
-    fn a_retransmission_starts_the_acceleration_anew() {
+    fn a_retransmission_restarts_the_acceleration() {
         let state = &mut GST.state();
         for (ms, retransmits, rto) in
             [(40_000, 4, 32), (40_000, 1, 64), (100, 0, 32), (40_000, 1, 64), (100, 0, 32), (100, 0, 8)]

@@ -330,7 +330,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn what_is_no_capture_is_told_in_one_line() {
+    fn a_file_that_is_not_a_capture_is_refused_in_one_line() {
         for (file, problem) in
             [(&b""[..], "empty"), (b"hello, world; this is text", "neither pcap nor pcapng")]
         {

@@ -229,7 +229,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn what_is_no_datagram_is_told_by_its_reason() {
+    fn a_frame_without_a_datagram_has_a_reason() {
         let mut lowpan = Lowpan::default();
         let mut of = |link, bytes: &[u8]| datagram(link, bytes, true, &mut lowpan).unwrap_err();
         assert_eq!(of(147, b"whatever"), Skipped::Link(147));

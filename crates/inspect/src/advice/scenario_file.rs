@@ -249,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn what_clients_are_seen_to_do_is_in_the_file() {
+    fn the_behaviour_of_clients_is_in_the_scenario_file() {
         let seen = Workload {
             batch: Some([1, 8]),
             max_retransmit: Some(2),

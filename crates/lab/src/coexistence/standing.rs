@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_keeps_less_than_half_is_starved() {
+    fn a_mechanism_that_keeps_less_than_half_is_starved() {
         let mut matrix = matrix(&["default", "cocoa"], 2);
         let [takes, least, starves, fair, together] = matrix.sentences().try_into().unwrap();
         assert!(takes.starts_with("Takes the most: ") && least.starts_with("Takes the least: "));

@@ -391,7 +391,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_mechanism_needs_is_said() {
+    fn the_needs_of_a_mechanism_are_listed() {
         assert!(cost("default").contains("takes 0 bytes for a destination and changes nothing on the wire"));
         assert!(cost("fasor-token").contains("a byte in the token of retransmissions"));
         assert_eq!(cost("tcp"), "");

@@ -384,7 +384,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_suite_is_told() {
+    fn a_bad_suite_is_refused() {
         for (entries, told) in [
             ("[[entries]]\nseeds = 3", "entry 1: an entry has either `scenario` or `paper`"),
             ("[[entries]]\nscenario = 'nb-iot'\npaper = 'meng2017'", "either `scenario` or `paper`"),

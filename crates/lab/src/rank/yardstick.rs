@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_has_no_figure_in_some_seed_is_no_yardstick_and_infinitely_behind() {
+    fn a_mechanism_without_a_figure_in_some_seed_is_not_a_yardstick_and_infinitely_behind() {
         let whole = cell("whole", &[Some(50.0), Some(50.0)], 1.0);
         let gave_up = cell("gave up", &[Some(1.0), None], 1.0);
         for metric in [Metric::MedianFct, Metric::MeanFct, Metric::FctP90, Metric::FctMax] {

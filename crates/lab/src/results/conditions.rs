@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_shared_stands_apart_from_what_differs() {
+    fn common_conditions_are_apart_from_those_that_differ() {
         let one = cell(&[("buffer", "2500"), ("clients", "400")]);
         let two = cell(&[("buffer", "1410000"), ("clients", "400"), ("delay_ms", "200")]);
         let conditions = Conditions::of([&one, &two]);

@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_application_drops_is_not_delivered() {
+    fn messages_that_the_application_drops_are_not_delivered() {
         let run = flowing(1, 60);
         assert_eq!(Metric::Pdr.of_run(&run), Some(0.5), "60 of 120 offered");
         assert_eq!(Metric::PdrSent.of_run(&run), Some(0.6), "20 were dropped");

@@ -199,7 +199,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn what_is_no_order_is_told() {
+    fn a_bad_order_is_refused() {
         for (text, problem) in [
             ("", "lacks a mechanism"),
             ("cocoa", "needs two mechanisms"),

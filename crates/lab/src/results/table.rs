@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cells_share_stands_above_the_table() {
+    fn conditions_that_all_cells_share_are_above_the_table() {
         let text = terminal_table(&two(), look(200));
         let lines: Vec<_> = text.lines().collect();
         assert_eq!(

@@ -264,7 +264,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn what_may_be_chance_is_inconclusive_and_says_how_many_seeds_would_tell() {
+    fn an_order_within_chance_is_inconclusive_and_says_how_many_seeds_it_needs() {
         let results = claimed(&ALIKE, Relation::Above, &FEW);
         let verdict = &verdicts(&results)[0];
         assert_eq!(verdict.outcome(), Outcome::Inconclusive);
@@ -289,7 +289,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn what_did_not_hold_comes_first_and_the_farthest_off_before_the_others() {
+    fn orders_that_did_not_hold_come_first_the_farthest_off_before_the_others() {
         let rows = [
             (claimed(&MANY, Relation::Above, &FEW), 1),
             (claimed(&FEW, Relation::Above, &ALIKE), 2),
@@ -333,7 +333,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn what_cannot_be_measured_is_inconclusive() {
+    fn an_order_without_a_measurement_is_inconclusive() {
         assert_eq!(outcome(&claimed(&[], Relation::NotBelow, &[])), Outcome::Inconclusive, "no runs");
         let nothing = claimed(&[0.0; 3], Relation::NotBelow, &[0.0; 3]);
         assert_eq!(outcome(&nothing), Outcome::Inconclusive, "nothing in either");

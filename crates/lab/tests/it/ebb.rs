@@ -15,7 +15,8 @@ fn measured(mechanism: &str, set: &[(&str, &str)]) -> RunResult {
 }
 
 #[test]
-fn a_thousand_clients_before_an_endless_buffer_retransmit_less_in_vain_than_with_the_timer_of_tcp() {
+fn a_thousand_clients_before_an_endless_buffer_have_fewer_spurious_retransmissions_than_with_the_timer_of_tcp()
+ {
     let needless = |mechanism| {
         let run = measured(mechanism, &[("clients", "1000"), ("workload.exchanges", "20")]);
         assert_eq!(run.completed(), 20_000, "{mechanism}");

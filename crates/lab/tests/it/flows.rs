@@ -58,7 +58,7 @@ fn a_rate_is_that_of_all_clients_in_whole_messages() {
 }
 
 #[test]
-fn what_is_lost_is_sent_again_and_delays_tell() {
+fn lost_messages_are_sent_again_and_delays_count_the_wait() {
     let lossy = [("network.up.wire.loss", "20 %")];
     let run = measured("default", CONSTANT, &lossy);
     let flow = &run.flows[0];

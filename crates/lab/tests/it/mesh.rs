@@ -213,7 +213,7 @@ fn places_come_from_a_file_and_count_for_the_hash_by_what_it_says() {
 }
 
 #[test]
-fn what_a_mesh_has_no_room_for_or_makes_no_sense_is_refused_in_one_line() {
+fn a_mesh_that_is_too_large_or_contradictory_is_refused_in_one_line() {
     let nobody = std::env::temp_dir().join(format!("coapace-nobody-{}.dat", std::process::id()));
     std::fs::write(&nobody, "# node time x y\n").unwrap();
     let far = "{ kind = \"unit-disk\", range = \"9999 m\", interference = \"9999 m\" }";

@@ -51,7 +51,7 @@ fn a_run_of_fixed_duration_ends_there_and_has_no_completion_times() {
 }
 
 #[test]
-fn what_happens_before_the_warm_up_is_over_is_left_out_and_the_rest_is_not() {
+fn exchanges_before_the_end_of_the_warm_up_are_left_out_and_no_others() {
     for mechanism in ["default", "tcp"] {
         let (early, late) = (lasting(mechanism, "20 s", "0 s"), lasting(mechanism, "60 s", "20 s"));
         let whole = lasting(mechanism, "60 s", "0 s");

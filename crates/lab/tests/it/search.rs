@@ -61,7 +61,7 @@ fn conduct(search: &mut Search, jobs: usize) {
 }
 
 #[test]
-fn a_search_finds_the_same_whoever_measures_in_whatever_order_and_its_journal_is_the_same() {
+fn a_search_and_its_journal_do_not_depend_on_the_order_of_measurements() {
     let terms = || terms(&["default"], &["ack_timeout=1s|2s|4s"]);
     let (threads, elsewhere) = (Scratch::new("threads"), Scratch::new("elsewhere"));
     let mut search = open(terms(), &threads);
@@ -156,7 +156,7 @@ fn a_search_that_is_stopped_keeps_the_lines_that_are_whole_and_goes_on() {
 }
 
 #[test]
-fn a_search_ends_with_the_error_of_a_check_of_whoever_is_told_and_of_a_mechanism() {
+fn a_search_ends_with_the_error_of_a_check_a_callback_or_a_mechanism() {
     let journal = Scratch::new("failing");
     let stop = AtomicBool::new(false);
     let fail = || Err(std::io::Error::other("no"));

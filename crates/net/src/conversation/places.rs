@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_turns_out_to_be_verified_leaves_the_place_of_a_stranger() {
+    fn a_client_that_is_verified_later_frees_its_place_for_strangers() {
         let places = Places::new(90);
         let (mut strangers, _) = fill(&places, 1, true);
         assert_eq!(places.take(1, true).unwrap_err(), NoPlace::Strangers);

@@ -277,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn what_waits_for_a_handshake_that_fails_is_dropped() {
+    fn messages_that_wait_for_a_failed_handshake_are_dropped() {
         let [mut client, mut server] = pair("a wrong key");
         for number in 0..2 * MAX_HELD as u8 {
             client.send(SERVER.into(), &[number]);
@@ -291,7 +291,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_dtls_is_a_stray() {
+    fn datagrams_that_are_not_dtls_are_strays() {
         let [_, mut server] = pair("a long secret");
         server.handle_record(([192, 0, 2, 1], 7).into(), b"\x40\x01\x00\x01");
         assert_eq!(server.counters().strays, 1);

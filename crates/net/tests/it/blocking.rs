@@ -80,7 +80,7 @@ impl Interceptor for Loss {
 }
 
 #[test]
-fn what_is_lost_is_sent_again_when_its_timeout_is_over() {
+fn a_lost_request_is_sent_again_when_its_timeout_is_over() {
     let server = serve();
     let tap = Arc::new(Loss::default());
     let builder = Client::builder().mechanism("default:ack_timeout=50ms".parse().unwrap());

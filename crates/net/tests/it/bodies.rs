@@ -101,7 +101,7 @@ async fn uploads_of_one_client_to_one_resource_do_not_mix() {
 }
 
 #[tokio::test]
-async fn what_is_larger_than_a_bound_is_an_error_of_either_side() {
+async fn a_body_larger_than_a_bound_is_an_error_at_either_side() {
     let bodies = Bounds { max_body: 3000, ..one_core().bodies };
     let (server, calls) = started(ServerConfig { bodies, ..one_core() });
     let client = Client::new();
@@ -248,7 +248,7 @@ async fn no_stranger_is_sent_more_than_136_bytes_or_three_times_what_it_sent() {
 }
 
 #[tokio::test]
-async fn what_a_post_has_done_is_not_done_again_for_a_client_that_is_not_known() {
+async fn a_post_of_an_unknown_client_is_carried_out_once() {
     let (server, calls) = started(ServerConfig { verify: Verify::Everybody, ..one_core() });
     let client = Client::new();
     for query in ["", "?slow"] {

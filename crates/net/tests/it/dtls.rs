@@ -51,7 +51,7 @@ async fn a_session_begins_with_the_first_request_and_serves_all() {
 }
 
 #[tokio::test]
-async fn a_handler_knows_the_identity_of_whoever_asks() {
+async fn a_handler_knows_the_identity_of_the_client() {
     let who = |request: Request| async move {
         let Some(Identity::Psk(identity)) = request.peer_identity() else {
             return Err(Rejection::not_found());
@@ -122,7 +122,7 @@ async fn a_server_that_keeps_silent_ends_the_handshake() {
 }
 
 #[tokio::test]
-async fn a_session_closed_by_the_server_begins_anew() {
+async fn a_session_closed_by_the_server_begins_again() {
     let keys = keys().idle_timeout(Duration::from_millis(100));
     let server = crate::secured::serve(router(), &keys);
     let client = client("lamp-7", KEY);

@@ -16,7 +16,7 @@ fn content(asked: &[u8], id: u8, payload: &[u8]) -> Vec<u8> {
 }
 
 #[tokio::test]
-async fn whoever_has_the_token_answers_and_copies_count_once() {
+async fn any_holder_of_the_token_may_answer_and_copies_count_once() {
     let group = UdpSocket::bind("127.0.0.1:0").await.expect("a port");
     let members =
         [UdpSocket::bind("127.0.0.1:0").await.unwrap(), UdpSocket::bind("127.0.0.1:0").await.unwrap()];

@@ -99,7 +99,7 @@ async fn parameters_of_the_path_are_handed_over_and_literal_segments_come_first(
 }
 
 #[tokio::test]
-async fn what_is_not_there_is_4_04_and_what_cannot_be_done_there_4_05() {
+async fn a_missing_resource_is_4_04_and_a_method_without_a_handler_4_05() {
     let server = started();
     let client = Client::new();
     let code = async |call: coapace_net::Call| call.await.unwrap().code;
@@ -215,7 +215,7 @@ async fn a_ping_is_answered() {
 }
 
 #[tokio::test]
-async fn what_is_beyond_the_bound_of_waiting_handlers_is_refused_with_max_age() {
+async fn requests_beyond_the_bound_of_waiting_handlers_are_refused_with_max_age() {
     let config = ServerConfig { max_pending: 1, cores: 1, ..ServerConfig::default() };
     let server = serve_with(router(), config);
     let (first, second) = (Client::new(), Client::new());

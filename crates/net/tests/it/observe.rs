@@ -146,7 +146,7 @@ async fn an_error_is_the_last_that_is_heard() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_observed_has_a_first_response_and_no_more() {
+async fn a_resource_that_cannot_be_observed_has_one_response_and_no_more() {
     let (server, counter) = started();
     let client = Client::new();
     let mut fixed = client.observe(&server.uri("/fixed")).await.unwrap();
@@ -261,7 +261,7 @@ async fn no_stranger_is_notified_of_more_than_136_bytes() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn strangers_have_few_places_and_whoever_shows_its_address_has_one() {
+async fn strangers_have_few_places_and_a_verified_client_has_one() {
     let counter = Counter::new(Resource::new());
     let mut config = ServerConfig { cores: 1, ..ServerConfig::default() };
     config.profile.config.max_observers = 100;

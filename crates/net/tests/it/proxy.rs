@@ -88,7 +88,7 @@ async fn a_server_that_is_no_proxy_says_so() {
 }
 
 #[tokio::test]
-async fn what_must_not_be_in_a_request_is_not_sent() {
+async fn options_that_a_request_must_not_have_are_not_sent() {
     let target = target();
     let client = Client::new();
     let error = client.get(&target.uri("/a")).option(PROXY_URI, b"coap://h/x").await.unwrap_err();

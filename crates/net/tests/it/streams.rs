@@ -120,7 +120,7 @@ async fn a_body_larger_than_the_server_takes_is_answered_4_13() {
 }
 
 #[tokio::test]
-async fn what_is_observed_is_told_in_its_newest_state() {
+async fn observers_get_the_newest_state() {
     for server in all() {
         let mut seen = server.client.observe(&server.uri("/count")).await.unwrap();
         let mut large = server.client.observe(&server.uri("/large")).await.unwrap();
@@ -154,7 +154,7 @@ async fn what_is_observed_is_told_in_its_newest_state() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_observed_has_one_response() {
+async fn a_resource_without_observe_answers_once() {
     for server in all() {
         let mut seen = server.client.observe(&server.uri("/hello")).await.unwrap();
         assert_eq!(seen.first().text(), "Hello!");

@@ -154,7 +154,7 @@ async fn an_observation_whose_first_response_is_rejected_or_not_waited_for_is_de
 
 /// A server that is bytes.
 #[tokio::test]
-async fn what_comes_with_the_csm_is_handled() {
+async fn a_message_in_the_same_segment_as_the_csm_is_handled() {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let uri = format!("coap+tcp://{}/x", listener.local_addr().unwrap());
     let server = std::thread::spawn(move || {

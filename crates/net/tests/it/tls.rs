@@ -76,7 +76,7 @@ async fn a_server_that_trusts_roots_knows_who_asks() {
 }
 
 #[test]
-fn what_is_no_certificate_and_a_key_of_another_are_said_to_be_so() {
+fn a_bad_certificate_and_a_key_of_another_have_clear_errors() {
     let authority = Authority::new();
     let (a, b) = (authority.issue(&["a"]), authority.issue(&["b"]));
     let identity = |chain: &str, key: &str| Certificates::new().identity(chain.as_bytes(), key.as_bytes());

@@ -56,7 +56,7 @@ fn quotation_marks_commas_and_brackets_in_a_value_end_nothing() {
 }
 
 #[test]
-fn what_is_no_link_is_an_error_with_its_place_and_the_links_around_it_are_read() {
+fn a_bad_link_is_an_error_with_its_place_and_the_links_around_it_are_read() {
     use Problem::*;
     for (text, targets, misread) in [
         ("</a;rt=x,</b>", &["/b"][..], &[(9, OpenTarget)][..]),
@@ -90,7 +90,7 @@ fn what_is_no_link_is_an_error_with_its_place_and_the_links_around_it_are_read()
 }
 
 #[test]
-fn what_cannot_be_part_of_a_link_is_not_written() {
+fn characters_that_a_link_cannot_have_are_not_written() {
     let link = || Writer::default().link("/a").unwrap();
     assert_eq!(Writer::default().link("/a>;evil"), Err(BadLink));
     assert_eq!(Writer::default().flag("obs"), Err(BadLink), "of what link?");

@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_stale_is_registered_again_after_5_to_15_s() {
+    fn a_stale_observation_is_registered_again_after_5_to_15_s() {
         let mut observation = Observation::new();
         arrive(&mut observation, 100, 1);
         assert_eq!(observation.fresh_until(), Instant::from_secs(130));

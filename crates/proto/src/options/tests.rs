@@ -74,7 +74,7 @@ fn what_is_built_is_read() {
 }
 
 #[test]
-fn what_is_not_there_has_its_default() {
+fn a_missing_key_has_its_default() {
     let message = message(&[]);
     assert_eq!((message.max_age(), message.observe(), message.block1()), (60, None, Ok(None)));
     assert!(!message.suppresses(Code(0x45)));
@@ -110,7 +110,7 @@ fn an_elective_option_of_a_wrong_length_is_not_there_and_of_two_the_first_counts
 }
 
 #[test]
-fn what_no_recipient_would_recognise_is_not_written() {
+fn options_of_a_wrong_length_are_not_written() {
     let twice = Options::default().accept(1).accept(2);
     assert_eq!(twice.tail(b""), Err(BadOption::Repeated { number: 17 }));
     let long = Options::default().etag(b"123456789");

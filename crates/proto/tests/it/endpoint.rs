@@ -288,7 +288,7 @@ fn a_piggybacked_response_with_another_token_is_not_taken() {
 }
 
 #[test]
-fn what_is_full_is_an_error_and_changes_nothing() {
+fn a_full_table_is_an_error_and_changes_nothing() {
     let mut client =
         Client::with(Config { max_exchanges: 2, max_peers: 1, max_replies: 1, ..Config::default() });
     let request = Request { confirmable: true, code: GET, token: Token::EMPTY, tail: b"", repeatable: false };

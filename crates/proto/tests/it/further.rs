@@ -53,7 +53,7 @@ fn a_client_is_told_of_notifications_until_one_comes_without_the_option() {
 }
 
 #[test]
-fn what_was_cancelled_is_rejected() {
+fn a_cancelled_exchange_is_rejected() {
     let (mut client, exchange, request) = observing(plain());
     client.0.handle_datagram(ms(9), 9, &first_response(&request, b"\x61\x01"));
     client.0.cancel(ms(9), exchange);

@@ -64,7 +64,7 @@ fn the_rto_is_the_mechanisms_and_falls_with_what_it_learns() {
 }
 
 #[test]
-fn what_waits_for_nstart_is_measured_from_the_call_to_the_departure() {
+fn the_wait_for_nstart_is_measured_from_the_call_to_the_departure() {
     let mut client = measuring("default");
     for (token, at) in [("a", 0), ("b", 10), ("c", 20)] {
         client.get(ms(at), token);
@@ -79,7 +79,7 @@ fn what_waits_for_nstart_is_measured_from_the_call_to_the_departure() {
 }
 
 #[test]
-fn what_is_not_confirmable_waits_but_has_neither_timeout_nor_sample() {
+fn a_non_confirmable_message_waits_but_has_neither_timeout_nor_sample() {
     let mut client = measuring("default");
     client.ask(ms(0), "a", false);
     let request = client.sent(ms(5)).unwrap();

@@ -254,7 +254,7 @@ fn after_seven_in_a_row_the_eighth_is_confirmable_whatever_was_asked_for() {
 }
 
 #[test]
-fn a_confirmable_message_that_was_asked_for_starts_the_count_anew() {
+fn a_confirmable_message_that_was_asked_for_restarts_the_count() {
     let mut asked = [false; 16];
     asked[5] = true;
     let (departed, converted) = answered(roomy(), "default", &asked);

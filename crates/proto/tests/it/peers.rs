@@ -53,7 +53,7 @@ fn exchange_with(client: &mut Client, at: Instant, peer: u32) -> u16 {
 }
 
 #[test]
-fn what_was_learnt_of_the_peer_used_least_lately_is_what_is_forgotten() {
+fn the_state_of_the_least_recently_used_peer_is_forgotten() {
     let mut client = Client::running("fasor", Config { max_peers: 2, ..Config::default() });
     for (at, peer) in [(0, 1), (1, 2), (2, 1), (3, 3)] {
         exchange_with(&mut client, secs(at), peer);

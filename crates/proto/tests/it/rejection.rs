@@ -123,7 +123,7 @@ fn responses_that_are_rejected_drive_no_request_out_of_deduplication() {
 }
 
 #[test]
-fn what_one_member_of_a_group_answers_does_not_end_the_request() {
+fn the_answer_of_one_member_does_not_end_a_request_to_a_group() {
     let mut client = Client::default();
     let token = Token::new(b"g").unwrap();
     let request = Request { confirmable: false, code: GET, token, tail: b"", repeatable: false };

@@ -83,7 +83,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_came_before_is_left_out_of_every_sum() {
+    fn counts_of_an_earlier_moment_are_left_out_of_every_sum() {
         let counters = NodeCounters { frames: 10, queue_full: 1, ..NodeCounters::default() };
         let earlier = MeshResult {
             counters,

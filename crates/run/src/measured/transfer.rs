@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn what_ended_in_the_warm_up_is_left_out() {
+    fn transfers_that_ended_in_the_warm_up_are_left_out() {
         let earlier = TransferResult { completed_s: vec![(10.0, 10.0)], ..TransferResult::default() };
         let mut own =
             TransferResult { completed_s: vec![(10.0, 10.0), (20.0, 20.0)], ..TransferResult::default() };

@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_remembered_is_bounded() {
+    fn the_memory_of_messages_is_bounded() {
         let mut copies = Copies::default();
         for exchange in 0..100 {
             sent(&mut copies, exchange, 0, exchange as u8);

@@ -341,7 +341,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_named_with_its_line() {
+    fn an_error_names_its_line() {
         assert_eq!(refused(&simulation("")), "line 4: there are no motes");
         assert_eq!(
             refused(&simulation(&(mote("1", "0") + &mote("1", "5")))),

@@ -84,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_named_with_its_line_and_without_its_text() {
+    fn an_error_names_its_line_and_does_not_quote_it() {
         let node = "a node must be a whole number below 3, the number of nodes";
         assert_eq!(refused("node time x y"), format!("line 1: {node}"));
         assert_eq!(refused("0 0 1 1\n3 0 1 1"), format!("line 2: {node}"));

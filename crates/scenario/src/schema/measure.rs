@@ -71,7 +71,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_number_of_the_unit_is_refused() {
+    fn a_value_without_its_unit_is_refused() {
         let metres = Measure("m", 0.0, 1_000.0);
         for text in [
             "10",

@@ -82,7 +82,7 @@ fn an_error_says_nothing_of_a_file_that_is_no_scenario() {
 }
 
 #[test]
-fn what_is_not_toml_is_an_error_with_its_line() {
+fn a_file_that_is_not_toml_is_an_error_with_its_line() {
     assert!(refused("count = 3", "count = ").starts_with("scenarios/x.toml:6: not TOML: "));
     assert!(
         refused("count = 3", "count = 3\ncount = 4")

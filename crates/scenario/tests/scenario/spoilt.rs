@@ -98,7 +98,7 @@ fn deep_nesting_is_refused_and_not_followed() {
 }
 
 #[test]
-fn what_a_terminal_would_obey_is_not_in_an_error() {
+fn control_characters_are_escaped_in_errors() {
     let error = parse(SMALLEST, &[("clients.count", "\u{1b}[2J\n")]).unwrap_err();
     assert!(!error.contains(char::is_control), "{error:?}");
 }

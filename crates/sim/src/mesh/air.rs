@@ -314,7 +314,7 @@ mod tests {
     }
 
     #[test]
-    fn what_overlaps_in_interference_range_destroys_both() {
+    fn overlapping_frames_in_interference_range_destroy_each_other() {
         let mut air = row(5, DISK, Delivery::ALL);
         // 0 → 1, and 3, which does not hear 0, disturbs 1.
         air.begin(at(0), 0, 0);
@@ -346,7 +346,7 @@ mod tests {
     }
 
     #[test]
-    fn a_link_delivers_its_share_drawn_anew_for_every_frame() {
+    fn a_link_delivers_its_share_with_a_draw_for_every_frame() {
         let mut air = row(2, DISK, Delivery::new(vec![0.75, 1.0]).unwrap());
         let mut received = 0;
         for count in 0..10_000 {

@@ -163,7 +163,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_node_knows_is_written_where_it_changes() {
+    fn the_state_of_a_node_is_recorded_when_it_changes() {
         let mut trace = Trace::new(Vec::new(), &[]);
         let route = |parent, rank| NodeEvent::Route { parent: Some(NodeId(parent)), rank };
         for (second, event) in [

@@ -90,7 +90,7 @@ fn total(world: &World<Host, Counters, Mesh>, of: fn(NodeCounters) -> u64) -> u6
 }
 
 #[test]
-fn what_little_there_is_arrives_over_many_hops_in_the_time_that_frames_take() {
+fn a_light_load_arrives_over_many_hops_in_the_time_that_frames_take() {
     let mut world = world(1, &chain(6), Vec::new(), config(), (10_000, 40));
     world.run(Time::from_secs(62));
     let sink = &world.nodes()[0];
@@ -182,7 +182,7 @@ fn these_runs_do_what_they_did() {
 }
 
 #[test]
-fn what_is_sent_is_delivered_or_dropped_or_still_there() {
+fn every_datagram_is_delivered_or_dropped_or_still_there() {
     for (mac, every_ms) in
         [(MacConfig::STANDARD, 300), (MacConfig::CONTIKI_2, 300), (MacConfig::CONTIKI_NG, 100)]
     {
@@ -271,7 +271,7 @@ fn radios_account_for_every_nanosecond() {
 }
 
 #[test]
-fn what_is_wrong_with_a_mesh_is_told() {
+fn errors_of_a_mesh_are_one_line() {
     let new = |layout: &Layout, node| {
         let waypoint = Waypoint { time: Time::ZERO, node, position: Position::default() };
         Mesh::new(Luck::new(1), layout, vec![waypoint], config()).map(|_| ()).unwrap_err()

@@ -315,7 +315,7 @@ fn any_hop() -> impl Strategy<Value = Hop> {
 
 proptest! {
     #[test]
-    fn what_is_sent_is_delivered_or_dropped_or_lost_or_in_flight(
+    fn every_packet_is_delivered_or_dropped_or_lost_or_in_flight(
         hops in proptest::collection::vec(any_hop(), 1..4),
         packets in proptest::collection::vec((0..1_000 * MS, 0usize..2_000), 0..300),
         until in 0..2_000 * MS,

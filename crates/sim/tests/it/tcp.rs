@@ -236,7 +236,7 @@ fn the_first_request_waits_for_the_csm_of_the_server_and_for_the_ack_of_our_own(
 }
 
 #[test]
-fn what_is_lost_is_sent_again_until_all_is_done() {
+fn lost_segments_are_sent_again_until_all_have_arrived() {
     let run = Cell { clients: 10, loss: high_loss(), ..Cell::quiet() }.run(1);
     assert_eq!(run.sum(|report| report.completions.len() as u64), 500);
     assert!(run.sum(|report| report.retransmitted_segments) > 50);
@@ -307,7 +307,7 @@ fn a_syn_is_repeated_after_two_four_and_up_to_120_seconds() {
 }
 
 #[test]
-fn what_answers_a_syn_is_repeated_as_late_as_a_syn() {
+fn a_syn_ack_is_repeated_as_late_as_a_syn() {
     let mut client = client();
     let syn = alone(&mut client, Time::from_secs(1)).remove(0).1;
     let mut server = TcpServer::new(SERVER, response(), 10, TcpParameters::default(), 2);

@@ -89,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn what_goes_to_a_group_or_stays_on_the_link_has_no_ends() {
+    fn packets_to_a_group_or_of_the_link_have_no_ends() {
         for (from, to) in [
             ("10.1.0.1:1", "224.0.1.187:2"),
             ("10.1.0.1:1", "255.255.255.255:2"),

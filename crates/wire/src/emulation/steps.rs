@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_coap_is_counted() {
+    fn datagrams_that_are_not_coap_are_counted() {
         let mut steps = Steps::default();
         // An empty datagram, a header that is cut off, DTLS, a token length of 9.
         for datagram in [&b""[..], b"\x40\x01\x00", b"\x16\xfe\xfd\x00", b"\x49\x01\x00\x01"] {

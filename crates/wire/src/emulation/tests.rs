@@ -168,7 +168,7 @@ fn the_idlest_source_leaves_when_all_places_are_taken() {
 }
 
 #[test]
-fn what_is_no_coap_passes_unchanged_whatever_its_length() {
+fn datagrams_that_are_not_coap_pass_unchanged_at_any_length() {
     let (server, client) = (socket(), socket());
     let lossless = scenario(&[("loss", "0 %")]);
     let relay = Emulation::new(&lossless, 1).relay(any(), server.local_addr().unwrap(), ()).unwrap();

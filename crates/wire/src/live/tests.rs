@@ -92,7 +92,7 @@ fn a_run_ends_when_it_is_interrupted_or_takes_too_long() {
 }
 
 #[test]
-fn what_cannot_run_live_is_told_beforehand() {
+fn a_scenario_that_cannot_run_live_is_refused_beforehand() {
     let mesh = Scenario::load("mesh-grid", &[]).unwrap();
     assert!(fits(&mesh, &contender("default")).unwrap_err().contains("it has a mesh"));
     let set = |key: &str, value: &str| vec![(key.to_owned(), value.to_owned())];

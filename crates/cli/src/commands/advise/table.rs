@@ -83,7 +83,9 @@ fn reading(out: &mut impl Write, report: &Report<'_>) -> io::Result<()> {
     let because = match findings.side_because {
         SideBecause::Said => "as you say",
         SideBecause::Looks => "by its copies and answers",
-        SideBecause::Assumed => "assumed: the capture does not show where it was taken; correct it with --side",
+        SideBecause::Assumed => {
+            "assumed: the capture does not show where it was taken; correct it with --side"
+        }
     };
     let of = if read.simulated { "simulated and looked at" } else { "taken" };
     writeln!(out, "  {of} {side} ({because})")

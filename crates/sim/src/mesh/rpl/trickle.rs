@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn a_reset_begins_the_shortest_interval_anew_but_not_within_it() {
+    fn a_reset_restarts_the_shortest_interval_but_not_within_it() {
         let config = RplConfig::CONTIKI_3;
         let (mut trickle, mut draws) = (Trickle::STOPPED, draws());
         assert_eq!(trickle.poll_timeout(), Time::MAX);
