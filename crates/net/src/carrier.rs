@@ -233,8 +233,8 @@ impl Asker {
             // What has arrived together is handled first, so that the next requests leave together.
             let mut next = under_way.next().now_or_never().flatten();
             if next.is_none() {
-                let mut begun = true;
-                while std::mem::take(&mut begun) {
+                loop {
+                    let before = under_way.len();
                     while under_way.len() <= kept.len()
                         || under_way.len() - kept.len() < share.most && self.wants_more()
                     {
@@ -246,8 +246,11 @@ impl Asker {
                             Some(outcome) => under_way.push(std::future::ready(outcome).boxed()),
                             None => under_way.push(asked),
                         }
-                        begun = true;
                     }
+                    if under_way.len() == before {
+                        break;
+                    }
+                    // With these on their way, the mechanism may allow more.
                     self.depart();
                 }
                 next = under_way.next().await;
