@@ -8,7 +8,7 @@
 //!
 //! ```sh
 //! cargo run --release -p coapace-inspect --example advise_rank              # 20 scenarios of set 1
-//! cargo run --release -p coapace-inspect --example advise_rank 17 20 told   # of set 17; what clients are like is told
+//! cargo run --release -p coapace-inspect --example advise_rank 17 20 told   # of set 17, with what the owner of the clients knows
 //! ```
 //!
 //! With `--paths` behind it, each line is followed by the path that was fitted, and by the measures of the capture and of it.

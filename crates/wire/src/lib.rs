@@ -8,6 +8,6 @@ pub mod emulation;
 pub mod link;
 #[cfg(target_os = "linux")]
 pub mod live;
-pub mod program;
+mod program;
 
 pub use program::{Program, Readiness, shell};

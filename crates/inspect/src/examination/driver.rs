@@ -15,8 +15,8 @@ use super::finding::Finding;
 use super::packet::{Direction, Packet, message};
 use super::recorder::Recorder;
 use super::transcript::{Exit, Transcript};
+use coapace_wire::Program;
 use coapace_wire::client_command::{ClientCommand, uri};
-use coapace_wire::program::Program;
 
 /// An examination that is to be made.
 #[derive(Debug)]
