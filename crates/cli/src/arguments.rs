@@ -11,6 +11,7 @@ mod figures;
 #[cfg(target_os = "linux")]
 mod live;
 mod relay;
+mod reproduce;
 mod run;
 mod seeds;
 mod serve;
@@ -40,6 +41,7 @@ pub(crate) use figures::Figures;
 #[cfg(target_os = "linux")]
 pub(crate) use live::LiveOptions;
 pub(crate) use relay::Relay;
+pub(crate) use reproduce::Reproduce;
 pub(crate) use run::Run;
 use seeds::seed;
 pub(crate) use seeds::{Seeds, seeds};
@@ -191,7 +193,7 @@ Examples:
     )]
     Rank(Rank),
     /// Run the experiments of a paper beside what it published
-    #[command(after_help = EXAMPLES_REPRODUCE)]
+    #[command(after_help = reproduce::EXAMPLES_REPRODUCE)]
     Reproduce(Reproduce),
     /// Search for parameters of a mechanism on networks drawn at random
     #[command(
@@ -358,94 +360,6 @@ pub(crate) struct Rank {
     /// Write an HTML report with a heat map of cells and mechanisms
     #[arg(long, value_name = "FILE")]
     pub(crate) report: Option<PathBuf>,
-
-    #[command(flatten)]
-    pub(crate) threads: Threads,
-}
-
-const EXAMPLES_REPRODUCE: &str = "Examples:
-  A minute of the experiments of a thesis:
-    coapace reproduce raitahila2019 --quick
-  An artefact for reviewers, and its check:
-    coapace reproduce raitahila2019 --quick --artifact raitahila
-    coapace reproduce --check raitahila
-
---check compares every file with its hash, then every run with the recorded
-one, then every figure, and then every file with the one that is made again,
-byte for byte. It takes the command line, the program and the moment of writing
-as recorded. It names an edited ro-crate-metadata.json, to which authors and a
-licence may be added, and does not compare it.
-
-Exit codes of --check: 0 identical; 3 a file, a run or a figure differs; 1 the
-folder lacks a part of an artefact; 130 interrupted";
-
-#[derive(Debug, Args)]
-#[allow(clippy::struct_excessive_bools)] // Each is a flag of the command line.
-pub(crate) struct Reproduce {
-    /// The paper (coapace list papers)
-    #[arg(value_name = "PAPER", required_unless_present = "check")]
-    pub(crate) paper: Option<String>,
-
-    /// Check the artefact in this directory: make its runs and files again, and say what is identical
-    #[arg(
-        long,
-        value_name = "DIR",
-        conflicts_with_all = [
-            "paper", "quick", "mechanism", "seeds", "format", "each", "orders", "report", "sensitivity", "markdown", "figures",
-            "artifact",
-        ]
-    )]
-    pub(crate) check: Option<PathBuf>,
-
-    /// Take about a minute on two cores: few repetitions, and shorter runs where the paper's are long
-    #[arg(long, conflicts_with = "seeds")]
-    pub(crate) quick: bool,
-
-    /// A mechanism to run in addition to the paper's, under all its conditions; repeatable
-    #[arg(long, short, value_name = "NAME")]
-    pub(crate) mechanism: Vec<String>,
-
-    /// Repetitions under every condition: N takes the seeds 1 to N, N-M the seeds N to M [default: as
-    /// the paper's file says: those published, or more so that fewer orders are inconclusive]
-    #[arg(long, value_name = "N|N-M", allow_hyphen_values = true, value_parser = seeds)]
-    pub(crate) seeds: Option<Seeds>,
-
-    /// The output format
-    #[arg(long, value_enum, default_value_t = Format::Table)]
-    pub(crate) format: Format,
-
-    /// Print one row for each run, not one for each mechanism under each condition (csv and json)
-    #[arg(long)]
-    pub(crate) each: bool,
-
-    /// Print one row for each published order and ratio, the worst first, not one for each mechanism (csv and json)
-    #[arg(long)]
-    pub(crate) orders: bool,
-
-    /// Write an HTML report
-    #[arg(long, value_name = "FILE")]
-    pub(crate) report: Option<PathBuf>,
-
-    /// Vary the conditions that the paper does not print, one at a time and in pairs, and count what is met under each. Takes
-    /// as long as reproducing it many times; combine it with --quick or --seeds
-    #[arg(long, conflicts_with_all = ["mechanism", "each", "orders", "figures", "markdown", "live", "artifact"])]
-    pub(crate) sensitivity: bool,
-
-    /// Write every figure and every order beside the measured ones as a page of Markdown
-    #[arg(long, value_name = "FILE")]
-    pub(crate) markdown: Option<PathBuf>,
-
-    #[command(flatten)]
-    pub(crate) figures: Figures,
-
-    /// Write all that a reviewer needs into this new or empty directory: scenarios, results as Parquet and CSV, the report,
-    /// and what `--check` needs to say whether the runs are identical (docs/artifact.md)
-    #[arg(long, value_name = "DIR", conflicts_with = "live")]
-    pub(crate) artifact: Option<PathBuf>,
-
-    #[cfg(target_os = "linux")]
-    #[command(flatten)]
-    pub(crate) live: LiveOptions,
 
     #[command(flatten)]
     pub(crate) threads: Threads,
