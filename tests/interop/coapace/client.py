@@ -9,6 +9,8 @@ method, uri, *flags = sys.argv[1:]
 flags = dict(flag.partition("=")[::2] for flag in flags)
 command = "observe" if "observe" in flags else method.lower()
 words = [os.environ["COAPACE"], command, uri, "--json"]
+if command in ("fetch", "patch", "ipatch"):
+    words[1:2] = ["request", "-m", command]
 if "non" in flags:
     words.append("--non")
 if "block" in flags:
