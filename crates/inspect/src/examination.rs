@@ -16,7 +16,6 @@ mod clients;
 mod copies;
 mod driver;
 mod finding;
-mod nearest;
 mod packet;
 mod recorder;
 #[cfg(test)]

@@ -2,3 +2,6 @@
 
 pub mod advice;
 pub mod examination;
+mod nearest;
+
+pub use nearest::Nearest;

@@ -5,9 +5,11 @@
 pub mod client_command;
 #[cfg(target_os = "linux")]
 pub mod emulation;
+mod lateness;
 pub mod link;
 #[cfg(target_os = "linux")]
 pub mod live;
 mod program;
 
+pub use lateness::Lateness;
 pub use program::{Program, Readiness, shell};

@@ -10,7 +10,6 @@ mod driver;
 mod error;
 mod foreign;
 mod health;
-mod lateness;
 mod marks;
 mod peer;
 mod socket;
@@ -22,7 +21,6 @@ mod way;
 
 pub use error::LiveError;
 pub use health::Health;
-pub use lateness::Lateness;
 pub use peer::Peer;
 
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -29,9 +29,6 @@ use crate::arguments::{Advise, Arguments, CaptureSide, Format};
 use crate::draft::{Draft, need_a_file_each};
 use crate::{Failure, interrupt, progress};
 
-/// Clients whose timeouts differ from a mechanism's by more than this factor have another one.
-const NEAR: f64 = 1.3;
-
 /// All results, for programs.
 #[derive(Serialize)]
 struct Report<'a> {
@@ -195,8 +192,9 @@ fn fit(
     let Some(workload) = Workload::of(traffic) else { return Ok(Vec::new()) };
     let capture = options.capture.file_name().map_or_else(|| "-".into(), |name| name.to_string_lossy());
     let file = ScenarioFile { workload: &workload, capture: &capture, settings: &options.set };
-    let nearest = findings.timeouts.as_ref().filter(|timeouts| timeouts.difference < NEAR);
-    let label = nearest.map_or("default", |timeouts| &timeouts.nearest);
+    let nearest = findings.timeouts.as_ref().and_then(|timeouts| timeouts.nearest.as_ref());
+    let nearest = nearest.filter(|nearest| nearest.is_near());
+    let label = nearest.map_or("default", |nearest| &nearest.mechanism);
     let contender = Contender::parse(label).map_err(Failure::Input)?;
     let measured = Measures::of(traffic, fates);
     let stop = interrupt::watch();

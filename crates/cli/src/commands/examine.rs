@@ -13,6 +13,7 @@ use coapace_inspect::examination::{
 };
 use coapace_net::uri::{Host, Scheme};
 use coapace_net::{Options, Uri};
+use coapace_wire::Lateness;
 use serde_json::json;
 
 use super::output::{COMMIT, remark};
@@ -199,6 +200,9 @@ fn page(out: &mut impl Write, what: &str, examined: &[Examined]) -> io::Result<(
             }
             writeln!(out, "]")?;
         }
+        if one.lateness.is_overloaded() {
+            writeln!(out, "  overload    {}; examine again on an idle machine", one.lateness)?;
+        }
     }
     let count =
         |severity| findings(examined).filter(move |(_, finding)| finding.severity == severity).count();
@@ -211,7 +215,12 @@ fn page(out: &mut impl Write, what: &str, examined: &[Examined]) -> io::Result<(
         count(Severity::Note),
         count(Severity::Ok),
         count(Severity::NotTested)
-    )
+    )?;
+    let mut lateness = Lateness::default();
+    for one in examined {
+        lateness.merge(one.lateness);
+    }
+    writeln!(out, "examiner: {lateness}")
 }
 
 fn objects(out: &mut impl Write, side: Side, what: &str, examined: &[Examined]) -> io::Result<()> {
@@ -228,6 +237,8 @@ fn objects(out: &mut impl Write, side: Side, what: &str, examined: &[Examined]) 
             "measured": finding.measured,
             "clause": clause(one, finding),
             "packets": finding.packets,
+            "examiner_late_ms": one.lateness.longest.as_secs_f64() * 1e3,
+            "overloaded": one.lateness.is_overloaded(),
             "commit": COMMIT,
         });
         writeln!(out, "{object}")?;

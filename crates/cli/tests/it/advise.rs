@@ -25,7 +25,8 @@ fn a_capture_becomes_findings_replays_and_a_scenario_that_can_be_ranked() {
     let scenario = scratch.file("mine.toml");
     let set = ["--scenario", &scenario, "--set", "workload.kind=random"];
     let told = coapace(&[&["advise", &capture, "-m", "cocoa", "-m", "default"][..], &set].concat()).success();
-    for part in ["100 of 5 clients", "beside the clients", "closest to default", "cocoa", "Guessed:"] {
+    for part in ["100 of 5 clients", "beside the clients", "nearest mechanism: default", "cocoa", "Guessed:"]
+    {
         assert!(told.contains(part), "{part}: {told}");
     }
     let text = std::fs::read_to_string(&scenario).expect("it is written");

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeSet, HashMap};
 
+use coapace_control::Marking;
 use coapace_proto::{Code, Kind};
 use coapace_sim::{Span, Time};
 use smallvec::SmallVec;
@@ -71,6 +72,15 @@ pub struct Copied {
     pub at: Time,
     message_id: u16,
     mark: u64,
+    token_bytes: u8,
+    has_count: bool,
+}
+
+impl Copied {
+    fn new(at: Time, seen: &Seen) -> Self {
+        let &Seen { message_id, mark, token_bytes, has_count, .. } = seen;
+        Self { at, message_id, mark, token_bytes, has_count }
+    }
 }
 
 /// An answer.
@@ -78,7 +88,7 @@ pub struct Copied {
 pub struct Answer {
     /// Its time.
     pub at: Time,
-    /// The number of the copy that it answers, if a token, an option or a Message ID tells.
+    /// The number of the copy that it answers, if a token, an option or a Message ID shows it.
     pub copy: Option<u8>,
 }
 
@@ -105,7 +115,7 @@ impl Exchange {
     }
 
     /// Returns the time of the last copy.
-    fn last_at(&self) -> Time {
+    pub(super) fn last_at(&self) -> Time {
         self.copies.last().map_or(Time::ZERO, |copy| copy.at)
     }
 
@@ -130,10 +140,30 @@ impl Exchange {
         self.response_at.or_else(|| self.answers.first().map(|answer| answer.at))
     }
 
+    /// Returns the way in which the copies are marked.
+    pub(super) fn marking(&self) -> Marking {
+        let (Some(first), Some(last)) = (self.copies.first(), self.copies.last()) else {
+            return Marking::None;
+        };
+        if self.copies.iter().any(|copy| copy.has_count) {
+            Marking::Option
+        } else if first.message_id != last.message_id {
+            Marking::FreshMessageId
+        } else if first.mark == last.mark {
+            Marking::None
+        } else if first.token_bytes == last.token_bytes {
+            Marking::Token
+        } else {
+            Marking::TokenOnRetransmit
+        }
+    }
+
     /// Makes one of copies and answers that nothing tells apart.
     #[cfg(test)]
     pub(super) fn plain(copies: impl Iterator<Item = Time>, answers: impl Iterator<Item = Time>) -> Self {
-        let copies: SmallVec<_> = copies.map(|at| Copied { at, message_id: 0, mark: 0 }).collect();
+        let copies: SmallVec<_> = copies
+            .map(|at| Copied { at, message_id: 0, mark: 0, token_bytes: 0, has_count: false })
+            .collect();
         let copy = (copies.len() == 1).then_some(0);
         Self {
             pair: 0,
@@ -171,7 +201,7 @@ impl Exchange {
 
     fn add_copy(&mut self, at: Time, seen: &Seen) {
         if self.copies.len() < MOST_COPIES {
-            self.copies.push(Copied { at, message_id: seen.message_id, mark: seen.mark });
+            self.copies.push(Copied::new(at, seen));
         }
     }
 

@@ -21,6 +21,8 @@ pub struct Seen {
     pub token_bytes: u8,
     /// A hash of the token and the Rexmit-Cnt option: transmissions that a mechanism marks differ in it.
     pub mark: u64,
+    /// Whether it has the Rexmit-Cnt option.
+    pub has_count: bool,
     /// A hash of everything that copies of a message have in common: code, options and payload.
     pub content: u64,
 }
@@ -48,6 +50,7 @@ impl Seen {
             token_number: number(token),
             token_bytes: u8::try_from(token.len()).unwrap_or(u8::MAX),
             mark: hash((token, message.rexmit_cnt)),
+            has_count: message.rexmit_cnt.is_some(),
             content: content.finish(),
         })
     }
@@ -68,6 +71,7 @@ impl Seen {
             token_number: number(token),
             token_bytes: length as u8,
             mark: hash((token, None::<u8>)),
+            has_count: false,
             content: u64::from(code),
         })
     }

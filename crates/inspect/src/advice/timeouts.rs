@@ -2,14 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use coapace_control::{Controller, Cue, Draw, Duration, Instant, Mechanism, Outcome, Sample};
+use coapace_control::{Duration, Instant, Marking};
 use coapace_run::measured::quantile;
-use coapace_scenario::naming;
 use coapace_sim::{Span, Time};
 use serde::Serialize;
 
 use super::exchanges::Exchange;
 use super::traffic::Traffic;
+use crate::nearest::{Measured, Nearest, nearest};
 
 /// Timeouts that clients used, as the time from a copy to the next shows them.
 #[derive(Clone, Debug, Serialize)]
@@ -26,10 +26,8 @@ pub struct Timeouts {
     pub growth: Option<f64>,
     /// The most retransmissions of an exchange.
     pub retransmissions: usize,
-    /// The mechanism whose timeouts at the same moments are closest, as it is named on the command line.
-    pub nearest: String,
-    /// The mean difference to it, as a factor: 1.1 is 10 % more or less.
-    pub difference: f64,
+    /// The nearest mechanism; `None` if no known one marks its copies as these clients do.
+    pub nearest: Option<Nearest>,
 }
 
 /// The exchanges that are looked at to find the nearest mechanism.
@@ -53,7 +51,7 @@ impl Timeouts {
             waits.windows(2).map(|pair| pair[1] / pair[0].max(1e-9)).collect::<Vec<_>>()
         }));
         let first_min_s = *firsts.first()?;
-        let (nearest, difference) = nearest(traffic, &firsts)?;
+        let marking = all().map(Exchange::marking).find(|&marking| marking != Marking::None);
         Some(Self {
             count: firsts.len(),
             first_min_s,
@@ -61,67 +59,32 @@ impl Timeouts {
             first_max_s: *firsts.last()?,
             growth: quantile(&ratios, 0.5),
             retransmissions: all().map(|it| it.copies.len() - 1).max().unwrap_or(0),
-            nearest,
-            difference: difference.exp(),
+            nearest: nearest(&lives(traffic), marking.unwrap_or_default()),
         })
     }
 }
 
-/// Returns the mechanism whose timeouts differ least from those of the capture, and the mean absolute logarithm of their ratio.
-fn nearest(traffic: &Traffic, firsts: &[f64]) -> Option<(String, f64)> {
-    let mut named: Vec<(String, Mechanism)> =
-        naming::mechanisms().entries().map(|entry| (entry.name.to_owned(), entry.mechanism)).collect();
-    // RFC 7252 with another ACK_TIMEOUT: first timeouts lie between it and one and a half of it.
-    if let Some(low) = quantile(firsts, 0.02) {
-        let label = format!("default:ack_timeout={}ms", (low * 1e3).round());
-        if let Ok(mechanism) = naming::parse_mechanism(&label) {
-            named.insert(1.min(named.len()), (label, mechanism));
-        }
-    }
-    let mut of_life: BTreeMap<(u32, u32), Vec<&Exchange>> = BTreeMap::new();
+/// Returns the exchanges of each life of each client.
+fn lives(traffic: &Traffic) -> Vec<Vec<Measured>> {
+    let mut lives: BTreeMap<(u32, u32), Vec<&Exchange>> = BTreeMap::new();
     for exchange in traffic.of_clients().filter(|it| it.is_confirmable).take(ENOUGH) {
-        of_life.entry((exchange.client, exchange.life)).or_default().push(exchange);
+        lives.entry((exchange.client, exchange.life)).or_default().push(exchange);
     }
-    let distance = |mechanism: &Mechanism| {
-        let (mut sum, mut count) = (0.0, 0u32);
-        for own in of_life.values() {
-            follow(mechanism, own, &mut |would, was| {
-                sum += (would.max(1e-6) / was.max(1e-6)).ln().abs();
-                count += 1;
-            });
-        }
-        if count == 0 { f64::INFINITY } else { sum / f64::from(count) }
+    let measured_from = |exchanges: Vec<&Exchange>| {
+        let origin = exchanges.first().map_or(Time::ZERO, |first| first.began_at());
+        exchanges.into_iter().map(|exchange| measured(exchange, origin)).collect()
     };
-    let mut distances = named.iter().map(|(label, mechanism)| (label.clone(), distance(mechanism)));
-    // The first of several that are about as near: the plain one.
-    let first = distances.next()?;
-    Some(distances.fold(first, |best, next| if next.1 < best.1 * 0.97 { next } else { best }))
+    lives.into_values().map(measured_from).collect()
 }
 
-/// Replays one client's exchanges through `mechanism`, and calls `each(armed, waited)` for every retransmission, in seconds.
-/// Dither is fixed at its midpoint.
-fn follow(mechanism: &Mechanism, exchanges: &[&Exchange], each: &mut dyn FnMut(f64, f64)) {
-    let mut state = mechanism.state();
-    let Some(origin) = exchanges.first().map(|first| first.began_at()) else { return };
-    let cue = |at: Time| Cue { now: instant(at - origin), draw: Draw::from_bits(1 << 31), outstanding: 1 };
-    for exchange in exchanges {
-        let (mut own, mut timeout) = mechanism.on_start(&mut state, cue(exchange.began_at()));
-        for pair in exchange.copies.windows(2) {
-            each(timeout.as_micros() as f64 / 1e6, (pair[1].at - pair[0].at).as_secs_f64());
-            timeout = mechanism.on_retransmit(&mut state, &mut own, cue(pair[1].at));
-        }
-        let last = exchange.copies.last().map_or(Time::ZERO, |copy| copy.at);
-        let (outcome, at) = match exchange.ended_at() {
-            Some(at) if at >= last => {
-                let since = |copy: Time| Duration::from_micros((at - copy).as_nanos() / 1_000);
-                let retransmits = (exchange.copies.len() - 1).min(254) as u8;
-                let sample = Sample::unmarked(since(exchange.began_at()), since(last), retransmits);
-                (Outcome::Acked(sample), at)
-            }
-            _ => (Outcome::GivenUp, last),
-        };
-        mechanism.on_end(&mut state, own, outcome, cue(at));
-    }
+fn measured(exchange: &Exchange, origin: Time) -> Measured {
+    let since = |at: Time| Duration::from_micros((at - origin).as_nanos() / 1_000);
+    let copies: Vec<Duration> = exchange.copies.iter().map(|copy| since(copy.at)).collect();
+    let mut answers: Vec<_> = exchange.answers.iter().map(|answer| (since(answer.at), answer.copy)).collect();
+    // A separate response ends an exchange whose acknowledgement was lost.
+    answers.extend(exchange.response_at.map(|at| (since(at), None)));
+    answers.sort_by_key(|(at, _)| *at);
+    Measured::new(&copies, &answers)
 }
 
 /// Returns a moment so long after the first. It is not 0, which mechanisms take for never.
@@ -146,17 +109,23 @@ mod tests {
     #[test]
     fn the_timer_of_rfc_7252_is_recognised() {
         let plain = timeouts("default");
-        assert_eq!(plain.nearest, "default");
-        assert!(plain.first_min_s >= 2.0 && plain.first_max_s <= 3.0 && plain.difference < 1.2, "{plain:?}");
+        let nearest = plain.nearest.as_ref().unwrap();
+        assert_eq!(nearest.mechanism, "default");
+        assert!(plain.first_min_s >= 2.0 && plain.first_max_s <= 3.0 && nearest.is_near(), "{plain:?}");
         assert!((plain.growth.unwrap() - 2.0).abs() < 0.01);
-        let slow = timeouts("default:ack_timeout=5s");
-        assert!(slow.nearest.starts_with("default:ack_timeout=50") && slow.difference < 1.2, "{slow:?}");
+        let slow = timeouts("default:ack_timeout=5s").nearest.unwrap();
+        assert!(slow.mechanism.starts_with("default:ack_timeout=50") && slow.is_near(), "{slow:?}");
     }
 
     #[test]
     fn adaptive_mechanisms_are_recognised() {
         for name in ["cocoa", "fasor", "linux-rto"] {
-            assert_eq!(timeouts(name).nearest, name);
+            assert_eq!(timeouts(name).nearest.unwrap().mechanism, name);
+        }
+        // Copies with an ordinal in the token leave only mechanisms that mark them so.
+        for name in ["ebb", "fasor-token", "fasor-option"] {
+            let found = timeouts(name).nearest.unwrap();
+            assert!(found.is_near() && found.names(name), "{name}: {found:?}");
         }
     }
 }

@@ -15,8 +15,9 @@ use super::finding::Finding;
 use super::packet::{Direction, Packet, message};
 use super::recorder::Recorder;
 use super::transcript::{Exit, Transcript};
-use coapace_wire::Program;
+use coapace_sim::Span;
 use coapace_wire::client_command::{ClientCommand, uri};
+use coapace_wire::{Lateness, Program};
 
 /// An examination that is to be made.
 #[derive(Debug)]
@@ -46,6 +47,8 @@ pub struct Examined {
     pub findings: Vec<Finding>,
     /// The packets that the case has sent and received.
     pub packets: usize,
+    /// How late the examiner was: the delays of its own timers. On an overloaded machine measured times are too long.
+    pub lateness: Lateness,
 }
 
 /// The reason why nothing was examined.
@@ -176,11 +179,14 @@ fn conduct(
     stop: &AtomicBool,
     tell: &(dyn Fn(News<'_>) + Sync),
 ) -> Examined {
+    let mut lateness = Lateness::default();
     let transcript = Stage::new(plan, place, case, lanes, recorder).and_then(|mut stage| {
         if plan.side == Side::Client && plan.command.is_none() {
             tell(News::Ask(case, &uri(stage.locals[0], PATH)));
         }
-        stage.play(stop)
+        let transcript = stage.play(stop);
+        lateness = stage.lateness;
+        transcript
     });
     let (findings, packets) = match transcript {
         _ if stop.load(Ordering::Relaxed) => (vec![Finding::not_tested("interrupted")], 0),
@@ -188,7 +194,7 @@ fn conduct(
         Ok(transcript) => ((case.judge)(&plan.target, &transcript), transcript.packets.len()),
     };
     let findings = if findings.is_empty() { vec![Finding::ok("nothing to object to")] } else { findings };
-    Examined { case, findings, packets }
+    Examined { case, findings, packets, lateness }
 }
 
 /// A datagram of a lane, as it arrived.
@@ -206,6 +212,7 @@ struct Stage<'a> {
     vain_starts: Vec<u32>,
     transcript: Transcript,
     due: Vec<Due>,
+    lateness: Lateness,
 }
 
 impl<'a> Stage<'a> {
@@ -242,6 +249,7 @@ impl<'a> Stage<'a> {
             sockets,
             transcript: Transcript::default(),
             due: Vec::new(),
+            lateness: Lateness::default(),
         })
     }
 
@@ -287,7 +295,8 @@ impl<'a> Stage<'a> {
             }
             self.attend_clients()?;
             let next = self.due.iter().map(|due| due.at.saturating_sub(now)).min().unwrap_or(LOOK);
-            match arrivals.recv_timeout(next.min(LOOK)) {
+            let (asleep_from, patience) = (self.recorder.now(), next.min(LOOK));
+            match arrivals.recv_timeout(patience) {
                 Ok((lane, peer, bytes, number, at)) => {
                     if is_awaited && !has_begun {
                         end = at + self.case.lasts(is_quick);
@@ -304,7 +313,10 @@ impl<'a> Stage<'a> {
                         }
                     });
                 }
-                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Timeout) => {
+                    let late = self.recorder.now().saturating_sub(asleep_from + patience);
+                    self.lateness.add(Span::from_nanos(late.as_nanos() as u64));
+                }
                 Err(RecvTimeoutError::Disconnected) => return Err("a socket failed".to_owned()),
             }
         }

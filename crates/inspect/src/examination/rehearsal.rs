@@ -13,13 +13,22 @@ use super::transcript::Transcript;
 /// What a scripted peer will send: the times in milliseconds, and the datagrams.
 pub(crate) type Pending = Vec<(u64, Vec<u8>)>;
 
-/// Plays a case against a peer. The peer is called once without a datagram, and then with every datagram; it changes what it
-/// will send. Returns the findings.
+/// Plays a case against a peer, and judges it. Returns the findings.
 pub(crate) fn rehearse(
     case: &Case,
     target: &Target,
-    mut peer: impl FnMut(u64, Option<&[u8]>, &mut Pending),
+    peer: impl FnMut(u64, Option<&[u8]>, &mut Pending),
 ) -> Vec<Finding> {
+    (case.judge)(target, &played(case, target, peer))
+}
+
+/// Plays a case against a peer. The peer is called once without a datagram, and then with every datagram; it changes its pending
+/// datagrams. Returns the packets.
+pub(crate) fn played(
+    case: &Case,
+    target: &Target,
+    mut peer: impl FnMut(u64, Option<&[u8]>, &mut Pending),
+) -> Transcript {
     let address = "192.0.2.1:5683".parse().unwrap();
     let (mut transcript, mut pending, mut number) = (Transcript::default(), Pending::new(), 0);
     let mut outbox = Outbox::default();
@@ -58,7 +67,7 @@ pub(crate) fn rehearse(
             _ => unreachable!("one of both is next"),
         }
     }
-    (case.judge)(target, &transcript)
+    transcript
 }
 
 /// Returns the worst severity.

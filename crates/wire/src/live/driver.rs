@@ -13,7 +13,8 @@ use super::marks::Marks;
 use super::socket::{bind, receive_from};
 use super::sources::Sources;
 use super::way::Way;
-use super::{Health, Lateness, Live, LiveError};
+use super::{Health, Live, LiveError};
+use crate::Lateness;
 use crate::emulation::EmulationError;
 use crate::emulation::waiting::{Clock, Waiting};
 

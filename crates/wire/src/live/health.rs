@@ -1,6 +1,6 @@
 //! How well a live run kept its times.
 
-use super::Lateness;
+use crate::Lateness;
 use crate::emulation::Figures;
 
 /// How well the hosts and the network of live runs kept their times. The machine was overloaded if more than one timer in a

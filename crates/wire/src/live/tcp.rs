@@ -20,7 +20,8 @@ use coapace_run::{completed, response, tcp_plans, window};
 use coapace_sim::Time;
 use coapace_sim::tcp::{PORT, TcpPlan};
 
-use super::{Health, Lateness, Live, LiveError};
+use super::{Health, Live, LiveError};
+use crate::Lateness;
 use crate::emulation::waiting::Clock;
 use crate::emulation::{Emulation, Side};
 use client::{Course, Report};

@@ -236,11 +236,8 @@ fn timeouts(out: &mut impl Write, findings: &Findings) -> io::Result<()> {
         seconds(timeouts.first_p50_s),
         timeouts.retransmissions
     )?;
-    writeln!(
-        out,
-        "  closest to {}, whose timeouts would have differed by a factor of {:.2}",
-        timeouts.nearest, timeouts.difference
-    )
+    let none = "no known mechanism marks its copies as these clients do";
+    writeln!(out, "  {}", timeouts.nearest.as_ref().map_or_else(|| none.to_owned(), ToString::to_string))
 }
 
 fn replayed(out: &mut impl Write, replays: &[Replayed], findings: &Findings) -> io::Result<()> {

@@ -7,11 +7,11 @@ use coapace_control::{self as control, Marking};
 use super::super::case::{Case, Outbox, Target};
 use super::super::copies::Copies;
 use super::super::finding::Finding;
-use super::super::nearest::{FAR, Measured, described, nearest};
 use super::super::packet::Packet;
 use super::super::statistics::{median, range};
 use super::super::transcript::Transcript;
 use super::{is_confirmable, no_request, response};
+use crate::nearest::{Measured, nearest};
 
 pub(super) const CASE: Case = Case {
     name: "adaptation",
@@ -129,39 +129,32 @@ fn judge(target: &Target, transcript: &Transcript) -> Vec<Finding> {
     }
     let measured: Vec<Measured> = requests.iter().map(|copies| measured(transcript, copies)).collect();
     let marking = requests.iter().map(Copies::marking).find(|&marking| marking != Marking::None);
-    let nearest = nearest(&measured, marking.unwrap_or_default());
-    let is_known = nearest.first().is_some_and(|nearest| nearest.distance <= FAR) && !adapts;
-    let finding = if is_known { Finding::ok } else { Finding::note };
-    let described = described(&nearest);
-    let text =
-        described.unwrap_or_else(|| "no known mechanism marks its copies as this client does".to_owned());
-    findings.push(finding(text));
+    findings.push(match nearest(&[measured], marking.unwrap_or_default()) {
+        Some(nearest) if nearest.is_near() && !adapts => Finding::ok(nearest.to_string()),
+        Some(nearest) => Finding::note(nearest.to_string()),
+        None => Finding::note("no known mechanism marks its copies as this client does"),
+    });
     findings
 }
 
 fn measured(transcript: &Transcript, copies: &Copies<'_>) -> Measured {
-    let duration = control::Duration::from;
-    let first = copies.first();
-    let answer = transcript.answers(copies).next();
-    let named = answer.and_then(|answer| copies.named_by(answer));
-    let other = |answer: &Packet| copies.named_by(answer).is_some_and(|other| Some(other) != named);
-    let answered = answer.map(|answer| answer.at.saturating_sub(first.at));
-    let before = copies.packets.iter().filter(|copy| answer.is_none_or(|answer| copy.at <= answer.at));
-    let times: Vec<Duration> = before.map(|copy| copy.at).collect();
-    Measured {
-        begun: control::Instant::from_micros(first.at.as_micros() as u64),
-        timeouts: times.windows(2).map(|pair| duration(pair[1].saturating_sub(pair[0]))).collect(),
-        answered: answered.map(duration),
-        named: named.map(|ordinal| ordinal as u8),
-        is_named_again: named.is_some() && transcript.answers(copies).any(other),
-    }
+    let since = |packet: &Packet| control::Duration::from(packet.at);
+    let times: Vec<_> = copies.packets.iter().map(|copy| since(copy)).collect();
+    let named = |answer| copies.named_by(answer).map(|ordinal| ordinal as u8);
+    let answers: Vec<_> = transcript.answers(copies).map(|answer| (since(answer), named(answer))).collect();
+    Measured::new(&times, &answers)
 }
 
 #[cfg(test)]
 mod tests {
     use super::super::super::finding::Severity;
-    use super::super::super::rehearsal::{client, rehearse, sound, worst};
+    use super::super::super::rehearsal::{client, played, rehearse, sound, worst};
     use super::*;
+    use crate::advice::capture::{Ending, Point};
+    use crate::advice::datagram::Datagram;
+    use crate::advice::timeouts::Timeouts;
+    use crate::advice::traffic::{Observer, Reading, Traffic};
+    use coapace_sim::Time;
 
     const DITHER: [u64; 8] = [100, 830, 410, 960, 270, 560, 680, 20];
 
@@ -184,6 +177,42 @@ mod tests {
         assert!(adapting[0].measured.starts_with("adapts"), "{adapting:?}");
         let hasty = judged(40, |_, copy| 500 << copy);
         assert_eq!(worst(&hasty), Severity::Warning, "{hasty:?}");
+    }
+
+    /// Reads the packets of a transcript as a capture.
+    fn captured(transcript: &Transcript) -> Traffic {
+        let (client, server) = (([192, 0, 2, 1], 40_000).into(), ([192, 0, 2, 2], 5683).into());
+        let mut observer = Observer::new(Reading::default());
+        for packet in &transcript.packets {
+            let (from, to) = if packet.is_received() { (client, server) } else { (server, client) };
+            let datagram = Datagram {
+                from,
+                to,
+                payload: &packet.bytes,
+                identification: 0,
+                ip_bytes: packet.bytes.len() as u32 + 28,
+                is_whole: true,
+                point: Point::Interface,
+            };
+            observer.datagram(Time::from_nanos(packet.at.as_nanos() as u64), &datagram);
+        }
+        observer.finish(Ending::Complete)
+    }
+
+    #[test]
+    fn a_capture_of_the_examination_names_the_same_mechanism() {
+        let patterns: [fn(u16, u32) -> u64; 3] = [
+            |exchange, copy| (2_000 + DITHER[usize::from(exchange % 8)]) << copy,
+            |exchange, copy| (if exchange < 17 { 400 } else { 2_600 }) << copy,
+            |_, copy| 500 << copy,
+        ];
+        let target = Target { is_quick: true, ..Target::default() };
+        for timeout in patterns {
+            let transcript = played(&CASE, &target, client(40, timeout, sound));
+            let examined = judge(&target, &transcript).pop().unwrap().measured;
+            let advised = Timeouts::of(&captured(&transcript)).and_then(|timeouts| timeouts.nearest).unwrap();
+            assert_eq!(examined, advised.to_string());
+        }
     }
 
     #[test]

@@ -1,11 +1,16 @@
-//! The mechanism that a client's timeouts are nearest to.
+//! The mechanism that clients' timeouts are nearest to: one judgement for examinations and captures.
+
+use std::fmt;
 
 use coapace_control::{
-    Answer, Controller, Cue, Draw, Duration, Instant, Marking, Mechanism, Outcome, REGISTRY, Sample,
+    Answer, Controller, Cue, Draw, Duration, Instant, Marking, Mechanism, Outcome, Sample,
 };
+use coapace_run::measured::quantile;
+use coapace_scenario::naming;
+use serde::Serialize;
 
 /// One exchange as it was measured.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Measured {
     /// The departure of the first copy.
     pub(crate) begun: Instant,
@@ -13,13 +18,33 @@ pub(crate) struct Measured {
     pub(crate) timeouts: Vec<Duration>,
     /// The time from the first copy to the answer, if there was one.
     pub(crate) answered: Option<Duration>,
-    /// The ordinal of the copy that was answered, if its marking tells it.
+    /// The ordinal of the copy that was answered, if its marking shows it.
     pub(crate) named: Option<u8>,
     /// Whether a later answer named another copy, so that the client knows that each copy has an answer of its own.
     pub(crate) is_named_again: bool,
 }
 
 impl Measured {
+    /// Returns an exchange with copies at these times, of which there is at least one, and answers at their times with the ordinals of the
+    /// copies that they name. Times are in their order, from any origin.
+    pub(crate) fn new(copies: &[Duration], answers: &[(Duration, Option<u8>)]) -> Self {
+        // Mechanisms take the moment 0 for "never".
+        const BEGIN: Instant = Instant::from_micros(1_000_000);
+        let [first, last] =
+            [copies.first(), copies.last()].map(|time| time.copied().unwrap_or(Duration::ZERO));
+        // A copy behind an answer shows that the client never got that answer.
+        let answer = answers.iter().find(|(at, _)| *at >= last);
+        let named = answer.and_then(|(_, copy)| *copy);
+        let is_other = |copy: u8| named.is_some_and(|named| named != copy);
+        Self {
+            begun: BEGIN + first,
+            timeouts: copies.windows(2).map(|pair| pair[1] - pair[0]).collect(),
+            answered: answer.map(|(at, _)| *at - first),
+            named,
+            is_named_again: answers.iter().filter_map(|(_, copy)| *copy).any(is_other),
+        }
+    }
+
     /// Returns the facts that a client has. `answers_each` says whether it knows that each copy has an answer of its own. If not, an
     /// answer to an early copy may be the repetition that RFC 7252 §4.5 allows, and is not believed.
     fn sample(&self, since_first: Duration, answers_each: bool) -> Sample {
@@ -39,33 +64,88 @@ impl Measured {
     }
 }
 
-/// A mechanism, and how far the measured timeouts are from those that it would have armed.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Nearness {
-    pub(crate) name: &'static str,
-    /// The mean of two terms over all timeouts: how far each lies outside of the range that the mechanism draws from, and how
-    /// unevenly they lie within it. Both are natural logarithms of ratios, so 0.1 is about 10 %.
-    pub(crate) distance: f64,
+/// The mechanism that clients are nearest to.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Nearest {
+    /// The mechanism, as it is named on the command line.
+    pub mechanism: String,
+    /// How far the timeouts are from its timeouts: the mean of two terms. One is how far each timeout lies outside of the range that the
+    /// mechanism draws from, the other how unevenly they lie within it. Both are natural logarithms of ratios, so 0.1 is about 10 %.
+    pub distance: f64,
+    /// The mechanisms that are no farther away than chance allows, the nearest first.
+    pub alike: Vec<String>,
+    /// The first mechanism behind these, and its distance.
+    pub next: Option<(String, f64)>,
 }
 
-/// Two mechanisms whose distances differ by less are not told apart.
-pub(crate) const RESOLUTION: f64 = 0.04;
+/// Mechanisms whose distances differ by less are alike.
+const RESOLUTION: f64 = 0.04;
 
 /// A mechanism that is farther away than this does not explain the timeouts.
-pub(crate) const FAR: f64 = 0.15;
+const FAR: f64 = 0.15;
 
-/// Replays the exchanges through every mechanism of the registry that marks its copies like the client. Returns them with the
-/// nearest first; nothing if no timeout was measured, or no mechanism has the marking.
-pub(crate) fn nearest(exchanges: &[Measured], marking: Marking) -> Vec<Nearness> {
+/// The share of first timeouts that may lie below the ACK_TIMEOUT of a fitted `default`.
+const BELOW: f64 = 0.02;
+
+impl Nearest {
+    /// Returns whether this mechanism is the nearest, or like it.
+    pub fn names(&self, mechanism: &str) -> bool {
+        self.mechanism == mechanism || self.alike.iter().any(|other| other == mechanism)
+    }
+
+    /// Returns whether the mechanism explains the timeouts.
+    pub fn is_near(&self) -> bool {
+        self.distance <= FAR
+    }
+}
+
+impl fmt::Display for Nearest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { mechanism, distance, alike, next } = self;
+        if !self.is_near() {
+            return write!(f, "no mechanism is near; the nearest is {mechanism} (distance {distance:.2})");
+        }
+        write!(f, "nearest mechanism: {mechanism} (distance {distance:.2}")?;
+        match next {
+            _ if !alike.is_empty() => write!(f, ", not distinct from {}", alike.join(", "))?,
+            Some((next, distance)) => write!(f, ", the next is {next} ({distance:.2})")?,
+            None => {}
+        }
+        write!(f, ")")
+    }
+}
+
+/// Replays the exchanges through every known mechanism that marks its copies as these clients do, and through `default` with the
+/// ACK_TIMEOUT of the first timeouts. A client that restarted without its estimates counts as another one. Returns the nearest mechanism;
+/// `None` if no timeout passed, or no mechanism has the marking.
+pub(crate) fn nearest(clients: &[Vec<Measured>], marking: Marking) -> Option<Nearest> {
     let marks = |mechanism: &Mechanism| mechanism.limits(&mechanism.state()).marking;
-    let alike = REGISTRY.iter().filter(|entry| marks(&entry.mechanism) == marking);
-    let replayed = alike.filter_map(|entry| {
-        let distance = distance(&entry.mechanism, exchanges, marking)?;
-        Some(Nearness { name: entry.name, distance })
-    });
-    let mut all: Vec<Nearness> = replayed.collect();
-    all.sort_by(|one, other| one.distance.total_cmp(&other.distance));
-    all
+    let alike = naming::mechanisms().entries().filter(|entry| marks(&entry.mechanism) == marking);
+    let mut all: Vec<(String, f64)> = alike
+        .filter_map(|entry| Some((entry.name.to_owned(), distance(&entry.mechanism, clients)?)))
+        .collect();
+    // A fitted value is a little nearer by itself, so it counts only where it is distinctly nearer.
+    let plain = all.iter().find(|(name, _)| name == "default").map(|(_, distance)| *distance);
+    let fitted = plain.and_then(|plain| Some((plain, fitted(clients)?)));
+    all.extend(fitted.filter(|(plain, (_, distance))| distance + RESOLUTION < *plain).map(|(_, own)| own));
+    all.sort_by(|one, other| one.1.total_cmp(&other.1));
+    let mut behind = all.into_iter().peekable();
+    let (mechanism, distance) = behind.next()?;
+    let mut alike = Vec::new();
+    while let Some((name, _)) = behind.next_if(|other| other.1 - distance < RESOLUTION) {
+        alike.push(name);
+    }
+    Some(Nearest { mechanism, distance, alike, next: behind.next() })
+}
+
+/// Returns `default` with the ACK_TIMEOUT that the first timeouts show, and its distance.
+fn fitted(clients: &[Vec<Measured>]) -> Option<(String, f64)> {
+    let firsts = clients.iter().flatten().filter_map(|one| one.timeouts.first());
+    let mut firsts: Vec<f64> = firsts.map(|timeout| timeout.as_micros() as f64 / 1e3).collect();
+    firsts.sort_by(f64::total_cmp);
+    let name = format!("default:ack_timeout={}ms", quantile(&firsts, BELOW)?.round());
+    let distance = distance(&naming::parse_mechanism(&name).ok()?, clients)?;
+    Some((name, distance))
 }
 
 /// What a replay collects.
@@ -105,12 +185,21 @@ impl Score {
     }
 }
 
-fn distance(mechanism: &Mechanism, exchanges: &[Measured], marking: Marking) -> Option<f64> {
+/// Returns how far these clients are from a mechanism; `None` without a timeout.
+fn distance(mechanism: &Mechanism, clients: &[Vec<Measured>]) -> Option<f64> {
+    let mut score = Score::default();
+    for exchanges in clients {
+        follow(mechanism, exchanges, &mut score);
+    }
+    score.distance()
+}
+
+/// Replays one client's exchanges through a mechanism.
+fn follow(mechanism: &Mechanism, exchanges: &[Measured], score: &mut Score) {
     const MIDDLE: Draw = Draw::from_bits(1 << 31);
     const TOP: Draw = Draw::from_bits(u32::MAX);
     let mut state = mechanism.state();
-    let mut score = Score::default();
-    let mut answers_each = marking == Marking::FreshMessageId;
+    let mut answers_each = mechanism.limits(&state).marking == Marking::FreshMessageId;
     for measured in exchanges {
         let mut now = measured.begun;
         let cue = |now, draw| Cue { now, draw, outstanding: 1 };
@@ -138,27 +227,6 @@ fn distance(mechanism: &Mechanism, exchanges: &[Measured], marking: Marking) -> 
         mechanism.on_end(&mut state, exchange, outcome, cue(end, MIDDLE));
         answers_each |= measured.is_named_again;
     }
-    score.distance()
-}
-
-/// Says which mechanism is nearest, and which cannot be told from it.
-pub(crate) fn described(all: &[Nearness]) -> Option<String> {
-    let first = all.first()?;
-    if first.distance > FAR {
-        return Some(format!(
-            "no mechanism is near; the nearest is {} (distance {:.2})",
-            first.name, first.distance
-        ));
-    }
-    let alike = all[1..].iter().take_while(|other| other.distance - first.distance < RESOLUTION);
-    let alike: Vec<&str> = alike.map(|other| other.name).collect();
-    let told = match &alike[..] {
-        [] => all.get(1).map_or_else(String::new, |second| {
-            format!(", the next is {} ({:.2})", second.name, second.distance)
-        }),
-        alike => format!(", not told from {}", alike.join(", ")),
-    };
-    Some(format!("nearest mechanism: {} (distance {:.2}{told})", first.name, first.distance))
 }
 
 #[cfg(test)]
@@ -214,19 +282,24 @@ mod tests {
             "cocoa-i",
         ];
         for name in names {
-            let all = nearest(&shown(name, 300), marking_of(name));
-            let own = all.iter().find(|nearness| nearness.name == name).unwrap();
-            assert!(own.distance - all[0].distance < RESOLUTION, "{name}: {all:?}");
-            assert!(own.distance < FAR, "{name}: {all:?}");
+            let found = nearest(&[shown(name, 300)], marking_of(name)).unwrap();
+            assert!(found.is_near() && found.names(name), "{name}: {found:?}");
+            let own = distance(&name.parse().unwrap(), &[shown(name, 300)]).unwrap();
+            assert!(own < FAR, "{name}: {own}");
         }
     }
 
     #[test]
-    fn mechanisms_that_differ_are_told_apart() {
-        let all = nearest(&shown("default", 300), Marking::None);
-        let cocoa = all.iter().find(|nearness| nearness.name == "cocoa").unwrap();
-        assert!(cocoa.distance > all[0].distance + RESOLUTION, "{all:?}");
-        assert!(described(&all).unwrap().contains("default"), "{all:?}");
+    fn default_and_cocoa_are_distinct() {
+        let found = nearest(&[shown("default", 300)], Marking::None).unwrap();
+        assert!(found.names("default") && !found.names("cocoa"), "{found:?}");
+        assert!(found.to_string().contains("default"), "{found}");
+    }
+
+    #[test]
+    fn default_with_another_ack_timeout_is_recognised() {
+        let found = nearest(&[shown("default:ack_timeout=5s", 300)], Marking::None).unwrap();
+        assert!(found.mechanism.starts_with("default:ack_timeout=5") && found.is_near(), "{found:?}");
     }
 
     #[test]
@@ -238,14 +311,16 @@ mod tests {
             named: None,
             is_named_again: false,
         };
-        assert_eq!(described(&nearest(&[quiet], Marking::None)), None);
+        assert_eq!(nearest(&[vec![quiet]], Marking::None), None);
     }
 
     #[test]
     fn mechanisms_with_another_marking_are_left_out() {
-        let all = nearest(&shown("ebb", 300), Marking::TokenOnRetransmit);
-        assert!(all.len() >= 2 && all.iter().all(|one| marking_of(one.name) == Marking::TokenOnRetransmit));
-        assert!(nearest(&shown("ebb", 300), Marking::Token).is_empty(), "no mechanism has it by default");
+        let found = nearest(&[shown("ebb", 300)], Marking::TokenOnRetransmit).unwrap();
+        let mut others = found.alike.iter().chain(found.next.iter().map(|(name, _)| name)).peekable();
+        assert!(others.peek().is_some(), "{found:?}");
+        assert!(others.all(|name| marking_of(name) == Marking::TokenOnRetransmit), "{found:?}");
+        assert_eq!(nearest(&[shown("ebb", 300)], Marking::Token), None, "no mechanism has it by default");
     }
 
     #[test]

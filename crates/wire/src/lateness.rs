@@ -1,4 +1,4 @@
-//! How late the hosts of a live run were called.
+//! How late timers fired.
 
 use std::fmt;
 
@@ -19,7 +19,7 @@ pub struct Lateness {
 
 impl Lateness {
     /// Counts a call that came `late`.
-    pub(super) fn add(&mut self, late: Span) {
+    pub fn add(&mut self, late: Span) {
         self.calls += 1;
         self.over_1_ms += u64::from(late > Span::from_millis(1));
         self.over_10_ms += u64::from(late > Span::from_millis(10));
