@@ -2,7 +2,8 @@
 
 use core::net::IpAddr;
 
-/// A source is sent this number of times as many bytes as it has sent, with the headers of every datagram.
+/// The most bytes that are sent to a source, as a multiple of the bytes that it has sent. The headers of all
+/// datagrams count.
 const AMPLIFICATION: usize = 3;
 
 /// The bytes of the headers of UDP and IPv4, and of UDP and IPv6.
@@ -11,10 +12,10 @@ const HEADERS: [usize; 2] = [28, 48];
 /// The bits of an [`Allowance`] that are the number of bytes.
 const BYTES: u16 = 0x7fff;
 
-/// The bytes left that a request allows to send to its source: in its answer, in copies of that, and in
-/// notifications. Headers of IP and UDP count.
+/// The bytes that may still be sent to the source of a request: in the answer, in copies of the answer, and
+/// in notifications. Headers of IP and UDP count.
 ///
-/// It has two bytes, because it is kept with every request that waits. The highest bit tells IPv6.
+/// It has two bytes, because it is kept with every request that waits. The highest bit is set for IPv6.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Allowance(u16);
 
@@ -51,7 +52,7 @@ impl Allowance {
         (self.0 & BYTES) as usize
     }
 
-    /// Returns what is left after a message.
+    /// Returns the allowance that is left after a message of this length.
     #[must_use]
     pub fn less(mut self, message: usize) -> Self {
         self.spend(message);
@@ -73,8 +74,8 @@ impl Allowance {
         !self.is_limited() || self.left() / 2 >= message.saturating_add(self.headers())
     }
 
-    /// Takes the bytes of a message from what is left. Returns false if it is not allowed; nothing is taken
-    /// then.
+    /// Takes the bytes of a message from the allowance. Returns false, and takes nothing, if too few are
+    /// left.
     pub(crate) fn spend(&mut self, message: usize) -> bool {
         if self.is_limited() {
             let whole = message.saturating_add(self.headers());
@@ -86,7 +87,7 @@ impl Allowance {
         true
     }
 
-    /// Takes from what is left all that is `rest` for others.
+    /// Reserves `rest` for other messages: takes its bytes from this allowance.
     pub(crate) fn keep_back(&mut self, rest: Self) {
         self.0 -= rest.left().min(self.left()) as u16;
     }

@@ -42,8 +42,7 @@ pub const MAX_SZX: u8 = 6;
 /// The number of blocks of a set, after which a sender waits for the receiver (MAX_PAYLOADS, RFC 9177 §7.2).
 pub const MAX_PAYLOADS: u32 = 10;
 
-/// The size exponent that stands for any number of blocks of 1024 bytes over reliable transports (BERT, RFC
-/// 8323 §6).
+/// The size exponent for any number of blocks of 1024 bytes over reliable transports (BERT, RFC 8323 §6).
 pub const BERT: u8 = 7;
 
 /// The error that a block in a datagram has SZX 7, which is reserved there (RFC 7959 §2.2). Over streams it
@@ -102,7 +101,7 @@ impl Block {
         self.szx
     }
 
-    /// Returns the size of a block in bytes. With [`BERT`] it is that of each block in the message.
+    /// Returns the size of a block in bytes. A message with [`BERT`] may have several blocks of this size.
     pub const fn size(self) -> usize {
         size(self.szx)
     }
@@ -131,8 +130,8 @@ const fn size(szx: u8) -> usize {
 /// Returns the size exponent and the length of payloads, bytes, if no more than `room` bytes fit into a
 /// message.
 ///
-/// With [`BERT`] a payload has as many blocks as there is room for. The exponent gets smaller if there is no
-/// room for one block. Returns `None` if there is no room for the smallest block.
+/// With [`BERT`] a payload has as many blocks as fit. The exponent gets smaller if not even one block fits.
+/// Returns `None` if the smallest block does not fit.
 const fn step(szx: u8, room: usize) -> Option<(u8, usize)> {
     if szx < BERT {
         return Some((szx, size(szx)));

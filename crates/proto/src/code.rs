@@ -131,7 +131,7 @@ impl fmt::Display for Code {
     }
 }
 
-/// The error that a text is no code.
+/// The error that a text is not a code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BadCode;
 

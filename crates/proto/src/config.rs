@@ -11,9 +11,8 @@ use crate::Patience;
 pub struct Config {
     /// MAX_RETRANSMIT: retransmissions before an exchange is given up.
     pub max_retransmit: u8,
-    /// NSTART: exchanges outstanding to one peer. The others wait. A mechanism with a bound of its own
-    /// ([`Limits::nstart`]) may stay below this one and never exceeds it. `None` leaves the bound to the
-    /// mechanism; if that has none, it is 1 (RFC 7252 §4.7).
+    /// NSTART: exchanges outstanding to one peer. The others wait. A mechanism with a bound of its own ([`Limits::nstart`]) may stay below this
+    /// one and never exceeds it. `None` leaves the bound to the mechanism. It is 1 for a mechanism without one (RFC 7252 §4.7).
     pub nstart: Option<u16>,
     /// True if [`Patience`] keeps the endpoint from giving up too early. Otherwise the mechanism alone
     /// decides that, like in most publications.
@@ -57,8 +56,8 @@ pub struct Config {
     pub max_replies: u32,
     /// The most messages to remember for deduplication. With 0 every copy is answered again.
     pub max_deduplicated: u32,
-    /// The peers whose last exchange is remembered so that a copy of a request is not answered again while
-    /// the answer may still be under way, at most two in a row. 0 answers every copy (RFC 7252 §4.5).
+    /// The most peers whose last exchange is remembered. A copy of a request is then not answered while the answer may still be under way, at
+    /// most two copies in a row. 0 answers every copy (RFC 7252 §4.5).
     pub max_sluiced: u32,
 }
 
@@ -120,8 +119,8 @@ impl Config {
 pub struct Setup<C> {
     /// The congestion control.
     pub controller: C,
-    /// The congestion control of the requests of bodies ([`Endpoint::request_part`](crate::Endpoint::request_part)): how many of them are under
-    /// way at once. Without one they are single exchanges like all others.
+    /// The congestion control of the requests of bodies ([`Endpoint::request_part`](crate::Endpoint::request_part)). It decides how many are
+    /// under way at once. Without it they are single exchanges like all others.
     pub bulk: Option<C>,
     /// The other parameters.
     pub config: Config,

@@ -5,7 +5,7 @@
 pub struct Counters {
     /// Datagrams received.
     pub received: u64,
-    /// Datagrams received that were no CoAP message or had a format error.
+    /// Datagrams received that were not CoAP messages or had a format error.
     pub malformed: u64,
     /// Datagrams received that were copies of an earlier request or separate response.
     pub duplicates: u64,
@@ -40,7 +40,7 @@ pub struct Counters {
     pub observers_rejected: u64,
     /// Observers removed because a notification was given up.
     pub observers_given_up: u64,
-    /// Observers of unverified addresses that made room for others.
+    /// Observers of unverified addresses that were removed to admit others.
     pub observers_displaced: u64,
     /// Peers forgotten because [`max_peers`](crate::Config::max_peers) were remembered already.
     pub peers_evicted: u64,

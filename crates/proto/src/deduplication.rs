@@ -37,12 +37,12 @@ pub(crate) enum Reaction {
 /// old one. Otherwise it would get the answer to the old one.
 type Key<A> = (A, u16, u64);
 
-/// A client may use each Message ID again within EXCHANGE_LIFETIME although it must not (RFC 7252 §4.4). So
-/// that none of its requests is then taken for a copy of an old one, no more than this number of repeatable
-/// requests of a class are remembered: half of all Message IDs.
+/// The most repeatable requests of a class that are remembered: half of all Message IDs. A client may use a
+/// Message ID again within EXCHANGE_LIFETIME although it must not (RFC 7252 §4.4). With this bound, its new
+/// request is not taken for a copy of the old one.
 const REPEATABLE: u32 = 32_768;
 
-/// A class may have this number of times as many places as it leaves free.
+/// The most places of a class, as a multiple of the places that are free.
 const SHARE: usize = 8;
 
 /// The number of classes in which sources are counted.
@@ -196,7 +196,7 @@ impl<A: Address> Deduplication<A> {
     fn message(&mut self, now: Instant, arrival: Arrival<A>, reaction: Reaction) -> Remembered<A> {
         self.expire(now);
         let Arrival { from, message_id, token, confirmable, .. } = arrival;
-        // Nobody else knows the seed, so nobody can choose an address of the class of another.
+        // Nobody else knows the seed, so nobody can choose an address in the class of somebody else.
         let class = FixedState::with_seed(self.seed).hash_one((self.source)(&from)) as u8;
         let lifetime = if confirmable { self.exchange_lifetime } else { self.non_lifetime };
         let key = (from, message_id, token.base());
@@ -214,12 +214,12 @@ impl<A: Address> Deduplication<A> {
     }
 }
 
-/// The requests that none may displace.
+/// The requests that no other may displace.
 #[derive(Debug)]
 struct Kept<A> {
-    /// Those that found a place here, from any sender.
+    /// Requests from any source, as long as places are free.
     anybody: Places<A>,
-    /// Those of verified sources that found none there.
+    /// Requests from verified sources that found no place in `anybody`.
     verified: Places<A>,
 }
 

@@ -1,4 +1,4 @@
-//! Echo (RFC 9175 §2), which verifies that a client receives what is sent to its address.
+//! Echo (RFC 9175 §2), which verifies that a client receives messages to its address.
 //!
 //! An attacker may send requests in the name of a victim, so that a server sends large responses to the
 //! victim. Against that, a server sends anyone no more than an [`Allowance`](crate::Allowance). Instead of a

@@ -34,7 +34,7 @@ pub struct Endpoint<C: Controller, A: Address> {
     /// The ends of the line of departures, which is linked through [`Exchange::next_due`].
     pub(crate) due_head: u32,
     pub(crate) due_tail: u32,
-    /// Exchanges that failed by a timeout and of which the application has yet to be told.
+    /// Exchanges that failed by a timeout and that [`poll_event`](Self::poll_event) has yet to return.
     pub(crate) failed: Stack,
     /// The number of exchanges that were begun.
     pub(crate) begun: u32,
@@ -162,7 +162,7 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
     /// beside others of its kind.
     ///
     /// # Errors
-    /// Those of [`respond`](Self::respond).
+    /// [`SendError`] names the bound that is reached.
     pub fn respond_part(
         &mut self,
         now: Instant,
@@ -246,8 +246,8 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
         self.deadlines.next()
     }
 
-    /// Does what is due by `now`. Call it at the moment that [`poll_timeout`](Self::poll_timeout) names;
-    /// earlier calls do nothing.
+    /// Handles every deadline up to `now`. Call it at the moment that [`poll_timeout`](Self::poll_timeout) names; earlier calls do
+    /// nothing.
     pub fn handle_timeout(&mut self, now: Instant) {
         while let Some(timer) = self.deadlines.pop_due(now) {
             let index = match timer {
@@ -269,8 +269,7 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
         }
     }
 
-    /// Returns the next exchange that failed, or the next observer that was lost, of those that no other call
-    /// returns.
+    /// Returns the next exchange that failed, or the next observer that was lost, unless another call has returned it.
     ///
     /// Call this until it returns `None`, after [`handle_timeout`](Self::handle_timeout) and after
     /// [`poll_transmit`](Self::poll_transmit). No other call adds an event. An exchange that is returned
@@ -335,8 +334,8 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
         self.deduplication().is_none_or(|deduplication| deduplication.insert_verified(now, arrival))
     }
 
-    /// Forgets what the mechanism has learnt of the path to a peer, and which Message IDs it got, like a program that starts
-    /// again: they begin elsewhere (RFC 7252 §4.4). Exchanges under way go on.
+    /// Forgets the state of the mechanism for a peer, like a program that starts again. Message IDs to that peer begin elsewhere
+    /// (RFC 7252 §4.4). Exchanges under way go on.
     pub fn forget(&mut self, peer: A) {
         if let Some(slot) = self.peers.find(peer) {
             self.peers[slot].state = self.setup.controller.state();
@@ -344,7 +343,7 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
         }
     }
 
-    /// Returns what the mechanism has learnt of the path to a peer, if the peer is known.
+    /// Returns the estimates of the mechanism for a peer, if the peer is known.
     pub fn gauges(&self, peer: A) -> Option<Gauges> {
         Some(self.setup.controller.gauges(&self.peers[self.peers.find(peer)?].state))
     }
@@ -411,8 +410,8 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
         self.peers.len()
     }
 
-    /// Returns whether messages to a peer have Message IDs left that it does not remember (RFC 7252 §4.4). If not, 8,192 may be
-    /// left for what is under way, and what begins later may have to wait. Another endpoint, on another port, has others.
+    /// Returns whether there are Message IDs left that a peer no longer remembers (RFC 7252 §4.4). If not, 8,192 may be left for
+    /// exchanges under way, and later ones may have to wait. Another endpoint, on another port, has Message IDs of its own.
     pub fn has_message_ids(&self, now: Instant, peer: A) -> bool {
         let known = self.peers.find(peer).map(|peer| &self.peers[peer].message_ids);
         known.is_none_or(|ids| ids.has_spare_block(now, || self.setup.exchange_lifetime()))

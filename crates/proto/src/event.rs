@@ -41,16 +41,15 @@ impl<A> Responder<A> {
         self.remembered
     }
 
-    /// Returns a responder with the allowance of a source that is not verified. It bounds the copies of a
-    /// separate response, and what the source is sent as an
-    /// [observer](crate::Endpoint::register_stranger). A message beyond it does not depart. The application
-    /// sees to it that the first response is [within it](Allowance::room).
+    /// Returns a responder with the allowance of an unverified source. The allowance bounds the copies of a separate response,
+    /// and the messages to the source as an [observer](crate::Endpoint::register_stranger). A message beyond it does not
+    /// depart. The application keeps the first response [within it](Allowance::room).
     #[must_use]
     pub fn limited(self, allowance: Allowance) -> Self {
         Self { allowance, ..self }
     }
 
-    /// Returns what is left of the allowance.
+    /// Returns the allowance that is left.
     pub const fn allowance(&self) -> Allowance {
         self.allowance
     }
@@ -101,7 +100,7 @@ pub enum Event<'a, A> {
     Response {
         /// The request.
         exchange: ExchangeId,
-        /// The response. Its token is that of the request, without a marking.
+        /// The response. It has the token of the request, without a marking.
         message: Message<'a>,
     },
     /// An empty acknowledgement arrived. If the exchange is a request that asks for a response, the response
@@ -130,9 +129,8 @@ pub enum Event<'a, A> {
         /// The reason.
         failure: Failure,
     },
-    /// A response arrived that has a critical option which is not
-    /// [recognised](crate::Config::recognised). It is rejected (RFC 7252 §5.4.1), and the exchange or the
-    /// observation is over. What another member of a group answers is not affected.
+    /// A response has a critical option that is not [recognised](crate::Config::recognised). It is rejected (RFC 7252 §5.4.1),
+    /// and the exchange or the observation is over. Answers of other members of a group are not affected.
     Rejected {
         /// The request.
         exchange: ExchangeId,

@@ -82,17 +82,18 @@ impl Purpose {
 pub(crate) enum Stage {
     /// Waits for a place of NSTART, or until its rate allows it to depart.
     Waiting,
-    /// Stands in the line of departures.
+    /// Is in the line of departures.
     Due,
     /// Was transmitted. An acknowledgement or a response is due.
     InFlight,
-    /// The last copy counts as lost, and the exchange waits for its place in the window again. Only exchanges of a lane do.
+    /// The last copy counts as lost, and the exchange waits for its place in the window again. Only an exchange in a lane
+    /// has this stage.
     Lost,
     /// Was acknowledged. The separate response is due.
     Acknowledged,
     /// Is over. The slot is free, or will be once the line of departures has passed it.
     Ended,
-    /// Is over without success. The application has yet to be told.
+    /// Is over without success. Its event has yet to be returned.
     Failed(Failure),
 }
 
@@ -154,7 +155,7 @@ pub(crate) struct Exchange<C: Controller> {
     pub(crate) confirmable: bool,
     /// True if a server may carry out the request more than once.
     pub(crate) repeatable: bool,
-    /// True if what may depart is [limited](crate::rare::Rare::allowances).
+    /// True if an [allowance](crate::rare::Rare::allowances) limits its messages.
     pub(crate) limited: bool,
     pub(crate) purpose: Purpose,
     pub(crate) stage: Stage,
@@ -177,7 +178,7 @@ struct Departure {
     at: Instant,
     /// The timeout that was armed for it.
     timeout: Duration,
-    /// `None` if its content is out of date. An acknowledgement of it is then not one of the exchange.
+    /// `None` if its content is out of date. An acknowledgement of it then does not belong to the exchange.
     message_id: Option<u16>,
 }
 
@@ -231,7 +232,7 @@ impl<C: Controller> Exchange<C> {
         self.departures.get_or_insert_default().0.push(departure);
     }
 
-    /// Returns whether the transmissions so far can be told apart.
+    /// Returns whether an answer can name one of the transmissions so far.
     pub(crate) fn is_marked(&self) -> bool {
         self.departures.as_ref().is_some_and(|departures| !departures.0.is_empty())
     }
@@ -258,8 +259,8 @@ impl<C: Controller> Exchange<C> {
     /// * A notification has the token of the registration and may change its content at any time. Each
     ///   transmission gets a Message ID of its own.
     /// * A request that the endpoint made confirmable may have a token without room for a byte.
-    /// * A server carries out each copy that has a Message ID of its own. Only a repeatable request is marked
-    ///   so. Requests of bodies are, so that each answer tells which copies before it are lost.
+    /// * A server carries out each copy that has a Message ID of its own. Only a repeatable request is marked so. A
+    ///   repeatable request of a body always is, so that each answer shows which earlier copies are lost.
     pub(crate) fn marking(&self, wanted: Marking) -> Marking {
         let in_token = matches!(wanted, Marking::Token | Marking::TokenOnRetransmit);
         let room = !(in_token && self.token.is_full());

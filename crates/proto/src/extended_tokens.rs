@@ -7,7 +7,7 @@ use alloc::collections::VecDeque;
 use crate::message::Token;
 use crate::peer::Address;
 
-/// The bytes of tokens of more than 8 bytes, least recently used first. Anywhere else a digest stands for
+/// The bytes of tokens of more than 8 bytes, least recently used first. Elsewhere a digest takes the place of
 /// such a token.
 #[derive(Debug)]
 pub(crate) struct ExtendedTokens<A> {

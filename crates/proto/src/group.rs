@@ -52,7 +52,8 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
         self.listen(now, group, None, Purpose::Group, Request { confirmable: false, ..request })
     }
 
-    /// Returns whether a request to a group has yet to depart: its rate, or a place of NSTART, lets it wait.
+    /// Returns whether a request to a group has yet to depart, because it waits for its rate or for a place
+    /// of NSTART.
     pub fn is_kept_back(&self, request: ExchangeId) -> bool {
         let exchange = self.exchanges.get(request.index);
         exchange

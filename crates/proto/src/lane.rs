@@ -13,12 +13,12 @@ use crate::peer::Address;
 use crate::slab::Linked;
 use crate::{NONE, Setup};
 
-/// Requests that may wait in a lane beyond those under way. The next ones wait with the application, which then asks for
-/// what is missing at that moment.
+/// The most requests that wait in a lane. The application keeps the next ones, so that it asks for the blocks that are missing when
+/// they can depart.
 const WAITING: u16 = 4;
 
-/// Copies that a silent peer gets after MAX_RETRANSMIT ones, each after a timeout of RFC 7252. The last one departs more than a minute
-/// after the peer fell silent.
+/// The number of copies to a silent peer after MAX_RETRANSMIT copies, each after a timeout of RFC 7252. The last one departs more than
+/// a minute after the peer fell silent.
 const SLOW_COPIES: u8 = 4;
 
 /// Copies after which a request is given up, although the peer answers others.
@@ -31,7 +31,7 @@ pub(crate) struct Lane<C: Controller> {
     state: C::State,
     /// The number of exchanges that occupy a place of the window: due, or in flight.
     outstanding: u16,
-    /// The number of exchanges of which a copy has departed, and neither was answered nor counts as lost.
+    /// The number of exchanges with a copy that has departed, was not answered and does not count as lost.
     in_flight: u16,
     /// The number of exchanges whose last copy counts as lost, and that wait for the next one.
     lost: u16,
@@ -45,9 +45,9 @@ pub(crate) struct Lane<C: Controller> {
     answered: Instant,
     /// The arrival of the last answer to a request of a body.
     heard: Instant,
-    /// The timeouts in a row, each of a copy that departed after the one before, since the peer answered.
+    /// The number of timeouts since the peer answered. A timeout counts if its copy departed after the last one that counted.
     silence: u8,
-    /// The moment of the last of these timeouts.
+    /// The moment of the last timeout that counted.
     silent_since: Instant,
     /// Nothing is admitted before this moment.
     paused_until: Instant,
@@ -85,8 +85,8 @@ impl<C: Controller> Lane<C> {
         self.silence = 0;
     }
 
-    /// Notes that a copy departs. Returns how long to wait after it. Once the peer has been silent for MAX_RETRANSMIT
-    /// timeouts, which may have been short, that is no less than a timeout of RFC 7252.
+    /// Notes that a copy departs. Returns the timeout to arm. After more than MAX_RETRANSMIT timeouts without an answer, it is at
+    /// least a timeout of RFC 7252.
     pub(crate) fn depart(
         &mut self,
         now: Instant,
@@ -121,12 +121,12 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
         !is_full && lane.is_none_or(|lane| lane.waits < WAITING)
     }
 
-    /// Returns what the mechanism for bodies allows on the path to a peer.
+    /// Returns the limits of the mechanism for bodies for a peer.
     pub fn bulk_limits(&self, peer: A) -> Option<Limits> {
         self.bulk(peer).map(|(controller, state)| controller.limits(state))
     }
 
-    /// Returns what the mechanism for bodies has learnt of the path to a peer.
+    /// Returns the estimates of the mechanism for bodies for a peer.
     pub fn bulk_gauges(&self, peer: A) -> Option<Gauges> {
         self.bulk(peer).map(|(controller, state)| controller.gauges(state))
     }
@@ -137,7 +137,7 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
         Some((self.setup.bulk.as_ref()?, &lane.state))
     }
 
-    /// Lets no request of a body depart to this peer for a while: it has no room for one now.
+    /// Keeps requests of bodies to this peer from departing for a while, because the peer has no room for one now.
     pub fn pause_bulk(&mut self, now: Instant, peer: A, span: Duration) {
         let Some(slot) = self.peers.find(peer) else { return };
         if let Some(lane) = &mut self.peers[slot].lane {
@@ -214,7 +214,7 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
         Some(index)
     }
 
-    /// Takes an exchange of the lane, which is over, out of its counts, and tells the mechanism how it ended.
+    /// Takes an exchange that is over out of the counts of its lane, and passes its outcome to the mechanism.
     pub(crate) fn leave_lane(&mut self, now: Instant, index: u32, outcome: Outcome) {
         let exchange = &mut self.exchanges[index];
         let there = &mut self.peers[exchange.peer];
@@ -233,9 +233,9 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
             Stage::Acknowledged | Stage::Ended | Stage::Failed(_) => return,
         }
         let Some(control) = exchange.control.take() else { return };
-        // It has no place any more, and so cannot lose it when the answer shows what it overtook.
+        // The exchange has no place any more. This stage keeps `find_overtaken` from counting it as lost.
         exchange.stage = Stage::Acknowledged;
-        // This one included, as everywhere.
+        // The count includes this exchange, as everywhere.
         let cue = Cue { now, draw: Draw::ZERO, outstanding: lane.in_flight.saturating_add(1) };
         controller.on_end(&mut lane.state, control, outcome, cue);
         let departure = match outcome {
@@ -254,8 +254,7 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
         self.find_overtaken(now, slot);
     }
 
-    /// Marks exchanges as lost whose last copy departed so long before one that was answered that the mechanism takes it for
-    /// lost (RFC 8985).
+    /// Marks exchanges as lost if a copy that departed later was answered. The mechanism decides how much later (RFC 8985).
     fn find_overtaken(&mut self, now: Instant, slot: u32) {
         let there = &self.peers[slot];
         let (Some(lane), Some(controller)) = (&there.lane, &self.setup.bulk) else { return };
@@ -269,6 +268,7 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
                 && exchange.stage == Stage::InFlight
                 && exchange.last + overtaken < answered
             {
+                // It is ended after the loop, because `end` changes the list that the loop walks.
                 if exchange.retransmits >= MAX_COPIES {
                     given_up = index;
                 }

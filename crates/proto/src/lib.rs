@@ -1,8 +1,8 @@
 //! A CoAP endpoint that is a state machine: the messages and exchanges of RFC 7252, without sockets, clock or
 //! threads.
 //!
-//! The application tells an [`Endpoint`] what has arrived and what time it is. The endpoint says what to
-//! send, and when to be called again:
+//! The application passes datagrams and the time to an [`Endpoint`]. The endpoint returns the datagrams to send, and the moment at
+//! which to call it again:
 //!
 //! | call | when |
 //! |---|---|
@@ -106,7 +106,7 @@ pub use request::{Request, SendError};
 pub use tail::Tail;
 pub use transmit::Transmit;
 
-/// The index of no slot. It ends a list.
+/// An index that no slot has. It ends a list.
 const NONE: u32 = u32::MAX;
 
 #[cfg(doctest)]

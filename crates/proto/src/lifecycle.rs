@@ -64,8 +64,8 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
         Ok(id)
     }
 
-    /// Returns the slot of a peer. A new peer takes the slot of the least recently used one if there is no
-    /// room. Returns `None` if all peers have exchanges under way.
+    /// Returns the slot of a peer. If the table is full, a new peer takes the slot of the least recently used one. Returns
+    /// `None` if all peers have exchanges under way.
     pub(crate) fn find_or_insert_peer(&mut self, to: A) -> Option<u32> {
         let Setup { controller, config, .. } = &*self.setup;
         let (slot, evicts) = self.peers.find_or_insert(to, config.max_peers, controller)?;
@@ -107,6 +107,7 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
             if there.outstanding >= nstart {
                 return None;
             }
+            // A message that awaits no answer keeps its place until its gap is over (RFC 7641 §4.5.1).
             let gap =
                 if there.has_gap(now) && there.outstanding + 1 >= nstart { there.next_non } else { now };
             let from = gap.max(there.message_ids.free_at(|| self.setup.exchange_lifetime()));
@@ -114,6 +115,7 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
                 return Some(from);
             }
             let head = there.waiting.first();
+            // A confirmable message at the front without a rate goes first, so the queue need not be searched.
             let unrated = self.exchanges[head].confirmable && limits.next_confirmable == Instant::ZERO;
             let first = if unrated { Ok(head) } else { self.first_to_go(now, peer, limits) };
             let index = match first {
@@ -133,8 +135,8 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
     /// Returns the first waiting exchange that its rate allows to depart now.
     ///
     /// # Errors
-    /// The moment at which a rate allows one, if there is none. `None` if that depends on a departure, after which `admit` is
-    /// called again.
+    /// The moment at which a rate allows an exchange to depart. `None` if it depends on a departure: `admit` is called again
+    /// after that.
     fn first_to_go(&self, now: Instant, peer: u32, limits: Limits) -> Result<u32, Option<Instant>> {
         let there = &self.peers[peer];
         let next_non = if there.owes_confirmable(self.setup.config.confirmable_every) {
@@ -233,13 +235,13 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
             match end {
                 End::Answered(_) => self.notification_over(now, index, true),
                 End::Cancelled => self.notification_over(now, index, false),
-                // The observer leaves with the event that tells the application.
+                // The observer is removed when its event is returned.
                 End::Failed(_) => {}
             }
         }
     }
 
-    /// Frees the place of an exchange among the outstanding, and tells the mechanism how it ended.
+    /// Frees the place of an exchange among the outstanding, and passes its outcome to the mechanism.
     fn leave_outstanding(&mut self, now: Instant, index: u32, outcome: Outcome) {
         self.deadlines.clear(Timer::Exchange(index));
         let exchange = &mut self.exchanges[index];
@@ -327,8 +329,7 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
         }
     }
 
-    /// Queues a message that waits for nothing, with the Rexmit-Cnt option if there is a `count`. Returns
-    /// whether there was room.
+    /// Queues a reply, with the Rexmit-Cnt option if there is a `count`. Returns whether there was room.
     pub(crate) fn reply(&mut self, to: A, message: &Message<'_>, count: Option<u8>) -> bool {
         if message.token.is_extended() {
             return self.reply_extended(to, message, count);
@@ -337,8 +338,8 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
         outbox.push(self.setup.config.max_replies, to, |buffer| message.write_marked(count, buffer))
     }
 
-    /// Queues a message whose token is longer than 8 bytes. Returns false if the bytes of that token are
-    /// forgotten: the client could not tell what the message answers.
+    /// Queues a message whose token is longer than 8 bytes. Returns false if the bytes of that token are forgotten: without
+    /// them the client could not match the message to its request.
     #[cold]
     fn reply_extended(&mut self, to: A, message: &Message<'_>, count: Option<u8>) -> bool {
         let Rare { outbox, tokens, .. } = &mut **self.rare.get_or_insert_default();

@@ -90,8 +90,7 @@ impl Writer {
     /// Adds an attribute whose value is a text, or several with spaces between them.
     ///
     /// # Errors
-    /// [`BadLink`] if the name is none, if the value has a control character, or if there is no link before
-    /// it.
+    /// [`BadLink`] if the name is not valid, if the value has a control character, or if no link comes before it.
     pub fn text(mut self, name: &str, value: &str) -> Result<Self, BadLink> {
         if value.chars().any(char::is_control) {
             return Err(BadLink);
@@ -111,7 +110,7 @@ impl Writer {
     /// Adds an attribute whose value is a number.
     ///
     /// # Errors
-    /// [`BadLink`] if the name is none, or if there is no link before it.
+    /// [`BadLink`] if the name is not valid, or if no link comes before it.
     pub fn number(mut self, name: &str, value: u32) -> Result<Self, BadLink> {
         self = self.flag(name)?;
         // Writing to a string does not fail.
@@ -122,7 +121,7 @@ impl Writer {
     /// Adds an attribute without a value.
     ///
     /// # Errors
-    /// [`BadLink`] if the name is none, or if there is no link before it.
+    /// [`BadLink`] if the name is not valid, or if no link comes before it.
     pub fn flag(mut self, name: &str) -> Result<Self, BadLink> {
         if self.0.is_empty() || !is_name(name) {
             return Err(BadLink);
@@ -175,7 +174,7 @@ pub fn parse(text: &str) -> impl Iterator<Item = Result<WebLink<'_>, Misread>> {
     })
 }
 
-/// Returns the text from the first link on that begins behind a comma, at this place or later.
+/// Returns the text that begins with the next link: the first `<` behind a comma, at this place or later.
 fn next_link(text: &str, place: usize) -> Option<&str> {
     let (before, behind) = text.split_at_checked(place)?;
     let is_after_comma = |before: &str| before.trim_ascii_end().ends_with(',');
@@ -242,7 +241,7 @@ impl<'a> WebLink<'a> {
     }
 }
 
-/// Returns those of `links` that fit all `arguments` of a query. Text that is no link is left out.
+/// Returns the `links` that fit all `arguments` of a query. Text that is not a link is left out.
 pub fn filter(links: &str, arguments: &[&str]) -> String {
     let mut text = String::new();
     for link in parse(links).filter_map(Result::ok) {

@@ -73,7 +73,7 @@ impl Queue {
         }
     }
 
-    /// Takes out a slot that is in the queue, wherever it stands.
+    /// Takes out a slot from any place in the queue.
     pub(crate) fn remove<T: Linked>(&mut self, slots: &mut Slab<T>, index: u32) {
         let next = slots[index].next();
         let before = if self.first == index {

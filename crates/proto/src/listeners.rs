@@ -42,7 +42,7 @@ impl<A: Address> Listeners<A> {
         self.table.remove(&(Some(from), token));
     }
 
-    /// Ends the observation or the request to a group that `exchange` is, if it is one.
+    /// Ends the observation or the request to a group of this `exchange`, if there is one.
     pub(crate) fn forget(&mut self, exchange: ExchangeId) {
         self.table.retain(|_, &mut other| other != exchange);
     }

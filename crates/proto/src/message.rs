@@ -53,7 +53,7 @@ impl Token {
         Some(token)
     }
 
-    /// Creates the digest that stands for a token of more than 8 bytes.
+    /// Creates the digest of a token of more than 8 bytes.
     #[cold]
     fn digest(bytes: &[u8]) -> Self {
         let mut hasher = SipHasher13::new();
@@ -61,7 +61,7 @@ impl Token {
         Self { bytes: hasher.finish().to_be_bytes(), len: EXTENDED }
     }
 
-    /// Returns whether it stands for a token of more than 8 bytes.
+    /// Returns whether it is the digest of a token of more than 8 bytes.
     pub fn is_extended(&self) -> bool {
         self.len == EXTENDED
     }
@@ -81,9 +81,9 @@ impl Token {
         self
     }
 
-    /// Returns the token without the small bytes at its end. Copies of one message have it in common even if
-    /// their sender marks each transmission with its ordinal. Tokens that differ in nothing but small bytes
-    /// at their end have it in common, too.
+    /// Returns the token without the small bytes at its end. Copies of one message have the same base, even if
+    /// their sender marks each transmission with its ordinal. Tokens that differ only in small bytes at their end
+    /// have the same base, too.
     pub(crate) fn base(&self) -> u64 {
         let mut base = u64::from_be_bytes(self.bytes);
         while base != 0 {
@@ -255,8 +255,8 @@ impl<'a> Message<'a> {
     /// Returns whether a server may carry out this request more than once, to the same effect and with the
     /// same answer.
     ///
-    /// The method has to be idempotent. Block1 (RFC 7959), Q-Block1 (RFC 9177), If-Match and If-None-Match (RFC
-    /// 7252 §5.10.8) make the outcome depend on what came before. GET does not look at them.
+    /// The method has to be idempotent. Block1 (RFC 7959), Q-Block1 (RFC 9177), If-Match and If-None-Match
+    /// (RFC 7252 §5.10.8) make the outcome depend on earlier requests. GET does not look at them.
     pub(crate) fn is_repeatable(&self) -> bool {
         const DEPENDENT: [u16; 4] =
             [option::IF_MATCH, option::IF_NONE_MATCH, option::BLOCK1, option::Q_BLOCK1];

@@ -4,7 +4,7 @@ use alloc::boxed::Box;
 
 use coapace_control::{Duration, Instant};
 
-/// A source of 16-bit Message IDs. It gives none again within EXCHANGE_LIFETIME (RFC 7252 §4.4).
+/// A source of 16-bit Message IDs. It gives no ID twice within EXCHANGE_LIFETIME (RFC 7252 §4.4).
 ///
 /// The IDs are given in turn and lie in eight blocks. A block is entered again when EXCHANGE_LIFETIME has
 /// passed since it was left. The times at which blocks were left are kept from the first block that was used
@@ -59,7 +59,7 @@ impl MessageIds {
     #[cold]
     /// Notes when a block was left.
     fn note_block(&mut self, block: u16, now: Instant) {
-        // The origin of time stands for a block that was never left.
+        // `Instant::ZERO` marks a block that was never left.
         let now = now.max(Instant::from_micros(1));
         self.left.get_or_insert_default()[usize::from(block)] = now;
     }

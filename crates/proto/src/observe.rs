@@ -31,7 +31,7 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
         self.listen(now, to, Some(to), Purpose::Observation, request)
     }
 
-    /// Sends a request to `to` that more than one response may come to: from the address `from`, or from any.
+    /// Sends a request that may get more than one response: from the address `from`, or from any.
     pub(crate) fn listen(
         &mut self,
         now: Instant,

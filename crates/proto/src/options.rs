@@ -278,7 +278,7 @@ impl Options {
                 option::URI_HOST | option::URI_PORT | option::URI_PATH | option::URI_QUERY => {
                     part_of_uri.get_or_insert(number);
                 }
-                // Its number is higher.
+                // Its number is higher than theirs, so they were read before it.
                 option::PROXY_URI => {
                     part_of_uri.map_or(Ok(()), |number| Err(BadOption::BesideProxyUri { number }))?;
                 }

@@ -8,7 +8,7 @@ use alloc::vec::Vec;
 pub(crate) struct Outbox<A> {
     /// The address and the length of each message.
     queue: VecDeque<(A, u32)>,
-    /// The bytes of all messages, one after the other. Those before `sent` were sent.
+    /// The bytes of all messages, one after the other. The bytes before `sent` were sent.
     bytes: Vec<u8>,
     sent: usize,
     /// The number of messages that found no room.

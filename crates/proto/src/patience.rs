@@ -14,9 +14,8 @@ use coapace_control::{Draw, Duration, Ratio};
 ///   departs when [`max_span`](Self::max_span) has passed, unless MAX_RETRANSMIT is 0. In no span of that
 ///   length do more than MAX_RETRANSMIT + 1 transmissions depart. RFC 7252 makes no more either. If that copy
 ///   departs late, because the device slept, it has [`last_wait`](Self::last_wait) for its answer.
-/// * A peer that let MAX_RETRANSMIT + 1 timeouts pass without an answer is *silent* until it answers. No
-///   timeout towards a silent peer is shorter than that of RFC 7252 for the same transmission. So the backoff
-///   outlives the exchange.
+/// * A peer that let MAX_RETRANSMIT + 1 timeouts pass without an answer is *silent* until it answers. No timeout towards a
+///   silent peer is shorter than the RFC 7252 timeout of the same transmission. So the backoff outlives the exchange.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Patience {
     /// ACK_TIMEOUT.
@@ -59,9 +58,8 @@ impl Patience {
         sum(self.longest_first(), max_retransmit.into())
     }
 
-    /// Returns the shortest time that the last copy of the endpoint waits for its answer, after a departure on time or a late
-    /// one: from [`least_wait`](Self::least_wait) until [`max_wait`](Self::max_wait). With the parameters of RFC 7252 that
-    /// is 31 s.
+    /// Returns the shortest wait for the answer to the last copy of the endpoint, even if the copy departs late: the time
+    /// from [`least_wait`](Self::least_wait) to [`max_wait`](Self::max_wait). With the parameters of RFC 7252 it is 31 s.
     pub fn last_wait(&self, max_retransmit: u8) -> Duration {
         self.max_wait(max_retransmit) - self.least_wait(max_retransmit)
     }

@@ -35,7 +35,8 @@ pub(crate) struct Peer<C: Controller, A> {
     pub(crate) in_flight: u16,
     /// The number of timeouts that have passed since the peer answered.
     unanswered: u16,
-    /// True if it let so many timeouts pass that those of RFC 7252 are armed ([`Patience`](crate::Patience)).
+    /// True if the peer let so many timeouts pass that the timeouts of RFC 7252 are armed
+    /// ([`Patience`](crate::Patience)).
     pub(crate) silent: bool,
     pub(crate) message_ids: MessageIds,
     pub(crate) rexmit_cnt_echo: RexmitCntEcho,
@@ -50,9 +51,9 @@ pub(crate) struct Peer<C: Controller, A> {
     pub(crate) active: Stack,
     /// Exchanges that wait for a place of NSTART or for their rate.
     pub(crate) waiting: Queue,
-    /// The requests of bodies. There is none before the first.
+    /// The lane of requests of bodies. There is none before the first such request.
     pub(crate) lane: Option<Box<Lane<C>>>,
-    /// True if the peer is not forgotten for others. It has no place in the order of use then.
+    /// True if the peer is held. It is then not in the order of use.
     is_held: bool,
     /// The neighbours in the order of use.
     newer: u32,
@@ -225,6 +226,7 @@ impl<C: Controller, A: Address> Peers<C, A> {
             newer: NONE,
             older: NONE,
         };
+        // The bound (`max_peers`) does not count peers that are held.
         let full = self.slots.len() >= bound as usize + self.held as usize;
         let slot = if full {
             let slot = self.oldest_idle()?;

@@ -18,17 +18,17 @@ use crate::sluice::Sluice;
 pub(crate) struct Rare<A> {
     pub(crate) outbox: Outbox<A>,
     pub(crate) deduplication: Option<Deduplication<A>>,
-    /// There is none unless [`max_sluiced`](crate::Config::max_sluiced) wants it.
+    /// `None` unless [`max_sluiced`](crate::Config::max_sluiced) is above 0.
     pub(crate) sluice: Option<Box<Sluice<A>>>,
-    /// There is none before the first token of more than 8 bytes.
+    /// `None` before the first token of more than 8 bytes.
     pub(crate) tokens: Option<Box<ExtendedTokens<A>>>,
-    /// What may depart for each exchange that is limited, by its slot.
+    /// The allowance of each limited exchange, by its slot.
     pub(crate) allowances: Vec<Allowance>,
-    /// There are none before the first registration.
+    /// `None` before the first registration.
     pub(crate) observers: Option<Box<Observers<A>>>,
-    /// There are none before the first observation or request to a group.
+    /// `None` before the first observation or request to a group.
     pub(crate) listeners: Option<Box<Listeners<A>>>,
-    /// There are none unless the application wants them.
+    /// `None` unless the application asks for [measures](crate::Endpoint::measure).
     pub(crate) measures: Option<Box<Measures>>,
     pub(crate) malformed: u64,
     pub(crate) converted: u64,

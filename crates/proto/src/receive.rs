@@ -15,7 +15,7 @@ use crate::peer::{ASK_AGAIN_AFTER, Address, Answered, RexmitCntEcho};
 use crate::rare::Rare;
 
 impl<C: Controller, A: Address> Endpoint<C, A> {
-    /// Takes a datagram that arrived. Returns the event that it is to the application, if any.
+    /// Takes a datagram that arrived. Returns the event for the application, if any.
     ///
     /// Malformed datagrams are counted, and ignored or rejected according to RFC 7252 §4.2 and §4.3.
     pub fn handle_datagram<'b>(&mut self, now: Instant, from: A, bytes: &'b [u8]) -> Option<Event<'b, A>> {
@@ -46,7 +46,7 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
                 self.receive_ack(now, from, message)
             }
             Kind::Reset if message.code == Code::EMPTY => self.receive_reset(now, from, message.message_id),
-            // Class 3 is reserved like those that are rejected with the format (RFC 7252 §3).
+            // Class 3 is reserved, like the classes that `Message::parse` rejects (RFC 7252 §3).
             Kind::Confirmable => {
                 self.reply(from, &Message::empty(Kind::Reset, message.message_id), None);
                 self.malformed()
@@ -80,6 +80,7 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
     ) -> Option<Event<'b, A>> {
         let confirmable = message.kind == Kind::Confirmable;
         let Message { message_id, token, .. } = message;
+        // The sluice comes first, because a copy that it withholds does not count as a duplicate.
         if let Some(sluice) = self.sluice().filter(|_| confirmable)
             && sluice.withholds(now, from, message_id)
         {
@@ -103,6 +104,7 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
         if let Some(deduplication) = self.deduplication() {
             if let Some(reaction) = deduplication.recognise(now, from, message_id, token) {
                 if confirmable {
+                    // The copy is acknowledged at once, so the response will come separately.
                     if *reaction == Reaction::None {
                         *reaction = Reaction::Acknowledged;
                     }
@@ -130,8 +132,8 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
         tokens.get_or_insert_default().keep(bound, from, request.token, request.extended_token, observes);
     }
 
-    /// Answers a duplicate like the first copy was answered. The token is that of the duplicate, because the
-    /// client may mark its retransmissions there.
+    /// Answers a duplicate with the answer to the first copy. The answer has the token of the duplicate, because the client may
+    /// mark its retransmissions there.
     fn reply_again(&mut self, now: Instant, responder: &Responder<A>, reaction: &Reaction) {
         let empty = Message::empty(Kind::Acknowledgement, responder.message_id);
         match reaction {
@@ -246,13 +248,13 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
         };
         let rejected = self.unrecognised(&message).is_some();
         self.take_in(now, from, &message, rejected);
-        // This response is no sample of the round-trip time: it includes the time that the server took. So
-        // the mechanism learns only that the exchange is over, if the acknowledgement was lost.
+        // This response is not a sample of the round-trip time: it includes the time that the server took. So the mechanism learns
+        // only that the exchange is over, if the acknowledgement was lost.
         Some(self.respond_to(now, index, message, Outcome::Cancelled))
     }
 
-    /// Takes a response that belongs to no exchange under way and is no copy. It may be a further response to an
-    /// observation or to a request to a group, or unknown.
+    /// Takes a response that belongs to no exchange under way and is not a copy. It may be a further response to an observation or
+    /// to a request to a group, or unknown.
     fn receive_further<'b>(&mut self, now: Instant, from: A, message: Message<'b>) -> Option<Event<'b, A>> {
         let listened = self.listeners().and_then(|listeners| listeners.find(from, message.token));
         let unrecognised = listened.and_then(|_| self.unrecognised(&message));
@@ -279,8 +281,8 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
     /// Acknowledges or rejects a separate response, and remembers it, so that its copies get the same reply
     /// (RFC 7252 §4.5).
     ///
-    /// A copy of one that is rejected could be judged again. It is among those that are forgotten first, because
-    /// anybody may send what nobody waits for.
+    /// A rejected response is among the messages that are forgotten first, because anybody may send responses that nobody waits
+    /// for. A copy of it can be judged again.
     fn take_in(&mut self, now: Instant, from: A, message: &Message<'_>, rejected: bool) {
         self.reply_to_response(from, message, rejected);
         if let Some(deduplication) = self.deduplication() {
@@ -346,7 +348,7 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
         }
     }
 
-    /// Returns the slot of the peer, and that of its first active exchange that `matches`.
+    /// Returns the slot of the peer, and the slot of its first active exchange that `matches`.
     fn find_active(&self, from: A, matches: impl Fn(&Exchange<C>) -> bool) -> Option<(u32, u32)> {
         let slot = self.peers.find(from)?;
         let mut active = self.peers[slot].active.iter(&self.exchanges);
@@ -416,8 +418,7 @@ fn goes_on(response: &Message<'_>) -> bool {
     response.code.0 >> 5 == 2 && response.observe().is_some()
 }
 
-/// Returns whether the token of a response is that of the exchange, with or without the ordinal of a
-/// transmission.
+/// Returns whether a response has the token of the exchange, with or without the ordinal of a transmission.
 fn may_answer<C: Controller>(exchange: &Exchange<C>, message: &Message<'_>, marking: Marking) -> bool {
     let plain = exchange.token == message.token;
     let ordinal = exchange.token.byte_beyond(&message.token);

@@ -56,11 +56,11 @@ pub(crate) struct Registration<A> {
     /// The neighbours among the observers of the same resource, in the order of registration.
     earlier: u32,
     later: u32,
-    /// True while nobody has verified that the observer receives what is sent to its address.
+    /// True while nobody has verified that the observer receives messages to its address.
     is_stranger: bool,
     /// The bytes that it may still be sent while it is a stranger.
     pub(crate) allowance: Allowance,
-    /// A number that tells registrations apart that had the same slot.
+    /// A number that differs between registrations in the same slot.
     serial: u32,
     is_queued: bool,
     /// True if the observer was removed while it was in the queue. The slot is free when the queue has passed
@@ -91,7 +91,7 @@ struct Resource {
     version: u32,
 }
 
-/// The error that there is no room for an observer.
+/// The error that the table is full, so that an observer is not admitted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Full;
 
@@ -122,7 +122,7 @@ pub(crate) struct Observers<A> {
     last_serial: u32,
     /// The number of observers that were removed and still occupy their slots.
     gone: usize,
-    /// The observer that each exchange is a notification to, by the slot of the exchange.
+    /// The observer that each exchange notifies, by the slot of the exchange.
     of_exchange: Vec<u32>,
     /// The number of notifications under way.
     pub(crate) under_way: u32,
@@ -187,9 +187,9 @@ impl<A: Address> Observers<A> {
 
     /// Returns the observer that has to leave before another is registered, if any. It is always a stranger.
     ///
-    /// Strangers have a small part of the `bound` places. If that part is full, a stranger that was not heard
-    /// for [`SILENT`] makes room for the next one. If all places are taken, the oldest stranger makes room
-    /// for an observer that is no stranger.
+    /// Strangers have a small part of the `bound` places. If that part is full, a stranger that was not heard for
+    /// [`SILENT`] makes room for the next one. If all places are taken, the oldest stranger makes room for an observer
+    /// that is not a stranger.
     ///
     /// # Errors
     /// [`Full`] if nobody leaves for it.
@@ -269,6 +269,7 @@ impl<A: Address> Observers<A> {
         let next_of_peer = self.by_peer.insert(to, slot).unwrap_or(NONE);
         self.last_serial = self.last_serial.wrapping_add(1);
         let (serial, sent_version) = (self.last_serial, resource.version);
+        // A slot that is used again still has its old content, so all of it is replaced.
         self.registrations[slot] = Registration { sent_version, next_of_peer, earlier, serial, ..blank() };
         match earlier {
             NONE => resource.first = slot,
@@ -276,6 +277,7 @@ impl<A: Address> Observers<A> {
         }
         if is_stranger {
             self.stranger_count += 1;
+            // Entries that are not strangers any more are removed in bulk, so that the list stays bounded.
             if self.strangers.len() > 2 * self.stranger_count as usize + 64 {
                 let mut strangers = core::mem::take(&mut self.strangers);
                 strangers.retain(|&(slot, serial)| self.is_stranger(slot, serial));
@@ -321,6 +323,7 @@ impl<A: Address> Observers<A> {
             }
         }
         self.uncount_stranger(slot);
+        // The queue still has the index of this slot, so no other observer may get it yet.
         if is_queued {
             self.registrations[slot].is_gone = true;
             self.gone += 1;
@@ -372,10 +375,10 @@ impl<A: Address> Observers<A> {
         }
     }
 
-    /// Returns the observer to notify next, if there is one, whether the notification has to be confirmable,
-    /// and what the observer may be sent.
+    /// Returns the observer to notify next, if there is one, whether the notification has to be confirmable, and the
+    /// allowance of the observer.
     ///
-    /// A stranger with a limited allowance is sent a confirmable one, whose acknowledgement verifies it.
+    /// A stranger with a limited allowance gets a confirmable one, whose acknowledgement verifies it.
     pub(crate) fn next(&mut self, now: Instant) -> Option<(Observer<A>, bool, Allowance)> {
         while let Some(&slot) = self.queue.front() {
             let Registration { observer, confirmed, is_gone, allowance, .. } = self.registrations[slot];
@@ -428,7 +431,7 @@ impl<A: Address> Observers<A> {
         }
     }
 
-    /// Sets what an observer may still be sent, if it is a stranger.
+    /// Sets the allowance of an observer that is a stranger.
     pub(crate) fn limit(&mut self, slot: u32, allowance: Allowance) {
         let registration = &mut self.registrations[slot];
         if registration.is_stranger {
@@ -442,9 +445,8 @@ impl<A: Address> Observers<A> {
         self.uncount_stranger(slot);
     }
 
-    /// Notes that no notification is under way to this observer any longer. If the resource has changed since
-    /// that one departed, the next is due. Returns whether that one was the last for this observer (RFC 7641
-    /// §4.2).
+    /// Notes that the notification to this observer is over. If the resource has changed since it departed, the next one
+    /// is due. Returns whether it was the last for this observer (RFC 7641 §4.2).
     pub(crate) fn notification_over(&mut self, slot: u32) -> bool {
         let exchange = core::mem::replace(&mut self.registrations[slot].exchange, NONE);
         if let Some(of) = self.of_exchange.get_mut(exchange as usize) {

@@ -47,7 +47,7 @@ impl<T: Linked> Slab<T> {
         })
     }
 
-    /// Frees a slot. Its content stays, so that what it has allocated is used again.
+    /// Frees a slot. Its content stays, so that its allocations are used again.
     pub(crate) fn give_back(&mut self, index: u32) {
         self.slots[index as usize].set_next(self.free);
         self.free = index;

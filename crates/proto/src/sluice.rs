@@ -30,7 +30,7 @@ struct Turn {
     answered_at: u32,
     message_id: u16,
     /// The times from the last two answers to the requests that followed them, the newer one first. 0 is
-    /// unknown, and 65.5 s stands for any longer time.
+    /// unknown. A longer time than 65.5 s is kept as 65.5 s.
     turnarounds: [u16; 2],
     /// The number of answers that the request has had.
     answers: u8,

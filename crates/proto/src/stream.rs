@@ -41,7 +41,7 @@ pub enum Broken {
     /// The length of a token is 9 to 15. RFC 8323 reserves it, and RFC 8974 allows it to peers that ask for
     /// it in their CSM.
     TokenTooLong,
-    /// The options of a message cannot be read, or a frame is no message.
+    /// The options of a message cannot be read, or a frame is not a message.
     Malformed,
     /// A signalling message has an unknown critical option (RFC 8323 §5.2).
     UnknownOption {
@@ -190,6 +190,7 @@ impl Decoder {
                     return Ok((taken, head.message(&self.buffer)));
                 }
                 Some(head) => head.total - self.buffer.len(),
+                // One byte at a time, so that nothing after this message is taken.
                 None => 1,
             };
             let rest = input.get(taken..).unwrap_or_default();

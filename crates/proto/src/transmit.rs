@@ -84,6 +84,7 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
         draw: &mut impl FnMut(Step) -> Draw,
         buffer: &mut Vec<u8>,
     ) -> Transmit<A> {
+        // This comes before the choice of the type: the new representation may ask for a confirmable message.
         let may_be_last = self.exchanges[index].purpose.ends_with_departure();
         let renewed = may_be_last && self.renew(index);
 
@@ -165,8 +166,8 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
     }
 }
 
-/// Decides whether the message leaves as confirmable, before its first transmission. Returns true if it does
-/// although that was not asked for.
+/// Decides, before the first transmission, whether the message leaves as confirmable. Returns true if it does
+/// although the application asked for non-confirmable.
 fn choose_type<C: Controller, A>(config: &Config, exchange: &mut Exchange<C>, peer: &mut Peer<C, A>) -> bool {
     if !exchange.purpose.may_be_confirmable() {
         return false;

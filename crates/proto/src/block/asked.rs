@@ -5,13 +5,13 @@ use coap_numbers::option;
 use super::{Block, MAX_PAYLOADS, ReservedSize};
 use crate::Message;
 
-/// The blocks that a server sends for one request, each in a response of its own with the token of the request. They
-/// are no more than a set ([`MAX_PAYLOADS`]), so that a request is not answered with more than ten times a block; the
-/// client asks for others when it has these.
+/// The blocks that one request asks for. The server sends each in a response of its own, with the token of the request.
+/// They are at most a set ([`MAX_PAYLOADS`]), so that a request is answered with ten blocks at most. The client asks for
+/// the others when it has these.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Asked {
     first: u32,
-    /// The bit n stands for the block `first` + n. Blocks further ahead are left out, and the client asks for them again.
+    /// Bit n is set if block `first` + n is asked for. Blocks further ahead are left out. The client asks for them again.
     bits: u64,
     szx: u8,
 }
@@ -51,7 +51,8 @@ impl Asked {
                 return Err(BadBlocks);
             }
             last = Some(block.num());
-            // With M it asks for this block and all others of its set, which is the first set of the whole body for 0.
+            // With M the option asks for this block and the later ones of its set. For block 0 it asks for the whole
+            // body, and the server sends the first set.
             let set = MAX_PAYLOADS - block.num() % MAX_PAYLOADS;
             let end = block.num() + if block.more() { set } else { 1 };
             for ahead in (block.num()..end).map(|num| num - asked.first).take_while(|&ahead| ahead < 64) {
@@ -67,8 +68,8 @@ impl Asked {
         self.first as usize * super::size(self.szx)..end
     }
 
-    /// Returns the blocks in ascending order. Those beyond the end of the representation have no
-    /// [`Slice`](super::Slice): if that is so of the first one, answer with 4.00.
+    /// Returns the blocks in ascending order. Blocks beyond the end of the representation have no
+    /// [`Slice`](super::Slice). If the first block has none, answer with 4.00.
     pub fn blocks(self) -> impl Iterator<Item = Block> {
         let named = (0..64).filter(move |ahead| self.bits >> ahead & 1 == 1).map(move |n| self.first + n);
         named.map_while(move |num| Block::new(num, false, self.szx)).take(MAX_PAYLOADS as usize)

@@ -12,7 +12,7 @@ use super::window::Window;
 use super::{BERT, Block, MAX_SZX, TransferError};
 use crate::{Code, Message};
 
-/// A response body of which blocks have arrived.
+/// A response body that arrives in blocks.
 #[derive(Clone, Debug)]
 pub(super) struct Download {
     /// The bytes from the front of the body to the end of the last block that has arrived.
@@ -35,7 +35,7 @@ pub(super) struct Download {
     end: Option<usize>,
     /// The bytes that have arrived.
     pub(super) received: usize,
-    /// The front of the body that an earlier transfer has brought. It counts if the first block shows that it is of this body.
+    /// The front of the body from an earlier transfer. It is used if the first block shows that it belongs to this body.
     earlier: Option<Box<Partial>>,
 }
 
@@ -71,7 +71,7 @@ impl Common {
         if self.is_partly_tagged && self.size.is_none() {
             return Err(TransferError::Untagged);
         }
-        // Beside equal ETags a size is an estimate.
+        // If the ETags are equal, a size is an estimate and may differ.
         let differs = self.size.zip(block.size2()).is_some_and(|(before, now)| before != now);
         if differs && !is_tagged { Err(TransferError::Changed) } else { Ok(()) }
     }
@@ -101,7 +101,7 @@ impl Download {
         }
     }
 
-    /// Goes on after the front of the body, if the first block is of the same body.
+    /// Sets the front of the body from an earlier transfer. This transfer continues after it if the first block is of the same body.
     pub(super) fn resume(&mut self, earlier: Partial) {
         self.earlier = Some(Box::new(earlier));
     }
@@ -119,7 +119,8 @@ impl Download {
         (len > 0).then_some(Partial { etag, body })
     }
 
-    /// Lets several blocks be asked for at once, after the first. A reliable transport keeps their order.
+    /// Allows several requests for blocks at once, after the first block. A reliable transport keeps blocks in order, so nothing
+    /// changes there.
     pub(super) const fn allow_random_access(&mut self) {
         self.random = !self.reliable;
     }
@@ -129,7 +130,8 @@ impl Download {
         self.open = true;
     }
 
-    /// Returns the size exponent that the first request can ask for.
+    /// Returns the Block2 option with which the first request asks for smaller blocks. Returns `None` if blocks have the largest size,
+    /// or if a first block of any size is taken.
     pub(super) fn early(&self) -> Option<Block> {
         Block::new(0, false, self.szx).filter(|early| early.szx() < MAX_SZX && !self.open)
     }
@@ -179,7 +181,7 @@ impl Download {
     pub(super) fn ask(&mut self) -> Option<Piece> {
         let due = self.due();
         let Some(window) = &mut self.window else { return Some(due) };
-        // The server has said where the body ends, or more than this is not taken.
+        // The body ends where the server has said. If it has not, blocks beyond `max_body` are not asked for.
         let said = self.common.as_ref().and_then(|common| common.size).map(|size| size as usize);
         let end = self.end.or(said).unwrap_or(self.max_body).min(self.max_body);
         let blocks = u32::try_from(end.div_ceil(super::size(self.szx))).unwrap_or(u32::MAX);
@@ -269,8 +271,8 @@ impl Download {
         Ok(complete)
     }
 
-    /// Goes on after an earlier front of the body, whose first block has just arrived again. Its last block is asked for again, for the
-    /// body may end with it.
+    /// Continues after the front of the body from an earlier transfer, if it is of this body. The last block of that front is asked for
+    /// again, because the body may end with it.
     fn go_on_after(&mut self, mut earlier: Partial) {
         let etag = self.common.as_ref().and_then(|common| common.etag.as_deref());
         let size = super::size(self.szx);
@@ -283,7 +285,7 @@ impl Download {
         }
     }
 
-    /// Goes on in the smaller blocks of the server. What has arrived out of order is asked for again.
+    /// Continues with the smaller blocks of the server. Blocks that arrived out of order are asked for again.
     fn shrink(&mut self, block: Block) {
         self.szx = block.szx();
         if let Some(window) = &mut self.window {

@@ -21,8 +21,7 @@ pub(super) fn write(numbers: impl Iterator<Item = u32>) -> Vec<u8> {
     })
 }
 
-/// Reads the numbers. Returns `None` if they are none, not of blocks or not in ascending order: a client drops the
-/// response then.
+/// Reads the numbers. Returns `None` unless they are one or more block numbers in ascending order.
 pub(super) fn read(mut bytes: &[u8]) -> Option<Vec<u32>> {
     let mut numbers: Vec<u32> = Vec::new();
     while let Some((&head, rest)) = bytes.split_first() {

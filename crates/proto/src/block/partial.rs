@@ -1,8 +1,8 @@
-//! What a transfer leaves that ends before its body is whole.
+//! The part of a body that a transfer has brought when it ends early.
 
 use alloc::vec::Vec;
 
-/// The front of a body, with the ETag that tells its version from others.
+/// The front of a body, with the ETag of its version.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Partial {
     /// The ETag of all its blocks.

@@ -9,8 +9,8 @@ use super::upload::{BlockAnswer, Upload};
 use super::window::Window;
 use crate::Message;
 
-/// The most blocks, from the first that the server does not have, that are sent to a server that has discarded a body because too
-/// many were missing. libcoap keeps three runs of blocks: those before the first missing one, and every other one of the four after it.
+/// The most blocks, counted from the first missing one, that are sent to a server that has discarded a body because too many were
+/// missing. libcoap keeps three runs of blocks: all before the first missing one, and every other one of the four after it.
 const NARROW: u32 = 5;
 
 /// The state of an upload with Q-Block1.
@@ -23,7 +23,7 @@ pub(super) struct Quick {
     known: bool,
     /// The number of blocks that were sent at least once, from the first on.
     sent: u32,
-    /// The most blocks from the first that the server does not have.
+    /// The most blocks that may be sent, counted from the first that the server does not have.
     span: u32,
 }
 
@@ -32,7 +32,8 @@ impl Quick {
         Self { window: Window::from(0), idempotent, known: false, sent: 0, span: u32::MAX }
     }
 
-    /// Returns the next of these blocks, if there is one for now. `due` is the first that the server does not have.
+    /// Returns the next block to send, if there is one for now. `due` is the first that the server does not have. `blocks` is the
+    /// number of blocks of the body.
     pub(super) fn ask(&mut self, due: Piece, blocks: u32) -> Option<Piece> {
         let end = blocks.min(self.window.first().saturating_add(self.span));
         let (num, alone) = if self.known { self.window.ask(end)? } else { (0, true) };
@@ -43,8 +44,8 @@ impl Quick {
         Some(Piece { num, alone, ..due })
     }
 
-    /// Begins again, with the first block alone: a server to which another comes before knows that it has lost some.
-    /// Blocks of another size are sent for the first time.
+    /// Begins again with the first block alone. A server that receives another block first concludes that it has lost some. Blocks of a
+    /// smaller size were not sent before.
     pub(super) const fn restart(&mut self, smaller: bool) {
         self.window = Window::from(0);
         self.known = false;
@@ -55,8 +56,7 @@ impl Quick {
 }
 
 impl Upload {
-    /// Takes the news that the server has this block, but no response yet. Returns whether that is all that the request
-    /// waits for.
+    /// Notes that the server has this block, but has not responded yet. Returns whether the request waits for nothing more.
     pub(super) fn acknowledged(&mut self, piece: Piece) -> bool {
         let Some(quick) = &mut self.quick else { return false };
         if piece.turn == self.turn {
@@ -92,8 +92,8 @@ impl Upload {
                     BlockAnswer::Next
                 }))
             }
-            // The server does not know Q-Block1. It may have acknowledged the request before it looked at that. Others
-            // than 4.02 are guesses at what a server makes of an unknown option.
+            // The server does not know Q-Block1. It may have acknowledged the request before it looked at the option. Codes other than
+            // 4.02 are guesses at how a server answers an unknown option.
             code::BAD_OPTION => Ok(self.begin_with_block1()),
             code::BAD_REQUEST | code::NOT_IMPLEMENTED if !known => Ok(self.begin_with_block1()),
             // The server has ignored Q-Block1, and has taken the block for the whole body.
@@ -108,7 +108,7 @@ impl Upload {
         BlockAnswer::Next
     }
 
-    /// Takes a 4.08 response, which may say what is missing (RFC 9177 §5).
+    /// Takes a 4.08 response, which may list the missing blocks (RFC 9177 §5).
     fn resend(&mut self, piece: Piece, response: &Message<'_>) -> BlockAnswer {
         let listed = response.content_format() == Some(MISSING_BLOCKS);
         let missing = if listed { missing::read(response.payload()) } else { None };
@@ -125,7 +125,7 @@ impl Upload {
                 }
             }
             Some(_) => self.was_discarded(),
-            // The server did not keep account of so many that are missing, or has another reason that it does not give.
+            // The server did not keep track of so many missing blocks, or has another reason that it does not give.
             None if quick.span > NARROW => {
                 quick.span = NARROW;
                 self.was_discarded()

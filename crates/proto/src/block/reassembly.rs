@@ -48,8 +48,8 @@ impl Default for Bounds {
     }
 }
 
-/// The age at which the first block of an unverified source makes room for that of another. It is more than a
-/// round trip, and less than the time after which a client gives up.
+/// The age at which the first block of an unverified source makes room for the first block of another source. It is
+/// longer than a round trip, and shorter than the time after which a client gives up.
 const STALLED: Duration = Duration::from_secs(10);
 
 /// The request bodies that are not complete, in the order of their last blocks.
@@ -70,8 +70,8 @@ struct Body<A> {
     key: Vec<u8>,
     bytes: Vec<u8>,
     touched: Instant,
-    /// True if the client is known to receive what is sent to its address. It has shown an Echo option, or
-    /// has sent a second block, for which it had to receive the answer to the first.
+    /// True if the client is known to receive messages to its address. It has shown an Echo option, or has sent a
+    /// second block, for which it had to receive the answer to the first.
     verified: bool,
     /// The blocks that have arrived, if they come in any order.
     sets: Option<Box<Sets>>,
@@ -82,12 +82,12 @@ impl<A> Body<A> {
         self.key.len() + self.bytes.len() + self.sets.as_ref().map_or(0, |_| size_of::<Sets>())
     }
 
-    /// Returns whether it is complete, and only late copies of its blocks may arrive.
+    /// Returns whether the body was complete, so that only late copies of its blocks may arrive.
     fn is_over(&self) -> bool {
         self.sets.as_ref().is_some_and(|sets| sets.is_over)
     }
 
-    /// Returns whether it is the first to make room for others.
+    /// Returns whether the body is discarded before others.
     fn may_go(&self) -> bool {
         !self.verified || self.is_over()
     }
@@ -103,10 +103,10 @@ pub enum Assembled<'a> {
         /// The Block1 of the response.
         block: Option<Block>,
     },
-    /// The server has taken a block. It acknowledges the request if that is confirmable, and sends no response. That of
-    /// the body is the response to the request that completes it.
+    /// The server has taken a block. It acknowledges a confirmable request, and sends no response. The request that
+    /// completes the body gets the response.
     Taken,
-    /// The server answers with this, 2.31 or an error. No handler sees the request.
+    /// The server sends this answer, 2.31 or an error. No handler sees the request.
     Answer {
         /// 2.31 Continue, 4.00, 4.02, 4.08 or 4.13.
         code: Code,
@@ -115,8 +115,8 @@ pub enum Assembled<'a> {
     },
 }
 
-/// The error that a block came from an unverified source, and is one of many with Q-Block1 or there is no room for more
-/// of these. Nothing is kept. The server asks for an Echo option ([`echo`](crate::echo)).
+/// The error that an unverified source sent a block that is not kept. The block is one of several with Q-Block1, or the
+/// room for unverified sources is full. The server asks for an Echo option ([`echo`](crate::echo)).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Unverified;
 
@@ -151,8 +151,8 @@ impl<A: Address> Reassembly<A> {
     /// body is unverified, and it is the first to make room for others.
     ///
     /// # Errors
-    /// [`Unverified`] if the source is not verified and its half is full, or the blocks come with Q-Block1: they show
-    /// nothing of what the source receives.
+    /// [`Unverified`] if the source is not verified, and its half is full or the blocks come with Q-Block1. Blocks with
+    /// Q-Block1 do not show that the source receives the answers.
     pub fn handle_from<'a>(
         &mut self,
         now: Instant,
@@ -232,8 +232,8 @@ impl<A: Address> Reassembly<A> {
         }
     }
 
-    /// Returns whether the first block of an unverified source finds room among such blocks. Discards those
-    /// that have stalled for it.
+    /// Returns whether there is room for the first block of an unverified source. Discards stalled blocks of such
+    /// sources for it.
     fn has_room_for_stranger(&mut self, now: Instant, cost: usize) -> bool {
         let Bounds { max_bodies, max_bytes, .. } = self.bounds;
         loop {
@@ -251,7 +251,7 @@ impl<A: Address> Reassembly<A> {
         }
     }
 
-    /// Keeps a body. Discards others if there is no room.
+    /// Keeps a body. Discards others if they leave too little room.
     fn keep(&mut self, body: Body<A>) {
         let Bounds { max_bodies, max_bytes, .. } = self.bounds;
         while !self.bodies.is_empty()
@@ -290,8 +290,8 @@ fn answer<'a>(code: u8, options: &Options) -> Assembled<'a> {
     Assembled::Answer { code: Code(code), tail: options.tail(&[]).unwrap_or_default() }
 }
 
-/// Returns the identity of the operation that a request belongs to, see [`Body::key`]. Bodies with Q-Block1 are others
-/// than those with Block1.
+/// Returns the identity of the operation that a request belongs to, see [`Body::key`]. A body with Q-Block1 and a body
+/// with Block1 have different identities.
 fn key(request: &Message<'_>) -> Vec<u8> {
     const LEFT_OUT: [u16; 3] = [option::BLOCK1, option::BLOCK2, option::Q_BLOCK2];
     let parts = request

@@ -20,7 +20,7 @@ pub struct Part<'a> {
 
 impl<'a> Part<'a> {
     /// Creates a part that begins at `offset` in a representation of `size` bytes. Returns `None` if it ends
-    /// beyond that.
+    /// beyond the representation.
     ///
     /// A part that is not the last needs 1024 bytes or more. A block of any size can be cut from it then.
     pub fn new(bytes: &'a [u8], offset: usize, size: usize) -> Option<Self> {
@@ -49,8 +49,8 @@ pub struct Slice<'a> {
 }
 
 impl<'a> Slice<'a> {
-    /// Cuts the block that is `asked` for from a representation, the first if none is asked for. It has at
-    /// most 2^(`max_szx` + 4) bytes. Returns `None` if there is no such block: answer with 4.00.
+    /// Cuts the block that is `asked` for from a representation, the first if none is asked for. It has at most
+    /// 2^(`max_szx` + 4) bytes. Returns `None` if the block does not exist: answer with 4.00.
     pub fn new(representation: &'a [u8], asked: Option<Block>, max_szx: u8) -> Option<Self> {
         Self::of(Part::whole(representation), asked, max_szx)
     }
@@ -62,9 +62,9 @@ impl<'a> Slice<'a> {
         Self::cut(part, asked, szx, super::size(szx))
     }
 
-    /// Cuts as many blocks as fit into `room` bytes, for a client that is reached over a reliable transport
-    /// and takes [`BERT`]. The room is for the payload and the options Block2, Size2 and ETag. Returns `None`
-    /// if there is no such block.
+    /// Cuts as many blocks as fit into `room` bytes, for a client that is reached over a reliable transport and
+    /// takes [`BERT`]. The room is for the payload and the options Block2, Size2 and ETag. Returns `None` if the
+    /// block that is `asked` for does not exist.
     pub fn reliable(representation: &'a [u8], asked: Option<Block>, room: usize) -> Option<Self> {
         Self::reliable_of(Part::whole(representation), asked, room)
     }
@@ -103,7 +103,7 @@ impl<'a> Slice<'a> {
         Some(Self { payload, block, part })
     }
 
-    /// Adds the options of the block to those of the response (RFC 7959 §2.4).
+    /// Adds the options of the block to the `options` of the response (RFC 7959 §2.4).
     ///
     /// * Block2, if the representation has more than one block or the client asked for a block. An empty
     ///   representation, for example the answer to a PUT, has no blocks.
@@ -116,8 +116,8 @@ impl<'a> Slice<'a> {
         size.into_iter().fold(self.tagged(options), Options::size2).block2(block)
     }
 
-    /// Adds the options of the block to those of a response to a request with Q-Block2: that option, and in every
-    /// block Size2 and an ETag (RFC 9177 §4.4, §4.6).
+    /// Adds the options of the block to the `options` of a response to a request with Q-Block2: Q-Block2, and in
+    /// every block Size2 and an ETag (RFC 9177 §4.4, §4.6).
     #[must_use]
     pub fn quick_options(&self, options: Options) -> Options {
         let Some(block) = self.block else { return options };

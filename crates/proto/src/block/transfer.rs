@@ -39,23 +39,23 @@ pub struct Transfer {
     body: Vec<u8>,
     upload: Upload,
     download: Download,
-    /// The request under way that is to be the only one.
+    /// The request that is under way alone, if there is one.
     alone: Option<Piece>,
     over: bool,
 }
 
-/// The name of a request of a transfer, for its answer.
+/// The name of a request of a transfer. It links the answer to the request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Piece {
     /// The number of the block that the request brings or asks for.
     pub(super) num: u32,
-    /// The size exponent that the block had then.
+    /// The size exponent of the block.
     pub(super) szx: u8,
     /// The number of times that the upload had begun again.
     pub(super) turn: u8,
     /// True if the request brings a block.
     pub(super) up: bool,
-    /// True if no other request is under way, so that an error in the answer is one of the whole transfer.
+    /// True if no other request is under way, so that an error in the answer is an error of the whole transfer.
     pub(super) alone: bool,
 }
 
@@ -77,8 +77,7 @@ pub enum Progress {
     /// More requests are to be sent, with the same code, to the same address: [`Transfer::request`] or
     /// [`Transfer::next_request`].
     Continue,
-    /// The response was the last one. Its code and options are those of the whole response, and the body is
-    /// complete.
+    /// The response was the last one. Its code and options apply to the whole response, and the body is complete.
     Complete,
 }
 
@@ -104,10 +103,10 @@ pub enum TransferError {
     OutOfPlace,
     /// The payload does not fill its block, or is longer.
     Length,
-    /// The ETag or the code is not that of the blocks before, because the representation has changed.
+    /// The ETag or the code differs from the earlier blocks, because the representation has changed.
     Changed,
-    /// Some blocks have an ETag and others have none. The server has not said the size of the body (Size2), or
-    /// the blocks make another.
+    /// Some blocks have an ETag and others have none. The server has not said the size of the body (Size2), or the blocks add up to
+    /// another size.
     Untagged,
     /// The body is longer than allowed, or has more blocks than there are numbers.
     TooLarge,
@@ -183,8 +182,8 @@ impl Transfer {
     /// Lets [`next_request`](Self::next_request) ask for several blocks of the response at once, after the first
     /// block (RFC 7959 §2.4). The method must be GET: a server may carry out another one for every block.
     ///
-    /// The transfer asks for one block after the other from the first on that the server does not return out of its
-    /// order: one for which it returns an error, another block, or none.
+    /// If the server answers a request for a later block with an error, another block or nothing, the transfer asks for one block
+    /// after the other from that block on.
     #[must_use]
     pub const fn with_random_access(mut self) -> Self {
         self.download.allow_random_access();
@@ -192,11 +191,11 @@ impl Transfer {
     }
 
     /// Lets [`next_request`](Self::next_request) send several blocks of the body at once with Q-Block1 (RFC 9177 §4.3), in
-    /// confirmable requests. `tag` is a Request-Tag that no other body of this client has, unless the options have one.
+    /// confirmable requests. `tag` is a Request-Tag that no other body of this client has. It is left out if the options have one.
     ///
-    /// The first block is sent alone, to learn whether the server knows Q-Block1. If not, the body is sent with Block1. A
-    /// server that takes the first block for the whole body, although it must not ignore the option (RFC 7252 §5.4.1), is
-    /// sent the body with Block1 if the `method` is idempotent. Otherwise that is an error.
+    /// The first block is sent alone, to learn whether the server knows Q-Block1. If not, the body is sent with Block1. A server
+    /// must not ignore the option (RFC 7252 §5.4.1). If it does, and takes the first block for the whole body, the body is sent
+    /// with Block1 if the `method` is idempotent. Otherwise the transfer fails.
     #[must_use]
     pub fn with_q_block(mut self, method: Code, tag: &[u8]) -> Self {
         if self.upload.hurry(method.is_idempotent()) {
@@ -217,7 +216,7 @@ impl Transfer {
         self.upload.slow_down();
     }
 
-    /// Returns the options and the payload of the next request, of which there is only one under way.
+    /// Returns the options and the payload of the next request, in a transfer with one request at a time.
     ///
     /// # Errors
     /// [`TransferError::Option`] or [`TransferError::TooLarge`].
@@ -225,8 +224,8 @@ impl Transfer {
         self.tail(self.due())
     }
 
-    /// Returns the next request that is not under way, its name, options and payload. There is none now if the transfer
-    /// is over, if it needs the answer to a request that is under way first, or if all others are under way.
+    /// Returns the name, options and payload of the next request that is not under way. Returns `None` if the transfer is over, if
+    /// it first needs the answer to a request under way, or if all other requests are under way.
     ///
     /// The answer goes to [`handle_piece`](Self::handle_piece), an empty acknowledgement to
     /// [`acknowledged`](Self::acknowledged). A request without either goes to [`lost`](Self::lost).
@@ -245,7 +244,7 @@ impl Transfer {
         tail.map(|tail| Some((piece, tail)))
     }
 
-    /// Returns the request that one request after the other has next.
+    /// Returns the next request of a transfer with one request at a time.
     fn due(&self) -> Piece {
         if self.download.has_begun() { self.download.due() } else { self.upload.due() }
     }
@@ -259,7 +258,7 @@ impl Transfer {
         }
         let size = u32::try_from(self.body.len()).unwrap_or(u32::MAX);
         match self.upload.block(piece)? {
-            // Every block says how many there are (RFC 9177 §4.6).
+            // Every block has the size of the body (RFC 9177 §4.6).
             Some(block) if self.uses_q_block() => options = options.q_block1(block).size1(size),
             Some(block) if block.num() == 0 => options = options.block1(block).size1(size),
             Some(block) => options = options.block1(block),
@@ -313,9 +312,9 @@ impl Transfer {
         Ok(if complete { Progress::Complete } else { Progress::Continue })
     }
 
-    /// Takes the empty acknowledgement of this request. Returns true if the server has the block that it brings, so that
-    /// the request waits for nothing more. The response to all of them is the answer to any, as a rule to the last that
-    /// the server has received (RFC 9177 §4.3). Returns false if the response to this request follows.
+    /// Takes the empty acknowledgement of this request. Returns false if the response to this request follows. Returns true if the
+    /// server now has the block that it brought, so that the request waits for nothing more. The one response to all blocks may
+    /// answer any of them, usually the last that the server received (RFC 9177 §4.3).
     pub fn acknowledged(&mut self, piece: Piece) -> bool {
         let taken = piece.up && self.upload.acknowledged(piece);
         self.alone = self.alone.filter(|&alone| !taken || alone != piece);
@@ -323,8 +322,8 @@ impl Transfer {
     }
 
     /// Ends the wait for the answer to this request, which was given up or is to be repeated. Returns whether
-    /// [`next_request`](Self::next_request) may return it again because of others that are answered. If not, the
-    /// transfer has failed, unless the request is to be repeated.
+    /// [`next_request`](Self::next_request) may return it again, because other requests are answered. If not, the transfer has
+    /// failed, unless the request is to be repeated.
     pub fn lost(&mut self, piece: Piece) -> bool {
         self.alone = self.alone.filter(|&alone| alone != piece);
         if piece.up { self.upload.lose(piece) } else { self.download.lose(piece) }
@@ -375,15 +374,15 @@ impl Transfer {
         core::mem::take(&mut self.download.body)
     }
 
-    /// Goes on after what an earlier transfer has brought of the response body ([`take_partial`](Self::take_partial)). The first
-    /// block is asked for again. The body is transferred whole if that block has another ETag or other bytes.
+    /// Continues after the front of the response body that an earlier transfer has brought ([`take_partial`](Self::take_partial)).
+    /// The first block is asked for again. If it has another ETag or other bytes, the whole body is transferred.
     pub fn resume(&mut self, earlier: Partial) {
         self.download.resume(earlier);
     }
 
-    /// Ends a transfer that is not complete. Returns what has arrived of the response body, if the server has named its version
-    /// (ETag). Nothing is returned of a transfer that has failed because the representation changed, or for another reason in the
-    /// responses. Before the first block has arrived, what an earlier transfer has brought is returned.
+    /// Ends a transfer that is not complete. Returns the front of the response body, if the server has named its version (ETag).
+    /// Returns `None` if a response has made the transfer fail, for example because the representation changed. Before the first
+    /// block has arrived, returns the front that an earlier transfer has brought.
     pub fn take_partial(&mut self) -> Option<Partial> {
         let is_over = core::mem::replace(&mut self.over, true);
         if is_over { None } else { self.download.take_partial() }

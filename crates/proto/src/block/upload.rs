@@ -10,7 +10,7 @@ use super::transfer::Piece;
 use super::{BERT, Block, MAX_SZX, TransferError};
 use crate::Message;
 
-/// A request body of which blocks are sent.
+/// A request body that is sent in blocks.
 #[derive(Clone, Debug)]
 pub(super) struct Upload {
     /// The number of bytes that the server has, if the blocks are sent one after the other.
@@ -22,9 +22,9 @@ pub(super) struct Upload {
     step: usize,
     /// True if the transport is reliable, so that SZX 7 is [`BERT`].
     reliable: bool,
-    /// The number of times that the server had discarded the blocks before.
+    /// The number of times that the server has discarded earlier blocks.
     restarts: u8,
-    /// The number of times that the upload began again. Answers to requests of before count no more.
+    /// The number of times that the upload began again. Answers to earlier requests no longer count.
     pub(super) turn: u8,
     /// Set if the blocks are sent in any order, with Q-Block1.
     pub(super) quick: Option<Box<Quick>>,
@@ -37,7 +37,7 @@ const MAX_RESTARTS: u8 = 4;
 /// The meaning of the response to a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum BlockAnswer {
-    /// Others are to be sent.
+    /// More blocks are to be sent.
     Next,
     /// This is the response to the request, or its first block.
     Final,
@@ -150,9 +150,9 @@ impl Upload {
         }
     }
 
-    /// Returns the size exponent to begin again with after 4.13 (RFC 7959 §2.9.3). The server names the size in
-    /// Block1, or without it in Size1. To a body without Block1, 4.13 alone is a hint to try blocks. Returns
-    /// `None` if there are no smaller blocks, or the server does not want these.
+    /// Returns the size exponent to begin again with after 4.13 (RFC 7959 §2.9.3). The server names the size in Block1, or
+    /// without it in Size1. If the body was sent without Block1, 4.13 alone is a hint to try blocks. Returns `None` if there
+    /// are no smaller blocks, or if the server does not ask for them.
     pub(super) fn smaller(
         &self,
         ours: Option<Block>,

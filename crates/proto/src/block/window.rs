@@ -1,6 +1,6 @@
 //! The blocks of a body that may arrive in any order.
 
-/// The most blocks, from the first that is missing, that may be under way or have arrived.
+/// The most blocks that may be under way or have arrived, counted from the first missing one.
 pub(super) const SPAN: u32 = 1024;
 
 /// The number of times that the first missing block may be lost with all its transmissions. Where a tenth of the
@@ -11,7 +11,7 @@ const MAX_LOSSES: u8 = 4;
 #[derive(Clone, Debug)]
 pub(super) struct Arrived {
     first: u32,
-    /// The bit of block `num` is that of `num` modulo [`SPAN`].
+    /// Block `num` has the bit `num` modulo [`SPAN`].
     bits: Bits,
 }
 
@@ -153,7 +153,7 @@ impl Window {
         }
     }
 
-    /// Lets blocks from this one on be asked for alone, because the server does not answer them out of their order.
+    /// Makes requests for this and later blocks go alone, because the server does not answer them out of order.
     pub(super) const fn refuse(&mut self, num: u32) {
         if num < self.limit {
             self.limit = num;

@@ -27,9 +27,9 @@ impl Observation {
         Self { newest: None, fresh_until: Instant::ZERO }
     }
 
-    /// Takes a response or notification that arrives. Returns whether it is newer than those before. If it is
-    /// not, the application ignores it (RFC 7641 §3.4). One without the Observe option is always newer,
-    /// because it is the last. One with the number of the newest has its representation, which is fresh for longer then.
+    /// Takes a response or notification that arrives. Returns whether it is newer than those before. If it is not, the
+    /// application ignores it (RFC 7641 §3.4). A response without the Observe option is always newer, because it is the
+    /// last. A notification with the number of the newest has the same representation, and makes it fresh for longer.
     pub fn update(&mut self, now: Instant, message: &Message<'_>) -> bool {
         if let (Some((before, at)), Some(number)) = (self.newest, message.observe()) {
             // The newer number is ahead by less than half of all numbers.

@@ -32,9 +32,9 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
     /// Adds an observer whose address nobody has verified, for example with an [Echo option](crate::echo).
     /// Such an observer is called a stranger, until it acknowledges a notification.
     ///
-    /// The [allowance](Responder::limited) of its request bounds what it is sent meanwhile: the response to
-    /// the registration, and one confirmable notification with as many copies as are left.
-    /// [`dismiss_strangers`](Self::dismiss_strangers) removes those that are left too little.
+    /// The [allowance](Responder::limited) of its request bounds the messages to it meanwhile: the response to the
+    /// registration, and one confirmable notification with as many copies as the rest allows.
+    /// [`dismiss_strangers`](Self::dismiss_strangers) removes strangers whose rest is too small.
     ///
     /// Strangers have a sixty-fourth of all places, at least 8. A stranger that was not heard for 30 s makes
     /// room for the next stranger. If all places are taken, the oldest stranger makes room for an observer
@@ -105,9 +105,9 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
     }
 
     /// Removes observers of `resource` whose [allowance](Self::register_stranger) is too small for a notification with a tail
-    /// of `length` bytes: the address may be that of a victim. Those that a notification is under way to stay. `farewell`
-    /// returns the options of the last notification, which has this code and is non-confirmable. It is sent if the allowance
-    /// is large enough for it. Returns how many were removed.
+    /// of `length` bytes: the address may be a victim's. Observers with a notification under way stay. `farewell` returns the
+    /// options of the last notification, which has this code and is non-confirmable. It is sent if the allowance is large
+    /// enough for it. Returns how many observers were removed.
     pub fn dismiss_strangers(
         &mut self,
         now: Instant,
@@ -122,6 +122,7 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
             self.deregister(now, to, token);
             dismissed += 1;
             let tail = farewell(to);
+            // `reply` does not look at the allowance.
             if HEAD + token.len() + tail.as_bytes().len() > allowance.room() {
                 continue;
             }
@@ -205,7 +206,7 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
         allowance
     }
 
-    /// Sets what may depart for an exchange, if that is limited.
+    /// Sets the allowance of an exchange, if it is limited.
     pub(crate) fn limit(&mut self, exchange: u32, allowance: Allowance) {
         if !allowance.is_limited() {
             return;
@@ -267,8 +268,8 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
         Some(Event::ObserverGone { observer, failure })
     }
 
-    /// Removes the observer that a Reset ends if it names a non-confirmable notification (RFC 7641 §4.5).
-    /// Such a notification has no exchange any longer.
+    /// Removes the observer whose non-confirmable notification a Reset names (RFC 7641 §4.5). Such a notification has no
+    /// exchange any longer.
     pub(crate) fn reset_observer(&mut self, now: Instant, from: A, message_id: u16) -> Option<Observer<A>> {
         let observers = self.observers()?;
         let slot = observers.find_message_id(from, message_id)?;
@@ -296,7 +297,7 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
         observers.notification_over(slot);
         self.take_out(slot);
         let stage = self.exchanges.get(exchange).map(|exchange| exchange.stage);
-        // `poll_event` takes an exchange that has failed.
+        // An exchange that has failed is left to `poll_event`.
         if stage.is_some_and(|stage| !stage.is_over()) {
             self.end(now, exchange, End::Cancelled);
         }

@@ -15,7 +15,7 @@ use crate::block::{Block, ReservedSize};
 /// The Max-Age of a response without the option, seconds (RFC 7252 §5.10.5).
 pub const DEFAULT_MAX_AGE: u32 = 60;
 
-/// The error that a Hop-Limit is no number from 1 to 255 in one byte (RFC 8768 §3).
+/// The error that a Hop-Limit is not a number from 1 to 255 in one byte (RFC 8768 §3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BadHopLimit;
 
@@ -95,7 +95,7 @@ impl<'a> Message<'a> {
         self.uint(option::BLOCK2).map(|value| Block::decode(value as u32)).transpose()
     }
 
-    /// Returns Q-Block1, the part of the request body among others that come in any order (RFC 9177 §4.3).
+    /// Returns Q-Block1, the part of a request body whose parts come in any order (RFC 9177 §4.3).
     ///
     /// # Errors
     /// [`ReservedSize`]: answer with 4.00.

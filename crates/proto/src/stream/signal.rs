@@ -41,7 +41,8 @@ pub enum Signal {
 }
 
 impl Signal {
-    /// Reads a signal. Returns `None` if `message` is none, or has an undefined code 7.xx, which is ignored.
+    /// Reads a signal. Returns `None` if `message` is not a signal, or has an undefined code 7.xx, which is
+    /// ignored.
     ///
     /// # Errors
     /// [`Broken::Malformed`] and [`Broken::UnknownOption`].

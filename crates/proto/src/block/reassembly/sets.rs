@@ -21,9 +21,9 @@ pub(super) struct Sets {
     /// The length of the body, bytes (Size1).
     size: u32,
     szx: u8,
-    /// True if blocks may have come before that are not here any more. The client is told what is missing then.
+    /// True if earlier blocks may have been discarded. The server then names the missing blocks to the client.
     has_lost: bool,
-    /// The blocks of all sets before this one were asked for again if they were missing.
+    /// Missing blocks before this number were asked for again.
     asked: u32,
     /// True if the body was complete, and only late copies of its blocks may arrive.
     pub(super) is_over: bool,
@@ -34,15 +34,15 @@ pub(super) struct Sets {
 /// The wait for the next non-confirmable block of a body (RFC 9177 §7.2).
 #[derive(Clone, Copy, Debug)]
 struct Wait {
-    /// The moment at which the client is asked for what is missing.
+    /// The moment at which the client is asked for the missing blocks.
     until: Instant,
-    /// How often it was asked since a block arrived.
+    /// The number of times that it was asked since a block arrived.
     asked: u8,
     /// The token of the last request.
     token: Token,
 }
 
-/// A 4.08 response that no request asks for at this moment: blocks of a body have not come in time.
+/// A 4.08 response that the server sends on its own, because blocks of a body have not come in time.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Overdue<A> {
     /// The client.
@@ -53,7 +53,7 @@ pub struct Overdue<A> {
     pub tail: Tail,
 }
 
-/// The time from the last block to the first 4.08, doubled by each (NON_RECEIVE_TIMEOUT, RFC 9177 §7.2).
+/// The time from the last block to the first 4.08, doubled after each one (NON_RECEIVE_TIMEOUT, RFC 9177 §7.2).
 const NON_RECEIVE_TIMEOUT: Duration = Duration::from_secs(4);
 
 /// The most 4.08 responses without a block between them (NON_MAX_RETRANSMIT, RFC 9177 §7.2).
@@ -70,7 +70,7 @@ impl Sets {
         self.arrived.first() as usize * crate::block::size(self.szx) >= self.size as usize
     }
 
-    /// Writes a block at its place in the body. Returns false if it is too far ahead of those that are missing.
+    /// Writes a block at its place in the body. Returns false if it is too far ahead of the first missing one.
     fn write(&mut self, block: Block, payload: &[u8], bytes: &mut Vec<u8>) -> bool {
         if self.arrived.add(block.num()) {
             let end = block.offset() + payload.len();
@@ -129,7 +129,7 @@ impl<A: Address> Reassembly<A> {
         request: &Message<'a>,
     ) -> Result<Assembled<'a>, Unverified> {
         let plain = |code| Ok(answer(code, &Options::default()));
-        // Over a reliable transport it has no use, and beside Block it must not be (RFC 9177 §4.1).
+        // Q-Block1 has no use over a reliable transport, and must not be there beside Block1 or Block2 (RFC 9177 §4.1).
         let is_mixed = [option::BLOCK1, option::BLOCK2].iter().any(|&block| request.value(block).is_some());
         if is_mixed || self.bounds.max_szx == BERT {
             return plain(code::BAD_OPTION);
@@ -163,7 +163,7 @@ impl<A: Address> Reassembly<A> {
         let key = key(request);
         let known = self.bodies.iter().position(|body| body.from == from && body.key == key);
         let known = known.map(|place| self.remove(place));
-        // Others may have come before that are not here any more.
+        // Earlier blocks may have been discarded.
         let has_lost = block.num() > 0 || known.is_some();
         if let Some(body) = known
             && let Some(sets) = &body.sets
@@ -222,6 +222,7 @@ impl<A: Address> Reassembly<A> {
         loop {
             let waits = self.bodies.iter().enumerate().filter_map(|(n, body)| Some((wait(body)?.until, n)));
             let (until, place) = waits.min().unwrap_or((Instant::MAX, 0));
+            // This is the exact moment. The moment kept before may have been too early.
             self.overdue_from = until;
             if until > now {
                 return None;

@@ -127,7 +127,7 @@ fn first_blocks_of_strangers_leave_uploads_of_others_alone() {
         assert_eq!(going_on(&answer), from < 104, "{answer:?}");
         assert_eq!(answer == Err(Unverified), from >= 104);
     }
-    // Verified sources take all places, those of unverified sources first.
+    // Verified sources take all places, and the places of unverified sources first.
     for from in 2..8 {
         assert!(going_on(&reassembly.handle_from(NOW, from, true, &message(POST, first.as_bytes()))));
     }
