@@ -62,8 +62,8 @@ pub struct Cue {
 pub enum Outcome {
     /// An acknowledgement or a response arrived.
     Acked(Sample),
-    /// A Reset arrived (RFC 7252 §4.2). It is no sample, for it may come from another process than the one that answers.
-    /// The preset `er-cocoa` alone samples it, because its code does.
+    /// A Reset arrived (RFC 7252 §4.2). It is not a sample, because it may come from another process than the one that
+    /// answers. The preset `er-cocoa` alone samples it, because its code does.
     Reset,
     /// The application lost interest.
     Cancelled,
@@ -119,8 +119,8 @@ pub struct Limits {
     pub nstart: Option<u16>,
     /// Earliest departure of the next confirmable message (pacing); [`Instant::ZERO`] without pacing.
     pub next_confirmable: Instant,
-    /// An exchange is lost, and is retransmitted at once, if its last transmission departed by this much or more before the
-    /// last transmission of an exchange that has been answered without ambiguity since. `None`: timeouts alone find losses.
+    /// An exchange is lost, and is retransmitted at once, if its last transmission departed at least this long before the
+    /// last transmission of an exchange that is answered without ambiguity. `None`: timeouts alone find losses.
     pub overtaken: Option<Duration>,
     /// Least time between two non-confirmable messages that nothing answers.
     pub non_gap: Duration,

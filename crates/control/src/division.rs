@@ -22,8 +22,8 @@ pub(crate) const fn by_u16(value: u64, divisor: NonZeroU16) -> u64 {
     if DIVIDES_64_BITS { value / divisor.get() as u64 } else { by_digits(value, divisor) }
 }
 
-/// Divides by long division, one bit at a time. `quotient` holds the bits of the value that are left, above those of the
-/// quotient that are found.
+/// Divides by long division, one bit at a time. `quotient` holds the remaining bits of the value, above the bits of the
+/// quotient found so far.
 #[inline(never)]
 const fn by_bits(value: u64, divisor: u64) -> u64 {
     let (mut rest, mut quotient, mut left) = (0, value, u64::BITS);
@@ -46,7 +46,7 @@ const fn by_digits(value: u64, divisor: NonZeroU16) -> u64 {
     let (high, low) = ((value >> 32) as u32, value as u32);
     let middle = ((high % divisor) << 16) | (low >> 16);
     let least = ((middle % divisor) << 16) | (low & 0xffff);
-    // The quotient of `middle` fits 16 bits, for the remainder from above is less than the divisor.
+    // The quotient of `middle` fits 16 bits, because the remainder from above is less than the divisor.
     (((high / divisor) as u64) << 32) | (((middle / divisor) << 16) | (least / divisor)) as u64
 }
 

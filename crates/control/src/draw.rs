@@ -39,7 +39,7 @@ impl Draw {
     /// Returns u·`value` to the nearest integer.
     pub(crate) const fn of_u64(self, value: u64) -> u64 {
         // Two 64-bit products instead of one of 128 bits, because a Cortex-M3 multiplies 32 by 32. Neither they nor their sum
-        // overflow, for u is below 1.
+        // overflow, because u is below 1.
         let high = (value >> 32) * self.0 as u64;
         let low = (value & 0xffff_ffff) * self.0 as u64 + (1 << 31);
         high + (low >> 32)

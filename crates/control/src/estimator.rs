@@ -14,7 +14,7 @@ pub const GRANULARITY: Duration = Duration::from_millis(1);
 /// §4 asks for no particular minimum. Published mechanisms have none or their own: see the presets.
 pub const MIN_RTO: Duration = Duration::from_millis(50);
 
-/// The lower bound that stands for none.
+/// A lower bound without an effect: a microsecond.
 pub(crate) const UNBOUNDED: Duration = Duration::from_micros(1);
 
 /// SRTT and RTTVAR. The mechanism chooses the samples and K.
@@ -70,7 +70,7 @@ impl Estimator {
     pub(crate) fn take(&mut self, rtt: Fine, learning: Learning) {
         let Learning { first_rttvar, srtt_gain, rttvar_gain, tick } = learning;
         if self.is_measured() {
-            // RTTVAR comes first, for its difference is to the old SRTT.
+            // RTTVAR comes first, because it takes the difference to the old SRTT.
             self.rttvar = self.rttvar.blend(rttvar_gain, self.srtt.distance(rtt)).rounded(tick);
             self.srtt = self.srtt.blend(srtt_gain, rtt).rounded(tick);
         } else {

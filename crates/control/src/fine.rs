@@ -77,8 +77,8 @@ impl Fine {
         if tick.as_micros() <= 1 { rtt } else { rtt.floored(tick).max(tick.into()) }
     }
 
-    /// Rounds to the nearest multiple of `tick`, halves up. A tick of a microsecond rounds nothing: it stands for a mechanism
-    /// without ticks.
+    /// Rounds to the nearest multiple of `tick`, halves up. A tick of a microsecond rounds nothing: mechanisms without ticks
+    /// have it.
     #[inline(always)]
     pub(crate) const fn rounded(self, tick: Duration) -> Self {
         let half = Self::from_duration(tick).units() / 2;
@@ -163,14 +163,14 @@ impl Fine {
         Self::fitting(self.units().max(other.units()))
     }
 
-    /// Returns the span bounded from below. A bound of a microsecond stands for none, so that firmware without a bound links
-    /// no code for it.
+    /// Returns the span bounded from below. A bound of a microsecond does nothing, so that firmware without a bound links no
+    /// code for it.
     #[inline(always)]
     pub(crate) fn at_least(self, bound: Duration) -> Self {
         if bound.as_micros() <= 1 { self } else { self.max(bound.into()) }
     }
 
-    /// Returns the span bounded from above. A bound of 268 s or more stands for none, for the reason given at
+    /// Returns the span bounded from above. A bound of 268 s or more does nothing, for the reason given at
     /// [`at_least`](Self::at_least).
     #[inline(always)]
     pub(crate) fn at_most(self, bound: Duration) -> Self {

@@ -14,7 +14,7 @@
 //!
 //! * **exchange**: one confirmable message, its retransmissions and its acknowledgement.
 //! * **timeout**: the time armed for one transmission. **RTO**: the estimate that timeouts are made from.
-//! * **dither**: the random part of a timeout, such as that of ACK_RANDOM_FACTOR.
+//! * **dither**: the random part of a timeout, for example the part that ACK_RANDOM_FACTOR bounds.
 //! * **backoff**: the growth of timeouts from one retransmission to the next, and the timeout that it led to. A **kept**
 //!   backoff is one that the next exchange starts from.
 //! * **sample**: a measured round-trip time. It is **ambiguous** if a retransmitted exchange brought it and nothing tells
@@ -24,9 +24,9 @@
 //! * **overtaken**: unanswered while an exchange is answered that departed later by a given time ([`Limits::overtaken`]).
 //! * **window**: the number of exchanges that may be outstanding.
 //! * **marking**: the way in which a transmission carries its ordinal, so that an answer tells it.
-//! * **giving up**: the end of an exchange that no transmission of it brought an answer to.
+//! * **giving up**: the end of an exchange without an answer to any of its transmissions.
 //! * **tick**: the unit that an implementation counts time in.
-//! * **preset**: a named set of parameter values, for instance those of a published implementation.
+//! * **preset**: a named set of parameter values, for instance the values of a published implementation.
 //!
 //! ```
 //! use coapace_control::{Controller, Cue, Draw, Duration, Instant, Mechanism};
@@ -40,8 +40,8 @@
 //! assert_eq!(default.on_retransmit(&mut state, &mut exchange, cue(3_000)), Duration::from_secs(6));
 //! ```
 #![no_std]
-// `inline(always)` stands where copies in each caller are less code for a Cortex-M3 than one function and its calls, by
-// the measurements of firmware/report.
+// `inline(always)` is used where copies in each caller are less code for a Cortex-M3 than one function and its calls, by the
+// measurements of firmware/report.
 #![allow(clippy::inline_always, reason = "measured")]
 
 mod controller;

@@ -9,7 +9,7 @@ use crate::{
     State, unknown,
 };
 
-/// The mechanisms that can be named: those of this crate, and those that other crates add (own ones).
+/// The mechanisms that can be named: the built-in ones of this crate, and the ones that other crates add (own ones).
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Mechanisms {
     own: &'static [Entry],
@@ -68,7 +68,7 @@ pub enum ParseMechanismError {
     },
 }
 
-/// The reason why own mechanisms cannot be added to those of this crate.
+/// The reason why own mechanisms cannot be added to the built-in ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BadName {
     /// The name is empty, or has other characters than lower-case letters, digits and hyphens.
@@ -103,8 +103,9 @@ impl Mechanisms {
         REGISTRY.iter().chain(self.own)
     }
 
-    /// Returns the entries of bulk mechanisms of this crate. Last come mechanisms for single exchanges that say how many may be
-    /// outstanding, such as `rtt-coap`: they can carry a body, too. So can own ones, which are not listed.
+    /// Returns the entries of this crate that can carry a body. Bulk mechanisms come first. Last come mechanisms for single
+    /// exchanges that limit how many may be outstanding, such as `rtt-coap`. Own mechanisms with such a limit can carry a body,
+    /// too, but are not listed.
     pub fn bulk_entries(self) -> impl Iterator<Item = &'static Entry> + Clone {
         BULK.iter().chain(REGISTRY.iter().filter(|entry| has_window(entry)))
     }
@@ -114,7 +115,7 @@ impl Mechanisms {
         self.entries().find(|entry| entry.name == name)
     }
 
-    /// Returns the entry of this name among those of bulk mechanisms.
+    /// Returns the entry of this name, if it can carry a body.
     pub fn find_bulk(self, name: &str) -> Option<&'static Entry> {
         BULK.iter()
             .find(|entry| entry.name == name)
@@ -124,7 +125,7 @@ impl Mechanisms {
     /// Reads `NAME` or `NAME:parameter=value,…`, the text of a mechanism for single exchanges.
     ///
     /// # Errors
-    /// [`ParseMechanismError`] names what is wrong and what was probably meant.
+    /// [`ParseMechanismError`] has the mistake and the name that was probably meant.
     pub fn parse(self, text: &str) -> Result<Mechanism, ParseMechanismError> {
         Self::read(text, |name| {
             let unknown = || match self.find_bulk(name) {
@@ -138,7 +139,7 @@ impl Mechanisms {
     /// Reads `NAME` or `NAME:parameter=value,…`, the text of a bulk mechanism.
     ///
     /// # Errors
-    /// [`ParseMechanismError`] names what is wrong and what was probably meant.
+    /// [`ParseMechanismError`] has the mistake and the name that was probably meant.
     pub fn parse_bulk(self, text: &str) -> Result<Mechanism, ParseMechanismError> {
         Self::read(text, |name| match (self.find_bulk(name), self.find(name)) {
             (Some(entry), _) => Ok(entry),
@@ -165,7 +166,8 @@ impl Mechanisms {
     }
 }
 
-/// Returns whether a mechanism says how many exchanges may be outstanding. This makes a state, which an own mechanism may notice.
+/// Returns whether a mechanism limits how many exchanges may be outstanding. This makes a state, which an own mechanism may
+/// notice.
 fn has_window(entry: &Entry) -> bool {
     entry.mechanism.limits(&entry.mechanism.state()).nstart.is_some()
 }
@@ -199,9 +201,8 @@ impl Mechanism {
         is_known.then_some(Shown { mechanism: self, name })
     }
 
-    /// Returns whether two draws give the first transmission of an exchange two timeouts, both before anything was measured
-    /// and after a round trip of 2 s was. Without this dither, clients that lost packets together send them again together
-    /// (RFC 7252 §4.2).
+    /// Returns whether the first timeout of an exchange depends on the draw, both before the first sample and after a sample of
+    /// 2 s. Without this dither, clients that lost packets together send them again together (RFC 7252 §4.2).
     pub fn dithers(&self) -> bool {
         let cue = |draw, seconds: u64| {
             let now = Instant::from_millis(seconds * 1_000);
@@ -219,7 +220,7 @@ impl Mechanism {
         is_dithered_at_first && is_dithered(&state, 2)
     }
 
-    /// Returns the names of the parameters that differ from those of `entry`, which is of the same kind.
+    /// Returns the names of the parameters that have other values than in `entry`, which is of the same kind.
     fn differing<'a>(&'a self, entry: &'a Entry) -> impl Iterator<Item = &'static str> + 'a {
         let names = self.parameters().iter().map(|parameter| parameter.name);
         let value = |mechanism: &Self, name| mechanism.get(name).map(Excerpt::of);
@@ -251,7 +252,7 @@ impl fmt::Display for Shown<'_> {
 }
 
 impl Entry {
-    /// Returns the entry of this name among those of this crate for single exchanges.
+    /// Returns the built-in entry of this name for single exchanges.
     pub fn find(name: &str) -> Option<&'static Self> {
         Mechanisms::BUILT_IN.find(name)
     }

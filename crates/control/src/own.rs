@@ -61,7 +61,7 @@ impl Mechanism {
 #[derive(Clone, Copy)]
 pub struct Own {
     kind: &'static Kind,
-    /// The packed parameters. `None` stands for the defaults, because packing is no `const fn`.
+    /// The packed parameters. `None` means the defaults, because packing is not a `const fn`.
     parameters: Option<[u8; PARAMETERS_BYTES]>,
 }
 
@@ -233,7 +233,7 @@ impl fmt::Debug for Own {
 }
 
 /// Calls the mechanism through its table. Any bytes unpack to a value, so a state or an exchange of another own mechanism is
-/// read like one of this.
+/// read like one of this mechanism.
 impl Controller for Own {
     type State = OwnState;
     type Exchange = OwnExchange;

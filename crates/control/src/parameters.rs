@@ -29,9 +29,9 @@ pub struct Preset {
 /// The reason why a parameter could not be set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SetError {
-    /// There is no parameter of this name.
+    /// No parameter has this name.
     UnknownParameter,
-    /// There is no preset of this name.
+    /// No preset has this name.
     UnknownPreset,
     /// The value does not fit. Holds the kind of value that does, in words.
     BadValue(&'static str),
@@ -153,7 +153,7 @@ pub trait Value: Packed + PartialEq + fmt::Display {
     /// The kind of value, in words.
     const KIND: &'static str;
 
-    /// Returns the value that `text` stands for, if any.
+    /// Reads a value. Returns `None` if `text` is not one.
     fn parse(text: &str) -> Option<Self>;
 }
 

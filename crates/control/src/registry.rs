@@ -19,7 +19,7 @@ pub struct Entry {
     pub origin: Origin,
     /// Advice: when to use it, when not, and its hazards.
     pub notes: Notes,
-    /// The mechanism with the parameters that the name stands for.
+    /// The mechanism with the parameters of this entry.
     pub mechanism: Mechanism,
 }
 
@@ -48,8 +48,8 @@ pub struct Notes {
     pub hazards: &'static str,
 }
 
-/// Declares the files of two lists and exports what is public in them. Generates [`REGISTRY`], [`BULK`] and the descriptions
-/// of mechanisms from the lists, and by [`dispatch!`] the calls.
+/// Declares the files of two lists and exports their public items. Generates [`REGISTRY`], [`BULK`] and the descriptions of
+/// mechanisms from the lists, and the calls by [`dispatch!`].
 macro_rules! registry {
     (
         single { $($file:ident: $variant:ident = $kind:ident { $($entry:ident),+ $(,)? })+ }

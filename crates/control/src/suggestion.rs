@@ -26,7 +26,7 @@ pub fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Opti
         .map(|(_, candidate)| candidate)
 }
 
-/// Writes one line: that there is no `what` of this `name`, the name that was probably meant, and all that are known.
+/// Writes one line: that no `what` has this `name`, the name that was probably meant, and all known names.
 ///
 /// # Errors
 /// Fails if `out` does.

@@ -10,7 +10,7 @@
 //! * Times are fractions of a microsecond. Californium counts whole milliseconds (preset `californium-3`).
 //!
 //! **Unsafe as published**
-//! * There is no dither, so clients that lost packets together send them again together.
+//! * Nothing is dithered, so clients that lost packets together send them again together.
 //! * Ambiguous samples count. RFC 8085 §3.1.1 forbids their use.
 
 use crate::fine::Fine;
@@ -95,7 +95,7 @@ impl Controller for BasicRto {
         Limits::with_gauges(self.gauges(state), Marking::None)
     }
 
-    /// Reports the last sample as SRTT, for nothing is smoothed.
+    /// Reports the last sample as SRTT, because nothing is smoothed.
     #[inline(always)]
     fn gauges(&self, state: &BasicState) -> Gauges {
         let srtt = (state.last > Fine::ZERO).then(|| state.last.into());

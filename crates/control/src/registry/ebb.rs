@@ -1,15 +1,16 @@
-//! `ebb`, `ebb-plain`: an RTO that repeats a loss soon where no queue stands, and waits where one does.
+//! `ebb`, `ebb-plain`: an RTO that repeats a loss soon without a standing queue, and waits with one.
 //!
 //! **Source.** Coapace; docs/ebb.md describes and measures it. Nobody else published it.
 //!
-//! **Idea.** The path is *calm* while SRTT is close to the least round-trip time: no queue stands, so losses are errors of
-//! links, and the RTO is all that a retransmission waits for. Else it is *busy*. A busy path gets no first timeout below
-//! ACK_TIMEOUT, and the timeout that a lost transmission led to is held by later exchanges, until an answer to a first
-//! transmission shows that the queue has ebbed. While nothing is measured, timeouts triple and then double.
+//! **Idea.** The path is *calm* while SRTT is close to the least round-trip time: it has no standing queue, so losses are
+//! errors of links, and a retransmission waits for the RTO alone. Else it is *busy*. A busy path gets no first timeout below
+//! ACK_TIMEOUT. Later exchanges hold the timeout that a lost transmission led to, until an answer to a first transmission
+//! shows that the queue has ebbed. While nothing is measured, timeouts triple and then double.
 //!
-//! With a marking every answer is a sample, and tells whether a retransmission was needless; then nothing is held. Without
-//! one, an answer sooner after the only retransmission than any answer ever came tells that, and is a sample. Other answers to
-//! retransmitted messages are none; if such a one comes later than a calm path brings it, the timeout is held, too.
+//! With a marking every answer is a sample, and shows whether a retransmission was spurious. After a spurious one nothing is
+//! held. Without a marking, the only retransmission was spurious if its answer came sooner than any answer before. Such an
+//! answer is a sample, and other answers to retransmitted messages are not. If one of those comes later than on a calm path,
+//! the timeout is held, too.
 //!
 //! **Unsafe?** Timeouts grow by half, not twofold: CoCoA's do so too above 3 s. RFC 8085 §3.1.1 asks for an exponential
 //! backoff and names no base. A queue of less than a few packets does not show in the round-trip time, so that clients
@@ -23,7 +24,7 @@ use crate::{
 };
 
 parameters! {
-    /// An RTO that repeats a loss soon where no queue stands, and waits where one does.
+    /// An RTO that repeats a loss soon without a standing queue, and waits with one.
     pub struct Ebb {
         /// RTO before the first sample, the ACK_TIMEOUT of RFC 7252 §4.8.
         initial_rto: Duration = Duration::from_secs(2),
@@ -157,7 +158,8 @@ impl Ebb {
         rto.max(state.held)
     }
 
-    /// Returns whether no queue stands, by SRTT and by how late an answer came. Nothing says so before the first sample.
+    /// Returns whether the path has no standing queue, by SRTT and by how `late` an answer came. Returns false before the
+    /// first sample.
     #[inline(never)]
     fn is_calm(&self, state: &EbbState, late: Fine) -> bool {
         let bound = state.least.by(self.calm).max(state.least + self.calm_margin.into());

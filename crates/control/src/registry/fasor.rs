@@ -205,7 +205,7 @@ impl Controller for Fasor {
 
     #[inline(always)]
     fn gauges(&self, state: &FasorState) -> Gauges {
-        // The slow RTO is no estimate of a round trip but the duration of an exchange.
+        // The slow RTO follows the duration of an exchange, and is not an estimate of a round trip.
         state.estimator.gauges(self.fast(state).min(self.max_rto.into()))
     }
 }

@@ -8,8 +8,8 @@
 //! transmission resets it (`fullbackoff1`), halves it (`fullbackoff2`), or divides it by 2, then 4, then 8 (`gst-coap`).
 //!
 //! **Readings where the sources are open**
-//! * Rathod's algorithm 1 (lines 5 and 6) dithers every first transmission, a kept backoff too. The amount is that of his
-//!   code: U(0, (ACK_RANDOM_FACTOR − 1)·ACK_TIMEOUT). `redither=off` arms a kept backoff without dither.
+//! * Rathod's algorithm 1 (lines 5 and 6) dithers every first transmission, a kept backoff too. The amount follows his code:
+//!   U(0, (ACK_RANDOM_FACTOR − 1)·ACK_TIMEOUT). `redither=off` arms a kept backoff without dither.
 //! * A backoff outlives an exchange that is given up, like in his code. The texts speak of exchanges that succeed
 //!   (`give_up=keep`).
 //!

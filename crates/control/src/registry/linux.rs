@@ -7,12 +7,12 @@
 //!
 //! **Differences from the source**
 //! * The initial RTO is 2 s, the ACK_TIMEOUT of CoAP. RFC 6298 §2.1 has 1 s (preset `rfc6298`).
-//! * Despite the name, RTTVAR is that of RFC 6298. With `rttvar=linux` it follows the kernel: the greatest deviation within
-//!   a round trip counts, and a fall of the round-trip time hardly counts as a deviation. Californium does this with one
-//!   sample a round trip, keeps no backoff, and has an RTO of half a second at least.
+//! * Despite the name, RTTVAR follows RFC 6298. With `rttvar=linux` it follows the kernel: the greatest deviation within a
+//!   round trip counts, and a fall of the round-trip time hardly counts as a deviation. Californium does this with one sample a
+//!   round trip, keeps no backoff, and has an RTO of half a second at least.
 //!
 //! **Unsafe as published**
-//! * There is no dither, so clients that lost packets together send them again together. This is so here too.
+//! * Nothing is dithered, so clients that lost packets together send them again together. This is so here too.
 //! * In Californium a backoff ends with its exchange, so an RTO that is too short is corrected by no sample.
 
 use crate::estimator::{Estimator, GRANULARITY, Learning};
@@ -159,6 +159,7 @@ impl LinuxRto {
         let part = |span: Fine, ratio| span.by(ratio).rounded(self.tick);
         let srtt = srtt.blend(Ratio::new(1, 8), rtt).rounded(self.tick);
         let deviation = rtt.distance(srtt);
+        // A fall by more than the mean deviation has a weight of 1/32 in place of 1/4.
         state.mdev = if rtt + state.mdev < srtt {
             state.mdev.blend(Ratio::new(1, 32), deviation).rounded(self.tick)
         } else {

@@ -7,11 +7,11 @@
 //! timeout sets it to one.
 //!
 //! **Differences from the source**
-//! * A datagram counts as one, whatever its size. Only what is acknowledged one by one grows the window, so neither partial
-//!   acknowledgements nor an inflated window are needed (RFC 6582 §3.2): the loss of each exchange is known.
+//! * A datagram counts as one, whatever its size. Only exchanges that are acknowledged one by one grow the window, so neither
+//!   partial acknowledgements nor an inflated window are needed (RFC 6582 §3.2): the loss of each exchange is known.
 //! * An exchange is lost if one that departed SRTT/8 later was answered, and not after three duplicate acknowledgements.
-//!   RFC 8985 §6.2 waits for a quarter of the least round-trip time. An eighth is three datagrams of a window of 24, so
-//!   reordering that three duplicates would suffer is suffered here, and a gap is known an eighth of a round trip earlier.
+//!   RFC 8985 §6.2 waits for a quarter of the least round-trip time. An eighth is three datagrams of a window of 24. It
+//!   tolerates the reordering that three duplicates would tolerate, and finds a gap an eighth of a round trip earlier.
 //! * Each exchange has a timer of its own. TCP has one for all, and each acknowledgement restarts it (RFC 6298 §5.3): it
 //!   expires a round-trip time and an RTO after a lost segment departed, and so does each timer here.
 //! * A lost exchange departs again as soon as the endpoint lets it: coapace-proto has it wait for a place in the window.
@@ -66,8 +66,8 @@ pub struct NewRenoState {
     window: Window,
     /// The window at which slow start ends.
     threshold: Window,
-    /// The last moment at which a loss made the window smaller, in microseconds. What departed before it is of the same round
-    /// trip.
+    /// The last moment at which a loss made the window smaller, in microseconds. Transmissions before it are of the same
+    /// round trip.
     reduced: [u8; 8],
 }
 
@@ -84,7 +84,7 @@ pub struct NewRenoExchange {
 struct Window([u8; 4]);
 
 impl Window {
-    /// No body has more blocks on their way than an endpoint can note beyond the first that is missing.
+    /// The largest window: an endpoint keeps track of no more blocks beyond the first missing one.
     const MOST: u32 = 1024 << 16;
 
     fn of(datagrams: u16) -> Self {
@@ -224,7 +224,7 @@ fn grow(state: &mut NewRenoState, outstanding: u16) {
     state.window = Window::bounded(units.saturating_add(step));
 }
 
-/// Makes the window smaller, once for all that departed before (RFC 5681 §3.1 and §3.2).
+/// Makes the window smaller, once for all transmissions before (RFC 5681 §3.1 and §3.2).
 fn lose(state: &mut NewRenoState, exchange: &NewRenoExchange, cue: Cue, is_timeout: bool) {
     if exchange.departed() < state.reduced() {
         return;

@@ -1,10 +1,10 @@
 //! `peak-hopper`: the Peak-Hopper retransmission timer.
 //!
 //! **Source.** Ekström and Ludwig 2004, "The Peak-Hopper", for TCP. Only its draft of July 2003 was available, so the rules
-//! are those of the draft. The preset `californium-3` follows the class `PeakhopperRto` of Californium 3.
+//! follow the draft. The preset `californium-3` follows the class `PeakhopperRto` of Californium 3.
 //!
-//! **Idea.** Two timers in one. A short-term timer hops above the round-trip time, by as much as that rose. A long-term
-//! timer fades slowly from the last peak. The longer of them is the RTO.
+//! **Idea.** Two timers in one. A short-term timer hops above the round-trip time, by as much as it rose. A long-term timer
+//! fades slowly from the last peak. The longer of them is the RTO.
 //!
 //! **Readings where the source is open**
 //! * The rise is signed, and relative to the previous sample. The draft does not bound it, and `max_b` is out of reach.
@@ -15,12 +15,12 @@
 //! * The RTO is 50 ms at least (`min_rto`), and the RTO and every timeout are 60 s at most.
 //! * The first timeout is dithered by ACK_RANDOM_FACTOR, RFC 7252 §4.2.
 //! * Californium computes the rise by integer division of the absolute difference by the new sample. Only a fall to half or
-//!   less hops, then, and by as much as `max_b` allows. The second sample always hops, for the sample before it counts as
+//!   less hops, then, and by as much as `max_b` allows. The second sample always hops, because the sample before it counts as
 //!   zero there (but not in the lower bound).
 //!
 //! **Unsafe as published**, in Californium; nothing is known against the draft
 //! * A backoff ends with its exchange, so an RTO that is too short is corrected by no sample.
-//! * There is no dither, so clients that lost packets together send them again together.
+//! * Nothing is dithered, so clients that lost packets together send them again together.
 //! * The RTO hops when the round-trip time falls to half.
 
 use crate::estimator::{GRANULARITY, MIN_RTO};
@@ -160,7 +160,7 @@ impl Controller for PeakHopper {
         Limits::with_gauges(self.gauges(state), Marking::None)
     }
 
-    /// Reports the last sample as SRTT, for nothing is smoothed.
+    /// Reports the last sample as SRTT, because nothing is smoothed.
     #[inline(always)]
     fn gauges(&self, state: &PeakHopperState) -> Gauges {
         let srtt = (state.samples > 0).then(|| state.previous.into());

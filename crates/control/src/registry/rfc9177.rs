@@ -2,15 +2,15 @@
 //!
 //! **Source.** RFC 9177 §7.2, its parameters for non-confirmable messages, and ACK_RANDOM_FACTOR of RFC 7252 §4.8.
 //!
-//! **Idea.** Requests depart in sets of MAX_PAYLOADS. The next set departs as soon as the whole set is answered, which is
-//! what a *Continue* says, and otherwise NON_TIMEOUT_RANDOM after the last departure of the set. A block that is missing is
-//! asked for again after NON_RECEIVE_TIMEOUT, which doubles. No round-trip time is measured.
+//! **Idea.** Requests depart in sets of MAX_PAYLOADS. The next set departs as soon as the whole set is answered, like after a
+//! *Continue*, and otherwise NON_TIMEOUT_RANDOM after the last departure of the set. A block that is missing is asked for again
+//! after NON_RECEIVE_TIMEOUT, which doubles. No round-trip time is measured.
 //!
 //! **Differences from the source**
 //! * Requests are confirmable, one for each block. RFC 9177 §7.1 leaves their congestion control to RFC 7252 with a greater
 //!   NSTART, and says that its tuning is not specified. Here it is §7.2.
-//! * A set is so many departures, and not the blocks whose numbers have one quotient. Departures that repeat a block count,
-//!   and a set may end in the next body, for a mechanism knows no blocks.
+//! * A set is so many departures, and not the blocks whose numbers have one quotient. Departures that repeat a block count, and
+//!   a set may end in the next body, because a mechanism knows no blocks.
 //! * NON_TIMEOUT_RANDOM is drawn once for a destination. RFC 9177 draws it for each body.
 //! * With RFC 9177 a block of the next set, too, shows which blocks of a set are missing. Here only timeouts find losses.
 //! * The endpoint bounds the copies by its own rules. NON_MAX_RETRANSMIT bounds the doubling.
@@ -120,7 +120,7 @@ impl Controller for Rfc9177 {
     fn limits(&self, state: &Rfc9177State) -> Limits {
         let left = if state.left == 0 { self.payloads() } else { state.left };
         Limits {
-            // What is in flight of the sets before takes no place of this one.
+            // Exchanges in flight from earlier sets take no place of this one.
             nstart: Some({ state.outstanding }.saturating_add(left.into())),
             next_confirmable: state.next,
             ..Limits::with_gauges(self.gauges(state), Marking::None)

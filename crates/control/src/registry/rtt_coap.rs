@@ -19,10 +19,10 @@
 //! **Differences from the source**
 //! * The ordinal of a transmission travels in an elective option, which a peer that does not know it ignores. The option of
 //!   the paper is critical, so that such a peer rejects every request.
-//! * If the peer does not echo the option, the answer to a retransmitted exchange is no sample. It still steers the rate, by
-//!   the region of the last sample and by the loss. From a retransmission until the next sample, the backed-off RTO is kept
-//!   (Karn), one exchange may be outstanding, and the rate does not rise. It falls at the pace of high variability once the
-//!   loss reaches `l_high`.
+//! * If the peer does not echo the option, the answer to a retransmitted exchange is not a sample. It still steers the rate,
+//!   by the region of the last sample and by the loss. From a retransmission until the next sample, the backed-off RTO is
+//!   kept (Karn), one exchange may be outstanding, and the rate does not rise. It falls at the pace of high variability once
+//!   the loss reaches `l_high`.
 //! * Before the first sample one exchange may be outstanding, and at most `nstart` at any time. The RTO is 50 ms at least.
 //!
 //! **Unsafe as published**

@@ -3,9 +3,9 @@
 //! **Source.** Rathod 2022 (doctoral thesis) §6, after CAIA delay gradients (CDG), Hayes and Armitage 2011. The preset
 //! `student-contiki` follows an implementation for Contiki that students published.
 //!
-//! **Idea.** The trend of the round-trip time counts, not its average. Over intervals of two round trips, the least and the
-//! greatest sample are compared with those of the interval before. While they rise, the RTO grows by 1.42, with a
-//! probability that rises with them. Otherwise it shrinks to 0.7 of itself.
+//! **Idea.** The trend of the round-trip time counts, not its average. The least and the greatest sample of two round trips
+//! are compared with the interval before. While they rise, the RTO grows by 1.42, with a probability that rises with them.
+//! Otherwise it shrinks to 0.7 of itself.
 //!
 //! **Readings where the thesis is open**
 //! * The RTO stays between the greatest sample of the last interval and 32 s, so that it never undercuts a fresh measurement.
@@ -166,7 +166,7 @@ impl Controller for CocoaPlusPlus {
         Limits { final_wait: self.final_wait.is_on(), ..limits }
     }
 
-    /// Reports the greatest sample of the last interval as SRTT, for nothing is smoothed.
+    /// Reports the greatest sample of the last interval as SRTT, because nothing is smoothed.
     #[inline(always)]
     fn gauges(&self, state: &CocoaPlusPlusState) -> Gauges {
         match (self.rule, &state.0) {

@@ -1,7 +1,7 @@
-//! `tide`: a window that follows the queue, and takes a loss for congestion only where it comes with one.
+//! `tide`: a window that follows the queue, and takes a loss for congestion only if it comes with a queue.
 //!
-//! **Source.** Coapace; docs/bulk.md describes and measures it. The target, the velocity and the idea of two modes are those
-//! of Copa (Arun and Balakrishnan, NSDI 2018). The ebb is akin to the slowdowns of LEDBAT++ and to the probes of BBR.
+//! **Source.** Coapace; docs/bulk.md describes and measures it. The target, the velocity and the idea of two modes come from Copa
+//! (Arun and Balakrishnan, NSDI 2018). The ebb is akin to the slowdowns of LEDBAT++ and to the probes of BBR.
 //!
 //! **Idea.** A flow wants `target` datagrams of its own in the queue of the bottleneck, whose delay is the standing
 //! round-trip time less the least one. Below this target its window rises, and above it falls. If the queue was not empty for
@@ -10,9 +10,9 @@
 //! back the rate that it had, grows by one datagram a round trip, and falls by a share at a loss.
 //!
 //! **Losses.** An exchange is lost if one that departed SRTT/8 later was answered. Losses are counted apart while the queue is
-//! long and while it is short. They are congestion if they come with a long queue more than twice as often as with a short
-//! one, or if more than five in eight exchanges are lost. For some round trips after congestion the window grows by one
-//! datagram in each, for a flow that refills the link faster than TCP would take all of a short buffer.
+//! long and while it is short. They are congestion if they come with a long queue more than twice as often as with a short one,
+//! or if more than five in eight exchanges are lost. For some round trips after congestion the window grows by one datagram in
+//! each, because a flow that refills the link faster than TCP would take all of a short buffer.
 //!
 //! **Silence.** The first timeout in a round trip without a sample leaves the RTO as it is. Each later one makes it grow by
 //! half, until there is a sample, or an answer comes as soon after a retransmission as answers usually do. Two such timeouts
@@ -35,7 +35,7 @@ use crate::{
 };
 
 parameters! {
-    /// A window that follows the queue, and takes a loss for congestion only where it comes with one.
+    /// A window that follows the queue, and takes a loss for congestion only if it comes with a queue.
     pub struct Tide {
         /// Exchanges that may be outstanding at first, RFC 6928 §2. Counts as 1 if it is 0.
         initial_window: u8 = 10,
@@ -94,9 +94,10 @@ pub struct TideState {
     /// The beginning of this half of a round trip, in microseconds modulo 2³².
     mark: u32,
     window: u32,
-    /// The window at the beginning of this round trip; from an ebb on the one before it; in competition the one to regain.
+    /// The window at the beginning of this round trip. From an ebb on: the window before it. In competition: the window to
+    /// regain.
     marked: u32,
-    /// The longest delay in the queue of late.
+    /// The longest recent delay in the queue.
     longest: u32,
     /// The shares of exchanges that were lost while the queue was short and while it was long, in units of 2⁻¹⁶.
     loss: [u16; 2],
@@ -132,7 +133,7 @@ enum Phase {
     Calm,
     /// It makes room for a round trip.
     Ebb,
-    /// It waits for a round trip that shows what the ebb did.
+    /// It waits for a round trip that shows the effect of the ebb.
     Flood,
     /// It fills the queue like the others.
     Competition,
@@ -149,7 +150,7 @@ const HALF: u8 = 8;
 /// The bits of flags.
 const FLAGS: u8 = 15;
 
-/// A flag of [`TideState::silence`]: something was answered since the last silent round trip.
+/// A flag of [`TideState::silence`]: an exchange was answered since the last silent round trip.
 const ANSWERED: u8 = 128;
 
 /// The most rounds that [`TideState::cut`] is behind.
@@ -159,7 +160,7 @@ const LONG_AGO: u8 = 100;
 const ONE: u32 = 256;
 /// The least window, except after two timeouts without an answer, which leave a window of one.
 const LEAST: u32 = 2 * ONE;
-/// No body has more blocks on their way than an endpoint can note beyond the first that is missing.
+/// The largest window: an endpoint keeps track of no more blocks beyond the first missing one.
 const MOST: u32 = 1024 * ONE;
 
 impl Controller for Tide {
@@ -273,13 +274,13 @@ impl TideState {
         self.estimator.srtt().map_or(0, |srtt| micros(srtt.into()))
     }
 
-    /// Returns the round-trip time with the queue that stands: the least of the last half to whole round trip.
+    /// Returns the round-trip time with the standing queue: the least of the last half to whole round trip.
     fn standing(&self) -> u32 {
         let [this, before] = self.standing;
         this.min(before)
     }
 
-    /// Returns the delay in the queue that stands.
+    /// Returns the delay of the standing queue.
     fn queue(&self) -> u32 {
         self.standing().saturating_sub(self.least)
     }

@@ -1,4 +1,4 @@
-//! What `tide` does at a departure, a sample, the end of a round trip, and a loss.
+//! The actions of `tide` at a departure, a sample, the end of a round trip, and a loss.
 
 use super::{
     ANSWERED, HALF, LEAST, LONG, LONG_AGO, MOST, ONE, Phase, SLOW, Tide, TideExchange, TideState, UP, micros,
@@ -23,8 +23,8 @@ const STEADY: u8 = 3;
 const MOST_DOUBLINGS: u8 = 7;
 /// The longest age of an epoch: so many microseconds, or so many round trips if that is more.
 const EPOCH: (u32, u32) = (30_000_000, 30);
-/// Epochs are so many times as long while the queue does not empty, for a least round-trip time with the queue of others
-/// would look like an empty one.
+/// Epochs are this many times as long while the queue does not empty. Otherwise a round-trip time with the queue of others could
+/// become the least one, and that queue would look empty.
 const HELD: u32 = 4;
 
 impl TideState {
@@ -73,8 +73,8 @@ impl TideState {
 
 impl Tide {
     /// Returns the RTO before backoff and dither. It is SRTT/4 above SRTT at least: a window that departs evenly leaves no
-    /// variation, and every exchange under way would time out at the first rise. In slow start the round-trip time may double in
-    /// one.
+    /// variation, and every exchange under way would time out at the first rise. In slow start it is twice SRTT at least,
+    /// because the round-trip time may double within one.
     fn usual_rto(&self, state: &TideState) -> Fine {
         let rto = state.estimator.srtt().map_or(self.initial_rto.into(), |srtt| {
             let least = if state.is(SLOW) { srtt.units() } else { srtt.units() / 4 };
@@ -96,8 +96,8 @@ impl Tide {
     }
 
     /// Ends the backoff after an ambiguous answer that comes as soon after the last transmission as answers usually do. If the
-    /// path had become longer than the backed-off RTO, it would hardly come just then, and dither sees to it that it does
-    /// not do so again and again.
+    /// path had become longer than the backed-off RTO, an answer would hardly come just then. Dither keeps that from happening
+    /// again and again.
     pub(super) fn end_backoff(&self, state: &mut TideState, since_last: Duration) {
         let is_usual = Fine::from(since_last) <= self.usual_rto(state) && micros(since_last) >= state.least;
         if is_usual && state.silent() > 1 {
@@ -125,7 +125,7 @@ impl Tide {
         let srtt = state.srtt();
         // A Cortex-M3 divides 32 bits, so longer round-trip times than 33 s count as 33 s.
         let gap = state.share(srtt.min(u32::MAX >> 7) << 7);
-        // What a timer that fires late has missed departs at once, up to an eighth of a window.
+        // After a timer that fires late, the missed transmissions depart at once, up to an eighth of a window.
         let missed = (srtt >> 4) + 1_000;
         let since = { state.next }.max(now.saturating_sub(missed.into()));
         state.next = since.saturating_add(gap.into());
@@ -145,6 +145,7 @@ impl Tide {
             (state.mark, state.marked) = (now as u32, state.window);
         }
         self.note_least(state, rtt, (now >> 16) as u16, is_first);
+        // Two halves make a round trip, so `standing` covers the last half to whole one.
         let [this, before] = state.standing;
         if (now as u32).wrapping_sub(state.mark) > state.srtt() / 2 {
             (state.mark, state.standing) = (now as u32, [rtt, this]);
@@ -176,7 +177,7 @@ impl Tide {
         }
     }
 
-    /// Looks whether the queue is empty: a tenth of the longest of late, or what an ebb may leave.
+    /// Notes whether the queue is empty: at most a tenth of the longest recent one, or the share that an ebb may leave.
     #[inline(never)] // smaller
     fn look(&self, state: &mut TideState) {
         let (queue, phase) = (state.queue(), self.phase(state));
@@ -208,6 +209,7 @@ impl Tide {
                 return;
             }
             state.end_slow_start();
+            // The rate times the least round-trip time is a window that needs no queue.
             state.resize(scaled(state.window, state.least, standing));
             state.marked = state.window;
         }
@@ -215,6 +217,7 @@ impl Tide {
             phase == Phase::Calm && state.round.wrapping_sub(state.cut) < self.wary_for.min(LONG_AGO);
         let in_round_trip = match phase {
             Phase::Ebb => return,
+            // The flow takes back the rate that it had before the others came.
             Phase::Competition if state.window < state.marked => MOST,
             Phase::Competition => ONE,
             _ if is_wary => ONE,
@@ -231,7 +234,7 @@ impl Tide {
         }
     }
 
-    /// Returns the marked window less its part of the longest queue, and half of the target more.
+    /// Returns the marked window less its part of the longest queue, plus half of the target.
     fn without_queue(&self, state: &TideState) -> u32 {
         let (least, target) = (state.least, u32::from(self.target.max(1)) * ONE);
         let window = scaled(state.marked, least, least.saturating_add(state.longest));
@@ -274,7 +277,7 @@ impl Tide {
             }
             Phase::Competition if !self.compete.is_on() => state.full = 0,
             Phase::Competition if before == Phase::Flood => {
-                // The rate that the flow had before others came takes more of the window with their queue.
+                // With the queue of others, the rate that the flow had before needs a larger window.
                 let window = scaled(u32::from(state.calm) << 4, state.standing(), state.least);
                 state.marked = { state.marked }.max(window);
                 state.calm = 0;
@@ -286,9 +289,9 @@ impl Tide {
     /// Takes in a loss: the exchange was overtaken, or its timeout has passed.
     pub(super) fn lose(&self, state: &mut TideState, exchange: TideExchange, now: Instant) {
         let late = (now.as_micros() as u32).wrapping_sub(u32::from_le_bytes(exchange.deadline));
-        // A moment before the deadline is half of the circle or more behind it.
+        // Times wrap at 2³² µs: a moment before the deadline is behind it by half of that or more.
         let has_timed_out = late >> 31 == 0;
-        // Samples end round trips, and none has ended since it departed.
+        // Samples end round trips, and none has ended since the exchange departed.
         let is_silent = has_timed_out && exchange.round == state.round;
         let age = |round| state.round.wrapping_sub(round);
         let is_fresh = age(exchange.round) <= age(state.cut);
