@@ -20,7 +20,7 @@ pub struct Events {
     run: Vec<u128>,
     /// The events that were pushed since then and are due in `tick` or before.
     late: BinaryHeap<Reverse<u128>>,
-    /// The events that are due after `tick`. The level is that of the highest digit, to the base of 64, in which their tick
+    /// The events that are due after `tick`. The level of an event is the highest digit, to the base of 64, in which its tick
     /// differs from `tick`.
     levels: [Level; LEVELS],
     tick: u64,

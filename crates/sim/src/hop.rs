@@ -148,6 +148,7 @@ impl ActiveHop {
             self.fifo.push(&packet, bytes);
             return Admission::Queued { due: packet.due, wait: Span::ZERO, queue_bytes: 0 };
         };
+        // The buffer is counted without the packets whose transmission has begun by now.
         link.begin_transmissions(now, self.delay, &mut self.fifo, self.accounting);
         let start = link.transmitter.finish().max(now);
         let waits = start > now;

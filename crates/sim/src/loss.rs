@@ -31,7 +31,7 @@ pub struct Markov {
 impl Markov {
     /// Returns the chain that loses `mean` of all packets and stays bad for `burst` packets on average.
     ///
-    /// Returns `None` if there is no such chain. `mean` must lie from `p_good` to below `p_bad`. `burst` must be 1 at least,
+    /// Returns `None` if no such chain exists. `mean` must lie from `p_good` to below `p_bad`. `burst` must be 1 at least,
     /// and so long that the good state lasts one packet at least, too.
     pub fn with_mean(p_good: f64, p_bad: f64, mean: f64, burst: f64) -> Option<Self> {
         let bad_to_good = 1.0 / burst;

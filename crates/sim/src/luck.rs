@@ -60,7 +60,7 @@ impl Stream {
     }
 }
 
-/// Returns the FNV-1a hash of bytes, 64 bits. It says what is the same; it does not protect against forgery.
+/// Returns the FNV-1a hash of bytes, 64 bits. It finds equal bytes, and does not protect against forgery.
 pub fn fnv1a(bytes: impl IntoIterator<Item = u8>) -> u64 {
     let step = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
     bytes.into_iter().fold(0xcbf2_9ce4_8422_2325, step)

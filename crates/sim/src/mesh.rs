@@ -1,7 +1,7 @@
 //! A mesh of IEEE 802.15.4 radios under 6LoWPAN: a [`Medium`] of many hops.
 //!
-//! A datagram goes down through the layers of a node, and up through those of the next. `network_layer` finds the next hop
-//! and cuts fragments. `link_layer` waits for the channel. `air` decides which nodes receive a frame.
+//! A datagram goes down through the layers of a node, and up through the layers of the next. `network_layer` finds the next
+//! hop and cuts fragments. `link_layer` waits for the channel. `air` decides which nodes receive a frame.
 
 pub(crate) mod address;
 mod air;

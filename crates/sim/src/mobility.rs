@@ -1,9 +1,9 @@
 //! Models of mobility: the ways that nodes go. A new model is a file in `mobility/` and a variant of [`Model`].
 //!
 //! The border router and the sinks stand still. All other nodes start from their places in the layout, and stay within the
-//! rectangle around it, grown by a margin. Defaults are those of BonnMotion (sys-uos/BonnMotion at 80e85ec0,
-//! `models/*.java`), the generator of Rathod 2022, where it has them. A value that was chosen here is marked "Chosen". The
-//! models are those of the same names in BonnMotion, without its code: nodes start elsewhere, and there are fewer parameters.
+//! rectangle around it, grown by a margin. Defaults come from BonnMotion (sys-uos/BonnMotion at 80e85ec0, `models/*.java`),
+//! the generator of Rathod 2022, where it has them. A value that was chosen here is marked "Chosen". The models follow their
+//! namesakes in BonnMotion, without its code: nodes start elsewhere, and there are fewer parameters.
 //!
 //! ```
 //! use coapace_sim::mobility::{Model, RandomWaypoint};

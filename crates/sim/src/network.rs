@@ -43,8 +43,8 @@ impl Network {
         }
     }
 
-    /// Lets hosts send UDP datagrams as ECN-capable, ECT(0) (RFC 3168 §5). IP packets of a node's own have the field that is in
-    /// their header; those of the simulated TCP are not ECN-capable.
+    /// Lets hosts send UDP datagrams as ECN-capable, ECT(0) (RFC 3168 §5). IP packets of a node's own keep the field in their
+    /// header; packets of the simulated TCP are not ECN-capable.
     #[must_use]
     pub fn ecn_capable(self, is_ecn_capable: bool) -> Self {
         Self { is_ecn_capable, ..self }
@@ -225,6 +225,7 @@ fn enter<T: Tap>(
         managed::enter(active, moment, hop, packet, bytes, &record);
         return;
     }
+    // Only the first packet of a hop has an event. When it leaves, the next one gets its own.
     let was_empty = active.fifo.len() == 0;
     match active.enter(now, packet, bytes, record.wire_bytes) {
         Admission::Queued { due, wait, queue_bytes } => {

@@ -9,8 +9,8 @@ use crate::Span;
 
 /// A moment of a run, in nanoseconds since its start.
 ///
-/// Endpoints count microseconds ([`Instant`]). Links need finer steps, for a byte on a fast link takes less than one
-/// microsecond.
+/// Endpoints count microseconds ([`Instant`]). Links need finer steps, because a byte on a fast link takes less than
+/// one microsecond.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Time(u64);
 

@@ -1,8 +1,8 @@
 //! Topologies: the places of the nodes of a mesh. A new one is a file in `topology/` and a line in the list below.
 //!
 //! The papers draw their topologies, and give the number of nodes and the spacing. Only the figures show, if at all, which
-//! node is the border router and which ones are the sinks. Each file tells the source's facts from those that were chosen
-//! here, which are marked "Chosen".
+//! node is the border router and which ones are the sinks. In each file, choices that were made here are marked "Chosen". All
+//! else comes from the source.
 //!
 //! ```
 //! use coapace_sim::Luck;
@@ -116,7 +116,7 @@ impl Topology {
     }
 }
 
-/// The reason why there is no such layout, in one line.
+/// The reason why a shape has no layout, in one line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TopologyError(String);
 

@@ -8,7 +8,7 @@ use crate::{
 /// A simulated world: nodes, the medium between them, and a tap.
 ///
 /// After a node has handled a packet or a deadline, the world fetches all packets that it has to send, and then its next
-/// deadline. A node whose deadline has come must move it, or time stands still.
+/// deadline. A node whose deadline has come must move it, or time does not go on.
 #[derive(Debug)]
 pub struct World<N, T = (), M = Network> {
     nodes: Vec<N>,
@@ -27,7 +27,7 @@ pub struct World<N, T = (), M = Network> {
 pub struct Summary {
     /// The moment of the last event.
     pub ended_at: Time,
-    /// The number of events since the world began: those of the medium, and deadlines of nodes.
+    /// The number of events since the world began: events of the medium, and deadlines of nodes.
     pub events: u64,
     /// The [`TraceHash`] of the run.
     pub hash: u64,
@@ -87,6 +87,7 @@ impl<N: Node, T: Tap, M: Medium> World<N, T, M> {
     pub fn run(&mut self, until: Time) -> Summary {
         while let Some((time, code)) = self.events.pop(until) {
             let medium = code & MediumEvents::LIMIT != 0;
+            // Stale timers are skipped, and do not count as events.
             if !medium && !self.timers.fires(NodeId(code), time) {
                 continue;
             }

@@ -157,7 +157,7 @@ impl Air {
         matches!(self.radios[node as usize].phase, Phase::Receiving { .. })
     }
 
-    /// Returns the moment at which the last transmission ended that a node could notice.
+    /// Returns the end of the last transmission that a node could notice.
     pub(super) fn quiet_since(&self, node: u32) -> Time {
         self.radios[node as usize].quiet_since
     }
@@ -198,6 +198,7 @@ impl Air {
             radio.sensed += u16::from(link.sensed);
             let begun = match &mut radio.phase {
                 Phase::Receiving { power, spoiled, .. } => {
+                    // The new frame spoils the one that is being received, unless it is weaker by `capture`.
                     *spoiled |= link.power.saturating_add(*capture) > *power;
                     if overlapped { Fate::Collided } else { Fate::Missed }
                 }

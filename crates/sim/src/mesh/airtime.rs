@@ -1,4 +1,4 @@
-//! The least that a datagram takes of the air: every frame once, with the shortest headers.
+//! The least time of a datagram on the air: every frame once, with the shortest headers.
 
 use super::lowpan::{ACK_BYTES, Fragments, header_bytes};
 use super::{Leg, MeshConfig, RadioConfig, RoutingConfig, RplOption};
@@ -31,7 +31,7 @@ pub struct HopFrames {
 }
 
 impl RadioConfig {
-    /// Returns the time on the air of a frame of so many bytes, with what is sent before it.
+    /// Returns the time on the air of a frame of so many bytes, with its preamble and length field.
     #[inline]
     pub fn air_time(&self, bytes: u16) -> Span {
         BYTE * (u64::from(self.phy_header_bytes) + u64::from(bytes))

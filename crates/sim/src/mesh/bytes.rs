@@ -18,7 +18,7 @@ use super::lowpan::{Fragments, header_bytes};
 use super::{Content, Datagram, Frame, Leg, RplOption};
 use crate::NodeId;
 
-/// The PAN of all nodes, that of Contiki.
+/// The PAN of all nodes, like in Contiki.
 const PAN: Ieee802154Pan = Ieee802154Pan(0xabcd);
 
 const COAP_PORT: u16 = 5683;
@@ -177,7 +177,7 @@ fn write_udp(datagram: &Datagram<'_>, payload: &[u8], out: &mut Vec<u8>) {
         |place| place.copy_from_slice(payload),
         &ChecksumCapabilities::default(),
     );
-    // 0 would mean that there is no checksum (RFC 768), which IPv6 does not allow. All ones stand for it.
+    // 0 would mean that the datagram has no checksum (RFC 768), which IPv6 does not allow. All ones are sent for 0.
     let checksum = &mut buffer[header - 2..header];
     if checksum == [0, 0] {
         checksum.fill(0xff);

@@ -38,8 +38,8 @@ pub struct RadioConfig {
 }
 
 impl RadioConfig {
-    /// A unit disk of 10 m with interference to 20 m and no other loss, and the preamble of the standard. The currents and the
-    /// voltage are those of the CC2420's data sheet (transmitting at 0 dBm, receiving, idle without oscillator).
+    /// A unit disk of 10 m with interference to 20 m and no other loss, and the preamble of the standard. The currents and the voltage
+    /// come from the CC2420's data sheet (transmitting at 0 dBm, receiving, idle without oscillator).
     pub const UNIT_DISK: Self = Self {
         propagation: Propagation::UnitDisk(UnitDisk::NARROW),
         delivery: Delivery::ALL,
@@ -122,9 +122,9 @@ impl MacConfig {
         duty_cycle: DutyCycle::NONE,
     };
 
-    /// The driver of Contiki 2.x (core/net/mac/csma.c) over a CC2420 that is always on: the first attempt at once, then a linear
-    /// backoff of 1/32 s, four attempts in all, two queues and eight buffers. The backoff is that of a channel check rate of
-    /// 32 Hz; the default rate is 8 Hz.
+    /// The driver of Contiki 2.x (core/net/mac/csma.c) over a CC2420 that is always on: the first attempt at once, then a linear backoff
+    /// of 1/32 s, four attempts in all, two queues and eight buffers. The backoff fits a channel check rate of 32 Hz; the default rate is
+    /// 8 Hz.
     pub const CONTIKI_2: Self = Self {
         backoff: Backoff::Linear,
         backoff_unit: Span::from_micros(31_250),
@@ -294,7 +294,7 @@ pub struct RplConfig {
     pub max_path_cost: u16,
     /// The ETX of a link before the first frame over it, in transmissions.
     pub initial_etx: u8,
-    /// The number of transmissions that a frame counts as that was never acknowledged.
+    /// The number of transmissions that count for a frame that was never acknowledged.
     pub no_ack_etx: u8,
     /// The weight in percent, 0 to 100, of a frame in the ETX of a link: first while few frames are counted, then after that.
     pub etx_weights: (u8, u8),
@@ -305,7 +305,7 @@ pub struct RplConfig {
     pub max_neighbours: u16,
     /// The largest number of routes in a node's table.
     pub max_routes: u16,
-    /// The largest number of routes in the table of the root, if it is not that of other nodes.
+    /// The largest number of routes in the table of the root, if it differs from other nodes.
     pub max_root_routes: Option<u16>,
 }
 
@@ -338,9 +338,9 @@ impl RplConfig {
         max_root_routes: None,
     };
 
-    /// RPL with the tables of a Z1 under Contiki 2.7 (platform/z1/contiki-conf.h: `NBR_TABLE_CONF_MAX_NEIGHBORS`,
-    /// `UIP_CONF_MAX_ROUTES`). The root is a border router with more memory, and has the table of
-    /// [`CONTIKI_3`](Self::CONTIKI_3). All other constants are those of Contiki 3.x.
+    /// RPL with the tables of a Z1 under Contiki 2.7 (platform/z1/contiki-conf.h: `NBR_TABLE_CONF_MAX_NEIGHBORS`, `UIP_CONF_MAX_ROUTES`).
+    /// The root is a border router with more memory, and has the table of [`CONTIKI_3`](Self::CONTIKI_3). All other constants come from
+    /// there, too.
     pub const CONTIKI_2_7: Self = Self {
         max_neighbours: 15,
         max_routes: 15,
@@ -357,8 +357,8 @@ impl RplConfig {
         ..Self::CONTIKI_3
     };
 
-    /// The defaults of RFC 6550 §17 and RFC 6719 §5. They are silent on DIS, ETX, probing and tables, which are those of
-    /// [`CONTIKI_3`](Self::CONTIKI_3).
+    /// The defaults of RFC 6550 §17 and RFC 6719 §5. They are silent on DIS, ETX, probing and tables, for which
+    /// [`CONTIKI_3`](Self::CONTIKI_3) has the values.
     pub const STANDARD: Self = Self {
         dio_interval_min: Span::from_millis(8),
         dio_doublings: 20,

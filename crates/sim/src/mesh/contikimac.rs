@@ -46,7 +46,7 @@ impl Mesh {
         true
     }
 
-    /// Lets a radio sleep that waited for a frame, unless it is receiving one.
+    /// Lets a radio that waited for a frame sleep, unless it is receiving one.
     pub(super) fn doze<T>(&mut self, moment: &mut Moment<'_, T>, node: u32) {
         if self.air.is_receiving(node) {
             moment.events.push(moment.now + LONGEST_FRAME, MeshEvent::Doze(node).encode());
@@ -55,7 +55,7 @@ impl Mesh {
         }
     }
 
-    /// Switches the radio of a node off that has nothing to do.
+    /// Switches off the radio of a node that has nothing to do.
     pub(super) fn fall_asleep(&mut self, now: Time, node: u32) {
         let mac = &self.macs[node as usize];
         if self.config.mac.duty_cycle.sleeps() && mac.active.is_none() && mac.acknowledging.is_none() {
@@ -73,7 +73,7 @@ impl Mesh {
         expected.map_or(at, |expected| expected - ContikiMacConfig::GUARD)
     }
 
-    /// Returns whether the channel has been quiet for long enough, that nobody repeats a frame.
+    /// Returns whether the channel has been quiet for so long that nobody repeats a frame.
     pub(super) fn is_quiet(&mut self, now: Time, node: u32) -> bool {
         let Some(config) = self.contikimac() else { return true };
         self.sleepers[node as usize].strobe_end = None;

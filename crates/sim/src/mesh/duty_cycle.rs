@@ -50,7 +50,7 @@ pub struct ContikiMacConfig {
 
 impl ContikiMacConfig {
     /// 8 Hz, t_i = 0.4 ms and t_c = 0.5 ms (Dunkels 2011 §§2.2, 3). An assessment is 12 symbols in which a CC2420 starts and 8 in which it
-    /// measures. The wait of 12.5 ms is that of Contiki (core/net/mac/contikimac/contikimac.c).
+    /// measures. The wait of 12.5 ms comes from Contiki (core/net/mac/contikimac/contikimac.c).
     pub const DUNKELS_2011: Self = Self {
         wake_interval: Span::from_millis(125),
         cca: Span::from_micros(320),
@@ -92,7 +92,7 @@ impl TschConfig {
     };
 }
 
-/// What a node of ContikiMAC remembers.
+/// The memory of a node of ContikiMAC.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Sleeper {
     /// The end of the repetitions of the present frame.

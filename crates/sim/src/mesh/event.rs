@@ -1,4 +1,4 @@
-//! The events of a mesh, and the numbers that stand for them in the queue of events.
+//! The events of a mesh, and their numbers in the queue of events.
 
 /// An event of a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -11,7 +11,7 @@ pub struct Frame {
     pub from: NodeId,
     /// The receiver; `None` is all nodes.
     pub to: Option<NodeId>,
-    /// The sequence number. An acknowledgement has that of the frame it acknowledges.
+    /// The sequence number. An acknowledgement has the number of the frame that it acknowledges.
     pub sequence: u8,
     /// The length in bytes with MAC header and checksum, without preamble and length field.
     pub bytes: u16,
@@ -39,7 +39,7 @@ pub enum FrameKind {
 pub struct Leg {
     /// The hop limit.
     pub hop_limit: u8,
-    /// The RPL option (RFC 6553), if the routes are those of RPL.
+    /// The RPL option (RFC 6553), if RPL makes the routes.
     pub option: Option<RplOption>,
 }
 
@@ -110,6 +110,6 @@ pub struct FrameRecord<'a> {
     pub frame: &'a Frame,
     /// The datagram that the frame carries, whole or in part; `None` for an acknowledgement.
     pub datagram: Option<Datagram<'a>>,
-    /// The mark of the datagram. That of a message of RPL has no meaning.
+    /// The mark of the datagram. The mark of an RPL message has no meaning.
     pub mark: Mark,
 }

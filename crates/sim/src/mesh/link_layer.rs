@@ -271,7 +271,7 @@ impl Mesh {
         self.resume(moment, node);
     }
 
-    /// Lets queues assess the channel that waited for the radio, if it is free.
+    /// Lets queues that waited for the radio assess the channel, if the radio is free.
     fn resume<T>(&mut self, moment: &mut Moment<'_, T>, node: u32) {
         let config = &self.config.mac;
         let mac = &mut self.macs[node as usize];

@@ -206,7 +206,7 @@ fn two_ray_db(distance_m: f64, height_m: f64, reflection: f64) -> f64 {
     10.0 * libm::log10((real * real + imaginary * imaginary).max(f64::MIN_POSITIVE) * scale * scale)
 }
 
-/// The nodes sorted by squares of the plane, so that those near a place are found without a search through all.
+/// The nodes sorted by squares of the plane, so that the nodes near a place are found without a search through all.
 struct Cells {
     side_m: f64,
     /// (row, column, node), sorted.

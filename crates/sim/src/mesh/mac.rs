@@ -79,7 +79,7 @@ impl Mac {
         usize::from(self.frames)
     }
 
-    /// Puts a frame into its queue. Returns the number of the queue, or `None` if there is no room.
+    /// Puts a frame into its queue. Returns the number of the queue, or `None` if the node has no room.
     pub(super) fn push(&mut self, config: &MacConfig, mut queued: Queued) -> Option<u8> {
         if self.room(config) == 0 {
             return None;

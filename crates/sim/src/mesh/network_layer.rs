@@ -208,6 +208,7 @@ impl Mesh {
             }
             let leg = Leg { hop_limit: NEIGHBOURS, option: None };
             self.send_down(moment, node, to, id, leg);
+            // The frames in the queues hold the message from here on.
             self.packets.release(id);
         }
         if moment.tap.watches_nodes()

@@ -36,8 +36,8 @@ struct Context {
 /// The effect of a fragment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Reassembled {
-    /// The fragment opened a context, which keeps its handle. If it replaced a context that was over, or one that it ended,
-    /// holds the handle of that, which the caller releases.
+    /// The fragment opened a context, which keeps its handle. Holds the handle of a context that it replaced, if any, which
+    /// the caller releases.
     Opened(Option<u32>),
     /// The fragment was added, and its context waits for more.
     Added,
@@ -45,9 +45,9 @@ pub(crate) enum Reassembled {
     Repeated,
     /// The fragment was the last. The context is closed, and the caller has the handle of the datagram again.
     Whole(u32),
-    /// There is no context for a first fragment, because all are in use.
+    /// A first fragment found no context, because all are in use.
     Full,
-    /// There is no context for a further fragment: the first was lost or dropped, or this one came too late.
+    /// A further fragment found no context: the first was lost or dropped, or this one came too late.
     Stray,
 }
 

@@ -64,7 +64,7 @@ impl Routing {
         }
     }
 
-    /// Returns the parent and the rank of a node, if the routes are those of RPL.
+    /// Returns the parent and the rank of a node, if RPL makes the routes.
     pub(super) fn parent_and_rank(&self, node: u32) -> Option<(Option<NodeId>, u16)> {
         match self {
             Self::Shortest(_) => None,
@@ -95,7 +95,7 @@ impl Routing {
         }
     }
 
-    /// Returns the RPL of all nodes, if the routes are those of RPL.
+    /// Returns the RPL of all nodes, if RPL makes the routes.
     pub(super) fn rpl(&mut self) -> Option<&mut Rpl> {
         match self {
             Self::Shortest(_) => None,
@@ -129,7 +129,7 @@ impl Rpl {
         Some(deadline)
     }
 
-    /// Handles a node's timer. Returns false for a stale one, which was armed before an earlier moment was.
+    /// Handles a node's timer. Returns false for a stale one: an earlier moment was armed after it.
     pub(super) fn fires(&mut self, now: Time, node: u32) -> bool {
         let armed = &mut self.armed[node as usize];
         if *armed != Some(now) {

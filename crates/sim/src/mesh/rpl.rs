@@ -1,7 +1,7 @@
 //! RPL in storing mode (RFC 6550): the routes from the nodes of a mesh to a root, and back.
 //!
 //! A [`RplNode`] is the RPL of one node. It is a state machine: the caller brings the time, messages and the outcome of
-//! frames, and fetches messages to send. Choices that the RFCs leave open are those of Contiki. One root has one DODAG, whose
+//! frames, and fetches messages to send. Choices that the RFCs leave open follow Contiki. One root has one DODAG, whose
 //! version never changes. DAOs are not acknowledged, and every node is a router.
 //!
 //! Routes up and down are learnt apart. DIOs (`dio`) announce the distance to the root. Each node chooses the best sender of
@@ -201,7 +201,7 @@ impl RplNode {
         self.root == Some(self.id)
     }
 
-    /// Returns the table entry of a neighbour that was heard, or `None` if there is no room. The way through the neighbour
+    /// Returns the table entry of a neighbour that was heard, or `None` if the table is full. The way through the neighbour
     /// costs `cost`. The parent and children keep their places.
     fn note(&mut self, now: Time, id: NodeId, cost: u16) -> Option<&mut Neighbour> {
         let (routes, parent) = (&self.routes, self.parent);

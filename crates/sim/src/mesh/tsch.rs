@@ -34,6 +34,7 @@ impl Mesh {
                 continue;
             }
             let mut ready = None;
+            // Every queue that waits counts the cell, and the first that is ready sends.
             for (queue, number) in mac.queues.iter_mut().zip(0..) {
                 if queue.state != QueueState::Busy || queue.frames.is_empty() {
                     continue;
@@ -54,7 +55,7 @@ impl Mesh {
         moment.events.push(moment.now + frame, MeshEvent::Cell.encode());
     }
 
-    /// Lets the nodes sleep that have heard nothing in the cell.
+    /// Lets the nodes that have heard nothing in the cell sleep.
     pub(super) fn cell_is_idle<T>(&mut self, moment: &mut Moment<'_, T>) {
         for node in 0..self.macs.len() as u32 {
             self.fall_asleep(moment.now, node);

@@ -49,7 +49,7 @@ mod tests {
         let numbers: Vec<f64> = (0..100_000).map(|_| draws.normal()).collect();
         let mean = numbers.iter().sum::<f64>() / 1e5;
         let variance = numbers.iter().map(|number| (number - mean).powi(2)).sum::<f64>() / 1e5;
-        // Five standard errors: 5/√100,000 of the mean, √2 times that of the variance.
+        // Five standard errors: 5/√100,000 of the mean, and √2 times as much of the variance.
         assert!(mean.abs() < 0.016, "{mean}");
         assert!((variance - 1.0).abs() < 0.023, "{variance}");
     }

@@ -41,6 +41,7 @@ impl Way for GaussMarkov {
     fn path(&self, walk: &Walk, start: Position, mut draws: Draws) -> Vec<Position> {
         let (slowest, fastest) = self.movement.speed_m_s;
         let (alpha, area) = (self.alpha, &walk.area);
+        // With this factor the variance stays the same from step to step.
         let noise = (1.0 - alpha * alpha).sqrt();
         let turn_deviation = self.turn_deviation_deg.to_radians();
         let mean_speed = f64::midpoint(slowest, fastest);

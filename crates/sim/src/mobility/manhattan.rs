@@ -1,9 +1,9 @@
 //! Manhattan grid (ETSI TR 101 112 §B.1.4.1.2, in the form of BonnMotion's ManhattanGrid): nodes keep to streets and turn at
 //! crossings.
 //!
-//! At a crossing a node turns with a probability, left or right alike, and never back, unless there is no other way. It then
-//! draws a new speed, uniformly. (Chosen: BonnMotion draws it from a normal distribution every 5 m at times.) A node whose
-//! place is no crossing goes to the nearest one first. A row of nodes has a single street.
+//! At a crossing a node turns with a probability, left or right alike, and goes back only if no other way is open. It then draws a
+//! new speed, uniformly. (Chosen: BonnMotion draws it from a normal distribution every 5 m at times.) A node whose place is not a
+//! crossing goes to the nearest one first. A row of nodes has a single street.
 
 use super::area::towards;
 use super::{Bound, Draws, Movement, Walk, Way};

@@ -18,7 +18,7 @@ impl Movement {
     /// The speeds of BonnMotion (RandomWaypoint, Pursue). Chosen: no margin, and a waypoint every second.
     pub const DEFAULT: Self = Self { speed_m_s: (0.5, 1.5), margin_m: 0.0, step: Span::from_secs(1) };
 
-    /// Checks that these fields, and those of a model with bounds, are in their ranges.
+    /// Checks that these fields, and the parameters with these `bounds`, are in their ranges.
     pub(super) fn check(&self, bounds: &[Bound]) -> Result<(), MobilityError> {
         let (slowest, fastest) = self.speed_m_s;
         if !(slowest > 0.0 && slowest <= fastest && fastest <= 1_000.0) {

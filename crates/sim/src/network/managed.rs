@@ -1,4 +1,4 @@
-//! Packets in a hop with queue management: their events, and what taps see of them.
+//! Packets in a hop with queue management: their events, and the records for taps.
 
 use super::{NetworkEvent, record_of};
 use crate::hop::ActiveHop;
@@ -6,7 +6,7 @@ use crate::packet::Header;
 use crate::queue::{Arrived, Departure};
 use crate::{Event, HopId, Moment, Record, Tap};
 
-/// Lets a packet enter the hop. `record` is that of its arrival.
+/// Lets a packet enter the hop. `record` is the record of its arrival.
 #[cold]
 pub(super) fn enter<T: Tap>(
     active: &mut ActiveHop,

@@ -5,8 +5,8 @@
 //! **Idea.** Packets are hashed into queues by their sender and receiver. Queues take turns of a quantum of bytes (deficit
 //! round robin), and those that were empty go first. CoDel looks after each.
 //!
-//! **Readings where the source is open.** CoDel's smallest queue, MAXPACKET, is that of the flow. A packet that exceeds the
-//! buffer is dropped from the head of the longest queue.
+//! **Readings where the source is open.** CoDel's smallest queue, MAXPACKET, refers to the queue of the flow. A packet that
+//! exceeds the buffer is dropped from the head of the longest queue.
 
 use std::collections::VecDeque;
 

@@ -116,6 +116,7 @@ impl ManagedQueue {
     ) -> Arrived {
         let is_full =
             |queue: &Self| queue.is_sending && queue.bytes + u64::from(wire_bytes) > queue.capacity_bytes;
+        // FQ-CoDel takes the packet, and drops another in `overflow`.
         if is_full(self) && !matches!(self.discipline, Discipline::FqCodel(_)) {
             return Arrived::Full;
         }

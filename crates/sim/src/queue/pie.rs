@@ -6,8 +6,8 @@
 //! from its reference, and by how much it grew since the last moment.
 //!
 //! **Readings where the source is open.** The delay is the bytes that wait by the rate of the link (§4.3, Little's law with the
-//! known rate in place of an estimated one). The corrections are computed when they matter: between two packets that come or
-//! go the delay is constant, so the result is that of a timer.
+//! known rate in place of an estimated one). The corrections are computed when they matter: between two packets that come or go
+//! the delay is constant, so the result is the same as with a timer.
 
 use super::Verdict;
 use super::lane::Waiting;
@@ -80,7 +80,7 @@ impl Pie {
         }
     }
 
-    /// Makes the corrections up to `now`. Call it before the bytes that wait change; so many wait.
+    /// Makes the corrections up to `now`, while so many `bytes` wait. Call it before these change.
     pub(super) fn advance(&mut self, now: Time, bytes: u64) {
         let update = self.config.update.max(Span::from_nanos(1));
         let delay_s = self.delay_s(bytes);

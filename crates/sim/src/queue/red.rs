@@ -5,9 +5,9 @@
 //!
 //! **Idea.** A packet that comes is dropped with a probability that grows with the average length of the queue.
 //!
-//! **Readings where the source is open.** The transmission time of a typical small packet, with which the average decays while
-//! the queue is empty, is that of the packet that ends the silence. Above the upper threshold packets are dropped, not marked
-//! (RFC 3168 §7).
+//! **Readings where the source is open.** While the queue is empty, the average decays by the transmission time of a typical
+//! small packet. This time is taken from the packet that ends the silence. Above the upper threshold packets are dropped, not
+//! marked (RFC 3168 §7).
 
 use super::Verdict;
 use super::lane::Waiting;

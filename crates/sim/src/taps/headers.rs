@@ -7,7 +7,7 @@ use crate::Ecn;
 const UDP: u8 = 17;
 
 /// Appends a datagram to `packet`, with headers of IP and UDP and their checksums (RFC 791, RFC 8200 §3, RFC 768). The time to
-/// live or hop limit is 64, and the packet must not be fragmented. `identification` is that of the IPv4 header, and `ecn` the ECN
+/// live or hop limit is 64, and the packet must not be fragmented. `identification` is for the IPv4 header, and `ecn` for the ECN
 /// field of either (RFC 3168 §5).
 ///
 /// Returns `None`, and appends nothing, if the datagram is too long for the headers, or if one end is IPv4 and the other
@@ -50,7 +50,7 @@ pub fn udp_packet(
     packet.extend_from_slice(bytes);
     // The checksum covers the pseudo-header (RFC 768, RFC 8200 §8.1): addresses, protocol, length.
     let pseudo = sum(&packet[addresses]) + u64::from(UDP) + u64::from(length);
-    // 0 would mean that there is no checksum.
+    // 0 would mean that the datagram has no checksum.
     let whole = match checksum(sum(&packet[udp..]) + pseudo) {
         0 => 0xffff,
         whole => whole,

@@ -52,7 +52,7 @@ impl<W: Write> MeshPcapng<W> {
         self.file.finish()
     }
 
-    /// Builds the bytes of a record's frame in `frame`. Returns `None` if there is no such frame.
+    /// Builds the bytes of a record's frame in `frame`. Returns `None` if the datagram has no such frame.
     fn build(&mut self, record: &FrameRecord<'_>) -> Option<()> {
         self.frame.clear();
         match (record.frame.kind, &record.datagram) {
@@ -80,7 +80,7 @@ impl<W: Write> Tap for MeshPcapng<W> {
 
 /// Returns a frame with a Router Advertisement (RFC 4861 §4.2) that advertises context 0 (RFC 6775 §4.2) and nothing else.
 fn context_advertisement() -> Vec<u8> {
-    // No mesh has so many nodes that there is one with this number.
+    // No mesh has so many nodes that one has this number.
     const NOBODY: NodeId = NodeId(u32::MAX);
     let mut message = [0; 32];
     message[0] = 134;
@@ -294,7 +294,7 @@ mod tests {
         assert_eq!(packets(&air.capture.finish().expect("a capture")).len(), 1);
     }
 
-    /// A file that goes when it is no longer needed.
+    /// A file that is removed when it is dropped.
     struct Temporary(PathBuf);
 
     impl Drop for Temporary {

@@ -201,6 +201,7 @@ impl TcpClient {
             self.done_in_batch += 1;
             self.mark = Mark { exchange: self.parameters.exchange(self.mark) + 1, transmission: 0 };
         }
+        // The batch is done, whether or not the connection has just ended.
         if self.done_in_batch == self.batch_size() {
             return true;
         }

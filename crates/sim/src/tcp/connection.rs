@@ -93,7 +93,7 @@ impl Connection {
         }
     }
 
-    /// Returns what changes when the other end acknowledges something new.
+    /// Returns values that change when the other end acknowledges something new.
     fn progress(&self) -> (State, usize) {
         let socket = self.sockets.get::<Socket<'_>>(self.handle);
         (socket.state(), socket.send_queue())
@@ -146,7 +146,7 @@ fn fires(wheel: Option<Wheel>, now: Time, timeout: Span) -> Time {
     }
 }
 
-/// Converts a moment to that of smoltcp, in whole microseconds.
+/// Converts a moment to a moment of smoltcp, in whole microseconds.
 fn instant(time: Time) -> Instant {
     Instant::from_micros(i64::try_from(time.as_nanos() / 1_000).unwrap_or(i64::MAX))
 }

@@ -15,7 +15,7 @@ pub(super) struct Segment {
 }
 
 impl Segment {
-    /// Reads an IPv4 packet. Returns `None` if there is no TCP segment in it.
+    /// Reads an IPv4 packet. Returns `None` if it has no TCP segment.
     pub(super) fn read(packet: &[u8]) -> Option<Self> {
         let ip = Ipv4Packet::new_checked(packet).ok()?;
         if ip.next_header() != IpProtocol::Tcp {

@@ -1,6 +1,6 @@
 //! CoAP over TCP (RFC 8323): simulated hosts, a client that works through a plan and a server that answers.
 //!
-//! The TCP is that of smoltcp: NewReno without selective retransmission, the timer of RFC 6298, Nagle's algorithm, delayed
+//! The TCP is smoltcp: NewReno without selective retransmission, the timer of RFC 6298, Nagle's algorithm, delayed
 //! ACKs; no timestamps, no F-RTO, no tail loss probe, no Fast Open. Its timer constants are fixed, but the moment at which it
 //! looks at its timers is not: every timer can be made to fire later. This lengthens the timeouts of the handshake
 //! ([`TcpParameters::handshake_timeout_percent`]) and puts all timers on the grid of Linux's timer wheel
@@ -14,7 +14,7 @@
 //!
 //! From the Linux of Raitahila 2019 the defaults differ in
 //!
-//! * the RTO: 1 s to 60 s, instead of 200 ms above SRTT to 120 s (that of a SYN is 2 s to 120 s in both);
+//! * the RTO: 1 s to 60 s, instead of 200 ms above SRTT to 120 s (for a SYN it is 2 s to 120 s in both);
 //! * the margin of the RTO above SRTT: at least 5 ms, instead of 200 ms;
 //! * the first RTO of data after a SYN was repeated: 2 s and more, instead of 3 s (RFC 6298 §5.7);
 //! * the ACK of the first segments, which is delayed like all others.
@@ -47,14 +47,14 @@ const MAX_HEAD: usize = 14;
 pub struct TcpParameters {
     /// The largest IP packet in bytes; at least 88, because smoltcp accepts no MSS below 48 bytes.
     pub mtu: u16,
-    /// The size of the receive buffer, and that of the send buffer, of a connection in bytes.
+    /// The size of the receive buffer, and of the send buffer, of a connection in bytes.
     pub buffer_bytes: u32,
     /// The time that an ACK waits for data to travel with, in whole microseconds.
     pub ack_delay: Span,
     /// Whether Nagle's algorithm holds back short segments (RFC 9293 §3.7.4).
     pub nagle: bool,
-    /// The factor on the timeouts of the handshake, in per cent; at least 100. Those of smoltcp are 1 s, doubled up to 60 s;
-    /// 200 makes them 2 s to 120 s.
+    /// The factor on the timeouts of the handshake, in per cent; at least 100. smoltcp has 1 s, doubled up to 60 s; 200 makes it 2 s to
+    /// 120 s.
     pub handshake_timeout_percent: u16,
     /// The ticks per second of a Linux kernel whose timer wheel makes the timers fire late; 0 for timers that fire when they
     /// expire.

@@ -38,7 +38,7 @@ pub struct TcpServerCounters {
     pub retransmitted_segments: u64,
     /// Segments received whose sequence numbers had all come before.
     pub duplicate_segments: u64,
-    /// Packets that were no TCP segments.
+    /// Packets that were not TCP segments.
     pub malformed: u64,
     /// Bytes of messages that were read, heads and signals included.
     pub received_bytes: u64,
@@ -78,8 +78,8 @@ pub struct TcpServer {
 }
 
 impl TcpServer {
-    /// Returns the server on `node` with at most `max_connections` connections, with those that are closing. `seed` determines
-    /// its initial sequence numbers.
+    /// Returns the server on `node` with at most `max_connections` connections, closing ones included. `seed` determines its
+    /// initial sequence numbers.
     pub fn new(
         node: NodeId,
         response: TcpResponse,

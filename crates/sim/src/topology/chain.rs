@@ -1,7 +1,7 @@
 //! A row of nodes.
 //!
-//! Betzler 2015 has 17 nodes, Rathod 2022 has 20. Chosen: the border router stands in the middle, the primary sink at one
-//! end and the secondary sink at the other, so that paths have the full length in hops.
+//! Betzler 2015 has 17 nodes, Rathod 2022 has 20. Chosen: the border router is in the middle, the primary sink at one end
+//! and the secondary sink at the other, so that paths have the full length in hops.
 
 use super::{Shape, Topology, TopologyError, at, sinks};
 use crate::Layout;

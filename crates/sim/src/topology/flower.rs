@@ -2,7 +2,7 @@
 //!
 //! Rathod 2022 has 36 nodes, and is silent about the rest. Chosen: the border router is the centre, and 35 others make 5
 //! petals of 7. A petal has two straight sides and, if its number is odd, a node that joins them at the tip. The primary sink
-//! is the node at the tip of the first petal, the secondary sink that of the petal opposite.
+//! is at the tip of the first petal, and the secondary sink at the tip of the petal opposite.
 
 use super::{SHRINK, Shape, Topology, TopologyError, sinks};
 use crate::{Layout, Position};
@@ -41,7 +41,7 @@ fn build(shape: &Shape) -> Result<Layout, TopologyError> {
 fn loop_of(petal: u32, petals: u32) -> impl Iterator<Item = (f64, f64)> {
     let side = petal / 2;
     // The ends of the sides are in range of the tip between them, or of each other, with some room. The sides of a short
-    // petal are no nearer to each other than to those of the next petal.
+    // petal are no nearer to each other than to the next petal.
     let half_gap = if petal % 2 == 1 { 0.9 } else { 0.45 };
     let aside = libm::sin(std::f64::consts::FRAC_PI_2 / f64::from(petals)).min(half_gap / f64::from(side));
     let along = (1.0 - aside * aside).sqrt();

@@ -33,9 +33,9 @@ impl RplNode {
             self.neighbours.forget_ranks();
             self.root = Some(root);
         }
-        // A child has a higher rank than its parent, so a neighbour without one is no child any more. (A child that has not
-        // heard yet that this node's rank has risen will send its DAOs again, because a node that changes its parent asks
-        // for them.)
+        // A child has a higher rank than its parent, so a neighbour without one is not a child any more. (A child that has
+        // not heard yet that this node's rank has risen will send its DAOs again, because a node that changes its parent
+        // asks for them.)
         if (rank == INFINITE_RANK || rank < self.rank) && self.routes.is_child(now, from) {
             self.routes.remove_through(from);
         }

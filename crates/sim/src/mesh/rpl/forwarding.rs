@@ -7,7 +7,7 @@ use crate::{NodeId, Time};
 /// The reason why a packet cannot be forwarded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Unroutable {
-    /// The packet should go up, and there is no parent.
+    /// The packet should go up, and the node has no parent.
     NoParent,
     /// The packet is at the root, and the root has no route.
     NoRoute,

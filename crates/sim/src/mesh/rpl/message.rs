@@ -18,7 +18,7 @@ pub enum Message {
     Dio {
         /// The root of the DODAG.
         root: NodeId,
-        /// The rank of the sender. A sender with [`INFINITE_RANK`](super::INFINITE_RANK) is no parent.
+        /// The rank of the sender. A sender with [`INFINITE_RANK`](super::INFINITE_RANK) cannot be a parent.
         rank: u16,
         /// The DTSN. A higher number than before asks the children for DAOs.
         dtsn: Sequence,
@@ -40,7 +40,7 @@ pub enum Message {
 
 /// The objective code point of MRHOF (RFC 6719 §6).
 const MRHOF: u16 = 1;
-/// The unit of route lifetimes, in seconds, that of Contiki.
+/// The unit of route lifetimes, in seconds, like in Contiki.
 const LIFETIME_UNIT: u16 = 60;
 /// The length of a DODAG Configuration option (RFC 6550 §6.7.6).
 const CONFIGURATION: usize = 16;

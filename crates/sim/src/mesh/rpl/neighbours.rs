@@ -100,7 +100,7 @@ impl Neighbours {
     }
 
     /// Returns the entry of `id`, and adds it if there is none. In a full table it replaces the neighbour of the highest cost
-    /// that is not `kept` and costs more than `cost`. Returns `None` if there is no such neighbour.
+    /// that is not `kept` and costs more than `cost`. Returns `None` if no neighbour may be replaced.
     pub(super) fn get_or_add(
         &mut self,
         id: NodeId,
@@ -139,7 +139,7 @@ impl Neighbours {
     }
 
     /// Returns the best parent of a node whose rank may be `highest` at most. It is the acceptable neighbour of the lowest
-    /// cost that is no `child`. The parent `present` stays unless its cost is higher by the threshold (RFC 6719 §3.2.2).
+    /// cost that is not a `child`. The parent `present` stays unless its cost is higher by the threshold (RFC 6719 §3.2.2).
     pub(super) fn best(
         &self,
         present: Option<NodeId>,

@@ -72,8 +72,8 @@ impl RplNode {
         self.refresh_routes(now);
     }
 
-    /// Begins a local repair (RFC 6550 §8.2.2.5). Without a parent, the node announces that it is no parent either, forgets
-    /// its routes and the ranks of its neighbours, and asks for a DODAG.
+    /// Begins a local repair (RFC 6550 §8.2.2.5). Without a parent, the node announces that it cannot be a parent either,
+    /// forgets its routes and the ranks of its neighbours, and asks for a DODAG.
     fn detach(&mut self, now: Time) {
         self.counters.detachments += 1;
         self.parent = None;

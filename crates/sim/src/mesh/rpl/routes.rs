@@ -67,6 +67,7 @@ impl Routes {
             Err(mut at) => {
                 if self.0.len() >= max {
                     self.0.retain(|route| now < route.until);
+                    // Without the old routes, the place may be another.
                     at = self.find(to).unwrap_or_else(|at| at);
                 }
                 if self.0.len() >= max {
@@ -78,8 +79,8 @@ impl Routes {
         Stored::New
     }
 
-    /// Takes back the route to `to` through `next`, which then holds until `until` at most. Returns false if there is no such
-    /// route, if a newer DAO made it, or if it was taken back before.
+    /// Takes back the route to `to` through `next`, which then holds until `until` at most. Returns false if the table has no
+    /// such route, if a newer DAO made it, or if it was taken back before.
     pub(super) fn take_back(
         &mut self,
         now: Time,

@@ -1,4 +1,4 @@
-//! Sequence numbers of which the newer can be told, also after a restart (RFC 6550 §7.2).
+//! Sequence numbers that show which of two is newer, also after a restart (RFC 6550 §7.2).
 
 /// The largest distance at which two numbers can be compared: SEQUENCE_WINDOW.
 const WINDOW: u8 = 16;

@@ -4,7 +4,7 @@ use super::Draws;
 use crate::mesh::RplConfig;
 use crate::{Span, Time};
 
-/// The timer of a node's DIOs. It stands still until its first [`reset`](Self::reset).
+/// The timer of a node's DIOs. It does not run until its first [`reset`](Self::reset).
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Trickle {
     /// I, the length of the interval; 0 before the first.
