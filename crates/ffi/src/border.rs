@@ -32,8 +32,8 @@ impl Kept {
         Self { mechanism, state: [0; 64], exchange, timeout_us: 0 }
     }
 
-    /// Returns the memory with an initialised mechanism and state. It is in a box so that it is not moved: bytes that a state
-    /// does not use may be padding, which is no `u8`.
+    /// Returns the memory with an initialised mechanism and state. The box keeps it in place: a move would read the padding of
+    /// a state as `u8`, and padding may be uninitialised.
     fn new(name: &CStr) -> Box<Self> {
         let mut kept = Box::new(Self::zeroed());
         assert_eq!(kept.parse(name), Status::Ok);
@@ -60,7 +60,7 @@ impl Kept {
     fn state_init(&mut self, size: usize) -> Status {
         assert!(size <= self.state.len());
         let (mechanism, state, ..) = self.places();
-        // SAFETY: a mechanism that the library wrote, or zeros; that many bytes.
+        // SAFETY: a mechanism that the library wrote, or zeros; `size` bytes of a state.
         status(unsafe { coapace_state_init(mechanism, state, size) })
     }
 
@@ -133,7 +133,7 @@ fn status(number: c_int) -> Status {
 
 fn text(pointer: *const core::ffi::c_char) -> String {
     assert!(!pointer.is_null(), "no text: was the mechanism left out of the features of Cargo.toml?");
-    // SAFETY: what the library returns is null or a text that ends and stays.
+    // SAFETY: the library returns null, or a text that ends and stays.
     unsafe { CStr::from_ptr(pointer) }.to_str().unwrap().to_owned()
 }
 
@@ -272,7 +272,7 @@ fn null_pointers_are_noticed_by_every_function() {
     let outcome = Outcome { sample: Sample::default(), end: End::Reset as u8 };
     let outcome = &raw const outcome;
     let (mut limits, mut gauges) = (Limits::default(), Gauges::default());
-    // SAFETY: what is not null is as the library wrote it.
+    // SAFETY: each pointer is null or points at a valid value.
     let told = unsafe {
         vec![
             coapace_init(null_mut(), 0),
@@ -300,7 +300,7 @@ fn null_pointers_are_noticed_by_every_function() {
             coapace_gauges(null(), state, &raw mut gauges),
             coapace_gauges(mechanism, null(), &raw mut gauges),
             coapace_gauges(mechanism, state, null_mut()),
-            // Last, for they end the exchange.
+            // These come last, because they end the exchange.
             coapace_on_start(null(), state, exchange, cue, timeout_us),
             coapace_on_start(mechanism, null_mut(), exchange, cue, timeout_us),
             coapace_on_start(mechanism, state, null_mut(), cue, timeout_us),

@@ -78,7 +78,7 @@ impl Chosen {
         unsafe { mechanism.as_ref() }.ok_or(Status::NullPointer)
     }
 
-    /// Returns the number, which may be that of no mechanism.
+    /// Returns the number. It may be [`NONE`], or a number that no mechanism has.
     #[cfg(not(feature = "parameters"))]
     pub(crate) fn number(self) -> u8 {
         self.number

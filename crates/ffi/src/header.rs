@@ -18,7 +18,7 @@ fn constant(name: &str) -> String {
     name.to_uppercase().replace('-', "_")
 }
 
-/// Returns the name of a feature: that of the mechanism, except for `default`, which means something else to Cargo.
+/// Returns the feature of a mechanism. It has the mechanism's name, except for `default`, which means something else to Cargo.
 fn feature(name: &str) -> &str {
     if name == "default" { "default-timer" } else { name }
 }

@@ -1,4 +1,4 @@
-//! The mechanisms of the library: those for single exchanges, and behind them those for bodies.
+//! The mechanisms of the library: first the mechanisms for single exchanges, then the mechanisms for bodies.
 
 use coapace_control::{BULK, Entry, REGISTRY};
 

@@ -1,7 +1,7 @@
 //! The caller's memory: the bytes of a state for each destination, and of each exchange under way.
 //!
-//! Both begin with a tag, the number of the kind of mechanism that wrote them. Zero is the tag of nothing. Memory that was
-//! never written, and memory of another mechanism, are so recognised.
+//! Both begin with a tag, the number of the kind of mechanism that wrote them, or zero. By the tag, the library recognises
+//! memory that was never written, and memory of another mechanism.
 
 use core::ffi::c_void;
 
@@ -45,17 +45,17 @@ fn behind_tag<T>(bytes: *mut c_void) -> *mut T {
 /// # Safety
 /// `bytes` points at 1 + `size_of::<T>()` bytes that nothing else uses during the call.
 unsafe fn keep<T: Copy>(bytes: *mut c_void, tag: u8, value: T) {
-    // SAFETY: the caller promises so many bytes; `write_unaligned` asks for no alignment.
+    // SAFETY: the caller promises enough bytes; `write_unaligned` asks for no alignment.
     unsafe {
         bytes.cast::<u8>().write(tag);
         behind_tag::<T>(bytes).write_unaligned(value);
     }
 }
 
-/// Checks that `bytes` have this tag.
+/// Checks that `bytes` begin with this tag.
 ///
 /// # Errors
-/// `problem` if they have another one; [`Status::NullPointer`].
+/// `problem` if they begin with another tag; [`Status::NullPointer`].
 ///
 /// # Safety
 /// `bytes` is null or points at a byte.
@@ -63,7 +63,7 @@ unsafe fn expect(bytes: *const c_void, tag: u8, problem: Status) -> Result<(), S
     if bytes.is_null() {
         return Err(Status::NullPointer);
     }
-    // SAFETY: not null, so it points at a byte; a `u8` is whatever that holds.
+    // SAFETY: not null, so it points at a byte, and any byte is a valid `u8`.
     if unsafe { bytes.cast::<u8>().read() } == tag { Ok(()) } else { Err(problem) }
 }
 
@@ -72,21 +72,21 @@ unsafe fn expect(bytes: *const c_void, tag: u8, problem: Status) -> Result<(), S
 /// # Safety
 /// `bytes` points at `state_size_of(controller)` bytes that nothing else uses during the call.
 pub(crate) unsafe fn keep_state<C: Controller>(controller: &C, tag: u8, bytes: *mut c_void) {
-    // SAFETY: the caller's promise is that of `keep`.
+    // SAFETY: the caller promises what `keep` asks for.
     unsafe { keep(bytes, tag, controller.state()) }
 }
 
 /// Returns a reference to the state in `bytes`.
 ///
 /// # Safety
-/// `bytes` is null, or points at bytes that nothing writes during `'a`; if the first of them is `tag`, `keep_state` wrote
-/// them for a controller of this type, and nothing changed them since but this library.
+/// `bytes` is null, or points at bytes that nothing writes during `'a`. If the first byte is `tag`, `keep_state` wrote the bytes
+/// for a controller of this type, and only this library changed them since.
 pub(crate) unsafe fn state<'a, C: Controller>(
     _: &C,
     tag: u8,
     bytes: *const c_void,
 ) -> Result<&'a C::State, Status> {
-    // SAFETY: the caller's promise is that of `state_in`; a valid state that nothing writes can be lent.
+    // SAFETY: the caller promises what `state_in` asks for; a valid state that nothing writes can be lent.
     unsafe { state_in::<C>(tag, bytes.cast_mut()).map(|state| &*state) }
 }
 
@@ -99,7 +99,7 @@ pub(crate) unsafe fn state_mut<'a, C: Controller>(
     tag: u8,
     bytes: *mut c_void,
 ) -> Result<&'a mut C::State, Status> {
-    // SAFETY: the caller's promise is that of `state_in`; a valid state that nothing else uses can be lent to be changed.
+    // SAFETY: the caller promises what `state_in` asks for; a valid state that nothing else uses can be lent to be changed.
     unsafe { state_in::<C>(tag, bytes).map(|state| &mut *state) }
 }
 
@@ -124,8 +124,8 @@ impl ExchangeBytes {
     /// Takes the bytes at `bytes` for an exchange.
     ///
     /// # Safety
-    /// While the value is used, `bytes` is null or points at `EXCHANGE_SIZE` bytes that nothing else uses; if the first of
-    /// them is the tag of a kind, this library wrote them for that kind, and nothing else changed them since.
+    /// While the value is used, `bytes` is null or points at `EXCHANGE_SIZE` bytes that nothing else uses. If the first byte is
+    /// the tag of a kind, this library wrote the bytes for that kind, and nothing else changed them since.
     pub(crate) unsafe fn new(bytes: *mut c_void) -> Self {
         Self(bytes)
     }
@@ -160,7 +160,7 @@ impl ExchangeBytes {
     /// Returns a mutable reference to the exchange.
     ///
     /// # Errors
-    /// [`Status::BadExchange`] if the bytes are none of this kind; [`Status::NullPointer`].
+    /// [`Status::BadExchange`] if the bytes are not an exchange of this kind; [`Status::NullPointer`].
     ///
     /// # Safety
     /// Nothing else uses the bytes during `'a`, this value included.

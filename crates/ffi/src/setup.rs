@@ -12,7 +12,7 @@ use crate::{Status, memory, names};
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn coapace_init(mechanism: *mut Chosen, name: c_int) -> c_int {
     let chosen = usize::try_from(name).map_err(|_| Status::UnknownMechanism).and_then(Chosen::at);
-    // SAFETY: the caller's promise is that of `put`.
+    // SAFETY: the caller promises what `put` asks for.
     Status::of(unsafe { put(mechanism, chosen) })
 }
 
@@ -24,7 +24,7 @@ pub unsafe extern "C" fn coapace_init(mechanism: *mut Chosen, name: c_int) -> c_
 pub unsafe extern "C" fn coapace_parse(mechanism: *mut Chosen, text: *const c_char) -> c_int {
     // SAFETY: the caller promises a text that ends, or null.
     let chosen = unsafe { bytes(text) }.and_then(parse);
-    // SAFETY: the caller's promise is that of `put`.
+    // SAFETY: the caller promises what `put` asks for.
     Status::of(unsafe { put(mechanism, chosen) })
 }
 
@@ -38,7 +38,7 @@ pub unsafe extern "C" fn coapace_set(
     parameter: *const c_char,
     value: *const c_char,
 ) -> c_int {
-    // SAFETY: null or a `Chosen`, for which any bytes will do; texts that end, or null.
+    // SAFETY: null, or a `Chosen`, for which any bytes are valid; texts that end, or null.
     let given = unsafe { (mechanism.as_mut(), bytes(parameter), bytes(value)) };
     let (Some(chosen), Ok(parameter), Ok(value)) = given else { return Status::NullPointer as c_int };
     Status::of(set(chosen, parameter, value))
@@ -50,7 +50,7 @@ pub unsafe extern "C" fn coapace_set(
 /// `mechanism` is null, or this library wrote it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn coapace_state_size(mechanism: *const Chosen) -> usize {
-    // SAFETY: the caller's promise is that of `from_c`.
+    // SAFETY: the caller promises what `from_c` asks for.
     let chosen = unsafe { Chosen::from_c(mechanism) };
     chosen
         .and_then(|chosen| on_chosen!(chosen, |controller, _tag| Ok(memory::state_size_of(controller))))
@@ -68,7 +68,7 @@ pub unsafe extern "C" fn coapace_state_init(
     state: *mut c_void,
     size: usize,
 ) -> c_int {
-    // SAFETY: the caller's promise is that of `from_c`.
+    // SAFETY: the caller promises what `from_c` asks for.
     Status::of(unsafe { Chosen::from_c(mechanism) }.and_then(|chosen| {
         on_chosen!(chosen, |controller, tag| {
             if state.is_null() {
