@@ -5,7 +5,7 @@ use std::process::Command;
 
 use crate::program::{Program, here};
 
-/// A program and its arguments, in which `{uri}`, `{host}`, `{port}` and `{path}` stand for the address to ask.
+/// A program and its arguments. `{uri}`, `{host}`, `{port}` and `{path}` in them are replaced by the address to ask.
 #[derive(Clone, Debug)]
 pub struct ClientCommand(Vec<String>);
 
@@ -27,7 +27,7 @@ impl ClientCommand {
         self.0.iter().map(fill).collect()
     }
 
-    /// Starts the client. It is to ask for `path`, without a slash in front.
+    /// Starts the client, which asks for `path`, given without a slash in front.
     ///
     /// # Errors
     /// Returns one line if the program does not start.
@@ -39,7 +39,7 @@ impl ClientCommand {
     }
 }
 
-/// Returns the URI that a client is to ask.
+/// Returns the URI that a client asks for.
 pub fn uri(address: SocketAddr, path: &str) -> String {
     format!("coap://{address}/{path}")
 }

@@ -80,16 +80,16 @@ pub struct Emulation<'a> {
 }
 
 impl<'a> Emulation<'a> {
-    /// The sources that have a place if nothing else is said.
+    /// The default number of sources that have a place.
     pub const SOURCES: usize = 20_000;
 
-    /// Returns the emulation of a scenario. `seed` decides over losses, jitter and all that is random.
+    /// Returns the emulation of a scenario. `seed` decides losses, jitter and all other random draws.
     pub fn new(scenario: &'a Scenario, seed: u64) -> Self {
         Self { scenario, seed, sources: Self::SOURCES }
     }
 
-    /// Sets the number of sources that have a place at a time, at least 1. Each takes about a kilobyte. Behind a relay it takes a
-    /// socket too, so that the limit on open files is a limit on them.
+    /// Sets the number of sources that have a place at a time, at least 1. Each takes about a kilobyte. In a relay each takes a
+    /// socket too, so the limit on open files bounds their number.
     #[must_use]
     pub fn sources(self, sources: usize) -> Self {
         Self { sources, ..self }
@@ -115,8 +115,8 @@ impl<'a> Emulation<'a> {
     }
 
     /// Makes two network namespaces and starts to carry IP packets between them. Rates count the packets as they are, with the
-    /// header of IP. Each address of the clients' side is a source. It needs the right to make namespaces, see
-    /// [`take_privileges`], `/dev/net/tun`, and the program `ip` (iproute2).
+    /// header of IP. Each address of the clients' side is a source. The tunnel needs the right to make namespaces (see
+    /// [`take_privileges`]), `/dev/net/tun`, and the program `ip` (iproute2).
     ///
     /// # Errors
     /// [`EmulationError`]: the scenario has a mesh, or the system refuses one of these.
@@ -143,7 +143,7 @@ impl<T> RunningRelay<T> {
     /// Ends the emulation; see [`Running::stop`].
     ///
     /// # Errors
-    /// Those of [`Running::stop`].
+    /// The errors of [`Running::stop`].
     pub fn stop(self) -> Result<(Figures, T), EmulationError> {
         self.running.stop()
     }

@@ -18,7 +18,7 @@ pub struct Lateness {
 }
 
 impl Lateness {
-    /// Counts a call that came `late`.
+    /// Counts a call that came `late` after the moment that the host had asked for.
     pub fn add(&mut self, late: Span) {
         self.calls += 1;
         self.over_1_ms += u64::from(late > Span::from_millis(1));

@@ -13,8 +13,8 @@ use self::port::Port;
 
 /// The simulator's network between ports, driven by a clock from outside.
 ///
-/// Moments count from the start of the emulation. A packet enters at the present moment, which is that of the last
-/// [`advance`](Self::advance).
+/// Moments count from the start of the emulation. A packet enters at the present moment, which the last
+/// [`advance`](Self::advance) set.
 #[derive(Debug)]
 pub struct Link<T> {
     world: World<Port, Taps<T>>,
@@ -48,12 +48,12 @@ impl<T: Tap> Link<T> {
         self.mtu
     }
 
-    /// Lets time pass in the network. A moment before the present one is the present one.
+    /// Lets time pass in the network until `now`. A moment in the past counts as the present one.
     pub fn advance(&mut self, now: Time) {
         self.world.advance(now);
     }
 
-    /// Returns when the network has something to do, if packets are under way.
+    /// Returns the moment at which the network has something to do, if packets are under way.
     pub fn next_event(&mut self) -> Option<Time> {
         self.world.next_event()
     }

@@ -1,8 +1,8 @@
 //! Runs of a scenario with hosts on real sockets.
 //!
-//! The hosts are those of the simulator ([`Cast`](coapace_run::Cast)): the endpoint, the mechanism, the workload and the
-//! random numbers are the same. A run differs from a simulated one in what carries the datagrams and in what time is: sockets
-//! of the operating system, the emulated network, and the clock on the wall. So a run takes as long as it lasts.
+//! The hosts are the simulator's ([`Cast`](coapace_run::Cast)): the endpoint, the mechanism, the workload and the random
+//! numbers are the same. Sockets of the operating system and the emulated network carry the datagrams. Time is real, so a run
+//! of a minute takes a minute.
 //!
 //! CoAP over TCP runs with the TCP of the operating system.
 
@@ -55,7 +55,7 @@ pub struct Live<'a> {
 }
 
 impl Live<'_> {
-    /// Checks at a moment of the run whether it goes on. `exchanges` tells how many are completed.
+    /// Checks whether the run goes on at the moment `now`. `exchanges` returns how many exchanges are over.
     fn check(&self, now: Time, exchanges: impl FnOnce() -> u64) -> Result<(), LiveError> {
         if self.stop.load(Ordering::Relaxed) {
             return Err(LiveError::Stopped);

@@ -17,16 +17,16 @@ const PATIENCE: Duration = Duration::from_secs(3);
 /// The pause between two looks at a program that is to end.
 const PAUSE: Duration = Duration::from_millis(1);
 
-/// The bytes that are kept of what a program writes to standard error.
+/// The number of bytes of a program's standard error that are kept.
 const KEPT: usize = 2_000;
 
 /// A program that runs beside this one. It is stopped when this value is dropped.
 #[derive(Debug)]
 pub struct Program {
     child: Child,
-    /// Set if it and what it starts have a process group of their own, which ends as a whole.
+    /// Whether the program, with all that it starts, has a process group of its own, which ends as a whole.
     is_group: bool,
-    /// Receives the end of what it has written to standard error, if that is kept.
+    /// Receives the end of its standard error, if that is kept.
     complaint: Option<Receiver<String>>,
 }
 
@@ -46,7 +46,7 @@ impl Program {
     /// starts it where it is to run.
     ///
     /// # Errors
-    /// Those of `spawn`.
+    /// The errors of `spawn`.
     pub fn in_front(command: Command, spawn: impl FnOnce(Command) -> io::Result<Child>) -> io::Result<Self> {
         Ok(Self { child: spawn(command)?, is_group: false, complaint: None })
     }
@@ -54,7 +54,7 @@ impl Program {
     /// Starts a program with a process group of its own and without standard input. `spawn` starts it where it is to run.
     ///
     /// # Errors
-    /// Those of `spawn`.
+    /// The errors of `spawn`.
     pub fn behind(
         mut command: Command,
         spawn: impl FnOnce(Command) -> io::Result<Child>,
@@ -63,11 +63,11 @@ impl Program {
         Ok(Self { child: spawn(command)?, is_group: true, complaint: None })
     }
 
-    /// Starts a program like [`behind`](Self::behind), and keeps the end of what it writes to standard error for
-    /// [`last_words`](Self::last_words). What else it writes is dropped.
+    /// Starts a program like [`behind`](Self::behind), and keeps the end of its standard error for
+    /// [`last_words`](Self::last_words). Its standard output is dropped.
     ///
     /// # Errors
-    /// Those of `spawn`.
+    /// The errors of `spawn`.
     pub fn silent(
         mut command: Command,
         spawn: impl FnOnce(Command) -> io::Result<Child>,
@@ -89,10 +89,10 @@ impl Program {
         Ok(program)
     }
 
-    /// Returns the exit code of the program if it has ended: 128 and the number of the signal if one ended it.
+    /// Returns the exit code of the program if it has ended. If a signal ended it, the code is 128 plus the signal's number.
     ///
     /// # Errors
-    /// Those of [`Child::try_wait`].
+    /// The errors of [`Child::try_wait`].
     pub fn ended(&mut self) -> io::Result<Option<u8>> {
         let code = |status: ExitStatus| {
             let signal = status.signal().map(|signal| 128 + signal);
@@ -106,10 +106,10 @@ impl Program {
         !matches!(self.child.try_wait(), Ok(None))
     }
 
-    /// Waits until `is_ready`, until the program has ended, or for this time.
+    /// Waits until `is_ready` returns true, until the program has ended, or for the time `patience`.
     ///
     /// # Errors
-    /// Those of `is_ready` and of [`ended`](Self::ended).
+    /// The errors of `is_ready` and of [`ended`](Self::ended).
     pub fn wait_until(
         &mut self,
         patience: Duration,
@@ -130,7 +130,7 @@ impl Program {
         }
     }
 
-    /// Returns the last line that it wrote to standard error, once it has ended, if that was kept.
+    /// Returns the last line of the program's standard error, once it has ended, if that is kept.
     pub fn last_words(&self) -> String {
         let told =
             self.complaint.as_ref().map(|complaint| complaint.recv_timeout(Duration::from_millis(200)));
@@ -170,7 +170,7 @@ impl Drop for Program {
 /// Starts a command here.
 ///
 /// # Errors
-/// Those of [`Command::spawn`].
+/// The errors of [`Command::spawn`].
 pub(crate) fn here(mut command: Command) -> io::Result<Child> {
     command.spawn()
 }

@@ -18,8 +18,8 @@ const LONGEST: usize = 65_535;
 /// The receive buffer that sockets ask for, in bytes. The system gives less if `net.core.rmem_max` is less.
 const RECEIVE_BUFFER: usize = 4 << 20;
 
-/// The buffer of datagrams. Each takes a system call: nix's recvmmsg(2) keeps the lengths of the last call, and so would lose the
-/// control message that counts lost datagrams, which is there only sometimes.
+/// The buffer of datagrams. Each datagram takes a system call: nix's recvmmsg(2) keeps the lengths of the last call, and so would
+/// lose the control message that counts lost datagrams, which only some datagrams have.
 #[derive(Debug)]
 pub(super) struct Datagrams {
     bytes: Box<[u8]>,
@@ -43,7 +43,7 @@ pub(super) fn prepare(socket: &UdpSocket) -> io::Result<()> {
     socket.set_nonblocking(true)?;
     setsockopt(socket, sockopt::ReceiveTimestampns, &true)?;
     setsockopt(socket, sockopt::RxqOvfl, &1)?;
-    // Less than what is asked for is no error.
+    // A smaller buffer is not an error.
     setsockopt(socket, sockopt::RcvBuf, &RECEIVE_BUFFER)?;
     Ok(())
 }
@@ -53,10 +53,10 @@ impl Datagrams {
         Self { bytes: vec![0; LONGEST].into(), controls: nix::cmsg_space!(libc::timespec, u32) }
     }
 
-    /// Receives what has arrived, a row at most, and hands it to `each` in its order.
+    /// Receives at most a row of the datagrams that have arrived, and hands them to `each` in their order.
     ///
     /// # Errors
-    /// The errors of the socket, among them those that ICMP reported. Nothing to receive is none.
+    /// The errors of the socket, including errors that ICMP reported. An empty socket is not an error.
     pub(super) fn receive(
         &mut self,
         socket: &UdpSocket,
@@ -85,7 +85,8 @@ impl Datagrams {
     }
 }
 
-/// Returns the time since a moment of the system's clock, which may be set meanwhile: then it is zero.
+/// Returns the time since a moment of the system's clock. The clock may have been set meanwhile: a moment in the future, or a
+/// second or more ago, gives zero.
 fn since(at: Duration) -> Duration {
     let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
     now.checked_sub(at).filter(|age| *age < Duration::from_secs(1)).unwrap_or_default()

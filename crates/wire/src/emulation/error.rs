@@ -11,7 +11,7 @@ pub enum EmulationError {
         "a mesh cannot be emulated: name a scenario with [[network.up]] and [[network.down]], such as nb-iot"
     )]
     Mesh,
-    /// The address to listen at cannot be had.
+    /// The system refuses the address to listen at.
     #[error("cannot listen at {0}: {1}")]
     Listen(SocketAddr, io::Error),
     /// The two addresses of a relay are one.

@@ -20,7 +20,7 @@ pub struct Figures {
     pub lost: u64,
     /// Packets marked by queue management (RFC 3168).
     pub marked: u64,
-    /// The names of the hops with their counters, first those up to the server.
+    /// The names of the hops with their counters, the hops up to the server first.
     pub hops: Vec<(String, HopCounters)>,
     /// Sources that have a place now.
     pub sources: u64,
@@ -34,7 +34,7 @@ pub struct Figures {
     pub without_socket_reason: Option<String>,
     /// Packets longer than the scenario's `network.mtu`. They are carried whole.
     pub oversized: u64,
-    /// Packets that are no IP, or go to a group (TUN mode only). They are not carried.
+    /// Packets that are not IP, or do not go from one host to another (TUN mode only). They are not carried.
     pub ignored: u64,
     /// Packets that the system dropped before they were received, because its buffer was full.
     pub overflowed: u64,
@@ -42,7 +42,7 @@ pub struct Figures {
     pub unsent: u64,
     /// The last reason why the system refused to send.
     pub unsent_reason: Option<String>,
-    /// Answers of the server's host that nobody listens there (ICMP).
+    /// Reports of the server's host that nobody listens there (ICMP).
     pub unreachable: u64,
     /// The time from when a packet had to leave to when it had left, of all packets that arrived.
     pub lateness: Delays,
@@ -102,12 +102,13 @@ impl Figures {
         lines
     }
 
-    /// Returns whether the machine was too slow, so that what was measured is not what the scenario says.
+    /// Returns whether the machine was too slow to emulate the scenario: packets were lost before they were read, or more than one
+    /// departure in a thousand was late.
     pub fn is_overloaded(&self) -> bool {
         self.overflowed > 0 || self.late * 1_000 > self.lateness.count
     }
 
-    /// Returns a line for everything that went wrong, with what to do about it.
+    /// Returns a line for each kind of problem, if possible with a remedy.
     pub fn complaints(&self) -> Vec<String> {
         let mut lines = Vec::new();
         let mut add = |count: u64, line: &dyn Fn() -> String| {

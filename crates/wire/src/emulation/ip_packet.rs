@@ -14,8 +14,8 @@ pub(super) struct Ends {
 const UDP: u8 = 17;
 
 impl Ends {
-    /// Returns the ends of a packet that goes from one host to another: `None` for anything that is no IP packet, or that goes
-    /// to a group or stays on a link.
+    /// Returns the ends of a packet that goes from one host to another. Returns `None` if the bytes are not an IP packet, or if
+    /// an end is a group, a broadcast or unspecified address, or a link-local address of IPv6.
     pub(super) fn read(packet: &[u8]) -> Option<Self> {
         let ends = match packet.first()? >> 4 {
             4 if packet.len() >= 20 => {
@@ -36,7 +36,7 @@ impl Ends {
     }
 }
 
-/// Reads what a packet contains: a message of CoAP if it is UDP with such a header, at any port.
+/// Reads the content of a packet: a CoAP message if it is UDP with the header of CoAP behind it, at any port.
 pub(super) fn content(packet: &[u8]) -> Content {
     read_content(packet).unwrap_or(Content::Other)
 }
@@ -54,7 +54,7 @@ fn read_content(packet: &[u8]) -> Option<Content> {
     };
     let udp = packet.get(header..)?;
     let port = |at: usize| Some(u16::from_be_bytes([*udp.get(at)?, *udp.get(at + 1)?]));
-    // Both directions have the same two ports.
+    // Both directions have the same two ports, and so the same XOR of them.
     Some(Content::read(udp.get(8..)?, port(0)? ^ port(2)?))
 }
 

@@ -16,7 +16,7 @@ use super::steps::{Content, Way};
 use super::waiting::Clock;
 use crate::link::{Link, SERVER};
 
-/// The network of a scenario, its sources, which are known by a `K`, and the counters.
+/// The network of a scenario, its sources by their keys `K`, and the counters.
 #[derive(Debug)]
 pub(super) struct Passage<K, T> {
     clock: Clock,
@@ -25,7 +25,7 @@ pub(super) struct Passage<K, T> {
     pub(super) figures: Figures,
     hops: Vec<String>,
     transport: Transport,
-    /// Reads what a packet contains.
+    /// Reads the content of a packet.
     content: fn(&[u8]) -> Content,
     published: Time,
 }
@@ -58,7 +58,7 @@ impl<K: Copy + Eq + Hash, T: Tap> Passage<K, T> {
         self.clock.now()
     }
 
-    /// Finds a place for a source that is not known, and counts if another has to leave or if there is none.
+    /// Finds a place for a new source. Counts the source that had to leave, or the refusal if no source could.
     pub(super) fn admit(&mut self, key: K, at: Time) -> Option<Place> {
         let place = self.sources.admit(key, at, |node| self.link.under_way(node));
         match place {
@@ -77,7 +77,7 @@ impl<K: Copy + Eq + Hash, T: Tap> Passage<K, T> {
         }
     }
 
-    /// Lets a packet enter that came at a moment. `wire_bytes` is its length with the header of IP.
+    /// Lets a packet enter the network at the moment `at`. `wire_bytes` is its length with the header of IP.
     pub(super) fn enter(&mut self, at: Time, way: Way, place: usize, bytes: &[u8], wire_bytes: u32) {
         self.link.advance(at);
         let Some((_, steps)) = self.sources.get(place) else { return };
@@ -88,7 +88,7 @@ impl<K: Copy + Eq + Hash, T: Tap> Passage<K, T> {
         self.link.send(from, Outgoing { to, mark, transport: self.transport }, bytes);
     }
 
-    /// Lets time pass to now, and hands the packets that have come through to `send`, each with its way and its source.
+    /// Lets time pass to now, and hands the packets that have arrived to `send`, each with its way, its source's place and key.
     pub(super) fn depart(&mut self, mut send: impl FnMut(Way, usize, K, &[u8]) -> io::Result<()>) {
         self.link.advance(self.clock.now());
         for arrival in self.link.arrivals() {
@@ -106,7 +106,7 @@ impl<K: Copy + Eq + Hash, T: Tap> Passage<K, T> {
         self.link.clear();
     }
 
-    /// Returns how long nothing is to be done unless a packet comes.
+    /// Returns the time until the network has something to do, at most [`PUBLISHED_EVERY`].
     pub(super) fn idle(&mut self) -> Duration {
         let next = self.link.next_event().map(|due| due - self.clock.now());
         next.map_or(PUBLISHED_EVERY, |span| Duration::from_nanos(span.as_nanos()).min(PUBLISHED_EVERY))

@@ -11,8 +11,8 @@ use nix::unistd::{getegid, geteuid};
 
 use super::EmulationError;
 
-/// Gets this process the right to make network namespaces. If it has none, it moves into a user namespace in which it is root, as
-/// `unshare --map-root-user` does; its rights outside do not change. Call it before anything starts a thread.
+/// Gives this process the right to make network namespaces. A process without it moves into a user namespace in which it is root,
+/// like `unshare --map-root-user`. Its rights outside do not change. Call this function before anything starts a thread.
 ///
 /// # Errors
 /// [`EmulationError::Privileges`] if the system does not allow that.
@@ -21,6 +21,7 @@ pub fn take_privileges() -> Result<(), EmulationError> {
     if may.unwrap_or(false) {
         return Ok(());
     }
+    // In the namespace the process has other IDs until they are mapped. `gid_map` can be written only after setgroups(2) is denied.
     let (user, group) = (geteuid(), getegid());
     enter().map_err(EmulationError::Privileges)?;
     let map = |file: &str, text: String| fs::write(format!("/proc/self/{file}"), text);

@@ -36,7 +36,7 @@ struct Port {
     lost: u32,
 }
 
-/// The number of the listening socket among the descriptors. Those of sources have their places.
+/// The number of the listening socket among the descriptors. The number of a source's socket is the source's place.
 const LISTENER: u64 = u64::MAX - 1;
 
 /// The descriptors that sources leave to others: files, connections of Prometheus, sockets of other threads.
@@ -99,7 +99,7 @@ impl<T: Tap> Relay<T> {
         let now = passage.now();
         let Ports { waiting, listener, to, upstream } = ports;
         let Port { socket, lost } = listener;
-        // An error here is one of a datagram to a client that is gone; the client's datagrams tell more.
+        // An error here is about an earlier datagram to a client that is gone, and needs no action.
         let _ = datagrams.receive(socket, |datagram| {
             passage.figures.overflowed += newly_lost(lost, &datagram);
             let Some(from) = datagram.from else { return };
@@ -130,8 +130,8 @@ impl<T: Tap> Relay<T> {
     }
 }
 
-/// Gives a source that is not known a place and, with `open`, a socket. If the system has no more sockets, there are no more
-/// places than there are sockets now, and the idlest source leaves.
+/// Gives a new source a place and, with `open`, a socket. If the system has no more sockets, the present number of sources becomes
+/// the limit, and the idlest source leaves.
 fn admit<T: Tap>(
     passage: &mut Passage<SocketAddr, T>,
     from: SocketAddr,
@@ -159,7 +159,7 @@ fn admit<T: Tap>(
     }
 }
 
-/// Opens a socket towards the server in a place, in place of the one that is there.
+/// Opens a socket towards the server for a source, and closes the socket that its place had before.
 fn open(upstream: &mut Vec<Option<Port>>, place: usize, to: SocketAddr, waiting: &Waiting) -> io::Result<()> {
     if place >= upstream.len() {
         upstream.resize_with(place + 1, || None);
@@ -176,7 +176,8 @@ fn open(upstream: &mut Vec<Option<Port>>, place: usize, to: SocketAddr, waiting:
 }
 
 impl Ports {
-    /// Sends a datagram to the server. An ICMP error about an earlier one takes the place of the first attempt, and is counted.
+    /// Sends a datagram to the server. The first attempt may only return an ICMP error about an earlier datagram. It is counted,
+    /// and the datagram is sent again.
     fn send_up(&self, place: usize, bytes: &[u8], unreachable: &mut u64) -> io::Result<()> {
         let Some(Some(Port { socket, .. })) = self.upstream.get(place) else { return Ok(()) };
         match socket.send(bytes) {
@@ -189,7 +190,8 @@ impl Ports {
     }
 }
 
-/// Returns the number of sources that may have a socket. The other descriptors are for everything else that the process does.
+/// Returns the number of sources that may have a socket: the limit on open files less [`OTHER_DESCRIPTORS`], but at least a quarter
+/// of it.
 pub(super) fn most_sources() -> usize {
     let most = getrlimit(Resource::RLIMIT_NOFILE).map_or(u64::MAX, |(soft, _)| soft);
     usize::try_from(most.saturating_sub(OTHER_DESCRIPTORS).max(most / 4)).unwrap_or(usize::MAX)
@@ -207,7 +209,7 @@ fn newly_lost(lost: &mut u32, datagram: &Datagram<'_>) -> u64 {
     u64::from(newly)
 }
 
-/// Reads what a datagram contains.
+/// Reads the content of a datagram.
 pub(super) fn content(datagram: &[u8]) -> Content {
     Content::read(datagram, 0)
 }

@@ -67,8 +67,8 @@ impl<T> Running<T> {
         self.thread.as_ref().is_none_or(JoinHandle::is_finished)
     }
 
-    /// Ends the emulation within about a tenth of a second. Packets that are under way are lost. Returns the counters, and the tap
-    /// that it was given.
+    /// Ends the emulation within about a tenth of a second. Packets that are under way are lost. Returns the counters and the
+    /// caller's tap.
     ///
     /// # Errors
     /// The error that had ended the emulation before.

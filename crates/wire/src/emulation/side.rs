@@ -12,8 +12,8 @@ use nix::sched::{CloneFlags, unshare};
 /// A network namespace, which has only the interfaces that are made in it. It lasts as long as this value, or a program or socket
 /// in it.
 ///
-/// A thread is in it. What the thread does happens in the namespace: a socket that it opens is a socket of the namespace, whoever
-/// uses it later, and a program that it starts runs there.
+/// One thread runs in the namespace. A socket that the thread opens belongs to the namespace, even if other threads use it. A
+/// program that the thread starts runs in the namespace.
 #[derive(Debug)]
 pub struct Side {
     jobs: Sender<Job>,
@@ -26,7 +26,7 @@ impl Side {
     /// Makes a namespace with nothing but the interface `lo`, which is down.
     ///
     /// # Errors
-    /// The error of unshare(2): without [`take_privileges`](super::take_privileges) only root may.
+    /// The error of unshare(2): without [`take_privileges`](super::take_privileges) only root may make a namespace.
     pub(super) fn new() -> io::Result<Self> {
         let (jobs, coming) = channel::<Job>();
         let (tell, told) = channel();
@@ -46,7 +46,7 @@ impl Side {
     /// Runs `job` in the namespace and waits for its end.
     ///
     /// # Errors
-    /// If the thread of the namespace is gone, because an earlier job panicked.
+    /// The thread of the namespace is gone, because an earlier job panicked.
     pub fn run<R: Send + 'static>(&self, job: impl FnOnce() -> R + Send + 'static) -> io::Result<R> {
         let (tell, told) = channel();
         let job = Box::new(move || drop(tell.send(job())));
@@ -58,7 +58,7 @@ impl Side {
     /// Starts a program in the namespace.
     ///
     /// # Errors
-    /// Those of [`Command::spawn`], and of [`run`](Self::run).
+    /// The errors of [`Command::spawn`] and of [`run`](Self::run).
     pub fn start(&self, mut command: Command) -> io::Result<Child> {
         self.run(move || command.spawn())?
     }
@@ -66,7 +66,7 @@ impl Side {
     /// Returns whether a socket of the namespace waits for datagrams or connections.
     ///
     /// # Errors
-    /// Those of [`run`](Self::run).
+    /// The errors of [`run`](Self::run).
     pub fn listens(&self) -> io::Result<bool> {
         self.run(|| {
             // The states of proc_net(5): a UDP socket without a peer, and a listening socket of TCP.
@@ -78,7 +78,7 @@ impl Side {
         })
     }
 
-    /// Returns the file that stands for the namespace, for `nsenter --net=FILE`.
+    /// Returns the file of the namespace, for `nsenter --net=FILE`.
     pub fn file(&self) -> String {
         format!("/proc/{}/task/{}/ns/net", std::process::id(), self.thread)
     }

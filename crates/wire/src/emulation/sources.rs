@@ -28,13 +28,13 @@ struct Source<K> {
 /// A place for a new source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Place {
-    /// A place that nobody had before: the one after the last.
+    /// A place after the last, which no source had before.
     New(usize),
     /// The place of a source that has left.
     Taken(usize),
 }
 
-/// The idlest sources that are looked at for one without packets under way.
+/// The number of the idlest sources among which one without packets under way may leave.
 const EXAMINED: usize = 64;
 
 impl<K: Copy + Eq + Hash> Sources<K> {
@@ -67,8 +67,8 @@ impl<K: Copy + Eq + Hash> Sources<K> {
         }
     }
 
-    /// Finds a place for a source that is not known. Returns `None` if no place is free. `under_way` returns the packets of a
-    /// node that are under way.
+    /// Finds a place for a new source. Returns `None` if no place is free and none of the idlest sources can leave. `under_way`
+    /// returns the number of a node's packets that are under way.
     pub(super) fn admit(&mut self, key: K, now: Time, under_way: impl Fn(NodeId) -> u32) -> Option<Place> {
         let place = if self.taken.len() < self.limit {
             let place = self.taken.len();
@@ -89,7 +89,7 @@ impl<K: Copy + Eq + Hash> Sources<K> {
         Some(place)
     }
 
-    /// Takes the last place back, which was just given.
+    /// Takes back the last place, which was just given.
     pub(super) fn withdraw(&mut self) {
         if let Some(source) = self.taken.pop() {
             self.idle.remove(&(source.last, self.taken.len()));

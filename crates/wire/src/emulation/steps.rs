@@ -1,7 +1,7 @@
 //! The exchange and transmission that a packet of a real host belongs to.
 //!
-//! They are the key of the random numbers that the network draws for a packet. Two runs with the same seed meet the same luck at
-//! the same step, and so do a simulation and an emulation whose clients come in the same order.
+//! Both are the key of the random numbers that the network draws for a packet. So two runs with the same seed have the same luck
+//! at the same step. A simulation and an emulation do too, if their clients come in the same order.
 
 use coapace_sim::Mark;
 
@@ -17,7 +17,7 @@ pub(super) enum Way {
 /// The part that a packet has in an exchange, read from its bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Content {
-    /// A confirmable or non-confirmable message (RFC 7252 §4.2, §4.3), by its Message ID. Its copies have the same one.
+    /// A confirmable or non-confirmable message (RFC 7252 §4.2, §4.3), by its Message ID, which its copies share.
     Message(u32),
     /// An acknowledgement or a Reset, by the Message ID of the message that it answers.
     Reply(u32),
@@ -26,8 +26,8 @@ pub(super) enum Content {
 }
 
 impl Content {
-    /// Reads the header of a CoAP message (RFC 7252 §3). `ports` tells apart the conversations of a host; it takes the upper 16
-    /// bits.
+    /// Reads the header of a CoAP message (RFC 7252 §3). `ports` distinguishes the conversations of a host. It becomes the upper 16
+    /// bits of the key.
     pub(super) fn read(datagram: &[u8], ports: u16) -> Self {
         let Some(&[first, _, high, low]) = datagram.first_chunk() else { return Self::Other };
         if first >> 6 != 1 || first & 0xf > 8 {
@@ -55,7 +55,8 @@ struct Half {
     arrived: Recent,
 }
 
-/// The first transmission of what a server sends by itself, as in the simulator. Replies have the mark of what they answer.
+/// The number of the first transmission of a server's own message, like in the simulator. A reply has the mark of the message that
+/// it answers.
 const SERVERS_OWN: u8 = 128;
 
 impl Steps {
@@ -71,6 +72,7 @@ impl Steps {
             Content::Other => None,
         };
         let mark = match (content, known) {
+            // Clients' numbers stop below SERVERS_OWN, servers' numbers at 255: neither reaches the other's keys.
             (Content::Message(_), Some(Mark { exchange, transmission })) => {
                 Mark { exchange, transmission: transmission.saturating_add(1).min(first + (SERVERS_OWN - 1)) }
             }
@@ -95,8 +97,7 @@ impl Steps {
         }
     }
 
-    /// Forgets the messages of a source that has left. The exchanges of the next source are counted on, and so have luck of
-    /// their own.
+    /// Forgets the messages of a source that has left. The numbers of exchanges go on, so the next source has luck of its own.
     pub(super) fn forget(&mut self) {
         for half in [&mut self.up, &mut self.down] {
             *half = Half { next: half.next, ..Half::default() };
@@ -108,7 +109,7 @@ impl Steps {
 #[derive(Debug, Default)]
 struct Recent {
     marks: Vec<(u32, Mark)>,
-    /// The place of the oldest once all are taken.
+    /// The place of the oldest once all places are taken.
     oldest: u8,
 }
 

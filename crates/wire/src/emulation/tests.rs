@@ -38,7 +38,7 @@ fn until(relay: &RunningRelay<impl Send>, enough: impl Fn(&Figures) -> bool) -> 
     panic!("{:?} after ten seconds", relay.figures());
 }
 
-/// A tap that keeps which packets were lost.
+/// A tap that keeps the packets that were lost.
 #[derive(Default)]
 struct Lost(Vec<Vec<u8>>);
 
@@ -113,7 +113,7 @@ fn the_same_seed_loses_the_same_transmissions_and_another_seed_others() {
     assert_ne!(once, other);
 }
 
-/// A tap that keeps which transmissions of the first client's exchanges were lost on the way to the server.
+/// A tap that keeps the transmissions of the first client to the server, and whether each was lost.
 #[derive(Default)]
 struct Fates(BTreeMap<(u32, u8), bool>);
 

@@ -19,7 +19,7 @@ use super::waiting::Waiting;
 /// An emulation between two network namespaces that runs until it is stopped or dropped.
 ///
 /// A packet from one namespace to an address of the other passes the network of the scenario. Every address of
-/// [`clients_network`](Self::clients_network) is one of the clients' side, and a program there may bind to any of them.
+/// [`clients_network`](Self::clients_network) belongs to the clients' side, and a program there may bind to any of them.
 #[derive(Debug)]
 pub struct Tunnel<T> {
     running: Running<T>,
@@ -105,8 +105,9 @@ impl<T> Tunnel<T> {
     /// Ends the emulation; see [`Running::stop`]. The namespaces go with it, unless a program is still in them.
     ///
     /// # Errors
-    /// Those of [`Running::stop`].
+    /// The errors of [`Running::stop`].
     pub fn stop(self) -> Result<(Figures, T), EmulationError> {
+        // The devices go with the emulation, so their counters are read first.
         let unread = [&self.clients, &self.server].map(|side| side.run(unread).unwrap_or(0));
         let (figures, tap) = self.running.stop()?;
         Ok((Figures { overflowed: figures.overflowed + unread.iter().sum::<u64>(), ..figures }, tap))
@@ -134,7 +135,7 @@ fn side(number: u8, mtu: u32, needs_v6: bool) -> Result<(Side, SyncDevice), Emul
     };
     let device = side.run(open).and_then(|device| device).map_err(refused("TUN device (/dev/net/tun)"))?;
     let (v4, v6) = (address(number, 1, false), address(number, 1, true));
-    // There is no other route: questions for a name server do not load the link.
+    // A side has no default route, so that queries for a name server do not load the link.
     let other = 3 - number;
     side.configure(format!(
         "link set lo up\n\
@@ -160,7 +161,7 @@ fn side(number: u8, mtu: u32, needs_v6: bool) -> Result<(Side, SyncDevice), Emul
 fn unread() -> u64 {
     let table = std::fs::read_to_string("/proc/thread-self/net/dev").unwrap_or_default();
     let line = table.lines().find_map(|line| line.trim().strip_prefix(DEVICE)?.strip_prefix(':'));
-    // The eight columns of what was received come first; those of what was sent begin with bytes, packets, errs, drop.
+    // Eight columns about received packets come first. The columns about sent packets begin with bytes, packets, errs, drop.
     line.and_then(|line| line.split_whitespace().nth(8 + 3)?.parse().ok()).unwrap_or(0)
 }
 
@@ -188,7 +189,7 @@ impl<T: Tap> Carrier<T> {
         Ok(self.passage.finish())
     }
 
-    /// Lets the packets enter that were sent on one side.
+    /// Reads packets that one side has sent, a row at most, and lets them enter the network.
     fn read(&mut self, way: Way, buffer: &mut [u8]) {
         let Self { passage, clients, server } = self;
         let device = if way == Way::Up { &*clients } else { &*server };

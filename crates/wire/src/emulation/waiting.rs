@@ -46,12 +46,12 @@ impl Waiting {
         Ok(Self { epoll, timer, events: vec![EpollEvent::empty(); REPORTED] })
     }
 
-    /// Adds a descriptor under a number. A descriptor that is closed is gone.
+    /// Adds a descriptor under a number, until it is closed.
     pub(crate) fn add(&self, descriptor: &impl AsFd, number: u64) -> io::Result<()> {
         Ok(self.epoll.add(descriptor, EpollEvent::new(EpollFlags::EPOLLIN, number))?)
     }
 
-    /// Waits for `span`, or until a descriptor can be read. Puts the numbers of these into `ready`.
+    /// Waits for `span`, or until a descriptor can be read. Puts the numbers of the readable descriptors into `ready`.
     pub(crate) fn wait(&mut self, span: Duration, ready: &mut Vec<u64>) -> io::Result<()> {
         ready.clear();
         let timeout = if span.is_zero() {
@@ -65,7 +65,7 @@ impl Waiting {
             Err(Errno::EINTR) => 0,
             Err(error) => return Err(error.into()),
         };
-        // Setting the timer again also ends its being ready.
+        // The timer is not read: it stops being ready when it is set again.
         ready.extend(self.events[..count].iter().map(EpollEvent::data).filter(|&number| number != TIMER));
         Ok(())
     }

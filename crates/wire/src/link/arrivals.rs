@@ -17,7 +17,7 @@ pub struct Arrival<'a> {
     pub bytes: &'a [u8],
 }
 
-/// Collects the packets that arrive, and counts the packets of every node that are under way.
+/// Collects the packets that arrive, and counts for every node the packets that are under way.
 #[derive(Debug, Default)]
 pub(super) struct Arrivals {
     /// The arrivals, each with the end of its bytes.

@@ -1,9 +1,9 @@
-//! The node of the simulated world that stands for a real host.
+//! The node that represents a real host in the simulated world.
 
 use coapace_sim::{Mark, Node, NodeId, Outgoing, Time};
 
-/// A node without a program: it sends what it is given from outside. The tap [`Arrivals`](super::arrivals::Arrivals) takes what
-/// arrives at it.
+/// A node without a program. It sends the packets that it is given from outside. The tap
+/// [`Arrivals`](super::arrivals::Arrivals) collects the packets that arrive at it.
 #[derive(Debug, Default)]
 pub(super) struct Port {
     outgoing: Option<(Outgoing, Vec<u8>)>,

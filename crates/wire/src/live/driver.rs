@@ -49,7 +49,7 @@ pub(super) fn run(live: &Live<'_>) -> Result<(RunResult, Health), LiveError> {
     let foreign = asker.map(|peer| Foreigners::open(live, peer, way.entrance())).transpose()?;
     let own = if foreign.is_some() { first..first } else { first..nodes };
     let clients = own.map(|_| client()).collect::<Result<Vec<_>, LiveError>>()?;
-    // The hosts that another stack stands for have no sockets here, and are not driven.
+    // Hosts that another stack replaces have no sockets here, and are not driven.
     let own = clients.iter().zip(first..).map(|(socket, node)| (NodeId(node), socket));
     let seats: Vec<(NodeId, &UdpSocket)> = server.iter().map(|socket| (home, socket)).chain(own).collect();
     let mut driver = Driver {
@@ -90,7 +90,7 @@ struct Driver<'a> {
     seats: &'a [(NodeId, &'a UdpSocket)],
     clock: Clock,
     deadlines: BTreeSet<(Time, usize)>,
-    /// The deadline of each host that is among `deadlines`.
+    /// The deadline of each host, if it is among `deadlines`.
     armed: Vec<Option<Time>>,
     /// The clients that are not done.
     busy: BTreeSet<u32>,
@@ -116,6 +116,7 @@ impl Driver<'_> {
         }
         let mut ready = Vec::new();
         let mut datagram = vec![0; LONGEST];
+        // The first call sends what hosts have for the start, and arms their first deadlines.
         for place in 0..seats.len() {
             self.drain(place);
         }
@@ -140,6 +141,7 @@ impl Driver<'_> {
                 longest = foreign.attend(now)?;
             }
             let next = [self.deadlines.first().map(|(at, _)| *at), warm_up, end].into_iter().flatten().min();
+            // The hosts' calls and the starts of processes took time, which does not lengthen the sleep.
             let now = self.clock.now();
             let sleep =
                 next.map_or(longest, |next| Duration::from_nanos((next - now).as_nanos()).min(longest));
@@ -196,7 +198,7 @@ impl Driver<'_> {
         Ok(())
     }
 
-    /// Sends what a host has to send, and takes its next deadline.
+    /// Sends the datagrams that a host has for now, and arms its next deadline.
     fn drain(&mut self, place: usize) {
         let (node, socket) = self.seats[place];
         let is_server = node.0 < self.cast.first_client();

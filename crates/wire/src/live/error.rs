@@ -13,9 +13,9 @@ pub enum LiveError {
     /// The operating system refused something.
     #[error("cannot {what}: {error}")]
     Io {
-        /// What was tried.
+        /// The operation, such as `open a socket`.
         what: &'static str,
-        /// What the system said.
+        /// The error of the system.
         error: io::Error,
     },
     /// The network could not be emulated.
@@ -44,7 +44,7 @@ pub enum LiveError {
 }
 
 impl LiveError {
-    /// Returns a function that names what was tried when an error of the system came.
+    /// Returns a function that adds the operation to an error of the system.
     pub(super) fn io(what: &'static str) -> impl Fn(io::Error) -> Self {
         move |error| Self::Io { what, error }
     }

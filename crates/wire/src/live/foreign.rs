@@ -1,8 +1,8 @@
 //! Clients of another stack in place of ours.
 //!
-//! A client is a process, which is started again as long as requests are missing. It asks a socket of the client's own, and another
-//! socket takes its datagrams to the network. So a client is one source of the network, whatever ports its processes have, and all
-//! that is measured is read from its packets.
+//! A client is a process that is started again as long as requests are missing. It sends its datagrams to a socket here, and a
+//! second socket passes them on to the network. So a client is one source of the network, whatever ports its processes have. All
+//! measurements are read from its packets.
 
 use std::collections::VecDeque;
 use std::net::{SocketAddr, UdpSocket};
@@ -17,7 +17,7 @@ use super::{Live, LiveError, Peer};
 use crate::emulation::waiting::Clock;
 use crate::program::Program;
 
-/// A client that ends so often without a request is not started again.
+/// The number of starts in a row without a request after which a client is not started again.
 const MAX_VAIN_STARTS: u32 = 3;
 
 /// The exchanges of a client that are remembered.
@@ -51,7 +51,7 @@ struct Foreigner {
     vain_starts: u32,
     recent: VecDeque<Exchange>,
     first: Option<Time>,
-    /// The last first answer, if no request has followed it.
+    /// The moment of the last answer that completed an exchange, if no request has followed it.
     answered: Option<Time>,
     done: Option<Time>,
     completed: u32,
@@ -71,7 +71,7 @@ struct Exchange {
 }
 
 impl<'a> Foreigners<'a> {
-    /// Opens the sockets of the clients. `entrance` is where the network takes their datagrams.
+    /// Opens the sockets of the clients. `entrance` is the address at which the network takes their datagrams.
     pub(super) fn open(live: &'_ Live<'a>, peer: &'a Peer, entrance: SocketAddr) -> Result<Self, LiveError> {
         let scenario = live.scenario;
         let client = |_| {
@@ -103,7 +103,7 @@ impl<'a> Foreigners<'a> {
         self.clients.iter().map(|client| u64::from(client.completed) + client.given_up).sum()
     }
 
-    /// Starts processes in place of those that have ended. Returns when to look again.
+    /// Starts processes in place of the ended ones. Returns the time until the next look.
     pub(super) fn attend(&mut self, now: Time) -> Result<Duration, LiveError> {
         let looks =
             Duration::from_nanos((now - self.looked).as_nanos()) >= LATER || self.looked == Time::ZERO;
@@ -122,7 +122,7 @@ impl<'a> Foreigners<'a> {
         Ok(next)
     }
 
-    /// Passes on what has arrived at a socket.
+    /// Passes on the datagrams that have arrived at a socket.
     pub(super) fn receive(
         &mut self,
         number: usize,
@@ -143,7 +143,7 @@ impl<'a> Foreigners<'a> {
         }
     }
 
-    /// Writes what was measured over what our clients, which did nothing, have reported.
+    /// Overwrites the figures of our clients, which did nothing, with the measured ones.
     pub(super) fn report(&self, result: &mut RunResult) {
         let seconds = |from: Option<Time>, to: Option<Time>| Some((to? - from?).as_nanos() as f64 / 1e9);
         let sum = |count: fn(&Foreigner) -> u64| self.clients.iter().map(count).sum::<u64>();
@@ -164,7 +164,8 @@ impl<'a> Foreigners<'a> {
         }
     }
 
-    /// Says what the clients took between an answer and the next request, which includes the start of processes.
+    /// Returns in words how long the clients took from an answer to the next request, the start of processes included. Returns
+    /// `None` if no request followed an answer.
     pub(super) fn words(mut self) -> Option<String> {
         self.gaps.sort_by(f64::total_cmp);
         let (median, most) = (quantile(&self.gaps, 0.5)?, quantile(&self.gaps, 0.95)?);
@@ -221,7 +222,7 @@ impl Foreigner {
         Ok(())
     }
 
-    /// Takes a datagram of a process to the network. Returns the seconds since the last answer if it begins an exchange.
+    /// Takes a datagram of a process to the network. If it begins an exchange, returns the seconds since the last answer.
     fn ask(&mut self, now: Time, from: SocketAddr, bytes: &[u8]) -> Option<f64> {
         // A datagram that the system does not take is lost like one on the way.
         let _ = self.outer.send(bytes);

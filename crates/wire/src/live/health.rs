@@ -13,7 +13,7 @@ pub struct Health {
     pub departures: u64,
     /// Departures more than 5 ms late.
     pub late_departures: u64,
-    /// What went wrong in the network, and the pauses of another stack's clients, in a line each.
+    /// A line for each problem of the network, and for the pauses of another stack's clients.
     pub complaints: Vec<String>,
 }
 
@@ -34,7 +34,7 @@ impl Health {
         self.complaints.extend(other.complaints.iter().map(|line| format!("{name}: {line}")));
     }
 
-    /// Returns what a reader of the results has to know, in a line each; nothing without runs.
+    /// Returns the lines that a reader of the results has to know. There are none without runs.
     pub fn words(&self) -> Vec<String> {
         let mut lines = Vec::new();
         if self.departures > 0 {

@@ -3,8 +3,8 @@
 use coapace_sim::{Mark, NodeId};
 
 /// The exchanges of each host that sends, counted by Message IDs. In the simulator a packet carries its mark; on the wire the
-/// exchange has to be read from the message. A mechanism that takes a new Message ID for a retransmission so begins a new
-/// exchange here, which matters for the drawn service times of servers alone.
+/// exchange has to be read from the message. A retransmission with a new Message ID so counts as a new exchange here. That
+/// matters only for the drawn service times of servers.
 #[derive(Debug, Default)]
 pub(super) struct Marks(Vec<Option<(u16, Mark)>>);
 

@@ -19,7 +19,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// The time between two copies of a question.
 const REPEAT: Duration = Duration::from_millis(200);
 
-/// How often a resource is read to be of the right length: as it is, written as long as ours, and written shorter.
+/// The number of reads after which a resource must have the right length: as it is, written as long as ours, and written shorter.
 const ATTEMPTS: u32 = 3;
 
 /// The place of the port in a command line.
@@ -43,8 +43,8 @@ pub struct Peer {
 }
 
 impl Peer {
-    /// Reads a command line for a shell that starts a server. `{port}` in it stands for the port to listen at, and `{address}` for
-    /// the address: 127.0.0.1, or that of a network namespace over TCP.
+    /// Reads a command line for a shell that starts a server. `{port}` is replaced by the port to listen at, and `{address}` by the
+    /// address: 127.0.0.1, or over TCP an address in a network namespace.
     ///
     /// # Errors
     /// Returns one line if the command names no program or has no place for the port.
@@ -57,11 +57,11 @@ impl Peer {
         Ok(Self { command: command.to_owned(), name: base_name(program), is_client: false })
     }
 
-    /// Reads a command line for a shell that makes one request, or several one after the other. `{uri}` in it stands for what to
-    /// ask, and `{host}`, `{port}` and `{path}` for its parts. Clients start it again and again.
+    /// Reads a command line for a shell that makes one request, or several one after the other. `{uri}` is replaced by the URI to
+    /// ask for, and `{host}`, `{port}` and `{path}` by its parts. A run starts the command again until all requests are made.
     ///
     /// # Errors
-    /// Returns one line if the command names no program or has no place for what to ask.
+    /// Returns one line if the command names no program or has no place for the URI.
     pub fn parse_client(command: &str) -> Result<Self, String> {
         let has_place = command.contains(URI) || command.contains(PORT);
         let Some(program) = command.split_whitespace().next().filter(|_| has_place) else {
@@ -78,11 +78,11 @@ impl Peer {
         self.is_client
     }
 
-    /// Checks that it can take part in a scenario beside ours. A server always can; a client of another stack has a mechanism and
-    /// habits of its own, which no scenario changes.
+    /// Checks that the other stack can run a scenario. A server can run every scenario without a transfer. A client has a mechanism
+    /// and habits of its own, which no scenario changes.
     ///
     /// # Errors
-    /// Returns one line that says what its clients cannot do.
+    /// Returns one line that says what the other stack cannot do.
     pub fn fits(&self, scenario: &Scenario, contender: &Contender) -> Result<(), String> {
         let File { workload, clients, server, .. } = &**scenario;
         let is_single = matches!(&contender.kind, ContenderKind::Udp(mix) if mix.parts().len() == 1);
@@ -120,7 +120,7 @@ impl Peer {
         command.start(address, path).map_err(LiveError::Peer)
     }
 
-    /// Returns the error of a client that ends without a request. `told` is what it wrote last.
+    /// Returns the error of a client that ended without a request, with the last line that it wrote.
     pub(super) fn vain(&self, told: &str) -> LiveError {
         LiveError::Peer(format!("`{}` ends without a request: {told}", self.command))
     }
@@ -136,7 +136,7 @@ impl Peer {
         placed.replace(ADDRESS, &at.ip().to_string())
     }
 
-    /// Returns the error of a server that has ended with this exit code. `told` is what it wrote last.
+    /// Returns the error of a server that has ended with this exit code, with the last line that it wrote.
     pub(super) fn ended(&self, code: u8, told: &str) -> LiveError {
         LiveError::Peer(format!("`{}` ended at once, with exit code {code}: {told}", self.command))
     }
@@ -149,7 +149,7 @@ impl Peer {
         ))
     }
 
-    /// Returns the error of a server whose answer has another length than wanted; `None` is no answer of success.
+    /// Returns the error of a server whose answer does not have the wanted length. `has` is `None` without an answer 2.05.
     pub(super) fn misfit(&self, scenario: &Scenario, has: Option<usize>, wanted: usize) -> LiveError {
         let has = has.map_or_else(|| "no answer 2.05".to_owned(), |has| format!("an answer of {has} bytes"));
         LiveError::Peer(format!(
@@ -159,9 +159,9 @@ impl Peer {
         ))
     }
 
-    /// Starts the server, and makes its answers as long as those of the scenario.
+    /// Starts the server, and makes its answers as long as the scenario's.
     pub(super) fn start(&self, scenario: &Scenario) -> Result<Started, LiveError> {
-        // The port is free until another program takes it, which the server would tell.
+        // Another program may take the free port first; then the server ends with an error.
         let free = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).and_then(|socket| socket.local_addr());
         let address = free.map_err(LiveError::io("find a free port"))?;
         let started = Program::silent(shell(self.line(address)), here);
@@ -182,9 +182,9 @@ fn base_name(program: &str) -> String {
     program.rsplit('/').next().unwrap_or(program).to_owned()
 }
 
-/// Makes the answer to a GET as long as `wanted`: if it is not, writes the resource with PUT, and compares again. `ask` sends a
-/// request and returns the code and the length of the answer. Returns the length at the end; `None` if there is no answer of
-/// success.
+/// Makes the answer to a GET `wanted` bytes long: writes the resource with PUT and reads it again, at most [`ATTEMPTS`] times in
+/// all. `ask` sends a request and returns the code and the length of the answer. Returns the last length, or `None` if the last
+/// answer was not 2.05.
 pub(super) fn fit(
     scenario: &Scenario,
     wanted: usize,
@@ -199,7 +199,7 @@ pub(super) fn fit(
         if has == Some(wanted) || attempt == ATTEMPTS {
             return has;
         }
-        // Options that the server adds are made up for by a shorter payload.
+        // A shorter payload makes up for options that the server adds.
         written = has.map_or(payload, |has| (written + wanted).saturating_sub(has));
         let tail = scenario.clients.uri_path_segments().fold(Tail::default(), |tail, segment| {
             tail.option(coap_numbers::option::URI_PATH, segment.as_bytes())
@@ -246,7 +246,7 @@ impl Dialogue {
         self.ask_once(&Message::empty(Kind::Confirmable, self.message_id)).is_some()
     }
 
-    /// Makes the answer to the request of the scenario as long as that of our server.
+    /// Makes the answer to the request of the scenario as long as our server's.
     fn fit(&mut self, scenario: &Scenario, peer: &Peer) -> Result<(), LiveError> {
         let wanted = 4 + response(scenario).len();
         let has = fit(scenario, wanted, |code, tail| {

@@ -5,8 +5,8 @@ use std::net::SocketAddr;
 
 use coapace_sim::NodeId;
 
-/// The addresses of a server's clients and the numbers they have here. A client keeps its number for the run. The number says
-/// which address came first, not which client it is: the relay between them has ports of its own.
+/// The addresses of a server's clients and the numbers they have here. A client keeps its number for the run. Addresses are
+/// numbered as they come. The number does not identify the client, because the relay in between has ports of its own.
 #[derive(Debug)]
 pub(super) struct Sources {
     first: u32,

@@ -109,8 +109,8 @@ fn inside<R: Send + 'static>(
     side.run(job).and_then(|done| done).map_err(LiveError::io("run TCP in a network namespace"))
 }
 
-/// Starts the clients, each on a thread of its own and with an address of its own. Returns where their reports come, with the
-/// place of each.
+/// Starts the clients, each on a thread of its own and with an address of its own. Returns the receiver of their reports, each
+/// with the client's place.
 fn start(plans: Vec<(IpAddr, TcpPlan)>, course: &Arc<Course>) -> io::Result<Receiver<(usize, Report)>> {
     let (sender, reports) = channel();
     for (place, (address, plan)) in plans.into_iter().enumerate() {
@@ -124,7 +124,7 @@ fn start(plans: Vec<(IpAddr, TcpPlan)>, course: &Arc<Course>) -> io::Result<Rece
     Ok(reports)
 }
 
-/// Waits for the reports of all clients, or until `end`. Returns them and the moment of the last.
+/// Waits for the reports of all clients, which it stops at `end`. Returns the reports and the moment after the last.
 fn collect(
     live: &Live<'_>,
     course: &Course,

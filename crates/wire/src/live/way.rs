@@ -14,7 +14,7 @@ pub(super) struct Way {
 }
 
 impl Way {
-    /// Opens the network of a scenario before a server.
+    /// Opens the network of a scenario in front of a server.
     pub(super) fn open(scenario: &Scenario, seed: u64, server: SocketAddr) -> Result<Self, LiveError> {
         let listen = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
         let emulation = Emulation::new(scenario, seed).sources(scenario.clients.count as usize);

@@ -15,7 +15,7 @@ use socket2::{Domain, Socket, Type};
 use super::talk::Talk;
 use crate::emulation::waiting::Clock;
 
-/// The number of connections that may fail in a row.
+/// The number of connections in a row that fail without an exchange, after which a client gives up.
 const MAX_FAILURES: u32 = 8;
 
 /// The longest sleep, so that an interruption is seen.
@@ -32,7 +32,7 @@ pub(super) struct Report {
     pub(super) completed: u32,
 }
 
-/// What all clients of a run share.
+/// The settings that all clients of a run share.
 #[derive(Debug)]
 pub(super) struct Course {
     pub(super) clock: Clock,

@@ -19,8 +19,7 @@ use crate::program::{Program, Readiness, shell};
 /// The time that a server has to answer after its start, and for each answer.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// Starts a server in a namespace, and makes its answers as long as those of the scenario. It ends when what is returned is
-/// dropped.
+/// Starts a server in a namespace, and makes its answers as long as the scenario's. It ends when the returned program is dropped.
 pub(super) fn start(
     peer: &Peer,
     side: &Side,
@@ -41,6 +40,7 @@ pub(super) fn start(
             _ => peer.silent(at),
         });
     };
+    // The job runs on the namespace's thread, which needs a copy of its own.
     let copy = scenario.clone();
     let wanted = response(scenario).len();
     let has = inside(side, move || {

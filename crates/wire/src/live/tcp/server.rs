@@ -19,13 +19,13 @@ const PATIENCE: Duration = Duration::from_millis(100);
 /// The memory of a thread's stack, in bytes.
 const STACK: usize = 128 * 1024;
 
-/// What all connections of a server share.
+/// The settings and counters that all connections of a server share.
 #[derive(Debug)]
 pub(super) struct Service {
     /// The options and the payload of the response.
     pub(super) response: Vec<u8>,
     pub(super) nagle: bool,
-    /// The connections that are accepted in all.
+    /// The number of connections that are accepted in all.
     pub(super) most: u64,
     /// Ends the server when it becomes true.
     pub(super) stops: AtomicBool,

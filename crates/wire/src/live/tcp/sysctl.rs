@@ -17,11 +17,11 @@ const SETTINGS: [(&str, &str); 9] = [
     ("tcp_syn_linear_timeouts", "0"),
 ];
 
-/// Makes the settings in the network namespace of the calling thread. Kernels without a setting do not have what it switches
-/// off.
+/// Makes the settings in the network namespace of the calling thread. A kernel without a setting does not have the feature that
+/// it switches off.
 ///
 /// # Errors
-/// The errors of the files, except of those that are not there.
+/// The errors of the files. A missing file is not an error.
 pub(super) fn set() -> io::Result<()> {
     for (name, value) in SETTINGS {
         match fs::write(format!("/proc/sys/net/ipv4/{name}"), value) {

@@ -53,8 +53,8 @@ impl Talk {
         written
     }
 
-    /// Waits for bytes and passes the messages that are complete to `take`, which may append an answer. Handles signals itself.
-    /// Nothing may come for a tenth of a second.
+    /// Waits for bytes, for a tenth of a second at most, and passes the messages that are complete to `take`, which may append an
+    /// answer. Handles signals itself.
     ///
     /// # Errors
     /// The errors of the connection, and its end.
@@ -63,6 +63,7 @@ impl Talk {
             match self.stream.read(&mut self.input) {
                 Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
                 Ok(length) => self.unread = 0..length,
+                // Nothing came in time: the caller looks for an interruption and reads again.
                 Err(error)
                     if matches!(
                         error.kind(),
