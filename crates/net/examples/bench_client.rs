@@ -1,4 +1,4 @@
-//! What a sequential confirmable GET costs a client, beside a bare socket that sends and receives:
+//! The cost of a sequential confirmable GET for a client, beside a bare socket that sends and receives:
 //! `cargo run --release -p coapace-net --example bench_client [coap://HOST:PORT/PATH]`
 //!
 //! Without a URI the server is a thread of this process. The cost is the CPU time of the client's thread alone.
@@ -15,7 +15,7 @@ async fn temperature(_: Request) -> Result<Response, Rejection> {
     Ok(Response::content("a payload of sixty bytes, which is about what a sensor says."))
 }
 
-/// CPU time of this thread.
+/// Returns the CPU time of this thread.
 fn cpu() -> Result<Duration, Box<dyn std::error::Error>> {
     let schedstat = std::fs::read_to_string("/proc/thread-self/schedstat")?;
     Ok(Duration::from_nanos(schedstat.split(' ').next().unwrap_or_default().parse()?))

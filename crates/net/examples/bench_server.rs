@@ -1,4 +1,4 @@
-//! What a request costs a server, beside a bare UDP responder: `cargo run --release -p coapace-net --example bench_server`
+//! The cost of a request for a server, beside a bare UDP responder: `cargo run --release -p coapace-net --example bench_server`
 //!
 //! Each server is a process of its own on one core, the generator is on another: N sockets, each of which sends its next
 //! confirmable GET when the response to the last one has come. Every response is checked. The cost is the CPU time that
@@ -32,7 +32,7 @@ fn main() -> io::Result<()> {
     }
 }
 
-/// Answers without any state.
+/// Answers every request, without any state.
 fn bare(address: &str) -> io::Result<()> {
     let socket = UdpSocket::bind(address)?;
     println!("{}", socket.local_addr()?.port());
@@ -91,7 +91,7 @@ impl Running {
         Ok(Self { name, child, address: ([127, 0, 0, 1], port).into() })
     }
 
-    /// CPU time of all of its threads.
+    /// Returns the CPU time of all of its threads.
     fn cpu(&self) -> io::Result<Duration> {
         let mut nanos = 0;
         for task in std::fs::read_dir(format!("/proc/{}/task", self.child.id()))? {
@@ -102,7 +102,7 @@ impl Running {
         Ok(Duration::from_nanos(nanos))
     }
 
-    /// Bytes of memory in use.
+    /// Returns the bytes of memory in use.
     fn resident(&self) -> io::Result<u64> {
         let rollup = std::fs::read_to_string(format!("/proc/{}/smaps_rollup", self.child.id()))?;
         let line = rollup.lines().find_map(|line| line.strip_prefix("Rss:")).unwrap_or_default();
@@ -110,7 +110,7 @@ impl Running {
         Ok(kib * 1024)
     }
 
-    /// Microseconds of CPU for each request of so many clients.
+    /// Returns the microseconds of CPU for each request of so many clients.
     fn cost(&self, generator: &mut Generator, clients: usize) -> io::Result<f64> {
         let before = self.cpu()?;
         let requests = generator.run(self.address, clients)?;
@@ -130,7 +130,7 @@ fn pin(core: usize) -> io::Result<()> {
 struct Source {
     socket: UdpSocket,
     message_id: u16,
-    /// A response is to come.
+    /// Set if a response is to come.
     waits: bool,
 }
 
@@ -148,13 +148,13 @@ impl Source {
         self.socket.send_to(&request, to).map(drop)
     }
 
-    /// Receives a response; whether it is the one to the last request, and not a copy of one before.
+    /// Receives a response. Returns whether it answers the last request, and is not a copy of an earlier response.
     fn receive(&self) -> io::Result<bool> {
         let mut response = [0; 2048];
         let len = self.socket.recv(&mut response)?;
         let [high, low] = self.message_id.to_be_bytes();
         let expected = [&[0x62, 0x45, high, low, low, high, 0xff], ANSWER.as_bytes()].concat();
-        // Late copies of what was answered before may come where the system had lost something.
+        // Late copies of earlier responses may come where the system had lost a datagram.
         let earlier = response[2..4] != expected[2..4] && response[6..len] == expected[6..];
         if response[..len] == expected || earlier {
             return Ok(!earlier);
@@ -212,7 +212,7 @@ impl Generator {
     }
 }
 
-/// So many sources send one request each.
+/// Sends one request from each of so many sources.
 fn ask_once(server: SocketAddr, sources: usize) -> io::Result<()> {
     for _ in 0..sources {
         let socket = UdpSocket::bind("127.0.0.1:0")?;
@@ -255,7 +255,7 @@ fn compare(sources: usize) -> io::Result<()> {
     };
     CLIENTS.into_iter().try_for_each(&mut measure)?;
     if sources > 0 {
-        // One that has not filled its memory yet says what a source takes.
+        // A server that has not filled its memory yet shows how much a source takes.
         let fresh = Running::start("fresh", "ours", "127.0.0.1:0")?;
         let before = fresh.resident()?;
         ask_once(fresh.address, sources)?;

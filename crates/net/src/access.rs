@@ -55,7 +55,7 @@ impl<K> Default for AccessLog<K> {
 }
 
 impl<K: Eq + Hash> AccessLog<K> {
-    /// Notes a received request. It is to be called only if the log [is wanted](is_wanted).
+    /// Notes a received request. Call it only if the log [is wanted](is_wanted).
     pub(crate) fn note(&mut self, key: K, transport: &'static str, peer: Peer, message: &Message<'_>) {
         if self.noted.len() < MAX_NOTED && SAMPLE.takes(Instant::now(), transport, &peer) {
             let (method, path) = (message.code, short_path(message));
@@ -79,11 +79,10 @@ impl<K: Eq + Hash> AccessLog<K> {
     }
 }
 
-/// A rate of logged requests: the beginning of the second, the number of requests in it, and those left out with the last of
-/// them.
+/// The rate of logged requests: the beginning of the present second, the number of requests in it, and the requests left out.
 struct Sample(Mutex<(Option<Instant>, u32, Option<LeftOut>)>);
 
-/// Requests that were not logged.
+/// The requests that were not logged, with the transport and the peer of the last.
 #[derive(Debug)]
 struct LeftOut {
     count: u64,
@@ -92,7 +91,7 @@ struct LeftOut {
 }
 
 impl Sample {
-    /// Returns whether a request is to be logged. Logs how many were not in the last second.
+    /// Returns whether a request is to be logged. The first of a second also logs how many were left out before.
     fn takes(&self, now: Instant, transport: &'static str, peer: &Peer) -> bool {
         let mut locked = lock(&self.0);
         let (begun, taken, left_out) = &mut *locked;

@@ -1,4 +1,4 @@
-//! The sender of a call's requests, of which there are as many as the bodies have blocks.
+//! The sender of a call's requests: one request for each block of the bodies.
 
 use std::fmt;
 use std::sync::Arc;
@@ -26,7 +26,7 @@ pub(crate) struct Blocks {
     pub(crate) szx: u8,
     /// The largest accepted body of a response, in bytes.
     pub(crate) max_body: usize,
-    /// True if the blocks of a request are sent several at once (Q-Block1, RFC 9177).
+    /// True if several blocks of a request are sent at once (Q-Block1, RFC 9177).
     pub(crate) at_once: bool,
 }
 
@@ -49,7 +49,7 @@ impl Blocks {
     }
 }
 
-/// Returns the exponent of the largest block that is no larger than this (RFC 7959 §2.2).
+/// Returns the size exponent of the largest block of at most so many bytes, or of 16 bytes (RFC 7959 §2.2).
 pub(crate) fn szx(bytes: usize) -> u8 {
     (bytes.max(16).ilog2() - 4).min(coapace_proto::block::MAX_SZX.into()) as u8
 }
@@ -86,7 +86,7 @@ pub(crate) struct Asker {
     /// The token of all requests, if they share one.
     pub(crate) token: Option<Token>,
     pub(crate) progress: Option<OnProgress>,
-    /// The place for a response that does not become whole.
+    /// The place for the first blocks of a response whose transfer ends early.
     pub(crate) salvage: Option<Salvage>,
 }
 
@@ -102,6 +102,8 @@ impl Asker {
         if self.code == Code::EMPTY {
             return Box::pin(self.settle(Self::ping_owned)).await;
         }
+        // A short request is sent without Block options. The answer shows whether a transfer is needed: it has a Block or Echo
+        // option, or it is 4.13.
         let is_short = !blocks.are_needed(&options, payload.len());
         let first = if is_short && matches!(self.path, Path::Endpoint(..)) {
             let tail = options.tail(&payload).map_err(TransferError::Option)?;
@@ -166,7 +168,7 @@ impl Asker {
         Ok(transfer)
     }
 
-    /// Returns a Request-Tag, which tells a body from others that this client is sending to the same resource (RFC 9175 §3.3).
+    /// Returns a Request-Tag, which distinguishes a body from other bodies of this client for the same resource (RFC 9175 §3.3).
     pub(crate) fn tag(&self) -> Token {
         match &self.path {
             Path::Endpoint(hub, _) => hub.lock().random.token(),
@@ -223,7 +225,7 @@ pub(crate) fn is_whole(response: &Response) -> bool {
     !response.options.iter().any(more)
 }
 
-/// Returns a response in one message, if its body is no larger than is accepted.
+/// Returns a response in one message, or an error if its body is larger than the client accepts.
 pub(crate) fn within(response: Response, blocks: Blocks) -> Result<Response, Error> {
     let fits = response.payload.len() <= blocks.max_body;
     if fits { Ok(response) } else { Err(TransferError::TooLarge.into()) }
@@ -234,7 +236,8 @@ pub(crate) fn fits(tail: &[u8]) -> Result<(), Error> {
     if tail.len() > MAX_DATAGRAM { Err(Error::TooLarge { bytes: tail.len() }) } else { Ok(()) }
 }
 
-/// Begins an exchange on a hub and waits for its first response. Later ones go into the inbox. If the future is dropped, the exchange is cancelled.
+/// Begins an exchange on a hub and waits for its first response. Later ones go into the inbox. If the future is dropped, the
+/// exchange is cancelled.
 pub(crate) async fn exchange(
     hub: &Arc<Hub>,
     to: Remote,
@@ -247,7 +250,7 @@ pub(crate) async fn exchange(
     response.await.unwrap_or(Err(Error::Closed))
 }
 
-/// Begins an exchange on a hub, and notes who receives its responses.
+/// Begins an exchange on a hub, and notes the receivers of its responses.
 pub(crate) fn expect(
     state: &mut Locked,
     now: Instant,

@@ -23,8 +23,8 @@ use crate::{Call, ClientBuilder, Destination, Error, Metrics, Profile, Response,
 /// A client whose calls block. It speaks `coap` over UDP, makes one request after the other, and needs no runtime. A request
 /// takes two system calls, to send and to receive.
 ///
-/// Retransmissions, Block-wise, mechanisms and parameters are those of [`Client`](crate::Client). Nothing is received
-/// between two calls. A response that the server repeats in between is acknowledged by the next call.
+/// Retransmissions, block-wise transfers, mechanisms and parameters are the same as with [`Client`](crate::Client). Nothing is
+/// received between two calls. A response that the server repeats in between is acknowledged by the next call.
 ///
 /// ```no_run
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -101,7 +101,7 @@ impl Client {
     /// Makes a request of any method. `prepare` adds options and a payload.
     ///
     /// # Errors
-    /// [`Error::Scheme`] if the scheme is not `coap`, and those of any request.
+    /// [`Error::Scheme`] if the scheme is not `coap`, and the errors of any request.
     pub fn request(
         &mut self,
         method: Code,
@@ -121,7 +121,7 @@ impl Client {
     /// Is like [`Client::observe`](crate::Client::observe). The client is borrowed until the observation is over.
     ///
     /// # Errors
-    /// [`Error::NotObserved`] if the server answers with an error, and those of [`request`](Self::request).
+    /// [`Error::NotObserved`] if the server answers with an error, and the errors of [`request`](Self::request).
     pub fn observe(&mut self, uri: &str) -> Result<Observation<'_>, Error> {
         self.observe_with(Code::GET, uri, |call| call)
     }
@@ -157,7 +157,7 @@ impl Client {
         self.inner.destinations()
     }
 
-    /// Returns a call, and when it is given up, if it has a timeout.
+    /// Returns a call, and the moment at which it is given up if it has a timeout.
     fn prepared(
         &self,
         method: Code,
@@ -265,7 +265,7 @@ impl DrivenEndpoint {
         Ok(Self { driver, patience: Duration::MAX })
     }
 
-    /// Waits for a datagram, a deadline, `give_up` or `until`, and handles what there is.
+    /// Waits for a datagram, a deadline, `give_up` or `until`. Handles the datagrams and deadlines that have come.
     fn turn(&mut self, give_up: Option<std::time::Instant>, until: Option<Instant>) -> io::Result<()> {
         let hub = &self.driver.hub;
         let now = hub.clock.now();
@@ -281,8 +281,8 @@ impl DrivenEndpoint {
         Ok(())
     }
 
-    /// Limits the time that the system waits for a datagram. Setting it is a system call, and so is receiving again after
-    /// too short a wait. It is set only if the present one is too long, or far too short.
+    /// Limits the time that the system waits for a datagram. A new limit takes a system call, and so does receiving again after
+    /// too short a wait. So the limit is changed only if it is too long, or far too short.
     fn be_patient(&mut self, left: Duration) -> io::Result<()> {
         if left < self.patience || left / 16 > self.patience {
             self.driver.hub.socket.set_patience(left.max(Duration::from_millis(1)))?;

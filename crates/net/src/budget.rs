@@ -66,7 +66,7 @@ impl Budget {
         }
     }
 
-    /// Returns the number of connections that there is memory for, and file descriptors.
+    /// Returns the number of connections for which there are memory and file descriptors.
     pub fn max_connections(&self) -> usize {
         let descriptors = descriptors().saturating_sub(RESERVED).max(16);
         (self.count(CONNECTION) as usize).min(descriptors)

@@ -107,8 +107,9 @@ impl Call {
         self
     }
 
-    /// Sends a payload one block after the other. Without this call, one of more than four blocks is sent in several blocks at once
-    /// (Q-Block1, RFC 9177) if the server takes that. A server that is not known yet is asked for 16 bytes of its links first.
+    /// Sends the blocks of a payload one after the other. Without this call, a payload of more than four blocks is sent several
+    /// blocks at once (Q-Block1, RFC 9177) if the server supports that. To find out, the client first asks an unknown server for
+    /// 16 bytes of its links.
     pub fn no_q_block(mut self) -> Self {
         self.blocks.at_once = false;
         self
@@ -158,8 +159,8 @@ impl Call {
         self
     }
 
-    /// Keeps what has arrived of a response in blocks at this place, if the call fails, times out or is dropped. It goes on after what is
-    /// there already, from the first block that is missing, if the server still has the same version (ETag).
+    /// Keeps the first blocks of a response in `salvage`, if the call fails, times out or is dropped. If `salvage` has blocks
+    /// already, the call goes on from the first missing block, as long as the server still has the same version (ETag).
     pub fn salvage(mut self, salvage: &Salvage) -> Self {
         self.salvage = Some(salvage.clone());
         self
@@ -175,8 +176,8 @@ impl Call {
     /// resource changes. The method is GET, or FETCH without a payload (RFC 7641 §2, RFC 8132 §2.4).
     ///
     /// # Errors
-    /// The errors of any request, and [`Error::NotObserved`] if the response is no success. If the response is a success,
-    /// but the resource cannot be observed, that is no error: [`Observation::first`] returns the response.
+    /// The errors of any request, and [`Error::NotObserved`] if the response is not a success. A success of a resource that cannot
+    /// be observed is not an error: [`Observation::first`] returns the response.
     pub async fn observe(self) -> Result<Observation, Error> {
         self.told(in_time(self.timeout, self.observe_unhurried()).await)
     }
@@ -279,7 +280,8 @@ impl Call {
         Ok(response)
     }
 
-    /// Returns the result of a request with a timeout. The reason why there was no response in time is given if it is known.
+    /// Returns the result of a request. Replaces [`Error::TimedOut`] by the network's error for one of the addresses asked, if
+    /// there was one.
     pub(crate) fn told<T>(&self, result: Result<T, Error>) -> Result<T, Error> {
         let (Err(Error::TimedOut), Some((hub, asked))) = (&result, self.asked.get()) else { return result };
         self.forget_address();
@@ -309,6 +311,7 @@ impl Call {
     /// Returns the sender of the request.
     pub(crate) async fn asker(&self) -> Result<Asker, Error> {
         let uri = self.uri()?;
+        // A request on hold fails before a name is looked up or a connection is opened.
         if let Some(wait) = self.client.holds.left(Instant::now(), self.method, uri) {
             return Err(Error::TooManyRequests { wait });
         }

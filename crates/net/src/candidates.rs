@@ -29,8 +29,8 @@ impl From<SocketAddr> for Candidates {
 }
 
 impl Candidates {
-    /// Returns these addresses, in the order in which they are tried: that of the resolver (RFC 6724 §6), but with the two
-    /// families in turn (RFC 8305 §4). Returns `None` if there is no address.
+    /// Returns these addresses in the order in which they are tried: the resolver's order (RFC 6724 §6), but with the two
+    /// families in turn (RFC 8305 §4). Returns `None` without addresses.
     pub(crate) fn new(found: impl IntoIterator<Item = SocketAddr>) -> Option<Self> {
         let mut distinct: Vec<SocketAddr> = Vec::new();
         for address in found {
@@ -103,8 +103,8 @@ impl Answered {
     }
 }
 
-/// Makes attempts until one succeeds. The next begins when the last one has failed, or when `delay` of its number is over; those
-/// before it go on. Returns the number and result of the first that succeeds, or the error of the last that fails.
+/// Makes attempts until one succeeds. The next begins when the newest has failed, or when the newest one's `delay` is over.
+/// Earlier attempts go on. Returns the number and result of the first that succeeds, or the error of the last that fails.
 ///
 /// `count` is the number of attempts, at least 1.
 pub(crate) async fn race<T, E, A, D>(
@@ -126,6 +126,7 @@ where
                 match running_one.as_mut().poll(context) {
                     Poll::Ready(Ok(result)) => return Poll::Ready(Ok((*number, result))),
                     Poll::Ready(Err(error)) => {
+                        // The newest attempt has failed, so the next one begins at once.
                         if *number + 1 == begun {
                             pause = None;
                         }

@@ -19,8 +19,8 @@ use crate::datagram::hub::Locked;
 use crate::receivers::Receivers;
 use crate::{Error, Response, Salvage};
 
-/// Acknowledged requests that may still bring the response to a body, beside as many as are in flight. It comes to one of the
-/// last that the server has received (RFC 9177 §4.3).
+/// The number of acknowledged requests that are kept, because the response to a body may still come to one of them. It comes to
+/// one of the last that the server has received (RFC 9177 §4.3). If more requests are in flight, as many are kept.
 const KEPT: usize = 32;
 
 /// Refusals (5.03) in a row of a request that is the only one under way, after which the transfer fails.
@@ -29,8 +29,8 @@ const MAX_REFUSED: u32 = 7;
 /// The pause after the first of these refusals. It doubles with each, and all of them take 3 s.
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// The number of requests that a server without room for more lets be under way. It is halved by a refusal, and grows by one when as
-/// many have been answered.
+/// The bound of requests under way, for a server that has no room for more. A refusal sets it to half of the requests under way.
+/// It grows by one when as many requests have been answered.
 struct Share {
     most: usize,
     answered: usize,
@@ -41,8 +41,8 @@ struct Share {
 impl Share {
     const WHOLE: Self = Self { most: usize::MAX, answered: 0, refused: 0 };
 
-    /// Takes a refusal, beside which so many requests are under way. Returns the pause before the next request, or `None` if there
-    /// were too many refusals.
+    /// Takes the refusal of a request beside `under_way` others. Returns the pause before the next request, or `None` if there were
+    /// too many refusals.
     fn refuse(&mut self, under_way: usize) -> Option<Duration> {
         (self.most, self.answered) = ((under_way / 2).max(1), 0);
         if under_way > 0 {
@@ -60,14 +60,14 @@ impl Share {
     }
 }
 
-/// A transfer whose response is kept if it does not become whole.
+/// A transfer that keeps the blocks of its response if it ends early.
 struct Salvaged<'a> {
     transfer: Transfer,
     place: Option<&'a Salvage>,
 }
 
 impl<'a> Salvaged<'a> {
-    /// Lets a transfer go on after what is at this place.
+    /// Lets a transfer go on after the blocks that are at this place.
     fn new(mut transfer: Transfer, place: Option<&'a Salvage>) -> Self {
         if let Some(earlier) = place.and_then(Salvage::take) {
             transfer.resume(earlier);
@@ -100,7 +100,7 @@ impl DerefMut for Salvaged<'_> {
     }
 }
 
-/// What a request of a transfer came to.
+/// The outcome of a request of a transfer.
 enum Outcome<'a> {
     /// The server has the block. The response may come to this request, or to another.
     Acknowledged(Piece, ExchangeId, Asked<'a>),
@@ -136,7 +136,7 @@ impl Asker {
             let token = shared.unwrap_or_else(|| state.random.token());
             let request = self.request(token, tail.as_bytes());
             if piece.is_alone() && !acknowledged {
-                // Bodies of others may overtake it because its handler takes longer, which is no loss.
+                // Other bodies' blocks may overtake it because its handler takes longer. That does not mean a loss.
                 state.endpoint.request(now, *to, request)
             } else {
                 state.endpoint.request_part(now, *to, request)
@@ -175,7 +175,7 @@ impl Asker {
         Outcome::Answered(piece, answer.await, None)
     }
 
-    /// Carries a transfer out, whose first request has the response `first` if it was sent. Returns the whole response.
+    /// Carries out a transfer. `first` is the response to its first request, if that was sent. Returns the whole response.
     pub(crate) async fn carry(
         &self,
         mut transfer: Transfer,
@@ -230,7 +230,7 @@ impl Asker {
                 }
                 self.tell_progress(&transfer);
             }
-            // What has arrived together is handled first, so that the next requests leave together.
+            // Answers that have arrived together are handled first, so that the next requests depart together.
             let mut next = under_way.next().now_or_never().flatten();
             if next.is_none() {
                 loop {
@@ -281,7 +281,7 @@ impl Asker {
         }
     }
 
-    /// Stops waiting for responses to the requests that were acknowledged first, of `all` that are under way.
+    /// Stops waiting for responses to the oldest acknowledged requests, if too many of `all` requests are acknowledged.
     fn let_go(&self, kept: &mut VecDeque<ExchangeId>, all: usize) {
         let Path::Endpoint(hub, _) = &self.path else { return };
         while kept.len() > KEPT.max(all.saturating_sub(kept.len()))

@@ -17,8 +17,8 @@ use crate::{Destination, Error, Interceptor, Metrics, Observation, Profile, Stat
 ///
 /// A server may answer 4.29 Too Many Requests (RFC 8516). Until the Max-Age of that response is over, at least one second and
 /// at most a day, the client sends no request of the same method to the same path of that server: it waits and asks again
-/// if that fits into the [timeout](Call::timeout) of the request. Otherwise the result is the response, and of further
-/// requests [`Error::TooManyRequests`]. Up to 1,024 such paths are remembered.
+/// if that fits into the [timeout](Call::timeout) of the request. Otherwise the result is the response, and further requests
+/// fail with [`Error::TooManyRequests`]. Up to 1,024 such paths are remembered.
 ///
 /// If a name has several addresses, requests try one after the other until one answers: over UDP after the first timeout or ICMP
 /// error, over TCP after 250 ms or a refusal (RFC 8305 §5). Later requests go to the address that has answered.
@@ -49,8 +49,8 @@ impl ClientBuilder {
         self
     }
 
-    /// Sets the mechanism of the blocks of a body, of which several are asked for at once: `tide` without this call. `None`
-    /// asks for one after the other, as single exchanges.
+    /// Sets the mechanism of the blocks of a body, several of which are asked for at once. The default is `tide`. `None` asks
+    /// for one block after the other, like single exchanges.
     #[must_use]
     pub fn bulk(mut self, mechanism: Option<Mechanism>) -> Self {
         self.0.profile.bulk = mechanism;
@@ -79,7 +79,7 @@ impl ClientBuilder {
         self
     }
 
-    /// Sets the largest accepted body of a response, in bytes. A larger one is
+    /// Sets the largest accepted body of a response, in bytes. A larger one fails with
     /// [`TransferError::TooLarge`](crate::TransferError::TooLarge). The default is 16 MiB.
     #[must_use]
     pub fn max_body(mut self, bytes: usize) -> Self {
@@ -88,11 +88,11 @@ impl ClientBuilder {
     }
 
     /// Sets the forward proxy (RFC 7252 §5.7.2) that all requests go to, such as `coap://[::1]:5683`. Its scheme is the transport.
-    /// The URIs of requests name the resources, of which the proxy is asked with Proxy-Scheme and the parts of the URI, or with
-    /// Proxy-Uri for one that is none of CoAP's, such as `http://example.org/`. Pings and profiles of destinations are the proxy's.
+    /// The URI of a request names the resource. The proxy gets it as Proxy-Scheme and the parts of the URI, or as Proxy-Uri if the
+    /// scheme is not CoAP's, such as `http://example.org/`. The proxy is the destination of pings, and its profile is used.
     ///
     /// # Errors
-    /// Why `uri` is none, or [`BadUri::PathOfProxy`].
+    /// The reason why `uri` is not a URI, or [`BadUri::PathOfProxy`].
     pub fn proxy(mut self, uri: &str) -> Result<Self, BadUri> {
         let uri: Uri = uri.parse()?;
         if !uri.path.is_empty() || !uri.query.is_empty() {
@@ -119,7 +119,7 @@ impl ClientBuilder {
         self
     }
 
-    /// Sets the addresses of a name, which the resolver of the system is not asked for then.
+    /// Sets the addresses of a name. The system's resolver is not asked for them then.
     #[must_use]
     pub fn resolve(mut self, name: &str, addresses: &[IpAddr]) -> Self {
         self.0.names.insert(name.to_lowercase(), addresses.to_vec());
@@ -218,7 +218,7 @@ mod tests {
     use crate::datagram::hub::Hub;
     use crate::endpoints::kinds;
 
-    /// Answers 4.04 to whatever comes, and remembers ports and Message IDs. Fails if one comes twice.
+    /// Answers every request 4.04, and remembers ports and Message IDs. Fails if a Message ID of a port comes twice.
     async fn remember(socket: tokio::net::UdpSocket, requests: usize) -> HashSet<u16> {
         let (mut known, mut ports) = (HashSet::new(), HashSet::new());
         let mut bytes = [0; 64];

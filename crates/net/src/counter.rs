@@ -45,7 +45,7 @@ pub(crate) trait CounterSet {
 /// Declares counters. A field is
 ///
 /// ```text
-/// /// Its documentation, which is also that of the metric.
+/// /// The documentation of the field and of the metric.
 /// Section: name => "coap_metric_total" { label = "value" }, warn "words for the log";
 /// ```
 ///

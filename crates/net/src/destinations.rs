@@ -47,7 +47,7 @@ impl Destination {
         }
     }
 
-    /// Adds the estimates that the mechanisms have now, the second of them if it has transferred a body.
+    /// Adds the present estimates of the mechanism, and of the mechanism of bodies if it has transferred one.
     fn estimated(self, gauges: Gauges, bulk: Option<(Limits, Gauges)>) -> Self {
         let Gauges { rto, srtt, rttvar, .. } = gauges;
         Self {

@@ -67,7 +67,7 @@ impl Endpoints {
         self.destinations.get(&(uri.host.to_string(), uri.port)).unwrap_or(&self.profile)
     }
 
-    /// Returns the addresses of the server that a URI names. Of several, only the one that has answered last, if one has.
+    /// Returns the addresses of the server that a URI names. If one of several has answered, returns only that one.
     pub(crate) async fn resolve(&self, uri: &Uri) -> Result<Candidates, Error> {
         let name = match &uri.host {
             Host::Address(ip, zone) => {
@@ -179,9 +179,9 @@ impl Drop for Endpoints {
     }
 }
 
-/// The service of a client's driver. It answers confirmable requests 5.01, which have to be answered or rejected (RFC 7252
-/// §4.2). It ignores others (§4.3): they may have come to a group, whose members send no errors (§8.2), and an answer would take a
-/// place among the peers from which something was learnt.
+/// The service of a client's driver. It answers confirmable requests with 5.01, because they have to be answered or rejected (RFC
+/// 7252 §4.2). It ignores others (§4.3): they may have come to a group, whose members send no errors (§8.2), and an answer would
+/// take a place among the peers from which something was learnt.
 #[derive(Debug)]
 pub(crate) struct ClientService;
 

@@ -12,16 +12,16 @@ use crate::uri::{BadUri, Scheme};
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// The text is no URI.
+    /// The text is not a URI.
     #[error("bad URI: {0}; a URI is as in coap://[::1]:5683/path")]
     Uri(#[from] BadUri),
     /// The address does not say which interface it is on.
     #[error("{0}")]
     Zone(#[from] crate::BadZone),
-    /// The address is that of a group, to which no request may be confirmable (RFC 7252 §8.1).
+    /// The address is a group's. No request to a group may be confirmable (RFC 7252 §8.1).
     #[error("{0} is the address of a group; ask its members with Call::group, for each of them answers")]
     Group(std::net::IpAddr),
-    /// There is no transport for this scheme.
+    /// This client has no transport for the scheme.
     #[error("no transport for {0} here; use coap, or a client or a feature that has it")]
     Scheme(Scheme),
     /// The name of the host could not be resolved.
@@ -48,11 +48,11 @@ pub enum Error {
     /// There was no response in time.
     #[error("no response in time; wait longer, or check address and port")]
     TimedOut,
-    /// The destination cannot be reached, says the network (ICMP) or the system. Unless the client
+    /// The network (ICMP) or the system reports that the destination cannot be reached. Unless the client
     /// [fails fast](crate::ClientBuilder::fail_fast), it has asked for as long as it would have waited after silence.
     #[error("unreachable: {0}; check address, port and network")]
     Unreachable(io::ErrorKind),
-    /// The response has a critical option of this number, which is not understood here (RFC 7252 §5.4.1).
+    /// The response has a critical option of this number that the client does not understand (RFC 7252 §5.4.1).
     #[error("the response has the option {0}, which must be understood and is not")]
     BadOption(u16),
     /// The request does not fit into a message.
@@ -79,10 +79,10 @@ pub enum Error {
         "too many mechanisms and parameters side by side; use the same for some requests, or another client"
     )]
     TooManyProfiles,
-    /// There is no DTLS session with the server.
+    /// The client has no DTLS session with the server.
     #[error("{0}")]
     Session(#[source] Refused),
-    /// There is no TLS with the server.
+    /// The client has no TLS connection with the server.
     #[error("{0}")]
     Tls(#[source] TlsError),
     /// The server of a connection, or the HTTP server before it, breaks the protocol.
@@ -99,7 +99,7 @@ pub enum Error {
     Io(#[source] io::Error),
 }
 
-/// Returns the end of the word for so many things.
+/// Returns the ending of a word that is counted.
 fn plural(count: u8) -> &'static str {
     if count == 1 { "" } else { "s" }
 }
@@ -126,7 +126,7 @@ pub enum Refused {
     /// The handshake took too long: nobody is there, or the server keeps silent about a wrong key.
     #[error("the DTLS handshake took too long")]
     TimedOut,
-    /// The network says that the server cannot be reached.
+    /// The network reports that the server cannot be reached.
     #[error("unreachable: {0}")]
     Unreachable(io::ErrorKind),
     /// The session was given up for others, or the client was closed.

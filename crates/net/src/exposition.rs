@@ -207,7 +207,7 @@ mod tests {
     /// Returns the table of a section of `docs/metrics.md`.
     fn table(section: Section) -> String {
         let mut table = String::from("| metric | type | meaning |\n|---|---|---|\n");
-        // One sample of those that have none at first.
+        // The metrics that have no sample at first get one.
         let mut metrics = Metrics { profiles: vec![Profile::default()], ..Metrics::default() };
         metrics.requests.count(Code::GET, None);
         for family in families(&metrics).iter().filter(|family| family.section == section) {

@@ -23,7 +23,7 @@ const MAX_WAITING: usize = 1_024;
 /// The time that answers are awaited beyond the leisure of the members: for the way there and back, and for their work.
 const MARGIN: Duration = Duration::from_secs(1);
 
-/// The classes of responses that a value of No-Response suppresses, all of them (RFC 7967 §2.1).
+/// The value of No-Response that suppresses responses of all classes (RFC 7967 §2.1).
 const NO_CLASS: u64 = 26;
 
 /// The answers of a group's members, in the order of arrival. Members spread their answers over a time, usually 5 s
@@ -53,10 +53,10 @@ pub struct Group {
     request: GroupRequest,
 }
 
-/// What a group is asked, and a member again.
+/// The request to a group. It is made again to a single member for the rest of its answer.
 #[derive(Debug)]
 pub(crate) struct GroupRequest {
-    /// The sender of the request, whose path is that to the group.
+    /// The sender of the request, whose path leads to the group.
     pub(crate) asker: Asker,
     pub(crate) options: Options,
     pub(crate) payload: Vec<u8>,
@@ -76,7 +76,7 @@ pub(crate) struct Asked {
 }
 
 impl Asked {
-    /// Hands on the answer of a member. It is dropped if there is no room, or nobody waits for it.
+    /// Hands on the answer of a member. It is dropped if too many wait already, or if nobody waits for it.
     pub(crate) fn answer(&self, now: Instant, from: Remote, message: &Message<'_>) {
         let response = Response::of(message, now.since(self.since).into(), 1);
         let _ = self.answers.try_send((from, response));

@@ -14,7 +14,7 @@ use crate::{Rejection, Request, Response};
 
 /// A router's result for a request.
 pub(crate) enum Routed<'a> {
-    /// The response to a request for which there is no handler.
+    /// The response to a request without a handler.
     Answer(Response),
     Handler(Chosen<'a>),
 }

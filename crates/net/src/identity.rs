@@ -15,7 +15,7 @@ pub enum Identity {
     Certificate(Certificate),
 }
 
-/// Writes the identity of a key as text, with U+FFFD for bytes that are no UTF-8, or the subject of a certificate.
+/// Writes the identity of a key as text, with U+FFFD for bytes that are not UTF-8, or the subject of a certificate.
 impl fmt::Display for Identity {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -25,7 +25,7 @@ impl fmt::Display for Identity {
     }
 }
 
-/// A peer's own certificate, without those of its issuers.
+/// A peer's own certificate, without its issuers' certificates.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Certificate {
     pub(crate) der: Vec<u8>,
@@ -45,8 +45,8 @@ impl Certificate {
         &self.subject
     }
 
-    /// Returns the public key (SubjectPublicKeyInfo in DER, RFC 5280 §4.1). A later certificate for the same key has the
-    /// same.
+    /// Returns the public key (SubjectPublicKeyInfo in DER, RFC 5280 §4.1). It stays the same if a later certificate is for the
+    /// same key.
     pub fn public_key(&self) -> &[u8] {
         &self.public_key
     }

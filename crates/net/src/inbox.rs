@@ -23,7 +23,7 @@ pub(crate) struct Inbox {
 struct Newest {
     response: Option<Response>,
     order: coapace_proto::Observation,
-    /// Set while a registration is under way. Then none is due, however stale the representation is.
+    /// Set while a registration is under way. No other is due then, however stale the representation is.
     registering: bool,
     /// The moment of the next registration, if it does not depend on how stale the representation is.
     again: Option<Instant>,
@@ -49,9 +49,9 @@ impl Inbox {
         lock(&self.newest)
     }
 
-    /// Puts in a notification, or the response to a registration. The response to the first registration is handed to the
-    /// caller elsewhere: `response` is nothing, and only the order and freshness of `message` are noted. Over a connection,
-    /// messages are `in_order` (RFC 8323 §7).
+    /// Puts in a notification, or the response to a registration. The response to the first registration goes to the caller in
+    /// another way: `response` is `None`, and only the order and freshness of `message` are noted. Over a connection, messages
+    /// are `in_order` (RFC 8323 §7).
     pub(crate) fn put(
         &self,
         now: Instant,

@@ -1,4 +1,4 @@
-//! Replaces `secure/` if the crate is built without the feature `tls`. All its types are one that has no values, so no other
+//! Replaces `secure/` if the crate is built without the feature `tls`. All its types are one type without values, so no other
 //! module depends on the feature.
 
 use std::future::Ready;

@@ -15,7 +15,7 @@ pub enum BadZone {
         /// The names of this host's interfaces.
         interfaces: Vec<String>,
     },
-    /// The zone is none of this host's.
+    /// This host has no interface of this name.
     #[error("there is no interface {zone}{}", here(.interfaces))]
     Unknown {
         /// The zone.

@@ -49,10 +49,10 @@
 //!
 //! # Words
 //!
-//! A *stranger* is a client that has not shown that its address is its own. A *place* is one of a bounded number, such as
-//! that of handlers that wait. The *tail* of a message is its options and payload. The *terms* of a request are all that its
-//! answer depends on besides the handler, such as the block that it asks for. The *leisure* of a response to a group is its
-//! delay (RFC 7252 §8.2). To *publish* is to send a notification to all observers of a resource.
+//! A *stranger* is a client that has not shown that its address is its own. A *place* is one of a bounded number, such as the
+//! place of a handler that waits. The *tail* of a message is its options and payload. The *terms* of a request are all that
+//! its answer depends on besides the handler, such as the block that it asks for. The *leisure* of a response to a group is
+//! its delay (RFC 7252 §8.2). To *publish* is to send a notification to all observers of a resource.
 // Code that takes the types of `insecure.rs` is unreachable, because they have no values.
 #![cfg_attr(not(feature = "tls"), allow(dead_code, unreachable_code, unused_variables))]
 

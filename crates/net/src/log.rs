@@ -16,7 +16,7 @@ use crate::{Identity, Stats};
 /// The rate of logged failed handshakes, which anyone can cause without end.
 static FAILED_HANDSHAKES: Rate = Rate::new();
 
-/// Passes one event a second. Holds the time of the last that passed, and the number of those suppressed since.
+/// Passes one event a second. Holds the time of the last event that passed, and the number of events suppressed since.
 #[derive(Debug)]
 struct Rate(Mutex<(Option<Instant>, u64)>);
 
@@ -27,7 +27,7 @@ impl Rate {
         Self(Mutex::new((None, 0)))
     }
 
-    /// Returns the number of events that were suppressed since the last that passed, or nothing if this one is.
+    /// Returns the number of events that were suppressed since the last that passed, or `None` if this event is suppressed.
     fn pass(&self, now: Instant) -> Option<u64> {
         let (passed, suppressed) = &mut *lock(&self.0);
         if passed.is_some_and(|passed| now.saturating_duration_since(passed) < Self::INTERVAL) {
@@ -59,7 +59,7 @@ pub(crate) fn handshake_failed(
     }
 }
 
-/// The rate of logged refusals. A load of many clients meets one server's.
+/// The rate of logged refusals. Many clients may meet the refusals of one server at once.
 static REFUSALS: Rate = Rate::new();
 
 /// Logs that datagrams do not reach a destination, which a client goes on asking.
@@ -92,7 +92,7 @@ pub(crate) fn unavailable(wait: coapace_control::Duration) {
 }
 
 /// Logs the bounds that the server has reached since the last look. An event that happens often makes one line with its
-/// count, and costs nothing where it happens. `peer` is the last one that a bound has stopped.
+/// count, and costs nothing where it happens. `peer` is the last peer that a bound has stopped.
 pub(crate) fn limits(transport: &str, peer: Option<SocketAddr>, before: &Stats, now: &Stats) {
     for ((counter, now), (_, before)) in now.counters().zip(before.counters()) {
         let count = now.saturating_sub(before);

@@ -31,8 +31,8 @@ pub struct Membership {
 }
 
 impl Membership {
-    /// Returns the membership of a group on the interface that the system's routes choose. An address that is none of a
-    /// group is an error when the server joins.
+    /// Returns the membership of a group on the interface that the system's routes choose. If the address is not a group's, the
+    /// server fails to join.
     pub fn of(group: impl Into<IpAddr>) -> Self {
         Self { group: group.into(), interface: None, optional: false }
     }
@@ -83,7 +83,7 @@ impl Membership {
         if !self.group.is_multicast() {
             return refused(io::ErrorKind::InvalidInput, "it is not the address of a group");
         }
-        // Datagrams to a group could not be distinguished from others.
+        // On other systems, datagrams to a group could not be distinguished from others.
         if cfg!(not(target_os = "linux")) {
             return refused(io::ErrorKind::Unsupported, "servers join groups on Linux alone");
         }

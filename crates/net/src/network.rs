@@ -22,7 +22,7 @@ pub struct Network {
     bits: u32,
 }
 
-/// The error of a text that is no network.
+/// The error of a text that is not a network.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NoNetwork;
 

@@ -17,10 +17,10 @@ use crate::{Error, Response, log};
 /// The representations of a resource as it changes. [`first`](Self::first) is the response to the registration, and each
 /// call of [`next`](Self::next) returns a later representation.
 ///
-/// If the server answers or notifies 5.03 Service Unavailable or 4.29 Too Many Requests, it has ended the observation for a time,
-/// such as that of a restart. [`next`](Self::next) registers again after its Max-Age (RFC 7252 §5.9.3.4, RFC 8516), or after 5 s if
-/// it names none. The pauses grow to 5 minutes. The tenth such response in a row is the last, some 25 minutes after the first.
-/// With [`Call::once`](crate::Call::once) the first is.
+/// If the server answers or notifies 5.03 Service Unavailable or 4.29 Too Many Requests, it has ended the observation for a while,
+/// for example to restart. [`next`](Self::next) registers again after its Max-Age (RFC 7252 §5.9.3.4, RFC 8516), or after 5 s
+/// without one. The pauses grow to 5 minutes. If ten registrations in a row are answered so, over some 25 minutes, the last of
+/// these responses ends the observation. With [`Call::once`](crate::Call::once) the first such response does.
 ///
 /// Only the newest representation is kept, so a slow program does not see all of them. If none has come 5 to 15 s after the
 /// last became stale (Max-Age), [`next`](Self::next) registers again (RFC 7641 §3.3.1). Over a connection, this shows
@@ -46,16 +46,16 @@ pub struct Observation {
     first: Response,
     /// A notification that lacks blocks.
     partial: Option<Response>,
-    /// Set if the last registration was one that the server had asked for with an Echo value.
+    /// Set if the server had asked for the last registration with an Echo value.
     is_repeated: bool,
-    /// The number of registrations in a row that the server was unavailable for.
+    /// The number of registrations in a row for which the server was unavailable.
     refused: u32,
     random: Random,
     /// The random delay of the next registration.
     draw: Draw,
 }
 
-/// The registrations in a row that a server may be unavailable for.
+/// The number of registrations in a row for which a server may be unavailable.
 const MAX_REFUSED: u32 = 10;
 
 /// The first pause after a response without Max-Age, and the longest that a client chooses itself. They are the project's choice:
@@ -111,6 +111,7 @@ impl Observation {
             draw,
         };
         let mut response = this.register().await?;
+        // A challenge has ended the first registration and its inbox.
         if let Some(value) = response.challenge() {
             this.show_address(&value);
             this.subscription.forget();
@@ -212,8 +213,8 @@ impl Observation {
         self.call.options = echo::repeated(std::mem::take(&mut self.call.options), value);
     }
 
-    /// Puts the next registration off, because the server is unavailable, for `max_age` seconds at least. Returns `false` if it
-    /// was so too often.
+    /// Puts off the next registration by at least `max_age` seconds, because the server is unavailable. Returns `false` if the
+    /// server was unavailable too often.
     fn put_off(&mut self, max_age: Option<u64>) -> bool {
         if self.call.once || self.refused >= MAX_REFUSED {
             return false;

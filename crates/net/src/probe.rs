@@ -11,19 +11,20 @@ use crate::asker::{Asker, Path, exchange, fits};
 use crate::call::in_time;
 use crate::{Error, Response};
 
-/// A body of no more blocks than these is sent one block after the other. To ask the server takes a round trip, and so does the first block.
+/// The number of blocks up to which a body is sent one block after the other. The question to the server takes a round trip, like
+/// a block.
 const TOO_FEW: usize = 4;
 
 /// The longest wait for the answer. Some servers drop a request with a critical option that they do not know.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 impl Asker {
-    /// Returns whether a body of so many blocks is worth Q-Block1, and the server takes it. One that is not known yet is asked for 16 bytes of its links with Q-Block2, which it
-    /// takes if it takes Q-Block1 (RFC 9177 §4.1). A block of the body itself would do harm: some servers ignore critical
-    /// options that they do not know, and would take it for the whole body.
+    /// Returns whether a body of so many blocks is worth Q-Block1 and the server supports it. An unknown server is asked for 16
+    /// bytes of its links with Q-Block2, which it supports if it supports Q-Block1 (RFC 9177 §4.1). A block of the body itself
+    /// could do harm: some servers ignore critical options that they do not know, and would take the block for the whole body.
     ///
     /// # Errors
-    /// Those of any request.
+    /// The errors of any request.
     pub(crate) async fn takes_q_block(&mut self, options: &Options, blocks: usize) -> Result<bool, Error> {
         let is_proxied =
             |(number, _): (u16, &[u8])| matches!(number, option::PROXY_URI | option::PROXY_SCHEME);
@@ -57,7 +58,7 @@ impl Asker {
         Ok(takes)
     }
 
-    /// Returns what is known of the server.
+    /// Returns whether the server supports Q-Block, if that is known.
     fn noted(&self) -> Option<bool> {
         match &self.path {
             Path::Endpoint(hub, to) if self.turns.is_none() => hub.lock().destinations.q_block(*to),

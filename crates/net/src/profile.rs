@@ -4,13 +4,13 @@ use coapace_control::{DefaultTimer, Mechanism, Tide};
 use coapace_proto::Config;
 
 /// A mechanism and the transmission parameters around it (RFC 7252 §4.8). Requests of one profile share an endpoint:
-/// its port, its queues, and what the mechanism has learnt of each destination.
+/// its port, its queues, and the mechanism's state for each destination.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Profile {
     /// The congestion control of single exchanges.
     pub mechanism: Mechanism,
-    /// The congestion control of the blocks of a body, of which several are asked for at once. `None` asks for one after
-    /// the other, as single exchanges.
+    /// The congestion control of the blocks of a body, several of which are asked for at once. `None` asks for one block after
+    /// the other, like single exchanges.
     pub bulk: Option<Mechanism>,
     /// The parameters.
     pub config: Config,

@@ -1,4 +1,4 @@
-//! The destinations of which the network says that datagrams do not arrive there.
+//! The destinations that the network reports as unreachable.
 
 use std::io;
 use std::sync::Arc;
@@ -16,8 +16,8 @@ const MOST: usize = 256;
 const NOT_ALLOWED: i32 = 13;
 
 /// The destinations that sent ICMP errors, or that the system refused to send to, since they were last heard. Neither shows that a
-/// later datagram will not arrive: a host that reboots says for a while that nobody listens at its port. So they end nothing by
-/// themselves, and requests go on as after silence (RFC 7252 §4.2).
+/// later datagram will not arrive: a host that reboots reports for a while that nobody listens at its port. So neither ends a
+/// request by itself, and requests go on as after silence (RFC 7252 §4.2).
 #[derive(Debug)]
 pub(crate) struct Refusals {
     known: HashMap<Remote, io::ErrorKind>,

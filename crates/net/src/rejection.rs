@@ -75,14 +75,14 @@ impl From<std::convert::Infallible> for Rejection {
     }
 }
 
-/// Makes 4.00 of bytes that are no UTF-8.
+/// Makes 4.00 of bytes that are not UTF-8.
 impl From<std::str::Utf8Error> for Rejection {
     fn from(error: std::str::Utf8Error) -> Self {
         Self::bad_request(error.to_string())
     }
 }
 
-/// Makes 4.00 of text that is no number.
+/// Makes 4.00 of text that is not a number.
 impl From<std::num::ParseIntError> for Rejection {
     fn from(error: std::num::ParseIntError) -> Self {
         Self::bad_request(error.to_string())

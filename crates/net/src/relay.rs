@@ -12,11 +12,11 @@
 //! The relay has two *faces*: one towards the clients, one towards the server. Each face is an [`Endpoint`](coapace_proto::Endpoint)
 //! with the mechanism. A request that arrives at one face is a request of the other face's endpoint, and the answer goes back the
 //! same way, in both directions. Endpoints do all that is about messages: copies, retransmissions, separate responses, rates,
-//! markings, observers. What is left to the relay is to remember which exchange at one face belongs to which request at the other
-//! (a *line*), and where to send it.
+//! markings, observers. The relay itself only remembers which exchange at one face belongs to which request at the other (a
+//! *line*), and where to send it.
 //!
-//! Both endpoints know a peer by the address of the client. At the face towards the server it stands for a port of the relay's own
-//! (a *source*): the server sees another port for each client.
+//! Both endpoints know a peer by the address of the client. At the face towards the server, this address names a port of the
+//! relay's own (a *source*): the server sees another port for each client.
 
 mod bodies;
 mod config;
@@ -57,7 +57,7 @@ use sources::Sources;
 /// [`Relay::poll_transmit`].
 const MAX_UNSEEN: usize = 64;
 
-/// The relay: what it knows of its clients and of their exchanges, without sockets and without a clock.
+/// The relay: its clients and their exchanges, without sockets and without a clock.
 ///
 /// Call it like an [`Endpoint`](coapace_proto::Endpoint): hand it what arrives, and after each call send what
 /// [`poll_transmit`](Self::poll_transmit) returns, close the ports that [`poll_closed`](Self::poll_closed) names, and ask
@@ -129,7 +129,8 @@ impl Relay {
         }
     }
 
-    /// Does what is due by `now`. Call it at the moment that [`poll_timeout`](Self::poll_timeout) names; earlier calls do nothing.
+    /// Handles the timers that are due by `now`. Call it at the moment that [`poll_timeout`](Self::poll_timeout) names; earlier
+    /// calls do nothing.
     pub fn handle_timeout(&mut self, now: Instant) {
         for face in Face::BOTH {
             self.half(face).endpoint.handle_timeout(now);
@@ -175,7 +176,7 @@ impl Relay {
             for face in Face::BOTH {
                 let start = buffer.len();
                 while let Some(transmit) = self.half(face).endpoint.poll_transmit(now, |_| draw(), buffer) {
-                    // The port of a source that made room for another is closed. What is left to say to it is not said.
+                    // A source that has left for another has no port any more. Its datagrams are dropped.
                     if face == Face::Clients || self.sources.has(transmit.to) {
                         return Some((face, transmit.to));
                     }
@@ -188,7 +189,7 @@ impl Relay {
         }
     }
 
-    /// Returns the next source whose port is to be closed, because it made room for another.
+    /// Returns the next source whose port is to be closed, because it has left for another.
     pub fn poll_closed(&mut self) -> Option<SocketAddr> {
         self.sources.poll_closed()
     }
@@ -242,7 +243,7 @@ impl Relay {
                 return;
             }
             Face::Clients => self.sources.admit(now, source, stranger),
-            // An answer to clients that share a port cannot be told apart.
+            // An answer at a port that clients share does not show which client it is for.
             Face::Server => source.port() != 0 && self.sources.has(source),
         };
         if known && self.unseen.len() < MAX_UNSEEN {
@@ -258,7 +259,7 @@ impl Relay {
         self.halves.iter_mut().for_each(|half| half.endpoint.measure());
     }
 
-    /// Returns the counts so far, and what is kept now.
+    /// Returns the counts so far, and the present sizes of the relay's tables.
     pub fn report(&self) -> RelayReport {
         let [clients, server] = &self.halves;
         RelayReport {

@@ -46,7 +46,7 @@ impl Request {
         self.peer.remote.address()
     }
 
-    /// Returns the identity that the client has proved: that of its pre-shared key, or its certificate. A resource whose
+    /// Returns the identity that the client has proved: the one of its pre-shared key, or its certificate. A resource whose
     /// representation depends on the identity must not be observed over DTLS, because [observers share
     /// calls](crate::Router::observe) of the handler.
     pub fn peer_identity(&self) -> Option<&Identity> {
@@ -83,8 +83,8 @@ impl Request {
         self.message().uint(number)
     }
 
-    /// Returns the value of a parameter of the route, such as that of `{id}` under `id`. `None` if there is none, or if it
-    /// is no UTF-8.
+    /// Returns the value of a parameter of the route: `id` names `{id}`. Returns `None` if the route has no such parameter, or if
+    /// the value is not UTF-8.
     pub fn parameter(&self, name: &str) -> Option<&str> {
         let place = self.names.as_ref()?.iter().position(|other| **other == *name)?;
         let &(start, len) = self.values.get(place)?;
@@ -104,8 +104,8 @@ impl Request {
         }
     }
 
-    /// Checks the conditions of the request (RFC 7252 §5.10.8). `etag` is that of the resource, or `None` if the resource
-    /// does not exist. A handler that calls this before it changes anything is to be declared with
+    /// Checks the conditions of the request (RFC 7252 §5.10.8). `etag` is the resource's ETag, or `None` if the resource does
+    /// not exist. Declare a handler that calls this before it changes anything with
     /// [`Router::conditional`](crate::Router::conditional).
     ///
     /// # Errors
@@ -146,7 +146,7 @@ impl Request {
     /// Returns the payload as text.
     ///
     /// # Errors
-    /// The error of bytes that are no UTF-8. Converted into a [`Rejection`](crate::Rejection), it is 4.00.
+    /// The error of bytes that are not UTF-8. Converted into a [`Rejection`](crate::Rejection), it is 4.00.
     pub fn text(&self) -> Result<&str, std::str::Utf8Error> {
         std::str::from_utf8(self.message().payload())
     }

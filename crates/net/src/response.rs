@@ -104,7 +104,7 @@ impl Response {
         self.code.is_success()
     }
 
-    /// Returns the payload as text, with U+FFFD for bytes that are no UTF-8.
+    /// Returns the payload as text, with U+FFFD for bytes that are not UTF-8.
     pub fn text(&self) -> std::borrow::Cow<'_, str> {
         String::from_utf8_lossy(&self.payload)
     }
@@ -114,8 +114,8 @@ impl Response {
         self.options.uint(option::CONTENT_FORMAT)?.try_into().ok()
     }
 
-    /// Returns the response to a request that accepts this Content-Format, or any: 4.06 in place of a representation in another one
-    /// (RFC 7252 §5.10.4). A representation whose format is not named stays, and so does what is no representation.
+    /// Returns the response to a request that accepts this Content-Format, or any: 4.06 in place of a representation in another
+    /// format (RFC 7252 §5.10.4). A representation without a named format stays, and so does a response other than 2.05.
     pub(crate) fn in_format(self, accepted: Option<u16>) -> Self {
         let named = accepted.zip(self.format());
         let differs = self.code == Code::CONTENT && named.is_some_and(|(accepted, own)| own != accepted);
@@ -133,7 +133,7 @@ impl Response {
         self.part.map_or(self.payload.len(), |(_, size)| size as usize)
     }
 
-    /// Adds an ETag, unless there is one or the payload is a part. Otherwise the payload would be hashed again for each
+    /// Adds an ETag, unless there is one or the payload is a part. Without an ETag, the payload would be hashed again for each
     /// block.
     pub(crate) fn with_etag(mut self) -> Self {
         if self.part.is_none() && self.options.value(option::ETAG).is_none() {

@@ -14,13 +14,14 @@ use crate::{Resource, Response};
 
 /// Handlers by path and method.
 ///
-/// A path is a sequence of segments, each after a slash, like those of Uri-Path options (RFC 7252 §5.10.1). `{name}` matches
+/// A path is a sequence of segments, each after a slash, as in Uri-Path options (RFC 7252 §5.10.1). `{name}` matches
 /// any segment, and [`Request::parameter`] returns its value. If two routes match, the one whose earlier segments are
 /// literal is taken. A request that matches no path goes to the [`fallback`](Self::fallback), or is answered 4.04. A method
 /// without a handler is answered 4.05. An unknown critical option is answered 4.02 (RFC 7252 §5.4.1), or 5.05 if it asks for
-/// a proxy (§5.7.2). A Hop-Limit that is none is answered 4.00 (RFC 8768 §3). A GET or FETCH that accepts another Content-Format than the handler's 2.05 names is answered 4.06 (§5.10.4); a
-/// handler that has several formats looks at Accept. If-Match and If-None-Match are known where handlers are [`conditional`](Self::conditional). A GET of
-/// `/.well-known/core` is answered with links to the paths (RFC 6690), see [`describe`](Self::describe).
+/// a proxy (§5.7.2). An invalid Hop-Limit is answered 4.00 (RFC 8768 §3). A GET or FETCH that accepts another Content-Format
+/// than the handler's 2.05 names is answered 4.06 (RFC 7252 §5.10.4); a handler that has several formats looks at Accept.
+/// If-Match and If-None-Match are known where handlers are [`conditional`](Self::conditional). A GET of `/.well-known/core` is
+/// answered with links to the paths (RFC 6690), see [`describe`](Self::describe).
 ///
 /// Handlers do not see block-wise transfers (RFC 7959): they get whole bodies, and return whole bodies.
 ///
@@ -286,7 +287,7 @@ impl Router {
         self
     }
 
-    /// Chooses the handler of a request, or answers the request if it is for none.
+    /// Chooses the handler of a request, or answers the request if it has none.
     pub(crate) fn route_of(&mut self, message: &Message<'_>) -> Routed<'_> {
         let (path, exceptional) = path_of(message);
         let mut values = SmallVec::new();
@@ -327,7 +328,7 @@ impl Router {
     }
 
     /// Returns whether a request has a critical option that would be answered 4.02. A non-confirmable request with one is
-    /// rejected, and that means without a response (RFC 7252 §5.4.1, §4.3).
+    /// rejected: it gets no response (RFC 7252 §5.4.1, §4.3).
     pub(crate) fn is_bad_option(&self, message: &Message<'_>) -> bool {
         self.bad_option(message).is_some_and(|number| !is_for_proxies(number))
     }
@@ -394,8 +395,8 @@ impl Router {
     }
 }
 
-/// Returns the segments of a path, and whether there are options beside it that a request may be refused for: critical ones,
-/// and Hop-Limit.
+/// Returns the segments of a path, and whether the request has other options for which it may be refused: critical ones, and
+/// Hop-Limit.
 fn path_of(message: &Message<'_>) -> (SmallVec<[Segment; 8]>, bool) {
     let mut path = SmallVec::new();
     let mut exceptional = false;

@@ -29,19 +29,19 @@ pub struct ServerConfig {
     pub budget: Budget,
     /// The mechanism of the server's own exchanges (separate responses and notifications), and the bounds of its endpoints.
     /// The bounds of peers, observers and remembered messages are for all endpoints together, and each endpoint has an equal
-    /// share. The other bounds are for each endpoint. [`Budget::bound`] sets those that follow from the memory.
+    /// share. The other bounds are for each endpoint. [`Budget::bound`] sets the bounds that follow from the memory.
     pub profile: Profile,
     /// The number of endpoints, each with a thread and a socket of its own. The system spreads the clients over them. The
     /// default is the number of cores that the process may use.
     pub cores: usize,
     /// The number of handlers of one endpoint over UDP or DTLS that may be under way at once, at least 1. A handler is only
-    /// called if there is a place for it, in case that it waits for something. Without one its request is answered 5.03. One
+    /// called if there is a place for it, because it may wait for something. Without a place its request is answered 5.03. One
     /// resource may have at most as many places as are left, so that a slow resource leaves room for others. Clients that have
     /// not shown an Echo option may take half as many, and are then asked for the option. Over connections, memory is the
     /// bound ([`Budget`]).
     pub max_pending: u32,
     /// The requests that each client over UDP or DTLS may make in a second, if that is limited. A client is an address and a
-    /// port, or a DTLS session. It may save up those of one second. Faster ones are answered 4.29 (RFC 8516), with the time
+    /// port, or a DTLS session. It may save up the requests of one second. Faster ones are answered 4.29 (RFC 8516), with the time
     /// until the next may come in Max-Age. Copies of one request count once, the blocks of a body each. As many clients are
     /// remembered as peers.
     pub max_rate: Option<NonZeroU32>,
@@ -58,7 +58,7 @@ pub struct ServerConfig {
     /// and released if it stays silent for the same time again.
     pub idle_timeout: Duration,
     /// The groups that a server over UDP joins. The server has to be bound to every address, and run on Linux. A
-    /// non-confirmable request to a group is answered after a delay, and only if the response has a payload and is no error
+    /// non-confirmable request to a group is answered after a delay, and only if the response has a payload and is not an error
     /// (RFC 7252 §8). It registers no observer. A response that is larger than the client [may be sent](Verify) is cut to
     /// its first block.
     pub groups: Vec<Membership>,
@@ -69,8 +69,8 @@ pub struct ServerConfig {
     pub max_delayed: usize,
     /// The bounds of bodies larger than a block, in each endpoint. They hold for requests that are not complete, and once
     /// more for responses whose last block the client has not asked for yet. The default is 256 bodies of at most 1 MiB, and
-    /// 8 MiB in all. If there is no room for the response to a GET, the handler is called again for each block. For other
-    /// methods, the next block is answered 4.08.
+    /// 8 MiB in all. If the response to a GET finds no room, the handler is called again for each block. For other methods, the
+    /// next block is answered 4.08.
     pub bodies: Bounds,
     /// The clients that have to show that their address is their own before they are sent large responses.
     pub verify: Verify,
@@ -107,7 +107,7 @@ impl Default for ServerConfig {
 }
 
 impl ServerConfig {
-    /// Returns the response to a request for which there is no room: 5.03.
+    /// Returns the response to a request that finds no room: 5.03.
     pub(crate) fn unavailable(&self) -> Response {
         Rejection::unavailable(u32::try_from(self.retry_after.as_secs()).unwrap_or(u32::MAX)).into()
     }

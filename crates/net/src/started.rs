@@ -83,12 +83,12 @@ impl Started {
     pub async fn run(self) -> io::Result<()> {
         let Self { end, begin, tell } = self;
         let mut told = tell.subscribe();
-        // Only the threads are left to tell.
+        // With this sender dropped, the loop below ends when the last thread has dropped its own.
         drop(tell);
         // Taken before any thread counts, so that nothing is missed.
         let mut before = end.0.stats();
         for begin in begin {
-            // A thread that has ended has told why.
+            // A thread that has ended has reported its error.
             let _ = begin.send(());
         }
         // The loop ends with an error, or when every core has ended.

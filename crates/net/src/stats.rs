@@ -1,4 +1,4 @@
-//! The counts of a client or server, and those of its requests by method and code.
+//! The counts of a client or server, and the counts of its requests by method and code.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use crate::lock::lock;
 pub struct Stats {
     /// The counts of the endpoints.
     pub endpoint: Counters,
-    /// The counts of what is around the endpoints.
+    /// The counts of events around the endpoints.
     pub net: NetCounters,
     /// The counts of DTLS sessions.
     pub dtls: DtlsCounters,

@@ -92,6 +92,7 @@ impl Subscription {
         let Self { asker, token, begun } = self;
         match &asker.path {
             &Path::Endpoint(ref hub, to) => {
+                // The response may arrive as soon as the registration is sent.
                 inbox.register();
                 hub.with(|state, now| {
                     if let Some(Begun::Exchange(id)) = begun.take() {

@@ -1,4 +1,4 @@
-//! The first request to a server of which it is not known at which of its addresses it answers.
+//! The first request to a server with several addresses, none of which is known to answer.
 
 use std::future::{Future, pending};
 use std::sync::Arc;
@@ -32,7 +32,7 @@ impl Turns {
     }
 
     /// Makes an attempt at one address after the other, until one succeeds. The next begins after the first timeout or ICMP
-    /// error of the last. Remembers the address of the one that succeeds.
+    /// error of the last. Remembers the address that succeeds.
     pub(crate) async fn first_of<T, A>(
         &self,
         hub: &Arc<Hub>,
@@ -54,7 +54,7 @@ impl Turns {
         Ok(result)
     }
 
-    /// Waits until the first timeout of an exchange with `to` has passed, or the network says that nobody is there.
+    /// Waits until the first timeout of an exchange with `to` has passed, or the network reports an error of `to`.
     async fn stalls(&self, hub: &Hub, to: Remote) {
         let (rto, news) = {
             let state = hub.lock();
@@ -83,7 +83,8 @@ impl Turns {
 }
 
 impl Asker {
-    /// Sends the first request of a call, and returns the response. If the server has several addresses, all later requests go to the address that it has come from.
+    /// Sends the first request of a call, and returns the response. If the server has several addresses, all later requests go to
+    /// the address that the response has come from.
     ///
     /// A request that changes something might be carried out at one address and then at another. So pings look for the address
     /// first.

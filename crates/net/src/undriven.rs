@@ -10,7 +10,7 @@ use crate::clock::Clock;
 use crate::datagram::hub::Hub;
 use crate::lock::lock;
 
-/// Holds what the blocked thread has to know: the endpoint that it shall drive, and when it shall poll again.
+/// Holds the endpoint that the blocked thread shall drive, and the moment at which it shall poll again.
 #[derive(Debug, Default)]
 pub(crate) struct Undriven(Mutex<NextTurn>);
 

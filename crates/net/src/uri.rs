@@ -83,7 +83,7 @@ pub struct Uri {
     pub query: Vec<String>,
 }
 
-/// The reason why a text is no URI of CoAP.
+/// The reason why a text is not a URI of CoAP.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BadUri {
     /// The text does not begin with a scheme and `://`.
@@ -92,22 +92,22 @@ pub enum BadUri {
     /// The scheme is none of CoAP's.
     #[error("expected coap, coaps, coap+tcp, coaps+tcp, coap+ws or coaps+ws as the scheme")]
     UnknownScheme,
-    /// There is a fragment, which is no part of a request (RFC 7252 §6.4 step 4).
+    /// The URI has a fragment, which cannot be part of a request (RFC 7252 §6.4 step 4).
     #[error("a fragment (#…) cannot be requested")]
     Fragment,
-    /// There is no host, or it has more than 255 bytes.
+    /// The host is missing, or has more than 255 bytes.
     #[error("expected a host of 1 to 255 bytes")]
     Host,
-    /// The text between the brackets is no IPv6 address.
+    /// The text between the brackets is not an IPv6 address.
     #[error("expected an IPv6 address between the brackets")]
     Address,
-    /// The port is no number up to 65535.
+    /// The port is not a number up to 65535.
     #[error("the port is not a number up to 65535")]
     Port,
     /// The byte at this place, counted from 0, has to be percent-encoded.
     #[error("byte {} has to be percent-encoded", .0 + 1)]
     Character(usize),
-    /// The percent-encoded bytes are no text, or a percent sign is not followed by two hexadecimal digits.
+    /// The percent-encoded bytes are not UTF-8, or a percent sign is not followed by two hexadecimal digits.
     #[error("% is not followed by two hexadecimal digits, or what is encoded is not UTF-8")]
     Encoding,
     /// A segment of the path is an encoded `.` or `..`, which a request must not have (RFC 7252 §5.10.1).
@@ -148,6 +148,7 @@ impl FromStr for Uri {
         check(path, |byte| is_plain(byte) || matches!(byte, b'/' | b'%' | b'&'))?;
         check(query.unwrap_or(""), |byte| is_plain(byte) || matches!(byte, b'/' | b'%' | b'&' | b'?'))?;
         let segments = without_dots(path).into_iter().map(decode).collect::<Result<Vec<_>, _>>()?;
+        // Plain dots are resolved before decoding, so a dot that is left was percent-encoded.
         if segments.iter().any(|segment| matches!(segment.as_str(), "." | "..")) {
             return Err(BadUri::Dots);
         }
@@ -172,6 +173,7 @@ fn parse_authority(
         let (address, zone) =
             inside.split_once('%').map_or((inside, None), |(address, zone)| (address, Some(zone)));
         let address: Ipv6Addr = address.parse().map_err(|_| BadUri::Address)?;
+        // The % before a zone is written %25 (RFC 6874), or as it is.
         let zone = zone.map(|zone| decode(zone.strip_prefix("25").unwrap_or(zone))).transpose()?;
         let port = if behind.is_empty() { "" } else { behind.strip_prefix(':').ok_or(BadUri::Port)? };
         (Host::Address(address.into(), zone), port)
@@ -189,6 +191,7 @@ fn parse_authority(
     if port.is_empty() {
         return Ok((host, None));
     }
+    // Parsing alone would accept a plus sign.
     let digits = port.bytes().all(|byte| byte.is_ascii_digit());
     let port = port.parse().ok().filter(|_| digits).ok_or(BadUri::Port)?;
     Ok((host, Some(port)))
@@ -236,13 +239,13 @@ fn decode(text: &str) -> Result<String, BadUri> {
     if decoded.len() > 255 { Err(BadUri::TooLong) } else { Ok(decoded) }
 }
 
-/// Returns whether a byte stands for itself in a path and in a query: unreserved, `:`, `@`, and all delimiters but `&`
+/// Returns whether a byte needs no encoding in a path and in a query: unreserved, `:`, `@`, and all delimiters but `&`
 /// (RFC 7252 §6.5).
 fn is_plain(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || b"-._~!$'()*+,;=:@".contains(&byte)
 }
 
-/// Returns whether a byte stands for itself in a host. A colon or an at sign would end it.
+/// Returns whether a byte needs no encoding in a host. A colon or an at sign would end the host.
 fn is_plain_in_host(byte: u8) -> bool {
     is_plain(byte) && !matches!(byte, b':' | b'@') || byte == b'&'
 }
@@ -287,7 +290,7 @@ impl fmt::Display for Uri {
         for segment in &self.path {
             f.write_char('/')?;
             match segment.as_str() {
-                // Not encoded, they would be resolved like those of a file system.
+                // Not encoded, they would be resolved like dots in the path of a file.
                 "." => f.write_str("%2E")?,
                 ".." => f.write_str("%2E%2E")?,
                 segment => f.write_str(&encoded(segment))?,
@@ -344,7 +347,7 @@ impl Uri {
     }
 
     /// Returns the options of a request to a proxy for this resource: Proxy-Scheme and all parts of the URI (RFC 7252 §5.10.2). Host
-    /// and port are always among them, because those of the proxy would stand for them otherwise (§5.10.1).
+    /// and port are always among them, because their defaults are the proxy's own (§5.10.1).
     ///
     /// # Errors
     /// [`BadUri::ZoneForProxy`].
@@ -360,11 +363,11 @@ impl Uri {
     }
 }
 
-/// Returns the option of a request to a proxy for a resource that is none of CoAP's, such as `http://example.org/`: Proxy-Uri (RFC
-/// 7252 §5.10.2).
+/// Returns the option of a request to a proxy for a resource with a scheme that is not CoAP's, such as `http://example.org/`:
+/// Proxy-Uri (RFC 7252 §5.10.2).
 ///
 /// # Errors
-/// Why the text is no absolute URI, or too long for the option.
+/// The reason why the text is not an absolute URI, or is too long for the option.
 pub(crate) fn proxy_uri(text: &str) -> Result<Options, BadUri> {
     let (scheme, rest) = text.split_once("://").ok_or(BadUri::NotAbsolute)?;
     let is_scheme = scheme.starts_with(|first: char| first.is_ascii_alphabetic())

@@ -31,7 +31,7 @@ pub(crate) enum Step<'a> {
     Reply(Code, Tail),
     /// Acknowledge a confirmable request, and send nothing else. Its body goes on in other requests.
     Acknowledge,
-    /// Challenge the client, because there is no room for more bodies of strangers.
+    /// Challenge the client, because more bodies of strangers find no room.
     Challenge,
 }
 
@@ -87,8 +87,8 @@ impl Bodies {
                 None => return Step::Reply(Code::REQUEST_ENTITY_INCOMPLETE, Tail::default()),
             }
         }
-        // Only an answer to an earlier block shows with Block1 that the client receives. With Q-Block1 nothing does, and an address without
-        // a limit has to do.
+        // With Block1, a client that sends a later block has received the answer to an earlier one. Q-Block1 does not show that, so
+        // an address without a limit is enough.
         let is_set = message.value(option::Q_BLOCK1).is_some();
         let is_known = terms.verified || is_set && !terms.allowance.is_limited();
         match self.requests.handle_from(now, from, is_known, message) {
@@ -171,7 +171,7 @@ impl Bodies {
                 (Medium::Datagram { .. }, _) if terms.repeatable => return Answered::TooLarge,
                 (_, Some(smaller)) if stream_room.is_none() => szx = smaller,
                 (Medium::Datagram { .. }, _) => {
-                    // The options alone are too long for a stranger, which is told the code.
+                    // The options alone are too long for a stranger, which gets only the code.
                     into.clear();
                     terms.block1.into_iter().fold(Options::default(), Options::block1).write(&[], into);
                     return Answered::Send(response.code);
@@ -204,7 +204,7 @@ mod tests {
         read(&message);
     }
 
-    /// Answers a request that is not verified, and returns what is to be done and how many bytes were written.
+    /// Answers a request that is not verified. Returns the outcome and the number of bytes written.
     fn answered(code: Code, response: Response, medium: Medium) -> (Answered, usize) {
         let (mut bodies, mut into) = (Bodies::new(Bounds::default()), Vec::new());
         let mut answered = Answered::Unwanted;

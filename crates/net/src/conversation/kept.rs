@@ -60,7 +60,7 @@ impl Kept {
         }
     }
 
-    /// Returns the kept response to a request: that of this client, or a notification to all observers.
+    /// Returns the kept response to a request: this client's own, or a notification to all observers.
     pub(super) fn get(&mut self, now: Instant, to: Remote, operation: u64) -> Option<Response> {
         let own = self.place(Some(to), operation);
         let is_done = |place: &usize| self.responses.get(*place).is_some_and(|one| one.done);
@@ -89,8 +89,8 @@ impl Kept {
         }
     }
 
-    /// Lets a response be the first to make room for others, because its last block was sent. A client that asks for
-    /// several blocks at once may not have those before the last.
+    /// Makes a response the first to leave for others, because its last block was sent. It is kept, because a client that asks
+    /// for several blocks at once may not have the blocks before the last.
     pub(super) fn let_go(&mut self, to: Option<Remote>, operation: u64) {
         if let Some(one) = self.place(to, operation).and_then(|place| self.responses.remove(place)) {
             self.responses.push_front(LargeResponse { done: true, ..one });

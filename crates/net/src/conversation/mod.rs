@@ -1,18 +1,18 @@
 //! The part of a server that is the same over datagrams and connections.
 //!
-//! It takes messages and returns what is to be done. It knows neither sockets nor framing, and nothing in it waits. The
+//! It takes messages and returns the next step. It knows neither sockets nor framing, and nothing in it waits. The
 //! servers over datagrams (`datagram/serving.rs`, `datagram/answering.rs`) and over connections (`stream/talk.rs`) do the
 //! following with each request:
 //!
 //! 1. [`Terms::of`] reads the [terms](Terms) of the request. The server adds whether the client's address is verified.
 //! 2. [`Bodies::take`] puts bodies together, and says whether the handler is to be called.
 //! 3. [`Terms::wish`] says whether the client wants to observe.
-//! 4. The router calls the handler. Over datagrams, the handler has a [`Place`] first, in case that it waits.
+//! 4. The router calls the handler. Over datagrams, the handler takes a [`Place`] first, because it may wait.
 //! 5. [`Bodies::answer`] cuts the response to the size that the client takes.
 //!
 //! [`Medium`] and [`Terms`] state the differences. Over datagrams, a message has one block, and a stranger is sent at most
 //! three times the bytes that it sent. Over connections, a message may have many blocks (BERT), and every client is
-//! verified. There is no bound of handlers under way, because the server stops reading when it has no room.
+//! verified. Handlers under way have no bound there, because the server stops reading when it has no room.
 mod bodies;
 mod format;
 mod kept;

@@ -68,7 +68,7 @@ impl Places {
 }
 
 impl Place {
-    /// Notes that the client is no stranger.
+    /// Notes that the client is verified.
     pub(crate) fn verify(&mut self) {
         if std::mem::take(&mut self.stranger)
             && let Some(counts) = lock(&self.places.taken).by_resource.get_mut(&self.resource)

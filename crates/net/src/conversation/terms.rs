@@ -22,7 +22,7 @@ pub(crate) struct Terms {
     pub(crate) token: Token,
     /// The value of No-Response (RFC 7967 §2.1).
     no_response: u8,
-    /// What this client may be sent.
+    /// The bytes that this client may be sent.
     pub(crate) allowance: Allowance,
     /// Set if the client's address is verified: it has shown an Echo option, or has a session or a connection.
     pub(crate) verified: bool,
@@ -80,8 +80,8 @@ impl Terms {
         Self { to_group: true, repeatable: false, ..self }
     }
 
-    /// Returns the terms of notifications to the observers with this request: they have the first block, and none is
-    /// unwanted.
+    /// Returns the terms of notifications to the observers with this request. They begin with the first block, and No-Response
+    /// does not suppress them.
     pub(crate) fn published(self) -> Self {
         let block2 = self.block2.and_then(|block| Block::new(0, false, block.szx()));
         Self { block2, set: None, block1: None, no_response: 0, ..self.verified() }

@@ -14,9 +14,8 @@ use crate::handler::or_panicked;
 use crate::{Resource, Response, log};
 
 impl Locked {
-    /// Adds the sender of a request to the observers of a resource. If there is no room, the request is answered without the
-    /// Observe option (RFC 7641 §4.1). Returns `false` if the client is a stranger and there is no place for one: then it is
-    /// to be challenged.
+    /// Adds the sender of a request to the observers of a resource. A verified client that finds no room is answered without the
+    /// Observe option (RFC 7641 §4.1). Returns `false` if a stranger finds no room: then it is to be challenged.
     pub(crate) fn register(
         &mut self,
         now: Instant,
@@ -46,6 +45,7 @@ impl Locked {
         if answers.observed.len() >= answers.max_observed {
             answers.observed.retain(|&number, _| endpoint.is_observed(number));
         }
+        // The request is kept once for all observers with equal requests, so options of a single exchange are left out.
         let options = Options::of(message).without(option::OBSERVE).without(option::BLOCK2);
         let mut tail = Vec::new();
         options.without(option::ECHO).without(option::NO_RESPONSE).write(&[], &mut tail);
@@ -119,8 +119,8 @@ impl Locked {
         }
     }
 
-    /// Sends the blocks after the first that a request asks for with Q-Block2, each in a response of its own, as far as there is room. The
-    /// client asks for the others again.
+    /// Sends the blocks after the first that a request asks for with Q-Block2, each in a response of its own, as far as there is
+    /// room. The client asks for the others again.
     fn answer_rest(
         &mut self,
         now: Instant,
@@ -201,7 +201,7 @@ impl Locked {
         again
     }
 
-    /// Sends every observer this response. It is no success, so it ends the observation (RFC 7641 §4.2).
+    /// Sends every observer this response. It is an error, so it ends the observation (RFC 7641 §4.2).
     pub(crate) fn dismiss_observers(&mut self, response: &Response) {
         let Self { endpoint, answers: Answers { observed, scratch, .. }, .. } = self;
         scratch.clear();
@@ -252,7 +252,7 @@ impl Locked {
     pub(crate) fn send_delayed(&mut self, now: Instant) {
         while let Some(Overdue { to, token, tail }) = self.answers.bodies.take_overdue(now) {
             let responder = Responder::later(to, Code::EMPTY, token);
-            // If there is no room, the next timeout asks again.
+            // Without room now, the next timeout asks again.
             let _ = self.endpoint.respond(now, responder, Code::REQUEST_ENTITY_INCOMPLETE, tail.as_bytes());
         }
         while let Some(Delayed { responder, code, tail }) = self.answers.leisure.take(now) {

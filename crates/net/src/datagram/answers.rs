@@ -1,4 +1,4 @@
-//! The state of a server over datagrams for its answers. Clients whose addresses may be forged are sent only small ones.
+//! The state of a server over datagrams for its answers. Clients whose addresses may be forged are sent only small answers.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -80,7 +80,7 @@ pub(crate) struct Answers {
     pub(super) scratch: Vec<u8>,
 }
 
-/// A request that observers have made. All who made it are sent the same notifications.
+/// A request that observers have made. All observers that made it are sent the same notifications.
 #[derive(Debug)]
 pub(super) struct ObservedRequest {
     pub(super) resource: Resource,
@@ -111,7 +111,7 @@ impl Answers {
         let config = config.of_each_core().config;
         Self {
             verify,
-            // The number of verified addresses has the same bound as that of peers.
+            // Verified addresses have the same bound as peers.
             gate: Gate::new(Echo::new(key, FRESHNESS), config.max_peers as usize),
             medium: Medium::Datagram { max_szx: bodies.max_szx },
             block: 16 << bodies.max_szx,
@@ -134,7 +134,7 @@ impl Answers {
         max_szx
     }
 
-    /// Returns what this client may be sent if it is not verified.
+    /// Returns the bytes that this client may be sent if it is not verified.
     fn allowance(&self, client: Remote, request: &Message<'_>) -> Allowance {
         let ip = IpAddr::V6(client.ip);
         if self.verify.concerns(ip) {
@@ -144,8 +144,8 @@ impl Answers {
         }
     }
 
-    /// Writes options and payload of a response to `scratch` if it is small enough for this client, whether or not that is
-    /// verified, and needs no block. Returns whether it has done so.
+    /// Writes options and payload of a response to `scratch`, unless it needs blocks. Returns whether it needs none and is small
+    /// enough for this client even if that is not verified.
     pub(super) fn write_small(&mut self, to: Remote, request: &Message<'_>, response: &Response) -> bool {
         if response.size() > self.block {
             return false;

@@ -22,7 +22,7 @@ const ROUNDS: u32 = 8;
 pub(crate) trait Service {
     fn request(&mut self, hub: &Arc<Hub>, now: Instant, responder: Responder<Remote>, message: &Message<'_>);
 
-    /// Handles a request that is longer than is taken. `head` has neither options nor payload.
+    /// Handles a request that is too long. `head` has neither options nor payload.
     fn too_long(&mut self, hub: &Arc<Hub>, now: Instant, responder: Responder<Remote>, head: &Message<'_>) {
         self.request(hub, now, responder, head);
     }
@@ -150,7 +150,7 @@ impl<C: DatagramIo, S: Service> Driver<C, S> {
     fn rounds(&mut self) -> io::Result<()> {
         for _ in 0..ROUNDS {
             let (mut now, mut more, mut expects) = (Instant::ZERO, true, true);
-            // What several datagrams let go is sent together.
+            // Messages that several received datagrams let depart are sent together.
             for _ in 0..C::READS {
                 (now, more) = self.receive();
                 expects = self.service.expects(&self.hub.lock());
@@ -248,8 +248,8 @@ impl<C: DatagramIo, S: Service> Driver<C, S> {
         }
     }
 
-    /// Handles timeouts, and sends what the endpoint has to send. It is called after each batch, because timers have no turn
-    /// while datagrams keep arriving.
+    /// Handles timeouts, and sends the endpoint's datagrams. It is called after each batch, because timers have no turn while
+    /// datagrams keep arriving.
     pub(crate) fn send(&mut self, now: Instant) {
         let Self { hub, io, .. } = self;
         let mut state = hub.lock();

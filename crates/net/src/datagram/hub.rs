@@ -1,4 +1,4 @@
-//! An endpoint, and what its tasks share: socket, clock, and the waiters for its exchanges.
+//! An endpoint, and the state that its tasks share: socket, clock, and the waiters for its exchanges.
 
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -94,6 +94,7 @@ impl Hub {
             random,
             waiting: HashMap::new(),
             groups: HashMap::new(),
+            // A server's configuration and key come with `serve`.
             answers: Answers::of(&ServerConfig::default(), [0; 16], false),
             stopped: None,
             armed: Instant::MAX,
@@ -115,7 +116,7 @@ impl Hub {
         lock(&self.state)
     }
 
-    /// Calls `act`, and then sends what the endpoint has to send.
+    /// Calls `act`, and then sends the endpoint's datagrams.
     pub(crate) fn with<T>(&self, act: impl FnOnce(&mut Locked, Instant) -> T) -> T {
         let now = self.clock.now();
         let mut state = self.lock();
@@ -140,7 +141,7 @@ impl Hub {
         send_all(&self.socket, outgoing);
     }
 
-    /// Handles an error which says that a destination cannot be reached.
+    /// Handles an error that reports an unreachable destination.
     pub(crate) fn unreachable(&self, now: Instant, to: Remote, error: &io::Error) {
         let begins = self.sessions.as_ref().is_some_and(|sessions| lock(sessions).peer(to).is_none());
         let is_over = {
@@ -245,7 +246,7 @@ impl Locked {
         self.waiting.remove(&observation).is_some()
     }
 
-    /// Makes the observations at a server register again: a session has begun, of which the server may be another than before.
+    /// Makes the observations at a server register again: a session has begun, and it may be with another server than before.
     pub(crate) fn register_again(&self, server: Remote) {
         let there = self.waiting.values().filter(|waiter| waiter.to == server);
         there
@@ -270,7 +271,7 @@ impl Locked {
     /// Takes datagrams from the endpoint that [`send`](Self::send) then sends, as many as it sends at once.
     pub(crate) fn gather(&mut self, now: Instant) {
         let Self { endpoint, outgoing, random, .. } = self;
-        // So many fit into one system call, and their bytes into the processor's cache.
+        // One system call takes so many, and their bytes fit into the processor's cache.
         while outgoing.len() < 32 {
             let Some(transmit) = endpoint.poll_transmit(now, |_| random.draw(), &mut outgoing.bytes) else {
                 break;
@@ -279,7 +280,7 @@ impl Locked {
         }
     }
 
-    /// Sends what the endpoint has to send, until `send` leaves something. Then handles the exchanges that have failed.
+    /// Sends the endpoint's datagrams, until `send` leaves some. Then handles the exchanges that have failed.
     pub(crate) fn send(&mut self, now: Instant, mut send: impl FnMut(&mut Outgoing)) {
         loop {
             self.gather(now);
@@ -408,7 +409,7 @@ impl Locked {
     }
 }
 
-/// Returns the error of an exchange. `refused` is what the network said of its destination.
+/// Returns the error of an exchange. `refused` is the network's error for its destination, if there was one.
 fn failed(failure: Failure, transmissions: u8, refused: Option<io::ErrorKind>) -> Error {
     match (failure, refused) {
         (Failure::Reset, _) => Error::Reset,

@@ -12,8 +12,8 @@ use crate::address::Remote;
 /// unknown paths.
 pub(crate) const MAX_DATAGRAM: usize = 2048;
 
-/// The longest datagram that a client takes, in bytes: any. The response is there, and to ask for it again in blocks could carry
-/// the request out twice (decision 0071).
+/// The longest datagram that a client takes, in bytes: any. A long response has arrived already, and asking for it again in blocks
+/// could carry out the request twice (decision 0071).
 pub(crate) const ANY_DATAGRAM: usize = u16::MAX as usize;
 
 /// Moves datagrams between a socket and a driver: one with each system call, or many.
@@ -21,7 +21,7 @@ pub(crate) trait DatagramIo {
     /// How often to receive before sending.
     const READS: u32 = 32;
 
-    /// Receives what has arrived, and hands each datagram to `each`, with its sender and whether it came to a group.
+    /// Receives the datagrams that have arrived, and hands each to `each`, with its sender and whether it came to a group.
     ///
     /// # Errors
     /// The errors of the system, among them [`WouldBlock`](io::ErrorKind::WouldBlock) if nothing has arrived.
@@ -52,7 +52,7 @@ pub(crate) trait DatagramIo {
 pub(crate) struct Reception {
     /// Set if more may have arrived.
     pub(crate) more: bool,
-    /// The number of datagrams longer than is taken.
+    /// The number of datagrams that were too long.
     pub(crate) truncated: u64,
     /// The senders of requests among these, with header and token.
     pub(crate) heads: Vec<(Remote, Vec<u8>)>,
@@ -101,7 +101,7 @@ pub(crate) struct Outgoing {
 }
 
 impl Outgoing {
-    /// Adds a datagram, of the bytes that were appended to `bytes` since the last call.
+    /// Adds a datagram. It has the bytes that were appended to `bytes` since the last call.
     pub(crate) fn push(&mut self, to: Remote) {
         self.messages.push((to, self.bytes.len()));
     }
@@ -210,8 +210,8 @@ impl DatagramIo for Single {
     }
 }
 
-/// Receives one datagram. The buffer has one byte more than the longest accepted datagram. Returns the sender and the beginning of
-/// one that is longer.
+/// Receives one datagram. The buffer has one byte more than the longest accepted datagram. If the datagram is longer, returns its
+/// sender and its beginning.
 pub(crate) fn receive_singly<'a>(
     socket: &Socket,
     buffer: &'a mut [u8],

@@ -31,7 +31,7 @@ impl Leisure {
         Self { span, bound, waiting: BTreeMap::new(), count: 0 }
     }
 
-    /// Delays a response. Returns it if there is no room.
+    /// Delays a response, or returns it if too many are delayed.
     pub(crate) fn put(&mut self, now: Instant, draw: Draw, delayed: Delayed) -> Result<(), Delayed> {
         if self.waiting.len() >= self.bound {
             return Err(delayed);

@@ -32,7 +32,7 @@ impl Rates {
         Self { paid: Vec::new(), sets, keys: RandomState::default(), interval }
     }
 
-    /// Takes a request. Returns how many seconds the client has to wait if it asks too fast; such a request costs nothing.
+    /// Takes a request. If the client asks too fast, returns how many seconds it has to wait. A refused request costs nothing.
     pub(crate) fn refuses(&mut self, now: Instant, from: Remote) -> Option<u32> {
         if self.paid.is_empty() {
             self.paid.resize(self.sets * WAYS, None);

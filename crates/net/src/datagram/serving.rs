@@ -24,7 +24,7 @@ pub(crate) struct Serving {
     router: Router,
     pub(crate) config: ServerConfig,
     places: Places,
-    /// There are none if clients may ask as fast as they like.
+    /// `None` if clients may ask as fast as they like.
     rates: Option<Rates>,
 }
 

@@ -1,5 +1,5 @@
-//! Bodies whose blocks go to a client in confirmable sets (Q-Block2, RFC 9177 §4.4), each when half of the one before has
-//! arrived.
+//! Bodies whose blocks go to a client in confirmable sets (Q-Block2, RFC 9177 §4.4). A set departs when half of the set before
+//! it has arrived.
 
 use coap_numbers::option;
 use coapace_proto::block::{Block, MAX_PAYLOADS};
@@ -53,7 +53,7 @@ impl Sets {
         }
     }
 
-    /// Forgets a request, because its body ends, or others are answered no longer.
+    /// Forgets a request, because its body ends or its further sets are not sent.
     pub(super) fn close(&mut self, responder: &Responder<Remote>) {
         if let Some(place) = self.place(responder) {
             self.open.remove(place);
@@ -66,7 +66,7 @@ impl Sets {
         self.open.iter().position(is_same)
     }
 
-    /// Takes the request in the middle of whose set this exchange was, which is over.
+    /// Takes the request whose set has this exchange in its middle. The exchange is over.
     pub(super) fn take(&mut self, exchange: ExchangeId) -> Option<Open> {
         let place = self.open.iter().position(|open| open.middle == Some(exchange))?;
         Some(self.open.remove(place))

@@ -58,7 +58,7 @@ impl Socket {
         if purpose == (Purpose::Serve { shared: true }) {
             socket.set_reuse_port(true)?;
         }
-        // A smaller buffer is no error.
+        // A smaller buffer is not an error.
         let _ = socket.set_recv_buffer_size(RECEIVE_BUFFER);
         socket.set_nonblocking(true)?;
         socket.bind(&address.into())?;
@@ -229,8 +229,8 @@ impl Socket {
         }
     }
 
-    /// Sends a run with one system call. Returns whether the system has taken it. One that is refused is left to
-    /// [`send`](Self::send): perhaps the system cannot cut it, or the way is too narrow for its datagrams.
+    /// Sends a run with one system call. Returns whether the system has taken it. A refused run is left to [`send`](Self::send):
+    /// perhaps the system cannot cut it, or the path is too narrow for its datagrams.
     pub(crate) fn send_run(&self, run: &Run<'_>) -> bool {
         #[cfg(target_os = "linux")]
         return self.address_of(run.to).is_ok()
@@ -258,6 +258,7 @@ impl Socket {
         use nix::sys::socket::{ControlMessageOwned as Control, MsgFlags, SockaddrStorage, recvmsg};
         let flags = MsgFlags::MSG_ERRQUEUE | MsgFlags::MSG_DONTWAIT;
         let mut control = nix::cmsg_space!(nix::libc::sock_extended_err, nix::libc::sockaddr_in6);
+        // The queue also returns the datagram, which is not needed here.
         let mut bytes = [0; 4];
         loop {
             let mut slices = [io::IoSliceMut::new(&mut bytes)];

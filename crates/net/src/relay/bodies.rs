@@ -23,10 +23,10 @@ const LONGEST: usize = 8 << 20;
 /// The bytes that a body counts for at least, so that there are few.
 const SHORTEST: usize = 64 << 10;
 
-/// The bodies of one client. The one that it has not asked for longest makes room for another.
+/// The number of bodies of one client. If it begins another, its body with the oldest request leaves.
 const OF_CLIENT: usize = 4;
 
-/// The bytes that are read ahead of what the client has asked for. A client that is gone costs the server no more.
+/// The bytes that are read ahead of the client's requests. A client that is gone costs the server no more.
 const AHEAD: usize = 128 << 10;
 
 /// The bytes of a block, at most.
@@ -46,7 +46,7 @@ pub(super) fn asks_for_front(message: &Message<'_>) -> bool {
     is_plain && is_open && message.block2().is_ok_and(|block| block.is_none_or(|block| block.num() == 0))
 }
 
-/// Returns what the requests for all blocks of a body have in common.
+/// Returns the options that the requests for all blocks of a body have in common.
 fn key(message: &Message<'_>) -> Vec<u8> {
     let hop_by_hop = [option::BLOCK2, option::SIZE2, option::ECHO, option::HOP_LIMIT, REXMIT_CNT];
     let options = hop_by_hop.into_iter().fold(Options::of(message), Options::without);
@@ -131,7 +131,7 @@ impl Bodies {
         self.parts.contains_key(&exchange)
     }
 
-    /// Returns the body that a client has not asked for longest, if it has as many as it may.
+    /// Returns the client's body whose last request is the oldest, if the client has as many bodies as it may.
     fn oldest_of(&self, client: SocketAddr) -> Option<usize> {
         let own = || self.list.iter().enumerate().filter(|(_, body)| body.client == client);
         let has_all = own().count() >= OF_CLIENT;
@@ -183,8 +183,8 @@ impl Relay {
         may_come
     }
 
-    /// Begins to read a body ahead, if a response is its first block and others follow. `tail` is what the server was sent of the
-    /// request.
+    /// Begins to read a body ahead, if a response is its first block and others follow. `tail` is the options and payload of the
+    /// request to the server.
     pub(super) fn begin_body(
         &mut self,
         now: Instant,
@@ -284,6 +284,7 @@ impl Relay {
         let goes_on = match answer {
             Ok(message) => match body.transfer.handle_piece(piece, message) {
                 Ok(Progress::Continue) => true,
+                // An error response completes the transfer, too, but not the body.
                 Ok(Progress::Complete) => {
                     body.whole = message.code == Code::CONTENT;
                     body.whole
@@ -334,7 +335,7 @@ impl Relay {
         }
     }
 
-    /// Gives up a body. Its client gets from the server itself what it waits for.
+    /// Gives up a body. The client's requests that wait for its blocks are passed on to the server.
     fn fail_body(&mut self, now: Instant, place: usize) {
         let peer = self.bodies.list[place].peer;
         for (responder, _, tail) in self.drop_body(now, place) {

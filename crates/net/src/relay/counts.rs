@@ -6,7 +6,7 @@ use crate::{DtlsCounters, Metrics, Profile};
 use coapace_control::Mechanism;
 use coapace_proto::{Counters, Measures};
 
-/// Counts of what passes from one face to the other, since the relay was made.
+/// Counts of the messages that pass from one face to the other, since the relay was made.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RelayCounts {
     /// Requests that arrived at the face towards the clients, and at the one towards the server. Copies do not count.
@@ -66,7 +66,7 @@ pub struct RelayReport {
     pub sources: u64,
     /// Sources that were ever given a port.
     pub sources_met: u64,
-    /// Sources that made room for others.
+    /// Sources that have left for others.
     pub sources_closed: u64,
     /// The counts of DTLS with the clients; zeros if they speak none.
     pub dtls: DtlsCounters,

@@ -31,15 +31,15 @@ impl Face {
     }
 }
 
-/// The endpoint at a face, and the requests that it makes for those that arrived at the other.
+/// The endpoint at a face, and the requests that it makes for the requests that arrived at the other face.
 #[derive(Debug)]
 pub(super) struct Half {
     pub(super) endpoint: Endpoint<Mechanism, SocketAddr>,
-    /// The lines whose exchanges are at this face. A line of an observation stays for as long as that.
+    /// The lines whose exchanges are at this face. A line of an observation stays as long as the observation.
     pub(super) lines: HashMap<ExchangeId, Line>,
     /// The lines by peer and token at this face. No two have both in common.
     tokens: HashMap<(SocketAddr, Token), ExchangeId>,
-    /// The lines of observations, by who observes, and with which token at the other face.
+    /// The lines of observations, by the observer and its token at the other face.
     observations: HashMap<(SocketAddr, Token), ExchangeId>,
 }
 

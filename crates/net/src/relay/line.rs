@@ -12,8 +12,8 @@ pub(super) struct Line {
     pub(super) responder: Responder<SocketAddr>,
     /// True if the request was confirmable.
     pub(super) confirmable: bool,
-    /// True if it asks for no response (RFC 7967): its acknowledgement is its end. Without one, it counts as a line of its source
-    /// until it must have departed.
+    /// True if the request asks for no response (RFC 7967): its acknowledgement ends the line. A non-confirmable one counts as a
+    /// line of its source until it must have departed.
     pub(super) is_statement: bool,
     /// True if nobody had verified the client.
     pub(super) is_stranger: bool,
@@ -23,7 +23,7 @@ pub(super) struct Line {
     pub(super) token: Token,
     /// The observation, if the request asks for one.
     pub(super) observation: Option<Watch>,
-    /// The end of the wait for the response to a non-confirmable request, should there be one or not.
+    /// The end of the wait for the response to a non-confirmable request, even if the request asks for no response.
     pub(super) until: Option<Instant>,
     /// The options of the request to the server, if the response may be the first block of a body.
     pub(super) front: Option<Vec<u8>>,

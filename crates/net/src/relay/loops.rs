@@ -6,7 +6,7 @@ use std::net::SocketAddr;
 
 use coapace_control::{Duration, Instant};
 
-/// The datagrams that are remembered.
+/// The number of datagrams that are remembered.
 const MOST: usize = 256;
 
 /// The time for which a datagram is remembered. A loop is faster, and no two records of DTLS are alike.

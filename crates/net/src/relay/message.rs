@@ -1,4 +1,4 @@
-//! What the relay looks at in messages, and what it takes out.
+//! The parts of messages that the relay reads or removes.
 
 use std::borrow::Cow;
 
@@ -16,7 +16,7 @@ pub(super) fn is_dtls(bytes: &[u8]) -> bool {
     bytes.first().is_some_and(|first| (20..64).contains(first))
 }
 
-/// Returns the options and the payload of a message, without the marking of a mechanism. The marking is a matter of the two ends of one
+/// Returns the options and the payload of a message, without the marking of a mechanism. The marking concerns the two ends of one
 /// exchange, and each face has exchanges of its own.
 pub(super) fn unmarked_tail<'a>(message: &Message<'a>) -> Cow<'a, [u8]> {
     // The relay need not understand it, because it is elective.
@@ -31,7 +31,7 @@ pub(super) fn unmarked_tail<'a>(message: &Message<'a>) -> Cow<'a, [u8]> {
 /// Returns the options and the payload of a request for the next hop, with one hop less (RFC 8768 §3).
 ///
 /// # Errors
-/// The code to answer with: 4.00 if the Hop-Limit is none, 5.08 if no hop is left, and 4.02 if the request has an option of
+/// The code to answer with: 4.00 if the Hop-Limit is invalid, 5.08 if no hop is left, and 4.02 if the request has an option of
 /// Q-Block. Its client then uses Block, whose requests are answered one by one: a line of the relay waits for one response.
 pub(super) fn next_hop(request: &Message<'_>) -> Result<Vec<u8>, Code> {
     if request.value(option::Q_BLOCK1).or(request.value(option::Q_BLOCK2)).is_some() {

@@ -58,7 +58,7 @@ impl Relay {
         }
     }
 
-    /// Passes on a request whose copies are known, if there is room for it. `tail` is what the next hop is sent.
+    /// Passes on a request whose copies are known, if there is room for it. `tail` is its options and payload for the next hop.
     pub(super) fn pass_remembered(
         &mut self,
         now: Instant,
@@ -103,7 +103,7 @@ impl Relay {
         let is_stranger = responder.allowance().is_limited();
         let earlier = self.half(there).observation(from, message.token);
         let observes = observe(message);
-        // To register again, or to deregister, the client uses the token of the registration (RFC 7641 §3.3.1, §3.6), and so does the
+        // To register again or to deregister, the client uses the token of the registration (RFC 7641 §3.3.1, §3.6). So does the
         // relay.
         let token = match earlier.filter(|_| observes.is_some()) {
             Some(exchange) => self.leave_observation(now, face, exchange),
@@ -158,7 +158,7 @@ impl Relay {
     /// Notes the end of the wait for the response to a non-confirmable request.
     fn note_wait(&mut self, now: Instant, face: Face, peer: SocketAddr, exchange: ExchangeId) -> Instant {
         let gauges = self.half(face).endpoint.gauges(peer);
-        // Those ahead of it have their places first.
+        // The lines ahead of it have their places first.
         let places = self.sources.lines(peer).saturating_add(1);
         let until = now + non_wait(gauges.unwrap_or_default().rto).times(places);
         self.waits.insert((until, face, exchange));
@@ -175,8 +175,8 @@ impl Relay {
         Some(line.token)
     }
 
-    /// Returns the token for an exchange at `face`: that of the request, unless the mechanism needs a byte that is not left, or another
-    /// line has it.
+    /// Returns the token for an exchange at `face`. It is the request's own, unless another line has it, or it leaves no byte for
+    /// the mechanism, or it is extended (RFC 8974).
     pub(super) fn choose_token(&mut self, face: Face, peer: SocketAddr, asked: Token) -> Token {
         let mechanism = self.config.mechanism;
         let marking = mechanism.limits(&mechanism.state()).marking;

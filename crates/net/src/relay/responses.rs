@@ -1,4 +1,4 @@
-//! What passes back from the face of an exchange to the face where its request arrived.
+//! Messages that pass back from the face of an exchange to the face where its request arrived.
 
 use std::net::SocketAddr;
 
@@ -75,7 +75,7 @@ impl Relay {
             self.answer(now, there, responder, message.code, &tail);
         } else {
             self.end_line(face, exchange);
-            // The observer leaves with it.
+            // This notification ends the observation at the other face, too.
             self.half(there).endpoint.notify(resource, true, message.code, &tail);
         }
     }
@@ -103,8 +103,8 @@ impl Relay {
         }
     }
 
-    /// Tells the client why its request has no response. A Reset is passed on as one, unless the request is acknowledged already. A
-    /// non-confirmable request fails in silence.
+    /// Answers a request that has failed. A Reset is passed on as a Reset, unless the request is acknowledged already. A
+    /// non-confirmable request without a response fails in silence.
     pub(super) fn pass_failure(&mut self, now: Instant, face: Face, exchange: ExchangeId, failure: Failure) {
         let Some(line) = self.drop_line(now, face, exchange) else {
             // A separate response that the client did not acknowledge.

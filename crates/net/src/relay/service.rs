@@ -29,7 +29,7 @@ const MAX_DATAGRAM: usize = 2_048;
 /// The pause of a socket that the system reports an error for, so that a lasting error does not keep a core busy.
 const PAUSE: time::Duration = time::Duration::from_millis(20);
 
-/// The addresses of a relay, and what runs on them.
+/// The addresses and the settings of a relay.
 #[derive(Debug)]
 pub struct ServiceOptions {
     /// The address that clients send to. Port 0 is any that is free.
@@ -107,7 +107,7 @@ impl Service {
         if listen.is_ipv6() {
             socket.set_only_v6(false)?;
         }
-        // A smaller buffer is no error.
+        // A smaller buffer is not an error.
         let _ = socket.set_recv_buffer_size(RECEIVE_BUFFER);
         socket.set_nonblocking(true)?;
         socket.bind(&listen.into())?;
@@ -186,7 +186,7 @@ impl Drop for End {
 }
 
 impl Handle {
-    /// Returns the counts so far, and what is kept now.
+    /// Returns the counts so far, and the present sizes of the relay's tables.
     pub fn report(&self) -> RelayReport {
         let locked = self.shared.lock();
         let mut report = locked.relay.report();
@@ -214,7 +214,7 @@ impl Shared {
         self.interceptor.as_ref().is_none_or(|interceptor| interceptor.pass(&datagram))
     }
 
-    /// Takes a datagram that arrived from `peer`, and sends what follows from it.
+    /// Takes a datagram that arrived from `peer`, and sends the datagrams that follow from it.
     fn receive(
         self: &Arc<Self>,
         face: Face,
@@ -245,7 +245,7 @@ impl Shared {
         self.flush(&mut locked);
     }
 
-    /// Sends what the relay has to send, closes ports, and sets the timer.
+    /// Sends the relay's datagrams, closes ports, and sets the timer.
     fn flush(self: &Arc<Self>, locked: &mut Locked) {
         loop {
             let Locked { relay, buffer, random, drawn, .. } = locked;
@@ -260,6 +260,7 @@ impl Shared {
                 None => break,
             }
         }
+        // The loop has put datagrams into the clients' sessions. Their records are sent now.
         self.send_records_to_clients(locked);
         self.close_ports(locked);
         let of_sessions = locked

@@ -12,11 +12,11 @@ pub(super) struct Sources {
     /// The number of sources that are strangers.
     strangers: usize,
     bound: usize,
-    /// Sources that made room and whose ports are still open.
+    /// Sources that have left and whose ports are still open.
     leaving: Vec<SocketAddr>,
     /// The number of sources that were ever admitted.
     pub(super) met: u64,
-    /// The number of sources that made room for others.
+    /// The number of sources that have left for others.
     pub(super) closed: u64,
 }
 
@@ -50,7 +50,7 @@ impl Sources {
         while self.known.len() > self.bound && self.make_room(false) {}
     }
 
-    /// Admits a source that was just heard. Returns false if there is no room for it. Strangers have three quarters of it.
+    /// Admits a source that was just heard. Returns false if the table has no room. Strangers may have three quarters of the table.
     pub(super) fn admit(&mut self, now: Instant, source: SocketAddr, stranger: bool) -> bool {
         if let Some(known) = self.known.get_mut(&source) {
             known.heard = now;
@@ -92,8 +92,8 @@ impl Sources {
         self.leaving.pop()
     }
 
-    /// Takes out the source that was idle for longest, a stranger first. Returns false if none is idle, or none that is a
-    /// stranger if it has to be one.
+    /// Takes out the source that was idle for longest: a stranger first, and nothing but a stranger if `of_strangers`. Returns
+    /// false if no such source is idle.
     fn make_room(&mut self, of_strangers: bool) -> bool {
         let idle =
             self.known.iter().filter(|(_, known)| known.lines == 0 && (known.stranger || !of_strangers));

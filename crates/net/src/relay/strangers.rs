@@ -1,4 +1,4 @@
-//! Clients whose addresses nobody has verified (RFC 9175 §2.4): what they are sent, and the room that they have.
+//! Clients whose addresses nobody has verified (RFC 9175 §2.4): the answers that they are sent, and the room that they have.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::net::{IpAddr, SocketAddr};
@@ -26,7 +26,7 @@ const HEAD: usize = 4;
 pub(super) enum NoRoom {
     /// Its source has its share of the room.
     ForSource,
-    /// There is none for clients like this.
+    /// Clients like this have no room left.
     ForAll,
 }
 
@@ -57,7 +57,7 @@ pub(super) fn length(responder: &Responder<SocketAddr>, tail: &[u8]) -> usize {
 }
 
 impl Relay {
-    /// Returns what a client may be sent: without a limit if it is trusted or verified.
+    /// Returns the bytes that a client may be sent: without a limit if it is trusted or verified.
     pub(super) fn allowance(&mut self, now: Instant, from: SocketAddr, message: &Message<'_>) -> Allowance {
         if !self.config.verify.concerns(from.ip()) || self.gate.verifies(now, from, message) {
             return Allowance::UNLIMITED;
@@ -66,8 +66,8 @@ impl Relay {
     }
 
     /// Returns whether there is room for another exchange of a source, at the face that its request is passed to. Strangers have
-    /// three quarters of all. A source may have a sixteenth of what is left, so that one with no exchange finds room whatever
-    /// others do.
+    /// three quarters of all room. A source may have a sixteenth of the free room, so that a source without exchanges finds room
+    /// whatever others do.
     pub(super) fn has_room(&self, there: Face, source: SocketAddr, stranger: bool) -> Result<(), NoRoom> {
         let RelayConfig { max_exchanges, max_exchanges_of_source, .. } = self.config;
         let (most, taken) = (max_exchanges as usize, self.halves[there as usize].lines.len());
@@ -83,8 +83,8 @@ impl Relay {
         }
     }
 
-    /// Answers a request that is not passed on because there is no room: a stranger may show an Echo value, for which there is other
-    /// room.
+    /// Answers a request that is not passed on, because it finds no room. A stranger is asked for an Echo value, because verified
+    /// clients have more room.
     pub(super) fn turn_away(&mut self, now: Instant, face: Face, responder: Responder<SocketAddr>) {
         if responder.allowance().is_limited() {
             self.challenge(now, responder);

@@ -7,12 +7,12 @@ use coapace_proto::{Code, Event, Message, Options};
 
 use super::{Face, Relay};
 
-/// The size that an answer 4.13 names, in bytes: that of the largest block. There is room for options beside it.
+/// The size that an answer 4.13 names, in bytes: the size of the largest block. A datagram has room for options beside it.
 const BLOCK: u32 = 1_024;
 
 impl Relay {
     /// Takes the beginning of a datagram that arrived at `face` and is too long. A request is answered 4.13, with the size of a block.
-    /// A response is passed on as 5.02: what is missing cannot be asked for again, because the request has had its effect.
+    /// A response is passed on as 5.02. The relay cannot ask for the rest, because the request has had its effect.
     pub fn handle_too_long(&mut self, now: Instant, face: Face, source: SocketAddr, bytes: &[u8]) {
         self.counts.too_long += 1;
         let Some(head @ &[first, code, high, low, ref token @ ..]) = Message::head(bytes) else { return };

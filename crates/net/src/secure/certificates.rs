@@ -77,7 +77,7 @@ pub enum BadCertificate {
     /// A certificate cannot be read, or its key is of an unknown kind.
     #[error("the certificate cannot be used: {0}")]
     Unusable(String),
-    /// The key is not that of the certificate.
+    /// The key does not belong to the certificate.
     #[error("the private key is not that of the certificate")]
     Mismatch,
 }
@@ -206,7 +206,7 @@ impl Connector {
     }
 }
 
-/// Reads a certificate. Returns `None` if it is none.
+/// Reads a certificate. Returns `None` if the bytes are not a certificate.
 fn read(der: &[u8]) -> Option<Certificate> {
     use x509_cert::der::{Decode, Encode};
     let certificate = x509_cert::Certificate::from_der(der).ok()?.tbs_certificate;

@@ -37,7 +37,7 @@ pub(crate) struct Hello<'a> {
 }
 
 impl<'a> Hello<'a> {
-    /// Reads a datagram. Returns `None` if it is no ClientHello.
+    /// Reads a datagram. Returns `None` if it is not a ClientHello.
     pub(crate) fn read(datagram: &'a [u8]) -> Option<Self> {
         let (header, rest) = datagram.split_at_checked(RECORD)?;
         if header[0] != CONTENT_HANDSHAKE || header[3..5] != [0, 0] {
@@ -85,7 +85,7 @@ impl<'a> Hello<'a> {
 /// Appends the headers of a record with one handshake message of `body` bytes.
 fn header(into: &mut Vec<u8>, sequence: &[u8], kind: u8, message: u16, body: usize) {
     let length = (body as u32).to_be_bytes();
-    // The version is that of DTLS 1.0, which every client accepts here (RFC 6347 §4.2.1).
+    // The version is DTLS 1.0, which every client accepts here (RFC 6347 §4.2.1).
     into.extend_from_slice(&[CONTENT_HANDSHAKE, 0xfe, 0xff]);
     into.extend_from_slice(sequence);
     into.extend_from_slice(&((HANDSHAKE + body) as u16).to_be_bytes());
@@ -97,8 +97,8 @@ fn header(into: &mut Vec<u8>, sequence: &[u8], kind: u8, message: u16, body: usi
 }
 
 /// Makes cookies and verifies them, without storing any. A cookie is a keyed hash of the client's address, of the minute,
-/// and of the parts that are equal in both ClientHellos. The extensions are no such part (RFC 6347 §4.2.1): pion sends more
-/// of them the second time.
+/// and of the parts that are equal in both ClientHellos. The extensions are left out (RFC 6347 §4.2.1): pion sends more of them
+/// the second time.
 #[derive(Debug)]
 pub(crate) struct Cookies {
     keys: RandomState,

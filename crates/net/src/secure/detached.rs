@@ -12,14 +12,14 @@ use crate::datagram::io::Outgoing;
 
 /// The DTLS sessions of a client or server, without a socket.
 ///
-/// Hand it every record that arrives, and every datagram that is to be sent. After each call, take what
-/// [`poll_datagram`](Self::poll_datagram) has opened, send what [`poll_record`](Self::poll_record) returns, and ask
+/// Hand it every record that arrives, and every datagram that is to be sent. After each call, take the datagrams of
+/// [`poll_datagram`](Self::poll_datagram), send the records of [`poll_record`](Self::poll_record), and ask
 /// [`deadline`](Self::deadline) when to call [`handle_timeout`](Self::handle_timeout).
 ///
 /// A server has a name for each session: the client's address, mapped into IPv6, with the number of the session in place of the flow
-/// information. So what is remembered of one session does not affect another of the same address (RFC 7252 §9.1.1). The scope of
-/// link-local addresses is not kept. A client begins a session with the first datagram to an address, which it holds until the
-/// handshake is over. If its server leaves messages unanswered, it begins another, in which they are sent again.
+/// information. So the memory of one session does not affect another session of the same address (RFC 7252 §9.1.1). The scope of
+/// link-local addresses is not kept. A client begins a session with the first datagram to an address, and holds the datagram until
+/// the handshake is over. If its server leaves messages unanswered, it begins another session, and sends them again there.
 #[derive(Debug)]
 pub struct DtlsSessions {
     sessions: Sessions,
@@ -28,7 +28,7 @@ pub struct DtlsSessions {
 }
 
 impl DtlsSessions {
-    /// Returns no sessions yet.
+    /// Returns an empty set of sessions.
     ///
     /// # Errors
     /// [`InvalidInput`](io::ErrorKind::InvalidInput) if the DTLS library refuses a timeout.
@@ -40,7 +40,7 @@ impl DtlsSessions {
         })
     }
 
-    /// Takes a datagram that arrived from this address. Those that are no DTLS are counted as strays.
+    /// Takes a datagram that arrived from this address. A datagram that is not DTLS is counted as a stray.
     pub fn handle_record(&mut self, from: SocketAddr, record: &[u8]) {
         self.sessions.open(remote(from), record, &mut self.arrived);
     }
@@ -81,7 +81,7 @@ impl DtlsSessions {
         self.sessions.len()
     }
 
-    /// Returns whether there is no session.
+    /// Returns whether the set is empty.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -97,7 +97,7 @@ fn named(peer: Remote) -> SocketAddr {
     SocketAddrV6::new(peer.ip, peer.port, peer.local.into(), 0).into()
 }
 
-/// Returns the peer of an address, or that of a session's name.
+/// Returns the peer with this address, or with this name of a session.
 fn remote(name: SocketAddr) -> Remote {
     let session = match name {
         SocketAddr::V4(_) => 0,

@@ -25,10 +25,10 @@ type Lookup = dyn Fn(&[u8]) -> Option<Vec<u8>> + Send + Sync;
 /// to support the extended master secret (RFC 7627).
 ///
 /// A server that has restarted does not know a client's session, and neither does a server that sees the client at another port of
-/// a NAT: it drops what comes. So a client begins another handshake with the second unanswered copy of a message, or with the third
-/// of a POST or PATCH, and sends the message again when it is over. Until then the old session works on. If the server is heard in
-/// it within half a second of its first answer to the handshake, the old session stays. From one handshake
-/// to the next there are 15 s at least, then 30 s, then a minute, until a message is answered before its second copy.
+/// a NAT: it drops the client's records. So a client begins another handshake with the second unanswered copy of a message, or with
+/// the third of a POST or PATCH, and sends the message again when it is over. Until then the old session works on. If the server is
+/// heard in it within half a second of its first answer to the handshake, the old session stays. From one handshake to the next
+/// there are 15 s at least, then 30 s, then a minute, until a message is answered before its second copy.
 ///
 /// ```
 /// use coapace_net::{Client, Dtls, Server, ServerConfig};
@@ -84,7 +84,7 @@ impl Dtls {
     }
 
     /// Returns the setup of a server. `lookup` returns the key of an identity, or `None` for an unknown identity. It is
-    /// called while datagrams wait, so it should be fast. A client is not told whether its identity or its key is wrong.
+    /// called while datagrams wait, so it should be fast. A client does not learn whether its identity or its key is wrong.
     pub fn server(lookup: impl Fn(&[u8]) -> Option<Vec<u8>> + Send + Sync + 'static) -> Self {
         Self::new(None, Arc::new(lookup))
     }

@@ -59,7 +59,7 @@ impl Server {
     ///
     /// # Errors
     /// The error of the system for the last address, or [`InvalidInput`](io::ErrorKind::InvalidInput) if the certificates
-    /// are not those of a server.
+    /// are not a server's.
     pub fn bind_tls(
         address: impl ToSocketAddrs,
         config: ServerConfig,
@@ -124,7 +124,7 @@ impl ServerHandle {
     /// call.
     ///
     /// # Errors
-    /// [`BadCertificate`] if they are not those of a server, which then keeps the old ones.
+    /// [`BadCertificate`] if they are not a server's. The server then keeps the old ones.
     pub fn set_certificates(&self, certificates: &Certificates) -> Result<(), BadCertificate> {
         let tls = self.tcp.as_ref().and_then(|shared| shared.acceptor.tls.as_ref());
         tls.map_or(Ok(()), |tls| tls.replace(certificates))

@@ -10,8 +10,8 @@ use crate::datagram::io::{DatagramIo, MAX_DATAGRAM, Outgoing, Reception, receive
 use crate::datagram::socket::Socket;
 use crate::lock::lock;
 
-/// The longest datagram that a client takes over DTLS, in bytes: that of the largest record (RFC 6347 §4.1). A server takes no
-/// more than over UDP, because the library keeps the room of the longest record for every session (decision 0071).
+/// The longest datagram that a client takes over DTLS, in bytes: the content of the largest record (RFC 6347 §4.1). A server takes
+/// no more than over UDP, because the library keeps the room of the longest record for every session (decision 0071).
 const ANY_RECORD: usize = 1 << 14;
 
 /// Moves the datagrams of an endpoint in the records of DTLS sessions.

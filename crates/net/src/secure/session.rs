@@ -15,7 +15,7 @@ use crate::identity::Identity;
 /// The number of records that are queued while the socket takes none. Further ones are dropped.
 pub(crate) const MAX_READY: usize = 1_024;
 
-/// The datagrams that wait for the end of a handshake. Further ones are dropped, and the endpoint repeats them.
+/// The number of datagrams that wait for the end of a handshake. Further ones are dropped, and the endpoint repeats them.
 pub(super) const MAX_HELD: usize = 64;
 
 /// A session or handshake.
@@ -89,6 +89,7 @@ impl Session {
                     });
                     return next;
                 }
+                // A record beyond the bound is dropped, like one that the network loses.
                 _ => {}
             }
         }
@@ -104,7 +105,7 @@ pub(super) enum FirstAnswer {
         until: Instant,
         datagram: Vec<u8>,
     },
-    /// The library has it, or there is no old session.
+    /// The library has it, or no old session needs the wait.
     #[default]
     Taken,
 }

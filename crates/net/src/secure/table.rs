@@ -120,10 +120,10 @@ impl Sessions {
     }
 
     /// Begins a client's handshake with this server, unless one is under way. Returns the receiver of the endpoint's name for the
-    /// server, or of why there is no session. To be called only where [`peer`](Self::peer) has found no session.
+    /// server, or of the reason why the handshake has failed. Call it only where [`peer`](Self::peer) has found no session.
     ///
     /// # Errors
-    /// Returns why no handshake can begin.
+    /// The reason why no handshake can begin.
     pub(crate) fn handshake(
         &mut self,
         socket: &Socket,
@@ -258,6 +258,7 @@ impl Sessions {
         library: dimpl::Dtls,
         random: Vec<u8>,
     ) {
+        // Others leave before the newcomer is in the tables, so that it cannot be the one that leaves.
         while self.by_peer.len() >= self.setup.sessions() || self.handshakes >= self.setup.handshakes() {
             let Some(leaving) = self.first_to_leave(path) else { break };
             self.counters.evicted += 1;
@@ -394,7 +395,7 @@ impl Sessions {
             if self.cookies.is_some() && !matches!(why, Refused::TimedOut) {
                 self.counters.alerts_sent += 1;
                 // The alert is fatal, and its record is not encrypted, because there are no keys yet. Its sequence number is
-                // beyond those of the flights.
+                // beyond the flights' numbers.
                 let record = [21, 0xfe, 0xfd, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 0, 2, 2, alert];
                 self.ready.add(session.path, &record);
             }

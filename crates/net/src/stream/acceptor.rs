@@ -19,7 +19,7 @@ pub(crate) struct Acceptor {
 }
 
 impl Acceptor {
-    /// Returns the scheme of what is served.
+    /// Returns the scheme of the server's URIs.
     pub(crate) fn scheme(&self) -> &'static str {
         match (self.tls.is_some(), self.ws) {
             (false, false) => "coap+tcp",

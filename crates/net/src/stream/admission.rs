@@ -64,9 +64,8 @@ impl Admission {
     /// Admits a connection from this address. Returns it, and whether another is ended for it because there are `bound`
     /// already.
     ///
-    /// The connection that is ended is one of the address with the most connections: that of the least activity, and among
-    /// equals the one that was silent for longest. So an address that opens many connections loses its own, and not those of
-    /// others.
+    /// The address with the most connections loses one: the connection with the least activity, and among equals the one that was
+    /// silent for longest. So an address that opens many connections loses its own, and not the connections of others.
     pub(crate) fn enter(self: &Arc<Self>, from: Ipv6Addr, bound: usize) -> (Admitted, bool) {
         let from = network(from);
         let mut open = lock(&self.open);

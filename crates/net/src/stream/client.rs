@@ -63,7 +63,7 @@ struct Server {
 #[derive(Clone, Debug)]
 pub(crate) struct ConnectionHandle {
     requests: mpsc::Sender<StreamRequest>,
-    /// The limits of the server once they are known, or the reason why there is no connection.
+    /// The limits of the server once they are known, or the reason why the connection is lost.
     server: watch::Receiver<Option<Result<Limits, Lost>>>,
     outstanding: Arc<Semaphore>,
     tokens: Arc<AtomicU32>,
@@ -336,7 +336,7 @@ async fn converse(
             turned = turn => match turned {
                 Ok(true) => (heard, pinged) = (tokio::time::Instant::now(), false),
                 Ok(false) => {}
-                // Responses may have come in the same read as what ended the connection.
+                // Responses may have come in the same read as the end of the connection.
                 Err(cause) => ended = Some(cause),
             },
             () = silent, if !unanswered.is_empty() => {

@@ -6,7 +6,7 @@ use super::wire::Ended;
 use crate::Error;
 use crate::secure::tls_error;
 
-/// The reason why there is no connection, or why it has ended.
+/// The reason why a connection could not be opened, or why it has ended.
 #[derive(Clone, Debug)]
 pub(crate) enum Lost {
     /// An error of the system, or the end of the stream.

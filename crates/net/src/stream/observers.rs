@@ -55,7 +55,7 @@ impl Observers {
         self.known.is_empty()
     }
 
-    /// Adds the sender of a request to the observers. Returns `None` if there is no room.
+    /// Adds the sender of a request to the observers. Returns `None` if the connection has no memory left for it.
     pub(super) fn begin(
         &mut self,
         share: &mut MemoryShare,

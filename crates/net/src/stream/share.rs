@@ -3,14 +3,14 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// The bytes that are counted for an answer until the handler returns it: those of the largest message.
+/// The bytes that are counted for an answer until the handler returns it: as many as the largest message has.
 pub(super) const ANSWER: usize = super::MAX_MESSAGE as usize;
 
 /// The bytes of answers that every connection may have queued, whatever others have. There is always room for one answer
 /// beside some that are queued, so a connection whose client reads goes on.
 const OWN: usize = ANSWER + (32 << 10);
 
-/// A connection may have one of so many parts of the free pool. So there is always some left.
+/// A connection may have one of so many parts of the free pool. So some of the pool is always left.
 const PART: usize = 8;
 
 /// The memory that all connections share, beyond the [`OWN`] of each.

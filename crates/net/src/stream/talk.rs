@@ -243,8 +243,8 @@ impl Talk {
         }
     }
 
-    /// Begins or ends an observation, if the request asks for that (RFC 7641, RFC 8323 §7). If there is no room, the request
-    /// is answered without the Observe option.
+    /// Begins or ends an observation, if the request asks for that (RFC 7641, RFC 8323 §7). A registration that finds no room is
+    /// answered without the Observe option.
     fn register(&mut self, request: &Message<'_>, terms: Terms) -> Option<Observer> {
         let wish = terms.wish(request)?;
         self.observers.end(&mut self.share, request.token);
@@ -306,7 +306,7 @@ impl Talk {
     /// Answers a request on its terms.
     fn answer(&mut self, terms: &Terms, response: Response) {
         let bert = self.connection.limits.blocks() == Some(true);
-        // A message is in memory until the client reads it, so it is no larger than [`ANSWER`].
+        // A message is in memory until the client reads it, so it has at most [`ANSWER`] bytes.
         let medium = Medium::Stream { room: self.connection.limits.room().min(ANSWER), bert };
         let (now, to, mut tail) = (self.core.clock.now(), Some(self.peer.remote), Vec::new());
         let answered = self.core.bodies().answer(now, to, terms, response, medium, &mut tail);

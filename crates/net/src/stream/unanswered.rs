@@ -87,11 +87,11 @@ impl Unanswered {
     pub(super) fn take(&mut self, connection: &mut Connection, arrived: Received) -> bool {
         match arrived {
             Received::Message(code, token, tail) if code.is_response() => self.answer(token, code, &tail),
-            // The server is a client, too (RFC 8323 §2). There is no resource here.
+            // The server may send requests, too (RFC 8323 §2). This client has no resources.
             Received::Message(code, token, _) if code.is_request() => {
                 connection.push(Code::NOT_IMPLEMENTED, token, &[]);
             }
-            // An empty message is ignored (RFC 8323 §3.4), and so is what is reserved.
+            // Empty messages (RFC 8323 §3.4) and messages with reserved codes are ignored.
             Received::Message(..) => {}
             Received::Pong(token) => {
                 let known = self.requests.contains_key(&token);

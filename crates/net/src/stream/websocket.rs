@@ -27,8 +27,9 @@ pub(crate) struct WebSocketWire {
     socket: WebSocketStream<Box<dyn ByteStream>>,
     /// The frames to be sent.
     out: VecDeque<Vec<u8>>,
-    /// The bytes of these and of the frame that is being written, and those of the latter alone.
+    /// The bytes of `out` and of the frame that is being written.
     queued: usize,
+    /// The bytes of the frame that is being written.
     leaving: usize,
 }
 

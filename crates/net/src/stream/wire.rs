@@ -38,7 +38,7 @@ pub(crate) trait Wire: Send + fmt::Debug {
     /// Returns the number of queued bytes. It is 0 only once all are written.
     fn queued(&self) -> usize;
 
-    /// Writes what is queued. It is ready when all is written. [`queued`](Self::queued) shows the progress.
+    /// Writes the queued messages. It is ready when all are written. [`queued`](Self::queued) shows the progress.
     fn poll_write(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>>;
 
     /// Closes the direction that is written.

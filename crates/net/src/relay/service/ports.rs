@@ -35,7 +35,7 @@ impl Shared {
     pub(super) fn send_to_server(self: &Arc<Self>, locked: &mut Locked, source: SocketAddr) {
         if !locked.ports.contains_key(&source) {
             let opened = self.open(source).or_else(|_| {
-                // Idle sources make room.
+                // Idle sources leave, so that their ports can be closed.
                 locked.relay.set_max_sources(locked.ports.len() as u32);
                 self.close_ports(locked);
                 self.open(source)
@@ -84,7 +84,7 @@ impl Shared {
         }
     }
 
-    /// Closes the ports of sources that made room for others.
+    /// Closes the ports of sources that have left for others.
     pub(super) fn close_ports(&self, locked: &mut Locked) {
         while let Some(source) = locked.relay.poll_closed() {
             if let Some(mut port) = locked.ports.remove(&source) {
@@ -126,7 +126,7 @@ impl Shared {
         self.lock().ports.get(&source)?.session.as_ref()?.deadline()
     }
 
-    /// Does what is due in the session at the port of a source.
+    /// Handles the timers of the session at the port of a source.
     fn session_timeout(&self, source: SocketAddr) {
         let mut locked = self.lock();
         self.with_session(&mut locked, source, DtlsSessions::handle_timeout);

@@ -1,4 +1,4 @@
-//! A relay that is spoken to in bytes, and the messages to speak with.
+//! A relay whose peers are played by a test in bytes, and the messages for that.
 
 use std::net::SocketAddr;
 
@@ -7,7 +7,7 @@ use coapace_proto::{Code, Kind, Message, Options, Token};
 
 use crate::relay::{Face, Relay, RelayConfig};
 
-/// A relay at one moment, and what it has sent.
+/// A relay, and the present moment.
 pub(super) struct Bench {
     pub(super) relay: Relay,
     pub(super) now: Instant,
@@ -120,7 +120,7 @@ impl Bench {
         all
     }
 
-    /// Hands over a datagram. Returns what the relay sends then.
+    /// Hands over a datagram. Returns the datagrams that the relay sends then.
     pub(super) fn arrives(&mut self, face: Face, source: SocketAddr, bytes: &[u8]) -> Vec<Sent> {
         self.relay.handle_datagram(self.now, face, source, bytes);
         self.sent()
@@ -141,7 +141,7 @@ impl Bench {
         sent[0].clone()
     }
 
-    /// Lets time pass. Returns what the relay sends meanwhile, with the milliseconds that had passed.
+    /// Lets time pass. Returns the datagrams that the relay sends meanwhile, with the milliseconds that had passed.
     pub(super) fn wait(&mut self, ms: u64) -> Vec<(u64, Sent)> {
         let begun = self.now;
         let end = Instant::from_micros(begun.as_micros() + ms * 1_000);

@@ -1,4 +1,4 @@
-//! Sources, full tables, and what is no CoAP.
+//! Sources, full tables, and datagrams that are not CoAP.
 
 use coapace_proto::{Code, Kind};
 

@@ -1,4 +1,4 @@
-//! Requests, their copies, and what answers them.
+//! Requests, their copies, and their answers.
 
 use coapace_proto::block::Block;
 use coapace_proto::{Code, Kind, Options};

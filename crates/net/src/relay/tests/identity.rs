@@ -1,4 +1,4 @@
-//! What tells messages apart: blocks, markings, tokens, Message IDs, directions.
+//! The parts that distinguish messages: blocks, markings, tokens, Message IDs, directions.
 
 use coapace_proto::{Code, Kind, Options, REXMIT_CNT};
 

@@ -1,4 +1,4 @@
-//! Clients whose addresses nobody has verified: what they are sent, and the room that they have.
+//! Clients whose addresses nobody has verified: the answers that they are sent, and the room that they have.
 
 use crate::Verify;
 use coapace_proto::{Code, Kind, Options};

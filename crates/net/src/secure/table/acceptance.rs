@@ -18,6 +18,7 @@ impl Sessions {
         if let Some(cookies) = &self.cookies
             && let Some(hello) = Hello::read(datagram)
         {
+            // The first ClientHello is answered with a cookie, and nothing is kept of it (RFC 6347 §4.2.1).
             if hello.message == 0 {
                 if self.ready.len() < MAX_READY {
                     self.counters.cookies_asked += 1;
@@ -26,6 +27,7 @@ impl Sessions {
                 }
                 return;
             }
+            // A copy of the second ClientHello belongs to the handshake that it has begun.
             let again = self.by_peer.get(&place).is_some_and(|session| session.random == hello.random());
             if !again {
                 if hello.message == 1 && cookies.verify(now, from, &hello) {

@@ -49,7 +49,7 @@ impl Sessions {
                     None => return,
                 }
                 if !self.by_peer.contains_key(&place) {
-                    // It has made room for its own successor.
+                    // The session has left for its own successor.
                     self.promote(place);
                 }
             }
@@ -101,7 +101,8 @@ impl Sessions {
         }
     }
 
-    /// Sends what has waited for a client's session, which has begun. If it began beside another, it takes its place.
+    /// Sends the datagrams that have waited for a client's session, which has begun. If the session began beside another, it takes
+    /// the other's place.
     pub(super) fn established(&mut self, now: Instant, place: Remote) {
         let Some(session) = self.by_peer.get_mut(&place) else { return };
         let (held, peer) = (std::mem::take(&mut session.held), session.peer);
