@@ -14,10 +14,10 @@ use crate::nodes::Host;
 /// The beginning and the end of the measured part of a run of fixed length.
 pub(super) type Window = (Time, Time);
 
-/// The hosts of a run over UDP without the network between them. They are the hosts that the simulator runs. The caller carries
-/// their datagrams and calls them when their time has come.
+/// The hosts of a run over UDP without the network between them: the same hosts as in the simulator. The caller carries their
+/// datagrams and calls them when their timeouts are due.
 ///
-/// The servers have the numbers from 0 on, the clients follow. All clients ask one of the servers.
+/// The servers have the numbers from 0 on, and the clients follow. All clients ask one of the servers.
 pub struct Cast<'a> {
     run: Run<'a>,
     server: NodeId,
@@ -56,7 +56,7 @@ impl<'a> Cast<'a> {
         self.server
     }
 
-    /// Returns the number of the first client. Those before are servers.
+    /// Returns the number of the first client. Lower numbers are servers.
     pub fn first_client(&self) -> u32 {
         self.first_client
     }
@@ -71,7 +71,7 @@ impl<'a> Cast<'a> {
         self.hosts.get_mut(node.0 as usize)
     }
 
-    /// Returns whether a client has had all its exchanges. A server, and a client without a number of exchanges, always has.
+    /// Returns whether a client has ended all its exchanges. A server always has; a client without a fixed number never has.
     pub fn is_done(&self, node: NodeId) -> bool {
         self.hosts.get(node.0 as usize).is_none_or(Host::is_done)
     }
@@ -82,12 +82,12 @@ impl<'a> Cast<'a> {
         counted.completed() + counted.given_up
     }
 
-    /// Ends the warm-up: what was counted so far, and what the network had dropped and lost, is left out of the results.
+    /// Ends the warm-up. The results leave out the hosts' counts until now, and these `drops` and `losses` of the network.
     pub fn begin_measuring(&mut self, drops: u64, losses: u64) {
         self.unmeasured = Some(counted(self.run, &self.hosts, drops, losses));
     }
 
-    /// Returns the results of a run that ended at `ended_at`. The network dropped and lost so many packets.
+    /// Returns the results of a run that ended at `ended_at`. `drops` and `losses` count the network's packets since the start.
     pub fn result(&self, ended_at: Time, drops: u64, losses: u64) -> RunResult {
         let Run { scenario, contender, seed, .. } = self.run;
         let mut result = counted(self.run, &self.hosts, drops, losses);
@@ -102,7 +102,7 @@ impl<'a> Cast<'a> {
     }
 }
 
-/// Checks that datagrams to one server are all that the hosts of a scenario over UDP exchange, so that sockets can carry them.
+/// Checks that the hosts of a scenario over UDP exchange only datagrams with one server, so that sockets can carry them.
 ///
 /// # Errors
 /// Returns one line that names the mesh, flow or transfer that sockets cannot carry.
@@ -145,7 +145,7 @@ pub fn window(scenario: &Scenario, contender: &Contender) -> Option<Window> {
     Some((start + scenario.workload.warm_up, start + duration))
 }
 
-/// Returns what the hosts have counted so far, and what the network dropped and lost.
+/// Returns the counts of the hosts so far, with the network's `drops` and `losses`.
 pub(super) fn counted(run: Run<'_>, hosts: &[Host], drops: u64, losses: u64) -> RunResult {
     let populations = run.contender.parts().iter().map(|part| Population::new(&part.label)).collect();
     let transfers = run.scenario.workload.transfers.iter().map(TransferResult::new).collect();

@@ -13,7 +13,8 @@ use super::seats::{Casting, Role, Seats};
 use crate::mix::{Mix, Part};
 use crate::nodes::{Body, Client, Host, Plan, Relay, Server, Service};
 
-/// Returns the behaviour of servers, which have the configuration `config` and these bodies for so many clients.
+/// Returns the behaviour of servers with the configuration `config` and these bodies. At most `bringing` clients bring a body
+/// at once.
 pub(super) fn service(run: Run<'_>, config: Config, bodies: Vec<Arc<Body>>, bringing: u32) -> Arc<Service> {
     let Run { scenario, contender, seed, .. } = run;
     let luck = Luck::new(seed);

@@ -4,15 +4,15 @@ use coapace_sim::{Ecn, Event, Record, Tap};
 
 use crate::measured::EcnResult;
 
-/// Counts marks, and the exchanges of which a request or a response arrived with CE.
+/// Counts marks, and the exchanges whose request or response arrived with CE.
 ///
-/// An exchange whose packets arrive with CE several times counts once, as long as no packet of another exchange of its client
-/// did in between.
+/// An exchange counts once in each direction, even if several of its packets arrive with CE. It counts again if a packet of
+/// another exchange of its client arrived with CE in between.
 #[derive(Clone, Debug)]
 pub(super) struct Congestion {
     /// The nodes below this number are servers.
     servers: u32,
-    /// The last exchange of each client whose request arrived with CE, and the last whose response did.
+    /// For each client, the last exchange whose request arrived with CE, and the last whose response did.
     last: Vec<[Option<u32>; 2]>,
     counts: EcnResult,
 }

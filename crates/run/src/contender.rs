@@ -27,7 +27,7 @@ impl Contender {
     /// Reads `tcp`, `NAME`, `NAME:parameter=value,…`, or a [mix](Mix::parse) of several with `+` between them.
     ///
     /// # Errors
-    /// Returns one line that says what is wrong.
+    /// Returns one line that names the fault in `label`.
     pub fn parse(label: &str) -> Result<Self, String> {
         let kind = match label.split_once(':') {
             None if label == TCP => ContenderKind::Tcp,
@@ -55,10 +55,10 @@ impl Contender {
         })
     }
 
-    /// Reads the contenders that are named. If none is, returns every known mechanism over UDP.
+    /// Reads the contenders with these labels. Without labels, returns every known mechanism over UDP.
     ///
     /// # Errors
-    /// Returns one line that says what is wrong.
+    /// Returns one line that names the fault in the first label that cannot be read.
     pub fn named(labels: &[String]) -> Result<Vec<Self>, String> {
         if labels.is_empty() {
             return Ok(Self::all_over_udp().collect());
@@ -85,10 +85,10 @@ impl Contender {
         Self { label: format!("{}+{}", one.label, other.label), kind: ContenderKind::Udp(Mix::of(parts)) }
     }
 
-    /// Checks that there are enough clients for every population to have one.
+    /// Checks that the scenario suits this contender: its workload, its network, and a client for every population.
     ///
     /// # Errors
-    /// Returns one line that says what is wrong.
+    /// Returns one line that names the first obstacle.
     pub fn fits(&self, scenario: &Scenario) -> Result<(), String> {
         let fewest = match &self.kind {
             ContenderKind::Udp(mix) => mix.fewest_clients(),

@@ -75,7 +75,7 @@ fn common(scenario: &Scenario) -> Config {
     }
 }
 
-/// Returns the configurations of the endpoints of clients that transfer, and of the server of so many of them.
+/// Returns the configurations for transfers: of a client's endpoint, and of a server with so many `clients`.
 pub(super) fn bulk_configs(scenario: &Scenario, clients: u32) -> (Config, Config) {
     let of_clients = Config { max_exchanges: IN_BULK, max_peers: 1, max_deduplicated: 0, ..common(scenario) };
     let replies = clients.saturating_mul(ANSWERED);

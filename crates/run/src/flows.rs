@@ -78,7 +78,7 @@ fn participants(scenario: &Scenario, flow: &Flow) -> u32 {
     flow.sinks(scenario.clients.count, scenario.layout()).iter().flatten().count() as u32
 }
 
-/// Returns the time from a client's message to its next, in nanoseconds. The rate of a flow is that of all its clients
+/// Returns the time from a client's message to its next, in nanoseconds. The rate of a flow is the rate of all its clients
 /// together, averaged over messages and pauses.
 pub(crate) fn interval(scenario: &Scenario, flow: &Flow) -> Span {
     const SHORTEST: Span = Span::from_nanos(1);
@@ -90,10 +90,10 @@ pub(crate) fn interval(scenario: &Scenario, flow: &Flow) -> Span {
     Span::from_nanos(u64::try_from(each).unwrap_or(u64::MAX)).max(SHORTEST)
 }
 
-/// The spans of time after the bursts of one flow, in which a message must be offered, or arrive, so that its delay counts.
+/// The spans after the bursts of one flow. A delay counts if its message is offered, or arrives, in one of them.
 struct Counted {
     start: Time,
-    /// The time from a burst to the next; `None` if there is one.
+    /// The time from a burst to the next; `None` if there is only one burst.
     interval: Option<Span>,
     within: Span,
     by: Moment,

@@ -117,6 +117,7 @@ fn simulate<T: Tap, M: CountingMedium>(run: Run<'_>, medium: M, tap: T) -> (RunR
     };
     let is_fixed = window.is_some();
     let mut filming = Filming::new(scenario, &seats, window.map(|(_, end)| end), observe == Observe::Series);
+    // The hosts count from the start, so the counts of the warm-up are subtracted at the end.
     let unmeasured = (from > Time::ZERO).then(|| {
         filming.advance(&mut world, from, is_fixed);
         count(&world, from)
@@ -133,6 +134,7 @@ fn simulate<T: Tap, M: CountingMedium>(run: Run<'_>, medium: M, tap: T) -> (RunR
     result.events = events;
     result.trace_hash = Hash64(hash);
     completed(scenario, contender, window, ended_at, &mut result);
+    // Flows need the duration, and replace the goodput.
     if scenario.workload.kind == WorkloadKind::Flows {
         flows::settle(scenario, &seats, &hosts, (from, end), &mut result);
     }

@@ -34,7 +34,7 @@ impl Mix {
     /// Reads `PART` or `PART+PART+…`. A part is `NAME` or `NAME:parameter=value,…`, with `*WEIGHT` behind it or without.
     ///
     /// # Errors
-    /// Returns one line that says what is wrong.
+    /// Returns one line that names the fault in `label`.
     pub fn parse(label: &str) -> Result<Self, String> {
         let labels: Vec<&str> = label.split('+').collect();
         if labels.len() > MOST {
@@ -91,7 +91,7 @@ impl Part {
         Self { label: label.into(), mechanism, bulk: None, weight: 1 }
     }
 
-    /// Reads the name of a mechanism with its parameters. One for bodies carries the bodies of transfers, and `default` all else.
+    /// Reads the name of a mechanism with its parameters. A mechanism for bodies carries bodies, and `default` all else.
     fn parse(text: &str) -> Result<Self, String> {
         if bulk_alone(text).is_none() {
             return parse_mechanism_beside_tcp(text).map(|mechanism| Self::new(text, mechanism));
@@ -112,7 +112,7 @@ fn weighed(part: &str, weight: &str) -> Result<u32, String> {
 /// take turns.
 fn round(weights: &[u32]) -> Vec<usize> {
     let total: i64 = weights.iter().map(|&weight| i64::from(weight)).sum();
-    // Each turn is owed to the parts in proportion to their weights. The part that is owed most takes it.
+    // Each turn is owed to the parts in proportion to their weights. The part that is owed most takes the turn.
     let mut owed = vec![0_i64; weights.len()];
     let turn = |_| {
         for (owed, weight) in owed.iter_mut().zip(weights) {

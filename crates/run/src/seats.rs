@@ -56,7 +56,7 @@ impl Seats {
         Self { transferring: workload.transferring(clients.count), ..seats }
     }
 
-    /// Returns hosts at the ends of a network of hops. The servers have the lowest numbers, those of transfers follow, and then the
+    /// Returns hosts at the ends of a network of hops. Servers have the lowest numbers, then come servers of transfers, then
     /// clients.
     fn hops(servers: u32, transfers: u32, clients: u32) -> Self {
         let server = |node| (SERVER_SITE, Role::Server(NodeId(node)));
@@ -69,8 +69,8 @@ impl Seats {
         Self { servers: (0..servers).map(NodeId).collect(), depots, transferring: Vec::new(), roles }
     }
 
-    /// Returns the nodes of a mesh. Its sinks are the servers, in the order of the layout. All others but the border router are
-    /// clients. The primary sink is the server of all transfers.
+    /// Returns the nodes of a mesh. Its sinks are the servers, in the order of the layout. All other nodes except the border
+    /// router are clients. The primary sink is the server of all transfers.
     fn mesh(layout: &Layout, transfers: usize) -> Self {
         let mut number = 0;
         let role = |node: u32| {
@@ -105,7 +105,7 @@ impl Seats {
         self.server(client - 1)
     }
 
-    /// Returns the number of the transfer that a client takes part in, and the server of that.
+    /// Returns the number of the transfer that a client takes part in, and its server.
     pub(super) fn depot_of(&self, client: u32) -> Option<(usize, NodeId)> {
         let number = self.transferring.iter().position(|own| own.contains(&client))?;
         Some((number, *self.depots.get(number)?))
@@ -116,7 +116,7 @@ impl Seats {
         self.transferring.get(transfer).cloned().unwrap_or_default()
     }
 
-    /// Returns the number of the first node that is no server of a network of hops.
+    /// Returns the number of the first client in a network of hops.
     pub(super) fn first_client(&self) -> u32 {
         self.servers() + self.depots.len() as u32
     }

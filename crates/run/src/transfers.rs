@@ -29,7 +29,7 @@ const RECORDED: usize = 3;
 /// The most bytes of a message around a body.
 const AROUND: u64 = 64;
 
-/// Returns a function that makes the host for a role: those of transfers, and with `others` the others.
+/// Returns a function that makes the host for a role. `others` makes the hosts that take part in no transfer.
 pub(super) fn hosts<'a>(run: Run<'a>, seats: &'a Seats, mut others: Casting<'a>) -> Casting<'a> {
     let Run { scenario, contender, seed, .. } = run;
     let transfers = &scenario.workload.transfers;
@@ -170,7 +170,7 @@ impl<'a> Cast<'a> {
     }
 }
 
-/// Adds to the transfers of a run, measured between these moments, how long they were under way, and what their direction carries.
+/// Adds to each transfer how long it was under way between these moments, and the capacity of its direction.
 pub(super) fn settle(scenario: &Scenario, (from, end): (Time, Time), result: &mut RunResult) {
     for (own, keys) in result.transfers.iter_mut().zip(&scenario.workload.transfers) {
         let hops = match keys.direction {

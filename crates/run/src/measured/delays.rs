@@ -57,7 +57,7 @@ impl Delays {
         self.count += other.count;
         self.sum_us = self.sum_us.saturating_add(other.sum_us);
         self.max_us = self.max_us.max(other.max_us);
-        // Both are ascending, so one pass merges them. To insert bucket by bucket moves the others each time.
+        // Both are ascending, so one pass merges them. Inserting each bucket would move the others.
         let room = self.buckets.len() + other.buckets.len();
         let own = std::mem::replace(&mut self.buckets, Vec::with_capacity(room));
         let mut own = own.into_iter().peekable();

@@ -63,7 +63,7 @@ pub enum FilmRole {
     Client,
 }
 
-/// A node at a moment. Counts are those since the start of the run.
+/// A node at a moment. Counts begin at the start of the run.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct FilmMoment {
     /// The position, rounded to 0.1 m.
@@ -117,7 +117,7 @@ impl Journey {
     /// The most steps of a journey.
     pub const MAX_STEPS: usize = 400;
 
-    /// The number that stands for no node in a step.
+    /// The number in a step that means no node.
     pub const NOBODY: u32 = u32::MAX;
 }
 

@@ -19,7 +19,7 @@ pub struct MeshResult {
     pub busy_s: Vec<f64>,
 }
 
-/// Counters by their names, of which other versions may have others.
+/// Counters by their names, because other versions may have other counters.
 mod counters {
     use std::collections::BTreeMap;
 
@@ -66,7 +66,7 @@ impl MeshResult {
         self.busy_s.iter().copied().fold(0.0, f64::max)
     }
 
-    /// Subtracts what an earlier moment of the same run had counted.
+    /// Subtracts the counts at an earlier moment of the same run.
     pub(super) fn leave_out(&mut self, earlier: &Self) {
         self.counters -= earlier.counters;
         self.on_s -= earlier.on_s;

@@ -91,14 +91,14 @@ impl RunResult {
         self.exchanges.iter().map(|&count| u64::from(count)).sum()
     }
 
-    /// Subtracts what an earlier moment of the same run had counted.
+    /// Subtracts the counts at an earlier moment of the same run.
     pub(crate) fn leave_out(&mut self, earlier: &Self) {
         for (count, earlier) in self.exchanges.iter_mut().zip(&earlier.exchanges) {
             *count -= earlier;
         }
         self.given_up -= earlier.given_up;
         self.retransmissions -= earlier.retransmissions;
-        // A reply may come in the measured time to a retransmission that was made before.
+        // A reply in the measured time may show that a retransmission of the warm-up was spurious.
         self.unnecessary = (self.unnecessary - earlier.unnecessary).min(self.retransmissions);
         self.drops -= earlier.drops;
         self.losses -= earlier.losses;
@@ -150,7 +150,7 @@ pub struct EcnResult {
 }
 
 impl EcnResult {
-    /// Subtracts what an earlier moment of the same run had counted.
+    /// Subtracts the counts at an earlier moment of the same run.
     fn leave_out(&mut self, earlier: &Self) {
         self.marks -= earlier.marks;
         self.requests -= earlier.requests;
@@ -186,7 +186,7 @@ impl Population {
         Self { mechanism: mechanism.to_owned(), ..Self::default() }
     }
 
-    /// Subtracts what an earlier moment of the same run had counted.
+    /// Subtracts the counts at an earlier moment of the same run.
     fn leave_out(&mut self, earlier: &Self) {
         self.exchanges -= earlier.exchanges;
         self.requests_sent -= earlier.requests_sent;

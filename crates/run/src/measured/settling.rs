@@ -81,7 +81,7 @@ impl Settling {
         Some(settled(None))
     }
 
-    /// Returns the settling time; that of a run that did not settle is the whole time in which it could.
+    /// Returns the settling time, or the whole time in which the run could have settled if it did not.
     pub fn restricted_s(self) -> f64 {
         self.time_s.unwrap_or(self.observed_s)
     }

@@ -15,7 +15,7 @@ pub struct Timeouts {
 }
 
 impl Timeouts {
-    /// Counts a timeout of a `first` transmission, or ignores that of a further one. `rto` is the mechanism's estimate then.
+    /// Counts the timeout of a `first` transmission and ignores later ones. `rto` is the mechanism's estimate at that moment.
     pub(crate) fn add(&mut self, first: bool, timeout: Duration, rto: Option<Duration>) {
         if first {
             let us = timeout.as_micros();

@@ -18,7 +18,7 @@ pub struct TransferResult {
     pub completed_s: Vec<(f64, f64)>,
     /// Transfers that were given up, or whose body was not the one that was sent.
     pub failed: u64,
-    /// Bytes of bodies that arrived, those of incomplete transfers included; over TCP with the bytes around them.
+    /// Bytes of bodies that arrived, incomplete transfers included; over TCP with the bytes around them.
     pub arrived_bytes: u64,
     /// Blocks that were asked for again, or sent again; over TCP segments sent again by either end.
     pub blocks_again: u64,
@@ -96,7 +96,7 @@ impl TransferResult {
         self.completed_s.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.total_cmp(&b.1)));
     }
 
-    /// Subtracts what an earlier moment of the same run had counted.
+    /// Subtracts the counts at an earlier moment of the same run.
     pub(super) fn leave_out(&mut self, earlier: &Self) {
         self.completed_s.drain(..earlier.completed_s.len().min(self.completed_s.len()));
         self.failed -= earlier.failed;

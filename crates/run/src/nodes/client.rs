@@ -54,7 +54,7 @@ impl Plan {
     }
 }
 
-/// A time for no time. It saves the space of an `Option` in each of a hundred thousand clients.
+/// A moment that never comes. It saves the space of an `Option` in each of a hundred thousand clients.
 const NEVER: Time = Time::MAX;
 
 #[derive(Debug)]
@@ -62,7 +62,7 @@ pub(crate) struct Client {
     plan: Arc<Plan>,
     endpoint: Endpoint<Mechanism, NodeId>,
     /// The time when the next request is due. During an exchange, the time when it began. After all exchanges, the time when
-    /// the last ended.
+    /// the last one ended.
     moment: Time,
     /// Whether an exchange is open.
     is_busy: bool,
@@ -70,7 +70,7 @@ pub(crate) struct Client {
     number: u32,
     /// The server that gets the requests.
     server: NodeId,
-    /// How long the completed exchanges took in all.
+    /// The total time of the completed exchanges.
     busy: Span,
     /// The number of exchanges that are over.
     done: u32,
@@ -169,7 +169,7 @@ impl Client {
         debug_assert!(begun.is_ok(), "{begun:?}");
     }
 
-    /// Notes how long an exchange took that is complete.
+    /// Adds the time that a completed exchange took.
     fn note_time(&mut self, now: Time, time: Span) {
         self.busy += time;
         if self.plan.workload.kind == WorkloadKind::Transfer

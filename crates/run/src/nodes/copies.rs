@@ -38,7 +38,7 @@ impl Copies {
     pub(super) fn sent(&mut self, step: Step, message: &[u8]) {
         let Some(id) = message_id(message) else { return };
         if step.transmission == 0 {
-            // The Message ID stands for the new message from now on.
+            // From now on the Message ID belongs to the new message.
             self.repeated.retain(|own| !own.message_ids.contains(&id));
             self.newest = (step.exchange, id);
             return;

@@ -129,6 +129,7 @@ impl Host {
                     result.fct_s.push(span_s(report.first_request, report.finished));
                 }
                 result.retransmissions += report.retransmitted_segments;
+                // Each end counts the duplicates that it receives: the spurious retransmissions of the other end.
                 result.unnecessary += report.duplicate_segments;
                 result.requests_sent += u64::from(scenario.workload.exchanges.unwrap_or(completed));
             }
@@ -152,7 +153,7 @@ impl Host {
         }
     }
 
-    /// Returns whether all its requests are over. A host without a fixed number of requests always counts as done.
+    /// Returns whether all its requests are over. Motes, servers and relays always count as done.
     pub(crate) fn is_done(&self) -> bool {
         match self {
             Self::Client(client) => client.is_done(),
@@ -165,8 +166,8 @@ impl Host {
     }
 }
 
-/// Adds the exchanges of a client over UDP to the results of its run and to those of its population. `busy_us` is the time that the
-/// completed ones took.
+/// Adds the exchanges of a client over UDP to the results of its run and of its population. `busy_us` is the total time of the
+/// completed exchanges.
 fn report_exchanges(
     result: &mut RunResult,
     population: usize,

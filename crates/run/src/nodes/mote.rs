@@ -53,7 +53,7 @@ impl Mote {
         Self { sendings, series, ..Self::sink(plan, u64::from(number), number) }
     }
 
-    /// Makes a sink. `seed` is that of its endpoint.
+    /// Makes a sink. `seed` is the seed of its endpoint.
     pub(crate) fn sink(plan: Arc<MotePlan>, seed: u64, number: u32) -> Self {
         Self {
             endpoint: Endpoint::new(plan.setup.clone(), seed),
@@ -88,11 +88,11 @@ impl Mote {
         &self.ledger
     }
 
-    /// Adds the counts of this host to the results of its run, those of its flows aside.
+    /// Adds the counts of this host to the results of its run, except the counts of its flows.
     pub(crate) fn report(&self, result: &mut RunResult) {
         result.responses_sent += self.replies;
         result.timeouts.merge(&self.ledger.timeouts);
-        // The registrations of a sink are no messages of the flows.
+        // The registrations of a sink are not messages of the flows.
         if self.number == 0 {
             return;
         }
@@ -203,7 +203,8 @@ impl Mote {
         }
     }
 
-    /// Handles the events of the endpoint. A mechanism without a final wait fails when its last retransmission departs.
+    /// Handles the events of the endpoint. Returns whether there were any. A mechanism without a final wait gives an exchange
+    /// up when its last retransmission departs.
     fn poll_events(&mut self, now: Time) -> bool {
         let mut any = false;
         while let Some(event) = self.endpoint.poll_event() {
@@ -278,6 +279,7 @@ impl Node for Mote {
             let mark = self.mark_of_reply(buffer);
             return Some(Outgoing { to: transmit.to, mark, transport: Transport::Udp });
         };
+        // The exchanges of a sink are registrations, which do not count.
         if self.number > 0 {
             self.copies.sent(transmit.to, step, buffer);
             if let Some(timeout) = transmit.timeout {

@@ -1,4 +1,4 @@
-//! A server that answers every request with the same payload, but for requests for bodies.
+//! A server that answers every request with the same payload, except requests for bodies.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use super::copies::CopiesByPeer;
 use super::transfer::{Answer, Bodies, Body};
 use crate::measured::RunResult;
 
-/// The transmission of a mark that stands for the first transmission of a separate response. Those of requests are below it.
+/// The transmission number in the mark of a separate response that departs for the first time. Requests have lower numbers.
 const SEPARATE: u8 = 128;
 
 /// The behaviour that all servers of a run share.
@@ -105,7 +105,7 @@ impl Server {
         if patience == Span::ZERO { self.step(now, job) } else { self.enqueue(job) }
     }
 
-    /// Puts a job behind those that are due no later.
+    /// Puts a job behind all jobs that are due at the same time or before.
     fn enqueue(&mut self, job: Job) {
         let place = self.working.partition_point(|other| other.at <= job.at);
         self.working.insert(place, job);

@@ -68,7 +68,7 @@ pub(crate) struct TransferClient {
     /// The mark of the message that is replied to next.
     answered: Mark,
     tally: Tally,
-    /// What is recorded, if anything is.
+    /// The series of the client; `None` if it is not recorded.
     series: Option<Box<Recorded>>,
 }
 
@@ -96,7 +96,7 @@ struct Open {
 }
 
 impl Open {
-    /// Takes an exchange off the lists of those that have no response. Returns its request.
+    /// Takes an exchange off the lists of exchanges without a response. Returns its request.
     fn answered(&mut self, exchange: ExchangeId) -> Option<Piece> {
         if let Some(place) = self.asked.iter().position(|(asked, _)| *asked == exchange) {
             return Some(self.asked.remove(place).1);
@@ -105,7 +105,7 @@ impl Open {
         Some(self.taken.remove(place)?.1)
     }
 
-    /// Notes an acknowledgement without a response. Returns an exchange that is no longer waited for, if there are too many.
+    /// Notes an acknowledgement without a response. If too many exchanges wait, stops waiting for the oldest and returns it.
     fn acknowledged(&mut self, exchange: ExchangeId) -> Option<ExchangeId> {
         let place = self.asked.iter().position(|(asked, _)| *asked == exchange)?;
         if self.transfer.acknowledged(self.asked[place].1) {
@@ -265,7 +265,7 @@ impl TransferClient {
         }
     }
 
-    /// Notes how far the transfer has come. Returns whether its body, if it came to the client, is the one that was sent.
+    /// Notes how far the transfer has come. Returns whether a body that came to the client is the one that was sent.
     fn note_progress(&mut self, now: Time) -> bool {
         let Some(open) = &mut self.open else { return false };
         let moved = open.transfer.transferred();

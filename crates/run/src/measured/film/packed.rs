@@ -10,8 +10,7 @@ use super::{Film, FilmMoment};
 /// A quantity as a whole number. Its unit is in its name.
 type Quantity = (&'static str, fn(&FilmMoment) -> i64);
 
-/// The quantities. 0 stands for an unknown parent or RTO: a parent is stored as its number plus 1, and an RTO is at least 10
-/// ms.
+/// The quantities. An unknown parent or RTO is 0: a parent is stored as its number plus 1, and an RTO is at least 10 ms.
 const QUANTITIES: [Quantity; 9] = [
     ("x_dm", |moment| whole(moment.position.x * 10.0)),
     ("y_dm", |moment| whole(moment.position.y * 10.0)),
@@ -44,9 +43,9 @@ pub(super) fn rounded(moment: FilmMoment) -> FilmMoment {
     rounded
 }
 
-/// The JSON of a film. It has a column for each quantity, with the frames of the first node, then those of the second, and so
-/// on. An entry is the difference to the frame before, or to 0 in a node's first frame. Several differences of 0 in a row are
-/// written as a 0 and their number. They are left out at the end of a column.
+/// The JSON of a film. Each quantity has a column with the frames of the first node, then of the second, and so on. An entry is
+/// the difference to the frame before, or to 0 in a node's first frame. Several differences of 0 in a row are written as a 0
+/// and their number. They are left out at the end of a column.
 impl Serialize for Film {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let columns = QUANTITIES.into_iter().map(|(name, get)| (name, pack(self, get)));

@@ -117,7 +117,7 @@ impl Sending {
         if may_go { self.waiting.pop_front() } else { None }
     }
 
-    /// Sends a message. Returns its exchange; `None` if the end of the exchange is not reported by its number.
+    /// Sends a message. Returns its exchange; `None` for notifications and non-confirmable requests, whose ends have no number.
     ///
     /// # Errors
     /// Returns an error if the endpoint has no room for it.
@@ -146,7 +146,7 @@ impl Sending {
             repeatable: true,
         };
         if !keys.confirmable {
-            // A non-confirmable request asks for no response, so there is no exchange to wait for.
+            // A non-confirmable request asks for no response, so it opens no exchange.
             return endpoint.tell(now.instant(), self.sink, request).map(|_| None);
         }
         let id = endpoint.request(now.instant(), self.sink, request)?;

@@ -44,7 +44,7 @@ pub(super) struct Watching {
 }
 
 impl Watching {
-    /// Prepares the observation of the clients (nodes and numbers) that take part in flows to `own`; `None` if there are none.
+    /// Prepares the observations of the sink `own`, of all clients (nodes and numbers) with flows to it; `None` without any.
     pub(super) fn new(plan: &MotePlan, clients: &[(NodeId, u32)], own: NodeId) -> Option<Self> {
         let mut watches = Vec::new();
         for flow in plan.flows.iter().filter(|flow| flow.keys.observe) {

@@ -70,7 +70,7 @@ pub(crate) struct Bodies {
 }
 
 impl Bodies {
-    /// Makes the bodies of a server that so many `clients` may bring one at once.
+    /// Makes the bodies of a server. At most `clients` of them arrive at once.
     pub(crate) fn new(bodies: Vec<Arc<Body>>, clients: u32) -> Self {
         let largest = bodies.iter().map(|body| body.bytes.len()).max().unwrap_or(0);
         let bounds = Bounds {
@@ -93,7 +93,7 @@ impl Bodies {
         }
     }
 
-    /// Answers a request; `None` if it is not for a body. An uploaded body that is not the one that was sent is answered 4.00.
+    /// Answers a request; `None` if it is not for a body. A body that differs from the one that was sent is answered 4.00.
     pub(crate) fn answer(&mut self, now: Time, from: NodeId, message: &Message<'_>) -> Option<Answer> {
         let place = self.place(message)?;
         let bad = (Code(code::BAD_REQUEST), Tail::default());
@@ -104,6 +104,7 @@ impl Bodies {
         }
         if let Some(block) = brought(message) {
             let (seen, is_whole) = self.coming.entry(from).or_default();
+            // Block 0 after a whole body begins the next body.
             if *is_whole && block.num() == 0 {
                 seen.clear();
             }
