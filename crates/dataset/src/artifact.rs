@@ -1,9 +1,9 @@
 //! Artefacts: a folder with the scenarios, the results and the hashes of an experiment, so that a reviewer can repeat it.
 //!
 //! A [`Folder`] takes the files. At its end it writes three files about them: `manifest.json` (a [`Manifest`], which a repetition
-//! reads), `ro-crate-metadata.json` (the same for archives, RO-Crate 1.1), and `SHA256SUMS`. The last of them comes last, so a
-//! folder without it is not whole. [`verify`] compares every file with its hash; [`Manifest::differing_runs`],
-//! [`differing_values`] and [`differing_files`] compare it with what a repetition makes.
+//! reads), `ro-crate-metadata.json` (the same for archives, RO-Crate 1.1), and `SHA256SUMS`. The last of these comes last, so a
+//! folder without it is not whole. [`verify`] compares every file with its hash. [`Manifest::differing_runs`], [`differing_values`]
+//! and [`differing_files`] compare the artefact with a repetition.
 
 mod differences;
 mod folder;

@@ -31,7 +31,7 @@ pub fn write_parquet(table: &Table, out: impl Write + Send) -> io::Result<()> {
 /// Reads a Parquet file.
 ///
 /// # Errors
-/// Fails as the file does, or if it is no whole Parquet file.
+/// Fails as the file does, or if it is not a whole Parquet file.
 pub fn read_parquet(path: &Path) -> io::Result<Vec<Table>> {
     let reader = ParquetRecordBatchReaderBuilder::try_new(File::open(path)?).map_err(broken)?;
     let batches: Result<Vec<RecordBatch>, _> = reader.build().map_err(broken)?.collect();

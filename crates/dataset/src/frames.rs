@@ -17,18 +17,18 @@ use crate::Table;
 /// The events of one run.
 #[derive(Clone, Debug)]
 pub struct Frames {
-    /// A row for each event, the first ones if there are more than asked for. See [`frames()`] for the columns.
+    /// A row for each event, up to the limit. See [`frames()`] for the columns.
     pub table: Table,
     /// The number of all events.
     pub events: u64,
 }
 
-/// Runs `scenario` once, and returns every event of its packets and frames, but no more than `limit`:
+/// Runs `scenario` once, and returns the events of its packets and frames, at most the first `limit`:
 ///
 /// * `time_s`; the `event`, as in traces (`sent`, `queued`, `lost`, …; of frames in a mesh `frame sent`, `ack received`, …); the `hop`
 ///   where it happened, as `up.NAME`, `down.NAME` or, of a frame, `node N`; empty for what happens at the ends
-/// * `from` and `to`, the numbers of the nodes of this hop; `source` and `destination`, those of the packet's ends. They differ in
-///   frames of a mesh only. A frame to all nodes has no `to`
+/// * `from` and `to`, the numbers of the nodes of this hop; `source` and `destination`, the numbers of the packet's ends. They
+///   differ in frames of a mesh only. A frame to all nodes has no `to`
 /// * `bytes` with headers, and `queue_bytes` of the hop after the event
 /// * `exchange`, counted by its client from 0, and `transmission`, 0 for the first
 /// * of a CoAP message over UDP, its `type` (`CON`, `NON`, `ACK`, `RST`), `code` (`GET`, `2.05 Content`), `message_id` and `token` in

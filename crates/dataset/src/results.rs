@@ -24,7 +24,7 @@ pub fn runs(results: &[CellResult]) -> Result<Table, ArrowError> {
     rows(results, true, VERSION)
 }
 
-/// Returns the table of [`cells`], or that of [`runs`] if there is a row for `each` run. Its column `commit` has this `commit`.
+/// Returns the table of [`cells`], or of [`runs`] if `each` run has a row. Its column `commit` has this `commit`.
 ///
 /// # Errors
 /// Fails if Arrow does.
@@ -210,8 +210,8 @@ pub fn standings(ranking: &Ranking) -> Result<Table, ArrowError> {
     table(sheet)
 }
 
-/// Returns what somebody reaches who takes the best mechanism of each cell, with the columns of [`standings`]: a row `hindsight`
-/// for the published ones, and a row `hindsight*` if any ranked one was made by this project. A ranking of a single cell has none,
+/// Returns the results of choosing the best mechanism in each cell, with the columns of [`standings`]: a row `hindsight` for the
+/// published mechanisms, and a row `hindsight*` if this project made any ranked one. A ranking of a single cell has no such row,
 /// because its first mechanism is the best.
 ///
 /// # Errors

@@ -8,10 +8,10 @@ use coapace_lab::search::evaluation::Evaluation;
 use crate::results::table;
 use crate::{Table, Values};
 
-/// Returns a row for each evaluation, those on the most scenarios first, and of these the one with the least loss:
-/// `mechanism`, `parameter.NAME` for each parameter that varies, the number of `scenarios`, `loss`, the geometric means of the
-/// ratios (`mean_fct`, `p90_fct`, `transmissions`; of meshes `delivery`, `delay`, `transmissions`), the `worst` ratio with its
-/// cost and its scenario, and the shares beside `default`, which are known of evaluations on all scenarios.
+/// Returns a row for each evaluation. Evaluations on the most scenarios come first, and among these the one with the least loss.
+/// The columns are `mechanism`, `parameter.NAME` for each parameter that varies, the number of `scenarios`, `loss`, the geometric
+/// means of the ratios (`mean_fct`, `p90_fct`, `transmissions`; of meshes `delivery`, `delay`, `transmissions`), the `worst` ratio
+/// with its cost and its scenario, and the shares beside `default`, which only evaluations on all scenarios have.
 ///
 /// # Errors
 /// Fails if Arrow does.
@@ -43,8 +43,8 @@ pub fn evaluations(search: &Search) -> Result<Table, ArrowError> {
     table(rows)
 }
 
-/// Returns a row for each scenario of each evaluation on all of them: `mechanism`, `scenario`, its `description`, and the ratios
-/// to its yardstick, in columns like those of [`evaluations`].
+/// Returns a row for each scenario of each evaluation on all of them: `mechanism`, `scenario`, its `description`, and the ratios to
+/// its yardstick, in the columns that [`evaluations`] has for them.
 ///
 /// # Errors
 /// Fails if Arrow does.

@@ -1,9 +1,9 @@
-//! Sweeps: every mechanism under many conditions with many seeds, into a directory of Parquet files that keeps what was done.
+//! Sweeps: every mechanism under many conditions with many seeds, into a directory of Parquet files that keeps finished runs.
 //!
 //! * A [`Unit`] is one run: a condition, a mechanism and a seed. Its [`Key`] is a hash of these and of the [`VERSION`](crate::VERSION).
 //! * A [`Plan`] has the units of a sweep, in the order of their keys.
 //! * A *part* is a file with the rows of some units. It appears under its name when it is whole.
-//! * A [`Directory`] has the parts, and `sweep.json`, which says what they are of. A sweep makes the units whose keys no part has.
+//! * A [`Directory`] has the parts, and `sweep.json`, which describes them. A sweep makes the units whose keys no part has.
 //!
 //! ```
 //! use std::sync::atomic::AtomicBool;
@@ -41,7 +41,7 @@ pub use part::keys;
 pub use plan::{MOST_UNITS, Plan, PlanError, Unit};
 pub use shard::Shard;
 
-/// A function that says after a run whether it can be kept, for mechanisms that can fail. `|| Ok(())` keeps all.
+/// A function that returns after a run whether it can be kept, for mechanisms that can fail. `|| Ok(())` keeps all.
 pub type Check = fn() -> std::io::Result<()>;
 
 /// A setting of a scenario: key and value.

@@ -19,10 +19,10 @@ pub fn pack_table(table: &Table) -> Result<Vec<u8>, ArrowError> {
     writer.into_inner()
 }
 
-/// Reads what [`pack_table`] has made.
+/// Reads the bytes of [`pack_table`].
 ///
 /// # Errors
-/// Fails if the bytes are no table.
+/// Fails if the bytes are not a table.
 pub fn unpack_table(bytes: &[u8]) -> Result<Table, ArrowError> {
     let mut reader = StreamReader::try_new(bytes, None)?;
     let schema = reader.schema();
@@ -38,10 +38,10 @@ pub fn pack_results(results: &[CellResult]) -> Result<String, String> {
     serde_json::to_string(results).map_err(|error| error.to_string())
 }
 
-/// Reads what [`pack_results`] has made.
+/// Reads the text of [`pack_results`].
 ///
 /// # Errors
-/// Returns one line if the text is not that of results.
+/// Returns one line if the text does not hold results.
 pub fn unpack_results(text: &str) -> Result<Vec<CellResult>, String> {
     serde_json::from_str(text).map_err(|error| format!("these are no results: {error}"))
 }

@@ -34,7 +34,7 @@ pub enum Values {
 }
 
 impl Values {
-    /// Returns the values of a column of rows. A column with a text in it is text, one with a broken number is of floats.
+    /// Returns the values of a column of rows, with the [type](Kind::of) that holds them all.
     pub fn of(values: Vec<Value>) -> Self {
         Self::of_kind(Kind::of(&values), values)
     }

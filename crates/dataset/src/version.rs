@@ -1,7 +1,7 @@
-//! The version of what makes runs.
+//! The version of the code that makes runs.
 
 /// The version of the package, and a hash of the sources that shape a run. Equal versions make equal runs of equal scenarios,
-/// mechanisms and seeds. Tables have it in their column `commit`, because a package is no commit.
+/// mechanisms and seeds. The column `commit` of tables has it, because a package has no commit.
 pub const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), "+", env!("COAPACE_SOURCES"));
 
 /// Checks that `work`, such as a sweep, comes from a process of this version, which makes equal runs.

@@ -1,4 +1,4 @@
-//! The differences between recorded results and those of a repetition.
+//! The differences between recorded and repeated results.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -9,18 +9,18 @@ use coapace_lab::results::CellResult;
 use super::{Manifest, ManifestCell};
 use crate::Table;
 
-/// A run whose events are not those that were recorded.
+/// A run whose events differ from the recorded events.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DifferingRun {
     /// The name of the scenario, the values of its knobs and its hash, the mechanism, and the seed.
     pub place: String,
     /// The recorded trace hash; `None` if no such run is recorded.
     pub recorded: Option<String>,
-    /// The trace hash now; `None` if there is no such run.
+    /// The trace hash now; `None` if this run was not repeated.
     pub repeated: Option<String>,
 }
 
-/// A figure that is not the one that was recorded.
+/// A figure that differs from the recorded one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DifferingValue {
     /// The row, from 1.
@@ -37,8 +37,8 @@ pub struct DifferingValue {
 const ORIGIN: &str = "commit";
 
 impl Manifest {
-    /// Returns the runs whose trace hash is not the recorded one, and those that are only recorded or only in `results`. Runs are
-    /// recognised by the scenario's hash, the mechanism and the seed.
+    /// Returns the runs whose trace hash differs from the recorded one, and the runs that are only recorded or only in `results`.
+    /// The scenario's hash, the mechanism and the seed identify a run.
     pub fn differing_runs(&self, results: &[CellResult]) -> Vec<DifferingRun> {
         let now: Vec<_> = results.iter().map(ManifestCell::of).collect();
         let (recorded, repeated) = (runs(&self.cells), runs(&now));
@@ -63,11 +63,11 @@ fn runs(cells: &[ManifestCell]) -> BTreeMap<(&str, &str, u64), (&ManifestCell, &
     runs.map(|(cell, (seed, hash))| ((&*cell.scenario_hash, &*cell.mechanism, *seed), (cell, hash))).collect()
 }
 
-/// Returns the values in which `repeated` differs from the recorded table, whose rows may be in several parts. The commit is left
-/// aside.
+/// Returns the values in which `repeated` differs from the recorded table, except the commit. `recorded` may have several parts.
 pub fn differing_values(recorded: &[Table], repeated: &Table) -> Vec<DifferingValue> {
     let (recorded, repeated) = (recorded.iter().map(Table::batch).collect::<Vec<_>>(), repeated.batch());
     let mut names: Vec<&String> = Vec::new();
+    // A column that only one of the tables has is unknown in the other.
     for field in recorded.iter().chain([&repeated]).flat_map(|batch| batch.schema_ref().fields()) {
         if !names.contains(&field.name()) && field.name() != ORIGIN {
             names.push(field.name());
@@ -96,7 +96,7 @@ pub fn differing_values(recorded: &[Table], repeated: &Table) -> Vec<DifferingVa
     differing
 }
 
-/// Returns a value as text that tells different values apart; empty for an unknown one.
+/// Returns a value as text in which different values differ; empty for an unknown one.
 fn text(column: &dyn Array, row: usize) -> String {
     let any = column.as_any();
     if column.is_null(row) {

@@ -41,7 +41,7 @@ impl Folder {
         Ok(Self { root: Some(root.to_owned()), files: Vec::new() })
     }
 
-    /// Makes one that writes nothing and keeps the hashes of its files, so that they can be compared with those of an artefact.
+    /// Makes a folder that writes nothing and keeps the hashes of its files, for a comparison with an artefact.
     pub fn unwritten() -> Self {
         Self { root: None, files: Vec::new() }
     }

@@ -1,4 +1,4 @@
-//! The manifest: what was run by which program, and the hash of every run.
+//! The manifest: the runs, the program that made them, and the hash of every run.
 
 use std::collections::BTreeMap;
 
@@ -33,11 +33,11 @@ pub struct Manifest {
 pub struct Request {
     /// The key of the paper.
     pub paper: String,
-    /// Whether the runs are those of `--quick`.
+    /// Whether the runs were made with `--quick`.
     pub quick: bool,
     /// The mechanisms beside the paper's.
     pub mechanisms: Vec<String>,
-    /// The seeds of every cell, as in `1-20`; `None` for those of the paper's file.
+    /// The seeds of every cell, as in `1-20`; `None` for the seeds in the paper's file.
     pub seeds: Option<String>,
 }
 
@@ -74,7 +74,7 @@ impl Manifest {
     /// Reads a manifest.
     ///
     /// # Errors
-    /// Returns one line that says what is wrong.
+    /// Returns one line that names the fault in `text`.
     pub fn read(text: &str) -> Result<Self, String> {
         /// The key that every version has.
         #[derive(Deserialize)]

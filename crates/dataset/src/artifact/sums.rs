@@ -9,7 +9,7 @@ use sha2::{Digest, Sha256};
 
 use super::{File, SUMS};
 
-/// A file that is not as it was written.
+/// A file that differs from the one that was written.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Damage {
     /// The file is not there.
@@ -27,7 +27,7 @@ impl fmt::Display for Damage {
     }
 }
 
-/// A file that is not the one that was made again.
+/// A file that differs from the one that was made again.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum DifferingFile {
     /// The file has another content.
@@ -57,8 +57,8 @@ impl fmt::Display for DifferingFile {
     }
 }
 
-/// Compares the files of the artefact in `root` with those that were made `again`, whatever hashes `SHA256SUMS` has. Returns the files
-/// that differ.
+/// Compares the files of the artefact in `root` with the files that were made `again`, whatever hashes `SHA256SUMS` has. Returns
+/// the files that differ.
 ///
 /// # Errors
 /// Fails as the system does.
@@ -85,7 +85,7 @@ pub fn differing_files(root: &Path, again: &[File]) -> io::Result<Vec<DifferingF
 /// without a hash are left aside.
 ///
 /// # Errors
-/// Fails if there is no `SHA256SUMS`, if a line of it is none, and as the system does.
+/// Fails if `SHA256SUMS` is missing or has a line without a hash and a file in the folder, and as the system does.
 pub fn verify(root: &Path) -> io::Result<Vec<Damage>> {
     let text = fs::read_to_string(root.join(SUMS))?;
     let mut damages = Vec::new();
@@ -127,7 +127,7 @@ fn of_file(path: &Path) -> io::Result<String> {
     Ok(format!("{:x}", hash.finalize()))
 }
 
-/// Returns whether a path leads to a place in the folder that it is relative to.
+/// Returns whether a relative path stays within its folder.
 fn is_inside(path: &str) -> bool {
     !path.is_empty() && Path::new(path).components().all(|part| matches!(part, Component::Normal(_)))
 }

@@ -14,7 +14,7 @@ use super::plan::make;
 use super::{Check, Columns, Key, Setting, part};
 use crate::{VERSION, check_version};
 
-/// Some units of a plan, with all that is needed to make them elsewhere. They become one part.
+/// Some units of a plan, with all that another process needs to make them. They become one part.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Batch {
     version: String,
@@ -52,17 +52,18 @@ impl Batch {
     /// Reads a batch.
     ///
     /// # Errors
-    /// Fails if the text is none of a batch.
+    /// Fails if the text is not a batch.
     pub fn from_json(text: &str) -> io::Result<Self> {
         serde_json::from_str(text).map_err(io::Error::from)
     }
 
-    /// Makes the units in this thread, one after another, and writes them into a directory as a part, unless it is there already.
-    /// Returns the number of its units; 0 if `stop` became true before all were made, and nothing was written. `check` is called
+    /// Makes the units in this thread, one after another, and writes them into a directory as a part, unless that part exists.
+    /// Returns the number of its units. If `stop` becomes true before all are made, writes nothing and returns 0. Calls `check`
     /// after each run.
     ///
     /// # Errors
-    /// Fails as `check` does, if the batch is of another version, a scenario or a mechanism is unknown here, or the part cannot be written.
+    /// Fails as `check` does, if the batch is of another version, if a scenario or a mechanism is unknown here, or if the part
+    /// cannot be written.
     pub fn make(&self, directory: &Path, stop: &AtomicBool, check: Check) -> io::Result<usize> {
         check_version("sweep", &self.version).map_err(io::Error::other)?;
         let source = Source { name: self.name.clone(), file: self.file.clone(), text: self.text.clone() };
@@ -81,6 +82,7 @@ impl Batch {
             };
             units.push((Key::of(&condition.hash, &contender.label, seed), condition, contender, seed));
         }
+        // A part is named by the hash of its keys, so this one was written before.
         if directory.join(part::name(units.iter().map(|(key, ..)| *key))).exists() {
             return Ok(units.len());
         }

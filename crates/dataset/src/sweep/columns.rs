@@ -54,7 +54,7 @@ impl Columns {
         Self(columns.map(kind).collect())
     }
 
-    /// Checks that rows with the columns `other` can stand among those with these.
+    /// Checks that rows with the columns `other` fit among rows with these.
     ///
     /// # Errors
     /// Returns a line that names the first column that does not fit.

@@ -15,7 +15,7 @@ pub(super) struct Condition {
     pub(super) settings: Vec<Setting>,
     pub(super) scenario: Arc<Scenario>,
     pub(super) hash: String,
-    /// The settings that are no knobs, with their effective values: they have columns of their own.
+    /// The settings that are not knobs, with their effective values: they have columns of their own.
     pub(super) set: Vec<(String, Value)>,
 }
 
@@ -29,7 +29,7 @@ impl Condition {
         Ok(Self { set: set.collect(), hash: scenario.hash(), settings, scenario: Arc::new(scenario) })
     }
 
-    /// Returns what a run under this condition is a run of.
+    /// Returns a trial with one run under this condition.
     pub(super) fn trial(&self, contender: &Contender, seed: u64) -> Trial {
         Trial { first_seed: seed, ..Trial::of_totals(&self.scenario, contender.clone(), 1) }
     }

@@ -13,8 +13,8 @@ use coapace_run::workers::make_all;
 use super::columns::Row;
 use super::{Check, Columns, Directory, Plan, Unit, part};
 
-/// The shortest and the longest time for which runs wait to be written. It is a fiftieth of the time since the begin, so that a
-/// short sweep loses little when it is killed, and a long one does not end in a hundred thousand files.
+/// The shortest and the longest time for which runs wait to be written. In between, they wait a fiftieth of the sweep's time so
+/// far. So a short sweep loses little when it is killed, and a long one does not end in a hundred thousand files.
 const WAITING: [Duration; 2] = [Duration::from_secs(1), Duration::from_mins(1)];
 
 /// The most rows of a part.
@@ -23,14 +23,14 @@ const MOST_ROWS: usize = 10_000;
 /// Makes `units` of a plan on `jobs` threads (0: one for each core) and writes them into the directory, until all are made or
 /// `stop` is true. This thread calls `ran` with the number of runs after each. Returns the number of runs made.
 ///
-/// An interruption keeps the runs that are over, and abandons the others. The rows do not depend on the number of threads.
-/// `check` is called after each run: after an error of it the run is not kept, and the sweep ends.
+/// An interruption keeps the runs that are over, and abandons the others. The rows do not depend on the number of threads. `check`
+/// is called after each run. If it fails, the run is not kept, and the sweep ends.
 ///
 /// # Errors
 /// Fails as the directory and `check` do.
 ///
 /// # Panics
-/// Panics if a run does; what was made before is kept.
+/// Panics if a run does. Earlier runs are kept.
 pub fn conduct(
     plan: &Arc<Plan>,
     directory: &Directory,
@@ -68,6 +68,7 @@ pub fn conduct(
         }
         ControlFlow::Continue(())
     });
+    // Runs that end from now on are not kept. The kept ones are written before a failure is returned.
     let mut part = locked(&part);
     part.is_closed = true;
     part.write()?;
@@ -78,7 +79,7 @@ pub fn conduct(
     Ok(part.written)
 }
 
-/// The runs to make, and those that are not written yet.
+/// The runs to make, and the part that takes them.
 struct Work {
     plan: Arc<Plan>,
     units: Vec<Unit>,
@@ -87,7 +88,8 @@ struct Work {
 }
 
 impl Work {
-    /// Makes the run at `place` and adds it to the part; `None` if it is not of the plan, or comes too late.
+    /// Makes the run at `place` and adds it to the part; `None` if the plan has no such run, or if it ends after the part was
+    /// closed.
     fn make(&self, place: usize) -> Option<io::Result<()>> {
         let row = self.plan.make(self.units.get(place)?)?;
         if let Err(error) = (self.check)() {
@@ -117,12 +119,12 @@ struct Part {
     draft: String,
     columns: Columns,
     began: Instant,
-    /// When the first of `rows` was made.
+    /// The time when the first of `rows` was made.
     oldest: Instant,
     rows: Vec<Row>,
     /// The number of rows in parts that are written.
     written: usize,
-    /// Whether runs that are over now come too late.
+    /// Whether runs that end from now on are not kept.
     is_closed: bool,
 }
 

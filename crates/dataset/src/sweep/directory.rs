@@ -67,7 +67,7 @@ impl Directory {
         units.copied().collect()
     }
 
-    /// Removes rows of units that more than one part has. Processes of a sweep that was given up may have written them.
+    /// Removes repeated rows of units that several parts have. Processes of an abandoned sweep may have written them.
     ///
     /// # Errors
     /// Fails as the directory does.
@@ -90,7 +90,7 @@ fn draft(shard: Option<Shard>) -> String {
     shard.map_or_else(|| DRAFT.to_owned(), |shard| format!("{DRAFT}{}-", shard.word()))
 }
 
-/// Locks the directory for this process, or for this and those of other shards.
+/// Locks the directory for this process alone, or with a shard together with the processes of other shards.
 fn lock(path: &Path, shard: Option<Shard>) -> io::Result<Vec<File>> {
     let open = |name: String| File::options().create(true).append(true).open(path.join(name));
     let all = open(".lock".to_owned())?;

@@ -1,4 +1,4 @@
-//! `sweep.json`: what the parts of a directory are of.
+//! `sweep.json`: the version, the scenario and the plans that the parts of a directory are of.
 
 use std::io::{self, Write};
 use std::path::Path;
@@ -54,6 +54,7 @@ impl Manifest {
                 io::Error::other(format!("{NAME} is none of a sweep: name another directory with --to"))
             })?,
             Err(error) if error.kind() == io::ErrorKind::NotFound && has_parts => {
+                // Without the file, the parts may be of another version or scenario.
                 return Err(io::Error::other(format!("there are parts but no {NAME}: copy it beside them")));
             }
             Err(error) if error.kind() == io::ErrorKind::NotFound => Self {
@@ -77,7 +78,7 @@ impl Manifest {
         Ok(manifest)
     }
 
-    /// Checks that the rows of a plan may stand beside those that are there.
+    /// Checks that the rows of a plan fit among the rows in the directory.
     fn check(&self, plan: &Plan) -> Result<(), String> {
         if self.version != VERSION {
             return Err(format!(

@@ -60,7 +60,7 @@ pub(super) fn put(
     drop(out);
     file.as_file().sync_all()?;
     file.persist(directory.join(name)).map_err(|failed| failed.error)?;
-    // The new name is on the disk with its directory. Not every system can be asked for that.
+    // The directory keeps the new name, so it is synchronised as well. Not every system can do that.
     let _ = File::open(directory).and_then(|directory| directory.sync_all());
     Ok(())
 }
@@ -68,7 +68,7 @@ pub(super) fn put(
 /// Returns the keys of all units that the parts in a directory have.
 ///
 /// # Errors
-/// Fails as the directory does, or if a part is no whole Parquet file.
+/// Fails as the directory does, or if a part is not a whole Parquet file.
 pub fn keys(directory: &Path) -> io::Result<HashSet<Key>> {
     let mut keys = HashSet::new();
     for path in parts(directory)? {
@@ -77,13 +77,12 @@ pub fn keys(directory: &Path) -> io::Result<HashSet<Key>> {
     Ok(keys)
 }
 
-/// Returns the keys like [`keys`]. Of units that are in more than one part, one row is kept, and the others are removed.
+/// Returns the keys like [`keys`]. If a unit is in more than one part, keeps one of its rows and removes the others.
 ///
-/// This happens if a process wrote a part after the sweep that it was part of had been given up and begun again. Only one process
-/// may do this at a time.
+/// This happens if a process writes a part after its sweep was given up and begun again. Only one process may call this at a time.
 ///
 /// # Errors
-/// Fails as the directory does, or if a part is no whole Parquet file.
+/// Fails as the directory does, or if a part is not a whole Parquet file.
 pub(super) fn settle(directory: &Path) -> io::Result<HashSet<Key>> {
     let mut known = HashSet::new();
     for path in parts(directory)? {
@@ -96,7 +95,7 @@ pub(super) fn settle(directory: &Path) -> io::Result<HashSet<Key>> {
         let kept: Vec<Key> = kept.collect();
         let name = name(kept.iter().copied());
         if directory.join(&name).exists() {
-            // A part with just these rows comes later: one half of a batch that was halved, for example.
+            // A later part has just these rows: one half of a batch that was halved, for example.
             for key in &kept {
                 known.remove(key);
             }

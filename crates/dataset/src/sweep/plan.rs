@@ -46,7 +46,7 @@ pub struct Plan {
     units: Vec<Unit>,
 }
 
-/// The reason why there is no plan.
+/// The reason why a plan cannot be made.
 #[derive(Debug)]
 pub enum PlanError {
     /// The scenario cannot be used.
@@ -74,8 +74,8 @@ impl From<ScenarioError> for PlanError {
 
 impl Plan {
     /// Makes a plan. `conditions` are settings of the scenario, such as a [grid](coapace_lab::grid::conditions) returns. If
-    /// `mechanisms` is empty, the plan has the defaults of the first condition. `seeds` is the first seed and their number; `None`
-    /// stands for 1 and the number of the first condition. Conditions that make equal runs count once.
+    /// `mechanisms` is empty, the plan has the defaults of the first condition. `seeds` is the first seed and their number. `None`
+    /// means the seeds from 1 on, as many as the first condition has. Conditions that make equal runs count once.
     ///
     /// # Errors
     /// Fails if the scenario or a setting cannot be read, a mechanism is unknown or does not fit a condition, or there are no
@@ -118,8 +118,8 @@ impl Plan {
                 }));
             }
         }
-        // The order is as good as random. So what is left takes as long as what was done, and a sweep that is stopped half-way has
-        // half of every condition.
+        // The order is as good as random. So the remaining units take as long as the finished ones on average, and a sweep that is
+        // stopped half-way has half of every condition.
         units.sort_by_key(|unit| unit.key);
         units.dedup_by_key(|unit| unit.key);
         Ok(Self { source, base, conditions, contenders, seeds: (first, count), columns, units })
@@ -136,7 +136,7 @@ impl Plan {
         Some(make(condition, self.contenders.get(unit.contender as usize)?, unit.seed))
     }
 
-    /// Returns what another process needs to make some units of this plan as a part with these columns.
+    /// Returns a batch: some units of this plan, which another process makes as a part with these columns.
     pub fn batch(&self, columns: &Columns, units: &[Unit]) -> Batch {
         let mut places: Vec<u32> = units.iter().map(|unit| unit.condition).collect();
         places.sort_unstable();
