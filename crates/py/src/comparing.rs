@@ -133,6 +133,7 @@ pub(crate) fn rank(
         Entry::Loaded(scenario) => Ok(Suite::of(&scenario.showing(&varied))),
         Entry::Named(word) => Suite::load(std::slice::from_ref(word), &[]),
     });
+    // A missing file is an `OSError`, so files are looked for before the suites are read.
     for entry in &entries {
         if let Entry::Named(word) = entry {
             there(word)?;
@@ -148,7 +149,7 @@ pub(crate) fn rank(
 /// A cell of a suite that travels: the name and the text of its scenario, its seeds, and its metrics.
 type CellOfPython = (String, String, u32, Vec<String>);
 
-/// What a ranking is made of elsewhere: the version, title and summary of its suite, its cells, and the text of its results.
+/// The content of a pickled ranking: the version, the title and summary of its suite, its cells, and the text of its results.
 type Travelling = (&'static str, (String, String), Vec<CellOfPython>, String);
 
 /// Makes a ranking that was pickled.

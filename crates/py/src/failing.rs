@@ -7,15 +7,15 @@ use coapace_dataset::check_version;
 use pyo3::exceptions::{PyOSError, PyValueError};
 use pyo3::prelude::*;
 
-/// Returns the error of a file: an `OSError` of the kind that Python has for it, such as `FileNotFoundError`, if the system refused
-/// it, or else a `ValueError`, because its content is wrong.
+/// Returns the error of a file. If the system refused it, this is an `OSError` of Python's kind, such as `FileNotFoundError`.
+/// Otherwise its content is wrong, and this is a `ValueError`.
 pub(crate) fn refused_by_system(what: &str, path: &Path, error: &io::Error) -> PyErr {
     let Some(number) = error.raw_os_error() else {
         return PyValueError::new_err(format!("{}: {error}", path.display()));
     };
     let reason = error.to_string();
     let reason = reason.split(" (os error").next().unwrap_or_default();
-    // Python makes the right kind of three arguments.
+    // With three arguments, Python picks the right kind.
     PyOSError::new_err((number, format!("{what}: {reason}"), path.as_os_str().to_owned()))
 }
 

@@ -1,4 +1,4 @@
-//! The Python package `coapace`: the classes and functions that its Python files dress up.
+//! The Python package `coapace`: the classes and functions that its Python files wrap.
 //!
 //! Times are floats in seconds here, as is the custom in Python, and integer microseconds below.
 

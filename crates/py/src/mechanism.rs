@@ -254,7 +254,7 @@ impl Mechanism {
     }
 }
 
-/// What a mechanism is made of elsewhere: the version, the text that named it, the object of a class of Python, and the number of
+/// The content of a pickled mechanism: the version, the text that named it, the object of a class of Python, and the number of
 /// exchanges under way.
 type Travelling = (&'static str, String, Option<Py<PyAny>>, u16);
 
@@ -278,7 +278,7 @@ pub(crate) fn restore_mechanism(
 }
 
 impl Mechanism {
-    /// Reads the text that names a mechanism. `object` is that of a class of Python, in place of a new one.
+    /// Reads the text that names a mechanism. `object` is used in place of a new object of its class of Python.
     fn with(text: String, object: Option<Py<PyAny>>) -> PyResult<Self> {
         let rules =
             naming::mechanisms().parse(&text).map_err(|error| PyValueError::new_err(error.to_string()))?;

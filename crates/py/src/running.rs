@@ -127,7 +127,7 @@ pub(crate) fn restore_results(version: &str, text: &str, paper: Option<&str>) ->
     Ok(Results { cells: unpack_results(text).map_err(PyValueError::new_err)?.into(), paper })
 }
 
-/// What results are made of elsewhere: the version, their text, and the key of the paper.
+/// The content of pickled results: the version, their text, and the key of the paper.
 type Travelling = (&'static str, String, Option<&'static str>);
 
 /// The results of runs.
@@ -139,7 +139,7 @@ pub(crate) struct Results {
 }
 
 impl Results {
-    /// Returns the cells in the order in which the command judges them, which orders of equal distance keep.
+    /// Returns the cells in the order in which the command judges them. Orders of equal distance keep it.
     fn worst_first(&self) -> Vec<CellResult> {
         let mut cells = self.cells.to_vec();
         worst_first(&mut cells);

@@ -211,7 +211,7 @@ pub(crate) fn scenarios() -> Vec<&'static str> {
     scenario::Scenario::builtins().map(|builtin| builtin.name).collect()
 }
 
-/// What a scenario is made of elsewhere: the version, its name, file and text, and the settings.
+/// The content of a pickled scenario: the version, its name, file and text, and the settings.
 type Travelling = (&'static str, (String, String, String), Vec<(String, String)>);
 
 /// Makes a scenario that was pickled.

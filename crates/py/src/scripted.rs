@@ -1,7 +1,7 @@
 //! Mechanisms written in Python.
 //!
-//! An endpoint keeps the state of a mechanism as bytes that it may copy. The bytes of these mechanisms are the number of a Python
-//! object, which lies in a table here, and what the endpoint asks for without a call: the estimates.
+//! An endpoint keeps the state of a mechanism as bytes that it may copy. Here the bytes are the number of a Python object, which
+//! lies in a table of this module, and the estimates, which the endpoint reads without a call.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -36,11 +36,11 @@ packed! {
 }
 
 packed! {
-    /// The number of the object that stands for an exchange.
+    /// The number of the object of an exchange.
     pub(crate) struct ScriptedExchange { object: u32 }
 }
 
-/// A class that was registered, and what it says about all its objects.
+/// A registered class, and its settings for all its objects.
 struct Class {
     name: &'static str,
     /// The callable that makes an object of it.
@@ -50,10 +50,10 @@ struct Class {
     max_timeout: Duration,
 }
 
-/// What Python keeps for Rust. Objects have numbers that are not used again, because runs that were interrupted may still ask.
+/// The objects of Python that Rust refers to by number. No number is used again, because interrupted runs may still ask for it.
 struct Tables {
     classes: Vec<Class>,
-    /// Mechanisms for one destination each, and exchanges under way, of runs.
+    /// Objects of runs: mechanisms for one destination each, and exchanges under way.
     objects: BTreeMap<u32, Py<PyAny>>,
     /// Objects of mechanisms that are made step by step, which outlive runs.
     stepped: BTreeMap<u32, Py<PyAny>>,
@@ -72,7 +72,7 @@ struct Step {
     raised: Vec<PyErr>,
     /// The numbers of the objects that it has made.
     made: Vec<u32>,
-    /// An object that is a mechanism already, in place of a new one of its class.
+    /// The object of the mechanism, in place of a new one of its class.
     given: Option<Py<PyAny>>,
 }
 
@@ -109,14 +109,14 @@ static TABLES: Mutex<Tables> = Mutex::new(Tables {
 });
 
 thread_local! {
-    /// The session that the runs of this thread belong to; unknown before their first step. Threads of runs that were interrupted go on
-    /// for a while, and their exceptions are not those of the next session.
+    /// The session that the runs of this thread belong to; unknown before their first step. Threads of interrupted runs go on for a
+    /// while, and the next session does not take their exceptions.
     static SESSION: Cell<Option<u64>> = const { Cell::new(None) };
     /// The step outside of a run that this thread is in.
     static STEP: RefCell<Option<Step>> = const { RefCell::new(None) };
 }
 
-/// The timeout that is armed after an exception, and the bound of all others if the class names none.
+/// The timeout after an exception, the RTO if the object has none, and the longest timeout if the class is not known.
 const FALLBACK: Duration = Duration::from_secs(60);
 
 impl Tables {
@@ -147,7 +147,7 @@ pub(crate) fn check() -> std::io::Result<()> {
     }
 }
 
-/// Makes a step of a mechanism outside of a run. Returns what it returns, and the objects that it has made.
+/// Makes a step of a mechanism outside of a run. Returns its result, and the objects that it has made.
 ///
 /// # Errors
 /// Returns the first exception that the mechanism has raised in it.
@@ -158,7 +158,7 @@ pub(crate) fn attended<T>(step: impl FnOnce() -> T) -> PyResult<(T, Kept)> {
 /// Makes a step like [`attended`]. A state that is made in it has the object `given`, if there is one.
 ///
 /// # Errors
-/// Those of [`attended`].
+/// Returns the errors of [`attended`].
 pub(crate) fn attended_with<T>(given: Option<Py<PyAny>>, step: impl FnOnce() -> T) -> PyResult<(T, Kept)> {
     // A class of Python may step another mechanism in its own step.
     let outer = STEP.replace(Some(Step { given, ..Step::default() }));
@@ -184,7 +184,7 @@ fn keep(error: PyErr) {
     }
 }
 
-/// A run under way. After the last one the objects are forgotten.
+/// A run under way. The end of the last one forgets all objects of runs.
 pub(crate) struct Session;
 
 impl Session {
@@ -231,6 +231,7 @@ pub(crate) fn register(name: &str, class: &Bound<'_, PyAny>, summary: &str) -> P
     let max_timeout = seconds::span("max_timeout", class.getattr("max_timeout")?.extract()?)?;
     let mut tables = tables();
     let described = |name| Class { name, make: class.clone().unbind(), marking, final_wait, max_timeout };
+    // The class keeps its number, so mechanisms that name it use the new one.
     if let Some(known) = tables.classes.iter_mut().find(|known| known.name == name) {
         *known = described(known.name);
         return Ok(());
@@ -248,7 +249,7 @@ pub(crate) fn register(name: &str, class: &Bound<'_, PyAny>, summary: &str) -> P
     Ok(())
 }
 
-/// Registers a class under a name that is not known yet: that of a mechanism that was pickled.
+/// Registers the class of a pickled mechanism, unless its name is known.
 pub(crate) fn register_again(name: &str, class: &Bound<'_, PyAny>) -> PyResult<()> {
     let is_known = tables().classes.iter().any(|known| known.name == name);
     if is_known { Ok(()) } else { register(name, class, "A class of Python.") }
@@ -256,7 +257,7 @@ pub(crate) fn register_again(name: &str, class: &Bound<'_, PyAny>) -> PyResult<(
 
 /// Returns whether a mechanism is a class of Python.
 pub(crate) fn is_of_python(mechanism: &Mechanism) -> bool {
-    // No other mechanism of this package is an own one.
+    // This package has no other own mechanism.
     matches!(mechanism, Mechanism::Own(_))
 }
 
@@ -268,12 +269,12 @@ pub(crate) fn is_scripted(label: &str) -> bool {
 }
 
 impl Scripted {
-    /// Returns what the class says about all its objects.
+    /// Returns a setting of the class; `None` if the class is not known.
     fn of_class<T>(self, of: impl Fn(&Class) -> T) -> Option<T> {
         tables().classes.get(usize::from(self.class)).map(of)
     }
 
-    /// Calls Python. An exception is kept for the caller of the run, who ends it.
+    /// Calls Python. Keeps an exception for the caller of the run, who ends the run.
     fn call(call: impl for<'py> FnOnce(Python<'py>) -> PyResult<()>) {
         if SESSION.get().is_none() {
             SESSION.set(Some(tables().session));
@@ -283,13 +284,13 @@ impl Scripted {
                 keep(error);
             }
             if STEP.with_borrow(Option::is_none) && tables().is_over() {
-                // A run that was interrupted goes on without calls, in which others would get the interpreter.
+                // An interrupted run goes on without calls, so other threads get the interpreter here.
                 py.detach(|| ());
             }
         });
     }
 
-    /// Returns a timeout of Python, within the bound of the class.
+    /// Returns the timeout that Python returned, bounded as the class says.
     fn timeout(self, returned: &Bound<'_, PyAny>) -> PyResult<Duration> {
         let timeout = returned.extract().map_err(|_| PyTypeError::new_err(TIMEOUT))?;
         let longest = self.of_class(|class| class.max_timeout).unwrap_or(FALLBACK);
@@ -297,7 +298,7 @@ impl Scripted {
     }
 }
 
-/// The error of a class that returns another thing than a timeout.
+/// The error of a method that returns no timeout.
 const TIMEOUT: &str = "on_start returns the exchange, any object, and the timeout in seconds; on_retransmit returns the timeout in seconds";
 
 /// Keeps an object: until the last run ends, or for the mechanism that is stepped. Returns its number.

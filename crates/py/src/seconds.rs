@@ -46,7 +46,7 @@ pub(crate) fn moment(name: &str, seconds: f64) -> PyResult<Instant> {
 /// Returns a time as a span.
 ///
 /// # Errors
-/// Those of [`moment`].
+/// Returns the errors of [`moment`].
 pub(crate) fn span(name: &str, seconds: f64) -> PyResult<Duration> {
     if (0.0..=LONGEST_S).contains(&seconds) {
         #[allow(clippy::cast_sign_loss)] // not below 0

@@ -46,6 +46,7 @@ impl Sweep {
         let source = scenario.text();
         let settings = conditions.into_iter().map(|condition| {
             let own = condition.into_iter().map(|(key, value)| Ok((key, written(&value)?)));
+            // A condition overrides the scenario's own settings.
             Ok(last_of_each(scenario.settings.iter().cloned().map(Ok).chain(own).collect::<PyResult<_>>()?))
         });
         let settings = settings.collect::<PyResult<Vec<_>>>()?;

@@ -97,7 +97,7 @@ impl Table {
     }
 }
 
-/// What a table is made of elsewhere: the version, and its rows.
+/// The content of a pickled table: the version, and its rows.
 type Travelling<'py> = (&'static str, Bound<'py, PyBytes>);
 
 /// Makes a table that was pickled.

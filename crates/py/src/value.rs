@@ -36,7 +36,7 @@ fn single(value: &Bound<'_, PyAny>) -> PyResult<Option<(String, bool)>> {
         return Ok(Some((value.str()?.to_string(), value.is_instance_of::<PyString>())));
     }
     if value.is_instance_of::<PyFloat>() {
-        // Never with an exponent, which no quantity has.
+        // Display writes no exponent, and quantities have none.
         return Ok(Some((format!("{}", value.extract::<f64>()?), false)));
     }
     if let Some(us) = microseconds(value)? {
@@ -59,7 +59,7 @@ fn single(value: &Bound<'_, PyAny>) -> PyResult<Option<(String, bool)>> {
     Ok(None)
 }
 
-/// Returns a value that another was turned into.
+/// Returns the value that a scalar or an array of a library was turned into.
 fn single_or_list(inner: &Bound<'_, PyAny>) -> PyResult<Option<(String, bool)>> {
     match single(inner)? {
         Some(single) => Ok(Some(single)),
@@ -67,7 +67,7 @@ fn single_or_list(inner: &Bound<'_, PyAny>) -> PyResult<Option<(String, bool)>> 
     }
 }
 
-/// Returns the microseconds of a `timedelta`, such as that of pandas; `None` of anything else.
+/// Returns the microseconds of a `timedelta`, of pandas too; `None` for anything else.
 pub(crate) fn microseconds(value: &Bound<'_, PyAny>) -> PyResult<Option<i64>> {
     if value.hasattr("total_seconds")? {
         let part = |name: &str| value.getattr(name)?.extract::<i64>();

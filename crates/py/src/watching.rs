@@ -1,4 +1,4 @@
-//! Work in another thread, while Python goes on, progress is told, and Ctrl-C ends it.
+//! Work in another thread. Meanwhile progress is reported, and Ctrl-C ends the work.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -17,13 +17,13 @@ use crate::scripted::{Session, check, is_of_python, raised};
 /// The longest time without a look at Ctrl-C.
 const PATIENCE: Duration = Duration::from_millis(100);
 
-/// The most news that are counted before a look at Ctrl-C: short runs may be over faster than they are counted.
+/// The most ended runs that are counted before a look at Ctrl-C: short runs may end faster than they are counted.
 const MOST_NEWS: usize = 10_000;
 
-/// The seeds of runs, the number of threads (0: one for each core), and a function that is told the runs done and all runs.
+/// The seeds of runs, the number of threads (0: one for each core), and a function that is called with the runs done and all runs.
 #[derive(FromPyObject)]
 pub(crate) struct Terms<'py> {
-    /// Stretches of consecutive seeds: the first seed of each, and their number. None: those of the scenario, from `first_seed` on.
+    /// Stretches of consecutive seeds: the first seed of each, and their number. None: as many as the trial has.
     #[pyo3(item)]
     pub(crate) seeds: Option<Vec<(u64, u32)>>,
     #[pyo3(item)]
@@ -37,7 +37,7 @@ pub(crate) struct Terms<'py> {
 /// Makes all runs of the trials.
 ///
 /// # Errors
-/// Returns `KeyboardInterrupt`, the first exception of a mechanism that is written in Python, or that of `progress`.
+/// Returns `KeyboardInterrupt`, the first exception of a mechanism that is written in Python, or the exception of `progress`.
 pub(crate) fn conduct(py: Python<'_>, trials: Vec<Trial>, terms: &Terms<'_>) -> PyResult<Vec<CellResult>> {
     let trials = terms.of_stretches(trials);
     let (all, jobs, stretches) = (runs(&trials), terms.jobs, terms.seeds.as_ref().map_or(1, Vec::len));
@@ -64,7 +64,7 @@ pub(crate) fn conduct(py: Python<'_>, trials: Vec<Trial>, terms: &Terms<'_>) -> 
 }
 
 impl Terms<'_> {
-    /// Gives all trials the seeds that are asked for. The first stretch alone records series.
+    /// Gives all trials these seeds. Only the first stretch records series.
     fn of_stretches(&self, trials: Vec<Trial>) -> Vec<Trial> {
         let own = |trial: Trial| Trial { first_seed: self.first_seed, ..trial };
         let Some(stretches) = &self.seeds else { return trials.into_iter().map(own).collect() };
@@ -78,7 +78,7 @@ impl Terms<'_> {
     }
 }
 
-/// Makes the runs of mechanisms that are written in Python on one thread, and all others on the rest of them: several threads that
+/// Makes the runs of mechanisms that are written in Python on one thread, and all others on the other threads. Several threads that
 /// call Python wait for each other, and are slower than one.
 fn conduct_apart(trials: &[Trial], jobs: usize, stop: &AtomicBool, done: &Sender<()>) -> Vec<CellResult> {
     let tell = || {
@@ -93,7 +93,7 @@ fn conduct_apart(trials: &[Trial], jobs: usize, stop: &AtomicBool, done: &Sender
         return conduct_until(trials, jobs, stop, &mut |_| tell());
     }
     let pick = |places: &[usize]| places.iter().map(|&place| trials[place].clone()).collect::<Vec<_>>();
-    // The interpreter is held for a whole run: each step would wait for it. Other threads of Python get it in the steps.
+    // The interpreter is held for a whole run, because each step would wait for it. Other threads of Python get it in the steps.
     let make: Arc<Make> = Arc::new(|_, trial: &Trial, seed, observe| {
         Some(Python::attach(|_| run(&trial.scenario, &trial.contender, seed, observe)))
     });
@@ -120,11 +120,11 @@ fn conduct_apart(trials: &[Trial], jobs: usize, stop: &AtomicBool, done: &Sender
     cells.into_iter().map(|(_, cell)| cell).collect()
 }
 
-/// Does `work` in another thread and waits for its end. `work` must return soon after its flag is true. `told` receives, a few
-/// times a second, how much `work` has reported since the last call.
+/// Does `work` in another thread and waits for its end. `work` must return soon after its flag is true. The callback gets the
+/// number of reports of `work` since its last call.
 ///
 /// # Errors
-/// Those of [`conduct`].
+/// Returns the errors of [`conduct`], and a `RuntimeError` if `work` panics.
 pub(crate) fn watch<T: Send + 'static>(
     py: Python<'_>,
     work: impl FnOnce(&AtomicBool, &Sender<()>) -> T + Send + 'static,
@@ -149,7 +149,7 @@ pub(crate) fn watch<T: Send + 'static>(
         }
     };
     stop.store(watched.is_err() || check().is_err(), Ordering::Relaxed);
-    // Work that is stopped keeps what is over before the exception is seen.
+    // Work that is stopped keeps its finished runs before the exception is returned.
     let ended = py.detach(|| working.join());
     raised()?;
     watched?;

@@ -48,7 +48,7 @@ pub(crate) struct Asked {
 #[pymethods]
 impl NativeClient {
     #[new]
-    #[allow(clippy::too_many_arguments)] // those of Python's Client, once
+    #[allow(clippy::too_many_arguments)] // the arguments of Python's Client
     fn new(
         cc: &str,
         bulk: Option<&str>,
@@ -183,7 +183,7 @@ impl NativeClient {
 /// Reads the name of a mechanism.
 ///
 /// # Errors
-/// `ValueError` with what is wrong. Mechanisms written in Python are refused: an endpoint would wait for the interpreter.
+/// `ValueError` that names the fault. Mechanisms written in Python are refused, because an endpoint would wait for the interpreter.
 pub(crate) fn mechanism(cc: &str) -> PyResult<Mechanism> {
     match parse_mechanism(cc) {
         Ok(Mechanism::Own(_)) => {

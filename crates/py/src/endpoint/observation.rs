@@ -54,7 +54,7 @@ impl Drop for NativeObservation {
     fn drop(&mut self) {
         let observed = std::mem::take(&mut self.observed);
         if self.desk.check().is_err() {
-            // The socket is the parent's too, whose observation goes on.
+            // The parent process shares the socket, and its observation goes on.
             std::mem::forget(observed);
             return;
         }

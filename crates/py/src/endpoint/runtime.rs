@@ -31,7 +31,7 @@ impl Runtime {
         let started = Self { handle: runtime.handle().clone(), process: process::id() };
         let run = move || runtime.block_on(pending::<()>());
         thread::Builder::new().name("coapace".to_owned()).spawn(run)?;
-        // The runtime of the parent process, after a fork, has no thread here that could take it apart.
+        // After a fork, the parent's runtime has no thread in this process, so it is not dropped.
         std::mem::forget(known.replace(started.clone()));
         Ok(started)
     }

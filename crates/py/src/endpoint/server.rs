@@ -58,7 +58,7 @@ impl NativeServer {
         let (scheme, place) = split(address, psk.is_some())?;
         let config = ServerConfig {
             profile: Profile { mechanism: mechanism(cc)?, ..ServerConfig::default().profile },
-            // Handlers run in one thread, that of the event loop.
+            // Handlers run in one thread: the thread of the event loop.
             cores: 1,
             max_pending,
             shutdown_timeout: SHUTDOWN_TIMEOUT,
@@ -211,7 +211,7 @@ fn unbound(error: &io::Error, address: &str, place: &str) -> PyErr {
     PyOSError::new_err((error.raw_os_error(), text))
 }
 
-/// The places of the requests that handlers have not answered, those that still wait for the event loop included.
+/// The places of the requests that handlers have not answered, including requests that still wait for the event loop.
 #[derive(Clone)]
 struct Places {
     taken: Arc<AtomicU32>,
@@ -224,7 +224,7 @@ struct Place(Arc<AtomicU32>);
 impl Places {
     fn take(&self) -> Option<Place> {
         let place = Place(self.taken.clone());
-        // Dropping the place gives it back if there was none.
+        // If all places are taken, dropping this one gives it back.
         (self.taken.fetch_add(1, Ordering::Relaxed) < self.max).then_some(place)
     }
 }

@@ -32,7 +32,7 @@ pub(crate) enum OptionValue {
 }
 
 impl OptionValue {
-    /// Returns the bytes of the value; those of a number without leading zeros (RFC 7252 §3.2).
+    /// Returns the bytes of the value. A number has no leading zeros (RFC 7252 §3.2).
     pub(crate) fn into_bytes(self) -> Vec<u8> {
         match self {
             Self::Text(text) => text.into_bytes(),

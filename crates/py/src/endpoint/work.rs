@@ -24,7 +24,7 @@ impl Desk {
         Ok(Self { runtime: Runtime::get()?, post: Post::new()? })
     }
 
-    /// Starts work whose result, or error about `uri`, becomes that of `future`, unless the future is cancelled before.
+    /// Starts work. Its result, or its error about `uri`, becomes the result of `future`, unless the future is cancelled before.
     ///
     /// # Errors
     /// `RuntimeError` in a child process, if the client or server was made by its parent.
