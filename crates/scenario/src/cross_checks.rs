@@ -19,7 +19,7 @@ const MESH: &str = "network.mesh";
 /// The most messages that a flow may make in a run. More would take days to simulate.
 const MOST_MESSAGES: u128 = 1_000_000_000;
 
-/// Finds the places of the nodes, counts the clients, and checks what depends on either.
+/// Finds the places of the nodes, counts the clients, and checks the keys that depend on either.
 pub(crate) fn place(file: &mut File, item: &Item, folder: Option<&Path>) -> Result<Option<Places>, Misfit> {
     let end = Time::ZERO + file.workload.duration.unwrap_or_default();
     let places = file.network.mesh.as_ref().map(|mesh| Places::of(mesh, folder, end)).transpose();
@@ -90,7 +90,7 @@ pub(crate) fn name_files(item: &mut Item, folder: Option<&Path>, places: Option<
         let Ok(absolute) = std::path::absolute(found(name, folder)) else { continue };
         if let Some(name) = absolute.to_str() {
             let named = Item { at: *at, value: Value::Text(name.to_owned()) };
-            // The path leads to a member that is there.
+            // The member exists, so this does not fail.
             let _ = item.assign(&path, named);
         }
     }

@@ -57,7 +57,7 @@ impl File {
     /// Reads a whole file.
     ///
     /// # Errors
-    /// Returns the first key that is wrong.
+    /// Returns the fault of the first wrong key.
     pub(crate) fn of(item: &Item) -> Result<Self, Fault> {
         Self::read(item, "").map_err(|fault| elsewhere(fault, &Self::keys()))
     }
@@ -65,12 +65,12 @@ impl File {
     /// Reads a whole file, and returns the effective value of every key that shapes a run.
     ///
     /// # Errors
-    /// Returns the first key that is wrong.
+    /// Returns the fault of the first wrong key.
     pub(crate) fn run_lines_of(item: &Item) -> Result<Lines, Fault> {
         Self::of(item).map(|file| file.run_lines())
     }
 
-    /// Returns the name and the present value of every knob. `item` is what the file was read from.
+    /// Returns the name and the present value of every knob. `item` is the tree that the file was read from.
     pub(crate) fn knob_values(&self, item: &Item) -> Values {
         self.knobs.values(item, &self.lines(), &self.run_lines(), Self::run_lines_of)
     }
@@ -192,6 +192,7 @@ fn flows_fit(file: &File) -> Result<(), Misfit> {
         let problem = format!("must be {least} or more: header, token, options and a payload");
         let has_room = flow.message_bytes.is_none_or(|bytes| bytes >= least);
         Misfit::unless(has_room, flow.path("message_bytes"), problem)?;
+        // A response has a header, a token and a payload marker, which is counted even without a payload.
         let (message, response) = (flow.sizes(path_bytes).1, 4 + 4 + 1 + flow.response_bytes);
         let longest = u64::from(headers + message.max(response));
         let longer = if message > response { "message_bytes" } else { "response_bytes" };

@@ -148,14 +148,14 @@ impl Flow {
         format!("workload.flows.{}.{key}", self.name)
     }
 
-    /// Returns the least value of `message_bytes`: that of a message with a payload of one byte.
+    /// Returns the least value of `message_bytes`: the bytes of a message with a payload of one byte.
     pub(crate) fn least_message_bytes(&self, path_bytes: u32) -> u32 {
         let one = Self { message_bytes: None, payload_bytes: Some(1), ..self.clone() };
         one.sizes(path_bytes).1
     }
 
     /// Returns the number of the sink of every client; `None` for a client that does not take part. Without a `layout` there are
-    /// so many clients, no sides, and no nearest sink.
+    /// `clients` clients and no sides, and the nearest sink is 0.
     pub fn sinks(&self, clients: u32, layout: Option<&Layout>) -> Vec<Option<u32>> {
         let (places, root) = match layout {
             Some(layout) => {

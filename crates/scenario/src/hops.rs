@@ -98,7 +98,7 @@ impl Kind for LossKind {
 }
 
 impl Burst {
-    /// Returns the mean length of the good state, in packets, that makes [`average`](Self::average) what it is.
+    /// Returns the mean length of the good state, in packets, that gives the [`average`](Self::average) loss.
     pub fn mean_good_packets(&self) -> f64 {
         f64::from(self.mean_bad_packets) * (self.bad - self.average) / (self.average - self.good)
     }

@@ -27,7 +27,7 @@ fn bounded(text: &str) -> Result<(), String> {
 /// Reads a coordinate in metres.
 ///
 /// # Errors
-/// Returns a sentence on what is wrong.
+/// Returns a sentence that quotes `text` and names the bounds.
 fn coordinate(text: &str) -> Result<f64, String> {
     number(text, -FARTHEST_M, FARTHEST_M).ok_or_else(|| {
         format!("a coordinate must be a number from -{FARTHEST_M} to {FARTHEST_M}, not {}", shown(text))

@@ -135,8 +135,8 @@ impl Knobs {
         Ok(())
     }
 
-    /// Takes the knobs out of `file` that it has no place for after settings, so that [`check`](Self::check) accepts the rest: those
-    /// that lead to a hop that is gone, and choices that would make a file that is refused.
+    /// Removes the knobs from `file` that [`check`](Self::check) would refuse after settings: knobs that lead to a hop that is
+    /// gone, and choices that make an invalid file.
     pub(crate) fn leave_fitting(&self, file: &mut Item, read: Read) {
         let whole = file.clone();
         let fits = |choice: &Choice| choice.tried(&whole, read).is_ok();
@@ -151,9 +151,9 @@ impl Knobs {
         });
     }
 
-    /// Returns the name and the present value of every knob: what its paths have in common, or all values with `/` between them
-    /// where they differ. A knob with choices has the name of the choice that would change nothing, or `custom`. `all` is the
-    /// effective values of the file, and `run` those of the keys that shape a run.
+    /// Returns the name and the present value of every knob. If its paths have different values, it has all of them, with `/`
+    /// between. A knob with choices has the name of the choice that would change nothing, or `custom`. `all` has the effective
+    /// values of the file, and `run` only the keys that shape a run.
     pub(crate) fn values(&self, file: &Item, all: &Lines, run: &Lines, read: Read) -> Values {
         let value = |knob: &Knob| match &knob.effect {
             Effect::Paths(paths) => {
@@ -174,7 +174,7 @@ impl Knobs {
 /// The names of knobs with their values.
 pub(crate) type Values = Vec<(String, String)>;
 
-/// The value of a knob with choices if each of them would change something.
+/// The value of a knob with choices if every choice would change something.
 const CUSTOM: &str = "custom";
 
 impl Choice {

@@ -1,16 +1,16 @@
-//! Names of mechanisms. A program can add mechanisms of its own to those of [`coapace_control`].
+//! Names of mechanisms. A program can add mechanisms of its own to the built-in ones of [`coapace_control`].
 
 use std::sync::{PoisonError, RwLock};
 
 use coapace_control::{Entry, Mechanism, Mechanisms, ParseMechanismError, REGISTRY, unknown};
 
-/// The name for CoAP over TCP (RFC 8323), which stands beside mechanisms in a comparison without being one.
+/// The name for CoAP over TCP (RFC 8323), which is compared with mechanisms without being one.
 pub const TCP: &str = "tcp";
 
 /// The mechanisms that can be named. They are never taken away, so no function has to pass them on.
 static KNOWN: RwLock<Mechanisms> = RwLock::new(Mechanisms::BUILT_IN);
 
-/// Adds a program's own mechanisms to those that can be named.
+/// Adds a program's own mechanisms to the known ones.
 ///
 /// # Errors
 /// Returns one line if a name is taken or malformed. Then none is added.

@@ -30,7 +30,7 @@ pub struct Pattern {
     pub summary: &'static str,
     /// Whether all clients offer a message at the same moments, the spread aside.
     pub is_common: bool,
-    /// Whether periods with messages alternate with pauses (`on`, `off`). A rate is then that of the whole time.
+    /// Whether periods with messages alternate with pauses (`on`, `off`). A rate is then averaged over both.
     pub has_pauses: bool,
     /// The cause of the next message.
     pub pace: Pace,
@@ -44,7 +44,7 @@ impl PartialEq for Pattern {
 }
 
 impl Pattern {
-    /// Returns whether all clients tell of one event, which the network has to settle after.
+    /// Returns whether all clients report one event, after which the network has to settle.
     pub fn is_event(&self) -> bool {
         matches!(self.pace, Pace::Once(_))
     }

@@ -22,7 +22,7 @@ pub struct Places {
     /// The radio medium, if the file of the topology has one.
     pub(crate) medium: Option<UnitDisk>,
     moves: Moves,
-    /// The keys that name files, and hashes of what the files say.
+    /// The keys that name files, and hashes of the files' contents.
     pub(crate) files: Vec<(&'static str, Hash64)>,
 }
 
@@ -35,14 +35,14 @@ enum Moves {
     Drawn(Model),
 }
 
-/// A key of the mesh, and what is wrong with it.
+/// A wrong key of the mesh, and the message that follows it.
 pub(crate) type Problem = (&'static str, String);
 
 impl Places {
     /// Returns the places of a mesh until `end`. Files lie in `folder` or in the working directory.
     ///
     /// # Errors
-    /// Returns the key that is wrong, and what is wrong with it.
+    /// Returns the wrong key, and the message that follows it.
     pub(crate) fn of(mesh: &Mesh, folder: Option<&Path>, end: Time) -> Result<Self, Problem> {
         let mut files = Vec::new();
         let mut text_of = |key: &'static str, name: &str| {
@@ -90,7 +90,7 @@ impl Places {
 
     /// Returns the movements until `end` in the run that `stream` belongs to.
     pub fn waypoints(&self, end: Time, stream: Stream) -> Vec<Waypoint> {
-        // Reading the scenario has tried it.
+        // Reading the scenario has tried this, so it does not fail.
         self.drawn(end, stream).unwrap_or_default()
     }
 
@@ -105,7 +105,7 @@ impl Places {
     }
 }
 
-/// A layout that comes with the program.
+/// Returns a layout that comes with the program.
 fn built(mesh: &Mesh) -> Result<Layout, String> {
     let Topology { kind, nodes, spacing, columns, draw, .. } = &mesh.topology;
     let range_m = match &mesh.radio.propagation {
@@ -119,7 +119,7 @@ fn built(mesh: &Mesh) -> Result<Layout, String> {
     topology.layout(&shape).map_err(|error| error.to_string())
 }
 
-/// A layout from a file. Its nodes are numbered from 0, in the order of the file if that has numbers of its own.
+/// Returns the layout in a file. Its nodes are numbered from 0; the motes of a Cooja simulation in the order of the file.
 ///
 /// The mote that a simulation of Cooja marks as root is the root and the only sink; without one, the first node is the root
 /// and the second the sink.
@@ -173,14 +173,14 @@ pub(crate) fn found(name: &str, folder: Option<&Path>) -> PathBuf {
 /// Returns the text of a file.
 fn read(name: &str, folder: Option<&Path>) -> Result<String, String> {
     let path = found(name, folder);
-    // To open a pipe waits for its writer.
+    // Opening a pipe would wait for its writer.
     if std::fs::metadata(&path).is_ok_and(|metadata| !metadata.is_file()) {
         return Err(wrong(name, "it is no regular file"));
     }
     text::read(&path, MAX_BYTES).map_err(|problem| wrong(name, &problem))
 }
 
-/// Returns what is wrong with a file, on one line.
+/// Returns the message about a file, on one line.
 fn wrong(name: &str, problem: &str) -> String {
     let shown: String = name.chars().filter(|c| !c.is_control()).collect();
     let problem = problem.replace(char::is_control, " ");

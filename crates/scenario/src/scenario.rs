@@ -88,8 +88,8 @@ impl Scenario {
         self.knob_values.iter().find(|(knob, _)| knob == name).map(|(_, value)| value.as_str())
     }
 
-    /// Adds the values of these keys to [`knob_values`](Self::knob_values), so that results show what was varied. A knob is there
-    /// already. A key without an [`effective`](Self::effective) value has that of `settings`, and is left out without one there.
+    /// Adds the values of these keys to [`knob_values`](Self::knob_values), so that results show them. Knobs are there already. A
+    /// key without an [`effective`](Self::effective) value has its value in `settings`, and is left out without one there.
     #[must_use]
     pub fn showing(mut self, keys: &[&str], settings: &[(String, String)]) -> Self {
         for key in keys.iter().filter(|key| self.knob(key).is_none()).collect::<Vec<_>>() {

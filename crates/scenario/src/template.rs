@@ -16,8 +16,8 @@ use crate::schema::table::Keys;
 /// The largest file that is read, in bytes.
 pub(crate) const LARGEST: usize = 1 << 16;
 
-/// Returns whether a file has keys, and none that is one of a scenario or looks like one. Errors say nothing of such a file: it may be
-/// any, and have secrets.
+/// Returns whether a file has keys, but none that is a scenario's or resembles one. Errors quote nothing of such a file, because it
+/// may be any file and have secrets.
 fn is_foreign(item: &Item) -> bool {
     let Value::Table(members) = &item.value else { return false };
     let keys = File::keys();
@@ -25,7 +25,7 @@ fn is_foreign(item: &Item) -> bool {
     !members.is_empty() && !members.iter().any(|(name, _)| is_ours(name))
 }
 
-/// A file that was read and checked, and every knob with it, so that many scenarios can be made without doing that again.
+/// A file that was read and checked once, with every knob, so that many scenarios can be made from it.
 #[derive(Clone, Debug)]
 pub struct Template {
     name: String,
@@ -70,7 +70,7 @@ impl Template {
         self.with(settings).map_err(|fault| self.blamed(fault, settings).named(&self.path, settings))
     }
 
-    /// Returns the fault of the first setting that spoils the file, where `fault` lies in a line that was right without the settings.
+    /// Returns the fault of the setting that spoils the file, if `fault` lies in a line that was right without the settings.
     fn blamed(&self, fault: Fault, settings: &[(String, String)]) -> Fault {
         if matches!(fault.at, Origin::Setting(_)) {
             return fault;

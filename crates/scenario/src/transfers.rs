@@ -94,8 +94,8 @@ impl Transfer {
 }
 
 impl Workload {
-    /// Returns the numbers of the clients of each transfer, if there are `count` clients in all, counted from 1. The range of a
-    /// transfer for which there are too few is empty.
+    /// Returns the numbers of the clients of each transfer, counted from 1, if there are `count` clients in all. A transfer for
+    /// which too few are left has an empty range.
     pub fn transferring(&self, count: u32) -> Vec<Range<u32>> {
         let mut left = count;
         let mut sizes = Vec::new();

@@ -35,8 +35,8 @@ impl Simulation {
     /// Reads the text of a simulation file.
     ///
     /// # Errors
-    /// Returns one line of text, with the number of the line in the file, for text that is no XML or no simulation, another radio
-    /// medium, a mote without a number or a position, two motes of one number, a position outside of the plane, and more than
+    /// Returns one line of text, with the number of the line in the file, for text that is not XML or not a simulation, another
+    /// radio medium, a mote without a number or a position, two motes of one number, a position outside of the plane, and more than
     /// [`MAX_NODES`] motes.
     pub(crate) fn parse(text: &str) -> Result<Self, String> {
         bounded(text)?;
@@ -56,8 +56,8 @@ impl Simulation {
     }
 }
 
-/// Says why a text cannot be read. The parser quotes the text, so it is heard where a simulation begins alone: a scenario of somebody
-/// else may name any file.
+/// Returns why a text cannot be read. The parser's message quotes the text, so only a text with `<simconf` gets it: somebody else's
+/// scenario may name any file.
 fn not_xml(text: &str, wrong: &roxmltree::Error) -> String {
     if text.contains("<simconf") {
         error::shown(&wrong.to_string())
@@ -78,6 +78,7 @@ fn few_attributes(text: &str) -> Result<(), String> {
     let mut rest = text;
     while let Some(at) = rest.find('<') {
         rest = &rest[at..];
+        // A `=` within one of these does not belong to an attribute.
         let between = [("<!--", "-->"), ("<![CDATA[", "]]>"), ("<?", "?>")];
         if let Some((_, end)) = between.iter().find(|(begin, _)| rest.starts_with(begin)) {
             let Some(at) = rest.find(end) else { return Ok(()) };

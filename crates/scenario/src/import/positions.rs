@@ -18,8 +18,8 @@ const LATEST_S: f64 = 1e9;
 ///
 /// # Errors
 /// Returns one line of text, with the number of the line in the file, for anything but four values, an unknown node, a time or a
-/// position that is not a valid number, and more than [`MAX_WAYPOINTS`] lines. It has nothing of the file, because a scenario of somebody
-/// else may name any file.
+/// position that is not a valid number, and more than [`MAX_WAYPOINTS`] lines. It quotes nothing of the file, because somebody
+/// else's scenario may name any file.
 pub(crate) fn parse(text: &str, nodes: u32) -> Result<Vec<Waypoint>, String> {
     bounded(text)?;
     let nodes = nodes.min(MAX_NODES);

@@ -1,4 +1,4 @@
-//! All clients every so often.
+//! Bursts: a message of every client at each interval.
 
 use coapace_sim::Time;
 

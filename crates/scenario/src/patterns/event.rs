@@ -1,4 +1,4 @@
-//! Something happens that every client tells once.
+//! An event that every client reports once.
 
 use coapace_sim::Time;
 

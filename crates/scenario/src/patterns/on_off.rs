@@ -12,8 +12,8 @@ pub(super) const PATTERN: Pattern = Pattern {
     pace: Pace::Clock(next),
 };
 
-/// A period is over after each message with a probability that makes it as long as it is to be on average; a pause is
-/// exponentially distributed. The first message comes after a pause.
+/// A period ends after each message with the probability that gives it its mean length. A pause is exponentially distributed. The
+/// first message comes after a pause.
 fn next(timing: &Timing, turn: Turn) -> Time {
     let pause = || timing.exponential(timing.off, turn, 1);
     if turn.number == 0 {

@@ -1,4 +1,4 @@
-//! Messages that know nothing of each other.
+//! Messages at independent moments.
 
 use coapace_sim::Time;
 

@@ -1,6 +1,6 @@
 //! A scenario file as a tree in which every value knows where it was written.
 //!
-//! Settings change the tree before any key is read, so that what comes from the command line is judged like the file.
+//! Settings change the tree before any key is read, so values from the command line are checked like the file's.
 
 use toml::de::{DeTable, DeValue};
 
@@ -39,7 +39,7 @@ pub(crate) fn parse(text: &str) -> Result<Item, Fault> {
         Err(error) => {
             let span = error.span().unwrap_or_default();
             let at = line(span.start);
-            // The parser says only where a key is that is there twice.
+            // The parser reports only the place of a repeated key.
             if let Some(twice) = text.get(span.clone()).filter(|_| error.message() == "duplicate key") {
                 return Err(Fault::new(at, format!("the key `{}` is there twice", shown(twice))));
             }
@@ -73,7 +73,7 @@ pub fn setting_of<'a>(settings: &'a [(String, String)], key: &str) -> Option<&'a
     settings.iter().rev().find(|(known, _)| known == key).map(|(_, value)| value.as_str())
 }
 
-/// Splits the values of a setting at its commas, those within quotes, brackets and braces aside.
+/// Splits the values of a setting at its commas, except commas within quotes, brackets and braces.
 pub fn split_values(text: &str) -> Vec<&str> {
     let (mut values, mut start, mut depth) = (Vec::new(), 0, 0_usize);
     let mut quote = None;
@@ -115,6 +115,7 @@ fn tree(value: &DeValue<'_>, place: &dyn Fn(usize) -> Origin) -> Value {
         ),
         DeValue::Table(table) => {
             let mut members: Vec<_> = table.iter().collect();
+            // Knobs keep the order of the file.
             members.sort_by_key(|(key, _)| key.span().start);
             Value::Table(
                 members
@@ -135,14 +136,13 @@ impl Item {
         Self { at, value: Value::Table(Vec::new()) }
     }
 
-    /// Returns the member `name` of a table, which gets this `value` if it is missing; `None` if this is no table.
+    /// Returns the member `name` of a table, which gets this `value` if it is missing; `None` if this is not a table.
     pub(crate) fn get_or_insert(&mut self, name: &str, at: Origin, value: Value) -> Option<&mut Self> {
         let Value::Table(members) = &mut self.value else { return None };
         Some(member_or_insert(members, name, at, value))
     }
 
-    /// Returns a table that says one of two keys where a file says `said` alone: `other` is "none" then, since its default would
-    /// contradict the file.
+    /// Returns the table with `other` set to "none" if the file sets `said` but not `other`, whose default would contradict it.
     pub(crate) fn with_either(&self, said: &str, other: &str) -> Self {
         let mut table = self.clone();
         let is_said = |item: &&Self| !matches!(&item.value, Value::Text(text) if text == "none");
@@ -217,7 +217,7 @@ impl Item {
         Ok(())
     }
 
-    /// Takes members out of the table `name` of the file: those for which `is_kept` is false.
+    /// Removes the members of the table `name` of the file for which `is_kept` is false.
     pub(crate) fn retain(&mut self, name: &str, is_kept: impl Fn(&str, &mut Self) -> bool) {
         let Value::Table(members) = &mut self.value else { return };
         let Some((_, table)) = members.iter_mut().find(|(key, _)| key == name) else { return };

@@ -4,7 +4,7 @@ use std::fmt;
 
 use coapace_control::nearest;
 
-/// Why a scenario cannot be used: one line that names the place, the key and what is accepted.
+/// The fault of a scenario that cannot be used: one line that names the place, the key and the accepted values.
 ///
 /// `scenarios/x.toml:12: unknown key `clinets`; did you mean `clients`?`
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -21,12 +21,12 @@ impl ScenarioError {
         Self { place: shown(place), message: message.to_owned(), usage: false }
     }
 
-    /// A fault of what was asked for.
+    /// Marks the fault as a mistake in the request: in a name or a setting.
     pub(crate) fn of_usage(self) -> Self {
         Self { usage: true, ..self }
     }
 
-    /// Returns whether the fault lies in what was asked for (a name, a setting), not in a file.
+    /// Returns whether the fault lies in the request (a name, a setting), not in a file.
     pub fn is_usage(&self) -> bool {
         self.usage
     }
@@ -71,7 +71,7 @@ impl Fault {
         Self { at, message: message.into(), stray: None }
     }
 
-    /// With the name of the file, and the settings that were made.
+    /// Adds the name of the file, and the settings that were made.
     pub(crate) fn named(&self, file: &str, settings: &[(String, String)]) -> ScenarioError {
         let place = match self.at {
             Origin::Line(line) => format!("{file}:{line}"),

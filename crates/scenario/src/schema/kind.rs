@@ -31,7 +31,7 @@ impl Key {
 /// The kind of values that a key accepts.
 pub(crate) trait Kind {
     type Value;
-    /// For people: what the value must be.
+    /// Returns the accepted values in words, for people.
     fn accepts(&self) -> String;
     /// Reads the value of the key `path`.
     fn read(&self, item: &Item, path: &str) -> Result<Self::Value, Fault>;
@@ -39,11 +39,11 @@ pub(crate) trait Kind {
     fn missing(&self, path: &str, at: Origin) -> Result<Self::Value, Fault> {
         Err(Fault::new(at, format!("`{path}` is missing: it must be {}", self.accepts())))
     }
-    /// Returns the error of an `item` that is no such value, with what would be one.
+    /// Returns the error of an `item` with another value, which names the accepted ones.
     fn refuse(&self, item: &Item, path: &str) -> Fault {
         refused(&self.accepts(), &self.hint(&item.value), item, path)
     }
-    /// Returns what was probably meant by a value that is refused, to follow the error; nothing where nobody knows.
+    /// Returns the probable meaning of a refused value, to follow the error; empty if it is not known.
     fn hint(&self, value: &Value) -> String {
         near(&self.words(), value)
     }
@@ -72,7 +72,7 @@ pub(crate) fn listed(words: &[&str]) -> String {
     words.iter().map(|word| format!("\"{word}\"")).collect::<Vec<_>>().join(" or ")
 }
 
-/// Returns the one line that says what the key `path` accepts instead, and what may have been meant.
+/// Returns the fault of a refused value, in one line that names the values that the key `path` accepts, with the `hint`.
 pub(crate) fn refused(accepts: &str, hint: &str, item: &Item, path: &str) -> Fault {
     Fault::new(item.at, format!("`{path}` must be {accepts}, not {}{hint}", item.show()))
 }
@@ -85,7 +85,7 @@ pub(crate) fn near(words: &[&str], value: &Value) -> String {
     }
 }
 
-/// The inner kind, or a word that stands for its absence.
+/// The inner kind, or a word that means its absence.
 pub(crate) struct Or<K>(pub(crate) &'static str, pub(crate) K);
 
 impl<K: Kind> Kind for Or<K> {
@@ -96,7 +96,7 @@ impl<K: Kind> Kind for Or<K> {
     fn read(&self, item: &Item, path: &str) -> Result<Self::Value, Fault> {
         match &item.value {
             Value::Text(word) if word == self.0 => Ok(None),
-            // A table says better what is wrong inside it.
+            // A table describes its own faults better.
             Value::Table(_) if self.1.is_table() => self.1.read(item, path).map(Some),
             _ => self.1.read(item, path).map(Some).map_err(|_| self.refuse(item, path)),
         }

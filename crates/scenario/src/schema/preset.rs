@@ -1,4 +1,4 @@
-//! Tables whose defaults are those of one of several presets.
+//! Tables whose defaults come from one of several presets.
 
 use super::document::{Item, joined};
 use super::error::Fault;
@@ -6,7 +6,7 @@ use super::kind::{Key, Kind, Lines};
 use super::scalar::Choice;
 use super::table::{Keys, Presets, key};
 
-/// A configuration of the simulator: a preset, and what a file changes of it.
+/// A configuration of the simulator: a preset, and the changes that a file makes to it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Preset<T> {
     /// The name of the preset.

@@ -17,7 +17,7 @@ pub(crate) trait Scalar {
     fn words(&self) -> Vec<&'static str> {
         Vec::new()
     }
-    /// Returns what was probably meant by a value that is refused, to follow the error.
+    /// Returns the probable meaning of a refused value, to follow the error.
     fn hint(&self, value: &Value) -> String {
         near(&self.words(), value)
     }
@@ -96,7 +96,7 @@ const fn nothing(_: &Value) -> String {
     String::new()
 }
 
-/// Returns the hint that quotes are wrong, where what is within them is accepted.
+/// Returns the hint to leave out the quotes, if the text within them is accepted.
 fn unquoted(value: &Value, is_accepted: impl Fn(&Value) -> bool) -> String {
     let Value::Text(text) = value else { return String::new() };
     let inner = setting(text, Origin::Line(1)).value;
@@ -146,13 +146,13 @@ fn quantity(value: &Value) -> Option<String> {
     }
 }
 
-/// Returns what was meant by a quantity that is refused.
+/// Returns the probable meaning of a refused quantity.
 fn quantity_hint(of: units::Quantity, value: &Value) -> String {
     quantity(value).and_then(|text| of.hint(&text)).unwrap_or_default()
 }
 
-/// Reads a span of time up to 24 h as flags of the command have it: as scenarios do, `200 ms`, `1.5s`, `2 min`, and a number without
-/// a unit is seconds, as flags of other commands are.
+/// Reads a span of time up to 24 h in a flag of the command, written as in scenarios: `200 ms`, `1.5s`, `2 min`. A number without a
+/// unit is seconds, as in flags of other commands.
 pub fn parse_time(text: &str) -> Option<Span> {
     const LONGEST: Span = Span::from_secs(24 * 3_600);
     units::TIME.parse(text).map(Span::from_micros).filter(|span| *span <= LONGEST)
@@ -188,7 +188,7 @@ pub(crate) const RATE: Plain<u64> = Plain {
     hint: |value| quantity_hint(units::RATE, value),
 };
 
-/// A number of bytes; bare, for the name of the key carries the unit, or with one.
+/// A number of bytes, with a unit or without one: the name of the key has the unit.
 pub(crate) const BYTES: Plain<u64> = Plain {
     accepts: "a number of bytes from 1 to 1000000000000, or a size such as \"1.41 MB\"",
     parse: |value| {
@@ -251,7 +251,7 @@ pub(crate) const RANGE: Plain<Jitter> = Plain {
     },
 };
 
-/// A list of at most so many values of a kind, which the last word calls.
+/// A list of at most so many values of a kind, which the text names.
 pub(crate) struct ListOf<S>(pub(crate) usize, pub(crate) S, pub(crate) &'static str);
 
 impl<S: Scalar> Scalar for ListOf<S> {

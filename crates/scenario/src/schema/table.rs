@@ -227,7 +227,7 @@ pub(crate) struct Misfit {
 }
 
 impl Misfit {
-    /// `path` within the table that was checked, and what is wrong, to be read after it.
+    /// Makes a misfit. `path` begins in the checked table, and errors have the `message` after it.
     pub(crate) fn new(path: impl Into<String>, message: impl Into<String>) -> Self {
         Self { path: path.into(), message: message.into() }
     }
@@ -252,7 +252,7 @@ pub(crate) fn of<V, K: Kind<Value = V>>(kind: K) -> K {
     kind
 }
 
-/// Fixes the type of value of a kind to that of `_value`.
+/// Fixes the type of value of a kind: the type of `_value`.
 pub(crate) fn like<V, K: Kind<Value = V>>(_value: &V, kind: K) -> K {
     kind
 }
@@ -267,7 +267,7 @@ pub(crate) fn key<K: Kind>(name: &'static str, doc: &str, kind: &K, default: Opt
         name,
         doc: doc.trim().to_owned(),
         accepts: kind.accepts(),
-        // The default of a table is that of its keys.
+        // A table has no default of its own, because its keys have theirs.
         default: default
             .filter(|_| lines.len() < 2)
             .map(|_| lines.into_iter().map(|(_, text)| text).collect()),
@@ -296,7 +296,7 @@ impl<T: Keys> Kind for Table<T> {
             _ => Err(self.refuse(item, path)),
         }
     }
-    /// A table that is not there is an empty one: all its keys may have defaults.
+    /// A missing table is an empty one, because all its keys may have defaults.
     fn missing(&self, path: &str, at: Origin) -> Result<T, Fault> {
         T::read(&Item::empty_table(at), path)
     }

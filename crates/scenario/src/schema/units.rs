@@ -8,9 +8,9 @@ pub(crate) struct Quantity {
     spellings: &'static [(&'static str, &'static str)],
     /// The units that a number without one may have been meant in.
     likely: &'static [&'static str],
-    /// The unit in which nothing at all is written.
+    /// The unit in which 0 is written.
     zero: &'static str,
-    /// The size of a number without a unit, where that is read.
+    /// The size of a number without a unit; `None` if such a number is refused.
     bare: Option<u64>,
 }
 
@@ -84,8 +84,8 @@ pub(crate) const SHARE: Quantity = Quantity {
 const SHARE_OF_PERCENT: u64 = 10_000_000;
 
 impl Quantity {
-    /// Reads a decimal number, at most one space, and a unit, or the number alone where that is read. `None` also if the value is no whole number of the
-    /// smallest unit, or beyond 64 bits.
+    /// Reads a decimal number, at most one space, and a unit, or a number alone if that has a size. Returns `None` for anything
+    /// else, also if the value is not a whole number of the smallest unit or exceeds 64 bits.
     pub(crate) fn parse(self, text: &str) -> Option<u64> {
         let end = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
         let (number, unit) = text.split_at(end);
@@ -109,13 +109,13 @@ impl Quantity {
         if value.is_multiple_of(scale) { u64::try_from(value / scale).ok() } else { None }
     }
 
-    /// Returns what was probably meant by a text that is refused, as a question: a unit that is spelt otherwise, or left out.
+    /// Returns the probable meaning of a refused text, as a question: another spelling of a unit, or a missing one.
     pub(crate) fn hint(self, text: &str) -> Option<String> {
         let text = text.trim();
         let end = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
         let (number, unit) = text.split_at(end);
         if !unit.is_empty() && self.parse(text).is_some() {
-            // It is the number that is out of range.
+            // The text is valid, so its number is out of range.
             return None;
         }
         let unit = unit.trim().to_lowercase();

@@ -1,4 +1,4 @@
-//! Keys that a table does not have, and those that were probably meant.
+//! Unknown keys of a table, and the keys that were probably meant.
 
 use coapace_control::nearest;
 
@@ -6,7 +6,7 @@ use super::document::joined;
 use super::error::{Fault, Origin, Stray, shown};
 use super::kind::Key;
 
-/// Follows `path` through the keys of a file, which are `root`; the names in `others` would also do.
+/// Follows `path` through the keys of a file, which are `root`. An error may suggest a name in `others`, too.
 pub(crate) fn resolve(root: &[Key], path: &str, others: &[&str], at: Origin) -> Result<(), Fault> {
     let mut keys = root;
     let mut walked = String::new();
@@ -27,8 +27,8 @@ pub(crate) fn resolve(root: &[Key], path: &str, others: &[&str], at: Origin) -> 
     Ok(())
 }
 
-/// Returns the fault of the unknown key `name` in the table at `path`: it suggests the nearest of the table's keys and of `others`,
-/// the knobs, or else lists both.
+/// Returns the fault of the unknown key `name` in the table at `path`. It suggests the nearest of the table's keys and of `others`,
+/// the knobs, or lists both.
 pub(crate) fn unknown(path: &str, name: &str, keys: &[Key], others: &[&str], at: Origin) -> Fault {
     let line = format!("unknown key `{}`", shown(&joined(path, name)));
     let here = keys.iter().map(|key| key.name).chain(others.iter().copied());
@@ -62,7 +62,7 @@ pub(crate) fn elsewhere(fault: Fault, root: &[Key]) -> Fault {
     }
 }
 
-/// The dotted path of every key that is no table; `HOP` stands for a name.
+/// Collects the dotted path of every key that is not a table, with `HOP` in place of names in lists.
 fn all_paths(keys: &[Key], table: &str, paths: &mut Vec<String>) {
     for key in keys {
         let path = joined(table, key.name);

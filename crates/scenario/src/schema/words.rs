@@ -72,9 +72,9 @@ pub(crate) trait TaggedTable: Sized {
     const WORDS: &'static [&'static str];
     /// Returns a sentence about the table of a kind, and its keys beside `kind`.
     fn table_of(word: &str) -> (&'static str, Vec<Key>);
-    /// Reads a table without its `kind`; `None` if there is no such kind.
+    /// Reads a table without its `kind`; `None` if the kind is unknown.
     fn read(word: &str, item: &Item, path: &str) -> Option<Result<Self, Fault>>;
-    /// Writes all keys but `kind`, which is returned.
+    /// Writes all keys except `kind`, whose word is returned.
     fn write(&self, path: &str, lines: &mut Lines) -> &'static str;
 }
 
@@ -139,6 +139,7 @@ impl<T: TaggedTable> Kind for Tagged<T> {
             Some(Value::Text(word)) => word,
             Some(_) => "",
         };
+        // A key of another kind gets a better message than an unknown key.
         if let Some(fault) = Self::misplaced(word, &others, path) {
             return Err(fault);
         }
