@@ -14,7 +14,7 @@ pub(crate) struct Passed {
 }
 
 impl Passed {
-    /// Returns the sockets that the environment tells of.
+    /// Returns the sockets that the environment names.
     pub(crate) fn new() -> Self {
         let names = std::env::var("LISTEN_FDNAMES").unwrap_or_default();
         Self { sockets: ListenFd::from_env(), names: names.split(':').map(str::to_owned).collect() }

@@ -149,7 +149,7 @@ impl Arguments {
         ))
     }
 
-    /// Returns the number of threads for runs; 0 stands for one per core.
+    /// Returns the number of threads for runs; 0 means one per core.
     pub(crate) fn jobs(&self) -> usize {
         let own = match &self.command {
             Some(Command::Run(run)) => run.threads.jobs,

@@ -51,7 +51,7 @@ impl Draft {
         if place.file_name().is_none() {
             return Err(io::ErrorKind::InvalidInput.into());
         }
-        // Errors about the directory are reported by its name, not by that of the temporary file.
+        // Errors about the directory name it, and not the temporary file.
         fs::metadata(folder)?;
         let mut options = OpenOptions::new();
         options.write(true).create_new(true).mode(permissions.mode());
@@ -111,7 +111,7 @@ impl Draft {
     }
 }
 
-/// Refuses two arguments that name one file, in whatever words: what comes first would be lost.
+/// Refuses two arguments that name one file, in whatever words: the first content would be lost.
 pub(crate) fn need_a_file_each(arguments: &str, files: &[Option<&Path>]) -> Result<(), Failure> {
     let places: Vec<_> = files.iter().flatten().map(|file| place(file)).collect();
     if places.iter().enumerate().any(|(at, place)| places[..at].contains(place)) {

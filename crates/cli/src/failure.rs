@@ -1,4 +1,4 @@
-//! Why a command failed, and the exit code that says so.
+//! The failures of commands, and their exit codes.
 
 use std::fmt;
 use std::io;
@@ -18,13 +18,13 @@ pub(crate) enum Failure {
     Input(String),
     /// Reading or writing failed: exit code 1.
     Io(String, io::Error),
-    /// There is no answer: exit code 1.
+    /// No answer came: exit code 1.
     Network(String),
-    /// The answer is none of success: exit code 3.
+    /// The answer is not a success: exit code 3.
     Refused(String),
     /// Ctrl-C came before the end: exit code 130.
     Interrupted(String),
-    /// A program that was run for the user ended with this exit code, and has told why.
+    /// A program that was run for the user ended with this exit code, and has reported the reason itself.
     Ended(u8),
 }
 
@@ -34,7 +34,7 @@ impl Failure {
         Self::Io(format!("cannot write {}", path.display()), error)
     }
 
-    /// Adds words to what it says of the network or an interruption.
+    /// Adds words to the message of a network failure or an interruption.
     #[must_use]
     pub(crate) fn and(self, words: &str) -> Self {
         match self {

@@ -54,7 +54,7 @@ pub fn main_with(own: &'static [Entry]) -> ExitCode {
     end(commands::dispatch(&arguments))
 }
 
-/// Says why a command failed, and returns its exit code.
+/// Reports the failure of a command, and returns its exit code.
 fn end(ended: Result<(), Failure>) -> ExitCode {
     match ended {
         Ok(()) => ExitCode::SUCCESS,
@@ -74,7 +74,7 @@ fn explain(error: &clap::Error) -> ExitCode {
         return end(error.print().map_err(Failure::from));
     }
     let text = error.to_string();
-    // The first paragraph says what is wrong. The next suggest corrections, which --help explains better.
+    // The first paragraph names the fault. The next suggest corrections, which --help explains better.
     let told = text.split("\n\n").next().unwrap_or_default().trim_start_matches("error: ");
     let told = told.split_whitespace().collect::<Vec<_>>().join(" ");
     complain(&format!("{told}; see coapace --help"));

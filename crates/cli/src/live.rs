@@ -55,7 +55,7 @@ pub(crate) struct Outcome {
     pub(crate) failures: Vec<String>,
 }
 
-/// What the threads share.
+/// The state that the threads share.
 struct Shared {
     peers: Vec<Option<Peer>>,
     cells: Vec<Cell>,

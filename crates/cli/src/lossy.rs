@@ -1,4 +1,4 @@
-//! Random losses, like those of a bad network.
+//! Random losses, as in a bad network.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};

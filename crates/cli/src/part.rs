@@ -30,7 +30,7 @@ impl<'a> Part<'a> {
         &self.path
     }
 
-    /// Reads the part. `None` if there is none, or if the file is none of this resource.
+    /// Reads the part. Returns `None` if the file is missing or is not a part of this resource.
     ///
     /// # Errors
     /// Errors of the system.

@@ -20,7 +20,7 @@ pub(crate) type SharedRights = Arc<RwLock<Option<Rights>>>;
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Right {
     path: Vec<Vec<u8>>,
-    /// `None` stands for every client that has proved an identity.
+    /// `None` means every client that has proved an identity.
     identity: Option<Vec<u8>>,
 }
 

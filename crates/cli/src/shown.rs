@@ -23,7 +23,7 @@ pub(crate) fn shown(text: &str) -> Cow<'_, str> {
     plain.into()
 }
 
-/// Writes a line to standard error. An error of that is ignored.
+/// Writes a line to standard error, and ignores errors.
 pub(crate) fn tell(text: &str) {
     let text = if stderr().is_terminal() { shown(text) } else { text.into() };
     let _ = writeln!(stderr(), "{text}");

@@ -8,7 +8,7 @@ use tracing::{error, warn};
 
 use crate::Failure;
 
-/// The state is lost on a service manager that does not listen, and nothing else follows from that.
+/// Sends states to the service manager. A failure is only logged.
 fn tell(states: &[State<'_>]) {
     if let Err(error) = sd_notify::notify(states) {
         warn!(why = error.to_string(), "systemd is not told");
@@ -20,7 +20,7 @@ pub(crate) fn ready() {
     tell(&[State::Ready]);
 }
 
-/// Reports the beginning of the end.
+/// Reports that the service is stopping.
 pub(crate) fn stopping() {
     tell(&[State::Stopping]);
 }
@@ -39,8 +39,8 @@ pub(crate) fn reloading(reload: impl FnOnce() -> Result<(), Failure>) -> Result<
     reloaded
 }
 
-/// Keeps systemd's watchdog quiet for as long as `pulse` ends in time, which shows that requests are still answered. Where none
-/// is set (WatchdogSec=), this ends at once.
+/// Keeps systemd's watchdog quiet for as long as `pulse` ends in time, which shows that requests are still answered. Ends at once
+/// without a watchdog (WatchdogSec=).
 pub(crate) async fn watch<F: Future<Output = ()>>(pulse: impl Fn() -> F) {
     let Some(patience) = sd_notify::watchdog_enabled() else { return };
     // sd_watchdog_enabled(3) recommends half of the time.

@@ -8,7 +8,7 @@ pub(crate) struct Bound {
 }
 
 impl Bound {
-    /// Returns a bound from numbers that `read` reads. Without one for each client, that is a quarter of the total.
+    /// Returns a bound from numbers that `read` reads. If the text has no bound for each client, it is a quarter of the total.
     fn read(text: &str, read: impl Fn(&str) -> Result<u64, String>) -> Result<Self, String> {
         let (total, client) = match text.split_once('/') {
             Some((total, client)) => (read(total)?, read(client)?),

@@ -1,5 +1,5 @@
-//! Arguments of the commands that talk to devices. Short flags are those of libcoap's coap-client, long ones those
-//! of aiocoap-client, where these programs have them.
+//! Arguments of the commands that talk to devices. Short flags have their names from libcoap's coap-client, and long ones from
+//! aiocoap-client, where these programs have them.
 
 use std::path::PathBuf;
 use std::time::Duration;

@@ -34,7 +34,7 @@ use crate::{Failure, interrupt, progress};
 struct Report<'a> {
     capture: &'a str,
     findings: &'a Findings,
-    /// What to do about packets that could not be read.
+    /// Advice about packets that could not be read.
     advice: Option<&'a str>,
     replays: &'a [Replayed],
     remarks: &'a [String],
@@ -70,7 +70,7 @@ pub(crate) fn advise(arguments: &Arguments, options: &Advise) -> Result<(), Fail
         Vec::new()
     };
     let was_stopped = traffic.ending == Ending::Stopped;
-    // A scenario of a part of the capture would be of no use.
+    // A scenario of a part of the capture would be useless.
     let fitted = match draft.filter(|_| !was_stopped) {
         Some(draft) if has_round_trips => fit(arguments, options, &traffic, &fates, &findings, draft),
         Some(_) => Err(Failure::Input(format!(
@@ -106,8 +106,7 @@ fn print(format: Format, report: &Report<'_>) -> io::Result<()> {
     out.flush()
 }
 
-/// Reads the capture, a second time with tshark if there are packets that need it. Returns what to do about those that could not be
-/// read even so.
+/// Reads the capture, and again with tshark if packets need that. Also returns advice about packets that are still unread.
 fn read(
     arguments: &Arguments,
     options: &Advise,
@@ -119,6 +118,7 @@ fn read(
     if !traffic.counts.needs_tshark() || traffic.ending == Ending::Stopped {
         return Ok((traffic, None));
     }
+    // The capture is read a second time, which a pipe does not allow.
     if !options.capture.is_file() {
         let advice =
             "name a regular file: tshark, which reads more link types and tunnels, is asked about those";
@@ -221,7 +221,7 @@ fn fit(
     Ok(remarks)
 }
 
-/// Returns why there is nothing to tell, and what to do about it.
+/// Returns why the capture shows no exchanges, and advice.
 fn nothing(findings: &Findings, advice: Option<&str>) -> String {
     let read = &findings.reading;
     let mut parts = vec![format!("no confirmable CoAP requests in {} packets", read.packets)];

@@ -26,11 +26,11 @@ pub(super) struct Artifact {
     making: Making,
 }
 
-/// The things that the files of an artefact say about its making, and that no repetition can find out.
+/// The facts about the making of an artefact. A repetition takes them from the manifest.
 struct Making {
     command: String,
     program: Program,
-    /// The moment of writing; `None` if that is the end.
+    /// The moment of writing; `None` to take the moment of the end.
     written: Option<String>,
 }
 
@@ -42,7 +42,7 @@ impl Artifact {
         Ok(Self { folder, cells: Vec::new(), making })
     }
 
-    /// Makes one that writes nothing. It says about its making what a manifest says.
+    /// Makes an artefact that writes nothing, with the facts of a manifest about its making.
     pub(super) fn again(manifest: &Manifest) -> Self {
         let Manifest { command, program, written, .. } = manifest.clone();
         let making = Making { command, program, written: Some(written) };
@@ -63,6 +63,7 @@ impl Artifact {
             let mut known = BTreeSet::new();
             for (trial, cell) in trials.iter().zip(cells) {
                 let path = cell.scenario_file();
+                // Several mechanisms have one scenario, whose files are written once.
                 if known.insert(path.clone()) {
                     folder.add(&format!("{path}.toml"), trial.scenario.to_toml().as_bytes())?;
                     folder.add(&format!("{path}.txt"), trial.scenario.canonical().as_bytes())?;
@@ -129,7 +130,7 @@ fn add_parquet(folder: &mut Folder, name: &str, table: &Table) -> io::Result<()>
     folder.add(&format!("results/{name}.parquet"), &bytes(|out| write_parquet(table, out))?)
 }
 
-/// Returns what is written.
+/// Returns the bytes that `write` writes.
 fn bytes(write: impl FnOnce(&mut Vec<u8>) -> io::Result<()>) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     write(&mut bytes).map(|()| bytes)

@@ -255,7 +255,7 @@ pub(super) fn on_terms(mut call: Call, terms: &Terms, transmission: &Transmissio
     }
 }
 
-/// Explains why there is no response from a resource or its proxy.
+/// Explains why a resource or its proxy gave no response.
 pub(super) fn explain_with(error: &Error, uri: &str, proxy: Option<&str>) -> Failure {
     let at = match error {
         Error::Uri(_) | Error::Transfer(_) => uri,
@@ -264,7 +264,7 @@ pub(super) fn explain_with(error: &Error, uri: &str, proxy: Option<&str>) -> Fai
     explain(error, at)
 }
 
-/// Explains why there is no response, and suggests what to do.
+/// Explains why a request has no response, and suggests a remedy.
 pub(super) fn explain(error: &Error, uri: &str) -> Failure {
     let told = match error {
         Error::Uri(bad) => {

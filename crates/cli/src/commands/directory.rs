@@ -172,7 +172,7 @@ impl Directory {
         Some(answer(path, part.version, request, |range| Ok(part.slice(range))))
     }
 
-    /// Reads these bytes of a file, and those behind them if others were read a moment ago.
+    /// Reads these bytes of a file, and also the bytes behind them if the file was read a moment ago.
     fn read(
         &self,
         path: &Path,
@@ -306,8 +306,7 @@ async fn aside(
     acted.unwrap_or(Err(Code::INTERNAL_SERVER_ERROR.into()))
 }
 
-/// Returns the path that a request names, relative to the directory; `None` if a segment is no valid file name or
-/// begins with a dot.
+/// Returns the path that a request names, relative to the directory; `None` if a segment is not a file name or begins with a dot.
 fn path(request: &Request) -> Option<PathBuf> {
     let segments = request.options().filter(|&(number, _)| number == option::URI_PATH);
     let is_name =
@@ -327,7 +326,7 @@ fn range(request: &Request) -> Range<usize> {
     range.start..range.end.min(range.start.saturating_add(MAX_PART))
 }
 
-/// Answers a GET of a version of a file. `bytes` returns those that the request asks for. They are not read if the client has them.
+/// Answers a GET of a version of a file. `bytes` reads the requested bytes, unless the client has this version.
 fn answer(
     path: &Path,
     Version { tag, size }: Version,

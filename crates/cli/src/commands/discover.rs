@@ -32,7 +32,7 @@ async fn one(discover: &Discover, uri: &Uri, client: &Client) -> Result<(), Fail
     let text = uri.to_string();
     let call = on_terms(client.get(&text), &discover.terms, &discover.transmission);
     match call.await {
-        // The name is that of a group.
+        // The name leads to a group.
         Err(Error::Group(_)) => group(discover, uri, client).await,
         Err(error) => Err(explain_with(&error, &text, discover.terms.proxy.as_deref())),
         Ok(response) => refusal(&response).map_or_else(|| print(discover, &text, None, &response), Err),
@@ -96,7 +96,7 @@ fn print(discover: &Discover, uri: &str, base: Option<&str>, response: &Response
     broken(printed, &misread).map_or(Ok(()), |told| Err(Failure::Network(format!("{uri}: {told}"))))
 }
 
-/// Says what is wrong with a list of links; `None` if all of them were read.
+/// Describes the faults of a list of links; `None` if all of them were read.
 fn broken(printed: usize, misread: &[Misread]) -> Option<String> {
     let (first, others) = misread.split_first()?;
     let others = match others.len() {

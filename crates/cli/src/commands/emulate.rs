@@ -245,7 +245,7 @@ impl Recording {
     }
 }
 
-/// The line of counters on a terminal, and the word on overload when it begins.
+/// The line of counters on a terminal, and the warning when an overload begins.
 struct Teller {
     line: ProgressBar,
     is_overloaded: bool,

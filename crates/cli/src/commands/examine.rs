@@ -63,6 +63,7 @@ pub(crate) fn conduct(arguments: &Arguments, options: &Examine) -> Result<(), Fa
         Verdicts::Table => page(&mut out, &what, &examined),
         Verdicts::Json => objects(&mut out, plan.side, &what, &examined),
     };
+    // Verdicts are printed before a failed capture is reported.
     captured?;
     printed.and_then(|()| out.flush())?;
     let faults = findings(&examined).filter(|(_, finding)| finding.severity == Severity::Fault).count();

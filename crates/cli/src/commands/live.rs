@@ -20,9 +20,8 @@ use crate::{Failure, interrupt, progress};
 /// The time between two steps of the progress bar.
 const STEP: Duration = Duration::from_millis(250);
 
-/// Simulates all trials, and then runs them live with each of the `peers`; `None` is our own server and clients. The simulation has as many seeds
-/// as `simulated_seeds` says, if that is more. Prints the rows of all at the end. Ctrl-C ends the live runs, and keeps those that
-/// are over.
+/// Simulates all trials, and then runs them live with each of the `peers`; `None` is our own server and clients. The simulation has
+/// at least `simulated_seeds` seeds. Prints the rows of all at the end. Ctrl-C ends the live runs, and keeps finished ones.
 pub(super) fn conduct_live(
     arguments: &Arguments,
     trials: &[Trial],
@@ -90,6 +89,7 @@ fn run(
 ) -> Outcome {
     let jobs = usize::from(options.live_jobs);
     let once = estimate(trials, simulated);
+    // All trials run once with each peer.
     let all = peers.iter().skip(1).fold(once.clone(), |all, _| all.and(once.clone()));
     let time = all.all(jobs);
     let known = journal.as_ref().map_or(0, Journal::runs);

@@ -209,6 +209,7 @@ async fn open(
             Some(Ok((result, latency))) = under_way.join_next() => {
                 tally.add(&result, latency, asked.payload.len());
             }
+            // `begun` is the time when the request was due, so a late departure counts as latency.
             begun = due.tick() => {
                 let (asked, client) = (asked.clone(), client.clone());
                 under_way.spawn(async move { (asked.ask(&client).await, begun.elapsed()) });

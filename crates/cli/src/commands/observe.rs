@@ -66,6 +66,7 @@ async fn follow(
                     return Ok(());
                 }
             },
+            // Without an end, this branch is disabled, and its time has no meaning.
             () = sleep_until(end.unwrap_or_else(Instant::now)), if end.is_some() => break,
             () = &mut interrupted => break,
         };
@@ -74,7 +75,7 @@ async fn follow(
     Ok(())
 }
 
-/// Tells the server that the observation ends. If it does not answer, that is reported, but is no failure.
+/// Tells the server that the observation ends. A missing answer is reported, but is not a failure.
 async fn bid_farewell(observation: Observation, uri: &str) {
     match tokio::time::timeout(FAREWELL, observation.end()).await {
         Ok(Ok(())) => {}

@@ -22,8 +22,7 @@ pub(crate) const COMMIT: &str = env!("COAPACE_COMMIT");
 
 /// The results of an experiment, complete or interrupted.
 pub(crate) struct Conducted {
-    /// A cell (the runs of one mechanism under one condition) for each trial; in an interrupted experiment, those
-    /// that have runs.
+    /// A cell (the runs of one mechanism under one condition) for each trial; if interrupted, only cells with runs.
     pub(crate) results: Vec<CellResult>,
     made: usize,
     planned: usize,
@@ -44,8 +43,8 @@ pub(super) struct Rows {
 }
 
 impl Conducted {
-    /// Returns the results of an experiment of so many runs, of those cells that have runs unless all were made. `failure` is the
-    /// reason why runs are missing or were not printed.
+    /// Returns the results of an experiment of `planned` runs, without empty cells if runs are missing. `failure` is the reason why
+    /// runs are missing or were not printed.
     pub(super) fn of(mut results: Vec<CellResult>, planned: usize, failure: Option<Failure>) -> Self {
         let made = results.iter().map(|result| result.runs.len()).sum();
         let has_answers = results.iter().any(CellResult::has_answers);
@@ -65,8 +64,8 @@ impl Conducted {
         (!self.is_complete()).then(|| format!("incomplete: {how}{made} of {planned} runs"))
     }
 
-    /// Ends the command, with a failure if the experiment was interrupted, a run failed, rows were not printed, or no run of the whole
-    /// experiment has an answer: such results say nothing of a mechanism.
+    /// Ends the command. Fails if the experiment was interrupted, a run failed, rows were not printed, or no run has an answer:
+    /// such results show nothing about a mechanism.
     pub(crate) fn end(self) -> Result<(), Failure> {
         let interrupted = self.note().map(Failure::Interrupted);
         let unanswered = (self.made > 0 && !self.has_answers).then(|| {
@@ -78,7 +77,7 @@ impl Conducted {
         self.failure.or(interrupted).or(unanswered).map_or(Ok(()), Err)
     }
 
-    /// Says in which cells nothing was answered, if something was in others.
+    /// Names the cells without any answer, if other cells have answers.
     pub(super) fn tell_unanswered(&self, arguments: &Arguments) {
         let silent: Vec<String> = self
             .results
@@ -182,9 +181,9 @@ pub(crate) fn report(title: &str, subtitle: &str, conducted: &Conducted) -> Repo
     }
 }
 
-/// Writes the page of a report to its file and its charts to their directory, if either was asked for, and says
-/// where they are. Charts of an incomplete experiment do not replace older ones. Print the results before its error is handed on:
-/// a full disk should not cost what the runs have shown.
+/// Writes the page of a report to its file and its charts to their directory, if either was asked for, and reports the places.
+/// Charts of an incomplete experiment do not replace older ones. Print the results before returning the error of this, so that a
+/// full disk does not cost them.
 pub(crate) fn write_report<R: Borrow<Report>>(
     arguments: &Arguments,
     page: Option<Draft>,
@@ -240,7 +239,7 @@ pub(crate) fn create(path: &Path) -> Result<BufWriter<File>, Failure> {
     File::create(path).map(BufWriter::new).map_err(|error| Failure::cannot_write(path, error))
 }
 
-/// Prints a remark, which is no result, to standard error, unless `--quiet` is given.
+/// Prints a remark to standard error, unless `--quiet` is given. A remark is not a result.
 pub(crate) fn remark(arguments: &Arguments, text: &str) {
     if !arguments.quiet {
         tell(text);

@@ -84,6 +84,7 @@ impl<'a> Printer<'a> {
             if self.show.stats {
                 tell(&exchange_line(response));
             }
+            // A diagnostic payload is part of the failure.
             if !self.show.json && !is_diagnostic(response) {
                 self.payload(response)?;
             }
@@ -171,7 +172,7 @@ fn unwritten(show: &Show, error: io::Error) -> Failure {
     }
 }
 
-/// Returns the failure that a response other than 2.xx stands for, with the diagnostic payload of the server.
+/// Returns the failure of a response other than 2.xx, with the server's diagnostic payload; `None` for 2.xx.
 pub(super) fn refusal(response: &Response) -> Option<Failure> {
     if response.is_success() {
         return None;
@@ -182,7 +183,7 @@ pub(super) fn refusal(response: &Response) -> Option<Failure> {
     Some(Failure::Refused(if words.is_empty() { code.to_string() } else { format!("{code}: {words}") }))
 }
 
-/// Returns whether the payload is a diagnostic one: that of an error without Content-Format (RFC 7252 §5.5.2).
+/// Returns whether the payload is diagnostic: the text of an error without Content-Format (RFC 7252 §5.5.2).
 fn is_diagnostic(response: &Response) -> bool {
     !response.is_success() && response.format().is_none() && std::str::from_utf8(&response.payload).is_ok()
 }

@@ -16,7 +16,7 @@ use crate::draft::Draft;
 
 pub(crate) fn rank(arguments: &Arguments, rank: &Rank) -> Result<(), Failure> {
     let suite = Suite::load(&rank.suite, &rank.set).map_err(|error| {
-        // A file that is missing or cannot be used is no wrong usage.
+        // A file that is missing or cannot be used is not wrong usage.
         let is_path = |word: &String| Path::new(word).extension().is_some() || Path::new(word).exists();
         if rank.suite.iter().any(is_path) { Failure::Input(error) } else { Failure::Usage(error) }
     })?;

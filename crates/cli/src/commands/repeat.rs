@@ -48,6 +48,7 @@ pub(crate) fn repeat(arguments: &Arguments, folder: &Path) -> Result<(), Failure
     let again = made_again(&manifest, &trials, &mut conducted)?;
     let failed = |error| Failure::Io(format!("cannot compare {}", folder.display()), error);
     let mut differing = differing_files(folder, &again).map_err(failed)?;
+    // The metadata may be edited for publication, for example to add authors.
     let is_edited = differing.iter().any(|file| file.path() == METADATA);
     differing.retain(|file| file.path() != METADATA);
     let files = again.len() - usize::from(is_edited);
@@ -85,7 +86,7 @@ fn made_again(
     artifact.finish(request, &source, &report)
 }
 
-/// Lists files. Those of scenarios, of which there may be hundreds, are counted.
+/// Lists files. Files of scenarios are counted, because there may be hundreds.
 fn listed<'a>(paths: impl Iterator<Item = &'a str>) -> String {
     let (scenarios, mut others): (Vec<_>, Vec<_>) = paths.partition(|path| path.starts_with("scenarios/"));
     others.sort_unstable();
@@ -107,7 +108,7 @@ fn read(folder: &Path) -> Result<Manifest, Failure> {
     Manifest::read(&text).map_err(|error| Failure::Input(format!("{}: {error}", path.display())))
 }
 
-/// Returns the trials that the arguments of the artefact stand for.
+/// Returns the trials that follow from the arguments of the artefact.
 fn planned(request: &Request) -> Result<Vec<Trial>, String> {
     let range = request.seeds.as_deref().map(seeds).transpose()?;
     let mut trials = Paper::named(&request.paper)?.trials(request.quick, &others(&request.mechanisms)?)?;

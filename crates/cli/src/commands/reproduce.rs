@@ -137,7 +137,7 @@ fn print(
     }
     print_table(conducted)?;
     if is_live {
-        // The table of live figures beside simulated and published ones says it.
+        // The table has live figures beside simulated and published ones already.
         return Ok(());
     }
     let quick = quick.map_or_else(String::new, |quick| format!("{quick}\n"));
@@ -150,7 +150,7 @@ pub(super) fn paper_report(source: &Source, quick: Option<&str>, conducted: &Con
     report(&source.title, &subtitle.join("; "), conducted)
 }
 
-/// Returns what is left out of a quick reproduction of a paper.
+/// Returns a line about the parts that a quick reproduction leaves out.
 pub(super) fn left_out(paper: &Paper) -> Result<String, Failure> {
     paper.quick().map(|less| format!("quick: {less}")).map_err(Failure::Input)
 }

@@ -91,7 +91,7 @@ pub(crate) fn request(arguments: &Arguments, method: Code, request: &Request) ->
 
 /// The first blocks of a response that goes into a file.
 struct Salvaging<'a> {
-    /// Nothing if the response goes elsewhere.
+    /// `None` if the response does not go into a file, or the request is repeated.
     part: Option<Part<'a>>,
     salvage: Salvage,
 }
@@ -135,7 +135,7 @@ impl<'a> Salvaging<'a> {
     }
 }
 
-/// Adds to the refusal of a body (4.13) the size that the server takes (Size1), and which blocks the client has tried for that.
+/// Adds to the refusal of a body (4.13) the size that the server takes (Size1), and the block size that was tried for it.
 fn with_size(
     failure: Failure,
     result: &Result<Response, Error>,

@@ -110,6 +110,7 @@ fn capture(
     let Trial { scenario, contender, first_seed, .. } = first.clone();
     let told = format!("captured: {}, seed {first_seed}", contender.label);
     let write = move || capture::write(&scenario, &contender, first_seed, pcap_out, trace_out);
+    // A run cannot be stopped, so an interruption leaves its thread behind.
     let thread = thread::Builder::new().spawn(write).map_err(failed)?;
     let Some(written) = interrupt::wait(thread, interrupt::watch()) else {
         return Err(Failure::Interrupted(

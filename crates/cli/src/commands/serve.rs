@@ -30,7 +30,7 @@ use crate::exporter::{Exporter, Measured};
 use crate::interrupt::{arrivals, interrupted};
 use crate::{Failure, logging, process, supervisor};
 
-/// The descriptors of a core: the socket, its duplicate, and those of a runtime.
+/// The descriptors of a core: the socket, its duplicate, and the descriptors of a runtime.
 const OF_EACH_CORE: u64 = 6;
 
 /// The connections that are always allowed, whatever the limit on descriptors.

@@ -8,7 +8,7 @@ use coapace_lab::results::Cell;
 use coapace_run::measured::RunResult;
 use serde::{Deserialize, Serialize};
 
-/// The error of a file that is no journal.
+/// The error of a file that is not a journal.
 const FOREIGN: &str = "this is no journal of live runs: name another file";
 
 /// A line of a journal, in JSON.
@@ -20,7 +20,7 @@ enum Line {
     Run(Key, Box<RunResult>),
 }
 
-/// What was run.
+/// The identity of a run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct Key {
     scenario_hash: String,
@@ -46,8 +46,7 @@ impl Journal {
     /// Opens or creates the journal at `path` for runs of this `commit`.
     ///
     /// # Errors
-    /// Fails as the file does, and with one line if the file is no journal or one of another commit. The file is then as it
-    /// was.
+    /// Fails as the file does, and with one line if the file is not a journal or belongs to another commit. The file is then unchanged.
     pub(crate) fn open(path: &Path, commit: &str) -> io::Result<Self> {
         let (mut runs, mut is_new) = (Vec::new(), true);
         let mut file = JournalFile::open(path, FOREIGN, |line| {

@@ -36,7 +36,7 @@ pub(crate) fn finish(command: &mut Command, input: &str) -> Outcome {
     let mut child = pipes.spawn().expect("the command starts");
     let mut stdin = child.stdin.take().expect("its standard input is a pipe");
     let input = input.as_bytes().to_vec();
-    // The command may stop reading early, so an error of writing is no failure.
+    // The command may stop reading early, so an error of writing is not a failure.
     let writer = std::thread::spawn(move || drop(stdin.write_all(&input)));
     let output = child.wait_with_output().expect("the command ends");
     writer.join().expect("the input is written");

@@ -109,7 +109,7 @@ fn files_of_killed_writers_are_removed_at_the_next_start_and_no_others() {
         "a/.coapace-1111111111111111",
     ];
     left.iter().chain(&kept).for_each(|name| fs::write(path(name), "half").expect("a file"));
-    // The lock stands for another server that is writing the file.
+    // The lock acts for another server that is writing the file.
     let written = fs::File::open(path(kept[3])).expect("a file");
     let _locked = Flock::lock(written, FlockArg::LockExclusiveNonblock).expect("nobody else has it");
     let directory = scratch.path().to_str().expect("UTF-8");

@@ -1,4 +1,4 @@
-//! `coapace serve --metrics`, with requests like those of Prometheus and with bad ones.
+//! `coapace serve --metrics`, with requests as Prometheus sends them, and with bad ones.
 #![allow(clippy::float_cmp)] // Counts.
 
 use std::io::{Read, Write};

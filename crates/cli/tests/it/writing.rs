@@ -1,4 +1,4 @@
-//! Clients that write files: how much, how fast, where, and what is recorded of it.
+//! Clients that write files: how much, how fast, where, and the records of it.
 #![allow(clippy::float_cmp)] // Counts.
 
 use std::fs;

@@ -27,7 +27,7 @@ pub(super) struct Audit {
 }
 
 impl Audit {
-    /// Counts a PUT or DELETE, and logs it with its response. Of refused ones, one a second is logged.
+    /// Counts a PUT or DELETE, and logs it with its response. At most one refused write a second is logged.
     pub(super) fn note(&self, transport: &str, request: &Request, response: &Response) {
         let result = result(response.code);
         if let Some(count) =
@@ -57,7 +57,7 @@ impl Audit {
         }
     }
 
-    /// Returns the number of refused writes that were not logged since the last that was; `None` if this one is not.
+    /// Returns the number of refused writes left out since the last one in the log; `None` to leave this one out, too.
     fn pass(&self, now: Instant) -> Option<u64> {
         let (last, suppressed) = &mut *self.refused.lock().unwrap_or_else(PoisonError::into_inner);
         if last.is_some_and(|last| now.saturating_duration_since(last) < INTERVAL) {

@@ -15,7 +15,7 @@ const UNIT: usize = 256 << 10;
 /// The time over which writes may be saved up.
 const BURST: Duration = Duration::from_secs(1);
 
-/// The most clients that are remembered at a time. One is remembered until it has paid for its writes.
+/// The most clients that are remembered at a time, each until it has paid for its writes.
 const MAX_CLIENTS: usize = 4_096;
 
 /// The moments at which writes are paid for (the generic cell rate algorithm).
@@ -37,8 +37,8 @@ impl Pace {
         Self { rate, paid: Paid { all: Instant::now(), by: HashMap::new() }.into() }
     }
 
-    /// Takes the write of a client. A write that is refused costs nothing. A large one may be taken by who owes nothing, and is
-    /// paid for afterwards.
+    /// Takes the write of a client. A refused write costs nothing. A client without debts may make a large write, and pays for it
+    /// afterwards.
     ///
     /// # Errors
     /// 4.29 if the client is too fast, and 5.03 if all clients together are, both with Max-Age.

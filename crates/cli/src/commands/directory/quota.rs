@@ -48,7 +48,7 @@ pub(super) struct Quota {
     taken: Mutex<Taken>,
 }
 
-/// The room that is taken. The entries for clients are no more than the files that clients have written, which are bounded.
+/// The room that is taken. It has no more clients than files that clients have written, and these are bounded.
 #[derive(Debug)]
 struct Taken {
     all: Usage,
@@ -69,16 +69,16 @@ impl Quota {
         self.taken.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns what is there, and what may be there.
+    /// Returns the usage, and its bounds.
     pub(super) fn usage(&self) -> (Usage, Usage) {
         (self.taken().all, Usage { files: self.files.total, bytes: self.bytes.total })
     }
 
-    /// Checks that a client may write `bytes` at a path, where a file of `before` bytes may be. Where there is no room,
-    /// the files are counted again, unless that was done lately. A file that does not grow is always admitted.
+    /// Checks that a client may write `bytes` at a path, where a file of `before` bytes may be. If the room is used up, the files
+    /// are counted again, unless that was done lately. A file that does not grow is always admitted.
     ///
     /// # Errors
-    /// 4.13 with the bound that is reached. There is no Size1: a smaller block would not help.
+    /// 4.13 with the bound that is reached. It has no Size1, because a smaller block would not help.
     pub(super) fn admit(
         &self,
         writer: &Writer,
@@ -99,7 +99,7 @@ impl Quota {
         refused.map_or(Ok(()), |why| Err(refuse(why)))
     }
 
-    /// Returns why there is no room, if there is none.
+    /// Returns the bound that the write would exceed, in words; `None` if it fits.
     fn refusal(
         &self,
         taken: &Taken,
@@ -111,6 +111,7 @@ impl Quota {
         let own = taken.written.get(path).filter(|(owner, _)| owner == writer).map(|&(_, size)| size);
         let by = taken.by.get(writer).copied().unwrap_or_default();
         let (all, own_after) = (taken.all.after(before, Some(bytes)), by.after(own, Some(bytes)));
+        // A usage that does not grow is admitted, even above its bound.
         let full = |now: u64, then: u64, bound: u64| then > now && then > bound;
         if full(taken.all.bytes, all.bytes, self.bytes.total) {
             return Some(format!("no room: all files together may have {} bytes", self.bytes.total));

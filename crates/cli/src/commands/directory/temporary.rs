@@ -136,7 +136,7 @@ pub(super) fn sweep(top: &Dir) {
     });
 }
 
-/// Returns whether a name is that of a temporary file.
+/// Returns whether a name belongs to a temporary file.
 fn is_temporary(name: &str) -> bool {
     let digits = name.strip_prefix(PREFIX);
     digits.is_some_and(|digits| digits.len() == 16 && digits.bytes().all(|digit| digit.is_ascii_hexdigit()))

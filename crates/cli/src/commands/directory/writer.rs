@@ -4,8 +4,8 @@ use std::net::{IpAddr, Ipv6Addr};
 
 use coapace_net::{Identity, Request};
 
-/// A client, as bounds tell it from others: by the identity that it has proved, or else by its network. One host may have
-/// all addresses of an IPv6 network of 64 bits (RFC 4291 §2.5.4), and every port.
+/// A client, as bounds know it: by the identity that it has proved, or else by its network. One host may have all addresses of an
+/// IPv6 network of 64 bits (RFC 4291 §2.5.4), and every port.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Writer {
     Key(Vec<u8>),

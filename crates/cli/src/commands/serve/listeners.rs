@@ -43,6 +43,7 @@ pub(super) fn listeners(
 ) -> Result<Vec<Listener>, Failure> {
     let addresses = |port| match &serve.bind {
         Some(text) => named("--bind", text),
+        // The IPv4 address is for systems without IPv6.
         None => Ok(vec![([0u16; 8], port).into(), ([0u8; 4], port).into()]),
     };
     let mut listeners: Vec<Listener> = Vec::new();
