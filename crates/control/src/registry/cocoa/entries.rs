@@ -1,6 +1,8 @@
 //! The entries of `cocoa` and of the mechanisms that are CoCoA with other parameters.
 
-use super::{AfterBackoff, Ageing, Band, Cocoa, CocoaState, Weighting};
+use super::{AfterBackoff, Ageing, Band, Cocoa, CocoaState, SampleOfGiveUp, Weighting};
+use crate::estimator::UNBOUNDED;
+use crate::parameters::Switch;
 use crate::{Duration, Entry, Marking, Mechanism, Notes, Origin, Ratio};
 
 const fn entry(
@@ -35,8 +37,38 @@ pub(crate) const COCOA: Entry = entry(
 );
 
 impl Cocoa {
-    /// The parameters of the first CoCoA. Neither paper nor draft bounds the RTO. Here it is 60 s at most, the least bound
-    /// that RFC 8085 §3.1.1 allows. In the draft an estimator ages; here the RTO does.
+    /// The rules of draft-ietf-core-cocoa-03, without the lower bound of the RTO that this crate adds.
+    pub(super) const PUBLISHED: Self = Self { min_rto: UNBOUNDED, ..Self::DEFAULT };
+
+    /// The parameters of Betzler's er-cocoa for Contiki.
+    pub(crate) const ER_COCOA: Self = Self {
+        max_estimate: Duration::from_secs(60),
+        max_timeout: Duration::from_secs(268),
+        weak_weight: Ratio::new(3, 4),
+        max_weak_n: 255,
+        vbf_small: Ratio::new(5, 2),
+        ageing: Ageing::ErCocoa,
+        forget_strong_after: 3,
+        give_up: SampleOfGiveUp::Weak,
+        sample_reset: Switch::On,
+        granularity: UNBOUNDED,
+        final_wait: Switch::Off,
+        ..Self::PUBLISHED
+    };
+
+    /// The parameters of Californium 1.0 to 2.8.
+    pub(super) const CALIFORNIUM2: Self = Self {
+        max_rto: Duration::from_secs(32),
+        max_timeout: Duration::from_secs(60),
+        srtt_gain: Ratio::new(1, 4),
+        rttvar_gain: Ratio::new(1, 8),
+        ageing: Ageing::Californium2,
+        granularity: UNBOUNDED,
+        tick: Duration::from_millis(1),
+        ..Self::PUBLISHED
+    };
+
+    /// The parameters of the first CoCoA, without a truncation: 60 s is the least bound that RFC 8085 §3.1.1 allows.
     pub(super) const COCOA0: Self = Self {
         max_timeout: Duration::from_secs(60),
         k_weak: 4,
@@ -48,8 +80,7 @@ impl Cocoa {
         ..Self::DEFAULT
     };
 
-    /// The parameters of CoCoA+. The paper has no truncation at 32 s. Here it is 60 s, the least bound that RFC 8085 §3.1.1
-    /// allows.
+    /// The parameters of CoCoA+, without a truncation like the first CoCoA.
     pub(super) const COCOA_PLUS: Self = Self {
         max_timeout: Duration::from_secs(60),
         max_weak_n: 1,
@@ -71,7 +102,7 @@ impl Cocoa {
 ///   draft-ietf-core-cocoa-03. Betzler et al. 2015 (§2.2) print 1/4 and 1/8 (preset `paper-2015`). Californium has the printed
 ///   ones, so it is not proven that the paper exchanged them by mistake.
 /// * The RTO is 60 s at most, and 50 ms at least.
-/// * The RTO ages, not an estimator.
+/// * The RTO ages, not an estimator. In the draft an estimator does.
 pub(crate) const COCOA0: Entry = entry(
     "cocoa0",
     "the first CoCoA: strong and weak estimates weigh the same, any exchange is a sample, always doubled",
@@ -165,8 +196,7 @@ pub(crate) const FULLBACKOFF2_COCOA: Entry = entry(
     Cocoa::FULLBACKOFF2,
 );
 
-/// The entry `gsrtc`. The thesis contradicts itself: algorithm 2, which is followed here, takes over no backoff; by §5.2.1 and
-/// §5.3.3 GSRTC is built on Fullbackoff2 (preset `gsrtc-on-fullbackoff2`).
+/// The entry `gsrtc`.
 pub(crate) const GSRTC: Entry = entry(
     "gsrtc",
     "CoCoA whose strong weight grows with every strong sample in a row, from 1/2 to 0.99",
@@ -184,9 +214,7 @@ pub(crate) const GSRTC: Entry = entry(
     Cocoa { weighting: Weighting::Gsrtc, ..Cocoa::DEFAULT },
 );
 
-/// The entry `cocoa-i`. The paper (§III) keeps both estimators and does not say which of them takes the answer to a
-/// retransmission. Here it is the strong one, for that answer is as certain as one to a first transmission
-/// (`marked_retransmission`).
+/// The entry `cocoa-i`.
 ///
 /// **Differences from the source**
 /// * The endpoint gives a fresh Message ID only to retransmissions of requests that are idempotent, or that the application

@@ -33,8 +33,7 @@ impl CocoaExchange {
 
     /// Returns the time since the first transmission.
     pub(crate) fn elapsed(&self, now: Instant) -> Duration {
-        let us = Fine::fitting(now.as_micros().wrapping_sub(self.began.units()));
-        Duration::from_micros(us.units())
+        Duration::from_micros(Fine::fitting(now.as_micros().wrapping_sub(self.began.units())).units())
     }
 
     /// Makes the next timeout `factor` times as long, up to `bound`. It is never shorter than this one.
@@ -47,9 +46,4 @@ impl CocoaExchange {
     pub(crate) fn wait_for(&mut self, timeout: Fine) {
         (self.base, self.timeout) = (timeout, timeout);
     }
-}
-
-/// Returns the microseconds since the origin, modulo 2⁴⁰.
-pub(super) const fn moment(now: Instant) -> Fine {
-    Fine::fitting(now.as_micros())
 }

@@ -1,5 +1,6 @@
 //! `cocoa`: CoCoA, and its relatives made of the same parts: `cocoa0`, `cocoa-plus`, `cocoa-strong`, `fullbackoff1-cocoa`,
-//! `fullbackoff2-cocoa`, `gsrtc` and `cocoa-i`. `entries.rs` has the relatives, with their sources and differences.
+//! `fullbackoff2-cocoa`, `gsrtc` and `cocoa-i`. `draft.rs` has the draft's own mechanism, `variants.rs` the steps that others
+//! replace, and `entries.rs` the relatives, with their sources and differences.
 //!
 //! **Source.** draft-ietf-core-cocoa-03 (2018, expired).
 //!
@@ -29,22 +30,21 @@
 //!   late makes it shrink. This is so here too.
 //! * MAX_TRANSMIT_SPAN is 128 s, and here up to 240 s, where RFC 7252 has 45 s.
 
-mod ageing;
+mod draft;
 mod entries;
 mod exchange;
 #[cfg(test)]
 mod tests;
+mod variants;
 
-pub use ageing::Ageing;
+pub use draft::CocoaState;
 pub(crate) use entries::*;
 pub use exchange::CocoaExchange;
-use exchange::moment;
+pub use variants::*;
 
-use crate::estimator::{Estimator, GRANULARITY, Learning, MIN_RTO, UNBOUNDED};
-use crate::fine::Fine;
-use crate::parameters::{Switch, choice, parameters};
-use crate::stamp::Stamp;
-use crate::{Controller, Cue, Duration, Gauges, Limits, Marking, Outcome, Ratio};
+use crate::estimator::{GRANULARITY, MIN_RTO, UNBOUNDED};
+use crate::parameters::{Switch, parameters};
+use crate::{Duration, Marking, Ratio};
 
 parameters! {
     /// CoCoA, with a strong and a weak estimator.
@@ -142,33 +142,16 @@ parameters! {
         "gsrtc-on-fullbackoff2" => |_| Self { weighting: Weighting::Gsrtc, ..Self::FULLBACKOFF2 },
         /// Californium 1.0 to 2.8: the gains of SRTT and RTTVAR exchanged, an RTO of up to 32 s and a backoff of up to 60 s, and
         /// an RTO that ages past the band. Unsafe like `draft-03`.
-        "californium-2" => |old| Self {
-            min_rto: UNBOUNDED,
-            max_rto: Duration::from_secs(32),
-            max_timeout: Duration::from_secs(60),
-            max_weak_n: if old.max_weak_n == 0 { 0 } else { 2 },
-            srtt_gain: Ratio::new(1, 4),
-            rttvar_gain: Ratio::new(1, 8),
-            ageing: Ageing::Californium2,
-            granularity: UNBOUNDED,
-            tick: Duration::from_millis(1),
-            ..Self::DEFAULT
-        },
+        "californium-2" => |old| Self { max_weak_n: if old.max_weak_n == 0 { 0 } else { 2 }, ..Self::CALIFORNIUM2 },
         /// Californium 3: the gains of SRTT and RTTVAR exchanged, a granularity of 100 ms, an RTO of up to 32 s, timeouts of
         /// 0.5 s to 60 s, the backoff factor chosen from the dithered timeout, ageing that takes effect an exchange late.
         "californium-3" => |old| Self {
-            min_rto: UNBOUNDED,
-            max_rto: Duration::from_secs(32),
             min_timeout: Duration::from_millis(500),
-            max_timeout: Duration::from_secs(60),
             max_weak_n: if old.max_weak_n == 0 { 0 } else { 2 },
-            srtt_gain: Ratio::new(1, 4),
-            rttvar_gain: Ratio::new(1, 8),
             vbf_on: VbfOn::Dithered,
             ageing: Ageing::Californium3,
             granularity: Duration::from_millis(100),
-            tick: Duration::from_millis(1),
-            ..Self::DEFAULT
+            ..Self::CALIFORNIUM2
         },
         /// Betzler's er-cocoa for Contiki, behind many results from Cooja: 3/4 for a new weak estimate instead of 1/4, a
         /// weak sample of any exchange, given up or not, a Reset sampled like an acknowledgement, estimates bounded by 60 s
@@ -176,302 +159,5 @@ parameters! {
         /// more than three retransmissions. Unsafe as published: nothing bounds a timeout, from below or from above. Not
         /// reproduced: ticks of 1/128 s, and before the first sample a second dither on the first timeout.
         "er-cocoa" => |_| Self::ER_COCOA,
-    }
-}
-
-choice! {
-    /// The span of time that a backoff factor is chosen from.
-    pub enum VbfOn {
-        /// The RTO that the exchange started from, before dither: one factor for all its timeouts.
-        Initial = "initial",
-        /// The timeout in force: a factor for each step.
-        Current = "current",
-        /// The first timeout with its dither: one factor for all that follow.
-        Dithered = "dithered",
-    }
-}
-
-choice! {
-    /// The weight of a new strong estimate.
-    pub enum Weighting {
-        /// `strong_weight`.
-        Fixed = "fixed",
-        /// 1/2, 3/4, 7/8 … up to 0.99 while strong samples follow each other (Rathod 2022 §5.2, algorithm 2).
-        Gsrtc = "gsrtc",
-    }
-}
-
-choice! {
-    /// The band of middle RTOs.
-    pub enum Band {
-        /// From `vbf_low` to `vbf_high`.
-        Fixed = "fixed",
-        /// From 1/3 to 5/3 of the strong estimate (Meng et al. 2017).
-        Strong = "strong",
-    }
-}
-
-choice! {
-    /// An estimator of the two.
-    pub enum EstimatorOf {
-        /// The strong estimator.
-        Strong = "strong",
-        /// The weak estimator.
-        Weak = "weak",
-    }
-}
-
-choice! {
-    /// The effect on the RTO of a backoff that was answered or given up.
-    pub enum AfterBackoff {
-        /// The RTO stays.
-        Forget = "forget",
-        /// The RTO becomes the timeout that was in force.
-        Take = "take",
-        /// The RTO becomes that timeout if it is longer.
-        Maximum = "maximum",
-    }
-}
-
-choice! {
-    /// The effect of an exchange that is given up on the weak estimator.
-    pub enum SampleOfGiveUp {
-        /// The estimator stays.
-        Keep = "keep",
-        /// The duration of the exchange is a weak sample.
-        Weak = "weak-sample",
-    }
-}
-
-/// State of [`Cocoa`] for one destination.
-#[derive(Clone, Copy, Debug)]
-pub struct CocoaState {
-    strong: Estimator,
-    weak: Estimator,
-    rto: Fine,
-    /// The last time that a sample, or ageing, changed the RTO.
-    renewed: Stamp,
-    /// If positive, the number of strong samples since the last retransmission. If negative, the number of retransmissions
-    /// since the last strong sample.
-    streak: i8,
-}
-
-impl Controller for Cocoa {
-    type State = CocoaState;
-    type Exchange = CocoaExchange;
-
-    fn state(&self) -> CocoaState {
-        let rto = self.bounded(self.initial_rto.into());
-        let new = Estimator::new();
-        CocoaState { strong: new, weak: new, rto, renewed: Stamp::default(), streak: 0 }
-    }
-
-    fn on_start(&self, state: &mut CocoaState, cue: Cue) -> (CocoaExchange, Duration) {
-        let (unaged, band, measured) = (state.rto, self.band(state), state.is_measured());
-        if measured && self.ageing != Ageing::Californium3 {
-            self.age(state, band, cue.now);
-        }
-        let one = state.rto;
-        // The blind rule: before the first sample, the k-th exchange under way waits k·2 s (§4.1). This is not learnt.
-        let rto = if measured { one } else { one.times(cue.outstanding.max(1)) };
-        let longest = Fine::from(self.longest());
-        let timeout = self.dithered(rto, cue).at_least(self.min_timeout).min(longest);
-        let factor = self.backoff_factor(
-            band,
-            match (self.vbf_on, self.ageing) {
-                (VbfOn::Dithered, _) => timeout,
-                (_, Ageing::Californium2) => unaged,
-                _ => one,
-            },
-        );
-        if measured && self.ageing == Ageing::Californium3 {
-            self.age(state, band, cue.now);
-        }
-        let base = if self.redither.is_on() { rto.min(longest) } else { timeout };
-        let began = if self.samples_without_ack() { moment(cue.now) } else { Fine::ZERO };
-        (CocoaExchange { timeout, base, began, factor, retransmits: 0 }, timeout.into())
-    }
-
-    fn on_retransmit(&self, state: &mut CocoaState, exchange: &mut CocoaExchange, cue: Cue) -> Duration {
-        let factor = match self.vbf_on {
-            VbfOn::Initial | VbfOn::Dithered => exchange.factor,
-            VbfOn::Current => self.backoff_factor(self.band(state), exchange.base),
-        };
-        if self.samples_without_ack() {
-            exchange.count();
-        }
-        exchange.back_off(factor, self.max_timeout.into());
-        exchange.base = exchange.base.floored(self.tick);
-        exchange.timeout = exchange.base;
-        if self.redither.is_on() {
-            exchange.timeout = self.dithered(exchange.base, cue).min(self.longest().into());
-        }
-        exchange.timeout.into()
-    }
-
-    fn on_end(&self, state: &mut CocoaState, exchange: CocoaExchange, outcome: Outcome, cue: Cue) {
-        let (rtt, retransmits) = match outcome {
-            Outcome::Acked(sample) => match sample.answered {
-                Some(answer) if self.marking != Marking::None => {
-                    let is_strong = self.marked_retransmission == EstimatorOf::Strong;
-                    (Some(answer.since), if is_strong { 0 } else { answer.ordinal.min(1) })
-                }
-                _ => (Some(sample.since_first), sample.retransmits),
-            },
-            Outcome::Reset if self.sample_reset.is_on() => {
-                (Some(exchange.elapsed(cue.now)), exchange.retransmits)
-            }
-            Outcome::GivenUp if self.give_up == SampleOfGiveUp::Weak => {
-                (Some(exchange.elapsed(cue.now)), exchange.retransmits.max(1))
-            }
-            // An exchange that is given up leaves its backoff, and ends a run of strong samples.
-            Outcome::GivenUp
-                if self.after_backoff != AfterBackoff::Forget || self.weighting == Weighting::Gsrtc =>
-            {
-                (None, 1)
-            }
-            Outcome::GivenUp | Outcome::Reset | Outcome::Cancelled => return,
-        };
-        if self.weighting == Weighting::Gsrtc || self.forget_strong_after > 0 {
-            state.count(retransmits);
-        }
-        let learnt = rtt.is_some_and(|rtt| self.blend(state, rtt, retransmits));
-        let kept = retransmits > 0 && self.mind_backoff(state, exchange);
-        if learnt || kept {
-            state.rto = self.bounded(state.rto);
-            state.renewed = Stamp::of(cue.now);
-        }
-    }
-
-    fn max_span(&self, retransmits: u8) -> Duration {
-        self.longest().times(retransmits.into())
-    }
-
-    fn limits(&self, state: &CocoaState) -> Limits {
-        let limits = Limits::with_gauges(self.gauges(state), self.marking);
-        Limits { final_wait: self.final_wait.is_on(), ..limits }
-    }
-
-    /// Reports SRTT and RTTVAR of the strong estimator, or of the weak one before the first strong sample.
-    #[inline(always)]
-    fn gauges(&self, state: &CocoaState) -> Gauges {
-        let estimator = if state.strong.is_measured() { &state.strong } else { &state.weak };
-        estimator.gauges(state.rto)
-    }
-}
-
-impl CocoaState {
-    fn is_measured(&self) -> bool {
-        self.strong.is_measured() || self.weak.is_measured()
-    }
-
-    /// Counts an exchange with so many retransmissions in the streak.
-    fn count(&mut self, retransmits: u8) {
-        let streak = i16::from(self.streak);
-        let streak =
-            if retransmits == 0 { streak.max(0) + 1 } else { streak.min(0) - i16::from(retransmits) };
-        self.streak = streak.clamp(i8::MIN.into(), i8::MAX.into()) as i8;
-    }
-}
-
-impl Cocoa {
-    /// The parameters of Betzler's er-cocoa for Contiki.
-    pub(crate) const ER_COCOA: Self = Self {
-        max_estimate: Duration::from_secs(60),
-        max_timeout: Duration::from_secs(268),
-        weak_weight: Ratio::new(3, 4),
-        max_weak_n: 255,
-        vbf_small: Ratio::new(5, 2),
-        ageing: Ageing::ErCocoa,
-        forget_strong_after: 3,
-        give_up: SampleOfGiveUp::Weak,
-        sample_reset: Switch::On,
-        granularity: UNBOUNDED,
-        final_wait: Switch::Off,
-        ..Self::PUBLISHED
-    };
-
-    /// The rules of draft-ietf-core-cocoa-03, without the lower bound of the RTO that this crate adds.
-    const PUBLISHED: Self = Self { min_rto: UNBOUNDED, ..Self::DEFAULT };
-
-    #[inline(always)]
-    fn bounded(&self, rto: Fine) -> Fine {
-        rto.min(self.max_rto.into()).at_least(self.min_rto)
-    }
-
-    /// Returns the longest timeout: that of the longest RTO, or the longest backoff.
-    fn longest(&self) -> Duration {
-        self.max_rto.max(self.max_timeout)
-    }
-
-    /// Returns whether the end of an exchange can be a sample without an acknowledgement.
-    const fn samples_without_ack(&self) -> bool {
-        self.sample_reset.is_on() || matches!(self.give_up, SampleOfGiveUp::Weak)
-    }
-
-    /// Returns U(`span`, ACK_RANDOM_FACTOR·`span`).
-    fn dithered(&self, span: Fine, cue: Cue) -> Fine {
-        span.dithered(self.ack_random_factor, cue.draw).floored(self.tick)
-    }
-
-    /// Takes in a sample, draft-ietf-core-cocoa-03 §4.2. Returns whether it counts.
-    fn blend(&self, state: &mut CocoaState, rtt: Duration, retransmits: u8) -> bool {
-        let (estimator, k, weight) = match retransmits {
-            0 => (&mut state.strong, self.k_strong, self.strong_weight(state.streak)),
-            n if n <= self.max_weak_n => (&mut state.weak, self.k_weak, self.weak_weight),
-            _ => return false,
-        };
-        let Self { srtt_gain, rttvar_gain, tick, .. } = *self;
-        estimator.update(rtt, Learning { srtt_gain, rttvar_gain, tick, ..Learning::RFC6298 });
-        if let Some(estimate) = estimator.rto(k, self.granularity) {
-            state.rto = state.rto.blend(weight, estimate.at_most(self.max_estimate)).rounded(self.tick);
-        }
-        true
-    }
-
-    /// Applies the effects of a retransmitted exchange that are not those of its sample. Returns whether they set the RTO.
-    fn mind_backoff(&self, state: &mut CocoaState, exchange: CocoaExchange) -> bool {
-        if self.forget_strong_after > 0 && state.streak.unsigned_abs() > self.forget_strong_after {
-            state.strong = Estimator::new();
-        }
-        state.rto = match self.after_backoff {
-            AfterBackoff::Forget => return false,
-            AfterBackoff::Take => exchange.timeout,
-            AfterBackoff::Maximum => state.rto.max(exchange.timeout),
-        };
-        true
-    }
-
-    /// Returns the weight of a strong estimate. `streak` counts its sample already.
-    fn strong_weight(&self, streak: i8) -> Ratio {
-        match (self.weighting, streak) {
-            (Weighting::Fixed, _) => self.strong_weight,
-            (Weighting::Gsrtc, 1..=6) => Ratio::new((1 << streak) - 1, 1 << streak),
-            (Weighting::Gsrtc, _) => Ratio::new(99, 100),
-        }
-    }
-
-    /// Returns the variable backoff factor (VBF), draft-ietf-core-cocoa-03 §4.2.1.
-    fn backoff_factor(&self, (low, high): (Fine, Fine), rto: Fine) -> Ratio {
-        let Self { vbf_small, vbf_middle, vbf_large, .. } = *self;
-        if rto < low {
-            vbf_small
-        } else if rto > high {
-            vbf_large
-        } else {
-            vbf_middle
-        }
-    }
-
-    /// Returns the ends of the band of RTOs that have the middle backoff factor and do not age.
-    fn band(&self, state: &CocoaState) -> (Fine, Fine) {
-        match self.band {
-            Band::Fixed => (self.vbf_low.into(), self.vbf_high.into()),
-            Band::Strong => {
-                let strong = state.strong.rto(self.k_strong, self.granularity);
-                let strong = strong.unwrap_or(self.initial_rto.into());
-                (strong.by(Ratio::new(1, 3)), strong.by(Ratio::new(5, 3)))
-            }
-        }
     }
 }

@@ -1,68 +1,6 @@
-use super::COCOA as COCOA_ENTRY;
+//! Tests of the relatives and implementations.
+
 use super::*;
-use crate::testing::{acked, at, exchange, timeouts};
-use crate::{Answer, Draw, Entry, Mechanism, Sample};
-
-const COCOA: Cocoa = Cocoa::DEFAULT;
-
-fn with_rto(us: u64) -> CocoaState {
-    let mut state = COCOA.state();
-    state.strong.update(Duration::from_secs(1), Learning::RFC6298);
-    state.rto = Duration::from_micros(us).into();
-    state
-}
-
-fn aged(mechanism: Cocoa, rto_ms: u64, idle_s: u64) -> u64 {
-    let state = &mut with_rto(rto_ms * 1_000);
-    let _ = mechanism.on_start(state, at(idle_s * 1_000));
-    mechanism.gauges(state).rto.as_micros() / 1_000
-}
-
-#[test]
-fn strong_and_weak_samples_are_blended_and_a_third_retransmission_makes_none() {
-    let state = &mut COCOA.state();
-    let samples = [(1_000, 0), (1_000, 0), (1_000, 0), (3_500, 1), (9_000, 2), (20_000, 3), (1_200, 0)];
-    let rto = samples.map(|(rtt, retransmits)| {
-        state.renewed = Stamp::default(); // no ageing between them
-        exchange(&COCOA, state, rtt, retransmits)
-    });
-    assert_eq!(rto, [2_500_000, 2_500_000, 2_312_500, 3_046_875, 4_003_906, 4_003_906, 3_036_328]);
-}
-
-#[test]
-fn the_backoff_factor_is_3_below_1_s_and_1_5_above_3_s_and_2_on_the_boundaries() {
-    let series = |us| timeouts(&COCOA, &mut with_rto(us), 4).1;
-    assert_eq!(series(300_000), [300, 900, 2_700, 8_100, 24_300]);
-    assert_eq!(series(900_000), [900, 2_700, 8_100, 24_300, 32_000]);
-    assert_eq!(series(1_000_000), [1_000, 2_000, 4_000, 8_000, 16_000]);
-    assert_eq!(series(3_000_000), [3_000, 6_000, 12_000, 24_000, 32_000]);
-    assert_eq!(series(7_000_000), [7_000, 10_500, 15_750, 23_625, 32_000]);
-}
-
-#[test]
-fn the_literal_draft_backs_off_less_at_each_step() {
-    let literal = Cocoa { vbf_on: VbfOn::Current, ..COCOA };
-    assert_eq!(timeouts(&literal, &mut with_rto(2_000_000), 4).1, [2_000, 4_000, 6_000, 9_000, 13_500]);
-    assert_eq!(timeouts(&literal, &mut with_rto(900_000), 4).1, [900, 2_700, 5_400, 8_100, 12_150]);
-}
-
-#[test]
-fn the_factor_is_chosen_before_dither_and_the_dithered_timeout_is_truncated() {
-    let dithered = |us| COCOA.on_start(&mut with_rto(us), Cue { draw: Draw::from_bits(1 << 31), ..at(0) });
-    assert_eq!(dithered(2_900_000).0.factor, COCOA.vbf_middle); // 3.6 s is armed
-    assert_eq!(dithered(50_000_000).1, Duration::from_secs(60));
-}
-
-#[test]
-fn the_backoff_is_truncated_at_32_s_and_a_longer_first_timeout_stays() {
-    let series = |us| timeouts(&COCOA, &mut with_rto(us), 2).1;
-    assert_eq!(series(24_000_000), [24_000, 32_000, 32_000, 0, 0]);
-    assert_eq!(series(45_000_000), [45_000, 45_000, 45_000, 0, 0]);
-    let state = &mut COCOA.state();
-    exchange(&COCOA, state, 30_000, 0);
-    exchange(&COCOA, state, 60_000, 0);
-    assert!(COCOA.gauges(state).rto > Duration::from_secs(50), "the estimate is not truncated");
-}
 
 #[test]
 fn full_backoff_goes_from_32_s_to_48_s() {
@@ -72,42 +10,6 @@ fn full_backoff_goes_from_32_s_to_48_s() {
             [32_000, 48_000, 60_000]
         );
     }
-}
-
-#[test]
-fn the_rto_is_50_ms_at_least_and_the_draft_has_no_such_bound() {
-    let after_many = |mechanism: Cocoa| {
-        let state = &mut mechanism.state();
-        for _ in 0..40 {
-            state.renewed = Stamp::default(); // no ageing between them
-            exchange(&mechanism, state, 2, 0);
-        }
-        state.renewed = Stamp::default();
-        (timeouts(&mechanism, state, 1).1, mechanism.gauges(state).rto)
-    };
-    let (armed, rto) = after_many(COCOA);
-    assert_eq!((armed, rto), ([50, 150, 0, 0, 0], Duration::from_millis(50)));
-    assert!(after_many(cocoa(COCOA_ENTRY, "draft-03")).1 < Duration::from_millis(4));
-}
-
-#[test]
-fn an_rto_that_is_not_renewed_ages_into_the_dead_zone_and_stays_there() {
-    let cases = [(50, 10, 400), (300, 20, 1_200), (300, 100, 1_200), (32_000, 60, 32_000)];
-    for (rto, idle, expected) in cases.into_iter().chain([(32_000, 200, 9_500), (10_000, 300, 3_000)]) {
-        assert_eq!(aged(COCOA, rto, idle), expected, "{rto} ms after {idle} s");
-    }
-    assert_eq!(aged(COCOA, 10_000, 40), 10_000, "40 s are not more than 4 RTO");
-    assert_eq!(aged(COCOA, 500, 8), 500, "8 s are not more than 16 RTO");
-    assert_eq!(aged(Cocoa { ageing: Ageing::Off, ..COCOA }, 10_000, 300), 10_000);
-}
-
-#[test]
-fn ageing_twice_is_ageing_once() {
-    let state = &mut with_rto(32_000_000);
-    for ms in [100_000, 150_000, 200_000] {
-        let _ = COCOA.on_start(state, at(ms));
-    }
-    assert_eq!(COCOA.gauges(state).rto, Duration::from_millis(9_500));
 }
 
 #[test]
@@ -137,45 +39,6 @@ fn the_preset_of_the_paper_has_the_printed_gains_and_leaves_both_mechanisms_what
         assert_eq!(Cocoa { min_rto, srtt_gain, rttvar_gain, ..printed }, code, "{}", entry.name);
     }
     assert_eq!(cocoa(COCOA_ENTRY, "paper-2015"), cocoa(COCOA_PLUS, "paper-2015"));
-}
-
-#[test]
-fn before_anything_is_measured_parallel_exchanges_wait_a_multiple_that_is_not_learnt() {
-    let state = &mut COCOA.state();
-    let (third, timeout) = COCOA.on_start(state, Cue { outstanding: 3, ..at(0) });
-    assert_eq!(timeout, Duration::from_secs(6));
-    COCOA.on_end(state, third, acked(1_000, 0), at(1_000));
-    assert_eq!(COCOA.gauges(state).rto, Duration::from_millis(2_500)); // half of 3 s, half of 2 s
-    let (_, timeout) = COCOA.on_start(state, Cue { outstanding: 3, ..at(1_000) });
-    assert_eq!(timeout, Duration::from_millis(2_500));
-}
-
-#[test]
-fn reset_and_give_up_leave_the_rto_as_it_is() {
-    let state = &mut with_rto(1_500_000);
-    for outcome in [Outcome::Reset, Outcome::GivenUp, Outcome::Cancelled] {
-        let (ended, _) = timeouts(&COCOA, state, 4);
-        COCOA.on_end(state, ended, outcome, at(5_000));
-        assert_eq!(COCOA.gauges(state).rto, Duration::from_millis(1_500));
-    }
-}
-
-/// Returns the mechanism of an entry, with a preset unless that is empty.
-fn cocoa(entry: Entry, preset: &str) -> Cocoa {
-    let Mechanism::Cocoa(mut mechanism) = entry.mechanism else { panic!("{} is another", entry.name) };
-    if !preset.is_empty() {
-        mechanism.set("preset", preset).unwrap();
-    }
-    mechanism
-}
-
-/// Returns the RTO in microseconds after each of some exchanges of (milliseconds, retransmissions), one right after the other.
-fn after<const N: usize>(mechanism: Cocoa, samples: [(u64, u8); N]) -> [u64; N] {
-    let state = &mut mechanism.state();
-    samples.map(|(rtt, retransmits)| {
-        state.renewed = Stamp::default(); // no ageing between them
-        exchange(&mechanism, state, rtt, retransmits)
-    })
 }
 
 #[test]
@@ -326,15 +189,4 @@ fn er_cocoa_bounds_an_estimate_before_it_is_blended() {
     let state = &mut er_cocoa.state();
     assert_eq!(exchange(&er_cocoa, state, 50_000, 0), 31_000_000); // the estimate of 150 s counts as 60 s
     assert_eq!(exchange(&COCOA, &mut COCOA.state(), 50_000, 0), 60_000_000); // half of 150 s and of 2 s
-}
-
-#[test]
-fn read_literally_each_retransmission_is_dithered_from_the_undithered_backoff() {
-    let literal = cocoa(COCOA_ENTRY, "draft-literal");
-    let half = Cue { draw: Draw::from_bits(1 << 31), ..at(0) };
-    let state = &mut with_rto(2_000_000);
-    let (mut exchange, first) = literal.on_start(state, half);
-    assert_eq!(first, Duration::from_millis(2_500));
-    assert_eq!(literal.on_retransmit(state, &mut exchange, half), Duration::from_secs(5));
-    assert_eq!(literal.on_retransmit(state, &mut exchange, at(0)), Duration::from_secs(6));
 }
