@@ -1,9 +1,10 @@
-//! Gives the binary the commit that it is built from, which is printed with results.
+//! Gives the binary the commit that it is built from, which is printed with results, and says whether it can emulate links.
 
 use std::path::Path;
 use std::process::Command;
 
 fn main() {
+    let has = |variable: &str| std::env::var_os(variable).is_some();
     let root = Path::new("../..");
     for file in [".git/HEAD", ".git/index", ".git/refs/heads"] {
         if root.join(file).exists() {
@@ -22,4 +23,9 @@ fn main() {
         },
     );
     println!("cargo:rustc-env=COAPACE_COMMIT={commit}");
+    // Emulated links and live runs take the feature, and network namespaces.
+    println!("cargo:rustc-check-cfg=cfg(emulation)");
+    if has("CARGO_FEATURE_TUN") && std::env::var("CARGO_CFG_TARGET_OS").is_ok_and(|os| os == "linux") {
+        println!("cargo:rustc-cfg=emulation");
+    }
 }

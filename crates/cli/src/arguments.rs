@@ -1,19 +1,14 @@
 //! The command line.
 
-mod advise;
 mod bound;
 mod client_keys;
 mod device;
-#[cfg(target_os = "linux")]
+#[cfg(emulation)]
 mod emulate;
-mod examine;
-mod figures;
-#[cfg(target_os = "linux")]
-mod live;
+#[cfg(feature = "lab")]
+mod laboratory;
+#[cfg(feature = "tls")]
 mod relay;
-mod reproduce;
-mod run;
-mod seeds;
 mod serve;
 mod transmission;
 mod trust;
@@ -21,30 +16,21 @@ mod trust;
 use std::fmt::Write;
 use std::path::PathBuf;
 
-use coapace_lab::search::networks::Networks;
-use coapace_lab::search::space::Varied;
-use coapace_lab::search::terms::Terms as SearchTerms;
-
 use clap::{Arg, Args, Command as Grammar, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
+#[cfg(feature = "lab")]
 use coapace_lab::results::Lines;
 
-pub(crate) use advise::{Advise, CaptureSide};
 pub(crate) use bound::Bound;
 pub(crate) use client_keys::ClientKeys;
 pub(crate) use device::{
     AnyRequest, Content, Discover, Gathering, Load, Observe, Ping, Request, Show, Terms,
 };
-#[cfg(target_os = "linux")]
+#[cfg(emulation)]
 pub(crate) use emulate::Emulate;
-pub(crate) use examine::{Examine, Verdicts};
-pub(crate) use figures::Figures;
-#[cfg(target_os = "linux")]
-pub(crate) use live::LiveOptions;
+#[cfg(feature = "lab")]
+pub(crate) use laboratory::*;
+#[cfg(feature = "tls")]
 pub(crate) use relay::Relay;
-pub(crate) use reproduce::Reproduce;
-pub(crate) use run::Run;
-use seeds::seed;
-pub(crate) use seeds::{Seeds, seeds};
 pub(crate) use serve::Serve;
 pub(crate) use transmission::Transmission;
 pub(crate) use trust::Trust;
@@ -134,15 +120,19 @@ impl Arguments {
     /// Returns the grammar of the command line, with the commands of its help under headings.
     pub(crate) fn grammar() -> Grammar {
         let grammar = taking_negative_numbers(Self::command());
+        // The longer texts are about the laboratory.
+        #[cfg(not(feature = "lab"))]
+        let grammar = grammar.long_about(None).after_help(device::EXIT_CODES);
         let mut commands = String::new();
         for (heading, names) in HEADINGS {
-            let _ = writeln!(commands, "{heading}:");
-            for name in names {
-                if let Some(about) = grammar.find_subcommand(name).and_then(Grammar::get_about) {
-                    let _ = writeln!(commands, "  {name:<10} {about}");
-                }
+            // Without a feature some commands are missing, and all of a heading may be.
+            let found =
+                names.iter().filter_map(|name| Some((name, grammar.find_subcommand(name)?.get_about()?)));
+            let lines =
+                found.map(|(name, about)| format!("  {name:<10} {about}\n")).collect::<Vec<_>>().concat();
+            if !lines.is_empty() {
+                let _ = write!(commands, "{heading}:\n{lines}\n");
             }
-            commands.push('\n');
         }
         grammar.help_template(format!(
             "{{about-with-newline}}\n{{usage-heading}} {{usage}}\n\n{commands}Options:\n{{options}}{{after-help}}"
@@ -152,10 +142,8 @@ impl Arguments {
     /// Returns the number of threads for runs; 0 means one per core.
     pub(crate) fn jobs(&self) -> usize {
         let own = match &self.command {
-            Some(Command::Run(run)) => run.threads.jobs,
-            Some(Command::Rank(rank)) => rank.threads.jobs,
-            Some(Command::Reproduce(reproduce)) => reproduce.threads.jobs,
-            Some(Command::Search(search)) => search.threads.jobs,
+            #[cfg(feature = "lab")]
+            Some(Command::Laboratory(laboratory)) => laboratory.jobs(),
             Some(Command::Load(load)) => load.threads.jobs,
             _ => None,
         };
@@ -176,53 +164,9 @@ fn taking_negative_numbers(grammar: Grammar) -> Grammar {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Run a scenario with one or more mechanisms
-    #[command(after_help = run::EXAMPLES_RUN)]
-    Run(Run),
-    /// Say which mechanism to use over many conditions
-    #[command(
-        after_help = "A suite is a TOML file with `title` and `[[entries]]`, each with a `scenario` or a `paper`, and with `set` (knobs and keys; lists make a grid), `seeds` and `metrics` if they are not the scenario's: see docs/rank.md.
-
-Examples:
-  Which one for my network?
-    coapace rank my.toml
-  Every mechanism in every cell of five papers, with a heat map:
-    coapace rank published --report rank.html
-  Two candidates and what they are measured by, on other seeds:
-    coapace rank lossy -m fasor-token -m cocoa -m default --seeds 101-120"
-    )]
-    Rank(Rank),
-    /// Run the experiments of a paper beside what it published
-    #[command(after_help = reproduce::EXAMPLES_REPRODUCE)]
-    Reproduce(Reproduce),
-    /// Search for parameters of a mechanism on networks drawn at random
-    #[command(
-        after_help = "Without --vary, compares the mechanisms with the best published one on each scenario.
-
-Examples:
-  How near is FASOR to the best on 72 networks that nobody chose?
-    coapace search fasor fasor-token
-  Which K and which dither would serve better?
-    coapace search fasor-token --vary min_rto=10ms..1s --vary initial_k='1|2|4' --journal fasor.jsonl"
-    )]
-    Search(Search),
-    /// Replay a script of events through one mechanism
-    ///
-    /// Reads CSV from standard input, and writes CSV to standard output.
-    #[command(after_help = "Input columns: at_ms,event,draw,answered,exchange
-  event     start, timeout, ack, reset or giveup
-  draw      the random number of this step, in [0,1); empty is 0
-  answered  the transmission that an ack answers, 0 for the first; empty if unknown
-  exchange  a name, needed where exchanges overlap; else empty, or no column
-Output columns: at_ms,event,timeout_ms,rto_ms,next_ms
-  next_ms   the time until the next confirmable message may depart; empty if it is not paced
-
-Example:
-  printf 'at_ms,event,draw,answered\\n0,start,0.5,\\n700,ack,,\\n' | coapace trace fasor")]
-    Trace {
-        /// The mechanism, as NAME or NAME:parameter=value,…
-        mechanism: String,
-    },
+    #[cfg(feature = "lab")]
+    #[command(flatten)]
+    Laboratory(Laboratory),
     /// List or describe mechanisms, scenarios or papers
     List {
         /// The kind of things to list
@@ -230,11 +174,6 @@ Example:
         /// The mechanism, scenario or paper to describe in full
         name: Option<String>,
     },
-    /// Read a capture: what its network did, and what to use there
-    ///
-    /// Says what a capture of CoAP shows of its network, and what each mechanism would have done there.
-    #[command(after_help = advise::EXAMPLES_ADVISE)]
-    Advise(Advise),
     /// Read a resource
     #[command(after_help = device::EXAMPLES_GET)]
     Get(Request),
@@ -265,18 +204,16 @@ Example:
     /// Run a mechanism for clients or servers that cannot
     ///
     /// The relay lies between clients and a server, or in front of a server.
+    #[cfg(feature = "tls")]
     #[command(after_help = relay::EXAMPLES_RELAY)]
     Relay(Relay),
     /// Carry packets of real programs through a scenario's network
-    #[cfg(target_os = "linux")]
+    #[cfg(emulation)]
     #[command(after_help = emulate::EXAMPLES_EMULATE)]
     Emulate(Emulate),
     /// Put a server under load, and report how much it handles
     #[command(after_help = device::EXAMPLES_LOAD)]
     Load(Load),
-    /// Judge a CoAP client or server of any make by the RFCs
-    #[command(after_help = examine::EXAMPLES_EXAMINE)]
-    Examine(Examine),
     /// Print a completion script for a shell
     #[command(hide = true)]
     Completions {
@@ -291,80 +228,6 @@ Example:
     },
 }
 
-#[derive(Debug, Args)]
-pub(crate) struct Search {
-    /// A mechanism, as NAME or NAME:parameter=value,…; with --vary, one that is not a mix
-    #[arg(required = true)]
-    pub(crate) mechanism: Vec<String>,
-
-    /// A parameter to vary: a list of values, or a range of eight equal ratios; repeatable
-    #[arg(long, value_name = "PARAM=A|B|… or PARAM=LOW..HIGH", value_parser = Varied::parse)]
-    pub(crate) vary: Vec<Varied>,
-
-    /// The networks that are drawn: mixed (links, and a few small meshes) or meshes (larger and harsher ones, with flows)
-    #[arg(long, value_name = "KIND", value_parser = Networks::parse, default_value_t = Networks::default())]
-    pub(crate) networks: Networks,
-
-    /// The seed of the scenarios that are drawn
-    #[arg(long, value_name = "N", default_value_t = SearchTerms::GENERATOR_SEED, value_parser = seed)]
-    pub(crate) generator_seed: u64,
-
-    /// The scenarios that are drawn, 9 to 10,000; with mixed networks, half as many more show how a mechanism shares with `default`
-    #[arg(long, value_name = "N", default_value_t = SearchTerms::SCENARIOS)]
-    pub(crate) scenarios: u32,
-
-    /// Brackets of successive halving, of about 40 evaluations each
-    #[arg(long, value_name = "N", default_value_t = SearchTerms::BRACKETS)]
-    pub(crate) brackets: u32,
-
-    /// The seed of the search
-    #[arg(long, value_name = "N", default_value_t = SearchTerms::SEED, value_parser = seed)]
-    pub(crate) seed: u64,
-
-    /// Keep what is measured in this file, and go on from what it has
-    #[arg(long, value_name = "FILE")]
-    pub(crate) journal: Option<PathBuf>,
-
-    /// Print a line for each scenario
-    #[arg(long)]
-    pub(crate) each: bool,
-
-    #[command(flatten)]
-    pub(crate) threads: Threads,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct Rank {
-    /// Suites (published, bottleneck, mesh, lossy), built-in scenarios, or TOML files of either
-    #[arg(value_name = "SUITE|SCENARIO", default_value = "published")]
-    pub(crate) suite: Vec<String>,
-
-    /// A mechanism to compare, as NAME or NAME:parameter=value,…; repeatable. At least one has to be published and
-    /// dithered: the others are measured by it [default: all but tcp]
-    #[arg(long, short, value_name = "NAME")]
-    pub(crate) mechanism: Vec<String>,
-
-    /// Change a value of every scenario: one of its knobs, or any key by its path; repeatable. Several values with commas
-    /// between them make a grid
-    #[arg(long, value_name = "KEY=VALUE[,VALUE...]", value_parser = key_value)]
-    pub(crate) set: Vec<(String, String)>,
-
-    /// Repetitions in every cell: N takes the seeds 1 to N, N-M the seeds N to M [default: the suite's or the scenario's]
-    #[arg(long, value_name = "N|N-M", allow_hyphen_values = true, value_parser = seeds)]
-    pub(crate) seeds: Option<Seeds>,
-
-    /// The output format; csv and json have a row for each figure of each mechanism in each cell
-    #[arg(long, value_enum, default_value_t = Format::Table)]
-    pub(crate) format: Format,
-
-    /// Write an HTML report with a heat map of cells and mechanisms
-    #[arg(long, value_name = "FILE")]
-    pub(crate) report: Option<PathBuf>,
-
-    #[command(flatten)]
-    pub(crate) threads: Threads,
-}
-
 #[derive(Clone, Copy, Debug, ValueEnum)]
 pub(crate) enum Listed {
     /// Congestion control mechanisms, with parameters and presets
@@ -372,6 +235,7 @@ pub(crate) enum Listed {
     /// Built-in scenarios, with their knobs
     Scenarios,
     /// Papers whose experiments can be reproduced
+    #[cfg(feature = "lab")]
     Papers,
 }
 
@@ -385,6 +249,7 @@ pub(crate) enum Format {
     Json,
 }
 
+#[cfg(feature = "lab")]
 impl Format {
     /// Returns the format of rows for programs; `None` for the table.
     pub(crate) fn lines(self) -> Option<Lines> {

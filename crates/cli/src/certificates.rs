@@ -3,9 +3,8 @@
 use std::fs;
 use std::path::Path;
 
-use coapace_net::{BadCertificate, Certificates};
-
 use crate::Failure;
+use crate::secure::{BadCertificate, Certificates};
 
 /// Reads the certificates to trust, and the own certificate with its private key. All files are PEM.
 ///

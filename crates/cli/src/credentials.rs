@@ -5,11 +5,16 @@ use std::path::PathBuf;
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::SystemTime;
 
-use coapace_net::{Certificates, Dtls, ServerHandle};
+use coapace_net::ServerHandle;
 
-use crate::arguments::{ClientKeys, Relay, Serve};
+#[cfg(feature = "tls")]
+use crate::arguments::Relay;
+use crate::arguments::{ClientKeys, Serve};
 use crate::keys::{self, Keys};
 use crate::rights::{Rights, SharedRights};
+#[cfg(not(feature = "tls"))]
+use crate::secure::SecureHandle;
+use crate::secure::{Certificates, Dtls};
 use crate::{Failure, certificates};
 
 /// The sources of keys, certificates and rights, and those in use.
@@ -47,6 +52,7 @@ impl Credentials {
     ///
     /// # Errors
     /// The failure names the file that cannot be read or used.
+    #[cfg(feature = "tls")]
     pub(crate) fn of_relay(relay: &Relay) -> Result<Self, Failure> {
         let to_server = relay.server_identity.clone().zip(relay.server_key.clone());
         Self { to_server, ..Self::none(&relay.client_keys) }.read()
@@ -101,6 +107,7 @@ impl Credentials {
     }
 
     /// Returns the settings of a relay as a client over DTLS, if it has a key. New sessions use the key of the last reload.
+    #[cfg(feature = "tls")]
     pub(crate) fn dtls_to_server(&self) -> Option<Dtls> {
         let key = self.key_to_server.clone();
         let (identity, _) = self.to_server.as_ref()?;

@@ -1,4 +1,9 @@
 #![doc = include_str!("../README.md")]
+// A command that is left out leaves helpers unused.
+#![cfg_attr(
+    not(all(feature = "parquet", feature = "tls", emulation)),
+    allow(dead_code, clippy::unnecessary_literal_unwrap)
+)]
 
 mod activation;
 mod addresses;
@@ -15,8 +20,6 @@ mod failure;
 mod interrupt;
 mod keys;
 mod latencies;
-#[cfg(target_os = "linux")]
-mod live;
 mod logging;
 mod lossy;
 mod message;
@@ -25,6 +28,13 @@ mod process;
 mod progress;
 mod readable;
 mod rights;
+#[cfg(feature = "tls")]
+mod secure {
+    pub(crate) use coapace_net::{BadCertificate, Certificates, Dtls};
+}
+#[cfg(not(feature = "tls"))]
+#[path = "insecure.rs"]
+mod secure;
 mod shown;
 mod supervisor;
 
@@ -38,6 +48,9 @@ use coapace_scenario::naming;
 use arguments::Arguments;
 pub(crate) use failure::Failure;
 use shown::complain;
+
+/// The commit that this binary was built from.
+pub(crate) const COMMIT: &str = env!("COAPACE_COMMIT");
 
 /// Runs the command with the arguments of this process. The mechanisms in `own` can be named like the built-in
 /// ones. Returns the exit code, which is 2 if one of their names is taken.

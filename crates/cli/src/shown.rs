@@ -4,6 +4,8 @@ use std::borrow::Cow;
 use std::fmt::Write as _;
 use std::io::{IsTerminal, Write as _, stderr};
 
+use crate::arguments::Arguments;
+
 /// Escapes the characters that control a terminal or change the direction of writing, like `\u001b`, which is also
 /// how JSON writes them. Line breaks and tabs stay.
 pub(crate) fn shown(text: &str) -> Cow<'_, str> {
@@ -37,6 +39,18 @@ fn is_obeyed(c: char) -> bool {
 /// Writes a complaint as one line to standard error; if nobody can hear it, the exit code has to do.
 pub(crate) fn complain(message: &str) {
     tell(&format!("coapace: {message}"));
+}
+
+/// Returns a number of things: "1 run", "2 runs".
+pub(crate) fn counted(number: usize, what: &str) -> String {
+    format!("{number} {what}{}", if number == 1 { "" } else { "s" })
+}
+
+/// Prints a remark to standard error, unless `--quiet` is given. A remark is not a result.
+pub(crate) fn remark(arguments: &Arguments, text: &str) {
+    if !arguments.quiet {
+        tell(text);
+    }
 }
 
 #[cfg(test)]

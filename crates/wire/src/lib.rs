@@ -3,11 +3,11 @@
 //! The crate joins the simulator's networks and real sockets, which do not know each other.
 
 pub mod client_command;
-#[cfg(target_os = "linux")]
+#[cfg(all(target_os = "linux", feature = "tun"))]
 pub mod emulation;
 mod lateness;
 pub mod link;
-#[cfg(target_os = "linux")]
+#[cfg(all(target_os = "linux", feature = "tun"))]
 pub mod live;
 mod program;
 

@@ -7,7 +7,8 @@ use std::time::Duration;
 use clap::Args;
 
 use super::device::time;
-use super::{key_value, seed};
+use super::key_value;
+use super::laboratory::seed;
 
 #[derive(Debug, Args)]
 pub(crate) struct Emulate {

@@ -1,7 +1,7 @@
 //! Code shared by the commands that talk to devices: the mechanism, the runtime, texts for errors and times.
 
-use std::fs;
-use std::io::{self, Read};
+use std::fs::{self, File};
+use std::io::{self, BufWriter, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,16 +9,17 @@ use std::time::Duration;
 use coapace_control::SetError;
 use coapace_net::uri::Scheme;
 use coapace_net::{
-    BadCertificate, BadOption, Call, Certificates, Client, ClientBuilder, Dtls, Error, Mechanism, Profile,
-    Refused, TlsError, TransferError, Uri,
+    BadOption, Call, Client, ClientBuilder, Error, Mechanism, Profile, Refused, TlsError, TransferError, Uri,
 };
 use coapace_scenario::naming::{parse_bulk, parse_mechanism};
 use tokio::runtime::{Builder, Runtime};
 
-use super::output::create;
 use crate::arguments::{Arguments, Content, Terms, Transmission};
 use crate::capture::{Capture, CoapPort};
 use crate::message::option_name;
+#[cfg(not(feature = "tls"))]
+use crate::secure::SecureClient;
+use crate::secure::{BadCertificate, Certificates, Dtls};
 pub(super) use crate::shown::tell;
 use crate::{Failure, certificates, keys};
 
@@ -355,6 +356,11 @@ pub(super) fn short(time: Duration) -> String {
         _ => 0,
     };
     format!("{value:.places$} {unit}")
+}
+
+/// Opens a file for writing. This comes before the work, so that an error costs no time.
+fn create(path: &Path) -> Result<BufWriter<File>, Failure> {
+    File::create(path).map(BufWriter::new).map_err(|error| Failure::cannot_write(path, error))
 }
 
 #[cfg(test)]

@@ -14,13 +14,12 @@ use indicatif::ProgressBar;
 use tokio::runtime::Builder;
 
 use super::device::no_runtime;
-use super::output::remark;
 use crate::addresses::first;
 use crate::arguments::{Arguments, Emulate};
 use crate::draft::Draft;
 use crate::exporter::{Exporter, Measured};
 use crate::failure::INTERRUPTED;
-use crate::shown::complain;
+use crate::shown::{complain, remark};
 use crate::{Failure, interrupt, process, progress};
 
 /// The tap of an emulation: the capture, if one is asked for.

@@ -6,10 +6,10 @@ use coapace_net::uri::Host;
 use coapace_net::{Call, Error, Response, Uri};
 
 use super::device::{explain, tell};
-use super::output::{counted, remark};
 use super::printer::Printer;
 use crate::Failure;
 use crate::arguments::{Arguments, Gathering, Request};
+use crate::shown::{counted, remark};
 
 /// Sends a request to a group, and prints the answers of its members as they come.
 pub(super) async fn ask(

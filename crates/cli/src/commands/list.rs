@@ -3,6 +3,7 @@
 use std::io::{self, Write};
 
 use coapace_control::Entry;
+#[cfg(feature = "lab")]
 use coapace_lab::papers::{self, Paper};
 use coapace_scenario::naming::TCP;
 use coapace_scenario::{Scenario, naming};
@@ -16,7 +17,9 @@ pub(crate) fn list(what: Listed, name: Option<&str>, out: &mut impl Write) -> Re
         (Listed::Mechanisms, Some(name)) => one_mechanism(name, out)?,
         (Listed::Scenarios, None) => scenarios(out)?,
         (Listed::Scenarios, Some(name)) => one_scenario(name, out)?,
+        #[cfg(feature = "lab")]
         (Listed::Papers, None) => papers(out)?,
+        #[cfg(feature = "lab")]
         (Listed::Papers, Some(name)) => {
             let known = || papers::PAPERS.iter().map(|paper| paper.key).collect::<Vec<_>>().join(", ");
             let paper = Paper::find(name)
@@ -93,6 +96,7 @@ fn one_scenario(name: &str, out: &mut impl Write) -> Result<(), Failure> {
     Ok(())
 }
 
+#[cfg(feature = "lab")]
 fn one_paper(paper: &Paper, out: &mut impl Write) -> io::Result<()> {
     let source = paper.source().map_err(io::Error::other)?;
     writeln!(out, "{:<16} {}\n{:<16} {}", paper.key, source.title, "", source.source)
@@ -121,6 +125,7 @@ fn scenarios(out: &mut impl Write) -> io::Result<()> {
     )
 }
 
+#[cfg(feature = "lab")]
 fn papers(out: &mut impl Write) -> io::Result<()> {
     for paper in papers::PAPERS {
         one_paper(paper, out)?;

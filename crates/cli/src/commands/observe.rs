@@ -6,10 +6,10 @@ use coapace_net::{Client, Error, Observation};
 use tokio::time::{Instant, sleep_until};
 
 use super::device::{Setup, explain, on_terms, runtime, tell};
-use super::output::remark;
 use super::printer::Printer;
 use crate::arguments::{Arguments, Observe};
 use crate::interrupt::interrupted;
+use crate::shown::remark;
 use crate::{Failure, logging};
 
 /// The longest wait for the server's answer to the end of an observation.

@@ -11,7 +11,7 @@ use tokio::signal::unix::{Signal, SignalKind};
 use tracing::{error, info, warn};
 
 use super::device::{bulk, capture, finish, runtime};
-use super::output::COMMIT;
+use crate::COMMIT;
 use crate::addresses::first;
 use crate::arguments::{Arguments, Relay};
 use crate::capture::CoapPort;

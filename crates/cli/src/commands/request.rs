@@ -10,12 +10,12 @@ use serde_json::json;
 
 use super::device::{Setup, payload, prepare, runtime, short, tell};
 use super::group;
-use super::output::remark;
 use super::printer::{Printer, destination_lines, transfer_line};
 use crate::arguments::{Arguments, Content, Request};
 use crate::interrupt::interrupted;
 use crate::latencies::Latencies;
 use crate::part::Part;
+use crate::shown::remark;
 use crate::{Failure, logging, progress};
 
 pub(crate) fn request(arguments: &Arguments, method: Code, request: &Request) -> Result<(), Failure> {

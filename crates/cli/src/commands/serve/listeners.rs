@@ -4,7 +4,7 @@ use std::io;
 use std::net::{SocketAddr, TcpListener, UdpSocket};
 
 use coapace_net::uri::Scheme;
-use coapace_net::{Certificates, NotJoined, Server, ServerConfig};
+use coapace_net::{NotJoined, Server, ServerConfig};
 
 use crate::Failure;
 use crate::activation::Passed;
@@ -12,6 +12,9 @@ use crate::addresses::named;
 use crate::arguments::Serve;
 use crate::capture::CoapPort;
 use crate::credentials::Credentials;
+use crate::secure::Certificates;
+#[cfg(not(feature = "tls"))]
+use crate::secure::SecureServer;
 
 /// A server with its scheme, URI and address.
 pub(super) struct Listener {

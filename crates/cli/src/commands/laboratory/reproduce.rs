@@ -2,28 +2,29 @@
 
 use std::cell::LazyCell;
 use std::io::{self, Write};
-use std::path::Path;
 
-use coapace_dataset::artifact::Request;
 use coapace_lab::papers::{Paper, Source};
 use coapace_lab::results::worst_first;
 use coapace_report::Report;
 use coapace_run::contender::Contender;
 
 use super::artifact::Artifact;
-#[cfg(target_os = "linux")]
+#[cfg(emulation)]
 use super::live::conduct_live;
 use super::output::{
-    Conducted, Rows, command_line, conduct, create_dir, print_orders, print_table, remark, report, set_seeds,
+    Conducted, Rows, command_line, conduct, create_dir, print_orders, print_table, report, set_seeds,
     write_report,
 };
+#[cfg(feature = "parquet")]
 use super::repeat::repeat;
 use super::sensitivity::sensitivity;
 use crate::Failure;
 use crate::arguments::{Arguments, Format, Reproduce};
 use crate::draft::{Draft, need_a_file_each};
+use crate::shown::remark;
 
 pub(crate) fn reproduce(arguments: &Arguments, reproduce: &Reproduce) -> Result<(), Failure> {
+    #[cfg(feature = "parquet")]
     if let Some(folder) = &reproduce.check {
         return repeat(arguments, folder);
     }
@@ -42,9 +43,9 @@ pub(crate) fn reproduce(arguments: &Arguments, reproduce: &Reproduce) -> Result<
         return sensitivity(arguments, reproduce, paper);
     }
     let source = paper.source().map_err(Failure::Input)?;
-    #[cfg(target_os = "linux")]
+    #[cfg(emulation)]
     let is_live = reproduce.live.live;
-    #[cfg(not(target_os = "linux"))]
+    #[cfg(not(emulation))]
     let is_live = false;
     let trials = if is_live { Paper::live_trials } else { Paper::trials };
     let others = others(&reproduce.mechanism).map_err(Failure::Usage)?;
@@ -54,7 +55,7 @@ pub(crate) fn reproduce(arguments: &Arguments, reproduce: &Reproduce) -> Result<
     let page = reproduce.report.as_deref().map(Draft::create).transpose()?;
     let markdown = reproduce.markdown.as_deref().map(Draft::create).transpose()?;
     reproduce.figures.dir().map(create_dir).transpose()?;
-    let mut artifact = reproduce.artifact.as_deref().map(Artifact::create).transpose()?;
+    let mut artifact = Artifact::asked(reproduce)?;
     let published: Vec<_> = trials.iter().filter_map(|trial| trial.published.as_ref()).collect();
     let figures = published.iter().map(|published| published.figures.len()).sum::<usize>();
     let orders = published.iter().map(|published| published.orders.len()).sum::<usize>();
@@ -70,14 +71,14 @@ pub(crate) fn reproduce(arguments: &Arguments, reproduce: &Reproduce) -> Result<
         page.is_none() && markdown.is_none() && artifact.is_none() && reproduce.figures.dir().is_none();
     let rows = reproduce.format.lines().filter(|_| !reproduce.orders);
     let rows = rows.map(|lines| Rows { lines, each: reproduce.each, is_alone });
-    #[cfg(target_os = "linux")]
+    #[cfg(emulation)]
     let live = is_live.then(|| {
         let servers = [vec![None], reproduce.live.other().into_iter().map(Some).collect()].concat();
         // A median over few seeds is uncertain before a small buffer, and more are simulated in no time.
         let seeds = trials.iter().map(|trial| trial.scenario.defaults.seeds).max().unwrap_or(0);
         conduct_live(arguments, &trials, seeds, &reproduce.live, &servers, rows)
     });
-    #[cfg(not(target_os = "linux"))]
+    #[cfg(not(emulation))]
     let live = None;
     let mut conducted = live.unwrap_or_else(|| conduct(arguments, &trials, rows))?;
     let paged = markdown.map_or(Ok(()), |file| {
@@ -96,20 +97,8 @@ pub(crate) fn reproduce(arguments: &Arguments, reproduce: &Reproduce) -> Result<
     let report = LazyCell::new(|| paper_report(&source, quick.as_deref(), &conducted));
     let written = write_report(arguments, page, Some(&reproduce.figures), &conducted, || &*report);
     let kept = kept.and_then(|()| {
-        artifact.map_or(Ok(()), |artifact| {
-            if !conducted.is_complete() {
-                remark(arguments, "artifact: not written, because the runs are not complete");
-                return Ok(());
-            }
-            artifact.finish(&request(reproduce), &source, &report)?;
-            let root = reproduce.artifact.as_deref().unwrap_or(Path::new("")).display();
-            let runs: usize = conducted.results.iter().map(|result| result.runs.len()).sum();
-            remark(
-                arguments,
-                &format!("artifact: {runs} runs in {root}; coapace reproduce --check DIR repeats them"),
-            );
-            Ok(())
-        })
+        artifact
+            .map_or(Ok(()), |artifact| artifact.complete(arguments, reproduce, &source, &report, &conducted))
     });
     let printed = print(reproduce, paper, quick.as_deref(), is_live, &conducted);
     // The summary goes to people, wherever the rows for programs go.
@@ -153,16 +142,6 @@ pub(super) fn paper_report(source: &Source, quick: Option<&str>, conducted: &Con
 /// Returns a line about the parts that a quick reproduction leaves out.
 pub(super) fn left_out(paper: &Paper) -> Result<String, Failure> {
     paper.quick().map(|less| format!("quick: {less}")).map_err(Failure::Input)
-}
-
-/// Returns the arguments that shape the runs.
-fn request(reproduce: &Reproduce) -> Request {
-    Request {
-        paper: reproduce.paper.clone().unwrap_or_default(),
-        quick: reproduce.quick,
-        mechanisms: reproduce.mechanism.clone(),
-        seeds: reproduce.seeds.map(|seeds| seeds.to_string()),
-    }
 }
 
 /// Returns the mechanisms that are run beside the paper's.

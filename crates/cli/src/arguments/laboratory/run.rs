@@ -4,9 +4,10 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-#[cfg(target_os = "linux")]
+#[cfg(emulation)]
 use super::LiveOptions;
 use super::{Figures, Format, Seeds, Threads, key_value, seeds};
+#[cfg(feature = "parquet")]
 use coapace_dataset::sweep::Shard;
 
 pub(super) const EXAMPLES_RUN: &str = "Examples:
@@ -44,17 +45,20 @@ pub(crate) struct Run {
     pub(crate) seeds: Option<Seeds>,
 
     /// Let every two mechanisms share the network, half the clients each
-    #[arg(long, conflicts_with_all = ["each", "film", "pcap", "trace", "to"])]
-    #[cfg_attr(target_os = "linux", arg(conflicts_with = "live"))]
+    #[arg(long, conflicts_with_all = ["each", "film", "pcap", "trace"])]
+    #[cfg_attr(feature = "parquet", arg(conflicts_with = "to"))]
+    #[cfg_attr(emulation, arg(conflicts_with = "live"))]
     pub(crate) pairs: bool,
 
     /// Write a row for each run into Parquet files in this directory. Runs that it has are not made again
+    #[cfg(feature = "parquet")]
     #[arg(long, value_name = "DIR", conflicts_with_all = ["format", "each", "report", "figures", "film", "pcap", "trace"])]
-    #[cfg_attr(target_os = "linux", arg(conflicts_with = "live"))]
+    #[cfg_attr(emulation, arg(conflicts_with = "live"))]
     pub(crate) to: Option<PathBuf>,
 
     /// With --to, make one share of the runs: 2/8 is the second of eight. Each process takes another, in the same directory or
     /// in one of its own whose files are copied together later
+    #[cfg(feature = "parquet")]
     #[arg(long, value_name = "I/N", allow_hyphen_values = true, requires = "to")]
     pub(crate) shard: Option<Shard>,
 
@@ -85,7 +89,7 @@ pub(crate) struct Run {
     #[arg(long, value_name = "FILE")]
     pub(crate) trace: Option<PathBuf>,
 
-    #[cfg(target_os = "linux")]
+    #[cfg(emulation)]
     #[command(flatten)]
     pub(crate) live: LiveOptions,
 

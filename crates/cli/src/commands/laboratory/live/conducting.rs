@@ -1,8 +1,5 @@
 //! Many live runs, some at a time.
 
-mod estimate;
-mod journal;
-
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
@@ -15,8 +12,7 @@ use coapace_run::measured::RunResult;
 
 use coapace_wire::live::{Health, Live, LiveError, Peer, run};
 
-pub(crate) use estimate::{Estimate, estimate};
-pub(crate) use journal::Journal;
+use super::{Estimate, Journal};
 
 /// A run is given up after this many times the time that was estimated, and [`GRACE`].
 const TIMES: u32 = 5;

@@ -9,10 +9,12 @@ use coapace_lab::rank::{Ranking, Suite};
 use coapace_lab::results::{Look, wrapped};
 use coapace_report::Report;
 
-use super::output::{COMMIT, Conducted, conduct, counted, remark, report, set_seeds, write_report};
+use super::output::{Conducted, conduct, report, set_seeds, write_report};
+use crate::COMMIT;
 use crate::Failure;
 use crate::arguments::{Arguments, Format, Rank};
 use crate::draft::Draft;
+use crate::shown::{counted, remark};
 
 pub(crate) fn rank(arguments: &Arguments, rank: &Rank) -> Result<(), Failure> {
     let suite = Suite::load(&rank.suite, &rank.set).map_err(|error| {

@@ -12,18 +12,22 @@ use coapace_run::capture;
 use coapace_run::contender::Contender;
 use coapace_scenario::{File, Scenario};
 
-#[cfg(target_os = "linux")]
+#[cfg(emulation)]
 use super::live::conduct_live;
-use super::output::{Conducted, Rows, conduct, create_dir, print_table, remark, report, write_report};
-use super::{pairs, sweep};
+use super::output::{Conducted, Rows, conduct, create_dir, print_table, report, write_report};
+use super::pairs;
+#[cfg(feature = "parquet")]
+use super::sweep;
 use crate::arguments::{Arguments, Format, Run, Seeds};
 use crate::draft::{Draft, need_a_file_each};
+use crate::shown::remark;
 use crate::{Failure, interrupt};
 
 pub(crate) fn run(arguments: &Arguments, run: &Run) -> Result<(), Failure> {
     if run.pairs {
         return pairs::run(arguments, run);
     }
+    #[cfg(feature = "parquet")]
     if let Some(to) = &run.to {
         return sweep::run(arguments, run, to);
     }
@@ -57,10 +61,10 @@ pub(crate) fn run(arguments: &Arguments, run: &Run) -> Result<(), Failure> {
     capture(arguments, first, pcap, trace)?;
     let is_alone = page.is_none() && film.is_none() && run.figures.dir().is_none();
     let rows = run.format.lines().map(|lines| Rows { lines, each: run.each, is_alone });
-    #[cfg(target_os = "linux")]
+    #[cfg(emulation)]
     let live =
         run.live.live.then(|| conduct_live(arguments, &trials, 0, &run.live, &[run.live.other()], rows));
-    #[cfg(not(target_os = "linux"))]
+    #[cfg(not(emulation))]
     let live = None;
     let conducted = live.unwrap_or_else(|| conduct(arguments, &trials, rows))?;
     let File { title, summary, .. } = &**first.scenario;

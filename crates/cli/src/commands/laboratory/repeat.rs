@@ -17,10 +17,12 @@ use coapace_lab::results::worst_first;
 use coapace_report::Report;
 
 use super::artifact::{Artifact, program};
-use super::output::{COMMIT, Conducted, conduct, remark, set_seeds};
+use super::output::{Conducted, conduct, set_seeds};
 use super::reproduce::{left_out, others, paper_report};
+use crate::COMMIT;
 use crate::Failure;
 use crate::arguments::{Arguments, seeds};
+use crate::shown::remark;
 
 /// The differences that are printed in full.
 const SHOWN: usize = 5;

@@ -1,5 +1,9 @@
 //! Live runs beside simulated ones.
 
+mod conducting;
+mod estimate;
+mod journal;
+
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -11,11 +15,15 @@ use coapace_run::contender::ContenderKind;
 use coapace_wire::emulation::take_privileges;
 use coapace_wire::live::{Peer, fits};
 
-use super::output::{COMMIT, Conducted, Rows, remark};
+use super::output::{Conducted, Rows};
+use crate::COMMIT;
 use crate::arguments::{Arguments, LiveOptions};
-use crate::live::{Conducting, Journal, Outcome, conduct, estimate};
 use crate::process::raise_descriptor_limit;
+use crate::shown::remark;
 use crate::{Failure, interrupt, progress};
+use conducting::{Conducting, Outcome, conduct};
+use estimate::{Estimate, estimate};
+use journal::Journal;
 
 /// The time between two steps of the progress bar.
 const STEP: Duration = Duration::from_millis(250);

@@ -13,8 +13,10 @@ use coapace_report::Report;
 use tracing_subscriber::fmt::format::Writer;
 use tracing_subscriber::fmt::time::{FormatTime, SystemTime};
 
-use super::output::{COMMIT, command_line};
-use crate::Failure;
+use super::output::{Conducted, command_line};
+use crate::arguments::{Arguments, Reproduce};
+use crate::shown::remark;
+use crate::{COMMIT, Failure};
 
 /// The text of `README.md` in an artefact.
 const README: &str = include_str!("artifact.md");
@@ -35,8 +37,13 @@ struct Making {
 }
 
 impl Artifact {
+    /// Creates the folder that the command line asks for, if it does.
+    pub(super) fn asked(reproduce: &Reproduce) -> Result<Option<Self>, Failure> {
+        reproduce.artifact.as_deref().map(Self::create).transpose()
+    }
+
     /// Creates the folder. This comes before the work, so that an error costs no time.
-    pub(super) fn create(root: &Path) -> Result<Self, Failure> {
+    fn create(root: &Path) -> Result<Self, Failure> {
         let folder = Folder::create(root).map_err(|error| Failure::cannot_write(root, error))?;
         let making = Making { command: command_line(), program: program(), written: None };
         Ok(Self { folder, cells: Vec::new(), making })
@@ -84,6 +91,27 @@ impl Artifact {
         })
     }
 
+    /// Writes the rest of the files, unless runs are missing, and reports that.
+    pub(super) fn complete(
+        self,
+        arguments: &Arguments,
+        reproduce: &Reproduce,
+        source: &Source,
+        report: &Report,
+        conducted: &Conducted,
+    ) -> Result<(), Failure> {
+        if !conducted.is_complete() {
+            remark(arguments, "artifact: not written, because the runs are not complete");
+            return Ok(());
+        }
+        self.finish(&request(reproduce), source, report)?;
+        let root = reproduce.artifact.as_deref().unwrap_or(Path::new("")).display();
+        let runs: usize = conducted.results.iter().map(|result| result.runs.len()).sum();
+        let text = format!("artifact: {runs} runs in {root}; coapace reproduce --check DIR repeats them");
+        remark(arguments, &text);
+        Ok(())
+    }
+
     /// Writes the report and the files about all files. Returns the hashes of all files.
     pub(super) fn finish(
         mut self,
@@ -118,6 +146,16 @@ impl Artifact {
         let Self { folder, cells, .. } = self;
         let root = folder.root().unwrap_or(Path::new("")).to_owned();
         write(folder, cells).map_err(|error| Failure::cannot_write(&root, error))
+    }
+}
+
+/// Returns the arguments that shape the runs.
+fn request(reproduce: &Reproduce) -> Request {
+    Request {
+        paper: reproduce.paper.clone().unwrap_or_default(),
+        quick: reproduce.quick,
+        mechanisms: reproduce.mechanism.clone(),
+        seeds: reproduce.seeds.map(|seeds| seeds.to_string()),
     }
 }
 

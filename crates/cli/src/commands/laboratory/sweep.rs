@@ -9,8 +9,8 @@ use coapace_dataset::sweep::{self, Directory, Plan, PlanError};
 use coapace_lab::grid::conditions;
 use coapace_scenario::Source;
 
-use super::output::remark;
 use crate::arguments::{Arguments, Run};
+use crate::shown::remark;
 use crate::{Failure, interrupt, progress};
 
 /// Makes the runs that the directory `to` lacks.

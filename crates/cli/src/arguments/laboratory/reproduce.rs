@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-#[cfg(target_os = "linux")]
+#[cfg(emulation)]
 use super::LiveOptions;
 use super::{Figures, Format, Seeds, Threads, seeds};
 
@@ -28,10 +28,12 @@ folder lacks a part of an artefact; 130 interrupted";
 #[allow(clippy::struct_excessive_bools)] // Each is a flag of the command line.
 pub(crate) struct Reproduce {
     /// The paper (coapace list papers)
-    #[arg(value_name = "PAPER", required_unless_present = "check")]
+    #[cfg_attr(feature = "parquet", arg(value_name = "PAPER", required_unless_present = "check"))]
+    #[cfg_attr(not(feature = "parquet"), arg(value_name = "PAPER", required = true))]
     pub(crate) paper: Option<String>,
 
     /// Check the artefact in this directory: make its runs and files again, and say what is identical
+    #[cfg(feature = "parquet")]
     #[arg(
         long,
         value_name = "DIR",
@@ -73,7 +75,9 @@ pub(crate) struct Reproduce {
 
     /// Vary the conditions that the paper does not print, one at a time and in pairs, and count what is met under each. Takes
     /// as long as reproducing it many times; combine it with --quick or --seeds
-    #[arg(long, conflicts_with_all = ["mechanism", "each", "orders", "figures", "markdown", "live", "artifact"])]
+    #[arg(long, conflicts_with_all = ["mechanism", "each", "orders", "figures", "markdown"])]
+    #[cfg_attr(feature = "parquet", arg(conflicts_with = "artifact"))]
+    #[cfg_attr(emulation, arg(conflicts_with = "live"))]
     pub(crate) sensitivity: bool,
 
     /// Write every figure and every order beside the measured ones as a page of Markdown
@@ -85,10 +89,12 @@ pub(crate) struct Reproduce {
 
     /// Write all that a reviewer needs into this new or empty directory: scenarios, results as Parquet and CSV, the report,
     /// and what `--check` needs to say whether the runs are identical (docs/artifact.md)
-    #[arg(long, value_name = "DIR", conflicts_with = "live")]
+    #[cfg(feature = "parquet")]
+    #[arg(long, value_name = "DIR")]
+    #[cfg_attr(emulation, arg(conflicts_with = "live"))]
     pub(crate) artifact: Option<PathBuf>,
 
-    #[cfg(target_os = "linux")]
+    #[cfg(emulation)]
     #[command(flatten)]
     pub(crate) live: LiveOptions,
 

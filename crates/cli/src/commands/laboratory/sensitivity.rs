@@ -6,10 +6,12 @@ use coapace_lab::experiment::runs;
 use coapace_lab::papers::{Paper, Sensitivity};
 use coapace_report::Report;
 
-use super::output::{COMMIT, conduct, remark, report, set_seeds, write_report};
+use super::output::{conduct, report, set_seeds, write_report};
+use crate::COMMIT;
 use crate::Failure;
 use crate::arguments::{Arguments, Format, Reproduce};
 use crate::draft::Draft;
+use crate::shown::remark;
 
 pub(super) fn sensitivity(
     arguments: &Arguments,

@@ -6,8 +6,8 @@ use coapace_dataset::VERSION;
 use coapace_lab::search::terms::Terms;
 use coapace_lab::search::{self, SearchError};
 
-use super::output::remark;
 use crate::arguments::{Arguments, Search};
+use crate::shown::remark;
 use crate::{Failure, interrupt, progress};
 
 pub(crate) fn search(arguments: &Arguments, search: &Search) -> Result<(), Failure> {

@@ -11,10 +11,12 @@ use coapace_report::{Group, Report};
 use coapace_run::contender::Contender;
 use coapace_scenario::Scenario;
 
-use super::output::{COMMIT, Conducted, conduct, create_dir, remark, report, set_seeds, write_report};
+use super::output::{Conducted, conduct, create_dir, report, set_seeds, write_report};
+use crate::COMMIT;
 use crate::Failure;
 use crate::arguments::{Arguments, Format, Run, Seeds};
 use crate::draft::Draft;
+use crate::shown::remark;
 
 /// Lets every two mechanisms share the network of a scenario.
 pub(super) fn run(arguments: &Arguments, run: &Run) -> Result<(), Failure> {

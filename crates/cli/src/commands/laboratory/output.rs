@@ -1,7 +1,6 @@
 //! Results to standard output and into files.
 
 use std::borrow::Borrow;
-use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 use std::sync::atomic::Ordering;
@@ -14,11 +13,8 @@ use coapace_report::{Group, Report};
 
 use crate::arguments::{Arguments, Figures, Format, Seeds};
 use crate::draft::Draft;
-use crate::shown::tell;
-use crate::{Failure, interrupt, progress};
-
-/// The commit that this binary was built from.
-pub(crate) const COMMIT: &str = env!("COAPACE_COMMIT");
+use crate::shown::{counted, remark};
+use crate::{COMMIT, Failure, interrupt, progress};
 
 /// The results of an experiment, complete or interrupted.
 pub(crate) struct Conducted {
@@ -217,11 +213,6 @@ pub(crate) fn create_dir(dir: &Path) -> Result<(), Failure> {
     directory::create(dir).map_err(|error| Failure::cannot_write(dir, error))
 }
 
-/// Returns a number of things: "1 run", "2 runs".
-pub(super) fn counted(number: usize, what: &str) -> String {
-    format!("{number} {what}{}", if number == 1 { "" } else { "s" })
-}
-
 /// Returns the subtitle, with a note if the experiment is incomplete.
 pub(crate) fn noted(subtitle: &str, conducted: &Conducted) -> String {
     let parts = [Some(subtitle.to_owned()).filter(|it| !it.is_empty()), conducted.note()];
@@ -232,16 +223,4 @@ pub(crate) fn noted(subtitle: &str, conducted: &Conducted) -> String {
 pub(crate) fn command_line() -> String {
     let words = std::env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned());
     ["coapace".to_owned()].into_iter().chain(words).collect::<Vec<_>>().join(" ")
-}
-
-/// Opens a file for writing. This comes before the work, so that an error costs no time.
-pub(crate) fn create(path: &Path) -> Result<BufWriter<File>, Failure> {
-    File::create(path).map(BufWriter::new).map_err(|error| Failure::cannot_write(path, error))
-}
-
-/// Prints a remark to standard error, unless `--quiet` is given. A remark is not a result.
-pub(crate) fn remark(arguments: &Arguments, text: &str) {
-    if !arguments.quiet {
-        tell(text);
-    }
 }

@@ -24,9 +24,9 @@ use coapace_scenario::naming;
 use indicatif::ProgressBar;
 use serde::Serialize;
 
-use super::output::remark;
 use crate::arguments::{Advise, Arguments, CaptureSide, Format};
 use crate::draft::{Draft, need_a_file_each};
+use crate::shown::remark;
 use crate::{Failure, interrupt, progress};
 
 /// All results, for programs.

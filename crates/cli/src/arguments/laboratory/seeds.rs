@@ -33,7 +33,7 @@ pub(crate) fn seeds(text: &str) -> Result<Seeds, String> {
 }
 
 /// Reads the seed of a random generator.
-pub(super) fn seed(text: &str) -> Result<u64, String> {
+pub(crate) fn seed(text: &str) -> Result<u64, String> {
     text.parse().map_err(|_| format!("expected a whole number from 0 to {}", u64::MAX))
 }
 

@@ -8,10 +8,11 @@ use coapace_lab::results::{Look, wrapped};
 use coapace_run::contender::Contender;
 use coapace_scenario::Scenario;
 
-use super::output::{conduct, print_table, remark, report, write_report};
+use super::output::{conduct, print_table, report, write_report};
 use crate::Failure;
 use crate::arguments::Arguments;
 use crate::draft::Draft;
+use crate::shown::remark;
 
 /// The file of the report.
 const REPORT: &str = "coapace-report.html";

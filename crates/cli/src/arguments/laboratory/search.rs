@@ -1,0 +1,62 @@
+//! Arguments of `coapace search`.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use coapace_lab::search::networks::Networks;
+use coapace_lab::search::space::Varied;
+use coapace_lab::search::terms::Terms;
+
+use super::Threads;
+use super::seeds::seed;
+
+pub(super) const EXAMPLES_SEARCH: &str =
+    "Without --vary, compares the mechanisms with the best published one on each scenario.
+
+Examples:
+  How near is FASOR to the best on 72 networks that nobody chose?
+    coapace search fasor fasor-token
+  Which K and which dither would serve better?
+    coapace search fasor-token --vary min_rto=10ms..1s --vary initial_k='1|2|4' --journal fasor.jsonl";
+
+#[derive(Debug, Args)]
+pub(crate) struct Search {
+    /// A mechanism, as NAME or NAME:parameter=value,…; with --vary, one that is not a mix
+    #[arg(required = true)]
+    pub(crate) mechanism: Vec<String>,
+
+    /// A parameter to vary: a list of values, or a range of eight equal ratios; repeatable
+    #[arg(long, value_name = "PARAM=A|B|… or PARAM=LOW..HIGH", value_parser = Varied::parse)]
+    pub(crate) vary: Vec<Varied>,
+
+    /// The networks that are drawn: mixed (links, and a few small meshes) or meshes (larger and harsher ones, with flows)
+    #[arg(long, value_name = "KIND", value_parser = Networks::parse, default_value_t = Networks::default())]
+    pub(crate) networks: Networks,
+
+    /// The seed of the scenarios that are drawn
+    #[arg(long, value_name = "N", default_value_t = Terms::GENERATOR_SEED, value_parser = seed)]
+    pub(crate) generator_seed: u64,
+
+    /// The scenarios that are drawn, 9 to 10,000; with mixed networks, half as many more show how a mechanism shares with `default`
+    #[arg(long, value_name = "N", default_value_t = Terms::SCENARIOS)]
+    pub(crate) scenarios: u32,
+
+    /// Brackets of successive halving, of about 40 evaluations each
+    #[arg(long, value_name = "N", default_value_t = Terms::BRACKETS)]
+    pub(crate) brackets: u32,
+
+    /// The seed of the search
+    #[arg(long, value_name = "N", default_value_t = Terms::SEED, value_parser = seed)]
+    pub(crate) seed: u64,
+
+    /// Keep what is measured in this file, and go on from what it has
+    #[arg(long, value_name = "FILE")]
+    pub(crate) journal: Option<PathBuf>,
+
+    /// Print a line for each scenario
+    #[arg(long)]
+    pub(crate) each: bool,
+
+    #[command(flatten)]
+    pub(crate) threads: Threads,
+}

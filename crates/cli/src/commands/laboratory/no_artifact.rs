@@ -1,0 +1,35 @@
+//! Replaces `artifact.rs` if the command is built without the feature `parquet`: there are no artefacts then.
+
+use coapace_lab::experiment::Trial;
+use coapace_lab::papers::{Paper, Source};
+use coapace_lab::results::CellResult;
+use coapace_report::Report;
+
+use super::output::Conducted;
+use crate::Failure;
+use crate::arguments::{Arguments, Reproduce};
+
+/// A type without values.
+pub(super) enum Artifact {}
+
+impl Artifact {
+    #[allow(clippy::unnecessary_wraps, reason = "it is called like the one that can fail")]
+    pub(super) fn asked(_: &Reproduce) -> Result<Option<Self>, Failure> {
+        Ok(None)
+    }
+
+    pub(super) fn add_results(&mut self, _: &Paper, _: &[Trial], _: &[CellResult]) -> Result<(), Failure> {
+        match *self {}
+    }
+
+    pub(super) fn complete(
+        self,
+        _: &Arguments,
+        _: &Reproduce,
+        _: &Source,
+        _: &Report,
+        _: &Conducted,
+    ) -> Result<(), Failure> {
+        match self {}
+    }
+}

@@ -1,0 +1,122 @@
+//! Replaces DTLS and TLS if the command is built without the feature `tls`: whatever needs them is refused.
+
+#![allow(clippy::unused_self, reason = "the functions are called like those that do something")]
+
+use std::fmt;
+use std::io;
+use std::net::{SocketAddr, TcpListener, UdpSocket};
+use std::ops::Range;
+use std::time::{Duration, SystemTime};
+
+use coapace_net::{ClientBuilder, Server, ServerConfig, ServerHandle};
+
+/// The settings of DTLS, which no server or client takes.
+#[derive(Clone, Debug)]
+pub(crate) struct Dtls;
+
+/// Certificates, of which there are none.
+#[derive(Clone, Debug)]
+pub(crate) struct Certificates;
+
+/// The reason why DTLS, TLS or a certificate cannot be used.
+#[derive(Debug)]
+pub(crate) struct BadCertificate;
+
+impl fmt::Display for BadCertificate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("this coapace was built without the feature tls")
+    }
+}
+
+fn absent<T>() -> io::Result<T> {
+    Err(io::Error::new(io::ErrorKind::Unsupported, BadCertificate.to_string()))
+}
+
+impl Dtls {
+    pub(crate) fn client(_: &str, _: Vec<u8>) -> Self {
+        Self
+    }
+
+    pub(crate) fn server(_: impl Fn(&[u8]) -> Option<Vec<u8>>) -> Self {
+        Self
+    }
+
+    pub(crate) fn handshake_timeout(self, _: Duration) -> Self {
+        self
+    }
+}
+
+impl Certificates {
+    pub(crate) fn new() -> Self {
+        Self
+    }
+
+    pub(crate) fn trust(self, _: &[u8]) -> Result<Self, BadCertificate> {
+        Err(BadCertificate)
+    }
+
+    pub(crate) fn identity(self, _: &[u8], _: &[u8]) -> Result<Self, BadCertificate> {
+        Err(BadCertificate)
+    }
+
+    pub(crate) fn validity(&self) -> Option<Range<SystemTime>> {
+        None
+    }
+}
+
+/// The calls of a client that the feature adds.
+pub(crate) trait SecureClient: Sized {
+    fn dtls(self, dtls: Dtls) -> Self;
+    fn certificates(self, certificates: &Certificates) -> Result<Self, BadCertificate>;
+}
+
+impl SecureClient for ClientBuilder {
+    fn dtls(self, _: Dtls) -> Self {
+        self
+    }
+
+    fn certificates(self, _: &Certificates) -> Result<Self, BadCertificate> {
+        Err(BadCertificate)
+    }
+}
+
+/// The calls of a server that the feature adds.
+pub(crate) trait SecureServer: Sized {
+    fn bind_dtls(_: &[SocketAddr], _: ServerConfig, _: &Dtls) -> io::Result<Self> {
+        absent()
+    }
+
+    fn adopt_dtls(_: Vec<UdpSocket>, _: ServerConfig, _: &Dtls) -> io::Result<Self> {
+        absent()
+    }
+
+    fn bind_tls(_: &[SocketAddr], _: ServerConfig, _: &Certificates) -> io::Result<Self> {
+        absent()
+    }
+
+    fn bind_wss(_: &[SocketAddr], _: ServerConfig, _: &Certificates) -> io::Result<Self> {
+        absent()
+    }
+
+    fn adopt_tls(_: TcpListener, _: ServerConfig, _: &Certificates) -> io::Result<Self> {
+        absent()
+    }
+
+    fn adopt_wss(_: TcpListener, _: ServerConfig, _: &Certificates) -> io::Result<Self> {
+        absent()
+    }
+}
+
+impl SecureServer for Server {}
+
+/// The call of a running server that the feature adds.
+pub(crate) trait SecureHandle {
+    fn set_certificates(&self, certificates: &Certificates) -> Result<(), BadCertificate>;
+}
+
+impl SecureHandle for ServerHandle {
+    /// Changes nothing: servers with certificates cannot be bound.
+    fn set_certificates(&self, _: &Certificates) -> Result<(), BadCertificate> {
+        Ok(())
+    }
+}
