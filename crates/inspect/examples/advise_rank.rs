@@ -1,19 +1,18 @@
-//! How well a scenario that is fitted to a capture predicts the rank of mechanisms.
+//! Measures how well a scenario that is fitted to a capture predicts the rank of mechanisms.
 //!
-//! Draws scenarios with the generator of `coapace search`, and for each: runs it once with `default`, fits a scenario to what a
-//! capture beside the clients shows, and ranks all mechanisms over UDP on both, by the median flow completion time and by
-//! transmissions. Prints Kendall's τ-b of both orders, where figures within 2 % are ties, and beside it that of two rankings of
-//! the scenario itself with different seeds, which is the most that can be expected. Meshes, one scenario in six, are passed
-//! over: a path is fitted, and no mesh.
+//! Draws scenarios with the generator of `coapace search`. Runs each once with `default`, fits a scenario to a capture beside the
+//! clients, and ranks all mechanisms over UDP on both, by the median flow completion time and by transmissions. Prints Kendall's
+//! τ-b of both orders, where figures within 2 % are ties. Beside it is τ-b of two rankings of the drawn scenario with different
+//! seeds, the most that can be expected. Meshes, one scenario in six, are passed over, because only paths are fitted.
 //!
 //! ```sh
 //! cargo run --release -p coapace-inspect --example advise_rank              # 20 scenarios of set 1
 //! cargo run --release -p coapace-inspect --example advise_rank 17 20 told   # of set 17, with what the owner of the clients knows
 //! ```
 //!
-//! With `--paths` behind it, each line is followed by the path that was fitted, and by the measures of the capture and of it.
-//! With `--only 3,4`, only scenarios with these numbers are looked at. With `told`, the fit is told what a capture may not show
-//! but the owner of the clients knows: whether they keep their state (`workload.kind`), and how often and how long they try
+//! With `--paths`, each line is followed by the fitted path, the measures of the capture and the measures of the path. With
+//! `--only 3,4`, only scenarios with these numbers are drawn. With `told`, the fit knows facts that a capture may not show but
+//! the owner of the clients knows: whether they keep their state (`workload.kind`), and how often and how long they try
 //! (`clients.max_retransmit`, `clients.patience`).
 
 use std::sync::Arc;

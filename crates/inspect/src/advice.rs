@@ -3,11 +3,14 @@
 //! A *copy* is a transmission of a message; the first is one, too. A *fate* is what became of a copy: answered or lost. A *pair*
 //! is a client and a server, each an address and a port.
 //!
-//! [`traffic::read`] reads the file: [`capture`] its packets, [`headers`] and [`lowpan`] their [datagrams](datagram), [`message`]
-//! what is in these, [`exchanges`] what belongs together, [`lives`] when clients restarted. It tells apart each [`pair`], leaves out what was seen twice
-//! and the steps of the [`clock`], and [counts](counts) all packets. [`tshark`] reads what this crate cannot. [`fates`] pairs answers with copies. [`findings`] are what is told of that,
-//! [`replay`] what mechanisms would have done. [`fit`] searches the [`link`] on which a simulation of the [`workload`] has the
-//! [`measures`] of the capture; [`scenario_file`] writes it down. [`told`] says which of its numbers are guesses.
+//! [`traffic::read`] reads the file. [`capture`] finds its packets, [`headers`] and [`lowpan`] their [datagrams](datagram), and [`message`]
+//! the CoAP messages in these. [`exchanges`] joins messages, and [`lives`] finds the restarts of clients. A client with its server is a
+//! [`pair`]. Datagrams that were seen twice, and the steps of the [`clock`], are left out. [`counts`] has the numbers of packets.
+//! [`tshark`] reads packets that this crate cannot.
+//!
+//! [`fates`] pairs answers with copies. [`findings`] sums them up, and [`replay`] shows what mechanisms would have done. [`fit`] searches
+//! the [`link`] on which a simulation of the [`workload`] has the [`measures`] of the capture. [`scenario_file`] writes it down, and
+//! [`remarks`] names the numbers that are guesses.
 
 pub mod capture;
 pub mod clock;

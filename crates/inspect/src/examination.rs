@@ -1,14 +1,13 @@
 //! Black-box examination of CoAP stacks.
 //!
-//! A [`Case`] is data: a few function pointers that say what is sent, how an arriving datagram is answered, and what the recorded
-//! packets prove. Everything a case knows is in its [`Transcript`], so a verdict can be repeated from a capture, and a case can be
+//! A [`Case`] is data: a few function pointers that choose the datagrams to send, answer arriving ones, and judge the recorded
+//! packets. Everything a case knows is in its [`Transcript`]. So a verdict can be repeated from a capture, and a case can be
 //! tested without sockets and without waiting. [`examine`] runs cases on real sockets in real time.
 //!
-//! * **Side**: the part that the examined stack plays. The client side is examined by a server, which is this module, and the
-//!   other way round.
+//! * **Side**: the part that the examined stack plays. This module plays the other part.
 //! * **Lane**: one socket of the examiner, numbered from 0 within a case. Every process of an examined client has its own.
 //! * **Copy**: one transmission of a message.
-//! * **Finding**: what was measured, how severe it is, and the packets that prove it.
+//! * **Finding**: a measurement, its severity, and the packets that prove it.
 
 mod bottleneck;
 mod case;

@@ -25,8 +25,8 @@ pub(crate) struct Measured {
 }
 
 impl Measured {
-    /// Returns an exchange with copies at these times, of which there is at least one, and answers at their times with the ordinals of the
-    /// copies that they name. Times are in their order, from any origin.
+    /// Returns an exchange from the times of its copies, at least one, and of its answers. An answer may name the ordinal of a copy. Times
+    /// ascend, and count from any origin.
     pub(crate) fn new(copies: &[Duration], answers: &[(Duration, Option<u8>)]) -> Self {
         // Mechanisms take the moment 0 for "never".
         const BEGIN: Instant = Instant::from_micros(1_000_000);
@@ -45,8 +45,8 @@ impl Measured {
         }
     }
 
-    /// Returns the facts that a client has. `answers_each` says whether it knows that each copy has an answer of its own. If not, an
-    /// answer to an early copy may be the repetition that RFC 7252 §4.5 allows, and is not believed.
+    /// Returns the sample that a client gets. `answers_each` says whether it knows that each copy has an answer of its own. If not,
+    /// an answer to an early copy may be the repetition that RFC 7252 §4.5 allows, and is not believed.
     fn sample(&self, since_first: Duration, answers_each: bool) -> Sample {
         let passed =
             |count: usize| self.timeouts[..count].iter().fold(Duration::ZERO, |sum, &timeout| sum + timeout);
@@ -69,7 +69,7 @@ impl Measured {
 pub struct Nearest {
     /// The mechanism, as it is named on the command line.
     pub mechanism: String,
-    /// How far the timeouts are from its timeouts: the mean of two terms. One is how far each timeout lies outside of the range that the
+    /// How far the timeouts are from its timeouts: the sum of two terms. One is how far timeouts lie outside of the range that the
     /// mechanism draws from, the other how unevenly they lie within it. Both are natural logarithms of ratios, so 0.1 is about 10 %.
     pub distance: f64,
     /// The mechanisms that are no farther away than chance allows, the nearest first.
@@ -115,9 +115,9 @@ impl fmt::Display for Nearest {
     }
 }
 
-/// Replays the exchanges through every known mechanism that marks its copies as these clients do, and through `default` with the
-/// ACK_TIMEOUT of the first timeouts. A client that restarted without its estimates counts as another one. Returns the nearest mechanism;
-/// `None` if no timeout passed, or no mechanism has the marking.
+/// Replays the exchanges through every known mechanism that marks its copies as these clients do, and through `default` with an
+/// ACK_TIMEOUT that is fitted to the first timeouts. A client that restarted without its estimates counts as another one. Returns the
+/// nearest mechanism; `None` if no timeout passed, or no mechanism has the marking.
 pub(crate) fn nearest(clients: &[Vec<Measured>], marking: Marking) -> Option<Nearest> {
     let marks = |mechanism: &Mechanism| mechanism.limits(&mechanism.state()).marking;
     let alike = naming::mechanisms().entries().filter(|entry| marks(&entry.mechanism) == marking);
@@ -148,12 +148,12 @@ fn fitted(clients: &[Vec<Measured>]) -> Option<(String, f64)> {
     Some((name, distance))
 }
 
-/// What a replay collects.
+/// The deviations that a replay collects.
 #[derive(Default)]
 struct Score {
     /// The logarithms of the ratios by which timeouts lie outside of their ranges.
     outside: f64,
-    /// The places of timeouts within their ranges, from 0 to 1, and the logarithmic widths of these.
+    /// The places of timeouts within their ranges, from 0 to 1, and the logarithmic widths of the ranges.
     places: Vec<(f64, f64)>,
     /// Answers for which the mechanism would not have waited, as logarithms of ratios.
     hasty: f64,
@@ -203,6 +203,8 @@ fn follow(mechanism: &Mechanism, exchanges: &[Measured], score: &mut Score) {
     for measured in exchanges {
         let mut now = measured.begun;
         let cue = |now, draw| Cue { now, draw, outstanding: 1 };
+        // Copies of the state give the bounds of each range. The state itself then gets the draw that is nearest to the measured
+        // timeout.
         let armed = |draw| mechanism.on_start(&mut { state }, cue(now, draw)).1;
         let draw = if let Some(&timeout) = measured.timeouts.first() {
             score.compare(timeout, armed(Draw::ZERO), armed(TOP))

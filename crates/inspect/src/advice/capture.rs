@@ -58,7 +58,7 @@ pub enum Ending {
     CutOff,
     /// Behind this many bytes the file is garbage.
     Garbage(usize),
-    /// The caller wanted no more.
+    /// The caller stopped the reading.
     Stopped,
 }
 
@@ -104,7 +104,7 @@ struct Interface {
 /// Reads a capture and calls `each` with every packet. Memory is bounded, whatever the size of the file.
 ///
 /// # Errors
-/// Returns a [`CaptureError`] if the file is no capture. A file that is damaged later is read up to there: see [`Ending`].
+/// Returns a [`CaptureError`] if the file is not a capture. A file that is damaged later is read up to the damage: see [`Ending`].
 pub fn read(
     reader: impl Read + Send,
     each: &mut dyn FnMut(&Packet<'_>) -> ControlFlow<()>,
@@ -146,6 +146,7 @@ fn read_blocks(
             Err(_) => return Ok(Ending::Garbage(reader.consumed())),
         };
         if !refill || reader.data().len() + 1024 >= capacity {
+            // A damaged length may ask for any buffer, so it grows by doubling, and only up to a bound.
             if capacity >= LARGEST_BLOCK {
                 return Ok(Ending::Garbage(reader.consumed()));
             }
@@ -168,7 +169,7 @@ struct Section {
 }
 
 impl Section {
-    /// Returns the packet of a block. Any other block is noted.
+    /// Returns the packet of a block. A block without a packet may change the section.
     fn packet<'a>(&mut self, block: &'a PcapBlockOwned<'_>) -> Option<Packet<'a>> {
         match block {
             PcapBlockOwned::LegacyHeader(header) => {

@@ -1,9 +1,9 @@
 //! The clock of a capture. It steps when somebody sets it, when captures are joined, and while nothing is captured.
 //!
 //! An *era* is a part of a capture within which times can be compared. A new one begins with a packet that is earlier than the one
-//! before it, or later by more than EXCHANGE_LIFETIME. An early packet is a step of the clock. A late one is a pause of the clients, or
-//! a step: where the answer to a request before it comes behind it, where it lasts for a week, or where it is alone and far longer than
-//! any other silence. Times behind a step are moved, so that it takes no time.
+//! before it, or later by more than EXCHANGE_LIFETIME. An early packet shows a step of the clock. A late one shows a pause of the
+//! clients or a step. It counts as a step if a request before it is answered behind it, if the silence lasts longer than a week, or if
+//! it is the only pause and far longer than any other silence. Times behind a step are shifted, so that the step takes no time.
 
 use coapace_sim::{Span, Time};
 use serde::Serialize;
@@ -17,10 +17,11 @@ const SILENCE: Span = Span::from_secs(247);
 /// A silence that is a step in any case.
 const WEEK: Span = Span::from_secs(7 * 86_400);
 
-/// A silence that is this many times the longest other one is a step, if so many packets show what is usual.
+/// A silence this many times as long as the longest silence within an era is a step, if there are [`USUAL`] packets and no other
+/// pause.
 const FAR_LONGER: f64 = 20.0;
 
-/// The packets that show what is usual.
+/// The packets that are needed to know how long silences usually are.
 const USUAL: u64 = 50;
 
 /// The most eras. A capture with more has no clock that can be used.
@@ -106,7 +107,8 @@ impl Clock {
         self.eras.last().is_some_and(|era| era.begins == Begin::Step)
     }
 
-    /// Says that an answer came in the era behind `era` to a message whose last copy was sent at this time.
+    /// Notes that a message of `era`, whose last copy was sent at `sent`, was answered in the next era. If the era ended within
+    /// `patience` of that copy, the next one begins with a step.
     pub(super) fn crossed(&mut self, era: u32, sent: Time, patience: Span) {
         let era = era as usize;
         if let Some([before, next]) = self.eras.get_mut(era..era + 2)
@@ -138,6 +140,7 @@ impl Clock {
             if let Some(before) = straight.eras.last_mut() {
                 (shift, steps) = (before.shift, before.steps);
                 if era.begins == Begin::Step {
+                    // The shift removes the whole gap: the first packet behind a step gets the time of the last one before it.
                     let by = nanoseconds(era.first).saturating_sub(nanoseconds(before.last));
                     shift = shift.saturating_sub(by);
                     steps += 1;
@@ -169,7 +172,7 @@ impl Straightened {
         self.eras.get(era as usize).is_some_and(|era| era.is_cut && at + patience >= era.last)
     }
 
-    /// Returns the times of the first packet and the last without the steps, where they are these with them.
+    /// Returns the times of the first and the last packet without the steps. `first` and `last` are these times with the steps.
     pub(super) fn span(&self, first: Time, last: Time) -> (Time, Time) {
         match self.eras.first() {
             Some(era) if !self.steps.is_empty() => {

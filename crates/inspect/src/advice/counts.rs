@@ -13,7 +13,7 @@ pub struct Counts {
     pub messages: u64,
     /// Datagrams of DTLS, which are encrypted.
     pub dtls: u64,
-    /// Datagrams at a port of CoAP that are no messages.
+    /// Datagrams at a port of CoAP that are not messages.
     pub malformed: u64,
     /// Datagrams of other protocols.
     pub others: u64,
@@ -34,7 +34,7 @@ pub struct Counts {
 }
 
 impl Counts {
-    /// Returns whether there are packets that tshark may be able to read: those of unknown link types, and tunnels.
+    /// Returns whether tshark may be able to read some of the skipped packets: tunnels, and packets of unknown link types.
     pub fn needs_tshark(&self) -> bool {
         self.skipped.keys().any(|skipped| matches!(skipped, Skipped::Link(_) | Skipped::Tunnel))
     }

@@ -19,11 +19,11 @@ pub struct Datagram<'a> {
     pub ip_bytes: u32,
     /// Whether the payload was kept whole.
     pub is_whole: bool,
-    /// The point of its way where it was seen.
+    /// The point of its path where it was seen.
     pub point: Point,
 }
 
-/// The reason why a packet is no datagram.
+/// The reason why no datagram is read from a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Skipped {
     /// No reader is known for its link type.

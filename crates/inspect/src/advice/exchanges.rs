@@ -32,7 +32,7 @@ pub enum From {
     Server,
 }
 
-/// A message, its copies and what answered them.
+/// A message with its copies and their answers.
 #[derive(Clone, Debug)]
 pub struct Exchange {
     /// The number of the pair.
@@ -92,7 +92,7 @@ pub struct Answer {
     pub copy: Option<u8>,
 }
 
-/// Exchanges that messages are added to.
+/// The exchanges so far. Messages are added one after the other.
 #[derive(Debug, Default)]
 pub(super) struct Exchanges {
     all: Vec<Exchange>,
@@ -100,11 +100,11 @@ pub(super) struct Exchanges {
     by_id: HashMap<(u32, From, u16), u32>,
     /// The last request with a token, by pair and token.
     by_token: HashMap<(u32, u64), u32>,
-    /// The era of the messages that come.
+    /// The era of the messages that are added now.
     pub(super) era: u32,
-    /// Whether the clock stepped back before it.
+    /// Whether this era began with a step back.
     pub(super) went_back: bool,
-    /// The exchanges that an answer of the next era belongs to.
+    /// The exchanges whose answer came in the next era.
     crossed: BTreeSet<u32>,
 }
 
@@ -158,7 +158,7 @@ impl Exchange {
         }
     }
 
-    /// Makes one of copies and answers that nothing tells apart.
+    /// Makes an exchange whose copies and answers have no marks.
     #[cfg(test)]
     pub(super) fn plain(copies: impl Iterator<Item = Time>, answers: impl Iterator<Item = Time>) -> Self {
         let copies: SmallVec<_> = copies
@@ -184,7 +184,7 @@ impl Exchange {
         }
     }
 
-    /// Returns whether a message that has its Message ID is a copy, and no other message with a Message ID that is used again.
+    /// Returns whether a message with the same Message ID is a copy, and not another message that uses the Message ID again.
     fn has_copy(&self, at: Time, seen: &Seen) -> bool {
         let Some(last) = self.copies.last() else { return false };
         let since_first = at - self.began_at();
@@ -254,6 +254,7 @@ impl Exchanges {
             Kind::Confirmable | Kind::NonConfirmable => {
                 let is_response = seen.code.is_response() && from == From::Server;
                 let met = is_response && self.respond(at, pair, seen, ip_bytes, counts);
+                // A confirmable response is an exchange of its own, too, because the client acknowledges it.
                 if !is_response || seen.kind == Kind::Confirmable {
                     self.begin(at, pair, from, seen, ip_bytes, counts);
                 }
@@ -353,8 +354,8 @@ impl Exchanges {
         }
     }
 
-    /// Returns all exchanges in the order of their first copies, at times without the steps of the clock, and that clock. Exchanges that
-    /// were open at a step are left out: nobody knows how they would have ended.
+    /// Returns all exchanges in the order of their first copies, and the clock. Their times are without the steps of the clock.
+    /// Exchanges that were open at a step are left out: nobody knows how they would have ended.
     pub(super) fn finish(self, mut clock: Clock, counts: &mut Counts) -> (Vec<Exchange>, Straightened) {
         let mut all = self.all;
         for exchange in self.crossed.iter().filter_map(|&number| all.get(number as usize)) {

@@ -21,23 +21,22 @@ pub struct Transmission {
 /// The fate of a transmission.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Fate {
-    /// It was answered after so many seconds.
+    /// It was answered after this many seconds.
     Answered(f64, Certainty),
     /// It, or its answer, was lost.
     Lost,
-    /// Nothing tells: the capture ends too soon, or the server answers one copy only.
+    /// The capture does not show it: it ends too soon, or the server answers one copy only.
     Unknown,
 }
 
-/// The reason why an answer is taken for that of one copy.
+/// The reason why an answer is assigned to one copy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Certainty {
-    /// There is one copy, or a token, an option or a Message ID tells.
+    /// There is one copy, or a token, an option or a Message ID shows it.
     Unambiguous,
-    /// There are as many answers as copies, so they are paired in their order.
+    /// There are at least as many answers as copies, so they are paired in their order.
     InOrder,
-    /// There are fewer answers than copies. This pairing comes closest to the round-trip times that were measured at about that
-    /// time.
+    /// There are fewer answers than copies. This pairing comes closest to the round-trip times around that moment.
     Likely,
 }
 
@@ -50,14 +49,14 @@ pub struct Fates {
     pub answers_copies: bool,
     /// The round-trip times that are beyond doubt, by their moments.
     pub around: Around,
-    /// Answers beyond one for each copy: the network or the server made them more.
+    /// Answers beyond one for each copy. The network or the server duplicated them.
     pub duplicates: u64,
 }
 
-/// Below so many exchanges with copies behind the one that was answered nothing is said about the server.
+/// A server counts as answering one copy only after this many exchanges with unanswered copies behind the answered one.
 const ENOUGH: usize = 20;
 
-/// The samples around a moment that tell its round-trip time.
+/// The number of samples around a moment whose median is its round-trip time.
 const NEIGHBOURS: usize = 9;
 
 impl Fates {
@@ -71,7 +70,7 @@ impl Fates {
         }
         samples.sort_by_key(|sample| sample.0);
         let around = Around { samples };
-        // A server that answers one copy only is known by copies behind the one that was answered, none of which is.
+        // A server that answers one copy only leaves the copies behind the answered one without an answer.
         let mut several = own().map(|(_, it)| it).filter(|it| it.copies.len() > 1);
         let answered_twice = several.clone().any(|it| it.answers.len() > 1);
         let is_behind = |it: &&Exchange| {
@@ -114,7 +113,7 @@ impl Fates {
         fates
     }
 
-    /// Nothing is known of transmissions that departed so late that their answer would come after the end of the capture.
+    /// Makes a loss unknown if the capture ends within the 99 % quantile of round-trip times: an answer might still have come.
     fn open_the_last(&mut self, traffic: &Traffic) {
         let mut rtts: Vec<f64> = self.round_trips().collect();
         rtts.sort_by(f64::total_cmp);
@@ -139,7 +138,7 @@ impl Fates {
     }
 }
 
-/// Returns the copies that were answered with their round-trip times in seconds, if there is no doubt; `None` if there is.
+/// Returns the answered copies with their round-trip times in seconds; `None` if it is in doubt which copies were answered.
 fn certain(exchange: &Exchange) -> Option<Vec<(usize, f64)>> {
     let since = |copy: usize, at: Time| Some((copy, (at - exchange.copies.get(copy)?.at).as_secs_f64()));
     if exchange.answers.iter().all(|answer| answer.copy.is_some()) {
@@ -210,7 +209,7 @@ impl Around {
         let end = (start + NEIGHBOURS).min(self.samples.len());
         let mut near: Vec<f64> = self.samples[start..end].iter().map(|sample| sample.1).collect();
         near.sort_by(f64::total_cmp);
-        // Without any sample, RFC 7252's ACK_TIMEOUT is what is assumed of a network.
+        // Without any sample, RFC 7252's ACK_TIMEOUT is assumed.
         near.get(near.len() / 2).copied().unwrap_or(2.0).max(1e-6)
     }
 }

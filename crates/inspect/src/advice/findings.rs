@@ -37,9 +37,9 @@ pub struct Findings {
     pub servers: usize,
     /// Confirmable requests, without their copies.
     pub exchanges: usize,
-    /// Those that were answered.
+    /// Exchanges that were answered.
     pub completed: usize,
-    /// Those that were given up.
+    /// Exchanges that were given up.
     pub given_up: u64,
     /// Requests that are not confirmable, pings and confirmable messages of servers.
     pub others: usize,
@@ -69,11 +69,11 @@ pub enum SideBecause {
     Said,
     /// Copies and answers look like it.
     Looks,
-    /// Nothing tells. The side of the client is assumed.
+    /// The traffic does not show it. The side of the client is assumed.
     Assumed,
 }
 
-/// What was read of the file.
+/// The packets and messages that were read, and those that were not.
 #[derive(Clone, Debug, Serialize)]
 pub struct Read {
     /// All packets.
@@ -82,15 +82,15 @@ pub struct Read {
     pub messages: u64,
     /// Encrypted datagrams (DTLS).
     pub dtls: u64,
-    /// Datagrams at CoAP's port that are no messages.
+    /// Datagrams at CoAP's port that are not messages.
     pub malformed: u64,
-    /// Packets that are no CoAP, or that cannot be read, by the reason.
+    /// Packets that are not CoAP or cannot be read, by the reason.
     pub skipped: BTreeMap<String, u64>,
     /// Datagrams that the capture shows a second time. Each counts once in everything else.
     pub again: u64,
     /// Messages that tshark read, because this program knows no reader for their link type or tunnel.
     pub by_tshark: u64,
-    /// The steps of the clock. They are in no time.
+    /// The steps of the clock. No time includes them.
     pub steps: Vec<Step>,
     /// Messages that were open at a step, and copies of them behind it. They count in nothing else.
     pub torn: u64,
@@ -100,7 +100,7 @@ pub struct Read {
     pub unmatched: u64,
     /// The time from the first packet to the last, in seconds.
     pub seconds: f64,
-    /// What is wrong with the end of the file, if anything.
+    /// The fault at the end of the file, if there is one.
     pub damage: Option<String>,
     /// Whether a simulation wrote it.
     pub simulated: bool,
@@ -111,11 +111,11 @@ pub struct Read {
 pub struct RoundTrips {
     /// The number of times.
     pub count: usize,
-    /// Those beyond doubt: of one copy, or marked.
+    /// Times beyond doubt: the exchange has one copy, or its copies are marked.
     pub unambiguous: usize,
-    /// Those of as many answers as copies, paired in their order.
+    /// Times of exchanges with at least as many answers as copies, paired in their order.
     pub in_order: usize,
-    /// Those of fewer answers than copies, paired as is likely.
+    /// Times of exchanges with fewer answers than copies, paired so that they come closest to the times around.
     pub likely: usize,
     /// The shortest.
     pub min_s: f64,
@@ -140,38 +140,38 @@ pub struct RoundTrips {
 pub struct Loss {
     /// The share that was lost.
     pub share: f64,
-    /// The 95 % interval of it. It is wider if losses come in bursts.
+    /// The lower end of its 95 % interval. The interval is wider if losses come in bursts.
     pub low: f64,
     /// The upper end.
     pub high: f64,
-    /// The number of transmissions that tell.
+    /// The number of transmissions, or answers, that were counted.
     pub of: usize,
-    /// What was counted.
+    /// The way in which losses were counted.
     pub method: LossMethod,
     /// The share at moments when round trips were short: at most their 30 % quantile.
     pub quiet: f64,
-    /// The share at moments when they were long: at least their 70 % quantile. A share far above the other is that of full
+    /// The share at moments when round trips were long: at least their 70 % quantile. A share far above `quiet` is a sign of full
     /// queues.
     pub busy: f64,
     /// The correlation of the losses of successive transmissions; above 0.1 they come in bursts.
     pub burstiness: f64,
 }
 
-/// What was counted as lost.
+/// The way in which losses are counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum LossMethod {
     /// Round trips: every transmission without an answer of its own.
     RoundTrips,
-    /// Round trips to a server that answers one copy only: copies before the one that is answered, and all of those that never
-    /// are.
+    /// Round trips to a server that answers one copy only: copies before the answered one, and all copies of an exchange without
+    /// an answer.
     UntilAnswered,
-    /// Answers behind which a copy comes. Requests that are lost before the capture cannot be counted.
+    /// Answers behind which a copy comes. Requests that are lost before the capture are not counted.
     Answers,
 }
 
 impl Findings {
-    /// Finds what traffic tells. `said` is the side that the caller knows.
+    /// Returns the findings of traffic. `said` is the side that the caller knows.
     pub fn of(traffic: &Traffic, fates: &Fates, said: Option<Side>) -> Self {
         let (side, side_because) = match (said, traffic.side()) {
             (Some(side), _) => (side, SideBecause::Said),
@@ -182,6 +182,7 @@ impl Findings {
         let count = exchanges().count();
         let workload = Workload::of(traffic);
         let transmissions: usize = exchanges().map(|exchange| exchange.copies.len()).sum();
+        // Beside the server a capture has no round trips, so losses are counted from answers, and needless copies are unknown.
         let has_round_trips = side != Side::Server;
         Self {
             reading: Read::of(traffic),
@@ -306,7 +307,7 @@ impl Loss {
         if of == 0 {
             return None;
         }
-        // Correlated losses tell as much as fewer independent ones would.
+        // Correlated losses carry as much information as fewer independent ones.
         let correlation = burstiness.clamp(0.0, 0.95);
         let independent = of as f64 * (1.0 - correlation) / (1.0 + correlation);
         let (low, high) = wilson(share * independent, independent);

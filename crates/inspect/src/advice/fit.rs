@@ -16,16 +16,16 @@ const SEED: u64 = 0x000a_d71c_e000;
 /// The number of paths that are tried after the first guesses.
 pub const TRIES: u64 = 240;
 
-/// Fewer exchanges than this in a run are made up for by more runs.
+/// The least number of exchanges of a try. If a run has fewer, a try has several runs.
 const EXCHANGES: u32 = 2_000;
 
 /// The most runs of a try.
 const MOST_RUNS: u32 = 8;
 
-/// A rate this many times the greatest one that was seen leaves no traces in a capture.
+/// A rate this many times the greatest rate in a capture leaves no trace in it.
 const UNSEEN: f64 = 30.0;
 
-/// The distance that a rate lower than that by the factor e counts for.
+/// The distance that is added for each factor of e by which a rate is below [`UNSEEN`] times the greatest rate in the capture.
 const SLOWNESS: f64 = 0.03;
 
 /// A path that was fitted.
@@ -35,7 +35,7 @@ pub struct Fitted {
     pub link: Link,
     /// The measures of the scenario with this path.
     pub measures: Measures,
-    /// How far they are from those of the capture; about 1 if only chance tells them apart.
+    /// How far they are from the measures of the capture; about 1 if they differ by chance alone.
     pub distance: f64,
 }
 
@@ -61,17 +61,16 @@ impl Fit<'_> {
             Measures::of(&traffic, &Fates::of(&traffic))
         };
         let measures = Measures::mean(&(0..runs).map(of_run).collect::<Vec<_>>())?;
-        // Where the capture tells two rates apart no better than chance, the higher one invents no queues.
+        // If the capture cannot show which of two rates is right, the higher one is better: it adds no queues.
         let slowness = (UNSEEN * self.measured.peak_bps / link.rate_bps).ln().max(0.0);
         let distance = self.measured.distance(&measures) + SLOWNESS * slowness;
         Some(Fitted { link, measures, distance })
     }
 
-    /// Searches the path. `progress` gets the number of paths that were tried, and ends the search by returning
-    /// true.
+    /// Searches for the path. `progress` gets the number of tries so far, and ends the search by returning true.
     ///
     /// # Errors
-    /// Returns the error of the scenario, which is one of its settings.
+    /// Returns the error of the scenario if a setting is wrong.
     pub fn search(&self, progress: &mut dyn FnMut(u64) -> bool) -> Result<Option<Fitted>, ScenarioError> {
         let guesses = self.guesses();
         if let Some(first) = guesses.first() {
@@ -81,7 +80,7 @@ impl Fit<'_> {
         tried.sort_by(|a, b| a.distance.total_cmp(&b.distance));
         let mut candidates: Vec<Fitted> = Vec::new();
         for it in tried {
-            // Those with one rate and one buffer would all be led to one path.
+            // Candidates with one rate and one buffer would all end at one path.
             let is_like = |other: &Fitted| {
                 (other.link.rate_bps, other.link.buffer_bytes) == (it.link.rate_bps, it.link.buffer_bytes)
             };
@@ -101,7 +100,7 @@ impl Fit<'_> {
                 break;
             }
             let count = candidates.len() as u64;
-            // In the second half all tries go to the best.
+            // In the second half, all tries go to the best candidate.
             let place = if turn * 2 < TRIES { turn % count.max(1) } else { 0 };
             if turn * 2 == TRIES {
                 candidates.sort_by(|a, b| a.distance.total_cmp(&b.distance));
@@ -127,7 +126,7 @@ impl Fit<'_> {
             let rate_bps = peak * factor;
             let sending = bytes * 8.0 / rate_bps;
             let delay_s = (least - sending).max(least * 0.05);
-            // Without a queue, jitter is what spreads round trips. With one it is a part of that.
+            // Without a queue, only jitter spreads round trips. With one it is a part of the spread.
             let spread = (measured.rtt_s[3] - least).max(0.0);
             for jitter_s in [spread.min(0.2 * least) * 2.0, 0.02 * least] {
                 // The longest round trips waited behind one full buffer, or behind one each way.
@@ -135,7 +134,7 @@ impl Fit<'_> {
                 let has_drops = measured.busy_loss > measured.quiet_loss + 0.02;
                 let mut kinds = vec![(None, measured.loss)];
                 for waiting in [waiting, waiting / 2.0] {
-                    // If no moment is quiet, full buffers lose packets at all.
+                    // If buffers are always full, the quiet loss is theirs, wholly or in part, and not the path's.
                     let losses = [1.0, 0.25, 0.0].map(|part| part * measured.quiet_loss);
                     let differ = losses.into_iter().filter(|loss| *loss == 0.0 || *loss > 0.002);
                     kinds.extend(differ.map(|loss| (Some(waiting), loss)));
@@ -159,8 +158,8 @@ impl Fit<'_> {
         guesses.into_iter().map(Link::clamped).collect()
     }
 
-    /// Returns the mean length of a burst. Losses of a two-state chain are correlated by (b − p) / (1 − p) · r, where p is their
-    /// share, b that in the bad state, and r = 1 − b / (m · (b − p)) for bursts of m packets.
+    /// Returns the mean length of a burst. Losses of a two-state chain are correlated by (b − p) / (1 − p) · r. Here p is the
+    /// share of losses, b the share in the bad state, and r = 1 − b / (m · (b − p)) for bursts of m packets.
     fn burst(&self, loss: f64) -> f64 {
         let loss = loss.min(BAD - 0.1);
         let r = (self.measured.burstiness * (1.0 - loss) / (BAD - loss)).clamp(0.0, 0.99);
@@ -179,7 +178,7 @@ fn varied(link: Link, luck: Stream, turn: u64, scale: f64) -> Link {
         match luck.below(8, turn, change, 1) {
             0 => varied.rate_bps *= (0.35 * step).exp(),
             1 => {
-                // A buffer that is never full is one of a finite size that is never reached, too.
+                // A buffer without a limit stays so: a finite one that is never full would behave alike.
                 varied.buffer_bytes = varied.buffer_bytes.map(|bytes| bytes * (0.5 * step).exp());
             }
             2 => varied.delay_s *= (0.06 * step).exp(),
@@ -187,7 +186,7 @@ fn varied(link: Link, luck: Stream, turn: u64, scale: f64) -> Link {
             4 => varied.up_share = luck.below(3, turn, change, 2) as f64 / 2.0,
             5 => varied.loss = varied.loss * (0.2 * step).exp() + 0.003 * step,
             6 => {
-                // The time that a full buffer takes stays what it is.
+                // The time to send a full buffer does not change.
                 varied.rate_bps *= (0.35 * step).exp();
                 varied.buffer_bytes = varied.buffer_bytes.map(|bytes| bytes * (0.35 * step).exp());
             }

@@ -37,7 +37,7 @@ mod link {
 /// Returns the datagram of a packet of this link type. `lowpan` keeps the fragments of radio frames.
 ///
 /// # Errors
-/// Says why there is none.
+/// Returns the reason why there is none.
 pub fn datagram<'a>(
     link: i32,
     bytes: &'a [u8],
@@ -120,7 +120,7 @@ fn of_packet<'a>(packet: &LaxSlicedPacket<'a>, is_whole: bool) -> Result<Datagra
         })
     };
     if payload.fragmented {
-        // The first fragment has the headers of UDP and of CoAP, which are enough to tell exchanges.
+        // The first fragment has the headers of UDP and of CoAP, which are enough to find exchanges.
         let is_first = match &packet.net {
             Some(LaxNetSlice::Ipv4(ip)) => ip.header().fragments_offset().value() == 0,
             Some(LaxNetSlice::Ipv6(ip)) => is_first_fragment(ip.extensions()),

@@ -1,9 +1,9 @@
 //! The path between clients and servers that a scenario is made of.
 
-/// The most that a buffer holds that is never full, in bytes.
+/// The size of the largest buffer in bytes. It is never full.
 const ENDLESS: f64 = 1e8;
 
-/// The mean number of packets of a burst of losses that a scenario may have.
+/// The least and the greatest mean length of a burst of losses in a scenario, in packets.
 const BURST: [f64; 2] = [1.05, 200.0];
 
 /// The share of packets that is lost in the bad state of a path with bursts.
@@ -14,16 +14,15 @@ pub const BAD: f64 = 0.8;
 pub struct Link {
     /// Bits per second of IP packets, each way.
     pub rate_bps: f64,
-    /// Bytes that may wait, each way; `None` if they are never too many.
+    /// Bytes that may wait, each way; `None` without a limit.
     pub buffer_bytes: Option<f64>,
-    /// The round-trip time without packets that wait and without jitter, but for the time that packets take to be sent, in
-    /// seconds.
+    /// The round-trip time without queues, jitter and transmission times, in seconds.
     pub delay_s: f64,
     /// The most that jitter adds to a round trip, in seconds.
     pub jitter_s: f64,
-    /// The share of round trips that the path loses, without packets that find a full buffer.
+    /// The share of round trips that the path loses, apart from full buffers.
     pub loss: f64,
-    /// The part of that loss that requests meet: 1 if no answer is lost, 0 if no request is.
+    /// The part of that loss that requests suffer, from 0 (only answers are lost) to 1 (only requests are lost).
     pub up_share: f64,
     /// The mean length of a burst of losses in packets; `None` if losses are single.
     pub burst_packets: Option<f64>,
@@ -44,7 +43,7 @@ impl Link {
         }
     }
 
-    /// Returns the share of packets that are lost on the way up, or on that down.
+    /// Returns the share of packets that are lost on the way up if `is_up`, or else on the way down.
     pub fn loss_of(&self, is_up: bool) -> f64 {
         let share = if is_up { self.up_share } else { 1.0 - self.up_share };
         1.0 - (1.0 - self.loss).powf(share)
@@ -55,7 +54,7 @@ impl Link {
         let each = self.loss_of(is_up);
         match self.burst_packets {
             Some(packets) if each > 1e-4 => {
-                // The bad state loses more than the average, and lasts for two packets at least.
+                // The bad state loses more than the average. It is so long that the good state lasts for one packet at least.
                 let bad = BAD.max(each + 0.05).min(1.0);
                 let least = (each / (bad - each)).ceil().max(1.0);
                 format!(

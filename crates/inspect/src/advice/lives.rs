@@ -14,11 +14,10 @@ use serde::Serialize;
 use super::exchanges::{Exchange, From};
 use super::pair::Pair;
 
-/// A counter that is this far ahead has counted on: other peers and messages that are not captured have numbers, too.
+/// A counter that is at most this far ahead has counted on: messages to other peers have numbers, too.
 const NEAR: u64 = 256;
 
-/// Numbers are those of a counter if this share of them, or more, is near the one before. Of Message IDs that are drawn by
-/// chance 1 in 256 is.
+/// Numbers count as a counter if at least this share of them is near the number before. With random Message IDs, 1 in 256 is.
 const COUNTED: f64 = 0.1;
 
 /// The new starts of clients.
@@ -28,13 +27,13 @@ pub struct Starts {
     pub clients: u32,
     /// The times that a client restarted.
     pub restarts: u32,
-    /// The clients that restarted, or that could have: those with two exchanges or more.
+    /// The clients with two exchanges or more. Only these can show a restart.
     pub could: u32,
     /// The clients that restarted.
     pub did: u32,
     /// The new starts at another port.
     pub other_ports: u32,
-    /// The sign that tells them; `None` if nothing does.
+    /// The sign that shows them; `None` if nothing does.
     pub told_by: Option<Sign>,
     /// The median of the time between the end of a life and the next life, in seconds.
     pub pause_s: Option<f64>,
@@ -52,8 +51,8 @@ pub enum Sign {
     Ports,
 }
 
-/// Gives each exchange the numbers of its client and of its life, and returns what was found. Exchanges are in the order of
-/// their first copies.
+/// Gives each exchange the numbers of its client and of its life. Returns the new starts. Exchanges are in the order of their
+/// first copies.
 pub(super) fn tell_apart(exchanges: &mut [Exchange], pairs: &[Pair]) -> Starts {
     let clients = chained(exchanges, pairs);
     let steps = || clients.iter().flat_map(|own| own.windows(2));
@@ -69,7 +68,7 @@ pub(super) fn tell_apart(exchanges: &mut [Exchange], pairs: &[Pair]) -> Starts {
         steps().any(|pair| exchanges[pair[0]].pair != exchanges[pair[1]].pair).then_some(Sign::Ports)
     };
     let begins_anew = |before: &Exchange, next: &Exchange| match told_by {
-        // A program that counts both has restarted neither, if one goes on.
+        // A program that counts both has not restarted if one of them goes on.
         Some(Sign::MessageIds) => !(ids_count_on(before, next) || tokens_count_on(before, next)),
         Some(Sign::Tokens) => !tokens_count_on(before, next),
         Some(Sign::Ports) => before.pair != next.pair,
@@ -82,7 +81,7 @@ pub(super) fn tell_apart(exchanges: &mut [Exchange], pairs: &[Pair]) -> Starts {
         for (place, &number) in own.iter().enumerate() {
             let before = place.checked_sub(1).map(|before| own[before]);
             let began = exchanges[number].began_at();
-            // Requests that are open at a time may depart in another order than their numbers.
+            // Requests that are open at the same time may depart out of the order of their numbers.
             if let Some(before) = before.filter(|_| busy_until <= began)
                 && begins_anew(&exchanges[before], &exchanges[number])
             {
@@ -112,7 +111,7 @@ impl Starts {
 }
 
 /// Returns the exchanges of each client in their order. Ports of one address that were in use one after the other, towards one
-/// server, are those of one client.
+/// server, belong to one client.
 fn chained(exchanges: &[Exchange], pairs: &[Pair]) -> Vec<Vec<usize>> {
     let mut of_pair: BTreeMap<u32, Vec<usize>> = BTreeMap::new();
     for (number, exchange) in exchanges.iter().enumerate().filter(|(_, it)| it.from == From::Client) {
@@ -142,7 +141,7 @@ fn chained(exchanges: &[Exchange], pairs: &[Pair]) -> Vec<Vec<usize>> {
     clients
 }
 
-/// Returns the time at which nothing more of an exchange was seen.
+/// Returns the time of the end of an exchange, or of its last copy if it was not answered.
 fn over_at(exchange: &Exchange) -> Time {
     let last = exchange.copies.last().map_or(Time::ZERO, |copy| copy.at);
     exchange.ended_at().unwrap_or(last).max(exchange.began_at())
@@ -153,7 +152,7 @@ fn ids_count_on(before: &Exchange, next: &Exchange) -> bool {
     (1..=NEAR).contains(&u64::from(step))
 }
 
-/// Returns whether two tokens are close to each other as numbers, whichever byte of them is the first.
+/// Returns whether two tokens are close to each other as numbers, in either byte order.
 fn tokens_count_on(before: &Exchange, next: &Exchange) -> bool {
     // Tokens of one byte are always close.
     let bits = u32::from(next.token_bytes) * 8;
@@ -243,7 +242,7 @@ mod tests {
         let tokens: [&[u8]; 6] = [b"aaaa", b"baaa", b"caaa", b"zzyx", b"{zyx", b"|zyx"];
         let requests: Vec<_> = (0..6).map(|it| (it as u64, 4_000, ids[it], tokens[it])).collect();
         assert_eq!(lives(&requests).0, [0, 0, 0, 1, 1, 1]);
-        // Message IDs that jump while tokens count on are those of one program.
+        // Message IDs that jump while tokens count on show no restart.
         let tokens: [&[u8]; 4] = [b"aaaa", b"aaab", b"aaac", b"aaad"];
         let ids = [7, 8, 9, 44_000];
         let requests: Vec<_> = (0..4).map(|it| (it as u64, 4_000, ids[it], tokens[it])).collect();

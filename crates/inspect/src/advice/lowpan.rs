@@ -31,10 +31,11 @@ pub struct Lowpan {
 }
 
 impl Lowpan {
-    /// Returns the datagram of a frame without its checksum. That of a fragmented packet has the bytes of the first fragment.
+    /// Returns the datagram of a frame, whose checksum is already removed. A fragmented datagram has the bytes of its first
+    /// fragment.
     ///
     /// # Errors
-    /// Says why there is none.
+    /// Returns the reason why there is none.
     pub fn datagram<'a>(&mut self, bytes: &'a [u8], is_whole: bool) -> Result<Datagram<'a>, Skipped> {
         // An acknowledgement has no addresses, which smoltcp takes for a mistake.
         if bytes.first().is_some_and(|first| first & 7 != DATA) {
@@ -79,7 +80,7 @@ impl Lowpan {
     }
 }
 
-/// Returns the datagram of a packet with compressed headers. Its point is that of an interface.
+/// Returns the datagram of a packet with compressed headers. Its point is [`Point::Interface`].
 fn of_packet(
     bytes: &[u8],
     source: Option<Ieee802154Address>,
@@ -118,6 +119,7 @@ fn of_packet(
                 next = extension.next_header();
                 let own = if matches!(next, SixlowpanNextHeader::Compressed) { 2 } else { 3 };
                 let length = usize::from(extension.length());
+                // Uncompressed, an extension header is padded to a multiple of 8 bytes (RFC 8200 §4).
                 extensions += (2 + length).div_ceil(8) * 8;
                 rest = rest.get(own + length..).ok_or(Skipped::Malformed)?;
             }
@@ -126,7 +128,7 @@ fn of_packet(
     Err(Skipped::NotUdp)
 }
 
-/// Returns the beginning of a packet with addresses of no context. A capture does not say what the contexts are; link-local
+/// Returns the beginning of a packet with addresses that need no context. A capture does not have the contexts. Link-local
 /// addresses with the same interface identifiers tell the nodes apart as well. smoltcp knows no implied context 0, either.
 fn without_contexts(bytes: &[u8]) -> Vec<u8> {
     const SAC: u8 = 1 << 6;
@@ -165,7 +167,7 @@ fn key(radio: Ieee802154Address) -> [u8; 8] {
     }
 }
 
-/// Returns whether the interface identifier of an address is that of a radio (RFC 6282 §3.2.2).
+/// Returns whether an address has the interface identifier of a radio (RFC 6282 §3.2.2).
 fn is_of(radio: Ieee802154Address, address: SocketAddr) -> bool {
     let SocketAddr::V6(address) = address else { return false };
     let identifier = &address.ip().octets()[8..];

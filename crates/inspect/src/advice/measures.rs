@@ -10,19 +10,19 @@ use super::traffic::Traffic;
 /// The quantiles of round-trip times that are compared.
 pub const QUANTILES: [f64; 7] = [0.0, 0.05, 0.25, 0.5, 0.75, 0.95, 0.99];
 
-/// Answers whose arrivals tell a rate.
+/// The number of successive answers whose arrivals give a rate.
 const TRAIN: usize = 30;
 
 /// Figures of the traffic of clients.
 #[derive(Clone, Debug)]
 pub struct Measures {
-    /// Quantiles of round-trip times in seconds, those of [`QUANTILES`].
+    /// The [`QUANTILES`] of round-trip times in seconds.
     pub rtt_s: [f64; 7],
     /// The share of transmissions that were lost, or whose answers were.
     pub loss: f64,
-    /// That of transmissions at moments when round trips were no longer than the 30 % quantile.
+    /// The share of losses at moments when round trips were at most their 30 % quantile.
     pub quiet_loss: f64,
-    /// That of transmissions at moments when round trips were longer than the 70 % quantile.
+    /// The share of losses at moments when round trips were at least their 70 % quantile.
     pub busy_loss: f64,
     /// The correlation of the losses of two transmissions that depart one after the other.
     pub burstiness: f64,
@@ -32,7 +32,7 @@ pub struct Measures {
     pub needless: f64,
     /// Quantiles (25, 50 and 90 %) of the time from the first request of a client to the end of its last exchange, in seconds.
     pub completion_s: [f64; 3],
-    /// The greatest rate at which answers arrived, in bits per second of IP packets.
+    /// The rate at which answers arrived when they came fastest, in bits per second of IP packets.
     pub peak_bps: f64,
     /// The transmissions whose fate is known.
     pub known: usize,
@@ -96,15 +96,15 @@ impl Measures {
         })
     }
 
-    /// Returns how far other measures are from these: the mean square of their differences, each in units of what can be told
-    /// apart.
+    /// Returns how far other measures are from these: a mean of weighted squares of differences. The unit of a difference is
+    /// about the smallest one that shows.
     pub fn distance(&self, other: &Self) -> f64 {
         let ratio = |a: f64, b: f64, unit: f64| {
             let square = ((a.max(1e-6) / b.max(1e-6)).ln() / unit).powi(2);
             if square.is_finite() { square.min(1e4) } else { 1e4 }
         };
         let share = |a: f64, b: f64| {
-            // The error of a share of so many transmissions, and one point.
+            // The error of a share among `of` transmissions, plus one percentage point.
             let of = self.known.min(other.known).max(1) as f64;
             let error = (a.max(b).max(0.01) * (1.0 - a.min(0.99)) / of).sqrt() * 1.5 + 0.01;
             ((a - b) / error).powi(2)
@@ -113,7 +113,7 @@ impl Measures {
         for (place, weight) in [(1, 0.5), (2, 1.0), (3, 2.0), (4, 1.0), (5, 1.0)] {
             squares.push(weight * ratio(self.rtt_s[place], other.rtt_s[place], 0.05));
         }
-        // Behind a long queue only the spread shows jitter, which keeps clients from acting in step.
+        // Behind a long queue, only the spread shows jitter. Jitter keeps clients from acting in step.
         for (low, high) in [(2, 4), (3, 5)] {
             let spread = |it: &Self| (it.rtt_s[high] - it.rtt_s[low]).max(2e-3 * it.rtt_s[3]);
             squares.push(ratio(spread(self), spread(other), 0.2).min(25.0));
@@ -125,7 +125,7 @@ impl Measures {
         squares.push(share(self.needless, other.needless));
         squares.push(ratio(self.copies, other.copies, 0.03));
         for place in 0..3 {
-            // The times of few clients that wait long after losses tell little.
+            // The times of few clients that wait long after losses say little.
             let chance = (self.copies - 1.0).min(1.0) * 0.5 / (self.clients.max(1) as f64).sqrt();
             squares.push(ratio(self.completion_s[place], other.completion_s[place], 0.05 + chance));
         }
@@ -175,7 +175,7 @@ fn completions(traffic: &Traffic) -> [f64; 3] {
     [0.25, 0.5, 0.9].map(|share| quantile(&times, share).unwrap_or(0.0))
 }
 
-/// Returns the greatest rate at which a train of answers arrived.
+/// Returns the 95 % quantile of the rates at which trains of answers arrived, in bits per second.
 fn peak(traffic: &Traffic) -> f64 {
     let mut arrivals: Vec<(coapace_sim::Time, u32)> = Vec::new();
     for exchange in traffic.of_clients() {

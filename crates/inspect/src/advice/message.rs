@@ -1,4 +1,4 @@
-//! What a datagram tells of a CoAP exchange.
+//! The CoAP message of a datagram.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
@@ -19,7 +19,7 @@ pub struct Seen {
     pub token_number: u64,
     /// The length of the token in bytes.
     pub token_bytes: u8,
-    /// A hash of the token and the Rexmit-Cnt option: transmissions that a mechanism marks differ in it.
+    /// A hash of the token and the Rexmit-Cnt option. Transmissions that a mechanism marks differ in it.
     pub mark: u64,
     /// Whether it has the Rexmit-Cnt option.
     pub has_count: bool,
@@ -28,7 +28,7 @@ pub struct Seen {
 }
 
 impl Seen {
-    /// Reads a message. Of a datagram that was not kept whole the header and the token are enough.
+    /// Reads a message. The header and the token are enough if the datagram was not kept whole.
     pub fn read(bytes: &[u8], is_whole: bool) -> Option<Self> {
         if !is_whole {
             return Self::of_head(bytes);
@@ -76,8 +76,8 @@ impl Seen {
         })
     }
 
-    /// Returns whether a message is one that an ordinary application sends, and not only bytes that can be read as one.
-    /// Datagrams at ports that nobody named have to pass this.
+    /// Returns whether an ordinary application would send this message. Other protocols may have bytes that can be read as a
+    /// message, so datagrams at ports that nobody named have to pass this.
     pub fn is_plausible(&self) -> bool {
         let is_named = self.code == Code::EMPTY || self.code.name().is_some();
         let fits = match self.kind {

@@ -1,17 +1,17 @@
-//! What a fitted scenario owes to the capture, and what is a guess.
+//! Remarks about a fitted scenario: the numbers that were measured, fitted and guessed.
 
 use super::fit::Fitted;
 use super::lives::{Sign, Starts};
 use super::measures::Measures;
 use super::workload::Workload;
 
-/// A path whose rate is this many times the greatest that was seen is one whose rate cannot be seen.
+/// A fitted rate above this many times the greatest rate in the capture cannot be seen there, so it counts as guessed.
 const UNSEEN: f64 = 1.5;
 
-/// A distance above which a fit is called a poor one.
+/// The distance above which a fit is called poor.
 const POOR: f64 = 2.0;
 
-/// Returns sentences about a fitted scenario: what was measured, what was fitted, and what is a guess.
+/// Returns sentences that name the measured, fitted and guessed numbers of a scenario.
 pub fn remarks(workload: &Workload, measured: &Measures, fitted: &Fitted, nearest: &str) -> Vec<String> {
     let link = &fitted.link;
     let mut remarks = vec![

@@ -1,12 +1,12 @@
-//! What each mechanism would have waited and sent on the round trips and losses of a capture.
+//! Replays of a capture: the timeouts and transmissions of each mechanism on its round trips and losses.
 //!
 //! The model: a client makes the exchanges of the capture, with the pauses between them. A transmission is lost with the share
-//! that the capture shows, by a random number that depends on the client, the exchange and the number of the transmission alone,
-//! so all mechanisms meet the same luck. If it is not lost, it is answered after the round-trip time that its exchange had. An
-//! exchange that was never answered has the round-trip times around it.
+//! that the capture shows. The random number depends on the client, the exchange and the number of the transmission alone, so all
+//! mechanisms meet the same luck. A transmission that is not lost is answered after the round-trip time that its exchange had, or
+//! after the times around an exchange that was never answered.
 //!
-//! A replay cannot know what the mechanism would have done to the network: one that sends more would have met longer queues. A
-//! scenario that is fitted to the capture answers that.
+//! A replay cannot know what the mechanism would have done to the network: a mechanism that sends more would have met longer
+//! queues. A scenario that is fitted to the capture answers that.
 
 use std::collections::BTreeMap;
 
@@ -36,13 +36,13 @@ pub struct Replayed {
     pub first_timeout_s: f64,
     /// Retransmissions.
     pub retransmissions: u64,
-    /// Those that were made although an earlier copy was answered.
+    /// Retransmissions that were made although an earlier copy was answered.
     pub needless: u64,
     /// Exchanges that were given up.
     pub given_up: u64,
     /// The mean time of an exchange that was answered, in seconds.
     pub mean_s: f64,
-    /// The 95 % quantile of it.
+    /// The 95 % quantile of that time.
     pub p95_s: f64,
 }
 
@@ -56,7 +56,7 @@ struct Step {
 
 /// The exchanges of a capture that mechanisms are replayed on.
 pub struct Replay {
-    /// A client that restarts has another life, without what it had learnt.
+    /// The exchanges of each life. A client that restarts forgets what it had learnt.
     lives: Vec<Vec<Step>>,
     loss: f64,
     max_retransmit: u8,
@@ -102,7 +102,7 @@ impl Replay {
         Self {
             lives: of_life.values().map(life).collect(),
             loss: loss.clamp(0.0, 1.0),
-            // If no exchange was given up, MAX_RETRANSMIT of RFC 7252 §4.8, or more if the capture shows more.
+            // If no exchange was given up, it is MAX_RETRANSMIT of RFC 7252 §4.8, or more if the capture shows more.
             max_retransmit: told.unwrap_or(most.clamp(4, 100)),
             luck: Luck::new(0).stream("advice"),
         }

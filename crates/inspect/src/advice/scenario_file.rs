@@ -14,7 +14,7 @@ pub struct ScenarioFile<'a> {
     pub workload: &'a Workload,
     /// The name of the capture, for the title and the source.
     pub capture: &'a str,
-    /// The settings that are known better than the capture shows: keys of scenarios and their values.
+    /// Settings that replace the capture's numbers: keys of scenarios and their values.
     pub settings: &'a [(String, String)],
 }
 
@@ -91,7 +91,7 @@ impl ScenarioFile<'_> {
             write(format_args!("think_time = {}", time(self.workload.pause_s)));
         }
         let ip = if self.workload.is_ipv4 { "ipv4" } else { "ipv6" };
-        // Room for what a simulated message has more. A buffer has to hold one.
+        // A simulated message may be longer than a captured one, and a buffer has to hold one.
         let longest =
             self.workload.packet_bytes[0].max(self.workload.packet_bytes[1]).saturating_add(64).min(65_535);
         let mtu = longest.max(1_280);
@@ -113,7 +113,7 @@ impl ScenarioFile<'_> {
         text
     }
 
-    /// Returns the length of a path and of a payload that make packets as long as those of the capture.
+    /// Returns the lengths of a Uri-Path and of a payload that make packets as long as in the capture.
     fn sizes(&self) -> (usize, u32) {
         let [request, response] = self.workload.packet_bytes;
         // IP, UDP and the CoAP header.
@@ -158,7 +158,7 @@ fn time(seconds: f64) -> String {
     format!("\"{:.0} us\"", (seconds * 1e6).clamp(0.0, 86_400e6))
 }
 
-/// Returns text of at most so many bytes in quotes, in one line.
+/// Returns text of at most `bytes` bytes in quotes, in one line.
 fn shortened(text: &str, bytes: usize) -> String {
     let mut line: String =
         text.chars().map(|it| if it.is_control() || it == '"' || it == '\\' { ' ' } else { it }).collect();

@@ -35,12 +35,12 @@ pub(super) struct Sightings {
 struct Sender {
     content: u64,
     identification: u16,
-    /// Whether two different datagrams in a row had one identification, so that it tells nothing.
+    /// Whether two different datagrams in a row had one identification, so that it identifies nothing.
     is_constant: bool,
 }
 
 impl Sightings {
-    /// Sees a datagram. Returns whether it was seen before, so that it is no transmission of its own.
+    /// Sees a datagram. Returns whether the capture has shown it before, so that it does not count as another transmission.
     pub(super) fn is_again(&mut self, at: Time, datagram: &Datagram<'_>) -> bool {
         let mut hasher = DefaultHasher::new();
         (datagram.from, datagram.to, datagram.point as u8, datagram.ip_bytes).hash(&mut hasher);
@@ -81,7 +81,7 @@ impl Sightings {
                 break;
             }
             self.order.pop_front();
-            // A later one with this content keeps its place.
+            // A later datagram with this content stays.
             if self.seen.get(&content).is_some_and(|seen| seen.0 == at) {
                 self.seen.remove(&content);
             }
@@ -89,7 +89,7 @@ impl Sightings {
     }
 }
 
-/// Returns the time between two moments, whichever is the first: interfaces have their packets in no strict order.
+/// Returns the time between two moments in either order: packets of several interfaces may be out of order.
 fn apart(one: Time, other: Time) -> Span {
     (one - other).max(other - one)
 }

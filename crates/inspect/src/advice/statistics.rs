@@ -1,6 +1,6 @@
 //! Intervals of shares and rank correlation.
 
-/// Returns the 95 % interval of a share that `count` of `of` were observed to have (Wilson 1927).
+/// Returns the 95 % interval of a share if `count` of `of` cases were observed to have it (Wilson 1927).
 pub fn wilson(count: f64, of: f64) -> (f64, f64) {
     const Z: f64 = 1.96;
     if of <= 0.0 {

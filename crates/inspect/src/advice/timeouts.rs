@@ -18,9 +18,9 @@ pub struct Timeouts {
     pub count: usize,
     /// The shortest time from the first copy to the second, in seconds.
     pub first_min_s: f64,
-    /// The median of it.
+    /// The median of that time, in seconds.
     pub first_p50_s: f64,
-    /// The longest.
+    /// The longest such time, in seconds.
     pub first_max_s: f64,
     /// The median ratio of one time to the time before; `None` without a second retransmission.
     pub growth: Option<f64>,
@@ -34,7 +34,7 @@ pub struct Timeouts {
 const ENOUGH: usize = 20_000;
 
 impl Timeouts {
-    /// Measures the timeouts; `None` if there is no retransmission.
+    /// Measures the timeouts; `None` without a retransmission.
     pub fn of(traffic: &Traffic) -> Option<Self> {
         let all = || traffic.of_clients().filter(|it| it.is_confirmable && it.copies.len() > 1);
         let waits = |it: &Exchange| -> Vec<f64> {
@@ -87,7 +87,7 @@ fn measured(exchange: &Exchange, origin: Time) -> Measured {
     Measured::new(&copies, &answers)
 }
 
-/// Returns a moment so long after the first. It is not 0, which mechanisms take for never.
+/// Returns the moment `since` after the first. No moment is 0, which mechanisms take for never.
 pub(super) fn instant(since: Span) -> Instant {
     Instant::from_micros(1_000_000 + since.as_nanos() / 1_000)
 }

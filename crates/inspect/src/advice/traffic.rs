@@ -47,11 +47,11 @@ pub enum Side {
 pub struct Reading {
     /// Further ports of servers, beside 5683.
     pub ports: Vec<u16>,
-    /// The side where a capture was taken, if it is known. Of a simulated capture, the side that is looked at.
+    /// The side where the capture was taken, if it is known. It selects the side that is looked at in a simulated capture.
     pub side: Option<Side>,
 }
 
-/// What was read of a capture.
+/// The traffic that was read from a capture.
 #[derive(Clone, Debug)]
 pub struct Traffic {
     /// Pairs of peers. Exchanges have their numbers.
@@ -64,7 +64,7 @@ pub struct Traffic {
     pub counts: Counts,
     /// The times of the first and the last packet, without the steps of the clock.
     pub span: Option<(Time, Time)>,
-    /// The steps of the clock. They are in no time.
+    /// The steps of the clock. No time includes them.
     pub steps: Vec<Step>,
     /// The end of the file.
     pub ending: Ending,
@@ -72,11 +72,11 @@ pub struct Traffic {
     pub is_simulated: bool,
 }
 
-/// Reads a capture. `tshark` is asked for packets that this crate cannot read, if it has begun to read the same file. `progress` is
-/// called after each packet and may stop the reading.
+/// Reads a capture. `tshark` gives the packets that this crate cannot read; it must have been started on the same file. `progress`
+/// is called after each packet and may stop the reading.
 ///
 /// # Errors
-/// Returns a [`CaptureError`] if the file is no capture.
+/// Returns a [`CaptureError`] if the file is not a capture.
 pub fn read(
     reader: impl Read + Send,
     reading: &Reading,
@@ -108,7 +108,7 @@ pub struct Observer {
 }
 
 impl Observer {
-    /// Makes one that has seen nothing.
+    /// Makes an observer that has seen nothing.
     pub fn new(reading: Reading) -> Self {
         Self {
             reading,
@@ -185,6 +185,7 @@ impl Observer {
             }
             return;
         };
+        // At a port that nobody named, another protocol may look like CoAP by chance.
         if !is_certain && !seen.is_plausible() {
             self.counts.others += 1;
             return;
@@ -199,6 +200,7 @@ impl Observer {
 
     fn message(&mut self, at: Time, datagram: &Datagram<'_>, seen: &Seen, by_port: Option<From>) {
         let ends = (datagram.from, datagram.to);
+        // An empty message of a client looks like one of the server by its code, so ports and known pairs decide first.
         let by_code = if seen.code.is_request() { From::Client } else { From::Server };
         let from = match by_port {
             Some(from) => from,
@@ -244,7 +246,7 @@ impl Observer {
         }
     }
 
-    /// Returns what was seen.
+    /// Returns the traffic.
     pub fn finish(mut self, ending: Ending) -> Traffic {
         let (mut exchanges, clock) = self.exchanges.finish(self.clock, &mut self.counts);
         let pairs = &self.pairs;
@@ -295,8 +297,7 @@ impl Traffic {
     }
 }
 
-/// Returns whether bytes begin like a record of DTLS 1.0 or 1.2 (RFC 6347 §4.1), or like one of DTLS 1.3 with a unified header
-/// at a port that nothing else is known of (RFC 9147 §4).
+/// Returns whether bytes begin like a record of DTLS 1.0 or 1.2 (RFC 6347 §4.1).
 fn looks_like_dtls(bytes: &[u8]) -> bool {
     matches!(bytes, [20..=26, 0xfe, 0xfd | 0xff, ..])
 }
@@ -359,7 +360,7 @@ mod tests {
         ]
     }
 
-    /// Reads packets, and returns the traffic and the findings. Clocks that step make them panic in no case.
+    /// Reads packets, and returns the traffic and the findings. No step of the clock makes them panic.
     fn found(packets: &[(u64, &'static str, &'static str, Vec<u8>)]) -> (Traffic, Findings) {
         let packets: Vec<_> =
             packets.iter().map(|(us, from, to, bytes)| (*us, *from, *to, &bytes[..])).collect();

@@ -1,4 +1,4 @@
-//! Tests that a capture of a simulated run names what truly happened there.
+//! Tests that the findings of a simulated run's capture are true of the run.
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -14,7 +14,7 @@ use super::fates::Fates;
 use super::findings::Findings;
 use super::traffic::{self, Reading, Side};
 
-/// Knows of each transmission of a request when it departed and when its answer arrived, by the marks that only a simulation has.
+/// The departures of requests and the arrivals of their answers, by the marks that only a simulation has.
 #[derive(Default)]
 struct Truth {
     departures: BTreeMap<(u32, u32, u32), Time>,
@@ -51,7 +51,7 @@ impl Truth {
     }
 }
 
-/// Captures a run like `coapace run --pcap` does, and compares what the capture tells beside the clients with the truth.
+/// Captures a run like `coapace run --pcap` does, and compares the findings beside the clients with the truth.
 fn check(scenario: &Scenario, mechanism: &str, seed: u64, what: &str) {
     let contender = Contender::parse(mechanism).unwrap();
     // The server is the first node of a scenario with one.

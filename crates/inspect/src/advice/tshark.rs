@@ -1,4 +1,4 @@
-//! Packets that tshark reads: those of link types and tunnels that this crate does not know.
+//! Packets that tshark reads: packets of link types and tunnels that this crate does not know.
 
 use std::ffi::OsStr;
 use std::io::{self, BufRead, BufReader, Lines};
@@ -9,7 +9,7 @@ use std::process::{Child, ChildStdout, Command, Stdio};
 use super::capture::Point;
 use super::datagram::Datagram;
 
-/// The fields of a packet, in the order of [`Read::of`]. Of a field that comes several times, as in a tunnel, the last counts.
+/// The fields of a packet, in the order of [`Read::of`]. If a field comes several times, as in a tunnel, the last counts.
 const FIELDS: [&str; 11] = [
     "frame.number",
     "frame.protocols",
@@ -24,7 +24,7 @@ const FIELDS: [&str; 11] = [
     "udp.payload",
 ];
 
-/// The packets that are asked for. An error message of ICMP quotes a packet, which is none of its own.
+/// The filter for packets. An error message of ICMP only quotes a packet, so it is left out.
 const FILTER: &str = "coap && udp && !icmp && !icmpv6";
 
 /// A tshark that reads a capture and prints the CoAP datagrams in it.
@@ -47,13 +47,14 @@ pub(super) struct Read {
 }
 
 impl Tshark {
-    /// Starts tshark on a file. CoAP is spoken at these ports, too.
+    /// Starts tshark on a file. It reads datagrams at these ports as CoAP, too.
     ///
     /// # Errors
-    /// Fails with [`io::ErrorKind::NotFound`] if tshark is not installed, and as the system does.
+    /// Fails with [`io::ErrorKind::NotFound`] if tshark is not installed, and with the error of the system if it cannot be
+    /// started.
     pub fn start(capture: &Path, ports: &[u16]) -> io::Result<Self> {
         let mut command = Command::new("tshark");
-        // Without names, so that nothing is asked of the net.
+        // Without names of hosts, so that no name server is asked.
         command.args(["-n", "-T", "fields", "-E", "separator=/t", "-E", "occurrence=l", "-Y", FILTER]);
         command.args(FIELDS.iter().flat_map(|field| ["-e", field]));
         for port in ports {
@@ -65,8 +66,8 @@ impl Tshark {
         Ok(Self { child, lines, next: None })
     }
 
-    /// Returns the datagram of the packet of this number, 1 for the first of the file; `None` if there is no CoAP in it. Numbers
-    /// have to ascend.
+    /// Returns the datagram of the packet with this number, from 1 on; `None` if the packet has no CoAP. The numbers of
+    /// successive calls have to ascend.
     pub(super) fn packet(&mut self, number: u64) -> Option<Read> {
         loop {
             match self.next.take() {
@@ -109,7 +110,7 @@ impl Read {
             identification,
             payload,
         ] = fields;
-        // The innermost protocol of IP is that of the datagram.
+        // The datagram lies in the innermost IP packet.
         let is_six = protocols.split(':').rfind(|name| matches!(*name, "ip" | "ipv6"))? == "ipv6";
         let (from, to, header_bytes) = if is_six { (from6, to6, 40) } else { (from4, to4, 20) };
         let end = |address: &str, port: &str| {
@@ -211,7 +212,7 @@ mod tests {
         let ethernet = |ether_type: [u8; 2], body: &[u8]| [&mac[..], &ether_type, body].concat();
         let outer = |protocol: u8, body: &[u8]| {
             let mut packet = ip("10.9.0.1:1", "10.9.0.2:2", body);
-            // The header of UDP makes room for that of the tunnel.
+            // The tunnel's header replaces the UDP header.
             packet.drain(20..28);
             (packet[9], packet[3]) = (protocol, packet.len() as u8);
             ethernet([8, 0], &packet)

@@ -22,7 +22,7 @@ pub struct Workload {
     pub batch: Option<[u32; 2]>,
     /// The exchanges of a client: the median.
     pub exchanges: u32,
-    /// Whether all clients have as many exchanges, to one.
+    /// Whether the clients' numbers of exchanges differ by one at most.
     pub is_even: bool,
     /// The pause between an answer and the next request in seconds: the median.
     pub pause_s: f64,
@@ -40,13 +40,13 @@ pub struct Workload {
     pub given_up: u64,
     /// The retransmissions after which an exchange is given up, if any was.
     pub max_retransmit: Option<u8>,
-    /// The time after which an exchange is given up, in seconds: the median. The next request of the client tells it.
+    /// The time after which an exchange is given up, in seconds: the median. It is measured up to the next request of the client.
     pub gives_up_after_s: Option<f64>,
     /// The bytes of a request and of its answer as IP packets: the medians.
     pub packet_bytes: [u32; 2],
     /// The bytes of the token: the median.
     pub token_bytes: u8,
-    /// Whether the addresses are those of IPv4.
+    /// Whether the servers have IPv4 addresses.
     pub is_ipv4: bool,
     /// The share of separate responses.
     pub separate: f64,
@@ -59,8 +59,8 @@ const ACK_TIMEOUT_S: f64 = 2.0;
 const CONSTANT: f64 = 0.05;
 
 impl Workload {
-    /// Returns whether clients give exchanges up sooner than RFC 7252 would after one retransmission less. A patient endpoint with
-    /// short timeouts makes one more copy than MAX_RETRANSMIT says (decision 0039), and waits as long as RFC 7252.
+    /// Returns whether clients give up sooner than RFC 7252 would after one retransmission less. A patient endpoint with short
+    /// timeouts makes one more copy than MAX_RETRANSMIT says (decision 0039), and waits as long as RFC 7252.
     pub fn is_impatient(&self) -> bool {
         self.gives_up_after_s.zip(self.max_retransmit).is_some_and(|(after_s, retransmissions)| {
             after_s < 0.95 * ACK_TIMEOUT_S * (f64::from(retransmissions).exp2() - 1.0)
@@ -82,6 +82,7 @@ impl Workload {
         counts.sort_by(f64::total_cmp);
         let (mut rests, mut periods, mut outstanding) = (Vec::new(), Vec::new(), 1);
         for own in of_client.values() {
+            // Across a step of the clock, the time between two exchanges is unknown.
             for pair in own.windows(2).filter(|pair| pair[0].steps == pair[1].steps) {
                 periods.push((pair[1].began_at() - pair[0].began_at()).as_secs_f64());
                 if let Some(ended) = pair[0].ended_at().filter(|ended| *ended <= pair[1].began_at()) {
@@ -123,6 +124,7 @@ impl Workload {
             retransmissions,
             given_up: given_up.len() as u64,
             max_retransmit: usual_retransmissions(&given_up).map(|usual| usual.max(retransmissions)),
+            // With several open exchanges, the next request does not show when one of them was given up.
             gives_up_after_s: given_up_after(of_client.values(), end, pause_s).filter(|_| outstanding == 1),
             packet_bytes: [median(&|it| f64::from(it.request_bytes)), median(&answered)]
                 .map(|bytes| bytes as u32),
@@ -141,15 +143,14 @@ fn middle(times: &mut [f64]) -> (f64, bool) {
     (median, high - low <= (CONSTANT * median).max(1e-3))
 }
 
-/// Returns whether an exchange of a capture that ends at `end` was given up: there was time for another copy, or an answer.
+/// Returns whether an exchange was given up, in a capture that ends at `end`. There must have been time for another copy.
 fn is_given_up(exchange: &Exchange, end: Time) -> bool {
     let last = exchange.copies.last().map_or(end, |copy| copy.at);
     let before = exchange.copies.iter().rev().nth(1).map_or(exchange.began_at(), |copy| copy.at);
     exchange.ended_at().is_none() && end > last + (last - before) * 2
 }
 
-/// Returns the number of retransmissions that most exchanges had that were given up. Some have fewer, because a client was
-/// switched off.
+/// Returns the most common number of retransmissions of exchanges that were given up. A client that is switched off makes fewer.
 fn usual_retransmissions(given_up: &[&Exchange]) -> Option<u8> {
     let mut counts: BTreeMap<usize, usize> = BTreeMap::new();
     for exchange in given_up {
@@ -176,8 +177,8 @@ fn given_up_after<'a>(
     quantile(&times, 0.5)
 }
 
-/// Returns the fewest and the most exchanges of a life, but for one in fifty. The last life of a client may go on behind the
-/// capture, and does not count.
+/// Returns the 2 % and the 98 % quantile of the number of exchanges of a life. The last life of a client may go on behind the
+/// capture, so it does not count.
 fn of_lives<'a>(clients: impl Iterator<Item = &'a Vec<&'a Exchange>>) -> Option<[u32; 2]> {
     let mut counts: Vec<f64> = Vec::new();
     for own in clients {
@@ -199,7 +200,7 @@ fn most_open(own: &[&Exchange]) -> u16 {
         changes.push((began, 1));
         changes.push((exchange.ended_at().unwrap_or(last).max(began), -1));
     }
-    // An exchange that ends makes room for one that begins at that moment.
+    // At one moment, ends sort before beginnings, so exchanges that follow each other at once do not overlap.
     changes.sort_unstable();
     let (mut open, mut most) = (0, 1);
     for (_, change) in changes {

@@ -1,8 +1,8 @@
-//! The link that stacks are examined behind: that of the scenario `nb-iot`, as one of a hundred hosts meets it.
+//! The link that stacks are examined behind: the link of the scenario `nb-iot`, as one of a hundred hosts meets it.
 //!
-//! The stack stands for all of them: whatever it sends and gets, the others send and get at the same moment. So the downlink, which
-//! is the narrower direction, has a hundredth of its rate. Its queue is never full and nothing is lost: every copy of a message
-//! arrives, and all copies but the first are needless.
+//! The other hosts send and get the packets of the stack at the same moments. So the downlink, which is the narrower direction, has
+//! a hundredth of its rate. Its queue is never full and nothing is lost: every copy of a message arrives, and all copies but the
+//! first are needless.
 //!
 //! The passage of a packet depends on earlier packets only. It is therefore a function of the transcript, with the network of the
 //! emulator in simulated time.
@@ -34,7 +34,7 @@ static SCENARIO: LazyLock<Result<Scenario, ScenarioError>> = LazyLock::new(|| {
     Scenario::load("nb-iot", &settings.map(|(key, value)| (key.to_owned(), value)))
 });
 
-/// A packet of the stack, and what the examiner sends as soon as it arrives.
+/// A packet of the stack, and the reply that the examiner sends as soon as it arrives.
 #[derive(Debug)]
 pub(crate) struct Entry<'a> {
     /// The moment at which the stack sent it.
@@ -69,7 +69,7 @@ pub(crate) fn replies(side: Side, entries: &[Entry<'_>]) -> Vec<Option<Duration>
     got
 }
 
-/// Lets packets pass until a moment: replies leave when what they reply to arrives.
+/// Lets packets pass until a moment. A reply leaves when its packet arrives.
 fn pass(
     link: &mut Link<()>,
     until: Time,

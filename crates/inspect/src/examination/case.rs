@@ -23,7 +23,7 @@ pub enum Side {
 pub struct Case {
     /// The name, in lower case with hyphens.
     pub name: &'static str,
-    /// What is tested, in a few words.
+    /// The subject of the test, in a few words.
     pub summary: &'static str,
     /// The clause that findings are judged by, unless they name another.
     pub clause: &'static str,
@@ -35,7 +35,7 @@ pub struct Case {
     pub restarts: bool,
     /// Whether the client is to ask a group instead of the examiner's address.
     pub asks_group: bool,
-    /// Sends what is sent without being asked, to a server.
+    /// Sends the datagrams that begin the case, to a server. A client begins by itself.
     pub begin: fn(&Target, &mut Outbox),
     /// Reacts to a packet of the stack, which is the last in the transcript.
     pub react: fn(&Target, &Transcript, &Packet, &mut Outbox),
@@ -56,7 +56,7 @@ impl Case {
     }
 }
 
-/// What is examined, and how closely.
+/// The resources of the examined stack, and the extent of the examination.
 #[derive(Clone, Debug, Default)]
 pub struct Target {
     /// The options that name the resource to read: Uri-Path and Uri-Query.

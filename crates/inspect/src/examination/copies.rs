@@ -44,7 +44,7 @@ impl<'a> Copies<'a> {
         self.packets.iter().all(|packet| packet.bytes == self.first().bytes)
     }
 
-    /// Returns the way in which transmissions are told apart.
+    /// Returns the way in which transmissions are marked.
     pub(crate) fn marking(&self) -> Marking {
         let (Some(first), Some(last)) = (self.message(), self.last().message()) else { return Marking::None };
         if self.packets.iter().any(|packet| packet.message().is_some_and(|copy| copy.rexmit_cnt.is_some())) {

@@ -28,7 +28,7 @@ pub struct Plan {
     pub address: SocketAddr,
     /// The cases.
     pub cases: Vec<&'static Case>,
-    /// What is examined.
+    /// The resources of the stack, and the extent of the examination.
     pub target: Target,
     /// The command that starts the client. Without one, somebody else has to start it for every case.
     pub command: Option<ClientCommand>,
@@ -38,7 +38,7 @@ pub struct Plan {
     pub patience: Duration,
 }
 
-/// A case with what it found.
+/// A case with its findings.
 #[derive(Clone, Debug)]
 pub struct Examined {
     /// The case.
@@ -71,7 +71,7 @@ pub enum News<'a> {
     Done(&'a Examined),
 }
 
-/// The path that clients are told to ask for.
+/// The path that clients have to ask for.
 const PATH: &str = "examined";
 
 /// All CoAP Nodes (RFC 7252 §12.8).
@@ -80,11 +80,11 @@ const GROUP: Ipv4Addr = Ipv4Addr::new(224, 0, 1, 187);
 /// The shortest sleep between two looks at the processes of clients.
 const LOOK: Duration = Duration::from_millis(10);
 
-/// A client that ends so often without a request is not started again.
+/// A client that ends this many times without a request is not started again.
 const MAX_VAIN_STARTS: u32 = 3;
 
-/// Runs the cases of a plan, and judges them. Returns them in the order of the plan. If `stop` becomes true, cases under way are
-/// judged no more.
+/// Runs the cases of a plan, and judges them. Returns them in the order of the plan. If `stop` becomes true, cases under way
+/// count as not tested.
 ///
 /// # Errors
 /// [`ExamineError`] if nothing could be examined.
@@ -104,6 +104,7 @@ pub fn examine(
         for (place, &case) in plan.cases.iter().enumerate() {
             let lanes = lane_count(plan, case).min(at_once);
             let mut left = free.lock().unwrap_or_else(PoisonError::into_inner);
+            // The next case is not looked at before this one has its lanes, so cases begin in the order of the plan.
             while *left < lanes {
                 left = freed.wait(left).unwrap_or_else(PoisonError::into_inner);
             }
@@ -129,7 +130,7 @@ fn lane_count(plan: &Plan, case: &Case) -> usize {
     if many { case.lane_count(plan.target.is_quick) } else { 1 }
 }
 
-/// Makes one GET, so that a server that is not there is told at once.
+/// Makes a GET, three times at most, so that a missing server is reported before any case begins.
 fn greet(plan: &Plan, recorder: &Recorder) -> Result<(), ExamineError> {
     let fail = |error| ExamineError::Socket(plan.address, error);
     let socket = socket_towards(plan.address).map_err(fail)?;
@@ -154,7 +155,7 @@ fn greet(plan: &Plan, recorder: &Recorder) -> Result<(), ExamineError> {
 fn socket_towards(server: SocketAddr) -> io::Result<UdpSocket> {
     let any = if server.is_ipv4() { "0.0.0.0:0" } else { "[::]:0" };
     let probe = UdpSocket::bind(any)?;
-    // Connecting a UDP socket sends nothing. The socket that is used is not connected: a server may answer from elsewhere.
+    // Connecting a UDP socket sends nothing. The returned socket is not connected: a server may answer from elsewhere.
     probe.connect(server)?;
     UdpSocket::bind((probe.local_addr()?.ip(), 0))
 }
@@ -298,6 +299,7 @@ impl<'a> Stage<'a> {
             let (asleep_from, patience) = (self.recorder.now(), next.min(LOOK));
             match arrivals.recv_timeout(patience) {
                 Ok((lane, peer, bytes, number, at)) => {
+                    // Nobody knows when a client is started by hand, so its time counts from its first packet.
                     if is_awaited && !has_begun {
                         end = at + self.case.lasts(is_quick);
                     }
@@ -322,7 +324,7 @@ impl<'a> Stage<'a> {
         }
     }
 
-    /// Takes what a function of the case wants to send.
+    /// Queues the datagrams that a function of the case sends.
     fn take(&mut self, act: impl FnOnce(&Case, &Target, &Transcript, &mut Outbox)) {
         let mut outbox = Outbox { now: self.recorder.now(), due: Vec::new() };
         act(self.case, &self.plan.target, &self.transcript, &mut outbox);
@@ -339,7 +341,7 @@ impl<'a> Stage<'a> {
             };
             let direction = Direction::Sent;
             let (number, at) = self.recorder.record(self.case.name, direction, local, peer, &bytes);
-            // What cannot be sent is like what is lost: the stack may have closed its socket.
+            // A datagram that cannot be sent counts as lost: the stack may have closed its socket.
             let _ = socket.send_to(&bytes, peer);
             self.transcript.add(Packet { number, at, lane, peer, direction, bytes });
         }

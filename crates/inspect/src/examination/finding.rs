@@ -1,4 +1,4 @@
-//! What a case found.
+//! The findings of a case.
 
 use std::fmt;
 
@@ -37,7 +37,7 @@ impl fmt::Display for Severity {
 pub struct Finding {
     /// The severity.
     pub severity: Severity,
-    /// What was measured.
+    /// The measurement, in words.
     pub measured: String,
     /// The clause that it is judged by; empty for the clause of the case.
     pub clause: &'static str,

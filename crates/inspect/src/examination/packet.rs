@@ -7,7 +7,7 @@ use coapace_proto::{Code, Kind, Message, Options};
 
 /// An option of the range for experiments that a recipient has to understand: the number is odd (RFC 7252 §5.4.6).
 pub(crate) const CRITICAL_OPTION: u16 = 65_001;
-/// One that may be ignored.
+/// An option of that range that a recipient may ignore: the number is even.
 pub(crate) const ELECTIVE_OPTION: u16 = 65_000;
 
 /// Whether the examiner sent a datagram or received it.

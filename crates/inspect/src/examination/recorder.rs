@@ -51,7 +51,7 @@ impl Recorder {
         self.begun.elapsed()
     }
 
-    /// Records a datagram of a case. Returns its number, and the time, which is taken here so that the capture is in order.
+    /// Records a datagram of a case. Returns its number and its time. The time is taken here, so that the capture is in order.
     pub fn record(
         &self,
         case: &str,
@@ -70,7 +70,7 @@ impl Recorder {
                 Direction::Received => (peer, local, RECEIVED),
             };
             let mut packet = Vec::with_capacity(bytes.len() + 48);
-            // A datagram that no header fits stays a packet of the capture, without content, so that the numbers hold.
+            // A datagram that no header fits stays in the capture as an empty packet, so that the numbers agree.
             let _ = udp_packet(from, to, 0, Ecn::NotCapable, bytes, &mut packet);
             let time = Time::from_nanos((self.epoch + at).as_nanos() as u64);
             file.add_packet(interface, time, &packet, Some(case));
@@ -81,7 +81,7 @@ impl Recorder {
     /// Ends the capture.
     ///
     /// # Errors
-    /// The first error that writing met.
+    /// Returns the first error of writing.
     pub fn finish(self) -> io::Result<()> {
         let inner = self.inner.into_inner().unwrap_or_else(PoisonError::into_inner);
         inner.file.map_or(Ok(()), |file| file.finish().map(drop))

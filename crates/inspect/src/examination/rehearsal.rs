@@ -10,7 +10,7 @@ use super::finding::{Finding, Severity};
 use super::packet::{Direction, Packet, empty, message};
 use super::transcript::Transcript;
 
-/// What a scripted peer will send: the times in milliseconds, and the datagrams.
+/// The datagrams that a scripted peer will send, with their times in milliseconds.
 pub(crate) type Pending = Vec<(u64, Vec<u8>)>;
 
 /// Plays a case against a peer, and judges it. Returns the findings.
@@ -106,7 +106,7 @@ pub(crate) fn client(
         if received.code.is_response()
             && received.first_unrecognised(&[option::BLOCK1, option::BLOCK2]).is_some()
         {
-            // It is rejected: an acknowledgement is ignored then (RFC 7252 §5.4.1, §4.2).
+            // A rejected confirmable response gets a Reset. A rejected acknowledgement is ignored (RFC 7252 §5.4.1, §4.2).
             if received.kind == Kind::Confirmable {
                 pending.push((now, empty(Kind::Reset, received.message_id)));
             }
@@ -146,7 +146,7 @@ pub(crate) fn request(exchange: u16) -> Vec<u8> {
     message(Kind::Confirmable, Code::GET, 1_000 + exchange, &token, &Options::new().uri_path("examined"), &[])
 }
 
-/// Returns whether nothing is broken; the argument of [`client`] for a conforming one.
+/// Returns false: the `break_it` of a conforming [`client`].
 pub(crate) fn sound(_: u64, _: &Message<'_>, _: &mut Pending) -> bool {
     false
 }

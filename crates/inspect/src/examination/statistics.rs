@@ -2,7 +2,7 @@
 
 use coapace_run::measured::quantile;
 
-/// Returns the smallest and the largest value; `None` if there is none.
+/// Returns the smallest and the largest value; `None` without values.
 pub(crate) fn range(values: &[f64]) -> Option<(f64, f64)> {
     values.iter().fold(None, |range, &value| {
         let (low, high) = range.unwrap_or((value, value));
@@ -10,7 +10,7 @@ pub(crate) fn range(values: &[f64]) -> Option<(f64, f64)> {
     })
 }
 
-/// Returns the median; `None` if there is no value.
+/// Returns the median; `None` without values.
 pub(crate) fn median(values: &[f64]) -> Option<f64> {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);

@@ -21,7 +21,7 @@ pub struct Exit {
     pub code: u8,
 }
 
-/// What happened in one case.
+/// The packets and the ends of processes of one case.
 #[derive(Clone, Debug, Default)]
 pub struct Transcript {
     /// The packets, in the order of their times.
@@ -33,7 +33,7 @@ pub struct Transcript {
 }
 
 impl Transcript {
-    /// Adds a packet. Returns false if there is no room for it.
+    /// Adds a packet. Returns false if the transcript is full.
     pub fn add(&mut self, packet: Packet) -> bool {
         let has_room = self.packets.len() < MAX_PACKETS;
         if has_room {
@@ -88,8 +88,8 @@ impl Transcript {
         self.messages(Packet::is_request)
     }
 
-    /// Returns the requests, each with its copies, if a copy may have a Message ID of its own: a request with the token of the one
-    /// before, which nothing has answered yet, is a copy of it.
+    /// Returns the requests, each with its copies, which may have Message IDs of their own. A request with the token of an earlier
+    /// one that nothing has answered yet is a copy of it.
     pub(crate) fn exchanges(&self) -> Vec<Copies<'_>> {
         let token = |copies: &Copies<'_>| copies.message().map(|message| message.token).unwrap_or_default();
         let mut all: Vec<Copies<'_>> = Vec::new();
@@ -110,7 +110,7 @@ impl Transcript {
         all
     }
 
-    /// Returns what the examiner has sent in answer to a message.
+    /// Returns the answers that the examiner has sent to a message.
     pub(crate) fn answers(&self, copies: &Copies<'_>) -> impl Iterator<Item = &Packet> {
         self.sent().filter(move |answer| copies.are_answered_by(answer))
     }

@@ -45,7 +45,8 @@ pub(super) const WRONG_TOKEN: Case = Case {
 /// The time within which a client that takes a forged answer goes on to its next request, or ends.
 const PROMPT: Duration = Duration::from_millis(1_500);
 
-/// Answers the first request of the case with what `change` makes of its Message ID and token, and its second copy rightly.
+/// Answers the first request of the case with the Message ID and token that `change` makes of its own. Answers its second copy
+/// rightly.
 fn forge(
     target: &Target,
     transcript: &Transcript,
@@ -88,6 +89,7 @@ fn judge_forged(transcript: &Transcript, what: &str) -> Vec<Finding> {
         let text = format!("{what} is answered; it has to be ignored");
         return vec![Finding::fault(text).by("RFC 7252 §4.2").seen_in(evidence.chain([reply.number]))];
     }
+    // A copy proves that the client waits on, whatever else it sends.
     let finding = if first.packets.len() > 1 {
         Finding::ok(format!(
             "{what} is ignored: the request is sent again after {:.2} s",
@@ -162,7 +164,7 @@ pub(super) const RESET: Case = Case {
 
 /// Returns a fault if a request is sent again although it was answered before.
 pub(super) fn stubborn(transcript: &Transcript, requests: &[Copies<'_>], how: &str) -> Option<Finding> {
-    /// What was sent before the answer was read.
+    /// Copies that are sent within this time may have crossed the answer.
     const CROSSING: Duration = Duration::from_millis(100);
     requests.iter().find_map(|copies| {
         let first = copies.first();

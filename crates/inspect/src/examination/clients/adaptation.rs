@@ -1,4 +1,4 @@
-//! Whether timeouts follow the round-trip time, and like which mechanism.
+//! Examines whether timeouts follow the round-trip time, and which mechanism they are nearest to.
 
 use std::time::Duration;
 

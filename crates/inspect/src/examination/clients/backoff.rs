@@ -53,6 +53,7 @@ fn judge(transcript: &Transcript) -> Vec<Finding> {
     if !first.are_equal() {
         findings.push(Finding::note("copies with one Message ID differ: something marks them"));
     }
+    // Requests are grouped by Message ID, so a copy with another one looks like a new request with the same token.
     let token = first.message().map(|message| message.token).unwrap_or_default();
     let renamed = requests.iter().find(|other| {
         !token.is_empty()

@@ -1,4 +1,4 @@
-//! Bodies that a server does not take, or sends, as a client expects.
+//! Bodies that a server takes or sends otherwise than a client expects.
 
 use coapace_proto::block::Block;
 use coapace_proto::{Code, Kind, Options};
@@ -21,7 +21,7 @@ pub(super) const CUT_SHORT: Case = Case {
     ..super::CASE
 };
 
-/// A constrained server takes few bytes in one message, and says how many.
+/// A constrained server takes few bytes in one message, and says how many it takes.
 pub(super) const TOO_LARGE: Case = Case {
     name: "request-too-large",
     summary: "4.13 with Size1 64 to a request with more than 64 bytes",
@@ -57,12 +57,12 @@ fn block1(packet: &Packet) -> Option<Block> {
     packet.message().filter(|_| packet.is_request())?.block1().ok().flatten()
 }
 
-/// Returns the size exponent that a request asks for, and the block, if it has Block2.
+/// Returns the block that a request asks for, if it has Block2.
 fn block2(packet: &Packet) -> Option<Block> {
     packet.message().filter(|_| packet.is_request())?.block2().ok().flatten()
 }
 
-/// Returns an answer to a request, piggybacked if that is confirmable.
+/// Returns an answer to a request. It is piggybacked if the request is confirmable.
 fn answer(request: &Packet, code: Code, options: &Options, payload: &[u8]) -> Vec<u8> {
     let Some(received) = request.message() else { return Vec::new() };
     let kind = if received.kind == Kind::Confirmable { Kind::Acknowledgement } else { Kind::NonConfirmable };
@@ -187,6 +187,7 @@ fn judge_large(_: &Target, transcript: &Transcript) -> Vec<Finding> {
         (None, Some(Exit { code: 0, .. })) if asked.packets.len() == 1 => {
             Finding::ok("the client takes 8000 bytes in one datagram").seen_in(evidence)
         }
+        // Copies show that the client ignored the response, whatever its exit code.
         (None, _) if asked.packets.len() > 1 => {
             let text = "the client ignores the response and sends its request again";
             Finding::note(text).seen_in(evidence)
@@ -230,8 +231,8 @@ mod tests {
         message(Kind::Confirmable, Code::GET, id, b"body", &options, &[])
     }
 
-    /// Judges what a client does that sends `first`, and then what `next` makes of the first answer. If it sends nothing
-    /// then, it ends with `code`.
+    /// Judges a client that sends `first`, and then the datagram that `next` makes of the first answer. If there is none, it ends
+    /// with `code`.
     fn judged(
         case: &Case,
         first: &[u8],

@@ -32,8 +32,8 @@ const MOST: usize = 1_000;
 /// The least number of answered exchanges that a verdict takes.
 const LEAST: usize = 4;
 
-/// The share of needless copies from which on the link is taken for collapsed. It is half of all that is sent, less what single
-/// copies change in a few exchanges.
+/// The link counts as collapsed from this share of needless copies on. It is half of all copies, less a margin for single copies
+/// in a few exchanges.
 pub(crate) const COLLAPSED: f64 = 0.45;
 
 /// The share of needless copies that is worth a note.

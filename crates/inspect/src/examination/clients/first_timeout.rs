@@ -24,7 +24,7 @@ fn wanted(target: &Target) -> usize {
     if target.is_quick { 12 } else { 40 }
 }
 
-/// What scheduling adds to or takes from a timeout, relative to it.
+/// The share by which scheduling may lengthen or shorten a timeout.
 const NOISE: f64 = 0.03;
 
 /// Returns the times between the first and second copy, in seconds, and the packets.

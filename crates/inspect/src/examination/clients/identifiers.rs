@@ -115,6 +115,7 @@ fn tokens(requests: &[Copies<'_>]) -> Finding {
         return Finding::not_tested(format!("{} tokens of {longest} bytes are too few", all.len()))
             .by(CLAUSE);
     }
+    // A counter may have its most or its least significant byte first.
     let steps = |is_reversed: bool| {
         let number = |token: &[u8]| {
             let mut bytes = token.to_vec();

@@ -19,8 +19,8 @@ pub(super) const CASE: Case = Case {
     ..super::CASE
 };
 
-/// The notifications: milliseconds after the registration, the number of the Message ID, and the sequence number. The one with 4
-/// is lost, so 5 is not the successor of 3. The fourth is older than the third, and the third comes twice.
+/// The notifications: milliseconds after the registration, the number of the Message ID, and the sequence number. The
+/// notification with 4 is lost, 5 comes late, behind 6, and 6 comes twice.
 const NOTIFICATIONS: [(u64, u16, u32); 5] =
     [(400, 1, 3), (900, 2, 6), (1_300, 3, 5), (1_700, 2, 6), (2_300, 4, 7)];
 
@@ -57,6 +57,7 @@ fn judge(target: &Target, transcript: &Transcript) -> Vec<Finding> {
         transcript.sent().filter(|packet| super::is_confirmable(packet)).collect();
     for (place, notification) in notifications.iter().enumerate() {
         let id = notification.message().map(|message| message.message_id).unwrap_or_default();
+        // A copy has the Message ID of its original, so an answer belongs to the last of the two before it.
         let next = notifications.get(place + 1).map_or(u32::MAX, |next| next.number);
         let within = |packet: &&Packet| packet.number > notification.number && packet.number < next;
         let find = |kind| transcript.received().filter(within).find(|packet| packet.is_answer(kind, id));

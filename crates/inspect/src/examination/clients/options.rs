@@ -11,9 +11,9 @@ use super::super::packet::{CRITICAL_OPTION, ELECTIVE_OPTION, Packet, empty};
 use super::super::transcript::Transcript;
 use super::{PAYLOAD, confirmable_response, content, has_lasted, is_confirmable, no_request, response};
 
-/// A rejected acknowledgement is ignored (RFC 7252 §4.2), so no message shows that it was. But a client that takes the first block
-/// of a body for the response asks for the next one, and one that rejects it does not. The second request is answered with such a
-/// block, too, without the option: that shows whether the client asks for further blocks at all.
+/// A client ignores an acknowledgement that it rejects (RFC 7252 §4.2), so no message shows that it did. But a client that takes
+/// the first block of a body for the response asks for the next block, and a client that rejects it does not. The second request
+/// is answered with a first block without the option. This shows whether the client asks for further blocks at all.
 pub(super) const PIGGYBACKED: Case = Case {
     name: "critical-piggybacked",
     summary: "the first block of a piggybacked response with a critical option that nobody knows",
@@ -52,9 +52,9 @@ pub(super) const ELECTIVE: Case = Case {
     ..SEPARATE
 };
 
-/// The size exponent of the block with the option. That of a block which a client asks for tells which one it follows.
+/// The size exponent of the block with the option. A request for a further block has the exponent of the block that it follows.
 const PROBE: u8 = 0;
-/// The size exponent of the block without.
+/// The size exponent of the block without the option.
 const CONTROL: u8 = 1;
 
 /// Returns the block that a request asks for, if it is not the first one.
@@ -100,7 +100,7 @@ fn react_with_block(_: &Target, transcript: &Transcript, packet: &Packet, outbox
     outbox.answer(packet, 0, content(packet, &options, &payload));
 }
 
-/// Returns the place of a request among those for the whole resource; `None` for a copy.
+/// Returns the place of a request among the requests for the whole resource; `None` for a copy.
 fn place(transcript: &Transcript, packet: &Packet) -> Option<usize> {
     wholes(transcript).position(|request| request.number == packet.number)
 }
@@ -115,6 +115,7 @@ fn judge_blocks(target: &Target, transcript: &Transcript) -> Vec<Finding> {
     let answer = transcript.answers(probe).next().map(|packet| packet.number);
     let evidence = [probe.first().number].into_iter().chain(answer);
     let (taken, control) = (follow_ups(transcript, PROBE), follow_ups(transcript, CONTROL));
+    // A request for the block after the one with the option is a fault, whatever else was sent, so it is looked for first.
     let finding = if let Some(next) = taken.first() {
         Finding::fault("the client asks for the next block of a response that it has to reject")
             .seen_in(evidence.chain([*next]))

@@ -56,8 +56,8 @@ pub(super) const MALFORMED: Case = Case {
 /// The number of the Message ID with which a client is provoked.
 const PROVOKED: u16 = 900;
 
-/// Malformed datagrams: what they are, and their bytes. The third and fourth are replaced by the Message ID. A datagram of another
-/// version has to be ignored, one with a format error is rejected with a Reset or silently.
+/// Malformed datagrams: their names and bytes. The third and fourth byte are replaced by the Message ID. A datagram of another
+/// version has to be ignored. One with a format error is rejected with a Reset or silently.
 const DATAGRAMS: [(&str, &[u8]); 6] = [
     (OTHER_VERSION, b"\x80\x45\0\0"),
     ("token length 15", b"\x4f\x45\0\0"),
@@ -140,7 +140,7 @@ fn judge_malformed(_: &Target, transcript: &Transcript) -> Vec<Finding> {
     let mut findings = Vec::new();
     for answer in transcript.received().filter(|packet| !packet.is_request()) {
         let place = datagrams.iter().position(|sent| sent.bytes.get(2..4) == answer.bytes.get(2..4));
-        // An answer without a Message ID of ours is one to the datagram before it.
+        // An answer without a Message ID of ours counts for the datagram before it.
         let before = datagrams.iter().rposition(|sent| sent.number < answer.number).unwrap_or(0);
         let meant = place.unwrap_or(before);
         let name = DATAGRAMS.get(meant).map_or("a datagram", |(name, _)| *name);

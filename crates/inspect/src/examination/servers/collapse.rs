@@ -99,7 +99,7 @@ mod tests {
     use super::*;
     use coapace_proto::{Code, Message, Options};
 
-    /// Plays a server that sends a notification so often, in milliseconds, acknowledged or not.
+    /// Plays a server that sends a notification every `gap` milliseconds, of type `kind`.
     fn judged(gap: u64, kind: Kind) -> Vec<Finding> {
         let target = Target { observable: Some(Options::new().uri_path("clock")), ..Target::default() };
         let server = |now, bytes: Option<&[u8]>, pending: &mut Pending| {

@@ -83,7 +83,7 @@ fn judge_one(target: &Target, transcript: &Transcript, kind: Kind, n: u16, metho
     finding.seen_in(numbers())
 }
 
-/// Returns what two answers are compared by: code, options and payload, but no Message ID of the server.
+/// Returns the parts of an answer that are compared: code, options and payload. The Message ID is the server's own.
 fn body(message: Message<'_>) -> Vec<u8> {
     [&[message.code.0], message.tail].concat()
 }

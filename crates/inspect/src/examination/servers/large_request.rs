@@ -26,7 +26,7 @@ pub(super) const CASE: Case = Case {
     ..super::CASE
 };
 
-/// The numbers of the large request, and of the one that shows whether the server still answers.
+/// The number of the large request, and of the request that shows whether the server still answers.
 const LARGE: u16 = 1;
 const ALIVE: u16 = 2;
 

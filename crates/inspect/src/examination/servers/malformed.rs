@@ -1,4 +1,4 @@
-//! Datagrams that are no messages, or that a server has no use for.
+//! Datagrams that are not messages, or that a server has no use for.
 
 use std::fmt;
 
@@ -21,7 +21,7 @@ pub(super) const CASE: Case = Case {
     ..super::CASE
 };
 
-/// What RFC 7252 wants for a datagram.
+/// The treatment that RFC 7252 requires for a datagram.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Wanted {
     /// It has to be ignored.
@@ -32,7 +32,7 @@ enum Wanted {
     Either,
 }
 
-/// A datagram: its name, what is wanted, and its bytes. The third and fourth are replaced by the Message ID.
+/// A datagram: its name, the required treatment, and its bytes. The third and fourth byte are replaced by the Message ID.
 struct Datagram(&'static str, Wanted, &'static [u8]);
 
 const DATAGRAMS: &[Datagram] = &[
@@ -83,7 +83,7 @@ fn begin(target: &Target, outbox: &mut Outbox) {
     }
 }
 
-/// What answered a datagram.
+/// The answer to a datagram.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Answer {
     Reset,
@@ -111,7 +111,7 @@ impl fmt::Display for Answer {
     }
 }
 
-/// The datagrams that got one answer and should have got another: their names, and the packets.
+/// The datagrams that got the same wrong answer: their names, and the packets.
 struct Group {
     answer: Option<Answer>,
     wanted: Wanted,
@@ -167,6 +167,7 @@ fn judge(target: &Target, transcript: &Transcript) -> Vec<Finding> {
         let numbers =
             sent(target, transcript, n).into_iter().chain(answers.iter().map(|packet| packet.number));
         let all: Vec<Answer> = answers.iter().map(|packet| Answer::of(packet)).collect();
+        // An answer that is not a Reset is always wrong, so it decides if there are several.
         let answer = all.iter().find(|answer| **answer != Answer::Reset).or(all.first()).copied();
         let is_right = match answer {
             None => *wanted != Wanted::Reset,

@@ -18,7 +18,7 @@ pub(super) const RESET: Case = Case {
     begin: register,
     react: |target, transcript, packet, outbox| {
         let Some(received) = packet.message() else { return };
-        // A Reset to anything else than a notification may bring the next answer of a stack that answers Resets.
+        // A stack may answer a Reset to anything else than a notification, and that answer would get a Reset again.
         let all = notifications(target, transcript);
         if all.len() >= 2 && all.iter().any(|notification| notification.number == packet.number) {
             outbox.answer(packet, 0, empty(Kind::Reset, received.message_id));
@@ -110,7 +110,7 @@ fn judge(
     is_end: impl Fn(&Packet) -> bool,
     how: &str,
 ) -> Vec<Finding> {
-    /// What was sent before the end was read.
+    /// Notifications that are sent within this time may have crossed the end.
     const CROSSING: Duration = Duration::from_millis(200);
     if let Some(finding) = missing(target, transcript) {
         return vec![finding];

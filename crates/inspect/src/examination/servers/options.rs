@@ -72,7 +72,7 @@ fn code(packet: &Packet) -> Code {
     packet.message().map_or(Code::EMPTY, |message| message.code)
 }
 
-/// Returns the numbers of the `n`th request and of what answers it.
+/// Returns the numbers of the `n`th request and of its answer.
 fn evidence(target: &Target, transcript: &Transcript, n: u16) -> Vec<u32> {
     let answer = response(target, transcript, n).map(|packet| packet.number);
     sent(target, transcript, n).into_iter().chain(answer).collect()

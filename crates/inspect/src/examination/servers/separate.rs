@@ -142,7 +142,7 @@ fn judge(target: &Target, transcript: &Transcript) -> Vec<Finding> {
     findings
 }
 
-/// Judges the copies of a response of which one was acknowledged.
+/// Judges the copies of a response, one of which was acknowledged.
 fn retransmissions(transcript: &Transcript, response: &Copies<'_>) -> Vec<Finding> {
     let intervals = response.intervals();
     let listed = intervals.iter().map(|interval| format!("{interval:.2}")).collect::<Vec<_>>().join(", ");
