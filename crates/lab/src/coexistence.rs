@@ -1,7 +1,7 @@
 //! Every pair of mechanisms at one bottleneck: how much each takes from the other.
 //!
 //! In each pair one half of the clients has the first mechanism, the other half the second. Each mechanism also runs once with
-//! all clients. `docs/coexistence.md` defines what is measured.
+//! all clients. `docs/coexistence.md` defines the figures.
 
 mod rows;
 mod standing;
@@ -25,7 +25,7 @@ use coapace_scenario::Scenario;
 /// where all clients have this mechanism.
 pub const STARVED: f64 = 0.5;
 
-/// The number of seeds of every pair if none is named. A pair has many clients, and each pair of mechanisms is one.
+/// The number of seeds of every pair if none is named. With three, a relative share is accurate to about 0.02.
 pub const SEEDS: u32 = 3;
 
 /// Returns the trials of a matrix: one for each pair of the `mechanisms`, and one for each mechanism alone.
@@ -50,6 +50,7 @@ pub fn trials(scenario: &Arc<Scenario>, mechanisms: &[Contender], seeds: u32) ->
     let trial = |contender| Trial { observe: Observe::Totals, ..Trial::new(scenario, contender, seeds) };
     let mut trials = Vec::new();
     for (row, one) in parts.iter().enumerate() {
+        // A mechanism alone comes before its pairs, which is the order that `Matrix::of` reads.
         trials.push(trial(mechanisms[row].clone()));
         for other in &parts[row + 1..] {
             let pair = Contender::pair(one, other);
@@ -80,7 +81,7 @@ pub struct Encounter {
     pub own: PopulationSummary,
     /// The mechanism of the other clients; the same mechanism where it is alone.
     pub rival: String,
-    /// The throughput of one of these clients, as a fraction of what it is where all clients have the mechanism; `None` if
+    /// The throughput of one of these clients, as a fraction of its throughput where all clients have the mechanism; `None` if
     /// that is 0.
     pub kept: Option<f64>,
     /// All clients together.
@@ -139,10 +140,10 @@ impl Matrix {
         Self { mechanisms, alone, runs, encounters }
     }
 
-    /// Returns the mechanism of `row` sharing the network with that of `column`.
+    /// Returns the encounter of the mechanism of `row` with the mechanism of `column`.
     ///
     /// # Panics
-    /// Panics if there is no such row or column.
+    /// Panics if the row or the column does not exist.
     pub fn encounter(&self, row: usize, column: usize) -> &Encounter {
         &self.encounters[row * self.mechanisms.len() + column]
     }
@@ -161,7 +162,7 @@ pub(crate) mod tests {
     use crate::experiment::conduct;
     use crate::results::Lines;
 
-    /// Makes a short matrix of these mechanisms on so many threads.
+    /// Makes a short matrix of these mechanisms on `jobs` threads.
     pub(crate) fn matrix(names: &[&str], jobs: usize) -> Matrix {
         let contenders: Vec<_> = names.iter().map(|name| Contender::parse(name).unwrap()).collect();
         let trials = trials(&scenario("60"), &contenders, 2).unwrap();

@@ -4,10 +4,10 @@ use std::fs;
 use std::io;
 use std::path::Path;
 
-/// Creates a directory and those above it, or takes one that is there.
+/// Creates a directory and its parents. An existing directory stays as it is.
 ///
 /// # Errors
-/// Fails as the system does. A file in its place is [`NotADirectory`](io::ErrorKind::NotADirectory).
+/// Fails with the error of the system. A file in its place is [`NotADirectory`](io::ErrorKind::NotADirectory).
 pub fn create(path: &Path) -> io::Result<()> {
     fs::create_dir_all(path).map_err(|error| match error.kind() {
         io::ErrorKind::AlreadyExists => io::ErrorKind::NotADirectory.into(),

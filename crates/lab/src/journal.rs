@@ -1,4 +1,4 @@
-//! Files that keep what was measured, a line for each measurement, so that work that was killed goes on.
+//! Files that keep measurements, a line for each, so that a program that was killed can go on.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Write};
@@ -21,8 +21,8 @@ impl JournalFile {
     /// written when the program was killed.
     ///
     /// # Errors
-    /// Fails as the file does, as `take` does, with `foreign` if it is no file or a line is none of a journal, and with a line if
-    /// the journal is open elsewhere. The file is then as it was.
+    /// Fails with the error of the file or of `take`. Fails with `foreign` if the path is not a file, or if a line does not
+    /// belong to a journal, and with one line if the journal is open elsewhere. The file is then unchanged.
     pub fn open<L: DeserializeOwned>(
         path: &Path,
         foreign: &str,

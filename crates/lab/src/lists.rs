@@ -11,7 +11,7 @@ pub fn distinct<T: PartialEq>(items: impl IntoIterator<Item = T>) -> Vec<T> {
     known
 }
 
-/// Returns the first item that is there a second time.
+/// Returns the first item that repeats an earlier one.
 pub(crate) fn repeated<T: PartialEq>(items: impl IntoIterator<Item = T>) -> Option<T> {
     let mut known = Vec::new();
     items.into_iter().find_map(|item| {
@@ -23,8 +23,7 @@ pub(crate) fn repeated<T: PartialEq>(items: impl IntoIterator<Item = T>) -> Opti
     })
 }
 
-/// Returns items in groups of those that are alike, in the order in which the first of each group comes. Items that are like a third
-/// are alike.
+/// Returns items in groups, in the order of their first items. An item joins the first group whose first item is like it.
 pub fn grouped<T>(items: impl IntoIterator<Item = T>, alike: impl Fn(&T, &T) -> bool) -> Vec<Vec<T>> {
     let mut groups: Vec<Vec<T>> = Vec::new();
     for item in items {
@@ -36,8 +35,8 @@ pub fn grouped<T>(items: impl IntoIterator<Item = T>, alike: impl Fn(&T, &T) -> 
     groups
 }
 
-/// Lists names: `a`, `a and b`, `a, b and c`. A list of more than `most` has the first two, and the number of the `others` with this
-/// word behind it.
+/// Lists names: `a`, `a and b`, `a, b and c`. A list of more than `most` names has the first two, the number of the rest, and the
+/// word in `others`.
 pub fn listed(names: &[&str], most: usize, others: &str) -> String {
     match names {
         [] => String::new(),

@@ -3,7 +3,7 @@
 use std::fs::TryLockError;
 use std::io;
 
-/// Turns a lock that somebody else has into an error with the text `refusal`. A file system without locks is no error.
+/// Turns a lock that another process has into an error with the text `refusal`. A file system without locks is not an error.
 ///
 /// # Errors
 /// Fails with `refusal`.

@@ -3,7 +3,7 @@
 //! * A [`Suite`] is a list of cells. Each has a scenario, a number of seeds, and the metrics that count for it.
 //! * A [`Yardstick`] is the best figure of one metric in one cell, among the published mechanisms that dither.
 //! * The *ratio* of a mechanism is how many times worse its figure is than the yardstick: 1 is as good, 2 is twice as slow, or
-//!   half of the throughput. It may be below 1 for a mechanism that is no yardstick itself.
+//!   half of the throughput. It may be below 1 for a mechanism that is not a yardstick itself.
 //! * A [`Standing`] is the ratios of one mechanism over all cells: the worst, the geometric mean, and how many are near 1.
 //! * A [`Ranking`] is the standings of all mechanisms, the smallest worst ratio first.
 //! * [`Hindsight`] is the best choice of a mechanism for each cell. The *regret* of a mechanism is its distance from it.

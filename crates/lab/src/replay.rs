@@ -1,10 +1,10 @@
 //! Replays a script of events through one mechanism, step by step. `coapace trace` does this.
 //!
 //! The script is CSV with the columns `at_ms` (milliseconds, to three places), `event` (`start`, `timeout`, `ack`, `reset`,
-//! `giveup`), `draw` (from 0 to below 1, empty for 0), `answered` (the ordinal of the transmission that an `ack` answers, 0
-//! for the first, empty where it is not known) and `exchange` (a name that tells overlapping exchanges apart, which may be
-//! empty), in any order. Other columns and lines that begin with `#` are skipped. `timeout` means that the timer fired and a
-//! retransmission departed, or with a bulk mechanism before that, that the exchange was overtaken.
+//! `giveup`), `draw` (from 0 to below 1, empty for 0), `answered` (the ordinal of the transmission that an `ack` answers, 0 for
+//! the first, empty where it is not known) and `exchange` (a name that tells overlapping exchanges apart, which may be empty), in
+//! any order. Other columns and lines that begin with `#` are skipped. `timeout` means that the timer fired and a retransmission
+//! departed. With a bulk mechanism, a `timeout` before the timer fires means that the exchange was overtaken.
 
 use std::collections::BTreeMap;
 use std::io::{self, BufRead, Read, Write};
@@ -35,7 +35,8 @@ pub enum Failed {
 /// has one column more, `window`: the number of exchanges that may be outstanding.
 ///
 /// # Errors
-/// Tells what cannot be read, followed or written. The lines before it have been written. If the output fails, that is told.
+/// Fails if the script cannot be read or followed, or if the output cannot be written. The lines before a fault of the script
+/// have been written. If both fail, the error of the output is returned.
 pub fn replay(mechanism: &Mechanism, script: impl io::Read, out: impl Write) -> Result<(), Failed> {
     let mut out = io::BufWriter::new(out);
     let played = play(mechanism, script, &mut out);

@@ -1,14 +1,14 @@
 //! A search for the parameters of a mechanism over scenarios that are drawn, not chosen.
 //!
-//! A [`Set`](evaluation::Set) is drawn from a seed. On each of its scenarios every published mechanism runs once; the least
-//! costs are the [yardstick](evaluation::Yardstick). A mechanism is then [evaluated](evaluation::Evaluation) by the ratios of
-//! its costs to the yardsticks. [`Halving`](halving::Halving) proposes parameters, and a [`Journal`](journal::Journal) keeps
-//! what was measured.
+//! A [`Set`](evaluation::Set) is drawn from a seed. On each of its scenarios, every published mechanism that dithers is measured;
+//! the least costs are the [yardstick](evaluation::Yardstick). A mechanism is then [evaluated](evaluation::Evaluation) by the
+//! ratios of its costs to the yardsticks. [`Halving`](halving::Halving) proposes parameters, and a [`Journal`](journal::Journal)
+//! keeps the measurements.
 //!
-//! A [`Search`] ties these together and measures nothing itself. It asks for [pieces](evaluation::Piece), and is told what was
-//! measured: by the threads of this process ([`Search::conduct`]), or by another program.
+//! A [`Search`] ties these together and measures nothing itself. It asks for [pieces](evaluation::Piece), and takes their
+//! measurements from the threads of this process ([`Search::conduct`]) or from another program.
 //!
-//! The scenarios of published papers are not part of any set, so they can tell whether what was found holds elsewhere.
+//! The scenarios of published papers are not part of any set, so they can test whether a result holds elsewhere.
 
 pub mod costs;
 mod dice;
@@ -46,10 +46,10 @@ pub struct Search {
     /// The path of the journal; empty without one.
     path: PathBuf,
     journal: Journal,
-    /// Proposes mechanisms; `None` if those of the terms are compared.
+    /// Proposes mechanisms; `None` if the mechanisms of the terms are compared.
     halving: Option<Halving>,
-    /// The mechanism and the number of scenarios of each evaluation that the search has asked for and has, in their order. A place
-    /// that is asked for again comes again.
+    /// The mechanism and the number of scenarios of each evaluation that the search has asked for and has, in their order. An
+    /// evaluation that is asked for twice is here twice.
     evaluated: Vec<(String, usize)>,
     found: Vec<Evaluation>,
     batch: Batch,
@@ -95,11 +95,11 @@ pub enum SearchError {
 }
 
 impl Search {
-    /// Begins a search, or goes on with that of the journal at this path. `version` names the program, because another one may
-    /// measure otherwise.
+    /// Begins a search, or goes on with the search whose journal is at this path. `version` names the program, because another
+    /// one may measure otherwise.
     ///
     /// # Errors
-    /// Returns why it cannot begin.
+    /// Returns the reason why it cannot begin.
     pub fn open(terms: Terms, version: &str, journal: Option<&Path>) -> Result<Self, SearchError> {
         let space = terms.space().map_err(SearchError::Usage)?;
         let set = Set::draw(terms.networks, terms.generator_seed, terms.scenarios)
@@ -143,13 +143,13 @@ impl Search {
         &self.journal
     }
 
-    /// Closes the journal, so that another search may go on with it. What this one is told after that is not kept.
+    /// Closes the journal, so that another search may go on with it. Later measurements of this search are not written.
     pub fn close(&mut self) {
         self.journal.close();
     }
 
-    /// Returns what the search tells: the evaluation of each mechanism that is compared, or of each that was the best at the end of
-    /// a bracket, in their order.
+    /// Returns the results: the evaluation of each mechanism that is compared, or of each new best mechanism at the end of a
+    /// bracket, in their order.
     pub fn found(&self) -> &[Evaluation] {
         &self.found
     }
@@ -165,15 +165,16 @@ impl Search {
         all.filter_map(|(label, scenarios)| self.journal.evaluation(label, *scenarios))
     }
 
-    /// Returns the pieces to be measured before the search goes on; none if it is over. Pieces of the last batch that were not
-    /// told are asked for again.
+    /// Returns the pieces to be measured before the search goes on; none if it is over. If the journal lacks a line of the last
+    /// batch, all pieces of that line are asked for again.
     ///
-    /// The first are those of the first line of the journal, so a program that measures them in about this order loses little when it is
+    /// The pieces are in the order of the lines of the journal. A program that measures them in about this order loses little when it is
     /// killed.
     pub fn ask(&mut self) -> Arc<[Piece]> {
         let left = self.journal.yardsticks().len()..self.set.scenarios.len();
         let mut lines: Vec<(Line, Vec<Piece>)> =
             left.map(|place| (Line::Yardstick, Yardstick::pieces(place))).collect();
+        // An evaluation needs all yardsticks, so these are measured first.
         if lines.is_empty() {
             let (labels, scenarios) = self.wanted();
             let missing = labels.into_iter().filter(|it| self.journal.evaluation(it, scenarios).is_none());
@@ -203,8 +204,8 @@ impl Search {
         &self.batch.pieces
     }
 
-    /// Takes what was measured of the piece at this place of the batch that was asked for. The journal gets a line as soon as all
-    /// before it are there, so that it does not depend on who measures.
+    /// Takes the measurement of the piece at this place of the last batch. The journal gets a line as soon as it is complete and
+    /// all lines before it are written, so the order of measurements does not matter.
     ///
     /// # Errors
     /// Fails as the journal does.
@@ -233,19 +234,19 @@ impl Search {
         Ok(())
     }
 
-    /// Returns the runs that are done, and all. Runs that the journal has made needless count as done, so do those of places that a
-    /// rung has less than it may have.
+    /// Returns the number of runs that are done, and of all. Runs that the journal makes needless count as done. So do the runs of
+    /// places that a rung lacks.
     pub fn progress(&self) -> (usize, usize) {
         (self.batch.end - self.batch.left, self.batches().iter().sum())
     }
 
     /// Measures on `jobs` threads (0: one for each core) until the search is over or `stop` is true. Returns whether it is over.
     ///
-    /// `check` is called after each piece in its thread: after an error of it the piece is not kept, and the search ends. `told` is
-    /// called in this thread after each piece.
+    /// `check` is called after each piece in its thread. If it fails, the piece is not kept, and the search ends. `told` is called
+    /// in this thread before each batch and after each piece.
     ///
     /// # Errors
-    /// Fails as the journal, `check` and `told` do, and if a mechanism is unknown.
+    /// Fails with the error of the journal, of `check` or of `told`, and if a mechanism is unknown.
     ///
     /// # Panics
     /// Panics if a run does.
@@ -284,7 +285,8 @@ impl Search {
         }
     }
 
-    /// Returns the mechanisms whose evaluations the search waits for, each once, and their number of scenarios; none if it is over.
+    /// Returns the mechanisms whose evaluations the search waits for, each once, and their number of scenarios. Returns no
+    /// mechanism if it is over.
     fn wanted(&self) -> (Vec<String>, usize) {
         let Some(halving) = &self.halving else {
             return (distinct(self.terms.mechanisms.iter().cloned()), self.set.scenarios.len());
@@ -309,6 +311,7 @@ impl Search {
         loop {
             let (labels, scenarios) = self.wanted();
             let of = |label: &String| self.journal.evaluation(label, scenarios).map(Evaluation::loss);
+            // An evaluation that is missing, or no mechanism at all because the search is over, ends the loop.
             let losses: Option<Vec<f64>> = labels.iter().map(of).collect();
             let (Some(halving), Some(losses)) = (&mut self.halving, losses.filter(|it| !it.is_empty()))
             else {
@@ -323,12 +326,12 @@ impl Search {
         }
     }
 
-    /// Returns the runs of a piece.
+    /// Returns the number of runs of a piece.
     fn runs(&self, piece: &Piece) -> usize {
         self.set.drawn(piece.place).map_or(0, |drawn| drawn.seeds as usize)
     }
 
-    /// Returns the runs of an evaluation on so many scenarios.
+    /// Returns the number of runs of an evaluation on the first `scenarios`.
     fn runs_on(&self, scenarios: usize) -> usize {
         let shared = self.set.shared.iter().filter(|_| scenarios == self.set.scenarios.len());
         self.set.scenarios.iter().take(scenarios).chain(shared).map(|drawn| drawn.seeds as usize).sum()

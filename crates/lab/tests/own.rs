@@ -1,4 +1,5 @@
-//! A test of own mechanisms among those that can be named. There is one test, because names are those of the whole program.
+//! A test of own mechanisms beside the built-in ones. It is a single test, because the whole program shares the names of
+//! mechanisms.
 
 use coapace_control::{Entry, REGISTRY};
 use coapace_run::contender::Contender;

@@ -59,6 +59,7 @@ pub(super) fn controller_calls() -> impl Iterator<Item = Calls> {
         let mut open = Vec::with_capacity(CALLS as usize);
         for round in 0..ROUNDS as u64 {
             let ms = round * 10_000;
+            // A call is too short for the clock, so a thousand calls are timed together.
             let mut time = |place: usize, calls: &mut dyn FnMut()| {
                 let start = Instant::now();
                 calls();
@@ -90,7 +91,7 @@ pub(super) fn controller_calls() -> impl Iterator<Item = Calls> {
 }
 
 /// Simulates the bottleneck of Raitahila 2019 without a limit on its buffers, under `default`. The rate of the link grows with
-/// the clients: it is that of the thesis for 400. So the load of each client does not depend on their number.
+/// the clients, and equals the rate in the thesis for 400. So the load of each client does not depend on their number.
 ///
 /// # Errors
 /// Returns an error for a number of clients outside of 1 to 1,000,000.
@@ -107,7 +108,8 @@ pub(super) fn simulate(clients: u32) -> Result<Cost, ScenarioError> {
     let contender = Contender::all().swap_remove(0);
 
     let (before, cpu_before) = (status_bytes("VmRSS:"), cpu_seconds());
-    // The peak of the memory is set back to the present value. Where this is not allowed, it stays that of the process.
+    // This sets the peak of the memory back to the present value. Where it is not allowed, the peak is the one of the process so
+    // far.
     let _ = fs::write("/proc/self/clear_refs", "5");
     let result = run(&scenario, &contender, 1, Observe::Totals);
     let cpu_s = cpu_seconds() - cpu_before;

@@ -43,7 +43,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         }
         costs.sort_by(|a, b| a.cpu_s.total_cmp(&b.cpu_s));
         let cost = costs[costs.len() / 2];
-        // The memory of a small run cannot be measured: it fits into what the process already has.
+        // The memory of a small run cannot be measured: it fits into memory that the process already has.
         let told = cost.bytes_per_client.filter(|_| clients > REPEATED);
         let memory = told.map_or_else(|| "-".to_owned(), |bytes| format!("{bytes:.0}"));
         writeln!(

@@ -1,4 +1,5 @@
-//! A [`Climb`] over the scenarios of a set, with a journal: what a [`Table`] reaches bounds what any mechanism with its state does.
+//! A [`Climb`] over the scenarios of a set, with a journal. The best [`Table`] shows how well any mechanism with its state could
+//! do.
 
 use std::io;
 use std::path::Path;
@@ -9,7 +10,7 @@ use coapace_lab::search::journal::{Conditions, Journal};
 use crate::climb::Climb;
 use crate::table::Table;
 
-/// A set with the journal of what was measured on it.
+/// A set with the journal of its measurements.
 #[derive(Debug)]
 pub(crate) struct Bench {
     set: Set,
@@ -18,7 +19,7 @@ pub(crate) struct Bench {
 }
 
 impl Bench {
-    /// Opens the journal, and measures the yardsticks that it lacks, on so many threads.
+    /// Opens the journal, and measures the yardsticks that it lacks, on `jobs` threads.
     ///
     /// # Errors
     /// Fails as the journal does.
@@ -41,7 +42,7 @@ impl Bench {
         &self.set
     }
 
-    /// Evaluates a mechanism on the first `scenarios`, unless the journal has that.
+    /// Evaluates a mechanism on the first `scenarios`, unless the journal has the evaluation.
     ///
     /// # Errors
     /// Fails as the journal does, and if the mechanism is unknown.
@@ -55,8 +56,8 @@ impl Bench {
         Ok(evaluation)
     }
 
-    /// Makes so many steps of a climb that begins with the table of `ebb`. Calls `found` with each table that is better than all
-    /// before, the number of its step, and its loss. Returns the last of them.
+    /// Makes `steps` steps of a climb that begins with the table of `ebb`. Calls `found` with each table that is better than all
+    /// before, the number of its step, and its loss. Returns the best table.
     ///
     /// # Errors
     /// Fails as [`evaluate`](Self::evaluate) does.
@@ -108,7 +109,7 @@ mod tests {
         assert_eq!(whole[0].0, Table::DEFAULT.label());
         let text = std::fs::read_to_string(&path).unwrap();
         let lines = text.lines().count();
-        // Killed while the last but four lines was written.
+        // The search is killed while it writes the fifth line from the end.
         let cut = text.match_indices('\n').nth(lines - 5).unwrap().0 - 7;
         std::fs::write(&path, &text[..cut]).unwrap();
         assert_eq!(climb(&path, 2), whole);

@@ -1,5 +1,5 @@
-//! A climb from table to table: each is the best so far with one rule changed, and is measured on a third of the scenarios
-//! before it is on all.
+//! A climb from table to table. Each candidate is the best table so far with one rule changed. It is measured on a third of the
+//! scenarios, and then on all if it does well there.
 
 use coapace_sim::{Luck, Stream};
 
@@ -9,8 +9,8 @@ use crate::table::{Decision, Table};
 /// The share of the scenarios that a table is measured on first: a third.
 const SHARE: usize = 3;
 
-/// The loss on a share of the scenarios may be so many times that of the best table. The worst ratios, which the loss is
-/// made of, may be among the others.
+/// A table is measured on all scenarios if its loss on the share is at most this many times the loss of the best table there. The
+/// worst ratios, which make up the loss, may come from the other scenarios.
 const SLACK: f64 = 1.02;
 
 /// A climb, and the best table so far.
@@ -26,7 +26,7 @@ pub(crate) struct Climb {
 }
 
 impl Climb {
-    /// Begins at `table`, over so many scenarios, with the random numbers of `seed`.
+    /// Begins at `table`, over `scenarios` scenarios, with the random numbers of `seed`.
     pub(crate) fn new(table: Table, scenarios: usize, seed: u64) -> Self {
         let dice = Luck::new(seed).stream("climb");
         Self { table, losses: [f64::INFINITY; 2], scenarios, dice, steps: 0 }
@@ -37,11 +37,11 @@ impl Climb {
         &self.table
     }
 
-    /// Makes a step. `loss` evaluates a table on so many scenarios, the first ones. Returns the loss of the best table on all if
-    /// that is a new one.
+    /// Makes a step. `loss` evaluates a table on the first scenarios, as many as its second argument says. Returns the loss on
+    /// all scenarios if the step finds a new best table.
     ///
     /// # Errors
-    /// Returns the error of `loss`, which leaves the step unmade.
+    /// Returns the error of `loss`. The step does not count then.
     pub(crate) fn step<E>(
         &mut self,
         loss: &mut dyn FnMut(&Table, usize) -> Result<f64, E>,
@@ -62,8 +62,8 @@ impl Climb {
         Ok(is_better.then_some(losses[1]))
     }
 
-    /// Returns the best table with one rule changed: a decision, in all cells that agree in some features, takes one action
-    /// more or less, or everywhere the same one. The first candidate is the table itself.
+    /// Returns the best table with one rule changed: in all cells that agree in some features, one decision takes the action
+    /// before, the next action, or one action everywhere. The first candidate is the table itself.
     fn candidate(&self) -> Table {
         let mut table = self.table;
         let Some(step) = self.steps.checked_sub(1) else { return table };

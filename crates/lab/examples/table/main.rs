@@ -1,12 +1,13 @@
-//! Searches an upper bound beside `ebb`: a table of actions over what `ebb` knows (docs/search.md).
+//! Searches for the best mechanism with the state of `ebb`, as an upper bound: a table of actions (docs/search.md).
 //!
 //! ```sh
 //! cargo run --release -p coapace-lab --example table -- --steps 1000 --journal table.jsonl
 //! cargo run --release -p coapace-lab --example table -- --generator-seed 3 ebb table:start=…   # compares
 //! ```
 //!
-//! `--networks meshes` draws larger and harsher meshes. `--only links`, `tiny` (links with buffers of ten packets at most) or `meshes` leaves the other networks out, `--seed` makes
-//! another search, `--jobs` is the number of threads and changes nothing else. A journal serves as long as the sources stay.
+//! `--networks meshes` draws larger and harsher meshes. `--only links`, `tiny` (links with buffers of ten packets at most) or `meshes`
+//! leaves the other networks out. `--seed` makes another search. `--jobs` is the number of threads, and changes nothing else. A journal can
+//! be used until the sources change.
 
 mod bench;
 mod climb;
@@ -28,7 +29,7 @@ use self::table::ENTRY;
 /// Ten packets, in bytes.
 const TINY_BUFFER: u64 = 10 * 296;
 
-/// Tells whether a scenario belongs to a part of a set.
+/// A function that returns whether a scenario belongs to a part of a set.
 type IsPart = fn(&Drawn) -> bool;
 
 /// The parts of a set.
@@ -67,6 +68,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         *PARTS.iter().find(|part| part.0 == only).ok_or_else(|| format!("there is no part {only}"))?;
     set.scenarios.retain(is_part);
     set.shared.retain(is_part);
+    // The version has the name of the part, so that a journal of another part is refused.
     let commit = format!("{} {name}", env!("CARGO_PKG_VERSION"));
     let conditions = Conditions { commit, networks, generator_seed, scenarios: set.scenarios.len() };
     let mut bench = Bench::open(set, journal.as_deref(), &conditions, jobs)?;

@@ -17,13 +17,13 @@ pub(crate) const PATHS: [&str; 8] = [
     "high wide",
 ];
 
-/// The path is calm up to so many times the least round-trip time, as with `ebb`.
+/// The path is calm up to this many times the least round-trip time, as with `ebb`.
 const CALM: f64 = 1.15;
 
-/// The path is near above that, up to so many seconds above the least round-trip time. `ebb` calls it calm, too.
+/// The path is near above that, up to this many seconds above the least round-trip time. `ebb` calls it calm, too.
 const MARGIN_S: f64 = 0.06;
 
-/// The path is risen above that, up to so many times the least round-trip time, and high further up.
+/// The path is risen above that, up to this many times the least round-trip time, and high further up.
 const RISEN: f64 = 2.0;
 
 /// The round-trip time is wide if RTTVAR is more than this share of SRTT, or else steady. A jitter of a tenth of the round
@@ -64,8 +64,8 @@ impl Estimates {
         (self.srtt > 0.0).then(|| self.srtt + (3.0 * self.rttvar).max(0.001))
     }
 
-    /// Returns the place of the kind of path in [`PATHS`]. An answer that came `late` seconds after the last transmission, and
-    /// names none, counts like an SRTT of that.
+    /// Returns the place of the kind of path in [`PATHS`]. An answer that names no transmission, and came `late` seconds after
+    /// the last one, counts like an SRTT of `late`.
     pub(crate) fn path(&self, late: f64) -> usize {
         let seen = self.srtt.max(late);
         let is_wide = usize::from(self.rttvar > WIDE * self.srtt);

@@ -1,6 +1,6 @@
-//! A mechanism that is a table: an action for each [cell](crate::sight) of what `ebb` knows.
+//! A mechanism that is a table: an action for each [cell](crate::sight) of the state of `ebb`.
 //!
-//! It tells what a policy with this state could reach. It is none for use: nothing bounds what a table does.
+//! It shows how well a policy with this state could do. It is not for use: nothing keeps a table from flooding a path.
 
 use std::fmt;
 
@@ -33,10 +33,10 @@ const DITHER: Ratio = Ratio::new(5, 4);
 /// The decisions of a policy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Decision {
-    /// The first timeout of an exchange: so many times the RTO. The second half of the actions are the same factors, with
+    /// The first timeout of an exchange, as a multiple of the RTO. The second half of the actions are the same factors, with
     /// [`ACK_TIMEOUT_S`] as lower bound. "Again" says that the last exchange had more than one retransmission.
     Start,
-    /// The timeout of a retransmission: so many times the one before. The factor below 1 is left out.
+    /// The timeout of a retransmission, as a multiple of the one before. The factor below 1 is left out.
     Backoff,
     /// The end of an exchange that lost a transmission: its timeout is forgotten, or held by later exchanges. "Again" says that
     /// it had more than one retransmission.
@@ -188,7 +188,7 @@ impl Controller for Table {
         span(exchange.timeout)
     }
 
-    /// Learns like `ebb`. The table says alone whether the timeout of a lossy exchange is held.
+    /// Learns like `ebb`. Only the table decides whether the timeout of a lossy exchange is held.
     fn on_end(&self, state: &mut TableState, exchange: TableExchange, outcome: Outcome, _: Cue) {
         let sample = match outcome {
             Outcome::Acked(sample) => sample,
@@ -200,6 +200,7 @@ impl Controller for Table {
         };
         let (rtt, was_needless) = match sample.answered {
             Some(answer) => (Some(answer.since), answer.ordinal < sample.retransmits),
+            // An answer that follows the retransmission within the least round-trip time answers the first transmission.
             None if sample.retransmits == 1 && seconds(sample.since_last) < state.estimates.least => {
                 (Some(sample.since_first), true)
             }
@@ -257,7 +258,7 @@ fn seconds(span: Duration) -> f64 {
     span.as_micros() as f64 / 1e6
 }
 
-/// Returns a span of so many seconds, to the nearest microsecond.
+/// Returns a span of `seconds`, to the nearest microsecond.
 fn span(seconds: f64) -> Duration {
     #[allow(clippy::cast_sign_loss, reason = "a negative time counts as none")]
     Duration::from_micros((seconds * 1e6).round() as u64)
@@ -270,8 +271,8 @@ mod tests {
 
     use super::*;
 
-    /// Returns the first timeout and those of retransmissions, in microseconds, of 400 exchanges with a destination whose round-trip
-    /// time rises and falls, and which loses.
+    /// Returns the timeouts of first transmissions and of retransmissions, in microseconds, of 400 exchanges with a destination that
+    /// loses packets and whose round-trip time rises and falls.
     fn armed<M: Controller>(mechanism: &M, seed: u64) -> Vec<u64> {
         let dice = Luck::new(seed).stream("table");
         let unit = |exchange: u64, what: u64| dice.unit(exchange, what, 0);

@@ -54,7 +54,7 @@ impl Matrix {
         })
     }
 
-    /// Returns the matrix in plain sentences: who takes the most and the least, who starves whom, who is fair, and the
+    /// Returns the matrix in plain sentences: the mechanisms that take the most and the least, starvation, fairness, and the
     /// throughput of the pairs.
     pub fn sentences(&self) -> Vec<String> {
         let standings = self.standings();
@@ -82,6 +82,7 @@ impl Matrix {
             let all = self.encounters().filter(|(row, column, _)| row < column).map(|(.., pair)| pair);
             all.filter(|pair| pair.pair.runs > 0)
         };
+        // A pair that completed nothing has no share, and does not count as fair.
         let off =
             |pair: &Encounter| pair.own.relative_share.map_or(f64::INFINITY, |share| (share - 1.0).abs());
         let fair = pairs().filter(|pair| off(pair) <= FAIR).count();
@@ -110,7 +111,8 @@ impl Matrix {
         sentences
     }
 
-    /// Returns a sentence on who starves whom, those that starve most first, and on the mechanism that keeps least.
+    /// Returns a sentence on the mechanisms that starve others, the one that starves most first, and on the mechanism that keeps
+    /// least.
     fn starvation(&self, standings: &[Standing]) -> String {
         let name = |mechanism: usize| self.mechanisms[mechanism].as_str();
         let kept = (self.encounters())

@@ -13,7 +13,7 @@ use crate::results::{Better, Contest, Metric, Placing};
 impl Ranking {
     /// Returns which mechanism to use, how far it is from the best, and what it costs: the dithered mechanism with the smallest
     /// worst ratio. Where most mechanisms are about as good, it says that the choice hardly matters, what would make a difference,
-    /// and which of them is the simplest. Returns `None` if there is no mechanism to choose.
+    /// and which of them is the simplest. `None` without a mechanism to choose.
     pub fn advice(&self) -> Option<String> {
         let is_usable = |standing: &&Standing| {
             standing.section != Section::Undithered
@@ -117,7 +117,8 @@ impl Ranking {
         Some((said, simplest))
     }
 
-    /// Returns the mechanism that needs least: nothing on the wire before something, and then the fewest bytes.
+    /// Returns the simplest mechanism: one without marks on the wire if there is one, and then the one with the fewest bytes of
+    /// state.
     fn simplest(&self, among: &[usize]) -> Option<usize> {
         let needs = |own: &usize| {
             let (mechanism, _) = parse_any(&self.mechanisms[*own]).ok()?;
@@ -135,7 +136,7 @@ impl Ranking {
         let metric = first.metric;
         let title = metric.title();
         let unknown = format!("which has no {title} in some runs");
-        // If it is the best itself, what it sends is compared with the second best.
+        // If it is the best itself, its transmissions are compared with the second best.
         let rivals = self.standings.iter().filter(|it| it.section.is_yardstick() && it.mechanism != own);
         let ratio = |it: &&Standing| first.ratios[it.mechanism].mean;
         let second = rivals.min_by(|a, b| ratio(a).total_cmp(&ratio(b))).map(|it| it.mechanism);
@@ -217,18 +218,18 @@ impl Ranking {
     }
 }
 
-/// Returns whether so many mechanisms are most of all, and more than a pair.
+/// Returns whether `some` mechanisms are more than half of `all`, and more than two.
 fn are_most(some: usize, all: usize) -> bool {
     some > 2 && 2 * some > all
 }
 
-/// Returns the figure of a mechanism with its unit. One that does not finish with every seed has none.
+/// Returns the figure of a mechanism with its unit; `None` if a seed lacks it.
 fn figure(of: &RankedFigure, mechanism: usize) -> Option<String> {
     let value = significant(of.values[mechanism]?, of.metric.digits());
     Some(format!("{value} {}", of.metric.unit()).trim_end().to_owned())
 }
 
-/// Returns the mechanisms that the seeds do not tell from this one, which is the best.
+/// Returns the mechanisms that tie with `own`, if that is among the best.
 fn ties<'a>(cell: &'a RankedCell, by: &RankedFigure, own: usize, usable: &[&Standing]) -> Vec<&'a str> {
     let known = usable.iter().map(|standing| standing.mechanism).filter(|it| by.values[*it].is_some());
     let Some(contest) = Contest::of(by.metric, known.map(|it| &cell.results[it])) else { return Vec::new() };
@@ -241,7 +242,7 @@ fn ties<'a>(cell: &'a RankedCell, by: &RankedFigure, own: usize, usable: &[&Stan
     }
 }
 
-/// Returns a sentence on what would make a difference: the network if its bound is near, or else a harder one.
+/// Returns a sentence on the change that would make a difference: a better network if its bound is near, or else a harder one.
 fn limit(figure: &RankedFigure) -> String {
     const HARDER: &str = "more clients, smaller buffers or more losses would tell the mechanisms apart";
     let best = figure.values[figure.best].filter(|best| *best > 0.0);
@@ -262,8 +263,8 @@ fn limit(figure: &RankedFigure) -> String {
     }
 }
 
-/// Returns how many transmissions fewer or more one mechanism makes than another for an exchange; `None` if that is not among
-/// the figures, or hardly differs.
+/// Returns how many transmissions fewer or more one mechanism makes for an exchange than another. Returns `None` if transmissions
+/// are not among the figures, or hardly differ.
 fn sent(cell: &RankedCell, own: usize, other: usize) -> Option<String> {
     let figure = cell.figures.iter().find(|it| it.metric == Metric::TransmissionsPerExchange)?;
     let share = figure.values[own]? / figure.values[other]? - 1.0;
@@ -272,7 +273,7 @@ fn sent(cell: &RankedCell, own: usize, other: usize) -> Option<String> {
     (percent >= 1.0).then(|| format!("{percent:.0} % {word} transmissions"))
 }
 
-/// Returns a sentence on what a mechanism needs at every destination and on the wire.
+/// Returns a sentence on the state of a mechanism for each destination, and on its marks on the wire.
 fn cost(label: &str) -> String {
     let Ok((mechanism, _)) = parse_any(label) else { return String::new() };
     let marks = match mechanism.limits(&mechanism.state()).marking {

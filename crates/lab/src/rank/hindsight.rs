@@ -3,8 +3,8 @@
 use super::ranking::NEAR;
 use super::{RankedCell, Ranking, Section, Worst};
 
-/// The figures that somebody reaches who knows every network and chooses a mechanism for each cell. Each column is minimised by
-/// itself, so no choice reaches less in any of them.
+/// The figures of an oracle that knows every network and chooses a mechanism for each cell. Each column is minimised by itself,
+/// so no choice has less in any column.
 ///
 /// The distance of a mechanism from it is the *regret*: the price of not knowing the network. Its own distance from 1 is how
 /// much the figures of a cell ask for different mechanisms.
@@ -14,8 +14,8 @@ pub struct Hindsight {
     pub has_own: bool,
     /// The choice in each cell, in the order of the ranking: the mechanism whose worst ratio is the smallest there.
     pub choices: Vec<Choice>,
-    /// The greatest ratio that the seeds tell from 1, if each cell has the mechanism for which that is the smallest; the greatest of
-    /// the choices if the seeds tell none.
+    /// The greatest ratio that is [significantly](super::Standing::worst) above 1, if each cell has the mechanism with the smallest
+    /// such ratio. If none is, it is the greatest ratio of the choices.
     pub worst: Worst,
     /// The geometric mean, if each cell has the mechanism with the smallest mean. A ratio above 100 counts as 100.
     pub geometric_mean: f64,
@@ -28,13 +28,13 @@ pub struct Hindsight {
 pub struct Choice {
     /// The number of the mechanism.
     pub mechanism: usize,
-    /// Its worst ratio there, told from 1 or not.
+    /// Its worst ratio there, significantly above 1 or not.
     pub worst: Worst,
 }
 
 impl Ranking {
-    /// Returns hindsight among the published mechanisms that dither. A second one may choose this project's mechanisms, too, if any
-    /// is ranked. There is none without cells. Of equal mechanisms, the one that stands higher is chosen.
+    /// Returns hindsight among the published mechanisms that dither. A second one may choose mechanisms of this project, too, if
+    /// any is ranked. Without cells, both are left out. Among equal mechanisms, the one with the higher rank is chosen.
     pub fn hindsight(&self) -> Vec<Hindsight> {
         let among = |has_own: bool| {
             let may = |section: Section| section.is_yardstick() || has_own && section == Section::Coapace;
@@ -63,7 +63,7 @@ impl Hindsight {
         let choices = cells.iter().enumerate().map(choose).collect::<Option<Vec<_>>>()?;
         let least_told = |(place, cell): (usize, &RankedCell)| {
             let told = candidates.iter().map(|&mechanism| cell.worst_told(place, mechanism));
-            // A mechanism with no told ratio is less than every other.
+            // A mechanism without a ratio that is significantly above 1 is less than every other.
             let mean = |it: &Option<Worst>| it.map_or(f64::NEG_INFINITY, |worst| worst.ratio.mean);
             told.min_by(|a, b| mean(a).total_cmp(&mean(b))).flatten()
         };
@@ -85,7 +85,7 @@ impl Hindsight {
     /// The line above its rows in tables.
     pub const HEADING: &str = "Best in hindsight, each cell with another mechanism";
 
-    /// Returns its name in tables; a star stands for mechanisms that were made here.
+    /// Returns its name in tables. A star marks the oracle that may choose mechanisms of this project.
     pub const fn name(&self) -> &'static str {
         if self.has_own { "hindsight*" } else { "hindsight" }
     }
@@ -97,7 +97,8 @@ mod tests {
     use crate::rank::RankedFigure;
     use crate::results::{Metric, Ratio};
 
-    /// Returns a cell with a row of ratios for each figure, a column for each mechanism. The seeds tell all but those in `untold`.
+    /// Returns a cell with a row of ratios for each figure, and a column for each mechanism. Ratios are significant except in the
+    /// places of `untold`.
     fn cell(ratios: &[[f64; 3]], untold: &[(usize, usize)]) -> RankedCell {
         let figure = |(number, row): (usize, &[f64; 3])| {
             let ratio = |(mechanism, &mean): (usize, &f64)| {
@@ -142,7 +143,7 @@ mod tests {
         let hindsight = Hindsight::of(&cells, &[0, 1, 2], false).unwrap();
         assert_eq!((hindsight.choices[0].mechanism, hindsight.worst.ratio.mean), (1, 1.4));
         assert!((hindsight.geometric_mean - 1.5_f64.cbrt()).abs() < 1e-12);
-        // The seeds do not tell the first one's only ratio above 1.
+        // The only ratio of the first mechanism above 1 is not significant.
         let cells = [cell(&[[1.0, 1.1, 9.0], [1.5, 1.2, 9.0]], &[(0, 0), (1, 0)]), cells[0].clone()];
         let hindsight = Hindsight::of(&cells[..1], &[0, 1, 2], false).unwrap();
         assert_eq!((hindsight.choices[0].mechanism, hindsight.worst.ratio.mean), (1, 1.2));

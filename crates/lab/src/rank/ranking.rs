@@ -63,7 +63,8 @@ pub struct Standing {
     pub mechanism: usize,
     /// Its section.
     pub section: Section,
-    /// The greatest ratio that the seeds tell from 1; the greatest of all if they tell none; `None` without cells.
+    /// The greatest ratio that is significantly above 1: its 95 % interval lies above 1, or it has none. If no ratio is, the
+    /// greatest of all; `None` without cells.
     pub worst: Option<Worst>,
     /// The geometric mean: over the figures of each cell, then over the cells, which weigh alike. A ratio above 100 counts as
     /// 100.
@@ -95,7 +96,7 @@ impl Worst {
         if other.ratio.mean > self.ratio.mean { other } else { self }
     }
 
-    /// Returns whether the seeds tell the ratio from 1. A single seed has no interval and tells all that there is.
+    /// Returns whether the ratio is significantly above 1. The ratio of a single seed has no interval, and counts as significant.
     fn is_told(&self) -> bool {
         self.ratio.interval.is_none_or(|(low, _)| low > 1.0)
     }
@@ -172,7 +173,7 @@ impl Ranking {
     /// Returns the worst ratio of a mechanism in one cell, and the number of its figure.
     ///
     /// # Panics
-    /// Panics if there is no such cell.
+    /// Panics if the cell does not exist.
     pub fn worst_in(&self, cell: usize, mechanism: usize) -> Option<Worst> {
         self.cells[cell].worst(cell, mechanism)
     }
@@ -189,7 +190,7 @@ impl RankedCell {
         self.all(cell, mechanism).reduce(Worst::greater)
     }
 
-    /// Returns the worst ratio of those that the seeds tell from 1.
+    /// Returns the worst ratio that is significantly above 1.
     pub(super) fn worst_told(&self, cell: usize, mechanism: usize) -> Option<Worst> {
         self.all(cell, mechanism).filter(Worst::is_told).reduce(Worst::greater)
     }
@@ -252,13 +253,13 @@ impl Standing {
     }
 }
 
-/// Returns the conditions of each cell in words: its scenario, and in what it differs from the other cells of that scenario.
+/// Returns the conditions of each cell in words: its scenario, and its differences from the other cells of that scenario.
 fn names(cells: &[&Cell]) -> Vec<String> {
     let several = cells.windows(2).any(|pair| pair[0].scenario != pair[1].scenario);
     let name = |own: &&Cell| {
         let alike = cells.iter().copied().filter(|other| other.scenario == own.scenario);
         let mut own_known = Cell::clone(own);
-        // A knob none of whose choices is in force is `custom`, which tells nothing.
+        // A knob is `custom` if none of its choices is in force. That says nothing.
         own_known.knobs.retain(|_, value| value != "custom");
         let differing = Conditions::of(alike).describe(&own_known);
         let scenario = if several || differing.is_empty() { own.scenario.as_str() } else { "" };
@@ -273,7 +274,7 @@ pub(super) mod tests {
     use super::*;
     use crate::experiment::conduct;
 
-    /// Ranks these mechanisms over two short cells on so many threads.
+    /// Ranks these mechanisms over two short cells on `jobs` threads.
     pub(in crate::rank) fn ranking(names: &[&str], jobs: usize) -> Ranking {
         let set = [("clients", "3,12"), ("workload.exchanges", "5"), ("errors", "high")];
         let set = set.map(|(key, value)| (key.to_owned(), value.to_owned()));

@@ -3,11 +3,11 @@
 use coapace_control::Origin;
 use coapace_scenario::naming::{bulk_alone, parse_any};
 
-/// The section of a ranking that a mechanism stands in.
+/// The section of a ranking that a mechanism belongs to.
 ///
-/// Only published mechanisms that dither are yardsticks. Clients without dither keep in step by accident of a scenario in which
-/// they begin together, and win cells by it that no network with real clocks would give them. Mechanisms of this project and of
-/// other crates are measured by what was published, and not by each other.
+/// Only published mechanisms that dither are yardsticks. Clients without dither stay in step in a scenario in which they begin
+/// together. So they win cells that no network with real clocks would give them. Mechanisms of this project and of other crates
+/// are compared with published ones, and not with each other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Section {
     /// Published elsewhere and dithered, with any parameters: a yardstick.
@@ -39,7 +39,7 @@ impl Section {
         }
     }
 
-    /// Returns whether its mechanisms are what the others are measured by.
+    /// Returns whether its mechanisms are yardsticks for the others.
     pub const fn is_yardstick(self) -> bool {
         matches!(self, Self::Published)
     }

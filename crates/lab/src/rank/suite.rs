@@ -35,7 +35,7 @@ pub struct Suite {
     pub cells: Vec<SuiteCell>,
 }
 
-/// A condition, and what counts in it.
+/// A condition, its number of seeds, and its metrics.
 #[derive(Clone, Debug)]
 pub struct SuiteCell {
     /// The network and the workload.
@@ -67,12 +67,12 @@ struct Entry {
     /// Settings of the scenario. A list of values makes a grid.
     #[serde(default)]
     set: BTreeMap<String, Values>,
-    /// Cells that are left out: those whose knobs have the values of one of these tables. A list has several values.
+    /// A cell is left out if its knobs have the values of one of these tables. A list has several values.
     #[serde(default)]
     except: Vec<BTreeMap<String, Values>>,
-    /// The number of seeds, if it is not that of the scenario.
+    /// The number of seeds; `None` for the number of the scenario.
     seeds: Option<u32>,
-    /// The metrics that count, if they are not those of the workload.
+    /// The metrics that count; empty for the metrics of the workload.
     #[serde(default)]
     metrics: Vec<Metric>,
 }
@@ -90,11 +90,11 @@ impl Suite {
         BUILTINS.iter().map(|(name, _)| *name)
     }
 
-    /// Reads all that `words` name, each a built-in suite, a built-in scenario, or the file of one of both, into one suite.
-    /// `settings` are made in every cell; several values of a key, with commas between, make a grid.
+    /// Reads the suites and scenarios that `words` name, built-in or in files, into one suite. `settings` are made in every cell;
+    /// several values of a key, with commas between, make a grid.
     ///
     /// # Errors
-    /// Returns one line that says what is wrong.
+    /// Returns the first fault in one line.
     pub fn load(words: &[String], settings: &[Setting]) -> Result<Self, String> {
         Self::joined(words.iter().map(|word| Self::load_one(word, settings)))
     }
@@ -106,7 +106,7 @@ impl Suite {
         Self { title, summary, cells: vec![SuiteCell { scenario: scenario.clone(), seeds, metrics }] }
     }
 
-    /// Joins suites into one. Cells that run alike stay once.
+    /// Joins suites into one. Of cells that run alike, the first stays.
     ///
     /// # Errors
     /// Returns the first error among the suites, or a line if there are none.
@@ -162,8 +162,7 @@ impl Suite {
         Ok(Self { title: text.title, summary: text.summary, cells })
     }
 
-    /// Returns a trial for each cell and contender: all contenders of the first cell, then those of the next. Every cell has its
-    /// own number of seeds, from 1 on.
+    /// Returns a trial for each cell and contender, cell by cell. Every cell has its own number of seeds, from 1 on.
     ///
     /// # Errors
     /// Returns one line if a contender does not fit a scenario.
@@ -179,7 +178,7 @@ impl Suite {
     }
 }
 
-/// Returns what is wrong with a suite in one line, without the text of the file.
+/// Returns the fault of a suite in one line, without the text of the file.
 fn wrong(text: &str, error: &toml::de::Error) -> String {
     let before = error.span().and_then(|span| text.get(..span.start)).unwrap_or_default();
     let line = before.matches('\n').count() + 1;
@@ -207,8 +206,8 @@ impl Entry {
         }
     }
 
-    /// Returns the cells of one scenario. Later settings of a key replace earlier ones: those of the paper, of the entry, and of
-    /// the caller.
+    /// Returns the cells of one scenario. Settings of the caller replace settings of the entry, and these the settings of the
+    /// paper.
     fn cells_of(
         &self,
         scenario: &str,
@@ -284,7 +283,7 @@ impl Values {
     }
 }
 
-/// Returns a text in quotes, which a scenario takes off again, if a grid would take its commas for separators.
+/// Returns a text in quotes if it has commas, which a grid would take for separators. The scenario removes the quotes.
 fn quoted(value: &str) -> String {
     if coapace_scenario::split_values(value).len() > 1 { format!("'{value}'") } else { value.to_owned() }
 }
@@ -296,7 +295,7 @@ pub fn headline_metrics(scenario: &Scenario) -> Vec<Metric> {
     if workload.kind == WorkloadKind::Flows {
         let event = workload.flows.iter().any(|flow| flow.pattern.is_event());
         let backlogged = workload.flows.iter().any(|flow| flow.pattern.is_backlogged());
-        // Backlogged clients offer as much as is carried, so their delivery ratio tells nothing.
+        // Backlogged clients offer as much as is carried, so their delivery ratio says nothing.
         let delivered = if backlogged { Metric::CarriedLoad } else { Metric::Pdr };
         let all = [event.then_some(Metric::SettlingTime), Some(delivered), Some(Metric::Delay)];
         return all.into_iter().flatten().collect();
@@ -305,7 +304,7 @@ pub fn headline_metrics(scenario: &Scenario) -> Vec<Metric> {
         return [Metric::TransferTime, Metric::TransferTimeMax, Metric::BlocksTwice].into();
     }
     if workload.duration.is_some() {
-        // The time of completed exchanges is not among them: who gives up soon completes the quick ones alone.
+        // The time of completed exchanges is left out: a mechanism that gives up soon completes only the quick ones.
         return [Metric::Throughput, Metric::TransmissionsPerExchange].into();
     }
     [Metric::MedianFct, Metric::MeanFct, Metric::FctP90, Metric::FctMax, Metric::TransmissionsPerExchange]

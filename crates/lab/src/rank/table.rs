@@ -27,7 +27,8 @@ impl Ranking {
         text
     }
 
-    /// Returns a sentence on how many ratios the seeds tell from 1, and how many chance alone would; `None` without intervals.
+    /// Returns a sentence with the number of ratios whose 95 % interval lies above 1, and the number that chance alone would
+    /// give; `None` without intervals.
     pub fn chance(&self) -> Option<String> {
         let figures = self.cells.iter().flat_map(|cell| &cell.figures);
         let rivals = figures.flat_map(|figure| {
@@ -55,6 +56,7 @@ impl Ranking {
         let best: Vec<Row> = hindsight.iter().map(|it| self.in_hindsight(it)).collect();
         let places = own.iter().chain(&best).map(|(_, place)| place.chars().count()).max().unwrap_or(0);
         let total = |columns: usize| 4 + width + WIDTHS[..columns].iter().map(|own| own + 2).sum::<usize>();
+        // A narrow terminal loses the cell of the worst ratio first, and then columns from the right.
         let has_places = total(5) + 2 + places <= look.width;
         let columns = (2..=5).rev().find(|columns| total(*columns) <= look.width).unwrap_or(2);
         let line = |name: &str, (texts, place): &Row| {
@@ -172,7 +174,8 @@ impl Ranking {
         format!("{text}\n{}\n", wrapped(note, look.width))
     }
 
-    /// Returns every figure of a single cell, each with its ratio. The first stays, and the last, which is what an answer costs.
+    /// Returns every figure of a single cell, each with its ratio. If the terminal is narrow, figures are left out from the
+    /// second on.
     fn figures(&self, cell: &RankedCell, look: Look) -> String {
         let mut shown: Vec<&RankedFigure> = cell.figures.iter().collect();
         let mut missing = Vec::new();
@@ -201,6 +204,7 @@ impl Ranking {
                 let value = significant_or_dash(figure.values[place], metric.digits());
                 format!("{value} ({})", times(figure.ratios[place].mean))
             };
+            // A bound has no ratio: spaces in place of it keep the digits below each other.
             let bound = figure
                 .bound
                 .map_or_else(String::new, |bound| significant(bound.value, metric.digits()) + "       ");

@@ -52,7 +52,7 @@ impl<'a> Yardstick<'a> {
             }
         }
         let ratio = if self.is_geometric { Ratio::of(&pairs) } else { Ratio::of_means(&pairs) };
-        // There is none if both have nothing of what is better small: they are alike.
+        // Without a ratio, both figures are 0 and less is better: they are alike.
         ratio.unwrap_or(Ratio { mean: 1.0, interval: None })
     }
 }
@@ -69,10 +69,9 @@ pub(super) fn mean(metric: Metric, cell: &CellResult) -> Option<f64> {
     Some(values.iter().sum::<f64>() / values.len() as f64)
 }
 
-/// Returns the figure of a run as a ranking counts it: it has nothing to gain from what a mechanism did not achieve. If a client
-/// gave up, there is no mean FCT. A run that did not settle counts all the time that was measured, the time before the event included:
-/// not to settle costs a mechanism more than any settling, where orders of papers take the
-/// [time in which it could have settled](coapace_run::measured::Settling::observed_s).
+/// Returns the figure of a run as a ranking counts it: failure is never an advantage. If a client gave up, the run has no mean FCT. A
+/// run that did not settle counts all the time that was measured, the time before the event included. So it costs more than any
+/// settling. Orders of papers take the [time in which it could have settled](coapace_run::measured::Settling::observed_s).
 pub fn of_run(metric: Metric, run: &RunResult) -> Option<f64> {
     match metric {
         Metric::MeanFct if run.fct_s.iter().any(Option::is_none) => None,

@@ -1,4 +1,4 @@
-//! The costs of a mechanism on a scenario. Less is better of each.
+//! The costs of a mechanism on a scenario. Less is better.
 
 use coapace_scenario::WorkloadKind;
 
@@ -26,8 +26,8 @@ pub const OF_EXCHANGES: [Cost; 3] = [
     Cost { name: "transmissions", column: "transmissions", figure: "transmissions" },
 ];
 
-/// The costs of flows: the seconds of the run for each message that reached its sink, whose ratios are those of delivery ratios or of
-/// carried loads; the mean delay of these messages in seconds; and the transmissions for each of them.
+/// The costs of flows: the seconds of the run for each message that reached its sink, the mean delay of these messages in seconds,
+/// and the transmissions for each of them. Ratios of the first cost are ratios of delivery ratios or of carried loads.
 pub const OF_MESSAGES: [Cost; 3] = [
     Cost { name: "delivery", column: "delivery", figure: "delivery_s" },
     Cost { name: "delay", column: "delay", figure: "delay_s" },
@@ -64,7 +64,7 @@ fn of_exchanges(contender: &Contender, runs: &[RunResult]) -> [f64; 3] {
     ]
 }
 
-/// Measures [`OF_MESSAGES`]. Where no message arrived, one counts as if it came at the end of the run.
+/// Measures [`OF_MESSAGES`]. If no message arrived, one counts as if it came at the end of the run.
 fn of_messages(runs: &[RunResult]) -> [f64; 3] {
     let reached: u64 = runs.iter().flat_map(|run| &run.flows).map(|flow| flow.reached).sum();
     let sent: u64 = runs.iter().map(|run| run.requests_sent).sum();

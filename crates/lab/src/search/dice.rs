@@ -10,7 +10,7 @@ pub(super) struct Dice {
 }
 
 impl Dice {
-    /// Makes the dice of the scenario at this `place`, among those of a `kind` in the set of this `seed`.
+    /// Makes the dice of the scenario at `place` among the scenarios of a `kind` in the set of `seed`.
     pub(super) fn new(seed: u64, kind: &str, place: u32) -> Self {
         Self { stream: Luck::new(seed).stream(kind), place }
     }

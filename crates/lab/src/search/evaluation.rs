@@ -30,34 +30,34 @@ const LISTED: usize = 5;
 pub struct Set {
     /// The kind of the networks.
     pub networks: Networks,
-    /// Those whose costs count.
+    /// The scenarios whose costs count.
     pub scenarios: Vec<Drawn>,
-    /// Those that show how a mechanism shares with `default`.
+    /// The scenarios that show how a mechanism shares with `default`.
     pub shared: Vec<Drawn>,
 }
 
-/// A mechanism on one scenario of a set: what one thread measures.
+/// A mechanism on one scenario of a set, which one thread measures.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Piece {
     /// The mechanism, as it is named on the command line.
     pub mechanism: String,
-    /// The number of the scenario. Those whose costs count come first, those that show shares follow.
+    /// The number of the scenario. Scenarios whose costs count come first, and scenarios that show shares follow.
     pub place: usize,
 }
 
 /// The measurements of a piece.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Measured {
-    /// The costs, in the order of those of its [kind of networks](Networks::costs).
+    /// The costs, in the order of the [costs](Networks::costs) of its kind of networks.
     pub costs: [f64; 3],
-    /// The relative share beside `default`, if that was there.
+    /// The relative share beside `default`, if the scenario has clients with `default`.
     pub share: Option<f64>,
 }
 
-/// The least that a published mechanism costs on one scenario, cost by cost. Only mechanisms that dither count.
+/// The least costs of published mechanisms on one scenario, cost by cost. Only mechanisms that dither count.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Yardstick {
-    /// The least costs, in the order of those of its [kind of networks](Networks::costs).
+    /// The least costs, in the order of the [costs](Networks::costs) of its kind of networks.
     pub least: [f64; 3],
     /// The mechanism that has each of them.
     pub best: [String; 3],
@@ -68,7 +68,7 @@ pub struct Yardstick {
 pub struct Evaluation {
     /// The mechanism, as it is named on the command line.
     pub mechanism: String,
-    /// The costs divided by those of the yardstick, scenario by scenario.
+    /// The costs divided by the costs of the yardstick, scenario by scenario.
     pub ratios: Vec<[f64; 3]>,
     /// The relative shares beside `default`.
     pub shares: Vec<f64>,
@@ -122,7 +122,7 @@ impl Set {
         Ok(Evaluation::of(mechanism, yardsticks, &measured))
     }
 
-    /// Measures pieces on `jobs` threads (0: one for each core). Returns what was measured in their order.
+    /// Measures pieces on `jobs` threads (0: one for each core). Returns the measurements in the order of the pieces.
     ///
     /// # Errors
     /// Returns one line if a mechanism is unknown.
@@ -165,7 +165,7 @@ impl Yardstick {
         Self::mechanisms().into_iter().map(|name| Piece { mechanism: name.to_owned(), place }).collect()
     }
 
-    /// Returns the yardstick of a scenario, from what was measured of its [pieces](Self::pieces).
+    /// Returns the yardstick of a scenario from the measurements of its [pieces](Self::pieces).
     pub fn of(measured: &[Measured]) -> Self {
         let least = |cost: usize| {
             let by = |a: &usize, b: &usize| measured[*a].costs[cost].total_cmp(&measured[*b].costs[cost]);
@@ -180,8 +180,7 @@ impl Yardstick {
 }
 
 impl Evaluation {
-    /// Compares a mechanism with the `yardsticks` of the first scenarios, from what was measured of its
-    /// [pieces](Set::pieces).
+    /// Compares a mechanism with the `yardsticks` of the first scenarios, by the measurements of its [pieces](Set::pieces).
     pub fn of(mechanism: &str, yardsticks: &[Yardstick], measured: &[Measured]) -> Self {
         let ratios = measured
             .iter()
@@ -216,10 +215,10 @@ impl Evaluation {
         self.shares.iter().filter(|share| !(FAIR[0]..=FAIR[1]).contains(*share)).count()
     }
 
-    /// Returns what a search makes small: the mean fourth power of the logarithms of ratios above 1, its fourth root, and
-    /// half of what shares exceed [`FAIR`] by.
+    /// Returns the figure that a search minimises. It is the fourth root of the mean fourth power of the logarithms of ratios,
+    /// where ratios below 1 count as 1. Half of the distances of shares from [`FAIR`] is added.
     ///
-    /// It is close to the worst logarithm, and unlike that it also tells two mechanisms apart that are equal in their worst
+    /// It is close to the worst logarithm. Unlike that, it also differs between two mechanisms that are equal in their worst
     /// cell.
     pub fn loss(&self) -> f64 {
         let powers: f64 = self.all().map(|(ratio, ..)| ratio.ln().max(0.0).powi(4)).sum();
@@ -231,7 +230,7 @@ impl Evaluation {
     /// Returns the evaluation in some lines; with `each`, there is also one for each scenario.
     pub fn text(&self, set: &Set, each: bool) -> String {
         let mut text = format!("{}\n", self.mechanism);
-        // A text takes every line.
+        // Writing to a string does not fail.
         let _ = self.write(&mut text, set, each);
         text
     }
@@ -280,7 +279,7 @@ impl Evaluation {
     }
 }
 
-/// Returns the trial of a mechanism on a drawn scenario, with `default` beside it where that was drawn.
+/// Returns the trial of a mechanism on a drawn scenario, with `default` beside it if the scenario has that.
 fn trial(mechanism: &str, drawn: &Drawn) -> Result<Trial, String> {
     let contender = match drawn.defaults_in_four {
         0 => Contender::parse(mechanism),

@@ -37,8 +37,8 @@ pub fn draw(seed: u64, place: u32) -> Result<Drawn, ScenarioError> {
     draw_of(&Dice::new(seed, "generator", place), seed, false)
 }
 
-/// Draws a bottleneck like [`draw`], without losses of the link, with a buffer that can be full, and with `default` in
-/// half of at least 4 clients: one that shows how a mechanism shares.
+/// Draws a bottleneck like [`draw`] that shows how a mechanism shares. The link loses nothing, its buffer can be full, and half
+/// of at least 4 clients have `default`.
 ///
 /// # Errors
 /// Returns the error of the scenario that was drawn, which is a mistake of this generator.
@@ -118,6 +118,7 @@ fn bottleneck(dice: &Dice, is_shared: bool, text: &mut String, description: &mut
     let buffer = in_bdp.map_or_else(|| "endless".to_owned(), |_| format!("{:.1} BDP", bytes / bdp));
     let _ = write!(description, ", {:.0} kbit/s, RTT {rtt_s:.2} s, buffer {buffer}", rate / 1e3);
     *text += "[network]\nip = \"ipv4\"\nmtu = 296\n";
+    // A quarter of lossy links lose upwards only, a quarter downwards only, and half both ways.
     for (way, is_lossy) in [("up", ways < 0.75), ("down", !(0.25..0.5).contains(&ways))] {
         let _ = writeln!(
             text,

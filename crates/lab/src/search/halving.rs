@@ -31,7 +31,7 @@ impl Halving {
     /// The rungs of a bracket.
     pub const RUNGS: usize = 3;
 
-    /// Begins a search of `space` over so many scenarios, with the random numbers of `seed`.
+    /// Begins a search of `space` over `scenarios` scenarios, with the random numbers of `seed`.
     pub fn new(space: Space, scenarios: usize, seed: u64) -> Self {
         let dice = Luck::new(seed).stream("search");
         let mut halving =

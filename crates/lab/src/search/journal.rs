@@ -10,7 +10,7 @@ use super::evaluation::{Evaluation, Yardstick};
 use super::networks::Networks;
 use crate::journal::JournalFile;
 
-/// The error of a file that is no journal.
+/// The error of a file that is not a journal.
 const FOREIGN: &str = "this is no journal of a search: name another file";
 
 /// The conditions of a search. Lines of other conditions are of no use to it.
@@ -49,8 +49,8 @@ impl Journal {
     /// being written when the search was killed, and is measured again.
     ///
     /// # Errors
-    /// Fails as the file does, and with one line if the file is no journal or one of other conditions. The file is then as it
-    /// was.
+    /// Fails with the error of the file, and with one line if the file is not a journal or has other conditions. The file is then
+    /// unchanged.
     pub fn open(path: Option<&Path>, conditions: &Conditions) -> io::Result<Self> {
         let mut journal = Self { file: None, yardsticks: Vec::new(), evaluations: HashMap::new() };
         let Some(path) = path else { return Ok(journal) };
@@ -93,7 +93,7 @@ impl Journal {
         Ok(())
     }
 
-    /// Returns the evaluation of a mechanism on so many scenarios, if it was made.
+    /// Returns the evaluation of a mechanism on the first `scenarios`, if it was made.
     pub fn evaluation(&self, mechanism: &str, scenarios: usize) -> Option<&Evaluation> {
         self.evaluations.get(&(mechanism.to_owned(), scenarios))
     }
@@ -113,7 +113,7 @@ impl Journal {
         Ok(())
     }
 
-    /// Closes the file, so that another search may go on with it. What is added after that is not kept.
+    /// Closes the file, so that another search may go on with it. Later lines are not written.
     pub fn close(&mut self) {
         self.file = None;
     }

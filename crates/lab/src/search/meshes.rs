@@ -1,4 +1,4 @@
-//! Meshes that nobody chose: larger, harsher and busier than those of the [generator](super::generator).
+//! Meshes that nobody chose: larger, harsher and busier than the meshes of the [generator](super::generator).
 
 use std::fmt::Write;
 use std::sync::Arc;
@@ -23,7 +23,7 @@ struct Mac {
     preset: &'static str,
     /// Further keys of its table.
     keys: &'static str,
-    /// How quickly it carries messages, over those that listen all the time before they send.
+    /// How quickly it carries messages, relative to medium access that listens all the time and before it sends.
     pace: f64,
 }
 
@@ -63,6 +63,7 @@ pub fn draw(seed: u64, place: u32) -> Result<Drawn, ScenarioError> {
     let dice = &Dice::new(seed, "meshes", place);
     let mac = dice.one_of("mac", &MACS);
     let is_rpl = dice.chance("rpl", 0.5);
+    // RPL takes time to form routes, and longer where radios sleep.
     let begin_s = match mac.sleeps() {
         _ if !is_rpl => 10.0,
         true => 120.0,
@@ -164,6 +165,7 @@ fn flows(dice: &Dice, pace: f64, begin_s: f64, text: &mut String, description: &
             "[[workload.flows]]\nname = \"{name}\"\npayload_bytes = {payload}\nto = {to}\nstart = \"{begin_s} s\"\n{keys}"
         );
     };
+    // A slower medium access gets less load, so that all kinds are about as busy.
     let load = |name: &str, low: f64, high: f64| (dice.log(name, low, high) * pace * 1000.0).round();
     let pattern = dice.one_of("pattern", &["constant", "poisson", "on-off", "bursts", "backlogged"]);
     match pattern {

@@ -55,7 +55,8 @@ impl Networks {
         }
     }
 
-    /// Returns how many scenarios show how a mechanism shares with `default`, beside so many whose costs count. Meshes show none.
+    /// Returns the number of scenarios that show how a mechanism shares with `default`, beside `scenarios` whose costs count.
+    /// Meshes have none.
     pub fn shared(self, scenarios: u32) -> u32 {
         match self {
             Self::Mixed => scenarios / 2,
@@ -63,8 +64,8 @@ impl Networks {
         }
     }
 
-    /// Draws the scenario at this place of a set with so many scenarios, from this generator `seed`. Those that are shared follow
-    /// those whose costs count.
+    /// Draws the scenario at `place` of a set, from generator seed `seed`. The first `scenarios` have costs that count. The
+    /// shared scenarios follow.
     ///
     /// # Errors
     /// Returns the error of a scenario that cannot be run, which is a mistake of the generator.

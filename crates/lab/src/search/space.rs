@@ -33,7 +33,7 @@ impl Varied {
     /// have the same unit or none, or are both times. Its values have the unit of the low end.
     ///
     /// # Errors
-    /// Returns one line that says what is wrong.
+    /// Returns the fault in one line.
     pub fn parse(text: &str) -> Result<Self, String> {
         let wrong = || format!("{text:?} is neither PARAMETER=VALUE|VALUE|... nor PARAMETER=LOW..HIGH");
         let (parameter, values) = text.split_once('=').ok_or_else(wrong)?;

@@ -1,4 +1,4 @@
-//! The terms of a search: what it is asked for.
+//! The terms of a search: its mechanisms, parameters, networks and seeds.
 
 use super::networks::Networks;
 use super::space::{Space, Varied};
@@ -18,7 +18,7 @@ pub struct Terms {
     pub networks: Networks,
     /// The seed of the scenarios that are drawn.
     pub generator_seed: u64,
-    /// The number of scenarios that are drawn; half as many more show how a mechanism shares with `default`, but with meshes none.
+    /// The number of scenarios that are drawn. Half as many more show how a mechanism shares with `default`, except with meshes.
     pub scenarios: u32,
     /// The brackets of successive halving.
     pub brackets: u32,
@@ -36,10 +36,10 @@ impl Terms {
     /// The seed of a search that names none.
     pub const SEED: u64 = 1;
 
-    /// Returns the parameters to vary, if any are. Every mechanism and every value is looked at before anything is measured.
+    /// Returns the parameters to vary, if there are any. Every mechanism and every value is checked before the first measurement.
     ///
     /// # Errors
-    /// Returns one line that says what cannot be searched or compared.
+    /// Returns one line on the first term that cannot be searched or compared.
     pub fn space(&self) -> Result<Option<Space>, String> {
         let [least, most] = SCENARIOS;
         if !(least..=most).contains(&self.scenarios) {
@@ -62,6 +62,7 @@ impl Terms {
         let [mechanism] = &self.mechanisms[..] else {
             return Err("parameters of one mechanism vary: name one".to_owned());
         };
+        // Parameters are checked one by one, because their combinations are too many.
         for varied in &self.vary {
             let alone = Space { mechanism: mechanism.clone(), varied: vec![varied.clone()] };
             (0..varied.values.len()).try_for_each(|value| parse(&alone.label(&vec![value])))?;

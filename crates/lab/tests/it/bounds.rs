@@ -1,4 +1,4 @@
-//! Bounds against simulated runs: no mechanism does better than what the scenario alone sets.
+//! Bounds against simulated runs: no mechanism does better than the bounds that the scenario alone sets.
 
 use std::sync::Arc;
 
@@ -48,7 +48,7 @@ fn no_mechanism_and_not_tcp_is_better_than_a_bound() {
         ("lossy-switch", &[("loss", "20 %"), ("workload.duration", "40 s"), ("workload.warm_up", "10 s")]),
         ("coexistence", &[("clients", "60"), ("workload.duration", "60 s"), ("workload.warm_up", "20 s")]),
     ];
-    // A timer that fires long before any answer can be there.
+    // A timer that fires long before any answer can come.
     let hasty = parsed(&["default:ack_timeout=20ms"]);
     let mut checked = 0;
     for (scenario, set) in conditions {

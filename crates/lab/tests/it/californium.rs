@@ -1,6 +1,6 @@
 //! Californium 3.14.0 and the presets `californium-3`, side by side through the same scripts.
 //!
-//! `tests/check-californium` builds the Java side and runs this; `docs/decisions/` says what is compared.
+//! `tests/check-californium` builds the Java side and runs this; decision 0012 describes the comparison.
 
 mod script;
 
@@ -65,7 +65,7 @@ fn californium_arms_what_its_presets_arm() {
 /// Returns the greater difference of timeouts and RTOs in microseconds; `None` if the events differ, or if only one of them
 /// arms a timer.
 fn difference(mode: &str, theirs: &Row, ours: &Row) -> Option<u64> {
-    // Californium bounds what it arms and not its RTO; ours are one.
+    // Californium bounds the timeout that it arms, and not its RTO. Here both are bounded.
     let least = if mode.starts_with("COCOA") { 0 } else { 500_000 };
     let timeouts = match (theirs.timeout, ours.timeout) {
         (Some(theirs), Some(ours)) => theirs.abs_diff(ours),
@@ -76,7 +76,7 @@ fn difference(mode: &str, theirs: &Row, ours: &Row) -> Option<u64> {
     same.then(|| timeouts.max(theirs.rto.max(least).abs_diff(ours.rto)))
 }
 
-/// Counts the exchanges in what Californium traced, and makes sure that they show what is to be compared.
+/// Counts the exchanges in the trace of Californium, and asserts that they cover the cases to be compared.
 fn covered(mode: &str, rows: &[Row]) -> usize {
     let count = |event: &str| rows.iter().filter(|row| row.event == event).count();
     let exchanges = count("start");

@@ -1,5 +1,5 @@
-//! Tests of what `ebb` must keep to: needless retransmissions and its share beside `default` (docs/ebb.md). What a dead peer
-//! gets, and when an exchange is given up, is tested for every mechanism in coapace-proto.
+//! Tests of the promises of `ebb`: needless retransmissions, and its share beside `default` (docs/ebb.md). Tests in coapace-proto
+//! check for every mechanism how a dead peer is treated, and when an exchange is given up.
 
 use coapace_lab::search::evaluation::{FAIR, Set};
 use coapace_lab::search::networks::Networks;

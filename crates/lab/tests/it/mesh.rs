@@ -117,7 +117,7 @@ fn clients_on_one_side_send_across_and_all_tell_the_nearest_sink() {
         assert_eq!(primary, (east(node) < 0.0).then_some(0), "{node}");
         assert_eq!(nearest, Some(u32::from(east(node) < 0.0)), "{node}");
     }
-    // A share is one of the side.
+    // A share is a share of the clients on that side.
     let half = load(&[&dumbbell[..], &[("workload.flows.primary.share", "50 %")]].concat()).unwrap();
     let flow = &half.workload.flows[0];
     assert_eq!(flow.sinks(half.clients.count, half.layout()).iter().flatten().count(), 4, "of nine");

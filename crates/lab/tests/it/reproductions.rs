@@ -1,4 +1,4 @@
-//! A test of what the README says of the papers.
+//! A test of the rows of papers in the README.
 
 use std::fs;
 use std::path::Path;

@@ -20,7 +20,7 @@ fn measured(mechanism: &str, set: &[(&str, &str)]) -> RunResult {
     run(&scenario(set), &Contender::parse(mechanism).unwrap(), 1, Observe::Totals)
 }
 
-/// Runs like [`measured`], for so long, with a warm-up.
+/// Runs like [`measured`], for `duration` with `warm_up`.
 fn lasting(mechanism: &str, duration: &str, warm_up: &str) -> RunResult {
     measured(
         mechanism,

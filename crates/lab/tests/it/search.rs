@@ -47,7 +47,7 @@ fn open(terms: Terms, journal: &Scratch) -> Search {
     Search::open(terms, "v", Some(&journal.0)).unwrap()
 }
 
-/// Measures on threads, and checks that progress is told in order.
+/// Measures on threads, and checks that progress never falls.
 fn conduct(search: &mut Search, jobs: usize) {
     let mut last = 0;
     let ended = search.conduct(jobs, &AtomicBool::new(false), || Ok(()), &mut |search| {
@@ -67,7 +67,7 @@ fn a_search_and_its_journal_do_not_depend_on_the_order_of_measurements() {
     let mut search = open(terms(), &threads);
     conduct(&mut search, 2);
     assert!(search.best().unwrap().mechanism.starts_with("default:ack_timeout="));
-    // Somebody else measures the last piece first, and draws its scenario alone.
+    // Another program measures the last piece first, and draws its scenario alone.
     let mut other = open(terms(), &elsewhere);
     loop {
         let pieces = other.ask().to_vec();

@@ -28,7 +28,7 @@ fn a_body_arrives_as_it_was_sent_down_and_up_with_losses_and_without() {
         for loss in ["0 %", "10 %"] {
             for (block, bulk) in [("64", "none"), ("1024", "none"), ("64", "tide"), ("1024", "newreno")] {
                 let set = [("direction", direction), ("loss", loss), ("block", block), ("bulk", bulk)];
-                // The client compares what it fetched, and the server what it was brought.
+                // The client compares the body that it fetched, and the server the body that it received.
                 let own = small("cocoa", &set);
                 assert_eq!((own.completed_s.len(), own.failed), (3, 0), "{set:?}");
                 assert_eq!(own.arrived_bytes, 3 * 20_500, "{set:?}");

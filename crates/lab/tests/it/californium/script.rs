@@ -8,7 +8,7 @@ use coapace_control::{
 };
 use coapace_sim::{Luck, Stream};
 
-/// MAX_RETRANSMIT, RFC 7252 §4.8. Californium gives up after so many and not before.
+/// MAX_RETRANSMIT, RFC 7252 §4.8. Californium gives up after this many retransmissions and not before.
 const MAX_RETRANSMIT: u8 = 4;
 const MILLISECOND: u64 = 1_000;
 const SECOND: u64 = 1_000_000;
@@ -21,7 +21,7 @@ type Table = &'static [(u64, u64, u8)];
 /// The exchanges that are not random.
 #[rustfmt::skip]
 const BY_HAND: [Table; 6] = [
-    // A weak sample comes first, and what three retransmissions needed is none.
+    // A weak sample comes first. An exchange with three retransmissions gives no sample.
     &[(0, 7_001_000, 2), (9, 9_000_000, 3), (9, 801_000, 0), (9, 30_000_000, 4), (9, 2_401_000, 1), (9, 801_000, 0)],
     // The second sample is lower than the first, then half of one and less, the same, twice it.
     &[(0, 101_000, 0), (0, 50_000, 0), (0, 25_000, 0), (0, 12_000, 0), (0, 12_000, 0), (0, 24_000, 0), (0, 25_000, 0)],
