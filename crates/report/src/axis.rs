@@ -1,11 +1,9 @@
 //! Axes of charts: their ends, their scale and their ticks.
 
-use serde::Serialize;
-
 /// The ratio of the largest to the smallest value above which an axis is logarithmic.
 const LOGARITHMIC_FROM: f64 = 6.0;
 
-#[derive(Clone, Debug, Default, Serialize)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Axis {
     /// The quantity, with its unit in words: `median FCT in seconds`.
     pub(super) title: String,

@@ -1,6 +1,4 @@
-//! A chart in numbers. The page's plotly charts and the files are both made from it.
-
-use serde::Serialize;
+//! A chart in numbers. The figures of plotly, for the page and for notebooks, and the files are both made from it.
 
 use super::axis::Axis;
 use super::measure::stem_of;
@@ -10,26 +8,20 @@ use super::pairs::Pairs;
 /// it.
 pub(super) const MOST_LINES: usize = 8;
 
-/// A chart, as the page's script reads it.
-#[derive(Serialize)]
 pub(super) struct Chart {
     /// The name of its files, without an ending: `fct-median-over-clients`.
     pub(super) name: String,
     pub(super) title: String,
     /// The words above it on the page.
-    #[serde(skip)]
     pub(super) caption: String,
     /// The conditions of its results in words; empty where the page has only one group.
     pub(super) conditions: String,
     pub(super) x: Axis,
     pub(super) y: Axis,
-    #[serde(flatten)]
     pub(super) body: Body,
 }
 
 /// The content between the axes.
-#[derive(Serialize)]
-#[serde(tag = "kind", rename_all = "lowercase")]
 pub(super) enum Body {
     /// Lines of mechanisms, with intervals around them where there are any.
     Lines { lines: Vec<Curve> },
@@ -56,30 +48,25 @@ pub(super) enum Body {
 }
 
 /// A line. The field `m` of this and of the next types is the mechanism's number.
-#[derive(Default, Serialize)]
+#[derive(Default)]
 pub(super) struct Curve {
     pub(super) m: usize,
     /// The part of the mechanism that the line is about, if it is only a part: `client 3`.
-    #[serde(skip_serializing_if = "String::is_empty")]
     pub(super) of: String,
     pub(super) x: Vec<f64>,
     pub(super) y: Vec<f64>,
     /// Both ends of the 95 % confidence interval at each point; empty where there is none.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(super) low: Vec<f64>,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(super) high: Vec<f64>,
     /// Whether a value lasts until the next point.
     pub(super) steps: bool,
     /// Whether points are drawn, and no line between them.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub(super) dots: bool,
     /// Whether each point is marked, because nothing was measured between the points.
     pub(super) marks: bool,
 }
 
 /// The quantiles 10, 25, 50, 75 and 90 % of a distribution, those that are known.
-#[derive(Serialize)]
 pub(super) struct Quartiles {
     pub(super) m: usize,
     pub(super) q: [Option<f64>; 5],
@@ -91,7 +78,6 @@ pub(super) struct Quartiles {
 }
 
 /// A mean over the seeds, and the published figure beside it.
-#[derive(Serialize)]
 pub(super) struct Interval {
     pub(super) m: usize,
     /// The mean between both ends of its 95 % confidence interval, which are the mean with one seed; unknown if some seed has no
@@ -101,19 +87,32 @@ pub(super) struct Interval {
 }
 
 /// The two amounts, in the order of the chart's `parts`.
-#[derive(Serialize)]
 pub(super) struct Bar {
     pub(super) m: usize,
     pub(super) amounts: [f64; 2],
 }
 
 /// A published figure and the measured one.
-#[derive(Serialize)]
 pub(super) struct Point {
     pub(super) m: usize,
     pub(super) conditions: String,
     pub(super) published: f64,
     pub(super) measured: f64,
+}
+
+impl Body {
+    /// Returns the word for charts of this kind that the page's script knows.
+    pub(super) fn kind(&self) -> &'static str {
+        match self {
+            Self::Lines { .. } => "lines",
+            Self::Strips { .. } => "strips",
+            Self::Boxes { .. } => "boxes",
+            Self::Intervals { .. } => "intervals",
+            Self::Bars { .. } => "bars",
+            Self::Points { .. } => "points",
+            Self::Squares(_) => "squares",
+        }
+    }
 }
 
 impl Chart {

@@ -181,7 +181,9 @@ mod tests {
         ] {
             assert_eq!(panel(name)["kind"], kind, "{name}");
         }
-        assert_eq!(panel("fct-quantiles")["rows"][1]["q"][2], 25.0);
+        let rows = panel("fct-quantiles")["data"].as_array().unwrap();
+        let second = rows.iter().find(|trace| trace["type"] == "box" && trace["meta"] == 1).unwrap();
+        assert_eq!(second["median"], serde_json::json!([25]));
         assert_eq!(page.matches("data-panel=").count(), panels.len());
     }
 
@@ -274,13 +276,13 @@ mod tests {
         let data: serde_json::Value = serde_json::from_str(&page[start..end]).unwrap();
         let panels: Vec<_> =
             (data["panels"].as_array().unwrap().iter()).filter(|panel| panel["kind"] == "squares").collect();
-        let measures: Vec<_> = panels.iter().map(|panel| panel["measure"].as_str().unwrap()).collect();
-        assert_eq!(measures, ["share", "kept"]);
-        for panel in panels {
-            assert_eq!(panel["mechanisms"], serde_json::json!([0, 1, 2]));
-            let share = &panel["cells"][0][1]["share"];
-            let expected = matrix.encounter(0, 1).own.relative_share.unwrap();
-            assert!((share.as_f64().unwrap() - expected).abs() < 1e-4);
+        let names: Vec<_> = panels.iter().map(|panel| panel["name"].as_str().unwrap()).collect();
+        assert_eq!(names, ["coexistence-share", "coexistence-kept"]);
+        let encounter = matrix.encounter(0, 1);
+        for (panel, expected) in panels.iter().zip([encounter.own.relative_share, encounter.kept]) {
+            assert_eq!(panel["layout"]["meta"], serde_json::json!([0, 1, 2]));
+            let percent = panel["data"][0]["z"][0][1].as_f64().unwrap();
+            assert!((percent / 100.0 - expected.unwrap()).abs() < 1e-4);
         }
         // The table has a row for each mechanism.
         let table = &page[page.find("class=\"results standings\"").unwrap()..];

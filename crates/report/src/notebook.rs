@@ -1,7 +1,10 @@
-//! Charts as figures of plotly, for notebooks: the numbers of the page's charts, in its colours on white.
+//! Charts as figures of plotly, on white paper. Notebooks show them; the script of the page gives them its width and theme, and leaves out
+//! what the reader hides.
 
 mod ranked;
 mod traces;
+
+use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
@@ -9,16 +12,11 @@ use super::axis::Axis;
 use super::chart::{Body, Chart};
 use super::panels::{Charts, Named};
 use super::report::Report;
-use super::style::{INK, SOFT};
+use super::style::{DARK, GRID, INK, PAPER, SOFT, Style};
 use super::view::View;
 use super::words::joined;
 
-/// Colours of lines: those of `report.css` for a light ground.
-const LINE: &str = "#dedad2";
-const GRID: &str = "#ebe8e1";
-const SHADE: &str = "#f4f1ea";
-
-/// The marks of points, by the number of a mechanism's dash. `report.js` has a copy.
+/// The marks of points, by the number of a mechanism's dash.
 const MARKS: [&str; 6] = ["circle", "square", "triangle-up", "diamond", "circle-open", "x-thin-open"];
 
 impl Report {
@@ -64,6 +62,37 @@ fn chosen<'a>(charts: &'a [Chart], name: Option<&str>) -> Option<&'a Chart> {
         .or_else(|| charts.iter().find(|chart| chart.is_named(name)))
 }
 
+/// Returns all charts for the script of the page.
+pub(super) fn data(charts: &Charts) -> Value {
+    let mechanism = |it: &Named| json!({ "name": it.name, "colour": it.style.css(), "dash": dash(it.style) });
+    let panel = |chart: &Chart| {
+        let (data, layout) = traces::of(chart, charts.mechanisms());
+        json!({
+            "name": chart.name, "title": chart.title, "conditions": chart.conditions, "kind": chart.body.kind(),
+            "data": data, "layout": layout,
+        })
+    };
+    short(json!({
+        "mechanisms": charts.mechanisms().iter().map(mechanism).collect::<Vec<_>>(),
+        "panels": charts.all().iter().map(panel).collect::<Vec<_>>(),
+        "template": template(),
+        "dark": BTreeMap::from(DARK),
+    }))
+}
+
+/// Returns the value with whole numbers as integers: a page has many, and each `.0` less makes it smaller.
+fn short(value: Value) -> Value {
+    match value {
+        Value::Number(number) => match number.as_f64() {
+            Some(x) if x.fract() == 0.0 && x.abs() < 1e15 => (x as i64).into(),
+            _ => Value::Number(number),
+        },
+        Value::Array(items) => items.into_iter().map(short).collect(),
+        Value::Object(members) => members.into_iter().map(|(key, value)| (key, short(value))).collect(),
+        other => other,
+    }
+}
+
 fn figure(chart: &Chart, mechanisms: &[Named]) -> Value {
     let (data, more) = traces::of(chart, mechanisms);
     described(&joined(&chart.title, &chart.conditions), chart.height(), &data, more)
@@ -72,12 +101,12 @@ fn figure(chart: &Chart, mechanisms: &[Named]) -> Value {
 /// Returns a figure with the common parts of its layout.
 fn described(title: &str, height: usize, data: &[Value], more: Value) -> Value {
     let mut layout = json!({
-        "template": { "layout": {} },
+        "template": template(),
         "title": { "text": plain(title), "x": 0, "xanchor": "left", "xref": "paper", "font": { "size": 15 }, "y": 1, "yref": "container", "yanchor": "top",
             "pad": { "t": 16 } },
         "font": { "family": "sans-serif", "size": 12, "color": INK },
-        "paper_bgcolor": "#ffffff", "plot_bgcolor": "#ffffff", "hovermode": "closest", "showlegend": false,
-        "hoverlabel": { "align": "left", "bgcolor": "#ffffff", "bordercolor": SOFT, "font": { "color": INK } },
+        "paper_bgcolor": PAPER, "plot_bgcolor": PAPER, "hovermode": "closest", "showlegend": false,
+        "hoverlabel": { "align": "left", "bgcolor": PAPER, "bordercolor": SOFT, "font": { "color": INK } },
         "height": height.max(280) + 70,
         "margin": { "l": 60, "r": 24, "t": 60, "b": 50 },
     });
@@ -92,11 +121,19 @@ fn extend(object: &mut Value, more: Value) {
     }
 }
 
+/// Returns the look of all axes.
+fn template() -> Value {
+    let lines = json!({
+        "title": { "standoff": 8 }, "gridcolor": GRID, "showline": true, "linecolor": SOFT, "tickcolor": SOFT, "ticks": "outside", "ticklen": 4,
+        "zeroline": false, "automargin": true,
+    });
+    json!({ "layout": { "xaxis": lines, "yaxis": lines } })
+}
+
 /// Returns an axis of plotly.
 fn axis(axis: &Axis) -> Value {
-    let range: Vec<f64> = axis.range.iter().map(|end| if axis.log { end.log10() } else { *end }).collect();
-    let mut made = lines(&axis.title);
-    made["range"] = json!(range);
+    let range = axis.range.map(|end| if axis.log { end.log10() } else { end });
+    let mut made = json!({ "title": { "text": plain(&axis.title) }, "range": range });
     if axis.log {
         made["type"] = "log".into();
     }
@@ -107,22 +144,21 @@ fn axis(axis: &Axis) -> Value {
     made
 }
 
-/// Returns the lines of an axis with a title.
-fn lines(title: &str) -> Value {
+/// Returns an axis with a name at each of its rows, the first at the top.
+fn names(names: &[String]) -> Value {
+    let rows: Vec<usize> = (0..names.len()).collect();
     json!({
-        "title": { "text": plain(title), "standoff": 8 }, "gridcolor": GRID, "linecolor": SOFT, "tickcolor": SOFT, "ticks": "outside",
-        "ticklen": 4, "zeroline": false, "automargin": true,
+        "tickvals": rows, "ticktext": names, "range": [names.len() as f64 - 0.4, -0.6], "showgrid": false,
+        "ticks": "", "showline": false,
     })
 }
 
-/// Returns an axis with a name at each of its rows, the first at the top.
-fn names(names: &[String]) -> Value {
-    let mut made = lines("");
-    let rows: Vec<usize> = (0..names.len()).collect();
-    let ends = [names.len() as f64 - 0.4, -0.6];
-    let more = json!({ "tickvals": rows, "ticktext": names, "range": ends, "showgrid": false, "ticks": "" });
-    extend(&mut made, more);
-    made
+/// Returns the dash of a line.
+fn dash(style: Style) -> String {
+    match style.dasharray() {
+        "" => "solid".to_owned(),
+        lengths => lengths.split(' ').map(|length| format!("{length}px")).collect::<Vec<_>>().join(","),
+    }
 }
 
 /// Returns text that plotly does not read as markup.
@@ -150,6 +186,7 @@ mod tests {
 
     use super::*;
     use crate::Group;
+    use crate::style::{LINE, SHADE};
 
     fn results(clients: &[&str], mechanisms: &[&str]) -> Vec<CellResult> {
         let mut all = Vec::new();
@@ -206,6 +243,39 @@ mod tests {
         let error = single.figure(Some("zzz")).unwrap_err();
         assert!(error.starts_with("there is no chart `zzz`; there is fct-median, "), "{error}");
         assert!(Report::default().figure(None).unwrap_err().ends_with("there is no chart"));
+    }
+
+    #[test]
+    fn every_colour_has_one_for_a_dark_ground() {
+        let report = report(results(&["20", "40"], &["default", "cocoa"]));
+        let data = data(&Charts::of(&View::of(&report)));
+        let json = json!([data["panels"], data["template"]]).to_string();
+        let colours: Vec<&str> = json.split("\"#").skip(1).map(|rest| &rest[..6]).collect();
+        assert!(colours.len() > 100);
+        for colour in colours {
+            assert!(data["dark"][format!("#{colour}")].is_string(), "{colour}");
+        }
+        // The style sheet has the same colours of ink and lines.
+        let css = include_str!("report.css");
+        for (light, dark) in [INK, SOFT, LINE, GRID, SHADE].map(|light| (light, data["dark"][light].as_str()))
+        {
+            assert!(css.contains(light) && css.matches(dark.unwrap()).count() == 2, "{light}");
+        }
+    }
+
+    #[test]
+    fn every_trace_has_its_mechanism_and_its_row() {
+        let report = report(results(&["20"], &["default", "cocoa", "fasor-token"]));
+        let data = data(&Charts::of(&View::of(&report)));
+        for panel in data["panels"].as_array().unwrap() {
+            let (traces, rows) = (panel["data"].as_array().unwrap(), &panel["layout"]["meta"]);
+            for trace in traces.iter().filter(|trace| trace["name"] != "bound" && !rows.is_null()) {
+                let row = rows.as_array().unwrap().iter().position(|m| *m == trace["meta"]).unwrap() as f64;
+                assert!((row..row + 0.5).contains(&trace["y"][0].as_f64().unwrap()), "{trace}");
+            }
+            let of = |m: usize| traces.iter().any(|trace| trace["meta"] == m);
+            assert!((0..3).all(of), "{}", panel["name"]);
+        }
     }
 
     #[test]

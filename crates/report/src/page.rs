@@ -10,7 +10,7 @@ use super::html::{self, SAVE, coded, escape, json_for_script, plot, plotly_js, s
 use super::panels::{Charts, Numbered};
 use super::report::Report;
 use super::view::View;
-use super::{coexistence, figures, headline, ranking, sensitivity, tables};
+use super::{coexistence, figures, headline, notebook, ranking, sensitivity, tables};
 
 /// The number of charts of a kind that are always shown. The reader can unfold the others.
 const SHOWN: usize = 4;
@@ -67,7 +67,11 @@ pub(super) fn write(out: &mut impl io::Write, report: &Report) -> io::Result<()>
         return writeln!(out, "</body>\n</html>");
     }
     writeln!(out, "<script>{}</script>", plotly_js())?;
-    writeln!(out, "<script type=\"application/json\" id=\"data\">{}</script>", json_for_script(&charts)?)?;
+    writeln!(
+        out,
+        "<script type=\"application/json\" id=\"data\">{}</script>",
+        json_for_script(&notebook::data(&charts))?
+    )?;
     writeln!(out, "<script>\n{}</script>", include_str!("report.js"))?;
     if let Some(films) = &films {
         writeln!(out, "{}<script>\n{}</script>", films.data()?, film::SCRIPT)?;

@@ -3,14 +3,12 @@
 use coapace_lab::coexistence::{Encounter, Matrix};
 use coapace_lab::results::Metric;
 use coapace_lab::results::number::{significant, significant_or_dash};
-use serde::Serialize;
 
 use super::rounded::rounded;
 use super::view::View;
 
 /// The figure that colours a heat map.
-#[derive(Clone, Copy, Serialize)]
-#[serde(rename_all = "lowercase")]
+#[derive(Clone, Copy)]
 pub(super) enum PairFigure {
     /// The relative share of the throughput: 1 is fair.
     Share,
@@ -19,7 +17,6 @@ pub(super) enum PairFigure {
 }
 
 /// A heat map of one figure.
-#[derive(Serialize)]
 pub(super) struct Pairs {
     pub(super) measure: PairFigure,
     /// The numbers of the mechanisms, in the order of rows and of columns.
@@ -28,7 +25,6 @@ pub(super) struct Pairs {
 }
 
 /// A square: the mechanism of a row sharing a network with that of a column. Shares are fractions; times are in seconds.
-#[derive(Serialize)]
 pub(super) struct Square {
     share: Option<f64>,
     kept: Option<f64>,

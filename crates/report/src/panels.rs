@@ -9,8 +9,6 @@ mod published;
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use serde::Serialize;
-
 use super::chart::{Chart, slug};
 use super::pairs::PairFigure;
 use super::style::{Style, styles};
@@ -18,12 +16,10 @@ use super::sweep;
 use super::view::{Conditioned, View};
 
 /// All charts of a page.
-#[derive(Serialize)]
 pub(super) struct Charts<'a> {
     mechanisms: Vec<Named<'a>>,
     panels: Vec<Chart>,
     /// The numbers of the charts of each kind that has any.
-    #[serde(skip)]
     sections: BTreeMap<&'static str, Range<usize>>,
 }
 
@@ -31,10 +27,8 @@ pub(super) struct Charts<'a> {
 pub(super) type Numbered<'a> = (usize, &'a Chart);
 
 /// A mechanism, and its colour and dash.
-#[derive(Serialize)]
 pub(super) struct Named<'a> {
     pub(super) name: &'a str,
-    #[serde(flatten)]
     pub(super) style: Style,
 }
 

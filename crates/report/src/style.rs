@@ -1,22 +1,49 @@
 //! The look of mechanisms: one colour, one dash and one mark each, on every page and in every chart.
 
 use coapace_scenario::Hash64;
-use serde::Serialize;
 
 /// Colours that can be told apart with any colour vision: those of Okabe and Ito, tuned to white paper, the first of them
-/// neutral. `report.js` has a copy for a dark ground.
+/// neutral.
 pub(super) const COLOURS: [&str; 8] =
     ["#57534e", "#0072b2", "#d55e00", "#009e73", "#c2609a", "#e0930a", "#3fa4dd", "#a69b00"];
 
 /// The colours of text, and of less important text: those of `report.css` for a light ground.
 pub(super) const INK: &str = "#1c1b19";
 pub(super) const SOFT: &str = "#605d57";
+/// The colours of paper, of lines, of the lines of a grid, and of a ground that is a little darker than paper.
+pub(super) const PAPER: &str = "#ffffff";
+pub(super) const LINE: &str = "#dedad2";
+pub(super) const GRID: &str = "#ebe8e1";
+pub(super) const SHADE: &str = "#f4f1ea";
+/// The ends of the scale of a heat map. Text in the colour of ink is readable on them.
+pub(super) const BLUE: &str = "#5aa9dd";
+pub(super) const ORANGE: &str = "#f08a45";
 
-/// Dashes: lengths in pixels on and off. The first is a solid line. `report.js` has a copy.
+/// The colours of charts on a light ground, each beside the one on a dark ground: of mechanisms, and those of `report.css`.
+pub(super) const DARK: [(&str, &str); 16] = [
+    (COLOURS[0], "#b8b3a9"),
+    (COLOURS[1], "#4b9fdb"),
+    (COLOURS[2], "#f0803c"),
+    (COLOURS[3], "#2bbd92"),
+    (COLOURS[4], "#e29cc6"),
+    (COLOURS[5], "#f2b33d"),
+    (COLOURS[6], "#93d0f5"),
+    (COLOURS[7], "#e9df4a"),
+    (INK, "#e8e5de"),
+    (SOFT, "#a09c93"),
+    (PAPER, "#16181b"),
+    (LINE, "#34373b"),
+    (GRID, "#272a2e"),
+    (SHADE, "#1f2226"),
+    (BLUE, "#00669f"),
+    (ORANGE, "#b65000"),
+];
+
+/// Dashes: lengths in pixels on and off. The first is a solid line.
 pub(super) const DASHES: [&str; 6] = ["", "7 4", "2 3", "8 3 2 3", "14 5", "14 4 3 4"];
 
 /// A colour and a dash, by their places in [`COLOURS`] and [`DASHES`]. The dash also chooses the mark of a point.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Style {
     pub(super) colour: usize,
     pub(super) dash: usize,

@@ -4,10 +4,9 @@ use std::fmt::Write;
 
 use super::super::font::FAMILY;
 use super::super::html::escape;
-pub(super) use super::super::style::{INK, SOFT};
+pub(super) use super::super::style::{INK, PAPER, SOFT};
 
-/// The colours of the paper and of grids.
-pub(super) const PAPER: &str = "#ffffff";
+/// The colour of grids.
 pub(super) const GRID: &str = "#e4e1da";
 
 /// The end of a text that lies at its place.

@@ -5,8 +5,9 @@ use coapace_lab::results::{Metric, Ratio};
 use serde_json::{Value, json};
 
 use super::traces::square_axes;
-use super::{INK, SHADE, described, plain};
+use super::{described, plain};
 use crate::ranking::{WORST_COLOUR, metrics, ratio};
+use crate::style::{BLUE, INK, ORANGE, SHADE};
 
 /// The name of the map of the worst ratios.
 const WORST: &str = "worst";
@@ -66,7 +67,7 @@ pub(super) fn figure(ranking: &Ranking, name: Option<&str>) -> Option<Value> {
     let heat = json!({
         "type": "heatmap", "z": z, "text": text, "hovertext": told, "hovertemplate": "%{hovertext}<extra></extra>",
         "texttemplate": "%{text}", "xgap": 2, "ygap": 2, "zmin": -1, "zmax": 1, "showscale": false,
-        "colorscale": [[0, "#5aa9dd"], [0.5, SHADE], [1, "#f08a45"]], "textfont": { "color": INK },
+        "colorscale": [[0, BLUE], [0.5, SHADE], [1, ORANGE]], "textfont": { "color": INK },
     });
     let what =
         metric.map_or_else(|| "worst ratio".to_owned(), |metric| format!("ratio of {}", metric.name()));

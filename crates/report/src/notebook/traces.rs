@@ -1,13 +1,22 @@
-//! The traces of a chart, and what they add to its layout.
+//! The traces of a chart, and what they add to its layout. Notebooks and the page draw both.
+//!
+//! The page leaves out the mechanisms that its reader hides, without a gap. So the `meta` of a trace is the number of its mechanism,
+//! and the `meta` of a layout has the numbers of the mechanisms from row to row. A trace of a row has its row, or a little more, as
+//! its `y`. Traces without `meta` belong to all mechanisms.
 
 use coapace_lab::results::number::{significant, significant_or_dash};
 use serde_json::{Value, json};
 
+use super::super::axis::Axis;
 use super::super::chart::{Bar, Body, Chart, Curve, Interval, Point, Quartiles};
 use super::super::pairs::{PairFigure, Pairs};
 use super::super::panels::Named;
-use super::super::style::Style;
-use super::{INK, LINE, MARKS, SHADE, SOFT, axis, extend, faded, names, plain};
+use super::super::rounded::rounded;
+use super::super::style::{BLUE, INK, LINE, ORANGE, PAPER, SHADE, SOFT, Style};
+use super::{MARKS, axis, dash, extend, faded, names, plain};
+
+/// The most ticks of an axis below rows with long numbers.
+const MOST_TICKS: usize = 6;
 
 /// Makes the traces of a chart.
 pub(super) fn of(chart: &Chart, mechanisms: &[Named]) -> (Vec<Value>, Value) {
@@ -37,21 +46,8 @@ impl Drawing<'_> {
         plain(self.mechanisms[m].name)
     }
 
-    fn dash(&self, m: usize) -> String {
-        match self.style(m).dasharray() {
-            "" => "solid".to_owned(),
-            lengths => lengths.split(' ').map(|length| format!("{length}px")).collect::<Vec<_>>().join(","),
-        }
-    }
-
     fn mark(&self, m: usize) -> &'static str {
         MARKS[self.style(m).dash % MARKS.len()]
-    }
-
-    /// Returns the unit of the values with a space before it.
-    fn unit(&self) -> String {
-        let unit = &self.chart.x.unit;
-        if unit.is_empty() { String::new() } else { format!(" {}", plain(unit)) }
     }
 
     fn row_names(&self, rows: impl Iterator<Item = usize>) -> Vec<String> {
@@ -60,13 +56,13 @@ impl Drawing<'_> {
 
     /// Returns the layout of a chart with a row for each mechanism.
     fn row_layout(&self, rows: impl Iterator<Item = usize>) -> Value {
-        json!({ "xaxis": axis(&self.chart.x), "yaxis": names(&self.row_names(rows)) })
+        let rows: Vec<usize> = rows.collect();
+        json!({ "xaxis": axis(&self.chart.x), "yaxis": names(&self.row_names(rows.iter().copied())), "meta": rows })
     }
 
     fn lines(&self, lines: &[Curve]) -> (Vec<Value>, Value) {
         let (x, y) = (&self.chart.x, &self.chart.y);
-        let share =
-            if y.percent { "%{y:.3~p}".to_owned() } else { format!("%{{y:.4~g}} {}", plain(&y.unit)) };
+        let share = if y.percent { "%{y:.3~p}".to_owned() } else { format!("%{{y:.4~g}}{}", unit(y)) };
         let mut traces = Vec::new();
         for (place, line) in lines.iter().enumerate() {
             let (name, colour, group) = (self.name(line.m), self.style(line.m).css(), line.m.to_string());
@@ -78,61 +74,61 @@ impl Drawing<'_> {
                     line.high.iter().chain(line.low.iter().rev()).map(|end| end.max(least)).collect();
                 traces.push(json!({
                     "type": "scatter", "mode": "lines", "x": along, "y": around, "fill": "toself", "line": { "width": 0 },
-                    "fillcolor": faded(colour, 0.16), "hoverinfo": "skip", "showlegend": false, "legendgroup": group,
+                    "fillcolor": faded(colour, 0.16), "hoverinfo": "skip", "showlegend": false, "legendgroup": group, "meta": line.m,
                 }));
             }
             let ends = line.low.iter().zip(&line.high);
             let ends: Vec<_> = ends.map(|(low, high)| [low, high].map(|end| significant(*end, 3))).collect();
             let interval = if ends.is_empty() { "" } else { "<br>95 %: %{customdata[0]}–%{customdata[1]}" };
             let of = if line.of.is_empty() { String::new() } else { format!("<br>{}", plain(&line.of)) };
-            let hover = format!(
-                "<b>{name}</b><br>{share} at %{{x:.4~g}} {}{interval}{of}<extra></extra>",
-                plain(&x.unit)
-            );
+            let hover =
+                format!("<b>{name}</b><br>{share} at %{{x:.4~g}}{}{interval}{of}<extra></extra>", unit(x));
             let drawn = match (line.dots, line.marks) {
                 (true, _) => "markers",
                 (_, true) => "lines+markers",
                 _ => "lines",
             };
-            traces.push(json!({
-                "type": "scatter", "mode": drawn, "x": line.x, "y": line.y,
+            let mut own = json!({
+                "type": "scatter", "mode": drawn, "x": line.x, "y": line.y, "meta": line.m,
                 "name": name, "legendgroup": group, "showlegend": lines[..place].iter().all(|other| other.m != line.m),
-                "line": { "color": colour, "width": 2, "dash": self.dash(line.m), "shape": if line.steps { "hv" } else { "linear" } },
-                "marker": { "size": 6, "color": colour, "symbol": self.mark(line.m), "line": { "width": 1.5, "color": colour } },
+                "line": { "color": colour, "width": 2, "dash": dash(self.style(line.m)), "shape": if line.steps { "hv" } else { "linear" } },
                 "customdata": ends, "hovertemplate": hover,
-            }));
+            });
+            if drawn != "lines" {
+                own["marker"] = json!({
+                    "size": 6, "color": colour, "symbol": self.mark(line.m), "line": { "width": 1.5, "color": colour },
+                });
+            }
+            traces.push(own);
         }
         (traces, json!({ "xaxis": axis(x), "yaxis": axis(y), "showlegend": true, "height": 470 }))
     }
 
     fn strips(&self, lines: &[Curve]) -> (Vec<Value>, Value) {
         let (x, y) = (&self.chart.x, &self.chart.y);
-        let share = 1.0 / lines.len().max(1) as f64;
         let numbered = |axis: &str, place: usize| {
             if place == 0 { axis.to_owned() } else { format!("{axis}{}", place + 1) }
         };
-        let mut below = axis(x);
-        below["anchor"] = numbered("y", lines.len().saturating_sub(1)).into();
         let note = json!({
-            "text": format!("each strip is {} {} high", significant(y.range[1], 2), plain(&y.unit)), "showarrow": false,
-            "font": { "size": 11, "color": SOFT }, "xref": "paper", "x": 1, "xanchor": "right", "yref": "paper", "y": 1,
+            "text": format!("each strip is {}{} high", significant(y.range[1], 2), unit(y)), "showarrow": false,
+            "font": { "size": 11, "color": SOFT }, "xref": "paper", "x": 0, "xanchor": "left", "yref": "paper", "y": 1,
             "yanchor": "bottom",
         });
-        let mut layout = json!({ "xaxis": below, "annotations": [note] });
+        let all: Vec<String> = (0..lines.len()).map(|place| numbered("y", place)).collect();
+        let grid = json!({ "xaxes": ["x"], "yaxes": all, "ygap": 0.18 });
+        let mut layout = json!({ "xaxis": axis(x), "grid": grid, "annotations": [note] });
         let mut traces = Vec::new();
         for (place, line) in lines.iter().enumerate() {
             let (name, colour) = (self.name(line.m), self.style(line.m).css());
-            let top = 1.0 - place as f64 * share;
-            let bottom = (top - share * 0.82).max(0.0);
-            layout[numbered("yaxis", place)] = json!({
-                "domain": [bottom, top], "range": y.range, "tickvals": [y.range[1] / 2.0], "ticktext": [name], "showgrid": false,
-                "ticks": "", "automargin": true, "fixedrange": true,
-            });
+            let mut strip = names(std::slice::from_ref(&name));
+            let own = json!({ "range": y.range, "tickvals": [y.range[1] / 2.0], "fixedrange": true, "showline": true });
+            extend(&mut strip, own);
+            layout[numbered("yaxis", place)] = strip;
             traces.push(json!({
-                "type": "scatter", "mode": "lines", "x": line.x, "y": line.y, "xaxis": "x", "yaxis": numbered("y", place),
+                "type": "scatter", "mode": "lines", "x": line.x, "y": line.y, "yaxis": all[place], "meta": line.m,
                 "fill": "tozeroy", "fillcolor": faded(colour, 0.25), "line": { "color": colour, "width": 1.1, "shape": "hv" },
                 "name": name, "hovertemplate": format!(
-                    "<b>{name}</b><br>%{{y:.3~g}} {} at %{{x:.4~g}} {}<extra></extra>", plain(&y.unit), plain(&x.unit)
+                    "<b>{name}</b><br>%{{y:.3~g}}{} at %{{x:.4~g}}{}<extra></extra>", unit(y), unit(x)
                 ),
             }));
         }
@@ -158,19 +154,19 @@ impl Drawing<'_> {
                 traces.push(json!({
                     "type": "box", "orientation": "h", "y": [place], "lowerfence": [p10], "q1": [p25], "median": [p50],
                     "q3": [p75.unwrap_or(p50)], "upperfence": [p90.or(last)], "width": 0.52, "whiskerwidth": 0.5, "hoverinfo": "skip",
-                    "name": name, "line": { "color": colour, "width": 1.6 }, "fillcolor": faded(colour, 0.22),
+                    "name": name, "line": { "color": colour, "width": 1.6 }, "fillcolor": faded(colour, 0.22), "meta": row.m,
                 }));
             }
             let spots: Vec<f64> = row.q.iter().copied().flatten().collect();
             traces.push(json!({
-                "type": "scatter", "mode": "markers", "x": spots, "y": vec![place; spots.len()], "name": name,
+                "type": "scatter", "mode": "markers", "x": spots, "y": vec![place; spots.len()], "name": name, "meta": row.m,
                 "marker": { "size": 18, "opacity": 0, "color": colour }, "hovertemplate": format!("{text}<extra></extra>"),
             }));
             if row.gave_up > 0 {
                 traces.push(json!({
                     "type": "scatter", "mode": "text", "x": [last.unwrap_or(self.chart.x.range[0])], "y": [place], "textposition": "middle right",
                     "text": [format!("  → {} gave up", row.gave_up)], "textfont": { "size": 11, "color": SOFT },
-                    "hoverinfo": "skip", "cliponaxis": false,
+                    "hoverinfo": "skip", "cliponaxis": false, "meta": row.m,
                 }));
             }
             traces.extend(row.published.map(|value| self.diamond(place, row.m, "published median", value)));
@@ -189,24 +185,23 @@ impl Drawing<'_> {
                     "one seed".to_owned()
                 };
                 traces.push(json!({
-                    "type": "scatter", "mode": "markers", "x": [mean], "y": [place], "name": name,
-                    "error_x": {
-                        "type": "data", "symmetric": false, "array": [high - mean], "arrayminus": [mean - low],
-                        "color": colour, "thickness": 2, "width": 5,
-                    },
+                    "type": "scatter", "mode": "markers", "x": [mean], "y": [place], "name": name, "meta": row.m,
+                    "error_x": { "array": [rounded(high - mean)], "arrayminus": [rounded(mean - low)], "color": colour, "width": 5 },
                     "marker": { "size": 9, "color": colour, "symbol": self.mark(row.m), "line": { "width": 2, "color": colour } },
-                    "hovertemplate": format!("<b>{name}</b><br>{}{}<br>{interval}<extra></extra>", significant(mean, 4), self.unit()),
+                    "hovertemplate": format!("<b>{name}</b><br>{}{}<br>{interval}<extra></extra>", significant(mean, 4), unit(&self.chart.x)),
                 }));
             }
             traces.extend(row.published.map(|value| self.diamond(place, row.m, "published", value)));
         }
-        (traces, self.row_layout(rows.iter().map(|row| row.m)))
+        let mut layout = self.row_layout(rows.iter().map(|row| row.m));
+        layout["xaxis"]["nticks"] = MOST_TICKS.into();
+        (traces, layout)
     }
 
     /// Returns the line of a bound over so many rows.
     fn bound(&self, bound: Option<f64>, rows: usize) -> Option<Value> {
         let bound = bound?;
-        let text = format!("bound: {}{}<extra></extra>", significant(bound, 4), self.unit());
+        let text = format!("bound: {}{}<extra></extra>", significant(bound, 4), unit(&self.chart.x));
         Some(json!({
             "type": "scatter", "mode": "lines", "x": [bound, bound], "y": [-0.5, rows as f64 - 0.5], "name": "bound",
             "line": { "color": INK, "width": 1.5, "dash": "dot" }, "hovertemplate": text,
@@ -216,53 +211,53 @@ impl Drawing<'_> {
     /// Returns the diamond of a published figure below its row.
     fn diamond(&self, row: usize, m: usize, what: &str, value: f64) -> Value {
         json!({
-            "type": "scatter", "mode": "markers", "x": [value], "y": [row as f64 + 0.4], "cliponaxis": false, "name": what,
-            "marker": { "symbol": "diamond", "size": 8, "color": INK, "line": { "color": "#ffffff", "width": 1 } },
-            "hovertemplate": format!("<b>{}</b><br>{what} {}{}<extra></extra>", self.name(m), significant(value, 4), self.unit()),
+            "type": "scatter", "mode": "markers", "x": [value], "y": [row as f64 + 0.4], "cliponaxis": false, "name": what, "meta": m,
+            "marker": { "symbol": "diamond", "size": 8, "color": INK, "line": { "color": PAPER, "width": 1 } },
+            "hovertemplate": format!(
+                "<b>{}</b><br>{what} {}{}<extra></extra>", self.name(m), significant(value, 4), unit(&self.chart.x)
+            ),
         })
     }
 
     fn bars(&self, parts: [&'static str; 2], rows: &[Bar]) -> (Vec<Value>, Value) {
-        let places: Vec<usize> = (0..rows.len()).collect();
-        let colours: Vec<&str> = rows.iter().map(|row| self.style(row.m).css()).collect();
-        let total = |row: &Bar| row.amounts[0] + row.amounts[1];
-        let told: Vec<String> = rows
-            .iter()
-            .map(|row| {
-                let [one, other] = row.amounts.map(|amount| significant(amount, 3));
-                let [first, second] = parts;
-                let all = significant(total(row), 3);
-                format!("<b>{}</b><br>{one} {first} + {other} {second} = {all} per client", self.name(row.m))
-            })
-            .collect();
-        let bar = |part: usize, opacity: f64| {
-            let amounts: Vec<f64> = rows.iter().map(|row| row.amounts[part]).collect();
-            let fills: Vec<String> = colours.iter().map(|colour| faded(colour, opacity)).collect();
-            json!({
-                "type": "bar", "orientation": "h", "x": amounts, "y": places, "width": 0.56, "name": parts[part], "hovertext": told,
-                "hovertemplate": "%{hovertext}<extra></extra>", "marker": { "color": fills, "line": { "color": colours, "width": 1 } },
-            })
-        };
-        let share = |row: &Bar| match total(row) {
-            0.0 => " none".to_owned(),
-            all => format!(" {:.0} %", 100.0 * row.amounts[0] / all),
-        };
-        let labels = json!({
-            "type": "scatter", "mode": "text", "x": rows.iter().map(total).collect::<Vec<_>>(), "y": places,
-            "text": rows.iter().map(share).collect::<Vec<_>>(), "textposition": "middle right", "hoverinfo": "skip",
-            "textfont": { "size": 11, "color": SOFT }, "cliponaxis": false,
-        });
+        let mut traces = Vec::new();
+        for (place, row) in rows.iter().enumerate() {
+            let (name, colour) = (self.name(row.m), self.style(row.m).css());
+            let total = row.amounts[0] + row.amounts[1];
+            let [one, other] = row.amounts.map(|amount| significant(amount, 3));
+            let ([first, second], all) = (parts, significant(total, 3));
+            let hover = format!(
+                "<b>{name}</b><br>{one} {first} + {other} {second} = {all} per client<extra></extra>"
+            );
+            for (part, opacity) in [(0, 0.9), (1, 0.18)] {
+                traces.push(json!({
+                    "type": "bar", "orientation": "h", "x": [row.amounts[part]], "y": [place], "width": 0.56, "name": parts[part],
+                    "meta": row.m, "marker": { "color": faded(colour, opacity), "line": { "color": colour, "width": 1 } },
+                    "hovertemplate": hover,
+                }));
+            }
+            let share = match total {
+                0.0 => " none".to_owned(),
+                all => format!(" {:.0} %", 100.0 * row.amounts[0] / all),
+            };
+            traces.push(json!({
+                "type": "scatter", "mode": "text", "x": [total], "y": [place], "text": [share], "textposition": "middle right",
+                "textfont": { "size": 11, "color": SOFT }, "hoverinfo": "skip", "cliponaxis": false, "meta": row.m,
+            }));
+        }
         let mut layout = self.row_layout(rows.iter().map(|row| row.m));
         layout["barmode"] = "stack".into();
-        (vec![bar(0, 0.9), bar(1, 0.18), labels], layout)
+        layout["xaxis"]["nticks"] = MOST_TICKS.into();
+        (traces, layout)
     }
 
     fn points(&self, points: &[Point]) -> (Vec<Value>, Value) {
         let [low, high] = self.chart.x.range;
+        let band = [low * 0.95, high * 0.95, high * 1.05, low * 1.05].map(rounded);
         let mut traces = vec![
             json!({
                 "type": "scatter", "mode": "lines", "x": [low, high, high, low], "fill": "toself", "fillcolor": LINE,
-                "y": [low * 0.95, high * 0.95, high * 1.05, low * 1.05], "line": { "width": 0 }, "hoverinfo": "skip", "showlegend": false,
+                "y": band, "line": { "width": 0 }, "hoverinfo": "skip", "showlegend": false,
             }),
             json!({
                 "type": "scatter", "mode": "lines", "x": [low, high], "y": [low, high], "line": { "color": SOFT, "width": 1 },
@@ -272,20 +267,21 @@ impl Drawing<'_> {
         for m in self.chart.mechanisms() {
             let own: Vec<&Point> = points.iter().filter(|point| point.m == m).collect();
             let (name, colour) = (self.name(m), self.style(m).css());
-            let edge = if self.mark(m).ends_with("-open") { colour } else { "#ffffff" };
+            let edge = if self.mark(m).ends_with("-open") { colour } else { PAPER };
             let told: Vec<_> = own
                 .iter()
                 .map(|point| {
-                    json!([plain(&point.conditions), (point.measured / point.published - 1.0) * 100.0])
+                    let error = rounded((point.measured / point.published - 1.0) * 100.0);
+                    json!([plain(&point.conditions), error])
                 })
                 .collect();
-            let unit = self.unit();
+            let unit = unit(&self.chart.x);
             let hover = format!(
                 "<b>{name}</b><br>%{{customdata[0]}}<br>published %{{x:.4~g}}{unit}, measured %{{y:.4~g}}{unit}\
                  <br>%{{customdata[1]:+.1f}} %<extra></extra>"
             );
             traces.push(json!({
-                "type": "scatter", "mode": "markers", "name": name, "customdata": told, "hovertemplate": hover,
+                "type": "scatter", "mode": "markers", "name": name, "meta": m, "customdata": told, "hovertemplate": hover,
                 "x": own.iter().map(|point| point.published).collect::<Vec<_>>(),
                 "y": own.iter().map(|point| point.measured).collect::<Vec<_>>(),
                 "marker": {
@@ -301,7 +297,9 @@ impl Drawing<'_> {
     fn squares(&self, pairs: &Pairs) -> (Vec<Value>, Value) {
         let own = self.row_names(pairs.mechanisms.iter().copied());
         let z: Vec<Vec<Option<f64>>> = (pairs.cells.iter())
-            .map(|row| row.iter().map(|cell| cell.value(pairs.measure).map(|value| value * 100.0)).collect())
+            .map(|row| {
+                row.iter().map(|cell| cell.value(pairs.measure).map(|value| rounded(value * 100.0))).collect()
+            })
             .collect();
         let mut text = Vec::new();
         let mut told = Vec::new();
@@ -328,11 +326,20 @@ impl Drawing<'_> {
         let heat = json!({
             "type": "heatmap", "z": z, "text": text, "hovertext": told, "hovertemplate": "%{hovertext}<extra></extra>",
             "texttemplate": "%{text}", "xgap": 2, "ygap": 2, "zmin": 100.0 - reach, "zmax": 100.0 + reach,
-            "colorscale": [[0, "#5aa9dd"], [0.5, SHADE], [1, "#f08a45"]], "textfont": { "color": INK },
-            "colorbar": { "title": { "text": "%" }, "thickness": 10, "len": 0.6, "outlinewidth": 0, "ticks": "" },
+            "colorscale": [[0, BLUE], [0.5, SHADE], [1, ORANGE]], "textfont": { "color": INK },
+            "colorbar": {
+                "title": { "text": "%" }, "thickness": 10, "len": 0.6, "outlinewidth": 0, "ticks": "", "tickfont": { "size": 11 },
+            },
         });
-        (vec![heat], square_axes(&own, &own))
+        let mut layout = square_axes(&own, &own);
+        layout["meta"] = json!(pairs.mechanisms);
+        (vec![heat], layout)
     }
+}
+
+/// Returns the unit of an axis with a space before it.
+fn unit(axis: &Axis) -> String {
+    if axis.unit.is_empty() { String::new() } else { format!(" {}", plain(&axis.unit)) }
 }
 
 /// Returns the axes of a heat map, with names above its columns and beside its rows.
