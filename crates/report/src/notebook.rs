@@ -40,7 +40,10 @@ impl Report {
         } else {
             let view = View::of(self);
             let charts = Charts::of(&view);
-            chosen(charts.all(), name).map(|chart| figure(chart, charts.mechanisms()))
+            chosen(charts.all(), name).map(|chart| {
+                let (data, more) = traces::of(chart, charts.mechanisms());
+                described(&joined(&chart.title, &chart.conditions), chart.height(), &data, more)
+            })
         };
         figure.map(|figure| figure.to_string()).ok_or_else(|| {
             let names = self.charts();
@@ -91,11 +94,6 @@ fn short(value: Value) -> Value {
         Value::Object(members) => members.into_iter().map(|(key, value)| (key, short(value))).collect(),
         other => other,
     }
-}
-
-fn figure(chart: &Chart, mechanisms: &[Named]) -> Value {
-    let (data, more) = traces::of(chart, mechanisms);
-    described(&joined(&chart.title, &chart.conditions), chart.height(), &data, more)
 }
 
 /// Returns a figure with the common parts of its layout.

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::super::axis::Axis;
 use super::super::chart::{Bar, Body, Chart, Curve, Interval, Point, Quartiles};
-use super::super::pairs::{PairFigure, Pairs};
+use super::super::pairs::{PairFigure, Pairs, Square};
 use super::super::panels::Named;
 use super::super::rounded::rounded;
 use super::super::style::{BLUE, INK, LINE, ORANGE, PAPER, SHADE, SOFT, Style};
@@ -50,14 +50,11 @@ impl Drawing<'_> {
         MARKS[self.style(m).dash % MARKS.len()]
     }
 
-    fn row_names(&self, rows: impl Iterator<Item = usize>) -> Vec<String> {
-        rows.map(|m| self.name(m)).collect()
-    }
-
     /// Returns the layout of a chart with a row for each mechanism.
     fn row_layout(&self, rows: impl Iterator<Item = usize>) -> Value {
         let rows: Vec<usize> = rows.collect();
-        json!({ "xaxis": axis(&self.chart.x), "yaxis": names(&self.row_names(rows.iter().copied())), "meta": rows })
+        let own: Vec<String> = rows.iter().map(|m| self.name(*m)).collect();
+        json!({ "xaxis": axis(&self.chart.x), "yaxis": names(&own), "meta": rows })
     }
 
     fn lines(&self, lines: &[Curve]) -> (Vec<Value>, Value) {
@@ -295,36 +292,24 @@ impl Drawing<'_> {
     }
 
     fn squares(&self, pairs: &Pairs) -> (Vec<Value>, Value) {
-        let own = self.row_names(pairs.mechanisms.iter().copied());
-        let z: Vec<Vec<Option<f64>>> = (pairs.cells.iter())
-            .map(|row| {
-                row.iter().map(|cell| cell.value(pairs.measure).map(|value| rounded(value * 100.0))).collect()
-            })
-            .collect();
-        let mut text = Vec::new();
-        let mut told = Vec::new();
-        for (row, cells) in pairs.cells.iter().enumerate() {
-            let square = |column: usize| match z[row][column] {
-                Some(_) if row == column && matches!(pairs.measure, PairFigure::Share) => "·".to_owned(),
-                Some(value) => format!("{value:.0}{}", if cells[column].starved { "*" } else { "" }),
-                None => "·".to_owned(),
-            };
-            text.push((0..cells.len()).map(square).collect::<Vec<_>>());
-            let hover = |column: usize| {
-                let company = if row == column {
-                    "among its own kind".to_owned()
-                } else {
-                    format!("beside <b>{}</b>", own[column])
-                };
-                format!("<b>{}</b> {company}<br>{}", own[row], cells[column].words(row == column))
-            };
-            told.push((0..cells.len()).map(hover).collect::<Vec<_>>());
-        }
+        let own: Vec<String> = pairs.mechanisms.iter().map(|m| self.name(*m)).collect();
+        let value = |cell: &Square| cell.value(pairs.measure).map(|value| rounded(value * 100.0));
+        let text = |row: usize, column: usize, cell: &Square| match value(cell) {
+            Some(_) if row == column && matches!(pairs.measure, PairFigure::Share) => "·".to_owned(),
+            Some(value) => format!("{value:.0}{}", if cell.starved { "*" } else { "" }),
+            None => "·".to_owned(),
+        };
+        let hover = |row: usize, column: usize, cell: &Square| {
+            let beside = format!("beside <b>{}</b>", own[column]);
+            let company = if row == column { "among its own kind" } else { &beside };
+            format!("<b>{}</b> {company}<br>{}", own[row], cell.words(row == column))
+        };
+        let z = each(pairs, |_, _, cell| value(cell));
         // The scale reaches as far above 100 % as below, so that a fair share has the colour of the background.
         let distance = |value: &Option<f64>| value.map_or(0.0, |value| (value - 100.0).abs());
         let reach = z.iter().flatten().map(distance).fold(25.0, f64::max);
         let heat = json!({
-            "type": "heatmap", "z": z, "text": text, "hovertext": told, "hovertemplate": "%{hovertext}<extra></extra>",
+            "type": "heatmap", "z": z, "text": each(pairs, text), "hovertext": each(pairs, hover), "hovertemplate": "%{hovertext}<extra></extra>",
             "texttemplate": "%{text}", "xgap": 2, "ygap": 2, "zmin": 100.0 - reach, "zmax": 100.0 + reach,
             "colorscale": [[0, BLUE], [0.5, SHADE], [1, ORANGE]], "textfont": { "color": INK },
             "colorbar": {
@@ -335,6 +320,14 @@ impl Drawing<'_> {
         layout["meta"] = json!(pairs.mechanisms);
         (vec![heat], layout)
     }
+}
+
+/// Returns something of each square, from its row and its column.
+fn each<T>(pairs: &Pairs, of: impl Fn(usize, usize, &Square) -> T) -> Vec<Vec<T>> {
+    let row = |(row, cells): (usize, &Vec<Square>)| {
+        cells.iter().enumerate().map(|(column, cell)| of(row, column, cell)).collect()
+    };
+    pairs.cells.iter().enumerate().map(row).collect()
 }
 
 /// Returns the unit of an axis with a space before it.
