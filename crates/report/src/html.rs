@@ -83,14 +83,8 @@ pub(super) fn plot(number: usize, height: usize) -> String {
 pub(super) const SAVE: &str = "<span class=\"save\" hidden><button type=\"button\" data-save=\"svg\">SVG</button>\
     <button type=\"button\" data-save=\"png\">PNG</button></span>";
 
-/// Returns the source of plotly.js. The crate returns it in a script element, followed by another with MathJax, which no chart
-/// needs.
-pub(super) fn plotly_js() -> String {
-    let elements = plotly::Plot::offline_js_sources();
-    let start = elements.find('>').map_or(0, |tag_end| tag_end + 1);
-    let end = elements.find("</script>").unwrap_or(elements.len());
-    elements.get(start..end).unwrap_or_default().into()
-}
+/// The source of plotly.js 3.0.1 with its cartesian charts: the file of the npm package plotly.js-cartesian-dist-min, unchanged.
+pub(super) const PLOTLY: &str = include_str!("../vendor/plotly-cartesian.min.js");
 
 #[cfg(test)]
 mod tests {
@@ -110,8 +104,7 @@ mod tests {
 
     #[test]
     fn the_library_is_plotly_alone() {
-        let source = plotly_js();
-        assert!(source.contains("plotly.js v") && source.len() > 3_000_000);
-        assert!(!source.contains("</script") && source.len() < 6_000_000);
+        assert!(PLOTLY.contains("plotly.js (cartesian - minified) v3.0.1") && PLOTLY.len() > 1_000_000);
+        assert!(!PLOTLY.contains("</script") && PLOTLY.len() < 1_400_000);
     }
 }

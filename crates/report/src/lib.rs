@@ -134,9 +134,8 @@ mod tests {
 
     /// Returns the page without the chart library: the library mentions addresses that it does not load for these charts.
     fn own_part(page: &str) -> String {
-        let plotly = html::plotly_js();
-        assert_eq!(page.matches(plotly.as_str()).count(), 1);
-        page.replace(&plotly, "")
+        assert_eq!(page.matches(html::PLOTLY).count(), 1);
+        page.replace(html::PLOTLY, "")
     }
 
     #[test]

@@ -6,7 +6,7 @@ use std::io;
 use coapace_lab::results::rules;
 
 use super::film::{self, Films};
-use super::html::{self, SAVE, coded, escape, json_for_script, plot, plotly_js, section, unbroken};
+use super::html::{self, SAVE, coded, escape, json_for_script, plot, section, unbroken};
 use super::panels::{Charts, Numbered};
 use super::report::Report;
 use super::view::View;
@@ -66,7 +66,7 @@ pub(super) fn write(out: &mut impl io::Write, report: &Report) -> io::Result<()>
     if view.groups.is_empty() {
         return writeln!(out, "</body>\n</html>");
     }
-    writeln!(out, "<script>{}</script>", plotly_js())?;
+    writeln!(out, "<script>{}</script>", html::PLOTLY)?;
     writeln!(
         out,
         "<script type=\"application/json\" id=\"data\">{}</script>",
