@@ -4,11 +4,11 @@ use std::path::Path;
 use std::sync::Arc;
 
 use coapace_lab::experiment::Trial;
-use coapace_lab::results::{Look, wrapped};
+use coapace_lab::results::wrapped;
 use coapace_run::contender::Contender;
 use coapace_scenario::Scenario;
 
-use super::output::{conduct, print_table, report, write_report};
+use super::output::{conduct, look, print_table, report, write_report};
 use crate::Failure;
 use crate::arguments::Arguments;
 use crate::draft::Draft;
@@ -43,7 +43,7 @@ pub(crate) fn compare(arguments: &Arguments) -> Result<(), Failure> {
         trials.extend(contenders.into_iter().map(|contender| Trial::new(&scenario, contender, SEEDS)));
     }
     let file = Draft::create(Path::new(REPORT))?;
-    remark(arguments, &wrapped(ABOUT, Look::of_stdout().width.min(WIDEST)));
+    remark(arguments, &wrapped(ABOUT, look().width.min(WIDEST)));
     let conducted = conduct(arguments, &trials, None)?;
     let subtitle = "100 clients with 50 exchanges each behind a slow link with long delay: every mechanism, with a small \
                     buffer and with one that is never full.";

@@ -1,7 +1,7 @@
 //! Results to standard output and into files.
 
 use std::borrow::Borrow;
-use std::io::{self, BufWriter, Write};
+use std::io::{self, BufWriter, IsTerminal, Write};
 use std::path::Path;
 use std::sync::atomic::Ordering;
 
@@ -10,6 +10,7 @@ use coapace_lab::experiment::{Trial, cells, conduct_until, runs};
 use coapace_lab::lists::listed;
 use coapace_lab::results::{self, CellResult, Lines, Look, order_rows, terminal_table};
 use coapace_report::{Group, Report};
+use terminal_size::{Width, terminal_size_of};
 
 use crate::arguments::{Arguments, Figures, Format, Seeds};
 use crate::draft::Draft;
@@ -150,7 +151,7 @@ pub(super) fn set_seeds(trials: &mut [Trial], seeds: Option<Seeds>) {
 pub(crate) fn print_table(conducted: &Conducted) -> io::Result<()> {
     let mut out = BufWriter::new(io::stdout().lock());
     // A pipe has no width and gets every column.
-    writeln!(out, "{}", terminal_table(&conducted.results, Look::of_stdout()))?;
+    writeln!(out, "{}", terminal_table(&conducted.results, look()))?;
     if let Some(note) = conducted.note() {
         writeln!(out, "{note}")?;
     }
@@ -217,6 +218,19 @@ pub(crate) fn create_dir(dir: &Path) -> Result<(), Failure> {
 pub(crate) fn noted(subtitle: &str, conducted: &Conducted) -> String {
     let parts = [Some(subtitle.to_owned()).filter(|it| !it.is_empty()), conducted.note()];
     parts.into_iter().flatten().collect::<Vec<_>>().join("; ")
+}
+
+/// Returns the look of standard output. A terminal has colours unless the environment has `NO_COLOR` (no-color.org) or `TERM=dumb`.
+pub(crate) fn look() -> Look {
+    let stdout = io::stdout();
+    if !stdout.is_terminal() {
+        return Look::PLAIN;
+    }
+    let is_set = |name: &str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
+    let colours = !is_set("NO_COLOR") && std::env::var_os("TERM").is_none_or(|term| term != "dumb");
+    let width =
+        terminal_size_of(stdout).map(|(Width(width), _)| usize::from(width)).filter(|&width| width > 0);
+    Look { width: width.unwrap_or(Look::PLAIN.width), colours }
 }
 
 /// Returns the command line of this process.

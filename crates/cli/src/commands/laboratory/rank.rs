@@ -6,10 +6,10 @@ use std::time::Instant;
 
 use coapace_lab::experiment::runs;
 use coapace_lab::rank::{Ranking, Suite};
-use coapace_lab::results::{Look, wrapped};
+use coapace_lab::results::wrapped;
 use coapace_report::Report;
 
-use super::output::{Conducted, conduct, report, set_seeds, write_report};
+use super::output::{Conducted, conduct, look, report, set_seeds, write_report};
 use crate::COMMIT;
 use crate::Failure;
 use crate::arguments::{Arguments, Format, Rank};
@@ -52,7 +52,7 @@ fn print(ranking: &Ranking, format: Format, conducted: &Conducted) -> io::Result
     let mut out = BufWriter::new(io::stdout().lock());
     match format.lines() {
         None => {
-            let look = Look::of_stdout();
+            let look = look();
             if let Some(advice) = ranking.advice() {
                 writeln!(out, "{}\n", wrapped(&advice, look.width))?;
             }

@@ -1,7 +1,5 @@
 //! The look of tables in the terminal.
 
-use std::io::{IsTerminal, stdout};
-
 use comfy_table::{Cell, CellAlignment, ContentArrangement, LineStyle, Table, TableStyle};
 
 use crate::results::Metric;
@@ -20,17 +18,6 @@ pub struct Look {
 impl Look {
     /// A file or a pipe: every column, and no colour.
     pub const PLAIN: Self = Self { width: usize::MAX, colours: false };
-
-    /// Returns the look of standard output. A terminal has colours unless the environment has `NO_COLOR` (no-color.org) or `TERM=dumb`.
-    pub fn of_stdout() -> Self {
-        if !stdout().is_terminal() {
-            return Self::PLAIN;
-        }
-        let is_set = |name: &str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
-        let colours = !is_set("NO_COLOR") && std::env::var_os("TERM").is_none_or(|term| term != "dumb");
-        let width = Table::new().width().filter(|&width| width > 0);
-        Self { width: width.map_or(Self::PLAIN.width, usize::from), colours }
-    }
 
     /// Returns a text in the colour of a number. Numbers that follow each other have different colours.
     pub(super) fn coloured(self, number: usize, text: &str) -> String {
