@@ -57,7 +57,7 @@ pub struct Counters {
 
 /// The counts that every endpoint keeps. The others lie in the parts that only some endpoints have.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Tally {
+pub(crate) struct EndpointTally {
     pub(crate) received: u64,
     pub(crate) late_replies: u64,
     pub(crate) started: u64,

@@ -8,14 +8,14 @@ use smallvec::SmallVec;
 
 /// The owner of a deadline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Timer {
+pub(crate) enum DeadlineOwner {
     /// The exchange in this slot: its timeout, or the end of the wait for a response.
     Exchange(u32),
     /// The peer in this slot: the moment at which the next exchange that waits may depart.
     Peer(u32),
 }
 
-impl Timer {
+impl DeadlineOwner {
     /// Returns a number that no other timer has. Slots are numbered from 0, and so are keys.
     const fn key(self) -> u32 {
         match self {
@@ -50,7 +50,7 @@ impl Deadlines {
     }
 
     /// Sets or moves the deadline of `timer`.
-    pub(crate) fn set(&mut self, timer: Timer, at: Instant) {
+    pub(crate) fn set(&mut self, timer: DeadlineOwner, at: Instant) {
         let key = timer.key();
         if let Some(place) = self.place(key) {
             self.heap[place].0 = at;
@@ -90,7 +90,7 @@ impl Deadlines {
     }
 
     /// Removes the deadline of `timer`, if it has one.
-    pub(crate) fn clear(&mut self, timer: Timer) {
+    pub(crate) fn clear(&mut self, timer: DeadlineOwner) {
         let key = timer.key();
         let Some(place) = self.place(key) else { return };
         if let Some(places) = &mut self.places {
@@ -104,10 +104,10 @@ impl Deadlines {
     }
 
     /// Takes out the timer with the earliest deadline, if that has come. Returns it.
-    pub(crate) fn pop_due(&mut self, now: Instant) -> Option<Timer> {
+    pub(crate) fn pop_due(&mut self, now: Instant) -> Option<DeadlineOwner> {
         let &(at, key) = self.heap.first()?;
         (at <= now).then(|| {
-            let timer = Timer::of_key(key);
+            let timer = DeadlineOwner::of_key(key);
             self.clear(timer);
             timer
         })
@@ -156,7 +156,7 @@ mod tests {
             let mut deadlines = Deadlines::default();
             let mut model = std::collections::BTreeMap::new();
             for (key, at) in steps {
-                let timer = Timer::of_key(key);
+                let timer = DeadlineOwner::of_key(key);
                 prop_assert_eq!(timer.key(), key);
                 if let Some(at) = at {
                     deadlines.set(timer, Instant::from_micros(at));
@@ -170,7 +170,7 @@ mod tests {
             let mut left: Vec<_> = model.into_iter().map(|(key, at)| (at, key)).collect();
             left.sort_unstable();
             for (at, key) in left {
-                prop_assert_eq!(deadlines.pop_due(Instant::from_micros(at)), Some(Timer::of_key(key)));
+                prop_assert_eq!(deadlines.pop_due(Instant::from_micros(at)), Some(DeadlineOwner::of_key(key)));
             }
             prop_assert_eq!(deadlines.pop_due(Instant::MAX), None);
         }

@@ -35,7 +35,7 @@ pub(crate) enum Reaction {
 ///
 /// A sender that has restarted may use a Message ID again too early. The token tells its new message from the
 /// old one. Otherwise it would get the answer to the old one.
-type Key<A> = (A, u16, u64);
+type MessageKey<A> = (A, u16, u64);
 
 /// The most repeatable requests of a class that are remembered: half of all Message IDs. A client may use a
 /// Message ID again within EXCHANGE_LIFETIME although it must not (RFC 7252 §4.4). With this bound, its new
@@ -54,11 +54,11 @@ const CLASSES: usize = 256;
 /// their own. However many of them arrive, no other message is forgotten for them.
 #[derive(Debug)]
 pub(crate) struct Deduplication<A> {
-    repeatable: Recent<A>,
+    repeatable: RecentMessages<A>,
     /// All other messages; only responses if requests are kept.
-    others: Recent<A>,
+    others: RecentMessages<A>,
     /// The requests that are not repeatable, if none of them may be forgotten before its time.
-    kept: Option<Kept<A>>,
+    kept: Option<ProtectedRequests<A>>,
     /// The number of repeatable messages of each class so far.
     arrived: Vec<u32>,
     /// The bound of all queues together.
@@ -75,7 +75,7 @@ pub(crate) struct Deduplication<A> {
 
 /// A message to remember.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Arrival<A> {
+pub(crate) struct IncomingMessage<A> {
     pub(crate) from: A,
     pub(crate) message_id: u16,
     pub(crate) token: Token,
@@ -97,8 +97,8 @@ pub(crate) enum Worth {
 impl<A: Address> Deduplication<A> {
     pub(crate) fn new(bound: u32, seed: u64, exchange_lifetime: Duration, non_lifetime: Duration) -> Self {
         Self {
-            repeatable: Recent::new(bound.min(REPEATABLE), seed),
-            others: Recent::new(bound, seed),
+            repeatable: RecentMessages::new(bound.min(REPEATABLE), seed),
+            others: RecentMessages::new(bound, seed),
             kept: None,
             arrived: Vec::new(),
             bound,
@@ -117,8 +117,9 @@ impl<A: Address> Deduplication<A> {
         self.source = source;
         self.repeatable.bound = bound.div_ceil(2) as usize;
         self.others.bound = bound.div_ceil(8) as usize;
-        let places = || Places { messages: Recent::new(bound.div_ceil(4), seed), of_class: Vec::new() };
-        self.kept = Some(Kept { anybody: places(), verified: places() });
+        let places =
+            || MessagePlaces { messages: RecentMessages::new(bound.div_ceil(4), seed), of_class: Vec::new() };
+        self.kept = Some(ProtectedRequests { anybody: places(), verified: places() });
     }
 
     /// Returns how many messages that are not repeatable were forgotten before their time.
@@ -167,7 +168,7 @@ impl<A: Address> Deduplication<A> {
 
     /// Remembers a message for its lifetime. If its queue is full, the oldest message there is forgotten
     /// before its time. Returns false if the message is one of the requests that are kept, and has no place.
-    pub(crate) fn insert(&mut self, now: Instant, arrival: Arrival<A>, reaction: Reaction) -> bool {
+    pub(crate) fn insert(&mut self, now: Instant, arrival: IncomingMessage<A>, reaction: Reaction) -> bool {
         let mut message = self.message(now, arrival, reaction);
         if arrival.worth == Worth::Repeatable {
             if self.arrived.is_empty() {
@@ -188,14 +189,14 @@ impl<A: Address> Deduplication<A> {
 
     /// Remembers a request of a verified source that [`insert`](Self::insert) had no place for. Returns false
     /// if verified sources have no place for it either.
-    pub(crate) fn insert_verified(&mut self, now: Instant, arrival: Arrival<A>) -> bool {
+    pub(crate) fn insert_verified(&mut self, now: Instant, arrival: IncomingMessage<A>) -> bool {
         let message = self.message(now, arrival, Reaction::None);
         self.kept.as_mut().is_none_or(|kept| kept.verified.keep(message))
     }
 
-    fn message(&mut self, now: Instant, arrival: Arrival<A>, reaction: Reaction) -> Remembered<A> {
+    fn message(&mut self, now: Instant, arrival: IncomingMessage<A>, reaction: Reaction) -> Remembered<A> {
         self.expire(now);
-        let Arrival { from, message_id, token, confirmable, .. } = arrival;
+        let IncomingMessage { from, message_id, token, confirmable, .. } = arrival;
         // Nobody else knows the seed, so nobody can choose an address in the class of somebody else.
         let class = FixedState::with_seed(self.seed).hash_one((self.source)(&from)) as u8;
         let lifetime = if confirmable { self.exchange_lifetime } else { self.non_lifetime };
@@ -216,22 +217,22 @@ impl<A: Address> Deduplication<A> {
 
 /// The requests that no other may displace.
 #[derive(Debug)]
-struct Kept<A> {
+struct ProtectedRequests<A> {
     /// Requests from any source, as long as places are free.
-    anybody: Places<A>,
+    anybody: MessagePlaces<A>,
     /// Requests from verified sources that found no place in `anybody`.
-    verified: Places<A>,
+    verified: MessagePlaces<A>,
 }
 
 /// Places for messages that stay for their lifetime.
 #[derive(Debug)]
-struct Places<A> {
-    messages: Recent<A>,
+struct MessagePlaces<A> {
+    messages: RecentMessages<A>,
     /// The number of messages of each class of sources.
     of_class: Vec<u32>,
 }
 
-impl<A: Address> Places<A> {
+impl<A: Address> MessagePlaces<A> {
     /// Keeps a message, if there is a place and its class leaves enough places to others.
     fn keep(&mut self, message: Remembered<A>) -> bool {
         if self.of_class.is_empty() {
@@ -257,7 +258,7 @@ impl<A: Address> Places<A> {
 /// A message that is remembered.
 #[derive(Debug)]
 struct Remembered<A> {
-    key: Key<A>,
+    key: MessageKey<A>,
     /// The class of its source.
     class: u8,
     /// The number of repeatable messages of its class that arrived before it.
@@ -268,23 +269,23 @@ struct Remembered<A> {
 
 /// A bounded queue of messages, the oldest first.
 #[derive(Debug)]
-struct Recent<A> {
+struct RecentMessages<A> {
     messages: VecDeque<Remembered<A>>,
     /// The number of each message. Messages are numbered in the order in which they arrived.
-    index: HashMap<Key<A>, u64, FixedState>,
+    index: HashMap<MessageKey<A>, u64, FixedState>,
     /// The number of the message at the front.
     front: u64,
     bound: usize,
     forgotten_early: u64,
 }
 
-impl<A: Address> Recent<A> {
+impl<A: Address> RecentMessages<A> {
     fn new(bound: u32, seed: u64) -> Self {
         let index = HashMap::with_hasher(FixedState::with_seed(seed));
         Self { messages: VecDeque::new(), index, front: 0, bound: bound as usize, forgotten_early: 0 }
     }
 
-    fn get(&mut self, key: &Key<A>) -> Option<&mut Remembered<A>> {
+    fn get(&mut self, key: &MessageKey<A>) -> Option<&mut Remembered<A>> {
         let place = (self.index.get(key)? - self.front) as usize;
         self.messages.get_mut(place)
     }
@@ -323,9 +324,9 @@ mod tests {
 
     const LIFETIME: Duration = Duration::from_secs(247);
 
-    fn arrival(from: char, message_id: u16, token: Token, repeatable: bool) -> Arrival<char> {
+    fn arrival(from: char, message_id: u16, token: Token, repeatable: bool) -> IncomingMessage<char> {
         let worth = if repeatable { Worth::Repeatable } else { Worth::Request };
-        Arrival { from, message_id, token, confirmable: true, worth }
+        IncomingMessage { from, message_id, token, confirmable: true, worth }
     }
 
     fn insert(seen: &mut Deduplication<char>, from: char, message_id: u16, token: Token, repeatable: bool) {

@@ -6,12 +6,12 @@ use alloc::sync::Arc;
 use coapace_control::{Controller, Gauges, Instant};
 
 use crate::code::Code;
-use crate::counters::{Counters, Tally};
-use crate::deadlines::{Deadlines, Timer};
-use crate::deduplication::{Arrival, Deduplication, Reaction, Worth};
+use crate::counters::{Counters, EndpointTally};
+use crate::deadlines::{DeadlineOwner, Deadlines};
+use crate::deduplication::{Deduplication, IncomingMessage, Reaction, Worth};
 use crate::event::{Event, Responder};
-use crate::exchange::{End, Exchange, ExchangeId, Failure, Purpose, Stage};
-use crate::list::Stack;
+use crate::exchange::{ExchangeEnd, ExchangeId, ExchangePurpose, ExchangeStage, Failure, OpenExchange};
+use crate::list::SlotStack;
 use crate::measures::Measures;
 use crate::message::{Kind, Message, Token};
 use crate::peer::{Address, Peers};
@@ -29,17 +29,17 @@ const EMPTY: usize = 4;
 pub struct Endpoint<C: Controller, A: Address> {
     pub(crate) setup: Arc<Setup<C>>,
     pub(crate) peers: Peers<C, A>,
-    pub(crate) exchanges: Slab<Exchange<C>>,
+    pub(crate) exchanges: Slab<OpenExchange<C>>,
     pub(crate) deadlines: Deadlines,
-    /// The ends of the line of departures, which is linked through [`Exchange::next_due`].
+    /// The ends of the line of departures, which is linked through [`OpenExchange::next_due`].
     pub(crate) due_head: u32,
     pub(crate) due_tail: u32,
     /// Exchanges that failed by a timeout and that [`poll_event`](Self::poll_event) has yet to return.
-    pub(crate) failed: Stack,
+    pub(crate) failed: SlotStack,
     /// The number of exchanges that were begun.
     pub(crate) begun: u32,
     pub(crate) rare: Option<Box<Rare<A>>>,
-    pub(crate) tally: Tally,
+    pub(crate) tally: EndpointTally,
 }
 
 impl<C: Controller, A: Address> Endpoint<C, A> {
@@ -61,10 +61,10 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
             deadlines: Deadlines::default(),
             due_head: NONE,
             due_tail: NONE,
-            failed: Stack::EMPTY,
+            failed: SlotStack::EMPTY,
             begun: 0,
             rare,
-            tally: Tally::default(),
+            tally: EndpointTally::default(),
         }
     }
 
@@ -73,7 +73,7 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
     /// # Errors
     /// [`SendError`] names the bound that is reached. The endpoint has not changed then.
     pub fn request(&mut self, now: Instant, to: A, request: Request<'_>) -> Result<ExchangeId, SendError> {
-        self.begin_request(now, to, request, Purpose::Request)
+        self.begin_request(now, to, request, ExchangePurpose::Request)
     }
 
     /// Sends a request for a part of a body, such as a block (RFC 7959), as soon as [`Setup::bulk`] allows. Other requests to
@@ -90,7 +90,7 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
         request: Request<'_>,
     ) -> Result<ExchangeId, SendError> {
         let in_lane = request.confirmable && self.setup.bulk.is_some();
-        let purpose = if in_lane { Purpose::Part } else { Purpose::Request };
+        let purpose = if in_lane { ExchangePurpose::Part } else { ExchangePurpose::Request };
         self.begin_request(now, to, request, purpose)
     }
 
@@ -99,7 +99,7 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
         now: Instant,
         to: A,
         request: Request<'_>,
-        purpose: Purpose,
+        purpose: ExchangePurpose,
     ) -> Result<ExchangeId, SendError> {
         let Request { confirmable, code, token, tail, repeatable } = request;
         let id = self.begin(now, to, confirmable, purpose, code, token, tail)?;
@@ -117,7 +117,7 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
     /// [`SendError`] names the bound that is reached.
     pub fn tell(&mut self, now: Instant, to: A, request: Request<'_>) -> Result<ExchangeId, SendError> {
         let Request { confirmable, code, token, tail, .. } = request;
-        self.begin(now, to, confirmable, Purpose::Statement, code, token, tail)
+        self.begin(now, to, confirmable, ExchangePurpose::Statement, code, token, tail)
     }
 
     /// Asks whether the peer is alive, with an empty confirmable message (RFC 7252 §4.3).
@@ -125,7 +125,7 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
     /// # Errors
     /// [`SendError`] names the bound that is reached.
     pub fn ping(&mut self, now: Instant, to: A) -> Result<ExchangeId, SendError> {
-        self.begin(now, to, true, Purpose::Ping, Code::EMPTY, Token::EMPTY, &[])
+        self.begin(now, to, true, ExchangePurpose::Ping, Code::EMPTY, Token::EMPTY, &[])
     }
 
     /// Acknowledges a request whose response will take time (RFC 7252 §5.2.2). Returns the responder to use
@@ -155,7 +155,7 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
         code: Code,
         tail: &[u8],
     ) -> Result<Option<ExchangeId>, SendError> {
-        self.respond_with(now, responder, Purpose::Response, code, tail)
+        self.respond_with(now, responder, ExchangePurpose::Response, code, tail)
     }
 
     /// Answers a request with a part of a body. A separate response departs when the mechanism for bodies ([`Setup::bulk`]) allows it,
@@ -171,7 +171,7 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
         tail: &[u8],
     ) -> Result<Option<ExchangeId>, SendError> {
         let in_lane = self.setup.bulk.is_some();
-        let purpose = if in_lane { Purpose::PartOfResponse } else { Purpose::Response };
+        let purpose = if in_lane { ExchangePurpose::PartOfResponse } else { ExchangePurpose::Response };
         self.respond_with(now, responder, purpose, code, tail)
     }
 
@@ -179,7 +179,7 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
         &mut self,
         now: Instant,
         responder: Responder<A>,
-        purpose: Purpose,
+        purpose: ExchangePurpose,
         code: Code,
         tail: &[u8],
     ) -> Result<Option<ExchangeId>, SendError> {
@@ -234,7 +234,7 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
         self.stop_listening(id);
         let Some(exchange) = self.exchanges.get(id.index) else { return };
         if exchange.generation == id.generation && !exchange.stage.is_over() {
-            self.end(now, id.index, End::Cancelled);
+            self.end(now, id.index, ExchangeEnd::Cancelled);
         }
     }
 
@@ -251,20 +251,24 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
     pub fn handle_timeout(&mut self, now: Instant) {
         while let Some(timer) = self.deadlines.pop_due(now) {
             let index = match timer {
-                Timer::Peer(slot) => {
+                DeadlineOwner::Peer(slot) => {
                     self.admit(now, slot);
                     continue;
                 }
-                Timer::Exchange(index) => index,
+                DeadlineOwner::Exchange(index) => index,
             };
-            let Exchange { stage, confirmable, purpose, .. } = self.exchanges[index];
+            let OpenExchange { stage, confirmable, purpose, .. } = self.exchanges[index];
             match stage {
-                Stage::InFlight if purpose.is_in_lane() => self.time_out_in_lane(now, index),
-                Stage::InFlight if confirmable => self.time_out(now, index),
-                Stage::InFlight | Stage::Acknowledged => {
-                    self.end(now, index, End::Failed(Failure::TimedOut));
+                ExchangeStage::InFlight if purpose.is_in_lane() => self.time_out_in_lane(now, index),
+                ExchangeStage::InFlight if confirmable => self.time_out(now, index),
+                ExchangeStage::InFlight | ExchangeStage::Acknowledged => {
+                    self.end(now, index, ExchangeEnd::Failed(Failure::TimedOut));
                 }
-                Stage::Waiting | Stage::Due | Stage::Lost | Stage::Ended | Stage::Failed(_) => {}
+                ExchangeStage::Waiting
+                | ExchangeStage::Due
+                | ExchangeStage::Lost
+                | ExchangeStage::Ended
+                | ExchangeStage::Failed(_) => {}
             }
         }
     }
@@ -290,12 +294,12 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
     pub(crate) fn failure_event(
         &mut self,
         id: ExchangeId,
-        purpose: Purpose,
+        purpose: ExchangePurpose,
         failure: Failure,
     ) -> Option<Event<'static, A>> {
         match purpose {
-            Purpose::Notification => return self.observer_failed(id.index, failure),
-            Purpose::Observation => self.stop_listening(id),
+            ExchangePurpose::Notification => return self.observer_failed(id.index, failure),
+            ExchangePurpose::Observation => self.stop_listening(id),
             _ => {}
         }
         Some(Event::Failed { exchange: id, failure })
@@ -330,7 +334,7 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
     /// out.
     pub fn remember(&mut self, now: Instant, responder: &Responder<A>) -> bool {
         let &Responder { to: from, message_id, token, confirmable, .. } = responder;
-        let arrival = Arrival { from, message_id, token, confirmable, worth: Worth::Request };
+        let arrival = IncomingMessage { from, message_id, token, confirmable, worth: Worth::Request };
         self.deduplication().is_none_or(|deduplication| deduplication.insert_verified(now, arrival))
     }
 
@@ -350,7 +354,8 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
 
     /// Returns the counts so far.
     pub fn counters(&self) -> Counters {
-        let Tally { received, late_replies, started, retransmissions, completed, given_up } = self.tally;
+        let EndpointTally { received, late_replies, started, retransmissions, completed, given_up } =
+            self.tally;
         let rare = self.rare.as_deref();
         let known = rare.and_then(|rare| rare.deduplication.as_ref());
         let observers = rare.and_then(|rare| rare.observers.as_ref());

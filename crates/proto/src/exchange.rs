@@ -28,7 +28,7 @@ pub struct Step {
 
 /// The reason for an exchange. It decides which answer is due.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Purpose {
+pub(crate) enum ExchangePurpose {
     /// A request: a response is due.
     Request,
     /// A confirmable request for a part of a body, in the [lane](crate::lane::Lane) of its peer: a response is due.
@@ -49,7 +49,7 @@ pub(crate) enum Purpose {
     Ping,
 }
 
-impl Purpose {
+impl ExchangePurpose {
     /// Returns whether the exchange is in the lane of its peer.
     pub(crate) const fn is_in_lane(self) -> bool {
         matches!(self, Self::Part | Self::PartOfResponse)
@@ -79,7 +79,7 @@ impl Purpose {
 
 /// The stage that an exchange is in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Stage {
+pub(crate) enum ExchangeStage {
     /// Waits for a place of NSTART, or until its rate allows it to depart.
     Waiting,
     /// Is in the line of departures.
@@ -97,7 +97,7 @@ pub(crate) enum Stage {
     Failed(Failure),
 }
 
-impl Stage {
+impl ExchangeStage {
     pub(crate) const fn is_over(self) -> bool {
         matches!(self, Self::Ended | Self::Failed(_))
     }
@@ -105,7 +105,7 @@ impl Stage {
 
 /// The end of an exchange.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum End {
+pub(crate) enum ExchangeEnd {
     /// The exchange got the answer that it asked for. The mechanism gets this outcome.
     Answered(Outcome),
     /// No answer is due, or nobody waits for it any longer.
@@ -128,7 +128,7 @@ pub enum Failure {
 
 #[derive(Debug)]
 #[allow(clippy::struct_excessive_bools)] // They are independent of each other.
-pub(crate) struct Exchange<C: Controller> {
+pub(crate) struct OpenExchange<C: Controller> {
     /// The departure of the first transmission. Before that: the moment at which the exchange was begun.
     pub(crate) first: Instant,
     /// The departure of the last transmission.
@@ -157,8 +157,8 @@ pub(crate) struct Exchange<C: Controller> {
     pub(crate) repeatable: bool,
     /// True if an [allowance](crate::rare::Rare::allowances) limits its messages.
     pub(crate) limited: bool,
-    pub(crate) purpose: Purpose,
-    pub(crate) stage: Stage,
+    pub(crate) purpose: ExchangePurpose,
+    pub(crate) stage: ExchangeStage,
     pub(crate) retransmits: u8,
     /// True if the first transmission has departed.
     pub(crate) departed: bool,
@@ -170,11 +170,11 @@ pub(crate) struct Exchange<C: Controller> {
 /// The transmissions of an exchange. They lie behind one pointer because most mechanisms have no use for
 /// them.
 #[derive(Debug, Default)]
-struct Departures(Vec<Departure>);
+struct Departures(Vec<TransmissionRecord>);
 
 /// One transmission.
 #[derive(Clone, Copy, Debug)]
-struct Departure {
+struct TransmissionRecord {
     at: Instant,
     /// The timeout that was armed for it.
     timeout: Duration,
@@ -182,7 +182,7 @@ struct Departure {
     message_id: Option<u16>,
 }
 
-impl<C: Controller> Linked for Exchange<C> {
+impl<C: Controller> Linked for OpenExchange<C> {
     fn next(&self) -> u32 {
         self.next
     }
@@ -192,7 +192,7 @@ impl<C: Controller> Linked for Exchange<C> {
     }
 }
 
-impl<C: Controller> Exchange<C> {
+impl<C: Controller> OpenExchange<C> {
     pub(crate) fn blank() -> Self {
         Self {
             first: Instant::ZERO,
@@ -211,8 +211,8 @@ impl<C: Controller> Exchange<C> {
             confirmable: false,
             repeatable: false,
             limited: false,
-            purpose: Purpose::Request,
-            stage: Stage::Ended,
+            purpose: ExchangePurpose::Request,
+            stage: ExchangeStage::Ended,
             retransmits: 0,
             departed: false,
             in_line: false,
@@ -228,7 +228,7 @@ impl<C: Controller> Exchange<C> {
 
     /// Remembers a transmission that departs, so that an answer can name it.
     pub(crate) fn note_departure(&mut self, at: Instant, timeout: Duration) {
-        let departure = Departure { at, timeout, message_id: Some(self.message_id) };
+        let departure = TransmissionRecord { at, timeout, message_id: Some(self.message_id) };
         self.departures.get_or_insert_default().0.push(departure);
     }
 
@@ -266,9 +266,11 @@ impl<C: Controller> Exchange<C> {
         let room = !(in_token && self.token.is_full());
         let harmless = wanted != Marking::FreshMessageId || self.repeatable;
         match self.purpose {
-            Purpose::Request if self.confirmable && room && harmless => wanted,
-            Purpose::Part if self.repeatable => Marking::FreshMessageId,
-            Purpose::Notification if self.confirmable && wanted != Marking::None => Marking::FreshMessageId,
+            ExchangePurpose::Request if self.confirmable && room && harmless => wanted,
+            ExchangePurpose::Part if self.repeatable => Marking::FreshMessageId,
+            ExchangePurpose::Notification if self.confirmable && wanted != Marking::None => {
+                Marking::FreshMessageId
+            }
             _ => Marking::None,
         }
     }

@@ -5,7 +5,7 @@ use coapace_control::{Controller, Draw, Duration, Instant};
 use crate::code::Code;
 use crate::endpoint::Endpoint;
 use crate::event::{Event, Responder};
-use crate::exchange::{ExchangeId, Purpose};
+use crate::exchange::{ExchangeId, ExchangePurpose};
 use crate::message::{Kind, Message};
 use crate::peer::Address;
 use crate::request::{Request, SendError};
@@ -49,7 +49,7 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
         group: A,
         request: Request<'_>,
     ) -> Result<ExchangeId, SendError> {
-        self.listen(now, group, None, Purpose::Group, Request { confirmable: false, ..request })
+        self.listen(now, group, None, ExchangePurpose::Group, Request { confirmable: false, ..request })
     }
 
     /// Returns whether a request to a group has yet to depart, because it waits for its rate or for a place

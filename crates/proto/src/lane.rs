@@ -5,10 +5,10 @@ use alloc::boxed::Box;
 
 use coapace_control::{Controller, Cue, Draw, Duration, Gauges, Instant, Limits, Outcome};
 
-use crate::deadlines::Timer;
+use crate::deadlines::DeadlineOwner;
 use crate::endpoint::Endpoint;
-use crate::exchange::{End, Exchange, Failure, Stage};
-use crate::list::Queue;
+use crate::exchange::{ExchangeEnd, ExchangeStage, Failure, OpenExchange};
+use crate::list::SlotQueue;
 use crate::peer::Address;
 use crate::slab::Linked;
 use crate::{NONE, Setup};
@@ -38,7 +38,7 @@ pub(crate) struct Lane<C: Controller> {
     /// The number of exchanges that wait for their first departure.
     waits: u16,
     /// Exchanges that wait for their first departure.
-    waiting: Queue,
+    waiting: SlotQueue,
     /// True if an exchange was admitted and has not departed.
     leaving: bool,
     /// The latest departure of a copy that was answered.
@@ -61,7 +61,7 @@ impl<C: Controller> Lane<C> {
             in_flight: 0,
             lost: 0,
             waits: 0,
-            waiting: Queue::EMPTY,
+            waiting: SlotQueue::EMPTY,
             leaving: false,
             answered: Instant::ZERO,
             heard: Instant::ZERO,
@@ -76,7 +76,7 @@ impl<C: Controller> Lane<C> {
     }
 
     /// Returns the exchanges that wait for their first departure.
-    pub(crate) fn queue(&mut self) -> &mut Queue {
+    pub(crate) fn queue(&mut self) -> &mut SlotQueue {
         &mut self.waiting
     }
 
@@ -91,7 +91,7 @@ impl<C: Controller> Lane<C> {
         &mut self,
         now: Instant,
         setup: &Setup<C>,
-        exchange: &mut Exchange<C>,
+        exchange: &mut OpenExchange<C>,
         draw: Draw,
     ) -> Duration {
         self.in_flight = self.in_flight.saturating_add(1);
@@ -195,7 +195,7 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
     /// Takes the lost exchange whose last copy departed first out of the lost ones.
     fn longest_lost(&mut self, slot: u32) -> Option<u32> {
         let active = self.peers[slot].active.iter(&self.exchanges);
-        let lost = active.filter(|(_, exchange)| exchange.stage == Stage::Lost);
+        let lost = active.filter(|(_, exchange)| exchange.stage == ExchangeStage::Lost);
         let (index, _) = lost.min_by_key(|(_, exchange)| exchange.last)?;
         let lane = self.peers[slot].lane.as_mut()?;
         lane.lost = lane.lost.saturating_sub(1);
@@ -220,21 +220,21 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
         let there = &mut self.peers[exchange.peer];
         let (Some(lane), Some(controller)) = (&mut there.lane, &self.setup.bulk) else { return };
         match exchange.stage {
-            Stage::Waiting => lane.waits = lane.waits.saturating_sub(1),
-            Stage::Lost => lane.lost = lane.lost.saturating_sub(1),
-            Stage::Due => {
+            ExchangeStage::Waiting => lane.waits = lane.waits.saturating_sub(1),
+            ExchangeStage::Lost => lane.lost = lane.lost.saturating_sub(1),
+            ExchangeStage::Due => {
                 lane.outstanding = lane.outstanding.saturating_sub(1);
                 lane.leaving = false;
             }
-            Stage::InFlight => {
+            ExchangeStage::InFlight => {
                 lane.outstanding = lane.outstanding.saturating_sub(1);
                 lane.in_flight = lane.in_flight.saturating_sub(1);
             }
-            Stage::Acknowledged | Stage::Ended | Stage::Failed(_) => return,
+            ExchangeStage::Acknowledged | ExchangeStage::Ended | ExchangeStage::Failed(_) => return,
         }
         let Some(control) = exchange.control.take() else { return };
         // The exchange has no place any more. This stage keeps `find_overtaken` from counting it as lost.
-        exchange.stage = Stage::Acknowledged;
+        exchange.stage = ExchangeStage::Acknowledged;
         // The count includes this exchange, as everywhere.
         let cue = Cue { now, draw: Draw::ZERO, outstanding: lane.in_flight.saturating_add(1) };
         controller.on_end(&mut lane.state, control, outcome, cue);
@@ -265,15 +265,15 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
         while let Some(exchange) = self.exchanges.get(index) {
             let next = exchange.next();
             if exchange.purpose.is_in_lane()
-                && exchange.stage == Stage::InFlight
+                && exchange.stage == ExchangeStage::InFlight
                 && exchange.last + overtaken < answered
             {
                 // It is ended after the loop, because `end` changes the list that the loop walks.
                 if exchange.retransmits >= MAX_COPIES {
                     given_up = index;
                 }
-                self.exchanges[index].stage = Stage::Lost;
-                self.deadlines.clear(Timer::Exchange(index));
+                self.exchanges[index].stage = ExchangeStage::Lost;
+                self.deadlines.clear(DeadlineOwner::Exchange(index));
                 lost += 1;
             }
             index = next;
@@ -284,7 +284,7 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
             lane.lost = lane.lost.saturating_add(lost);
         }
         if given_up != NONE {
-            self.end(now, given_up, End::Failed(Failure::GivenUp));
+            self.end(now, given_up, ExchangeEnd::Failed(Failure::GivenUp));
         }
     }
 
@@ -303,7 +303,7 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
         if is_first && controller.limits(&lane.state).overtaken.is_some() {
             let due = lane.heard + controller.gauges(&lane.state).rto;
             if due > now {
-                self.deadlines.set(Timer::Exchange(index), due);
+                self.deadlines.set(DeadlineOwner::Exchange(index), due);
                 return;
             }
         }
@@ -316,12 +316,12 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
         let more = if patient && max_retransmit > 0 { SLOW_COPIES } else { 0 };
         let most = max_retransmit.saturating_add(more);
         let over = lane.silence > most || exchange.retransmits >= MAX_COPIES;
-        exchange.stage = Stage::Lost;
+        exchange.stage = ExchangeStage::Lost;
         lane.outstanding = lane.outstanding.saturating_sub(1);
         lane.in_flight = lane.in_flight.saturating_sub(1);
         lane.lost = lane.lost.saturating_add(1);
         if over {
-            self.end(now, index, End::Failed(Failure::GivenUp));
+            self.end(now, index, ExchangeEnd::Failed(Failure::GivenUp));
         } else {
             self.admit(now, slot);
         }

@@ -3,9 +3,9 @@
 use coapace_control::{Controller, Cue, Draw, Instant, Limits, Marking, Outcome};
 
 use crate::code::Code;
-use crate::deadlines::Timer;
+use crate::deadlines::DeadlineOwner;
 use crate::endpoint::Endpoint;
-use crate::exchange::{End, Exchange, ExchangeId, Failure, Purpose, Stage};
+use crate::exchange::{ExchangeEnd, ExchangeId, ExchangePurpose, ExchangeStage, Failure, OpenExchange};
 use crate::message::{Message, Token};
 use crate::peer::Address;
 use crate::rare::Rare;
@@ -21,12 +21,12 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
         now: Instant,
         to: A,
         confirmable: bool,
-        purpose: Purpose,
+        purpose: ExchangePurpose,
         code: Code,
         token: Token,
         tail: &[u8],
     ) -> Result<ExchangeId, SendError> {
-        let marked = confirmable && purpose == Purpose::Request;
+        let marked = confirmable && purpose == ExchangePurpose::Request;
         if marked
             && token.is_full()
             && matches!(self.wanted_marking(to), Marking::Token | Marking::TokenOnRetransmit)
@@ -34,7 +34,7 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
             return Err(SendError::TokenTooLong);
         }
         let bound = self.setup.config.max_exchanges;
-        let index = self.exchanges.take(bound, Exchange::blank).ok_or(SendError::ExchangesFull)?;
+        let index = self.exchanges.take(bound, OpenExchange::blank).ok_or(SendError::ExchangesFull)?;
         let Some(peer) = self.find_or_insert_peer(to) else {
             self.exchanges.give_back(index);
             return Err(SendError::PeersFull);
@@ -46,7 +46,7 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
         exchange.tail.extend_from_slice(tail);
         exchange.forget_departures();
         exchange.control = None;
-        exchange.stage = Stage::Waiting;
+        exchange.stage = ExchangeStage::Waiting;
         (exchange.departed, exchange.retransmits) = (false, 0);
         (exchange.peer, exchange.limited) = (peer, false);
         (exchange.confirmable, exchange.purpose) = (confirmable, purpose);
@@ -94,7 +94,7 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
         let single = self.admit_single(now, peer);
         let bulk = self.admit_to_lane(now, peer);
         if let Some(at) = single.into_iter().chain(bulk).min() {
-            self.deadlines.set(Timer::Peer(peer), at);
+            self.deadlines.set(DeadlineOwner::Peer(peer), at);
         }
     }
 
@@ -164,7 +164,7 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
     /// Puts an exchange at the end of the line of departures.
     pub(crate) fn line_up(&mut self, index: u32) {
         let exchange = &mut self.exchanges[index];
-        (exchange.stage, exchange.in_line, exchange.next_due) = (Stage::Due, true, NONE);
+        (exchange.stage, exchange.in_line, exchange.next_due) = (ExchangeStage::Due, true, NONE);
         match core::mem::replace(&mut self.due_tail, index) {
             NONE => self.due_head = index,
             tail => self.exchanges[tail].next_due = index,
@@ -182,8 +182,8 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
                 self.due_tail = NONE;
             }
             match exchange.stage {
-                Stage::Due => return Some(index),
-                Stage::Ended => self.exchanges.give_back(index),
+                ExchangeStage::Due => return Some(index),
+                ExchangeStage::Ended => self.exchanges.give_back(index),
                 _ => {}
             }
         }
@@ -194,8 +194,8 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
     /// come.
     pub(crate) fn await_response(&mut self, now: Instant, index: u32, outcome: Outcome) {
         self.leave_outstanding(now, index, outcome);
-        self.exchanges[index].stage = Stage::Acknowledged;
-        self.deadlines.set(Timer::Exchange(index), now + self.setup.config.response_timeout);
+        self.exchanges[index].stage = ExchangeStage::Acknowledged;
+        self.deadlines.set(DeadlineOwner::Exchange(index), now + self.setup.config.response_timeout);
         self.admit(now, self.exchanges[index].peer);
     }
 
@@ -203,52 +203,52 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
     /// exchange, frees its place and its slot, and admits the next one.
     ///
     /// The slot of an exchange that timed out is kept until [`pop_failed`](Self::pop_failed) takes it.
-    pub(crate) fn end(&mut self, now: Instant, index: u32, end: End) {
+    pub(crate) fn end(&mut self, now: Instant, index: u32, end: ExchangeEnd) {
         let outcome = match end {
-            End::Answered(outcome) => {
+            ExchangeEnd::Answered(outcome) => {
                 self.tally.completed += 1;
                 outcome
             }
-            End::Cancelled => Outcome::Cancelled,
-            End::Failed(Failure::GivenUp) => {
+            ExchangeEnd::Cancelled => Outcome::Cancelled,
+            ExchangeEnd::Failed(Failure::GivenUp) => {
                 self.tally.given_up += 1;
                 Outcome::GivenUp
             }
-            End::Failed(Failure::TimedOut) => {
+            ExchangeEnd::Failed(Failure::TimedOut) => {
                 self.rare.get_or_insert_default().timed_out += 1;
                 Outcome::Cancelled
             }
-            End::Failed(Failure::Reset) => {
+            ExchangeEnd::Failed(Failure::Reset) => {
                 self.rare.get_or_insert_default().rejected += 1;
                 Outcome::Reset
             }
         };
         self.leave_outstanding(now, index, outcome);
         self.leave_peer(now, index);
-        if let End::Failed(failure @ (Failure::GivenUp | Failure::TimedOut)) = end {
-            self.exchanges[index].stage = Stage::Failed(failure);
+        if let ExchangeEnd::Failed(failure @ (Failure::GivenUp | Failure::TimedOut)) = end {
+            self.exchanges[index].stage = ExchangeStage::Failed(failure);
             self.failed.push(&mut self.exchanges, index);
             return;
         }
         self.release(index);
-        if self.exchanges[index].purpose == Purpose::Notification {
+        if self.exchanges[index].purpose == ExchangePurpose::Notification {
             match end {
-                End::Answered(_) => self.notification_over(now, index, true),
-                End::Cancelled => self.notification_over(now, index, false),
+                ExchangeEnd::Answered(_) => self.notification_over(now, index, true),
+                ExchangeEnd::Cancelled => self.notification_over(now, index, false),
                 // The observer is removed when its event is returned.
-                End::Failed(_) => {}
+                ExchangeEnd::Failed(_) => {}
             }
         }
     }
 
     /// Frees the place of an exchange among the outstanding, and passes its outcome to the mechanism.
     fn leave_outstanding(&mut self, now: Instant, index: u32, outcome: Outcome) {
-        self.deadlines.clear(Timer::Exchange(index));
+        self.deadlines.clear(DeadlineOwner::Exchange(index));
         let exchange = &mut self.exchanges[index];
         if exchange.purpose.is_in_lane() {
             return self.leave_lane(now, index, outcome);
         }
-        if !matches!(exchange.stage, Stage::Due | Stage::InFlight) {
+        if !matches!(exchange.stage, ExchangeStage::Due | ExchangeStage::InFlight) {
             return;
         }
         let peer = &mut self.peers[exchange.peer];
@@ -268,14 +268,14 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
 
     /// Takes an exchange out of the lists of its peer, and admits the next one.
     fn leave_peer(&mut self, now: Instant, index: u32) {
-        let Exchange { peer, stage, purpose, .. } = self.exchanges[index];
+        let OpenExchange { peer, stage, purpose, .. } = self.exchanges[index];
         let there = &mut self.peers[peer];
-        if stage == Stage::Waiting {
+        if stage == ExchangeStage::Waiting {
             let lane = there.lane.as_mut().filter(|_| purpose.is_in_lane());
             let queue = lane.map_or(&mut there.waiting, |lane| lane.queue());
             queue.remove(&mut self.exchanges, index);
             // The deadline may have been set for this exchange.
-            self.deadlines.clear(Timer::Peer(peer));
+            self.deadlines.clear(DeadlineOwner::Peer(peer));
         } else {
             there.active.remove(&mut self.exchanges, index);
         }
@@ -286,7 +286,7 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
     /// passed it.
     fn release(&mut self, index: u32) {
         let exchange = &mut self.exchanges[index];
-        exchange.stage = Stage::Ended;
+        exchange.stage = ExchangeStage::Ended;
         exchange.generation = exchange.generation.wrapping_add(1);
         if !exchange.in_line {
             self.exchanges.give_back(index);
@@ -294,10 +294,10 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
     }
 
     /// Takes the exchange that failed last by a timeout, and frees its slot.
-    pub(crate) fn pop_failed(&mut self) -> Option<(ExchangeId, Purpose, Failure)> {
+    pub(crate) fn pop_failed(&mut self) -> Option<(ExchangeId, ExchangePurpose, Failure)> {
         let index = self.failed.first();
-        let &Exchange { stage, generation, purpose, .. } = self.exchanges.get(index)?;
-        let Stage::Failed(failure) = stage else { return None };
+        let &OpenExchange { stage, generation, purpose, .. } = self.exchanges.get(index)?;
+        let ExchangeStage::Failed(failure) = stage else { return None };
         self.failed.remove(&mut self.exchanges, index);
         self.release(index);
         Some((ExchangeId { index, generation }, purpose, failure))
@@ -316,14 +316,14 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
         }
         let fast = |patience: &Patience| now.since(first) < patience.least_wait(max_retransmit);
         let Some(patience) = self.setup.patience().filter(fast) else {
-            self.end(now, index, End::Failed(Failure::GivenUp));
+            self.end(now, index, ExchangeEnd::Failed(Failure::GivenUp));
             return;
         };
         let probe = first + patience.max_span(max_retransmit);
         if max_retransmit == 0 {
-            self.deadlines.set(Timer::Exchange(index), first + patience.max_wait(0));
+            self.deadlines.set(DeadlineOwner::Exchange(index), first + patience.max_wait(0));
         } else if now < probe {
-            self.deadlines.set(Timer::Exchange(index), probe);
+            self.deadlines.set(DeadlineOwner::Exchange(index), probe);
         } else {
             self.line_up(index);
         }

@@ -1,18 +1,18 @@
 //! Lists of slots of a [`Slab`], linked through the slots themselves.
 //!
-//! A slot is in one list at a time. An exchange waits in the [`Queue`] of its peer, is active or failed in a
-//! [`Stack`], or is free.
+//! A slot is in one list at a time. An exchange waits in the [`SlotQueue`] of its peer, is active or failed in a
+//! [`SlotStack`], or is free.
 
 use crate::NONE;
 use crate::slab::{Linked, Slab};
 
 /// A list whose newest slot is first.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Stack {
+pub(crate) struct SlotStack {
     first: u32,
 }
 
-impl Stack {
+impl SlotStack {
     pub(crate) const EMPTY: Self = Self { first: NONE };
 
     pub(crate) fn is_empty(self) -> bool {
@@ -48,12 +48,12 @@ impl Stack {
 
 /// A list whose oldest slot is first.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Queue {
+pub(crate) struct SlotQueue {
     first: u32,
     last: u32,
 }
 
-impl Queue {
+impl SlotQueue {
     pub(crate) const EMPTY: Self = Self { first: NONE, last: NONE };
 
     pub(crate) fn is_empty(self) -> bool {
@@ -123,9 +123,9 @@ mod tests {
     use super::*;
 
     #[derive(Debug)]
-    struct Node(u32);
+    struct TestNode(u32);
 
-    impl Linked for Node {
+    impl Linked for TestNode {
         fn next(&self) -> u32 {
             self.0
         }
@@ -139,8 +139,8 @@ mod tests {
         #[test]
         fn lists_keep_their_order_whatever_is_pushed_and_removed(steps in proptest::collection::vec(0u32..8, 1..100)) {
             let mut slots = Slab::default();
-            let indices: Vec<_> = (0..16).map(|_| slots.take(16, || Node(NONE)).unwrap()).collect();
-            let (mut stack, mut queue) = (Stack::EMPTY, Queue::EMPTY);
+            let indices: Vec<_> = (0..16).map(|_| slots.take(16, || TestNode(NONE)).unwrap()).collect();
+            let (mut stack, mut queue) = (SlotStack::EMPTY, SlotQueue::EMPTY);
             let (mut stacked, mut queued) = (Vec::new(), Vec::new());
             for step in steps {
                 let (index, other) = (indices[step as usize], indices[step as usize + 8]);

@@ -11,7 +11,7 @@ use coapace_control::{Controller, Instant};
 pub use order::{Observation, Sequence};
 
 use crate::endpoint::Endpoint;
-use crate::exchange::{ExchangeId, Purpose};
+use crate::exchange::{ExchangeId, ExchangePurpose};
 use crate::listeners::Listeners;
 use crate::peer::Address;
 use crate::request::{Request, SendError};
@@ -28,7 +28,7 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
     /// # Errors
     /// [`SendError`] names the bound that is reached.
     pub fn observe(&mut self, now: Instant, to: A, request: Request<'_>) -> Result<ExchangeId, SendError> {
-        self.listen(now, to, Some(to), Purpose::Observation, request)
+        self.listen(now, to, Some(to), ExchangePurpose::Observation, request)
     }
 
     /// Sends a request that may get more than one response: from the address `from`, or from any.
@@ -37,7 +37,7 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
         now: Instant,
         to: A,
         from: Option<A>,
-        purpose: Purpose,
+        purpose: ExchangePurpose,
         request: Request<'_>,
     ) -> Result<ExchangeId, SendError> {
         let Request { confirmable, code, token, tail, .. } = request;

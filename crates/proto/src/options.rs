@@ -11,7 +11,7 @@ use coap_numbers::option;
 use smallvec::SmallVec;
 
 pub use reading::{BadHopLimit, DEFAULT_MAX_AGE};
-use rule::Rule;
+use rule::OptionRule;
 pub use rule::{is_critical, is_no_cache_key, is_unsafe};
 
 use crate::block::Block;
@@ -264,7 +264,7 @@ impl Options {
     pub fn tail(&self, payload: &[u8]) -> Result<Tail, BadOption> {
         let (mut last, mut part_of_uri) = (None, None);
         for (number, value) in self.iter() {
-            let rule = Rule::of(number);
+            let rule = OptionRule::of(number);
             if !rule.allows(value.len()) {
                 return Err(BadOption::Length { number });
             }

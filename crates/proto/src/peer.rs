@@ -11,7 +11,7 @@ use smallvec::SmallVec;
 
 use crate::NONE;
 use crate::lane::Lane;
-use crate::list::{Queue, Stack};
+use crate::list::{SlotQueue, SlotStack};
 use crate::message::{REXMIT_CNT_PROBE, Token};
 use crate::message_ids::MessageIds;
 
@@ -44,13 +44,13 @@ pub(crate) struct Peer<C: Controller, A> {
     /// §4.5 lets it repeat its first answer instead.
     pub(crate) answers_each: bool,
     /// The last answer to a marked request that was retransmitted, until `answers_each` is known.
-    pub(crate) answered: Option<Box<Answered>>,
+    pub(crate) answered: Option<Box<MarkedAnswer>>,
     /// The number of non-confirmable messages that have departed since the last confirmable one.
     pub(crate) nons: u8,
     /// Exchanges that were admitted and are not over.
-    pub(crate) active: Stack,
+    pub(crate) active: SlotStack,
     /// Exchanges that wait for a place of NSTART or for their rate.
-    pub(crate) waiting: Queue,
+    pub(crate) waiting: SlotQueue,
     /// The lane of requests of bodies. There is none before the first such request.
     pub(crate) lane: Option<Box<Lane<C>>>,
     /// True if the peer is held. It is then not in the order of use.
@@ -77,7 +77,7 @@ pub(crate) const ASK_AGAIN_AFTER: u8 = 15;
 
 /// An answer that ended a marked exchange.
 #[derive(Debug)]
-pub(crate) struct Answered {
+pub(crate) struct MarkedAnswer {
     pub(crate) message_id: u16,
     /// The token of the request, without an ordinal.
     pub(crate) token: Token,
@@ -219,8 +219,8 @@ impl<C: Controller, A: Address> Peers<C, A> {
             answers_each: false,
             answered: None,
             nons: 0,
-            active: Stack::EMPTY,
-            waiting: Queue::EMPTY,
+            active: SlotStack::EMPTY,
+            waiting: SlotQueue::EMPTY,
             lane: None,
             is_held: false,
             newer: NONE,
@@ -355,7 +355,7 @@ mod tests {
     use coapace_control::DefaultTimer;
 
     use super::*;
-    use crate::exchange::Exchange;
+    use crate::exchange::OpenExchange;
     use crate::slab::Slab;
 
     fn peers(addresses: impl IntoIterator<Item = u32>, bound: u32) -> Peers<DefaultTimer, u32> {
@@ -408,8 +408,8 @@ mod tests {
     fn a_peer_with_an_exchange_under_way_stays() {
         let mut peers = peers(0..10, 10);
         let mut exchanges = Slab::default();
-        let mut busy = Stack::EMPTY;
-        let index = exchanges.take(1, Exchange::<DefaultTimer>::blank).unwrap();
+        let mut busy = SlotStack::EMPTY;
+        let index = exchanges.take(1, OpenExchange::<DefaultTimer>::blank).unwrap();
         busy.push(&mut exchanges, index);
         for slot in 0..9 {
             peers[slot].active = busy;

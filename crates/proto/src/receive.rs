@@ -6,12 +6,12 @@ use coapace_control::{Controller, Instant, Marking, Outcome};
 
 use crate::allowance::Allowance;
 use crate::code::Code;
-use crate::deduplication::{Arrival, Reaction, Worth};
+use crate::deduplication::{IncomingMessage, Reaction, Worth};
 use crate::endpoint::Endpoint;
 use crate::event::{Event, Responder};
-use crate::exchange::{End, Exchange, ExchangeId, Failure, Purpose, Stage};
+use crate::exchange::{ExchangeEnd, ExchangeId, ExchangePurpose, ExchangeStage, Failure, OpenExchange};
 use crate::message::{Kind, Malformed, Message, REXMIT_CNT_PROBE};
-use crate::peer::{ASK_AGAIN_AFTER, Address, Answered, RexmitCntEcho};
+use crate::peer::{ASK_AGAIN_AFTER, Address, MarkedAnswer, RexmitCntEcho};
 use crate::rare::Rare;
 
 impl<C: Controller, A: Address> Endpoint<C, A> {
@@ -114,7 +114,7 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
                 return None;
             }
             let worth = if message.is_repeatable() { Worth::Repeatable } else { Worth::Request };
-            let arrival = Arrival { from, message_id, token, confirmable, worth };
+            let arrival = IncomingMessage { from, message_id, token, confirmable, worth };
             responder.remembered = deduplication.insert(now, arrival, Reaction::None);
         }
         Some(Event::Request { responder, message })
@@ -173,16 +173,16 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
 
     /// Takes an acknowledgement, empty or with a piggybacked response.
     fn receive_ack<'b>(&mut self, now: Instant, from: A, message: Message<'b>) -> Option<Event<'b, A>> {
-        let matches = |exchange: &Exchange<C>| exchange.departed_as(message.message_id);
+        let matches = |exchange: &OpenExchange<C>| exchange.departed_as(message.message_id);
         let Some((slot, index)) = self.find_active(from, matches) else {
             self.note_further_answer(from, &message);
             return self.late();
         };
         let exchange = &self.exchanges[index];
         // A non-confirmable message is never acknowledged (RFC 7252 §4.3).
-        let expected =
-            exchange.confirmable && matches!(exchange.stage, Stage::Due | Stage::InFlight | Stage::Lost);
-        if !expected || exchange.purpose == Purpose::Ping {
+        let expected = exchange.confirmable
+            && matches!(exchange.stage, ExchangeStage::Due | ExchangeStage::InFlight | ExchangeStage::Lost);
+        if !expected || exchange.purpose == ExchangePurpose::Ping {
             return self.late();
         }
         let marking = if exchange.is_marked() {
@@ -199,15 +199,16 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
             let acked = Outcome::Acked(exchange.sample(now, by_message_id, true));
             let (id, purpose) = (self.id(index), exchange.purpose);
             self.peers[slot].note_answer();
-            if matches!(purpose, Purpose::Response | Purpose::PartOfResponse) {
+            if matches!(purpose, ExchangePurpose::Response | ExchangePurpose::PartOfResponse) {
                 self.verify_observer(now, from, self.exchanges[index].token);
             }
             if purpose.awaits_response() {
                 self.await_response(now, index, acked);
             } else {
-                self.end(now, index, End::Answered(acked));
+                self.end(now, index, ExchangeEnd::Answered(acked));
             }
-            return (purpose != Purpose::Notification).then_some(Event::Acknowledged { exchange: id });
+            return (purpose != ExchangePurpose::Notification)
+                .then_some(Event::Acknowledged { exchange: id });
         }
         if !exchange.purpose.takes_response() || !may_answer(exchange, &message, marking) {
             return self.late();
@@ -220,7 +221,7 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
         let sample = exchange.sample(now, answered, each);
         if let Some(ordinal) = answered.filter(|_| !each && exchange.retransmits > 0) {
             let (message_id, token) = (message.message_id, exchange.token);
-            peer.answered = Some(Box::new(Answered { message_id, token, ordinal }));
+            peer.answered = Some(Box::new(MarkedAnswer { message_id, token, ordinal }));
         }
         Some(self.respond_to(now, index, message, Outcome::Acked(sample)))
     }
@@ -237,9 +238,15 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
             return self.late();
         }
         let wanted = self.wanted_marking(from);
-        let matches = |exchange: &Exchange<C>| {
+        let matches = |exchange: &OpenExchange<C>| {
             exchange.purpose.takes_response()
-                && matches!(exchange.stage, Stage::Due | Stage::InFlight | Stage::Lost | Stage::Acknowledged)
+                && matches!(
+                    exchange.stage,
+                    ExchangeStage::Due
+                        | ExchangeStage::InFlight
+                        | ExchangeStage::Lost
+                        | ExchangeStage::Acknowledged
+                )
                 && exchange.departed
                 && may_answer(exchange, &message, exchange.marking(wanted))
         };
@@ -289,7 +296,7 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
             let Message { kind, message_id, token, .. } = *message;
             let confirmable = kind == Kind::Confirmable;
             let worth = if rejected { Worth::Repeatable } else { Worth::Response };
-            let arrival = Arrival { from, message_id, token, confirmable, worth };
+            let arrival = IncomingMessage { from, message_id, token, confirmable, worth };
             let reaction = if rejected { Reaction::Rejected } else { Reaction::Acknowledged };
             deduplication.insert(now, arrival, reaction);
         }
@@ -310,8 +317,8 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
     fn receive_reset<'b>(&mut self, now: Instant, from: A, message_id: u16) -> Option<Event<'b, A>> {
         // A message is acknowledged or rejected, not both (RFC 7252 §4.2). The Reset of a request that is acknowledged belongs to a
         // late copy, or is forged: a Message ID is guessed more easily than a token.
-        let matches = |exchange: &Exchange<C>| {
-            exchange.stage != Stage::Acknowledged && exchange.departed_as(message_id)
+        let matches = |exchange: &OpenExchange<C>| {
+            exchange.stage != ExchangeStage::Acknowledged && exchange.departed_as(message_id)
         };
         let Some((slot, index)) = self.find_active(from, matches) else {
             let Some(observer) = self.reset_observer(now, from, message_id) else { return self.late() };
@@ -319,11 +326,11 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
         };
         let (id, purpose) = (self.id(index), self.exchanges[index].purpose);
         self.peers[slot].note_answer();
-        if purpose == Purpose::Ping {
-            self.end(now, index, End::Answered(Outcome::Reset));
+        if purpose == ExchangePurpose::Ping {
+            self.end(now, index, ExchangeEnd::Answered(Outcome::Reset));
             return Some(Event::Pong { exchange: id });
         }
-        self.end(now, index, End::Failed(Failure::Reset));
+        self.end(now, index, ExchangeEnd::Failed(Failure::Reset));
         self.failure_event(id, purpose, Failure::Reset)
     }
 
@@ -349,7 +356,7 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
     }
 
     /// Returns the slot of the peer, and the slot of its first active exchange that `matches`.
-    fn find_active(&self, from: A, matches: impl Fn(&Exchange<C>) -> bool) -> Option<(u32, u32)> {
+    fn find_active(&self, from: A, matches: impl Fn(&OpenExchange<C>) -> bool) -> Option<(u32, u32)> {
         let slot = self.peers.find(from)?;
         let mut active = self.peers[slot].active.iter(&self.exchanges);
         active.find(|(_, exchange)| matches(exchange)).map(|(index, _)| (slot, index))
@@ -402,10 +409,10 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
             peer.next_non = Instant::ZERO;
         }
         let over = unrecognised.is_some() || !goes_on(&message);
-        if self.exchanges[index].purpose == Purpose::Observation && over {
+        if self.exchanges[index].purpose == ExchangePurpose::Observation && over {
             self.stop_listening(exchange);
         }
-        self.end(now, index, End::Answered(outcome));
+        self.end(now, index, ExchangeEnd::Answered(outcome));
         match unrecognised {
             Some(option) => Event::Rejected { exchange, option },
             None => Event::Response { exchange, message },
@@ -419,7 +426,7 @@ fn goes_on(response: &Message<'_>) -> bool {
 }
 
 /// Returns whether a response has the token of the exchange, with or without the ordinal of a transmission.
-fn may_answer<C: Controller>(exchange: &Exchange<C>, message: &Message<'_>, marking: Marking) -> bool {
+fn may_answer<C: Controller>(exchange: &OpenExchange<C>, message: &Message<'_>, marking: Marking) -> bool {
     let plain = exchange.token == message.token;
     let ordinal = exchange.token.byte_beyond(&message.token);
     let longer = ordinal.is_some_and(|ordinal| ordinal <= exchange.retransmits);
@@ -432,7 +439,7 @@ fn may_answer<C: Controller>(exchange: &Exchange<C>, message: &Message<'_>, mark
 
 /// Returns the ordinal of the transmission that the token of a response names.
 fn token_ordinal<C: Controller>(
-    exchange: &Exchange<C>,
+    exchange: &OpenExchange<C>,
     message: &Message<'_>,
     marking: Marking,
 ) -> Option<u8> {

@@ -80,7 +80,7 @@ impl<A> Linked for Registration<A> {
 
 /// A resource that has observers.
 #[derive(Debug)]
-struct Resource {
+struct ObservedResource {
     first: u32,
     last: u32,
     /// The newest representation. Notifications take it when they depart.
@@ -111,7 +111,7 @@ pub(crate) struct Observers<A> {
     registrations: Slab<Registration<A>>,
     /// The first of the observers at each address.
     by_peer: HashMap<A, u32, FixedState>,
-    resources: HashMap<u64, Resource, FixedState>,
+    resources: HashMap<u64, ObservedResource, FixedState>,
     /// Observers that were not sent the newest representation and have no notification under way.
     queue: VecDeque<u32>,
     /// Slots and serials of strangers in the order of registration. Some are verified or removed by now.
@@ -257,7 +257,7 @@ impl<A: Address> Observers<A> {
             is_gone: false,
         };
         let Some(slot) = self.registrations.take(bound, blank) else { return false };
-        let resource = self.resources.entry(resource).or_insert(Resource {
+        let resource = self.resources.entry(resource).or_insert(ObservedResource {
             first: NONE,
             last: NONE,
             code: Code::EMPTY,

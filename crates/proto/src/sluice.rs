@@ -25,7 +25,7 @@ const WAYS: usize = 8;
 
 /// The memory of one peer's last exchange. All times are in milliseconds.
 #[derive(Clone, Copy, Debug, Default)]
-struct Turn {
+struct LastExchange {
     /// The time of the last answer; it wraps after 49 days.
     answered_at: u32,
     message_id: u16,
@@ -39,9 +39,9 @@ struct Turn {
 }
 
 // The state of a peer, without its address.
-const _: () = assert!(size_of::<Turn>() == 12);
+const _: () = assert!(size_of::<LastExchange>() == 12);
 
-impl Turn {
+impl LastExchange {
     /// Returns the time for which an answer is taken to be under way. It is the shorter of the last two
     /// turnarounds, because one includes a timeout if the request that ended it was lost.
     fn path(&self) -> u32 {
@@ -72,7 +72,7 @@ impl Turn {
 /// displaces the one that was answered longest ago, which is then answered as if there were no sluice.
 #[derive(Debug)]
 pub(crate) struct Sluice<A> {
-    places: Vec<Option<(A, Turn)>>,
+    places: Vec<Option<(A, LastExchange)>>,
     sets: usize,
     seed: u64,
     /// The number of copies that were not answered.
@@ -99,11 +99,11 @@ impl<A: Address> Sluice<A> {
             self.withheld += u64::from(withholds);
             return withholds;
         }
-        let age = |place: &Option<(A, Turn)>| {
+        let age = |place: &Option<(A, LastExchange)>| {
             place.as_ref().map_or(u32::MAX, |(_, turn)| now.wrapping_sub(turn.answered_at))
         };
         if let Some(oldest) = set.iter_mut().max_by_key(|place| age(place)) {
-            let turn = Turn { message_id, answered_at: now, ..Turn::default() };
+            let turn = LastExchange { message_id, answered_at: now, ..LastExchange::default() };
             *oldest = Some((from, turn));
         }
         false
@@ -120,7 +120,7 @@ impl<A: Address> Sluice<A> {
     }
 
     /// Returns the places that an address may have.
-    fn set_of(&mut self, address: A) -> &mut [Option<(A, Turn)>] {
+    fn set_of(&mut self, address: A) -> &mut [Option<(A, LastExchange)>] {
         let set = FixedState::with_seed(self.seed).hash_one(address) % self.sets as u64;
         self.places
             .get_mut(set as usize * WAYS..)
@@ -129,7 +129,7 @@ impl<A: Address> Sluice<A> {
     }
 }
 
-fn find<A: Address>(set: &mut [Option<(A, Turn)>], address: A) -> Option<&mut Turn> {
+fn find<A: Address>(set: &mut [Option<(A, LastExchange)>], address: A) -> Option<&mut LastExchange> {
     set.iter_mut().flatten().find(|(known, _)| *known == address).map(|(_, turn)| turn)
 }
 

@@ -104,7 +104,7 @@ impl StreamMessage<'_> {
 
 /// The lengths in the first bytes of a message.
 #[derive(Clone, Copy, Debug)]
-struct Head {
+struct StreamHead {
     /// The offset of the code.
     code_at: usize,
     token_len: usize,
@@ -112,7 +112,7 @@ struct Head {
     total: usize,
 }
 
-impl Head {
+impl StreamHead {
     /// Reads the lengths. Returns `None` if they are not complete.
     fn read(bytes: &[u8], max: u32) -> Result<Option<Self>, Broken> {
         let Some(&first) = bytes.first() else { return Ok(None) };
@@ -176,14 +176,14 @@ impl Decoder {
             self.spent = false;
         }
         if self.buffer.is_empty()
-            && let Some(head) = Head::read(input, self.max_message_size)?
+            && let Some(head) = StreamHead::read(input, self.max_message_size)?
             && let Some(message) = head.message(input)
         {
             return Ok((head.total, Some(message)));
         }
         let mut taken = 0;
         loop {
-            let head = Head::read(&self.buffer, self.max_message_size)?;
+            let head = StreamHead::read(&self.buffer, self.max_message_size)?;
             let wanted = match head {
                 Some(head) if self.buffer.len() >= head.total => {
                     self.spent = true;

@@ -4,9 +4,9 @@ use alloc::vec::Vec;
 
 use coapace_control::{Controller, Cue, Draw, Duration, Instant, Limits, Marking};
 
-use crate::deadlines::Timer;
+use crate::deadlines::DeadlineOwner;
 use crate::endpoint::Endpoint;
-use crate::exchange::{End, Exchange, Failure, Stage, Step};
+use crate::exchange::{ExchangeEnd, ExchangeStage, Failure, OpenExchange, Step};
 use crate::message::{Kind, Message};
 use crate::peer::{Address, Peer};
 use crate::rare::Rare;
@@ -106,7 +106,7 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
             Some(lane) if exchange.purpose.is_in_lane() => lane.depart(now, setup, exchange, draw(step)),
             _ => ask(now, setup, exchange, peer, step, draw),
         };
-        deadlines.set(Timer::Exchange(index), now + timeout);
+        deadlines.set(DeadlineOwner::Exchange(index), now + timeout);
         if first {
             if let Some(measures) = Rare::measures(rare) {
                 let single = exchange.confirmable && !exchange.purpose.is_in_lane();
@@ -119,7 +119,7 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
             tally.retransmissions += 1;
         }
         exchange.last = now;
-        exchange.stage = Stage::InFlight;
+        exchange.stage = ExchangeStage::InFlight;
 
         let marking = exchange.marking(limits.marking);
         mark(now, setup, exchange, peer, marking, renewed, timeout);
@@ -143,10 +143,10 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
     /// Ends an exchange that waits for no answer after this departure, or lets the next one go.
     fn move_on(&mut self, now: Instant, index: u32, limits: Limits, may_be_last: bool) {
         let Config { max_retransmit, patience, .. } = self.setup.config;
-        let &Exchange { retransmits, peer, .. } = &self.exchanges[index];
+        let &OpenExchange { retransmits, peer, .. } = &self.exchanges[index];
         let last = retransmits > 0 && retransmits >= max_retransmit;
         if last && !limits.final_wait && !patience {
-            self.end(now, index, End::Failed(Failure::GivenUp));
+            self.end(now, index, ExchangeEnd::Failed(Failure::GivenUp));
         } else {
             self.admit(now, peer);
         }
@@ -161,14 +161,18 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
     fn note_departure(&mut self, now: Instant, index: u32) {
         self.note_notification(index);
         if !self.exchanges[index].confirmable {
-            self.end(now, index, End::Cancelled);
+            self.end(now, index, ExchangeEnd::Cancelled);
         }
     }
 }
 
 /// Decides, before the first transmission, whether the message leaves as confirmable. Returns true if it does
 /// although the application asked for non-confirmable.
-fn choose_type<C: Controller, A>(config: &Config, exchange: &mut Exchange<C>, peer: &mut Peer<C, A>) -> bool {
+fn choose_type<C: Controller, A>(
+    config: &Config,
+    exchange: &mut OpenExchange<C>,
+    peer: &mut Peer<C, A>,
+) -> bool {
     if !exchange.purpose.may_be_confirmable() {
         return false;
     }
@@ -182,7 +186,7 @@ fn choose_type<C: Controller, A>(config: &Config, exchange: &mut Exchange<C>, pe
 fn ask<C: Controller, A>(
     now: Instant,
     setup: &Setup<C>,
-    exchange: &mut Exchange<C>,
+    exchange: &mut OpenExchange<C>,
     peer: &mut Peer<C, A>,
     step: Step,
     draw: &mut impl FnMut(Step) -> Draw,
@@ -206,7 +210,7 @@ fn ask<C: Controller, A>(
 fn mark<C: Controller, A>(
     now: Instant,
     setup: &Setup<C>,
-    exchange: &mut Exchange<C>,
+    exchange: &mut OpenExchange<C>,
     peer: &mut Peer<C, A>,
     marking: Marking,
     renewed: bool,
@@ -229,7 +233,7 @@ fn mark<C: Controller, A>(
 /// Appends the message to `buffer`, with the marking of this transmission.
 fn encode<C: Controller, A: Address>(
     rare: Option<&Rare<A>>,
-    exchange: &Exchange<C>,
+    exchange: &OpenExchange<C>,
     peer: &mut Peer<C, A>,
     marking: Marking,
     buffer: &mut Vec<u8>,

@@ -10,8 +10,8 @@ use alloc::vec::Vec;
 use coap_numbers::{code, option};
 use coapace_control::{Duration, Instant};
 
+use self::sets::BlockSets;
 pub use self::sets::Overdue;
-use self::sets::Sets;
 use super::Block;
 use crate::options::{Options, is_no_cache_key};
 use crate::peer::Address;
@@ -56,14 +56,14 @@ const STALLED: Duration = Duration::from_secs(10);
 #[derive(Debug)]
 pub struct Reassembly<A> {
     bounds: Bounds,
-    bodies: Vec<Body<A>>,
+    bodies: Vec<PartialBody<A>>,
     bytes: usize,
     /// No block is [overdue](Self::take_overdue) before this moment.
     overdue_from: Instant,
 }
 
 #[derive(Debug)]
-struct Body<A> {
+struct PartialBody<A> {
     from: A,
     /// The identity of the operation: the code, and the options that are part of the cache key without the
     /// block options.
@@ -74,12 +74,12 @@ struct Body<A> {
     /// second block, for which it had to receive the answer to the first.
     verified: bool,
     /// The blocks that have arrived, if they come in any order.
-    sets: Option<Box<Sets>>,
+    sets: Option<Box<BlockSets>>,
 }
 
-impl<A> Body<A> {
+impl<A> PartialBody<A> {
     fn cost(&self) -> usize {
-        self.key.len() + self.bytes.len() + self.sets.as_ref().map_or(0, |_| size_of::<Sets>())
+        self.key.len() + self.bytes.len() + self.sets.as_ref().map_or(0, |_| size_of::<BlockSets>())
     }
 
     /// Returns whether the body was complete, so that only late copies of its blocks may arrive.
@@ -182,9 +182,9 @@ impl<A: Address> Reassembly<A> {
         let known = known.map(|place| self.remove(place));
         let mut body = match known {
             _ if block.num() == 0 => {
-                Body { from, key, bytes: Vec::new(), touched: now, verified, sets: None }
+                PartialBody { from, key, bytes: Vec::new(), touched: now, verified, sets: None }
             }
-            Some(body) => Body { verified: true, ..body },
+            Some(body) => PartialBody { verified: true, ..body },
             None => return Ok(incomplete(block)),
         };
         let end = block.offset() + payload.len();
@@ -219,7 +219,7 @@ impl<A: Address> Reassembly<A> {
     pub fn put_back(&mut self, now: Instant, from: A, request: &Message<'_>, body: &[u8]) {
         let rest = body.len().saturating_sub(request.payload().len());
         let bytes = body.get(..rest).unwrap_or_default().to_vec();
-        let body = Body { from, key: key(request), bytes, touched: now, verified: false, sets: None };
+        let body = PartialBody { from, key: key(request), bytes, touched: now, verified: false, sets: None };
         if rest > 0 && self.has_room_for_stranger(now, body.cost()) {
             self.keep(body);
         }
@@ -252,12 +252,12 @@ impl<A: Address> Reassembly<A> {
     }
 
     /// Keeps a body. Discards others if they leave too little room.
-    fn keep(&mut self, body: Body<A>) {
+    fn keep(&mut self, body: PartialBody<A>) {
         let Bounds { max_bodies, max_bytes, .. } = self.bounds;
         while !self.bodies.is_empty()
             && (self.bodies.len() >= max_bodies || self.bytes + body.cost() > max_bytes)
         {
-            self.remove(self.bodies.iter().position(Body::may_go).unwrap_or(0));
+            self.remove(self.bodies.iter().position(PartialBody::may_go).unwrap_or(0));
         }
         // A body that would not fit alone is not kept. Its next block is answered with 4.08.
         if max_bodies > 0 && body.cost() <= max_bytes {
@@ -266,7 +266,7 @@ impl<A: Address> Reassembly<A> {
         }
     }
 
-    fn remove(&mut self, place: usize) -> Body<A> {
+    fn remove(&mut self, place: usize) -> PartialBody<A> {
         let body = self.bodies.remove(place);
         self.bytes -= body.cost();
         body
@@ -290,7 +290,7 @@ fn answer<'a>(code: u8, options: &Options) -> Assembled<'a> {
     Assembled::Answer { code: Code(code), tail: options.tail(&[]).unwrap_or_default() }
 }
 
-/// Returns the identity of the operation that a request belongs to, see [`Body::key`]. A body with Q-Block1 and a body
+/// Returns the identity of the operation that a request belongs to, see [`PartialBody::key`]. A body with Q-Block1 and a body
 /// with Block1 have different identities.
 fn key(request: &Message<'_>) -> Vec<u8> {
     const LEFT_OUT: [u16; 3] = [option::BLOCK1, option::BLOCK2, option::Q_BLOCK2];

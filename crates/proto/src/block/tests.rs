@@ -38,13 +38,13 @@ fn body(len: usize) -> Vec<u8> {
 }
 
 /// A server that takes any body and answers with a representation.
-struct Server {
+struct BodyServer {
     reassembly: Reassembly<u8>,
     representation: Vec<u8>,
     max_szx: u8,
 }
 
-impl Server {
+impl BodyServer {
     fn new(bounds: Bounds, representation: Vec<u8>) -> Self {
         Self { reassembly: Reassembly::new(bounds), representation, max_szx: bounds.max_szx }
     }
@@ -68,7 +68,7 @@ impl Server {
 
 /// Runs a transfer to its end. Returns the number of requests, and the body that the server had when it began
 /// to respond.
-fn run(transfer: &mut Transfer, server: &mut Server) -> (u32, Result<Vec<u8>, TransferError>) {
+fn run(transfer: &mut Transfer, server: &mut BodyServer) -> (u32, Result<Vec<u8>, TransferError>) {
     let mut received = None;
     for requests in 1.. {
         let request = transfer.request().unwrap();
@@ -95,7 +95,7 @@ fn the_fields_are_those_of_rfc_7959() {
 
 #[test]
 fn a_body_that_fits_goes_in_one_message_without_a_block_option() {
-    let mut server = Server::new(Bounds::default(), vec![]);
+    let mut server = BodyServer::new(Bounds::default(), vec![]);
     let mut transfer = Transfer::new(Options::default(), body(1024), 6, 10);
     assert_eq!(message(POST, transfer.request().unwrap().as_bytes()).block1(), Ok(None));
     assert_eq!(run(&mut transfer, &mut server), (1, Ok(body(1024))));
@@ -103,7 +103,7 @@ fn a_body_that_fits_goes_in_one_message_without_a_block_option() {
 
 #[test]
 fn the_client_goes_on_with_the_smaller_blocks_that_the_server_asks_for() {
-    let mut server = Server::new(Bounds { max_szx: 1, ..Bounds::default() }, vec![]);
+    let mut server = BodyServer::new(Bounds { max_szx: 1, ..Bounds::default() }, vec![]);
     let mut transfer = Transfer::new(Options::default(), body(300), 3, 10);
     // The first block has 128 bytes, and 172 bytes follow in blocks of 32.
     assert_eq!(run(&mut transfer, &mut server), (7, Ok(body(300))));
@@ -354,7 +354,7 @@ fn an_error_between_two_blocks_is_the_response() {
 #[test]
 fn a_response_body_that_is_or_says_to_be_too_large_is_an_error() {
     for (max_body, requests) in [(48, 4), (47, 3)] {
-        let mut server = Server::new(Bounds { max_szx: 0, ..Bounds::default() }, body(48));
+        let mut server = BodyServer::new(Bounds { max_szx: 0, ..Bounds::default() }, body(48));
         let mut transfer = Transfer::new(Options::default(), vec![], 6, max_body);
         let (taken, end) = run(&mut transfer, &mut server);
         assert_eq!(end.is_ok(), max_body == 48);
@@ -376,7 +376,7 @@ proptest! {
     fn any_body_arrives_both_ways_whatever_sizes_the_two_sides_prefer(
         up in 0usize..5000, down in 0usize..5000, ours in 0u8..=6, theirs in 0u8..=6, tag: Option<[u8; 3]>,
     ) {
-        let mut server = Server::new(Bounds { max_szx: theirs, ..Bounds::default() }, body(down));
+        let mut server = BodyServer::new(Bounds { max_szx: theirs, ..Bounds::default() }, body(down));
         let options = tag.iter().fold(Options::default(), |options, tag| options.request_tag(tag));
         let mut transfer = Transfer::new(options, body(up), ours, 5000);
         let (requests, received) = run(&mut transfer, &mut server);

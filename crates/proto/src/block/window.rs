@@ -9,7 +9,7 @@ const MAX_LOSSES: u8 = 4;
 
 /// The blocks that have arrived: all before the first that is missing, and some of the next [`SPAN`].
 #[derive(Clone, Debug)]
-pub(super) struct Arrived {
+pub(super) struct ArrivedBlocks {
     first: u32,
     /// Block `num` has the bit `num` modulo [`SPAN`].
     bits: Bits,
@@ -44,7 +44,7 @@ impl Bits {
     }
 }
 
-impl Arrived {
+impl ArrivedBlocks {
     /// Creates the set of all blocks before `first`.
     pub(super) const fn before(first: u32) -> Self {
         Self { first, bits: Bits::NONE }
@@ -75,7 +75,7 @@ impl Arrived {
 /// The blocks that have arrived, are under way, or are to be asked for.
 #[derive(Clone, Debug)]
 pub(super) struct Window {
-    arrived: Arrived,
+    arrived: ArrivedBlocks,
     under_way: Bits,
     /// Each block before this one has arrived or is under way.
     next: u32,
@@ -89,7 +89,7 @@ impl Window {
     /// Creates a window in which all blocks before `first` have arrived and none is under way.
     pub(super) const fn from(first: u32) -> Self {
         Self {
-            arrived: Arrived::before(first),
+            arrived: ArrivedBlocks::before(first),
             under_way: Bits::NONE,
             next: first,
             limit: u32::MAX,

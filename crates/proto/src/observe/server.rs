@@ -7,7 +7,7 @@ use crate::allowance::Allowance;
 use crate::code::Code;
 use crate::endpoint::Endpoint;
 use crate::event::{Event, Responder};
-use crate::exchange::{End, Exchange, Failure, Purpose};
+use crate::exchange::{ExchangeEnd, ExchangePurpose, Failure, OpenExchange};
 use crate::message::{Kind, Message, Token};
 use crate::peer::Address;
 use crate::registrations::{HEAD, Observer, Observers};
@@ -161,7 +161,8 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
         while let Some(observers) = self.observers()
             && observers.under_way < bound
             && let Some((Observer { to, token, .. }, confirmable, allowance)) = observers.next(now)
-            && let Ok(id) = self.begin(now, to, confirmable, Purpose::Notification, Code::EMPTY, token, &[])
+            && let Ok(id) =
+                self.begin(now, to, confirmable, ExchangePurpose::Notification, Code::EMPTY, token, &[])
             && let Some(observers) = self.observers()
         {
             observers.begun(id.index);
@@ -176,7 +177,7 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
         let observers = self.rare.as_mut().and_then(|rare| rare.observers.as_mut());
         let Some(observers) = observers else { return false };
         let Some(slot) = observers.of_exchange(index) else { return false };
-        let Exchange { departed, limited, .. } = self.exchanges[index];
+        let OpenExchange { departed, limited, .. } = self.exchanges[index];
         if departed && limited {
             // A newer representation may be larger. It follows the acknowledgement.
             return false;
@@ -299,7 +300,7 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
         let stage = self.exchanges.get(exchange).map(|exchange| exchange.stage);
         // An exchange that has failed is left to `poll_event`.
         if stage.is_some_and(|stage| !stage.is_over()) {
-            self.end(now, exchange, End::Cancelled);
+            self.end(now, exchange, ExchangeEnd::Cancelled);
         }
         Some(observer)
     }

@@ -8,7 +8,7 @@ use core::num::NonZeroU8;
 
 use coap_numbers::option;
 
-use super::rule::{Rule, is_critical};
+use super::rule::{OptionRule, is_critical};
 use crate::Message;
 use crate::block::{Block, ReservedSize};
 
@@ -22,7 +22,7 @@ pub struct BadHopLimit;
 impl<'a> Message<'a> {
     /// Returns the values of an option in their order. An option that must not be repeated has at most one.
     pub fn values(&self, number: u16) -> impl Iterator<Item = &'a [u8]> + use<'a> {
-        let rule = Rule::of(number);
+        let rule = OptionRule::of(number);
         self.options()
             .take_while(move |&(at, _)| at <= number)
             .filter(move |&(at, _)| at == number)
@@ -166,7 +166,7 @@ impl<'a> Message<'a> {
         let mut last = None;
         self.options()
             .find(|&(number, value)| {
-                let rule = Rule::of(number);
+                let rule = OptionRule::of(number);
                 let again = last.replace(number) == Some(number);
                 let sound = rule.allows(value.len()) && (rule.repeatable || !again);
                 is_critical(number) && !(sound && known.contains(&number))

@@ -22,7 +22,7 @@ pub const fn is_no_cache_key(number: u16) -> bool {
 
 /// The rule for an option that its specification gives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Rule {
+pub(crate) struct OptionRule {
     /// True if a message may have the option more than once (RFC 7252 §5.4.5).
     pub(crate) repeatable: bool,
     /// The least length of the value, bytes (RFC 7252 §5.4.3).
@@ -31,7 +31,7 @@ pub(crate) struct Rule {
     pub(crate) most: u16,
 }
 
-impl Rule {
+impl OptionRule {
     /// Returns the rule of an option. An option that is not known here may have any form.
     ///
     /// Sources: RFC 7252 Table 4, RFC 7641 §2, RFC 7959 §2.1 and §4, RFC 7967 §2, RFC 8613 §2, RFC 8768 §3,

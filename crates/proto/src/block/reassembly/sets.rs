@@ -7,17 +7,17 @@ use alloc::vec::Vec;
 use coap_numbers::{code, option};
 use coapace_control::{Duration, Instant};
 
-use super::{Assembled, Body, Reassembly, STALLED, Unverified, answer, key};
+use super::{Assembled, PartialBody, Reassembly, STALLED, Unverified, answer, key};
 use crate::block::missing::{self, MISSING_BLOCKS};
-use crate::block::window::{Arrived, SPAN};
+use crate::block::window::{ArrivedBlocks, SPAN};
 use crate::block::{BERT, Block, MAX_PAYLOADS};
 use crate::peer::Address;
 use crate::{Code, Kind, Message, Options, Tail, Token};
 
 /// The blocks of a body that have arrived.
 #[derive(Debug)]
-pub(super) struct Sets {
-    arrived: Arrived,
+pub(super) struct BlockSets {
+    arrived: ArrivedBlocks,
     /// The length of the body, bytes (Size1).
     size: u32,
     szx: u8,
@@ -59,9 +59,9 @@ const NON_RECEIVE_TIMEOUT: Duration = Duration::from_secs(4);
 /// The most 4.08 responses without a block between them (NON_MAX_RETRANSMIT, RFC 9177 §7.2).
 const NON_MAX_RETRANSMIT: u8 = 4;
 
-impl Sets {
+impl BlockSets {
     const fn new(block: Block, size: u32, has_lost: bool) -> Self {
-        let arrived = Arrived::before(0);
+        let arrived = ArrivedBlocks::before(0);
         Self { arrived, size, szx: block.szx(), has_lost, asked: 0, is_over: false, wait: None }
     }
 
@@ -173,16 +173,21 @@ impl<A: Address> Reassembly<A> {
                 return Ok(Assembled::Taken);
             }
             if !sets.is_over && (sets.size, sets.szx) == (size, block.szx()) {
-                return Ok(self.take_block(Body { touched: now, ..body }, block, request));
+                return Ok(self.take_block(PartialBody { touched: now, ..body }, block, request));
             }
         }
-        let sets = Some(Box::new(Sets::new(block, size, has_lost)));
-        let body = Body { from, key, bytes: Vec::new(), touched: now, verified, sets };
+        let sets = Some(Box::new(BlockSets::new(block, size, has_lost)));
+        let body = PartialBody { from, key, bytes: Vec::new(), touched: now, verified, sets };
         Ok(self.take_block(body, block, request))
     }
 
     /// Adds a block to its body.
-    fn take_block<'a>(&mut self, mut body: Body<A>, block: Block, request: &Message<'a>) -> Assembled<'a> {
+    fn take_block<'a>(
+        &mut self,
+        mut body: PartialBody<A>,
+        block: Block,
+        request: &Message<'a>,
+    ) -> Assembled<'a> {
         let Some(sets) = &mut body.sets else { return Assembled::Taken };
         if !sets.write(block, request.payload(), &mut body.bytes) {
             let mut missing = sets.missing(block.num());
@@ -218,7 +223,7 @@ impl<A: Address> Reassembly<A> {
         if self.overdue_from > now {
             return None;
         }
-        let wait = |body: &Body<A>| body.sets.as_ref().filter(|sets| !sets.is_over)?.wait;
+        let wait = |body: &PartialBody<A>| body.sets.as_ref().filter(|sets| !sets.is_over)?.wait;
         loop {
             let waits = self.bodies.iter().enumerate().filter_map(|(n, body)| Some((wait(body)?.until, n)));
             let (until, place) = waits.min().unwrap_or((Instant::MAX, 0));

@@ -98,7 +98,7 @@ fn a_server_that_does_not_know_the_option_is_sent_the_body_with_block1() {
             let (first, _) = sent(&mut transfer)[0];
             assert_eq!(respond(&mut transfer, first, code), Ok(Progress::Continue));
             assert!(!transfer.uses_q_block());
-            let mut server = Server::new(Bounds::default(), vec![]);
+            let mut server = BodyServer::new(Bounds::default(), vec![]);
             assert_eq!(run(&mut transfer, &mut server), (3, Ok(body(40))));
         }
     }
@@ -192,7 +192,7 @@ fn a_server_that_loses_account_of_what_is_missing_is_sent_few_blocks_at_once_and
     assert_eq!(numbers(&sent_as(&mut transfer, b"tah")), [6]);
     let again = respond(&mut transfer, others[3].0, code::REQUEST_ENTITY_INCOMPLETE);
     assert_eq!((again, transfer.uses_q_block()), (Ok(Progress::Continue), false));
-    let mut server = Server::new(Bounds::default(), vec![]);
+    let mut server = BodyServer::new(Bounds::default(), vec![]);
     assert_eq!(run(&mut transfer, &mut server), (7, Ok(body(100))));
 }
 
@@ -363,16 +363,16 @@ fn a_block_that_rfc_9177_does_not_allow_is_refused() {
 }
 
 #[derive(Debug)]
-enum Reply {
+enum ServerReply {
     Acknowledgement,
     Response(Code, Tail),
 }
 
 /// A request of a transfer on its way, and whether the server has answered it.
-struct Exchange {
+struct RequestUnderWay {
     piece: Piece,
     tail: Tail,
-    reply: Option<Reply>,
+    reply: Option<ServerReply>,
     over: bool,
     given_up: bool,
 }
@@ -388,7 +388,7 @@ proptest! {
     ) {
         let mut transfer = upload(len, Code::POST);
         let mut reassembly: Reassembly<u8> = Reassembly::new(bounds());
-        let (mut exchanges, mut calls) = (Vec::<Exchange>::new(), 0);
+        let (mut exchanges, mut calls) = (Vec::<RequestUnderWay>::new(), 0);
         let mut steps = steps.into_iter();
         let mut turns = 0_u16;
         let mut rounds = 0;
@@ -396,7 +396,7 @@ proptest! {
             let (what, which) = steps.next().unwrap_or(((turns % 2) as u8 * 3, turns / 2));
             turns = (turns + 1) % 8_192;
             while what < 3 && let Some((piece, tail)) = transfer.next_request().unwrap() {
-                exchanges.push(Exchange { piece, tail, reply: None, over: false, given_up: false });
+                exchanges.push(RequestUnderWay { piece, tail, reply: None, over: false, given_up: false });
                 if what == 1 { break }
             }
             if exchanges.is_empty() { continue }
@@ -408,22 +408,22 @@ proptest! {
                 3..6 if exchange.reply.is_none() => {
                     let request = message(POST, exchange.tail.as_bytes());
                     exchange.reply = Some(match reassembly.handle(NOW, 1, &request) {
-                        Assembled::Taken => Reply::Acknowledgement,
-                        Assembled::Answer { code, tail } => Reply::Response(code, tail),
+                        Assembled::Taken => ServerReply::Acknowledgement,
+                        Assembled::Answer { code, tail } => ServerReply::Response(code, tail),
                         Assembled::Whole { body: whole, .. } => {
                             calls += 1;
                             prop_assert_eq!(&*whole, &body(len)[..]);
-                            Reply::Response(Code(code::CHANGED), Tail::default())
+                            ServerReply::Response(Code(code::CHANGED), Tail::default())
                         }
                     });
                 }
                 // Its reply arrives, perhaps again.
                 0..6 => match &exchange.reply {
-                    Some(Reply::Acknowledgement) => {
+                    Some(ServerReply::Acknowledgement) => {
                         exchange.over = transfer.acknowledged(exchange.piece);
                         prop_assert!(exchange.over);
                     }
-                    Some(Reply::Response(code, tail)) if !exchange.over => {
+                    Some(ServerReply::Response(code, tail)) if !exchange.over => {
                         exchange.over = true;
                         let progress = transfer.handle_piece(exchange.piece, &message(*code, tail.as_bytes()));
                         if progress == Ok(Progress::Complete) { break }

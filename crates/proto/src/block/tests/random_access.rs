@@ -73,7 +73,7 @@ fn the_blocks_that_the_server_has_are_asked_for_at_once_and_taken_in_any_order()
 #[test]
 fn a_transfer_without_random_access_has_one_request_under_way() {
     let (up, down) = (body(40), body(40));
-    let mut server = Server::new(Bounds { max_szx: 0, ..Bounds::default() }, down.clone());
+    let mut server = BodyServer::new(Bounds { max_szx: 0, ..Bounds::default() }, down.clone());
     let mut transfer = Transfer::new(Options::default(), up.clone(), 0, 100);
     let mut received = None;
     for requests in 1.. {
@@ -188,12 +188,12 @@ fn smaller_blocks_in_mid_transfer_are_asked_for_one_after_the_other() {
 }
 
 /// Answers some of these requests.
-type Answering<'a> = &'a dyn Fn(&mut Transfer, &[(Piece, u32)]) -> Result<Progress, TransferError>;
+type AnswerFunction<'a> = &'a dyn Fn(&mut Transfer, &[(Piece, u32)]) -> Result<Progress, TransferError>;
 
 #[test]
 fn another_version_code_or_end_is_a_change() {
     let whole = body(80);
-    let other = |change: Answering<'_>| {
+    let other = |change: AnswerFunction<'_>| {
         let mut transfer = begun(80, 100);
         let asked = all(&mut transfer);
         change(&mut transfer, &asked)
