@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use coapace_proto::{Code, Message};
 use tracing::Level;
 
-use crate::identity::Peer;
+use crate::identity::IdentifiedPeer;
 use crate::lock::lock;
 use crate::request::path;
 
@@ -19,7 +19,7 @@ const TARGET: &str = "coapace_net::access";
 const MAX_LOGGED: u32 = 1_000;
 
 /// The requests that were logged lately.
-static SAMPLE: Sample = Sample(Mutex::new((None, 0, None)));
+static SAMPLE: AccessRate = AccessRate(Mutex::new((None, 0, None)));
 
 /// The most requests that are noted at once. Further ones are not logged.
 const MAX_NOTED: usize = 65_536;
@@ -43,7 +43,7 @@ pub(crate) struct AccessLog<K> {
 struct Noted {
     since: Instant,
     transport: &'static str,
-    peer: Peer,
+    peer: IdentifiedPeer,
     method: Code,
     path: String,
 }
@@ -56,7 +56,13 @@ impl<K> Default for AccessLog<K> {
 
 impl<K: Eq + Hash> AccessLog<K> {
     /// Notes a received request. Call it only if the log [is wanted](is_wanted).
-    pub(crate) fn note(&mut self, key: K, transport: &'static str, peer: Peer, message: &Message<'_>) {
+    pub(crate) fn note(
+        &mut self,
+        key: K,
+        transport: &'static str,
+        peer: IdentifiedPeer,
+        message: &Message<'_>,
+    ) {
         if self.noted.len() < MAX_NOTED && SAMPLE.takes(Instant::now(), transport, &peer) {
             let (method, path) = (message.code, short_path(message));
             self.noted.insert(key, Noted { since: Instant::now(), transport, peer, method, path });
@@ -80,7 +86,7 @@ impl<K: Eq + Hash> AccessLog<K> {
 }
 
 /// The rate of logged requests: the beginning of the present second, the number of requests in it, and the requests left out.
-struct Sample(Mutex<(Option<Instant>, u32, Option<LeftOut>)>);
+struct AccessRate(Mutex<(Option<Instant>, u32, Option<LeftOut>)>);
 
 /// The requests that were not logged, with the transport and the peer of the last.
 #[derive(Debug)]
@@ -90,9 +96,9 @@ struct LeftOut {
     peer: SocketAddr,
 }
 
-impl Sample {
+impl AccessRate {
     /// Returns whether a request is to be logged. The first of a second also logs how many were left out before.
-    fn takes(&self, now: Instant, transport: &'static str, peer: &Peer) -> bool {
+    fn takes(&self, now: Instant, transport: &'static str, peer: &IdentifiedPeer) -> bool {
         let mut locked = lock(&self.0);
         let (begun, taken, left_out) = &mut *locked;
         if begun.is_none_or(|begun| now.saturating_duration_since(begun) >= Duration::from_secs(1)) {
@@ -130,9 +136,9 @@ mod tests {
 
     #[test]
     fn a_flood_is_logged_up_to_a_rate_and_what_is_left_out_is_counted() {
-        let (sample, begun) = (Sample(Mutex::new((None, 0, None))), Instant::now());
+        let (sample, begun) = (AccessRate(Mutex::new((None, 0, None))), Instant::now());
         let remote = crate::address::Remote::new(std::net::Ipv6Addr::LOCALHOST, 1, 0);
-        let peer = Peer { remote, identity: None };
+        let peer = IdentifiedPeer { remote, identity: None };
         let logged = |ms| {
             (0..5_000).filter(|_| sample.takes(begun + Duration::from_millis(ms), "coap", &peer)).count()
         };

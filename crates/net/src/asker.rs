@@ -11,7 +11,7 @@ use coapace_proto::{Code, ExchangeId, Options, SendError, Tail, Token};
 use tokio::sync::oneshot;
 
 use crate::address::Remote;
-use crate::datagram::hub::{Hub, Locked};
+use crate::datagram::hub::{Hub, LockedHub};
 use crate::datagram::io::MAX_DATAGRAM;
 use crate::inbox::Inbox;
 use crate::receivers::Receivers;
@@ -66,7 +66,7 @@ impl fmt::Debug for OnProgress {
 
 /// The path of requests to a server.
 #[derive(Clone, Debug)]
-pub(crate) enum Path {
+pub(crate) enum RequestPath {
     /// Datagrams of an endpoint to this peer, over UDP or DTLS.
     Endpoint(Arc<Hub>, Remote),
     /// Messages over a connection.
@@ -76,7 +76,7 @@ pub(crate) enum Path {
 /// Sends the requests of one call.
 #[derive(Clone, Debug)]
 pub(crate) struct Asker {
-    pub(crate) path: Path,
+    pub(crate) path: RequestPath,
     /// The addresses of the server, until it is known which of them answers.
     pub(crate) turns: Option<Arc<Turns>>,
     pub(crate) code: Code,
@@ -105,7 +105,7 @@ impl Asker {
         // A short request is sent without Block options. The answer shows whether a transfer is needed: it has a Block or Echo
         // option, or it is 4.13.
         let is_short = !blocks.are_needed(&options, payload.len());
-        let first = if is_short && matches!(self.path, Path::Endpoint(..)) {
+        let first = if is_short && matches!(self.path, RequestPath::Endpoint(..)) {
             let tail = options.tail(&payload).map_err(TransferError::Option)?;
             let response = match self.turns {
                 None => self.send(None, tail).await?,
@@ -145,8 +145,8 @@ impl Asker {
     /// specification requires one token, but go-coap and node-coap put blocks together by their token alone.
     pub(crate) fn share_token(&mut self) {
         self.token = match &self.path {
-            Path::Endpoint(hub, _) => (!hub.is_secure()).then(|| hub.lock().random.token()),
-            Path::Connection(connection) => Some(connection.token()),
+            RequestPath::Endpoint(hub, _) => (!hub.is_secure()).then(|| hub.lock().random.token()),
+            RequestPath::Connection(connection) => Some(connection.token()),
         };
     }
 
@@ -157,7 +157,7 @@ impl Asker {
         body: Vec<u8>,
         blocks: Blocks,
     ) -> Result<Transfer, Error> {
-        if let Path::Connection(connection) = &self.path {
+        if let RequestPath::Connection(connection) = &self.path {
             return connection.transfer(options, body, blocks).await;
         }
         let is_in_blocks = body.len() > blocks.size();
@@ -171,18 +171,18 @@ impl Asker {
     /// Returns a Request-Tag, which distinguishes a body from other bodies of this client for the same resource (RFC 9175 §3.3).
     pub(crate) fn tag(&self) -> Token {
         match &self.path {
-            Path::Endpoint(hub, _) => hub.lock().random.token(),
-            Path::Connection(connection) => connection.token(),
+            RequestPath::Endpoint(hub, _) => hub.lock().random.token(),
+            RequestPath::Connection(connection) => connection.token(),
         }
     }
 
     /// Sends an empty message, and returns when it is answered.
     pub(crate) async fn ping(&self) -> Result<Response, Error> {
         match &self.path {
-            &Path::Endpoint(ref hub, to) => {
+            &RequestPath::Endpoint(ref hub, to) => {
                 exchange(hub, to, None, |state, now| state.endpoint.ping(now, to)).await
             }
-            Path::Connection(connection) => {
+            RequestPath::Connection(connection) => {
                 connection.ask(StreamRequest::new(Code::EMPTY, connection.token(), Vec::new())).await
             }
         }
@@ -191,7 +191,7 @@ impl Asker {
     /// Sends one request of these options and this payload, and returns the response.
     pub(crate) async fn send(&self, token: Option<Token>, tail: Tail) -> Result<Response, Error> {
         match &self.path {
-            &Path::Endpoint(ref hub, to) => {
+            &RequestPath::Endpoint(ref hub, to) => {
                 fits(tail.as_bytes())?;
                 exchange(hub, to, None, |state, now| {
                     let token = token.unwrap_or_else(|| state.random.token());
@@ -199,7 +199,7 @@ impl Asker {
                 })
                 .await
             }
-            Path::Connection(connection) => {
+            RequestPath::Connection(connection) => {
                 let token = token.unwrap_or_else(|| connection.token());
                 Box::pin(connection.ask(self.stream_request(token, tail))).await
             }
@@ -242,7 +242,7 @@ pub(crate) async fn exchange(
     hub: &Arc<Hub>,
     to: Remote,
     inbox: Option<&Arc<Inbox>>,
-    begin: impl FnOnce(&mut Locked, Instant) -> Result<ExchangeId, SendError>,
+    begin: impl FnOnce(&mut LockedHub, Instant) -> Result<ExchangeId, SendError>,
 ) -> Result<Response, Error> {
     let (first, response) = oneshot::channel();
     let receivers = Receivers { first: Some(first), inbox: inbox.cloned(), acknowledged: None };
@@ -252,11 +252,11 @@ pub(crate) async fn exchange(
 
 /// Begins an exchange on a hub, and notes the receivers of its responses.
 pub(crate) fn expect(
-    state: &mut Locked,
+    state: &mut LockedHub,
     now: Instant,
     to: Remote,
     receivers: Receivers,
-    begin: impl FnOnce(&mut Locked, Instant) -> Result<ExchangeId, SendError>,
+    begin: impl FnOnce(&mut LockedHub, Instant) -> Result<ExchangeId, SendError>,
 ) -> Result<ExchangeId, Error> {
     let id = begin(state, now)?;
     state.expect(now, id, to, receivers);

@@ -10,7 +10,7 @@ use coapace_control::Mechanism;
 use coapace_proto::{Code, Config};
 
 use crate::address::Remote;
-use crate::asker::{Asker, Blocks, OnProgress, Path, szx};
+use crate::asker::{Asker, Blocks, OnProgress, RequestPath, szx};
 use crate::candidates::Candidates;
 use crate::datagram::hub::Hub;
 use crate::endpoints::Endpoints;
@@ -213,7 +213,7 @@ impl Call {
         }
         let group = self.client.resolve(uri).await?.first;
         let hub = self.client.hub(&self.profile, false, group)?;
-        let path = Path::Endpoint(hub.clone(), hub.socket.remote(group));
+        let path = RequestPath::Endpoint(hub.clone(), hub.socket.remote(group));
         let Self {
             client,
             method: code,
@@ -331,7 +331,7 @@ impl Call {
                 turns = addresses;
                 path
             }
-            _ => Path::Connection(self.client.connections.to(uri, candidates)?),
+            _ => RequestPath::Connection(self.client.connections.to(uri, candidates)?),
         };
         let Self { method: code, confirmable, repeatable, .. } = *self;
         let (progress, salvage) = (self.progress.clone(), self.salvage.clone());
@@ -340,13 +340,17 @@ impl Call {
 
     /// Returns the endpoint that sends the request over UDP or DTLS, and the server's address there. Over UDP, also returns all
     /// addresses of the server if it is not known which of them answers.
-    async fn endpoint(&self, uri: &Uri, candidates: Candidates) -> Result<(Path, Option<Arc<Turns>>), Error> {
+    async fn endpoint(
+        &self,
+        uri: &Uri,
+        candidates: Candidates,
+    ) -> Result<(RequestPath, Option<Arc<Turns>>), Error> {
         let (profile, secure) = (&self.profile, uri.scheme == Scheme::Coaps);
         if candidates.others.is_empty() {
             let hub = self.client.hub(profile, secure, candidates.first)?;
             self.note_asked(&hub, &candidates);
             let to = hub.reach(candidates.first).await?;
-            return Ok((Path::Endpoint(hub, to), None));
+            return Ok((RequestPath::Endpoint(hub, to), None));
         }
         let (hub, candidates) = self.client.hub_for_all(profile, secure, &candidates)?;
         self.note_asked(&hub, &candidates);
@@ -354,9 +358,9 @@ impl Call {
         let turns = Turns::new(self.client.clone(), uri, candidates);
         if secure {
             let to = Box::pin(turns.first_of(&hub, |address| hub.reach(address))).await?;
-            return Ok((Path::Endpoint(hub, to), None));
+            return Ok((RequestPath::Endpoint(hub, to), None));
         }
-        Ok((Path::Endpoint(hub, first), Some(Arc::new(turns))))
+        Ok((RequestPath::Endpoint(hub, first), Some(Arc::new(turns))))
     }
 
     /// Remembers the addresses of a request that has a timeout.

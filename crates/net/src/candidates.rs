@@ -69,9 +69,9 @@ impl Candidates {
 
 /// The addresses that have answered, of servers with several, by host and port. Later requests go there at once.
 #[derive(Debug, Default)]
-pub(crate) struct Answered(Mutex<HashMap<(String, u16), SocketAddr>>);
+pub(crate) struct AnsweredAddresses(Mutex<HashMap<(String, u16), SocketAddr>>);
 
-impl Answered {
+impl AnsweredAddresses {
     /// Notes that a server has answered from this address.
     pub(crate) fn note(&self, host: &str, port: u16, address: SocketAddr) {
         let mut known = lock(&self.0);
@@ -180,7 +180,7 @@ mod tests {
         let one_family = both.in_one_family();
         assert_eq!(one_family.others, addresses(&["[::ffff:1.1.1.1]:1"]));
         assert_eq!(both.of_ipv4(), Some(Candidates::from(both.others[0])));
-        let answered = Answered::default();
+        let answered = AnsweredAddresses::default();
         answered.note("h", 1, one_family.others[0]);
         assert_eq!(answered.prefer("h", 1, both.clone()), Candidates::from(one_family.others[0]));
         assert_eq!(answered.prefer("h", 2, both.clone()), both);

@@ -14,8 +14,8 @@ use futures_util::stream::FuturesUnordered;
 use futures_util::{FutureExt, StreamExt};
 use tokio::sync::oneshot;
 
-use crate::asker::{Abandon, Asker, OnProgress, Path, expect, fits};
-use crate::datagram::hub::Locked;
+use crate::asker::{Abandon, Asker, OnProgress, RequestPath, expect, fits};
+use crate::datagram::hub::LockedHub;
 use crate::receivers::Receivers;
 use crate::{Error, Response, Salvage};
 
@@ -101,37 +101,37 @@ impl DerefMut for Salvaged<'_> {
 }
 
 /// The outcome of a request of a transfer.
-enum Outcome<'a> {
+enum PieceOutcome<'a> {
     /// The server has the block. The response may come to this request, or to another.
-    Acknowledged(Piece, ExchangeId, Asked<'a>),
+    Acknowledged(Piece, ExchangeId, PendingRequest<'a>),
     /// The response, or the reason why there is none. Names the exchange if the server had acknowledged the request.
     Answered(Piece, Result<Response, Error>, Option<ExchangeId>),
 }
 
 /// A request that is under way.
-type Asked<'a> = Pin<Box<dyn Future<Output = Outcome<'a>> + Send + 'a>>;
+type PendingRequest<'a> = Pin<Box<dyn Future<Output = PieceOutcome<'a>> + Send + 'a>>;
 
 impl Asker {
     /// Returns whether several requests of a body may be under way.
     pub(crate) fn has_bulk(&self) -> bool {
-        matches!(&self.path, Path::Endpoint(hub, _) if hub.profile.bulk.is_some()) && self.confirmable
+        matches!(&self.path, RequestPath::Endpoint(hub, _) if hub.profile.bulk.is_some()) && self.confirmable
     }
 
     /// Returns whether another request for a block would depart soon.
     fn wants_more(&self) -> bool {
         match &self.path {
-            Path::Endpoint(hub, to) => hub.lock().endpoint.wants_bulk(*to),
-            Path::Connection(_) => false,
+            RequestPath::Endpoint(hub, to) => hub.lock().endpoint.wants_bulk(*to),
+            RequestPath::Connection(_) => false,
         }
     }
 
     /// Begins a request of a transfer when the future is polled. It departs with what the hub sends next. If it may be
     /// `acknowledged` without a response, it has a token of its own.
-    async fn ask(&self, piece: Piece, tail: Tail, acknowledged: bool) -> Outcome<'_> {
-        let Path::Endpoint(hub, to) = &self.path else {
-            return Outcome::Answered(piece, self.send(self.token, tail).await, None);
+    async fn ask(&self, piece: Piece, tail: Tail, acknowledged: bool) -> PieceOutcome<'_> {
+        let RequestPath::Endpoint(hub, to) = &self.path else {
+            return PieceOutcome::Answered(piece, self.send(self.token, tail).await, None);
         };
-        let begin = |state: &mut Locked, now| {
+        let begin = |state: &mut LockedHub, now| {
             let shared = self.token.filter(|_| !acknowledged);
             let token = shared.unwrap_or_else(|| state.random.token());
             let request = self.request(token, tail.as_bytes());
@@ -154,7 +154,7 @@ impl Asker {
         });
         let id = match exchange {
             Ok(id) => id,
-            Err(error) => return Outcome::Answered(piece, Err(error), None),
+            Err(error) => return PieceOutcome::Answered(piece, Err(error), None),
         };
         let abandoned = Abandon { hub, id };
         let mut answer = async move {
@@ -165,14 +165,14 @@ impl Asker {
         if acknowledged {
             match select(acknowledgement, answer).await {
                 Either::Left((Ok(()), answer)) => {
-                    let later = async move { Outcome::Answered(piece, answer.await, Some(id)) };
-                    return Outcome::Acknowledged(piece, id, later.boxed());
+                    let later = async move { PieceOutcome::Answered(piece, answer.await, Some(id)) };
+                    return PieceOutcome::Acknowledged(piece, id, later.boxed());
                 }
                 Either::Left((Err(_), unanswered)) => answer = unanswered,
-                Either::Right((response, _)) => return Outcome::Answered(piece, response, None),
+                Either::Right((response, _)) => return PieceOutcome::Answered(piece, response, None),
             }
         }
-        Outcome::Answered(piece, answer.await, None)
+        PieceOutcome::Answered(piece, answer.await, None)
     }
 
     /// Carries out a transfer. `first` is the response to its first request, if that was sent. Returns the whole response.
@@ -256,14 +256,14 @@ impl Asker {
                 next = under_way.next().await;
             }
             match next.ok_or(Error::TimedOut)? {
-                Outcome::Acknowledged(piece, id, later) => {
+                PieceOutcome::Acknowledged(piece, id, later) => {
                     transfer.acknowledged(piece);
                     kept.push_back(id);
                     under_way.push(later);
                     self.let_go(&mut kept, under_way.len());
                     self.tell_progress(&transfer);
                 }
-                Outcome::Answered(piece, response, acknowledged) => {
+                PieceOutcome::Answered(piece, response, acknowledged) => {
                     kept.retain(|&other| Some(other) != acknowledged);
                     match response {
                         Ok(response) => answer = Some((piece, response)),
@@ -283,7 +283,7 @@ impl Asker {
 
     /// Stops waiting for responses to the oldest acknowledged requests, if too many of `all` requests are acknowledged.
     fn let_go(&self, kept: &mut VecDeque<ExchangeId>, all: usize) {
-        let Path::Endpoint(hub, _) = &self.path else { return };
+        let RequestPath::Endpoint(hub, _) = &self.path else { return };
         while kept.len() > KEPT.max(all.saturating_sub(kept.len()))
             && let Some(oldest) = kept.pop_front()
         {
@@ -293,14 +293,14 @@ impl Asker {
 
     /// Sends the requests that have begun.
     fn depart(&self) {
-        if let Path::Endpoint(hub, _) = &self.path {
+        if let RequestPath::Endpoint(hub, _) = &self.path {
             hub.with(|_, _| ());
         }
     }
 
     /// Lets no other block depart for this time.
     fn pause(&self, span: Duration) {
-        if let Path::Endpoint(hub, to) = &self.path {
+        if let RequestPath::Endpoint(hub, to) = &self.path {
             hub.with(|state, now| state.endpoint.pause_bulk(now, *to, span));
         }
     }

@@ -3,7 +3,7 @@
 
 /// A section of `docs/metrics.md`, and of the metrics for Prometheus.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Section {
+pub(crate) enum MetricsSection {
     CongestionControl,
     Requests,
     Datagrams,
@@ -14,7 +14,7 @@ pub(crate) enum Section {
 /// A counter, with its names and texts.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Counter {
-    pub(crate) section: Section,
+    pub(crate) section: MetricsSection,
     /// The name of the metric. Counters with the same name are one metric. Counters with the same name and label are added.
     pub(crate) metric: &'static str,
     /// The name and value of its label, if it has one.
@@ -73,7 +73,7 @@ macro_rules! counters {
     }) => {
         impl $crate::counter::CounterSet for $name {
             const COUNTERS: &'static [$crate::counter::Counter] = &[$($crate::counter::Counter {
-                section: $crate::counter::Section::$section,
+                section: $crate::counter::MetricsSection::$section,
                 metric: $metric,
                 label: $crate::counter::counters!(@optional $((stringify!($label), $value))?),
                 text: concat!($($text),+),

@@ -9,9 +9,9 @@ use coapace_proto::{Code, Kind, Message, Responder};
 
 use crate::address::Remote;
 use crate::asker::Blocks;
-use crate::candidates::{Answered, Candidates};
-use crate::datagram::driver::{Driver, Service};
-use crate::datagram::hub::{Hub, Locked};
+use crate::candidates::{AnsweredAddresses, Candidates};
+use crate::datagram::driver::{Driver, EndpointRole};
+use crate::datagram::hub::{Hub, LockedHub};
 use crate::datagram::io::{ANY_DATAGRAM, Single};
 use crate::datagram::socket::Socket;
 use crate::holds::Holds;
@@ -31,7 +31,7 @@ pub(crate) struct Endpoints {
     pub(crate) destinations: BTreeMap<(String, u16), Profile>,
     /// The addresses of names that the resolver is not asked for.
     pub(crate) names: BTreeMap<String, Vec<IpAddr>>,
-    pub(crate) answered: Answered,
+    pub(crate) answered: AnsweredAddresses,
     /// Set if an error of the network ends a request at once.
     pub(crate) fails_fast: bool,
     pub(crate) blocks: Blocks,
@@ -185,8 +185,8 @@ impl Drop for Endpoints {
 #[derive(Debug)]
 pub(crate) struct ClientService;
 
-impl Service for ClientService {
-    fn expects(&self, state: &Locked) -> bool {
+impl EndpointRole for ClientService {
+    fn expects(&self, state: &LockedHub) -> bool {
         state.endpoint.exchanges() > 0 || !state.waiting.is_empty() || !state.groups.is_empty()
     }
 

@@ -5,12 +5,12 @@ use std::fmt::{self, Display, Formatter};
 use coapace_control::Controller;
 use coapace_proto::{Code, Histogram};
 
-use crate::counter::Section;
+use crate::counter::MetricsSection;
 use crate::{Metrics, Profile};
 
 /// A metric.
 struct MetricFamily<'a> {
-    section: Section,
+    section: MetricsSection,
     name: &'static str,
     /// Its meaning, in Markdown.
     text: String,
@@ -62,7 +62,7 @@ fn families(metrics: &Metrics) -> Vec<MetricFamily<'_>> {
 macro_rules! declared {
     ($($section:ident $name:literal = $samples:expr, $text:literal;)+) => {
         vec![$(MetricFamily {
-            section: Section::$section, name: $name, text: String::from($text), samples: $samples,
+            section: MetricsSection::$section, name: $name, text: String::from($text), samples: $samples,
         }),+]
     };
 }
@@ -205,7 +205,7 @@ mod tests {
     }
 
     /// Returns the table of a section of `docs/metrics.md`.
-    fn table(section: Section) -> String {
+    fn table(section: MetricsSection) -> String {
         let mut table = String::from("| metric | type | meaning |\n|---|---|---|\n");
         // The metrics that have no sample at first get one.
         let mut metrics = Metrics { profiles: vec![Profile::default()], ..Metrics::default() };
@@ -228,11 +228,11 @@ mod tests {
         let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/metrics.md");
         let page = std::fs::read_to_string(&path).unwrap();
         let sections = [
-            ("## Congestion control", Section::CongestionControl),
-            ("## Requests", Section::Requests),
-            ("## Datagrams", Section::Datagrams),
-            ("## Observe (RFC 7641)", Section::Observe),
-            ("## DTLS and TCP", Section::Transports),
+            ("## Congestion control", MetricsSection::CongestionControl),
+            ("## Requests", MetricsSection::Requests),
+            ("## Datagrams", MetricsSection::Datagrams),
+            ("## Observe (RFC 7641)", MetricsSection::Observe),
+            ("## DTLS and TCP", MetricsSection::Transports),
         ];
         let updated = sections.iter().fold(page.clone(), |page, (title, section)| {
             let start = page.find(title).expect(title);

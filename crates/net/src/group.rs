@@ -12,7 +12,7 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::time::sleep_until;
 
 use crate::address::Remote;
-use crate::asker::{Asker, Blocks, Path, fits, is_whole};
+use crate::asker::{Asker, Blocks, RequestPath, fits, is_whole};
 use crate::datagram::hub::Hub;
 use crate::endpoints::Endpoints;
 use crate::{Error, Response};
@@ -67,7 +67,7 @@ pub(crate) struct GroupRequest {
 
 /// A request to a group, as its endpoint knows it.
 #[derive(Debug)]
-pub(crate) struct Asked {
+pub(crate) struct GroupExchange {
     to: Remote,
     /// The moment of its departure, or of the call before that.
     since: Instant,
@@ -75,7 +75,7 @@ pub(crate) struct Asked {
     answers: mpsc::Sender<(Remote, Response)>,
 }
 
-impl Asked {
+impl GroupExchange {
     /// Hands on the answer of a member. It is dropped if too many wait already, or if nobody waits for it.
     pub(crate) fn answer(&self, now: Instant, from: Remote, message: &Message<'_>) {
         let response = Response::of(message, now.since(self.since).into(), 1);
@@ -103,7 +103,7 @@ impl Asked {
 impl Group {
     /// Sends a request to a group, as soon as NSTART and PROBING_RATE allow it. Each group is a destination of its own.
     pub(crate) async fn begin(client: Arc<Endpoints>, request: GroupRequest) -> Result<Self, Error> {
-        let Path::Endpoint(hub, to) = request.asker.path.clone() else { return Err(Error::Closed) };
+        let RequestPath::Endpoint(hub, to) = request.asker.path.clone() else { return Err(Error::Closed) };
         let mut tail = Vec::new();
         request.options.write(&request.payload, &mut tail);
         fits(&tail)?;
@@ -112,7 +112,9 @@ impl Group {
         let id = hub.with(|state, now| {
             let asked = request.asker.request(state.random.token(), &tail);
             let id = state.endpoint.request_group(now, to, asked)?;
-            state.groups.insert(id, Asked { to, since: now, departed: Some(departed), answers: tell });
+            state
+                .groups
+                .insert(id, GroupExchange { to, since: now, departed: Some(departed), answers: tell });
             Ok::<_, Error>(id)
         })?;
         let until = tokio::time::Instant::now();
@@ -152,7 +154,7 @@ impl Group {
             return Ok(response);
         }
         let GroupRequest { asker, options, payload, blocks, timeout, .. } = &self.request;
-        let path = Path::Endpoint(self.hub.clone(), self.hub.socket.remote(member));
+        let path = RequestPath::Endpoint(self.hub.clone(), self.hub.socket.remote(member));
         let mut asker = Asker { path, confirmable: true, ..asker.clone() };
         asker.share_token();
         let options = options.clone().without(option::NO_RESPONSE);

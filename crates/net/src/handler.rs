@@ -8,30 +8,30 @@ use std::task::{Context, Poll, Waker};
 use coapace_proto::{Code, Message};
 use smallvec::SmallVec;
 
-use crate::identity::Peer;
-use crate::request::{Names, Segment};
+use crate::identity::IdentifiedPeer;
+use crate::request::{Names, SegmentRange};
 use crate::{Rejection, Request, Response};
 
 /// A router's result for a request.
 pub(crate) enum Routed<'a> {
     /// The response to a request without a handler.
     Answer(Response),
-    Handler(Chosen<'a>),
+    Handler(ChosenHandler<'a>),
 }
 
 /// The handler of a request, which is not called yet.
-pub(crate) struct Chosen<'a> {
+pub(crate) struct ChosenHandler<'a> {
     /// A number for the resource. It is unique for each path with routes, and one for all requests of the fallback.
     pub(crate) resource: usize,
     pub(crate) handler: &'a mut dyn Handler,
     /// The names and values of the path's parameters.
     pub(crate) names: Option<Names>,
-    pub(crate) values: SmallVec<[Segment; 4]>,
+    pub(crate) values: SmallVec<[SegmentRange; 4]>,
 }
 
-impl Chosen<'_> {
+impl ChosenHandler<'_> {
     /// Calls the handler with the request that it was chosen for. The result is in the Content-Format that the request accepts.
-    pub(crate) fn call(self, peer: Peer, message: &Message<'_>) -> Called {
+    pub(crate) fn call(self, peer: IdentifiedPeer, message: &Message<'_>) -> Called {
         let called = self.handler.call(Request::new(peer, message, self.names, self.values));
         let reads = matches!(message.code, Code::GET | Code::FETCH);
         match message.accept() {
@@ -46,7 +46,7 @@ pub(crate) enum Called {
     /// The handler has answered. `None` if it has panicked.
     Ready(Option<Response>),
     /// The handler waits for something. This is the rest of it.
-    Pending(Pending),
+    Pending(HandlerFuture),
 }
 
 impl Called {
@@ -70,7 +70,7 @@ impl From<Response> for Called {
 }
 
 /// The rest of a handler. The output is `None` if it panics.
-pub(crate) type Pending = Pin<Box<dyn Future<Output = Option<Response>> + Send>>;
+pub(crate) type HandlerFuture = Pin<Box<dyn Future<Output = Option<Response>> + Send>>;
 
 /// A handler of any type.
 pub(crate) trait Handler: Send {

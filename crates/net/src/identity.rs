@@ -54,7 +54,7 @@ impl Certificate {
 
 /// A client: its address, and its identity if that is known.
 #[derive(Clone, Debug)]
-pub(crate) struct Peer {
+pub(crate) struct IdentifiedPeer {
     pub(crate) remote: Remote,
     pub(crate) identity: Option<Arc<Identity>>,
 }

@@ -35,7 +35,7 @@ struct Newest {
 
 /// The content of an inbox.
 #[derive(Debug)]
-pub(crate) enum Taken {
+pub(crate) enum InboxContent {
     /// The newest representation.
     News(Response),
     /// Nothing yet. Holds the moment to register again, or nothing while a registration is under way.
@@ -130,19 +130,19 @@ impl Inbox {
         newest.end.is_none() || newest.rejected
     }
 
-    pub(crate) fn take(&self, draw: Draw) -> Taken {
+    pub(crate) fn take(&self, draw: Draw) -> InboxContent {
         let mut newest = self.lock();
         if let Some(response) = newest.response.take() {
-            return Taken::News(response);
+            return InboxContent::News(response);
         }
         match newest.end.take() {
             Some(end) if newest.again.is_none() => {
                 newest.end = Some(Ok(()));
-                Taken::Over(end.err())
+                InboxContent::Over(end.err())
             }
             end => {
                 newest.end = end;
-                Taken::Nothing(
+                InboxContent::Nothing(
                     (!newest.registering)
                         .then(|| newest.again.unwrap_or_else(|| newest.order.register_again_at(draw))),
                 )
@@ -176,9 +176,9 @@ mod tests {
         put(&inbox, 1, "a");
         put(&inbox, 3, "c");
         put(&inbox, 2, "b");
-        let Taken::News(news) = inbox.take(Draw::ZERO) else { panic!("no news") };
+        let InboxContent::News(news) = inbox.take(Draw::ZERO) else { panic!("no news") };
         assert_eq!(news.text(), "c");
-        let Taken::Nothing(Some(again)) = inbox.take(Draw::ZERO) else { panic!("something") };
+        let InboxContent::Nothing(Some(again)) = inbox.take(Draw::ZERO) else { panic!("something") };
         assert_eq!(again, Instant::from_secs(35), "Max-Age and 5 s");
     }
 
@@ -188,11 +188,11 @@ mod tests {
         put(&inbox, 9, "before");
         inbox.register();
         put_as(Kind::Acknowledgement, &inbox, 3, "restarted");
-        let Taken::News(news) = inbox.take(Draw::ZERO) else { panic!("no news") };
+        let InboxContent::News(news) = inbox.take(Draw::ZERO) else { panic!("no news") };
         assert_eq!(news.text(), "restarted");
         put_as(Kind::Acknowledgement, &inbox, 2, "nobody asked");
         put(&inbox, 3, "the same");
-        assert!(matches!(inbox.take(Draw::ZERO), Taken::Nothing(Some(_))));
+        assert!(matches!(inbox.take(Draw::ZERO), InboxContent::Nothing(Some(_))));
     }
 
     #[tokio::test]
@@ -200,14 +200,14 @@ mod tests {
         for (number, again) in [(9, 135), (3, 105)] {
             let inbox = Inbox::default();
             put(&inbox, 9, "before");
-            assert!(matches!(inbox.take(Draw::ZERO), Taken::News(_)));
+            assert!(matches!(inbox.take(Draw::ZERO), InboxContent::News(_)));
             inbox.arrived.notified().await;
             inbox.register();
-            assert!(matches!(inbox.take(Draw::ZERO), Taken::Nothing(None)));
+            assert!(matches!(inbox.take(Draw::ZERO), InboxContent::Nothing(None)));
             put_at(Instant::from_secs(100), Kind::Confirmable, &inbox, number, "again");
             let woken = tokio::time::timeout(std::time::Duration::from_secs(5), inbox.arrived.notified());
             woken.await.expect("a task that waits for news looks again");
-            let Taken::Nothing(Some(at)) = inbox.take(Draw::ZERO) else { panic!("it is no news") };
+            let InboxContent::Nothing(Some(at)) = inbox.take(Draw::ZERO) else { panic!("it is no news") };
             assert_eq!(at, Instant::from_secs(again));
         }
     }
@@ -217,8 +217,8 @@ mod tests {
         let inbox = Inbox::default();
         let message = Message { code: Code::NOT_FOUND, ..Message::empty(Kind::Confirmable, 1) };
         inbox.put(Instant::ZERO, &message, false, Some(Response::new(message.code)));
-        assert!(matches!(inbox.take(Draw::ZERO), Taken::News(_)));
-        assert!(matches!(inbox.take(Draw::ZERO), Taken::Over(None)));
+        assert!(matches!(inbox.take(Draw::ZERO), InboxContent::News(_)));
+        assert!(matches!(inbox.take(Draw::ZERO), InboxContent::Over(None)));
         assert!(!inbox.goes_on());
     }
 
@@ -227,17 +227,17 @@ mod tests {
         let inbox = Inbox::default();
         let message = Message { code: Code::SERVICE_UNAVAILABLE, ..Message::empty(Kind::Confirmable, 1) };
         inbox.put(Instant::ZERO, &message, false, Some(Response::new(message.code)));
-        assert!(matches!(inbox.take(Draw::ZERO), Taken::News(_)));
+        assert!(matches!(inbox.take(Draw::ZERO), InboxContent::News(_)));
         let later = Instant::from_secs(9);
         inbox.register_at(later);
-        assert!(matches!(inbox.take(Draw::ZERO), Taken::Over(None)), "nothing is over and due");
+        assert!(matches!(inbox.take(Draw::ZERO), InboxContent::Over(None)), "nothing is over and due");
         inbox.resume_at(later);
-        assert!(matches!(inbox.take(Draw::ZERO), Taken::Nothing(Some(at)) if at == later));
+        assert!(matches!(inbox.take(Draw::ZERO), InboxContent::Nothing(Some(at)) if at == later));
         assert!(!inbox.goes_on() && inbox.overdue(later).is_none());
         inbox.register_at(Instant::ZERO);
-        assert!(matches!(inbox.take(Draw::ZERO), Taken::Nothing(Some(Instant::ZERO))));
+        assert!(matches!(inbox.take(Draw::ZERO), InboxContent::Nothing(Some(Instant::ZERO))));
         inbox.register();
-        assert!(matches!(inbox.take(Draw::ZERO), Taken::Nothing(None)));
+        assert!(matches!(inbox.take(Draw::ZERO), InboxContent::Nothing(None)));
         assert!(inbox.goes_on());
     }
 
@@ -245,9 +245,9 @@ mod tests {
     fn an_error_is_told_once() {
         let inbox = Inbox::default();
         inbox.register();
-        assert!(matches!(inbox.take(Draw::ZERO), Taken::Nothing(None)));
+        assert!(matches!(inbox.take(Draw::ZERO), InboxContent::Nothing(None)));
         inbox.fail(Error::Reset);
-        assert!(matches!(inbox.take(Draw::ZERO), Taken::Over(Some(Error::Reset))));
-        assert!(matches!(inbox.take(Draw::ZERO), Taken::Over(None)));
+        assert!(matches!(inbox.take(Draw::ZERO), InboxContent::Over(Some(Error::Reset))));
+        assert!(matches!(inbox.take(Draw::ZERO), InboxContent::Over(None)));
     }
 }

@@ -9,7 +9,7 @@ use tokio::net::TcpStream;
 use tokio::sync::oneshot;
 
 use crate::address::Remote;
-use crate::datagram::io::{DatagramIo, Outgoing, Reception};
+use crate::datagram::io::{DatagramIo, OutgoingDatagrams, Reception};
 use crate::datagram::socket::Socket;
 use crate::identity::Identity;
 use crate::lock::lock;
@@ -53,7 +53,7 @@ impl Absent {
         match *self {}
     }
 
-    pub(crate) fn send(&self, _: &Socket, _: &mut Outgoing) -> bool {
+    pub(crate) fn send(&self, _: &Socket, _: &mut OutgoingDatagrams) -> bool {
         match *self {}
     }
 
@@ -91,7 +91,7 @@ impl DatagramIo for Sealed {
         match *self {}
     }
 
-    fn send(&mut self, _: &Socket, _: &mut Outgoing) {
+    fn send(&mut self, _: &Socket, _: &mut OutgoingDatagrams) {
         match *self {}
     }
 }

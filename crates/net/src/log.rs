@@ -14,13 +14,13 @@ use crate::lock::lock;
 use crate::{Identity, Stats};
 
 /// The rate of logged failed handshakes, which anyone can cause without end.
-static FAILED_HANDSHAKES: Rate = Rate::new();
+static FAILED_HANDSHAKES: EventLimiter = EventLimiter::new();
 
 /// Passes one event a second. Holds the time of the last event that passed, and the number of events suppressed since.
 #[derive(Debug)]
-struct Rate(Mutex<(Option<Instant>, u64)>);
+struct EventLimiter(Mutex<(Option<Instant>, u64)>);
 
-impl Rate {
+impl EventLimiter {
     const INTERVAL: Duration = Duration::from_secs(1);
 
     const fn new() -> Self {
@@ -60,7 +60,7 @@ pub(crate) fn handshake_failed(
 }
 
 /// The rate of logged refusals. Many clients may meet the refusals of one server at once.
-static REFUSALS: Rate = Rate::new();
+static REFUSALS: EventLimiter = EventLimiter::new();
 
 /// Logs that datagrams do not reach a destination, which a client goes on asking.
 pub(crate) fn unreachable(peer: SocketAddr, kind: std::io::ErrorKind) {
@@ -109,7 +109,7 @@ mod tests {
 
     #[test]
     fn one_event_a_second_passes_and_tells_how_many_did_not() {
-        let (rate, begin) = (Rate::new(), Instant::now());
+        let (rate, begin) = (EventLimiter::new(), Instant::now());
         let at = |ms| rate.pass(begin + Duration::from_millis(ms));
         assert_eq!(
             [at(0), at(1), at(999), at(1_000), at(1_001), at(5_000)],

@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 
 use coapace_proto::Measures;
 
-use crate::datagram::hub::{Hub, Locked};
+use crate::datagram::hub::{Hub, LockedHub};
 use crate::lock::lock;
 use crate::{Profile, Requests, Stats};
 
@@ -58,7 +58,7 @@ impl Metrics {
         for hub in hubs {
             sum.pending += u64::from(hub.pending.load(Ordering::Relaxed));
             sum.sessions += hub.sessions.as_ref().map_or(0, |sessions| lock(sessions).len() as u64);
-            let Locked { endpoint, answers, .. } = &*hub.lock();
+            let LockedHub { endpoint, answers, .. } = &*hub.lock();
             sum.requests.merge(&answers.requests);
             endpoint.measures().into_iter().for_each(|measures| sum.measures.merge(measures));
             sum.exchanges += endpoint.exchanges() as u64;

@@ -10,7 +10,7 @@ use coapace_proto::{Code, Options, Tail, echo};
 use crate::asker::{Asker, is_whole, within};
 use crate::call::Call;
 use crate::clock::Random;
-use crate::inbox::{Inbox, Taken};
+use crate::inbox::{Inbox, InboxContent};
 use crate::subscription::Subscription;
 use crate::{Error, Response, log};
 
@@ -143,13 +143,15 @@ impl Observation {
     pub async fn next(&mut self) -> Option<Result<Response, Error>> {
         loop {
             match self.inbox.take(self.draw) {
-                Taken::News(news) => self.partial = Some(news),
-                Taken::Over(None) | Taken::Nothing(_) if self.partial.is_some() => {}
-                Taken::Over(Some(error)) if self.refused > 0 && is_passing(&error) && self.put_off(None) => {
+                InboxContent::News(news) => self.partial = Some(news),
+                InboxContent::Over(None) | InboxContent::Nothing(_) if self.partial.is_some() => {}
+                InboxContent::Over(Some(error))
+                    if self.refused > 0 && is_passing(&error) && self.put_off(None) =>
+                {
                     continue;
                 }
-                Taken::Over(error) => return error.map(Err),
-                Taken::Nothing(again) => {
+                InboxContent::Over(error) => return error.map(Err),
+                InboxContent::Nothing(again) => {
                     self.wait(again).await;
                     continue;
                 }

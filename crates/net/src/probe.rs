@@ -7,7 +7,7 @@ use coapace_proto::block::{Block, TransferError};
 use coapace_proto::{Code, Options, Tail};
 use tokio::runtime::Handle;
 
-use crate::asker::{Asker, Path, exchange, fits};
+use crate::asker::{Asker, RequestPath, exchange, fits};
 use crate::call::in_time;
 use crate::{Error, Response};
 
@@ -52,7 +52,7 @@ impl Asker {
             answer => answer?,
         };
         let takes = response.code == Code::CONTENT && response.options.value(option::Q_BLOCK2).is_some();
-        if let Path::Endpoint(hub, to) = &self.path {
+        if let RequestPath::Endpoint(hub, to) = &self.path {
             hub.lock().destinations.note_q_block(*to, takes);
         }
         Ok(takes)
@@ -61,13 +61,13 @@ impl Asker {
     /// Returns whether the server supports Q-Block, if that is known.
     fn noted(&self) -> Option<bool> {
         match &self.path {
-            Path::Endpoint(hub, to) if self.turns.is_none() => hub.lock().destinations.q_block(*to),
+            RequestPath::Endpoint(hub, to) if self.turns.is_none() => hub.lock().destinations.q_block(*to),
             _ => None,
         }
     }
 
     async fn ask_for_links(self, tail: Tail) -> Result<Response, Error> {
-        let Path::Endpoint(hub, to) = &self.path else { return Ok(Response::new(Code::BAD_OPTION)) };
+        let RequestPath::Endpoint(hub, to) = &self.path else { return Ok(Response::new(Code::BAD_OPTION)) };
         fits(tail.as_bytes())?;
         let get = Self { code: Code::GET, ..self.clone() };
         let asked = exchange(hub, *to, None, |state, now| {

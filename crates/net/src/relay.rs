@@ -48,10 +48,10 @@ pub use counts::{RelayCounts, RelayReport};
 pub use face::Face;
 pub use service::{Handle, Service, ServiceOptions};
 
-use bodies::Bodies;
-use face::Half;
+use bodies::RelayedBodies;
+use face::FaceEndpoint;
 use loops::Loops;
-use sources::Sources;
+use sources::RelaySources;
 
 /// The most datagrams of other protocols that wait to be passed on. They wait for no more than the next call of
 /// [`Relay::poll_transmit`].
@@ -66,8 +66,8 @@ const MAX_UNSEEN: usize = 64;
 pub struct Relay {
     config: RelayConfig,
     /// The endpoints at the face towards the clients and at the one towards the server.
-    halves: [Half; 2],
-    sources: Sources,
+    halves: [FaceEndpoint; 2],
+    sources: RelaySources,
     /// The clients that have shown that their address is their own.
     gate: Gate<SocketAddr>,
     /// The number of lines of clients that have not.
@@ -76,7 +76,7 @@ pub struct Relay {
     /// Datagrams of other protocols, to be sent on as they are, with the face to send them from.
     unseen: VecDeque<(Face, SocketAddr, Vec<u8>)>,
     /// The bodies that are read ahead of their clients.
-    bodies: Bodies,
+    bodies: RelayedBodies,
     /// The ends of the waits for responses to non-confirmable requests.
     waits: BTreeSet<(Instant, Face, ExchangeId)>,
     counts: RelayCounts,
@@ -94,18 +94,18 @@ impl Relay {
             // No client is sent a body at once: it asks for each block.
             let bulk = config.bulk.filter(|_| face == Face::Server);
             let setup = Setup { controller: config.mechanism, config: config.endpoint(face), bulk };
-            Half::new(Arc::new(setup), seed)
+            FaceEndpoint::new(Arc::new(setup), seed)
         };
         let mut halves = [half(Face::Clients), half(Face::Server)];
         halves[Face::Clients as usize].endpoint.keep_requests(strangers::network);
         Self {
             halves,
-            sources: Sources::new(config.max_sources),
+            sources: RelaySources::new(config.max_sources),
             gate: strangers::gate(&config, seed),
             strangers: 0,
             loops: Loops::default(),
             unseen: VecDeque::new(),
-            bodies: Bodies::default(),
+            bodies: RelayedBodies::default(),
             waits: BTreeSet::new(),
             counts: RelayCounts::default(),
             tokens: (seed, 0),
@@ -114,7 +114,7 @@ impl Relay {
         }
     }
 
-    fn half(&mut self, face: Face) -> &mut Half {
+    fn half(&mut self, face: Face) -> &mut FaceEndpoint {
         &mut self.halves[face as usize]
     }
 

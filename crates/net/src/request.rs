@@ -9,33 +9,33 @@ use coapace_proto::block::{Asked, BERT, Block, MAX_SZX};
 use coapace_proto::{Code, Kind, Message};
 use smallvec::SmallVec;
 
-use crate::identity::Peer;
+use crate::identity::IdentifiedPeer;
 use crate::{Identity, Rejection};
 
 /// The parameters of a route, in the order of its path.
 pub(crate) type Names = Arc<[Box<str>]>;
 
 /// The range of a segment in the options and payload of a message: start and length.
-pub(crate) type Segment = (u16, u16);
+pub(crate) type SegmentRange = (u16, u16);
 
 /// A request that a server has received. Its handler owns it. A short request takes no allocation.
 #[derive(Clone, Debug)]
 pub struct Request {
-    peer: Peer,
+    peer: IdentifiedPeer,
     kind: Kind,
     code: Code,
     tail: SmallVec<[u8; 64]>,
     names: Option<Names>,
     /// The values of the parameters.
-    values: SmallVec<[Segment; 4]>,
+    values: SmallVec<[SegmentRange; 4]>,
 }
 
 impl Request {
     pub(crate) fn new(
-        peer: Peer,
+        peer: IdentifiedPeer,
         message: &Message<'_>,
         names: Option<Names>,
-        values: SmallVec<[Segment; 4]>,
+        values: SmallVec<[SegmentRange; 4]>,
     ) -> Self {
         let &Message { kind, code, tail, .. } = message;
         Self { peer, kind, code, tail: SmallVec::from_slice(tail), names, values }

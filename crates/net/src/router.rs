@@ -7,9 +7,9 @@ use coapace_proto::link_format::Writer;
 use coapace_proto::{Code, Message, is_critical, link_format};
 use smallvec::SmallVec;
 
-use crate::handler::{Called, Chosen, Function, Handler, HandlerFunction, Routed};
-use crate::identity::Peer;
-use crate::request::{Names, Segment};
+use crate::handler::{Called, ChosenHandler, Function, Handler, HandlerFunction, Routed};
+use crate::identity::IdentifiedPeer;
+use crate::request::{Names, SegmentRange};
 use crate::{Resource, Response};
 
 /// Handlers by path and method.
@@ -42,8 +42,8 @@ use crate::{Resource, Response};
 #[derive(Clone)]
 pub struct Router {
     /// The nodes, with the root first.
-    nodes: Vec<Node>,
-    fallback: Option<Route>,
+    nodes: Vec<PathRoutes>,
+    fallback: Option<HandlerRoute>,
     /// Set if the fallback checks the conditions of requests.
     conditional_fallback: bool,
     /// The critical options that this crate or a handler understands.
@@ -52,11 +52,11 @@ pub struct Router {
 
 /// The routes of one path.
 #[derive(Clone, Default)]
-struct Node {
+struct PathRoutes {
     children: BTreeMap<Box<[u8]>, usize>,
     parameter: Option<usize>,
     /// The routes by method, GET (0.01) first.
-    methods: [Option<Route>; METHODS],
+    methods: [Option<HandlerRoute>; METHODS],
     /// The resource, if it can be observed.
     resource: Option<Resource>,
     /// The path, percent-encoded. `None` where it has parameters.
@@ -68,7 +68,7 @@ struct Node {
 }
 
 #[derive(Clone)]
-struct Route {
+struct HandlerRoute {
     names: Option<Names>,
     handler: Box<dyn Handler>,
 }
@@ -118,7 +118,7 @@ macro_rules! methods {
 
 impl Default for Router {
     fn default() -> Self {
-        let root = Node { path: Some(String::new()), ..Node::default() };
+        let root = PathRoutes { path: Some(String::new()), ..PathRoutes::default() };
         Self { nodes: vec![root], fallback: None, conditional_fallback: false, understood: UNDERSTOOD.into() }
     }
 }
@@ -153,7 +153,7 @@ impl Router {
         let names = (!names.is_empty()).then(|| names.into());
         if let Some(method) = index(method) {
             self.nodes[node].methods[method] =
-                Some(Route { names, handler: Box::new(Function::new(handler)) });
+                Some(HandlerRoute { names, handler: Box::new(Function::new(handler)) });
         }
         self
     }
@@ -201,7 +201,7 @@ impl Router {
             if next == fresh {
                 let path = self.nodes[node].path.as_ref().filter(|_| parameter.is_none());
                 let path = path.map(|path| format!("{path}/{}", crate::uri::encoded(segment)));
-                self.nodes.push(Node { path, ..Node::default() });
+                self.nodes.push(PathRoutes { path, ..PathRoutes::default() });
             }
             node = next;
         }
@@ -223,7 +223,7 @@ impl Router {
     /// Returns the links to all paths that have routes and no parameters, in the form of `/.well-known/core` (RFC 6690 §4).
     pub fn links(&self) -> String {
         let mut links = Writer::default();
-        let routed = |node: &&Node| node.methods.iter().any(Option::is_some);
+        let routed = |node: &&PathRoutes| node.methods.iter().any(Option::is_some);
         for node in self.nodes.iter().filter(routed) {
             let Some(path) = &node.path else { continue };
             // Invalid links and attributes are left out.
@@ -256,7 +256,7 @@ impl Router {
     /// Routes requests of any method that match no path to `handler`.
     #[must_use]
     pub fn fallback(mut self, handler: impl HandlerFunction) -> Self {
-        self.fallback = Some(Route { names: None, handler: Box::new(Function::new(handler)) });
+        self.fallback = Some(HandlerRoute { names: None, handler: Box::new(Function::new(handler)) });
         self
     }
 
@@ -309,7 +309,7 @@ impl Router {
             None => self.fallback.as_mut().ok_or(Code::NOT_FOUND),
         };
         match route {
-            Ok(Route { names, handler }) => Routed::Handler(Chosen {
+            Ok(HandlerRoute { names, handler }) => Routed::Handler(ChosenHandler {
                 resource: found.unwrap_or(FALLBACK),
                 handler: &mut **handler,
                 names: names.clone(),
@@ -320,7 +320,7 @@ impl Router {
     }
 
     /// Calls the handler of a request.
-    pub(crate) fn call(&mut self, peer: Peer, message: &Message<'_>) -> Called {
+    pub(crate) fn call(&mut self, peer: IdentifiedPeer, message: &Message<'_>) -> Called {
         match self.route_of(message) {
             Routed::Answer(response) => response.into(),
             Routed::Handler(chosen) => chosen.call(peer, message),
@@ -374,8 +374,8 @@ impl Router {
         &self,
         node: usize,
         tail: &[u8],
-        path: &[Segment],
-        values: &mut SmallVec<[Segment; 4]>,
+        path: &[SegmentRange],
+        values: &mut SmallVec<[SegmentRange; 4]>,
     ) -> Option<usize> {
         let here = &self.nodes[node];
         let [segment, rest @ ..] = path else {
@@ -397,7 +397,7 @@ impl Router {
 
 /// Returns the segments of a path, and whether the request has other options for which it may be refused: critical ones, and
 /// Hop-Limit.
-fn path_of(message: &Message<'_>) -> (SmallVec<[Segment; 8]>, bool) {
+fn path_of(message: &Message<'_>) -> (SmallVec<[SegmentRange; 8]>, bool) {
     let mut path = SmallVec::new();
     let mut exceptional = false;
     for (number, value) in message.options() {
@@ -424,12 +424,12 @@ fn is_for_proxies(number: u16) -> bool {
 }
 
 /// Returns the range of a segment in a message.
-fn segment_of(message: &Message<'_>, segment: &[u8]) -> Segment {
+fn segment_of(message: &Message<'_>, segment: &[u8]) -> SegmentRange {
     let start = segment.as_ptr() as usize - message.tail.as_ptr() as usize;
     (start as u16, segment.len() as u16)
 }
 
-/// Returns the index of a method in [`Node::methods`], if it is known.
+/// Returns the index of a method in [`PathRoutes::methods`], if it is known.
 fn index(method: Code) -> Option<usize> {
     usize::from(method.0).checked_sub(1).filter(|&index| index < METHODS)
 }

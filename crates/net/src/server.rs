@@ -14,7 +14,7 @@ use tokio::runtime;
 use crate::closing::Closing;
 use crate::datagram::answers::Verify;
 use crate::datagram::hub::Hub;
-use crate::datagram::socket::{Purpose, Socket};
+use crate::datagram::socket::{Socket, SocketPurpose};
 use crate::lock::lock;
 use crate::secure::Dtls;
 use crate::started::{Started, serve_core};
@@ -338,10 +338,10 @@ fn first<T>(address: impl ToSocketAddrs, mut bind: impl FnMut(SocketAddr) -> io:
 
 /// Returns `count` sockets that are bound to one address.
 fn sockets(address: SocketAddr, count: usize) -> io::Result<Vec<Socket>> {
-    let first = Socket::bind(address, Purpose::Serve { shared: count > 1 })?;
+    let first = Socket::bind(address, SocketPurpose::Serve { shared: count > 1 })?;
     // The system may have chosen the port.
     let address = first.local_addr()?;
-    let others = (1..count).map(|_| Socket::bind(address, Purpose::Serve { shared: true }));
+    let others = (1..count).map(|_| Socket::bind(address, SocketPurpose::Serve { shared: true }));
     std::iter::once(Ok(first)).chain(others).collect()
 }
 

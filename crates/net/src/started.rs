@@ -125,13 +125,13 @@ pub(crate) async fn serve_core(
     }
     #[cfg(target_os = "linux")]
     {
-        use crate::datagram::batch::Batch;
+        use crate::datagram::batch::BatchBuffers;
         use nix::sys::socket::{SockaddrIn, SockaddrIn6};
         if hub.socket.v6 {
-            let io = Batch::<SockaddrIn6>::of(&hub.socket);
+            let io = BatchBuffers::<SockaddrIn6>::of(&hub.socket);
             return drive(Driver::new(hub, io, service).watching(watched)).await;
         }
-        let io = Batch::<SockaddrIn>::of(&hub.socket);
+        let io = BatchBuffers::<SockaddrIn>::of(&hub.socket);
         drive(Driver::new(hub, io, service).watching(watched)).await
     }
     #[cfg(not(target_os = "linux"))]

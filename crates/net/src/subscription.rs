@@ -6,7 +6,7 @@ use coapace_proto::block::Transfer;
 use coapace_proto::{ExchangeId, Options, SendError, Tail, Token};
 use tokio::sync::OwnedSemaphorePermit;
 
-use crate::asker::{Asker, Blocks, Path, exchange, fits};
+use crate::asker::{Asker, Blocks, RequestPath, exchange, fits};
 use crate::clock::Clock;
 use crate::inbox::Inbox;
 use crate::receivers::Receivers;
@@ -18,12 +18,12 @@ pub(crate) struct Subscription {
     asker: Asker,
     /// The token of all registrations, and of the notifications.
     token: Token,
-    begun: Option<Begun>,
+    begun: Option<OpenRegistration>,
 }
 
 /// A registration that was sent, and has not ended.
 #[derive(Debug)]
-enum Begun {
+enum OpenRegistration {
     /// The exchange of an endpoint.
     Exchange(ExchangeId),
     /// A place among the requests of a connection.
@@ -33,8 +33,8 @@ enum Begun {
 impl Subscription {
     pub(crate) fn new(asker: Asker) -> Self {
         let token = match &asker.path {
-            Path::Endpoint(hub, _) => hub.lock().random.token(),
-            Path::Connection(connection) => connection.token(),
+            RequestPath::Endpoint(hub, _) => hub.lock().random.token(),
+            RequestPath::Connection(connection) => connection.token(),
         };
         Self { asker: Asker { repeatable: true, ..asker }, token, begun: None }
     }
@@ -42,14 +42,14 @@ impl Subscription {
     /// Returns the clock that the inbox is used with.
     pub(crate) fn clock(&self) -> Clock {
         match &self.asker.path {
-            Path::Endpoint(hub, _) => hub.clock,
-            Path::Connection(connection) => connection.clock,
+            RequestPath::Endpoint(hub, _) => hub.clock,
+            RequestPath::Connection(connection) => connection.clock,
         }
     }
 
     /// Returns whether its connection takes no more requests.
     pub(crate) fn is_over(&self) -> bool {
-        matches!(&self.asker.path, Path::Connection(connection) if connection.is_closed())
+        matches!(&self.asker.path, RequestPath::Connection(connection) if connection.is_closed())
     }
 
     /// Returns the transfer of a registration with these options.
@@ -60,7 +60,7 @@ impl Subscription {
     /// Fetches the rest of a representation, after its first blocks.
     pub(crate) async fn finish(&self, transfer: Transfer, response: Response) -> Result<Response, Error> {
         let mut asker = self.asker.clone();
-        if matches!(asker.path, Path::Connection(_)) {
+        if matches!(asker.path, RequestPath::Connection(_)) {
             asker.share_token();
         }
         asker.carry(transfer, Some(response)).await
@@ -70,18 +70,18 @@ impl Subscription {
     pub(crate) async fn register(&mut self, tail: Tail, inbox: &Arc<Inbox>) -> Result<Response, Error> {
         let Self { asker, token, begun } = self;
         match &asker.path {
-            &Path::Endpoint(ref hub, to) => {
+            &RequestPath::Endpoint(ref hub, to) => {
                 fits(tail.as_bytes())?;
                 exchange(hub, to, Some(inbox), |state, now| {
                     let id = state.endpoint.observe(now, to, asker.request(*token, tail.as_bytes()))?;
-                    *begun = Some(Begun::Exchange(id));
+                    *begun = Some(OpenRegistration::Exchange(id));
                     Ok::<_, SendError>(id)
                 })
                 .await
             }
-            Path::Connection(connection) => {
+            RequestPath::Connection(connection) => {
                 // Noted before the registration is sent, so that it is ended if its response is rejected or not waited for.
-                *begun = Some(Begun::Place(connection.place().await?));
+                *begun = Some(OpenRegistration::Place(connection.place().await?));
                 connection.register(asker.stream_request(*token, tail), inbox).await
             }
         }
@@ -91,11 +91,11 @@ impl Subscription {
     pub(crate) async fn register_again(&mut self, tail: Tail, inbox: &Arc<Inbox>) -> Result<(), Error> {
         let Self { asker, token, begun } = self;
         match &asker.path {
-            &Path::Endpoint(ref hub, to) => {
+            &RequestPath::Endpoint(ref hub, to) => {
                 // The response may arrive as soon as the registration is sent.
                 inbox.register();
                 hub.with(|state, now| {
-                    if let Some(Begun::Exchange(id)) = begun.take() {
+                    if let Some(OpenRegistration::Exchange(id)) = begun.take() {
                         state.forget(now, id);
                     }
                     let id = state.endpoint.observe(now, to, asker.request(*token, tail.as_bytes()))?;
@@ -105,13 +105,13 @@ impl Subscription {
                         to,
                         Receivers { inbox: Some(inbox.clone()), ..Receivers::default() },
                     );
-                    *begun = Some(Begun::Exchange(id));
+                    *begun = Some(OpenRegistration::Exchange(id));
                     Ok(())
                 })
             }
-            Path::Connection(connection) => {
+            RequestPath::Connection(connection) => {
                 if begun.is_none() {
-                    *begun = Some(Begun::Place(connection.place().await?));
+                    *begun = Some(OpenRegistration::Place(connection.place().await?));
                 }
                 connection.register_again(asker.stream_request(*token, tail), inbox).await
             }
@@ -121,7 +121,7 @@ impl Subscription {
     /// Ends the registration in this client. An endpoint rejects later notifications. Returns whether there was one.
     pub(crate) fn forget(&mut self) -> bool {
         match (self.begun.take(), &self.asker.path) {
-            (Some(Begun::Exchange(id)), Path::Endpoint(hub, _)) => {
+            (Some(OpenRegistration::Exchange(id)), RequestPath::Endpoint(hub, _)) => {
                 hub.with(|state, now| state.forget(now, id))
             }
             (begun, _) => begun.is_some(),
@@ -137,11 +137,11 @@ impl Subscription {
     pub(crate) fn send(&self, tail: Tail) {
         let Self { asker, token, .. } = self;
         match &asker.path {
-            &Path::Endpoint(ref hub, to) => {
+            &RequestPath::Endpoint(ref hub, to) => {
                 let request = asker.request(*token, tail.as_bytes());
                 let _ = hub.with(|state, now| state.endpoint.request(now, to, request));
             }
-            Path::Connection(connection) => connection.send(asker.stream_request(*token, tail)),
+            RequestPath::Connection(connection) => connection.send(asker.stream_request(*token, tail)),
         }
     }
 }

@@ -7,7 +7,7 @@ use coapace_control::{Controller, Duration};
 use coapace_proto::{Code, Tail, Token};
 
 use crate::address::Remote;
-use crate::asker::{Asker, Path};
+use crate::asker::{Asker, RequestPath};
 use crate::candidates::{Candidates, race};
 use crate::datagram::hub::Hub;
 use crate::endpoints::Endpoints;
@@ -110,17 +110,17 @@ impl Asker {
         A: Future<Output = Result<Response, Error>>,
     {
         let (turns, hub) = match (self.turns.take(), &self.path) {
-            (Some(turns), Path::Endpoint(hub, _)) => (turns, hub.clone()),
+            (Some(turns), RequestPath::Endpoint(hub, _)) => (turns, hub.clone()),
             _ => return ask(self.clone()).await,
         };
         let (to, response) = turns
             .first_of(&hub, |address| {
                 let to = hub.socket.remote(address);
-                let asking = ask(Asker { path: Path::Endpoint(hub.clone(), to), ..self.clone() });
+                let asking = ask(Asker { path: RequestPath::Endpoint(hub.clone(), to), ..self.clone() });
                 async move { Ok((to, asking.await?)) }
             })
             .await?;
-        self.path = Path::Endpoint(hub, to);
+        self.path = RequestPath::Endpoint(hub, to);
         Ok(response)
     }
 

@@ -8,21 +8,21 @@ use coapace_control::Instant;
 use coapace_proto::block::{Assembled, BERT, Block, Bounds, MAX_SZX, Overdue, Reassembly, Slice, Unverified};
 use coapace_proto::{Code, Message, Options, Tail};
 
-use super::kept::Kept;
+use super::large_responses::LargeResponses;
 use super::terms::{Terms, length};
 use crate::Response;
 use crate::address::Remote;
 
 /// The bodies of block-wise transfers that are not complete: of requests, and of responses whose first blocks were sent.
 #[derive(Debug)]
-pub(crate) struct Bodies {
+pub(crate) struct TransferBodies {
     requests: Reassembly<Remote>,
-    responses: Kept,
+    responses: LargeResponses,
 }
 
 /// The next step of a server with a request.
 #[derive(Debug)]
-pub(crate) enum Step<'a> {
+pub(crate) enum ServerStep<'a> {
     /// Call the handler with these options and this payload. The body is complete.
     Call(Cow<'a, [u8]>),
     /// Answer with a block of this response, whose earlier blocks were sent.
@@ -37,7 +37,7 @@ pub(crate) enum Step<'a> {
 
 /// The transport of a response, with the size of its messages.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Medium {
+pub(crate) enum ResponseTransport {
     /// A datagram with a block of 2^(`max_szx` + 4) bytes at most. [`Terms`] bound the whole message.
     Datagram { max_szx: u8 },
     /// A message over a connection with `room` bytes of options and payload at most, to a client that takes many
@@ -47,7 +47,7 @@ pub(crate) enum Medium {
 
 /// The outcome of writing a response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Answered {
+pub(crate) enum ResponseOutcome {
     /// Send this code, with the options and payload that were written.
     Send(Code),
     /// Send nothing, because the client does not want this response (RFC 7967).
@@ -56,9 +56,9 @@ pub(crate) enum Answered {
     TooLarge,
 }
 
-impl Bodies {
+impl TransferBodies {
     pub(crate) fn new(bounds: Bounds) -> Self {
-        Self { requests: Reassembly::new(bounds), responses: Kept::new(bounds) }
+        Self { requests: Reassembly::new(bounds), responses: LargeResponses::new(bounds) }
     }
 
     /// Returns the moment from which non-confirmable blocks of requests may be overdue.
@@ -78,13 +78,13 @@ impl Bodies {
         from: Remote,
         message: &Message<'a>,
         terms: &mut Terms,
-    ) -> Step<'a> {
+    ) -> ServerStep<'a> {
         if terms.block2.is_some_and(|block| block.num() > 0) {
             match self.responses.get(now, from, terms.operation) {
-                Some(response) => return Step::Answer(response),
+                Some(response) => return ServerStep::Answer(response),
                 // The response was not kept. The handler of a GET may be called again.
                 None if message.code == Code::GET => {}
-                None => return Step::Reply(Code::REQUEST_ENTITY_INCOMPLETE, Tail::default()),
+                None => return ServerStep::Reply(Code::REQUEST_ENTITY_INCOMPLETE, Tail::default()),
             }
         }
         // With Block1, a client that sends a later block has received the answer to an earlier one. Q-Block1 does not show that, so
@@ -92,10 +92,12 @@ impl Bodies {
         let is_set = message.value(option::Q_BLOCK1).is_some();
         let is_known = terms.verified || is_set && !terms.allowance.is_limited();
         match self.requests.handle_from(now, from, is_known, message) {
-            Err(Unverified) => Step::Challenge,
-            Ok(Assembled::Answer { code, tail }) => Step::Reply(code, tail),
-            Ok(Assembled::Taken) => Step::Acknowledge,
-            Ok(Assembled::Whole { body: Cow::Borrowed(_), .. }) => Step::Call(Cow::Borrowed(message.tail)),
+            Err(Unverified) => ServerStep::Challenge,
+            Ok(Assembled::Answer { code, tail }) => ServerStep::Reply(code, tail),
+            Ok(Assembled::Taken) => ServerStep::Acknowledge,
+            Ok(Assembled::Whole { body: Cow::Borrowed(_), .. }) => {
+                ServerStep::Call(Cow::Borrowed(message.tail))
+            }
             Ok(Assembled::Whole { body, block }) => {
                 terms.block1 = block;
                 if terms.may_be_challenged() {
@@ -104,7 +106,7 @@ impl Bodies {
                 let mut whole = Vec::new();
                 let ends = [option::BLOCK1, option::Q_BLOCK1, option::SIZE1];
                 ends.into_iter().fold(Options::of(message), Options::without).write(&body, &mut whole);
-                Step::Call(Cow::Owned(whole))
+                ServerStep::Call(Cow::Owned(whole))
             }
         }
     }
@@ -117,23 +119,23 @@ impl Bodies {
         to: Option<Remote>,
         terms: &Terms,
         response: Response,
-        medium: Medium,
+        medium: ResponseTransport,
         into: &mut Vec<u8>,
-    ) -> Answered {
+    ) -> ResponseOutcome {
         if terms.suppresses(response.code) {
-            return Answered::Unwanted;
+            return ResponseOutcome::Unwanted;
         }
         let asked = terms.block2.filter(|_| response.is_success());
         let observed = terms.observed.filter(|_| response.is_success());
         let (mut szx, whole) = match medium {
-            Medium::Datagram { max_szx } => (max_szx, 16 << max_szx),
-            Medium::Stream { room, .. } => (MAX_SZX, room),
+            ResponseTransport::Datagram { max_szx } => (max_szx, 16 << max_szx),
+            ResponseTransport::Stream { room, .. } => (MAX_SZX, room),
         };
         let response = if response.size() > whole { response.with_etag() } else { response };
         let mut options = terms.block1.into_iter().fold(response.options.clone(), Options::block1);
         options = observed.into_iter().fold(options, Options::observe);
         let mut stream_room = None;
-        if let Medium::Stream { room, bert } = medium {
+        if let ResponseTransport::Stream { room, bert } = medium {
             into.clear();
             options.write(&[], into);
             let left = room.saturating_sub(into.len());
@@ -141,7 +143,7 @@ impl Bodies {
             if asked.is_none() && fits {
                 into.clear();
                 options.write(&response.payload, into);
-                return Answered::Send(response.code);
+                return ResponseOutcome::Send(response.code);
             }
             // A client that did not announce block-wise transfers may support those without BERT (RFC 8323 §5.3.2).
             stream_room = asked.map_or(bert, |block| block.szx() == BERT).then_some(left);
@@ -153,14 +155,16 @@ impl Bodies {
                 None => Slice::of(part, asked, szx),
             };
             into.clear();
-            let Some(slice) = slice else { return Answered::Send(Code::BAD_REQUEST) };
+            let Some(slice) = slice else { return ResponseOutcome::Send(Code::BAD_REQUEST) };
             let options = options.clone();
             let named =
                 if terms.set.is_some() { slice.quick_options(options) } else { slice.options(options) };
             named.write(slice.payload, into);
             let fits = match medium {
-                Medium::Datagram { .. } => length(terms.token, into.len()) <= terms.allowance.room(),
-                Medium::Stream { room, .. } => into.len() <= room,
+                ResponseTransport::Datagram { .. } => {
+                    length(terms.token, into.len()) <= terms.allowance.room()
+                }
+                ResponseTransport::Stream { room, .. } => into.len() <= room,
             };
             if fits {
                 break asked.map_or(0, Block::offset) + slice.payload.len() == response.size();
@@ -168,15 +172,17 @@ impl Bodies {
             match (medium, szx.checked_sub(1)) {
                 // A request that has had its effect cannot be challenged. It is answered in blocks that strangers may be
                 // sent.
-                (Medium::Datagram { .. }, _) if terms.repeatable => return Answered::TooLarge,
+                (ResponseTransport::Datagram { .. }, _) if terms.repeatable => {
+                    return ResponseOutcome::TooLarge;
+                }
                 (_, Some(smaller)) if stream_room.is_none() => szx = smaller,
-                (Medium::Datagram { .. }, _) => {
+                (ResponseTransport::Datagram { .. }, _) => {
                     // The options alone are too long for a stranger, which gets only the code.
                     into.clear();
                     terms.block1.into_iter().fold(Options::default(), Options::block1).write(&[], into);
-                    return Answered::Send(response.code);
+                    return ResponseOutcome::Send(response.code);
                 }
-                (Medium::Stream { .. }, _) => return Answered::TooLarge,
+                (ResponseTransport::Stream { .. }, _) => return ResponseOutcome::TooLarge,
             }
         };
         let (code, is_first) = (response.code, terms.block2.is_none_or(|block| block.num() == 0));
@@ -187,7 +193,7 @@ impl Bodies {
         } else if !is_first && last {
             self.responses.take(to, terms.operation);
         }
-        Answered::Send(code)
+        ResponseOutcome::Send(code)
     }
 }
 
@@ -205,9 +211,9 @@ mod tests {
     }
 
     /// Answers a request that is not verified. Returns the outcome and the number of bytes written.
-    fn answered(code: Code, response: Response, medium: Medium) -> (Answered, usize) {
-        let (mut bodies, mut into) = (Bodies::new(Bounds::default()), Vec::new());
-        let mut answered = Answered::Unwanted;
+    fn answered(code: Code, response: Response, medium: ResponseTransport) -> (ResponseOutcome, usize) {
+        let (mut bodies, mut into) = (TransferBodies::new(Bounds::default()), Vec::new());
+        let mut answered = ResponseOutcome::Unwanted;
         request(&Options::default().uri_path("x"), code, |message| {
             let mut terms = Terms::of(message, None);
             terms.allowance = Allowance::ipv4(length(message.token, message.tail.len()));
@@ -218,19 +224,19 @@ mod tests {
 
     #[test]
     fn a_stranger_is_asked_again_where_that_does_no_harm_and_sent_small_blocks_where_it_would() {
-        let datagram = Medium::Datagram { max_szx: MAX_SZX };
+        let datagram = ResponseTransport::Datagram { max_szx: MAX_SZX };
         let large = || Response::content(vec![7; 500]);
-        assert_eq!(answered(Code::GET, large(), datagram).0, Answered::TooLarge);
+        assert_eq!(answered(Code::GET, large(), datagram).0, ResponseOutcome::TooLarge);
         let (post, bytes) = answered(Code::POST, large(), datagram);
-        assert!(post == Answered::Send(Code::CONTENT) && bytes <= 3 * (28 + 6) - 28 - 4, "{bytes}");
+        assert!(post == ResponseOutcome::Send(Code::CONTENT) && bytes <= 3 * (28 + 6) - 28 - 4, "{bytes}");
         let located = Response::new(Code::CREATED).option(option::LOCATION_PATH, &[b'x'; 200]);
-        assert_eq!(answered(Code::POST, located, datagram), (Answered::Send(Code::CREATED), 0));
+        assert_eq!(answered(Code::POST, located, datagram), (ResponseOutcome::Send(Code::CREATED), 0));
     }
 
     #[test]
     fn a_message_over_a_connection_is_filled_and_options_that_do_not_fit_are_too_large() {
-        let stream = |bert| Medium::Stream { room: 5_000, bert };
-        let send = Answered::Send(Code::CONTENT);
+        let stream = |bert| ResponseTransport::Stream { room: 5_000, bert };
+        let send = ResponseOutcome::Send(Code::CONTENT);
         let large = || Response::content(vec![7; 9_000]);
         let (bert, bytes) = answered(Code::GET, large(), stream(true));
         assert!(bert == send && bytes > 4 * 1_024, "{bytes}");
@@ -238,56 +244,58 @@ mod tests {
         assert!(blocks == send && bytes < 1_100, "{bytes}");
         assert_eq!(answered(Code::GET, Response::content(vec![7; 4_900]), stream(false)), (send, 4_901));
         let options = (0..30).fold(large(), |response, _| response.option(8, &[7; 250]));
-        assert_eq!(answered(Code::GET, options, stream(false)).0, Answered::TooLarge);
+        assert_eq!(answered(Code::GET, options, stream(false)).0, ResponseOutcome::TooLarge);
     }
 
     #[test]
     fn a_block_whose_response_was_not_kept_calls_a_get_again_and_ends_a_post() {
-        let mut bodies = Bodies::new(Bounds::default());
+        let mut bodies = TransferBodies::new(Bounds::default());
         let second = Options::default().block2(Block::new(1, false, 0).unwrap());
         for (method, calls) in [(Code::GET, true), (Code::POST, false)] {
             request(&second, method, |message| {
                 let mut terms = Terms::of(message, message.block2().unwrap());
                 let step = bodies.take(Instant::ZERO, PEER, message, &mut terms);
-                assert_eq!(matches!(step, Step::Call(_)), calls, "{step:?}");
+                assert_eq!(matches!(step, ServerStep::Call(_)), calls, "{step:?}");
             });
         }
     }
 
     #[test]
     fn the_blocks_of_a_get_come_from_one_call_in_any_order() {
-        let (mut bodies, mut into) = (Bodies::new(Bounds::default()), Vec::new());
+        let (mut bodies, mut into) = (TransferBodies::new(Bounds::default()), Vec::new());
         for num in [0_u32, 2, 1, 2] {
             let options = Options::default().block2(Block::new(num, false, 2).unwrap());
             request(&options, Code::GET, |message| {
                 let mut terms = Terms::of(message, message.block2().unwrap());
                 let response = match bodies.take(Instant::ZERO, PEER, message, &mut terms) {
-                    Step::Call(_) if num == 0 => Response::content(vec![7; 150]),
-                    Step::Answer(response) if num > 0 => response,
-                    step => return assert!(matches!(step, Step::Answer(_)), "{num} {step:?}"),
+                    ServerStep::Call(_) if num == 0 => Response::content(vec![7; 150]),
+                    ServerStep::Answer(response) if num > 0 => response,
+                    step => return assert!(matches!(step, ServerStep::Answer(_)), "{num} {step:?}"),
                 };
-                let medium = Medium::Datagram { max_szx: 2 };
+                let medium = ResponseTransport::Datagram { max_szx: 2 };
                 let sent = bodies.answer(Instant::ZERO, Some(PEER), &terms, response, medium, &mut into);
-                assert_eq!(sent, Answered::Send(Code::CONTENT));
+                assert_eq!(sent, ResponseOutcome::Send(Code::CONTENT));
             });
         }
     }
 
     #[test]
     fn the_blocks_of_a_response_come_from_one_call_and_the_last_ends_that() {
-        let (mut bodies, mut into) = (Bodies::new(Bounds::default()), Vec::new());
-        let medium = Medium::Datagram { max_szx: 2 };
+        let (mut bodies, mut into) = (TransferBodies::new(Bounds::default()), Vec::new());
+        let medium = ResponseTransport::Datagram { max_szx: 2 };
         for num in 0..4_u32 {
             let options = Options::default().block2(Block::new(num, false, 2).unwrap());
             request(&options, Code::POST, |message| {
                 let mut terms = Terms::of(message, message.block2().unwrap());
                 let response = match bodies.take(Instant::ZERO, PEER, message, &mut terms) {
-                    Step::Call(_) if num == 0 => Response::content(vec![7; 150]),
-                    Step::Answer(response) if (1..3).contains(&num) => response,
-                    step => return assert!(num == 3 && matches!(step, Step::Reply(..)), "{num} {step:?}"),
+                    ServerStep::Call(_) if num == 0 => Response::content(vec![7; 150]),
+                    ServerStep::Answer(response) if (1..3).contains(&num) => response,
+                    step => {
+                        return assert!(num == 3 && matches!(step, ServerStep::Reply(..)), "{num} {step:?}");
+                    }
                 };
                 let sent = bodies.answer(Instant::ZERO, Some(PEER), &terms, response, medium, &mut into);
-                assert_eq!(sent, Answered::Send(Code::CONTENT));
+                assert_eq!(sent, ResponseOutcome::Send(Code::CONTENT));
             });
         }
     }

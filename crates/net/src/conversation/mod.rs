@@ -5,21 +5,21 @@
 //! following with each request:
 //!
 //! 1. [`Terms::of`] reads the [terms](Terms) of the request. The server adds whether the client's address is verified.
-//! 2. [`Bodies::take`] puts bodies together, and says whether the handler is to be called.
+//! 2. [`TransferBodies::take`] puts bodies together, and says whether the handler is to be called.
 //! 3. [`Terms::wish`] says whether the client wants to observe.
-//! 4. The router calls the handler. Over datagrams, the handler takes a [`Place`] first, because it may wait.
-//! 5. [`Bodies::answer`] cuts the response to the size that the client takes.
+//! 4. The router calls the handler. Over datagrams, the handler takes a [`HandlerPlace`] first, because it may wait.
+//! 5. [`TransferBodies::answer`] cuts the response to the size that the client takes.
 //!
-//! [`Medium`] and [`Terms`] state the differences. Over datagrams, a message has one block, and a stranger is sent at most
+//! [`ResponseTransport`] and [`Terms`] state the differences. Over datagrams, a message has one block, and a stranger is sent at most
 //! three times the bytes that it sent. Over connections, a message may have many blocks (BERT), and every client is
 //! verified. Handlers under way have no bound there, because the server stops reading when it has no room.
 mod bodies;
 mod format;
-mod kept;
+mod large_responses;
 mod places;
 mod terms;
 
-pub(crate) use bodies::{Answered, Bodies, Medium, Step};
+pub(crate) use bodies::{ResponseOutcome, ResponseTransport, ServerStep, TransferBodies};
 pub(crate) use format::Format;
-pub(crate) use places::{NoPlace, Place, Places};
+pub(crate) use places::{HandlerPlace, HandlerPlaces, NoPlace};
 pub(crate) use terms::{Terms, Wish, has_terms, length};

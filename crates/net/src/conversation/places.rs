@@ -8,7 +8,7 @@ use crate::lock::lock;
 
 /// The places of the handlers of one endpoint. Clones share them.
 #[derive(Clone, Debug)]
-pub(crate) struct Places {
+pub(crate) struct HandlerPlaces {
     max: u32,
     taken: Arc<Mutex<Occupied>>,
 }
@@ -27,8 +27,8 @@ struct Occupancy {
 
 /// The place of a handler, taken before the handler is called. Dropping it gives it back.
 #[derive(Debug)]
-pub(crate) struct Place {
-    places: Places,
+pub(crate) struct HandlerPlace {
+    places: HandlerPlaces,
     resource: usize,
     stranger: bool,
 }
@@ -42,7 +42,7 @@ pub(crate) enum NoPlace {
     Strangers,
 }
 
-impl Places {
+impl HandlerPlaces {
     /// Returns `max` places, and one if that is 0.
     pub(crate) fn new(max: u32) -> Self {
         Self { max: max.max(1), taken: Arc::default() }
@@ -50,7 +50,7 @@ impl Places {
 
     /// Takes a place for a handler of a resource. A resource may take as many places as it leaves free. So several resources
     /// with endless requests take equal parts, and leave one part free. The requests of strangers may take half as many.
-    pub(crate) fn take(&self, resource: usize, stranger: bool) -> Result<Place, NoPlace> {
+    pub(crate) fn take(&self, resource: usize, stranger: bool) -> Result<HandlerPlace, NoPlace> {
         let mut taken = lock(&self.taken);
         let free = self.max.saturating_sub(taken.all);
         let counts = taken.by_resource.entry(resource).or_default();
@@ -63,11 +63,11 @@ impl Places {
         counts.all += 1;
         counts.strangers += u32::from(stranger);
         taken.all += 1;
-        Ok(Place { places: self.clone(), resource, stranger })
+        Ok(HandlerPlace { places: self.clone(), resource, stranger })
     }
 }
 
-impl Place {
+impl HandlerPlace {
     /// Notes that the client is verified.
     pub(crate) fn verify(&mut self) {
         if std::mem::take(&mut self.stranger)
@@ -78,7 +78,7 @@ impl Place {
     }
 }
 
-impl Drop for Place {
+impl Drop for HandlerPlace {
     fn drop(&mut self) {
         let mut taken = lock(&self.places.taken);
         taken.all -= 1;
@@ -96,7 +96,7 @@ impl Drop for Place {
 mod tests {
     use super::*;
 
-    fn fill(places: &Places, resource: usize, stranger: bool) -> (Vec<Place>, NoPlace) {
+    fn fill(places: &HandlerPlaces, resource: usize, stranger: bool) -> (Vec<HandlerPlace>, NoPlace) {
         let mut taken = Vec::new();
         loop {
             match places.take(resource, stranger) {
@@ -108,7 +108,7 @@ mod tests {
 
     #[test]
     fn strangers_at_one_resource_leave_room_for_others_there_and_for_other_resources() {
-        let places = Places::new(900);
+        let places = HandlerPlaces::new(900);
         let (strangers, why) = fill(&places, 1, true);
         assert_eq!((strangers.len(), why), (300, NoPlace::Strangers));
         let (files, _) = fill(&places, 2, true);
@@ -121,7 +121,7 @@ mod tests {
 
     #[test]
     fn every_resource_that_is_asked_for_without_end_leaves_some_to_others() {
-        let places = Places::new(1_024);
+        let places = HandlerPlaces::new(1_024);
         let filled: Vec<_> = (0..5).map(|resource| fill(&places, resource, false)).collect();
         assert!(filled.iter().all(|(places, why)| !places.is_empty() && *why == NoPlace::Full));
         assert!(places.take(9, true).is_ok());
@@ -131,7 +131,7 @@ mod tests {
 
     #[test]
     fn a_client_that_is_verified_later_frees_its_place_for_strangers() {
-        let places = Places::new(90);
+        let places = HandlerPlaces::new(90);
         let (mut strangers, _) = fill(&places, 1, true);
         assert_eq!(places.take(1, true).unwrap_err(), NoPlace::Strangers);
         strangers[0].verify();
@@ -144,7 +144,7 @@ mod tests {
 
     #[test]
     fn the_only_place_there_is_can_be_had_by_anyone() {
-        let places = Places::new(1);
+        let places = HandlerPlaces::new(1);
         let place = places.take(1, true).unwrap();
         assert_eq!(places.take(1, true).unwrap_err(), NoPlace::Full);
         drop(place);

@@ -6,14 +6,14 @@ use coapace_proto::block::{MAX_PAYLOADS, Overdue};
 use coapace_proto::{Code, ExchangeId, Kind, Message, Options, Responder, SendError, Token, group};
 
 use super::answers::{Answers, ObservedRequest};
-use super::hub::Locked;
+use super::hub::LockedHub;
 use super::leisure::Delayed;
 use crate::address::Remote;
-use crate::conversation::{Answered, Format, Terms, length};
+use crate::conversation::{Format, ResponseOutcome, Terms, length};
 use crate::handler::or_panicked;
 use crate::{Resource, Response, log};
 
-impl Locked {
+impl LockedHub {
     /// Adds the sender of a request to the observers of a resource. A verified client that finds no room is answered without the
     /// Observe option (RFC 7641 §4.1). Returns `false` if a stranger finds no room: then it is to be challenged.
     pub(crate) fn register(
@@ -88,10 +88,10 @@ impl Locked {
         let rest = terms.further().next().is_some().then(|| response.clone());
         match bodies.answer(now, Some(responder.to), terms, response, *medium, scratch) {
             // A stranger is sent one block for a request.
-            Answered::Send(_) if rest.is_some() && terms.may_be_challenged() => {
+            ResponseOutcome::Send(_) if rest.is_some() && terms.may_be_challenged() => {
                 self.challenge(now, responder, terms);
             }
-            Answered::Send(_)
+            ResponseOutcome::Send(_)
                 if terms.observed.is_some()
                     && terms.repeatable
                     && !terms.allowance.has_room_for_two(length(terms.token, scratch.len())) =>
@@ -99,7 +99,7 @@ impl Locked {
                 // Nothing would be left for the first notification.
                 self.challenge(now, responder, terms);
             }
-            Answered::Send(code) => {
+            ResponseOutcome::Send(code) => {
                 match terms.set {
                     Some(_) => self.queue_first_of_set(now, responder, code),
                     None => self.respond_encoded(now, responder, code),
@@ -110,8 +110,8 @@ impl Locked {
                     None => {}
                 }
             }
-            Answered::TooLarge => self.challenge(now, responder, terms),
-            Answered::Unwanted => {
+            ResponseOutcome::TooLarge => self.challenge(now, responder, terms),
+            ResponseOutcome::Unwanted => {
                 // A confirmable request is acknowledged nevertheless.
                 let _ = self.endpoint.acknowledge(now, responder);
                 self.answers.note_answer(&responder, None, 0);
@@ -136,7 +136,7 @@ impl Locked {
             let Answers { bodies, scratch, medium, .. } = &mut self.answers;
             let answered = bodies.answer(now, Some(responder.to), &terms, response.clone(), *medium, scratch);
             let sent = match answered {
-                Answered::Send(code) if code.is_success() => {
+                ResponseOutcome::Send(code) if code.is_success() => {
                     self.endpoint.respond_part(now, responder.further(), code, &self.answers.scratch)
                 }
                 // The representation ends before the set.
@@ -188,7 +188,8 @@ impl Locked {
         let again = form.resource.version() != form.called;
         let response = form.format.admit(response);
         form.terms.observed = response.is_success().then(|| sequence.next());
-        let Answered::Send(code) = bodies.answer(now, None, &form.terms, response, *medium, scratch) else {
+        let ResponseOutcome::Send(code) = bodies.answer(now, None, &form.terms, response, *medium, scratch)
+        else {
             return again;
         };
         let challenge = |to| gate.challenge(now, to);

@@ -11,10 +11,10 @@ use coapace_proto::echo::{Echo, Gate};
 use coapace_proto::{Allowance, Code, Message, Responder, Sequence, Token};
 
 use super::leisure::Leisure;
-use super::sets::Sets;
+use super::sets::BodyRequests;
 use crate::access::AccessLog;
 use crate::address::Remote;
-use crate::conversation::{Bodies, Format, Medium, Terms, length};
+use crate::conversation::{Format, ResponseTransport, Terms, TransferBodies, length};
 use crate::{Network, Requests, Resource, Response, ServerConfig};
 
 /// The clients that have to show with an Echo option that their address is their own. Until then they are sent at most three
@@ -59,12 +59,12 @@ const FRESHNESS: Duration = Duration::from_secs(300);
 pub(crate) struct Answers {
     pub(super) verify: Verify,
     pub(super) gate: Gate<Remote>,
-    pub(super) medium: Medium,
+    pub(super) medium: ResponseTransport,
     /// The largest payload of a block, in bytes.
     block: usize,
-    pub(crate) bodies: Bodies,
+    pub(crate) bodies: TransferBodies,
     /// The bodies that go to clients in confirmable sets.
-    pub(super) sets: Sets,
+    pub(super) sets: BodyRequests,
     /// The requests that observers have made, each once for all observers with equal requests. The key is the number that
     /// the endpoint knows it under.
     pub(super) observed: HashMap<u64, ObservedRequest>,
@@ -96,7 +96,7 @@ pub(super) struct ObservedRequest {
 
 /// A handler that is to be called for observers.
 #[derive(Debug)]
-pub(crate) struct Due {
+pub(crate) struct DueHandler {
     pub(crate) number: u64,
     pub(crate) from: Remote,
     pub(crate) tail: Vec<u8>,
@@ -113,10 +113,10 @@ impl Answers {
             verify,
             // Verified addresses have the same bound as peers.
             gate: Gate::new(Echo::new(key, FRESHNESS), config.max_peers as usize),
-            medium: Medium::Datagram { max_szx: bodies.max_szx },
+            medium: ResponseTransport::Datagram { max_szx: bodies.max_szx },
             block: 16 << bodies.max_szx,
-            bodies: Bodies::new(bodies),
-            sets: Sets::default(),
+            bodies: TransferBodies::new(bodies),
+            sets: BodyRequests::default(),
             observed: HashMap::new(),
             // When the table is full, at least half of its requests have no observers any more, and are removed.
             max_observed: 2 * config.max_observers as usize,
@@ -130,7 +130,7 @@ impl Answers {
 
     /// Returns the size exponent of the largest block.
     pub(super) fn max_szx(&self) -> u8 {
-        let Medium::Datagram { max_szx } = self.medium else { return MAX_SZX };
+        let ResponseTransport::Datagram { max_szx } = self.medium else { return MAX_SZX };
         max_szx
     }
 
@@ -183,13 +183,13 @@ impl Answers {
 
     /// Returns the handlers to be called because their resource has changed. A handler that is still running is left out,
     /// and called again when it has ended.
-    pub(crate) fn due(&mut self) -> Vec<Due> {
+    pub(crate) fn due(&mut self) -> Vec<DueHandler> {
         let mut due = Vec::new();
         for (&number, observed) in self.observed.iter_mut().filter(|(_, observed)| !observed.under_way) {
             let version = observed.resource.version();
             if std::mem::replace(&mut observed.called, version) != version {
                 observed.under_way = true;
-                due.push(Due { number, from: observed.from, tail: observed.tail.clone() });
+                due.push(DueHandler { number, from: observed.from, tail: observed.tail.clone() });
             }
         }
         due

@@ -7,7 +7,7 @@ use std::os::fd::AsRawFd;
 use nix::sys::socket::{MsgFlags, MultiHeaders, recvmmsg, sendmmsg};
 
 use super::family::Family;
-use super::io::{DatagramIo, MAX_DATAGRAM, Outgoing, Reception, send_all, send_run};
+use super::io::{DatagramIo, MAX_DATAGRAM, OutgoingDatagrams, Reception, send_all, send_run};
 use super::socket::Socket;
 use crate::Direction;
 use crate::address::{LocalAddress, Remote};
@@ -17,7 +17,7 @@ const BATCH: usize = 32;
 
 /// The headers and buffers of a socket's batches. They stay on one thread, because the headers hold pointers.
 #[derive(Debug)]
-pub(crate) struct Batch<S> {
+pub(crate) struct BatchBuffers<S> {
     received: MultiHeaders<S>,
     /// The headers of datagrams without a local address, and of those with one.
     sent: MultiHeaders<S>,
@@ -28,7 +28,7 @@ pub(crate) struct Batch<S> {
     last: (LocalAddress, u16),
 }
 
-impl<S: Family> Batch<S> {
+impl<S: Family> BatchBuffers<S> {
     pub(crate) fn of(socket: &Socket) -> Self {
         Self {
             received: MultiHeaders::preallocate(BATCH, socket.tells_local.then(S::space)),
@@ -45,7 +45,7 @@ impl<S: Family> Batch<S> {
     fn send_alike(
         &mut self,
         socket: &Socket,
-        outgoing: &Outgoing,
+        outgoing: &OutgoingDatagrams,
         number: u16,
         local: LocalAddress,
     ) -> io::Result<usize> {
@@ -69,7 +69,7 @@ impl<S: Family> Batch<S> {
     }
 }
 
-impl<S: Family> DatagramIo for Batch<S> {
+impl<S: Family> DatagramIo for BatchBuffers<S> {
     const READS: u32 = 1;
 
     fn receive(
@@ -114,7 +114,7 @@ impl<S: Family> DatagramIo for Batch<S> {
         Ok(received)
     }
 
-    fn send(&mut self, socket: &Socket, outgoing: &mut Outgoing) {
+    fn send(&mut self, socket: &Socket, outgoing: &mut OutgoingDatagrams) {
         if socket.interceptor.is_some() {
             return send_all(socket, outgoing);
         }

@@ -9,17 +9,17 @@ use coapace_proto::{Event, Message, Responder};
 use tokio::io::Interest;
 use tokio::net::UdpSocket;
 
-use super::hub::{Hub, Locked};
+use super::hub::{Hub, LockedHub};
 use super::io::{DatagramIo, Reception};
-use super::sets::Open;
-use super::watch::{Wakeup, Watch};
+use super::sets::BodyRequest;
+use super::watch::{SocketWatch, Wakeup};
 use crate::address::Remote;
 
 /// The number of batches received before other tasks of the thread get their turn.
 const ROUNDS: u32 = 8;
 
 /// The part of a driver that differs between clients and servers.
-pub(crate) trait Service {
+pub(crate) trait EndpointRole {
     fn request(&mut self, hub: &Arc<Hub>, now: Instant, responder: Responder<Remote>, message: &Message<'_>);
 
     /// Handles a request that is too long. `head` has neither options nor payload.
@@ -28,10 +28,10 @@ pub(crate) trait Service {
     }
 
     /// Sends the next set of a body, because the one before has arrived.
-    fn proceed(&mut self, _: &Arc<Hub>, _: Instant, _: &Open) {}
+    fn proceed(&mut self, _: &Arc<Hub>, _: Instant, _: &BodyRequest) {}
 
     /// Returns whether datagrams are expected.
-    fn expects(&self, _: &Locked) -> bool {
+    fn expects(&self, _: &LockedHub) -> bool {
         true
     }
 
@@ -54,7 +54,7 @@ pub(crate) struct Driver<C, S> {
     unasked: bool,
 }
 
-impl<C: DatagramIo, S: Service> Driver<C, S> {
+impl<C: DatagramIo, S: EndpointRole> Driver<C, S> {
     pub(crate) fn new(hub: Arc<Hub>, io: C, service: S) -> Self {
         Self { hub, io, service, watched: None, unasked: false }
     }
@@ -72,7 +72,7 @@ impl<C: DatagramIo, S: Service> Driver<C, S> {
             Some(duplicate) => duplicate,
             None => hub.socket.duplicate()?,
         })?;
-        let mut watch = Watch::of(&watched, &hub.attention);
+        let mut watch = SocketWatch::of(&watched, &hub.attention);
         // The moment that the timer is set for. The timer is never moved to a later moment, and may fire once with nothing to do.
         // Moving it with every exchange would cost more.
         let mut armed = Instant::MAX;

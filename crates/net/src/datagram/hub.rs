@@ -11,14 +11,14 @@ use foldhash::{HashMap, HashMapExt};
 use tokio::sync::Notify;
 
 use super::answers::Answers;
-use super::io::{Outgoing, send_all};
+use super::io::{OutgoingDatagrams, send_all};
 use super::socket::Socket;
 use crate::address::Remote;
 use crate::clock::{Clock, Random};
 use crate::closing::Closing;
 use crate::destinations::Destinations;
-use crate::group::Asked;
-use crate::identity::Peer;
+use crate::group::GroupExchange;
+use crate::identity::IdentifiedPeer;
 use crate::lock::lock;
 use crate::receivers::Receivers;
 use crate::refusals::{Refusals, is_final};
@@ -30,7 +30,7 @@ use crate::{Error, NetCounters, Profile, Refused, Response, ServerConfig, log};
 #[derive(Debug)]
 pub(crate) struct Hub {
     pub(crate) profile: Profile,
-    state: Mutex<Locked>,
+    state: Mutex<LockedHub>,
     pub(crate) socket: Socket,
     /// The DTLS sessions of its datagrams, if it uses DTLS.
     pub(crate) sessions: Option<Arc<Mutex<Sessions>>>,
@@ -46,9 +46,9 @@ pub(crate) struct Hub {
 
 /// The part of a hub that is behind its lock.
 #[derive(Debug)]
-pub(crate) struct Locked {
+pub(crate) struct LockedHub {
     pub(crate) endpoint: Endpoint<Mechanism, Remote>,
-    pub(crate) outgoing: Outgoing,
+    pub(crate) outgoing: OutgoingDatagrams,
     pub(crate) counters: NetCounters,
     pub(crate) destinations: Destinations,
     pub(crate) refusals: Refusals,
@@ -58,7 +58,7 @@ pub(crate) struct Locked {
     /// The exchanges and observations whose responses somebody waits for.
     pub(crate) waiting: HashMap<ExchangeId, Waiter>,
     /// The requests to groups.
-    pub(crate) groups: HashMap<ExchangeId, Asked>,
+    pub(crate) groups: HashMap<ExchangeId, GroupExchange>,
     /// The state that only servers use.
     pub(crate) answers: Answers,
     /// The last client that a bound of the server has stopped.
@@ -84,9 +84,9 @@ impl Hub {
         let Profile { mechanism: controller, bulk, config } = profile;
         let mut endpoint = Endpoint::new(Arc::new(Setup { controller, bulk, config }), random.next());
         endpoint.measure();
-        let state = Locked {
+        let state = LockedHub {
             endpoint,
-            outgoing: Outgoing::default(),
+            outgoing: OutgoingDatagrams::default(),
             counters: NetCounters::default(),
             destinations: Destinations::new(config.max_peers as usize),
             refusals: Refusals::default(),
@@ -112,12 +112,12 @@ impl Hub {
         }))
     }
 
-    pub(crate) fn lock(&self) -> MutexGuard<'_, Locked> {
+    pub(crate) fn lock(&self) -> MutexGuard<'_, LockedHub> {
         lock(&self.state)
     }
 
     /// Calls `act`, and then sends the endpoint's datagrams.
-    pub(crate) fn with<T>(&self, act: impl FnOnce(&mut Locked, Instant) -> T) -> T {
+    pub(crate) fn with<T>(&self, act: impl FnOnce(&mut LockedHub, Instant) -> T) -> T {
         let now = self.clock.now();
         let mut state = self.lock();
         let done = act(&mut state, now);
@@ -130,7 +130,7 @@ impl Hub {
     }
 
     /// Sends from the front of `outgoing` as far as the system takes it.
-    fn transmit(&self, outgoing: &mut Outgoing) {
+    fn transmit(&self, outgoing: &mut OutgoingDatagrams) {
         if let Some(sessions) = &self.sessions {
             if lock(sessions).send(&self.socket, outgoing) {
                 // The driver has to set its timer for a handshake.
@@ -180,9 +180,9 @@ impl Hub {
     }
 
     /// Returns a peer of the endpoint with its identity.
-    pub(crate) fn peer(&self, remote: Remote) -> Peer {
+    pub(crate) fn peer(&self, remote: Remote) -> IdentifiedPeer {
         let identity = self.sessions.as_ref().and_then(|sessions| lock(sessions).identity(remote));
-        Peer { remote, identity }
+        IdentifiedPeer { remote, identity }
     }
 
     /// Returns whether messages to this address have Message IDs left.
@@ -233,7 +233,7 @@ impl Hub {
     }
 }
 
-impl Locked {
+impl LockedHub {
     /// Returns the next deadline of the endpoint, of delayed responses, and of blocks that are missing.
     pub(crate) fn poll_timeout(&self) -> Option<Instant> {
         let overdue = Some(self.answers.bodies.overdue_from()).filter(|&at| at < Instant::MAX);
@@ -281,7 +281,7 @@ impl Locked {
     }
 
     /// Sends the endpoint's datagrams, until `send` leaves some. Then handles the exchanges that have failed.
-    pub(crate) fn send(&mut self, now: Instant, mut send: impl FnMut(&mut Outgoing)) {
+    pub(crate) fn send(&mut self, now: Instant, mut send: impl FnMut(&mut OutgoingDatagrams)) {
         loop {
             self.gather(now);
             if self.outgoing.is_empty() {

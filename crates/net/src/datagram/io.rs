@@ -28,7 +28,7 @@ pub(crate) trait DatagramIo {
     fn receive(&mut self, socket: &Socket, each: impl FnMut(Remote, bool, &[u8])) -> io::Result<Reception>;
 
     /// Sends from the front of `outgoing` as far as the system takes it.
-    fn send(&mut self, socket: &Socket, outgoing: &mut Outgoing);
+    fn send(&mut self, socket: &Socket, outgoing: &mut OutgoingDatagrams);
 
     /// Returns the server with which the last [`receive`](Self::receive) has begun a session.
     fn begun(&mut self) -> Option<Remote> {
@@ -72,14 +72,14 @@ impl Reception {
     }
 }
 
-/// The most datagrams of a [`Run`]: UDP_MAX_SEGMENTS of Linux before 6.9.
+/// The most datagrams of a [`DatagramTrain`]: UDP_MAX_SEGMENTS of Linux before 6.9.
 const MAX_SEGMENTS: usize = 64;
-/// The most bytes of a [`Run`]. With headers, it is one datagram of IP inside the system.
+/// The most bytes of a [`DatagramTrain`]. With headers, it is one datagram of IP inside the system.
 const MAX_RUN: usize = 64_000;
 
 /// Successive datagrams to one destination that the system can take as one, and cut: UDP_SEGMENT in udp(7).
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Run<'a> {
+pub(crate) struct DatagramTrain<'a> {
     pub(crate) to: Remote,
     pub(crate) bytes: &'a [u8],
     /// The length of each datagram but the last, which may be shorter.
@@ -89,7 +89,7 @@ pub(crate) struct Run<'a> {
 
 /// Datagrams that are to be sent.
 #[derive(Debug, Default)]
-pub(crate) struct Outgoing {
+pub(crate) struct OutgoingDatagrams {
     /// The destination of each datagram, and the end of its bytes in `bytes`.
     messages: Vec<(Remote, usize)>,
     /// The bytes of all datagrams.
@@ -100,7 +100,7 @@ pub(crate) struct Outgoing {
     pub(crate) failed: Vec<(Remote, io::Error)>,
 }
 
-impl Outgoing {
+impl OutgoingDatagrams {
     /// Adds a datagram. It has the bytes that were appended to `bytes` since the last call.
     pub(crate) fn push(&mut self, to: Remote) {
         self.messages.push((to, self.bytes.len()));
@@ -138,7 +138,7 @@ impl Outgoing {
 
     /// Returns the datagrams at the front that go to one destination and are equally long, but for the last, which may be
     /// shorter: the destination, their bytes, the length of each, and their number.
-    pub(crate) fn run(&self) -> Option<Run<'_>> {
+    pub(crate) fn run(&self) -> Option<DatagramTrain<'_>> {
         let (to, first) = self.get(0)?;
         let (segment, most) = (first.len(), MAX_RUN / first.len().max(1));
         let mut count = 1;
@@ -156,7 +156,12 @@ impl Outgoing {
             }
         }
         let start = self.sent.checked_sub(1).map_or(0, |before| self.messages[before].1);
-        Some(Run { to, bytes: &self.bytes[start..start + len], segment: u16::try_from(segment).ok()?, count })
+        Some(DatagramTrain {
+            to,
+            bytes: &self.bytes[start..start + len],
+            segment: u16::try_from(segment).ok()?,
+            count,
+        })
     }
 
     /// Removes the first `count`, which are sent.
@@ -205,7 +210,7 @@ impl DatagramIo for Single {
         Ok(received)
     }
 
-    fn send(&mut self, socket: &Socket, outgoing: &mut Outgoing) {
+    fn send(&mut self, socket: &Socket, outgoing: &mut OutgoingDatagrams) {
         send_all(socket, outgoing);
     }
 }
@@ -227,9 +232,9 @@ pub(crate) fn receive_singly<'a>(
     Ok(None)
 }
 
-/// Sends from the front as far as the system takes it: each [`Run`] with one system call, and each other datagram with one. An
+/// Sends from the front as far as the system takes it: each [`DatagramTrain`] with one system call, and each other datagram with one. An
 /// interceptor sees datagrams, so with one there are no runs.
-pub(crate) fn send_all(socket: &Socket, outgoing: &mut Outgoing) {
+pub(crate) fn send_all(socket: &Socket, outgoing: &mut OutgoingDatagrams) {
     loop {
         if socket.interceptor.is_none() && send_run(socket, outgoing) {
             continue;
@@ -248,7 +253,7 @@ pub(crate) fn send_all(socket: &Socket, outgoing: &mut Outgoing) {
 }
 
 /// Sends the run at the front with one system call, if there are several. Returns whether they were sent.
-pub(crate) fn send_run(socket: &Socket, outgoing: &mut Outgoing) -> bool {
+pub(crate) fn send_run(socket: &Socket, outgoing: &mut OutgoingDatagrams) -> bool {
     if let Some(run) = outgoing.run().filter(|run| run.count > 1)
         && socket.send_run(&run)
     {
@@ -265,11 +270,11 @@ mod tests {
 
     #[test]
     fn datagrams_leave_from_the_front_and_the_rest_keeps_its_bytes() {
-        let mut outgoing = Outgoing::default();
+        let mut outgoing = OutgoingDatagrams::default();
         for (port, bytes) in [(1, "a"), (2, "bc"), (3, "")] {
             outgoing.add(Remote::new(Ipv6Addr::LOCALHOST, port, 0), bytes.as_bytes());
         }
-        let left = |outgoing: &Outgoing| -> Vec<(u16, Vec<u8>)> {
+        let left = |outgoing: &OutgoingDatagrams| -> Vec<(u16, Vec<u8>)> {
             let each = (0..).map_while(|nth| outgoing.get(nth));
             each.map(|(to, bytes)| (to.port, bytes.to_vec())).collect()
         };
@@ -284,7 +289,7 @@ mod tests {
     #[test]
     fn a_run_has_one_destination_one_length_and_perhaps_a_shorter_end() {
         let to = |port| Remote::new(Ipv6Addr::LOCALHOST, port, 0);
-        let mut outgoing = Outgoing::default();
+        let mut outgoing = OutgoingDatagrams::default();
         for (port, bytes) in
             [(9, "-"), (1, "aa"), (1, "bb"), (1, "c"), (1, "dd"), (2, "ee"), (2, "fff"), (2, "")]
         {
@@ -317,14 +322,14 @@ mod tests {
     #[cfg(target_os = "linux")]
     #[test]
     fn a_run_arrives_as_datagrams_over_ipv4_and_ipv6() {
-        use super::super::socket::{Purpose, Socket};
+        use super::super::socket::{Socket, SocketPurpose};
         for host in ["127.0.0.1:0", "[::1]:0"] {
             let address = host.parse().expect("an address");
             let receiver = std::net::UdpSocket::bind(host).expect("a socket");
             receiver.set_read_timeout(Some(std::time::Duration::from_secs(10))).expect("an option");
-            let sender = Socket::bind(address, Purpose::Ask).expect("a socket");
+            let sender = Socket::bind(address, SocketPurpose::Ask).expect("a socket");
             let to = sender.remote(receiver.local_addr().expect("an address"));
-            let mut outgoing = Outgoing::default();
+            let mut outgoing = OutgoingDatagrams::default();
             let sent = [vec![1; 1000], vec![2; 1000], vec![3; 7]];
             for bytes in &sent {
                 outgoing.add(to, bytes);
@@ -341,11 +346,11 @@ mod tests {
     #[cfg(target_os = "linux")]
     #[test]
     fn datagrams_of_a_run_that_the_system_refuses_fail_one_by_one() {
-        use super::super::socket::{Purpose, Socket};
+        use super::super::socket::{Socket, SocketPurpose};
         let sender =
-            Socket::bind("127.0.0.1:0".parse().expect("an address"), Purpose::Ask).expect("a socket");
+            Socket::bind("127.0.0.1:0".parse().expect("an address"), SocketPurpose::Ask).expect("a socket");
         // A socket of IPv4 cannot send to an address of IPv6.
-        let mut outgoing = Outgoing::default();
+        let mut outgoing = OutgoingDatagrams::default();
         for _ in 0..2 {
             outgoing.add(Remote::new(Ipv6Addr::LOCALHOST, 9, 0), b"to IPv6");
         }

@@ -2,7 +2,7 @@
 //!
 //! A [`Hub`](hub::Hub) is an endpoint with its [`Socket`](socket::Socket), its clock, and the tasks that wait for its
 //! exchanges, behind one lock. A [`Driver`](driver::Driver) is the loop that receives for a hub and keeps its timers. It
-//! waits with a [`Watch`](watch::Watch). Datagrams pass through a [`DatagramIo`](io::DatagramIo): one with each system call,
+//! waits with a [`SocketWatch`](watch::SocketWatch). Datagrams pass through a [`DatagramIo`](io::DatagramIo): one with each system call,
 //! many ([`batch`]), or sealed into DTLS records.
 //!
 //! A server's driver hands requests to [`Serving`](serving::Serving). [`Answers`](answers::Answers) is the state of a hub

@@ -9,26 +9,26 @@ use coapace_control::Instant;
 use coapace_proto::block::Asked;
 use coapace_proto::{Code, Kind, Message, Responder};
 
-use super::driver::Service;
-use super::hub::{Hub, Locked};
+use super::driver::EndpointRole;
+use super::hub::{Hub, LockedHub};
 use super::rates::Rates;
-use super::sets::Open;
+use super::sets::BodyRequest;
 use crate::access;
 use crate::address::Remote;
-use crate::conversation::{NoPlace, Place, Places, Step, Terms, Wish, has_terms};
-use crate::handler::{Called, Pending, Routed};
+use crate::conversation::{HandlerPlace, HandlerPlaces, NoPlace, ServerStep, Terms, Wish, has_terms};
+use crate::handler::{Called, HandlerFuture, Routed};
 use crate::{Rejection, Response, Router, ServerConfig};
 
 /// Calls the handlers of requests. Handlers that wait go on as tasks.
 pub(crate) struct Serving {
     router: Router,
     pub(crate) config: ServerConfig,
-    places: Places,
+    places: HandlerPlaces,
     /// `None` if clients may ask as fast as they like.
     rates: Option<Rates>,
 }
 
-impl Service for Serving {
+impl EndpointRole for Serving {
     fn request(&mut self, hub: &Arc<Hub>, now: Instant, responder: Responder<Remote>, message: &Message<'_>) {
         if responder.group {
             hub.lock().counters.group_requests += 1;
@@ -64,7 +64,7 @@ impl Service for Serving {
         let terms = state.answers.admit(now, responder.to, message, Terms::of(message, None));
         let responder = responder.limited(terms.allowance);
         drop(state);
-        place.iter_mut().filter(|_| terms.verified).for_each(Place::verify);
+        place.iter_mut().filter(|_| terms.verified).for_each(HandlerPlace::verify);
         self.settle(hub, now, responder, terms, called, place);
     }
 
@@ -73,7 +73,7 @@ impl Service for Serving {
         hub.lock().respond(now, responder, &self.config.too_large());
     }
 
-    fn proceed(&mut self, hub: &Arc<Hub>, now: Instant, open: &Open) {
+    fn proceed(&mut self, hub: &Arc<Hub>, now: Instant, open: &BodyRequest) {
         let tail = open.next_tail();
         let responder = open.responder.further();
         let (code, token) = (responder.method, responder.token());
@@ -117,7 +117,7 @@ impl Service for Serving {
 impl Serving {
     pub(crate) fn new(hub: &Arc<Hub>, router: Router, config: ServerConfig) -> Self {
         router.resources().for_each(|resource| resource.attach(hub));
-        let places = Places::new(config.max_pending);
+        let places = HandlerPlaces::new(config.max_pending);
         let peers = config.of_each_core().config.max_peers;
         let rates = config.max_rate.map(|rate| Rates::new(rate.get(), peers));
         Self { router, config, places, rates }
@@ -164,16 +164,16 @@ impl Serving {
             return self.forgo(&mut state, now, responder, &terms);
         }
         let tail = match state.answers.bodies.take(now, responder.to, message, &mut terms) {
-            Step::Call(tail) => tail,
-            Step::Answer(response) => return state.answer(now, responder, &terms, Some(response)),
-            Step::Reply(code, tail) => {
+            ServerStep::Call(tail) => tail,
+            ServerStep::Answer(response) => return state.answer(now, responder, &terms, Some(response)),
+            ServerStep::Reply(code, tail) => {
                 return state.respond_with(now, responder, code, tail.as_bytes());
             }
-            Step::Acknowledge => {
+            ServerStep::Acknowledge => {
                 let _ = state.endpoint.acknowledge(now, responder);
                 return state.answers.note_answer(&responder, None, 0);
             }
-            Step::Challenge => return state.challenge(now, responder, &terms),
+            ServerStep::Challenge => return state.challenge(now, responder, &terms),
         };
         let request = Message { tail: &tail, ..*message };
         match terms.wish(&request) {
@@ -202,7 +202,7 @@ impl Serving {
         from: Remote,
         request: &Message<'_>,
         stranger: bool,
-    ) -> Result<(Called, Option<Place>), NoPlace> {
+    ) -> Result<(Called, Option<HandlerPlace>), NoPlace> {
         Ok(match self.router.route_of(request) {
             Routed::Answer(response) => (response.into(), None),
             Routed::Handler(chosen) => {
@@ -220,7 +220,7 @@ impl Serving {
         responder: Responder<Remote>,
         terms: Terms,
         called: Called,
-        place: Option<Place>,
+        place: Option<HandlerPlace>,
     ) {
         match called {
             Called::Ready(response) => hub.lock().answer(now, responder, &terms, response),
@@ -252,7 +252,7 @@ impl Serving {
     }
 
     /// Answers a request that is not carried out, because a copy of it would not be recognised.
-    fn forgo(&self, state: &mut Locked, now: Instant, responder: Responder<Remote>, terms: &Terms) {
+    fn forgo(&self, state: &mut LockedHub, now: Instant, responder: Responder<Remote>, terms: &Terms) {
         state.counters.unremembered += 1;
         state.stopped = Some(responder.to);
         if responder.group {
@@ -290,11 +290,11 @@ fn note_access(hub: &Hub, responder: &Responder<Remote>, message: &Message<'_>) 
 /// Counts a handler that waits, and holds its place. A handler that is called for observers takes no place.
 struct WaitingHandler {
     hub: Arc<Hub>,
-    place: Option<Place>,
+    place: Option<HandlerPlace>,
 }
 
 impl WaitingHandler {
-    fn new(hub: &Arc<Hub>, place: Option<Place>) -> Self {
+    fn new(hub: &Arc<Hub>, place: Option<HandlerPlace>) -> Self {
         hub.pending.fetch_add(1, Ordering::Relaxed);
         Self { hub: hub.clone(), place }
     }
@@ -314,7 +314,7 @@ async fn answer_later(
     mut waiting: WaitingHandler,
     mut responder: Responder<Remote>,
     mut terms: Terms,
-    mut rest: Pending,
+    mut rest: HandlerFuture,
     patience: Duration,
 ) {
     let hub = waiting.hub.clone();

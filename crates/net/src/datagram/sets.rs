@@ -12,13 +12,13 @@ const MOST: usize = 64;
 
 /// The bodies on their way.
 #[derive(Debug, Default)]
-pub(crate) struct Sets {
-    open: Vec<Open>,
+pub(crate) struct BodyRequests {
+    open: Vec<BodyRequest>,
 }
 
 /// A request for a whole body, or for its rest.
 #[derive(Debug)]
-pub(crate) struct Open {
+pub(crate) struct BodyRequest {
     pub(crate) responder: Responder<Remote>,
     /// The options and the payload of the request.
     tail: Vec<u8>,
@@ -28,7 +28,7 @@ pub(crate) struct Open {
     middle: Option<ExchangeId>,
 }
 
-impl Sets {
+impl BodyRequests {
     /// Notes a request if it is confirmable and asks for a whole body, or for its rest from the first block of a set.
     pub(super) fn note(&mut self, responder: Responder<Remote>, message: &Message<'_>) {
         self.close(&responder);
@@ -39,7 +39,7 @@ impl Sets {
             if self.open.len() >= MOST {
                 self.open.remove(0);
             }
-            self.open.push(Open { responder, tail: message.tail.to_vec(), next, middle: None });
+            self.open.push(BodyRequest { responder, tail: message.tail.to_vec(), next, middle: None });
         }
     }
 
@@ -61,19 +61,20 @@ impl Sets {
     }
 
     fn place(&self, responder: &Responder<Remote>) -> Option<usize> {
-        let is_same =
-            |open: &Open| open.responder.to == responder.to && open.responder.token() == responder.token();
+        let is_same = |open: &BodyRequest| {
+            open.responder.to == responder.to && open.responder.token() == responder.token()
+        };
         self.open.iter().position(is_same)
     }
 
     /// Takes the request whose set has this exchange in its middle. The exchange is over.
-    pub(super) fn take(&mut self, exchange: ExchangeId) -> Option<Open> {
+    pub(super) fn take(&mut self, exchange: ExchangeId) -> Option<BodyRequest> {
         let place = self.open.iter().position(|open| open.middle == Some(exchange))?;
         Some(self.open.remove(place))
     }
 }
 
-impl Open {
+impl BodyRequest {
     /// Returns the options and the payload of a request for the next set.
     pub(super) fn next_tail(&self) -> Vec<u8> {
         let message = Message { tail: &self.tail, ..Message::empty(Kind::Confirmable, 0) };

@@ -6,7 +6,7 @@ use std::os::fd::{AsRawFd, RawFd};
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::io::Run;
+use super::io::DatagramTrain;
 use crate::address::{LocalAddress, LocalAddresses, Remote, mapped};
 use crate::{Datagram, Direction, Interceptor};
 
@@ -16,7 +16,7 @@ const RECEIVE_BUFFER: usize = 4 << 20;
 
 /// The purpose of a socket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Purpose {
+pub(crate) enum SocketPurpose {
     /// A server answers from the address that a request came to.
     Serve {
         /// Set if several sockets share the port, over which the system spreads the clients.
@@ -49,13 +49,13 @@ impl AsRawFd for Socket {
 
 impl Socket {
     /// Binds to `address`. `[::]` means every address of IPv4, too.
-    pub(crate) fn bind(address: SocketAddr, purpose: Purpose) -> io::Result<Self> {
+    pub(crate) fn bind(address: SocketAddr, purpose: SocketPurpose) -> io::Result<Self> {
         let domain = socket2::Domain::for_address(address);
         let socket = socket2::Socket::new(domain, socket2::Type::DGRAM, None)?;
         if address.is_ipv6() {
             socket.set_only_v6(false)?;
         }
-        if purpose == (Purpose::Serve { shared: true }) {
+        if purpose == (SocketPurpose::Serve { shared: true }) {
             socket.set_reuse_port(true)?;
         }
         // A smaller buffer is not an error.
@@ -69,11 +69,11 @@ impl Socket {
     pub(crate) fn adopt(socket: UdpSocket) -> io::Result<Self> {
         socket.set_nonblocking(true)?;
         let address = socket.local_addr()?;
-        Self::new(socket, address, Purpose::Serve { shared: false })
+        Self::new(socket, address, SocketPurpose::Serve { shared: false })
     }
 
-    fn new(inner: UdpSocket, address: SocketAddr, purpose: Purpose) -> io::Result<Self> {
-        let serves = matches!(purpose, Purpose::Serve { .. });
+    fn new(inner: UdpSocket, address: SocketAddr, purpose: SocketPurpose) -> io::Result<Self> {
+        let serves = matches!(purpose, SocketPurpose::Serve { .. });
         let mut socket = Self {
             inner,
             v6: address.is_ipv6(),
@@ -93,7 +93,7 @@ impl Socket {
             SocketAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
             SocketAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
         };
-        Self::bind((any, 0).into(), Purpose::Ask)
+        Self::bind((any, 0).into(), SocketPurpose::Ask)
     }
 
     /// Returns a duplicate of the socket, which a runtime can watch.
@@ -161,7 +161,7 @@ impl Socket {
     }
 
     #[cfg(target_os = "linux")]
-    fn set_options(&mut self, purpose: Purpose) -> io::Result<()> {
+    fn set_options(&mut self, purpose: SocketPurpose) -> io::Result<()> {
         use nix::sys::socket::{setsockopt, sockopt};
         if self.tells_local && self.v6 {
             setsockopt(&self.inner, sockopt::Ipv6RecvPacketInfo, &true)?;
@@ -178,7 +178,7 @@ impl Socket {
                 let _ = socket.set_multicast_all_v6(false);
             }
         }
-        if purpose == Purpose::Ask {
+        if purpose == SocketPurpose::Ask {
             setsockopt(&self.inner, sockopt::Ipv4RecvErr, &true)?;
             if self.v6 {
                 setsockopt(&self.inner, sockopt::Ipv6RecvErr, &true)?;
@@ -188,7 +188,7 @@ impl Socket {
     }
 
     #[cfg(not(target_os = "linux"))]
-    fn set_options(&mut self, _: Purpose) -> io::Result<()> {
+    fn set_options(&mut self, _: SocketPurpose) -> io::Result<()> {
         self.tells_local = false;
         Ok(())
     }
@@ -231,7 +231,7 @@ impl Socket {
 
     /// Sends a run with one system call. Returns whether the system has taken it. A refused run is left to [`send`](Self::send):
     /// perhaps the system cannot cut it, or the path is too narrow for its datagrams.
-    pub(crate) fn send_run(&self, run: &Run<'_>) -> bool {
+    pub(crate) fn send_run(&self, run: &DatagramTrain<'_>) -> bool {
         #[cfg(target_os = "linux")]
         return self.address_of(run.to).is_ok()
             && self.send_from(run.to, run.bytes, Some(run.segment)).is_ok();

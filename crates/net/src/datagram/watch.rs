@@ -26,7 +26,7 @@ pub(crate) enum Wakeup {
 
 /// Waits for a socket, a hub's call for attention and a timer at once. The futures are kept from one datagram to the next.
 /// Making them again for every datagram would be a twentieth of a client's instructions.
-pub(crate) struct Watch<'a> {
+pub(crate) struct SocketWatch<'a> {
     socket: &'a UdpSocket,
     errors: Pin<Box<dyn Future<Output = io::Result<Ready>> + Send + 'a>>,
     attention: &'a Notify,
@@ -34,7 +34,7 @@ pub(crate) struct Watch<'a> {
     timer: Pin<Box<Sleep>>,
 }
 
-impl<'a> Watch<'a> {
+impl<'a> SocketWatch<'a> {
     pub(crate) fn of(socket: &'a UdpSocket, attention: &'a Notify) -> Self {
         Self {
             socket,

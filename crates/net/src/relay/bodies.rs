@@ -55,7 +55,7 @@ fn key(message: &Message<'_>) -> Vec<u8> {
 
 /// A body of which the relay asks for blocks.
 #[derive(Debug)]
-struct Body {
+struct RelayedBody {
     id: u64,
     /// The client, and the source that asks for it.
     client: SocketAddr,
@@ -78,7 +78,7 @@ struct Body {
     heard: Instant,
 }
 
-impl Body {
+impl RelayedBody {
     /// Returns the options and the payload of a block, and whether others follow, if it has arrived.
     fn block(&self, asked: Block) -> Option<(Tail, bool)> {
         let body = self.transfer.body();
@@ -101,7 +101,7 @@ impl Body {
 
 /// A request of the relay for a block.
 #[derive(Debug)]
-struct Part {
+struct BlockRequest {
     body: u64,
     piece: Piece,
     peer: SocketAddr,
@@ -110,13 +110,13 @@ struct Part {
 
 /// The bodies that are read ahead.
 #[derive(Debug, Default)]
-pub(super) struct Bodies {
-    list: Vec<Body>,
-    parts: HashMap<ExchangeId, Part>,
+pub(super) struct RelayedBodies {
+    list: Vec<RelayedBody>,
+    parts: HashMap<ExchangeId, BlockRequest>,
     begun: u64,
 }
 
-impl Bodies {
+impl RelayedBodies {
     pub(super) fn len(&self) -> usize {
         self.list.len()
     }
@@ -152,12 +152,12 @@ impl Relay {
         responder: &Responder<SocketAddr>,
         message: &Message<'_>,
     ) -> bool {
-        let of_client = |body: &Body| body.client == responder.to;
+        let of_client = |body: &RelayedBody| body.client == responder.to;
         if message.code != Code::GET || !self.bodies.list.iter().any(of_client) {
             return false;
         }
         let key = key(message);
-        let of_this = |body: &Body| of_client(body) && body.key == key;
+        let of_this = |body: &RelayedBody| of_client(body) && body.key == key;
         let Some(place) = self.bodies.list.iter().position(of_this) else { return false };
         let Some(block) = message.block2().ok().flatten().filter(|block| block.num() > 0) else {
             // The client begins again, and may get another version.
@@ -214,7 +214,7 @@ impl Relay {
         }
         self.bodies.begun += 1;
         self.sources.begin(peer);
-        self.bodies.list.push(Body {
+        self.bodies.list.push(RelayedBody {
             id: self.bodies.begun,
             client,
             peer,
@@ -261,7 +261,7 @@ impl Relay {
         let begun = half.endpoint.request_part(now, peer, request);
         if let Ok(exchange) = begun {
             half.take_token(peer, token, exchange);
-            self.bodies.parts.insert(exchange, Part { body: id, piece, peer, token });
+            self.bodies.parts.insert(exchange, BlockRequest { body: id, piece, peer, token });
             self.bodies.list[place].under_way += 1;
         } else {
             self.bodies.list[place].transfer.lost(piece);
@@ -276,7 +276,9 @@ impl Relay {
         exchange: ExchangeId,
         answer: Result<&Message<'_>, Failure>,
     ) {
-        let Some(Part { body, piece, peer, token }) = self.bodies.parts.remove(&exchange) else { return };
+        let Some(BlockRequest { body, piece, peer, token }) = self.bodies.parts.remove(&exchange) else {
+            return;
+        };
         self.half(Face::Server).free_token(peer, token);
         let Some(place) = self.bodies.place(body) else { return };
         let body = &mut self.bodies.list[place];

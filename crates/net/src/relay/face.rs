@@ -7,7 +7,7 @@ use std::sync::Arc;
 use coapace_control::Mechanism;
 use coapace_proto::{Endpoint, ExchangeId, Setup, Token};
 
-use super::line::Line;
+use super::line::RelayedExchange;
 
 /// A face of the relay.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -33,17 +33,17 @@ impl Face {
 
 /// The endpoint at a face, and the requests that it makes for the requests that arrived at the other face.
 #[derive(Debug)]
-pub(super) struct Half {
+pub(super) struct FaceEndpoint {
     pub(super) endpoint: Endpoint<Mechanism, SocketAddr>,
     /// The lines whose exchanges are at this face. A line of an observation stays as long as the observation.
-    pub(super) lines: HashMap<ExchangeId, Line>,
+    pub(super) lines: HashMap<ExchangeId, RelayedExchange>,
     /// The lines by peer and token at this face. No two have both in common.
     tokens: HashMap<(SocketAddr, Token), ExchangeId>,
     /// The lines of observations, by the observer and its token at the other face.
     observations: HashMap<(SocketAddr, Token), ExchangeId>,
 }
 
-impl Half {
+impl FaceEndpoint {
     pub(super) fn new(setup: Arc<Setup<Mechanism>>, seed: u64) -> Self {
         Self {
             endpoint: Endpoint::new(setup, seed),
@@ -73,7 +73,7 @@ impl Half {
         self.tokens.remove(&(peer, token));
     }
 
-    pub(super) fn insert(&mut self, exchange: ExchangeId, line: Line) {
+    pub(super) fn insert(&mut self, exchange: ExchangeId, line: RelayedExchange) {
         self.tokens.insert((line.peer, line.token), exchange);
         if line.observation.is_some() {
             self.observations.insert((line.responder.to, line.responder.token()), exchange);
@@ -81,7 +81,7 @@ impl Half {
         self.lines.insert(exchange, line);
     }
 
-    pub(super) fn remove(&mut self, exchange: ExchangeId) -> Option<Line> {
+    pub(super) fn remove(&mut self, exchange: ExchangeId) -> Option<RelayedExchange> {
         let line = self.lines.remove(&exchange)?;
         self.tokens.remove(&(line.peer, line.token));
         if line.observation.is_some() {

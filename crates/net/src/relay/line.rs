@@ -7,7 +7,7 @@ use coapace_proto::{Observation, Responder, Token};
 
 /// The bond between a request that arrived at one face and the exchange at the other.
 #[derive(Debug)]
-pub(super) struct Line {
+pub(super) struct RelayedExchange {
     /// The return address of the request, at the face where it arrived.
     pub(super) responder: Responder<SocketAddr>,
     /// True if the request was confirmable.
@@ -22,7 +22,7 @@ pub(super) struct Line {
     /// The token of the exchange.
     pub(super) token: Token,
     /// The observation, if the request asks for one.
-    pub(super) observation: Option<Watch>,
+    pub(super) observation: Option<RelayedObservation>,
     /// The end of the wait for the response to a non-confirmable request, even if the request asks for no response.
     pub(super) until: Option<Instant>,
     /// The options of the request to the server, if the response may be the first block of a body.
@@ -31,7 +31,7 @@ pub(super) struct Line {
 
 /// An observation that passes through the relay.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Watch {
+pub(super) struct RelayedObservation {
     /// The number of its resource at the face where it was asked for. It has one observer.
     pub(super) resource: u64,
     /// The order of its notifications.

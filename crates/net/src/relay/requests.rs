@@ -9,7 +9,7 @@ use coapace_proto::{
 
 use super::bodies::asks_for_front;
 use super::config::non_wait;
-use super::line::{Line, Watch};
+use super::line::{RelayedExchange, RelayedObservation};
 use super::message::{next_hop, observe, wants_no_response};
 use super::strangers::NoRoom;
 use super::{Face, Relay};
@@ -112,7 +112,7 @@ impl Relay {
         let token = token.unwrap_or_else(|| self.choose_token(there, peer, message.token));
         let watch = (observes == Some(0)).then(|| {
             self.observations += 1;
-            Watch { resource: self.observations, order: Observation::new() }
+            RelayedObservation { resource: self.observations, order: Observation::new() }
         });
         if let Some(watch) = watch {
             let endpoint = &mut self.half(face).endpoint;
@@ -138,7 +138,7 @@ impl Relay {
         })?;
         let until = (!confirmable).then(|| self.note_wait(now, there, peer, exchange));
         let may_read_ahead = there == Face::Server && !is_stranger && self.config.bulk.is_some();
-        let line = Line {
+        let line = RelayedExchange {
             responder,
             confirmable,
             is_statement,

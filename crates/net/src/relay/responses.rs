@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use coapace_control::Instant;
 use coapace_proto::{Code, ExchangeId, Failure, Kind, Message, Observer, Responder};
 
-use super::line::Line;
+use super::line::RelayedExchange;
 use super::message::{goes_on, unmarked_tail};
 use super::strangers::length;
 use super::{Face, Relay};
@@ -35,7 +35,7 @@ impl Relay {
             if let Some(until) = line.until.take() {
                 self.waits.remove(&(until, face, exchange));
             }
-        } else if let Some(Line { front: Some(tail), responder, peer, .. }) =
+        } else if let Some(RelayedExchange { front: Some(tail), responder, peer, .. }) =
             self.drop_line(now, face, exchange)
         {
             self.begin_body(now, responder.to, peer, &tail, message);
@@ -168,7 +168,7 @@ impl Relay {
     }
 
     /// Ends a line, and the registration of its observer if it has one.
-    fn drop_line(&mut self, now: Instant, face: Face, exchange: ExchangeId) -> Option<Line> {
+    fn drop_line(&mut self, now: Instant, face: Face, exchange: ExchangeId) -> Option<RelayedExchange> {
         let line = self.end_line(face, exchange)?;
         if line.observation.is_some() {
             let (from, token) = (line.responder.to, line.responder.token());
@@ -178,7 +178,7 @@ impl Relay {
     }
 
     /// Ends the line of an exchange at `face`.
-    pub(super) fn end_line(&mut self, face: Face, exchange: ExchangeId) -> Option<Line> {
+    pub(super) fn end_line(&mut self, face: Face, exchange: ExchangeId) -> Option<RelayedExchange> {
         let line = self.half(face).remove(exchange)?;
         self.sources.end(line.peer);
         self.strangers -= usize::from(line.is_stranger);

@@ -16,7 +16,7 @@ use tokio::net::UdpSocket;
 use tokio::sync::Notify;
 use tokio::task::JoinHandle;
 
-use self::ports::Port;
+use self::ports::ServerPort;
 use super::{Face, Relay, RelayConfig, RelayReport};
 
 /// The size of the receive buffer that is asked for at the face towards the clients, in bytes. The system may grant less.
@@ -49,17 +49,17 @@ pub struct ServiceOptions {
 /// A relay that is bound to its address.
 #[derive(Debug)]
 pub struct Service {
-    shared: Arc<Shared>,
+    shared: Arc<SharedRelay>,
 }
 
 /// A handle of a relay, for its counts.
 #[derive(Clone, Debug)]
 pub struct Handle {
-    shared: Arc<Shared>,
+    shared: Arc<SharedRelay>,
 }
 
 #[derive(Debug)]
-struct Shared {
+struct SharedRelay {
     /// The socket towards the clients.
     listener: UdpSocket,
     to: SocketAddr,
@@ -69,16 +69,16 @@ struct Shared {
     begun: time::Instant,
     /// Wakes the timer when the next deadline has changed.
     changed: Notify,
-    locked: Mutex<Locked>,
+    locked: Mutex<LockedRelay>,
 }
 
 /// The relay, and its ports towards the server.
 #[derive(Debug)]
-struct Locked {
+struct LockedRelay {
     relay: Relay,
     /// The sessions of clients, if they speak DTLS.
     clients: Option<DtlsSessions>,
-    ports: HashMap<SocketAddr, Port>,
+    ports: HashMap<SocketAddr, ServerPort>,
     buffer: Vec<u8>,
     /// Records that are to be sent, one after the other.
     record: Vec<u8>,
@@ -115,7 +115,7 @@ impl Service {
         let random = RandomState::new();
         let mut relay = Relay::new(config, random.hash_one(0));
         relay.measure();
-        let locked = Locked {
+        let locked = LockedRelay {
             relay,
             clients: clients.as_ref().map(DtlsSessions::new).transpose()?,
             ports: HashMap::new(),
@@ -128,7 +128,7 @@ impl Service {
             unsent: 0,
             handshakes_failed: 0,
         };
-        let shared = Shared {
+        let shared = SharedRelay {
             local: listener.local_addr()?,
             listener,
             to,
@@ -154,7 +154,7 @@ impl Service {
     /// Relays until the future is dropped, which closes all sessions.
     pub async fn run(self) {
         let timer = tokio::spawn(keep_time(self.shared.clone()));
-        let _ends_with_this = End { timer, shared: self.shared.clone() };
+        let _ends_with_this = ServiceGuard { timer, shared: self.shared.clone() };
         let mut buffer = vec![0; MAX_DATAGRAM + 1];
         loop {
             match self.shared.listener.recv_from(&mut buffer).await {
@@ -168,12 +168,12 @@ impl Service {
 }
 
 /// Stops the timer and closes all sessions when it is dropped.
-struct End {
+struct ServiceGuard {
     timer: JoinHandle<()>,
-    shared: Arc<Shared>,
+    shared: Arc<SharedRelay>,
 }
 
-impl Drop for End {
+impl Drop for ServiceGuard {
     fn drop(&mut self) {
         self.timer.abort();
         let mut locked = self.shared.lock();
@@ -199,8 +199,8 @@ impl Handle {
     }
 }
 
-impl Shared {
-    fn lock(&self) -> MutexGuard<'_, Locked> {
+impl SharedRelay {
+    fn lock(&self) -> MutexGuard<'_, LockedRelay> {
         self.locked.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -246,9 +246,9 @@ impl Shared {
     }
 
     /// Sends the relay's datagrams, closes ports, and sets the timer.
-    fn flush(self: &Arc<Self>, locked: &mut Locked) {
+    fn flush(self: &Arc<Self>, locked: &mut LockedRelay) {
         loop {
-            let Locked { relay, buffer, random, drawn, .. } = locked;
+            let LockedRelay { relay, buffer, random, drawn, .. } = locked;
             buffer.clear();
             let draw = || {
                 *drawn += 1;
@@ -276,8 +276,8 @@ impl Shared {
     }
 
     /// Takes a record of a client. Each session is a source of its own.
-    fn open_for_clients(&self, locked: &mut Locked, from: SocketAddr, record: &[u8]) {
-        let Locked { relay, clients: Some(sessions), buffer, .. } = locked else { return };
+    fn open_for_clients(&self, locked: &mut LockedRelay, from: SocketAddr, record: &[u8]) {
+        let LockedRelay { relay, clients: Some(sessions), buffer, .. } = locked else { return };
         sessions.handle_record(from, record);
         loop {
             buffer.clear();
@@ -286,16 +286,16 @@ impl Shared {
         }
     }
 
-    fn send_to_client(&self, locked: &mut Locked, to: SocketAddr) {
-        let Locked { clients, buffer, unsent, .. } = locked;
+    fn send_to_client(&self, locked: &mut LockedRelay, to: SocketAddr) {
+        let LockedRelay { clients, buffer, unsent, .. } = locked;
         match clients {
             Some(sessions) => sessions.send(to, buffer),
             None => *unsent += u64::from(!self.send_from_listener(to, buffer)),
         }
     }
 
-    fn send_records_to_clients(&self, locked: &mut Locked) {
-        let Locked { clients: Some(sessions), record, unsent, .. } = locked else { return };
+    fn send_records_to_clients(&self, locked: &mut LockedRelay) {
+        let LockedRelay { clients: Some(sessions), record, unsent, .. } = locked else { return };
         loop {
             record.clear();
             let Some(to) = sessions.poll_record(record) else { break };
@@ -319,7 +319,7 @@ impl Shared {
 }
 
 /// Calls the relay at its deadlines.
-async fn keep_time(shared: Arc<Shared>) {
+async fn keep_time(shared: Arc<SharedRelay>) {
     loop {
         let deadline = shared.lock().deadline;
         let wait = deadline.map(|at| time::Duration::from_micros(at.since(shared.now()).as_micros()));

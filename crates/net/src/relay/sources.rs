@@ -7,8 +7,8 @@ use coapace_control::Instant;
 
 /// A bounded table of sources. If it is full, the source that was idle for longest makes room.
 #[derive(Debug)]
-pub(super) struct Sources {
-    known: HashMap<SocketAddr, Source>,
+pub(super) struct RelaySources {
+    known: HashMap<SocketAddr, RelaySource>,
     /// The number of sources that are strangers.
     strangers: usize,
     bound: usize,
@@ -22,7 +22,7 @@ pub(super) struct Sources {
 
 /// A source.
 #[derive(Clone, Copy, Debug)]
-struct Source {
+struct RelaySource {
     /// The number of its lines, in both directions.
     lines: u32,
     /// The moment at which it was last heard.
@@ -31,7 +31,7 @@ struct Source {
     stranger: bool,
 }
 
-impl Sources {
+impl RelaySources {
     pub(super) fn new(bound: u32) -> Self {
         let bound = bound.max(1) as usize;
         Self { known: HashMap::new(), strangers: 0, bound, leaving: Vec::new(), met: 0, closed: 0 }
@@ -65,7 +65,7 @@ impl Sources {
         self.met += 1;
         self.strangers += usize::from(stranger);
         self.leaving.retain(|&leaving| leaving != source);
-        self.known.insert(source, Source { lines: 0, heard: now, stranger });
+        self.known.insert(source, RelaySource { lines: 0, heard: now, stranger });
         true
     }
 
@@ -98,7 +98,7 @@ impl Sources {
         let idle =
             self.known.iter().filter(|(_, known)| known.lines == 0 && (known.stranger || !of_strangers));
         let oldest = idle.min_by_key(|(source, known)| (!known.stranger, known.heard, **source));
-        let Some((&oldest, &Source { stranger, .. })) = oldest else { return false };
+        let Some((&oldest, &RelaySource { stranger, .. })) = oldest else { return false };
         self.known.remove(&oldest);
         self.strangers -= usize::from(stranger);
         self.leaving.push(oldest);

@@ -8,7 +8,7 @@ use super::dtls::Dtls;
 use super::table::Sessions;
 use crate::DtlsCounters;
 use crate::address::{Remote, mapped};
-use crate::datagram::io::Outgoing;
+use crate::datagram::io::OutgoingDatagrams;
 
 /// The DTLS sessions of a client or server, without a socket.
 ///
@@ -24,7 +24,7 @@ use crate::datagram::io::Outgoing;
 pub struct DtlsSessions {
     sessions: Sessions,
     is_server: bool,
-    arrived: Outgoing,
+    arrived: OutgoingDatagrams,
 }
 
 impl DtlsSessions {
@@ -36,7 +36,7 @@ impl DtlsSessions {
         Ok(Self {
             sessions: Sessions::new(setup)?,
             is_server: setup.is_server(),
-            arrived: Outgoing::default(),
+            arrived: OutgoingDatagrams::default(),
         })
     }
 

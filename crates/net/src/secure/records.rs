@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use super::table::{OVERHEAD, Sessions};
 use crate::address::Remote;
-use crate::datagram::io::{DatagramIo, MAX_DATAGRAM, Outgoing, Reception, receive_singly};
+use crate::datagram::io::{DatagramIo, MAX_DATAGRAM, OutgoingDatagrams, Reception, receive_singly};
 use crate::datagram::socket::Socket;
 use crate::lock::lock;
 
@@ -18,7 +18,7 @@ const ANY_RECORD: usize = 1 << 14;
 pub(crate) struct Sealed {
     sessions: Arc<Mutex<Sessions>>,
     buffer: Box<[u8]>,
-    arrived: Outgoing,
+    arrived: OutgoingDatagrams,
     begun: Option<Remote>,
 }
 
@@ -30,7 +30,7 @@ impl Sealed {
         Self {
             sessions: sessions.clone(),
             buffer: vec![0; longest + OVERHEAD + 1].into(),
-            arrived: Outgoing::default(),
+            arrived: OutgoingDatagrams::default(),
             begun: None,
         }
     }
@@ -56,7 +56,7 @@ impl DatagramIo for Sealed {
         Ok(Reception { more: true, truncated: longer.is_some().into(), ..Reception::default() })
     }
 
-    fn send(&mut self, socket: &Socket, outgoing: &mut Outgoing) {
+    fn send(&mut self, socket: &Socket, outgoing: &mut OutgoingDatagrams) {
         lock(&self.sessions).send(socket, outgoing);
     }
 

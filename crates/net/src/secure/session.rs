@@ -9,7 +9,7 @@ use tokio::sync::oneshot;
 use super::doubt::Doubt;
 use crate::Refused;
 use crate::address::Remote;
-use crate::datagram::io::Outgoing;
+use crate::datagram::io::OutgoingDatagrams;
 use crate::identity::Identity;
 
 /// The number of records that are queued while the socket takes none. Further ones are dropped.
@@ -64,11 +64,11 @@ impl Session {
     /// Takes the output of the library. Appends records to `ready`, and datagrams for the endpoint to `arrived`.
     pub(crate) fn take_output(
         &mut self,
-        ready: &mut Outgoing,
-        mut arrived: Option<&mut Outgoing>,
+        ready: &mut OutgoingDatagrams,
+        mut arrived: Option<&mut OutgoingDatagrams>,
         buffer: &mut Vec<u8>,
-    ) -> Progress {
-        let mut next = Progress::Continues;
+    ) -> SessionProgress {
+        let mut next = SessionProgress::Continues;
         loop {
             match self.library.poll_output(buffer) {
                 Output::Packet(record) if ready.len() < MAX_READY => {
@@ -81,7 +81,7 @@ impl Session {
                 }
                 Output::BufferTooSmall { needed } => buffer.resize(needed, 0),
                 Output::Connected => self.connected = true,
-                Output::CloseNotify => next = Progress::Closed,
+                Output::CloseNotify => next = SessionProgress::Closed,
                 Output::Timeout(at) => {
                     self.timer = Some(match self.first_answer {
                         FirstAnswer::Kept { until, .. } => at.min(until),
@@ -111,7 +111,7 @@ pub(super) enum FirstAnswer {
 }
 
 /// The result of an event for a session.
-pub(crate) enum Progress {
+pub(crate) enum SessionProgress {
     Continues,
     /// The peer has closed it.
     Closed,

@@ -14,9 +14,9 @@ use tokio::sync::oneshot;
 use super::cookie::Cookies;
 use super::doubt::Doubt;
 use super::dtls::{Dtls, take_resolved};
-use super::session::{ClientFlight, FirstAnswer, Progress, Session};
+use super::session::{ClientFlight, FirstAnswer, Session, SessionProgress};
 use crate::address::{Remote, network};
-use crate::datagram::io::{MAX_DATAGRAM, Outgoing, send_all};
+use crate::datagram::io::{MAX_DATAGRAM, OutgoingDatagrams, send_all};
 use crate::datagram::socket::Socket;
 use crate::identity::Identity;
 use crate::{DtlsCounters, Refused, log};
@@ -53,7 +53,7 @@ pub(crate) struct Sessions {
     /// The server of the client's session that has just begun.
     begun: Option<Remote>,
     /// Records that are to be sent.
-    ready: Outgoing,
+    ready: OutgoingDatagrams,
     counters: DtlsCounters,
     /// The buffer for the output of the library.
     buffer: Vec<u8>,
@@ -78,7 +78,7 @@ impl Sessions {
             uses: 0,
             accepted: 0,
             begun: None,
-            ready: Outgoing::default(),
+            ready: OutgoingDatagrams::default(),
             counters: DtlsCounters::default(),
             buffer: vec![0; MAX_DATAGRAM + OVERHEAD],
         })
@@ -99,7 +99,7 @@ impl Sessions {
 
     /// Seals datagrams from the front of `outgoing`, and sends the records as far as the system takes them. Returns whether the
     /// [deadline](Self::deadline) has come nearer, because a handshake has begun.
-    pub(crate) fn send(&mut self, socket: &Socket, outgoing: &mut Outgoing) -> bool {
+    pub(crate) fn send(&mut self, socket: &Socket, outgoing: &mut OutgoingDatagrams) -> bool {
         let now = Instant::now();
         let before = self.timers.first().map(|&(at, _)| at);
         self.flush(socket);
@@ -198,7 +198,12 @@ impl Sessions {
 
     /// Takes a datagram. Datagrams for the endpoint are appended to `arrived`, and records wait to be sent. Returns the server with
     /// which this has begun a session.
-    pub(super) fn open(&mut self, from: Remote, datagram: &[u8], arrived: &mut Outgoing) -> Option<Remote> {
+    pub(super) fn open(
+        &mut self,
+        from: Remote,
+        datagram: &[u8],
+        arrived: &mut OutgoingDatagrams,
+    ) -> Option<Remote> {
         if self.cookies.is_some() {
             self.open_of_client(from, datagram, arrived);
             return None;
@@ -212,7 +217,7 @@ impl Sessions {
     }
 
     /// Opens the records of a datagram in the session or handshake at this place.
-    fn open_in(&mut self, now: Instant, place: Remote, datagram: &[u8], arrived: &mut Outgoing) {
+    fn open_in(&mut self, now: Instant, place: Remote, datagram: &[u8], arrived: &mut OutgoingDatagrams) {
         if !self.by_peer.contains_key(&place) {
             self.counters.strays += 1;
             return;
@@ -327,7 +332,7 @@ impl Sessions {
         &mut self,
         now: Instant,
         place: Remote,
-        arrived: Option<&mut Outgoing>,
+        arrived: Option<&mut OutgoingDatagrams>,
         act: impl FnOnce(&mut Session) -> Result<(), dimpl::Error>,
     ) {
         let Self { by_peer, handshakes, order, timers, ready, counters, buffer, cookies, .. } = self;
@@ -338,10 +343,10 @@ impl Sessions {
         let next = catch_unwind(AssertUnwindSafe(|| {
             let done = act(session);
             let next = session.take_output(ready, arrived, buffer);
-            done.map_or_else(|error| Progress::Failed(error.into()), |()| next)
+            done.map_or_else(|error| SessionProgress::Failed(error.into()), |()| next)
         }));
-        let next =
-            next.unwrap_or_else(|_| Progress::Failed(Refused::Protocol("the library panicked".into())));
+        let next = next
+            .unwrap_or_else(|_| SessionProgress::Failed(Refused::Protocol("the library panicked".into())));
         if let Some((identity, known)) = take_resolved() {
             session.is_unknown = !known;
             session.identity = Some(Arc::new(Identity::Psk(identity)));
@@ -363,15 +368,15 @@ impl Sessions {
         }
         let keys_differ = cookies.is_some() && !session.connected && session.seen.all();
         match next {
-            Progress::Continues | Progress::Failed(_) if keys_differ => {
+            SessionProgress::Continues | SessionProgress::Failed(_) if keys_differ => {
                 self.fail(place, DECRYPT_ERROR, &Refused::Alert(DECRYPT_ERROR));
             }
-            Progress::Continues => {}
-            Progress::Closed => {
+            SessionProgress::Continues => {}
+            SessionProgress::Closed => {
                 self.counters.closed_by_peer += 1;
                 self.close(now, place);
             }
-            Progress::Failed(why) => self.fail(place, HANDSHAKE_FAILURE, &why),
+            SessionProgress::Failed(why) => self.fail(place, HANDSHAKE_FAILURE, &why),
         }
         if is_new && self.cookies.is_none() {
             self.established(now, place);

@@ -9,7 +9,7 @@ use coapace_proto::stream::{Decoder, StreamMessage};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use super::MAX_MESSAGE;
-use super::wire::{ByteStream, Ended, Wire};
+use super::wire::{ByteStream, ConnectionEnd, Wire};
 
 /// The bytes that are read at once, and the most messages that are handled at once. The bytes may have thousands of short
 /// messages.
@@ -86,14 +86,14 @@ impl Wire for ByteWire {
     fn poll_read(
         &mut self,
         context: &mut Context<'_>,
-        each: &mut dyn FnMut(StreamMessage<'_>) -> Result<(), Ended>,
-    ) -> Poll<Result<(), Ended>> {
+        each: &mut dyn FnMut(StreamMessage<'_>) -> Result<(), ConnectionEnd>,
+    ) -> Poll<Result<(), ConnectionEnd>> {
         if self.read.is_empty() {
             let mut bytes = [0; READ];
             let mut buffer = ReadBuf::new(&mut bytes);
             ready!(Pin::new(&mut self.stream).poll_read(context, &mut buffer))?;
             if buffer.filled().is_empty() {
-                return Poll::Ready(Err(Ended::Io(io::ErrorKind::UnexpectedEof.into())));
+                return Poll::Ready(Err(ConnectionEnd::Io(io::ErrorKind::UnexpectedEof.into())));
             }
             self.read = Bytes::copy_from_slice(buffer.filled());
         }

@@ -16,10 +16,10 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot, watch};
 use tokio::time::timeout;
 
 use super::bytes::ByteWire;
-use super::connection::{Connection, Limits};
+use super::connection::{Connection, PeerLimits};
 use super::unanswered::{StreamRequest, Unanswered};
-use super::wire::{ByteStream, Ended, Wire};
-use super::{Lost, MAX_OUTSTANDING, PATIENCE};
+use super::wire::{ByteStream, ConnectionEnd, Wire};
+use super::{ConnectionFailure, MAX_OUTSTANDING, PATIENCE};
 use crate::asker::Blocks;
 use crate::candidates::{Candidates, race};
 use crate::clock::Clock;
@@ -35,14 +35,14 @@ const ATTEMPT_DELAY: Duration = Duration::from_millis(250);
 /// The connections by destination. The first request to a destination opens its connection.
 #[derive(Debug, Default)]
 pub(crate) struct Connections {
-    open: Mutex<HashMap<Origin, (Candidates, ConnectionHandle)>>,
+    open: Mutex<HashMap<ConnectionTarget, (Candidates, ConnectionHandle)>>,
     /// The connectors for `coaps+tcp` and `coaps+ws`.
     pub(crate) tls: Option<[Connector; 2]>,
 }
 
 /// The destination of a connection.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-struct Origin {
+struct ConnectionTarget {
     scheme: Scheme,
     host: Host,
     port: u16,
@@ -50,7 +50,7 @@ struct Origin {
 
 /// The server that a connection is opened to.
 #[derive(Debug)]
-struct Server {
+struct RemoteServer {
     scheme: Scheme,
     candidates: Candidates,
     /// The host and port of the URI.
@@ -64,7 +64,7 @@ struct Server {
 pub(crate) struct ConnectionHandle {
     requests: mpsc::Sender<StreamRequest>,
     /// The limits of the server once they are known, or the reason why the connection is lost.
-    server: watch::Receiver<Option<Result<Limits, Lost>>>,
+    server: watch::Receiver<Option<Result<PeerLimits, ConnectionFailure>>>,
     outstanding: Arc<Semaphore>,
     tokens: Arc<AtomicU32>,
     /// The clock for the freshness of representations.
@@ -74,7 +74,7 @@ pub(crate) struct ConnectionHandle {
 impl Connections {
     /// Returns the connection to the server of a URI, which has these addresses, and opens it if there is none.
     pub(crate) fn to(&self, uri: &Uri, candidates: Candidates) -> Result<ConnectionHandle, Error> {
-        let origin = Origin { scheme: uri.scheme, host: uri.host.clone(), port: uri.port };
+        let origin = ConnectionTarget { scheme: uri.scheme, host: uri.host.clone(), port: uri.port };
         let mut open = lock(&self.open);
         // A name may have other addresses than it had when the connection was opened.
         let still = |known: &Candidates| known.iter().any(|known| candidates.iter().any(|one| one == known));
@@ -95,7 +95,7 @@ impl Connections {
             tokens: Arc::default(),
             clock: Clock::start(),
         };
-        let server = Server {
+        let server = RemoteServer {
             scheme: uri.scheme,
             candidates: candidates.clone(),
             authority: uri.authority(),
@@ -148,7 +148,7 @@ impl ConnectionHandle {
     }
 
     /// Returns the limits of the server, once its CSM has arrived.
-    async fn server(&self) -> Result<Limits, Error> {
+    async fn server(&self) -> Result<PeerLimits, Error> {
         let mut server = self.server.clone();
         let said = server.wait_for(Option::is_some).await.ok().and_then(|said| said.clone());
         Ok(said.ok_or_else(ended)??)
@@ -227,25 +227,25 @@ fn ended() -> Error {
 /// A server may close a connection that is idle just before a request arrives. Requests that change nothing and have no answer
 /// then are sent once more, over a second connection.
 async fn run(
-    to: Server,
+    to: RemoteServer,
     security: Option<Connector>,
     mut requests: mpsc::Receiver<StreamRequest>,
-    server: watch::Sender<Option<Result<Limits, Lost>>>,
+    server: watch::Sender<Option<Result<PeerLimits, ConnectionFailure>>>,
     clock: Clock,
 ) {
     for is_second in [false, true] {
         let mut unanswered = Unanswered::new(clock);
         let lost = match timeout(PATIENCE, open(&to, security.clone())).await {
-            Err(_) => Lost::Io(io::ErrorKind::TimedOut),
-            Ok(Err(error)) => Lost::opening(&error, &to.name),
+            Err(_) => ConnectionFailure::Io(io::ErrorKind::TimedOut),
+            Ok(Err(error)) => ConnectionFailure::opening(&error, &to.name),
             Ok(Ok(mut connection)) => {
                 let conversed = converse(&mut connection, &mut requests, &mut unanswered, &server).await;
-                if matches!(conversed, Err(Ended::Broken(_)) | Ok(())) {
+                if matches!(conversed, Err(ConnectionEnd::Broken(_)) | Ok(())) {
                     let _ = timeout(Duration::from_secs(1), connection.close()).await;
                 }
                 match conversed {
                     Ok(()) => return,
-                    Err(ended) => Lost::open(&ended, &to.name),
+                    Err(ended) => ConnectionFailure::open(&ended, &to.name),
                 }
             }
         };
@@ -270,7 +270,7 @@ async fn run(
     }
 }
 
-async fn open(server: &Server, security: Option<Connector>) -> io::Result<Connection> {
+async fn open(server: &RemoteServer, security: Option<Connector>) -> io::Result<Connection> {
     let stream = connect(&server.candidates).await?;
     // Each message is written at once, so Nagle's algorithm would only delay it.
     let _ = stream.set_nodelay(true);
@@ -301,15 +301,15 @@ async fn converse(
     connection: &mut Connection,
     requests: &mut mpsc::Receiver<StreamRequest>,
     unanswered: &mut Unanswered,
-    server: &watch::Sender<Option<Result<Limits, Lost>>>,
-) -> Result<(), Ended> {
+    server: &watch::Sender<Option<Result<PeerLimits, ConnectionFailure>>>,
+) -> Result<(), ConnectionEnd> {
     // The limits of the server have to be known before the first request. Other messages may have come with them.
     let mut arrived = Vec::new();
     let deadline = tokio::time::Instant::now() + PATIENCE;
     while !connection.greeted {
         let turn = connection.turn(true, |each| arrived.push(each));
         let turned = tokio::time::timeout_at(deadline, turn).await;
-        turned.map_err(|_| Ended::Io(io::ErrorKind::TimedOut.into()))??;
+        turned.map_err(|_| ConnectionEnd::Io(io::ErrorKind::TimedOut.into()))??;
     }
     server.send_replace(Some(Ok(connection.limits)));
     let (mut open, mut ended) = (true, None);
@@ -341,7 +341,7 @@ async fn converse(
             },
             () = silent, if !unanswered.is_empty() => {
                 if std::mem::replace(&mut pinged, true) {
-                    return Err(Ended::Io(io::ErrorKind::TimedOut.into()));
+                    return Err(ConnectionEnd::Io(io::ErrorKind::TimedOut.into()));
                 }
                 heard = tokio::time::Instant::now();
                 connection.signal(Signal::Ping { custody: false }, Token::EMPTY);
@@ -361,5 +361,5 @@ async fn converse(
         }
     }
     // Requests that are left were made before the server's Release was known.
-    if requests.is_empty() { Ok(()) } else { Err(Ended::Aborted) }
+    if requests.is_empty() { Ok(()) } else { Err(ConnectionEnd::Aborted) }
 }

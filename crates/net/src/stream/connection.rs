@@ -9,7 +9,7 @@ use coapace_proto::stream::{self, Broken, Signal, StreamMessage};
 use coapace_proto::{Code, Token};
 use tokio::time::{Instant, Sleep, sleep};
 
-use super::wire::{Ended, Wire};
+use super::wire::{ConnectionEnd, Wire};
 use super::{MAX_MESSAGE, PATIENCE};
 
 /// The longest header of a message over TCP: length, code and token, in bytes.
@@ -25,7 +25,7 @@ const STOP_READING: usize = 4 * MAX_MESSAGE as usize;
 #[derive(Debug)]
 pub(crate) struct Connection {
     wire: Box<dyn Wire>,
-    pub(super) limits: Limits,
+    pub(super) limits: PeerLimits,
     /// Set once the peer's CSM has come.
     pub(super) greeted: bool,
     /// Expires when the peer has taken nothing for [`PATIENCE`].
@@ -34,14 +34,14 @@ pub(crate) struct Connection {
 
 /// The limits of a peer, as in its CSM.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Limits {
+pub(crate) struct PeerLimits {
     /// The largest message the peer takes, in bytes.
     max_message_size: u32,
     /// Set if the peer supports block-wise transfers.
     block_wise: bool,
 }
 
-impl Limits {
+impl PeerLimits {
     /// Returns the most bytes of options and payload that the peer takes in a message.
     pub(crate) fn room(self) -> usize {
         (self.max_message_size as usize).saturating_sub(HEAD)
@@ -68,7 +68,7 @@ pub(crate) enum Received {
 impl Connection {
     /// Begins a connection with a CSM.
     pub(crate) fn new(wire: Box<dyn Wire>) -> Self {
-        let limits = Limits { max_message_size: stream::BASE_MAX_MESSAGE_SIZE, block_wise: false };
+        let limits = PeerLimits { max_message_size: stream::BASE_MAX_MESSAGE_SIZE, block_wise: false };
         let mut this = Self { wire, limits, greeted: false, stalled: None };
         // Both options together announce BERT (RFC 8323 §5.3.2).
         let csm = Signal::Csm { max_message_size: Some(MAX_MESSAGE), block_wise_transfer: true };
@@ -107,7 +107,11 @@ impl Connection {
     ///
     /// # Errors
     /// The end of the connection. If the peer broke the protocol, an Abort is queued, which [`close`](Self::close) sends.
-    pub(crate) async fn turn(&mut self, hear: bool, mut each: impl FnMut(Received)) -> Result<bool, Ended> {
+    pub(crate) async fn turn(
+        &mut self,
+        hear: bool,
+        mut each: impl FnMut(Received),
+    ) -> Result<bool, ConnectionEnd> {
         let ended = poll_fn(|context| {
             let hear = hear && self.wire.queued() < STOP_READING;
             if hear && let Poll::Ready(read) = self.poll_read(context, &mut each) {
@@ -122,7 +126,7 @@ impl Connection {
             }
         })
         .await;
-        if let Err(Ended::Broken(broken)) = &ended {
+        if let Err(ConnectionEnd::Broken(broken)) = &ended {
             self.signal(broken.abort(), Token::EMPTY);
         }
         ended
@@ -155,7 +159,7 @@ impl Connection {
         &mut self,
         context: &mut Context<'_>,
         each: &mut dyn FnMut(Received),
-    ) -> Poll<Result<(), Ended>> {
+    ) -> Poll<Result<(), ConnectionEnd>> {
         let Self { wire, limits, greeted, .. } = self;
         let mut pings = Vec::new();
         let read = wire.poll_read(context, &mut |message| {
@@ -173,7 +177,7 @@ impl Connection {
                 Some(Signal::Ping { .. }) => pings.push(message.token),
                 Some(Signal::Pong { .. }) => each(Received::Pong(message.token)),
                 Some(Signal::Release) => each(Received::Release),
-                Some(Signal::Abort { .. }) => return Err(Ended::Aborted),
+                Some(Signal::Abort { .. }) => return Err(ConnectionEnd::Aborted),
                 // Unknown signals of class 7 are ignored.
                 None if message.code.class() == 7 => {}
                 None if !message.is_well_formed() => return Err(Broken::Malformed.into()),

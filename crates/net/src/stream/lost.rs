@@ -2,13 +2,13 @@
 
 use std::io;
 
-use super::wire::Ended;
+use super::wire::ConnectionEnd;
 use crate::Error;
 use crate::secure::tls_error;
 
 /// The reason why a connection could not be opened, or why it has ended.
 #[derive(Clone, Debug)]
-pub(crate) enum Lost {
+pub(crate) enum ConnectionFailure {
     /// An error of the system, or the end of the stream.
     Io(io::ErrorKind),
     /// An error of TLS.
@@ -17,7 +17,7 @@ pub(crate) enum Lost {
     Protocol(String),
 }
 
-impl Lost {
+impl ConnectionFailure {
     /// Reads the error of a connection to the host of this name that could not be opened.
     pub(crate) fn opening(error: &io::Error, name: &str) -> Self {
         if let Some(error) = tls_error(error, name) {
@@ -30,22 +30,24 @@ impl Lost {
     }
 
     /// Reads the end of an open connection.
-    pub(crate) fn open(ended: &Ended, name: &str) -> Self {
+    pub(crate) fn open(ended: &ConnectionEnd, name: &str) -> Self {
         match ended {
             // In TLS 1.3 a server refuses a certificate when the client's handshake is already complete.
-            Ended::Io(error) => Self::opening(error, name),
-            Ended::Broken(broken) => Self::Protocol(format!("the server breaks RFC 8323: {broken:?}")),
-            Ended::Aborted => Self::Io(io::ErrorKind::ConnectionAborted),
+            ConnectionEnd::Io(error) => Self::opening(error, name),
+            ConnectionEnd::Broken(broken) => {
+                Self::Protocol(format!("the server breaks RFC 8323: {broken:?}"))
+            }
+            ConnectionEnd::Aborted => Self::Io(io::ErrorKind::ConnectionAborted),
         }
     }
 }
 
-impl From<Lost> for Error {
-    fn from(lost: Lost) -> Self {
+impl From<ConnectionFailure> for Error {
+    fn from(lost: ConnectionFailure) -> Self {
         match lost {
-            Lost::Io(kind) => Self::Connection(kind),
-            Lost::Tls(error) => Self::Tls(error),
-            Lost::Protocol(what) => Self::Protocol(what),
+            ConnectionFailure::Io(kind) => Self::Connection(kind),
+            ConnectionFailure::Tls(error) => Self::Tls(error),
+            ConnectionFailure::Protocol(what) => Self::Protocol(what),
         }
     }
 }

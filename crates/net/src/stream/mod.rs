@@ -23,7 +23,7 @@ mod wire;
 pub(crate) use acceptor::Acceptor;
 pub(crate) use admission::Admission;
 pub(crate) use client::{ConnectionHandle, Connections};
-pub(crate) use lost::Lost;
+pub(crate) use lost::ConnectionFailure;
 pub(crate) use server::{listen, serve};
 pub(crate) use share::Pool;
 pub(crate) use shared::StreamServer;

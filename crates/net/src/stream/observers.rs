@@ -17,11 +17,11 @@ const OBSERVER: usize = 1_024;
 /// The observers of one connection. When a resource has changed, the handler is called only once the client can be sent
 /// something. So no representation waits, and the client gets the newest.
 #[derive(Debug, Default)]
-pub(super) struct Observers {
+pub(super) struct ConnectionObservers {
     /// The observers whose resource has not changed.
-    watching: JoinSet<Observer>,
+    watching: JoinSet<ConnectionObserver>,
     /// The observers whose resource has changed, in the order of the changes.
-    due: VecDeque<Observer>,
+    due: VecDeque<ConnectionObserver>,
     known: HashMap<Token, Registered>,
     begun: u64,
 }
@@ -36,7 +36,7 @@ struct Registered {
 
 /// An observer, which is sent a notification with each change.
 #[derive(Debug)]
-pub(super) struct Observer {
+pub(super) struct ConnectionObserver {
     number: u64,
     changes: watch::Receiver<u64>,
     code: Code,
@@ -46,7 +46,7 @@ pub(super) struct Observer {
     pub(super) format: Format,
 }
 
-impl Observers {
+impl ConnectionObservers {
     pub(super) fn len(&self) -> usize {
         self.known.len()
     }
@@ -62,7 +62,7 @@ impl Observers {
         resource: &Resource,
         request: &Message<'_>,
         terms: Terms,
-    ) -> Option<Observer> {
+    ) -> Option<ConnectionObserver> {
         let mut tail = Vec::new();
         let options = Options::of(request).without(option::OBSERVE).without(option::NO_RESPONSE);
         options.write(request.payload(), &mut tail);
@@ -74,16 +74,16 @@ impl Observers {
         let number = self.begun;
         self.known.insert(terms.token, Registered { number, bytes, watch: None });
         let (changes, code) = (resource.changes(), request.code);
-        Some(Observer { number, changes, code, tail, terms, format: Format::default() })
+        Some(ConnectionObserver { number, changes, code, tail, terms, format: Format::default() })
     }
 
     /// Returns whether an observer has not been ended or replaced.
-    pub(super) fn has(&self, observer: &Observer) -> bool {
+    pub(super) fn has(&self, observer: &ConnectionObserver) -> bool {
         self.known.get(&observer.terms.token).is_some_and(|known| known.number == observer.number)
     }
 
     /// Waits for the next change of the observer's resource.
-    pub(super) fn watch(&mut self, mut observer: Observer) {
+    pub(super) fn watch(&mut self, mut observer: ConnectionObserver) {
         if let Some(known) = self.known.get_mut(&observer.terms.token)
             && known.number == observer.number
         {
@@ -108,7 +108,7 @@ impl Observers {
     }
 
     /// Returns the next observer that is due.
-    pub(super) fn next_due(&mut self) -> Option<Observer> {
+    pub(super) fn next_due(&mut self) -> Option<ConnectionObserver> {
         while let Some(observer) = self.due.pop_front() {
             if self.has(&observer) {
                 return Some(observer);
@@ -134,7 +134,7 @@ impl Observers {
     }
 }
 
-impl Observer {
+impl ConnectionObserver {
     /// Returns the request for the next call of the handler, or `None` if the resource is gone. Marks changes up to now as
     /// seen.
     pub(super) fn request(&mut self) -> Option<Message<'_>> {

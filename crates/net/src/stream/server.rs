@@ -16,11 +16,11 @@ use super::PATIENCE;
 use super::admission::Admitted;
 use super::connection::Connection;
 use super::shared::{Core, StreamServer};
-use super::talk::Talk;
+use super::talk::ServedConnection;
 use crate::address::{Remote, mapped};
 use crate::clock::Clock;
-use crate::conversation::Bodies;
-use crate::identity::Peer;
+use crate::conversation::TransferBodies;
+use crate::identity::IdentifiedPeer;
 use crate::{Router, ServerConfig, log};
 
 /// Accepts connections until the server is closed. Open connections then get
@@ -37,7 +37,7 @@ pub(crate) async fn serve(
     let bounds = Bounds { max_szx: BERT, ..config.bodies };
     let core = Arc::new(Core {
         router: router.into(),
-        bodies: Bodies::new(bounds).into(),
+        bodies: TransferBodies::new(bounds).into(),
         config,
         transport: shared.acceptor.scheme(),
         clock: Clock::start(),
@@ -93,7 +93,9 @@ async fn begin(core: Arc<Core>, stream: TcpStream, from: SocketAddr, admitted: A
     }
     let number = core.shared.begun.fetch_add(1, Ordering::Relaxed);
     let remote = Remote::new(mapped(from.ip()), from.port(), number);
-    Talk::new(core, Connection::new(wire), Peer { remote, identity }, admitted).run().await;
+    ServedConnection::new(core, Connection::new(wire), IdentifiedPeer { remote, identity }, admitted)
+        .run()
+        .await;
 }
 
 /// Returns a socket that listens.

@@ -9,9 +9,9 @@ use coapace_proto::Message;
 use super::acceptor::Acceptor;
 use crate::clock::Clock;
 use crate::closing::Closing;
-use crate::conversation::Bodies;
+use crate::conversation::TransferBodies;
 use crate::handler::Called;
-use crate::identity::Peer;
+use crate::identity::IdentifiedPeer;
 use crate::lock::lock;
 use crate::{Router, ServerConfig, TcpCounters};
 
@@ -45,7 +45,7 @@ impl StreamServer {
 /// The state that the connections of one core share.
 pub(super) struct Core {
     pub(super) router: Mutex<Router>,
-    pub(super) bodies: Mutex<Bodies>,
+    pub(super) bodies: Mutex<TransferBodies>,
     pub(super) config: ServerConfig,
     /// The scheme of the server's URIs.
     pub(super) transport: &'static str,
@@ -54,11 +54,11 @@ pub(super) struct Core {
 }
 
 impl Core {
-    pub(super) fn bodies(&self) -> MutexGuard<'_, Bodies> {
+    pub(super) fn bodies(&self) -> MutexGuard<'_, TransferBodies> {
         lock(&self.bodies)
     }
 
-    pub(super) fn call(&self, peer: &Peer, request: &Message<'_>) -> Called {
+    pub(super) fn call(&self, peer: &IdentifiedPeer, request: &Message<'_>) -> Called {
         let mut router = lock(&self.router);
         router.call(peer.clone(), request)
     }

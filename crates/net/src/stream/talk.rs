@@ -15,23 +15,23 @@ use tokio::time::Instant;
 use super::PATIENCE;
 use super::admission::{Admitted, Doing};
 use super::connection::{Connection, Received};
-use super::observers::{Observer, Observers};
+use super::observers::{ConnectionObserver, ConnectionObservers};
 use super::share::{ANSWER, MemoryShare};
 use super::shared::Core;
-use super::wire::Ended;
+use super::wire::ConnectionEnd;
 use crate::Response;
 use crate::access::{self, AccessLog};
-use crate::conversation::{Answered, Medium, Step, Terms, Wish};
+use crate::conversation::{ResponseOutcome, ResponseTransport, ServerStep, Terms, Wish};
 use crate::handler::{Called, or_panicked};
-use crate::identity::Peer;
+use crate::identity::IdentifiedPeer;
 use crate::lock::lock;
 use crate::router::refused;
 
 /// One connection of a server.
-pub(super) struct Talk {
+pub(super) struct ServedConnection {
     core: Arc<Core>,
     connection: Connection,
-    peer: Peer,
+    peer: IdentifiedPeer,
     admitted: Admitted,
     share: MemoryShare,
     /// The received messages that are not handled yet.
@@ -40,7 +40,7 @@ pub(super) struct Talk {
     handlers: JoinSet<HandlerResult>,
     /// The requests that are not answered.
     access: AccessLog<Token>,
-    observers: Observers,
+    observers: ConnectionObservers,
 }
 
 /// The result of a handler.
@@ -48,11 +48,16 @@ struct HandlerResult {
     terms: Terms,
     /// `None` if it has panicked.
     response: Option<Response>,
-    observer: Option<Observer>,
+    observer: Option<ConnectionObserver>,
 }
 
-impl Talk {
-    pub(super) fn new(core: Arc<Core>, connection: Connection, peer: Peer, admitted: Admitted) -> Self {
+impl ServedConnection {
+    pub(super) fn new(
+        core: Arc<Core>,
+        connection: Connection,
+        peer: IdentifiedPeer,
+        admitted: Admitted,
+    ) -> Self {
         let share = MemoryShare::new(core.config.budget.pool.clone());
         Self {
             core,
@@ -63,7 +68,7 @@ impl Talk {
             arrived: VecDeque::new(),
             handlers: JoinSet::new(),
             access: AccessLog::default(),
-            observers: Observers::default(),
+            observers: ConnectionObservers::default(),
         }
     }
 
@@ -71,27 +76,27 @@ impl Talk {
     pub(super) async fn run(mut self) {
         let ended = self.converse().await;
         match ended {
-            Err(Ended::Broken(_)) => {
+            Err(ConnectionEnd::Broken(_)) => {
                 self.core.shared.counters().aborted += 1;
                 self.note_stopped();
             }
-            Err(Ended::Io(error)) if error.kind() == io::ErrorKind::InvalidData => {
+            Err(ConnectionEnd::Io(error)) if error.kind() == io::ErrorKind::InvalidData => {
                 self.core.shared.counters().aborted += 1;
                 self.note_stopped();
             }
-            Err(Ended::Io(error)) if error.kind() == io::ErrorKind::TimedOut => {
+            Err(ConnectionEnd::Io(error)) if error.kind() == io::ErrorKind::TimedOut => {
                 self.core.shared.counters().stalled += 1;
                 self.note_stopped();
                 return;
             }
-            Err(Ended::Io(_) | Ended::Aborted) => return,
+            Err(ConnectionEnd::Io(_) | ConnectionEnd::Aborted) => return,
             Ok(()) => {}
         }
         // The last messages are written, such as an Abort, if that is still possible.
         let _ = tokio::time::timeout(Duration::from_secs(1), self.connection.close()).await;
     }
 
-    async fn converse(&mut self) -> Result<(), Ended> {
+    async fn converse(&mut self) -> Result<(), ConnectionEnd> {
         let shared = self.core.shared.clone();
         let mut closing = pin!(shared.closing.begun());
         let idle_timeout = self.core.config.idle_timeout;
@@ -221,11 +226,13 @@ impl Talk {
         let (now, from) = (self.core.clock.now(), self.peer.remote);
         let step = self.core.bodies().take(now, from, message, &mut terms);
         let tail = match step {
-            Step::Call(tail) => tail,
-            Step::Answer(response) => return self.answer(&terms, response),
-            Step::Reply(code, tail) => return self.push(&terms, code, tail.as_bytes()),
+            ServerStep::Call(tail) => tail,
+            ServerStep::Answer(response) => return self.answer(&terms, response),
+            ServerStep::Reply(code, tail) => return self.push(&terms, code, tail.as_bytes()),
             // These are unreachable, because Q-Block1 is refused and every client of a connection is verified.
-            Step::Acknowledge | Step::Challenge => return self.push(&terms, Code::SERVICE_UNAVAILABLE, &[]),
+            ServerStep::Acknowledge | ServerStep::Challenge => {
+                return self.push(&terms, Code::SERVICE_UNAVAILABLE, &[]);
+            }
         };
         let request = Message { tail: &tail, ..*message };
         let observer = self.register(&request, terms);
@@ -234,7 +241,7 @@ impl Talk {
     }
 
     /// Handles the result of a handler, or waits for it.
-    fn called(&mut self, terms: Terms, observer: Option<Observer>, called: Called) {
+    fn called(&mut self, terms: Terms, observer: Option<ConnectionObserver>, called: Called) {
         match called {
             Called::Ready(response) => self.settle(HandlerResult { terms, response, observer }),
             Called::Pending(rest) => {
@@ -245,7 +252,7 @@ impl Talk {
 
     /// Begins or ends an observation, if the request asks for that (RFC 7641, RFC 8323 §7). A registration that finds no room is
     /// answered without the Observe option.
-    fn register(&mut self, request: &Message<'_>, terms: Terms) -> Option<Observer> {
+    fn register(&mut self, request: &Message<'_>, terms: Terms) -> Option<ConnectionObserver> {
         let wish = terms.wish(request)?;
         self.observers.end(&mut self.share, request.token);
         let router = lock(&self.core.router);
@@ -269,7 +276,7 @@ impl Talk {
     }
 
     /// Calls the handler of a resource that has changed.
-    fn tell(&mut self, mut observer: Observer) {
+    fn tell(&mut self, mut observer: ConnectionObserver) {
         self.core.shared.counters().notifications += 1;
         let terms = observer.terms;
         let called = match observer.request() {
@@ -307,13 +314,13 @@ impl Talk {
     fn answer(&mut self, terms: &Terms, response: Response) {
         let bert = self.connection.limits.blocks() == Some(true);
         // A message is in memory until the client reads it, so it has at most [`ANSWER`] bytes.
-        let medium = Medium::Stream { room: self.connection.limits.room().min(ANSWER), bert };
+        let medium = ResponseTransport::Stream { room: self.connection.limits.room().min(ANSWER), bert };
         let (now, to, mut tail) = (self.core.clock.now(), Some(self.peer.remote), Vec::new());
         let answered = self.core.bodies().answer(now, to, terms, response, medium, &mut tail);
         match answered {
-            Answered::Send(code) => self.push(terms, code, &tail),
-            Answered::Unwanted => self.access.answered(&terms.token, None, 0),
-            Answered::TooLarge => {
+            ResponseOutcome::Send(code) => self.push(terms, code, &tail),
+            ResponseOutcome::Unwanted => self.access.answered(&terms.token, None, 0),
+            ResponseOutcome::TooLarge => {
                 self.core.shared.counters().too_large += 1;
                 self.push(terms, Code::INTERNAL_SERVER_ERROR, &[]);
             }

@@ -15,7 +15,7 @@ use tokio_tungstenite::tungstenite::protocol::WebSocketConfig;
 use tokio_tungstenite::tungstenite::{Error, Message as Frame};
 
 use super::MAX_MESSAGE;
-use super::wire::{ByteStream, Ended, Wire};
+use super::wire::{ByteStream, ConnectionEnd, Wire};
 
 /// The path of CoAP at an HTTP server (RFC 8323 §8.3), and its subprotocol (§4.1).
 const PATH: &str = "/.well-known/coap";
@@ -103,7 +103,7 @@ fn io_error(error: Error) -> io::Error {
     }
 }
 
-fn ended(error: Error) -> Ended {
+fn ended(error: Error) -> ConnectionEnd {
     match error {
         Error::Capacity(CapacityError::MessageTooLong { .. }) => Broken::TooLong.into(),
         other => io_error(other).into(),
@@ -144,11 +144,11 @@ impl Wire for WebSocketWire {
     fn poll_read(
         &mut self,
         context: &mut Context<'_>,
-        each: &mut dyn FnMut(StreamMessage<'_>) -> Result<(), Ended>,
-    ) -> Poll<Result<(), Ended>> {
+        each: &mut dyn FnMut(StreamMessage<'_>) -> Result<(), ConnectionEnd>,
+    ) -> Poll<Result<(), ConnectionEnd>> {
         match ready!(Pin::new(&mut self.socket).poll_next(context)) {
             None | Some(Ok(Frame::Close(_))) => {
-                Poll::Ready(Err(Ended::Io(io::ErrorKind::UnexpectedEof.into())))
+                Poll::Ready(Err(ConnectionEnd::Io(io::ErrorKind::UnexpectedEof.into())))
             }
             Some(Err(error)) => Poll::Ready(Err(ended(error))),
             Some(Ok(Frame::Binary(frame))) => {

@@ -9,7 +9,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 
 /// The reason why a connection has ended.
 #[derive(Debug)]
-pub(crate) enum Ended {
+pub(crate) enum ConnectionEnd {
     /// An error of the system, of TLS or of the WebSocket.
     Io(io::Error),
     /// The peer broke the protocol, and is to be sent an Abort (RFC 8323 §5.6).
@@ -18,13 +18,13 @@ pub(crate) enum Ended {
     Aborted,
 }
 
-impl From<io::Error> for Ended {
+impl From<io::Error> for ConnectionEnd {
     fn from(error: io::Error) -> Self {
         Self::Io(error)
     }
 }
 
-impl From<Broken> for Ended {
+impl From<Broken> for ConnectionEnd {
     fn from(broken: Broken) -> Self {
         Self::Broken(broken)
     }
@@ -48,8 +48,8 @@ pub(crate) trait Wire: Send + fmt::Debug {
     fn poll_read(
         &mut self,
         context: &mut Context<'_>,
-        each: &mut dyn FnMut(StreamMessage<'_>) -> Result<(), Ended>,
-    ) -> Poll<Result<(), Ended>>;
+        each: &mut dyn FnMut(StreamMessage<'_>) -> Result<(), ConnectionEnd>,
+    ) -> Poll<Result<(), ConnectionEnd>>;
 }
 
 /// A stream of bytes: TCP, or TLS over it.

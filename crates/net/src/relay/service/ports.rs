@@ -11,11 +11,11 @@ use tokio::net::UdpSocket;
 use tokio::sync::Notify;
 use tokio::task::JoinHandle;
 
-use super::{Face, Locked, MAX_DATAGRAM, PAUSE, Shared};
+use super::{Face, LockedRelay, MAX_DATAGRAM, PAUSE, SharedRelay};
 
 /// A port towards the server. It is closed when it is dropped.
 #[derive(Debug)]
-pub(super) struct Port {
+pub(super) struct ServerPort {
     socket: Arc<UdpSocket>,
     local: SocketAddr,
     /// The session with the server, if the relay speaks DTLS to it.
@@ -25,14 +25,14 @@ pub(super) struct Port {
     receiver: JoinHandle<()>,
 }
 
-impl Drop for Port {
+impl Drop for ServerPort {
     fn drop(&mut self) {
         self.receiver.abort();
     }
 }
 
-impl Shared {
-    pub(super) fn send_to_server(self: &Arc<Self>, locked: &mut Locked, source: SocketAddr) {
+impl SharedRelay {
+    pub(super) fn send_to_server(self: &Arc<Self>, locked: &mut LockedRelay, source: SocketAddr) {
         if !locked.ports.contains_key(&source) {
             let opened = self.open(source).or_else(|_| {
                 // Idle sources leave, so that their ports can be closed.
@@ -46,7 +46,7 @@ impl Shared {
                 Err(_) => return locked.ports_refused += 1,
             }
         }
-        let Locked { ports, buffer, unsent, .. } = &mut *locked;
+        let LockedRelay { ports, buffer, unsent, .. } = &mut *locked;
         let Some(port) = ports.get_mut(&source) else { return };
         if let Some(session) = &mut port.session {
             session.send(self.to, buffer);
@@ -57,8 +57,8 @@ impl Shared {
     }
 
     /// Sends the records that wait at the port of a source.
-    fn send_records_to_server(&self, locked: &mut Locked, source: SocketAddr) {
-        let Locked { ports, record, unsent, .. } = locked;
+    fn send_records_to_server(&self, locked: &mut LockedRelay, source: SocketAddr) {
+        let LockedRelay { ports, record, unsent, .. } = locked;
         let Some(port) = ports.get_mut(&source) else { return };
         loop {
             record.clear();
@@ -72,7 +72,7 @@ impl Shared {
     }
 
     /// Sends a datagram to the server. Returns whether the system took it, or the interceptor dropped it.
-    fn send_from(&self, port: &Port, bytes: &[u8]) -> bool {
+    fn send_from(&self, port: &ServerPort, bytes: &[u8]) -> bool {
         if !self.passes(Direction::Sent, port.local, self.to, bytes) {
             return true;
         }
@@ -85,7 +85,7 @@ impl Shared {
     }
 
     /// Closes the ports of sources that have left for others.
-    pub(super) fn close_ports(&self, locked: &mut Locked) {
+    pub(super) fn close_ports(&self, locked: &mut LockedRelay) {
         while let Some(source) = locked.relay.poll_closed() {
             if let Some(mut port) = locked.ports.remove(&source) {
                 self.close_session(&mut port);
@@ -94,7 +94,7 @@ impl Shared {
     }
 
     /// Tells the server that the session of a port is over.
-    pub(super) fn close_session(&self, port: &mut Port) {
+    pub(super) fn close_session(&self, port: &mut ServerPort) {
         let Some(mut session) = port.session.take() else { return };
         session.close();
         let mut record = Vec::new();
@@ -105,7 +105,7 @@ impl Shared {
     }
 
     /// Opens the port of a source.
-    fn open(self: &Arc<Self>, source: SocketAddr) -> io::Result<Port> {
+    fn open(self: &Arc<Self>, source: SocketAddr) -> io::Result<ServerPort> {
         let any: SocketAddr = match self.to {
             SocketAddr::V4(_) => (Ipv4Addr::UNSPECIFIED, 0).into(),
             SocketAddr::V6(_) => (Ipv6Addr::UNSPECIFIED, 0).into(),
@@ -118,7 +118,7 @@ impl Shared {
         let session = self.server_key.as_ref().map(DtlsSessions::new).transpose()?;
         let changed = Arc::new(Notify::new());
         let receiver = receive_from_server(self.clone(), socket.clone(), changed.clone(), source, local);
-        Ok(Port { socket, local, session, changed, receiver: tokio::spawn(receiver) })
+        Ok(ServerPort { socket, local, session, changed, receiver: tokio::spawn(receiver) })
     }
 
     /// Returns when the session at the port of a source has something to do.
@@ -133,9 +133,9 @@ impl Shared {
     }
 
     /// Takes a record that the server sent to the port of a source.
-    pub(super) fn open_for_server(&self, locked: &mut Locked, source: SocketAddr, record: &[u8]) {
+    pub(super) fn open_for_server(&self, locked: &mut LockedRelay, source: SocketAddr, record: &[u8]) {
         self.with_session(locked, source, |session| session.handle_record(self.to, record));
-        let Locked { relay, ports, buffer, .. } = locked;
+        let LockedRelay { relay, ports, buffer, .. } = locked;
         let Some(port) = ports.get_mut(&source) else { return };
         let Some(session) = &mut port.session else { return };
         loop {
@@ -148,7 +148,12 @@ impl Shared {
     }
 
     /// Calls `act` with the session at the port of a source, counts a handshake that fails, and sends the records.
-    fn with_session(&self, locked: &mut Locked, source: SocketAddr, act: impl FnOnce(&mut DtlsSessions)) {
+    fn with_session(
+        &self,
+        locked: &mut LockedRelay,
+        source: SocketAddr,
+        act: impl FnOnce(&mut DtlsSessions),
+    ) {
         let session = locked.ports.get_mut(&source).and_then(|port| port.session.as_mut());
         let Some(session) = session else { return };
         let before = session.counters().handshakes_failed;
@@ -160,7 +165,7 @@ impl Shared {
 
 /// Receives at the port of a source until the port is closed.
 async fn receive_from_server(
-    shared: Arc<Shared>,
+    shared: Arc<SharedRelay>,
     socket: Arc<UdpSocket>,
     changed: Arc<Notify>,
     source: SocketAddr,

@@ -15,13 +15,13 @@ pub(super) struct Bench {
 
 /// A datagram that the relay has sent.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Sent {
+pub(super) struct SentDatagram {
     pub(super) face: Face,
     pub(super) to: SocketAddr,
     pub(super) bytes: Vec<u8>,
 }
 
-impl Sent {
+impl SentDatagram {
     pub(super) fn message(&self) -> Message<'_> {
         Message::parse(&self.bytes).expect("a message")
     }
@@ -76,7 +76,7 @@ pub(super) fn loaded(
 }
 
 /// Returns the piggybacked response, with a payload, to a request that the relay has sent.
-pub(super) fn content_of(to: &Sent, options: &Options, payload: &[u8]) -> Vec<u8> {
+pub(super) fn content_of(to: &SentDatagram, options: &Options, payload: &[u8]) -> Vec<u8> {
     let Message { message_id, token, .. } = to.message();
     loaded(Kind::Acknowledgement, Code::CONTENT, message_id, &token, options, payload)
 }
@@ -86,11 +86,17 @@ pub(super) fn get(message_id: u16, token_bytes: &[u8]) -> Vec<u8> {
 }
 
 /// Returns an answer to a request that the relay has sent, with the token that it has there.
-pub(super) fn answer(kind: Kind, code: Code, message_id: u16, to: &Sent, options: &Options) -> Vec<u8> {
+pub(super) fn answer(
+    kind: Kind,
+    code: Code,
+    message_id: u16,
+    to: &SentDatagram,
+    options: &Options,
+) -> Vec<u8> {
     encoded(kind, code, message_id, &to.message().token, options)
 }
 
-pub(super) fn content(to: &Sent) -> Vec<u8> {
+pub(super) fn content(to: &SentDatagram) -> Vec<u8> {
     answer(Kind::Acknowledgement, Code::CONTENT, to.message().message_id, to, &Options::default())
 }
 
@@ -111,38 +117,38 @@ impl Bench {
         Self { relay: Relay::new(config, 7), now: Instant::from_secs(1_000) }
     }
 
-    pub(super) fn sent(&mut self) -> Vec<Sent> {
+    pub(super) fn sent(&mut self) -> Vec<SentDatagram> {
         let mut all = Vec::new();
         let mut bytes = Vec::new();
         while let Some((face, to)) = self.relay.poll_transmit(self.now, || Draw::ZERO, &mut bytes) {
-            all.push(Sent { face, to, bytes: std::mem::take(&mut bytes) });
+            all.push(SentDatagram { face, to, bytes: std::mem::take(&mut bytes) });
         }
         all
     }
 
     /// Hands over a datagram. Returns the datagrams that the relay sends then.
-    pub(super) fn arrives(&mut self, face: Face, source: SocketAddr, bytes: &[u8]) -> Vec<Sent> {
+    pub(super) fn arrives(&mut self, face: Face, source: SocketAddr, bytes: &[u8]) -> Vec<SentDatagram> {
         self.relay.handle_datagram(self.now, face, source, bytes);
         self.sent()
     }
 
-    pub(super) fn client_sends(&mut self, bytes: &[u8]) -> Vec<Sent> {
+    pub(super) fn client_sends(&mut self, bytes: &[u8]) -> Vec<SentDatagram> {
         self.arrives(Face::Clients, client(1), bytes)
     }
 
-    pub(super) fn server_sends(&mut self, bytes: &[u8]) -> Vec<Sent> {
+    pub(super) fn server_sends(&mut self, bytes: &[u8]) -> Vec<SentDatagram> {
         self.arrives(Face::Server, client(1), bytes)
     }
 
     /// Hands over a datagram to which the relay sends exactly one.
-    pub(super) fn passes(&mut self, face: Face, bytes: &[u8]) -> Sent {
+    pub(super) fn passes(&mut self, face: Face, bytes: &[u8]) -> SentDatagram {
         let sent = self.arrives(face, client(1), bytes);
         assert_eq!(sent.len(), 1, "{sent:?}");
         sent[0].clone()
     }
 
     /// Lets time pass. Returns the datagrams that the relay sends meanwhile, with the milliseconds that had passed.
-    pub(super) fn wait(&mut self, ms: u64) -> Vec<(u64, Sent)> {
+    pub(super) fn wait(&mut self, ms: u64) -> Vec<(u64, SentDatagram)> {
         let begun = self.now;
         let end = Instant::from_micros(begun.as_micros() + ms * 1_000);
         let mut all = Vec::new();
@@ -158,6 +164,6 @@ impl Bench {
 }
 
 /// The empty acknowledgement that a client gets.
-pub(super) fn ack(message_id: u16) -> Sent {
-    Sent { face: Face::Clients, to: client(1), bytes: empty(Kind::Acknowledgement, message_id) }
+pub(super) fn ack(message_id: u16) -> SentDatagram {
+    SentDatagram { face: Face::Clients, to: client(1), bytes: empty(Kind::Acknowledgement, message_id) }
 }

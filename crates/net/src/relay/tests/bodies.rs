@@ -28,20 +28,20 @@ fn ask(num: u32) -> Vec<u8> {
 }
 
 /// Returns the number of the block that a request to the server asks for.
-fn asked(sent: &Sent) -> u32 {
+fn asked(sent: &SentDatagram) -> u32 {
     assert_eq!((sent.face, sent.kind()), (Face::Server, (Kind::Confirmable, Code::GET)));
     sent.message().block2().expect("a size").map_or(0, Block::num)
 }
 
 /// Answers a request that the server was sent with its block of the version `etag`.
-fn answered(sent: &Sent, etag: &[u8]) -> Vec<u8> {
+fn answered(sent: &SentDatagram, etag: &[u8]) -> Vec<u8> {
     let num = asked(sent);
     let options = Options::default().etag(etag).block2(block(num, num + 1 < BLOCKS));
     content_of(sent, &options, &bytes(num))
 }
 
 /// Checks that the client is sent this block, and nothing else.
-fn gets(sent: &[Sent], num: u32) {
+fn gets(sent: &[SentDatagram], num: u32) {
     let to_client: Vec<_> = sent.iter().filter(|sent| sent.face == Face::Clients).collect();
     let [sent] = to_client[..] else { panic!("{sent:?}") };
     let message = sent.message();
@@ -54,7 +54,7 @@ fn gets(sent: &[Sent], num: u32) {
 }
 
 /// Returns a relay that has passed the first block, and its requests for others.
-fn begun(etag: &[u8]) -> (Bench, Vec<Sent>) {
+fn begun(etag: &[u8]) -> (Bench, Vec<SentDatagram>) {
     let mut bench = Bench::new("default");
     let first = bench.passes(Face::Clients, &ask(0));
     let sent = bench.server_sends(&answered(&first, etag));
@@ -131,7 +131,7 @@ fn no_more_is_read_than_the_client_is_near_and_a_silent_one_ends_it() {
     let mut bench = Bench::new("default");
     let long = Options::default().etag(b"v1").size2(1 << 20).block2(Block::new(0, true, 6).expect("a block"));
     let first = bench.passes(Face::Clients, &ask(0));
-    let reply = |sent: &Sent| {
+    let reply = |sent: &SentDatagram| {
         let num = asked(sent);
         let options = long.clone().without(23).block2(Block::new(num, true, 6).expect("a block"));
         content_of(sent, &options, &[1; 1_024])

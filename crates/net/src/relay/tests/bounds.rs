@@ -72,9 +72,9 @@ fn datagrams_of_dtls_pass_as_they_are() {
     let mut bench = Bench::new("default");
     let hello = [22, 254, 253, 0, 0, 1, 2, 3];
     let up = bench.passes(Face::Clients, &hello);
-    assert_eq!(up, Sent { face: Face::Server, to: client(1), bytes: hello.into() });
+    assert_eq!(up, SentDatagram { face: Face::Server, to: client(1), bytes: hello.into() });
     let down = bench.passes(Face::Server, &hello);
-    assert_eq!(down, Sent { face: Face::Clients, to: client(1), bytes: hello.into() });
+    assert_eq!(down, SentDatagram { face: Face::Clients, to: client(1), bytes: hello.into() });
     assert!(bench.arrives(Face::Server, client(2), &hello).is_empty(), "nobody asked for that");
 }
 

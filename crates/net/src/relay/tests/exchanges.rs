@@ -18,7 +18,11 @@ fn a_request_and_its_answer_pass_with_the_token_and_the_options_that_they_have()
     let down = bench.passes(Face::Server, &content(&up));
     assert_eq!(
         down,
-        Sent { face: Face::Clients, to: client(1), bytes: content(&Sent { bytes: asked, ..up }) }
+        SentDatagram {
+            face: Face::Clients,
+            to: client(1),
+            bytes: content(&SentDatagram { bytes: asked, ..up })
+        }
     );
     assert_eq!(bench.relay.report().lines, 0);
     assert_eq!(bench.relay.poll_timeout(), None);
@@ -51,7 +55,7 @@ fn q_block_is_refused_so_that_the_client_uses_block() {
 fn a_copy_of_the_app_is_acknowledged_and_goes_no_further() {
     let mut bench = Bench::new("cocoa");
     let up = bench.passes(Face::Clients, &get(1, b"a"));
-    assert_eq!(bench.client_sends(&get(1, b"a")), [Sent { face: Face::Clients, ..ack(1) }]);
+    assert_eq!(bench.client_sends(&get(1, b"a")), [SentDatagram { face: Face::Clients, ..ack(1) }]);
     assert_eq!(
         bench.client_sends(&get(1, b"a")),
         [ack(1)],

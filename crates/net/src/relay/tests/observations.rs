@@ -6,7 +6,7 @@ use super::bench::*;
 use crate::relay::Face;
 
 /// Observes a resource. Returns the request that the relay has sent.
-fn observed(bench: &mut Bench) -> Sent {
+fn observed(bench: &mut Bench) -> SentDatagram {
     let register = request(Kind::Confirmable, 1, b"obs", &Options::default().observe(0).uri_path("t"));
     let up = bench.passes(Face::Clients, &register);
     let first = answer(
@@ -21,7 +21,7 @@ fn observed(bench: &mut Bench) -> Sent {
     up
 }
 
-fn notification(kind: Kind, message_id: u16, number: u32, up: &Sent) -> Vec<u8> {
+fn notification(kind: Kind, message_id: u16, number: u32, up: &SentDatagram) -> Vec<u8> {
     answer(kind, Code::CONTENT, message_id, up, &Options::default().observe(number))
 }
 
@@ -31,7 +31,10 @@ fn notifications_pass_in_their_order_with_their_numbers_and_types() {
     let up = observed(&mut bench);
     let sent = bench.server_sends(&notification(Kind::Confirmable, 500, 11, &up));
     assert_eq!(sent[0].bytes, notification(Kind::Confirmable, sent[0].message().message_id, 11, &up));
-    assert_eq!(sent[1], Sent { face: Face::Server, to: client(1), bytes: empty(Kind::Acknowledgement, 500) });
+    assert_eq!(
+        sent[1],
+        SentDatagram { face: Face::Server, to: client(1), bytes: empty(Kind::Acknowledgement, 500) }
+    );
     assert!(bench.client_sends(&empty(Kind::Acknowledgement, sent[0].message().message_id)).is_empty());
     bench.wait(5_000);
     let down = bench.passes(Face::Server, &notification(Kind::NonConfirmable, 501, 12, &up));

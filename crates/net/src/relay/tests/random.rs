@@ -60,7 +60,7 @@ proptest! {
             (config.max_sources, config.max_exchanges, config.max_observers) = (4, 8, 3);
             (config.shares, config.sluice) = (shares, shares);
         });
-        let mut log: Vec<Sent> = Vec::new();
+        let mut log: Vec<SentDatagram> = Vec::new();
         for step in steps {
             let sent = match step {
                 Do::Arrive(up, who, bytes) => {

@@ -15,7 +15,7 @@ fn ask(code: Code, id: u16, options: &Options) -> Vec<u8> {
 }
 
 /// Returns an answer of 1 kB to a request that the relay has sent.
-fn large(to: &Sent) -> Vec<u8> {
+fn large(to: &SentDatagram) -> Vec<u8> {
     let mut bytes = content(to);
     bytes.push(0xff);
     bytes.resize(1_000, b'x');
@@ -107,7 +107,7 @@ fn strangers_leave_sources_and_exchanges_to_those_who_show_an_echo_value() {
         config.verify = Verify::Everybody;
         config.max_sources = 100;
     });
-    let sent: Vec<Sent> =
+    let sent: Vec<SentDatagram> =
         (0..80).map(|n| bench.arrives(Face::Clients, client(n), &get(1, b"a")).remove(0)).collect();
     let passed = sent.iter().filter(|sent| sent.face == Face::Server).count();
     assert_eq!(passed, 75);

@@ -6,14 +6,14 @@ use dimpl::Output;
 
 use super::{Remote, Sessions, key};
 use crate::Refused;
-use crate::datagram::io::Outgoing;
+use crate::datagram::io::OutgoingDatagrams;
 use crate::secure::cookie::Hello;
 use crate::secure::dtls::with_cookie;
 use crate::secure::session::MAX_READY;
 
 impl Sessions {
     /// Takes a client's datagram.
-    pub(super) fn open_of_client(&mut self, from: Remote, datagram: &[u8], arrived: &mut Outgoing) {
+    pub(super) fn open_of_client(&mut self, from: Remote, datagram: &[u8], arrived: &mut OutgoingDatagrams) {
         let (now, place) = (Instant::now(), key(from));
         if let Some(cookies) = &self.cookies
             && let Some(hello) = Hello::read(datagram)

@@ -11,7 +11,7 @@ use crate::address::Remote;
 /// Large responses, the oldest first. They are kept so that all blocks come from one call of the handler, and a POST is
 /// carried out once. A notification is kept for all observers.
 #[derive(Debug)]
-pub(super) struct Kept {
+pub(super) struct LargeResponses {
     bounds: Bounds,
     responses: VecDeque<LargeResponse>,
     bytes: usize,
@@ -32,7 +32,7 @@ struct LargeResponse {
 /// The time after which another block makes a response the youngest again.
 const TOUCHED: Duration = Duration::from_secs(1);
 
-impl Kept {
+impl LargeResponses {
     pub(super) const fn new(bounds: Bounds) -> Self {
         Self { bounds, responses: VecDeque::new(), bytes: 0 }
     }
@@ -109,7 +109,7 @@ mod tests {
     #[test]
     fn a_response_is_kept_for_its_client_and_a_while_and_replaced_by_the_next() {
         let bounds = Bounds { patience: Duration::from_secs(10), ..Bounds::default() };
-        let mut kept = Kept::new(bounds);
+        let mut kept = LargeResponses::new(bounds);
         let at = Instant::from_secs;
         kept.put(at(0), Some(peer(1)), 7, Response::content("a"));
         kept.put(at(5), Some(peer(1)), 7, Response::content("bb"));
@@ -122,9 +122,10 @@ mod tests {
 
     #[test]
     fn what_was_published_is_for_all_who_have_no_blocks_of_another() {
-        let mut kept = Kept::new(Bounds::default());
-        let text =
-            |kept: &mut Kept, port| kept.get(Instant::ZERO, peer(port), 7).map(|it| it.text().into_owned());
+        let mut kept = LargeResponses::new(Bounds::default());
+        let text = |kept: &mut LargeResponses, port| {
+            kept.get(Instant::ZERO, peer(port), 7).map(|it| it.text().into_owned())
+        };
         kept.put(Instant::ZERO, Some(peer(1)), 7, Response::content("own"));
         kept.put(Instant::ZERO, None, 7, Response::content("all"));
         assert_eq!(text(&mut kept, 1).as_deref(), Some("own"));
@@ -137,11 +138,11 @@ mod tests {
 
     #[test]
     fn the_oldest_leave_for_what_has_no_room_and_what_never_had_is_not_kept() {
-        let mut kept = Kept::new(Bounds { max_bodies: 3, max_bytes: 10, ..Bounds::default() });
-        let put = |kept: &mut Kept, port, len| {
+        let mut kept = LargeResponses::new(Bounds { max_bodies: 3, max_bytes: 10, ..Bounds::default() });
+        let put = |kept: &mut LargeResponses, port, len| {
             kept.put(Instant::ZERO, Some(peer(port)), 0, Response::content(vec![0; len]));
         };
-        let there = |kept: &mut Kept, port| kept.get(Instant::ZERO, peer(port), 0).is_some();
+        let there = |kept: &mut LargeResponses, port| kept.get(Instant::ZERO, peer(port), 0).is_some();
         (1..=4).for_each(|port| put(&mut kept, port, 2));
         assert!(!there(&mut kept, 1) && there(&mut kept, 2));
         kept.let_go(Some(peer(4)), 0);
