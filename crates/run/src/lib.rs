@@ -36,7 +36,7 @@ pub use seats::{CLIENTS_SITE, SERVER_SITE};
 pub use tcp::tcp_plans;
 
 use coapace_scenario::{Hash64, Scenario, WorkloadKind};
-use coapace_sim::{Counters, HopId, Luck, QueueSeries, Summary, Tap, Time, World};
+use coapace_sim::{HopId, Luck, PacketCounters, QueueSeries, Summary, Tap, Time, World};
 
 use crate::contender::Contender;
 use crate::measured::{RunResult, Series};
@@ -49,7 +49,7 @@ use observe::Run;
 use seats::Seats;
 
 /// The taps that every run has.
-type Totals = (Counters, Option<Congestion>);
+type Totals = (PacketCounters, Option<Congestion>);
 
 /// The latest end of a run without a fixed length, in simulated time.
 const LIMIT: Time = Time::from_secs(1_000_000);
@@ -102,7 +102,7 @@ fn simulate<T: Tap, M: CountingMedium>(run: Run<'_>, medium: M, tap: T) -> (RunR
     let (from, end) = window.unwrap_or((Time::ZERO, LIMIT));
     let mut host = cast::hosts(run, &seats, (from, end));
     let congestion = scenario.network.ecn_capable.then(|| Congestion::new(seats.first_client()));
-    let mut world = World::new(medium, ((Counters::new(), congestion), tap));
+    let mut world = World::new(medium, ((PacketCounters::new(), congestion), tap));
     world.reserve(seats.roles.len());
     for &(site, role) in &seats.roles {
         world.add(site, host(role));

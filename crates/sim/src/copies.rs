@@ -9,14 +9,14 @@ use crate::{Mark, NodeId, packet};
 /// have luck of its own. The table remembers the last mark between two nodes until two other nodes with the same place
 /// overwrite it. Around a hub, such as the server behind a bottleneck, no two pairs of nodes have the same place.
 #[derive(Debug, Default)]
-pub(crate) struct Copies {
+pub(crate) struct RepetitionCounts {
     /// 29 bits of fingerprint and 3 bits of count. Two nodes have two places, one for each direction.
     last: Vec<u32>,
 }
 
 const COUNT: u32 = packet::MAX_COPY as u32;
 
-impl Copies {
+impl RepetitionCounts {
     /// Makes room for so many nodes.
     pub(crate) fn reserve(&mut self, nodes: usize) {
         let places = 2 * nodes.next_power_of_two();
@@ -46,7 +46,7 @@ mod tests {
 
     #[test]
     fn repetitions_of_the_last_mark_are_counted() {
-        let mut copies = Copies::default();
+        let mut copies = RepetitionCounts::default();
         copies.reserve(1_000);
         let mark = |exchange, transmission| Mark { exchange, transmission };
         // All clients in turn, both ways: none disturbs another.

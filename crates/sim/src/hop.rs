@@ -107,7 +107,7 @@ pub(crate) struct ActiveHop {
 
 /// The answer of a hop to a packet that enters it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Admission {
+pub(crate) enum HopAdmission {
     /// The transmission begins after `wait`, and the packet leaves the hop at `due`.
     Queued { due: Time, wait: Span, queue_bytes: u64 },
     /// The buffer is full.
@@ -142,18 +142,18 @@ impl ActiveHop {
         mut packet: Header,
         bytes: &[u8],
         wire_bytes: u32,
-    ) -> Admission {
+    ) -> HopAdmission {
         let Some(link) = &mut self.link else {
             packet.due = now + self.delay;
             self.fifo.push(&packet, bytes);
-            return Admission::Queued { due: packet.due, wait: Span::ZERO, queue_bytes: 0 };
+            return HopAdmission::Queued { due: packet.due, wait: Span::ZERO, queue_bytes: 0 };
         };
         // The buffer is counted without the packets whose transmission has begun by now.
         link.begin_transmissions(now, self.delay, &mut self.fifo, self.accounting);
         let start = link.transmitter.finish().max(now);
         let waits = start > now;
         if waits && link.queue_bytes + u64::from(wire_bytes) > link.capacity_bytes {
-            return Admission::Full { queue_bytes: link.queue_bytes };
+            return HopAdmission::Full { queue_bytes: link.queue_bytes };
         }
         let finish = link.transmitter.transmit(now, wire_bytes);
         packet.due = finish + self.delay;
@@ -164,7 +164,7 @@ impl ActiveHop {
             self.fifo.set_out(bytes.len());
             link.free_at = finish;
         }
-        Admission::Queued { due: packet.due, wait: start - now, queue_bytes: link.queue_bytes }
+        HopAdmission::Queued { due: packet.due, wait: start - now, queue_bytes: link.queue_bytes }
     }
 
     /// Returns the number of packets in the hop.
@@ -197,15 +197,15 @@ mod tests {
         )
     }
 
-    fn enter(active_hop: &mut ActiveHop, ms: u64, bytes: usize) -> Admission {
+    fn enter(active_hop: &mut ActiveHop, ms: u64, bytes: usize) -> HopAdmission {
         let packet = Header::new(NodeId(1), NodeId(0), Mark::default(), Transport::Ip, bytes as u16, 0);
         active_hop.enter(Time::from_nanos(ms * 1_000_000), packet, &vec![0; bytes], bytes as u32)
     }
 
     /// Returns an admission. At 8,000 bit/s a byte takes a millisecond.
-    fn queued(due_ms: u64, wait_ms: u64, queue_bytes: u64) -> Admission {
+    fn queued(due_ms: u64, wait_ms: u64, queue_bytes: u64) -> HopAdmission {
         let due = Time::from_nanos(due_ms * 1_000_000 + 500);
-        Admission::Queued { due, wait: Span::from_millis(wait_ms), queue_bytes }
+        HopAdmission::Queued { due, wait: Span::from_millis(wait_ms), queue_bytes }
     }
 
     #[test]
@@ -213,9 +213,9 @@ mod tests {
         let mut active_hop = active(100);
         assert_eq!(enter(&mut active_hop, 0, 60), queued(60, 0, 0));
         assert_eq!(enter(&mut active_hop, 0, 60), queued(120, 60, 60));
-        assert_eq!(enter(&mut active_hop, 0, 41), Admission::Full { queue_bytes: 60 });
+        assert_eq!(enter(&mut active_hop, 0, 41), HopAdmission::Full { queue_bytes: 60 });
         assert_eq!(enter(&mut active_hop, 0, 40), queued(160, 120, 100));
-        assert_eq!(enter(&mut active_hop, 0, 1), Admission::Full { queue_bytes: 100 });
+        assert_eq!(enter(&mut active_hop, 0, 1), HopAdmission::Full { queue_bytes: 100 });
     }
 
     #[test]
@@ -223,7 +223,7 @@ mod tests {
         let mut active_hop = active(100);
         enter(&mut active_hop, 0, 60);
         enter(&mut active_hop, 0, 100);
-        assert_eq!(enter(&mut active_hop, 59, 1), Admission::Full { queue_bytes: 100 });
+        assert_eq!(enter(&mut active_hop, 59, 1), HopAdmission::Full { queue_bytes: 100 });
         assert_eq!(enter(&mut active_hop, 60, 1), queued(161, 100, 1));
         assert_eq!(active_hop.queue_bytes(Time::from_nanos(160_000_000)), 0);
     }
@@ -232,7 +232,7 @@ mod tests {
     fn an_idle_link_takes_a_packet_larger_than_its_buffer() {
         let mut active_hop = active(0);
         assert_eq!(enter(&mut active_hop, 0, 60), queued(60, 0, 0));
-        assert_eq!(enter(&mut active_hop, 59, 60), Admission::Full { queue_bytes: 0 });
+        assert_eq!(enter(&mut active_hop, 59, 60), HopAdmission::Full { queue_bytes: 0 });
         assert_eq!(enter(&mut active_hop, 60, 60), queued(120, 0, 0));
     }
 

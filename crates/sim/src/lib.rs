@@ -16,7 +16,7 @@
 //! # Example
 //!
 //! ```
-//! use coapace_sim::{Accounting, Counters, Hop, Jitter, Luck, Mark, Network, Node, NodeId, Outgoing};
+//! use coapace_sim::{Accounting, Hop, Jitter, Luck, Mark, Network, Node, NodeId, Outgoing, PacketCounters};
 //! use coapace_sim::{Rate, Site, Span, Time, Transport, World};
 //!
 //! /// Sends one packet to node 1.
@@ -48,7 +48,7 @@
 //! let in_front = network.add_hop("in front of the server", Hop { jitter, ..Hop::default() })?;
 //! network.connect(CLIENTS, SERVER, &[up, in_front])?;
 //!
-//! let mut world = World::new(network, Counters::new());
+//! let mut world = World::new(network, PacketCounters::new());
 //! world.add(CLIENTS, Host(Some(NodeId(1))));
 //! world.add(SERVER, Host(None));
 //! world.wake_all();
@@ -91,7 +91,7 @@ pub use hop::{Hop, HopError, HopId};
 pub use jitter::{Jitter, Reordering};
 pub use loss::{Loss, Markov};
 pub use luck::{Luck, Stream, fnv1a};
-pub use medium::{Arrival, Medium, MediumEvents, Moment};
+pub use medium::{Arrival, Medium, MediumContext, MediumEvents};
 pub use network::Network;
 pub use node::{Ecn, Mark, Node, NodeId, Outgoing, Transport};
 pub use position::{Layout, Position, Waypoint};
@@ -101,7 +101,7 @@ pub use route::{PathError, Site};
 pub use span::Span;
 pub use tap::{Event, NodeEvent, Record, Tap};
 pub use taps::{
-    CaptureFile, Counters, HopCounters, MeshPcapng, Pcapng, QueueSeries, Trace, TraceHash, udp_packet,
+    CaptureFile, HopCounters, MeshPcapng, PacketCounters, Pcapng, QueueSeries, Trace, TraceHash, udp_packet,
 };
 pub use time::Time;
 pub use world::{Summary, World};

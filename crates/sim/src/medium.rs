@@ -12,13 +12,19 @@ pub trait Medium {
     fn prepare(&mut self, events: &mut MediumEvents<'_>);
 
     /// Sends a packet of a node.
-    fn send<T: Tap>(&mut self, moment: &mut Moment<'_, T>, from: NodeId, outgoing: Outgoing, bytes: &[u8]);
+    fn send<T: Tap>(
+        &mut self,
+        moment: &mut MediumContext<'_, T>,
+        from: NodeId,
+        outgoing: Outgoing,
+        bytes: &[u8],
+    );
 
     /// Handles the event that was pushed under the number `what`. If a packet arrives, passes it to `deliver` and returns
     /// its receiver.
     fn handle_event<T: Tap>(
         &mut self,
-        moment: &mut Moment<'_, T>,
+        moment: &mut MediumContext<'_, T>,
         what: u32,
         deliver: impl FnOnce(Arrival<'_>),
     ) -> Option<NodeId>;
@@ -41,7 +47,7 @@ pub struct Arrival<'a> {
 
 /// The surroundings of a medium at a moment of a run.
 #[derive(Debug)]
-pub struct Moment<'a, T> {
+pub struct MediumContext<'a, T> {
     /// The present moment.
     pub now: Time,
     /// The queue for later events.

@@ -37,21 +37,21 @@ pub use config::{
 pub use counters::NodeCounters;
 pub use delivery::Delivery;
 pub use duty_cycle::{Awake, ContikiMacConfig, DutyCycle, TschConfig};
-pub use frame::{Content, Datagram, Frame, FrameEvent, FrameKind, FrameRecord, Leg, RplOption};
+pub use frame::{Content, Frame, FrameEvent, FrameKind, FrameRecord, Ipv6Packet, Leg, RplOption};
 pub use propagation::{LogDistance, Propagation, TwoRay, UnitDisk};
 
-use air::{Air, Fate};
+use air::{Air, ReceptionOutcome};
 use duty_cycle::Sleeper;
 use event::MeshEvent;
-use links::Links;
+use links::RadioLinks;
 use mac::Mac;
-use packets::{PacketId, Packets};
-use reassembly::Reassembly;
-use routing::Routing;
+use packets::{MeshPackets, PacketId};
+use reassembly::FragmentReassembly;
+use routing::MeshRouting;
 
 use crate::{
-    Arrival, Ecn, Event, Layout, Luck, Medium, MediumEvents, Moment, NodeId, Outgoing, Position, Record,
-    Site, Span, Stream, Tap, Time, Transport, Waypoint,
+    Arrival, Ecn, Event, Layout, Luck, Medium, MediumContext, MediumEvents, NodeId, Outgoing, Position,
+    Record, Site, Span, Stream, Tap, Time, Transport, Waypoint,
 };
 
 /// A medium of radios: their places, and the datagrams under way between them. Node n of the layout is node n of the world.
@@ -65,11 +65,11 @@ pub struct Mesh {
     macs: Vec<Mac>,
     /// The memory of each node for ContikiMAC; empty with any other MAC.
     sleepers: Vec<Sleeper>,
-    reassemblies: Vec<Reassembly>,
+    reassemblies: Vec<FragmentReassembly>,
     /// The datagram tag of the next fragments of each node.
     tags: Vec<u16>,
-    packets: Packets,
-    routing: Routing,
+    packets: MeshPackets,
+    routing: MeshRouting,
     counters: Vec<NodeCounters>,
     /// The random numbers of backoffs, with node and count as key.
     backoffs: Stream,
@@ -77,7 +77,7 @@ pub struct Mesh {
     starts: Vec<Time>,
     is_prepared: bool,
     /// A buffer for the fates of the frame that ends.
-    fates: Vec<(u32, Fate)>,
+    fates: Vec<(u32, ReceptionOutcome)>,
 }
 
 /// The reason why a mesh is refused.
@@ -109,7 +109,7 @@ impl std::error::Error for MeshError {}
 impl Mesh {
     /// Returns whether there is room for all pairs of nodes that may hear each other.
     pub fn has_room(places: &[Position], propagation: Propagation) -> bool {
-        Links::fit(places, propagation)
+        RadioLinks::fit(places, propagation)
     }
 
     /// Returns a mesh of nodes at the places of `layout`, which move by `waypoints`.
@@ -137,17 +137,17 @@ impl Mesh {
             return Err(MeshError::Links);
         }
         waypoints.sort_by_key(|waypoint| std::cmp::Reverse((waypoint.time, waypoint.node)));
-        let links = Links::new(places, config.radio.propagation, luck.stream("mesh/shadowing"));
+        let links = RadioLinks::new(places, config.radio.propagation, luck.stream("mesh/shadowing"));
         let mut roots = vec![*root];
         roots.extend(sinks.iter().filter(|&sink| sink != root));
         let start = luck.stream("mesh/start");
         let starts: Vec<_> = (0..places.len() as u64)
             .map(|node| Time::ZERO + start.within(config.radio.start_spread, node, 0, 0))
             .collect();
-        let routing = Routing::new(&config.routing, &links, &roots, &starts, luck);
+        let routing = MeshRouting::new(&config.routing, &links, &roots, &starts, luck);
         Ok(Self {
             air: Air::new(links, config.radio.delivery.clone(), luck.stream("mesh/air")),
-            reassemblies: vec![Reassembly::new(&config.lowpan); places.len()],
+            reassemblies: vec![FragmentReassembly::new(&config.lowpan); places.len()],
             tags: vec![0; places.len()],
             sleepers: match config.mac.duty_cycle {
                 DutyCycle::ContikiMac(_) => vec![Sleeper::default(); places.len()],
@@ -157,7 +157,7 @@ impl Mesh {
             positions: places.clone(),
             waypoints,
             macs: std::iter::repeat_with(Mac::default).take(places.len()).collect(),
-            packets: Packets::default(),
+            packets: MeshPackets::default(),
             routing,
             counters: vec![NodeCounters::default(); places.len()],
             backoffs: luck.stream("mesh/backoff"),
@@ -221,7 +221,7 @@ impl Mesh {
     }
 
     /// Moves the nodes to their positions at this moment.
-    fn move_nodes<T>(&mut self, moment: &mut Moment<'_, T>) {
+    fn move_nodes<T>(&mut self, moment: &mut MediumContext<'_, T>) {
         while let Some(waypoint) = self.waypoints.pop_if(|waypoint| waypoint.time <= moment.now) {
             self.positions[waypoint.node as usize] = waypoint.position;
         }
@@ -252,7 +252,13 @@ impl Medium for Mesh {
         self.await_cell(events);
     }
 
-    fn send<T: Tap>(&mut self, moment: &mut Moment<'_, T>, from: NodeId, outgoing: Outgoing, bytes: &[u8]) {
+    fn send<T: Tap>(
+        &mut self,
+        moment: &mut MediumContext<'_, T>,
+        from: NodeId,
+        outgoing: Outgoing,
+        bytes: &[u8],
+    ) {
         let Outgoing { to, mark, .. } = outgoing;
         let packet = self.packets.insert(from, Some(to), mark, bytes);
         self.record(moment, Event::Sent, packet);
@@ -266,7 +272,7 @@ impl Medium for Mesh {
 
     fn handle_event<T: Tap>(
         &mut self,
-        moment: &mut Moment<'_, T>,
+        moment: &mut MediumContext<'_, T>,
         what: u32,
         deliver: impl FnOnce(Arrival<'_>),
     ) -> Option<NodeId> {
@@ -294,7 +300,7 @@ impl Mesh {
     /// Ends a frame. If a datagram arrives with it, passes that to `deliver` and returns its receiver.
     fn arrive<T: Tap>(
         &mut self,
-        moment: &mut Moment<'_, T>,
+        moment: &mut MediumContext<'_, T>,
         node: u32,
         deliver: impl FnOnce(Arrival<'_>),
     ) -> Option<NodeId> {
@@ -309,7 +315,7 @@ impl Mesh {
     }
 
     /// Shows an event of a datagram to the tap.
-    fn record<T: Tap>(&self, moment: &mut Moment<'_, T>, event: Event, packet: PacketId) {
+    fn record<T: Tap>(&self, moment: &mut MediumContext<'_, T>, event: Event, packet: PacketId) {
         let packet = self.packets.get(packet);
         // Messages of RPL go to neighbours only, and are not recorded as packets.
         let Some(to) = packet.dest.filter(|_| packet.message.is_none()) else { return };

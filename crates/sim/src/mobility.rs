@@ -31,7 +31,7 @@ use std::fmt;
 use crate::{Layout, Position, Stream, Time, Waypoint};
 
 use area::Area;
-use draws::Draws;
+use draws::MovementDraws;
 pub use gauss_markov::GaussMarkov;
 pub use manhattan::Manhattan;
 pub use movement::Movement;
@@ -52,14 +52,14 @@ pub enum Model {
 }
 
 /// The name of a parameter, its value, and the least and the largest value that it may have.
-type Bound = (&'static str, f64, f64, f64);
+type ParameterBound = (&'static str, f64, f64, f64);
 
 /// The way of a node.
-trait Way {
+trait Trajectory {
     /// Returns the bounds of the parameters that no other model has.
-    fn bounds(&self) -> Vec<Bound>;
+    fn bounds(&self) -> Vec<ParameterBound>;
     /// Returns the position of a node after each step.
-    fn path(&self, walk: &Walk, start: Position, draws: Draws) -> Vec<Position>;
+    fn path(&self, walk: &Walk, start: Position, draws: MovementDraws) -> Vec<Position>;
 }
 
 /// The largest number of waypoints of a run.
@@ -77,7 +77,7 @@ struct Walk {
 
 impl Model {
     /// Returns the common parameters and the way.
-    fn parts(&self) -> (&Movement, &dyn Way) {
+    fn parts(&self) -> (&Movement, &dyn Trajectory) {
         match self {
             Self::RandomWaypoint(way) => (&way.movement, way),
             Self::GaussMarkov(way) => (&way.movement, way),
@@ -116,7 +116,7 @@ impl Model {
                 continue;
             }
             let mut last = place;
-            let path = way.path(&walk, place, Draws::new(stream, u64::from(node)));
+            let path = way.path(&walk, place, MovementDraws::new(stream, u64::from(node)));
             for (time, position) in path.into_iter().enumerate() {
                 if position != last {
                     let time = Time::ZERO + movement.step * (time as u64 + 1);

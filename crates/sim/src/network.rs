@@ -2,13 +2,13 @@
 
 mod managed;
 
-use crate::copies::Copies;
-use crate::hop::{ActiveHop, Admission};
+use crate::copies::RepetitionCounts;
+use crate::hop::{ActiveHop, HopAdmission};
 use crate::packet::Header;
 use crate::route::{Path, Routes};
 use crate::scattered::Scattered;
 use crate::{
-    Accounting, Arrival, Ecn, Event, Hop, HopError, HopId, Luck, Medium, MediumEvents, Moment, NodeId,
+    Accounting, Arrival, Ecn, Event, Hop, HopError, HopId, Luck, Medium, MediumContext, MediumEvents, NodeId,
     Outgoing, PathError, Record, Site, Span, Tap, Time, Transport,
 };
 
@@ -24,7 +24,7 @@ pub struct Network {
     hops: Vec<ActiveHop>,
     routes: Routes,
     scattered: Scattered,
-    copies: Copies,
+    copies: RepetitionCounts,
     is_ecn_capable: bool,
 }
 
@@ -38,7 +38,7 @@ impl Network {
             hops: Vec::new(),
             routes: Routes::default(),
             scattered: Scattered::default(),
-            copies: Copies::default(),
+            copies: RepetitionCounts::default(),
             is_ecn_capable: false,
         }
     }
@@ -90,7 +90,7 @@ impl Network {
     /// receiver.
     fn head_leaves<T: Tap>(
         &mut self,
-        moment: &mut Moment<'_, T>,
+        moment: &mut MediumContext<'_, T>,
         hop: HopId,
         deliver: impl FnOnce(Arrival<'_>),
     ) -> Option<NodeId> {
@@ -130,7 +130,7 @@ impl Network {
     /// Moves a packet on that was delayed out of order. If it has arrived, passes it to `deliver` and returns its receiver.
     fn scattered_leaves<T: Tap>(
         &mut self,
-        moment: &mut Moment<'_, T>,
+        moment: &mut MediumContext<'_, T>,
         index: u32,
         deliver: impl FnOnce(Arrival<'_>),
     ) -> Option<NodeId> {
@@ -157,7 +157,13 @@ impl Medium for Network {
         self.copies.reserve(self.routes.nodes());
     }
 
-    fn send<T: Tap>(&mut self, moment: &mut Moment<'_, T>, from: NodeId, outgoing: Outgoing, bytes: &[u8]) {
+    fn send<T: Tap>(
+        &mut self,
+        moment: &mut MediumContext<'_, T>,
+        from: NodeId,
+        outgoing: Outgoing,
+        bytes: &[u8],
+    ) {
         let Outgoing { to, mark, transport } = outgoing;
         let length = u16::try_from(bytes.len());
         let copy = self.copies.count(from, to, mark);
@@ -179,7 +185,7 @@ impl Medium for Network {
 
     fn handle_event<T: Tap>(
         &mut self,
-        moment: &mut Moment<'_, T>,
+        moment: &mut MediumContext<'_, T>,
         what: u32,
         deliver: impl FnOnce(Arrival<'_>),
     ) -> Option<NodeId> {
@@ -203,7 +209,7 @@ fn arrival<'a>(packet: &Header, bytes: &'a [u8]) -> Arrival<'a> {
 fn enter<T: Tap>(
     active: &mut ActiveHop,
     scattered: &mut Scattered,
-    moment: &mut Moment<'_, T>,
+    moment: &mut MediumContext<'_, T>,
     hop: HopId,
     packet: Header,
     bytes: &[u8],
@@ -228,13 +234,13 @@ fn enter<T: Tap>(
     // Only the first packet of a hop has an event. When it leaves, the next one gets its own.
     let was_empty = active.fifo.len() == 0;
     match active.enter(now, packet, bytes, record.wire_bytes) {
-        Admission::Queued { due, wait, queue_bytes } => {
+        HopAdmission::Queued { due, wait, queue_bytes } => {
             moment.tap.record(&Record { queue_bytes, wait, ..record });
             if was_empty {
                 moment.events.push(due, NetworkEvent::Head(hop).encode());
             }
         }
-        Admission::Full { queue_bytes } => {
+        HopAdmission::Full { queue_bytes } => {
             moment.tap.record(&Record { event: Event::Dropped, queue_bytes, ..record });
         }
     }

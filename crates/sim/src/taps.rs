@@ -10,7 +10,7 @@ mod queue_series;
 mod trace;
 
 pub use capture_file::CaptureFile;
-pub use counters::{Counters, HopCounters};
+pub use counters::{HopCounters, PacketCounters};
 pub use hash::TraceHash;
 pub use headers::udp_packet;
 pub use mesh_pcapng::MeshPcapng;

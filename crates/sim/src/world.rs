@@ -1,8 +1,8 @@
 //! The world: nodes, the medium between them, and time.
 
 use crate::{
-    Arrival, Ecn, Events, Medium, MediumEvents, Moment, Network, Node, NodeEvent, NodeId, Site, Tap, Time,
-    TraceHash,
+    Arrival, Ecn, Events, Medium, MediumContext, MediumEvents, Network, Node, NodeEvent, NodeId, Site, Tap,
+    Time, TraceHash,
 };
 
 /// A simulated world: nodes, the medium between them, and a tap.
@@ -98,7 +98,7 @@ impl<N: Node, T: Tap, M: Medium> World<N, T, M> {
                 continue;
             }
             let nodes = &mut self.nodes;
-            let mut moment = Moment {
+            let mut moment = MediumContext {
                 now: time,
                 events: MediumEvents(&mut self.events),
                 tap: (&mut self.hash, &mut self.tap),
@@ -155,7 +155,7 @@ impl<N: Node, T: Tap, M: Medium> World<N, T, M> {
     /// Fetches the packets that a node has to send, and its deadline.
     fn drain(&mut self, node: NodeId) {
         let Some(host) = self.nodes.get_mut(node.0 as usize) else { return };
-        let mut moment = Moment {
+        let mut moment = MediumContext {
             now: self.now,
             events: MediumEvents(&mut self.events),
             tap: (&mut self.hash, &mut self.tap),

@@ -5,7 +5,7 @@ mod port;
 
 use coapace_run::{CLIENTS_SITE, SERVER_SITE, network};
 use coapace_scenario::Scenario;
-use coapace_sim::{Counters, Luck, NodeId, Outgoing, Tap, Time, World};
+use coapace_sim::{Luck, NodeId, Outgoing, PacketCounters, Tap, Time, World};
 
 pub use self::arrivals::Arrival;
 use self::arrivals::Arrivals;
@@ -21,7 +21,7 @@ pub struct Link<T> {
     mtu: u32,
 }
 
-type Taps<T> = (Arrivals, (Counters, T));
+type Taps<T> = (Arrivals, (PacketCounters, T));
 
 /// The node of everything on the server's side.
 pub const SERVER: NodeId = NodeId(0);
@@ -33,7 +33,7 @@ impl<T: Tap> Link<T> {
             return None;
         }
         let network = network(scenario, Luck::new(seed));
-        let mut world = World::new(network, (Arrivals::default(), (Counters::new(), tap)));
+        let mut world = World::new(network, (Arrivals::default(), (PacketCounters::new(), tap)));
         world.add(SERVER_SITE, Port::default());
         Some(Self { world, mtu: scenario.network.mtu })
     }
@@ -82,7 +82,7 @@ impl<T: Tap> Link<T> {
     }
 
     /// Returns the counters of the network and its hops.
-    pub fn counters(&self) -> &Counters {
+    pub fn counters(&self) -> &PacketCounters {
         &self.world.tap().1.0
     }
 

@@ -3,7 +3,7 @@
 use smallvec::SmallVec;
 
 use super::Delivery;
-use super::links::{Links, RadioLink};
+use super::links::{RadioLink, RadioLinks};
 use crate::{Position, Span, Stream, Time};
 
 /// The time that a radio spent in each state.
@@ -21,7 +21,7 @@ pub struct RadioTimes {
 
 /// The state of a radio.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Phase {
+enum RadioState {
     Off,
     /// The radio is switched off between wake-ups.
     Asleep,
@@ -38,7 +38,7 @@ enum Phase {
 /// The radio of a node.
 #[derive(Debug)]
 struct Radio {
-    phase: Phase,
+    phase: RadioState,
     since: Time,
     times: RadioTimes,
     /// The nodes in range or in interference range that are sending, and their received power.
@@ -53,7 +53,7 @@ struct Radio {
 
 /// The fate of a transmission at a node that it reaches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Fate {
+pub(super) enum ReceptionOutcome {
     /// The frame was received.
     Received,
     /// Another transmission destroyed the frame, or was on the air before it.
@@ -69,13 +69,13 @@ struct Reached {
     sensed: bool,
     /// Whether the link delivers frames, or only disturbs.
     in_range: bool,
-    begun: Fate,
+    begun: ReceptionOutcome,
 }
 
 /// All radios.
 #[derive(Debug)]
 pub(super) struct Air {
-    links: Links,
+    links: RadioLinks,
     capture: i16,
     /// The share of frames that leave their sender.
     success_ratio_tx: f64,
@@ -89,10 +89,10 @@ pub(super) struct Air {
 }
 
 impl Air {
-    pub(super) fn new(links: Links, delivery: Delivery, luck: Stream) -> Self {
+    pub(super) fn new(links: RadioLinks, delivery: Delivery, luck: Stream) -> Self {
         let nodes = links.nodes();
         let radio = || Radio {
-            phase: Phase::Off,
+            phase: RadioState::Off,
             since: Time::ZERO,
             times: RadioTimes::default(),
             signals: SmallVec::new(),
@@ -116,31 +116,31 @@ impl Air {
         self.links.survey(positions);
     }
 
-    pub(super) fn links(&self) -> &Links {
+    pub(super) fn links(&self) -> &RadioLinks {
         &self.links
     }
 
     pub(super) fn switch_on(&mut self, now: Time, node: u32) {
-        self.radios[node as usize].enter(now, Phase::Listening);
+        self.radios[node as usize].enter(now, RadioState::Listening);
     }
 
     pub(super) fn is_on(&self, node: u32) -> bool {
-        self.radios[node as usize].phase != Phase::Off
+        self.radios[node as usize].phase != RadioState::Off
     }
 
     /// Switches a radio off that listens and receives nothing.
     pub(super) fn sleep(&mut self, now: Time, node: u32) {
         let radio = &mut self.radios[node as usize];
-        if radio.phase == Phase::Listening {
-            radio.enter(now, Phase::Asleep);
+        if radio.phase == RadioState::Listening {
+            radio.enter(now, RadioState::Asleep);
         }
     }
 
     /// Switches a radio on that sleeps.
     pub(super) fn wake(&mut self, now: Time, node: u32) {
         let radio = &mut self.radios[node as usize];
-        if radio.phase == Phase::Asleep {
-            radio.enter(now, Phase::Listening);
+        if radio.phase == RadioState::Asleep {
+            radio.enter(now, RadioState::Listening);
         }
     }
 
@@ -150,11 +150,11 @@ impl Air {
     }
 
     pub(super) fn is_asleep(&self, node: u32) -> bool {
-        self.radios[node as usize].phase == Phase::Asleep
+        self.radios[node as usize].phase == RadioState::Asleep
     }
 
     pub(super) fn is_receiving(&self, node: u32) -> bool {
-        matches!(self.radios[node as usize].phase, Phase::Receiving { .. })
+        matches!(self.radios[node as usize].phase, RadioState::Receiving { .. })
     }
 
     /// Returns the end of the last transmission that a node could notice.
@@ -165,7 +165,7 @@ impl Air {
     /// Returns the result of clear channel assessment at a node.
     pub(super) fn is_busy(&self, node: u32) -> bool {
         let radio = &self.radios[node as usize];
-        radio.sensed > 0 || matches!(radio.phase, Phase::Receiving { .. })
+        radio.sensed > 0 || matches!(radio.phase, RadioState::Receiving { .. })
     }
 
     /// Returns the time that a node's radio spent in each state up to `now`.
@@ -182,7 +182,7 @@ impl Air {
     /// reaches no node.
     pub(super) fn begin(&mut self, now: Time, node: u32, count: u32) {
         let Self { links, capture, success_ratio_tx, delivery, radios, reached, luck } = self;
-        radios[node as usize].enter(now, Phase::Sending);
+        radios[node as usize].enter(now, RadioState::Sending);
         let reached = &mut reached[node as usize];
         reached.clear();
         if *success_ratio_tx < 1.0
@@ -197,18 +197,22 @@ impl Air {
             radio.signals.push((node, link.power));
             radio.sensed += u16::from(link.sensed);
             let begun = match &mut radio.phase {
-                Phase::Receiving { power, spoiled, .. } => {
+                RadioState::Receiving { power, spoiled, .. } => {
                     // The new frame spoils the one that is being received, unless it is weaker by `capture`.
                     *spoiled |= link.power.saturating_add(*capture) > *power;
-                    if overlapped { Fate::Collided } else { Fate::Missed }
+                    if overlapped { ReceptionOutcome::Collided } else { ReceptionOutcome::Missed }
                 }
-                Phase::Listening if overlapped => Fate::Collided,
-                Phase::Listening if link.delivery > 0.0 && delivers(delivery, &link, *luck, node, count) => {
-                    let phase = Phase::Receiving { from: node, power: link.power, spoiled: false };
+                RadioState::Listening if overlapped => ReceptionOutcome::Collided,
+                RadioState::Listening
+                    if link.delivery > 0.0 && delivers(delivery, &link, *luck, node, count) =>
+                {
+                    let phase = RadioState::Receiving { from: node, power: link.power, spoiled: false };
                     radio.enter(now, phase);
-                    Fate::Received
+                    ReceptionOutcome::Received
                 }
-                Phase::Listening | Phase::Sending | Phase::Off | Phase::Asleep => Fate::Missed,
+                RadioState::Listening | RadioState::Sending | RadioState::Off | RadioState::Asleep => {
+                    ReceptionOutcome::Missed
+                }
             };
             let RadioLink { to, sensed, delivery, .. } = link;
             reached.push(Reached { to, sensed, in_range: delivery > 0.0, begun });
@@ -216,9 +220,9 @@ impl Air {
     }
 
     /// Ends the frame of `node`. Fills `fates` with the fate of the frame at the nodes in receiving range, in their order.
-    pub(super) fn end(&mut self, now: Time, node: u32, fates: &mut Vec<(u32, Fate)>) {
+    pub(super) fn end(&mut self, now: Time, node: u32, fates: &mut Vec<(u32, ReceptionOutcome)>) {
         let Self { radios, reached, .. } = self;
-        radios[node as usize].enter(now, Phase::Listening);
+        radios[node as usize].enter(now, RadioState::Listening);
         fates.clear();
         for &Reached { to, sensed, in_range, begun } in &reached[node as usize] {
             let radio = &mut radios[to as usize];
@@ -228,12 +232,12 @@ impl Air {
                 radio.quiet_since = now;
             }
             let fate = match radio.phase {
-                Phase::Receiving { from, spoiled, .. } if from == node => {
-                    radio.enter(now, Phase::Listening);
-                    if spoiled { Fate::Collided } else { Fate::Received }
+                RadioState::Receiving { from, spoiled, .. } if from == node => {
+                    radio.enter(now, RadioState::Listening);
+                    if spoiled { ReceptionOutcome::Collided } else { ReceptionOutcome::Received }
                 }
                 // The frame began well, and then its receiver began to send.
-                _ if begun == Fate::Received => Fate::Missed,
+                _ if begun == ReceptionOutcome::Received => ReceptionOutcome::Missed,
                 _ => begun,
             };
             if in_range {
@@ -258,19 +262,19 @@ fn delivers(delivery: &Delivery, link: &RadioLink, luck: Stream, from: u32, coun
 }
 
 impl Radio {
-    fn enter(&mut self, now: Time, phase: Phase) {
+    fn enter(&mut self, now: Time, phase: RadioState) {
         self.times.add(self.phase, now.as_nanos() - self.since.as_nanos());
         (self.phase, self.since) = (phase, now);
     }
 }
 
 impl RadioTimes {
-    fn add(&mut self, phase: Phase, ns: u64) {
+    fn add(&mut self, phase: RadioState, ns: u64) {
         let time = match phase {
-            Phase::Off | Phase::Asleep => &mut self.sleep,
-            Phase::Listening => &mut self.listen,
-            Phase::Receiving { .. } => &mut self.receive,
-            Phase::Sending => &mut self.transmit,
+            RadioState::Off | RadioState::Asleep => &mut self.sleep,
+            RadioState::Listening => &mut self.listen,
+            RadioState::Receiving { .. } => &mut self.receive,
+            RadioState::Sending => &mut self.transmit,
         };
         // A frame adds up the times of all radios in reach: to saturate here costs 4 % of the instructions of a run.
         *time = Span::from_nanos(time.as_nanos() + ns);
@@ -288,7 +292,7 @@ mod tests {
     /// Returns nodes in a row, 10 m apart.
     fn row(nodes: u32, propagation: Propagation, delivery: Delivery) -> Air {
         let positions: Vec<_> = (0..nodes).map(|n| Position { x: 10.0 * f64::from(n), y: 0.0 }).collect();
-        let links = Links::new(&positions, propagation, Luck::new(1).stream("shadowing"));
+        let links = RadioLinks::new(&positions, propagation, Luck::new(1).stream("shadowing"));
         let mut air = Air::new(links, delivery, Luck::new(1).stream("air"));
         (0..nodes).for_each(|node| air.switch_on(Time::ZERO, node));
         air
@@ -298,7 +302,7 @@ mod tests {
         Time::from_nanos(us * 1_000)
     }
 
-    fn end(air: &mut Air, us: u64, node: u32) -> Vec<(u32, Fate)> {
+    fn end(air: &mut Air, us: u64, node: u32) -> Vec<(u32, ReceptionOutcome)> {
         let mut fates = Vec::new();
         air.end(at(us), node, &mut fates);
         fates
@@ -310,7 +314,7 @@ mod tests {
         air.begin(at(0), 1, 0);
         assert!(air.is_busy(0), "a frame that is being received is noticed");
         assert!(!air.is_busy(3), "the ring is not");
-        assert_eq!(end(&mut air, 10, 1), [(0, Fate::Received), (2, Fate::Received)]);
+        assert_eq!(end(&mut air, 10, 1), [(0, ReceptionOutcome::Received), (2, ReceptionOutcome::Received)]);
         assert!(!air.is_busy(0));
     }
 
@@ -320,8 +324,8 @@ mod tests {
         // 0 → 1, and 3, which does not hear 0, disturbs 1.
         air.begin(at(0), 0, 0);
         air.begin(at(5), 3, 0);
-        assert_eq!(end(&mut air, 10, 0), [(1, Fate::Collided)]);
-        assert_eq!(end(&mut air, 15, 3), [(2, Fate::Collided), (4, Fate::Received)]);
+        assert_eq!(end(&mut air, 10, 0), [(1, ReceptionOutcome::Collided)]);
+        assert_eq!(end(&mut air, 15, 3), [(2, ReceptionOutcome::Collided), (4, ReceptionOutcome::Received)]);
         assert!((0..5).all(|node| !air.is_busy(node)));
     }
 
@@ -330,8 +334,12 @@ mod tests {
         let mut air = row(4, DISK, Delivery::ALL);
         air.begin(at(0), 3, 0);
         air.begin(at(5), 0, 0);
-        assert_eq!(end(&mut air, 6, 3), [(2, Fate::Collided)]);
-        assert_eq!(end(&mut air, 10, 0), [(1, Fate::Collided)], "the end was clear, the beginning was not");
+        assert_eq!(end(&mut air, 6, 3), [(2, ReceptionOutcome::Collided)]);
+        assert_eq!(
+            end(&mut air, 10, 0),
+            [(1, ReceptionOutcome::Collided)],
+            "the end was clear, the beginning was not"
+        );
     }
 
     #[test]
@@ -339,8 +347,8 @@ mod tests {
         let mut air = row(3, DISK, Delivery::ALL);
         air.begin(at(0), 0, 0);
         air.begin(at(5), 1, 0);
-        assert_eq!(end(&mut air, 10, 0), [(1, Fate::Missed)], "what was being received is lost");
-        assert_eq!(end(&mut air, 12, 1), [(0, Fate::Missed), (2, Fate::Collided)]);
+        assert_eq!(end(&mut air, 10, 0), [(1, ReceptionOutcome::Missed)], "what was being received is lost");
+        assert_eq!(end(&mut air, 12, 1), [(0, ReceptionOutcome::Missed), (2, ReceptionOutcome::Collided)]);
         let times = air.times(at(20), 1);
         let [transmit, receive, listen] = [7, 5, 8].map(Span::from_micros);
         assert_eq!(times, RadioTimes { transmit, receive, listen, sleep: Span::ZERO });
@@ -352,7 +360,7 @@ mod tests {
         let mut received = 0;
         for count in 0..10_000 {
             air.begin(at(0), 0, count);
-            received += u32::from(end(&mut air, 0, 0) == [(1, Fate::Received)]);
+            received += u32::from(end(&mut air, 0, 0) == [(1, ReceptionOutcome::Received)]);
         }
         // 87.5 % ± five standard deviations.
         assert!((8_580..8_920).contains(&received), "{received}");
@@ -367,7 +375,7 @@ mod tests {
             air.begin(at(0), 1, count);
             // Node 3 hears nothing of a frame of node 1, but is disturbed by it.
             sent += u32::from(!air.radios[3].signals.is_empty());
-            let got = |node: usize| u32::from(matches!(air.radios[node].phase, Phase::Receiving { .. }));
+            let got = |node: usize| u32::from(matches!(air.radios[node].phase, RadioState::Receiving { .. }));
             received += got(0) + got(2);
             both += got(0) * got(2);
             end(&mut air, 0, 1);
@@ -385,7 +393,7 @@ mod tests {
         let mut air = row(4, propagation, Delivery::ALL);
         air.begin(at(0), 0, 0);
         air.begin(at(1), 3, 0);
-        assert_eq!(end(&mut air, 10, 0)[0], (1, Fate::Received), "10 m beside 20 m: 9 dB");
-        assert_eq!(end(&mut air, 10, 3)[1], (1, Fate::Collided));
+        assert_eq!(end(&mut air, 10, 0)[0], (1, ReceptionOutcome::Received), "10 m beside 20 m: 9 dB");
+        assert_eq!(end(&mut air, 10, 3)[1], (1, ReceptionOutcome::Collided));
     }
 }

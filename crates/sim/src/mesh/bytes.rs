@@ -15,7 +15,7 @@ use smoltcp::wire::{
 
 use super::address::{ALL_RPL_NODES, eui64, global, link_local};
 use super::lowpan::{Fragments, header_bytes};
-use super::{Content, Datagram, Frame, Leg, RplOption};
+use super::{Content, Frame, Ipv6Packet, Leg, RplOption};
 use crate::NodeId;
 
 /// The PAN of all nodes, like in Contiki.
@@ -34,7 +34,7 @@ const DAC: u8 = 1 << 2;
 /// Returns `None`, and appends nothing, if the datagram has no such frame.
 pub(crate) fn write_frame(
     frame: &Frame,
-    datagram: &Datagram<'_>,
+    datagram: &Ipv6Packet<'_>,
     max_frame_bytes: u16,
     out: &mut Vec<u8>,
 ) -> Option<()> {
@@ -105,7 +105,7 @@ fn write_fragment_header(frame: &Frame, size: u16, offset: u8, out: &mut Vec<u8>
 }
 
 /// Appends the whole datagram, with headers compressed for the hop of the frame.
-fn write_packet(datagram: &Datagram<'_>, frame: &Frame, out: &mut Vec<u8>) {
+fn write_packet(datagram: &Ipv6Packet<'_>, frame: &Frame, out: &mut Vec<u8>) {
     let next_header = match datagram.content {
         Content::Udp(_) => SixlowpanNextHeader::Compressed,
         Content::Icmpv6(_) => SixlowpanNextHeader::Uncompressed(IpProtocol::Icmpv6),
@@ -121,7 +121,7 @@ fn write_packet(datagram: &Datagram<'_>, frame: &Frame, out: &mut Vec<u8>) {
 }
 
 fn write_ipv6_header(
-    datagram: &Datagram<'_>,
+    datagram: &Ipv6Packet<'_>,
     frame: &Frame,
     next_header: SixlowpanNextHeader,
     out: &mut Vec<u8>,
@@ -165,7 +165,7 @@ fn write_option(option: RplOption, next_header: SixlowpanNextHeader, out: &mut V
     option.emit(&mut Ipv6Option::new_unchecked(grow(out, length)));
 }
 
-fn write_udp(datagram: &Datagram<'_>, payload: &[u8], out: &mut Vec<u8>) {
+fn write_udp(datagram: &Ipv6Packet<'_>, payload: &[u8], out: &mut Vec<u8>) {
     let repr = SixlowpanUdpNhcRepr(UdpRepr { src_port: COAP_PORT, dst_port: COAP_PORT });
     let header = repr.header_len();
     let buffer = grow(out, header + payload.len());

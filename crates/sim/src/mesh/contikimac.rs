@@ -4,7 +4,7 @@ use super::air::Air;
 use super::duty_cycle::{ContikiMacConfig, DutyCycle};
 use super::event::MeshEvent;
 use super::{Frame, Mesh};
-use crate::{Moment, NodeId, Span, Time};
+use crate::{MediumContext, NodeId, Span, Time};
 
 impl Mesh {
     pub(super) fn contikimac(&self) -> Option<ContikiMacConfig> {
@@ -15,7 +15,7 @@ impl Mesh {
     }
 
     /// Wakes a node up for the first assessment of the channel, and plans its next wake-up.
-    pub(super) fn wake_up<T>(&mut self, moment: &mut Moment<'_, T>, node: u32) {
+    pub(super) fn wake_up<T>(&mut self, moment: &mut MediumContext<'_, T>, node: u32) {
         let Some(config) = self.contikimac() else { return };
         moment.events.push(moment.now + config.wake_interval, MeshEvent::WakeUp(node).encode());
         if !self.stay_awake(moment, node, &config) {
@@ -25,7 +25,7 @@ impl Mesh {
     }
 
     /// Makes the second assessment of a wake-up.
-    pub(super) fn assess_again<T>(&mut self, moment: &mut Moment<'_, T>, node: u32) {
+    pub(super) fn assess_again<T>(&mut self, moment: &mut MediumContext<'_, T>, node: u32) {
         if let Some(config) = self.contikimac() {
             self.stay_awake(moment, node, &config);
         }
@@ -33,7 +33,12 @@ impl Mesh {
 
     /// Assesses the channel at the end of the span in which a radio that sleeps is on. If it is busy, the radio stays on for a
     /// while. Returns whether the radio is on.
-    fn stay_awake<T>(&mut self, moment: &mut Moment<'_, T>, node: u32, config: &ContikiMacConfig) -> bool {
+    fn stay_awake<T>(
+        &mut self,
+        moment: &mut MediumContext<'_, T>,
+        node: u32,
+        config: &ContikiMacConfig,
+    ) -> bool {
         if !self.air.is_asleep(node) {
             return true;
         }
@@ -47,7 +52,7 @@ impl Mesh {
     }
 
     /// Lets a radio that waited for a frame sleep, unless it is receiving one.
-    pub(super) fn doze<T>(&mut self, moment: &mut Moment<'_, T>, node: u32) {
+    pub(super) fn doze<T>(&mut self, moment: &mut MediumContext<'_, T>, node: u32) {
         if self.air.is_receiving(node) {
             moment.events.push(moment.now + LONGEST_FRAME, MeshEvent::Doze(node).encode());
         } else {
@@ -97,7 +102,7 @@ impl Mesh {
     }
 
     /// Plans the next repetition of a frame that has ended. Returns false if there is none.
-    pub(super) fn repeat<T>(&mut self, moment: &mut Moment<'_, T>, node: u32) -> bool {
+    pub(super) fn repeat<T>(&mut self, moment: &mut MediumContext<'_, T>, node: u32) -> bool {
         let Some(config) = self.contikimac() else { return false };
         let next = moment.now + config.frame_gap;
         let repeats = self.sleepers[node as usize].strobe_end.is_some_and(|end| next < end);

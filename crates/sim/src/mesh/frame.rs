@@ -58,7 +58,7 @@ pub struct RplOption {
 
 /// An IPv6 packet from end to end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Datagram<'a> {
+pub struct Ipv6Packet<'a> {
     /// The sender.
     pub source: NodeId,
     /// The receiver; `None` is all RPL nodes on the link, ff02::1a.
@@ -109,7 +109,7 @@ pub struct FrameRecord<'a> {
     /// The frame.
     pub frame: &'a Frame,
     /// The datagram that the frame carries, whole or in part; `None` for an acknowledgement.
-    pub datagram: Option<Datagram<'a>>,
+    pub datagram: Option<Ipv6Packet<'a>>,
     /// The mark of the datagram. The mark of an RPL message has no meaning.
     pub mark: Mark,
 }

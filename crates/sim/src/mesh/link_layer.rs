@@ -1,19 +1,19 @@
 //! Unslotted CSMA/CA with acknowledgements: from a frame in a queue to the layers of the next node.
 
-use super::air::Fate;
+use super::air::ReceptionOutcome;
 use super::event::MeshEvent;
 use super::lowpan::ACK_BYTES;
 use super::mac::{QueueState, Queued};
 use super::packets::PacketId;
 use super::{ChannelBusy, DutyCycle, Frame, FrameEvent, FrameKind, FrameRecord, Mesh};
-use crate::{Mark, Moment, NodeId, Span, Tap, Time};
+use crate::{Mark, MediumContext, NodeId, Span, Tap, Time};
 
 impl Mesh {
     /// Puts a frame of a datagram into its queue at `node`. The caller has checked that there is room. Returns false if all
     /// queues belong to other neighbours.
     pub(super) fn enqueue<T: Tap>(
         &mut self,
-        moment: &mut Moment<'_, T>,
+        moment: &mut MediumContext<'_, T>,
         node: u32,
         frame: Frame,
         packet: PacketId,
@@ -31,7 +31,7 @@ impl Mesh {
     }
 
     /// Lets the first frame of a queue wait for its backoff, from `earliest` on.
-    fn contend<T>(&mut self, moment: &mut Moment<'_, T>, node: u32, queue: u8, earliest: Time) {
+    fn contend<T>(&mut self, moment: &mut MediumContext<'_, T>, node: u32, queue: u8, earliest: Time) {
         let config = &self.config.mac;
         let mac = &mut self.macs[node as usize];
         mac.queues[usize::from(queue)].state = QueueState::Busy;
@@ -51,7 +51,7 @@ impl Mesh {
     }
 
     /// Assesses the channel at the end of a queue's backoff.
-    pub(super) fn assess<T: Tap>(&mut self, moment: &mut Moment<'_, T>, node: u32, queue: u8) {
+    pub(super) fn assess<T: Tap>(&mut self, moment: &mut MediumContext<'_, T>, node: u32, queue: u8) {
         let mac = &mut self.macs[node as usize];
         if mac.active.is_some() {
             mac.queues[usize::from(queue)].state = QueueState::Ready;
@@ -72,7 +72,7 @@ impl Mesh {
         }
     }
 
-    fn channel_is_busy<T: Tap>(&mut self, moment: &mut Moment<'_, T>, node: u32, queue: u8) {
+    fn channel_is_busy<T: Tap>(&mut self, moment: &mut MediumContext<'_, T>, node: u32, queue: u8) {
         let config = &self.config.mac;
         let first = &mut self.macs[node as usize].queues[usize::from(queue)];
         if first.backoffs < config.max_csma_backoffs {
@@ -86,7 +86,7 @@ impl Mesh {
     }
 
     /// Sends the first frame of the active queue, after the radio of `node` has turned to sending.
-    pub(super) fn send_frame<T: Tap>(&mut self, moment: &mut Moment<'_, T>, node: u32) {
+    pub(super) fn send_frame<T: Tap>(&mut self, moment: &mut MediumContext<'_, T>, node: u32) {
         let mac = &mut self.macs[node as usize];
         let Some(queue) = mac.active else { return };
         if mac.acknowledging.is_some() {
@@ -102,7 +102,7 @@ impl Mesh {
         self.begin(moment, node, &queued.frame, MeshEvent::End(node));
     }
 
-    fn begin<T>(&mut self, moment: &mut Moment<'_, T>, node: u32, frame: &Frame, end: MeshEvent) {
+    fn begin<T>(&mut self, moment: &mut MediumContext<'_, T>, node: u32, frame: &Frame, end: MeshEvent) {
         let mac = &mut self.macs[node as usize];
         self.air.begin(moment.now, node, mac.sent);
         mac.sent = mac.sent.wrapping_add(1);
@@ -110,7 +110,11 @@ impl Mesh {
     }
 
     /// Ends a frame whose last bit has left. Returns the datagram that arrived at its receiver, if one did.
-    pub(super) fn frame_ends<T: Tap>(&mut self, moment: &mut Moment<'_, T>, node: u32) -> Option<PacketId> {
+    pub(super) fn frame_ends<T: Tap>(
+        &mut self,
+        moment: &mut MediumContext<'_, T>,
+        node: u32,
+    ) -> Option<PacketId> {
         let mut fates = std::mem::take(&mut self.fates);
         self.air.end(moment.now, node, &mut fates);
         let mac = &mut self.macs[node as usize];
@@ -122,7 +126,7 @@ impl Mesh {
         let (mut arrived, mut will_acknowledge) = (None, false);
         for &(other, fate) in fates.iter().filter(|&&(other, _)| to.is_none_or(|to| to.0 == other)) {
             self.record_frame(moment, event_of(fate), other, &queued);
-            if fate == Fate::Received {
+            if fate == ReceptionOutcome::Received {
                 if to.is_some() && self.config.mac.acknowledgements {
                     will_acknowledge = self.owe_acknowledgement(moment, other, &queued.frame);
                 }
@@ -136,7 +140,7 @@ impl Mesh {
             DutyCycle::None(_) => {}
             // A node that heard the end of a frame alone waits for its repetition.
             DutyCycle::ContikiMac(_) => {
-                let heard = fates.iter().filter(|(_, fate)| *fate == Fate::Received);
+                let heard = fates.iter().filter(|(_, fate)| *fate == ReceptionOutcome::Received);
                 heard.for_each(|&(other, _)| self.fall_asleep(moment.now, other));
             }
             DutyCycle::Tsch(_) => fates.iter().for_each(|&(other, _)| self.fall_asleep(moment.now, other)),
@@ -160,7 +164,12 @@ impl Mesh {
     }
 
     /// Schedules the acknowledgement of a frame that `node` has received. Returns whether it can come in time.
-    fn owe_acknowledgement<T>(&mut self, moment: &mut Moment<'_, T>, node: u32, frame: &Frame) -> bool {
+    fn owe_acknowledgement<T>(
+        &mut self,
+        moment: &mut MediumContext<'_, T>,
+        node: u32,
+        frame: &Frame,
+    ) -> bool {
         let mac = &mut self.macs[node as usize];
         if mac.acknowledging.is_some() {
             return false;
@@ -174,7 +183,7 @@ impl Mesh {
     }
 
     /// Begins an acknowledgement.
-    pub(super) fn acknowledge<T: Tap>(&mut self, moment: &mut Moment<'_, T>, node: u32) {
+    pub(super) fn acknowledge<T: Tap>(&mut self, moment: &mut MediumContext<'_, T>, node: u32) {
         let Some(ack) = self.macs[node as usize].acknowledging else { return };
         record_ack(moment, FrameEvent::Sent, node, &ack);
         self.counters[node as usize].acks += 1;
@@ -182,20 +191,21 @@ impl Mesh {
     }
 
     /// Ends an acknowledgement whose last bit has left.
-    pub(super) fn acknowledged<T: Tap>(&mut self, moment: &mut Moment<'_, T>, node: u32) {
+    pub(super) fn acknowledged<T: Tap>(&mut self, moment: &mut MediumContext<'_, T>, node: u32) {
         let mut fates = std::mem::take(&mut self.fates);
         self.air.end(moment.now, node, &mut fates);
         let ack = self.macs[node as usize].acknowledging.take();
         self.fall_asleep(moment.now, node);
         let Some((ack, NodeId(to))) = ack.and_then(|ack| Some((ack, ack.to?))) else { return };
-        let fate = fates.iter().find(|&&(other, _)| other == to).map_or(Fate::Missed, |&(_, fate)| fate);
+        let fate =
+            fates.iter().find(|&&(other, _)| other == to).map_or(ReceptionOutcome::Missed, |&(_, fate)| fate);
         self.fates = fates;
         record_ack(moment, event_of(fate), to, &ack);
         let (wait, takes) = (self.config.mac.ack_wait, self.config.acknowledgement_time());
         let mac = &mut self.macs[to as usize];
         // An acknowledgement that comes too late is ignored.
         if takes <= wait && mac.awaiting == Some(NodeId(node)) {
-            if fate == Fate::Received {
+            if fate == ReceptionOutcome::Received {
                 mac.awaiting = None;
                 if let Some(queue) = mac.active {
                     self.strobe_ends(moment.now, to, Some(Frame { to: Some(NodeId(node)), ..ack }), true);
@@ -208,7 +218,7 @@ impl Mesh {
     }
 
     /// Ends an attempt whose acknowledgement has not come in time.
-    pub(super) fn not_acknowledged<T: Tap>(&mut self, moment: &mut Moment<'_, T>, node: u32) {
+    pub(super) fn not_acknowledged<T: Tap>(&mut self, moment: &mut MediumContext<'_, T>, node: u32) {
         let mac = &mut self.macs[node as usize];
         if let (Some(queue), Some(_)) = (mac.active, mac.awaiting.take()) {
             mac.active = None;
@@ -222,7 +232,7 @@ impl Mesh {
     /// Begins another attempt after one that failed, or gives the frame up because of `event`.
     fn attempt_failed<T: Tap>(
         &mut self,
-        moment: &mut Moment<'_, T>,
+        moment: &mut MediumContext<'_, T>,
         node: u32,
         queue: u8,
         event: FrameEvent,
@@ -237,7 +247,13 @@ impl Mesh {
         }
     }
 
-    fn give_up<T: Tap>(&mut self, moment: &mut Moment<'_, T>, node: u32, queue: u8, event: FrameEvent) {
+    fn give_up<T: Tap>(
+        &mut self,
+        moment: &mut MediumContext<'_, T>,
+        node: u32,
+        queue: u8,
+        event: FrameEvent,
+    ) {
         if let Some(&queued) = self.macs[node as usize].queues[usize::from(queue)].frames.front() {
             self.record_frame(moment, event, node, &queued);
             self.record(moment, crate::Event::Dropped, queued.packet);
@@ -246,7 +262,13 @@ impl Mesh {
     }
 
     /// Removes the first frame of a queue, which was given up or, as far as the node knows, received.
-    fn finish<T: Tap>(&mut self, moment: &mut Moment<'_, T>, node: u32, queue: u8, outcome: FrameEvent) {
+    fn finish<T: Tap>(
+        &mut self,
+        moment: &mut MediumContext<'_, T>,
+        node: u32,
+        queue: u8,
+        outcome: FrameEvent,
+    ) {
         let mac = &mut self.macs[node as usize];
         if mac.active == Some(queue) {
             mac.active = None;
@@ -272,7 +294,7 @@ impl Mesh {
     }
 
     /// Lets queues that waited for the radio assess the channel, if the radio is free.
-    fn resume<T>(&mut self, moment: &mut Moment<'_, T>, node: u32) {
+    fn resume<T>(&mut self, moment: &mut MediumContext<'_, T>, node: u32) {
         let config = &self.config.mac;
         let mac = &mut self.macs[node as usize];
         if mac.active.is_some() {
@@ -290,7 +312,7 @@ impl Mesh {
     /// Counts an event of a frame at `node`, and shows it to the tap.
     fn record_frame<T: Tap>(
         &mut self,
-        moment: &mut Moment<'_, T>,
+        moment: &mut MediumContext<'_, T>,
         event: FrameEvent,
         node: u32,
         queued: &Queued,
@@ -306,15 +328,15 @@ impl Mesh {
 }
 
 /// Shows an event of an acknowledgement at `node` to the tap.
-fn record_ack<T: Tap>(moment: &mut Moment<'_, T>, event: FrameEvent, node: u32, frame: &Frame) {
+fn record_ack<T: Tap>(moment: &mut MediumContext<'_, T>, event: FrameEvent, node: u32, frame: &Frame) {
     let (time, node, mark) = (moment.now, NodeId(node), Mark::default());
     moment.tap.frame(&FrameRecord { time, event, node, frame, datagram: None, mark });
 }
 
-fn event_of(fate: Fate) -> FrameEvent {
+fn event_of(fate: ReceptionOutcome) -> FrameEvent {
     match fate {
-        Fate::Received => FrameEvent::Received,
-        Fate::Collided => FrameEvent::Collided,
-        Fate::Missed => FrameEvent::Missed,
+        ReceptionOutcome::Received => FrameEvent::Received,
+        ReceptionOutcome::Collided => FrameEvent::Collided,
+        ReceptionOutcome::Missed => FrameEvent::Missed,
     }
 }

@@ -17,7 +17,7 @@ pub(crate) struct RadioLink {
 
 /// The links of every node.
 #[derive(Debug)]
-pub(crate) struct Links {
+pub(crate) struct RadioLinks {
     /// The links of node n are `all[first[n]..first[n + 1]]`.
     all: Vec<RadioLink>,
     first: Vec<usize>,
@@ -32,7 +32,7 @@ const TOLERANCE: f64 = 1.0 + 1e-9;
 /// The least share of frames that a link delivers, one in 20. A link with less only disturbs.
 const LEAST_DELIVERY: f64 = 0.05;
 
-/// The dB below the sensitivity at which a link delivers that share: ln 19, by [`Links::link`].
+/// The dB below the sensitivity at which a link delivers that share: ln 19, by [`RadioLinks::link`].
 const LEAST_DELIVERY_DB: f64 = 2.944_438_979_166_44;
 
 /// The largest number of links, of 16 bytes each, that leaves memory for the rest.
@@ -44,7 +44,7 @@ const WAVELENGTH_M: f64 = 0.125;
 /// The least power of a link, which 16 bits of hundredths of a dBm can hold.
 const WEAKEST_DBM: f64 = -300.0;
 
-impl Links {
+impl RadioLinks {
     pub(crate) fn new(positions: &[Position], propagation: Propagation, shadowing: Stream) -> Self {
         let mut links = Self { all: Vec::new(), first: Vec::new(), propagation, shadowing };
         links.survey(positions);
@@ -244,9 +244,9 @@ mod tests {
     use super::*;
     use crate::Luck;
 
-    fn links(positions: &[(f64, f64)], propagation: Propagation) -> Links {
+    fn links(positions: &[(f64, f64)], propagation: Propagation) -> RadioLinks {
         let positions: Vec<_> = positions.iter().map(|&(x, y)| Position { x, y }).collect();
-        Links::new(&positions, propagation, Luck::new(1).stream("shadowing"))
+        RadioLinks::new(&positions, propagation, Luck::new(1).stream("shadowing"))
     }
 
     const DISK: Propagation =

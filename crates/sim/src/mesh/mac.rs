@@ -12,7 +12,7 @@ use crate::{NodeId, Span, Stream};
 /// queues and senders therefore have room within the struct.
 #[derive(Debug, Default)]
 pub(super) struct Mac {
-    pub(super) queues: SmallVec<[Queue; 2]>,
+    pub(super) queues: SmallVec<[FrameQueue; 2]>,
     /// The queue whose first frame has the radio, from a clear channel to the end of the wait for its acknowledgement.
     pub(super) active: Option<u8>,
     /// An acknowledgement that is due or on the air.
@@ -32,7 +32,7 @@ pub(super) struct Mac {
 
 /// Frames that wait for the same backoff.
 #[derive(Debug, Default)]
-pub(super) struct Queue {
+pub(super) struct FrameQueue {
     pub(super) frames: VecDeque<Queued>,
     /// The number of backoffs after a busy channel, within this attempt.
     pub(super) backoffs: u8,
@@ -84,7 +84,7 @@ impl Mac {
         if self.room(config) == 0 {
             return None;
         }
-        let is_its = |queue: &Queue| match config.neighbour_queues {
+        let is_its = |queue: &FrameQueue| match config.neighbour_queues {
             None => true,
             Some(_) => queue.frames.front().is_some_and(|first| first.frame.to == queued.frame.to),
         };
@@ -93,7 +93,7 @@ impl Mac {
             .or_else(|| self.queues.iter().position(|queue| queue.frames.is_empty()))
             .or_else(|| {
                 (self.queues.len() < most).then(|| {
-                    self.queues.push(Queue::default());
+                    self.queues.push(FrameQueue::default());
                     self.queues.len() - 1
                 })
             })?;

@@ -8,7 +8,7 @@ use super::packets::PacketId;
 use super::reassembly::Reassembled;
 use super::rpl::Unroutable;
 use super::{Frame, FrameEvent, FrameKind, Leg, Mesh};
-use crate::{Event, Moment, NodeEvent, NodeId, Tap};
+use crate::{Event, MediumContext, NodeEvent, NodeId, Tap};
 
 /// The hop limit of messages to neighbours.
 const NEIGHBOURS: u8 = 255;
@@ -17,7 +17,7 @@ impl Mesh {
     /// Receives a frame at `node`. Returns the datagram if it is whole and has arrived.
     pub(super) fn receive<T: Tap>(
         &mut self,
-        moment: &mut Moment<'_, T>,
+        moment: &mut MediumContext<'_, T>,
         node: u32,
         queued: &Queued,
     ) -> Option<PacketId> {
@@ -54,7 +54,7 @@ impl Mesh {
     /// Receives a fragment at `node`. Returns the datagram if that was the last fragment.
     fn put_together<T: Tap>(
         &mut self,
-        moment: &mut Moment<'_, T>,
+        moment: &mut MediumContext<'_, T>,
         node: u32,
         queued: &Queued,
     ) -> Option<PacketId> {
@@ -81,7 +81,12 @@ impl Mesh {
     }
 
     /// Sends a datagram that begins at `node`.
-    pub(super) fn originate<T: Tap>(&mut self, moment: &mut Moment<'_, T>, node: u32, packet: PacketId) {
+    pub(super) fn originate<T: Tap>(
+        &mut self,
+        moment: &mut MediumContext<'_, T>,
+        node: u32,
+        packet: PacketId,
+    ) {
         let leg = Leg { hop_limit: self.config.lowpan.hop_limit, option: None };
         self.forward(moment, node, packet, None, leg);
     }
@@ -89,7 +94,7 @@ impl Mesh {
     /// Sends a datagram on from `node`, where it began or came to `from` a neighbour.
     fn forward<T: Tap>(
         &mut self,
-        moment: &mut Moment<'_, T>,
+        moment: &mut MediumContext<'_, T>,
         node: u32,
         id: PacketId,
         from: Option<NodeId>,
@@ -115,7 +120,7 @@ impl Mesh {
     /// Cuts a datagram into frames for the next hop, or for all neighbours if `to` is `None`.
     fn send_down<T: Tap>(
         &mut self,
-        moment: &mut Moment<'_, T>,
+        moment: &mut MediumContext<'_, T>,
         node: u32,
         to: Option<NodeId>,
         id: PacketId,
@@ -160,7 +165,7 @@ impl Mesh {
     /// Tells RPL that a frame for one neighbour was given up or, as far as `node` knows, received after so many transmissions.
     pub(super) fn frame_done<T: Tap>(
         &mut self,
-        moment: &mut Moment<'_, T>,
+        moment: &mut MediumContext<'_, T>,
         node: u32,
         to: NodeId,
         outcome: FrameEvent,
@@ -175,7 +180,7 @@ impl Mesh {
     }
 
     /// Switches a node on.
-    pub(super) fn switch_on<T: Tap>(&mut self, moment: &mut Moment<'_, T>, node: u32) {
+    pub(super) fn switch_on<T: Tap>(&mut self, moment: &mut MediumContext<'_, T>, node: u32) {
         self.air.switch_on(moment.now, node);
         self.fall_asleep(moment.now, node);
         if let Some(config) = self.contikimac() {
@@ -185,14 +190,14 @@ impl Mesh {
     }
 
     /// Handles the timer of a node's RPL.
-    pub(super) fn route<T: Tap>(&mut self, moment: &mut Moment<'_, T>, node: u32) {
+    pub(super) fn route<T: Tap>(&mut self, moment: &mut MediumContext<'_, T>, node: u32) {
         if self.routing.rpl().is_some_and(|rpl| rpl.fires(moment.now, node)) {
             self.update_routing(moment, node);
         }
     }
 
     /// Sends the messages of a node's RPL, and arms its timer.
-    fn update_routing<T: Tap>(&mut self, moment: &mut Moment<'_, T>, node: u32) {
+    fn update_routing<T: Tap>(&mut self, moment: &mut MediumContext<'_, T>, node: u32) {
         loop {
             let Some(rpl) = self.routing.rpl() else { return };
             let Some((to, message)) = rpl.poll_transmit(node) else { break };

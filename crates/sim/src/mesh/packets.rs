@@ -1,39 +1,39 @@
 //! The datagrams under way in a mesh. Their bytes are stored once, however many nodes hold a fragment.
 
 use super::Content;
-use super::frame::Datagram;
-use super::rpl::Message;
+use super::frame::Ipv6Packet;
+use super::rpl::RplMessage;
 use crate::{Mark, NodeId};
 
-/// The place of a datagram in [`Packets`].
+/// The place of a datagram in [`MeshPackets`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct PacketId(pub(super) u32);
 
 /// A datagram.
 #[derive(Debug)]
-pub(super) struct Packet {
+pub(super) struct MeshPacket {
     pub(super) source: NodeId,
     /// The receiver; `None` is all neighbours.
     pub(super) dest: Option<NodeId>,
     pub(super) mark: Mark,
     pub(super) bytes: Vec<u8>,
     /// The message of RPL in it; `None` is a datagram of CoAP.
-    pub(super) message: Option<Message>,
+    pub(super) message: Option<RplMessage>,
     /// The number of frames and reassemblies that refer to it.
     holders: u32,
 }
 
 /// All datagrams under way.
 #[derive(Debug, Default)]
-pub(super) struct Packets {
-    slots: Vec<Packet>,
+pub(super) struct MeshPackets {
+    slots: Vec<MeshPacket>,
     free: Vec<u32>,
 }
 
 /// The largest buffer that an empty slot keeps, in bytes.
 const KEPT_CAPACITY: usize = 1_280;
 
-impl Packets {
+impl MeshPackets {
     /// Stores a datagram with one holder.
     pub(super) fn insert(
         &mut self,
@@ -54,7 +54,7 @@ impl Packets {
         &mut self,
         source: NodeId,
         dest: Option<NodeId>,
-        message: Message,
+        message: RplMessage,
     ) -> PacketId {
         let id = self.insert(source, dest, Mark::default(), &[]);
         self.slots[id.0 as usize].message = Some(message);
@@ -65,7 +65,7 @@ impl Packets {
     fn take(&mut self) -> PacketId {
         let slot = self.free.pop().unwrap_or_else(|| {
             let (source, dest, mark) = (NodeId(0), None, Mark::default());
-            self.slots.push(Packet { source, dest, mark, bytes: Vec::new(), message: None, holders: 0 });
+            self.slots.push(MeshPacket { source, dest, mark, bytes: Vec::new(), message: None, holders: 0 });
             self.slots.len() as u32 - 1
         });
         let packet = &mut self.slots[slot as usize];
@@ -78,7 +78,7 @@ impl Packets {
         &mut self.slots[id.0 as usize].bytes
     }
 
-    pub(super) fn get(&self, id: PacketId) -> &Packet {
+    pub(super) fn get(&self, id: PacketId) -> &MeshPacket {
         &self.slots[id.0 as usize]
     }
 
@@ -105,12 +105,12 @@ impl Packets {
     }
 }
 
-impl Packet {
-    pub(super) fn datagram(&self) -> Datagram<'_> {
+impl MeshPacket {
+    pub(super) fn datagram(&self) -> Ipv6Packet<'_> {
         let content = match self.message {
             Some(_) => Content::Icmpv6(&self.bytes),
             None => Content::Udp(&self.bytes),
         };
-        Datagram { source: self.source, dest: self.dest, content }
+        Ipv6Packet { source: self.source, dest: self.dest, content }
     }
 }

@@ -15,7 +15,7 @@ use crate::{NodeId, Span, Time};
 /// With [`prefer_new`](LowpanConfig::prefer_new) a newer datagram ends older ones, like in Contiki 2.7 (`sicslowpan.c`,
 /// `PRIORITIZE_NEW_PACKETS`).
 #[derive(Clone, Debug)]
-pub(crate) struct Reassembly {
+pub(crate) struct FragmentReassembly {
     contexts: SmallVec<[Context; 2]>,
     /// The largest number of contexts.
     limit: usize,
@@ -51,7 +51,7 @@ pub(crate) enum Reassembled {
     Stray,
 }
 
-impl Reassembly {
+impl FragmentReassembly {
     /// Returns the reassembly of a node.
     pub(crate) fn new(config: &LowpanConfig) -> Self {
         let limit = usize::from(config.reassembly_contexts);
@@ -126,8 +126,8 @@ mod tests {
 
     const TIMEOUT: Span = Span::from_micros(1);
 
-    fn node(contexts: u8) -> Reassembly {
-        Reassembly::new(&LowpanConfig {
+    fn node(contexts: u8) -> FragmentReassembly {
+        FragmentReassembly::new(&LowpanConfig {
             max_frame_bytes: 127,
             hop_limit: 64,
             reassembly_contexts: contexts,
@@ -137,8 +137,8 @@ mod tests {
     }
 
     /// Returns the node of Contiki 2.7.
-    fn older_node() -> Reassembly {
-        Reassembly::new(&LowpanConfig::CONTIKI_2_7)
+    fn older_node() -> FragmentReassembly {
+        FragmentReassembly::new(&LowpanConfig::CONTIKI_2_7)
     }
 
     fn fragment(from: u32, tag: u16, fragment: u8, fragments: u8) -> Frame {

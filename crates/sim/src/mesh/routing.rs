@@ -1,15 +1,15 @@
 //! The choice between two sources of routes: trees of shortest paths, or RPL.
 
-use super::links::Links;
-use super::packets::Packet;
-use super::rpl::{Message, RplNode, Unroutable};
+use super::links::RadioLinks;
+use super::packets::MeshPacket;
+use super::rpl::{RplMessage, RplNode, Unroutable};
 use super::trees::Trees;
 use super::{RoutingConfig, RplConfig, RplOption};
 use crate::{Luck, NodeId, Time};
 
 /// The routes of a mesh.
 #[derive(Debug)]
-pub(super) enum Routing {
+pub(super) enum MeshRouting {
     Shortest(Trees),
     Rpl(Rpl),
 }
@@ -23,12 +23,12 @@ pub(super) struct Rpl {
     armed: Vec<Option<Time>>,
 }
 
-impl Routing {
+impl MeshRouting {
     /// Returns the routes of nodes that are switched on at `starts`. The first of `roots` is the border router, and the others
     /// are the sinks.
     pub(super) fn new(
         config: &RoutingConfig,
-        links: &Links,
+        links: &RadioLinks,
         roots: &[u32],
         starts: &[Time],
         luck: Luck,
@@ -50,7 +50,7 @@ impl Routing {
     }
 
     /// Computes shortest paths again, after nodes have moved. RPL notices a move by itself.
-    pub(super) fn survey(&mut self, links: &Links) {
+    pub(super) fn survey(&mut self, links: &RadioLinks) {
         if let Self::Shortest(trees) = self {
             trees.grow(links);
         }
@@ -78,7 +78,7 @@ impl Routing {
         &mut self,
         now: Time,
         node: u32,
-        packet: &Packet,
+        packet: &MeshPacket,
         from: Option<NodeId>,
         option: Option<RplOption>,
     ) -> Result<(NodeId, Option<RplOption>), Unroutable> {
@@ -114,7 +114,7 @@ impl Rpl {
     }
 
     /// Returns the next message of a node, with its receiver; `None` is all neighbours.
-    pub(super) fn poll_transmit(&mut self, node: u32) -> Option<(Option<NodeId>, Message)> {
+    pub(super) fn poll_transmit(&mut self, node: u32) -> Option<(Option<NodeId>, RplMessage)> {
         self.nodes[node as usize].poll_transmit()
     }
 

@@ -11,7 +11,7 @@
 //!
 //! ```
 //! use coapace_sim::mesh::RplConfig;
-//! use coapace_sim::mesh::rpl::{Message, RplNode};
+//! use coapace_sim::mesh::rpl::{RplMessage, RplNode};
 //! use coapace_sim::{Luck, NodeId, Time};
 //!
 //! let (config, luck) = (RplConfig::CONTIKI_3, Luck::new(1).stream("rpl"));
@@ -22,7 +22,7 @@
 //! let now = root.poll_timeout().unwrap();
 //! root.handle_timeout(now);
 //! let (to, dio) = root.poll_transmit().unwrap();
-//! assert_eq!((to, matches!(dio, Message::Dio { rank: 128, .. })), (None, true));
+//! assert_eq!((to, matches!(dio, RplMessage::Dio { rank: 128, .. })), (None, true));
 //!
 //! // An unknown link costs two transmissions of 128.
 //! node.handle(now, NodeId(0), &dio);
@@ -47,12 +47,12 @@ mod trickle;
 use std::collections::VecDeque;
 
 pub use counters::RplCounters;
-use draws::Draws;
+use draws::NodeDraws;
 pub use forwarding::Unroutable;
-pub use message::Message;
+pub use message::RplMessage;
 use neighbours::{Neighbour, Neighbours};
-use routes::Routes;
-pub use sequence::Sequence;
+use routes::DownwardRoutes;
+pub use sequence::LollipopCounter;
 use trickle::Trickle;
 
 use super::RplConfig;
@@ -78,13 +78,13 @@ pub struct RplNode {
     /// The rank in the last DIO to all neighbours.
     announced_rank: u16,
     /// The DTSN of this node.
-    dtsn: Sequence,
+    dtsn: LollipopCounter,
     /// The sequence number of the last DAO.
-    sequence: Sequence,
+    sequence: LollipopCounter,
     /// The path sequence of the last DAO for this node.
-    path: Sequence,
+    path: LollipopCounter,
     neighbours: Neighbours,
-    routes: Routes,
+    routes: DownwardRoutes,
     trickle: Trickle,
     /// The time of the next DIS.
     dis: Time,
@@ -94,8 +94,8 @@ pub struct RplNode {
     renewal: Time,
     /// The time of the next probe of a link.
     probe: Time,
-    draws: Draws,
-    outbox: VecDeque<(Option<NodeId>, Message)>,
+    draws: NodeDraws,
+    outbox: VecDeque<(Option<NodeId>, RplMessage)>,
     counters: RplCounters,
 }
 
@@ -110,17 +110,17 @@ impl RplNode {
             rank: INFINITE_RANK,
             lowest_rank: INFINITE_RANK,
             announced_rank: INFINITE_RANK,
-            dtsn: Sequence::START,
-            sequence: Sequence::START,
-            path: Sequence::CIRCLE,
+            dtsn: LollipopCounter::START,
+            sequence: LollipopCounter::START,
+            path: LollipopCounter::CIRCLE,
             neighbours: Neighbours::default(),
-            routes: Routes::default(),
+            routes: DownwardRoutes::default(),
             trickle: Trickle::STOPPED,
             dis: now + config.dis_start,
             dao: Time::MAX,
             renewal: Time::MAX,
             probe: Time::MAX,
-            draws: Draws::new(stream, id),
+            draws: NodeDraws::new(stream, id),
             outbox: VecDeque::new(),
             counters: RplCounters::default(),
         };
@@ -180,16 +180,16 @@ impl RplNode {
     }
 
     /// Returns the next message to send, with the neighbour that receives it; `None` is all neighbours.
-    pub fn poll_transmit(&mut self) -> Option<(Option<NodeId>, Message)> {
+    pub fn poll_transmit(&mut self) -> Option<(Option<NodeId>, RplMessage)> {
         self.outbox.pop_front()
     }
 
     /// Handles a message from a neighbour.
-    pub fn handle(&mut self, now: Time, from: NodeId, message: &Message) {
+    pub fn handle(&mut self, now: Time, from: NodeId, message: &RplMessage) {
         match *message {
-            Message::Dis => self.handle_dis(now),
-            Message::Dio { root, rank, dtsn } => self.handle_dio(now, from, root, rank, dtsn),
-            Message::Dao { root, target, path, no_path, .. } => {
+            RplMessage::Dis => self.handle_dis(now),
+            RplMessage::Dio { root, rank, dtsn } => self.handle_dio(now, from, root, rank, dtsn),
+            RplMessage::Dao { root, target, path, no_path, .. } => {
                 if self.root == Some(root) && self.rank < INFINITE_RANK {
                     self.handle_dao(now, from, target, path, no_path);
                 }
@@ -213,15 +213,15 @@ impl RplNode {
         neighbour
     }
 
-    fn send(&mut self, to: Option<NodeId>, message: Message) {
+    fn send(&mut self, to: Option<NodeId>, message: RplMessage) {
         if self.outbox.len() >= OUTBOX {
             self.counters.outbox_full += 1;
             return;
         }
         match message {
-            Message::Dis => self.counters.diss += 1,
-            Message::Dio { .. } => self.counters.dios += 1,
-            Message::Dao { .. } => self.counters.daos += 1,
+            RplMessage::Dis => self.counters.diss += 1,
+            RplMessage::Dio { .. } => self.counters.dios += 1,
+            RplMessage::Dao { .. } => self.counters.daos += 1,
         }
         self.outbox.push_back((to, message));
     }

@@ -1,6 +1,6 @@
 //! Shortest paths: a tree for every sink, known to all nodes.
 
-use super::links::Links;
+use super::links::RadioLinks;
 use crate::{NodeId, Stream};
 
 /// The least share of frames that a link must deliver to be part of a path.
@@ -31,7 +31,7 @@ const NONE: u32 = u32::MAX;
 
 impl Trees {
     /// Returns the trees of these roots. The first is the border router.
-    pub(super) fn new(links: &Links, roots: &[u32], luck: Stream) -> Self {
+    pub(super) fn new(links: &RadioLinks, roots: &[u32], luck: Stream) -> Self {
         let trees = roots.iter().map(|&root| Tree { root, ..Tree::default() }).collect();
         let mut trees = Self { trees, luck };
         trees.grow(links);
@@ -39,7 +39,7 @@ impl Trees {
     }
 
     /// Grows all trees again, after nodes have moved.
-    pub(super) fn grow(&mut self, links: &Links) {
+    pub(super) fn grow(&mut self, links: &RadioLinks) {
         for (tree, key) in self.trees.iter_mut().zip(0..) {
             tree.grow(links, self.luck, key);
         }
@@ -60,7 +60,7 @@ impl Trees {
 }
 
 impl Tree {
-    fn grow(&mut self, links: &Links, luck: Stream, key: u64) {
+    fn grow(&mut self, links: &RadioLinks, luck: Stream, key: u64) {
         let nodes = links.nodes();
         let usable = |node: u32| {
             links.of(node).iter().filter(|link| link.delivery >= LEAST_DELIVERY).map(|link| link.to)
@@ -151,11 +151,11 @@ mod tests {
     use crate::mesh::{Propagation, UnitDisk};
     use crate::{Luck, Position};
 
-    fn grid(side: u32, seed: u64) -> (Links, Trees) {
+    fn grid(side: u32, seed: u64) -> (RadioLinks, Trees) {
         let place = |n: u32| Position { x: 10.0 * f64::from(n % side), y: 10.0 * f64::from(n / side) };
         let positions: Vec<_> = (0..side * side).map(place).collect();
         let disk = Propagation::UnitDisk(UnitDisk::NARROW);
-        let links = Links::new(&positions, disk, Luck::new(seed).stream("shadowing"));
+        let links = RadioLinks::new(&positions, disk, Luck::new(seed).stream("shadowing"));
         let trees = Trees::new(&links, &[0, 35], Luck::new(seed).stream("routes"));
         (links, trees)
     }
@@ -203,7 +203,7 @@ mod tests {
     fn who_is_cut_off_has_no_path() {
         let positions = [0.0, 10.0, 30.0].map(|x| Position { x, y: 0.0 });
         let disk = Propagation::UnitDisk(UnitDisk::NARROW);
-        let links = Links::new(&positions, disk, Luck::new(1).stream("shadowing"));
+        let links = RadioLinks::new(&positions, disk, Luck::new(1).stream("shadowing"));
         let trees = Trees::new(&links, &[0], Luck::new(1).stream("routes"));
         assert_eq!((trees.next(1, 1, 0), trees.next(0, 0, 1)), (Some(NodeId(0)), Some(NodeId(1))));
         assert_eq!((trees.next(2, 2, 0), trees.next(0, 0, 2), trees.parent(2)), (None, None, None));

@@ -4,7 +4,7 @@ use super::Mesh;
 use super::duty_cycle::{DutyCycle, TschConfig};
 use super::event::MeshEvent;
 use super::mac::QueueState;
-use crate::{MediumEvents, Moment, Time};
+use crate::{MediumContext, MediumEvents, Time};
 
 impl Mesh {
     pub(super) fn tsch(&self) -> Option<TschConfig> {
@@ -22,7 +22,7 @@ impl Mesh {
     }
 
     /// Begins a cell: nodes with a frame will send it, and all others listen.
-    pub(super) fn cell<T>(&mut self, moment: &mut Moment<'_, T>) {
+    pub(super) fn cell<T>(&mut self, moment: &mut MediumContext<'_, T>) {
         let Some(config) = self.tsch() else { return };
         for node in 0..self.macs.len() as u32 {
             if !self.air.is_on(node) {
@@ -56,7 +56,7 @@ impl Mesh {
     }
 
     /// Lets the nodes that have heard nothing in the cell sleep.
-    pub(super) fn cell_is_idle<T>(&mut self, moment: &mut Moment<'_, T>) {
+    pub(super) fn cell_is_idle<T>(&mut self, moment: &mut MediumContext<'_, T>) {
         for node in 0..self.macs.len() as u32 {
             self.fall_asleep(moment.now, node);
         }

@@ -1,6 +1,6 @@
 //! The rectangle that moving nodes stay in.
 
-use super::{Draws, MobilityError};
+use super::{MobilityError, MovementDraws};
 use crate::Position;
 
 #[derive(Clone, Copy)]
@@ -32,7 +32,7 @@ impl Area {
     }
 
     /// Returns a random place in the area, uniformly.
-    pub(super) fn anywhere(&self, draws: &mut Draws) -> Position {
+    pub(super) fn anywhere(&self, draws: &mut MovementDraws) -> Position {
         let x = draws.between(self.low.x, self.high.x);
         let y = draws.between(self.low.y, self.high.y);
         self.clamp(Position { x, y })

@@ -2,13 +2,13 @@
 
 use crate::Stream;
 
-pub(super) struct Draws {
+pub(super) struct MovementDraws {
     stream: Stream,
     node: u64,
     drawn: u64,
 }
 
-impl Draws {
+impl MovementDraws {
     pub(super) fn new(stream: Stream, node: u64) -> Self {
         Self { stream, node, drawn: 0 }
     }
@@ -45,7 +45,7 @@ mod tests {
 
     #[test]
     fn normal_draws_have_mean_zero_and_deviation_one() {
-        let mut draws = Draws::new(Luck::new(1).stream("normal"), 0);
+        let mut draws = MovementDraws::new(Luck::new(1).stream("normal"), 0);
         let numbers: Vec<f64> = (0..100_000).map(|_| draws.normal()).collect();
         let mean = numbers.iter().sum::<f64>() / 1e5;
         let variance = numbers.iter().map(|number| (number - mean).powi(2)).sum::<f64>() / 1e5;

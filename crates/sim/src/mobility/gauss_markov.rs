@@ -6,7 +6,7 @@
 
 use std::f64::consts::{PI, TAU};
 
-use super::{Bound, Draws, Movement, Walk, Way};
+use super::{Movement, MovementDraws, ParameterBound, Trajectory, Walk};
 use crate::Position;
 
 /// The parameters of Gauss–Markov.
@@ -29,8 +29,8 @@ impl GaussMarkov {
         Self { movement: Movement::DEFAULT, alpha: 0.75, speed_deviation_m_s: 0.5, turn_deviation_deg: 22.5 };
 }
 
-impl Way for GaussMarkov {
-    fn bounds(&self) -> Vec<Bound> {
+impl Trajectory for GaussMarkov {
+    fn bounds(&self) -> Vec<ParameterBound> {
         vec![
             ("alpha", self.alpha, 0.0, 1.0),
             ("deviation of speed", self.speed_deviation_m_s, 0.0, 1_000.0),
@@ -38,7 +38,7 @@ impl Way for GaussMarkov {
         ]
     }
 
-    fn path(&self, walk: &Walk, start: Position, mut draws: Draws) -> Vec<Position> {
+    fn path(&self, walk: &Walk, start: Position, mut draws: MovementDraws) -> Vec<Position> {
         let (slowest, fastest) = self.movement.speed_m_s;
         let (alpha, area) = (self.alpha, &walk.area);
         // With this factor the variance stays the same from step to step.

@@ -6,7 +6,7 @@
 //! crossing goes to the nearest one first. A row of nodes has a single street.
 
 use super::area::towards;
-use super::{Bound, Draws, Movement, Walk, Way};
+use super::{Movement, MovementDraws, ParameterBound, Trajectory, Walk};
 use crate::Position;
 
 /// The parameters of the Manhattan grid.
@@ -32,12 +32,12 @@ const CROSSINGS: u32 = 1_000;
 /// The directions east, south, west and north. The next one is a turn to the right.
 const WAYS: [(i64, i64); 4] = [(1, 0), (0, 1), (-1, 0), (0, -1)];
 
-impl Way for Manhattan {
-    fn bounds(&self) -> Vec<Bound> {
+impl Trajectory for Manhattan {
+    fn bounds(&self) -> Vec<ParameterBound> {
         vec![("block", self.block_m, 0.01, 1e6), ("probability of a turn", self.turn_probability, 0.0, 1.0)]
     }
 
-    fn path(&self, walk: &Walk, start: Position, mut draws: Draws) -> Vec<Position> {
+    fn path(&self, walk: &Walk, start: Position, mut draws: MovementDraws) -> Vec<Position> {
         let (slowest, fastest) = self.movement.speed_m_s;
         let (low, high) = (walk.area.low, walk.area.high);
         let streets_x = Streets::new(low.x, high.x, self.block_m);
@@ -73,7 +73,12 @@ impl Way for Manhattan {
 }
 
 /// Returns the direction in which a node goes on from a crossing. At least one is open.
-fn turned(heading: usize, open: impl Fn(usize) -> bool, probability: f64, draws: &mut Draws) -> usize {
+fn turned(
+    heading: usize,
+    open: impl Fn(usize) -> bool,
+    probability: f64,
+    draws: &mut MovementDraws,
+) -> usize {
     let (turn, to_the_right) = (draws.unit() < probability, draws.unit() < 0.5);
     let (ahead, back) = (heading, heading + 2);
     let (one, other) = if to_the_right { (heading + 1, heading + 3) } else { (heading + 3, heading + 1) };
@@ -138,7 +143,7 @@ mod tests {
 
     #[test]
     fn without_turns_a_node_goes_straight_until_the_street_ends() {
-        let mut draws = Draws::new(Luck::new(1).stream("turns"), 0);
+        let mut draws = MovementDraws::new(Luck::new(1).stream("turns"), 0);
         for heading in 0..4 {
             assert_eq!(turned(heading, |_| true, 0.0, &mut draws), heading);
             let only_back = turned(heading, |way| way % 4 == (heading + 2) % 4, 0.5, &mut draws);

@@ -1,6 +1,6 @@
 //! The parameters that all models of mobility have.
 
-use super::{Bound, MobilityError};
+use super::{MobilityError, ParameterBound};
 use crate::Span;
 
 /// Speed, steps and area of nodes that move.
@@ -19,7 +19,7 @@ impl Movement {
     pub const DEFAULT: Self = Self { speed_m_s: (0.5, 1.5), margin_m: 0.0, step: Span::from_secs(1) };
 
     /// Checks that these fields, and the parameters with these `bounds`, are in their ranges.
-    pub(super) fn check(&self, bounds: &[Bound]) -> Result<(), MobilityError> {
+    pub(super) fn check(&self, bounds: &[ParameterBound]) -> Result<(), MobilityError> {
         let (slowest, fastest) = self.speed_m_s;
         if !(slowest > 0.0 && slowest <= fastest && fastest <= 1_000.0) {
             return Err(MobilityError(format!(
@@ -32,7 +32,7 @@ impl Movement {
                 self.step.as_nanos()
             )));
         }
-        let out_of_range = |&&(_, value, low, high): &&Bound| !(low..=high).contains(&value);
+        let out_of_range = |&&(_, value, low, high): &&ParameterBound| !(low..=high).contains(&value);
         match [("margin", self.margin_m, 0.0, 1e6)].iter().chain(bounds).find(out_of_range) {
             Some((name, value, low, high)) => {
                 Err(MobilityError(format!("the {name} must be from {low} to {high}, not {value}")))

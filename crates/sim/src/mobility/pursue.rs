@@ -5,7 +5,7 @@
 //! BonnMotion's steps have random lengths.) If the point is too far for the fastest speed, the node draws a speed.
 
 use super::area::towards;
-use super::{Bound, Draws, Movement, RandomWaypoint, Walk, Way};
+use super::{Movement, MovementDraws, ParameterBound, RandomWaypoint, Trajectory, Walk};
 use crate::{Position, Span};
 
 /// The parameters of pursue.
@@ -27,19 +27,19 @@ impl Pursue {
     fn leader(&self, walk: &Walk) -> Vec<Position> {
         let start = towards(walk.area.low, walk.area.high, 0.5);
         let model = RandomWaypoint { movement: self.movement, pause: Span::ZERO };
-        model.path(walk, start, Draws::new(walk.stream, LEADER))
+        model.path(walk, start, MovementDraws::new(walk.stream, LEADER))
     }
 }
 
 /// The number of the leader in the key of random numbers. No node has it.
 const LEADER: u64 = u64::MAX;
 
-impl Way for Pursue {
-    fn bounds(&self) -> Vec<Bound> {
+impl Trajectory for Pursue {
+    fn bounds(&self) -> Vec<ParameterBound> {
         vec![("aggressiveness", self.aggressiveness, 0.0, 1.0), ("swerve", self.swerve_m, 0.0, 1e6)]
     }
 
-    fn path(&self, walk: &Walk, start: Position, mut draws: Draws) -> Vec<Position> {
+    fn path(&self, walk: &Walk, start: Position, mut draws: MovementDraws) -> Vec<Position> {
         let (slowest, fastest) = self.movement.speed_m_s;
         let mut here = start;
         let mut step = |leader: Position| {

@@ -4,7 +4,7 @@
 //! Speed and pause are uniform, and the pause begins at 0, like in BonnMotion's RandomWaypoint.
 
 use super::area::towards;
-use super::{Bound, Draws, Movement, Walk, Way};
+use super::{Movement, MovementDraws, ParameterBound, Trajectory, Walk};
 use crate::{Position, Span};
 
 /// The parameters of random waypoint.
@@ -24,12 +24,12 @@ impl RandomWaypoint {
 /// The largest number of destinations that a node reaches within a step, however small the area.
 const DESTINATIONS: u32 = 1_000;
 
-impl Way for RandomWaypoint {
-    fn bounds(&self) -> Vec<Bound> {
+impl Trajectory for RandomWaypoint {
+    fn bounds(&self) -> Vec<ParameterBound> {
         vec![("pause", self.pause.as_secs_f64(), 0.0, 1e6)]
     }
 
-    fn path(&self, walk: &Walk, start: Position, mut draws: Draws) -> Vec<Position> {
+    fn path(&self, walk: &Walk, start: Position, mut draws: MovementDraws) -> Vec<Position> {
         let (slowest, fastest) = self.movement.speed_m_s;
         let longest_pause = self.pause.as_secs_f64();
         let mut here = start;

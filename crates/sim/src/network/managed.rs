@@ -3,14 +3,14 @@
 use super::{NetworkEvent, record_of};
 use crate::hop::ActiveHop;
 use crate::packet::Header;
-use crate::queue::{Arrived, Departure};
-use crate::{Event, HopId, Moment, Record, Tap};
+use crate::queue::{Departure, PacketFate};
+use crate::{Event, HopId, MediumContext, Record, Tap};
 
 /// Lets a packet enter the hop. `record` is the record of its arrival.
 #[cold]
 pub(super) fn enter<T: Tap>(
     active: &mut ActiveHop,
-    moment: &mut Moment<'_, T>,
+    moment: &mut MediumContext<'_, T>,
     hop: HopId,
     mut packet: Header,
     bytes: &[u8],
@@ -21,12 +21,12 @@ pub(super) fn enter<T: Tap>(
     let arrived = managed.arrive(now, &mut packet, bytes, record.wire_bytes);
     let record = Record { queue_bytes: managed.bytes(), ecn: packet.ecn(), ..*record };
     let event = match arrived {
-        Arrived::Full => Event::Dropped,
-        Arrived::Discarded => Event::Discarded,
-        Arrived::Queued | Arrived::Marked => Event::Queued,
+        PacketFate::Full => Event::Dropped,
+        PacketFate::Discarded => Event::Discarded,
+        PacketFate::Queued | PacketFate::Marked => Event::Queued,
     };
     moment.tap.record(&Record { event, ..record });
-    if arrived == Arrived::Marked {
+    if arrived == PacketFate::Marked {
         moment.tap.record(&Record { event: Event::Marked, ..record });
     }
     while let Some((header, bytes, place)) = managed.overflow() {
@@ -40,7 +40,7 @@ pub(super) fn enter<T: Tap>(
 }
 
 /// Begins the next transmission of the hop, if a packet waits.
-pub(super) fn begin<T: Tap>(active: &mut ActiveHop, moment: &mut Moment<'_, T>, hop: HopId) {
+pub(super) fn begin<T: Tap>(active: &mut ActiveHop, moment: &mut MediumContext<'_, T>, hop: HopId) {
     let (now, accounting) = (moment.now, active.accounting);
     let Some(managed) = &mut active.managed else { return };
     let departure = managed.depart(now);

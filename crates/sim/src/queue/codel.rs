@@ -5,7 +5,7 @@
 //! **Idea.** A queue whose packets all waited longer than a target for a whole interval is a standing queue. From then on a
 //! packet is dropped when it is taken out, and the next one after interval/√count, until a packet waited less.
 
-use super::lane::{Lane, Waiting};
+use super::lane::{PacketLane, WaitingPacket};
 use crate::{Span, Time};
 
 /// The parameters of CoDel.
@@ -51,9 +51,9 @@ impl Codel {
         &mut self,
         config: &CodelConfig,
         now: Time,
-        lane: &mut Lane,
-        discarded: &mut Vec<Waiting>,
-    ) -> Option<(Waiting, bool)> {
+        lane: &mut PacketLane,
+        discarded: &mut Vec<WaitingPacket>,
+    ) -> Option<(WaitingPacket, bool)> {
         let (mut packet, mut is_late) = self.take(config, now, lane)?;
         if self.is_dropping {
             self.is_dropping = is_late;
@@ -89,7 +89,12 @@ impl Codel {
     }
 
     /// Takes a packet out, and says whether the queue has been too long for an interval. An empty queue ends the dropping.
-    fn take(&mut self, config: &CodelConfig, now: Time, lane: &mut Lane) -> Option<(Waiting, bool)> {
+    fn take(
+        &mut self,
+        config: &CodelConfig,
+        now: Time,
+        lane: &mut PacketLane,
+    ) -> Option<(WaitingPacket, bool)> {
         let Some(packet) = lane.pop() else {
             (self.first_above, self.is_dropping) = (None, false);
             return None;
@@ -118,14 +123,14 @@ mod tests {
     const CONFIG: CodelConfig = CodelConfig::RFC_8289;
     const MS: u64 = 1_000_000;
 
-    fn packet(arrived_ns: u64, is_markable: bool) -> Waiting {
-        Waiting { place: 0, arrived: Time::from_nanos(arrived_ns), wire_bytes: 1_514, is_markable }
+    fn packet(arrived_ns: u64, is_markable: bool) -> WaitingPacket {
+        WaitingPacket { place: 0, arrived: Time::from_nanos(arrived_ns), wire_bytes: 1_514, is_markable }
     }
 
     /// Returns the moments in ms of drops or marks, and the longest wait, of a link that carries a packet a millisecond and gets
     /// one every `gap_us`. `is_markable` packets are marked.
     fn overload(gap_us: u64, is_markable: bool, until_ms: u64) -> (Vec<u64>, usize) {
-        let (mut codel, mut lane, mut discarded) = (Codel::default(), Lane::default(), Vec::new());
+        let (mut codel, mut lane, mut discarded) = (Codel::default(), PacketLane::default(), Vec::new());
         let (mut moments, mut arrivals) = (Vec::new(), 0);
         for ms in 0..until_ms {
             let now = Time::from_nanos(ms * MS);
@@ -160,7 +165,7 @@ mod tests {
     fn a_short_queue_and_a_short_burst_are_left_alone() {
         // A packet a millisecond, as many as the link carries.
         assert_eq!(overload(1_000, false, 5_000).0, []);
-        let (mut codel, mut lane, mut discarded) = (Codel::default(), Lane::default(), Vec::new());
+        let (mut codel, mut lane, mut discarded) = (Codel::default(), PacketLane::default(), Vec::new());
         (0..100).for_each(|_| lane.push(packet(0, false)));
         for ms in 0..100 {
             assert!(codel.pop(&CONFIG, Time::from_nanos(ms * MS), &mut lane, &mut discarded).is_some());
@@ -172,7 +177,7 @@ mod tests {
     fn the_standing_queue_of_a_responsive_load_settles_around_the_target() {
         // A load that adds a packet to its window every round trip, and halves it for every packet that it loses: 20 ms of
         // propagation, a packet a millisecond. Its queue without CoDel would grow without bound.
-        let (mut codel, mut lane, mut discarded) = (Codel::default(), Lane::default(), Vec::new());
+        let (mut codel, mut lane, mut discarded) = (Codel::default(), PacketLane::default(), Vec::new());
         let (mut window, mut out, mut waits, mut answers) = (10.0_f64, 0.0, Vec::new(), Vec::new());
         for ms in 0..60_000u64 {
             let now = Time::from_nanos(ms * MS);

@@ -12,7 +12,7 @@ use std::collections::VecDeque;
 
 use super::CodelConfig;
 use super::codel::Codel;
-use super::lane::{Lane, Waiting};
+use super::lane::{PacketLane, WaitingPacket};
 use crate::Time;
 
 /// The parameters of FQ-CoDel.
@@ -37,15 +37,15 @@ impl FqCodelConfig {
 #[derive(Debug)]
 pub(super) struct FqCodel {
     config: FqCodelConfig,
-    flows: Vec<Flow>,
+    flows: Vec<QueuedFlow>,
     /// The queues that were empty before, by number.
     new: VecDeque<u32>,
     old: VecDeque<u32>,
 }
 
 #[derive(Debug, Default)]
-struct Flow {
-    lane: Lane,
+struct QueuedFlow {
+    lane: PacketLane,
     codel: Codel,
     /// The bytes that it may still send in its turn; negative after a packet larger than that.
     credit: i64,
@@ -54,12 +54,12 @@ struct Flow {
 
 impl FqCodel {
     pub(super) fn new(config: FqCodelConfig) -> Self {
-        let flows = std::iter::repeat_with(Flow::default).take(config.flows.max(1) as usize).collect();
+        let flows = std::iter::repeat_with(QueuedFlow::default).take(config.flows.max(1) as usize).collect();
         Self { config, flows, new: VecDeque::new(), old: VecDeque::new() }
     }
 
     /// Adds a packet to the queue that `hash` names.
-    pub(super) fn push(&mut self, packet: Waiting, hash: u64) {
+    pub(super) fn push(&mut self, packet: WaitingPacket, hash: u64) {
         let number = hash % self.flows.len() as u64;
         let flow = &mut self.flows[number as usize];
         flow.lane.push(packet);
@@ -70,12 +70,16 @@ impl FqCodel {
     }
 
     /// Takes the first packet out of the longest queue.
-    pub(super) fn pop_longest(&mut self) -> Option<Waiting> {
+    pub(super) fn pop_longest(&mut self) -> Option<WaitingPacket> {
         self.flows.iter_mut().max_by_key(|flow| flow.lane.bytes())?.lane.pop()
     }
 
     /// Takes the next packet out; see [`Codel::pop`].
-    pub(super) fn pop(&mut self, now: Time, discarded: &mut Vec<Waiting>) -> Option<(Waiting, bool)> {
+    pub(super) fn pop(
+        &mut self,
+        now: Time,
+        discarded: &mut Vec<WaitingPacket>,
+    ) -> Option<(WaitingPacket, bool)> {
         loop {
             let is_new = !self.new.is_empty();
             let list = if is_new { &mut self.new } else { &mut self.old };
@@ -107,8 +111,8 @@ impl FqCodel {
 mod tests {
     use super::*;
 
-    fn packet(place: u32, wire_bytes: u32) -> Waiting {
-        Waiting { place, arrived: Time::ZERO, wire_bytes, is_markable: false }
+    fn packet(place: u32, wire_bytes: u32) -> WaitingPacket {
+        WaitingPacket { place, arrived: Time::ZERO, wire_bytes, is_markable: false }
     }
 
     fn order(queue: &mut FqCodel) -> Vec<u32> {

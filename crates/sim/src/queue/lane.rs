@@ -6,7 +6,7 @@ use crate::Time;
 
 /// A packet that waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Waiting {
+pub(crate) struct WaitingPacket {
     /// Its place in the store of the queue.
     pub(crate) place: u32,
     /// The moment at which it came.
@@ -19,12 +19,12 @@ pub(crate) struct Waiting {
 
 /// Packets in the order in which they came.
 #[derive(Debug, Default)]
-pub(super) struct Lane {
-    packets: VecDeque<Waiting>,
+pub(super) struct PacketLane {
+    packets: VecDeque<WaitingPacket>,
     bytes: u64,
 }
 
-impl Lane {
+impl PacketLane {
     pub(super) fn len(&self) -> usize {
         self.packets.len()
     }
@@ -34,12 +34,12 @@ impl Lane {
         self.bytes
     }
 
-    pub(super) fn push(&mut self, packet: Waiting) {
+    pub(super) fn push(&mut self, packet: WaitingPacket) {
         self.bytes += u64::from(packet.wire_bytes);
         self.packets.push_back(packet);
     }
 
-    pub(super) fn pop(&mut self) -> Option<Waiting> {
+    pub(super) fn pop(&mut self) -> Option<WaitingPacket> {
         let packet = self.packets.pop_front()?;
         self.bytes -= u64::from(packet.wire_bytes);
         Some(packet)

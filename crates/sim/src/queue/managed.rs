@@ -2,7 +2,7 @@
 
 use super::codel::Codel;
 use super::fq_codel::FqCodel;
-use super::lane::{Lane, Waiting};
+use super::lane::{PacketLane, WaitingPacket};
 use super::pie::Pie;
 use super::red::Red;
 use super::{CodelConfig, Queue, Verdict};
@@ -28,20 +28,20 @@ pub(crate) struct ManagedQueue {
     luck: Stream,
     flows: Stream,
     /// Packets that management dropped, until [`take_discarded`](Self::take_discarded).
-    discarded: Vec<Waiting>,
+    discarded: Vec<WaitingPacket>,
 }
 
 #[derive(Debug)]
 enum Discipline {
-    Codel(CodelConfig, Codel, Lane),
+    Codel(CodelConfig, Codel, PacketLane),
     FqCodel(FqCodel),
-    Pie(Pie, Lane),
-    Red(Red, Lane),
+    Pie(Pie, PacketLane),
+    Red(Red, PacketLane),
 }
 
 /// The fate of a packet that comes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Arrived {
+pub(crate) enum PacketFate {
     /// It waits.
     Queued,
     /// It waits, and was marked.
@@ -72,10 +72,10 @@ impl ManagedQueue {
         let bits = rate.bits_per_second;
         let discipline = match queue {
             Queue::DropTail => return None,
-            Queue::Codel(config) => Discipline::Codel(config, Codel::default(), Lane::default()),
+            Queue::Codel(config) => Discipline::Codel(config, Codel::default(), PacketLane::default()),
             Queue::FqCodel(config) => Discipline::FqCodel(FqCodel::new(config)),
-            Queue::Pie(config) => Discipline::Pie(Pie::new(config, bits), Lane::default()),
-            Queue::Red(config) => Discipline::Red(Red::new(config, bits), Lane::default()),
+            Queue::Pie(config) => Discipline::Pie(Pie::new(config, bits), PacketLane::default()),
+            Queue::Red(config) => Discipline::Red(Red::new(config, bits), PacketLane::default()),
         };
         Some(Self {
             discipline,
@@ -113,16 +113,16 @@ impl ManagedQueue {
         header: &mut Header,
         bytes: &[u8],
         wire_bytes: u32,
-    ) -> Arrived {
+    ) -> PacketFate {
         let is_full =
             |queue: &Self| queue.is_sending && queue.bytes + u64::from(wire_bytes) > queue.capacity_bytes;
         // FQ-CoDel takes the packet, and drops another in `overflow`.
         if is_full(self) && !matches!(self.discipline, Discipline::FqCodel(_)) {
-            return Arrived::Full;
+            return PacketFate::Full;
         }
         let (a, b, c) = header.key();
         let is_markable = self.marks && header.is_ecn_capable();
-        let mut packet = Waiting { place: 0, arrived: now, wire_bytes, is_markable };
+        let mut packet = WaitingPacket { place: 0, arrived: now, wire_bytes, is_markable };
         let verdict = match &mut self.discipline {
             Discipline::Codel(..) | Discipline::FqCodel(_) => Verdict::Keep,
             Discipline::Pie(pie, _) => {
@@ -132,8 +132,8 @@ impl ManagedQueue {
             Discipline::Red(red, lane) => red.admit(now, lane.len(), &packet, self.luck.unit(a, b, c)),
         };
         match verdict {
-            Verdict::Drop => return Arrived::Discarded,
-            Verdict::Mark if !is_markable => return Arrived::Discarded,
+            Verdict::Drop => return PacketFate::Discarded,
+            Verdict::Mark if !is_markable => return PacketFate::Discarded,
             Verdict::Mark => header.mark_congestion(),
             Verdict::Keep => {}
         }
@@ -145,7 +145,7 @@ impl ManagedQueue {
             }
             Discipline::FqCodel(fq) => fq.push(packet, self.flows.bits(a, 0, 0)),
         }
-        if verdict == Verdict::Mark { Arrived::Marked } else { Arrived::Queued }
+        if verdict == Verdict::Mark { PacketFate::Marked } else { PacketFate::Queued }
     }
 
     /// Takes a packet out that is one too many, if there is one. FQ-CoDel lets a packet in and drops another.
@@ -191,7 +191,7 @@ impl ManagedQueue {
         packet.map(|packet| self.take(packet))
     }
 
-    fn take(&mut self, packet: Waiting) -> (Header, Vec<u8>, u32) {
+    fn take(&mut self, packet: WaitingPacket) -> (Header, Vec<u8>, u32) {
         self.bytes -= u64::from(packet.wire_bytes);
         let (header, bytes) = self.store.take(packet.place);
         (header, bytes, packet.place)

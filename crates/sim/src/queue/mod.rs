@@ -20,7 +20,7 @@ pub use pie::PieConfig;
 pub use red::RedConfig;
 
 pub(crate) use drop_tail::DropTailQueue;
-pub(crate) use managed::{Arrived, Departure, ManagedQueue};
+pub(crate) use managed::{Departure, ManagedQueue, PacketFate};
 
 /// The management of a link's buffer. Each kind also drops a packet that finds the buffer full.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]

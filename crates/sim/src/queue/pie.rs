@@ -10,7 +10,7 @@
 //! the delay is constant, so the result is the same as with a timer.
 
 use super::Verdict;
-use super::lane::Waiting;
+use super::lane::WaitingPacket;
 use crate::{Span, Time};
 
 /// The parameters of PIE.
@@ -99,7 +99,7 @@ impl Pie {
     }
 
     /// Returns the verdict on a packet that finds `bytes` waiting, with a random number of [0, 1).
-    pub(super) fn admit(&mut self, bytes: u64, packet: &Waiting, draw: f64) -> Verdict {
+    pub(super) fn admit(&mut self, bytes: u64, packet: &WaitingPacket, draw: f64) -> Verdict {
         let half_s = self.config.target.as_secs_f64() / 2.0;
         if self.probability == 0.0 && self.delay_s(bytes) < half_s && self.last_delay_s < half_s {
             self.burst = self.config.max_burst;
@@ -165,7 +165,8 @@ impl Pie {
 mod tests {
     use super::*;
 
-    const PACKET: Waiting = Waiting { place: 0, arrived: Time::ZERO, wire_bytes: 1_000, is_markable: true };
+    const PACKET: WaitingPacket =
+        WaitingPacket { place: 0, arrived: Time::ZERO, wire_bytes: 1_000, is_markable: true };
 
     /// Returns the state of a link that sends a byte in a microsecond.
     fn pie() -> Pie {

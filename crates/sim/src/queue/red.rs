@@ -10,7 +10,7 @@
 //! marked (RFC 3168 §7).
 
 use super::Verdict;
-use super::lane::Waiting;
+use super::lane::WaitingPacket;
 use crate::Time;
 
 /// The parameters of RED.
@@ -59,7 +59,7 @@ impl Red {
     }
 
     /// Returns the verdict on a packet that finds `packets` waiting, with a random number of [0, 1).
-    pub(super) fn admit(&mut self, now: Time, packets: usize, packet: &Waiting, draw: f64) -> Verdict {
+    pub(super) fn admit(&mut self, now: Time, packets: usize, packet: &WaitingPacket, draw: f64) -> Verdict {
         let RedConfig { weight, is_gentle, .. } = self.config;
         let (min_packets, max_packets) = self.thresholds();
         if let Some(since) = self.empty_since.take() {
@@ -111,7 +111,8 @@ fn spread(probability: f64, count: u32) -> f64 {
 mod tests {
     use super::*;
 
-    const PACKET: Waiting = Waiting { place: 0, arrived: Time::ZERO, wire_bytes: 1_000, is_markable: false };
+    const PACKET: WaitingPacket =
+        WaitingPacket { place: 0, arrived: Time::ZERO, wire_bytes: 1_000, is_markable: false };
 
     #[test]
     fn the_average_of_a_burst_is_that_of_equation_1() {

@@ -4,7 +4,7 @@ use crate::{Event, HopId, Record, Tap, Time};
 
 /// Counts of packets and of their fates.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Counters {
+pub struct PacketCounters {
     /// Packets handed to the network.
     pub sent: u64,
     /// Packets handed to their receivers.
@@ -39,7 +39,7 @@ pub struct HopCounters {
     waited: u128,
 }
 
-impl Counters {
+impl PacketCounters {
     /// Returns counters at zero.
     pub fn new() -> Self {
         Self::default()
@@ -61,7 +61,7 @@ impl HopCounters {
     }
 }
 
-impl Tap for Counters {
+impl Tap for PacketCounters {
     #[inline]
     fn record(&mut self, record: &Record<'_>) {
         match record.event {

@@ -7,7 +7,7 @@ use smoltcp::wire::Icmpv6Packet;
 use super::capture_file::CaptureFile;
 use crate::mesh::address::{ALL_RPL_NODES, PREFIX, link_local};
 use crate::mesh::bytes::{write_ack, write_frame};
-use crate::mesh::{Content, Datagram, Frame, FrameEvent, FrameKind, FrameRecord, Leg, LowpanConfig};
+use crate::mesh::{Content, Frame, FrameEvent, FrameKind, FrameRecord, Ipv6Packet, Leg, LowpanConfig};
 use crate::{NodeId, Record, Tap, Time};
 
 /// Writes a [`CaptureFile`] of a mesh, like a sniffer that hears all nodes: every frame that is sent, with its checksum and
@@ -100,7 +100,7 @@ fn context_advertisement() -> Vec<u8> {
         tag: 0,
         leg: Leg { hop_limit: 255, option: None },
     };
-    let datagram = Datagram { source: NOBODY, dest: None, content: Content::Icmpv6(&message) };
+    let datagram = Ipv6Packet { source: NOBODY, dest: None, content: Content::Icmpv6(&message) };
     let mut bytes = Vec::new();
     // The message fits one frame of 127 bytes.
     let _ = write_frame(&frame, &datagram, 127, &mut bytes);
@@ -128,20 +128,20 @@ mod tests {
     const ONE_HOP: Leg = Leg { hop_limit: 64, option: None };
 
     /// A mesh without chance, and the frames that were sent in it.
-    struct Air {
+    struct TestMesh {
         capture: MeshPcapng<Vec<u8>>,
         now: Time,
         sequence: u8,
         sent: Vec<(Time, u16)>,
     }
 
-    impl Air {
+    impl TestMesh {
         fn new() -> Self {
             let capture = MeshPcapng::new(Vec::new(), &CONFIG);
             Self { capture, now: Time::from_secs(1), sequence: 0, sent: Vec::new() }
         }
 
-        fn handle_event(&mut self, event: FrameEvent, frame: &Frame, datagram: Option<Datagram<'_>>) {
+        fn handle_event(&mut self, event: FrameEvent, frame: &Frame, datagram: Option<Ipv6Packet<'_>>) {
             if event == FrameEvent::Sent {
                 self.sent.push((self.now, frame.bytes));
             }
@@ -151,7 +151,7 @@ mod tests {
         }
 
         /// Returns the frames of a datagram on a hop.
-        fn frames(&mut self, datagram: Datagram<'_>, from: u32, to: Option<u32>, leg: Leg) -> Vec<Frame> {
+        fn frames(&mut self, datagram: Ipv6Packet<'_>, from: u32, to: Option<u32>, leg: Leg) -> Vec<Frame> {
             let (from, to) = (NodeId(from), to.map(NodeId));
             let (length, is_icmpv6) = match datagram.content {
                 Content::Udp(payload) => (payload.len(), false),
@@ -169,7 +169,7 @@ mod tests {
         }
 
         /// Sends a datagram over a hop. Frames to one node are acknowledged, and the first is sent twice.
-        fn hop(&mut self, datagram: Datagram<'_>, from: u32, to: Option<u32>, leg: Leg) {
+        fn hop(&mut self, datagram: Ipv6Packet<'_>, from: u32, to: Option<u32>, leg: Leg) {
             for frame in self.frames(datagram, from, to, leg) {
                 self.handle_event(FrameEvent::Sent, &frame, Some(datagram));
                 let Some(to) = frame.to else { continue };
@@ -185,7 +185,7 @@ mod tests {
         }
 
         /// Gives a datagram up after its first frame.
-        fn give_up(&mut self, datagram: Datagram<'_>, from: u32, to: Option<u32>, leg: Leg) {
+        fn give_up(&mut self, datagram: Ipv6Packet<'_>, from: u32, to: Option<u32>, leg: Leg) {
             let frame = self.frames(datagram, from, to, leg)[0];
             self.handle_event(FrameEvent::Sent, &frame, Some(datagram));
             self.handle_event(FrameEvent::Missed, &frame, Some(datagram));
@@ -195,7 +195,7 @@ mod tests {
         /// Sends a message from node 3 over 2 and 1 to node 0, the root.
         fn up(&mut self, message: &[u8]) {
             let datagram =
-                Datagram { source: NodeId(3), dest: Some(NodeId(0)), content: Content::Udp(message) };
+                Ipv6Packet { source: NodeId(3), dest: Some(NodeId(0)), content: Content::Udp(message) };
             for from in (1..=3u8).rev() {
                 let sender_rank = 256 * (1 + u16::from(from));
                 let option = Some(RplOption { sender_rank, ..RplOption::default() });
@@ -228,15 +228,15 @@ mod tests {
 
     /// Forms a DODAG of four nodes in a line and sends messages up it: short ones, one in fragments, and one that is given up
     /// and sent again.
-    fn line() -> Air {
-        let mut air = Air::new();
+    fn line() -> TestMesh {
+        let mut air = TestMesh::new();
         let root = global(NodeId(0)).octets();
         let dis = rpl(3, None, 0, &[0, 0]);
         let dio = rpl(0, None, 1, &[&[0, 240, 1, 0, 0x10, 1, 0, 0], &root[..]].concat());
         let target = [&[5, 18, 0, 128], &global(NodeId(3)).octets()[..]].concat();
         let dao = rpl(1, Some(0), 2, &[&[0, 0, 0, 1], &target[..]].concat());
         for (source, dest, message) in [(3, None, &dis), (0, None, &dio), (1, Some(0), &dao)] {
-            let datagram = Datagram {
+            let datagram = Ipv6Packet {
                 source: NodeId(source),
                 dest: dest.map(NodeId),
                 content: Content::Icmpv6(message),
@@ -246,7 +246,7 @@ mod tests {
         air.up(&content(1, 20));
         air.up(&content(2, 300));
         let (empty, long) = (content(3, 0), content(4, 200));
-        let down = |content| Datagram { source: NodeId(0), dest: Some(NodeId(1)), content };
+        let down = |content| Ipv6Packet { source: NodeId(0), dest: Some(NodeId(1)), content };
         air.hop(down(Content::Udp(&empty)), 0, Some(1), ONE_HOP);
         air.give_up(down(Content::Udp(&long)), 0, Some(1), ONE_HOP);
         air.hop(down(Content::Udp(&long)), 0, Some(1), ONE_HOP);
@@ -269,7 +269,7 @@ mod tests {
 
     #[test]
     fn what_is_sent_is_in_the_capture_and_nothing_else_but_the_context() {
-        let Air { capture, sent, .. } = line();
+        let TestMesh { capture, sent, .. } = line();
         let packets = packets(&capture.finish().expect("a capture"));
         assert_eq!(packets[0], (CONTEXT, Time::ZERO, 15 + 4 + 32 + 2));
         let sent: Vec<_> = sent.into_iter().map(|(time, bytes)| (AIR, time, bytes)).collect();
@@ -278,7 +278,7 @@ mod tests {
 
     #[test]
     fn a_frame_of_a_datagram_that_is_not_there_is_left_out() {
-        let mut air = Air::new();
+        let mut air = TestMesh::new();
         let frame = Frame {
             kind: FrameKind::Data,
             from: NodeId(0),
@@ -295,9 +295,9 @@ mod tests {
     }
 
     /// A file that is removed when it is dropped.
-    struct Temporary(PathBuf);
+    struct TestFile(PathBuf);
 
-    impl Drop for Temporary {
+    impl Drop for TestFile {
         fn drop(&mut self) {
             let _ = std::fs::remove_file(&self.0);
         }
@@ -318,9 +318,9 @@ mod tests {
     #[test]
     #[ignore = "needs tshark"]
     fn wireshark_finds_rpl_and_coap_on_every_hop_and_nothing_wrong() {
-        let Air { capture, sent, .. } = line();
+        let TestMesh { capture, sent, .. } = line();
         let name = format!("coapace-mesh-{}.pcapng", std::process::id());
-        let file = Temporary(std::env::temp_dir().join(name));
+        let file = TestFile(std::env::temp_dir().join(name));
         std::fs::write(&file.0, capture.finish().expect("a capture")).expect("a file");
 
         let check = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/check-mesh-pcap");

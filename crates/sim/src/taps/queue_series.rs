@@ -8,11 +8,11 @@ use crate::{Event, HopId, Record, Span, Tap, Time};
 #[derive(Clone, Debug)]
 pub struct QueueSeries {
     points: usize,
-    hops: Vec<Series>,
+    hops: Vec<HopSeries>,
 }
 
 #[derive(Clone, Debug)]
-struct Series {
+struct HopSeries {
     interval: Span,
     /// The time and length of the longest queue of each interval.
     samples: Vec<(Time, u64)>,
@@ -30,7 +30,7 @@ impl QueueSeries {
     }
 }
 
-impl Series {
+impl HopSeries {
     fn add(&mut self, time: Time, bytes: u64, points: usize) {
         self.merge(time, bytes);
         while self.samples.len() > points {
@@ -63,7 +63,7 @@ impl Tap for QueueSeries {
         };
         let hop = usize::from(hop);
         if hop >= self.hops.len() {
-            self.hops.resize(hop + 1, Series { interval: Span::from_micros(1), samples: Vec::new() });
+            self.hops.resize(hop + 1, HopSeries { interval: Span::from_micros(1), samples: Vec::new() });
         }
         self.hops[hop].add(record.time, record.queue_bytes, self.points);
     }
@@ -75,7 +75,7 @@ mod tests {
 
     #[test]
     fn a_long_series_stays_within_its_bound_and_keeps_its_peak() {
-        let mut series = Series { interval: Span::from_micros(1), samples: Vec::new() };
+        let mut series = HopSeries { interval: Span::from_micros(1), samples: Vec::new() };
         for n in 0..100_000u64 {
             series.add(Time::from_nanos(n * 1_000_000), if n == 33_333 { 5_000 } else { n % 100 }, 500);
         }

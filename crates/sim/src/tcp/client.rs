@@ -8,9 +8,9 @@ use smoltcp::iface::SocketSet;
 use smoltcp::socket::tcp::State;
 use smoltcp::time::Instant;
 
-use super::connection::Connection;
-use super::ledger::Segment;
-use super::stack::Stack;
+use super::connection::TcpConnection;
+use super::ledger::TcpSegment;
+use super::stack::IpStack;
 use super::{MAX_HEAD, PORT, TcpParameters};
 use crate::{Mark, Node, NodeId, Outgoing, Span, Time, Transport};
 
@@ -72,7 +72,7 @@ pub struct TcpReport {
 
 #[derive(Debug)]
 struct ClientConnection {
-    connection: Connection,
+    connection: TcpConnection,
     port: u16,
     /// Whether a request is outstanding.
     outstanding: bool,
@@ -84,7 +84,7 @@ pub struct TcpClient {
     node: NodeId,
     plan: TcpPlan,
     parameters: TcpParameters,
-    stack: Stack,
+    stack: IpStack,
     current: Option<ClientConnection>,
     /// The connections whose batch is done.
     closing: VecDeque<ClientConnection>,
@@ -108,7 +108,7 @@ impl TcpClient {
         let mut client = Self {
             node,
             parameters,
-            stack: Stack::new(node, parameters.mtu, seed),
+            stack: IpStack::new(node, parameters.mtu, seed),
             current: None,
             closing: VecDeque::new(),
             batch: 0,
@@ -169,7 +169,7 @@ impl TcpClient {
             self.closing.pop_front();
         }
         let port = FIRST_PORT + (self.report.connections % u32::from(u16::MAX - FIRST_PORT)) as u16;
-        let mut connection = Connection::new(self.parameters, self.plan.tail.len() + MAX_HEAD);
+        let mut connection = TcpConnection::new(self.parameters, self.plan.tail.len() + MAX_HEAD);
         let socket = connection.parts().0;
         if !self.stack.connect(socket, (self.node, port), (self.plan.server, PORT)) {
             return None;
@@ -247,7 +247,7 @@ impl TcpClient {
         }
     }
 
-    fn connection(&mut self, port: u16) -> Option<&mut Connection> {
+    fn connection(&mut self, port: u16) -> Option<&mut TcpConnection> {
         let mut links = self.current.iter_mut().chain(&mut self.closing);
         links.find(|link| link.port == port).map(|link| &mut link.connection)
     }
@@ -255,7 +255,7 @@ impl TcpClient {
 
 impl Node for TcpClient {
     fn handle_datagram(&mut self, now: Time, _from: NodeId, _mark: Mark, bytes: &[u8]) {
-        let Some(segment) = Segment::read(bytes) else { return };
+        let Some(segment) = TcpSegment::read(bytes) else { return };
         let Self { current, closing, stack, report, .. } = self;
         let mut links = current.iter_mut().chain(closing);
         if let Some(ClientConnection { connection, .. }) = links.find(|link| link.port == segment.destination)
@@ -274,7 +274,7 @@ impl Node for TcpClient {
 
     fn poll_transmit(&mut self, _now: Time, buffer: &mut Vec<u8>) -> Option<Outgoing> {
         let packet = self.stack.next_packet()?;
-        if let Some(segment) = Segment::read(&packet)
+        if let Some(segment) = TcpSegment::read(&packet)
             && let Some(connection) = self.connection(segment.source)
             && connection.ledger.sends(&segment)
         {

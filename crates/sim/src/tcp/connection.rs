@@ -6,8 +6,8 @@ use smoltcp::time::{Duration, Instant};
 
 use super::TcpParameters;
 use super::channel::Channel;
-use super::ledger::Ledger;
-use super::stack::Stack;
+use super::ledger::SequenceLedger;
+use super::stack::IpStack;
 use super::wheel::Wheel;
 use crate::{Span, Time};
 
@@ -22,7 +22,7 @@ const STEP: Duration = Duration::from_micros(1);
 
 /// A timer of smoltcp.
 #[derive(Clone, Copy, Debug)]
-struct Timer {
+struct SocketTimer {
     /// The moment for which smoltcp has set it.
     due: Instant,
     /// The time that it runs.
@@ -33,19 +33,19 @@ struct Timer {
 
 /// A socket and the messages over it.
 #[derive(Debug)]
-pub(super) struct Connection {
+pub(super) struct TcpConnection {
     sockets: SocketSet<'static>,
     handle: SocketHandle,
     /// The factor on the timeouts of the handshake, in per cent.
     handshake_timeout_percent: u64,
     wheel: Option<Wheel>,
     /// The timers that are known to be set, the first to expire last: a delayed ACK may stand before a retransmission.
-    timers: Vec<Timer>,
-    pub(super) ledger: Ledger,
+    timers: Vec<SocketTimer>,
+    pub(super) ledger: SequenceLedger,
     pub(super) channel: Channel,
 }
 
-impl Connection {
+impl TcpConnection {
     /// Returns a closed connection that can send messages of `message_bytes`.
     pub(super) fn new(parameters: TcpParameters, message_bytes: usize) -> Self {
         let buffer_bytes = parameters.buffer_bytes as usize;
@@ -63,7 +63,7 @@ impl Connection {
             handshake_timeout_percent: u64::from(parameters.handshake_timeout_percent.max(100)),
             wheel: Wheel::new(parameters.timer_hz),
             timers: Vec::with_capacity(2),
-            ledger: Ledger::default(),
+            ledger: SequenceLedger::default(),
             channel: Channel::new(parameters.max_message_bytes),
         }
     }
@@ -84,7 +84,7 @@ impl Connection {
     }
 
     /// Handles a packet.
-    pub(super) fn receive(&mut self, now: Time, stack: &mut Stack, packet: &[u8]) {
+    pub(super) fn receive(&mut self, now: Time, stack: &mut IpStack, packet: &[u8]) {
         let before = self.progress();
         stack.receive(instant(now), packet, &mut self.sockets);
         if self.progress() != before {
@@ -103,7 +103,7 @@ impl Connection {
     ///
     /// smoltcp looks at its timers only when it is polled. Until a timer fires, it is polled with a moment just before that for
     /// which it has set the timer.
-    pub(super) fn flush(&mut self, now: Time, stack: &mut Stack) {
+    pub(super) fn flush(&mut self, now: Time, stack: &mut IpStack) {
         let waiting = self.timers.iter().rev().find(|timer| now < timer.fires);
         let polled = waiting.map_or(instant(now), |timer| instant(now).min(timer.due - STEP));
         stack.flush(polled, &mut self.sockets);
@@ -111,7 +111,7 @@ impl Connection {
         while self.timers.pop_if(|timer| timer.due < due).is_some() {}
         if self.timers.last().is_none_or(|timer| timer.due != due) {
             let timeout = self.lengthened(due.max(polled) - polled);
-            self.timers.push(Timer { due, timeout, fires: fires(self.wheel, now, timeout) });
+            self.timers.push(SocketTimer { due, timeout, fires: fires(self.wheel, now, timeout) });
         }
     }
 

@@ -4,7 +4,7 @@ use smoltcp::wire::{IpProtocol, Ipv4Packet, TcpPacket};
 
 /// The fields of a segment that the count needs.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Segment {
+pub(super) struct TcpSegment {
     pub(super) source: u16,
     pub(super) destination: u16,
     pub(super) synchronises: bool,
@@ -14,7 +14,7 @@ pub(super) struct Segment {
     length: u32,
 }
 
-impl Segment {
+impl TcpSegment {
     /// Reads an IPv4 packet. Returns `None` if it has no TCP segment.
     pub(super) fn read(packet: &[u8]) -> Option<Self> {
         let ip = Ipv4Packet::new_checked(packet).ok()?;
@@ -44,16 +44,16 @@ impl Segment {
 
 /// The progress of the sequence numbers of a connection.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Ledger {
+pub(super) struct SequenceLedger {
     /// The number after the highest sequence number sent.
     sent: Option<u32>,
     /// The number after the last sequence number that arrived without a gap.
     arrived: Option<u32>,
 }
 
-impl Ledger {
+impl SequenceLedger {
     /// Takes note of a segment that is sent. Returns whether it repeats sequence numbers that were sent before.
-    pub(super) fn sends(&mut self, segment: &Segment) -> bool {
+    pub(super) fn sends(&mut self, segment: &TcpSegment) -> bool {
         if let Some(acknowledged) = segment.acknowledgement {
             // An acknowledgement counts data beyond a gap that has closed.
             advance(&mut self.arrived, acknowledged);
@@ -66,7 +66,7 @@ impl Ledger {
     }
 
     /// Takes note of a segment that arrives. Returns whether all its sequence numbers had come before.
-    pub(super) fn arrives(&mut self, segment: &Segment) -> bool {
+    pub(super) fn arrives(&mut self, segment: &TcpSegment) -> bool {
         if segment.length == 0 {
             return false;
         }
@@ -96,13 +96,13 @@ fn before(a: u32, b: u32) -> bool {
 mod tests {
     use super::*;
 
-    fn data(sequence: u32, length: u32) -> Segment {
-        Segment { source: 1, destination: 2, synchronises: false, sequence, acknowledgement: None, length }
+    fn data(sequence: u32, length: u32) -> TcpSegment {
+        TcpSegment { source: 1, destination: 2, synchronises: false, sequence, acknowledgement: None, length }
     }
 
     #[test]
     fn a_segment_sent_again_is_a_retransmission_across_the_end_of_the_sequence_space() {
-        let mut ledger = Ledger::default();
+        let mut ledger = SequenceLedger::default();
         assert!(!ledger.sends(&data(u32::MAX - 9, 20)));
         assert!(!ledger.sends(&data(10, 20)));
         assert!(ledger.sends(&data(u32::MAX - 9, 20)));
@@ -111,12 +111,12 @@ mod tests {
 
     #[test]
     fn the_segment_that_closes_a_gap_is_no_duplicate() {
-        let mut ledger = Ledger::default();
+        let mut ledger = SequenceLedger::default();
         assert!(!ledger.arrives(&data(100, 10)));
         assert!(!ledger.arrives(&data(120, 10)));
         assert!(!ledger.arrives(&data(110, 10)));
         assert!(ledger.arrives(&data(110, 10)));
-        ledger.sends(&Segment { acknowledgement: Some(130), ..data(0, 0) });
+        ledger.sends(&TcpSegment { acknowledgement: Some(130), ..data(0, 0) });
         assert!(ledger.arrives(&data(120, 10)));
     }
 }

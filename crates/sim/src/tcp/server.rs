@@ -8,9 +8,9 @@ use smoltcp::iface::SocketSet;
 use smoltcp::socket::tcp::State;
 use smoltcp::time::Instant;
 
-use super::connection::Connection;
-use super::ledger::{Ledger, Segment};
-use super::stack::Stack;
+use super::connection::TcpConnection;
+use super::ledger::{SequenceLedger, TcpSegment};
+use super::stack::IpStack;
 use super::{MAX_HEAD, PORT, TcpParameters};
 use crate::{Mark, Node, NodeId, Outgoing, Span, Time, Transport};
 
@@ -45,13 +45,13 @@ pub struct TcpServerCounters {
 }
 
 /// The client's end of a connection: its node and port.
-type Key = (NodeId, u16);
+type ConnectionKey = (NodeId, u16);
 
 /// The time from a request of a client to its response. The mark has the client's exchange.
-type ServiceTime = Box<dyn Fn(NodeId, Mark) -> Span + Send>;
+type ServiceTimeFunction = Box<dyn Fn(NodeId, Mark) -> Span + Send>;
 
 struct ServerConnection {
-    connection: Connection,
+    connection: TcpConnection,
     /// The moment and the token of each response that is not ready yet, the earliest first.
     working: VecDeque<(Time, Token)>,
     deadline: Option<Time>,
@@ -63,14 +63,14 @@ struct ServerConnection {
 pub struct TcpServer {
     response: TcpResponse,
     /// `None` if requests are answered at once.
-    service_time: Option<ServiceTime>,
+    service_time: Option<ServiceTimeFunction>,
     /// The largest number of bytes of a response in a stream.
     response_bytes: usize,
     parameters: TcpParameters,
     max_connections: usize,
-    stack: Stack,
-    connections: BTreeMap<Key, ServerConnection>,
-    deadlines: BTreeSet<(Time, Key)>,
+    stack: IpStack,
+    connections: BTreeMap<ConnectionKey, ServerConnection>,
+    deadlines: BTreeSet<(Time, ConnectionKey)>,
     /// The mark of the next packet to each client: the client's exchange, and the count of the server's packets in it.
     marks: BTreeMap<NodeId, Mark>,
     outgoing: VecDeque<(NodeId, Mark, Vec<u8>)>,
@@ -93,7 +93,7 @@ impl TcpServer {
             service_time: None,
             parameters,
             max_connections,
-            stack: Stack::new(node, parameters.mtu, seed),
+            stack: IpStack::new(node, parameters.mtu, seed),
             connections: BTreeMap::new(),
             deadlines: BTreeSet::new(),
             marks: BTreeMap::new(),
@@ -120,7 +120,7 @@ impl TcpServer {
 
     /// Returns a connection that waits for a SYN.
     fn listen(&self) -> Option<ServerConnection> {
-        let mut connection = Connection::new(self.parameters, self.response_bytes);
+        let mut connection = TcpConnection::new(self.parameters, self.response_bytes);
         connection.parts().0.listen(PORT).ok()?;
         Some(ServerConnection { connection, working: VecDeque::new(), deadline: None, syn_ack: Vec::new() })
     }
@@ -164,7 +164,7 @@ impl TcpServer {
     }
 
     /// Sends the packets of a connection and puts it back, unless it is over.
-    fn update(&mut self, now: Time, key: Key, mut link: ServerConnection) {
+    fn update(&mut self, now: Time, key: ConnectionKey, mut link: ServerConnection) {
         let ServerConnection { connection, working, syn_ack, deadline } = &mut link;
         connection.flush(now, &mut self.stack);
         if connection.state() != State::SynReceived {
@@ -181,9 +181,9 @@ impl TcpServer {
     }
 
     /// Takes the packets for `to` from the stack. Keeps a copy of a SYN in `syn_ack`.
-    fn collect(&mut self, to: NodeId, ledger: &mut Ledger, syn_ack: &mut Vec<u8>) {
+    fn collect(&mut self, to: NodeId, ledger: &mut SequenceLedger, syn_ack: &mut Vec<u8>) {
         while let Some(packet) = self.stack.next_packet() {
-            if let Some(segment) = Segment::read(&packet) {
+            if let Some(segment) = TcpSegment::read(&packet) {
                 self.counters.retransmitted_segments += u64::from(ledger.sends(&segment));
                 if segment.synchronises {
                     syn_ack.clone_from(&packet);
@@ -202,7 +202,7 @@ impl TcpServer {
 
 impl Node for TcpServer {
     fn handle_datagram(&mut self, now: Time, from: NodeId, mark: Mark, bytes: &[u8]) {
-        let Some(segment) = Segment::read(bytes) else {
+        let Some(segment) = TcpSegment::read(bytes) else {
             self.counters.malformed += 1;
             return;
         };
@@ -219,7 +219,7 @@ impl Node for TcpServer {
         }
         let Some(mut link) = known.or_else(|| new.then(|| self.listen()).flatten()) else {
             self.stack.receive(Instant::ZERO, bytes, &mut SocketSet::new(Vec::new()));
-            self.collect(from, &mut Ledger::default(), &mut Vec::new());
+            self.collect(from, &mut SequenceLedger::default(), &mut Vec::new());
             return;
         };
         self.counters.accepted += u64::from(new);

@@ -19,18 +19,19 @@ const MAX_SPARE: usize = 64;
 
 /// The IP layer of a host. The caller passes the socket of one connection at a time, because smoltcp searches a set of sockets
 /// from end to end for every packet. Nothing in here depends on time.
-pub(super) struct Stack {
+pub(super) struct IpStack {
     interface: Interface,
-    packets: Packets,
+    packets: OutgoingPackets,
 }
 
-impl Stack {
+impl IpStack {
     /// Returns the stack of `node`. `seed` determines its initial sequence numbers.
     pub(super) fn new(node: NodeId, mtu: u16, seed: u64) -> Self {
         let mut config = Config::new(HardwareAddress::Ip);
         config.random_seed = seed;
-        let mut packets = Packets { queue: VecDeque::new(), spare: Vec::new(), mtu: mtu.max(MIN_MTU) };
-        let mut wire = Wire { packets: &mut packets, incoming: None };
+        let mut packets =
+            OutgoingPackets { queue: VecDeque::new(), spare: Vec::new(), mtu: mtu.max(MIN_MTU) };
+        let mut wire = StackDevice { packets: &mut packets, incoming: None };
         let mut interface = Interface::new(config, &mut wire, Instant::ZERO);
         interface.update_ip_addrs(|addresses| {
             let pushed = addresses.push(IpCidr::new(address(node).into(), 8));
@@ -52,13 +53,13 @@ impl Stack {
 
     /// Passes a packet to `sockets`. If none of them is open for it, the answer is RST.
     pub(super) fn receive(&mut self, now: Instant, packet: &[u8], sockets: &mut SocketSet<'_>) {
-        let mut wire = Wire { packets: &mut self.packets, incoming: Some(packet) };
+        let mut wire = StackDevice { packets: &mut self.packets, incoming: Some(packet) };
         self.interface.poll_ingress_single(now, &mut wire, sockets);
     }
 
     /// Lets `sockets` send their packets.
     pub(super) fn flush(&mut self, now: Instant, sockets: &mut SocketSet<'_>) {
-        let mut wire = Wire { packets: &mut self.packets, incoming: None };
+        let mut wire = StackDevice { packets: &mut self.packets, incoming: None };
         while self.interface.poll_egress(now, &mut wire, sockets) == PollResult::SocketStateChanged {}
     }
 
@@ -80,9 +81,9 @@ impl Stack {
     }
 }
 
-impl fmt::Debug for Stack {
+impl fmt::Debug for IpStack {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Stack").field("packets", &self.packets).finish_non_exhaustive()
+        f.debug_struct("IpStack").field("packets", &self.packets).finish_non_exhaustive()
     }
 }
 
@@ -93,19 +94,19 @@ fn address(node: NodeId) -> Ipv4Address {
 
 /// The packets to send.
 #[derive(Debug)]
-struct Packets {
+struct OutgoingPackets {
     queue: VecDeque<Vec<u8>>,
     spare: Vec<Vec<u8>>,
     mtu: u16,
 }
 
 /// The network device of smoltcp: one packet in, any number out.
-struct Wire<'a> {
-    packets: &'a mut Packets,
+struct StackDevice<'a> {
+    packets: &'a mut OutgoingPackets,
     incoming: Option<&'a [u8]>,
 }
 
-impl Device for Wire<'_> {
+impl Device for StackDevice<'_> {
     type RxToken<'b>
         = RxPacket<'b>
     where
@@ -143,7 +144,7 @@ impl phy::RxToken for RxPacket<'_> {
     }
 }
 
-struct TxPacket<'a>(&'a mut Packets);
+struct TxPacket<'a>(&'a mut OutgoingPackets);
 
 impl phy::TxToken for TxPacket<'_> {
     fn consume<R, F: FnOnce(&mut [u8]) -> R>(self, len: usize, write: F) -> R {

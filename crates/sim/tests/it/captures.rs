@@ -3,12 +3,12 @@
 use std::process::Command;
 
 use crate::hosts::thesis_in;
-use coapace_sim::{Accounting, Counters, Loss, Pcapng, Time};
+use coapace_sim::{Accounting, Loss, PacketCounters, Pcapng, Time};
 
 /// Returns a capture of a run with losses and drops, and the counters of that run.
-fn capture(accounting: Accounting) -> (Vec<u8>, Counters) {
+fn capture(accounting: Accounting) -> (Vec<u8>, PacketCounters) {
     let mut world = thesis_in(accounting, 1, 400, Loss::Random(0.1), 20, |network| {
-        (Pcapng::new(Vec::new(), network.accounting(), 0..1, network.hop_names()), Counters::new())
+        (Pcapng::new(Vec::new(), network.accounting(), 0..1, network.hop_names()), PacketCounters::new())
     });
     world.run(Time::from_secs(60));
     let (_, (pcapng, counters)) = world.into_parts();

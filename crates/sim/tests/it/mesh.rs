@@ -7,8 +7,8 @@ use coapace_sim::mesh::{
     RplConfig,
 };
 use coapace_sim::{
-    Counters, Layout, Luck, Mark, Node, NodeId, Outgoing, Position, Site, Span, Time, Transport, Waypoint,
-    World,
+    Layout, Luck, Mark, Node, NodeId, Outgoing, PacketCounters, Position, Site, Span, Time, Transport,
+    Waypoint, World,
 };
 
 /// A host that sends a packet every `every`, and keeps a list of the packets that arrive.
@@ -71,10 +71,10 @@ fn world(
     waypoints: Vec<Waypoint>,
     config: MeshConfig,
     (interval_ms, bytes): (u64, usize),
-) -> World<Host, Counters, Mesh> {
+) -> World<Host, PacketCounters, Mesh> {
     let luck = Luck::new(seed);
     let mesh = Mesh::new(luck, layout, waypoints, config).unwrap();
-    let mut world = World::new(mesh, Counters::new());
+    let mut world = World::new(mesh, PacketCounters::new());
     let every = Span::from_millis(interval_ms);
     for node in 0..layout.places.len() as u64 {
         let next = Time::from_secs(2) + luck.stream("first").within(every, node, 0, 0);
@@ -85,7 +85,7 @@ fn world(
     world
 }
 
-fn total(world: &World<Host, Counters, Mesh>, of: fn(NodeCounters) -> u64) -> u64 {
+fn total(world: &World<Host, PacketCounters, Mesh>, of: fn(NodeCounters) -> u64) -> u64 {
     (0..world.nodes().len() as u32).map(|node| of(world.medium().counters(NodeId(node)))).sum()
 }
 
@@ -109,7 +109,7 @@ fn hidden_nodes_collide_and_long_backoffs_between_retries_repair_it() {
     let run = |mac| {
         let luck = Luck::new(3);
         let mesh = Mesh::new(luck, &layout, Vec::new(), MeshConfig { mac, ..config() }).unwrap();
-        let mut world = World::new(mesh, Counters::new());
+        let mut world = World::new(mesh, PacketCounters::new());
         for node in 0..3 {
             let (next, to) = (Time::from_secs(2), (node != 1).then_some(NodeId(1)));
             let every = Span::from_micros(100_000 + 1_300 * node);
@@ -146,7 +146,7 @@ fn a_run_is_its_seed() {
 
 /// Returns a run as a table: a row for each node with its parent, the packets of it that arrived at the sink, the nanosecond
 /// at which the last of them arrived, the time that its radio was sending and receiving, and its counters.
-fn table(world: &World<Host, Counters, Mesh>, events: u64, end: Time) -> String {
+fn table(world: &World<Host, PacketCounters, Mesh>, events: u64, end: Time) -> String {
     let mut table = format!("# {events} events\nnode parent arrived last_ns transmit_ns receive_ns");
     for (name, _) in NodeCounters::default().named() {
         write!(table, " {name}").unwrap();

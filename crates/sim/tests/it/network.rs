@@ -4,9 +4,9 @@ use std::fmt::Write;
 
 use crate::hosts::{Host, thesis};
 use coapace_sim::{
-    Accounting, CodelConfig, Counters, Event, FqCodelConfig, Hop, HopId, Jitter, Loss, Luck, Mark, Markov,
-    Network, NodeId, PieConfig, Queue, Rate, Record, RedConfig, Reordering, Site, Span, Tap, Time, Trace,
-    World,
+    Accounting, CodelConfig, Event, FqCodelConfig, Hop, HopId, Jitter, Loss, Luck, Mark, Markov, Network,
+    NodeId, PacketCounters, PieConfig, Queue, Rate, Record, RedConfig, Reordering, Site, Span, Tap, Time,
+    Trace, World,
 };
 use proptest::prelude::*;
 
@@ -132,7 +132,7 @@ fn packets_without_a_path_or_beyond_65535_bytes_are_dropped() {
     assert_eq!(world.tap().of(Event::Delivered), [(0, 0)]);
     assert_eq!(world.tap().of(Event::Dropped), [(0, 1)]);
 
-    let mut world = World::new(Network::new(Luck::new(1), Accounting::Ipv4), Counters::new());
+    let mut world = World::new(Network::new(Luck::new(1), Accounting::Ipv4), PacketCounters::new());
     world.add(ONE, Host::sender(NodeId(1), [(0, 1)]));
     world.add(OTHER, Host::sender(NodeId(7), [(0, 1)]));
     world.wake_all();
@@ -156,7 +156,7 @@ fn the_same_packet_sent_twice_has_luck_of_its_own_each_time() {
     let mut network = Network::new(Luck::new(1), Accounting::Ipv4);
     let hop = network.add_hop("hop", Hop { loss: Loss::Random(0.5), ..Hop::default() }).unwrap();
     network.connect(ONE, OTHER, &[hop]).unwrap();
-    let mut world = World::new(network, Counters::new());
+    let mut world = World::new(network, PacketCounters::new());
     for _ in 0..100 {
         world.add(
             ONE,
@@ -221,7 +221,7 @@ fn a_bottleneck_carries_what_it_did() {
         String::from("buffer loss hop packets bytes dropped lost max_queue_bytes mean_queue_bytes\n");
     for (buffer, percent) in [(2_500, 0), (14_100, 2)] {
         let model = if percent == 0 { Loss::None } else { Loss::Random(f64::from(percent) / 100.0) };
-        let mut world = thesis(1, buffer, model, 50, Counters::new());
+        let mut world = thesis(1, buffer, model, 50, PacketCounters::new());
         let end = Time::from_secs(60);
         world.run(end);
         for (hop, name) in (0..).zip(world.medium().hop_names()) {
@@ -244,7 +244,7 @@ fn a_bottleneck_carries_what_it_did() {
 fn taps_see_and_change_nothing() {
     let plain = thesis(1, 2_500, Loss::Random(0.1), 10, ()).run(Time::from_secs(60));
     let trace = Trace::new(Vec::new(), &["up".into(), "down".into()]);
-    let mut watched = thesis(1, 2_500, Loss::Random(0.1), 10, (Counters::new(), Some(trace)));
+    let mut watched = thesis(1, 2_500, Loss::Random(0.1), 10, (PacketCounters::new(), Some(trace)));
     assert_eq!(watched.run(Time::from_secs(60)), plain);
     let (_, (counters, trace)) = watched.into_parts();
     let text = String::from_utf8(trace.unwrap().finish().unwrap()).unwrap();
@@ -267,7 +267,7 @@ fn the_mean_queue_is_that_of_a_saturated_link() {
     let mut network = Network::new(Luck::new(1), Accounting::Ipv4);
     let hop = network.add_hop("hop", hop).unwrap();
     network.connect(ONE, OTHER, &[hop]).unwrap();
-    let mut world = World::new(network, Counters::new());
+    let mut world = World::new(network, PacketCounters::new());
     world.add(ONE, Host::sender(NodeId(1), (0..4_000).map(|n| (n / 2 * 100 * MS, 72))));
     world.add(OTHER, Host::sink());
     world.wake_all();
@@ -325,7 +325,7 @@ proptest! {
         let path: Vec<_> =
             hops.iter().enumerate().map(|(n, hop)| network.add_hop(&n.to_string(), *hop).unwrap()).collect();
         network.connect(ONE, OTHER, &path).unwrap();
-        let mut world = World::new(network, Counters::new());
+        let mut world = World::new(network, PacketCounters::new());
         world.add(ONE, Host::sender(NodeId(1), packets.clone()));
         world.add(OTHER, Host::sink());
         world.wake_all();

@@ -1,8 +1,8 @@
 //! Queue management at work, beside drop-tail.
 
 use coapace_sim::{
-    Accounting, CodelConfig, Counters, Ecn, Event, FqCodelConfig, Hop, Luck, Mark, Network, Node, NodeId,
-    Outgoing, Pcapng, PieConfig, Queue, Rate, Record, RedConfig, Site, Span, Tap, Time, World,
+    Accounting, CodelConfig, Ecn, Event, FqCodelConfig, Hop, Luck, Mark, Network, Node, NodeId, Outgoing,
+    PacketCounters, Pcapng, PieConfig, Queue, Rate, Record, RedConfig, Site, Span, Tap, Time, World,
 };
 
 use crate::hosts::Host;
@@ -53,16 +53,17 @@ fn steady(gap: u64, until: u64) -> Vec<u64> {
 fn management_that_never_acts_is_drop_tail_to_the_nanosecond() {
     let never = Span::from_secs(1_000_000);
     let senders = [steady(5, 2_000), steady(7, 2_000)];
-    let expected = run(Queue::DropTail, (false, false), &senders, (Arrivals::default(), Counters::new()));
+    let expected =
+        run(Queue::DropTail, (false, false), &senders, (Arrivals::default(), PacketCounters::new()));
     for queue in [
         Queue::Codel(CodelConfig { target: never, ..CodelConfig::RFC_8289 }),
         Queue::Pie(PieConfig { max_burst: never, ..PieConfig::RFC_8033 }),
         Queue::Red(RedConfig { min_packets: 1_000_000, max_packets: 2_000_000, ..RedConfig::GENTLE }),
     ] {
         let (arrivals, counters) =
-            run(queue, (false, false), &senders, (Arrivals::default(), Counters::new()));
+            run(queue, (false, false), &senders, (Arrivals::default(), PacketCounters::new()));
         assert_eq!(arrivals.0, expected.0.0);
-        let hop = |counters: &Counters| {
+        let hop = |counters: &PacketCounters| {
             let hop = counters.hop(coapace_sim::HopId(0));
             (
                 hop.packets,
@@ -88,7 +89,8 @@ fn packets_are_marked_if_both_the_hop_and_they_know_ecn() {
     let senders = [steady(6, 1_000)];
     for queue in managed {
         for ecn in [(false, false), (true, false), (false, true), (true, true)] {
-            let (arrivals, counters) = run(queue, ecn, &senders, (Arrivals::default(), Counters::new()));
+            let (arrivals, counters) =
+                run(queue, ecn, &senders, (Arrivals::default(), PacketCounters::new()));
             let marked = arrivals.0.iter().filter(|arrival| arrival.3 == Ecn::Congested).count() as u64;
             assert_eq!(marked, counters.marked);
             assert_eq!(marked > 0, ecn == (true, true), "{queue:?} {ecn:?}");
@@ -96,7 +98,7 @@ fn packets_are_marked_if_both_the_hop_and_they_know_ecn() {
             assert!(ecn == (true, true) || hop.discarded > 0, "{queue:?}");
         }
     }
-    let drop_tail = run(Queue::DropTail, (true, true), &senders, Counters::new());
+    let drop_tail = run(Queue::DropTail, (true, true), &senders, PacketCounters::new());
     assert_eq!(drop_tail.marked, 0);
 }
 
@@ -128,7 +130,7 @@ fn a_node_is_told_of_every_marked_packet_that_it_gets() {
     let queue = Queue::Codel(CodelConfig::RFC_8289);
     let hop = network.add_hop("hop", Hop { rate: Some(RATE), queue, marks: true, ..Hop::default() }).unwrap();
     network.connect(ONE, OTHER, &[hop]).unwrap();
-    let mut world = World::new(network, Counters::new());
+    let mut world = World::new(network, PacketCounters::new());
     world.add(OTHER, Ear(Host::sink(), 0));
     world.add(ONE, Ear(Host::sender(NodeId(0), steady(6, 1_000).into_iter().map(|ms| (ms * MS, 972))), 0));
     world.wake_all();
@@ -141,7 +143,7 @@ fn a_node_is_told_of_every_marked_packet_that_it_gets() {
 fn captures_have_the_ecn_field_of_what_arrives() {
     let pcapng = Pcapng::new(Vec::new(), Accounting::Ipv4, 0..1, &["hop".to_owned()]);
     let codel = Queue::Codel(CodelConfig::RFC_8289);
-    let (pcapng, counters) = run(codel, (true, true), &[steady(6, 1_000)], (pcapng, Counters::new()));
+    let (pcapng, counters) = run(codel, (true, true), &[steady(6, 1_000)], (pcapng, PacketCounters::new()));
     let bytes = pcapng.finish().unwrap();
     // IPv4 headers without options begin with 45, and these packets have 1,000 = 0x3e8 bytes.
     let with = |ecn: u8| bytes.windows(4).filter(|start| **start == [0x45, ecn, 0x03, 0xe8]).count() as u64;

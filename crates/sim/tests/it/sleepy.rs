@@ -3,14 +3,14 @@
 use coapace_sim::mesh::{
     ContikiMacConfig, DutyCycle, LowpanConfig, MacConfig, Mesh, MeshConfig, RadioConfig, RoutingConfig,
 };
-use coapace_sim::{Counters, Layout, Luck, NodeId, Position, Site, Span, Time, World};
+use coapace_sim::{Layout, Luck, NodeId, PacketCounters, Position, Site, Span, Time, World};
 
 use crate::hosts::Host;
 
 const MS: u64 = 1_000_000;
 
 /// Returns a world of so many nodes at these places, with the sink as the first. The others are to be added.
-fn world(mac: MacConfig, nodes: u32, place: impl Fn(u32) -> Position) -> World<Host, Counters, Mesh> {
+fn world(mac: MacConfig, nodes: u32, place: impl Fn(u32) -> Position) -> World<Host, PacketCounters, Mesh> {
     let layout = Layout { places: (0..nodes).map(place).collect(), root: 0, sinks: vec![0] };
     let config = MeshConfig {
         radio: RadioConfig::UNIT_DISK,
@@ -19,7 +19,7 @@ fn world(mac: MacConfig, nodes: u32, place: impl Fn(u32) -> Position) -> World<H
         routing: RoutingConfig::Shortest,
     };
     let mesh = Mesh::new(Luck::new(1), &layout, Vec::new(), config).unwrap();
-    let mut world = World::new(mesh, Counters::new());
+    let mut world = World::new(mesh, PacketCounters::new());
     world.add(Site(0), Host::sink());
     world
 }

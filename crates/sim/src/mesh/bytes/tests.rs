@@ -7,7 +7,7 @@ use smoltcp::wire::{Ipv6Address, Ipv6OptionsIterator, SixlowpanAddressContext};
 
 /// Returns the frames of a datagram on a hop, and the bytes of each.
 fn frames(
-    datagram: &Datagram<'_>,
+    datagram: &Ipv6Packet<'_>,
     from: NodeId,
     to: Option<NodeId>,
     leg: Leg,
@@ -34,7 +34,7 @@ fn frames(
 
 /// Returns the datagram that smoltcp's parser puts together from its frames.
 #[derive(Debug, PartialEq)]
-struct Read {
+struct ParsedDatagram {
     source: Ipv6Address,
     dest: Ipv6Address,
     hop_limit: u8,
@@ -43,7 +43,7 @@ struct Read {
     payload: Vec<u8>,
 }
 
-fn read(frames: &[(Frame, Vec<u8>)], has_context: bool) -> Read {
+fn read(frames: &[(Frame, Vec<u8>)], has_context: bool) -> ParsedDatagram {
     let (mut packet, mut size, mut mac) = (Vec::new(), None, None);
     let mut offsets = Vec::new();
     for (frame, bytes) in frames {
@@ -106,7 +106,7 @@ fn read(frames: &[(Frame, Vec<u8>)], has_context: bool) -> Read {
     let lost = length - (packet.len() - usize::from(has_context));
     assert!(offsets.iter().skip(1).all(|&(offset, compressed)| offset == compressed + lost));
     let (source, dest, hop_limit) = (ip.src_addr, ip.dst_addr, ip.hop_limit);
-    Read { source, dest, hop_limit, option, ports, payload: payload.to_vec() }
+    ParsedDatagram { source, dest, hop_limit, option, ports, payload: payload.to_vec() }
 }
 
 fn read_option(options: &[u8]) -> RplOption {
@@ -153,13 +153,13 @@ proptest! {
     ) {
         let payload = &payload[..payload.len() / shorten];
         let content = if is_icmpv6 { Content::Icmpv6(payload) } else { Content::Udp(payload) };
-        let datagram = Datagram { source, dest, content };
+        let datagram = Ipv6Packet { source, dest, content };
         let frames = frames(&datagram, from, to, Leg { hop_limit, option }, max_frame_bytes);
         for (frame, bytes) in &frames {
             prop_assert_eq!(bytes.len(), usize::from(frame.bytes));
         }
         let address = if is_icmpv6 { link_local } else { global };
-        let expected = Read {
+        let expected = ParsedDatagram {
             source: address(source),
             dest: dest.map_or(ALL_RPL_NODES, address),
             hop_limit,
@@ -181,7 +181,7 @@ fn the_arithmetic_of_headers_is_that_of_the_bytes_in_every_case() {
                 for option in [None, Some(RplOption::default())] {
                     for content in [Content::Udp(&[]), Content::Icmpv6(&[])] {
                         let leg = Leg { hop_limit, option };
-                        let datagram = Datagram { source, dest, content };
+                        let datagram = Ipv6Packet { source, dest, content };
                         let (frame, _) = frames(&datagram, from, to, leg, 127)[0];
                         let mut packet = Vec::new();
                         write_packet(&datagram, &frame, &mut packet);
@@ -201,7 +201,7 @@ const UP: RplOption =
 #[test]
 fn a_datagram_between_neighbours_is_as_the_rfcs_have_it() {
     let datagram =
-        Datagram { source: NodeId(1), dest: Some(NodeId(2)), content: Content::Udp(&[0xab, 0xcd]) };
+        Ipv6Packet { source: NodeId(1), dest: Some(NodeId(2)), content: Content::Udp(&[0xab, 0xcd]) };
     let leg = Leg { hop_limit: 64, option: None };
     let bytes = &frames(&datagram, NodeId(1), Some(NodeId(2)), leg, 127)[0].1;
     // Data, acknowledgement wanted, one PAN; 8-byte addresses, version 2006.
@@ -220,7 +220,7 @@ fn a_datagram_between_neighbours_is_as_the_rfcs_have_it() {
 
 #[test]
 fn a_datagram_between_others_has_its_addresses_and_its_option() {
-    let datagram = Datagram { source: NodeId(1), dest: Some(NodeId(2)), content: Content::Udp(&[]) };
+    let datagram = Ipv6Packet { source: NodeId(1), dest: Some(NodeId(2)), content: Content::Udp(&[]) };
     let leg = Leg { hop_limit: 62, option: Some(UP) };
     let bytes = &frames(&datagram, NodeId(8), Some(NodeId(9)), leg, 127)[0].1;
     // HLIM 00; SAC 1, SAM 01, DAC 1, DAM 01.
@@ -234,7 +234,7 @@ fn a_datagram_between_others_has_its_addresses_and_its_option() {
 
 #[test]
 fn a_message_to_all_is_a_broadcast_without_an_acknowledgement() {
-    let datagram = Datagram { source: NodeId(1), dest: None, content: Content::Icmpv6(&[155, 0]) };
+    let datagram = Ipv6Packet { source: NodeId(1), dest: None, content: Content::Icmpv6(&[155, 0]) };
     let leg = Leg { hop_limit: 64, option: None };
     let bytes = &frames(&datagram, NodeId(1), None, leg, 127)[0].1;
     assert_eq!(bytes[..7], [0x41, 0xd8, 200, 0xcd, 0xab, 0xff, 0xff]);
@@ -260,7 +260,8 @@ fn a_checksum_of_zero_is_written_as_all_ones() {
     let leg = Leg { hop_limit: 64, option: None };
     let checksum = |word: u16| {
         let payload = word.to_be_bytes();
-        let datagram = Datagram { source: NodeId(1), dest: Some(NodeId(2)), content: Content::Udp(&payload) };
+        let datagram =
+            Ipv6Packet { source: NodeId(1), dest: Some(NodeId(2)), content: Content::Udp(&payload) };
         let bytes = &frames(&datagram, NodeId(1), Some(NodeId(2)), leg, 127)[0].1;
         u16::from_be_bytes([bytes[28], bytes[29]])
     };
@@ -270,13 +271,13 @@ fn a_checksum_of_zero_is_written_as_all_ones() {
 
 #[test]
 fn what_is_no_frame_of_its_datagram_leaves_no_trace() {
-    let datagram = Datagram { source: NodeId(1), dest: Some(NodeId(2)), content: Content::Udp(&[0; 200]) };
+    let datagram = Ipv6Packet { source: NodeId(1), dest: Some(NodeId(2)), content: Content::Udp(&[0; 200]) };
     let leg = Leg { hop_limit: 64, option: None };
     let mut frame = frames(&datagram, NodeId(1), Some(NodeId(2)), leg, 127)[0].0;
     frame.fragment = frame.fragments;
     let mut out = Vec::new();
     assert_eq!(write_frame(&frame, &datagram, 127, &mut out), None);
-    let long = Datagram { content: Content::Udp(&[0; 1_300]), ..datagram };
+    let long = Ipv6Packet { content: Content::Udp(&[0; 1_300]), ..datagram };
     assert_eq!(write_frame(&frame, &long, 127, &mut out), None);
     assert!(out.is_empty());
 }

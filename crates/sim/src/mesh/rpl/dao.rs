@@ -1,7 +1,7 @@
 //! Routes down: sending and handling of DAOs (RFC 6550 §9).
 
-use super::routes::Stored;
-use super::{INFINITE_RANK, Message, RplNode, Sequence};
+use super::routes::StoreOutcome;
+use super::{INFINITE_RANK, LollipopCounter, RplMessage, RplNode};
 use crate::{NodeId, Span, Time};
 
 impl RplNode {
@@ -10,7 +10,7 @@ impl RplNode {
         now: Time,
         from: NodeId,
         target: NodeId,
-        path: Sequence,
+        path: LollipopCounter,
         no_path: bool,
     ) {
         if no_path {
@@ -42,9 +42,9 @@ impl RplNode {
         let roots_own = self.config.max_root_routes.filter(|_| self.is_root());
         let max = usize::from(roots_own.unwrap_or(self.config.max_routes));
         match self.routes.insert(now, (target, from), path, until, max) {
-            Stored::New => self.send_dao(self.parent, target, path, false),
-            Stored::Known => {}
-            Stored::Full => self.counters.routes_full += 1,
+            StoreOutcome::New => self.send_dao(self.parent, target, path, false),
+            StoreOutcome::Known => {}
+            StoreOutcome::Full => self.counters.routes_full += 1,
         }
     }
 
@@ -71,10 +71,16 @@ impl RplNode {
     }
 
     /// Sends `parent` a DAO, if there is a parent.
-    pub(super) fn send_dao(&mut self, parent: Option<NodeId>, target: NodeId, path: Sequence, no_path: bool) {
+    pub(super) fn send_dao(
+        &mut self,
+        parent: Option<NodeId>,
+        target: NodeId,
+        path: LollipopCounter,
+        no_path: bool,
+    ) {
         if let (Some(_), Some(root)) = (parent, self.root) {
             self.sequence = self.sequence.next();
-            self.send(parent, Message::Dao { root, target, sequence: self.sequence, path, no_path });
+            self.send(parent, RplMessage::Dao { root, target, sequence: self.sequence, path, no_path });
         }
     }
 }
@@ -83,14 +89,14 @@ impl RplNode {
 mod tests {
     use super::*;
     use crate::mesh::RplConfig;
-    use crate::mesh::rpl::tests::{Links, between, dao, fetched};
+    use crate::mesh::rpl::tests::{TestLinks, between, dao, fetched};
 
     #[test]
     fn a_no_path_dao_ends_a_route_at_every_node_above() {
-        let mut links = Links::new(&RplConfig::CONTIKI_3, 4, 1, |a, b| a.abs_diff(b) == 1);
+        let mut links = TestLinks::new(&RplConfig::CONTIKI_3, 4, 1, |a, b| a.abs_diff(b) == 1);
         links.run(Time::from_secs(60));
-        let (sequence, path) = (Sequence::START, links.nodes[3].path);
-        let no_path = Message::Dao { root: NodeId(0), target: NodeId(3), sequence, path, no_path: true };
+        let (sequence, path) = (LollipopCounter::START, links.nodes[3].path);
+        let no_path = RplMessage::Dao { root: NodeId(0), target: NodeId(3), sequence, path, no_path: true };
         links.nodes[2].handle(links.now, NodeId(3), &no_path);
         // For a while it is still used.
         links.run(Time::from_secs(60) + Span::from_millis(100));
@@ -102,7 +108,7 @@ mod tests {
     #[test]
     fn a_node_without_room_for_routes_refuses_them_and_counts() {
         let config = RplConfig { max_routes: 2, ..RplConfig::CONTIKI_3 };
-        let mut links = Links::new(&config, 5, 1, |a, b| a.abs_diff(b) == 1);
+        let mut links = TestLinks::new(&config, 5, 1, |a, b| a.abs_diff(b) == 1);
         links.run(Time::from_secs(120));
         assert_eq!(links.nodes[0].routes(links.now), 2);
         assert!(links.nodes[1].counters().routes_full > 0);
@@ -113,7 +119,7 @@ mod tests {
     fn the_root_may_have_a_table_of_its_own() {
         let config = RplConfig { max_routes: 2, max_root_routes: Some(9), ..RplConfig::CONTIKI_3 };
         // All hear the root.
-        let mut links = Links::new(&config, 5, 1, |a, b| a.min(b) == 0);
+        let mut links = TestLinks::new(&config, 5, 1, |a, b| a.min(b) == 0);
         links.run(Time::from_secs(120));
         assert_eq!(links.nodes[0].routes(links.now), 4);
     }
@@ -137,7 +143,7 @@ mod tests {
             probing_interval: Span::ZERO,
             ..RplConfig::CONTIKI_3
         };
-        let mut links = Links::new(&config, 4, 1, |a, b| a.abs_diff(b) == 1);
+        let mut links = TestLinks::new(&config, 4, 1, |a, b| a.abs_diff(b) == 1);
         for minute in 1..20 {
             links.run(Time::from_secs(60 * minute));
             assert_eq!(links.nodes[0].routes(links.now), 3, "after {minute} min");

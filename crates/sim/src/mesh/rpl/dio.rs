@@ -1,7 +1,7 @@
 //! Routes up: DIOs, DISs that ask for them, and their timing by Trickle (RFC 6550 §8).
 
 use super::neighbours::ETX_UNIT;
-use super::{INFINITE_RANK, Message, RplNode, Sequence};
+use super::{INFINITE_RANK, LollipopCounter, RplMessage, RplNode};
 use crate::{NodeId, Span, Time};
 
 impl RplNode {
@@ -9,7 +9,7 @@ impl RplNode {
     pub(super) fn send_dis(&mut self, now: Time) {
         // With an interval of zero, time would stand still.
         self.dis = now + self.config.dis_interval.max(Span::from_nanos(1));
-        self.send(None, Message::Dis);
+        self.send(None, RplMessage::Dis);
     }
 
     pub(super) fn handle_dis(&mut self, now: Time) {
@@ -18,7 +18,14 @@ impl RplNode {
         }
     }
 
-    pub(super) fn handle_dio(&mut self, now: Time, from: NodeId, root: NodeId, rank: u16, dtsn: Sequence) {
+    pub(super) fn handle_dio(
+        &mut self,
+        now: Time,
+        from: NodeId,
+        root: NodeId,
+        rank: u16,
+        dtsn: LollipopCounter,
+    ) {
         if self.is_root() {
             if root == self.id && rank < INFINITE_RANK {
                 self.trickle.hear();
@@ -65,8 +72,8 @@ impl RplNode {
         }
     }
 
-    pub(super) fn dio(&self) -> Message {
-        Message::Dio { root: self.root.unwrap_or(self.id), rank: self.rank, dtsn: self.dtsn }
+    pub(super) fn dio(&self) -> RplMessage {
+        RplMessage::Dio { root: self.root.unwrap_or(self.id), rank: self.rank, dtsn: self.dtsn }
     }
 
     /// Sends a DIO to all neighbours.
@@ -84,22 +91,22 @@ mod tests {
     use super::*;
     use crate::Luck;
     use crate::mesh::RplConfig;
-    use crate::mesh::rpl::tests::{Links, between, dio};
+    use crate::mesh::rpl::tests::{TestLinks, between, dio};
 
     #[test]
     fn a_dis_is_answered_soon_by_those_who_have_a_parent() {
-        let mut links = Links::new(&RplConfig::CONTIKI_3, 3, 1, |a, b| a.abs_diff(b) == 1);
+        let mut links = TestLinks::new(&RplConfig::CONTIKI_3, 3, 1, |a, b| a.abs_diff(b) == 1);
         links.run(Time::from_secs(600));
         let before = [1, 2].map(|node| links.nodes[node].counters().dios);
         let now = links.now;
-        links.nodes[1].handle(now, NodeId(2), &Message::Dis);
+        links.nodes[1].handle(now, NodeId(2), &RplMessage::Dis);
         let soon = links.nodes[1].poll_timeout().unwrap();
         assert!(soon <= now + Span::from_millis(4_096));
         links.run(now + Span::from_millis(4_096));
         assert_eq!(links.nodes[1].counters().dios, before[0] + 1);
         let mut alone =
             RplNode::new(&RplConfig::CONTIKI_3, NodeId(9), false, Luck::new(1).stream("rpl"), Time::ZERO);
-        alone.handle(now, NodeId(2), &Message::Dis);
+        alone.handle(now, NodeId(2), &RplMessage::Dis);
         assert_eq!(alone.poll_timeout(), Some(Time::from_secs(5)), "only its own DIS");
     }
 
@@ -107,8 +114,8 @@ mod tests {
     fn trickle_suppresses_most_dios_where_many_hear_each_other() {
         let dios = |dio_redundancy| {
             let config = RplConfig { dio_redundancy, probing_interval: Span::ZERO, ..RplConfig::CONTIKI_3 };
-            let mut links = Links::new(&config, 20, 1, |_, _| true);
-            let sum = |links: &Links| links.nodes.iter().map(|node| node.counters().dios).sum::<u32>();
+            let mut links = TestLinks::new(&config, 20, 1, |_, _| true);
+            let sum = |links: &TestLinks| links.nodes.iter().map(|node| node.counters().dios).sum::<u32>();
             // Ranks change until the links are known, and what changes suppresses nothing.
             links.run(Time::from_secs(60));
             for node in (1..20).cycle().take(19 * 60) {

@@ -4,13 +4,13 @@ use crate::{NodeId, Span, Stream, Time};
 
 /// The random numbers of a node, with the node and their count as key.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Draws {
+pub(super) struct NodeDraws {
     stream: Stream,
     node: NodeId,
     count: u64,
 }
 
-impl Draws {
+impl NodeDraws {
     pub(super) fn new(stream: Stream, node: NodeId) -> Self {
         Self { stream, node, count: 0 }
     }

@@ -79,12 +79,12 @@ mod tests {
     use super::*;
     use crate::Luck;
     use crate::mesh::RplConfig;
-    use crate::mesh::rpl::tests::{Links, Stop, between, dao};
-    use crate::mesh::rpl::{Message, Sequence};
+    use crate::mesh::rpl::tests::{Stop, TestLinks, between, dao};
+    use crate::mesh::rpl::{LollipopCounter, RplMessage};
 
     #[test]
     fn a_packet_sent_down_to_where_the_route_ends_comes_back_and_takes_the_route_with_it() {
-        let mut links = Links::new(&RplConfig::CONTIKI_3, 4, 1, |a, b| a.abs_diff(b) == 1);
+        let mut links = TestLinks::new(&RplConfig::CONTIKI_3, 4, 1, |a, b| a.abs_diff(b) == 1);
         links.run(Time::from_secs(60));
         links.nodes[2].routes.clear();
         assert_eq!(links.walk(0, 3), Err(Stop::Unroutable(1, Unroutable::ForwardingError)));
@@ -99,7 +99,7 @@ mod tests {
     #[test]
     fn a_loop_made_by_force_is_found_by_rank_and_broken() {
         // 1 can go either way; 1, 2 and 3 hear each other.
-        let mut links = Links::new(&RplConfig::CONTIKI_3, 4, 1, |a, b| a.min(b) > 0 || a + b == 1);
+        let mut links = TestLinks::new(&RplConfig::CONTIKI_3, 4, 1, |a, b| a.min(b) > 0 || a + b == 1);
         links.run(Time::from_secs(60));
         links.assert_all_reach();
         // All that belongs to 1 is below 1: that it takes 2 for its parent makes a circle, unless 2 leaves.
@@ -122,7 +122,11 @@ mod tests {
         let stream = Luck::new(1).stream("rpl");
         let mut node = RplNode::new(&config, NodeId(5), false, stream, Time::ZERO);
         let now = Time::from_secs(1);
-        node.handle(now, NodeId(1), &Message::Dio { root: NodeId(0), rank: 384, dtsn: Sequence::START });
+        node.handle(
+            now,
+            NodeId(1),
+            &RplMessage::Dio { root: NodeId(0), rank: 384, dtsn: LollipopCounter::START },
+        );
         assert_eq!(node.rank(), 640);
         let from_above = RplOption { sender_rank: 384, ..RplOption::default() };
         let (next, marked) = node.forward(now, Some(NodeId(2)), NodeId(0), Some(from_above)).unwrap();

@@ -5,13 +5,13 @@ use smoltcp::wire::{
     Icmpv6Packet, Icmpv6Repr, Ipv6Address, RplInstanceId, RplOptionPacket, RplOptionRepr, RplRepr,
 };
 
-use super::Sequence;
+use super::LollipopCounter;
 use crate::NodeId;
 use crate::mesh::RplConfig;
 
 /// A message between neighbours. The instance is 0, and the version of the DODAG never changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Message {
+pub enum RplMessage {
     /// A question to all neighbours whether there is a DODAG.
     Dis,
     /// The announcement of a DODAG.
@@ -21,7 +21,7 @@ pub enum Message {
         /// The rank of the sender. A sender with [`INFINITE_RANK`](super::INFINITE_RANK) cannot be a parent.
         rank: u16,
         /// The DTSN. A higher number than before asks the children for DAOs.
-        dtsn: Sequence,
+        dtsn: LollipopCounter,
     },
     /// The announcement of a node that can be reached through the sender.
     Dao {
@@ -30,9 +30,9 @@ pub enum Message {
         /// The node that can be reached.
         target: NodeId,
         /// The count of the sender's DAOs.
-        sequence: Sequence,
+        sequence: LollipopCounter,
         /// The count of the DAOs that the target began. Nodes that pass a DAO on do not change it.
-        path: Sequence,
+        path: LollipopCounter,
         /// Whether the target can no longer be reached.
         no_path: bool,
     },
@@ -51,7 +51,7 @@ const TARGET: usize = 20;
 /// The length of that and a Transit Information option (RFC 6550 §6.7.8).
 const DAO_OPTIONS: usize = TARGET + 6;
 
-impl Message {
+impl RplMessage {
     /// Returns the name in traces: `dis`, `dio` or `dao`.
     pub const fn name(&self) -> &'static str {
         match self {
@@ -111,7 +111,7 @@ impl Message {
                 #[expect(clippy::default_trait_access, reason = "smoltcp does not export the type")]
                 let dio = RplRepr::DodagInformationObject {
                     rpl_instance_id: RplInstanceId::Global(0),
-                    version_number: Sequence::START.get(),
+                    version_number: LollipopCounter::START.get(),
                     rank,
                     grounded: true,
                     // Storing, without multicast.
@@ -176,11 +176,11 @@ mod tests {
     const CONFIG: RplConfig = RplConfig::CONTIKI_3;
     const SOURCE: [u8; 16] = link_local(7);
     const ALL_NODES: [u8; 16] = [0xff, 2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0x1a];
-    const DIO: Message = Message::Dio { root: NodeId(1), rank: 384, dtsn: Sequence::START };
+    const DIO: RplMessage = RplMessage::Dio { root: NodeId(1), rank: 384, dtsn: LollipopCounter::START };
 
-    const fn dao(no_path: bool) -> Message {
-        let (sequence, path) = (Sequence::START, Sequence::START.next());
-        Message::Dao { root: NodeId(1), target: NodeId(9), sequence, path, no_path }
+    const fn dao(no_path: bool) -> RplMessage {
+        let (sequence, path) = (LollipopCounter::START, LollipopCounter::START.next());
+        RplMessage::Dao { root: NodeId(1), target: NodeId(9), sequence, path, no_path }
     }
 
     const fn link_local(node: u8) -> [u8; 16] {
@@ -193,7 +193,7 @@ mod tests {
         address
     }
 
-    fn written(message: Message) -> Vec<u8> {
+    fn written(message: RplMessage) -> Vec<u8> {
         let mut bytes = vec![0xaa];
         message.write(&CONFIG, (SOURCE, ALL_NODES), address, &mut bytes);
         assert_eq!(bytes.remove(0), 0xaa, "what was there stays");
@@ -289,7 +289,7 @@ mod tests {
 
     #[test]
     fn a_dis_is_six_bytes() {
-        let bytes = written(Message::Dis);
+        let bytes = written(RplMessage::Dis);
         assert_eq!((bytes.len(), &bytes[..2]), (6, &[155, 0][..]));
         assert!(matches!(read(&bytes), RplRepr::DodagInformationSolicitation { options: [] }));
     }
@@ -308,8 +308,8 @@ mod tests {
         for word in [0xa1b2_c3d4u32, 4 << 16 | 2, 0, 0, 65_535, 229] {
             capture.extend_from_slice(&word.to_le_bytes());
         }
-        let poison = Message::Dio { root: NodeId(1), rank: INFINITE_RANK, dtsn: Sequence::START };
-        for message in [Message::Dis, DIO, poison, dao(false)] {
+        let poison = RplMessage::Dio { root: NodeId(1), rank: INFINITE_RANK, dtsn: LollipopCounter::START };
+        for message in [RplMessage::Dis, DIO, poison, dao(false)] {
             let message = written(message);
             for word in [0, 0, 40 + message.len() as u32, 40 + message.len() as u32] {
                 capture.extend_from_slice(&word.to_le_bytes());

@@ -1,6 +1,6 @@
 //! The table of neighbours: the quality of their links, and the choice of the best parent by MRHOF with ETX (RFC 6719).
 
-use super::{INFINITE_RANK, Sequence};
+use super::{INFINITE_RANK, LollipopCounter};
 use crate::mesh::RplConfig;
 use crate::{NodeId, Span, Time};
 
@@ -22,7 +22,7 @@ pub(super) struct Neighbour {
     /// The rank that the neighbour last announced; [`INFINITE_RANK`] while it cannot be a parent.
     pub(super) rank: u16,
     /// The DTSN that the neighbour last announced.
-    pub(super) dtsn: Sequence,
+    pub(super) dtsn: LollipopCounter,
     /// The expected transmissions of a frame to the neighbour, in 1/128.
     etx: u16,
     /// The number of transmissions lately.
@@ -36,7 +36,7 @@ impl Neighbour {
         Self {
             id,
             rank: INFINITE_RANK,
-            dtsn: Sequence::START,
+            dtsn: LollipopCounter::START,
             etx: u16::from(config.initial_etx).saturating_mul(ETX_UNIT),
             counted: 0,
             last: Time::ZERO,

@@ -105,14 +105,15 @@ impl RplNode {
 mod tests {
     use super::*;
     use crate::mesh::RplConfig;
-    use crate::mesh::rpl::tests::{Links, Stop, between, dio, fetched};
-    use crate::mesh::rpl::{Message, Unroutable};
+    use crate::mesh::rpl::tests::{Stop, TestLinks, between, dio, fetched};
+    use crate::mesh::rpl::{RplMessage, Unroutable};
 
     #[test]
     fn a_node_whose_parent_dies_finds_another_and_the_root_finds_it_again() {
         // Two ways from 3 to the root.
-        let mut links =
-            Links::new(&RplConfig::CONTIKI_3, 4, 1, |a, b| !matches!((a.min(b), a.max(b)), (0, 3) | (1, 2)));
+        let mut links = TestLinks::new(&RplConfig::CONTIKI_3, 4, 1, |a, b| {
+            !matches!((a.min(b), a.max(b)), (0, 3) | (1, 2))
+        });
         links.run(Time::from_secs(60));
         let parent = links.nodes[3].parent().unwrap().0 as usize;
         links.alive[parent] = false;
@@ -127,7 +128,7 @@ mod tests {
 
     #[test]
     fn a_node_that_loses_its_last_parent_says_so_and_takes_its_children_along() {
-        let mut links = Links::new(&RplConfig::CONTIKI_3, 4, 1, |a, b| a.abs_diff(b) == 1);
+        let mut links = TestLinks::new(&RplConfig::CONTIKI_3, 4, 1, |a, b| a.abs_diff(b) == 1);
         links.run(Time::from_secs(60));
         links.assert_all_reach();
         links.set_link(0, 1, false);
@@ -152,7 +153,7 @@ mod tests {
     #[test]
     fn a_moving_node_is_reached_through_its_new_parent_and_its_old_one_forgets_it() {
         // 3 hears 1, then 2.
-        let mut links = Links::new(&RplConfig::CONTIKI_3, 4, 1, |a, b| {
+        let mut links = TestLinks::new(&RplConfig::CONTIKI_3, 4, 1, |a, b| {
             matches!((a.min(b), a.max(b)), (0, 1 | 2) | (1, 3))
         });
         links.run(Time::from_secs(60));
@@ -173,7 +174,7 @@ mod tests {
     #[test]
     fn a_node_without_room_for_neighbours_keeps_its_parent_and_counts() {
         let config = RplConfig { max_neighbours: 3, ..RplConfig::CONTIKI_3 };
-        let mut links = Links::new(&config, 8, 1, |_, _| true);
+        let mut links = TestLinks::new(&config, 8, 1, |_, _| true);
         links.run(Time::from_secs(60));
         assert!(links.nodes[1..].iter().all(|node| node.parent() == Some(NodeId(0))));
         assert!(links.nodes[1..].iter().all(|node| node.counters().neighbours_full > 0));
@@ -193,7 +194,7 @@ mod tests {
         let taken_back = fetched(&mut node);
         assert!(matches!(
             taken_back[..],
-            [(Some(NodeId(1)), Message::Dao { target: NodeId(5), no_path: true, .. })]
+            [(Some(NodeId(1)), RplMessage::Dao { target: NodeId(5), no_path: true, .. })]
         ));
     }
 
@@ -216,7 +217,7 @@ mod tests {
         assert_eq!((node.parent(), node.rank()), (Some(NodeId(1)), 512 + 896));
         node.handle(now, NodeId(1), &dio(257 + 896));
         assert_eq!((node.parent(), node.rank(), node.routes(now)), (None, INFINITE_RANK, 0));
-        assert!(matches!(fetched(&mut node)[..], [(None, Message::Dio { rank: INFINITE_RANK, .. })]));
+        assert!(matches!(fetched(&mut node)[..], [(None, RplMessage::Dio { rank: INFINITE_RANK, .. })]));
         assert_eq!(node.forward(now, None, NodeId(0), None), Err(Unroutable::NoParent));
         // It asks for a DODAG, and takes the place that there is.
         node.handle(now, NodeId(1), &dio(257 + 896));

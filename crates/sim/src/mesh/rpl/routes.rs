@@ -1,15 +1,15 @@
 //! The table of routes down: the child through which each node is reached.
 
-use super::Sequence;
+use super::LollipopCounter;
 use crate::{NodeId, Time};
 
 /// A route down.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Route {
+struct DownwardRoute {
     to: NodeId,
     next: NodeId,
     /// The path sequence of the DAO that made the route.
-    path: Sequence,
+    path: LollipopCounter,
     /// Whether a no-path DAO took the route back.
     taken_back: bool,
     until: Time,
@@ -17,7 +17,7 @@ struct Route {
 
 /// The effect of a DAO on the table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Stored {
+pub(super) enum StoreOutcome {
     /// The route is new, or renewed.
     New,
     /// The DAO, or a newer one, came before: it went round in a circle, or was late.
@@ -28,9 +28,9 @@ pub(super) enum Stored {
 
 /// The routes, sorted by their destinations. A route whose lifetime is over counts no more, and makes room when room is needed.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Routes(Vec<Route>);
+pub(super) struct DownwardRoutes(Vec<DownwardRoute>);
 
-impl Routes {
+impl DownwardRoutes {
     fn find(&self, to: NodeId) -> Result<usize, usize> {
         self.0.binary_search_by_key(&to, |route| route.to)
     }
@@ -51,16 +51,16 @@ impl Routes {
         &mut self,
         now: Time,
         (to, next): (NodeId, NodeId),
-        path: Sequence,
+        path: LollipopCounter,
         until: Time,
         max: usize,
-    ) -> Stored {
-        let route = Route { to, next, path, taken_back: false, until };
+    ) -> StoreOutcome {
+        let route = DownwardRoute { to, next, path, taken_back: false, until };
         match self.find(to) {
             Ok(at) => {
                 let known = &mut self.0[at];
                 if now < known.until && (known.path == path || known.path.is_newer_than(path)) {
-                    return Stored::Known;
+                    return StoreOutcome::Known;
                 }
                 *known = route;
             }
@@ -71,12 +71,12 @@ impl Routes {
                     at = self.find(to).unwrap_or_else(|at| at);
                 }
                 if self.0.len() >= max {
-                    return Stored::Full;
+                    return StoreOutcome::Full;
                 }
                 self.0.insert(at, route);
             }
         }
-        Stored::New
+        StoreOutcome::New
     }
 
     /// Takes back the route to `to` through `next`, which then holds until `until` at most. Returns false if the table has no
@@ -85,7 +85,7 @@ impl Routes {
         &mut self,
         now: Time,
         (to, next): (NodeId, NodeId),
-        path: Sequence,
+        path: LollipopCounter,
         until: Time,
     ) -> bool {
         let Ok(at) = self.find(to) else { return false };
@@ -134,17 +134,17 @@ mod tests {
     }
 
     /// Returns the path sequence after `count` more DAOs.
-    fn path(count: usize) -> Sequence {
-        (0..count).fold(Sequence::CIRCLE, |path, _| path.next())
+    fn path(count: usize) -> LollipopCounter {
+        (0..count).fold(LollipopCounter::CIRCLE, |path, _| path.next())
     }
 
     #[test]
     fn a_route_holds_until_its_time_is_over_and_is_renewed() {
-        let mut routes = Routes::default();
-        assert_eq!(routes.insert(NOW, route(5, 2), path(0), LATER, 4), Stored::New);
+        let mut routes = DownwardRoutes::default();
+        assert_eq!(routes.insert(NOW, route(5, 2), path(0), LATER, 4), StoreOutcome::New);
         assert_eq!(routes.next_hop(Time::from_secs(199), NodeId(5)), Some(NodeId(2)));
         assert_eq!(routes.next_hop(LATER, NodeId(5)), None);
-        assert_eq!(routes.insert(NOW, route(5, 3), path(1), Time::from_secs(300), 4), Stored::New);
+        assert_eq!(routes.insert(NOW, route(5, 3), path(1), Time::from_secs(300), 4), StoreOutcome::New);
         assert_eq!(routes.next_hop(LATER, NodeId(5)), Some(NodeId(3)));
         assert!(!routes.is_child(NOW, NodeId(3)));
         routes.insert(NOW, route(3, 3), path(0), LATER, 4);
@@ -153,25 +153,29 @@ mod tests {
 
     #[test]
     fn a_dao_that_comes_again_or_late_changes_nothing_while_the_route_holds() {
-        let mut routes = Routes::default();
+        let mut routes = DownwardRoutes::default();
         routes.insert(NOW, route(5, 2), path(3), LATER, 4);
         for old in [path(3), path(2)] {
-            assert_eq!(routes.insert(NOW, route(5, 9), old, LATER, 4), Stored::Known);
+            assert_eq!(routes.insert(NOW, route(5, 9), old, LATER, 4), StoreOutcome::Known);
         }
         assert_eq!(routes.next_hop(NOW, NodeId(5)), Some(NodeId(2)));
-        assert_eq!(routes.insert(LATER, route(5, 9), path(2), Time::from_secs(300), 4), Stored::New);
-        assert_eq!(routes.insert(LATER, route(5, 8), path(90), LATER, 4), Stored::New, "beyond comparison");
+        assert_eq!(routes.insert(LATER, route(5, 9), path(2), Time::from_secs(300), 4), StoreOutcome::New);
+        assert_eq!(
+            routes.insert(LATER, route(5, 8), path(90), LATER, 4),
+            StoreOutcome::New,
+            "beyond comparison"
+        );
     }
 
     #[test]
     fn a_full_table_refuses_new_routes_until_old_ones_are_over() {
-        let mut routes = Routes::default();
+        let mut routes = DownwardRoutes::default();
         routes.insert(NOW, route(9, 1), path(0), LATER, 2);
         routes.insert(NOW, route(5, 1), path(0), Time::from_secs(300), 2);
-        assert_eq!(routes.insert(NOW, route(7, 1), path(0), LATER, 2), Stored::Full);
+        assert_eq!(routes.insert(NOW, route(7, 1), path(0), LATER, 2), StoreOutcome::Full);
         let renewed = routes.insert(NOW, route(5, 2), path(1), Time::from_secs(300), 2);
-        assert_eq!(renewed, Stored::New, "renewing needs no room");
-        assert_eq!(routes.insert(LATER, route(7, 1), path(0), Time::from_secs(300), 2), Stored::New);
+        assert_eq!(renewed, StoreOutcome::New, "renewing needs no room");
+        assert_eq!(routes.insert(LATER, route(7, 1), path(0), Time::from_secs(300), 2), StoreOutcome::New);
         assert_eq!(routes.count(LATER), 2);
         assert_eq!(routes.next_hop(LATER, NodeId(7)), Some(NodeId(1)));
         assert_eq!(routes.next_hop(LATER, NodeId(9)), None);
@@ -179,7 +183,7 @@ mod tests {
 
     #[test]
     fn only_the_next_hop_of_a_route_takes_it_back_only_once_and_not_a_newer_one() {
-        let mut routes = Routes::default();
+        let mut routes = DownwardRoutes::default();
         routes.insert(NOW, route(5, 2), path(4), LATER, 4);
         let soon = Time::from_secs(110);
         assert!(!routes.take_back(NOW, route(5, 3), path(4), soon));
@@ -192,7 +196,7 @@ mod tests {
 
     #[test]
     fn the_routes_through_a_lost_child_go_and_others_stay() {
-        let mut routes = Routes::default();
+        let mut routes = DownwardRoutes::default();
         for (to, next) in [(5, 2), (2, 2), (7, 3)] {
             routes.insert(NOW, route(to, next), path(0), LATER, 4);
         }

@@ -5,9 +5,9 @@ const WINDOW: u8 = 16;
 
 /// A lollipop counter. It counts from 240 to 255 once, and then in a circle from 0 to 127.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Sequence(u8);
+pub struct LollipopCounter(u8);
 
-impl Sequence {
+impl LollipopCounter {
     /// The first number of a counter.
     pub const START: Self = Self(240);
     /// The first number of the circle. A counter that begins here is never taken for one that was restarted, however many of
@@ -47,7 +47,7 @@ mod tests {
 
     #[test]
     fn each_of_many_numbers_is_newer_than_the_one_before_and_not_the_other_way() {
-        let mut sequence = Sequence::START;
+        let mut sequence = LollipopCounter::START;
         for _ in 0..1_000 {
             let next = sequence.next();
             assert!(next.is_newer_than(sequence), "{next:?} after {sequence:?}");
@@ -61,9 +61,9 @@ mod tests {
     /// The examples of RFC 6550 §7.2.
     #[test]
     fn the_start_of_the_lollipop_is_compared_with_its_circle_by_distance() {
-        assert!(Sequence(5).is_newer_than(Sequence(250)));
-        assert!(!Sequence(250).is_newer_than(Sequence(5)));
-        assert!(Sequence(240).is_newer_than(Sequence(5)));
-        assert!(!Sequence(5).is_newer_than(Sequence(240)));
+        assert!(LollipopCounter(5).is_newer_than(LollipopCounter(250)));
+        assert!(!LollipopCounter(250).is_newer_than(LollipopCounter(5)));
+        assert!(LollipopCounter(240).is_newer_than(LollipopCounter(5)));
+        assert!(!LollipopCounter(5).is_newer_than(LollipopCounter(240)));
     }
 }

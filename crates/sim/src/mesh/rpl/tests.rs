@@ -5,16 +5,16 @@ mod lone;
 
 use proptest::prelude::*;
 
-pub(crate) use self::links::{Links, Stop};
+pub(crate) use self::links::{Stop, TestLinks};
 pub(crate) use self::lone::{between, dao, dio, fetched};
-use super::{Message, RplNode};
+use super::{RplMessage, RplNode};
 use crate::mesh::RplConfig;
 use crate::{Luck, Span, Time};
 
 #[test]
 fn a_grid_of_36_forms_a_dodag_within_a_minute_and_all_reach_the_root_and_back() {
     for seed in 0..10 {
-        let mut links = Links::grid(&RplConfig::CONTIKI_3, 6, seed);
+        let mut links = TestLinks::grid(&RplConfig::CONTIKI_3, 6, seed);
         links.run(Time::from_secs(60));
         let hops = links.hops();
         for (node, hops) in hops.into_iter().enumerate().skip(1) {
@@ -37,14 +37,14 @@ fn a_grid_of_36_forms_a_dodag_within_a_minute_and_all_reach_the_root_and_back() 
 #[test]
 fn nodes_beside_each_other_talk_through_what_is_above_both_and_no_higher() {
     // 0 is above 1, 1 above 2 and 3.
-    let mut links = Links::new(&RplConfig::CONTIKI_3, 4, 1, |a, b| a.min(b) == 1 || a + b == 1);
+    let mut links = TestLinks::new(&RplConfig::CONTIKI_3, 4, 1, |a, b| a.min(b) == 1 || a + b == 1);
     links.run(Time::from_secs(60));
     assert_eq!(links.walk(2, 3).unwrap(), [2, 1, 3]);
 }
 
 #[test]
 fn a_quiet_grid_sends_little() {
-    let mut links = Links::grid(&RplConfig::CONTIKI_3, 6, 3);
+    let mut links = TestLinks::grid(&RplConfig::CONTIKI_3, 6, 3);
     links.run(Time::from_secs(60));
     let joining = links.sent.len();
     links.run(Time::from_secs(600));
@@ -53,14 +53,14 @@ fn a_quiet_grid_sends_little() {
     assert!(joining < 1_500, "{joining} while it forms");
     assert!(quiet < 4_000, "{quiet} in nine minutes after");
     assert_eq!(links.nodes.iter().map(|node| node.counters().outbox_full).sum::<u32>(), 0);
-    let dis = links.sent.iter().filter(|&&message| message == Message::Dis).count();
+    let dis = links.sent.iter().filter(|&&message| message == RplMessage::Dis).count();
     assert!(dis <= 36, "{dis}");
 }
 
 #[test]
 fn the_same_stream_is_the_same_history_and_another_is_another() {
     let history = |seed| {
-        let mut links = Links::grid(&RplConfig::CONTIKI_NG, 4, seed);
+        let mut links = TestLinks::grid(&RplConfig::CONTIKI_NG, 4, seed);
         links.loss = 0.2;
         links.run(Time::from_secs(300));
         (links.sent, links.nodes.iter().map(RplNode::counters).collect::<Vec<_>>())
@@ -71,14 +71,14 @@ fn the_same_stream_is_the_same_history_and_another_is_another() {
 
 #[test]
 fn the_defaults_of_the_rfc_form_a_dodag_too() {
-    let mut links = Links::grid(&RplConfig::STANDARD, 5, 1);
+    let mut links = TestLinks::grid(&RplConfig::STANDARD, 5, 1);
     links.run(Time::from_secs(60));
     links.assert_all_reach();
 }
 
 #[test]
 fn a_node_is_small() {
-    assert!(size_of::<Message>() <= 16);
+    assert!(size_of::<RplMessage>() <= 16);
     assert!(size_of::<RplNode>() <= 512, "{}", size_of::<RplNode>());
 }
 
@@ -96,7 +96,7 @@ proptest! {
 
     #[test]
     fn connected_graphs_converge(count in 2usize..25, seed in any::<u64>(), density in 0.0..0.5) {
-        let mut links = Links::new(&RplConfig::CONTIKI_3, count, seed, linked(seed, density));
+        let mut links = TestLinks::new(&RplConfig::CONTIKI_3, count, seed, linked(seed, density));
         links.run(Time::from_secs(300));
         links.assert_all_reach();
     }
@@ -107,7 +107,7 @@ proptest! {
     ) {
         let config =
             RplConfig { max_neighbours: tables, max_routes: 2 * tables, ..RplConfig::CONTIKI_3 };
-        let mut links = Links::new(&config, count, seed, linked(seed, density));
+        let mut links = TestLinks::new(&config, count, seed, linked(seed, density));
         links.loss = loss;
         let change = Luck::new(seed).stream("change");
         for round in 0..40u64 {

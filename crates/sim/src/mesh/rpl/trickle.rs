@@ -1,6 +1,6 @@
 //! Trickle (RFC 6206): the timing of DIOs, which are rare while nothing changes.
 
-use super::Draws;
+use super::NodeDraws;
 use crate::mesh::RplConfig;
 use crate::{Span, Time};
 
@@ -22,7 +22,7 @@ impl Trickle {
 
     /// Begins an interval of Imin after an inconsistency, unless the present one is Imin already (RFC 6206 §4.2, rule 6).
     /// Returns whether it began one.
-    pub(super) fn reset(&mut self, now: Time, config: &RplConfig, draws: &mut Draws) -> bool {
+    pub(super) fn reset(&mut self, now: Time, config: &RplConfig, draws: &mut NodeDraws) -> bool {
         if self.interval == shortest(config) {
             return false;
         }
@@ -45,7 +45,7 @@ impl Trickle {
         &mut self,
         now: Time,
         config: &RplConfig,
-        draws: &mut Draws,
+        draws: &mut NodeDraws,
     ) -> Option<bool> {
         let mut sends = None;
         if self.send <= now {
@@ -59,7 +59,7 @@ impl Trickle {
         sends
     }
 
-    fn begin(&mut self, now: Time, interval: Span, draws: &mut Draws) {
+    fn begin(&mut self, now: Time, interval: Span, draws: &mut NodeDraws) {
         let half = interval / 2;
         self.interval = interval;
         self.send = now + half + draws.within(interval - half);
@@ -80,8 +80,8 @@ mod tests {
 
     const MS: Span = Span::from_millis(1);
 
-    fn draws() -> Draws {
-        Draws::new(Luck::new(1).stream("trickle"), NodeId(1))
+    fn draws() -> NodeDraws {
+        NodeDraws::new(Luck::new(1).stream("trickle"), NodeId(1))
     }
 
     /// Returns the lengths of the first `count` intervals, and the moments within them at which a DIO was sent.

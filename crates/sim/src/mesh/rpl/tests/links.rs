@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
 use crate::mesh::RplConfig;
-use crate::mesh::rpl::{Message, RplNode, Unroutable};
+use crate::mesh::rpl::{RplMessage, RplNode, Unroutable};
 use crate::{Luck, NodeId, Span, Stream, Time};
 
 /// The time of a frame.
@@ -13,7 +13,7 @@ const HOP: Span = Span::from_millis(5);
 const TRANSMISSIONS: u8 = 8;
 
 /// A message under way: the moment of its arrival, its number, its sender and its receiver.
-type Arrival = Reverse<(Time, u64, u32, u32)>;
+type MessageUnderWay = Reverse<(Time, u64, u32, u32)>;
 
 /// The largest number of hops of a packet.
 const MAX_HOPS: usize = 255;
@@ -29,18 +29,18 @@ pub(crate) enum Stop {
     TooFar,
 }
 
-pub(crate) struct Links {
+pub(crate) struct TestLinks {
     pub(crate) nodes: Vec<RplNode>,
     pub(crate) hears: Vec<Vec<bool>>,
     pub(crate) alive: Vec<bool>,
     pub(crate) loss: f64,
     stream: Stream,
     pub(crate) now: Time,
-    pub(crate) sent: Vec<Message>,
-    arrivals: BinaryHeap<Arrival>,
+    pub(crate) sent: Vec<RplMessage>,
+    arrivals: BinaryHeap<MessageUnderWay>,
 }
 
-impl Links {
+impl TestLinks {
     /// Returns nodes with these links. Node 0 is the root.
     pub(crate) fn new(
         config: &RplConfig,

@@ -1,18 +1,24 @@
 //! One node alone, which hears what a test tells it.
 
 use crate::mesh::RplConfig;
-use crate::mesh::rpl::{Message, RplNode, Sequence};
+use crate::mesh::rpl::{LollipopCounter, RplMessage, RplNode};
 use crate::{Luck, NodeId, Time};
 
 /// Returns a DIO of the DODAG of node 0.
-pub(crate) fn dio(rank: u16) -> Message {
-    Message::Dio { root: NodeId(0), rank, dtsn: Sequence::START }
+pub(crate) fn dio(rank: u16) -> RplMessage {
+    RplMessage::Dio { root: NodeId(0), rank, dtsn: LollipopCounter::START }
 }
 
 /// Returns the DAO of a node that is asked for the `count`th time.
-pub(crate) fn dao(target: u32, count: usize) -> Message {
-    let path = (0..count).fold(Sequence::CIRCLE, |path, _| path.next());
-    Message::Dao { root: NodeId(0), target: NodeId(target), sequence: Sequence::START, path, no_path: false }
+pub(crate) fn dao(target: u32, count: usize) -> RplMessage {
+    let path = (0..count).fold(LollipopCounter::CIRCLE, |path, _| path.next());
+    RplMessage::Dao {
+        root: NodeId(0),
+        target: NodeId(target),
+        sequence: LollipopCounter::START,
+        path,
+        no_path: false,
+    }
 }
 
 /// Returns node 5 below node 1, whose rank is 256, and above node 9. Its messages are fetched.
@@ -23,11 +29,11 @@ pub(crate) fn between() -> (RplNode, Time) {
     node.handle(now, NodeId(1), &dio(256));
     node.handle(now, NodeId(9), &dao(9, 1));
     assert_eq!((node.parent(), node.rank(), node.routes(now)), (Some(NodeId(1)), 512, 1));
-    assert!(matches!(fetched(&mut node)[..], [(Some(NodeId(1)), Message::Dao { target: NodeId(9), .. })]));
+    assert!(matches!(fetched(&mut node)[..], [(Some(NodeId(1)), RplMessage::Dao { target: NodeId(9), .. })]));
     (node, now)
 }
 
 /// Returns the messages that the node has to send.
-pub(crate) fn fetched(node: &mut RplNode) -> Vec<(Option<NodeId>, Message)> {
+pub(crate) fn fetched(node: &mut RplNode) -> Vec<(Option<NodeId>, RplMessage)> {
     std::iter::from_fn(|| node.poll_transmit()).collect()
 }
