@@ -20,11 +20,11 @@ use std::time::Instant;
 
 use coapace_inspect::advice::fates::Fates;
 use coapace_inspect::advice::fit::Fit;
-use coapace_inspect::advice::measures::Measures;
+use coapace_inspect::advice::measures::TrafficMeasures;
 use coapace_inspect::advice::scenario_file::ScenarioFile;
 use coapace_inspect::advice::simulated;
 use coapace_inspect::advice::statistics::kendall_tau_b;
-use coapace_inspect::advice::workload::Workload;
+use coapace_inspect::advice::workload::ObservedWorkload;
 use coapace_lab::experiment::{Trial, conduct};
 use coapace_lab::search::generator::draw;
 use coapace_run::contender::Contender;
@@ -86,8 +86,8 @@ fn main() {
         let begun = Instant::now();
         let traffic = simulated::traffic(&drawn.scenario, &captured, 1);
         let fates = Fates::of(&traffic);
-        let measured = Measures::of(&traffic, &fates);
-        let workload = Workload::of(&traffic).expect("clients");
+        let measured = TrafficMeasures::of(&traffic, &fates);
+        let workload = ObservedWorkload::of(&traffic).expect("clients");
         let known = [
             ("workload.kind", drawn.scenario.workload.kind.word()),
             ("clients.max_retransmit", "20"),

@@ -23,18 +23,18 @@ mod servers;
 mod statistics;
 mod transcript;
 
-pub use case::{Case, Outbox, Side, Target, planned};
+pub use case::{Case, DatagramSchedule, ExaminationTarget, ExaminedSide, planned};
 pub use coapace_wire::client_command::ClientCommand;
-pub use driver::{ExamineError, Examined, News, Plan, examine};
+pub use driver::{ExaminationPlan, ExamineError, Examined, News, examine};
 pub use finding::{Finding, Severity};
-pub use packet::{Direction, Packet};
+pub use packet::{Packet, PacketDirection};
 pub use recorder::Recorder;
 pub use transcript::{Exit, Transcript};
 
 /// Returns the cases for a side, in the order in which they are run.
-pub fn cases(side: Side) -> &'static [Case] {
+pub fn cases(side: ExaminedSide) -> &'static [Case] {
     match side {
-        Side::Client => clients::CASES,
-        Side::Server => servers::CASES,
+        ExaminedSide::Client => clients::CASES,
+        ExaminedSide::Server => servers::CASES,
     }
 }

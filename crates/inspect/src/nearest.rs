@@ -11,7 +11,7 @@ use serde::Serialize;
 
 /// One exchange as it was measured.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Measured {
+pub(crate) struct MeasuredExchange {
     /// The departure of the first copy.
     pub(crate) begun: Instant,
     /// The times between copies, which are the timeouts that passed.
@@ -24,7 +24,7 @@ pub(crate) struct Measured {
     pub(crate) is_named_again: bool,
 }
 
-impl Measured {
+impl MeasuredExchange {
     /// Returns an exchange from the times of its copies, at least one, and of its answers. An answer may name the ordinal of a copy. Times
     /// ascend, and count from any origin.
     pub(crate) fn new(copies: &[Duration], answers: &[(Duration, Option<u8>)]) -> Self {
@@ -118,7 +118,7 @@ impl fmt::Display for Nearest {
 /// Replays the exchanges through every known mechanism that marks its copies as these clients do, and through `default` with an
 /// ACK_TIMEOUT that is fitted to the first timeouts. A client that restarted without its estimates counts as another one. Returns the
 /// nearest mechanism; `None` if no timeout passed, or no mechanism has the marking.
-pub(crate) fn nearest(clients: &[Vec<Measured>], marking: Marking) -> Option<Nearest> {
+pub(crate) fn nearest(clients: &[Vec<MeasuredExchange>], marking: Marking) -> Option<Nearest> {
     let marks = |mechanism: &Mechanism| mechanism.limits(&mechanism.state()).marking;
     let alike = naming::mechanisms().entries().filter(|entry| marks(&entry.mechanism) == marking);
     let mut all: Vec<(String, f64)> = alike
@@ -139,7 +139,7 @@ pub(crate) fn nearest(clients: &[Vec<Measured>], marking: Marking) -> Option<Nea
 }
 
 /// Returns `default` with the ACK_TIMEOUT that the first timeouts show, and its distance.
-fn fitted(clients: &[Vec<Measured>]) -> Option<(String, f64)> {
+fn fitted(clients: &[Vec<MeasuredExchange>]) -> Option<(String, f64)> {
     let firsts = clients.iter().flatten().filter_map(|one| one.timeouts.first());
     let mut firsts: Vec<f64> = firsts.map(|timeout| timeout.as_micros() as f64 / 1e3).collect();
     firsts.sort_by(f64::total_cmp);
@@ -186,7 +186,7 @@ impl Score {
 }
 
 /// Returns how far these clients are from a mechanism; `None` without a timeout.
-fn distance(mechanism: &Mechanism, clients: &[Vec<Measured>]) -> Option<f64> {
+fn distance(mechanism: &Mechanism, clients: &[Vec<MeasuredExchange>]) -> Option<f64> {
     let mut score = Score::default();
     for exchanges in clients {
         follow(mechanism, exchanges, &mut score);
@@ -195,7 +195,7 @@ fn distance(mechanism: &Mechanism, clients: &[Vec<Measured>]) -> Option<f64> {
 }
 
 /// Replays one client's exchanges through a mechanism.
-fn follow(mechanism: &Mechanism, exchanges: &[Measured], score: &mut Score) {
+fn follow(mechanism: &Mechanism, exchanges: &[MeasuredExchange], score: &mut Score) {
     const MIDDLE: Draw = Draw::from_bits(1 << 31);
     const TOP: Draw = Draw::from_bits(u32::MAX);
     let mut state = mechanism.state();
@@ -236,7 +236,7 @@ mod tests {
     use super::*;
 
     /// Returns what a client with this mechanism would show: every fourth exchange loses its first copy.
-    fn shown(name: &str, rtt_ms: u64) -> Vec<Measured> {
+    fn shown(name: &str, rtt_ms: u64) -> Vec<MeasuredExchange> {
         let mechanism: Mechanism = name.parse().unwrap();
         let mut state = mechanism.state();
         let mut now = Instant::ZERO;
@@ -257,7 +257,7 @@ mod tests {
                 let tells = matches!(marking_of(name), Marking::TokenOnRetransmit | Marking::FreshMessageId);
                 let named = tells.then_some(timeouts.len() as u8);
                 let measured =
-                    Measured { begun, timeouts, answered: Some(since), named, is_named_again: false };
+                    MeasuredExchange { begun, timeouts, answered: Some(since), named, is_named_again: false };
                 let outcome = Outcome::Acked(measured.sample(since, false));
                 mechanism.on_end(&mut state, exchange, outcome, cue(now));
                 measured
@@ -306,7 +306,7 @@ mod tests {
 
     #[test]
     fn without_a_timeout_nothing_is_said() {
-        let quiet = Measured {
+        let quiet = MeasuredExchange {
             begun: Instant::ZERO,
             timeouts: Vec::new(),
             answered: None,
@@ -327,7 +327,7 @@ mod tests {
 
     #[test]
     fn an_answer_to_an_early_copy_is_believed_from_a_peer_that_answers_each() {
-        let measured = Measured {
+        let measured = MeasuredExchange {
             begun: Instant::ZERO,
             timeouts: vec![Duration::from_millis(50), Duration::from_millis(75)],
             answered: None,
@@ -337,7 +337,7 @@ mod tests {
         let since = Duration::from_millis(1_200);
         assert_eq!(measured.sample(since, false).answered, None);
         assert_eq!(measured.sample(since, true).answered, Some(Answer { ordinal: 0, since }));
-        let last = Measured { named: Some(2), ..measured };
+        let last = MeasuredExchange { named: Some(2), ..measured };
         let answer = Answer { ordinal: 2, since: Duration::from_millis(1_075) };
         assert_eq!(last.sample(since, false).answered, Some(answer));
     }

@@ -19,7 +19,7 @@ const MOST_INTERFACES: usize = 10_000;
 
 /// A packet of a capture.
 #[derive(Clone, Copy, Debug)]
-pub struct Packet<'a> {
+pub struct CapturedPacket<'a> {
     /// The number of the packet in the file, 1 for the first, as Wireshark counts.
     pub number: u64,
     /// The time of the packet since the Unix epoch, or since the start of a simulation.
@@ -107,7 +107,7 @@ struct Interface {
 /// Returns a [`CaptureError`] if the file is not a capture. A file that is damaged later is read up to the damage: see [`Ending`].
 pub fn read(
     reader: impl Read + Send,
-    each: &mut dyn FnMut(&Packet<'_>) -> ControlFlow<()>,
+    each: &mut dyn FnMut(&CapturedPacket<'_>) -> ControlFlow<()>,
 ) -> Result<Ending, CaptureError> {
     let mut failed = None;
     let reader = Noting { reader, failed: &mut failed };
@@ -120,13 +120,13 @@ pub fn read(
 
 fn read_blocks(
     reader: impl Read + Send,
-    each: &mut dyn FnMut(&Packet<'_>) -> ControlFlow<()>,
+    each: &mut dyn FnMut(&CapturedPacket<'_>) -> ControlFlow<()>,
 ) -> Result<Ending, CaptureError> {
     let mut reader = create_reader(BUFFER, reader).map_err(|error| match error {
         PcapError::Eof => CaptureError::Empty,
         _ => CaptureError::NoCapture,
     })?;
-    let mut section = Section::default();
+    let mut section = CaptureSection::default();
     let mut capacity = BUFFER;
     loop {
         let refill = match reader.next() {
@@ -161,16 +161,16 @@ fn read_blocks(
 
 /// The section of a pcapng file, or the header of a pcap file, that packets are read by.
 #[derive(Default)]
-struct Section {
+struct CaptureSection {
     interfaces: Vec<Interface>,
     /// The packets so far, in this section and before.
     packets: u64,
     is_ours: bool,
 }
 
-impl Section {
+impl CaptureSection {
     /// Returns the packet of a block. A block without a packet may change the section.
-    fn packet<'a>(&mut self, block: &'a PcapBlockOwned<'_>) -> Option<Packet<'a>> {
+    fn packet<'a>(&mut self, block: &'a PcapBlockOwned<'_>) -> Option<CapturedPacket<'a>> {
         match block {
             PcapBlockOwned::LegacyHeader(header) => {
                 let ticks = if header.is_nanosecond_precision() { 1_000_000_000 } else { 1_000_000 };
@@ -241,8 +241,15 @@ impl Interface {
         ns.saturating_add_signed(self.offset_s.saturating_mul(1_000_000_000))
     }
 
-    fn packet<'a>(&self, number: u64, at: u64, bytes: &'a [u8], is_whole: bool) -> Packet<'a> {
-        Packet { number, at: Time::from_nanos(at), link: self.link, point: self.point, bytes, is_whole }
+    fn packet<'a>(&self, number: u64, at: u64, bytes: &'a [u8], is_whole: bool) -> CapturedPacket<'a> {
+        CapturedPacket {
+            number,
+            at: Time::from_nanos(at),
+            link: self.link,
+            point: self.point,
+            bytes,
+            is_whole,
+        }
     }
 }
 

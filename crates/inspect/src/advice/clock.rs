@@ -29,7 +29,7 @@ const MOST_ERAS: usize = 10_000;
 
 /// A step of the clock of a capture.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub struct Step {
+pub struct ClockStep {
     /// The time since the first packet, without the steps before, in seconds.
     pub at_s: f64,
     /// The length in seconds. It is negative if the clock went back.
@@ -38,7 +38,7 @@ pub struct Step {
 
 /// The clock of a capture that is being read.
 #[derive(Debug, Default)]
-pub(super) struct Clock {
+pub(super) struct CaptureClock {
     eras: Vec<Era>,
     packets: u64,
     /// The longest silence within an era.
@@ -66,7 +66,7 @@ enum Begin {
 pub(super) struct Straightened {
     eras: Vec<Straight>,
     /// The steps.
-    pub(super) steps: Vec<Step>,
+    pub(super) steps: Vec<ClockStep>,
 }
 
 /// An era of a straightened clock.
@@ -83,7 +83,7 @@ struct Straight {
     is_cut: bool,
 }
 
-impl Clock {
+impl CaptureClock {
     /// Sees the time of a packet. Returns the number of its era.
     pub(super) fn tick(&mut self, at: Time) -> u32 {
         self.packets += 1;
@@ -146,7 +146,7 @@ impl Clock {
                     steps += 1;
                     before.is_cut = true;
                     let at = nanoseconds(before.last).saturating_add(before.shift).saturating_sub(origin);
-                    straight.steps.push(Step { at_s: at as f64 / 1e9, by_s: by as f64 / 1e9 });
+                    straight.steps.push(ClockStep { at_s: at as f64 / 1e9, by_s: by as f64 / 1e9 });
                 }
             }
             straight.eras.push(Straight { first: era.first, last: era.last, shift, steps, is_cut: false });
@@ -194,7 +194,7 @@ mod tests {
 
     /// Ticks at these seconds. Returns the steps as whole seconds, and the time of the last packet without them.
     fn ticked(seconds: &[f64]) -> (Vec<(i64, i64)>, f64) {
-        let mut clock = Clock::default();
+        let mut clock = CaptureClock::default();
         let time =
             |s: f64| Time::from_nanos(std::time::Duration::from_secs_f64(s).as_nanos().try_into().unwrap());
         let eras: Vec<u32> = seconds.iter().map(|&s| clock.tick(time(s))).collect();
@@ -228,12 +228,12 @@ mod tests {
 
     #[test]
     fn an_answer_behind_a_silence_shows_a_step() {
-        let mut clock = Clock::default();
+        let mut clock = CaptureClock::default();
         let [sent, answered] = [1, 3_601].map(Time::from_secs);
         assert_eq!((clock.tick(sent), clock.tick(answered)), (0, 1));
         clock.crossed(0, sent, Span::from_secs(93));
         let straight = clock.straightened();
-        assert_eq!(straight.steps, [Step { at_s: 0.0, by_s: 3_600.0 }]);
+        assert_eq!(straight.steps, [ClockStep { at_s: 0.0, by_s: 3_600.0 }]);
         assert!(
             straight.is_cut(0, sent, Span::from_secs(93))
                 && !straight.is_cut(1, answered, Span::from_secs(93))

@@ -6,7 +6,7 @@ use super::capture::Point;
 
 /// A UDP datagram.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Datagram<'a> {
+pub struct CapturedDatagram<'a> {
     /// The sender.
     pub from: SocketAddr,
     /// The receiver.

@@ -7,9 +7,9 @@ use coapace_proto::{Code, Kind};
 use coapace_sim::{Span, Time};
 use smallvec::SmallVec;
 
-use super::clock::{Clock, Straightened};
+use super::clock::{CaptureClock, Straightened};
 use super::counts::Counts;
-use super::message::Seen;
+use super::message::SeenMessage;
 
 /// EXCHANGE_LIFETIME with the parameters of RFC 7252 §4.8.2.
 const EXCHANGE_LIFETIME: Span = Span::from_secs(247);
@@ -34,7 +34,7 @@ pub enum From {
 
 /// A message with its copies and their answers.
 #[derive(Clone, Debug)]
-pub struct Exchange {
+pub struct CapturedExchange {
     /// The number of the pair.
     pub pair: u32,
     /// The number of the client; 0 if the server began the exchange.
@@ -48,7 +48,7 @@ pub struct Exchange {
     /// The transmissions in their order.
     pub copies: SmallVec<[Copied; 1]>,
     /// The acknowledgements and resets in their order; the responses, if the message is not confirmable.
-    pub answers: SmallVec<[Answer; 1]>,
+    pub answers: SmallVec<[CapturedAnswer; 1]>,
     /// The time of the first response, piggybacked or separate.
     pub response_at: Option<Time>,
     /// The length of the first copy in bytes, as an IP packet.
@@ -77,15 +77,15 @@ pub struct Copied {
 }
 
 impl Copied {
-    fn new(at: Time, seen: &Seen) -> Self {
-        let &Seen { message_id, mark, token_bytes, has_count, .. } = seen;
+    fn new(at: Time, seen: &SeenMessage) -> Self {
+        let &SeenMessage { message_id, mark, token_bytes, has_count, .. } = seen;
         Self { at, message_id, mark, token_bytes, has_count }
     }
 }
 
 /// An answer.
 #[derive(Clone, Copy, Debug)]
-pub struct Answer {
+pub struct CapturedAnswer {
     /// Its time.
     pub at: Time,
     /// The number of the copy that it answers, if a token, an option or a Message ID shows it.
@@ -95,7 +95,7 @@ pub struct Answer {
 /// The exchanges so far. Messages are added one after the other.
 #[derive(Debug, Default)]
 pub(super) struct Exchanges {
-    all: Vec<Exchange>,
+    all: Vec<CapturedExchange>,
     /// By pair, end and Message ID.
     by_id: HashMap<(u32, From, u16), u32>,
     /// The last request with a token, by pair and token.
@@ -108,7 +108,7 @@ pub(super) struct Exchanges {
     crossed: BTreeSet<u32>,
 }
 
-impl Exchange {
+impl CapturedExchange {
     /// Returns the time of the first copy.
     pub fn began_at(&self) -> Time {
         self.copies.first().map_or(Time::ZERO, |copy| copy.at)
@@ -172,7 +172,7 @@ impl Exchange {
             from: From::Client,
             is_confirmable: true,
             copies,
-            answers: answers.map(|at| Answer { at, copy }).collect(),
+            answers: answers.map(|at| CapturedAnswer { at, copy }).collect(),
             response_at: None,
             request_bytes: 40,
             response_bytes: 100,
@@ -185,7 +185,7 @@ impl Exchange {
     }
 
     /// Returns whether a message with the same Message ID is a copy, and not another message that uses the Message ID again.
-    fn has_copy(&self, at: Time, seen: &Seen) -> bool {
+    fn has_copy(&self, at: Time, seen: &SeenMessage) -> bool {
         let Some(last) = self.copies.last() else { return false };
         let since_first = at - self.began_at();
         let since_last = at - last.at;
@@ -199,7 +199,7 @@ impl Exchange {
         since_first <= EXCHANGE_LIFETIME || since_last <= EXCHANGE_LIFETIME.max(before * 4)
     }
 
-    fn add_copy(&mut self, at: Time, seen: &Seen) {
+    fn add_copy(&mut self, at: Time, seen: &SeenMessage) {
         if self.copies.len() < MOST_COPIES {
             self.copies.push(Copied::new(at, seen));
         }
@@ -217,7 +217,7 @@ impl Exchange {
             found.next().filter(|_| found.next().is_none()).map(|(_, number)| number)
         };
         let copy = only(&is_own).or_else(|| only(&is_id));
-        self.answers.push(Answer { at, copy });
+        self.answers.push(CapturedAnswer { at, copy });
     }
 }
 
@@ -228,7 +228,7 @@ impl Exchanges {
         at: Time,
         pair: u32,
         from: From,
-        seen: &Seen,
+        seen: &SeenMessage,
         ip_bytes: u32,
         counts: &mut Counts,
     ) -> bool {
@@ -264,7 +264,14 @@ impl Exchanges {
     }
 
     /// Adds a response in a message of its own to the request with its token.
-    fn respond(&mut self, at: Time, pair: u32, seen: &Seen, ip_bytes: u32, counts: &mut Counts) -> bool {
+    fn respond(
+        &mut self,
+        at: Time,
+        pair: u32,
+        seen: &SeenMessage,
+        ip_bytes: u32,
+        counts: &mut Counts,
+    ) -> bool {
         let number = self.by_token.get(&(pair, seen.token)).copied().unwrap_or(u32::MAX);
         let Some(exchange) = self.all.get_mut(number as usize) else {
             counts.unmatched += 1;
@@ -280,7 +287,7 @@ impl Exchanges {
         }
         if !exchange.is_confirmable {
             let copy = (exchange.copies.len() == 1).then_some(0);
-            exchange.answers.push(Answer { at, copy });
+            exchange.answers.push(CapturedAnswer { at, copy });
         }
         true
     }
@@ -293,7 +300,15 @@ impl Exchanges {
         }
     }
 
-    fn begin(&mut self, at: Time, pair: u32, from: From, seen: &Seen, ip_bytes: u32, counts: &mut Counts) {
+    fn begin(
+        &mut self,
+        at: Time,
+        pair: u32,
+        from: From,
+        seen: &SeenMessage,
+        ip_bytes: u32,
+        counts: &mut Counts,
+    ) {
         let key = (pair, from, seen.message_id);
         let known = self.by_id.get(&key).map(|number| *number as usize);
         let (era, went_back) = (self.era, self.went_back);
@@ -329,7 +344,7 @@ impl Exchanges {
             return;
         }
         let number = self.all.len() as u32;
-        let mut exchange = Exchange {
+        let mut exchange = CapturedExchange {
             pair,
             client: 0,
             life: 0,
@@ -356,7 +371,11 @@ impl Exchanges {
 
     /// Returns all exchanges in the order of their first copies, and the clock. Their times are without the steps of the clock.
     /// Exchanges that were open at a step are left out: nobody knows how they would have ended.
-    pub(super) fn finish(self, mut clock: Clock, counts: &mut Counts) -> (Vec<Exchange>, Straightened) {
+    pub(super) fn finish(
+        self,
+        mut clock: CaptureClock,
+        counts: &mut Counts,
+    ) -> (Vec<CapturedExchange>, Straightened) {
         let mut all = self.all;
         for exchange in self.crossed.iter().filter_map(|&number| all.get(number as usize)) {
             clock.crossed(exchange.era, exchange.last_at(), MAX_TRANSMIT_WAIT);
@@ -370,7 +389,7 @@ impl Exchanges {
                 exchange.straighten(&clock);
             }
         }
-        all.sort_by_key(Exchange::began_at);
+        all.sort_by_key(CapturedExchange::began_at);
         (all, clock)
     }
 }
@@ -380,14 +399,14 @@ mod tests {
     use super::*;
 
     /// Plays messages of pair 0: seconds, whether the client sends it, bytes.
-    fn play(messages: &[(u64, bool, &[u8])]) -> (Vec<Exchange>, Counts) {
+    fn play(messages: &[(u64, bool, &[u8])]) -> (Vec<CapturedExchange>, Counts) {
         let (mut exchanges, mut counts) = (Exchanges::default(), Counts::default());
         for &(s, is_client, bytes) in messages {
             let from = if is_client { From::Client } else { From::Server };
-            let seen = Seen::read(bytes, true).unwrap();
+            let seen = SeenMessage::read(bytes, true).unwrap();
             exchanges.message(Time::from_secs(s), 0, from, &seen, 28 + bytes.len() as u32, &mut counts);
         }
-        let (all, _) = exchanges.finish(Clock::default(), &mut counts);
+        let (all, _) = exchanges.finish(CaptureClock::default(), &mut counts);
         (all, counts)
     }
 

@@ -2,7 +2,7 @@
 
 use coapace_sim::Time;
 
-use super::exchanges::{Exchange, From};
+use super::exchanges::{CapturedExchange, From};
 use super::traffic::Traffic;
 
 /// A transmission of a client.
@@ -73,7 +73,7 @@ impl Fates {
         // A server that answers one copy only leaves the copies behind the answered one without an answer.
         let mut several = own().map(|(_, it)| it).filter(|it| it.copies.len() > 1);
         let answered_twice = several.clone().any(|it| it.answers.len() > 1);
-        let is_behind = |it: &&Exchange| {
+        let is_behind = |it: &&CapturedExchange| {
             it.answers.len() == 1
                 && likely(it, &around).first().is_some_and(|(copy, _)| copy + 1 < it.copies.len())
         };
@@ -93,7 +93,7 @@ impl Fates {
         fates
     }
 
-    fn of_exchange(&self, exchange: &Exchange, around: &Around) -> Vec<Fate> {
+    fn of_exchange(&self, exchange: &CapturedExchange, around: &Around) -> Vec<Fate> {
         let mut fates = vec![Fate::Lost; exchange.copies.len()];
         let (pairs, certainty) = match certain(exchange) {
             Some(pairs) if exchange.copies.len() == 1 => (pairs, Certainty::Unambiguous),
@@ -139,7 +139,7 @@ impl Fates {
 }
 
 /// Returns the answered copies with their round-trip times in seconds; `None` if it is in doubt which copies were answered.
-fn certain(exchange: &Exchange) -> Option<Vec<(usize, f64)>> {
+fn certain(exchange: &CapturedExchange) -> Option<Vec<(usize, f64)>> {
     let since = |copy: usize, at: Time| Some((copy, (at - exchange.copies.get(copy)?.at).as_secs_f64()));
     if exchange.answers.iter().all(|answer| answer.copy.is_some()) {
         let mut pairs: Vec<(usize, f64)> = Vec::new();
@@ -160,7 +160,7 @@ fn certain(exchange: &Exchange) -> Option<Vec<(usize, f64)>> {
 }
 
 /// Pairs answers with copies in their order, so that the round-trip times come close to those around.
-fn likely(exchange: &Exchange, around: &Around) -> Vec<(usize, f64)> {
+fn likely(exchange: &CapturedExchange, around: &Around) -> Vec<(usize, f64)> {
     let (copies, answers) = (&exchange.copies, &exchange.answers);
     let expected: Vec<f64> = copies.iter().map(|copy| around.at(copy.at)).collect();
     // The least cost of the answers so far, if the last of them belongs to this copy; and the copy of the answer before.
@@ -218,8 +218,8 @@ impl Around {
 mod tests {
     use super::*;
 
-    fn exchange(copies: &[u64], answers: &[u64]) -> Exchange {
-        Exchange::plain(
+    fn exchange(copies: &[u64], answers: &[u64]) -> CapturedExchange {
+        CapturedExchange::plain(
             copies.iter().map(|&ms| Time::from_nanos(ms * 1_000_000)),
             answers.iter().map(|&ms| Time::from_nanos(ms * 1_000_000)),
         )

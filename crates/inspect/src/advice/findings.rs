@@ -6,16 +6,16 @@ use coapace_run::measured::quantile;
 use serde::Serialize;
 
 use super::capture::Ending;
-use super::clock::Step;
+use super::clock::ClockStep;
 use super::datagram::Skipped;
 use super::exchanges::From;
 use super::fates::{Certainty, Fate, Fates};
 use super::lives::Starts;
-use super::measures::{Measures, needless};
+use super::measures::{TrafficMeasures, needless};
 use super::statistics::wilson;
-use super::timeouts::Timeouts;
-use super::traffic::{Side, Traffic};
-use super::workload::Workload;
+use super::timeouts::UsedTimeouts;
+use super::traffic::{CaptureEnd, Traffic};
+use super::workload::ObservedWorkload;
 
 /// The reason for which datagrams of other protocols are left out.
 pub const OTHERS: &str = "other protocols over UDP";
@@ -24,9 +24,9 @@ pub const OTHERS: &str = "other protocols over UDP";
 #[derive(Clone, Debug, Serialize)]
 pub struct Findings {
     /// The packets that were read and those that were not.
-    pub reading: Read,
+    pub reading: ReadCounts,
     /// The side where it was taken.
-    pub side: Side,
+    pub side: CaptureEnd,
     /// The reason for the side.
     pub side_because: SideBecause,
     /// The clients: programs that ran one after the other at one address, towards one server.
@@ -56,9 +56,9 @@ pub struct Findings {
     /// Round-trip times; the time of the server alone on its side.
     pub round_trips: Option<RoundTrips>,
     /// Losses.
-    pub loss: Option<Loss>,
+    pub loss: Option<LossEstimate>,
     /// The timeouts of the clients.
-    pub timeouts: Option<Timeouts>,
+    pub timeouts: Option<UsedTimeouts>,
 }
 
 /// The reason why a capture counts as taken on a side.
@@ -75,7 +75,7 @@ pub enum SideBecause {
 
 /// The packets and messages that were read, and those that were not.
 #[derive(Clone, Debug, Serialize)]
-pub struct Read {
+pub struct ReadCounts {
     /// All packets.
     pub packets: u64,
     /// CoAP messages.
@@ -91,7 +91,7 @@ pub struct Read {
     /// Messages that tshark read, because this program knows no reader for their link type or tunnel.
     pub by_tshark: u64,
     /// The steps of the clock. No time includes them.
-    pub steps: Vec<Step>,
+    pub steps: Vec<ClockStep>,
     /// Messages that were open at a step, and copies of them behind it. They count in nothing else.
     pub torn: u64,
     /// Messages that no table had room for.
@@ -137,7 +137,7 @@ pub struct RoundTrips {
 
 /// Losses.
 #[derive(Clone, Copy, Debug, Serialize)]
-pub struct Loss {
+pub struct LossEstimate {
     /// The share that was lost.
     pub share: f64,
     /// The lower end of its 95 % interval. The interval is wider if losses come in bursts.
@@ -172,20 +172,20 @@ pub enum LossMethod {
 
 impl Findings {
     /// Returns the findings of traffic. `said` is the side that the caller knows.
-    pub fn of(traffic: &Traffic, fates: &Fates, said: Option<Side>) -> Self {
+    pub fn of(traffic: &Traffic, fates: &Fates, said: Option<CaptureEnd>) -> Self {
         let (side, side_because) = match (said, traffic.side()) {
             (Some(side), _) => (side, SideBecause::Said),
             (None, Some(side)) => (side, SideBecause::Looks),
-            (None, None) => (Side::Client, SideBecause::Assumed),
+            (None, None) => (CaptureEnd::Client, SideBecause::Assumed),
         };
         let exchanges = || traffic.of_clients().filter(|exchange| exchange.is_confirmable);
         let count = exchanges().count();
-        let workload = Workload::of(traffic);
+        let workload = ObservedWorkload::of(traffic);
         let transmissions: usize = exchanges().map(|exchange| exchange.copies.len()).sum();
         // Beside the server a capture has no round trips, so losses are counted from answers, and needless copies are unknown.
-        let has_round_trips = side != Side::Server;
+        let has_round_trips = side != CaptureEnd::Server;
         Self {
-            reading: Read::of(traffic),
+            reading: ReadCounts::of(traffic),
             side,
             side_because,
             clients: workload.as_ref().map_or(0, |workload| workload.clients as usize),
@@ -202,16 +202,16 @@ impl Findings {
             reused_ids: traffic.counts.reused_ids,
             round_trips: RoundTrips::of(fates),
             loss: if has_round_trips {
-                Loss::of_round_trips(traffic, fates)
+                LossEstimate::of_round_trips(traffic, fates)
             } else {
-                Loss::of_answers(traffic)
+                LossEstimate::of_answers(traffic)
             },
-            timeouts: Timeouts::of(traffic),
+            timeouts: UsedTimeouts::of(traffic),
         }
     }
 }
 
-impl Read {
+impl ReadCounts {
     fn of(traffic: &Traffic) -> Self {
         let counts = &traffic.counts;
         let name = |skipped: &Skipped| match skipped {
@@ -280,9 +280,10 @@ impl RoundTrips {
     }
 }
 
-impl Loss {
+impl LossEstimate {
     fn of_round_trips(traffic: &Traffic, fates: &Fates) -> Option<Self> {
-        let Measures { loss, quiet_loss, busy_loss, burstiness, known, .. } = Measures::of(traffic, fates);
+        let TrafficMeasures { loss, quiet_loss, busy_loss, burstiness, known, .. } =
+            TrafficMeasures::of(traffic, fates);
         let method = if fates.answers_copies { LossMethod::RoundTrips } else { LossMethod::UntilAnswered };
         Self::counted(loss, known, method, [quiet_loss, busy_loss, burstiness])
     }
@@ -323,7 +324,7 @@ mod tests {
 
     use super::super::capture::tests::pcap;
     use super::super::headers::tests::ip;
-    use super::super::link::Link;
+    use super::super::link::EstimatedLink;
     use super::super::replay::Replay;
     use super::super::scenario_file::ScenarioFile;
     use super::super::traffic::{self, Reading};
@@ -361,10 +362,10 @@ mod tests {
             prop_assert!((0.0..=1.0).contains(&loss));
             let replayed = Replay::new(&traffic, &fates, loss).one("cocoa", &"cocoa".parse().unwrap());
             prop_assert_eq!(replayed.exchanges as usize, findings.exchanges);
-            if let Some(workload) = Workload::of(&traffic) {
+            if let Some(workload) = ObservedWorkload::of(&traffic) {
                 let file = ScenarioFile { workload: &workload, capture: "x", settings: &[] };
                 let (rate_bps, delay_s, up_share) = (1e4, 0.1, 0.5);
-                let link = Link { rate_bps, buffer_bytes: None, delay_s, jitter_s: 0.0, loss, up_share, burst_packets: None };
+                let link = EstimatedLink { rate_bps, buffer_bytes: None, delay_s, jitter_s: 0.0, loss, up_share, burst_packets: None };
                 prop_assert!(file.text(&link.clamped(), &[]).is_ok());
             }
         }

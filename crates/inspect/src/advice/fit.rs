@@ -5,8 +5,8 @@ use coapace_scenario::ScenarioError;
 use coapace_sim::{Luck, Stream};
 
 use super::fates::Fates;
-use super::link::{BAD, Link};
-use super::measures::Measures;
+use super::link::{BAD, EstimatedLink};
+use super::measures::TrafficMeasures;
 use super::scenario_file::ScenarioFile;
 use super::simulated;
 
@@ -32,9 +32,9 @@ const SLOWNESS: f64 = 0.03;
 #[derive(Clone, Debug)]
 pub struct Fitted {
     /// The path.
-    pub link: Link,
+    pub link: EstimatedLink,
     /// The measures of the scenario with this path.
-    pub measures: Measures,
+    pub measures: TrafficMeasures,
     /// How far they are from the measures of the capture; about 1 if they differ by chance alone.
     pub distance: f64,
 }
@@ -43,7 +43,7 @@ pub struct Fitted {
 #[derive(Clone, Debug)]
 pub struct Fit<'a> {
     /// The measures of the capture.
-    pub measured: &'a Measures,
+    pub measured: &'a TrafficMeasures,
     /// The mechanism of its clients, or one that acts like it.
     pub contender: &'a Contender,
     /// The scenario of its clients, which lacks a path.
@@ -52,15 +52,15 @@ pub struct Fit<'a> {
 
 impl Fit<'_> {
     /// Simulates the path and measures it like the capture.
-    fn try_out(&self, link: Link) -> Option<Fitted> {
+    fn try_out(&self, link: EstimatedLink) -> Option<Fitted> {
         let scenario = self.file.scenario(&link).ok()?;
         let exchanges = self.file.workload.clients.saturating_mul(self.file.workload.exchanges).max(1);
         let runs = EXCHANGES.div_ceil(exchanges).clamp(1, MOST_RUNS);
         let of_run = |run: u32| {
             let traffic = simulated::traffic(&scenario, self.contender, SEED + u64::from(run));
-            Measures::of(&traffic, &Fates::of(&traffic))
+            TrafficMeasures::of(&traffic, &Fates::of(&traffic))
         };
-        let measures = Measures::mean(&(0..runs).map(of_run).collect::<Vec<_>>())?;
+        let measures = TrafficMeasures::mean(&(0..runs).map(of_run).collect::<Vec<_>>())?;
         // If the capture cannot show which of two rates is right, the higher one is better: it adds no queues.
         let slowness = (UNSEEN * self.measured.peak_bps / link.rate_bps).ln().max(0.0);
         let distance = self.measured.distance(&measures) + SLOWNESS * slowness;
@@ -89,7 +89,7 @@ impl Fit<'_> {
             }
         }
         let one_way =
-            candidates.iter().flat_map(|it| [0.0, 1.0].map(|up_share| Link { up_share, ..it.link }));
+            candidates.iter().flat_map(|it| [0.0, 1.0].map(|up_share| EstimatedLink { up_share, ..it.link }));
         let one_way: Vec<_> = one_way.filter(|link| link.loss > 0.001).collect();
         candidates.extend(one_way.into_iter().filter_map(|link| self.try_out(link)));
         candidates.sort_by(|a, b| a.distance.total_cmp(&b.distance));
@@ -116,7 +116,7 @@ impl Fit<'_> {
     }
 
     /// Returns paths that the measures suggest, to begin with.
-    fn guesses(&self) -> Vec<Link> {
+    fn guesses(&self) -> Vec<EstimatedLink> {
         let (measured, workload) = (self.measured, self.file.workload);
         let [least, .., most] = measured.rtt_s;
         let bytes = f64::from(workload.packet_bytes[0] + workload.packet_bytes[1]);
@@ -142,7 +142,7 @@ impl Fit<'_> {
                 for (buffer_bytes, loss) in kinds {
                     let burst_packets = (measured.burstiness > 0.12).then(|| self.burst(loss));
                     if buffer_bytes.is_none() || has_drops || factor <= 1.5 {
-                        guesses.push(Link {
+                        guesses.push(EstimatedLink {
                             rate_bps,
                             buffer_bytes,
                             delay_s,
@@ -155,7 +155,7 @@ impl Fit<'_> {
                 }
             }
         }
-        guesses.into_iter().map(Link::clamped).collect()
+        guesses.into_iter().map(EstimatedLink::clamped).collect()
     }
 
     /// Returns the mean length of a burst. Losses of a two-state chain are correlated by (b − p) / (1 − p) · r. Here p is the
@@ -168,7 +168,7 @@ impl Fit<'_> {
 }
 
 /// Returns the path with one to three of its numbers changed.
-fn varied(link: Link, luck: Stream, turn: u64, scale: f64) -> Link {
+fn varied(link: EstimatedLink, luck: Stream, turn: u64, scale: f64) -> EstimatedLink {
     let mut varied = link;
     let changes = 1 + luck.below(3, turn, 0, 0);
     for change in 1..=changes {

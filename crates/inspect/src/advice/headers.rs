@@ -8,7 +8,7 @@ use etherparse::{
 };
 
 use super::capture::Point;
-use super::datagram::{Datagram, Skipped};
+use super::datagram::{CapturedDatagram, Skipped};
 use super::lowpan::Lowpan;
 use super::traffic::COAP_PORT;
 
@@ -43,7 +43,7 @@ pub fn datagram<'a>(
     bytes: &'a [u8],
     is_whole: bool,
     lowpan: &mut Lowpan,
-) -> Result<Datagram<'a>, Skipped> {
+) -> Result<CapturedDatagram<'a>, Skipped> {
     let behind = |length: usize| bytes.get(length..).ok_or(Skipped::Malformed);
     let word = |at: usize| {
         bytes.get(at..at + 2).map(|word| u16::from_be_bytes([word[0], word[1]])).ok_or(Skipped::Malformed)
@@ -74,19 +74,19 @@ pub fn datagram<'a>(
     }
 }
 
-fn of_ether_type(ether_type: u16, bytes: &[u8], is_whole: bool) -> Result<Datagram<'_>, Skipped> {
+fn of_ether_type(ether_type: u16, bytes: &[u8], is_whole: bool) -> Result<CapturedDatagram<'_>, Skipped> {
     if TUNNELLED.contains(&ether_type) {
         return Err(Skipped::Tunnel);
     }
     of_packet(&LaxSlicedPacket::from_ether_type(EtherType(ether_type), bytes), is_whole)
 }
 
-fn of_ip(bytes: &[u8], is_whole: bool) -> Result<Datagram<'_>, Skipped> {
+fn of_ip(bytes: &[u8], is_whole: bool) -> Result<CapturedDatagram<'_>, Skipped> {
     let packet = LaxSlicedPacket::from_ip(bytes).map_err(|_| Skipped::Malformed)?;
     of_packet(&packet, is_whole)
 }
 
-fn of_packet<'a>(packet: &LaxSlicedPacket<'a>, is_whole: bool) -> Result<Datagram<'a>, Skipped> {
+fn of_packet<'a>(packet: &LaxSlicedPacket<'a>, is_whole: bool) -> Result<CapturedDatagram<'a>, Skipped> {
     let (from, to, identification, header_bytes, payload): (IpAddr, IpAddr, _, usize, _) = match &packet.net {
         Some(LaxNetSlice::Ipv4(ip)) => {
             let header = ip.header();
@@ -109,7 +109,7 @@ fn of_packet<'a>(packet: &LaxSlicedPacket<'a>, is_whole: bool) -> Result<Datagra
         if is_wrapped {
             return Err(Skipped::Tunnel);
         }
-        Ok(Datagram {
+        Ok(CapturedDatagram {
             from: (from, ports.0).into(),
             to: (to, ports.1).into(),
             payload,

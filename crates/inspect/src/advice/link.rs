@@ -11,7 +11,7 @@ pub const BAD: f64 = 0.8;
 
 /// A path that delays, limits and queues alike in both directions, and loses.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Link {
+pub struct EstimatedLink {
     /// Bits per second of IP packets, each way.
     pub rate_bps: f64,
     /// Bytes that may wait, each way; `None` without a limit.
@@ -28,7 +28,7 @@ pub struct Link {
     pub burst_packets: Option<f64>,
 }
 
-impl Link {
+impl EstimatedLink {
     /// Returns the link with every number in the range of a scenario.
     #[must_use]
     pub fn clamped(self) -> Self {

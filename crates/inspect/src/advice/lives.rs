@@ -11,7 +11,7 @@ use coapace_run::measured::quantile;
 use coapace_sim::Time;
 use serde::Serialize;
 
-use super::exchanges::{Exchange, From};
+use super::exchanges::{CapturedExchange, From};
 use super::pair::Pair;
 
 /// A counter that is at most this far ahead has counted on: messages to other peers have numbers, too.
@@ -53,10 +53,10 @@ pub enum Sign {
 
 /// Gives each exchange the numbers of its client and of its life. Returns the new starts. Exchanges are in the order of their
 /// first copies.
-pub(super) fn tell_apart(exchanges: &mut [Exchange], pairs: &[Pair]) -> Starts {
+pub(super) fn tell_apart(exchanges: &mut [CapturedExchange], pairs: &[Pair]) -> Starts {
     let clients = chained(exchanges, pairs);
     let steps = || clients.iter().flat_map(|own| own.windows(2));
-    let counts = |is_near: &dyn Fn(&Exchange, &Exchange) -> bool| {
+    let counts = |is_near: &dyn Fn(&CapturedExchange, &CapturedExchange) -> bool| {
         let near = steps().filter(|pair| is_near(&exchanges[pair[0]], &exchanges[pair[1]])).count();
         near > 0 && near as f64 >= COUNTED * steps().count() as f64
     };
@@ -67,7 +67,7 @@ pub(super) fn tell_apart(exchanges: &mut [Exchange], pairs: &[Pair]) -> Starts {
     } else {
         steps().any(|pair| exchanges[pair[0]].pair != exchanges[pair[1]].pair).then_some(Sign::Ports)
     };
-    let begins_anew = |before: &Exchange, next: &Exchange| match told_by {
+    let begins_anew = |before: &CapturedExchange, next: &CapturedExchange| match told_by {
         // A program that counts both has not restarted if one of them goes on.
         Some(Sign::MessageIds) => !(ids_count_on(before, next) || tokens_count_on(before, next)),
         Some(Sign::Tokens) => !tokens_count_on(before, next),
@@ -112,7 +112,7 @@ impl Starts {
 
 /// Returns the exchanges of each client in their order. Ports of one address that were in use one after the other, towards one
 /// server, belong to one client.
-fn chained(exchanges: &[Exchange], pairs: &[Pair]) -> Vec<Vec<usize>> {
+fn chained(exchanges: &[CapturedExchange], pairs: &[Pair]) -> Vec<Vec<usize>> {
     let mut of_pair: BTreeMap<u32, Vec<usize>> = BTreeMap::new();
     for (number, exchange) in exchanges.iter().enumerate().filter(|(_, it)| it.from == From::Client) {
         of_pair.entry(exchange.pair).or_default().push(number);
@@ -142,18 +142,18 @@ fn chained(exchanges: &[Exchange], pairs: &[Pair]) -> Vec<Vec<usize>> {
 }
 
 /// Returns the time of the end of an exchange, or of its last copy if it was not answered.
-fn over_at(exchange: &Exchange) -> Time {
+fn over_at(exchange: &CapturedExchange) -> Time {
     let last = exchange.copies.last().map_or(Time::ZERO, |copy| copy.at);
     exchange.ended_at().unwrap_or(last).max(exchange.began_at())
 }
 
-fn ids_count_on(before: &Exchange, next: &Exchange) -> bool {
+fn ids_count_on(before: &CapturedExchange, next: &CapturedExchange) -> bool {
     let step = next.message_id().wrapping_sub(before.message_id());
     (1..=NEAR).contains(&u64::from(step))
 }
 
 /// Returns whether two tokens are close to each other as numbers, in either byte order.
-fn tokens_count_on(before: &Exchange, next: &Exchange) -> bool {
+fn tokens_count_on(before: &CapturedExchange, next: &CapturedExchange) -> bool {
     // Tokens of one byte are always close.
     let bits = u32::from(next.token_bytes) * 8;
     if before.token_bytes != next.token_bytes || !(16..=64).contains(&bits) {
@@ -179,7 +179,7 @@ mod tests {
     use super::super::headers::tests::ip;
     use super::super::simulated;
     use super::super::traffic::{self, Reading, Traffic};
-    use super::super::workload::Workload;
+    use super::super::workload::ObservedWorkload;
     use super::*;
 
     const SERVER: &str = "10.0.0.2:5683";
@@ -270,7 +270,8 @@ mod tests {
             let set = [("clients", "20"), ("workload.kind", kind), ("server.response", response)];
             let set = set.map(|(key, value)| (key.to_owned(), value.to_owned()));
             let scenario = Scenario::load("nb-iot", &set).unwrap();
-            Workload::of(&simulated::traffic(&scenario, &Contender::parse("default").unwrap(), 3)).unwrap()
+            ObservedWorkload::of(&simulated::traffic(&scenario, &Contender::parse("default").unwrap(), 3))
+                .unwrap()
         };
         for response in ["piggybacked", "separate"] {
             let random = workload("random", response);

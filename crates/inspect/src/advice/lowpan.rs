@@ -11,7 +11,7 @@ use smoltcp::wire::{
 };
 
 use super::capture::Point;
-use super::datagram::{Datagram, Skipped};
+use super::datagram::{CapturedDatagram, Skipped};
 
 /// The most radios whose last frame is remembered.
 const MOST_RADIOS: usize = 10_000;
@@ -36,7 +36,7 @@ impl Lowpan {
     ///
     /// # Errors
     /// Returns the reason why there is none.
-    pub fn datagram<'a>(&mut self, bytes: &'a [u8], is_whole: bool) -> Result<Datagram<'a>, Skipped> {
+    pub fn datagram<'a>(&mut self, bytes: &'a [u8], is_whole: bool) -> Result<CapturedDatagram<'a>, Skipped> {
         // An acknowledgement has no addresses, which smoltcp takes for a mistake.
         if bytes.first().is_some_and(|first| first & 7 != DATA) {
             return Err(Skipped::NotUdp);
@@ -85,7 +85,7 @@ fn of_packet(
     bytes: &[u8],
     source: Option<Ieee802154Address>,
     dest: Option<Ieee802154Address>,
-) -> Result<Datagram<'_>, Skipped> {
+) -> Result<CapturedDatagram<'_>, Skipped> {
     let malformed = |_| Skipped::Malformed;
     let packet = SixlowpanIphcPacket::new_checked(bytes).map_err(malformed)?;
     let without = without_contexts(bytes);
@@ -147,8 +147,14 @@ fn without_contexts(bytes: &[u8]) -> Vec<u8> {
     header
 }
 
-fn built(from: Ipv6Addr, to: Ipv6Addr, ports: (u16, u16), extensions: usize, payload: &[u8]) -> Datagram<'_> {
-    Datagram {
+fn built(
+    from: Ipv6Addr,
+    to: Ipv6Addr,
+    ports: (u16, u16),
+    extensions: usize,
+    payload: &[u8],
+) -> CapturedDatagram<'_> {
+    CapturedDatagram {
         from: SocketAddr::from((from, ports.0)),
         to: SocketAddr::from((to, ports.1)),
         payload,

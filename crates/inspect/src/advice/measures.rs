@@ -15,7 +15,7 @@ const TRAIN: usize = 30;
 
 /// Figures of the traffic of clients.
 #[derive(Clone, Debug)]
-pub struct Measures {
+pub struct TrafficMeasures {
     /// The [`QUANTILES`] of round-trip times in seconds.
     pub rtt_s: [f64; 7],
     /// The share of transmissions that were lost, or whose answers were.
@@ -40,7 +40,7 @@ pub struct Measures {
     pub clients: usize,
 }
 
-impl Measures {
+impl TrafficMeasures {
     /// Measures traffic.
     pub fn of(traffic: &Traffic, fates: &Fates) -> Self {
         let mut sorted: Vec<f64> = fates.round_trips().collect();

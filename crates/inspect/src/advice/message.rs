@@ -6,7 +6,7 @@ use coapace_proto::{Code, Kind, Message, REXMIT_CNT};
 
 /// A message, as far as the reconstruction of exchanges needs it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Seen {
+pub struct SeenMessage {
     /// CON, NON, ACK or RST.
     pub kind: Kind,
     /// The method or the response code.
@@ -27,7 +27,7 @@ pub struct Seen {
     pub content: u64,
 }
 
-impl Seen {
+impl SeenMessage {
     /// Reads a message. The header and the token are enough if the datagram was not kept whole.
     pub fn read(bytes: &[u8], is_whole: bool) -> Option<Self> {
         if !is_whole {
@@ -107,7 +107,7 @@ mod tests {
 
     #[test]
     fn marked_transmissions_differ_in_their_mark_and_not_in_their_content() {
-        let read = |bytes: &[u8]| Seen::read(bytes, true).unwrap();
+        let read = |bytes: &[u8]| SeenMessage::read(bytes, true).unwrap();
         let first = read(&[0x41, 1, 0, 9, 0, 0xb1, b'a']);
         let second = read(&[0x41, 1, 0, 9, 1, 0xb1, b'a']);
         assert_eq!((first.content, first.message_id), (second.content, second.message_id));
@@ -118,16 +118,20 @@ mod tests {
 
     #[test]
     fn a_datagram_that_is_cut_off_is_read_as_far_as_its_token() {
-        let whole = Seen::read(&[0x42, 0x45, 1, 2, 7, 8, 0xff, 1], true).unwrap();
-        let cut = Seen::read(&[0x42, 0x45, 1, 2, 7, 8, 0xff], false).unwrap();
+        let whole = SeenMessage::read(&[0x42, 0x45, 1, 2, 7, 8, 0xff, 1], true).unwrap();
+        let cut = SeenMessage::read(&[0x42, 0x45, 1, 2, 7, 8, 0xff], false).unwrap();
         assert_eq!((whole.token, whole.mark, whole.kind), (cut.token, cut.mark, cut.kind));
-        assert_eq!(Seen::read(&[0x42, 0x45, 1, 2, 7], false), None);
-        assert_eq!(Seen::read(&[0x42, 0x45, 1, 2, 7, 8, 0xff], true), None, "a marker without a payload");
+        assert_eq!(SeenMessage::read(&[0x42, 0x45, 1, 2, 7], false), None);
+        assert_eq!(
+            SeenMessage::read(&[0x42, 0x45, 1, 2, 7, 8, 0xff], true),
+            None,
+            "a marker without a payload"
+        );
     }
 
     #[test]
     fn other_protocols_do_not_look_like_coap() {
-        let plausible = |bytes: &[u8]| Seen::read(bytes, true).is_some_and(|seen| seen.is_plausible());
+        let plausible = |bytes: &[u8]| SeenMessage::read(bytes, true).is_some_and(|seen| seen.is_plausible());
         assert!(plausible(&[0x40, 1, 0, 1]));
         assert!(!plausible(&[0x12, 0x34, 1, 0, 0, 1, 0, 0, 0, 0, 0, 0]), "DNS");
         assert!(!plausible(&[0x16, 0xfe, 0xfd, 0, 0, 0, 0]), "DTLS");

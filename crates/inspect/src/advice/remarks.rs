@@ -2,8 +2,8 @@
 
 use super::fit::Fitted;
 use super::lives::{Sign, Starts};
-use super::measures::Measures;
-use super::workload::Workload;
+use super::measures::TrafficMeasures;
+use super::workload::ObservedWorkload;
 
 /// A fitted rate above this many times the greatest rate in the capture cannot be seen there, so it counts as guessed.
 const UNSEEN: f64 = 1.5;
@@ -12,7 +12,12 @@ const UNSEEN: f64 = 1.5;
 const POOR: f64 = 2.0;
 
 /// Returns sentences that name the measured, fitted and guessed numbers of a scenario.
-pub fn remarks(workload: &Workload, measured: &Measures, fitted: &Fitted, nearest: &str) -> Vec<String> {
+pub fn remarks(
+    workload: &ObservedWorkload,
+    measured: &TrafficMeasures,
+    fitted: &Fitted,
+    nearest: &str,
+) -> Vec<String> {
     let link = &fitted.link;
     let mut remarks = vec![
         "Measured: clients, exchanges, pauses, sizes of packets.".to_owned(),
@@ -83,7 +88,7 @@ pub fn remarks(workload: &Workload, measured: &Measures, fitted: &Fitted, neares
 }
 
 /// Returns a sentence about whether clients keep what they learnt.
-fn memory(workload: &Workload) -> String {
+fn memory(workload: &ObservedWorkload) -> String {
     let Starts { restarts, told_by, pause_s, .. } = workload.starts;
     let sign = match told_by {
         Some(Sign::MessageIds) => "Message IDs",
@@ -121,8 +126,8 @@ fn memory(workload: &Workload) -> String {
 }
 
 /// Returns a sentence about how often clients try.
-fn persistence(workload: &Workload) -> String {
-    let Workload { given_up, retransmissions, gives_up_after_s, .. } = *workload;
+fn persistence(workload: &ObservedWorkload) -> String {
+    let ObservedWorkload { given_up, retransmissions, gives_up_after_s, .. } = *workload;
     match workload.max_retransmit {
         Some(most) => {
             let after = gives_up_after_s.map_or_else(String::new, |after_s| format!(" and {after_s:.1} s"));

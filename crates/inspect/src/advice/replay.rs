@@ -16,11 +16,11 @@ use coapace_scenario::naming;
 use coapace_sim::{Luck, Span, Stream};
 use serde::Serialize;
 
-use super::exchanges::Exchange;
+use super::exchanges::CapturedExchange;
 use super::fates::{Fate, Fates};
 use super::timeouts::instant;
 use super::traffic::Traffic;
-use super::workload::Workload;
+use super::workload::ObservedWorkload;
 
 /// The most exchanges that are replayed.
 const MOST: usize = 200_000;
@@ -47,7 +47,7 @@ pub struct Replayed {
 }
 
 /// An exchange of the capture, as a replay needs it.
-struct Step {
+struct ReplayStep {
     /// The time since the exchange before ended; zero for the first.
     pause: Span,
     /// Its round-trip time.
@@ -57,7 +57,7 @@ struct Step {
 /// The exchanges of a capture that mechanisms are replayed on.
 pub struct Replay {
     /// The exchanges of each life. A client that restarts forgets what it had learnt.
-    lives: Vec<Vec<Step>>,
+    lives: Vec<Vec<ReplayStep>>,
     loss: f64,
     max_retransmit: u8,
     luck: Stream,
@@ -73,14 +73,14 @@ impl Replay {
             }
         }
         let own = || (0u32..).zip(&traffic.exchanges).filter(|(_, it)| it.is_confirmable);
-        let mut of_life: BTreeMap<(u32, u32), Vec<(u32, &Exchange)>> = BTreeMap::new();
+        let mut of_life: BTreeMap<(u32, u32), Vec<(u32, &CapturedExchange)>> = BTreeMap::new();
         let of_clients = own().filter(|(_, it)| it.from == super::exchanges::From::Client);
         for (number, exchange) in of_clients.take(MOST) {
             of_life.entry((exchange.client, exchange.life)).or_default().push((number, exchange));
         }
-        let life = |exchanges: &Vec<(u32, &Exchange)>| {
+        let life = |exchanges: &Vec<(u32, &CapturedExchange)>| {
             let mut before = None;
-            let step = |(number, exchange): &(u32, &Exchange)| {
+            let step = |(number, exchange): &(u32, &CapturedExchange)| {
                 let began = exchange.began_at();
                 let pause = before.map_or(Span::ZERO, |before| began - before);
                 let last = exchange.copies.last().map_or(began, |copy| copy.at);
@@ -92,11 +92,11 @@ impl Replay {
                     reason = "a time in nanoseconds"
                 )]
                 let rtt = Span::from_nanos((rtt_s * 1e9) as u64);
-                Step { pause, rtt }
+                ReplayStep { pause, rtt }
             };
             exchanges.iter().map(step).collect()
         };
-        let workload = Workload::of(traffic);
+        let workload = ObservedWorkload::of(traffic);
         let most = workload.as_ref().map_or(0, |workload| workload.retransmissions);
         let told = workload.and_then(|workload| workload.max_retransmit);
         Self {
@@ -159,7 +159,7 @@ impl Replay {
         rtt: Span,
         (client, number): (u64, u64),
         result: &mut Replayed,
-    ) -> Taken {
+    ) -> ExchangeCourse {
         let cue = |at: Span, transmission: u8| Cue {
             now: instant(at),
             draw: self.luck.draw(client, number, u64::from(transmission)),
@@ -187,14 +187,14 @@ impl Replay {
                 mechanism.on_end(state, exchange, Outcome::Acked(sample), cue(at, 200));
                 result.needless += u64::from(retransmits - copy);
                 let time = Span::from_nanos(at.as_nanos() - began.as_nanos());
-                return Taken { time, first_timeout, is_answered: true };
+                return ExchangeCourse { time, first_timeout, is_answered: true };
             }
             let copy = departures.len() as u8;
             if copy > self.max_retransmit {
                 mechanism.on_end(state, exchange, Outcome::GivenUp, cue(deadline, 200));
                 result.given_up += 1;
                 let time = Span::from_nanos(deadline.as_nanos() - began.as_nanos());
-                return Taken { time, first_timeout, is_answered: false };
+                return ExchangeCourse { time, first_timeout, is_answered: false };
             }
             let timeout = mechanism.on_retransmit(state, &mut exchange, cue(deadline, copy));
             result.retransmissions += 1;
@@ -208,7 +208,7 @@ impl Replay {
 }
 
 /// The course of an exchange.
-struct Taken {
+struct ExchangeCourse {
     time: Span,
     first_timeout: Duration,
     is_answered: bool,
@@ -224,7 +224,7 @@ mod tests {
 
     fn replay(rtt_ms: u64, loss: f64) -> Replay {
         let rtt = Span::from_nanos(rtt_ms * 1_000_000);
-        let client = || (0..50).map(|_| Step { pause: Span::ZERO, rtt }).collect();
+        let client = || (0..50).map(|_| ReplayStep { pause: Span::ZERO, rtt }).collect();
         Replay {
             lives: vec![client(), client()],
             loss,

@@ -4,14 +4,14 @@ use std::fmt::Write;
 
 use coapace_scenario::{Scenario, ScenarioError};
 
-use super::link::Link;
-use super::workload::Workload;
+use super::link::EstimatedLink;
+use super::workload::ObservedWorkload;
 
 /// A scenario file that is written from a capture.
 #[derive(Clone, Debug)]
 pub struct ScenarioFile<'a> {
     /// The clients.
-    pub workload: &'a Workload,
+    pub workload: &'a ObservedWorkload,
     /// The name of the capture, for the title and the source.
     pub capture: &'a str,
     /// Settings that replace the capture's numbers: keys of scenarios and their values.
@@ -26,7 +26,7 @@ impl ScenarioFile<'_> {
     ///
     /// # Errors
     /// Returns the error of a setting.
-    pub fn scenario(&self, link: &Link) -> Result<Scenario, ScenarioError> {
+    pub fn scenario(&self, link: &EstimatedLink) -> Result<Scenario, ScenarioError> {
         Scenario::parse("advised", NAME, &self.plain(link, &[]), self.settings)
     }
 
@@ -34,7 +34,7 @@ impl ScenarioFile<'_> {
     ///
     /// # Errors
     /// Returns the error of a setting.
-    pub fn text(&self, link: &Link, remarks: &[String]) -> Result<String, ScenarioError> {
+    pub fn text(&self, link: &EstimatedLink, remarks: &[String]) -> Result<String, ScenarioError> {
         self.scenario(link)?;
         let mut text = self.plain(link, remarks);
         for (key, value) in self.settings {
@@ -45,8 +45,9 @@ impl ScenarioFile<'_> {
         Scenario::parse("advised", NAME, &text, &[]).map(|_| text)
     }
 
-    fn plain(&self, link: &Link, remarks: &[String]) -> String {
-        let Workload { clients, servers, exchanges, outstanding, retransmissions, .. } = *self.workload;
+    fn plain(&self, link: &EstimatedLink, remarks: &[String]) -> String {
+        let ObservedWorkload { clients, servers, exchanges, outstanding, retransmissions, .. } =
+            *self.workload;
         let mut text = String::new();
         let mut write = |args: std::fmt::Arguments<'_>| {
             // Writing to a string does not fail.
@@ -173,8 +174,8 @@ mod tests {
     use super::super::lives::Starts;
     use super::*;
 
-    fn workload() -> Workload {
-        Workload {
+    fn workload() -> ObservedWorkload {
+        ObservedWorkload {
             clients: 7,
             servers: 2,
             starts: Starts::default(),
@@ -197,9 +198,9 @@ mod tests {
         }
     }
 
-    fn link(burst_packets: Option<f64>) -> Link {
+    fn link(burst_packets: Option<f64>) -> EstimatedLink {
         let (rate_bps, buffer_bytes) = (50_000.0, Some(9_000.0));
-        Link {
+        EstimatedLink {
             rate_bps,
             buffer_bytes,
             delay_s: 0.4,
@@ -250,7 +251,7 @@ mod tests {
 
     #[test]
     fn the_behaviour_of_clients_is_in_the_scenario_file() {
-        let seen = Workload {
+        let seen = ObservedWorkload {
             batch: Some([1, 8]),
             max_retransmit: Some(2),
             gives_up_after_s: Some(3.0),
@@ -266,7 +267,7 @@ mod tests {
     #[test]
     fn any_packet_size_makes_a_file() {
         for bytes in [0, 1, 33, 40, 47, 48, 300, 2_000, 70_000] {
-            let workload = Workload { packet_bytes: [bytes, bytes], is_ipv4: false, ..workload() };
+            let workload = ObservedWorkload { packet_bytes: [bytes, bytes], is_ipv4: false, ..workload() };
             let file = ScenarioFile { workload: &workload, capture: "x", settings: &[] };
             file.text(&link(None), &[]).unwrap_or_else(|error| panic!("{bytes}: {error}"));
         }

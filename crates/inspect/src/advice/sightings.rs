@@ -6,7 +6,7 @@ use std::net::IpAddr;
 
 use coapace_sim::{Span, Time};
 
-use super::datagram::Datagram;
+use super::datagram::CapturedDatagram;
 
 /// Equal datagrams that are this close are one: no timer of CoAP fires so soon.
 const AT_ONCE: Span = Span::from_nanos(1_000_000);
@@ -41,7 +41,7 @@ struct Sender {
 
 impl Sightings {
     /// Sees a datagram. Returns whether the capture has shown it before, so that it does not count as another transmission.
-    pub(super) fn is_again(&mut self, at: Time, datagram: &Datagram<'_>) -> bool {
+    pub(super) fn is_again(&mut self, at: Time, datagram: &CapturedDatagram<'_>) -> bool {
         let mut hasher = DefaultHasher::new();
         (datagram.from, datagram.to, datagram.point as u8, datagram.ip_bytes).hash(&mut hasher);
         datagram.payload.hash(&mut hasher);
@@ -61,7 +61,7 @@ impl Sightings {
     }
 
     /// Returns whether the identification of a datagram tells it apart from others of its sender.
-    fn tells(&mut self, datagram: &Datagram<'_>, content: u64) -> bool {
+    fn tells(&mut self, datagram: &CapturedDatagram<'_>, content: u64) -> bool {
         let (from, identification) = (datagram.from.ip(), datagram.identification);
         if let Some(sender) = self.senders.get_mut(&from) {
             sender.is_constant |= sender.content != content && sender.identification == identification;

@@ -8,23 +8,23 @@ use coapace_scenario::Scenario;
 use coapace_sim::{Event, NodeId, Record, Tap, Time, Transport};
 
 use super::capture::{Ending, Point};
-use super::datagram::Datagram;
-use super::traffic::{COAP_PORT, Observer, Reading, Traffic};
+use super::datagram::CapturedDatagram;
+use super::traffic::{COAP_PORT, Reading, Traffic, TrafficCollector};
 
 /// A tap that collects what clients send and what reaches them, like a capture beside them.
 #[derive(Debug)]
-struct Beside {
-    observer: Observer,
+struct SimulatedCapture {
+    observer: TrafficCollector,
 }
 
 /// Runs a scenario and returns the traffic that a capture beside the clients would show.
 pub fn traffic(scenario: &Scenario, contender: &Contender, seed: u64) -> Traffic {
-    let tap = Beside { observer: Observer::new(Reading::default()) };
+    let tap = SimulatedCapture { observer: TrafficCollector::new(Reading::default()) };
     let (_, tap) = run_tapped(scenario, contender, seed, Observe::Totals, tap);
     tap.observer.finish(Ending::Complete)
 }
 
-impl Tap for Beside {
+impl Tap for SimulatedCapture {
     fn record(&mut self, record: &Record<'_>) {
         if record.transport != Transport::Udp {
             return;
@@ -37,7 +37,7 @@ impl Tap for Beside {
             _ => return,
         };
         self.observer.at(record.time);
-        let datagram = Datagram {
+        let datagram = CapturedDatagram {
             from,
             to,
             payload: record.bytes,
@@ -55,7 +55,7 @@ fn address(node: NodeId, port: u16) -> SocketAddr {
     (Ipv4Addr::from(0x0a00_0000 | node.0 & 0x00ff_ffff), port).into()
 }
 
-impl Observer {
+impl TrafficCollector {
     /// Notes a moment of the capture.
     fn at(&mut self, at: Time) {
         self.span = Some((self.span.map_or(at, |(first, _)| first), at));

@@ -7,13 +7,13 @@ use coapace_run::measured::quantile;
 use coapace_sim::{Span, Time};
 use serde::Serialize;
 
-use super::exchanges::Exchange;
+use super::exchanges::CapturedExchange;
 use super::traffic::Traffic;
-use crate::nearest::{Measured, Nearest, nearest};
+use crate::nearest::{MeasuredExchange, Nearest, nearest};
 
 /// Timeouts that clients used, as the time from a copy to the next shows them.
 #[derive(Clone, Debug, Serialize)]
-pub struct Timeouts {
+pub struct UsedTimeouts {
     /// The number of exchanges with a retransmission.
     pub count: usize,
     /// The shortest time from the first copy to the second, in seconds.
@@ -33,11 +33,11 @@ pub struct Timeouts {
 /// The exchanges that are looked at to find the nearest mechanism.
 const ENOUGH: usize = 20_000;
 
-impl Timeouts {
+impl UsedTimeouts {
     /// Measures the timeouts; `None` without a retransmission.
     pub fn of(traffic: &Traffic) -> Option<Self> {
         let all = || traffic.of_clients().filter(|it| it.is_confirmable && it.copies.len() > 1);
-        let waits = |it: &Exchange| -> Vec<f64> {
+        let waits = |it: &CapturedExchange| -> Vec<f64> {
             it.copies.windows(2).map(|pair| (pair[1].at - pair[0].at).as_secs_f64()).collect()
         };
         let sorted = |values: &mut dyn Iterator<Item = f64>| {
@@ -51,7 +51,7 @@ impl Timeouts {
             waits.windows(2).map(|pair| pair[1] / pair[0].max(1e-9)).collect::<Vec<_>>()
         }));
         let first_min_s = *firsts.first()?;
-        let marking = all().map(Exchange::marking).find(|&marking| marking != Marking::None);
+        let marking = all().map(CapturedExchange::marking).find(|&marking| marking != Marking::None);
         Some(Self {
             count: firsts.len(),
             first_min_s,
@@ -65,26 +65,26 @@ impl Timeouts {
 }
 
 /// Returns the exchanges of each life of each client.
-fn lives(traffic: &Traffic) -> Vec<Vec<Measured>> {
-    let mut lives: BTreeMap<(u32, u32), Vec<&Exchange>> = BTreeMap::new();
+fn lives(traffic: &Traffic) -> Vec<Vec<MeasuredExchange>> {
+    let mut lives: BTreeMap<(u32, u32), Vec<&CapturedExchange>> = BTreeMap::new();
     for exchange in traffic.of_clients().filter(|it| it.is_confirmable).take(ENOUGH) {
         lives.entry((exchange.client, exchange.life)).or_default().push(exchange);
     }
-    let measured_from = |exchanges: Vec<&Exchange>| {
+    let measured_from = |exchanges: Vec<&CapturedExchange>| {
         let origin = exchanges.first().map_or(Time::ZERO, |first| first.began_at());
         exchanges.into_iter().map(|exchange| measured(exchange, origin)).collect()
     };
     lives.into_values().map(measured_from).collect()
 }
 
-fn measured(exchange: &Exchange, origin: Time) -> Measured {
+fn measured(exchange: &CapturedExchange, origin: Time) -> MeasuredExchange {
     let since = |at: Time| Duration::from_micros((at - origin).as_nanos() / 1_000);
     let copies: Vec<Duration> = exchange.copies.iter().map(|copy| since(copy.at)).collect();
     let mut answers: Vec<_> = exchange.answers.iter().map(|answer| (since(answer.at), answer.copy)).collect();
     // A separate response ends an exchange whose acknowledgement was lost.
     answers.extend(exchange.response_at.map(|at| (since(at), None)));
     answers.sort_by_key(|(at, _)| *at);
-    Measured::new(&copies, &answers)
+    MeasuredExchange::new(&copies, &answers)
 }
 
 /// Returns the moment `since` after the first. No moment is 0, which mechanisms take for never.
@@ -99,11 +99,11 @@ mod tests {
     use coapace_run::contender::Contender;
     use coapace_scenario::Scenario;
 
-    fn timeouts(mechanism: &str) -> Timeouts {
+    fn timeouts(mechanism: &str) -> UsedTimeouts {
         let set =
             [("errors", "high"), ("clients", "20")].map(|(key, value)| (key.to_owned(), value.to_owned()));
         let scenario = Scenario::load("nb-iot", &set).unwrap();
-        Timeouts::of(&simulated::traffic(&scenario, &Contender::parse(mechanism).unwrap(), 3)).unwrap()
+        UsedTimeouts::of(&simulated::traffic(&scenario, &Contender::parse(mechanism).unwrap(), 3)).unwrap()
     }
 
     #[test]

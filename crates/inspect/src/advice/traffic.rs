@@ -8,15 +8,15 @@ use std::ops::ControlFlow;
 use coapace_sim::Time;
 use serde::Serialize;
 
-use super::capture::{self, CaptureError, Ending, Packet, Point};
-use super::clock::{Clock, Step};
+use super::capture::{self, CaptureError, CapturedPacket, Ending, Point};
+use super::clock::{CaptureClock, ClockStep};
 use super::counts::Counts;
-use super::datagram::{Datagram, Skipped};
-use super::exchanges::{Exchange, Exchanges, From};
+use super::datagram::{CapturedDatagram, Skipped};
+use super::exchanges::{CapturedExchange, Exchanges, From};
 use super::headers::datagram;
 use super::lives::{self, Starts};
 use super::lowpan::Lowpan;
-use super::message::Seen;
+use super::message::SeenMessage;
 use super::pair::Pair;
 use super::sightings::Sightings;
 use super::tshark::Tshark;
@@ -33,7 +33,7 @@ const MOST_PAIRS: usize = 100_000;
 /// The end of the path where a capture was taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Side {
+pub enum CaptureEnd {
     /// Beside the clients: all their copies are there, and the answers that reached them.
     Client,
     /// Beside the server: the copies that reached it are there, and all its answers.
@@ -48,7 +48,7 @@ pub struct Reading {
     /// Further ports of servers, beside 5683.
     pub ports: Vec<u16>,
     /// The side where the capture was taken, if it is known. It selects the side that is looked at in a simulated capture.
-    pub side: Option<Side>,
+    pub side: Option<CaptureEnd>,
 }
 
 /// The traffic that was read from a capture.
@@ -57,7 +57,7 @@ pub struct Traffic {
     /// Pairs of peers. Exchanges have their numbers.
     pub pairs: Vec<Pair>,
     /// Exchanges in the order of their first copies.
-    pub exchanges: Vec<Exchange>,
+    pub exchanges: Vec<CapturedExchange>,
     /// The clients, and their new starts.
     pub starts: Starts,
     /// The packets.
@@ -65,7 +65,7 @@ pub struct Traffic {
     /// The times of the first and the last packet, without the steps of the clock.
     pub span: Option<(Time, Time)>,
     /// The steps of the clock. No time includes them.
-    pub steps: Vec<Step>,
+    pub steps: Vec<ClockStep>,
     /// The end of the file.
     pub ending: Ending,
     /// Whether a simulation wrote the capture.
@@ -83,7 +83,7 @@ pub fn read(
     tshark: Option<Tshark>,
     progress: &mut dyn FnMut() -> ControlFlow<()>,
 ) -> Result<Traffic, CaptureError> {
-    let mut observer = Observer { tshark, ..Observer::new(reading.clone()) };
+    let mut observer = TrafficCollector { tshark, ..TrafficCollector::new(reading.clone()) };
     let ending = capture::read(reader, &mut |packet| {
         observer.packet(packet);
         progress()
@@ -93,12 +93,12 @@ pub fn read(
 
 /// Collects the traffic of packets that are seen one after the other.
 #[derive(Debug)]
-pub struct Observer {
+pub struct TrafficCollector {
     reading: Reading,
     lowpan: Lowpan,
     tshark: Option<Tshark>,
     sightings: Sightings,
-    clock: Clock,
+    clock: CaptureClock,
     numbers: HashMap<(SocketAddr, SocketAddr), u32>,
     pairs: Vec<Pair>,
     exchanges: Exchanges,
@@ -107,7 +107,7 @@ pub struct Observer {
     is_simulated: bool,
 }
 
-impl Observer {
+impl TrafficCollector {
     /// Makes an observer that has seen nothing.
     pub fn new(reading: Reading) -> Self {
         Self {
@@ -115,7 +115,7 @@ impl Observer {
             lowpan: Lowpan::default(),
             tshark: None,
             sightings: Sightings::default(),
-            clock: Clock::default(),
+            clock: CaptureClock::default(),
             numbers: HashMap::new(),
             pairs: Vec::new(),
             exchanges: Exchanges::default(),
@@ -126,7 +126,7 @@ impl Observer {
     }
 
     /// Sees a packet of a capture.
-    pub fn packet(&mut self, packet: &Packet<'_>) {
+    pub fn packet(&mut self, packet: &CapturedPacket<'_>) {
         self.counts.packets += 1;
         self.is_simulated |= packet.point != Point::Interface;
         let (first, last) = self.span.unwrap_or((packet.at, packet.at));
@@ -151,7 +151,7 @@ impl Observer {
     }
 
     /// Sees the datagram of a packet, unless the capture shows it a second time. A simulation writes each one once.
-    fn sighted(&mut self, packet: &Packet<'_>, datagram: &Datagram<'_>) {
+    fn sighted(&mut self, packet: &CapturedPacket<'_>, datagram: &CapturedDatagram<'_>) {
         if packet.point == Point::Interface && self.sightings.is_again(packet.at, datagram) {
             self.counts.again += 1;
         } else {
@@ -160,7 +160,7 @@ impl Observer {
     }
 
     /// Sees the datagram that tshark finds in a packet. Returns whether there is one.
-    fn is_read_by_tshark(&mut self, packet: &Packet<'_>) -> bool {
+    fn is_read_by_tshark(&mut self, packet: &CapturedPacket<'_>) -> bool {
         let found = self.tshark.as_mut().and_then(|tshark| tshark.packet(packet.number));
         let Some(found) = found else { return false };
         self.counts.by_tshark += 1;
@@ -169,7 +169,7 @@ impl Observer {
     }
 
     /// Sees a datagram.
-    pub fn datagram(&mut self, at: Time, datagram: &Datagram<'_>) {
+    pub fn datagram(&mut self, at: Time, datagram: &CapturedDatagram<'_>) {
         let ports = [datagram.from.port(), datagram.to.port()];
         let is_named = |port: u16| port == COAP_PORT || self.reading.ports.contains(&port);
         let is_certain = ports.iter().any(|&port| is_named(port));
@@ -177,7 +177,7 @@ impl Observer {
             self.counts.dtls += 1;
             return;
         }
-        let Some(seen) = Seen::read(datagram.payload, datagram.is_whole) else {
+        let Some(seen) = SeenMessage::read(datagram.payload, datagram.is_whole) else {
             match (is_certain, ports.contains(&COAPS_PORT)) {
                 (true, _) => self.counts.malformed += 1,
                 (false, true) => self.counts.dtls += 1,
@@ -198,7 +198,13 @@ impl Observer {
         self.message(at, datagram, &seen, by_port);
     }
 
-    fn message(&mut self, at: Time, datagram: &Datagram<'_>, seen: &Seen, by_port: Option<From>) {
+    fn message(
+        &mut self,
+        at: Time,
+        datagram: &CapturedDatagram<'_>,
+        seen: &SeenMessage,
+        by_port: Option<From>,
+    ) {
         let ends = (datagram.from, datagram.to);
         // An empty message of a client looks like one of the server by its code, so ports and known pairs decide first.
         let by_code = if seen.code.is_request() { From::Client } else { From::Server };
@@ -235,8 +241,8 @@ impl Observer {
     /// Returns whether the side that is looked at sees the message.
     fn is_seen_from_here(&self, point: Point, from: From) -> bool {
         let is_own = match self.reading.side {
-            None | Some(Side::Client | Side::Middle) => from == From::Client,
-            Some(Side::Server) => from == From::Server,
+            None | Some(CaptureEnd::Client | CaptureEnd::Middle) => from == From::Client,
+            Some(CaptureEnd::Server) => from == From::Server,
         };
         match point {
             Point::Interface => true,
@@ -268,7 +274,7 @@ impl Observer {
 
 impl Traffic {
     /// Returns the exchanges that clients began, and not servers with notifications or separate responses.
-    pub fn of_clients(&self) -> impl Iterator<Item = &Exchange> {
+    pub fn of_clients(&self) -> impl Iterator<Item = &CapturedExchange> {
         self.exchanges.iter().filter(|exchange| exchange.from == From::Client)
     }
 
@@ -277,7 +283,7 @@ impl Traffic {
     /// A client sends no copy once it has an answer, so copies behind an answer mean that the answer was lost behind the
     /// capture. A server answers every copy, so copies without an answer mean that something was lost before the server's
     /// answer reached the capture.
-    pub fn side(&self) -> Option<Side> {
+    pub fn side(&self) -> Option<CaptureEnd> {
         let (mut copies, mut behind_answers, mut unanswered) = (0u64, 0u64, 0u64);
         for exchange in self.of_clients().filter(|exchange| exchange.copies.len() > 1) {
             let answered = exchange.answers.first().map(|answer| answer.at);
@@ -290,9 +296,9 @@ impl Traffic {
         let is_rare = |count: u64| count * 50 <= copies;
         match (copies, is_rare(behind_answers), is_rare(unanswered)) {
             (0, ..) => None,
-            (_, true, _) => Some(Side::Client),
-            (_, false, true) => Some(Side::Server),
-            (_, false, false) => Some(Side::Middle),
+            (_, true, _) => Some(CaptureEnd::Client),
+            (_, false, true) => Some(CaptureEnd::Server),
+            (_, false, false) => Some(CaptureEnd::Middle),
         }
     }
 }
@@ -308,7 +314,7 @@ mod tests {
     use super::super::fates::Fates;
     use super::super::findings::Findings;
     use super::super::headers::tests::ip;
-    use super::super::workload::Workload;
+    use super::super::workload::ObservedWorkload;
     use super::*;
 
     const CLIENT: &str = "10.0.0.1:40000";
@@ -404,7 +410,7 @@ mod tests {
         let rtt = findings.round_trips.unwrap();
         assert!((0.049..0.051).contains(&rtt.min_s) && (0.049..0.051).contains(&rtt.max_s), "{rtt:?}");
         assert!((100.0..125.0).contains(&findings.reading.seconds), "{}", findings.reading.seconds);
-        let workload = Workload::of(&traffic).unwrap();
+        let workload = ObservedWorkload::of(&traffic).unwrap();
         assert!((0.9..1.0).contains(&workload.pause_s) && workload.is_pause_constant, "{workload:?}");
     }
 
@@ -423,10 +429,10 @@ mod tests {
     fn copies_behind_answers_tell_the_side() {
         let copies = [(0, CLIENT, SERVER, &GET[..]), (2_000_000, CLIENT, SERVER, &GET)];
         let late = (2_000_900, SERVER, CLIENT, &CONTENT[..]);
-        assert_eq!(of(&Reading::default(), &[copies[0], copies[1], late]).side(), Some(Side::Client));
+        assert_eq!(of(&Reading::default(), &[copies[0], copies[1], late]).side(), Some(CaptureEnd::Client));
         let early = (100, SERVER, CLIENT, &CONTENT[..]);
         let all = of(&Reading::default(), &[copies[0], early, copies[1], late]);
-        assert_eq!(all.side(), Some(Side::Server));
-        assert_eq!(of(&Reading::default(), &[copies[0], early, copies[1]]).side(), Some(Side::Middle));
+        assert_eq!(all.side(), Some(CaptureEnd::Server));
+        assert_eq!(of(&Reading::default(), &[copies[0], early, copies[1]]).side(), Some(CaptureEnd::Middle));
     }
 }

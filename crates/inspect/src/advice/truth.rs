@@ -12,7 +12,7 @@ use coapace_sim::{Event, Pcapng, Record, Tap, Time};
 
 use super::fates::Fates;
 use super::findings::Findings;
-use super::traffic::{self, Reading, Side};
+use super::traffic::{self, CaptureEnd, Reading};
 
 /// The departures of requests and the arrivals of their answers, by the marks that only a simulation has.
 #[derive(Default)]
@@ -62,7 +62,7 @@ fn check(scenario: &Scenario, mechanism: &str, seed: u64, what: &str) {
     let traffic =
         traffic::read(&*file, &Reading::default(), None, &mut || ControlFlow::Continue(())).unwrap();
     let fates = Fates::of(&traffic);
-    let findings = Findings::of(&traffic, &fates, Some(Side::Client));
+    let findings = Findings::of(&traffic, &fates, Some(CaptureEnd::Client));
     assert_eq!(findings.transmissions, truth.departures.len(), "{what}");
     let loss = findings.loss.unwrap();
     assert!((loss.share - truth.loss()).abs() < 0.02, "{what}: loss {} for {}", loss.share, truth.loss());

@@ -7,9 +7,9 @@ use std::path::Path;
 use std::process::{Child, ChildStdout, Command, Stdio};
 
 use super::capture::Point;
-use super::datagram::Datagram;
+use super::datagram::CapturedDatagram;
 
-/// The fields of a packet, in the order of [`Read::of`]. If a field comes several times, as in a tunnel, the last counts.
+/// The fields of a packet, in the order of [`TsharkDatagram::of`]. If a field comes several times, as in a tunnel, the last counts.
 const FIELDS: [&str; 11] = [
     "frame.number",
     "frame.protocols",
@@ -32,12 +32,12 @@ const FILTER: &str = "coap && udp && !icmp && !icmpv6";
 pub struct Tshark {
     child: Child,
     lines: Option<Lines<BufReader<ChildStdout>>>,
-    next: Option<Read>,
+    next: Option<TsharkDatagram>,
 }
 
 /// A datagram that tshark read.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Read {
+pub(super) struct TsharkDatagram {
     number: u64,
     from: SocketAddr,
     to: SocketAddr,
@@ -68,7 +68,7 @@ impl Tshark {
 
     /// Returns the datagram of the packet with this number, from 1 on; `None` if the packet has no CoAP. The numbers of
     /// successive calls have to ascend.
-    pub(super) fn packet(&mut self, number: u64) -> Option<Read> {
+    pub(super) fn packet(&mut self, number: u64) -> Option<TsharkDatagram> {
         loop {
             match self.next.take() {
                 Some(read) if read.number > number => {
@@ -77,7 +77,7 @@ impl Tshark {
                 }
                 Some(read) if read.number == number => return Some(read),
                 // A line that cannot be understood is passed over.
-                _ => self.next = self.lines.as_mut()?.find_map(|line| Read::of(&line.ok()?)),
+                _ => self.next = self.lines.as_mut()?.find_map(|line| TsharkDatagram::of(&line.ok()?)),
             }
             self.next.as_ref()?;
         }
@@ -92,7 +92,7 @@ impl Drop for Tshark {
     }
 }
 
-impl Read {
+impl TsharkDatagram {
     /// Reads a line of tshark with [`FIELDS`].
     fn of(line: &str) -> Option<Self> {
         let mut fields = line.split('\t');
@@ -130,8 +130,8 @@ impl Read {
     }
 
     /// Returns the datagram. `is_whole` says whether all of the packet was kept.
-    pub(super) fn datagram(&self, is_whole: bool) -> Datagram<'_> {
-        Datagram {
+    pub(super) fn datagram(&self, is_whole: bool) -> CapturedDatagram<'_> {
+        CapturedDatagram {
             from: self.from,
             to: self.to,
             payload: &self.payload,
@@ -164,14 +164,14 @@ mod tests {
     #[test]
     fn a_line_of_tshark_is_the_innermost_datagram() {
         let line = "7\teth:ipv6:udp:vxlan:eth:ip:udp:coap\t10.0.0.1\t10.0.0.2\tfd00::1\tfd00::2\t40000\t5683\t15\t0x0102\t41010007";
-        let read = Read::of(line).unwrap();
+        let read = TsharkDatagram::of(line).unwrap();
         assert_eq!((read.number, read.identification, read.ip_bytes), (7, 0x0102, 35));
         assert_eq!((read.from, &read.payload[..]), ("10.0.0.1:40000".parse().unwrap(), &[0x41, 1, 0, 7][..]));
         let inner = line.replace("eth:ipv6:udp:vxlan:eth:ip:udp", "eth:ip:gre:ipv6:udp");
-        let read = Read::of(&inner).unwrap();
+        let read = TsharkDatagram::of(&inner).unwrap();
         assert_eq!((read.to, read.identification), ("[fd00::2]:5683".parse().unwrap(), 0));
         for line in ["", "7", "7\teth:ip:udp:coap\t\t\t\t\t1\t2\t15\t\t4101", &line[..line.len() - 1]] {
-            assert_eq!(Read::of(line), None, "{line}");
+            assert_eq!(TsharkDatagram::of(line), None, "{line}");
         }
     }
 

@@ -5,13 +5,13 @@ use std::collections::BTreeMap;
 use coapace_run::measured::quantile;
 use coapace_sim::Time;
 
-use super::exchanges::Exchange;
+use super::exchanges::CapturedExchange;
 use super::lives::Starts;
 use super::traffic::Traffic;
 
 /// The clients and their requests, as far as a scenario needs them.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Workload {
+pub struct ObservedWorkload {
     /// The number of clients.
     pub clients: u32,
     /// The number of servers.
@@ -58,7 +58,7 @@ const ACK_TIMEOUT_S: f64 = 2.0;
 /// Pauses of clients that differ by less than this share, or 1 ms, are constant.
 const CONSTANT: f64 = 0.05;
 
-impl Workload {
+impl ObservedWorkload {
     /// Returns whether clients give up sooner than RFC 7252 would after one retransmission less. A patient endpoint with short
     /// timeouts makes one more copy than MAX_RETRANSMIT says (decision 0039), and waits as long as RFC 7252.
     pub fn is_impatient(&self) -> bool {
@@ -69,12 +69,12 @@ impl Workload {
 
     /// Describes the clients of a capture; `None` if there are none.
     pub fn of(traffic: &Traffic) -> Option<Self> {
-        let mut of_client: BTreeMap<u32, Vec<&Exchange>> = BTreeMap::new();
+        let mut of_client: BTreeMap<u32, Vec<&CapturedExchange>> = BTreeMap::new();
         for exchange in traffic.of_clients().filter(|exchange| exchange.is_confirmable) {
             of_client.entry(exchange.client).or_default().push(exchange);
         }
         let all = || of_client.values().flatten();
-        let server = |it: &Exchange| traffic.pairs[it.pair as usize].server;
+        let server = |it: &CapturedExchange| traffic.pairs[it.pair as usize].server;
         let mut servers: Vec<_> = of_client.values().map(|own| server(own[0])).collect();
         servers.sort_unstable();
         servers.dedup();
@@ -95,15 +95,15 @@ impl Workload {
         let (first, last) = (starts.iter().min()?, starts.iter().max()?);
         let (pause_s, is_pause_constant) = middle(&mut rests);
         let (interval_s, is_interval_constant) = middle(&mut periods);
-        let median = |value: &dyn Fn(&Exchange) -> f64| {
+        let median = |value: &dyn Fn(&CapturedExchange) -> f64| {
             let mut values: Vec<f64> = all().map(|it| value(it)).filter(|value| *value >= 0.0).collect();
             values.sort_by(f64::total_cmp);
             quantile(&values, 0.5).unwrap_or(0.0)
         };
         let answered =
-            |it: &Exchange| if it.response_bytes > 0 { f64::from(it.response_bytes) } else { -1.0 };
+            |it: &CapturedExchange| if it.response_bytes > 0 { f64::from(it.response_bytes) } else { -1.0 };
         let end = traffic.span.map_or(Time::ZERO, |(_, end)| end);
-        let given_up: Vec<&Exchange> = all().filter(|it| is_given_up(it, end)).copied().collect();
+        let given_up: Vec<&CapturedExchange> = all().filter(|it| is_given_up(it, end)).copied().collect();
         let retransmissions = all().map(|it| it.copies.len() - 1).max().unwrap_or(0).min(100) as u8;
         let separate = all().filter(|it| {
             it.response_at.is_some_and(|at| it.answers.first().is_some_and(|answer| answer.at < at))
@@ -144,14 +144,14 @@ fn middle(times: &mut [f64]) -> (f64, bool) {
 }
 
 /// Returns whether an exchange was given up, in a capture that ends at `end`. There must have been time for another copy.
-fn is_given_up(exchange: &Exchange, end: Time) -> bool {
+fn is_given_up(exchange: &CapturedExchange, end: Time) -> bool {
     let last = exchange.copies.last().map_or(end, |copy| copy.at);
     let before = exchange.copies.iter().rev().nth(1).map_or(exchange.began_at(), |copy| copy.at);
     exchange.ended_at().is_none() && end > last + (last - before) * 2
 }
 
 /// Returns the most common number of retransmissions of exchanges that were given up. A client that is switched off makes fewer.
-fn usual_retransmissions(given_up: &[&Exchange]) -> Option<u8> {
+fn usual_retransmissions(given_up: &[&CapturedExchange]) -> Option<u8> {
     let mut counts: BTreeMap<usize, usize> = BTreeMap::new();
     for exchange in given_up {
         *counts.entry(exchange.copies.len() - 1).or_default() += 1;
@@ -163,7 +163,7 @@ fn usual_retransmissions(given_up: &[&Exchange]) -> Option<u8> {
 /// Returns the median of the time from the first copy of an exchange that was given up to the next request of the same life,
 /// less the usual pause, in seconds.
 fn given_up_after<'a>(
-    clients: impl Iterator<Item = &'a Vec<&'a Exchange>>,
+    clients: impl Iterator<Item = &'a Vec<&'a CapturedExchange>>,
     end: Time,
     pause_s: f64,
 ) -> Option<f64> {
@@ -179,7 +179,7 @@ fn given_up_after<'a>(
 
 /// Returns the 2 % and the 98 % quantile of the number of exchanges of a life. The last life of a client may go on behind the
 /// capture, so it does not count.
-fn of_lives<'a>(clients: impl Iterator<Item = &'a Vec<&'a Exchange>>) -> Option<[u32; 2]> {
+fn of_lives<'a>(clients: impl Iterator<Item = &'a Vec<&'a CapturedExchange>>) -> Option<[u32; 2]> {
     let mut counts: Vec<f64> = Vec::new();
     for own in clients {
         let lives: Vec<_> = own.chunk_by(|one, next| one.life == next.life).collect();
@@ -192,7 +192,7 @@ fn of_lives<'a>(clients: impl Iterator<Item = &'a Vec<&'a Exchange>>) -> Option<
 }
 
 /// Returns the most exchanges of a client that were open at a time.
-fn most_open(own: &[&Exchange]) -> u16 {
+fn most_open(own: &[&CapturedExchange]) -> u16 {
     let mut changes: Vec<(Time, i32)> = Vec::new();
     for exchange in own {
         let began = exchange.began_at();
@@ -229,7 +229,8 @@ mod tests {
             ];
             let set = set.map(|(key, value)| (key.to_owned(), value.to_owned()));
             let scenario = Scenario::load("lossy-lan", &set).unwrap();
-            Workload::of(&simulated::traffic(&scenario, &Contender::parse(mechanism).unwrap(), 3)).unwrap()
+            ObservedWorkload::of(&simulated::traffic(&scenario, &Contender::parse(mechanism).unwrap(), 3))
+                .unwrap()
         };
         // Patience makes one more copy where timeouts are short.
         let cases = [

@@ -14,7 +14,7 @@ use coapace_run::accounting;
 use coapace_scenario::{Scenario, ScenarioError};
 use coapace_sim::{Mark, NodeId, Outgoing, Time, Transport};
 
-use super::case::Side;
+use super::case::ExaminedSide;
 use super::packet::Packet;
 use coapace_wire::link::{Link, SERVER};
 
@@ -36,7 +36,7 @@ static SCENARIO: LazyLock<Result<Scenario, ScenarioError>> = LazyLock::new(|| {
 
 /// A packet of the stack, and the reply that the examiner sends as soon as it arrives.
 #[derive(Debug)]
-pub(crate) struct Entry<'a> {
+pub(crate) struct BottleneckEntry<'a> {
     /// The moment at which the stack sent it.
     at: Duration,
     bytes: &'a [u8],
@@ -44,7 +44,7 @@ pub(crate) struct Entry<'a> {
     reply: Vec<u8>,
 }
 
-impl<'a> Entry<'a> {
+impl<'a> BottleneckEntry<'a> {
     /// Returns a packet of the stack with its reply, which may be empty.
     pub(crate) fn new(packet: &'a Packet, reply: Vec<u8>) -> Self {
         Self { at: packet.at, bytes: &packet.bytes, reply }
@@ -53,12 +53,12 @@ impl<'a> Entry<'a> {
 
 /// Returns the moment at which the stack gets the reply to each packet. `side` is the part of the stack. Packets are in the order in
 /// which they were sent.
-pub(crate) fn replies(side: Side, entries: &[Entry<'_>]) -> Vec<Option<Duration>> {
+pub(crate) fn replies(side: ExaminedSide, entries: &[BottleneckEntry<'_>]) -> Vec<Option<Duration>> {
     let mut got = vec![None; entries.len()];
     let link = SCENARIO.as_ref().ok().and_then(|scenario| Link::new(scenario, 1, ()));
     let Some(mut link) = link else { return got };
     let client = link.add_client();
-    let (stack, examiner) = if side == Side::Client { (client, SERVER) } else { (SERVER, client) };
+    let (stack, examiner) = if side == ExaminedSide::Client { (client, SERVER) } else { (SERVER, client) };
     for (place, entry) in (0u32..).zip(entries) {
         let at = Time::from_nanos(entry.at.as_nanos() as u64);
         pass(&mut link, at, (stack, examiner), entries, &mut got);
@@ -74,7 +74,7 @@ fn pass(
     link: &mut Link<()>,
     until: Time,
     (stack, examiner): (NodeId, NodeId),
-    entries: &[Entry<'_>],
+    entries: &[BottleneckEntry<'_>],
     got: &mut [Option<Duration>],
 ) {
     while let Some(next) = link.next_event().filter(|next| *next <= until) {
@@ -109,14 +109,14 @@ pub(crate) fn occupied(datagram_bytes: usize) -> f64 {
 mod tests {
     use super::*;
 
-    fn entry(at_s: u64) -> Entry<'static> {
-        Entry { at: Duration::from_secs(at_s), bytes: &[0; 10], reply: vec![0; 65] }
+    fn entry(at_s: u64) -> BottleneckEntry<'static> {
+        BottleneckEntry { at: Duration::from_secs(at_s), bytes: &[0; 10], reply: vec![0; 65] }
     }
 
     #[test]
     fn an_answer_takes_its_time_on_the_downlink_and_waits_for_those_before() {
-        let seconds = |entries: &[Entry<'_>]| -> Vec<f64> {
-            replies(Side::Client, entries).into_iter().map(|at| at.unwrap().as_secs_f64()).collect()
+        let seconds = |entries: &[BottleneckEntry<'_>]| -> Vec<f64> {
+            replies(ExaminedSide::Client, entries).into_iter().map(|at| at.unwrap().as_secs_f64()).collect()
         };
         // 93 bytes at 300 bit/s take 2.48 s; both delays are 0.6 s, and the backhaul adds 30 ms.
         assert!((occupied(65) - 2.48).abs() < 1e-9);
@@ -130,9 +130,9 @@ mod tests {
 
     #[test]
     fn a_server_sends_through_the_downlink_and_is_acknowledged_through_the_uplink() {
-        let notification = Entry { at: Duration::ZERO, bytes: &[0; 65], reply: vec![0; 4] };
-        let silent = Entry { at: Duration::ZERO, bytes: &[0; 65], reply: Vec::new() };
-        let got = replies(Side::Server, &[notification, silent]);
+        let notification = BottleneckEntry { at: Duration::ZERO, bytes: &[0; 65], reply: vec![0; 4] };
+        let silent = BottleneckEntry { at: Duration::ZERO, bytes: &[0; 65], reply: Vec::new() };
+        let got = replies(ExaminedSide::Server, &[notification, silent]);
         assert!((3.1..3.15).contains(&got[0].unwrap().as_secs_f64()), "{got:?}");
         assert_eq!(got[1], None);
     }

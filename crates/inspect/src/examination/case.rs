@@ -11,7 +11,7 @@ use super::transcript::Transcript;
 
 /// The part that the examined stack plays.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Side {
+pub enum ExaminedSide {
     /// It makes requests.
     Client,
     /// It answers requests.
@@ -36,13 +36,13 @@ pub struct Case {
     /// Whether the client is to ask a group instead of the examiner's address.
     pub asks_group: bool,
     /// Sends the datagrams that begin the case, to a server. A client begins by itself.
-    pub begin: fn(&Target, &mut Outbox),
+    pub begin: fn(&ExaminationTarget, &mut DatagramSchedule),
     /// Reacts to a packet of the stack, which is the last in the transcript.
-    pub react: fn(&Target, &Transcript, &Packet, &mut Outbox),
+    pub react: fn(&ExaminationTarget, &Transcript, &Packet, &mut DatagramSchedule),
     /// Returns whether the case has seen all that it wants to.
-    pub is_enough: fn(&Target, &Transcript) -> bool,
+    pub is_enough: fn(&ExaminationTarget, &Transcript) -> bool,
     /// Judges what happened. An empty list means that nothing is wrong and nothing was measured.
-    pub judge: fn(&Target, &Transcript) -> Vec<Finding>,
+    pub judge: fn(&ExaminationTarget, &Transcript) -> Vec<Finding>,
 }
 
 impl Case {
@@ -58,7 +58,7 @@ impl Case {
 
 /// The resources of the examined stack, and the extent of the examination.
 #[derive(Clone, Debug, Default)]
-pub struct Target {
+pub struct ExaminationTarget {
     /// The options that name the resource to read: Uri-Path and Uri-Query.
     pub resource: Options,
     /// An observable resource that changes about once a second.
@@ -79,7 +79,7 @@ pub struct Target {
     pub may_ask_group: bool,
 }
 
-impl Target {
+impl ExaminationTarget {
     /// Returns the `n`th Message ID of the examiner.
     pub(crate) fn id(&self, n: u16) -> u16 {
         self.first_message_id.wrapping_add(n)
@@ -94,14 +94,14 @@ impl Target {
 
 /// Datagrams to be sent, each at its time.
 #[derive(Debug, Default)]
-pub struct Outbox {
+pub struct DatagramSchedule {
     pub(crate) now: Duration,
-    pub(crate) due: Vec<Due>,
+    pub(crate) due: Vec<DueDatagram>,
 }
 
 /// A datagram that waits for its time.
 #[derive(Clone, Debug)]
-pub(crate) struct Due {
+pub(crate) struct DueDatagram {
     pub(crate) at: Duration,
     pub(crate) lane: usize,
     /// The address to send to; `None` for the server that is examined.
@@ -109,16 +109,21 @@ pub(crate) struct Due {
     pub(crate) bytes: Vec<u8>,
 }
 
-impl Outbox {
+impl DatagramSchedule {
     /// Sends a datagram to the examined server after this many milliseconds.
     pub(crate) fn send(&mut self, after_ms: u64, bytes: Vec<u8>) {
-        self.due.push(Due { at: self.now + Duration::from_millis(after_ms), lane: 0, peer: None, bytes });
+        self.due.push(DueDatagram {
+            at: self.now + Duration::from_millis(after_ms),
+            lane: 0,
+            peer: None,
+            bytes,
+        });
     }
 
     /// Answers a packet after this many milliseconds.
     pub(crate) fn answer(&mut self, packet: &Packet, after_ms: u64, bytes: Vec<u8>) {
         let at = self.now + Duration::from_millis(after_ms);
-        self.due.push(Due { at, lane: packet.lane, peer: Some(packet.peer), bytes });
+        self.due.push(DueDatagram { at, lane: packet.lane, peer: Some(packet.peer), bytes });
     }
 }
 

@@ -16,7 +16,7 @@ mod separate;
 
 use coapace_proto::{Code, Kind, Options};
 
-use super::case::{Case, Outbox, Target};
+use super::case::{Case, DatagramSchedule, ExaminationTarget};
 use super::finding::Finding;
 use super::packet::{Packet, message};
 use super::transcript::Transcript;
@@ -68,11 +68,11 @@ const CASE: Case = Case {
     judge: |_, _| Vec::new(),
 };
 
-fn nothing(_: &Target, _: &mut Outbox) {}
+fn nothing(_: &ExaminationTarget, _: &mut DatagramSchedule) {}
 
-fn ignore(_: &Target, _: &Transcript, _: &Packet, _: &mut Outbox) {}
+fn ignore(_: &ExaminationTarget, _: &Transcript, _: &Packet, _: &mut DatagramSchedule) {}
 
-fn never(_: &Target, _: &Transcript) -> bool {
+fn never(_: &ExaminationTarget, _: &Transcript) -> bool {
     false
 }
 
@@ -101,7 +101,12 @@ fn confirmable_response(request: &Packet, message_id: u16, options: &Options) ->
 }
 
 /// Answers the second copy of every confirmable request, and the first of others.
-fn answer_second(_: &Target, transcript: &Transcript, packet: &Packet, outbox: &mut Outbox) {
+fn answer_second(
+    _: &ExaminationTarget,
+    transcript: &Transcript,
+    packet: &Packet,
+    outbox: &mut DatagramSchedule,
+) {
     if packet.is_request() && (!is_confirmable(packet) || transcript.copies_of(packet) >= 2) {
         outbox.answer(packet, 0, response(packet));
     }

@@ -12,11 +12,11 @@ pub(crate) const EXCHANGE_LIFETIME: Duration = Duration::from_secs(247);
 
 /// The transmissions of one message of the stack, the first one first. There is at least one.
 #[derive(Clone, Debug)]
-pub(crate) struct Copies<'a> {
+pub(crate) struct MessageCopies<'a> {
     pub(crate) packets: Vec<&'a Packet>,
 }
 
-impl<'a> Copies<'a> {
+impl<'a> MessageCopies<'a> {
     pub(crate) fn first(&self) -> &'a Packet {
         self.packets[0]
     }
@@ -87,22 +87,22 @@ impl<'a> Copies<'a> {
 mod tests {
     use coapace_proto::{Code, Kind, Options};
 
-    use super::super::packet::{Direction, message};
+    use super::super::packet::{PacketDirection, message};
     use super::super::transcript::Transcript;
     use super::*;
 
     /// Returns a packet at a second: from the stack, a request; to it, an answer.
-    fn packet(at: u32, direction: Direction, message_id: u16, token: &[u8]) -> Packet {
+    fn packet(at: u32, direction: PacketDirection, message_id: u16, token: &[u8]) -> Packet {
         let (kind, code) = match direction {
-            Direction::Received => (Kind::Confirmable, Code::GET),
-            Direction::Sent => (Kind::Acknowledgement, Code::CONTENT),
+            PacketDirection::Received => (Kind::Confirmable, Code::GET),
+            PacketDirection::Sent => (Kind::Acknowledgement, Code::CONTENT),
         };
         let bytes = message(kind, code, message_id, token, &Options::new(), &[]);
         let peer = "192.0.2.1:5683".parse().unwrap();
         Packet { number: at, at: Duration::from_secs(at.into()), lane: 0, peer, direction, bytes }
     }
 
-    fn transcript(all: &[(u32, Direction, u16, &[u8])]) -> Transcript {
+    fn transcript(all: &[(u32, PacketDirection, u16, &[u8])]) -> Transcript {
         let mut transcript = Transcript::default();
         for &(at, direction, message_id, token) in all {
             transcript.add(packet(at, direction, message_id, token));
@@ -110,7 +110,7 @@ mod tests {
         transcript
     }
 
-    use Direction::{Received, Sent};
+    use PacketDirection::{Received, Sent};
 
     #[test]
     fn markings_are_told_from_the_copies() {

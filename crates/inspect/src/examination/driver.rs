@@ -10,9 +10,9 @@ use std::time::Duration;
 
 use coapace_proto::{Code, Kind};
 
-use super::case::{Case, Due, Outbox, Side, Target};
+use super::case::{Case, DatagramSchedule, DueDatagram, ExaminationTarget, ExaminedSide};
 use super::finding::Finding;
-use super::packet::{Direction, Packet, message};
+use super::packet::{Packet, PacketDirection, message};
 use super::recorder::Recorder;
 use super::transcript::{Exit, Transcript};
 use coapace_sim::Span;
@@ -21,15 +21,15 @@ use coapace_wire::{Lateness, Program};
 
 /// An examination that is to be made.
 #[derive(Debug)]
-pub struct Plan {
+pub struct ExaminationPlan {
     /// The part that the stack plays.
-    pub side: Side,
+    pub side: ExaminedSide,
     /// The address of the server that is examined, or the address to listen at for a client.
     pub address: SocketAddr,
     /// The cases.
     pub cases: Vec<&'static Case>,
     /// The resources of the stack, and the extent of the examination.
-    pub target: Target,
+    pub target: ExaminationTarget,
     /// The command that starts the client. Without one, somebody else has to start it for every case.
     pub command: Option<ClientCommand>,
     /// Lanes that are in use at a time.
@@ -89,15 +89,16 @@ const MAX_VAIN_STARTS: u32 = 3;
 /// # Errors
 /// [`ExamineError`] if nothing could be examined.
 pub fn examine(
-    plan: &Plan,
+    plan: &ExaminationPlan,
     recorder: &Recorder,
     stop: &AtomicBool,
     tell: &(dyn Fn(News<'_>) + Sync),
 ) -> Result<Vec<Examined>, ExamineError> {
-    if plan.side == Side::Server {
+    if plan.side == ExaminedSide::Server {
         greet(plan, recorder)?;
     }
-    let at_once = if plan.side == Side::Client && plan.command.is_none() { 1 } else { plan.at_once.max(1) };
+    let at_once =
+        if plan.side == ExaminedSide::Client && plan.command.is_none() { 1 } else { plan.at_once.max(1) };
     let (free, freed) = (Mutex::new(at_once), Condvar::new());
     let done = Mutex::new(Vec::new());
     thread::scope(|scope| {
@@ -125,13 +126,13 @@ pub fn examine(
     Ok(done.into_iter().map(|(_, examined)| examined).collect())
 }
 
-fn lane_count(plan: &Plan, case: &Case) -> usize {
-    let many = plan.side == Side::Client && plan.command.is_some();
+fn lane_count(plan: &ExaminationPlan, case: &Case) -> usize {
+    let many = plan.side == ExaminedSide::Client && plan.command.is_some();
     if many { case.lane_count(plan.target.is_quick) } else { 1 }
 }
 
 /// Makes a GET, three times at most, so that a missing server is reported before any case begins.
-fn greet(plan: &Plan, recorder: &Recorder) -> Result<(), ExamineError> {
+fn greet(plan: &ExaminationPlan, recorder: &Recorder) -> Result<(), ExamineError> {
     let fail = |error| ExamineError::Socket(plan.address, error);
     let socket = socket_towards(plan.address).map_err(fail)?;
     let local = socket.local_addr().map_err(fail)?;
@@ -140,11 +141,11 @@ fn greet(plan: &Plan, recorder: &Recorder) -> Result<(), ExamineError> {
         message(Kind::Confirmable, Code::GET, id, &plan.target.token(u16::MAX), &plan.target.resource, &[]);
     let mut buffer = [0; 2048];
     for _ in 0..3 {
-        recorder.record("greeting", Direction::Sent, local, plan.address, &bytes);
+        recorder.record("greeting", PacketDirection::Sent, local, plan.address, &bytes);
         socket.send_to(&bytes, plan.address).map_err(fail)?;
         socket.set_read_timeout(Some(Duration::from_secs(2))).map_err(fail)?;
         if let Ok((count, peer)) = socket.recv_from(&mut buffer) {
-            recorder.record("greeting", Direction::Received, local, peer, &buffer[..count]);
+            recorder.record("greeting", PacketDirection::Received, local, peer, &buffer[..count]);
             return Ok(());
         }
     }
@@ -161,7 +162,7 @@ fn socket_towards(server: SocketAddr) -> io::Result<UdpSocket> {
 }
 
 /// Returns the interface on which the examiner joins [`GROUP`].
-fn group_interface(plan: &Plan) -> Result<Ipv4Addr, String> {
+fn group_interface(plan: &ExaminationPlan) -> Result<Ipv4Addr, String> {
     match plan.address.ip() {
         _ if !plan.target.may_ask_group => {
             Err(format!("the client would send to {GROUP}; allow that with --group"))
@@ -172,7 +173,7 @@ fn group_interface(plan: &Plan) -> Result<Ipv4Addr, String> {
 }
 
 fn conduct(
-    plan: &Plan,
+    plan: &ExaminationPlan,
     place: usize,
     case: &'static Case,
     lanes: usize,
@@ -181,8 +182,8 @@ fn conduct(
     tell: &(dyn Fn(News<'_>) + Sync),
 ) -> Examined {
     let mut lateness = Lateness::default();
-    let transcript = Stage::new(plan, place, case, lanes, recorder).and_then(|mut stage| {
-        if plan.side == Side::Client && plan.command.is_none() {
+    let transcript = CaseStage::new(plan, place, case, lanes, recorder).and_then(|mut stage| {
+        if plan.side == ExaminedSide::Client && plan.command.is_none() {
             tell(News::Ask(case, &uri(stage.locals[0], PATH)));
         }
         let transcript = stage.play(stop);
@@ -199,11 +200,11 @@ fn conduct(
 }
 
 /// A datagram of a lane, as it arrived.
-type Arrival = (usize, SocketAddr, Vec<u8>, u32, Duration);
+type LaneDatagram = (usize, SocketAddr, Vec<u8>, u32, Duration);
 
 /// One case with its sockets.
-struct Stage<'a> {
-    plan: &'a Plan,
+struct CaseStage<'a> {
+    plan: &'a ExaminationPlan,
     case: &'static Case,
     recorder: &'a Recorder,
     sockets: Vec<UdpSocket>,
@@ -212,13 +213,13 @@ struct Stage<'a> {
     /// Starts of each lane's client since the last packet of that lane.
     vain_starts: Vec<u32>,
     transcript: Transcript,
-    due: Vec<Due>,
+    due: Vec<DueDatagram>,
     lateness: Lateness,
 }
 
-impl<'a> Stage<'a> {
+impl<'a> CaseStage<'a> {
     fn new(
-        plan: &'a Plan,
+        plan: &'a ExaminationPlan,
         place: usize,
         case: &'static Case,
         lanes: usize,
@@ -231,10 +232,10 @@ impl<'a> Stage<'a> {
             socket.join_multicast_v4(&GROUP, &interface).map(|()| socket)
         };
         let open = |_| match (plan.side, &plan.command, plan.address.port()) {
-            (Side::Server, ..) => socket_towards(plan.address),
-            (Side::Client, Some(_), _) | (Side::Client, None, 0) => at_port(0),
+            (ExaminedSide::Server, ..) => socket_towards(plan.address),
+            (ExaminedSide::Client, Some(_), _) | (ExaminedSide::Client, None, 0) => at_port(0),
             // Each case has its own port: late copies of an earlier case must not be taken for requests of this one.
-            (Side::Client, None, port) => at_port(port.saturating_add(place as u16)),
+            (ExaminedSide::Client, None, port) => at_port(port.saturating_add(place as u16)),
         };
         let text = |error: io::Error| format!("cannot open a socket: {error}");
         let sockets = (0..lanes).map(open).collect::<io::Result<Vec<_>>>().map_err(text)?;
@@ -273,12 +274,12 @@ impl<'a> Stage<'a> {
         Ok(std::mem::take(&mut self.transcript))
     }
 
-    fn direct(&mut self, arrivals: &Receiver<Arrival>, stop: &AtomicBool) -> Result<(), String> {
+    fn direct(&mut self, arrivals: &Receiver<LaneDatagram>, stop: &AtomicBool) -> Result<(), String> {
         let is_quick = self.plan.target.is_quick;
-        let is_awaited = self.plan.side == Side::Client && self.plan.command.is_none();
+        let is_awaited = self.plan.side == ExaminedSide::Client && self.plan.command.is_none();
         let begun = self.recorder.now();
         let mut end = begun + if is_awaited { self.plan.patience } else { self.case.lasts(is_quick) };
-        if self.plan.side == Side::Server {
+        if self.plan.side == ExaminedSide::Server {
             self.take(|case, target, _, outbox| (case.begin)(target, outbox));
         }
         loop {
@@ -289,7 +290,7 @@ impl<'a> Stage<'a> {
             let has_begun = !self.transcript.packets.is_empty();
             if now >= end
                 || stop.load(Ordering::Relaxed)
-                || (has_begun || self.plan.side == Side::Server)
+                || (has_begun || self.plan.side == ExaminedSide::Server)
                     && (self.case.is_enough)(target, &self.transcript)
             {
                 return Ok(());
@@ -304,7 +305,7 @@ impl<'a> Stage<'a> {
                         end = at + self.case.lasts(is_quick);
                     }
                     self.vain_starts[lane] = 0;
-                    let direction = Direction::Received;
+                    let direction = PacketDirection::Received;
                     let packet = Packet { number, at, lane, peer, direction, bytes };
                     if !self.transcript.add(packet) {
                         return Ok(());
@@ -325,21 +326,21 @@ impl<'a> Stage<'a> {
     }
 
     /// Queues the datagrams that a function of the case sends.
-    fn take(&mut self, act: impl FnOnce(&Case, &Target, &Transcript, &mut Outbox)) {
-        let mut outbox = Outbox { now: self.recorder.now(), due: Vec::new() };
+    fn take(&mut self, act: impl FnOnce(&Case, &ExaminationTarget, &Transcript, &mut DatagramSchedule)) {
+        let mut outbox = DatagramSchedule { now: self.recorder.now(), due: Vec::new() };
         act(self.case, &self.plan.target, &self.transcript, &mut outbox);
         self.due.append(&mut outbox.due);
     }
 
     fn send_due(&mut self, now: Duration) {
-        let mut ready: Vec<Due> = self.due.extract_if(.., |due| due.at <= now).collect();
+        let mut ready: Vec<DueDatagram> = self.due.extract_if(.., |due| due.at <= now).collect();
         ready.sort_by_key(|due| due.at);
-        for Due { lane, peer, bytes, .. } in ready {
+        for DueDatagram { lane, peer, bytes, .. } in ready {
             let peer = peer.unwrap_or(self.plan.address);
             let (Some(socket), Some(&local)) = (self.sockets.get(lane), self.locals.get(lane)) else {
                 continue;
             };
-            let direction = Direction::Sent;
+            let direction = PacketDirection::Sent;
             let (number, at) = self.recorder.record(self.case.name, direction, local, peer, &bytes);
             // A datagram that cannot be sent counts as lost: the stack may have closed its socket.
             let _ = socket.send_to(&bytes, peer);
@@ -383,7 +384,7 @@ fn listen(
     lane: usize,
     socket: &UdpSocket,
     local: SocketAddr,
-    sender: &Sender<Arrival>,
+    sender: &Sender<LaneDatagram>,
     is_over: &AtomicBool,
 ) {
     let mut buffer = vec![0; 65_536];
@@ -394,7 +395,7 @@ fn listen(
         // An error is a timeout, or an ICMP message about an earlier datagram.
         let Ok((count, peer)) = socket.recv_from(&mut buffer) else { continue };
         let bytes = buffer[..count].to_vec();
-        let (number, at) = recorder.record(case, Direction::Received, local, peer, &bytes);
+        let (number, at) = recorder.record(case, PacketDirection::Received, local, peer, &bytes);
         if sender.send((lane, peer, bytes, number, at)).is_err() {
             return;
         }

@@ -12,7 +12,7 @@ pub(crate) const ELECTIVE_OPTION: u16 = 65_000;
 
 /// Whether the examiner sent a datagram or received it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Direction {
+pub enum PacketDirection {
     /// From the examiner to the examined stack.
     Sent,
     /// From the examined stack to the examiner.
@@ -31,7 +31,7 @@ pub struct Packet {
     /// The address of the examined stack.
     pub peer: SocketAddr,
     /// The direction.
-    pub direction: Direction,
+    pub direction: PacketDirection,
     /// The payload of UDP.
     pub bytes: Vec<u8>,
 }
@@ -44,7 +44,7 @@ impl Packet {
 
     /// Returns whether the stack sent it.
     pub fn is_received(&self) -> bool {
-        self.direction == Direction::Received
+        self.direction == PacketDirection::Received
     }
 
     /// Returns whether it is a message of this kind, with this Message ID, from the stack.

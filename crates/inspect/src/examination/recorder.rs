@@ -7,7 +7,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use coapace_sim::{CaptureFile, Ecn, Time, udp_packet};
 
-use super::packet::Direction;
+use super::packet::PacketDirection;
 
 /// Numbers the packets of an examination, and writes them as pcapng if there is a file. Several threads may share it.
 #[derive(Debug)]
@@ -15,17 +15,17 @@ pub struct Recorder {
     begun: Instant,
     /// The time from the Unix epoch to the beginning.
     epoch: Duration,
-    inner: Mutex<Inner>,
+    inner: Mutex<RecorderState>,
 }
 
-struct Inner {
+struct RecorderState {
     file: Option<CaptureFile<Box<dyn Write + Send>>>,
     count: u32,
 }
 
-impl std::fmt::Debug for Inner {
+impl std::fmt::Debug for RecorderState {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Inner").field("count", &self.count).finish_non_exhaustive()
+        f.debug_struct("RecorderState").field("count", &self.count).finish_non_exhaustive()
     }
 }
 
@@ -43,7 +43,7 @@ impl Recorder {
             file
         });
         let epoch = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-        Self { begun: Instant::now(), epoch, inner: Mutex::new(Inner { file, count: 0 }) }
+        Self { begun: Instant::now(), epoch, inner: Mutex::new(RecorderState { file, count: 0 }) }
     }
 
     /// Returns the time since the examination began.
@@ -55,7 +55,7 @@ impl Recorder {
     pub fn record(
         &self,
         case: &str,
-        direction: Direction,
+        direction: PacketDirection,
         local: SocketAddr,
         peer: SocketAddr,
         bytes: &[u8],
@@ -66,8 +66,8 @@ impl Recorder {
         let number = inner.count;
         if let Some(file) = &mut inner.file {
             let (from, to, interface) = match direction {
-                Direction::Sent => (local, peer, SENT),
-                Direction::Received => (peer, local, RECEIVED),
+                PacketDirection::Sent => (local, peer, SENT),
+                PacketDirection::Received => (peer, local, RECEIVED),
             };
             let mut packet = Vec::with_capacity(bytes.len() + 48);
             // A datagram that no header fits stays in the capture as an empty packet, so that the numbers agree.

@@ -5,19 +5,19 @@ use std::time::Duration;
 use coap_numbers::option;
 use coapace_proto::{Code, Kind, Message, Options};
 
-use super::case::{Case, Due, Outbox, Target};
+use super::case::{Case, DatagramSchedule, DueDatagram, ExaminationTarget};
 use super::finding::{Finding, Severity};
-use super::packet::{Direction, Packet, empty, message};
+use super::packet::{Packet, PacketDirection, empty, message};
 use super::transcript::Transcript;
 
 /// The datagrams that a scripted peer will send, with their times in milliseconds.
-pub(crate) type Pending = Vec<(u64, Vec<u8>)>;
+pub(crate) type ScriptedDatagrams = Vec<(u64, Vec<u8>)>;
 
 /// Plays a case against a peer, and judges it. Returns the findings.
 pub(crate) fn rehearse(
     case: &Case,
-    target: &Target,
-    peer: impl FnMut(u64, Option<&[u8]>, &mut Pending),
+    target: &ExaminationTarget,
+    peer: impl FnMut(u64, Option<&[u8]>, &mut ScriptedDatagrams),
 ) -> Vec<Finding> {
     (case.judge)(target, &played(case, target, peer))
 }
@@ -26,12 +26,12 @@ pub(crate) fn rehearse(
 /// datagrams. Returns the packets.
 pub(crate) fn played(
     case: &Case,
-    target: &Target,
-    mut peer: impl FnMut(u64, Option<&[u8]>, &mut Pending),
+    target: &ExaminationTarget,
+    mut peer: impl FnMut(u64, Option<&[u8]>, &mut ScriptedDatagrams),
 ) -> Transcript {
     let address = "192.0.2.1:5683".parse().unwrap();
-    let (mut transcript, mut pending, mut number) = (Transcript::default(), Pending::new(), 0);
-    let mut outbox = Outbox::default();
+    let (mut transcript, mut pending, mut number) = (Transcript::default(), ScriptedDatagrams::new(), 0);
+    let mut outbox = DatagramSchedule::default();
     peer(0, None, &mut pending);
     (case.begin)(target, &mut outbox);
     let end = case.lasts(target.is_quick);
@@ -54,13 +54,13 @@ pub(crate) fn played(
         let add = |direction, bytes| Packet { number, at: now, lane: 0, peer: address, direction, bytes };
         match (ours, theirs) {
             (Some((place, at)), _) if at == now => {
-                let Due { bytes, .. } = outbox.due.remove(place);
+                let DueDatagram { bytes, .. } = outbox.due.remove(place);
                 peer(now.as_millis() as u64, Some(&bytes), &mut pending);
-                assert!(transcript.add(add(Direction::Sent, bytes)));
+                assert!(transcript.add(add(PacketDirection::Sent, bytes)));
             }
             (_, Some((place, _))) => {
                 let (_, bytes) = pending.remove(place);
-                let packet = add(Direction::Received, bytes);
+                let packet = add(PacketDirection::Received, bytes);
                 assert!(transcript.add(packet.clone()));
                 (case.react)(target, &transcript, &packet, &mut outbox);
             }
@@ -81,10 +81,10 @@ pub(crate) fn worst(findings: &[Finding]) -> Severity {
 pub(crate) fn client(
     count: u16,
     timeout_ms: impl Fn(u16, u32) -> u64,
-    mut break_it: impl FnMut(u64, &Message<'_>, &mut Pending) -> bool,
-) -> impl FnMut(u64, Option<&[u8]>, &mut Pending) {
+    mut break_it: impl FnMut(u64, &Message<'_>, &mut ScriptedDatagrams) -> bool,
+) -> impl FnMut(u64, Option<&[u8]>, &mut ScriptedDatagrams) {
     let mut exchange = 0;
-    let begin = move |exchange: u16, now: u64, pending: &mut Pending| {
+    let begin = move |exchange: u16, now: u64, pending: &mut ScriptedDatagrams| {
         let mut at = now;
         for copy in 0..5 {
             pending.push((at, request(exchange)));
@@ -147,6 +147,6 @@ pub(crate) fn request(exchange: u16) -> Vec<u8> {
 }
 
 /// Returns false: the `break_it` of a conforming [`client`].
-pub(crate) fn sound(_: u64, _: &Message<'_>, _: &mut Pending) -> bool {
+pub(crate) fn sound(_: u64, _: &Message<'_>, _: &mut ScriptedDatagrams) -> bool {
     false
 }

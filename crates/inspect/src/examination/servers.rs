@@ -15,7 +15,7 @@ mod silent_observer;
 
 use coapace_proto::{Code, Kind, Options};
 
-use super::case::{Case, Outbox, Target};
+use super::case::{Case, DatagramSchedule, ExaminationTarget};
 use super::packet::{Packet, empty, message};
 use super::transcript::Transcript;
 
@@ -58,7 +58,7 @@ const CASE: Case = Case {
 };
 
 /// Acknowledges a confirmable response.
-fn acknowledge(packet: &Packet, outbox: &mut Outbox) {
+fn acknowledge(packet: &Packet, outbox: &mut DatagramSchedule) {
     if let Some(received) = packet.message()
         && received.kind == Kind::Confirmable
         && received.code.is_response()
@@ -68,18 +68,18 @@ fn acknowledge(packet: &Packet, outbox: &mut Outbox) {
 }
 
 /// Returns the `n`th request of a case, without payload.
-fn request(target: &Target, kind: Kind, code: Code, n: u16, options: &Options) -> Vec<u8> {
+fn request(target: &ExaminationTarget, kind: Kind, code: Code, n: u16, options: &Options) -> Vec<u8> {
     message(kind, code, target.id(n), &target.token(n), options, &[])
 }
 
 /// Returns the first response to the `n`th request.
-fn response<'a>(target: &Target, transcript: &'a Transcript, n: u16) -> Option<&'a Packet> {
+fn response<'a>(target: &ExaminationTarget, transcript: &'a Transcript, n: u16) -> Option<&'a Packet> {
     let token = target.token(n);
     transcript.received().find(|packet| packet.is_response(&token))
 }
 
 /// Returns the number of the packet that carried the `n`th request first.
-fn sent(target: &Target, transcript: &Transcript, n: u16) -> Vec<u32> {
+fn sent(target: &ExaminationTarget, transcript: &Transcript, n: u16) -> Vec<u32> {
     let id = target.id(n).to_be_bytes();
     let is_it = |packet: &&Packet| packet.bytes.get(2..4) == Some(&id[..]);
     transcript.sent().find(is_it).map(|packet| packet.number).into_iter().collect()

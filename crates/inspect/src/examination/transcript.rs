@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use super::copies::Copies;
+use super::copies::MessageCopies;
 use super::packet::Packet;
 
 /// Packets that a case keeps. A stack that sends more is cut off.
@@ -66,9 +66,9 @@ impl Transcript {
     ///
     /// A message is known by lane, address, type and Message ID. A packet with the Message ID of one that was sent more than
     /// EXCHANGE_LIFETIME (247 s, RFC 7252 §4.8.2) ago begins another.
-    pub(crate) fn messages(&self, is_meant: impl Fn(&Packet) -> bool) -> Vec<Copies<'_>> {
+    pub(crate) fn messages(&self, is_meant: impl Fn(&Packet) -> bool) -> Vec<MessageCopies<'_>> {
         let mut places: HashMap<(usize, SocketAddr, [u8; 2], u8), usize> = HashMap::new();
-        let mut all: Vec<Copies<'_>> = Vec::new();
+        let mut all: Vec<MessageCopies<'_>> = Vec::new();
         for packet in self.received().filter(|packet| is_meant(packet)) {
             let Some(&[first, _, high, low]) = packet.bytes.get(..4) else { continue };
             let key = (packet.lane, packet.peer, [high, low], first >> 4 & 3);
@@ -77,25 +77,26 @@ impl Transcript {
                 all[place].packets.push(packet);
             } else {
                 places.insert(key, all.len());
-                all.push(Copies { packets: vec![packet] });
+                all.push(MessageCopies { packets: vec![packet] });
             }
         }
         all
     }
 
     /// Returns the requests of the stack, each with its copies.
-    pub(crate) fn requests(&self) -> Vec<Copies<'_>> {
+    pub(crate) fn requests(&self) -> Vec<MessageCopies<'_>> {
         self.messages(Packet::is_request)
     }
 
     /// Returns the requests, each with its copies, which may have Message IDs of their own. A request with the token of an earlier
     /// one that nothing has answered yet is a copy of it.
-    pub(crate) fn exchanges(&self) -> Vec<Copies<'_>> {
-        let token = |copies: &Copies<'_>| copies.message().map(|message| message.token).unwrap_or_default();
-        let mut all: Vec<Copies<'_>> = Vec::new();
+    pub(crate) fn exchanges(&self) -> Vec<MessageCopies<'_>> {
+        let token =
+            |copies: &MessageCopies<'_>| copies.message().map(|message| message.token).unwrap_or_default();
+        let mut all: Vec<MessageCopies<'_>> = Vec::new();
         for copies in self.requests() {
             let first = copies.first();
-            let is_continued = |one: &&mut Copies<'_>| {
+            let is_continued = |one: &&mut MessageCopies<'_>| {
                 !token(one).is_empty()
                     && token(one) == token(&copies)
                     && (one.first().lane, one.first().peer) == (first.lane, first.peer)
@@ -111,7 +112,7 @@ impl Transcript {
     }
 
     /// Returns the answers that the examiner has sent to a message.
-    pub(crate) fn answers(&self, copies: &Copies<'_>) -> impl Iterator<Item = &Packet> {
+    pub(crate) fn answers(&self, copies: &MessageCopies<'_>) -> impl Iterator<Item = &Packet> {
         self.sent().filter(move |answer| copies.are_answered_by(answer))
     }
 

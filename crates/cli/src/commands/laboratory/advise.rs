@@ -12,13 +12,13 @@ use coapace_inspect::advice::capture::Ending;
 use coapace_inspect::advice::fates::Fates;
 use coapace_inspect::advice::findings::{Findings, OTHERS};
 use coapace_inspect::advice::fit::{Fit, TRIES};
-use coapace_inspect::advice::measures::Measures;
+use coapace_inspect::advice::measures::TrafficMeasures;
 use coapace_inspect::advice::remarks;
 use coapace_inspect::advice::replay::{Replay, Replayed};
 use coapace_inspect::advice::scenario_file::ScenarioFile;
-use coapace_inspect::advice::traffic::{self, Reading, Side, Traffic};
+use coapace_inspect::advice::traffic::{self, CaptureEnd, Reading, Traffic};
 use coapace_inspect::advice::tshark::Tshark;
-use coapace_inspect::advice::workload::Workload;
+use coapace_inspect::advice::workload::ObservedWorkload;
 use coapace_run::contender::Contender;
 use coapace_scenario::naming;
 use indicatif::ProgressBar;
@@ -47,9 +47,9 @@ pub(crate) fn advise(arguments: &Arguments, options: &Advise) -> Result<(), Fail
     let draft = options.scenario.as_deref().map(Draft::create).transpose()?;
     let name = options.capture.display().to_string();
     let side = options.side.map(|side| match side {
-        CaptureSide::Client => Side::Client,
-        CaptureSide::Server => Side::Server,
-        CaptureSide::Middle => Side::Middle,
+        CaptureSide::Client => CaptureEnd::Client,
+        CaptureSide::Server => CaptureEnd::Server,
+        CaptureSide::Middle => CaptureEnd::Middle,
     });
     let (traffic, advice) = read(arguments, options, side, &name)?;
     let fates = Fates::of(&traffic);
@@ -57,7 +57,7 @@ pub(crate) fn advise(arguments: &Arguments, options: &Advise) -> Result<(), Fail
     if findings.exchanges == 0 {
         return Err(Failure::Input(format!("{name}: {}", nothing(&findings, advice.as_deref()))));
     }
-    let has_round_trips = findings.side != Side::Server;
+    let has_round_trips = findings.side != CaptureEnd::Server;
     let loss = findings.loss.map_or(0.0, |loss| loss.share);
     let replays: Vec<Replayed> = if has_round_trips {
         let replay = Replay::new(&traffic, &fates, loss);
@@ -110,7 +110,7 @@ fn print(format: Format, report: &Report<'_>) -> io::Result<()> {
 fn read(
     arguments: &Arguments,
     options: &Advise,
-    side: Option<Side>,
+    side: Option<CaptureEnd>,
     name: &str,
 ) -> Result<(Traffic, Option<String>), Failure> {
     let reading = Reading { ports: options.ports.clone(), side };
@@ -189,14 +189,14 @@ fn fit(
     findings: &Findings,
     draft: Draft,
 ) -> Result<Vec<String>, Failure> {
-    let Some(workload) = Workload::of(traffic) else { return Ok(Vec::new()) };
+    let Some(workload) = ObservedWorkload::of(traffic) else { return Ok(Vec::new()) };
     let capture = options.capture.file_name().map_or_else(|| "-".into(), |name| name.to_string_lossy());
     let file = ScenarioFile { workload: &workload, capture: &capture, settings: &options.set };
     let nearest = findings.timeouts.as_ref().and_then(|timeouts| timeouts.nearest.as_ref());
     let nearest = nearest.filter(|nearest| nearest.is_near());
     let label = nearest.map_or("default", |nearest| &nearest.mechanism);
     let contender = Contender::parse(label).map_err(Failure::Input)?;
-    let measured = Measures::of(traffic, fates);
+    let measured = TrafficMeasures::of(traffic, fates);
     let stop = interrupt::watch();
     let bar = progress::bar(TRIES as usize, arguments.quiet);
     let fitted =

@@ -8,8 +8,8 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use coapace_inspect::examination::{
-    Case, ClientCommand, Examined, Finding, News, Plan, Recorder, Severity, Side, Target, cases, examine,
-    planned,
+    Case, ClientCommand, ExaminationPlan, ExaminationTarget, Examined, ExaminedSide, Finding, News, Recorder,
+    Severity, cases, examine, planned,
 };
 use coapace_net::uri::{Host, Scheme};
 use coapace_net::{Options, Uri};
@@ -79,18 +79,18 @@ pub(crate) fn conduct(arguments: &Arguments, options: &Examine) -> Result<(), Fa
 }
 
 /// Returns what the arguments ask for, and a text for it.
-fn plan(options: &Examine) -> Result<(Plan, String), Failure> {
-    let side = if options.uri.is_some() { Side::Server } else { Side::Client };
+fn plan(options: &Examine) -> Result<(ExaminationPlan, String), Failure> {
+    let side = if options.uri.is_some() { ExaminedSide::Server } else { ExaminedSide::Client };
     let command = ClientCommand::new(options.command.clone());
     if command.is_none() && !options.command.is_empty() {
         let text = "the command does not say where to ask: put {uri}, or {host} and {port}, into it";
         return Err(Failure::Usage(text.to_owned()));
     }
-    let mut target = Target {
+    let mut target = ExaminationTarget {
         is_quick: options.quick,
         has_command: command.is_some(),
         may_ask_group: options.group,
-        ..Target::default()
+        ..ExaminationTarget::default()
     };
     let (address, what) = match (&options.uri, options.listen, &command) {
         (Some(text), ..) => {
@@ -122,7 +122,7 @@ fn plan(options: &Examine) -> Result<(Plan, String), Failure> {
             return Err(Failure::Usage(text.to_owned()));
         }
     };
-    let plan = Plan {
+    let plan = ExaminationPlan {
         side,
         address,
         cases: selected(side, &options.only)?,
@@ -134,7 +134,7 @@ fn plan(options: &Examine) -> Result<(Plan, String), Failure> {
     Ok((plan, what))
 }
 
-fn selected(side: Side, only: &[String]) -> Result<Vec<&'static Case>, Failure> {
+fn selected(side: ExaminedSide, only: &[String]) -> Result<Vec<&'static Case>, Failure> {
     let all = cases(side);
     for name in only {
         if all.iter().all(|case| case.name != name) {
@@ -224,10 +224,10 @@ fn page(out: &mut impl Write, what: &str, examined: &[Examined]) -> io::Result<(
     writeln!(out, "examiner: {lateness}")
 }
 
-fn objects(out: &mut impl Write, side: Side, what: &str, examined: &[Examined]) -> io::Result<()> {
+fn objects(out: &mut impl Write, side: ExaminedSide, what: &str, examined: &[Examined]) -> io::Result<()> {
     let side = match side {
-        Side::Client => "client",
-        Side::Server => "server",
+        ExaminedSide::Client => "client",
+        ExaminedSide::Server => "server",
     };
     for (one, finding) in findings(examined) {
         let object = json!({
@@ -248,7 +248,7 @@ fn objects(out: &mut impl Write, side: Side, what: &str, examined: &[Examined]) 
 }
 
 fn list(out: &mut impl Write) -> Result<(), Failure> {
-    for (side, title) in [(Side::Client, "Clients"), (Side::Server, "Servers")] {
+    for (side, title) in [(ExaminedSide::Client, "Clients"), (ExaminedSide::Server, "Servers")] {
         writeln!(out, "{title}:")?;
         for case in cases(side) {
             let [quick, thorough] = case.seconds;
@@ -273,7 +273,7 @@ mod tests {
     use crate::arguments::Command;
     use clap::Parser;
 
-    fn planned_with(words: &str) -> Result<Plan, Failure> {
+    fn planned_with(words: &str) -> Result<ExaminationPlan, Failure> {
         let arguments = Arguments::try_parse_from(["coapace", "examine"].into_iter().chain(words.split(' ')));
         match arguments.expect("the arguments are read").command {
             Some(Command::Examine(options)) => plan(&options).map(|(plan, _)| plan),
@@ -284,11 +284,11 @@ mod tests {
     #[test]
     fn a_uri_names_a_server_and_a_command_a_client() {
         let server = planned_with("coap://127.0.0.1:5690/a?b=c --observe /clock").expect("a plan");
-        assert_eq!(server.side, Side::Server);
+        assert_eq!(server.side, ExaminedSide::Server);
         assert_eq!(server.address.port(), 5690);
         assert_eq!(server.target.observable, Some(Options::new().uri_path("clock")));
         let client = planned_with("--only backoff -- get {uri}").expect("a plan");
-        assert_eq!((client.side, client.cases.len()), (Side::Client, 1));
+        assert_eq!((client.side, client.cases.len()), (ExaminedSide::Client, 1));
         assert!(client.address.ip().is_loopback());
     }
 

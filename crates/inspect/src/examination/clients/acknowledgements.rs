@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use coapace_proto::{Code, Kind, Options};
 
-use super::super::case::{Case, Outbox, Target};
-use super::super::copies::Copies;
+use super::super::case::{Case, DatagramSchedule, ExaminationTarget};
+use super::super::copies::MessageCopies;
 use super::super::finding::Finding;
 use super::super::packet::{Packet, empty, message};
 use super::super::transcript::Transcript;
@@ -48,10 +48,10 @@ const PROMPT: Duration = Duration::from_millis(1_500);
 /// Answers the first request of the case with the Message ID and token that `change` makes of its own. Answers its second copy
 /// rightly.
 fn forge(
-    target: &Target,
+    target: &ExaminationTarget,
     transcript: &Transcript,
     packet: &Packet,
-    outbox: &mut Outbox,
+    outbox: &mut DatagramSchedule,
     change: impl Fn(u16, &[u8]) -> (u16, Vec<u8>),
 ) {
     let is_first = transcript.requests().first().is_some_and(|first| first.first().number == packet.number);
@@ -79,7 +79,7 @@ fn judge_forged(transcript: &Transcript, what: &str) -> Vec<Finding> {
     let (begun, lane) = (first.first(), first.first().lane);
     let forged = transcript.sent().find(|packet| packet.lane == lane);
     let evidence = [begun.number].into_iter().chain(forged.map(|packet| packet.number));
-    let next = requests.iter().map(Copies::first).find(|packet| packet.number > begun.number);
+    let next = requests.iter().map(MessageCopies::first).find(|packet| packet.number > begun.number);
     let ended = transcript.exit_after(lane, begun.at);
     let went_on = next.map(|packet| packet.at).into_iter().chain(ended).min();
     let reply = transcript.received().find(|packet| {
@@ -163,7 +163,11 @@ pub(super) const RESET: Case = Case {
 };
 
 /// Returns a fault if a request is sent again although it was answered before.
-pub(super) fn stubborn(transcript: &Transcript, requests: &[Copies<'_>], how: &str) -> Option<Finding> {
+pub(super) fn stubborn(
+    transcript: &Transcript,
+    requests: &[MessageCopies<'_>],
+    how: &str,
+) -> Option<Finding> {
     /// Copies that are sent within this time may have crossed the answer.
     const CROSSING: Duration = Duration::from_millis(100);
     requests.iter().find_map(|copies| {
@@ -181,7 +185,7 @@ pub(super) fn stubborn(transcript: &Transcript, requests: &[Copies<'_>], how: &s
 #[cfg(test)]
 mod tests {
     use super::super::super::finding::Severity;
-    use super::super::super::rehearsal::{Pending, client, rehearse, request, sound, worst};
+    use super::super::super::rehearsal::{ScriptedDatagrams, client, rehearse, request, sound, worst};
     use super::*;
 
     const CASES: [Case; 4] = [UNKNOWN, WRONG_TOKEN, REPEATED, RESET];
@@ -193,7 +197,7 @@ mod tests {
     #[test]
     fn a_client_that_matches_answers_is_right() {
         for case in CASES {
-            let findings = rehearse(&case, &Target::default(), client(3, timeout, sound));
+            let findings = rehearse(&case, &ExaminationTarget::default(), client(3, timeout, sound));
             assert_eq!(worst(&findings), Severity::Ok, "{}: {findings:?}", case.name);
         }
     }
@@ -201,12 +205,12 @@ mod tests {
     #[test]
     fn a_client_that_takes_any_answer_is_found() {
         for case in [UNKNOWN, WRONG_TOKEN] {
-            let credulous = client(1, timeout, |now, _, pending: &mut Pending| {
+            let credulous = client(1, timeout, |now, _, pending: &mut ScriptedDatagrams| {
                 pending.clear();
                 pending.push((now + 10, request(7)));
                 true
             });
-            let findings = rehearse(&case, &Target::default(), credulous);
+            let findings = rehearse(&case, &ExaminationTarget::default(), credulous);
             assert_eq!(worst(&findings), Severity::Fault, "{}: {findings:?}", case.name);
         }
     }
@@ -214,11 +218,11 @@ mod tests {
     #[test]
     fn a_client_that_answers_acknowledgements_is_found() {
         for case in [UNKNOWN, WRONG_TOKEN, REPEATED] {
-            let chatty = client(3, timeout, |now, received, pending: &mut Pending| {
+            let chatty = client(3, timeout, |now, received, pending: &mut ScriptedDatagrams| {
                 pending.push((now, empty(Kind::Reset, received.message_id)));
                 false
             });
-            let findings = rehearse(&case, &Target::default(), chatty);
+            let findings = rehearse(&case, &ExaminationTarget::default(), chatty);
             assert_eq!(worst(&findings), Severity::Fault, "{}: {findings:?}", case.name);
         }
     }
@@ -226,8 +230,8 @@ mod tests {
     #[test]
     fn a_client_that_goes_on_after_an_answer_is_found() {
         for case in [REPEATED, RESET] {
-            let deaf = client(3, timeout, |_, _, _: &mut Pending| true);
-            let findings = rehearse(&case, &Target::default(), deaf);
+            let deaf = client(3, timeout, |_, _, _: &mut ScriptedDatagrams| true);
+            let findings = rehearse(&case, &ExaminationTarget::default(), deaf);
             assert_eq!(worst(&findings), Severity::Fault, "{}: {findings:?}", case.name);
         }
     }

@@ -4,14 +4,14 @@ use std::time::Duration;
 
 use coapace_control::{self as control, Marking};
 
-use super::super::case::{Case, Outbox, Target};
-use super::super::copies::Copies;
+use super::super::case::{Case, DatagramSchedule, ExaminationTarget};
+use super::super::copies::MessageCopies;
 use super::super::finding::Finding;
 use super::super::packet::Packet;
 use super::super::statistics::{median, range};
 use super::super::transcript::Transcript;
 use super::{is_confirmable, no_request, response};
-use crate::nearest::{Measured, nearest};
+use crate::nearest::{MeasuredExchange, nearest};
 
 pub(super) const CASE: Case = Case {
     name: "adaptation",
@@ -20,7 +20,7 @@ pub(super) const CASE: Case = Case {
     seconds: [35, 60],
     react,
     is_enough: |target, transcript| {
-        transcript.exchanges().len() > Phase::all(target) || !transcript.exits.is_empty()
+        transcript.exchanges().len() > AdaptationPhase::all(target) || !transcript.exits.is_empty()
     },
     judge,
     ..super::CASE
@@ -34,7 +34,7 @@ const FAST_RTT: Duration = Duration::from_millis(20);
 const SLOW_RTT: Duration = Duration::from_millis(1_200);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Phase {
+enum AdaptationPhase {
     Fast,
     /// The first copy of a request is lost, to see its timeout.
     ProbeAfterFast,
@@ -42,19 +42,19 @@ enum Phase {
     ProbeAfterSlow,
 }
 
-impl Phase {
+impl AdaptationPhase {
     /// The exchanges in which timeouts are measured, after each round-trip time.
-    fn probes(target: &Target) -> usize {
+    fn probes(target: &ExaminationTarget) -> usize {
         if target.is_quick { 3 } else { 6 }
     }
 
     /// The exchanges of all phases.
-    fn all(target: &Target) -> usize {
+    fn all(target: &ExaminationTarget) -> usize {
         FAST + SLOW + 2 * Self::probes(target)
     }
 
     /// Returns the phase of the `n`th exchange.
-    fn of(target: &Target, n: usize) -> Self {
+    fn of(target: &ExaminationTarget, n: usize) -> Self {
         let probes = Self::probes(target);
         match n {
             n if n < FAST => Self::Fast,
@@ -66,20 +66,25 @@ impl Phase {
 }
 
 /// Every copy is answered after a round trip, as behind a long path. The first copy of a probe is lost.
-fn react(target: &Target, transcript: &Transcript, packet: &Packet, outbox: &mut Outbox) {
+fn react(
+    target: &ExaminationTarget,
+    transcript: &Transcript,
+    packet: &Packet,
+    outbox: &mut DatagramSchedule,
+) {
     let exchanges = transcript.exchanges();
-    let is_own = |copies: &Copies<'_>| copies.last().number == packet.number;
+    let is_own = |copies: &MessageCopies<'_>| copies.last().number == packet.number;
     let Some(place) = exchanges.iter().position(is_own) else { return };
-    let phase = Phase::of(target, place);
-    let is_probe = matches!(phase, Phase::ProbeAfterFast | Phase::ProbeAfterSlow);
+    let phase = AdaptationPhase::of(target, place);
+    let is_probe = matches!(phase, AdaptationPhase::ProbeAfterFast | AdaptationPhase::ProbeAfterSlow);
     let is_lost = is_probe && is_confirmable(packet) && exchanges[place].packets.len() == 1;
     if !is_lost {
-        let rtt = if phase == Phase::Slow { SLOW_RTT } else { FAST_RTT };
+        let rtt = if phase == AdaptationPhase::Slow { SLOW_RTT } else { FAST_RTT };
         outbox.answer(packet, rtt.as_millis() as u64, response(packet));
     }
 }
 
-fn judge(target: &Target, transcript: &Transcript) -> Vec<Finding> {
+fn judge(target: &ExaminationTarget, transcript: &Transcript) -> Vec<Finding> {
     if let Some(finding) = no_request(transcript) {
         return vec![finding];
     }
@@ -88,22 +93,23 @@ fn judge(target: &Target, transcript: &Transcript) -> Vec<Finding> {
         requests
             .iter()
             .enumerate()
-            .filter(move |(n, _)| Phase::of(target, *n) == phase)
+            .filter(move |(n, _)| AdaptationPhase::of(target, *n) == phase)
             .map(|(_, copies)| copies)
     };
     let timeouts = |phase| -> Vec<f64> {
         in_phase(phase).filter_map(|copies| copies.intervals().first().copied()).collect()
     };
-    let (fast, slow) = (timeouts(Phase::ProbeAfterFast), timeouts(Phase::ProbeAfterSlow));
+    let (fast, slow) = (timeouts(AdaptationPhase::ProbeAfterFast), timeouts(AdaptationPhase::ProbeAfterSlow));
     let (Some(fast_range), Some(slow_range)) = (range(&fast), range(&slow)) else {
         return vec![Finding::not_tested(format!(
             "{} requests in one process; this takes a client that makes {} one after the other",
             requests.len(),
-            Phase::all(target)
+            AdaptationPhase::all(target)
         ))];
     };
-    let packets =
-        in_phase(Phase::ProbeAfterFast).chain(in_phase(Phase::ProbeAfterSlow)).flat_map(Copies::numbers);
+    let packets = in_phase(AdaptationPhase::ProbeAfterFast)
+        .chain(in_phase(AdaptationPhase::ProbeAfterSlow))
+        .flat_map(MessageCopies::numbers);
     let text = format!(
         "first timeouts of {:.2}–{:.2} s after round trips of 20 ms, {:.2}–{:.2} s after 1.2 s",
         fast_range.0, fast_range.1, slow_range.0, slow_range.1
@@ -118,7 +124,8 @@ fn judge(target: &Target, transcript: &Transcript) -> Vec<Finding> {
     };
     let mut findings = vec![first.seen_in(packets)];
     // The first exchanges after the change teach the client.
-    let late: Vec<_> = in_phase(Phase::Slow).skip(3).filter(|copies| copies.packets.len() > 1).collect();
+    let late: Vec<_> =
+        in_phase(AdaptationPhase::Slow).skip(3).filter(|copies| copies.packets.len() > 1).collect();
     if let Some(one) = late.first() {
         let text = format!(
             "{} of {} requests are sent again before the answer, after three round trips of 1.2 s",
@@ -127,8 +134,9 @@ fn judge(target: &Target, transcript: &Transcript) -> Vec<Finding> {
         );
         findings.push(Finding::warning(text).seen_in(one.numbers()));
     }
-    let measured: Vec<Measured> = requests.iter().map(|copies| measured(transcript, copies)).collect();
-    let marking = requests.iter().map(Copies::marking).find(|&marking| marking != Marking::None);
+    let measured: Vec<MeasuredExchange> =
+        requests.iter().map(|copies| measured(transcript, copies)).collect();
+    let marking = requests.iter().map(MessageCopies::marking).find(|&marking| marking != Marking::None);
     findings.push(match nearest(&[measured], marking.unwrap_or_default()) {
         Some(nearest) if nearest.is_near() && !adapts => Finding::ok(nearest.to_string()),
         Some(nearest) => Finding::note(nearest.to_string()),
@@ -137,12 +145,12 @@ fn judge(target: &Target, transcript: &Transcript) -> Vec<Finding> {
     findings
 }
 
-fn measured(transcript: &Transcript, copies: &Copies<'_>) -> Measured {
+fn measured(transcript: &Transcript, copies: &MessageCopies<'_>) -> MeasuredExchange {
     let since = |packet: &Packet| control::Duration::from(packet.at);
     let times: Vec<_> = copies.packets.iter().map(|copy| since(copy)).collect();
     let named = |answer| copies.named_by(answer).map(|ordinal| ordinal as u8);
     let answers: Vec<_> = transcript.answers(copies).map(|answer| (since(answer), named(answer))).collect();
-    Measured::new(&times, &answers)
+    MeasuredExchange::new(&times, &answers)
 }
 
 #[cfg(test)]
@@ -151,15 +159,15 @@ mod tests {
     use super::super::super::rehearsal::{client, played, rehearse, sound, worst};
     use super::*;
     use crate::advice::capture::{Ending, Point};
-    use crate::advice::datagram::Datagram;
-    use crate::advice::timeouts::Timeouts;
-    use crate::advice::traffic::{Observer, Reading, Traffic};
+    use crate::advice::datagram::CapturedDatagram;
+    use crate::advice::timeouts::UsedTimeouts;
+    use crate::advice::traffic::{Reading, Traffic, TrafficCollector};
     use coapace_sim::Time;
 
     const DITHER: [u64; 8] = [100, 830, 410, 960, 270, 560, 680, 20];
 
     fn judged(count: u16, timeout: impl Fn(u16, u32) -> u64) -> Vec<Finding> {
-        let target = Target { is_quick: true, ..Target::default() };
+        let target = ExaminationTarget { is_quick: true, ..ExaminationTarget::default() };
         rehearse(&CASE, &target, client(count, timeout, sound))
     }
 
@@ -182,10 +190,10 @@ mod tests {
     /// Reads the packets of a transcript as a capture.
     fn captured(transcript: &Transcript) -> Traffic {
         let (client, server) = (([192, 0, 2, 1], 40_000).into(), ([192, 0, 2, 2], 5683).into());
-        let mut observer = Observer::new(Reading::default());
+        let mut observer = TrafficCollector::new(Reading::default());
         for packet in &transcript.packets {
             let (from, to) = if packet.is_received() { (client, server) } else { (server, client) };
-            let datagram = Datagram {
+            let datagram = CapturedDatagram {
                 from,
                 to,
                 payload: &packet.bytes,
@@ -206,11 +214,12 @@ mod tests {
             |exchange, copy| (if exchange < 17 { 400 } else { 2_600 }) << copy,
             |_, copy| 500 << copy,
         ];
-        let target = Target { is_quick: true, ..Target::default() };
+        let target = ExaminationTarget { is_quick: true, ..ExaminationTarget::default() };
         for timeout in patterns {
             let transcript = played(&CASE, &target, client(40, timeout, sound));
             let examined = judge(&target, &transcript).pop().unwrap().measured;
-            let advised = Timeouts::of(&captured(&transcript)).and_then(|timeouts| timeouts.nearest).unwrap();
+            let advised =
+                UsedTimeouts::of(&captured(&transcript)).and_then(|timeouts| timeouts.nearest).unwrap();
             assert_eq!(examined, advised.to_string());
         }
     }

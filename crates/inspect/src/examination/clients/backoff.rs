@@ -1,7 +1,7 @@
 //! All timeouts of one exchange that is never answered.
 
 use super::super::case::Case;
-use super::super::copies::Copies;
+use super::super::copies::MessageCopies;
 use super::super::finding::Finding;
 use super::super::transcript::Transcript;
 use super::no_request;
@@ -23,12 +23,12 @@ fn is_given_up(transcript: &Transcript) -> bool {
 }
 
 /// Returns the time at which a request was given up, seconds.
-fn gave_up_at(transcript: &Transcript, request: &Copies<'_>) -> Option<f64> {
+fn gave_up_at(transcript: &Transcript, request: &MessageCopies<'_>) -> Option<f64> {
     let (first, last) = (request.first(), request.last());
     let requests = transcript.requests();
     let next = requests
         .iter()
-        .map(Copies::first)
+        .map(MessageCopies::first)
         .find(|other| other.number > first.number && other.lane == first.lane && other.bytes != first.bytes);
     let exit = transcript.exit_after(first.lane, last.at);
     next.map(|packet| packet.at).into_iter().chain(exit).min().map(|at| at.as_secs_f64())
@@ -68,7 +68,7 @@ fn judge(transcript: &Transcript) -> Vec<Finding> {
     findings.into_iter().map(|finding| with_packets(finding, first)).collect()
 }
 
-fn with_packets(finding: Finding, copies: &Copies<'_>) -> Finding {
+fn with_packets(finding: Finding, copies: &MessageCopies<'_>) -> Finding {
     if finding.packets.is_empty() { finding.seen_in(copies.numbers()) } else { finding }
 }
 
@@ -117,16 +117,16 @@ fn final_wait(wait: f64, last_interval: f64, total: f64) -> Finding {
 
 #[cfg(test)]
 mod tests {
-    use super::super::super::case::Target;
+    use super::super::super::case::ExaminationTarget;
     use super::super::super::finding::Severity;
     use super::super::super::packet::message;
-    use super::super::super::rehearsal::{Pending, client, rehearse, request, sound, worst};
+    use super::super::super::rehearsal::{ScriptedDatagrams, client, rehearse, request, sound, worst};
     use super::*;
     use coapace_proto::{Code, Kind, Options};
 
     /// Plays a client that gives up after `timeouts`, and then makes another request.
     fn judged(timeouts: &[u64]) -> Vec<Finding> {
-        let peer = |_, bytes: Option<&[u8]>, pending: &mut Pending| {
+        let peer = |_, bytes: Option<&[u8]>, pending: &mut ScriptedDatagrams| {
             assert!(bytes.is_none(), "nothing is answered");
             let mut at = 0;
             for timeout in timeouts {
@@ -135,7 +135,7 @@ mod tests {
             }
             pending.push((at, request(1)));
         };
-        rehearse(&CASE, &Target::default(), peer)
+        rehearse(&CASE, &ExaminationTarget::default(), peer)
     }
 
     #[test]
@@ -164,17 +164,18 @@ mod tests {
 
     #[test]
     fn a_fresh_message_id_is_a_warning() {
-        let peer = |_, _: Option<&[u8]>, pending: &mut Pending| {
+        let peer = |_, _: Option<&[u8]>, pending: &mut ScriptedDatagrams| {
             let copy = |id| message(Kind::Confirmable, Code::GET, id, b"abcd", &Options::new(), &[]);
             pending.extend([(0, copy(1)), (2_000, copy(2))]);
         };
-        let findings = rehearse(&Case { is_enough: |_, _| false, ..CASE }, &Target::default(), peer);
+        let findings =
+            rehearse(&Case { is_enough: |_, _| false, ..CASE }, &ExaminationTarget::default(), peer);
         assert_eq!(findings.last().unwrap().severity, Severity::Warning, "{findings:?}");
     }
 
     #[test]
     fn a_quick_look_does_not_see_the_end() {
-        let quick = Target { is_quick: true, ..Target::default() };
+        let quick = ExaminationTarget { is_quick: true, ..ExaminationTarget::default() };
         let findings = rehearse(&CASE, &quick, client(1, |_, copy| 2_000 << copy, sound));
         assert_eq!(findings[1].severity, Severity::NotTested, "{findings:?}");
         assert_eq!(findings[0].severity, Severity::Ok);

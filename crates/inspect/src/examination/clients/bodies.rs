@@ -3,7 +3,7 @@
 use coapace_proto::block::Block;
 use coapace_proto::{Code, Kind, Options};
 
-use super::super::case::{Case, Outbox, Target};
+use super::super::case::{Case, DatagramSchedule, ExaminationTarget};
 use super::super::finding::Finding;
 use super::super::packet::{Packet, message};
 use super::super::transcript::{Exit, Transcript};
@@ -74,13 +74,18 @@ fn end_after<'a>(transcript: &'a Transcript, packet: &Packet) -> Option<&'a Exit
     transcript.exits.iter().find(|exit| exit.lane == packet.lane && exit.at >= packet.at)
 }
 
-fn react_without_block1(_: &Target, _: &Transcript, packet: &Packet, outbox: &mut Outbox) {
+fn react_without_block1(
+    _: &ExaminationTarget,
+    _: &Transcript,
+    packet: &Packet,
+    outbox: &mut DatagramSchedule,
+) {
     if packet.is_request() {
         outbox.answer(packet, 0, answer(packet, Code::CHANGED, &Options::new(), &[]));
     }
 }
 
-fn judge_cut_short(_: &Target, transcript: &Transcript) -> Vec<Finding> {
+fn judge_cut_short(_: &ExaminationTarget, transcript: &Transcript) -> Vec<Finding> {
     if let Some(finding) = no_request(transcript) {
         return vec![finding];
     }
@@ -113,7 +118,7 @@ fn judge_cut_short(_: &Target, transcript: &Transcript) -> Vec<Finding> {
     }]
 }
 
-fn react_with_limit(_: &Target, _: &Transcript, packet: &Packet, outbox: &mut Outbox) {
+fn react_with_limit(_: &ExaminationTarget, _: &Transcript, packet: &Packet, outbox: &mut DatagramSchedule) {
     let Some(received) = packet.message().filter(|_| packet.is_request()) else { return };
     let answered = match block1(packet) {
         _ if received.payload().len() > LIMIT => {
@@ -128,7 +133,7 @@ fn react_with_limit(_: &Target, _: &Transcript, packet: &Packet, outbox: &mut Ou
     outbox.answer(packet, 0, answered);
 }
 
-fn judge_limit(_: &Target, transcript: &Transcript) -> Vec<Finding> {
+fn judge_limit(_: &ExaminationTarget, transcript: &Transcript) -> Vec<Finding> {
     if let Some(finding) = no_request(transcript) {
         return vec![finding];
     }
@@ -151,7 +156,7 @@ fn judge_limit(_: &Target, transcript: &Transcript) -> Vec<Finding> {
     }]
 }
 
-fn react_largely(_: &Target, _: &Transcript, packet: &Packet, outbox: &mut Outbox) {
+fn react_largely(_: &ExaminationTarget, _: &Transcript, packet: &Packet, outbox: &mut DatagramSchedule) {
     if !packet.is_request() {
         return;
     }
@@ -168,7 +173,7 @@ fn react_largely(_: &Target, _: &Transcript, packet: &Packet, outbox: &mut Outbo
     outbox.answer(packet, 0, answered);
 }
 
-fn judge_large(_: &Target, transcript: &Transcript) -> Vec<Finding> {
+fn judge_large(_: &ExaminationTarget, transcript: &Transcript) -> Vec<Finding> {
     if let Some(finding) = no_request(transcript) {
         return vec![finding];
     }
@@ -214,8 +219,8 @@ mod tests {
     use coapace_proto::Message;
 
     use super::super::super::finding::Severity;
-    use super::super::super::packet::Direction;
-    use super::super::super::rehearsal::{Pending, rehearse, worst};
+    use super::super::super::packet::PacketDirection;
+    use super::super::super::rehearsal::{ScriptedDatagrams, rehearse, worst};
     use super::*;
 
     /// Returns a client's PUT with this part of its body.
@@ -240,13 +245,14 @@ mod tests {
         code: Option<u8>,
     ) -> Severity {
         let mut answered = false;
-        let findings = rehearse(case, &Target::default(), |now, bytes, pending: &mut Pending| {
-            let Some(bytes) = bytes else { return pending.push((0, first.to_vec())) };
-            let received = Message::parse(bytes).unwrap();
-            if !std::mem::replace(&mut answered, true) {
-                pending.extend(next(&received).map(|bytes| (now + 10, bytes)));
-            }
-        });
+        let findings =
+            rehearse(case, &ExaminationTarget::default(), |now, bytes, pending: &mut ScriptedDatagrams| {
+                let Some(bytes) = bytes else { return pending.push((0, first.to_vec())) };
+                let received = Message::parse(bytes).unwrap();
+                if !std::mem::replace(&mut answered, true) {
+                    pending.extend(next(&received).map(|bytes| (now + 10, bytes)));
+                }
+            });
         let Some(code) = code else { return worst(&findings) };
         // A rehearsal has no processes: the end is added to the transcript of the same packets.
         let peer = "192.0.2.1:5683".parse().unwrap();
@@ -259,13 +265,13 @@ mod tests {
             bytes,
         };
         let mut transcript = Transcript::default();
-        let request = packet(1, Direction::Received, first.to_vec());
+        let request = packet(1, PacketDirection::Received, first.to_vec());
         transcript.add(request.clone());
-        let mut outbox = Outbox::default();
-        (case.react)(&Target::default(), &transcript, &request, &mut outbox);
-        transcript.add(packet(2, Direction::Sent, outbox.due.remove(0).bytes));
+        let mut outbox = DatagramSchedule::default();
+        (case.react)(&ExaminationTarget::default(), &transcript, &request, &mut outbox);
+        transcript.add(packet(2, PacketDirection::Sent, outbox.due.remove(0).bytes));
         transcript.exits.push(Exit { lane: 0, at: std::time::Duration::from_millis(3), code });
-        worst(&(case.judge)(&Target::default(), &transcript))
+        worst(&(case.judge)(&ExaminationTarget::default(), &transcript))
     }
 
     fn block(num: u32, more: bool, szx: u8) -> Option<Block> {

@@ -2,9 +2,9 @@
 
 use coapace_proto::Options;
 
-use super::super::bottleneck::{Entry, HOSTS, occupied, replies};
-use super::super::case::{Case, Outbox, Side, Target};
-use super::super::copies::Copies;
+use super::super::bottleneck::{BottleneckEntry, HOSTS, occupied, replies};
+use super::super::case::{Case, DatagramSchedule, ExaminationTarget, ExaminedSide};
+use super::super::copies::MessageCopies;
 use super::super::finding::Finding;
 use super::super::packet::Packet;
 use super::super::statistics::median;
@@ -40,13 +40,14 @@ pub(crate) const COLLAPSED: f64 = 0.45;
 pub(crate) const WASTED: f64 = 0.1;
 
 /// Answers each copy when the link would have brought the answer.
-fn react(_: &Target, transcript: &Transcript, packet: &Packet, outbox: &mut Outbox) {
+fn react(_: &ExaminationTarget, transcript: &Transcript, packet: &Packet, outbox: &mut DatagramSchedule) {
     if !packet.is_request() {
         return;
     }
     let requests = transcript.received().filter(|packet| packet.is_request());
-    let entries: Vec<Entry<'_>> = requests.map(|packet| Entry::new(packet, answer(packet))).collect();
-    if let Some(Some(at)) = replies(Side::Client, &entries).pop() {
+    let entries: Vec<BottleneckEntry<'_>> =
+        requests.map(|packet| BottleneckEntry::new(packet, answer(packet))).collect();
+    if let Some(Some(at)) = replies(ExaminedSide::Client, &entries).pop() {
         outbox.answer(packet, at.saturating_sub(outbox.now).as_millis() as u64, answer(packet));
     }
 }
@@ -56,13 +57,13 @@ fn answer(request: &Packet) -> Vec<u8> {
 }
 
 /// The copies of some exchanges.
-struct Sent {
+struct CopyCounts {
     copies: usize,
     needless: usize,
 }
 
-impl Sent {
-    fn of(exchanges: &[&Copies<'_>]) -> Self {
+impl CopyCounts {
+    fn of(exchanges: &[&MessageCopies<'_>]) -> Self {
         let copies = exchanges.iter().map(|copies| copies.packets.len()).sum();
         Self { copies, needless: copies - exchanges.len() }
     }
@@ -77,7 +78,7 @@ fn judge(transcript: &Transcript) -> Vec<Finding> {
         return vec![finding];
     }
     let exchanges = transcript.exchanges();
-    let answered: Vec<(&Copies<'_>, &Packet)> = { exchanges.iter() }
+    let answered: Vec<(&MessageCopies<'_>, &Packet)> = { exchanges.iter() }
         .filter(|copies| is_confirmable(copies.first()))
         .filter_map(|copies| Some((copies, transcript.answers(copies).next()?)))
         .collect();
@@ -85,10 +86,10 @@ fn judge(transcript: &Transcript) -> Vec<Finding> {
         let text = format!("{} answered requests; a verdict takes {LEAST}", answered.len());
         return vec![Finding::not_tested(text)];
     }
-    let all: Vec<&Copies<'_>> = answered.iter().map(|(copies, _)| *copies).collect();
+    let all: Vec<&MessageCopies<'_>> = answered.iter().map(|(copies, _)| *copies).collect();
     // A client that adapts has learnt the round-trip time in the first half.
     let (begun, late) = (all.len() / 2, &answered[all.len() / 2..]);
-    let (sent, in_all) = (Sent::of(&all[begun..]), Sent::of(&all));
+    let (sent, in_all) = (CopyCounts::of(&all[begun..]), CopyCounts::of(&all));
     let seconds = |from: &Packet, to: &Packet| to.at.saturating_sub(from.at).as_secs_f64();
     let trips: Vec<f64> = late.iter().map(|(copies, answer)| seconds(copies.first(), answer)).collect();
     let whole = seconds(all[begun].first(), late[late.len() - 1].1);
@@ -124,7 +125,7 @@ mod tests {
     use super::*;
 
     fn judged(timeout: impl Fn(u16, u32) -> u64) -> Vec<Finding> {
-        rehearse(&CASE, &Target::default(), client(60, timeout, sound))
+        rehearse(&CASE, &ExaminationTarget::default(), client(60, timeout, sound))
     }
 
     #[test]
@@ -145,7 +146,8 @@ mod tests {
 
     #[test]
     fn one_request_is_not_enough() {
-        let findings = rehearse(&CASE, &Target::default(), client(1, |_, copy| 2_000 << copy, sound));
+        let findings =
+            rehearse(&CASE, &ExaminationTarget::default(), client(1, |_, copy| 2_000 << copy, sound));
         assert_eq!(worst(&findings), Severity::NotTested);
     }
 }

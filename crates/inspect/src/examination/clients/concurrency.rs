@@ -32,20 +32,20 @@ fn judge(transcript: &Transcript) -> Vec<Finding> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::super::case::Target;
+    use super::super::super::case::ExaminationTarget;
     use super::super::super::finding::Severity;
-    use super::super::super::rehearsal::{Pending, client, rehearse, request, sound, worst};
+    use super::super::super::rehearsal::{ScriptedDatagrams, client, rehearse, request, sound, worst};
     use super::*;
 
     #[test]
     fn one_is_right_and_four_are_too_many() {
         let patient = client(4, |_, copy| 2_000 << copy, sound);
-        assert_eq!(worst(&rehearse(&CASE, &Target::default(), patient)), Severity::Ok);
-        let greedy = |_, _: Option<&[u8]>, pending: &mut Pending| {
+        assert_eq!(worst(&rehearse(&CASE, &ExaminationTarget::default(), patient)), Severity::Ok);
+        let greedy = |_, _: Option<&[u8]>, pending: &mut ScriptedDatagrams| {
             pending.extend((0..4).map(|n| (u64::from(n), request(n))));
             pending.push((5_000, request(0)));
         };
-        let findings = rehearse(&CASE, &Target::default(), greedy);
+        let findings = rehearse(&CASE, &ExaminationTarget::default(), greedy);
         assert_eq!(worst(&findings), Severity::Warning);
         assert!(findings[0].measured.starts_with("4 outstanding"), "{findings:?}");
     }

@@ -1,6 +1,6 @@
 //! The first timeout, over many exchanges.
 
-use super::super::case::{Case, Target};
+use super::super::case::{Case, ExaminationTarget};
 use super::super::finding::Finding;
 use super::super::statistics::{chance_of_narrow, critical_distance, distance_from_uniform, range};
 use super::super::transcript::Transcript;
@@ -20,7 +20,7 @@ pub(super) const CASE: Case = Case {
 };
 
 /// The timeouts that are measured.
-fn wanted(target: &Target) -> usize {
+fn wanted(target: &ExaminationTarget) -> usize {
     if target.is_quick { 12 } else { 40 }
 }
 
@@ -37,7 +37,7 @@ fn first_timeouts(transcript: &Transcript) -> Vec<(f64, [u32; 2])> {
     twice.collect()
 }
 
-fn judge(_: &Target, transcript: &Transcript) -> Vec<Finding> {
+fn judge(_: &ExaminationTarget, transcript: &Transcript) -> Vec<Finding> {
     if let Some(finding) = no_request(transcript) {
         return vec![finding];
     }
@@ -99,7 +99,7 @@ mod tests {
     use super::*;
 
     fn judged(timeout: impl Fn(u16, u32) -> u64) -> Vec<Finding> {
-        let target = Target::default();
+        let target = ExaminationTarget::default();
         let long = Case { seconds: [1_000, 1_000], ..CASE };
         rehearse(&long, &target, client(60, timeout, sound))
     }

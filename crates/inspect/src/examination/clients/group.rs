@@ -2,7 +2,7 @@
 
 use coapace_proto::{Code, Kind, Options};
 
-use super::super::case::{Case, Outbox, Target};
+use super::super::case::{Case, DatagramSchedule, ExaminationTarget};
 use super::super::finding::Finding;
 use super::super::packet::{Packet, message};
 use super::super::transcript::Transcript;
@@ -24,7 +24,12 @@ pub(super) const CASE: Case = Case {
 /// The times after which members answer, milliseconds: within the Leisure of 5 s (RFC 7252 §8.2).
 const LEISURE: [u64; 2] = [200, 700];
 
-fn react(target: &Target, transcript: &Transcript, packet: &Packet, outbox: &mut Outbox) {
+fn react(
+    target: &ExaminationTarget,
+    transcript: &Transcript,
+    packet: &Packet,
+    outbox: &mut DatagramSchedule,
+) {
     let Some(request) = packet.message().filter(|_| packet.is_request()) else { return };
     if transcript.copies_of(packet) > 1 {
         return;
@@ -37,7 +42,7 @@ fn react(target: &Target, transcript: &Transcript, packet: &Packet, outbox: &mut
     }
 }
 
-fn judge(_: &Target, transcript: &Transcript) -> Vec<Finding> {
+fn judge(_: &ExaminationTarget, transcript: &Transcript) -> Vec<Finding> {
     let requests = transcript.requests();
     let Some(request) = requests.first() else {
         let text = "no request came; packets to 224.0.1.187 have to reach the interface of --listen";
@@ -64,22 +69,23 @@ fn judge(_: &Target, transcript: &Transcript) -> Vec<Finding> {
 mod tests {
     use super::super::super::finding::Severity;
     use super::super::super::packet::empty;
-    use super::super::super::rehearsal::{Pending, rehearse, worst};
+    use super::super::super::rehearsal::{ScriptedDatagrams, rehearse, worst};
     use super::*;
     use coapace_proto::Message;
 
     fn judged(kind: Kind, rejects: bool) -> Severity {
-        let findings = rehearse(&CASE, &Target::default(), |now, bytes, pending: &mut Pending| {
-            let Some(bytes) = bytes else {
-                let options = Options::new().uri_path("examined");
-                return pending.push((0, message(kind, Code::GET, 7, b"abcd", &options, &[])));
-            };
-            let received = Message::parse(bytes).unwrap();
-            assert_eq!((received.kind, &received.token[..]), (Kind::NonConfirmable, &b"abcd"[..]));
-            if rejects {
-                pending.push((now, empty(Kind::Reset, received.message_id)));
-            }
-        });
+        let findings =
+            rehearse(&CASE, &ExaminationTarget::default(), |now, bytes, pending: &mut ScriptedDatagrams| {
+                let Some(bytes) = bytes else {
+                    let options = Options::new().uri_path("examined");
+                    return pending.push((0, message(kind, Code::GET, 7, b"abcd", &options, &[])));
+                };
+                let received = Message::parse(bytes).unwrap();
+                assert_eq!((received.kind, &received.token[..]), (Kind::NonConfirmable, &b"abcd"[..]));
+                if rejects {
+                    pending.push((now, empty(Kind::Reset, received.message_id)));
+                }
+            });
         worst(&findings)
     }
 
@@ -92,6 +98,6 @@ mod tests {
 
     #[test]
     fn without_a_request_nothing_is_tested() {
-        assert_eq!(worst(&rehearse(&CASE, &Target::default(), |_, _, _| {})), Severity::NotTested);
+        assert_eq!(worst(&rehearse(&CASE, &ExaminationTarget::default(), |_, _, _| {})), Severity::NotTested);
     }
 }

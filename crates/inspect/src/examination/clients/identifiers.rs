@@ -3,8 +3,8 @@
 use std::collections::{HashMap, HashSet};
 use std::net::SocketAddr;
 
-use super::super::case::{Case, Target};
-use super::super::copies::Copies;
+use super::super::case::{Case, ExaminationTarget};
+use super::super::copies::MessageCopies;
 use super::super::finding::Finding;
 use super::super::transcript::Transcript;
 use super::response;
@@ -31,7 +31,7 @@ const WANTED: usize = 60;
 /// The starts of the client after which it shows where its Message IDs begin.
 const STARTS: usize = 4;
 
-fn is_enough(target: &Target, transcript: &Transcript) -> bool {
+fn is_enough(target: &ExaminationTarget, transcript: &Transcript) -> bool {
     let requests = transcript.received().count();
     requests >= WANTED && (transcript.exits.len() >= STARTS || !target.has_command) || requests >= 20 * WANTED
 }
@@ -45,7 +45,7 @@ fn judge(transcript: &Transcript) -> Vec<Finding> {
 }
 
 /// Judges whether a Message ID came back too soon.
-fn reuse(requests: &[Copies<'_>]) -> Finding {
+fn reuse(requests: &[MessageCopies<'_>]) -> Finding {
     // Copies that differ in the last byte of the token alone are marked (draft-ietf-core-fasor-02 §4.5), not reused.
     let base = |bytes: &[u8]| {
         let length = usize::from(bytes.first().copied().unwrap_or(0) & 15);
@@ -66,7 +66,7 @@ fn reuse(requests: &[Copies<'_>]) -> Finding {
 }
 
 /// Judges whether the first Message ID of a client can be guessed.
-fn beginnings(requests: &[Copies<'_>]) -> Finding {
+fn beginnings(requests: &[MessageCopies<'_>]) -> Finding {
     let mut first: HashMap<(usize, SocketAddr), (u16, u32)> = HashMap::new();
     for copies in requests {
         let Some(message) = copies.message() else { continue };
@@ -95,7 +95,7 @@ fn beginnings(requests: &[Copies<'_>]) -> Finding {
 }
 
 /// Judges whether tokens can be guessed.
-fn tokens(requests: &[Copies<'_>]) -> Finding {
+fn tokens(requests: &[MessageCopies<'_>]) -> Finding {
     const CLAUSE: &str = "RFC 7252 §5.3.1";
     let packets: Vec<u32> = requests.iter().map(|copies| copies.first().number).take(6).collect();
     let all: Vec<(usize, SocketAddr, Vec<u8>)> = requests
@@ -156,12 +156,12 @@ fn tokens(requests: &[Copies<'_>]) -> Finding {
 mod tests {
     use super::super::super::finding::Severity;
     use super::super::super::packet::message;
-    use super::super::super::rehearsal::{Pending, client, rehearse, sound};
+    use super::super::super::rehearsal::{ScriptedDatagrams, client, rehearse, sound};
     use super::*;
     use coapace_proto::{Code, Kind, Options};
 
-    fn judged(peer: impl FnMut(u64, Option<&[u8]>, &mut Pending)) -> Vec<Finding> {
-        rehearse(&CASE, &Target::default(), peer)
+    fn judged(peer: impl FnMut(u64, Option<&[u8]>, &mut ScriptedDatagrams)) -> Vec<Finding> {
+        rehearse(&CASE, &ExaminationTarget::default(), peer)
     }
 
     fn asks(id: impl Fn(u16) -> u16, token: impl Fn(u16) -> Vec<u8>) -> Vec<Finding> {

@@ -2,7 +2,7 @@
 
 use coapace_proto::{Kind, Options};
 
-use super::super::case::{Case, Outbox, Target};
+use super::super::case::{Case, DatagramSchedule, ExaminationTarget};
 use super::super::finding::Finding;
 use super::super::packet::Packet;
 use super::super::transcript::Transcript;
@@ -28,7 +28,12 @@ fn is_registration(packet: &Packet) -> bool {
     packet.is_request() && packet.message().is_some_and(|message| message.observe() == Some(0))
 }
 
-fn react(target: &Target, transcript: &Transcript, packet: &Packet, outbox: &mut Outbox) {
+fn react(
+    target: &ExaminationTarget,
+    transcript: &Transcript,
+    packet: &Packet,
+    outbox: &mut DatagramSchedule,
+) {
     if !packet.is_request() {
         return;
     }
@@ -43,7 +48,7 @@ fn react(target: &Target, transcript: &Transcript, packet: &Packet, outbox: &mut
     }
 }
 
-fn judge(target: &Target, transcript: &Transcript) -> Vec<Finding> {
+fn judge(target: &ExaminationTarget, transcript: &Transcript) -> Vec<Finding> {
     if let Some(finding) = no_request(transcript) {
         return vec![finding];
     }
@@ -100,14 +105,14 @@ fn judge(target: &Target, transcript: &Transcript) -> Vec<Finding> {
 mod tests {
     use super::super::super::finding::Severity;
     use super::super::super::packet::{empty, message};
-    use super::super::super::rehearsal::{Pending, rehearse, worst};
+    use super::super::super::rehearsal::{ScriptedDatagrams, rehearse, worst};
     use super::*;
     use coapace_proto::{Code, Message};
 
     /// Plays an observer; `answers` says with what it answers the `n`th notification.
     fn judged(answers: impl Fn(usize) -> Option<Kind>) -> Vec<Finding> {
         let mut seen = 0;
-        let peer = |now, bytes: Option<&[u8]>, pending: &mut Pending| {
+        let peer = |now, bytes: Option<&[u8]>, pending: &mut ScriptedDatagrams| {
             let Some(bytes) = bytes else {
                 let options = Options::new().observe(0).uri_path("examined");
                 pending.push((0, message(Kind::Confirmable, Code::GET, 7, b"abcd", &options, &[])));
@@ -119,7 +124,7 @@ mod tests {
                 seen += 1;
             }
         };
-        rehearse(&CASE, &Target::default(), peer)
+        rehearse(&CASE, &ExaminationTarget::default(), peer)
     }
 
     #[test]

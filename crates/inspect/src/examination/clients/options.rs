@@ -5,7 +5,7 @@ use std::time::Duration;
 use coapace_proto::block::Block;
 use coapace_proto::{Kind, Options};
 
-use super::super::case::{Case, Outbox, Target};
+use super::super::case::{Case, DatagramSchedule, ExaminationTarget};
 use super::super::finding::Finding;
 use super::super::packet::{CRITICAL_OPTION, ELECTIVE_OPTION, Packet, empty};
 use super::super::transcript::Transcript;
@@ -75,7 +75,12 @@ fn wholes(transcript: &Transcript) -> impl Iterator<Item = &Packet> {
     requests.filter(|packet| is_confirmable(packet) && further_block(packet).is_none())
 }
 
-fn react_with_block(_: &Target, transcript: &Transcript, packet: &Packet, outbox: &mut Outbox) {
+fn react_with_block(
+    _: &ExaminationTarget,
+    transcript: &Transcript,
+    packet: &Packet,
+    outbox: &mut DatagramSchedule,
+) {
     if !packet.is_request() {
         return;
     }
@@ -105,7 +110,7 @@ fn place(transcript: &Transcript, packet: &Packet) -> Option<usize> {
     wholes(transcript).position(|request| request.number == packet.number)
 }
 
-fn judge_blocks(target: &Target, transcript: &Transcript) -> Vec<Finding> {
+fn judge_blocks(target: &ExaminationTarget, transcript: &Transcript) -> Vec<Finding> {
     if let Some(finding) = no_request(transcript) {
         return vec![finding];
     }
@@ -149,10 +154,10 @@ const SEPARATE: Case = Case {
 };
 
 fn react_separately(
-    target: &Target,
+    target: &ExaminationTarget,
     transcript: &Transcript,
     packet: &Packet,
-    outbox: &mut Outbox,
+    outbox: &mut DatagramSchedule,
     option: u16,
 ) {
     let Some(received) = packet.message().filter(|_| packet.is_request()) else { return };
@@ -200,7 +205,7 @@ mod tests {
 
     use super::super::super::finding::Severity;
     use super::super::super::packet::message;
-    use super::super::super::rehearsal::{Pending, client, rehearse, request, sound, worst};
+    use super::super::super::rehearsal::{ScriptedDatagrams, client, rehearse, request, sound, worst};
     use super::*;
 
     fn timeout(_: u16, copy: u32) -> u64 {
@@ -212,7 +217,7 @@ mod tests {
     }
 
     /// Asks for the block after one that is not the last.
-    fn ask_for_next(now: u64, received: &Message<'_>, pending: &mut Pending) {
+    fn ask_for_next(now: u64, received: &Message<'_>, pending: &mut ScriptedDatagrams) {
         let Some(block) = received.block2().unwrap().filter(|block| block.more()) else { return };
         let next = Options::new().uri_path("examined").block2(Block::new(1, false, block.szx()).unwrap());
         pending.push((now, message(Kind::Confirmable, Code::GET, 5_000, b"next", &next, &[])));
@@ -221,7 +226,7 @@ mod tests {
     #[test]
     fn a_client_that_rejects_critical_options_alone_is_right() {
         for case in [PIGGYBACKED, CRITICAL, ELECTIVE] {
-            let findings = rehearse(&case, &Target::default(), client(2, timeout, sound));
+            let findings = rehearse(&case, &ExaminationTarget::default(), client(2, timeout, sound));
             assert_eq!(worst(&findings), Severity::Ok, "{}: {findings:?}", case.name);
             assert!(findings[0].packets.len() > 1);
         }
@@ -230,7 +235,7 @@ mod tests {
     #[test]
     fn a_client_that_gives_up_at_once_is_right_if_it_asks_for_blocks_that_it_may_take() {
         for asks in [true, false] {
-            let quick = client(2, timeout, |now, received, pending: &mut Pending| {
+            let quick = client(2, timeout, |now, received, pending: &mut ScriptedDatagrams| {
                 if is_unknown(received) {
                     // It goes on to its next request.
                     pending.clear();
@@ -242,7 +247,7 @@ mod tests {
                 }
                 false
             });
-            let findings = rehearse(&PIGGYBACKED, &Target::default(), quick);
+            let findings = rehearse(&PIGGYBACKED, &ExaminationTarget::default(), quick);
             let wanted = if asks { Severity::Ok } else { Severity::NotTested };
             assert_eq!(worst(&findings), wanted, "{findings:?}");
         }
@@ -251,11 +256,11 @@ mod tests {
     #[test]
     fn a_client_that_waits_on_is_right_if_it_is_seen_to_be_there() {
         for has_command in [true, false] {
-            let patient = client(1, timeout, |_, _, pending: &mut Pending| {
+            let patient = client(1, timeout, |_, _, pending: &mut ScriptedDatagrams| {
                 pending.clear();
                 true
             });
-            let target = Target { has_command, ..Target::default() };
+            let target = ExaminationTarget { has_command, ..ExaminationTarget::default() };
             let findings = rehearse(&PIGGYBACKED, &target, patient);
             let wanted = if has_command { Severity::Ok } else { Severity::NotTested };
             assert_eq!(worst(&findings), wanted, "{findings:?}");
@@ -264,12 +269,12 @@ mod tests {
 
     #[test]
     fn a_client_that_asks_for_the_next_block_of_what_it_has_to_reject_is_at_fault() {
-        let credulous = client(2, timeout, |now, received, pending: &mut Pending| {
+        let credulous = client(2, timeout, |now, received, pending: &mut ScriptedDatagrams| {
             pending.clear();
             ask_for_next(now, received, pending);
             true
         });
-        let findings = rehearse(&PIGGYBACKED, &Target::default(), credulous);
+        let findings = rehearse(&PIGGYBACKED, &ExaminationTarget::default(), credulous);
         assert_eq!(worst(&findings), Severity::Fault, "{findings:?}");
     }
 
@@ -277,14 +282,14 @@ mod tests {
     fn a_client_that_ignores_the_separate_response_or_replies_otherwise_is_at_fault() {
         for (case, wrong) in [(CRITICAL, Kind::Acknowledgement), (ELECTIVE, Kind::Reset)] {
             for is_silent in [true, false] {
-                let broken = client(1, timeout, |now, received, pending: &mut Pending| {
+                let broken = client(1, timeout, |now, received, pending: &mut ScriptedDatagrams| {
                     let is_meant = received.kind == Kind::Confirmable;
                     if is_meant && !is_silent {
                         pending.push((now, empty(wrong, received.message_id)));
                     }
                     is_meant
                 });
-                let findings = rehearse(&case, &Target::default(), broken);
+                let findings = rehearse(&case, &ExaminationTarget::default(), broken);
                 assert_eq!(worst(&findings), Severity::Fault, "{}: {findings:?}", case.name);
             }
         }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use coapace_proto::{Code, Kind, Options};
 
-use super::super::case::{Case, Outbox, Target};
+use super::super::case::{Case, DatagramSchedule, ExaminationTarget};
 use super::super::finding::Finding;
 use super::super::packet::{Packet, empty, message};
 use super::super::transcript::Transcript;
@@ -70,7 +70,7 @@ const DATAGRAMS: [(&str, &[u8]); 6] = [
 const OTHER_VERSION: &str = "version 2";
 
 /// Returns a datagram with the `n`th Message ID, if it is long enough for one.
-fn numbered(target: &Target, n: u16, bytes: &[u8]) -> Vec<u8> {
+fn numbered(target: &ExaminationTarget, n: u16, bytes: &[u8]) -> Vec<u8> {
     let mut bytes = bytes.to_vec();
     if let Some(place) = bytes.get_mut(2..4) {
         place.copy_from_slice(&target.id(n).to_be_bytes());
@@ -95,7 +95,13 @@ fn is_response(packet: &Packet) -> bool {
     })
 }
 
-fn provoke(_: &Target, transcript: &Transcript, packet: &Packet, outbox: &mut Outbox, datagrams: &[Vec<u8>]) {
+fn provoke(
+    _: &ExaminationTarget,
+    transcript: &Transcript,
+    packet: &Packet,
+    outbox: &mut DatagramSchedule,
+    datagrams: &[Vec<u8>],
+) {
     if !packet.is_request() {
         return;
     }
@@ -110,7 +116,7 @@ fn provoke(_: &Target, transcript: &Transcript, packet: &Packet, outbox: &mut Ou
     }
 }
 
-fn judge(target: &Target, transcript: &Transcript, what: &str) -> Vec<Finding> {
+fn judge(target: &ExaminationTarget, transcript: &Transcript, what: &str) -> Vec<Finding> {
     if transcript.received().next().is_none() {
         return no_request(transcript).into_iter().collect();
     }
@@ -129,7 +135,7 @@ fn judge(target: &Target, transcript: &Transcript, what: &str) -> Vec<Finding> {
     vec![finding]
 }
 
-fn judge_malformed(_: &Target, transcript: &Transcript) -> Vec<Finding> {
+fn judge_malformed(_: &ExaminationTarget, transcript: &Transcript) -> Vec<Finding> {
     let Some(request) = transcript.received().next() else {
         return no_request(transcript).into_iter().collect();
     };
@@ -171,7 +177,7 @@ fn judge_malformed(_: &Target, transcript: &Transcript) -> Vec<Finding> {
 #[cfg(test)]
 mod tests {
     use super::super::super::finding::Severity;
-    use super::super::super::rehearsal::{Pending, client, rehearse, sound, worst};
+    use super::super::super::rehearsal::{ScriptedDatagrams, client, rehearse, sound, worst};
     use super::*;
 
     const CASES: [Case; 3] = [PING, UNMATCHED, MALFORMED];
@@ -183,7 +189,7 @@ mod tests {
     #[test]
     fn a_client_that_rejects_them_is_right() {
         for case in CASES {
-            let findings = rehearse(&case, &Target::default(), client(2, timeout, sound));
+            let findings = rehearse(&case, &ExaminationTarget::default(), client(2, timeout, sound));
             assert_eq!(worst(&findings), Severity::Ok, "{}: {findings:?}", case.name);
             assert!(!findings[0].packets.is_empty());
         }
@@ -193,14 +199,14 @@ mod tests {
     fn a_client_that_ignores_or_acknowledges_them_is_at_fault() {
         for case in [PING, UNMATCHED] {
             for is_silent in [true, false] {
-                let broken = client(2, timeout, |now, received, pending: &mut Pending| {
+                let broken = client(2, timeout, |now, received, pending: &mut ScriptedDatagrams| {
                     let is_provoked = received.kind == Kind::Confirmable;
                     if is_provoked && !is_silent {
                         pending.push((now, empty(Kind::Acknowledgement, received.message_id)));
                     }
                     is_provoked
                 });
-                let findings = rehearse(&case, &Target::default(), broken);
+                let findings = rehearse(&case, &ExaminationTarget::default(), broken);
                 assert_eq!(worst(&findings), Severity::Fault, "{}: {findings:?}", case.name);
             }
         }
@@ -209,13 +215,13 @@ mod tests {
     #[test]
     fn a_client_that_acknowledges_malformed_datagrams_is_at_fault() {
         let mut sound = client(2, timeout, sound);
-        let broken = |now, bytes: Option<&[u8]>, pending: &mut Pending| match bytes {
+        let broken = |now, bytes: Option<&[u8]>, pending: &mut ScriptedDatagrams| match bytes {
             Some(bytes @ [0x4f, ..]) => {
                 pending.push((now, empty(Kind::Acknowledgement, u16::from_be_bytes([bytes[2], bytes[3]]))));
             }
             bytes => sound(now, bytes, pending),
         };
-        let findings = rehearse(&MALFORMED, &Target::default(), broken);
+        let findings = rehearse(&MALFORMED, &ExaminationTarget::default(), broken);
         assert_eq!(worst(&findings), Severity::Fault, "{findings:?}");
     }
 }

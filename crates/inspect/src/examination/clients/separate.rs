@@ -2,7 +2,7 @@
 
 use coapace_proto::{Kind, Options};
 
-use super::super::case::{Case, Outbox, Target};
+use super::super::case::{Case, DatagramSchedule, ExaminationTarget};
 use super::super::finding::Finding;
 use super::super::packet::{Packet, empty};
 use super::super::transcript::Transcript;
@@ -31,7 +31,13 @@ pub(super) const UNANNOUNCED: Case = Case {
     ..super::CASE
 };
 
-fn react(target: &Target, transcript: &Transcript, packet: &Packet, outbox: &mut Outbox, is_announced: bool) {
+fn react(
+    target: &ExaminationTarget,
+    transcript: &Transcript,
+    packet: &Packet,
+    outbox: &mut DatagramSchedule,
+    is_announced: bool,
+) {
     let Some(received) = packet.message() else { return };
     if !packet.is_request() || !is_confirmable(packet) || transcript.copies_of(packet) > 1 {
         return;
@@ -48,7 +54,7 @@ fn react(target: &Target, transcript: &Transcript, packet: &Packet, outbox: &mut
     outbox.answer(packet, wait + 250, response);
 }
 
-fn judge(_: &Target, transcript: &Transcript) -> Vec<Finding> {
+fn judge(_: &ExaminationTarget, transcript: &Transcript) -> Vec<Finding> {
     if let Some(finding) = no_request(transcript) {
         return vec![finding];
     }
@@ -101,7 +107,7 @@ fn judge(_: &Target, transcript: &Transcript) -> Vec<Finding> {
 #[cfg(test)]
 mod tests {
     use super::super::super::finding::Severity;
-    use super::super::super::rehearsal::{Pending, client, rehearse, sound, worst};
+    use super::super::super::rehearsal::{ScriptedDatagrams, client, rehearse, sound, worst};
     use super::*;
 
     fn timeout(_: u16, copy: u32) -> u64 {
@@ -111,7 +117,7 @@ mod tests {
     #[test]
     fn a_client_that_acknowledges_response_and_copy_is_right() {
         for case in [CASE, UNANNOUNCED] {
-            let findings = rehearse(&case, &Target::default(), client(1, timeout, sound));
+            let findings = rehearse(&case, &ExaminationTarget::default(), client(1, timeout, sound));
             assert_eq!(worst(&findings), Severity::Ok, "{findings:?}");
             assert_eq!(findings.len(), 2);
         }
@@ -120,7 +126,7 @@ mod tests {
     #[test]
     fn a_client_that_forgets_the_response_is_warned_and_one_that_ignores_it_is_at_fault() {
         let mut seen = 0;
-        let forgetful = client(1, timeout, |now, received, pending: &mut Pending| {
+        let forgetful = client(1, timeout, |now, received, pending: &mut ScriptedDatagrams| {
             seen += u32::from(received.kind == Kind::Confirmable);
             let is_copy = received.kind == Kind::Confirmable && seen > 1;
             if is_copy {
@@ -128,18 +134,21 @@ mod tests {
             }
             is_copy
         });
-        let findings = rehearse(&CASE, &Target::default(), forgetful);
+        let findings = rehearse(&CASE, &ExaminationTarget::default(), forgetful);
         assert_eq!(worst(&findings), Severity::Warning, "{findings:?}");
 
-        let silent = client(1, timeout, |_, received, _: &mut Pending| received.kind == Kind::Confirmable);
-        let findings = rehearse(&CASE, &Target::default(), silent);
+        let silent =
+            client(1, timeout, |_, received, _: &mut ScriptedDatagrams| received.kind == Kind::Confirmable);
+        let findings = rehearse(&CASE, &ExaminationTarget::default(), silent);
         assert_eq!(worst(&findings), Severity::Fault, "{findings:?}");
     }
 
     #[test]
     fn a_client_that_sends_again_after_the_acknowledgement_is_at_fault() {
-        let deaf = client(1, timeout, |_, received, _: &mut Pending| received.kind == Kind::Acknowledgement);
-        let findings = rehearse(&CASE, &Target::default(), deaf);
+        let deaf = client(1, timeout, |_, received, _: &mut ScriptedDatagrams| {
+            received.kind == Kind::Acknowledgement
+        });
+        let findings = rehearse(&CASE, &ExaminationTarget::default(), deaf);
         assert!(findings[0].measured.starts_with("sent again"), "{findings:?}");
         assert_eq!(findings[0].severity, Severity::Fault);
     }

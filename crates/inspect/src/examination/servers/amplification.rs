@@ -2,7 +2,7 @@
 
 use coapace_proto::{Code, Kind, Options};
 
-use super::super::case::{Case, Target};
+use super::super::case::{Case, ExaminationTarget};
 use super::super::finding::Finding;
 use super::super::transcript::Transcript;
 use super::{request, response, sent};
@@ -27,7 +27,7 @@ const HARMLESS_BYTES: usize = 136;
 const HARMLESS_FACTOR: usize = 3;
 
 /// Returns the resources that are asked for.
-fn asked(target: &Target) -> Vec<(&'static str, Options)> {
+fn asked(target: &ExaminationTarget) -> Vec<(&'static str, Options)> {
     let mut asked = vec![
         ("the resource", target.resource.clone()),
         ("/.well-known/core", Options::new().uri_path(".well-known/core")),
@@ -36,7 +36,7 @@ fn asked(target: &Target) -> Vec<(&'static str, Options)> {
     asked
 }
 
-fn judge(target: &Target, transcript: &Transcript) -> Vec<Finding> {
+fn judge(target: &ExaminationTarget, transcript: &Transcript) -> Vec<Finding> {
     let factors = (1..).zip(asked(target)).filter_map(|(n, (name, options))| {
         let answer = response(target, transcript, n)?;
         let question = request(target, Kind::Confirmable, Code::GET, n, &options).len();
@@ -63,14 +63,14 @@ fn judge(target: &Target, transcript: &Transcript) -> Vec<Finding> {
 mod tests {
     use super::super::super::finding::Severity;
     use super::super::super::packet::message;
-    use super::super::super::rehearsal::{Pending, rehearse, worst};
+    use super::super::super::rehearsal::{ScriptedDatagrams, rehearse, worst};
     use super::*;
     use coapace_proto::Message;
 
     #[test]
     fn large_answers_to_strangers_are_warned_and_small_ones_are_not() {
         let judged = |bytes: usize| {
-            let server = |now, question: Option<&[u8]>, pending: &mut Pending| {
+            let server = |now, question: Option<&[u8]>, pending: &mut ScriptedDatagrams| {
                 let Some(received) = question.and_then(|question| Message::parse(question).ok()) else {
                     return;
                 };
@@ -79,7 +79,7 @@ mod tests {
                 let kind = Kind::Acknowledgement;
                 pending.push((now, message(kind, Code::CONTENT, id, &token, &Options::new(), &payload)));
             };
-            worst(&rehearse(&CASE, &Target::default(), server))
+            worst(&rehearse(&CASE, &ExaminationTarget::default(), server))
         };
         assert_eq!(judged(30), Severity::Ok);
         assert_eq!(judged(1_024), Severity::Warning);

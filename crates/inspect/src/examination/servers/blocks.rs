@@ -3,7 +3,7 @@
 use coapace_proto::block::Block;
 use coapace_proto::{Code, Kind};
 
-use super::super::case::{Case, Target};
+use super::super::case::{Case, ExaminationTarget};
 use super::super::finding::Finding;
 use super::super::transcript::Transcript;
 use super::{request, response, sent};
@@ -32,7 +32,7 @@ const SMALL: u8 = 2;
 /// The largest datagram that should be sent, and the largest payload (RFC 7252 §4.6).
 const LARGEST: usize = 1_152;
 
-fn judge(target: &Target, transcript: &Transcript) -> Vec<Finding> {
+fn judge(target: &ExaminationTarget, transcript: &Transcript) -> Vec<Finding> {
     if target.large.is_none() {
         return vec![Finding::not_tested("give a resource of more than 1024 bytes with --large")];
     }
@@ -89,14 +89,17 @@ fn judge(target: &Target, transcript: &Transcript) -> Vec<Finding> {
 mod tests {
     use super::super::super::finding::Severity;
     use super::super::super::packet::message;
-    use super::super::super::rehearsal::{Pending, rehearse, worst};
+    use super::super::super::rehearsal::{ScriptedDatagrams, rehearse, worst};
     use super::*;
     use coapace_proto::{Message, Options};
 
     /// Plays a server with blocks of this exponent, and of the asked one if it `obeys`.
     fn judged(szx: u8, obeys: bool, shifts: bool) -> Severity {
-        let target = Target { large: Some(Options::new().uri_path("large")), ..Target::default() };
-        let server = |now, question: Option<&[u8]>, pending: &mut Pending| {
+        let target = ExaminationTarget {
+            large: Some(Options::new().uri_path("large")),
+            ..ExaminationTarget::default()
+        };
+        let server = |now, question: Option<&[u8]>, pending: &mut ScriptedDatagrams| {
             let Some(received) = question.and_then(|question| Message::parse(question).ok()) else { return };
             let asked = received.block2().unwrap();
             let szx = asked.filter(|_| obeys).map_or(szx, |block| block.szx().min(szx));
@@ -118,6 +121,6 @@ mod tests {
 
     #[test]
     fn without_a_large_resource_nothing_is_tested() {
-        assert_eq!(worst(&rehearse(&CASE, &Target::default(), |_, _, _| {})), Severity::NotTested);
+        assert_eq!(worst(&rehearse(&CASE, &ExaminationTarget::default(), |_, _, _| {})), Severity::NotTested);
     }
 }

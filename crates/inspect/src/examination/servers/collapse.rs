@@ -2,8 +2,8 @@
 
 use coapace_proto::Kind;
 
-use super::super::bottleneck::{Entry, HOSTS, occupied, replies};
-use super::super::case::{Case, Outbox, Side, Target};
+use super::super::bottleneck::{BottleneckEntry, HOSTS, occupied, replies};
+use super::super::case::{Case, DatagramSchedule, ExaminationTarget, ExaminedSide};
 use super::super::clients::verdict;
 use super::super::finding::Finding;
 use super::super::packet::{Packet, empty};
@@ -32,10 +32,10 @@ const LEAST: usize = 4;
 const OVERLOAD: f64 = 1.05;
 
 /// Acknowledges each confirmable response when the link would have brought the acknowledgement.
-fn react(_: &Target, transcript: &Transcript, packet: &Packet, outbox: &mut Outbox) {
-    let entries: Vec<Entry<'_>> =
-        transcript.received().map(|packet| Entry::new(packet, acknowledgement(packet))).collect();
-    if let Some(Some(at)) = replies(Side::Server, &entries).pop() {
+fn react(_: &ExaminationTarget, transcript: &Transcript, packet: &Packet, outbox: &mut DatagramSchedule) {
+    let entries: Vec<BottleneckEntry<'_>> =
+        transcript.received().map(|packet| BottleneckEntry::new(packet, acknowledgement(packet))).collect();
+    if let Some(Some(at)) = replies(ExaminedSide::Server, &entries).pop() {
         outbox.answer(packet, at.saturating_sub(outbox.now).as_millis() as u64, acknowledgement(packet));
     }
 }
@@ -50,7 +50,7 @@ fn is_confirmable(packet: &Packet) -> bool {
     packet.message().is_some_and(|message| message.kind == Kind::Confirmable && message.code.is_response())
 }
 
-fn judge(target: &Target, transcript: &Transcript) -> Vec<Finding> {
+fn judge(target: &ExaminationTarget, transcript: &Transcript) -> Vec<Finding> {
     if let Some(finding) = missing(target, transcript) {
         return vec![finding];
     }
@@ -95,14 +95,17 @@ fn is_acknowledged(transcript: &Transcript, notification: &Packet, later: &Packe
 mod tests {
     use super::super::super::finding::Severity;
     use super::super::super::packet::message;
-    use super::super::super::rehearsal::{Pending, rehearse, worst};
+    use super::super::super::rehearsal::{ScriptedDatagrams, rehearse, worst};
     use super::*;
     use coapace_proto::{Code, Message, Options};
 
     /// Plays a server that sends a notification every `gap` milliseconds, of type `kind`.
     fn judged(gap: u64, kind: Kind) -> Vec<Finding> {
-        let target = Target { observable: Some(Options::new().uri_path("clock")), ..Target::default() };
-        let server = |now, bytes: Option<&[u8]>, pending: &mut Pending| {
+        let target = ExaminationTarget {
+            observable: Some(Options::new().uri_path("clock")),
+            ..ExaminationTarget::default()
+        };
+        let server = |now, bytes: Option<&[u8]>, pending: &mut ScriptedDatagrams| {
             let Some(received) = bytes.and_then(|bytes| Message::parse(bytes).ok()) else { return };
             if received.kind != Kind::Confirmable {
                 return;

@@ -2,7 +2,7 @@
 
 use coapace_proto::{Code, Kind, Message};
 
-use super::super::case::{Case, Outbox, Target};
+use super::super::case::{Case, DatagramSchedule, ExaminationTarget};
 use super::super::finding::Finding;
 use super::super::packet::Packet;
 use super::super::transcript::Transcript;
@@ -34,7 +34,7 @@ const READ: u16 = 1;
 /// The request that is counted.
 const COUNT: u16 = 2;
 
-fn ask(target: &Target, outbox: &mut Outbox, kind: Kind) {
+fn ask(target: &ExaminationTarget, outbox: &mut DatagramSchedule, kind: Kind) {
     for copy in 0..COPIES as u64 {
         outbox.send(copy * 1_000, request(target, kind, Code::GET, READ, &target.resource));
         if let Some(counter) = &target.counter {
@@ -43,7 +43,7 @@ fn ask(target: &Target, outbox: &mut Outbox, kind: Kind) {
     }
 }
 
-fn judge(target: &Target, transcript: &Transcript, kind: Kind) -> Vec<Finding> {
+fn judge(target: &ExaminationTarget, transcript: &Transcript, kind: Kind) -> Vec<Finding> {
     let mut findings = vec![judge_one(target, transcript, kind, READ, "GET")];
     findings.push(match &target.counter {
         Some(_) => judge_one(target, transcript, kind, COUNT, "POST"),
@@ -52,7 +52,13 @@ fn judge(target: &Target, transcript: &Transcript, kind: Kind) -> Vec<Finding> {
     findings
 }
 
-fn judge_one(target: &Target, transcript: &Transcript, kind: Kind, n: u16, method: &str) -> Finding {
+fn judge_one(
+    target: &ExaminationTarget,
+    transcript: &Transcript,
+    kind: Kind,
+    n: u16,
+    method: &str,
+) -> Finding {
     let (id, token) = (target.id(n), target.token(n));
     let is_answer =
         |packet: &&Packet| packet.is_answer(Kind::Acknowledgement, id) || packet.is_response(&token);
@@ -92,15 +98,18 @@ fn body(message: Message<'_>) -> Vec<u8> {
 mod tests {
     use super::super::super::finding::Severity;
     use super::super::super::packet::message;
-    use super::super::super::rehearsal::{Pending, rehearse, worst};
+    use super::super::super::rehearsal::{ScriptedDatagrams, rehearse, worst};
     use super::*;
     use coapace_proto::Options;
 
     /// Plays a server that counts POST requests. `remembers` says whether it knows copies; then it answers copies or not.
     fn judged(case: &Case, remembers: bool, answers_copies: bool) -> Vec<Finding> {
-        let target = Target { counter: Some(Options::new().uri_path("count")), ..Target::default() };
+        let target = ExaminationTarget {
+            counter: Some(Options::new().uri_path("count")),
+            ..ExaminationTarget::default()
+        };
         let (mut count, mut seen) = (0u8, Vec::new());
-        let server = |now, bytes: Option<&[u8]>, pending: &mut Pending| {
+        let server = |now, bytes: Option<&[u8]>, pending: &mut ScriptedDatagrams| {
             let Some(received) = bytes.and_then(|bytes| Message::parse(bytes).ok()) else { return };
             let is_copy = seen.contains(&received.message_id);
             if is_copy && !answers_copies {

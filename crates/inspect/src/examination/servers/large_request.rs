@@ -2,7 +2,7 @@
 
 use coapace_proto::{Code, Kind, Options};
 
-use super::super::case::{Case, Target};
+use super::super::case::{Case, ExaminationTarget};
 use super::super::finding::Finding;
 use super::super::packet::{Packet, message};
 use super::super::transcript::Transcript;
@@ -30,7 +30,7 @@ pub(super) const CASE: Case = Case {
 const LARGE: u16 = 1;
 const ALIVE: u16 = 2;
 
-fn judge(target: &Target, transcript: &Transcript) -> Vec<Finding> {
+fn judge(target: &ExaminationTarget, transcript: &Transcript) -> Vec<Finding> {
     let evidence = sent(target, transcript, LARGE);
     let answer = response(target, transcript, LARGE);
     let message = answer.and_then(Packet::message);
@@ -58,14 +58,14 @@ fn judge(target: &Target, transcript: &Transcript) -> Vec<Finding> {
 #[cfg(test)]
 mod tests {
     use super::super::super::finding::Severity;
-    use super::super::super::rehearsal::{Pending, rehearse, worst};
+    use super::super::super::rehearsal::{ScriptedDatagrams, rehearse, worst};
     use super::*;
     use coapace_proto::Message;
 
     /// Plays a server that answers a request with a body of more than 2048 bytes with this, and others with 2.05.
     fn judged(large: Option<&(Code, Options)>, survives: bool) -> Severity {
         let mut is_alive = true;
-        let server = |now, question: Option<&[u8]>, pending: &mut Pending| {
+        let server = |now, question: Option<&[u8]>, pending: &mut ScriptedDatagrams| {
             let Some(received) = question.and_then(|question| Message::parse(question).ok()) else { return };
             let is_large = received.payload().len() > 2_048;
             let answer = if is_large { large.cloned() } else { Some((Code::CONTENT, Options::new())) };
@@ -75,7 +75,8 @@ mod tests {
             }
             is_alive &= survives || !is_large;
         };
-        let target = Target { resource: Options::new().uri_path("hello"), ..Target::default() };
+        let target =
+            ExaminationTarget { resource: Options::new().uri_path("hello"), ..ExaminationTarget::default() };
         worst(&rehearse(&CASE, &target, server))
     }
 

@@ -4,7 +4,7 @@ use std::fmt;
 
 use coapace_proto::{Code, Kind};
 
-use super::super::case::{Case, Outbox, Target};
+use super::super::case::{Case, DatagramSchedule, ExaminationTarget};
 use super::super::finding::Finding;
 use super::super::packet::Packet;
 use super::super::transcript::Transcript;
@@ -33,30 +33,30 @@ enum Wanted {
 }
 
 /// A datagram: its name, the required treatment, and its bytes. The third and fourth byte are replaced by the Message ID.
-struct Datagram(&'static str, Wanted, &'static [u8]);
+struct MalformedDatagram(&'static str, Wanted, &'static [u8]);
 
-const DATAGRAMS: &[Datagram] = &[
-    Datagram("version 0", Wanted::Silence, b"\x00\x01\0\0"),
-    Datagram("version 2", Wanted::Silence, b"\x80\x01\0\0"),
-    Datagram("version 3", Wanted::Silence, b"\xc0\x01\0\0"),
-    Datagram("token length 15", Wanted::Reset, b"\x4f\x01\0\0aaaaaaaaaaaaaaa"),
-    Datagram("a token that is cut off", Wanted::Reset, b"\x44\x01\0\0ab"),
-    Datagram("a payload marker without payload", Wanted::Reset, b"\x40\x01\0\0\xff"),
-    Datagram("option delta 15", Wanted::Reset, b"\x40\x01\0\0\xf0"),
-    Datagram("option length 15", Wanted::Reset, b"\x40\x01\0\0\x0f"),
-    Datagram("an option that is cut off", Wanted::Reset, b"\x40\x01\0\0\xb5ab"),
-    Datagram("an option extension that is cut off", Wanted::Reset, b"\x40\x01\0\0\xe0\x01"),
-    Datagram("an empty message with a token", Wanted::Reset, b"\x41\x00\0\0a"),
-    Datagram("an empty message with bytes behind it", Wanted::Reset, b"\x40\x00\0\0\xffab"),
-    Datagram("code 1.00, of a reserved class", Wanted::Reset, b"\x40\x20\0\0"),
-    Datagram("code 7.01, of a reserved class", Wanted::Reset, b"\x40\xe1\0\0"),
-    Datagram("a response that nobody asked for", Wanted::Reset, b"\x44\x45\0\0none"),
-    Datagram("an empty non-confirmable message", Wanted::Either, b"\x50\x00\0\0"),
-    Datagram("a non-confirmable message with token length 15", Wanted::Either, b"\x5f\x01\0\0"),
-    Datagram("an acknowledgement of nothing", Wanted::Silence, b"\x60\x00\0\0"),
-    Datagram("a Reset of nothing", Wanted::Silence, b"\x70\x00\0\0"),
-    Datagram("an acknowledgement with a request", Wanted::Silence, b"\x60\x01\0\0"),
-    Datagram("a Reset with a token", Wanted::Silence, b"\x71\x00\0\0a"),
+const DATAGRAMS: &[MalformedDatagram] = &[
+    MalformedDatagram("version 0", Wanted::Silence, b"\x00\x01\0\0"),
+    MalformedDatagram("version 2", Wanted::Silence, b"\x80\x01\0\0"),
+    MalformedDatagram("version 3", Wanted::Silence, b"\xc0\x01\0\0"),
+    MalformedDatagram("token length 15", Wanted::Reset, b"\x4f\x01\0\0aaaaaaaaaaaaaaa"),
+    MalformedDatagram("a token that is cut off", Wanted::Reset, b"\x44\x01\0\0ab"),
+    MalformedDatagram("a payload marker without payload", Wanted::Reset, b"\x40\x01\0\0\xff"),
+    MalformedDatagram("option delta 15", Wanted::Reset, b"\x40\x01\0\0\xf0"),
+    MalformedDatagram("option length 15", Wanted::Reset, b"\x40\x01\0\0\x0f"),
+    MalformedDatagram("an option that is cut off", Wanted::Reset, b"\x40\x01\0\0\xb5ab"),
+    MalformedDatagram("an option extension that is cut off", Wanted::Reset, b"\x40\x01\0\0\xe0\x01"),
+    MalformedDatagram("an empty message with a token", Wanted::Reset, b"\x41\x00\0\0a"),
+    MalformedDatagram("an empty message with bytes behind it", Wanted::Reset, b"\x40\x00\0\0\xffab"),
+    MalformedDatagram("code 1.00, of a reserved class", Wanted::Reset, b"\x40\x20\0\0"),
+    MalformedDatagram("code 7.01, of a reserved class", Wanted::Reset, b"\x40\xe1\0\0"),
+    MalformedDatagram("a response that nobody asked for", Wanted::Reset, b"\x44\x45\0\0none"),
+    MalformedDatagram("an empty non-confirmable message", Wanted::Either, b"\x50\x00\0\0"),
+    MalformedDatagram("a non-confirmable message with token length 15", Wanted::Either, b"\x5f\x01\0\0"),
+    MalformedDatagram("an acknowledgement of nothing", Wanted::Silence, b"\x60\x00\0\0"),
+    MalformedDatagram("a Reset of nothing", Wanted::Silence, b"\x70\x00\0\0"),
+    MalformedDatagram("an acknowledgement with a request", Wanted::Silence, b"\x60\x01\0\0"),
+    MalformedDatagram("a Reset with a token", Wanted::Silence, b"\x71\x00\0\0a"),
 ];
 
 /// Datagrams that are too short for a header.
@@ -67,8 +67,8 @@ const ALIVE: u16 = 800;
 /// The number of the first datagram.
 const FIRST: u16 = 100;
 
-fn begin(target: &Target, outbox: &mut Outbox) {
-    for (n, Datagram(_, _, bytes)) in (FIRST..).zip(DATAGRAMS) {
+fn begin(target: &ExaminationTarget, outbox: &mut DatagramSchedule) {
+    for (n, MalformedDatagram(_, _, bytes)) in (FIRST..).zip(DATAGRAMS) {
         let mut bytes = bytes.to_vec();
         bytes[2..4].copy_from_slice(&target.id(n).to_be_bytes());
         outbox.send(150 * u64::from(n - FIRST), bytes);
@@ -85,13 +85,13 @@ fn begin(target: &Target, outbox: &mut Outbox) {
 
 /// The answer to a datagram.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Answer {
+enum AnswerKind {
     Reset,
     Acknowledgement,
     Response(Code),
 }
 
-impl Answer {
+impl AnswerKind {
     fn of(packet: &Packet) -> Self {
         match packet.bytes.get(..2) {
             Some(&[first, _]) if first >> 4 & 3 == 3 => Self::Reset,
@@ -101,7 +101,7 @@ impl Answer {
     }
 }
 
-impl fmt::Display for Answer {
+impl fmt::Display for AnswerKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Reset => f.write_str("a Reset"),
@@ -112,14 +112,14 @@ impl fmt::Display for Answer {
 }
 
 /// The datagrams that got the same wrong answer: their names, and the packets.
-struct Group {
-    answer: Option<Answer>,
+struct DatagramGroup {
+    answer: Option<AnswerKind>,
     wanted: Wanted,
     names: Vec<&'static str>,
     packets: Vec<u32>,
 }
 
-impl Group {
+impl DatagramGroup {
     fn finding(&self) -> Finding {
         let names = self.names.join(", ");
         let finding = match (self.answer, self.wanted) {
@@ -127,7 +127,7 @@ impl Group {
             (Some(answer), Wanted::Silence) => {
                 Finding::fault(format!("{answer} to what has to be ignored: {names}"))
             }
-            (Some(Answer::Response(code)), _) if !code.is_success() => {
+            (Some(AnswerKind::Response(code)), _) if !code.is_success() => {
                 Finding::warning(format!("{code} to what is rejected with a Reset: {names}"))
             }
             (Some(answer), _) => Finding::fault(format!("{answer} to what has to be rejected: {names}")),
@@ -137,7 +137,7 @@ impl Group {
 }
 
 /// Returns the packets that answer the `n`th datagram. A message with a Message ID of the server answers the datagram before it.
-fn answers_to<'a>(target: &Target, transcript: &'a Transcript, n: u16) -> Vec<&'a Packet> {
+fn answers_to<'a>(target: &ExaminationTarget, transcript: &'a Transcript, n: u16) -> Vec<&'a Packet> {
     let number_of = |packet: &Packet| {
         let id = packet.bytes.get(2..4)?;
         let n = u16::from_be_bytes([id[0], id[1]]).wrapping_sub(target.id(0));
@@ -159,19 +159,19 @@ fn answers_to<'a>(target: &Target, transcript: &'a Transcript, n: u16) -> Vec<&'
     answers
 }
 
-fn judge(target: &Target, transcript: &Transcript) -> Vec<Finding> {
-    let mut groups: Vec<Group> = Vec::new();
+fn judge(target: &ExaminationTarget, transcript: &Transcript) -> Vec<Finding> {
+    let mut groups: Vec<DatagramGroup> = Vec::new();
     let (mut treated, mut rejected, mut right) = (0, 0, Vec::new());
-    for (n, Datagram(name, wanted, _)) in (FIRST..).zip(DATAGRAMS) {
+    for (n, MalformedDatagram(name, wanted, _)) in (FIRST..).zip(DATAGRAMS) {
         let answers = answers_to(target, transcript, n);
         let numbers =
             sent(target, transcript, n).into_iter().chain(answers.iter().map(|packet| packet.number));
-        let all: Vec<Answer> = answers.iter().map(|packet| Answer::of(packet)).collect();
+        let all: Vec<AnswerKind> = answers.iter().map(|packet| AnswerKind::of(packet)).collect();
         // An answer that is not a Reset is always wrong, so it decides if there are several.
-        let answer = all.iter().find(|answer| **answer != Answer::Reset).or(all.first()).copied();
+        let answer = all.iter().find(|answer| **answer != AnswerKind::Reset).or(all.first()).copied();
         let is_right = match answer {
             None => *wanted != Wanted::Reset,
-            Some(Answer::Reset) => *wanted != Wanted::Silence,
+            Some(AnswerKind::Reset) => *wanted != Wanted::Silence,
             Some(_) => false,
         };
         if is_right {
@@ -186,10 +186,10 @@ fn judge(target: &Target, transcript: &Transcript) -> Vec<Finding> {
             group.packets.extend(numbers);
         } else {
             let packets = numbers.collect();
-            groups.push(Group { answer, wanted: *wanted, names: vec![name], packets });
+            groups.push(DatagramGroup { answer, wanted: *wanted, names: vec![name], packets });
         }
     }
-    let mut findings: Vec<Finding> = groups.iter().map(Group::finding).collect();
+    let mut findings: Vec<Finding> = groups.iter().map(DatagramGroup::finding).collect();
     let alive = target.id(ALIVE).to_be_bytes();
     let count = |is_received| -> usize {
         let counted = transcript.packets.iter().filter(|packet| packet.bytes.get(2..4) != Some(&alive[..]));
@@ -215,12 +215,12 @@ fn judge(target: &Target, transcript: &Transcript) -> Vec<Finding> {
 mod tests {
     use super::super::super::finding::Severity;
     use super::super::super::packet::{empty, message};
-    use super::super::super::rehearsal::{Pending, rehearse, worst};
+    use super::super::super::rehearsal::{ScriptedDatagrams, rehearse, worst};
     use super::*;
     use coapace_proto::{Malformed, Message, Options};
 
     fn judged(break_it: impl Fn(&[u8]) -> Option<Vec<u8>>) -> Vec<Finding> {
-        let server = |now, bytes: Option<&[u8]>, pending: &mut Pending| {
+        let server = |now, bytes: Option<&[u8]>, pending: &mut ScriptedDatagrams| {
             let Some(bytes) = bytes else { return };
             if let Some(answer) = break_it(bytes) {
                 pending.push((now, answer));
@@ -239,7 +239,11 @@ mod tests {
                 _ => {}
             }
         };
-        rehearse(&CASE, &Target { first_message_id: 0x4100, ..Target::default() }, server)
+        rehearse(
+            &CASE,
+            &ExaminationTarget { first_message_id: 0x4100, ..ExaminationTarget::default() },
+            server,
+        )
     }
 
     #[test]
@@ -280,7 +284,7 @@ mod tests {
 
     #[test]
     fn a_server_that_dies_is_at_fault_and_a_silent_one_is_noted() {
-        let target = Target::default();
+        let target = ExaminationTarget::default();
         let findings = rehearse(&CASE, &target, |_, _, _| {});
         assert_eq!(worst(&findings), Severity::Fault, "{findings:?}");
         assert_eq!(findings[0].severity, Severity::Note, "{findings:?}");

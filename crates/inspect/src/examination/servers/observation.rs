@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use coapace_proto::{Code, Kind};
 
-use super::super::case::{Case, Outbox, Target};
+use super::super::case::{Case, DatagramSchedule, ExaminationTarget};
 use super::super::finding::Finding;
 use super::super::packet::{Packet, empty, message};
 use super::super::transcript::Transcript;
@@ -58,7 +58,7 @@ pub(super) const CANCEL: Case = Case {
 /// The time for which an observation that has ended is watched.
 const WATCHED: Duration = Duration::from_secs(5);
 
-pub(super) fn register(target: &Target, outbox: &mut Outbox) {
+pub(super) fn register(target: &ExaminationTarget, outbox: &mut DatagramSchedule) {
     if let Some(options) = &target.observable {
         let options = options.clone().observe(0);
         outbox.send(0, message(Kind::Confirmable, Code::GET, target.id(1), &target.token(1), &options, &[]));
@@ -66,7 +66,7 @@ pub(super) fn register(target: &Target, outbox: &mut Outbox) {
 }
 
 /// Returns the notifications so far: responses with Observe that are not the answer to the registration.
-pub(super) fn notifications<'a>(target: &Target, transcript: &'a Transcript) -> Vec<&'a Packet> {
+pub(super) fn notifications<'a>(target: &ExaminationTarget, transcript: &'a Transcript) -> Vec<&'a Packet> {
     let token = target.token(1);
     let is_notification = |packet: &&Packet| {
         packet.is_response(&token)
@@ -78,7 +78,7 @@ pub(super) fn notifications<'a>(target: &Target, transcript: &'a Transcript) -> 
 }
 
 /// Returns why nothing can be said about observation, if nothing can.
-pub(super) fn missing(target: &Target, transcript: &Transcript) -> Option<Finding> {
+pub(super) fn missing(target: &ExaminationTarget, transcript: &Transcript) -> Option<Finding> {
     if target.observable.is_none() {
         return Some(Finding::not_tested("give a resource that changes every second with --observe"));
     }
@@ -105,7 +105,7 @@ fn is_seen(transcript: &Transcript, is_end: impl Fn(&Packet) -> bool) -> bool {
 }
 
 fn judge(
-    target: &Target,
+    target: &ExaminationTarget,
     transcript: &Transcript,
     is_end: impl Fn(&Packet) -> bool,
     how: &str,
@@ -137,14 +137,17 @@ fn judge(
 #[cfg(test)]
 mod tests {
     use super::super::super::finding::Severity;
-    use super::super::super::rehearsal::{Pending, rehearse, worst};
+    use super::super::super::rehearsal::{ScriptedDatagrams, rehearse, worst};
     use super::*;
     use coapace_proto::{Message, Options};
 
     /// Plays a server that notifies once a second, and forgets observers if it `forgets`.
     fn judged(case: &Case, kind: Kind, forgets: bool) -> Severity {
-        let target = Target { observable: Some(Options::new().uri_path("clock")), ..Target::default() };
-        let server = |now, bytes: Option<&[u8]>, pending: &mut Pending| {
+        let target = ExaminationTarget {
+            observable: Some(Options::new().uri_path("clock")),
+            ..ExaminationTarget::default()
+        };
+        let server = |now, bytes: Option<&[u8]>, pending: &mut ScriptedDatagrams| {
             let Some(received) = bytes.and_then(|bytes| Message::parse(bytes).ok()) else { return };
             if received.observe() == Some(0) {
                 let notification = |kind, id, sequence| {

@@ -2,7 +2,7 @@
 
 use coapace_proto::{Code, Kind, Options};
 
-use super::super::case::{Case, Target};
+use super::super::case::{Case, ExaminationTarget};
 use super::super::finding::Finding;
 use super::super::packet::{CRITICAL_OPTION, ELECTIVE_OPTION, Packet, message};
 use super::super::transcript::Transcript;
@@ -73,12 +73,12 @@ fn code(packet: &Packet) -> Code {
 }
 
 /// Returns the numbers of the `n`th request and of its answer.
-fn evidence(target: &Target, transcript: &Transcript, n: u16) -> Vec<u32> {
+fn evidence(target: &ExaminationTarget, transcript: &Transcript, n: u16) -> Vec<u32> {
     let answer = response(target, transcript, n).map(|packet| packet.number);
     sent(target, transcript, n).into_iter().chain(answer).collect()
 }
 
-fn judge_critical(target: &Target, transcript: &Transcript) -> Vec<Finding> {
+fn judge_critical(target: &ExaminationTarget, transcript: &Transcript) -> Vec<Finding> {
     let confirmable = match response(target, transcript, 1).map(code) {
         Some(Code::BAD_OPTION) => Finding::ok("4.02 to a confirmable request"),
         Some(other) => {
@@ -99,7 +99,7 @@ fn judge_critical(target: &Target, transcript: &Transcript) -> Vec<Finding> {
     vec![confirmable.seen_in(evidence(target, transcript, 1)), other.seen_in(evidence(target, transcript, 2))]
 }
 
-fn judge_elective(target: &Target, transcript: &Transcript) -> Vec<Finding> {
+fn judge_elective(target: &ExaminationTarget, transcript: &Transcript) -> Vec<Finding> {
     let without = response(target, transcript, 1).map(code);
     let with = response(target, transcript, 2).map(code);
     let finding = match (without, with) {
@@ -112,7 +112,7 @@ fn judge_elective(target: &Target, transcript: &Transcript) -> Vec<Finding> {
     vec![finding.seen_in(packets)]
 }
 
-fn judge_tokens(target: &Target, transcript: &Transcript) -> Vec<Finding> {
+fn judge_tokens(target: &ExaminationTarget, transcript: &Transcript) -> Vec<Finding> {
     let mut packets = Vec::new();
     for (n, token) in (1..).zip(TOKEN_VALUES) {
         let is_answer = |packet: &&Packet| {
@@ -130,7 +130,7 @@ fn judge_tokens(target: &Target, transcript: &Transcript) -> Vec<Finding> {
     vec![Finding::ok("echoed").seen_in(packets)]
 }
 
-fn judge_methods(target: &Target, transcript: &Transcript) -> Vec<Finding> {
+fn judge_methods(target: &ExaminationTarget, transcript: &Transcript) -> Vec<Finding> {
     let rejected = transcript.received().any(|packet| packet.is_answer(Kind::Reset, target.id(1)));
     let method = match response(target, transcript, 1).map(code) {
         Some(Code::METHOD_NOT_ALLOWED) => Finding::ok("4.05 to method 0.31"),
@@ -155,14 +155,15 @@ fn judge_methods(target: &Target, transcript: &Transcript) -> Vec<Finding> {
 mod tests {
     use super::super::super::finding::Severity;
     use super::super::super::packet::empty;
-    use super::super::super::rehearsal::{Pending, rehearse, worst};
+    use super::super::super::rehearsal::{ScriptedDatagrams, rehearse, worst};
     use super::*;
     use coapace_proto::Message;
 
     /// Plays a server whose code for a message `answer` says; `None` is a Reset, the empty code no answer.
     fn judged(case: &Case, answer: impl Fn(&Message<'_>) -> Option<Code>, token: Option<&[u8]>) -> Severity {
-        let target = Target { resource: Options::new().uri_path("here"), ..Target::default() };
-        let server = |now, bytes: Option<&[u8]>, pending: &mut Pending| {
+        let target =
+            ExaminationTarget { resource: Options::new().uri_path("here"), ..ExaminationTarget::default() };
+        let server = |now, bytes: Option<&[u8]>, pending: &mut ScriptedDatagrams| {
             let Some(received) = bytes.and_then(|bytes| Message::parse(bytes).ok()) else { return };
             let kind = match received.kind {
                 Kind::Confirmable => Kind::Acknowledgement,

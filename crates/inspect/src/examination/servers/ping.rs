@@ -2,7 +2,7 @@
 
 use coapace_proto::Kind;
 
-use super::super::case::{Case, Target};
+use super::super::case::{Case, ExaminationTarget};
 use super::super::finding::Finding;
 use super::super::packet::empty;
 use super::super::transcript::Transcript;
@@ -19,7 +19,7 @@ pub(super) const CASE: Case = Case {
     ..super::CASE
 };
 
-fn judge(target: &Target, transcript: &Transcript) -> Vec<Finding> {
+fn judge(target: &ExaminationTarget, transcript: &Transcript) -> Vec<Finding> {
     let packets =
         sent(target, transcript, 1).into_iter().chain(transcript.received().map(|packet| packet.number));
     let finding = match transcript.received().next() {
@@ -35,16 +35,16 @@ fn judge(target: &Target, transcript: &Transcript) -> Vec<Finding> {
 #[cfg(test)]
 mod tests {
     use super::super::super::finding::Severity;
-    use super::super::super::rehearsal::{Pending, rehearse, worst};
+    use super::super::super::rehearsal::{ScriptedDatagrams, rehearse, worst};
     use super::*;
 
     #[test]
     fn a_reset_with_the_message_id_is_right_and_nothing_else() {
         let judged = |answer: Option<Vec<u8>>| {
-            let server = |now, bytes: Option<&[u8]>, pending: &mut Pending| {
+            let server = |now, bytes: Option<&[u8]>, pending: &mut ScriptedDatagrams| {
                 pending.extend(bytes.and(answer.clone()).map(|answer| (now, answer)));
             };
-            worst(&rehearse(&CASE, &Target::default(), server))
+            worst(&rehearse(&CASE, &ExaminationTarget::default(), server))
         };
         assert_eq!(judged(Some(empty(Kind::Reset, 1))), Severity::Ok);
         assert_eq!(judged(Some(empty(Kind::Reset, 2))), Severity::Fault);

@@ -4,7 +4,7 @@ use coap_numbers::option;
 use coapace_proto::block::{Block, MAX_PAYLOADS};
 use coapace_proto::{Code, Kind, Options};
 
-use super::super::case::{Case, Target};
+use super::super::case::{Case, ExaminationTarget};
 use super::super::finding::Finding;
 use super::super::packet::Packet;
 use super::super::transcript::Transcript;
@@ -57,7 +57,7 @@ fn whole(large: &Options) -> Options {
     large.clone().with_uint(option::Q_BLOCK2, number(0, true))
 }
 
-fn judge(target: &Target, transcript: &Transcript) -> Vec<Finding> {
+fn judge(target: &ExaminationTarget, transcript: &Transcript) -> Vec<Finding> {
     if target.large.is_none() {
         return vec![Finding::not_tested("give a resource of more than 1024 bytes with --large")];
     }
@@ -136,14 +136,17 @@ fn judge_again(blocks: &[u32]) -> Finding {
 mod tests {
     use super::super::super::finding::Severity;
     use super::super::super::packet::message;
-    use super::super::super::rehearsal::{Pending, rehearse, worst};
+    use super::super::super::rehearsal::{ScriptedDatagrams, rehearse, worst};
     use super::*;
     use coapace_proto::Message;
 
     /// Plays a server that answers requests for these blocks with others.
     fn judged(blocks: impl Fn(&[u32]) -> Vec<u32>) -> Severity {
-        let target = Target { large: Some(Options::new().uri_path("large")), ..Target::default() };
-        let server = |now, question: Option<&[u8]>, pending: &mut Pending| {
+        let target = ExaminationTarget {
+            large: Some(Options::new().uri_path("large")),
+            ..ExaminationTarget::default()
+        };
+        let server = |now, question: Option<&[u8]>, pending: &mut ScriptedDatagrams| {
             let Some(received) = question.and_then(|question| Message::parse(question).ok()) else { return };
             let asked: Vec<u32> = Options::of(&received)
                 .iter()
@@ -190,8 +193,11 @@ mod tests {
     #[test]
     fn a_server_without_it_says_so_or_is_silent() {
         let answered = |code: Option<Code>| {
-            let target = Target { large: Some(Options::new().uri_path("large")), ..Target::default() };
-            worst(&rehearse(&CASE, &target, |now, question, pending: &mut Pending| {
+            let target = ExaminationTarget {
+                large: Some(Options::new().uri_path("large")),
+                ..ExaminationTarget::default()
+            };
+            worst(&rehearse(&CASE, &target, |now, question, pending: &mut ScriptedDatagrams| {
                 let received = question.and_then(|question| Message::parse(question).ok());
                 if let (Some(received), Some(code)) = (received, code) {
                     let (kind, options) = (Kind::NonConfirmable, Options::new());
@@ -202,6 +208,6 @@ mod tests {
         assert_eq!(answered(None), Severity::Ok);
         assert_eq!(answered(Some(Code::BAD_OPTION)), Severity::Ok);
         assert_eq!(answered(Some(Code::CONTENT)), Severity::Fault);
-        assert_eq!(worst(&rehearse(&CASE, &Target::default(), |_, _, _| {})), Severity::NotTested);
+        assert_eq!(worst(&rehearse(&CASE, &ExaminationTarget::default(), |_, _, _| {})), Severity::NotTested);
     }
 }

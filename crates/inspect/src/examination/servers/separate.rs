@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use coapace_proto::{Code, Kind};
 
-use super::super::case::{Case, Target};
+use super::super::case::{Case, ExaminationTarget};
 use super::super::clients::{count, growth};
-use super::super::copies::Copies;
+use super::super::copies::MessageCopies;
 use super::super::finding::Finding;
 use super::super::packet::{Packet, empty};
 use super::super::transcript::Transcript;
@@ -69,7 +69,7 @@ fn is_response(packet: &Packet) -> bool {
 }
 
 /// Returns the finding for a case without a slow resource, or without a confirmable response of it.
-fn missing(target: &Target, transcript: &Transcript) -> Option<Finding> {
+fn missing(target: &ExaminationTarget, transcript: &Transcript) -> Option<Finding> {
     let token = target.token(1);
     let answer = transcript.received().find(|packet| packet.is_response(&token));
     let Some(message) = answer.and_then(Packet::message) else {
@@ -89,7 +89,7 @@ fn missing(target: &Target, transcript: &Transcript) -> Option<Finding> {
     }
 }
 
-fn judge(target: &Target, transcript: &Transcript) -> Vec<Finding> {
+fn judge(target: &ExaminationTarget, transcript: &Transcript) -> Vec<Finding> {
     let id = target.id(1);
     let acks: Vec<&Packet> =
         transcript.received().filter(|packet| packet.is_answer(Kind::Acknowledgement, id)).collect();
@@ -143,7 +143,7 @@ fn judge(target: &Target, transcript: &Transcript) -> Vec<Finding> {
 }
 
 /// Judges the copies of a response, one of which was acknowledged.
-fn retransmissions(transcript: &Transcript, response: &Copies<'_>) -> Vec<Finding> {
+fn retransmissions(transcript: &Transcript, response: &MessageCopies<'_>) -> Vec<Finding> {
     let intervals = response.intervals();
     let listed = intervals.iter().map(|interval| format!("{interval:.2}")).collect::<Vec<_>>().join(", ");
     let Some(&first) = intervals.first() else {
@@ -179,7 +179,7 @@ fn retransmissions(transcript: &Transcript, response: &Copies<'_>) -> Vec<Findin
     findings
 }
 
-fn judge_silent(target: &Target, transcript: &Transcript) -> Vec<Finding> {
+fn judge_silent(target: &ExaminationTarget, transcript: &Transcript) -> Vec<Finding> {
     if target.is_quick && target.slow.is_some() {
         return vec![Finding::not_tested("takes 110 s: leave out --quick")];
     }
@@ -200,15 +200,16 @@ fn judge_silent(target: &Target, transcript: &Transcript) -> Vec<Finding> {
 mod tests {
     use super::super::super::finding::Severity;
     use super::super::super::packet::message;
-    use super::super::super::rehearsal::{Pending, rehearse, worst};
+    use super::super::super::rehearsal::{ScriptedDatagrams, rehearse, worst};
     use super::*;
     use coapace_proto::{Message, Options};
 
     /// Plays a server that acknowledges after `ack` milliseconds, and responds after 1.5 s with copies at `timeouts`.
     fn judged(case: &Case, ack: Option<u64>, timeouts: &[u64], hears: bool) -> Vec<Finding> {
-        let target = Target { slow: Some(Options::new().uri_path("slow")), ..Target::default() };
+        let target =
+            ExaminationTarget { slow: Some(Options::new().uri_path("slow")), ..ExaminationTarget::default() };
         let mut is_known = false;
-        let server = |now, bytes: Option<&[u8]>, pending: &mut Pending| {
+        let server = |now, bytes: Option<&[u8]>, pending: &mut ScriptedDatagrams| {
             let Some(received) = bytes.and_then(|bytes| Message::parse(bytes).ok()) else { return };
             if received.kind == Kind::Acknowledgement {
                 if hears {

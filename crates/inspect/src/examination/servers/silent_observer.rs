@@ -2,7 +2,7 @@
 
 use coapace_proto::Kind;
 
-use super::super::case::{Case, Target};
+use super::super::case::{Case, ExaminationTarget};
 use super::super::clients::growth;
 use super::super::finding::Finding;
 use super::super::packet::Packet;
@@ -27,7 +27,7 @@ const DROPPED: f64 = 55.0;
 /// PROBING_RATE, bytes a second (RFC 7252 §4.8).
 const PROBING_RATE: f64 = 1.0;
 
-fn judge(target: &Target, transcript: &Transcript) -> Vec<Finding> {
+fn judge(target: &ExaminationTarget, transcript: &Transcript) -> Vec<Finding> {
     if let Some(finding) = missing(target, transcript) {
         return vec![finding];
     }
@@ -116,14 +116,17 @@ fn rate(sent: &[&Packet]) -> Option<Finding> {
 mod tests {
     use super::super::super::finding::Severity;
     use super::super::super::packet::message;
-    use super::super::super::rehearsal::{Pending, rehearse, worst};
+    use super::super::super::rehearsal::{ScriptedDatagrams, rehearse, worst};
     use super::*;
     use coapace_proto::{Code, Message, Options};
 
     /// Plays a server that sends notifications: the times in milliseconds, the types and Message IDs.
     fn judged(sent: &[(u64, Kind, u16)]) -> Vec<Finding> {
-        let target = Target { observable: Some(Options::new().uri_path("clock")), ..Target::default() };
-        let server = |now, bytes: Option<&[u8]>, pending: &mut Pending| {
+        let target = ExaminationTarget {
+            observable: Some(Options::new().uri_path("clock")),
+            ..ExaminationTarget::default()
+        };
+        let server = |now, bytes: Option<&[u8]>, pending: &mut ScriptedDatagrams| {
             let Some(received) = bytes.and_then(|bytes| Message::parse(bytes).ok()) else { return };
             let options = Options::new().observe(1);
             let answer = |kind, id| message(kind, Code::CONTENT, id, &received.token, &options, b"12345678");

@@ -2,11 +2,11 @@
 
 use std::io::{self, Write};
 
-use coapace_inspect::advice::clock::Step;
+use coapace_inspect::advice::clock::ClockStep;
 use coapace_inspect::advice::findings::{Findings, LossMethod, SideBecause};
 use coapace_inspect::advice::lives::{Sign, Starts};
 use coapace_inspect::advice::replay::Replayed;
-use coapace_inspect::advice::traffic::Side;
+use coapace_inspect::advice::traffic::CaptureEnd;
 
 use super::Report;
 
@@ -76,9 +76,9 @@ fn reading(out: &mut impl Write, report: &Report<'_>) -> io::Result<()> {
         writeln!(out, "  the file is damaged: {damage}")?;
     }
     let side = match findings.side {
-        Side::Client => "beside the clients",
-        Side::Server => "beside the server",
-        Side::Middle => "between clients and servers",
+        CaptureEnd::Client => "beside the clients",
+        CaptureEnd::Server => "beside the server",
+        CaptureEnd::Middle => "between clients and servers",
     };
     let because = match findings.side_because {
         SideBecause::Said => "as you say",
@@ -92,8 +92,8 @@ fn reading(out: &mut impl Write, report: &Report<'_>) -> io::Result<()> {
 }
 
 /// Says how the clock of a capture stepped.
-fn steps(all: &[Step]) -> String {
-    let one = |step: &Step| {
+fn steps(all: &[ClockStep]) -> String {
+    let one = |step: &ClockStep| {
         let (way, by_s) = if step.by_s < 0.0 { ("back", -step.by_s) } else { ("forward", step.by_s) };
         format!("a step of the clock {way} by {} after {}", long(by_s), long(step.at_s))
     };
@@ -169,7 +169,7 @@ fn starts(found: &Starts) -> Option<String> {
 
 fn round_trips(out: &mut impl Write, findings: &Findings) -> io::Result<()> {
     let Some(rtt) = &findings.round_trips else { return Ok(()) };
-    let of = if findings.side == Side::Server { "Times of the server" } else { "Round trips" };
+    let of = if findings.side == CaptureEnd::Server { "Times of the server" } else { "Round trips" };
     let quantiles = [
         ("least", rtt.min_s),
         ("5 %", rtt.p5_s),
