@@ -41,11 +41,11 @@ mod error;
 mod exposition;
 mod figures;
 mod ip_packet;
+mod namespace;
 mod passage;
 mod privileges;
 mod relay;
 mod running;
-mod side;
 mod sources;
 mod steps;
 #[cfg(test)]
@@ -63,13 +63,13 @@ use coapace_sim::{Tap, Transport};
 pub use capture::Capture;
 pub use error::EmulationError;
 pub use figures::Figures;
+pub use namespace::NetworkNamespace;
 pub use privileges::take_privileges;
-pub use running::{Running, Watch};
-pub use side::Side;
+pub use running::{EmulationView, Running};
 pub use tunnel::Tunnel;
 
 use passage::Passage;
-use relay::Relay;
+use relay::EmulationRelay;
 
 /// A scenario whose network is to carry real packets.
 #[derive(Clone, Copy, Debug)]
@@ -109,7 +109,7 @@ impl<'a> Emulation<'a> {
         let run = (self.scenario, self.seed, tap);
         let passage =
             Passage::new(run, self.sources.min(relay::most_sources()), Transport::Udp, relay::content)?;
-        let relay = Relay::bind(listen, to, accounting(self.scenario), passage)?;
+        let relay = EmulationRelay::bind(listen, to, accounting(self.scenario), passage)?;
         let local = relay.local_addr().map_err(|error| EmulationError::Listen(listen, error))?;
         Ok(RunningRelay { running: Running::start(move |shared| relay.run(shared))?, local })
     }

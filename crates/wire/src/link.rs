@@ -7,8 +7,8 @@ use coapace_run::{CLIENTS_SITE, SERVER_SITE, network};
 use coapace_scenario::Scenario;
 use coapace_sim::{Luck, NodeId, Outgoing, PacketCounters, Tap, Time, World};
 
-pub use self::arrivals::Arrival;
 use self::arrivals::Arrivals;
+pub use self::arrivals::ArrivedPacket;
 use self::port::Port;
 
 /// The simulator's network between ports, driven by a clock from outside.
@@ -67,7 +67,7 @@ impl<T: Tap> Link<T> {
     }
 
     /// Returns the packets that have arrived since [`clear`](Self::clear).
-    pub fn arrivals(&self) -> impl Iterator<Item = Arrival<'_>> {
+    pub fn arrivals(&self) -> impl Iterator<Item = ArrivedPacket<'_>> {
         self.world.tap().0.iter()
     }
 

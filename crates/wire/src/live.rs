@@ -11,17 +11,17 @@ mod error;
 mod foreign;
 mod health;
 mod marks;
+mod network;
 mod peer;
 mod socket;
 mod sources;
 mod tcp;
 #[cfg(test)]
 mod tests;
-mod way;
 
 pub use error::LiveError;
 pub use health::Health;
-pub use peer::Peer;
+pub use peer::PeerCommand;
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -47,7 +47,7 @@ pub struct Live<'a> {
     /// The series that are recorded.
     pub observe: Observe,
     /// The server or the clients of another stack in place of ours, if any.
-    pub peer: Option<&'a Peer>,
+    pub peer: Option<&'a PeerCommand>,
     /// The time after which the run is given up.
     pub limit: Duration,
     /// Ends the run when it becomes true.

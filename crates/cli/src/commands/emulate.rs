@@ -8,7 +8,9 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use coapace_scenario::Scenario;
-use coapace_wire::emulation::{Capture, Emulation, EmulationError, Figures, Tunnel, Watch, take_privileges};
+use coapace_wire::emulation::{
+    Capture, Emulation, EmulationError, EmulationView, Figures, Tunnel, take_privileges,
+};
 use coapace_wire::{Program, Readiness, shell};
 use indicatif::ProgressBar;
 use tokio::runtime::Builder;
@@ -206,7 +208,7 @@ fn failed(error: EmulationError) -> Failure {
 /// Serves the counters on a runtime of its own, which ends when it is dropped.
 fn serve_metrics(
     exporter: Option<Exporter>,
-    watch: Watch,
+    watch: EmulationView,
 ) -> Result<Option<tokio::runtime::Runtime>, Failure> {
     let Some(exporter) = exporter else { return Ok(None) };
     let runtime = Builder::new_multi_thread().worker_threads(1).enable_all().build().map_err(no_runtime)?;
@@ -214,7 +216,7 @@ fn serve_metrics(
     Ok(Some(runtime))
 }
 
-impl Measured for Watch {
+impl Measured for EmulationView {
     fn exposition(&self) -> String {
         self.figures().exposition()
     }

@@ -28,7 +28,7 @@ pub(super) struct Datagrams {
 
 /// A datagram that was received.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Datagram<'a> {
+pub(super) struct ReceivedDatagram<'a> {
     /// The sender.
     pub(super) from: Option<SocketAddr>,
     /// The time since the system received it.
@@ -60,7 +60,7 @@ impl Datagrams {
     pub(super) fn receive(
         &mut self,
         socket: &UdpSocket,
-        mut each: impl FnMut(Datagram<'_>),
+        mut each: impl FnMut(ReceivedDatagram<'_>),
     ) -> io::Result<()> {
         for _ in 0..ROW {
             let mut slices = [IoSliceMut::new(&mut self.bytes)];
@@ -79,7 +79,7 @@ impl Datagrams {
                 }
             }
             let from = received.address.as_ref().and_then(address);
-            each(Datagram { from, age, lost, bytes: received.iovs().next().unwrap_or_default() });
+            each(ReceivedDatagram { from, age, lost, bytes: received.iovs().next().unwrap_or_default() });
         }
         Ok(())
     }

@@ -2,7 +2,7 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use super::steps::Content;
+use super::steps::PacketRole;
 
 /// The ends of a packet (RFC 791 §3.1, RFC 8200 §3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,11 +37,11 @@ impl Ends {
 }
 
 /// Reads the content of a packet: a CoAP message if it is UDP with the header of CoAP behind it, at any port.
-pub(super) fn content(packet: &[u8]) -> Content {
-    read_content(packet).unwrap_or(Content::Other)
+pub(super) fn content(packet: &[u8]) -> PacketRole {
+    read_content(packet).unwrap_or(PacketRole::Other)
 }
 
-fn read_content(packet: &[u8]) -> Option<Content> {
+fn read_content(packet: &[u8]) -> Option<PacketRole> {
     let header = match packet.first()? >> 4 {
         4 => {
             // Fragments after the first have no UDP header.
@@ -55,7 +55,7 @@ fn read_content(packet: &[u8]) -> Option<Content> {
     let udp = packet.get(header..)?;
     let port = |at: usize| Some(u16::from_be_bytes([*udp.get(at)?, *udp.get(at + 1)?]));
     // Both directions have the same two ports, and so the same XOR of them.
-    Some(Content::read(udp.get(8..)?, port(0)? ^ port(2)?))
+    Some(PacketRole::read(udp.get(8..)?, port(0)? ^ port(2)?))
 }
 
 #[cfg(test)]
@@ -81,10 +81,10 @@ mod tests {
             assert_eq!(Ends::read(&up), Some(Ends { from: ip(from), to: ip(to) }));
             let (client, server) = (4000u16, 5683);
             let key = u32::from(client ^ server) << 16 | 0x1234;
-            assert_eq!(content(&up), Content::Message(key));
-            assert_eq!(content(&packet(to, from, b"\x60\x45\x12\x34")), Content::Reply(key));
-            assert_eq!(content(&packet(from, to, b"\x16hello")), Content::Other);
-            assert_eq!(content(&packet(from, to, b"")), Content::Other);
+            assert_eq!(content(&up), PacketRole::Message(key));
+            assert_eq!(content(&packet(to, from, b"\x60\x45\x12\x34")), PacketRole::Reply(key));
+            assert_eq!(content(&packet(from, to, b"\x16hello")), PacketRole::Other);
+            assert_eq!(content(&packet(from, to, b"")), PacketRole::Other);
         }
     }
 

@@ -10,23 +10,23 @@ use coapace_sim::{HopId, Outgoing, Tap, Time, Transport};
 
 use super::EmulationError;
 use super::figures::Figures;
-use super::running::Shared;
-use super::sources::{Place, Sources};
-use super::steps::{Content, Way};
-use super::waiting::Clock;
+use super::running::SharedEmulation;
+use super::sources::{EmulationSources, SourcePlace};
+use super::steps::{EmulationDirection, PacketRole};
+use super::waiting::EmulationClock;
 use crate::link::{Link, SERVER};
 
 /// The network of a scenario, its sources by their keys `K`, and the counters.
 #[derive(Debug)]
 pub(super) struct Passage<K, T> {
-    clock: Clock,
+    clock: EmulationClock,
     link: Link<T>,
-    pub(super) sources: Sources<K>,
+    pub(super) sources: EmulationSources<K>,
     pub(super) figures: Figures,
     hops: Vec<String>,
     transport: Transport,
     /// Reads the content of a packet.
-    content: fn(&[u8]) -> Content,
+    content: fn(&[u8]) -> PacketRole,
     published: Time,
 }
 
@@ -39,12 +39,12 @@ impl<K: Copy + Eq + Hash, T: Tap> Passage<K, T> {
         (scenario, seed, tap): (&Scenario, u64, T),
         limit: usize,
         transport: Transport,
-        content: fn(&[u8]) -> Content,
+        content: fn(&[u8]) -> PacketRole,
     ) -> Result<Self, EmulationError> {
         Ok(Self {
             link: Link::new(scenario, seed, tap).ok_or(EmulationError::Mesh)?,
-            clock: Clock::start(),
-            sources: Sources::new(limit),
+            clock: EmulationClock::start(),
+            sources: EmulationSources::new(limit),
             figures: Figures::default(),
             hops: hop_names(scenario),
             transport,
@@ -59,42 +59,55 @@ impl<K: Copy + Eq + Hash, T: Tap> Passage<K, T> {
     }
 
     /// Finds a place for a new source. Counts the source that had to leave, or the refusal if no source could.
-    pub(super) fn admit(&mut self, key: K, at: Time) -> Option<Place> {
+    pub(super) fn admit(&mut self, key: K, at: Time) -> Option<SourcePlace> {
         let place = self.sources.admit(key, at, |node| self.link.under_way(node));
         match place {
-            Some(Place::New(_)) => {}
-            Some(Place::Taken(_)) => self.figures.replaced += 1,
+            Some(SourcePlace::New(_)) => {}
+            Some(SourcePlace::Taken(_)) => self.figures.replaced += 1,
             None => self.figures.refused += 1,
         }
         place
     }
 
     /// Gives a new place its node in the network.
-    pub(super) fn settle(&mut self, place: Place) {
-        if let Place::New(place) = place {
+    pub(super) fn settle(&mut self, place: SourcePlace) {
+        if let SourcePlace::New(place) = place {
             let node = self.link.add_client();
-            debug_assert_eq!(node, Sources::<K>::node(place));
+            debug_assert_eq!(node, EmulationSources::<K>::node(place));
         }
     }
 
     /// Lets a packet enter the network at the moment `at`. `wire_bytes` is its length with the header of IP.
-    pub(super) fn enter(&mut self, at: Time, way: Way, place: usize, bytes: &[u8], wire_bytes: u32) {
+    pub(super) fn enter(
+        &mut self,
+        at: Time,
+        way: EmulationDirection,
+        place: usize,
+        bytes: &[u8],
+        wire_bytes: u32,
+    ) {
         self.link.advance(at);
         let Some((_, steps)) = self.sources.get(place) else { return };
         let mark = steps.enter(way, (self.content)(bytes));
-        let node = Sources::<K>::node(place);
-        let (from, to) = if way == Way::Up { (node, SERVER) } else { (SERVER, node) };
+        let node = EmulationSources::<K>::node(place);
+        let (from, to) = if way == EmulationDirection::Up { (node, SERVER) } else { (SERVER, node) };
         self.figures.oversized += u64::from(wire_bytes > self.link.mtu());
         self.link.send(from, Outgoing { to, mark, transport: self.transport }, bytes);
     }
 
     /// Lets time pass to now, and hands the packets that have arrived to `send`, each with its way, its source's place and key.
-    pub(super) fn depart(&mut self, mut send: impl FnMut(Way, usize, K, &[u8]) -> io::Result<()>) {
+    pub(super) fn depart(
+        &mut self,
+        mut send: impl FnMut(EmulationDirection, usize, K, &[u8]) -> io::Result<()>,
+    ) {
         self.link.advance(self.clock.now());
         for arrival in self.link.arrivals() {
-            let (way, node) =
-                if arrival.to == SERVER { (Way::Up, arrival.from) } else { (Way::Down, arrival.to) };
-            let Some(place) = Sources::<K>::place(node) else { continue };
+            let (way, node) = if arrival.to == SERVER {
+                (EmulationDirection::Up, arrival.from)
+            } else {
+                (EmulationDirection::Down, arrival.to)
+            };
+            let Some(place) = EmulationSources::<K>::place(node) else { continue };
             let Some((key, steps)) = self.sources.get(place) else { continue };
             steps.arrive(way, (self.content)(arrival.bytes), arrival.mark);
             if let Err(error) = send(way, place, key, arrival.bytes) {
@@ -113,7 +126,7 @@ impl<K: Copy + Eq + Hash, T: Tap> Passage<K, T> {
     }
 
     /// Copies the counters to `shared`, from time to time.
-    pub(super) fn publish(&mut self, shared: &Shared) {
+    pub(super) fn publish(&mut self, shared: &SharedEmulation) {
         let now = self.clock.now();
         if Duration::from_nanos((now - self.published).as_nanos()) >= PUBLISHED_EVERY {
             self.published = now;

@@ -7,15 +7,15 @@ use coapace_sim::{Accounting, Span, Tap, Time, Transport};
 use nix::sys::resource::{Resource, getrlimit};
 
 use super::EmulationError;
-use super::datagrams::{Datagram, Datagrams, prepare};
+use super::datagrams::{Datagrams, ReceivedDatagram, prepare};
 use super::passage::Passage;
-use super::running::{Ended, Shared};
-use super::sources::Place;
-use super::steps::{Content, Way};
-use super::waiting::Waiting;
+use super::running::{EmulationResult, SharedEmulation};
+use super::sources::SourcePlace;
+use super::steps::{EmulationDirection, PacketRole};
+use super::waiting::EventWaiter;
 
 /// The emulation between a socket that clients send to, and sockets that send to the server.
-pub(super) struct Relay<T> {
+pub(super) struct EmulationRelay<T> {
     ports: Ports,
     passage: Passage<SocketAddr, T>,
     accounting: Accounting,
@@ -23,15 +23,15 @@ pub(super) struct Relay<T> {
 
 /// The sockets.
 struct Ports {
-    waiting: Waiting,
-    listener: Port,
+    waiting: EventWaiter,
+    listener: CountedSocket,
     to: SocketAddr,
     /// The socket of each source towards the server, by the place of the source. A place may have none.
-    upstream: Vec<Option<Port>>,
+    upstream: Vec<Option<CountedSocket>>,
 }
 
 /// A socket, and the datagrams that it has lost because its buffer was full.
-struct Port {
+struct CountedSocket {
     socket: UdpSocket,
     lost: u32,
 }
@@ -42,7 +42,7 @@ const LISTENER: u64 = u64::MAX - 1;
 /// The descriptors that sources leave to others: files, connections of Prometheus, sockets of other threads.
 const OTHER_DESCRIPTORS: u64 = 64;
 
-impl<T: Tap> Relay<T> {
+impl<T: Tap> EmulationRelay<T> {
     /// Binds to `listen`. Datagrams go to `to`.
     pub(super) fn bind(
         listen: SocketAddr,
@@ -56,9 +56,9 @@ impl<T: Tap> Relay<T> {
         let refused = |error| EmulationError::Listen(listen, error);
         let socket = UdpSocket::bind(listen).map_err(refused)?;
         prepare(&socket).map_err(refused)?;
-        let waiting = Waiting::new().map_err(|error| EmulationError::System("timer", error))?;
+        let waiting = EventWaiter::new().map_err(|error| EmulationError::System("timer", error))?;
         waiting.add(&socket, LISTENER).map_err(refused)?;
-        let listener = Port { socket, lost: 0 };
+        let listener = CountedSocket { socket, lost: 0 };
         let ports = Ports { waiting, listener, to, upstream: Vec::new() };
         Ok(Self { ports, passage, accounting })
     }
@@ -69,15 +69,15 @@ impl<T: Tap> Relay<T> {
     }
 
     /// Carries datagrams until it is stopped.
-    pub(super) fn run(mut self, shared: &Shared) -> Ended<T> {
+    pub(super) fn run(mut self, shared: &SharedEmulation) -> EmulationResult<T> {
         let mut ready = Vec::new();
         let mut datagrams = Datagrams::new();
         while !shared.stops() {
             let Self { ports, passage, .. } = &mut self;
             let mut unreachable = 0;
             passage.depart(|way, place, key, bytes| match way {
-                Way::Up => ports.send_up(place, bytes, &mut unreachable),
-                Way::Down => ports.listener.socket.send_to(bytes, key).map(drop),
+                EmulationDirection::Up => ports.send_up(place, bytes, &mut unreachable),
+                EmulationDirection::Down => ports.listener.socket.send_to(bytes, key).map(drop),
             });
             passage.figures.unreachable += unreachable;
             passage.publish(shared);
@@ -98,7 +98,7 @@ impl<T: Tap> Relay<T> {
         let Self { ports, passage, accounting } = self;
         let now = passage.now();
         let Ports { waiting, listener, to, upstream } = ports;
-        let Port { socket, lost } = listener;
+        let CountedSocket { socket, lost } = listener;
         // An error here is about an earlier datagram to a client that is gone, and needs no action.
         let _ = datagrams.receive(socket, |datagram| {
             passage.figures.overflowed += newly_lost(lost, &datagram);
@@ -110,21 +110,21 @@ impl<T: Tap> Relay<T> {
             });
             if let Some(place) = place {
                 let wire_bytes = accounting.wire_bytes(Transport::Udp, datagram.bytes.len());
-                passage.enter(at, Way::Up, place, datagram.bytes, wire_bytes);
+                passage.enter(at, EmulationDirection::Up, place, datagram.bytes, wire_bytes);
             }
         });
     }
 
     fn receive_from_server(&mut self, place: usize, datagrams: &mut Datagrams) {
         let Self { ports, passage, accounting } = self;
-        let Some(Some(Port { socket, lost })) = ports.upstream.get_mut(place) else { return };
+        let Some(Some(CountedSocket { socket, lost })) = ports.upstream.get_mut(place) else { return };
         let now = passage.now();
         let received = datagrams.receive(socket, |datagram| {
             passage.figures.overflowed += newly_lost(lost, &datagram);
             let at = received_at(now, &datagram);
             passage.sources.touch(place, at);
             let wire_bytes = accounting.wire_bytes(Transport::Udp, datagram.bytes.len());
-            passage.enter(at, Way::Down, place, datagram.bytes, wire_bytes);
+            passage.enter(at, EmulationDirection::Down, place, datagram.bytes, wire_bytes);
         });
         passage.figures.unreachable += u64::from(received.is_err());
     }
@@ -137,7 +137,7 @@ fn admit<T: Tap>(
     from: SocketAddr,
     at: Time,
     mut open: impl FnMut(usize) -> io::Result<()>,
-) -> Option<Place> {
+) -> Option<SourcePlace> {
     let place = passage.admit(from, at)?;
     let Err(error) = open(place.number()) else {
         passage.settle(place);
@@ -145,7 +145,7 @@ fn admit<T: Tap>(
     };
     passage.figures.refuse_socket(&error);
     match place {
-        Place::New(_) => {
+        SourcePlace::New(_) => {
             passage.sources.withdraw();
             if passage.sources.len() == 0 {
                 return None;
@@ -155,12 +155,17 @@ fn admit<T: Tap>(
             open(place.number()).ok().map(|()| place)
         }
         // The source keeps its place without a socket, until it leaves.
-        Place::Taken(_) => None,
+        SourcePlace::Taken(_) => None,
     }
 }
 
 /// Opens a socket towards the server for a source, and closes the socket that its place had before.
-fn open(upstream: &mut Vec<Option<Port>>, place: usize, to: SocketAddr, waiting: &Waiting) -> io::Result<()> {
+fn open(
+    upstream: &mut Vec<Option<CountedSocket>>,
+    place: usize,
+    to: SocketAddr,
+    waiting: &EventWaiter,
+) -> io::Result<()> {
     if place >= upstream.len() {
         upstream.resize_with(place + 1, || None);
     }
@@ -171,7 +176,7 @@ fn open(upstream: &mut Vec<Option<Port>>, place: usize, to: SocketAddr, waiting:
     prepare(&socket)?;
     socket.connect(to)?;
     waiting.add(&socket, place as u64)?;
-    upstream[place] = Some(Port { socket, lost: 0 });
+    upstream[place] = Some(CountedSocket { socket, lost: 0 });
     Ok(())
 }
 
@@ -179,7 +184,7 @@ impl Ports {
     /// Sends a datagram to the server. The first attempt may only return an ICMP error about an earlier datagram. It is counted,
     /// and the datagram is sent again.
     fn send_up(&self, place: usize, bytes: &[u8], unreachable: &mut u64) -> io::Result<()> {
-        let Some(Some(Port { socket, .. })) = self.upstream.get(place) else { return Ok(()) };
+        let Some(Some(CountedSocket { socket, .. })) = self.upstream.get(place) else { return Ok(()) };
         match socket.send(bytes) {
             Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {
                 *unreachable += 1;
@@ -197,12 +202,12 @@ pub(super) fn most_sources() -> usize {
     usize::try_from(most.saturating_sub(OTHER_DESCRIPTORS).max(most / 4)).unwrap_or(usize::MAX)
 }
 
-fn received_at(now: Time, datagram: &Datagram<'_>) -> Time {
+fn received_at(now: Time, datagram: &ReceivedDatagram<'_>) -> Time {
     now - Span::from_nanos(datagram.age.as_nanos() as u64)
 }
 
 /// Returns the datagrams that a socket has lost since the last call.
-fn newly_lost(lost: &mut u32, datagram: &Datagram<'_>) -> u64 {
+fn newly_lost(lost: &mut u32, datagram: &ReceivedDatagram<'_>) -> u64 {
     let Some(so_far) = datagram.lost else { return 0 };
     let newly = so_far.wrapping_sub(*lost);
     *lost = so_far;
@@ -210,6 +215,6 @@ fn newly_lost(lost: &mut u32, datagram: &Datagram<'_>) -> u64 {
 }
 
 /// Reads the content of a datagram.
-pub(super) fn content(datagram: &[u8]) -> Content {
-    Content::read(datagram, 0)
+pub(super) fn content(datagram: &[u8]) -> PacketRole {
+    PacketRole::read(datagram, 0)
 }

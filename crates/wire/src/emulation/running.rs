@@ -10,21 +10,21 @@ use super::figures::Figures;
 /// An emulation that runs until it is stopped or dropped.
 #[derive(Debug)]
 pub struct Running<T> {
-    shared: Arc<Shared>,
-    thread: Option<JoinHandle<Ended<T>>>,
+    shared: Arc<SharedEmulation>,
+    thread: Option<JoinHandle<EmulationResult<T>>>,
 }
 
 /// The result of an emulation: its counters and the caller's tap.
-pub(super) type Ended<T> = Result<(Figures, T), EmulationError>;
+pub(super) type EmulationResult<T> = Result<(Figures, T), EmulationError>;
 
 /// The part of an emulation that other threads see.
 #[derive(Debug, Default)]
-pub(super) struct Shared {
+pub(super) struct SharedEmulation {
     stops: AtomicBool,
     figures: Mutex<Figures>,
 }
 
-impl Shared {
+impl SharedEmulation {
     pub(super) fn stops(&self) -> bool {
         self.stops.load(Ordering::Relaxed)
     }
@@ -41,9 +41,9 @@ impl Shared {
 impl<T: Send + 'static> Running<T> {
     /// Runs an emulation on a thread of its own.
     pub(super) fn start(
-        run: impl FnOnce(&Shared) -> Ended<T> + Send + 'static,
+        run: impl FnOnce(&SharedEmulation) -> EmulationResult<T> + Send + 'static,
     ) -> Result<Self, EmulationError> {
-        let shared = Arc::new(Shared::default());
+        let shared = Arc::new(SharedEmulation::default());
         let here = shared.clone();
         let thread = thread::Builder::new().name("emulation".to_owned()).spawn(move || run(&here));
         let thread = thread.map_err(|error| EmulationError::System("thread", error))?;
@@ -58,8 +58,8 @@ impl<T> Running<T> {
     }
 
     /// Returns a view of the counters for other threads.
-    pub fn watch(&self) -> Watch {
-        Watch(self.shared.clone())
+    pub fn watch(&self) -> EmulationView {
+        EmulationView(self.shared.clone())
     }
 
     /// Returns whether the emulation has ended by itself, because of an error that [`stop`](Self::stop) returns.
@@ -81,9 +81,9 @@ impl<T> Running<T> {
 
 /// A view of the counters of an emulation. It may outlive the emulation.
 #[derive(Clone, Debug)]
-pub struct Watch(Arc<Shared>);
+pub struct EmulationView(Arc<SharedEmulation>);
 
-impl Watch {
+impl EmulationView {
     /// Returns the counters, which are at most a tenth of a second old while the emulation runs.
     pub fn figures(&self) -> Figures {
         self.0.figures()

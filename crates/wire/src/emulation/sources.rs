@@ -10,16 +10,16 @@ use super::steps::Steps;
 /// The sources on the clients' side, each with a node of the network. Their number is bounded. If all places are taken, the
 /// source that has been silent for the longest time leaves, unless packets of it are under way.
 #[derive(Debug)]
-pub(super) struct Sources<K> {
+pub(super) struct EmulationSources<K> {
     places: HashMap<K, usize>,
-    taken: Vec<Source<K>>,
+    taken: Vec<EmulationSource<K>>,
     /// The places in the order of their last packets.
     idle: BTreeSet<(Time, usize)>,
     limit: usize,
 }
 
 #[derive(Debug)]
-struct Source<K> {
+struct EmulationSource<K> {
     key: K,
     last: Time,
     steps: Steps,
@@ -27,7 +27,7 @@ struct Source<K> {
 
 /// A place for a new source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Place {
+pub(super) enum SourcePlace {
     /// A place after the last, which no source had before.
     New(usize),
     /// The place of a source that has left.
@@ -37,7 +37,7 @@ pub(super) enum Place {
 /// The number of the idlest sources among which one without packets under way may leave.
 const EXAMINED: usize = 64;
 
-impl<K: Copy + Eq + Hash> Sources<K> {
+impl<K: Copy + Eq + Hash> EmulationSources<K> {
     pub(super) fn new(limit: usize) -> Self {
         Self { places: HashMap::new(), taken: Vec::new(), idle: BTreeSet::new(), limit: limit.max(1) }
     }
@@ -69,11 +69,16 @@ impl<K: Copy + Eq + Hash> Sources<K> {
 
     /// Finds a place for a new source. Returns `None` if no place is free and none of the idlest sources can leave. `under_way`
     /// returns the number of a node's packets that are under way.
-    pub(super) fn admit(&mut self, key: K, now: Time, under_way: impl Fn(NodeId) -> u32) -> Option<Place> {
+    pub(super) fn admit(
+        &mut self,
+        key: K,
+        now: Time,
+        under_way: impl Fn(NodeId) -> u32,
+    ) -> Option<SourcePlace> {
         let place = if self.taken.len() < self.limit {
             let place = self.taken.len();
-            self.taken.push(Source { key, last: now, steps: Steps::default() });
-            Place::New(place)
+            self.taken.push(EmulationSource { key, last: now, steps: Steps::default() });
+            SourcePlace::New(place)
         } else {
             let idlest = self.idle.iter().take(EXAMINED);
             let &(last, place) = { idlest }.find(|(_, place)| under_way(Self::node(*place)) == 0)?;
@@ -82,7 +87,7 @@ impl<K: Copy + Eq + Hash> Sources<K> {
             self.places.remove(&source.key);
             source.steps.forget();
             (source.key, source.last) = (key, now);
-            Place::Taken(place)
+            SourcePlace::Taken(place)
         };
         self.places.insert(key, place.number());
         self.idle.insert((now, place.number()));
@@ -113,7 +118,7 @@ impl<K: Copy + Eq + Hash> Sources<K> {
     }
 }
 
-impl Place {
+impl SourcePlace {
     pub(super) fn number(self) -> usize {
         let (Self::New(place) | Self::Taken(place)) = self;
         place
@@ -130,23 +135,23 @@ mod tests {
 
     #[test]
     fn the_idlest_source_without_packets_under_way_leaves() {
-        let mut sources = Sources::new(3);
+        let mut sources = EmulationSources::new(3);
         for (key, place) in [("a", 0), ("b", 1), ("c", 2)] {
-            assert_eq!(sources.admit(key, at(place), |_| 0), Some(Place::New(place as usize)));
+            assert_eq!(sources.admit(key, at(place), |_| 0), Some(SourcePlace::New(place as usize)));
         }
         assert_eq!(sources.find("a", at(5)), Some(0));
         // The idlest is b, but a packet of node 2 is under way.
         let under_way = |node: NodeId| u32::from(node == NodeId(2));
-        assert_eq!(sources.admit("d", at(6), under_way), Some(Place::Taken(2)));
+        assert_eq!(sources.admit("d", at(6), under_way), Some(SourcePlace::Taken(2)));
         assert_eq!((sources.find("c", at(7)), sources.find("d", at(7)), sources.len()), (None, Some(2), 3));
         assert_eq!(sources.admit("e", at(8), |_| 1), None, "packets of all are under way");
-        assert_eq!(sources.admit("e", at(8), |_| 0), Some(Place::Taken(1)));
+        assert_eq!(sources.admit("e", at(8), |_| 0), Some(SourcePlace::Taken(1)));
         assert_eq!((sources.find("b", at(9)), sources.find("a", at(9))), (None, Some(0)));
     }
 
     #[test]
     fn any_number_of_sources_takes_bounded_memory() {
-        let mut sources = Sources::new(100);
+        let mut sources = EmulationSources::new(100);
         for n in 0..10_000u32 {
             assert!(sources.admit(n, at(n.into()), |_| 0).is_some());
         }
@@ -157,12 +162,12 @@ mod tests {
 
     #[test]
     fn a_place_that_is_withdrawn_leaves_nothing() {
-        let mut sources = Sources::new(2);
+        let mut sources = EmulationSources::new(2);
         sources.admit("a", at(0), |_| 0);
         sources.admit("b", at(0), |_| 0);
         sources.withdraw();
         assert_eq!((sources.find("b", at(1)), sources.len()), (None, 1));
         sources.close();
-        assert_eq!(sources.admit("b", at(1), |_| 0), Some(Place::Taken(0)));
+        assert_eq!(sources.admit("b", at(1), |_| 0), Some(SourcePlace::Taken(0)));
     }
 }

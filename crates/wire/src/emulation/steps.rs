@@ -7,7 +7,7 @@ use coapace_sim::Mark;
 
 /// A direction through the network.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Way {
+pub(super) enum EmulationDirection {
     /// From a client to the server.
     Up,
     /// From the server to a client.
@@ -16,7 +16,7 @@ pub(super) enum Way {
 
 /// The part that a packet has in an exchange, read from its bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Content {
+pub(super) enum PacketRole {
     /// A confirmable or non-confirmable message (RFC 7252 §4.2, §4.3), by its Message ID, which its copies share.
     Message(u32),
     /// An acknowledgement or a Reset, by the Message ID of the message that it answers.
@@ -25,7 +25,7 @@ pub(super) enum Content {
     Other,
 }
 
-impl Content {
+impl PacketRole {
     /// Reads the header of a CoAP message (RFC 7252 §3). `ports` distinguishes the conversations of a host. It becomes the upper 16
     /// bits of the key.
     pub(super) fn read(datagram: &[u8], ports: u16) -> Self {
@@ -41,18 +41,18 @@ impl Content {
 /// The exchanges of one source, in both directions.
 #[derive(Debug, Default)]
 pub(super) struct Steps {
-    up: Half,
-    down: Half,
+    up: DirectionSteps,
+    down: DirectionSteps,
 }
 
 #[derive(Debug, Default)]
-struct Half {
+struct DirectionSteps {
     /// The number of the next exchange.
     next: u32,
     /// The messages that were sent last.
-    sent: Recent,
+    sent: RecentMarks,
     /// The messages that arrived last.
-    arrived: Recent,
+    arrived: RecentMarks,
 }
 
 /// The number of the first transmission of a server's own message, like in the simulator. A reply has the mark of the message that
@@ -61,19 +61,19 @@ const SERVERS_OWN: u8 = 128;
 
 impl Steps {
     /// Returns the mark of a packet that enters the network.
-    pub(super) fn enter(&mut self, way: Way, content: Content) -> Mark {
+    pub(super) fn enter(&mut self, way: EmulationDirection, content: PacketRole) -> Mark {
         let (half, other, first) = match way {
-            Way::Up => (&mut self.up, &mut self.down, 0),
-            Way::Down => (&mut self.down, &mut self.up, SERVERS_OWN),
+            EmulationDirection::Up => (&mut self.up, &mut self.down, 0),
+            EmulationDirection::Down => (&mut self.down, &mut self.up, SERVERS_OWN),
         };
         let known = match content {
-            Content::Message(id) => half.sent.get(id),
-            Content::Reply(id) => other.arrived.get(id),
-            Content::Other => None,
+            PacketRole::Message(id) => half.sent.get(id),
+            PacketRole::Reply(id) => other.arrived.get(id),
+            PacketRole::Other => None,
         };
         let mark = match (content, known) {
             // Clients' numbers stop below SERVERS_OWN, servers' numbers at 255: neither reaches the other's keys.
-            (Content::Message(_), Some(Mark { exchange, transmission })) => {
+            (PacketRole::Message(_), Some(Mark { exchange, transmission })) => {
                 Mark { exchange, transmission: transmission.saturating_add(1).min(first + (SERVERS_OWN - 1)) }
             }
             (_, Some(mark)) => return mark,
@@ -83,16 +83,16 @@ impl Steps {
                 Mark { exchange, transmission: first }
             }
         };
-        if let Content::Message(id) = content {
+        if let PacketRole::Message(id) = content {
             half.sent.put(id, mark);
         }
         mark
     }
 
     /// Notes a packet that arrived, so that its reply gets its mark.
-    pub(super) fn arrive(&mut self, way: Way, content: Content, mark: Mark) {
-        if let Content::Message(id) = content {
-            let half = if way == Way::Up { &mut self.up } else { &mut self.down };
+    pub(super) fn arrive(&mut self, way: EmulationDirection, content: PacketRole, mark: Mark) {
+        if let PacketRole::Message(id) = content {
+            let half = if way == EmulationDirection::Up { &mut self.up } else { &mut self.down };
             half.arrived.put(id, mark);
         }
     }
@@ -100,23 +100,23 @@ impl Steps {
     /// Forgets the messages of a source that has left. The numbers of exchanges go on, so the next source has luck of its own.
     pub(super) fn forget(&mut self) {
         for half in [&mut self.up, &mut self.down] {
-            *half = Half { next: half.next, ..Half::default() };
+            *half = DirectionSteps { next: half.next, ..DirectionSteps::default() };
         }
     }
 }
 
 /// The marks of the last messages, by their Message IDs. The oldest leaves.
 #[derive(Debug, Default)]
-struct Recent {
+struct RecentMarks {
     marks: Vec<(u32, Mark)>,
     /// The place of the oldest once all places are taken.
     oldest: u8,
 }
 
-/// The messages that a [`Recent`] remembers.
+/// The messages that a [`RecentMarks`] remembers.
 const REMEMBERED: usize = 16;
 
-impl Recent {
+impl RecentMarks {
     fn get(&self, id: u32) -> Option<Mark> {
         self.marks.iter().find(|(known, _)| *known == id).map(|(_, mark)| *mark)
     }
@@ -145,42 +145,50 @@ mod tests {
     fn a_copy_is_the_next_transmission_and_another_message_id_the_next_exchange() {
         let mut steps = Steps::default();
         let ids = [7, 7, 8, 7, 9, 8];
-        let marks = ids.map(|id| steps.enter(Way::Up, Content::Message(id)));
+        let marks = ids.map(|id| steps.enter(EmulationDirection::Up, PacketRole::Message(id)));
         assert_eq!(marks, [mark(0, 0), mark(0, 1), mark(1, 0), mark(0, 2), mark(2, 0), mark(1, 1)]);
     }
 
     #[test]
     fn a_reply_has_the_mark_of_the_transmission_that_arrived() {
         let mut steps = Steps::default();
-        steps.enter(Way::Up, Content::Message(7));
-        let second = steps.enter(Way::Up, Content::Message(7));
-        steps.arrive(Way::Up, Content::Message(7), second);
-        let lost = steps.enter(Way::Up, Content::Message(7));
+        steps.enter(EmulationDirection::Up, PacketRole::Message(7));
+        let second = steps.enter(EmulationDirection::Up, PacketRole::Message(7));
+        steps.arrive(EmulationDirection::Up, PacketRole::Message(7), second);
+        let lost = steps.enter(EmulationDirection::Up, PacketRole::Message(7));
         assert_eq!(lost, mark(0, 2));
-        assert_eq!(steps.enter(Way::Down, Content::Reply(7)), mark(0, 1));
+        assert_eq!(steps.enter(EmulationDirection::Down, PacketRole::Reply(7)), mark(0, 1));
         assert_eq!(
-            steps.enter(Way::Down, Content::Reply(6)),
+            steps.enter(EmulationDirection::Down, PacketRole::Reply(6)),
             mark(0, 128),
             "it answers nothing that is known"
         );
-        assert_eq!(steps.enter(Way::Down, Content::Message(7)), mark(1, 128), "the server's own Message ID");
-        steps.arrive(Way::Down, Content::Message(7), mark(1, 128));
-        assert_eq!(steps.enter(Way::Up, Content::Reply(7)), mark(1, 128));
+        assert_eq!(
+            steps.enter(EmulationDirection::Down, PacketRole::Message(7)),
+            mark(1, 128),
+            "the server's own Message ID"
+        );
+        steps.arrive(EmulationDirection::Down, PacketRole::Message(7), mark(1, 128));
+        assert_eq!(steps.enter(EmulationDirection::Up, PacketRole::Reply(7)), mark(1, 128));
     }
 
     #[test]
     fn any_number_of_copies_and_exchanges_is_counted_in_bounded_memory() {
         let mut steps = Steps::default();
-        let last = (0..1_000).map(|_| steps.enter(Way::Up, Content::Message(1))).last();
+        let last = (0..1_000).map(|_| steps.enter(EmulationDirection::Up, PacketRole::Message(1))).last();
         assert_eq!(last, Some(mark(0, 127)));
-        let last = (0..1_000).map(|_| steps.enter(Way::Down, Content::Message(1))).last();
+        let last = (0..1_000).map(|_| steps.enter(EmulationDirection::Down, PacketRole::Message(1))).last();
         assert_eq!(last, Some(mark(0, 255)));
         for id in 2..100_000 {
-            steps.enter(Way::Up, Content::Message(id));
+            steps.enter(EmulationDirection::Up, PacketRole::Message(id));
         }
         assert_eq!(steps.up.sent.marks.len(), REMEMBERED);
-        assert_eq!(steps.enter(Way::Up, Content::Message(99_999)).transmission, 1);
-        assert_eq!(steps.enter(Way::Up, Content::Message(99_000)).transmission, 0, "it is forgotten");
+        assert_eq!(steps.enter(EmulationDirection::Up, PacketRole::Message(99_999)).transmission, 1);
+        assert_eq!(
+            steps.enter(EmulationDirection::Up, PacketRole::Message(99_000)).transmission,
+            0,
+            "it is forgotten"
+        );
     }
 
     #[test]
@@ -188,21 +196,21 @@ mod tests {
         let mut steps = Steps::default();
         // An empty datagram, a header that is cut off, DTLS, a token length of 9.
         for datagram in [&b""[..], b"\x40\x01\x00", b"\x16\xfe\xfd\x00", b"\x49\x01\x00\x01"] {
-            assert_eq!(Content::read(datagram, 0), Content::Other);
+            assert_eq!(PacketRole::read(datagram, 0), PacketRole::Other);
         }
-        assert_eq!(Content::read(b"\x41\x01\x12\x34\x00", 0), Content::Message(0x1234));
-        assert_eq!(Content::read(b"\x50\x01\x12\x34", 0xab), Content::Message(0x00ab_1234));
-        assert_eq!(Content::read(b"\x60\x45\x12\x34", 0), Content::Reply(0x1234));
-        assert_eq!(Content::read(b"\x70\x00\x12\x34", 0), Content::Reply(0x1234));
-        let marks = [0; 3].map(|_| steps.enter(Way::Up, Content::Other));
+        assert_eq!(PacketRole::read(b"\x41\x01\x12\x34\x00", 0), PacketRole::Message(0x1234));
+        assert_eq!(PacketRole::read(b"\x50\x01\x12\x34", 0xab), PacketRole::Message(0x00ab_1234));
+        assert_eq!(PacketRole::read(b"\x60\x45\x12\x34", 0), PacketRole::Reply(0x1234));
+        assert_eq!(PacketRole::read(b"\x70\x00\x12\x34", 0), PacketRole::Reply(0x1234));
+        let marks = [0; 3].map(|_| steps.enter(EmulationDirection::Up, PacketRole::Other));
         assert_eq!(marks, [mark(0, 0), mark(1, 0), mark(2, 0)]);
     }
 
     #[test]
     fn the_next_source_has_luck_of_its_own() {
         let mut steps = Steps::default();
-        steps.enter(Way::Up, Content::Message(1));
+        steps.enter(EmulationDirection::Up, PacketRole::Message(1));
         steps.forget();
-        assert_eq!(steps.enter(Way::Up, Content::Message(1)), mark(1, 0));
+        assert_eq!(steps.enter(EmulationDirection::Up, PacketRole::Message(1)), mark(1, 0));
     }
 }

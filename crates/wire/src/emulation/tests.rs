@@ -40,9 +40,9 @@ fn until(relay: &RunningRelay<impl Send>, enough: impl Fn(&Figures) -> bool) -> 
 
 /// A tap that keeps the packets that were lost.
 #[derive(Default)]
-struct Lost(Vec<Vec<u8>>);
+struct LostPackets(Vec<Vec<u8>>);
 
-impl Tap for Lost {
+impl Tap for LostPackets {
     fn record(&mut self, record: &Record<'_>) {
         if record.event == Event::Lost {
             self.0.push(record.bytes.to_vec());
@@ -95,7 +95,7 @@ fn the_same_seed_loses_the_same_transmissions_and_another_seed_others() {
     let lost = |seed| {
         let (server, client) = (socket(), socket());
         let to = server.local_addr().unwrap();
-        let relay = Emulation::new(&lossy, seed).relay(any(), to, Lost::default()).unwrap();
+        let relay = Emulation::new(&lossy, seed).relay(any(), to, LostPackets::default()).unwrap();
         for id in 0..60u8 {
             // Each message and a copy of it.
             client.send_to(&[0x40, 1, 0, id / 2], relay.local_addr()).unwrap();
@@ -115,9 +115,9 @@ fn the_same_seed_loses_the_same_transmissions_and_another_seed_others() {
 
 /// A tap that keeps the transmissions of the first client to the server, and whether each was lost.
 #[derive(Default)]
-struct Fates(BTreeMap<(u32, u8), bool>);
+struct TransmissionFates(BTreeMap<(u32, u8), bool>);
 
-impl Tap for Fates {
+impl Tap for TransmissionFates {
     fn record(&mut self, record: &Record<'_>) {
         if (record.from, record.to) == (NodeId(1), NodeId(0))
             && matches!(record.event, Event::Sent | Event::Lost)
@@ -131,10 +131,11 @@ impl Tap for Fates {
 fn a_step_of_a_real_client_has_the_luck_of_the_same_step_in_a_simulation() {
     let lossy = scenario(&[("loss", "40 %"), ("clients", "1"), ("workload.exchanges", "30")]);
     let contender = Contender::parse("default").expect("a mechanism");
-    let (_, simulated) = run_tapped(&lossy, &contender, 5, Observe::Totals, Fates::default());
+    let (_, simulated) = run_tapped(&lossy, &contender, 5, Observe::Totals, TransmissionFates::default());
     let (server, client) = (socket(), socket());
-    let relay =
-        Emulation::new(&lossy, 5).relay(any(), server.local_addr().unwrap(), Fates::default()).unwrap();
+    let relay = Emulation::new(&lossy, 5)
+        .relay(any(), server.local_addr().unwrap(), TransmissionFates::default())
+        .unwrap();
     for id in 0..90u8 {
         client.send_to(&[0x40, 1, 0x77, id / 3], relay.local_addr()).unwrap();
     }

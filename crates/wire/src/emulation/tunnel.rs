@@ -10,11 +10,11 @@ use tun_rs::{DeviceBuilder, SyncDevice};
 use super::EmulationError;
 use super::figures::Figures;
 use super::ip_packet::Ends;
+use super::namespace::NetworkNamespace;
 use super::passage::Passage;
-use super::running::{Ended, Running, Shared};
-use super::side::Side;
-use super::steps::Way;
-use super::waiting::Waiting;
+use super::running::{EmulationResult, Running, SharedEmulation};
+use super::steps::EmulationDirection;
+use super::waiting::EventWaiter;
 
 /// An emulation between two network namespaces that runs until it is stopped or dropped.
 ///
@@ -23,8 +23,8 @@ use super::waiting::Waiting;
 #[derive(Debug)]
 pub struct Tunnel<T> {
     running: Running<T>,
-    clients: Side,
-    server: Side,
+    clients: NetworkNamespace,
+    server: NetworkNamespace,
     is_v6: bool,
 }
 
@@ -78,12 +78,12 @@ impl<T> Tunnel<T> {
     }
 
     /// Returns the namespace of the clients.
-    pub fn clients(&self) -> &Side {
+    pub fn clients(&self) -> &NetworkNamespace {
         &self.clients
     }
 
     /// Returns the namespace of the server.
-    pub fn server(&self) -> &Side {
+    pub fn server(&self) -> &NetworkNamespace {
         &self.server
     }
 
@@ -125,9 +125,9 @@ fn address(side: u8, number: u16, is_v6: bool) -> IpAddr {
 }
 
 /// Makes the namespace of a side with its device.
-fn side(number: u8, mtu: u32, needs_v6: bool) -> Result<(Side, SyncDevice), EmulationError> {
+fn side(number: u8, mtu: u32, needs_v6: bool) -> Result<(NetworkNamespace, SyncDevice), EmulationError> {
     let refused = |what| move |error| EmulationError::System(what, error);
-    let side = Side::new().map_err(EmulationError::Privileges)?;
+    let side = NetworkNamespace::new().map_err(EmulationError::Privileges)?;
     let open = move || {
         let device = DeviceBuilder::new().name(DEVICE).build_sync()?;
         device.set_nonblocking(true)?;
@@ -167,9 +167,9 @@ fn unread() -> u64 {
 
 impl<T: Tap> Carrier<T> {
     /// Carries packets until it is stopped.
-    fn run(mut self, shared: &Shared) -> Ended<T> {
+    fn run(mut self, shared: &SharedEmulation) -> EmulationResult<T> {
         let timer = |error| EmulationError::System("timer", error);
-        let mut waiting = Waiting::new().map_err(timer)?;
+        let mut waiting = EventWaiter::new().map_err(timer)?;
         waiting.add(&self.clients, CLIENTS).map_err(timer)?;
         waiting.add(&self.server, SERVER).map_err(timer)?;
         let mut buffer = vec![0; LONGEST];
@@ -177,22 +177,25 @@ impl<T: Tap> Carrier<T> {
         while !shared.stops() {
             let Self { passage, clients, server } = &mut self;
             passage.depart(|way, _, _, packet| {
-                let device = if way == Way::Up { &*server } else { &*clients };
+                let device = if way == EmulationDirection::Up { &*server } else { &*clients };
                 device.send(packet).map(drop)
             });
             passage.publish(shared);
             waiting.wait(passage.idle(), &mut ready).map_err(timer)?;
             for &number in &ready {
-                self.read(if number == CLIENTS { Way::Up } else { Way::Down }, &mut buffer);
+                self.read(
+                    if number == CLIENTS { EmulationDirection::Up } else { EmulationDirection::Down },
+                    &mut buffer,
+                );
             }
         }
         Ok(self.passage.finish())
     }
 
     /// Reads packets that one side has sent, a row at most, and lets them enter the network.
-    fn read(&mut self, way: Way, buffer: &mut [u8]) {
+    fn read(&mut self, way: EmulationDirection, buffer: &mut [u8]) {
         let Self { passage, clients, server } = self;
-        let device = if way == Way::Up { &*clients } else { &*server };
+        let device = if way == EmulationDirection::Up { &*clients } else { &*server };
         for _ in 0..ROW {
             // Any error means that there is nothing to read.
             let Ok(length) = device.recv(buffer) else { return };
@@ -201,7 +204,7 @@ impl<T: Tap> Carrier<T> {
                 passage.figures.ignored += 1;
                 continue;
             };
-            let (client, at) = (if way == Way::Up { from } else { to }, passage.now());
+            let (client, at) = (if way == EmulationDirection::Up { from } else { to }, passage.now());
             let known = passage.sources.find(client, at);
             let place = known.or_else(|| {
                 let place = passage.admit(client, at)?;

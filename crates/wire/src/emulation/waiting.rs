@@ -11,9 +11,9 @@ use nix::sys::timerfd::{ClockId, Expiration, TimerFd, TimerFlags, TimerSetTimeFl
 
 /// The clock of an emulation, which begins at zero.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Clock(Instant);
+pub(crate) struct EmulationClock(Instant);
 
-impl Clock {
+impl EmulationClock {
     pub(crate) fn start() -> Self {
         Self(Instant::now())
     }
@@ -25,7 +25,7 @@ impl Clock {
 
 /// Waits for descriptors with epoll(7), and for a moment with a timer of the system. The timeout of epoll itself is too coarse.
 #[derive(Debug)]
-pub(crate) struct Waiting {
+pub(crate) struct EventWaiter {
     epoll: Epoll,
     timer: TimerFd,
     events: Vec<EpollEvent>,
@@ -37,7 +37,7 @@ const TIMER: u64 = u64::MAX;
 /// The most descriptors that are reported at a time. Departures come between the reports.
 const REPORTED: usize = 64;
 
-impl Waiting {
+impl EventWaiter {
     pub(crate) fn new() -> io::Result<Self> {
         let epoll = Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC)?;
         let flags = TimerFlags::TFD_NONBLOCK | TimerFlags::TFD_CLOEXEC;

@@ -4,7 +4,7 @@ use coapace_sim::{Ecn, Event, Mark, NodeId, Record, Tap, Time, Transport};
 
 /// A packet that is to leave towards its real receiver.
 #[derive(Clone, Copy, Debug)]
-pub struct Arrival<'a> {
+pub struct ArrivedPacket<'a> {
     /// The moment at which it arrived in the simulated network.
     pub due: Time,
     /// The node that sent it.
@@ -21,14 +21,14 @@ pub struct Arrival<'a> {
 #[derive(Debug, Default)]
 pub(super) struct Arrivals {
     /// The arrivals, each with the end of its bytes.
-    heads: Vec<(Head, usize)>,
+    heads: Vec<(PacketHead, usize)>,
     bytes: Vec<u8>,
     /// Packets under way from or to each node, by its number.
     under_way: Vec<u32>,
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Head {
+struct PacketHead {
     due: Time,
     from: NodeId,
     to: NodeId,
@@ -40,12 +40,12 @@ const KEPT: usize = 1 << 20;
 
 impl Arrivals {
     /// Returns the arrivals since [`clear`](Self::clear), in their order.
-    pub(super) fn iter(&self) -> impl Iterator<Item = Arrival<'_>> {
+    pub(super) fn iter(&self) -> impl Iterator<Item = ArrivedPacket<'_>> {
         let mut start = 0;
-        self.heads.iter().map(move |&(Head { due, from, to, mark }, end)| {
+        self.heads.iter().map(move |&(PacketHead { due, from, to, mark }, end)| {
             let bytes = &self.bytes[start..end];
             start = end;
-            Arrival { due, from, to, mark, bytes }
+            ArrivedPacket { due, from, to, mark, bytes }
         })
     }
 
@@ -85,7 +85,7 @@ impl Tap for Arrivals {
             if (record.ecn, record.transport) == (Ecn::Congested, Transport::Ip) {
                 mark_congestion(&mut self.bytes[start..]);
             }
-            self.heads.push((Head { due, from, to, mark }, self.bytes.len()));
+            self.heads.push((PacketHead { due, from, to, mark }, self.bytes.len()));
         }
     }
 }

@@ -10,13 +10,13 @@ use coapace_sim::{Mark, Node, NodeId, Time};
 
 use super::foreign::Foreigners;
 use super::marks::Marks;
+use super::network::EmulatedNetwork;
 use super::socket::{bind, receive_from};
-use super::sources::Sources;
-use super::way::Way;
+use super::sources::ClientNumbers;
 use super::{Health, Live, LiveError};
 use crate::Lateness;
 use crate::emulation::EmulationError;
-use crate::emulation::waiting::{Clock, Waiting};
+use crate::emulation::waiting::{EmulationClock, EventWaiter};
 
 /// The longest sleep, so that an interruption is seen.
 const PATIENCE: Duration = Duration::from_millis(100);
@@ -40,7 +40,7 @@ pub(super) fn run(live: &Live<'_>) -> Result<(RunResult, Health), LiveError> {
         let socket = bind()?;
         (socket.local_addr().map_err(LiveError::io("open a socket"))?, Some(socket))
     };
-    let way = Way::open(scenario, seed, address)?;
+    let way = EmulatedNetwork::open(scenario, seed, address)?;
     let client = || {
         let socket = bind()?;
         socket.connect(way.entrance()).map_err(LiveError::io("connect a socket"))?;
@@ -52,13 +52,13 @@ pub(super) fn run(live: &Live<'_>) -> Result<(RunResult, Health), LiveError> {
     // Hosts that another stack replaces have no sockets here, and are not driven.
     let own = clients.iter().zip(first..).map(|(socket, node)| (NodeId(node), socket));
     let seats: Vec<(NodeId, &UdpSocket)> = server.iter().map(|socket| (home, socket)).chain(own).collect();
-    let mut driver = Driver {
+    let mut driver = LiveDriver {
         cast,
-        sources: Sources::new(first, nodes - first),
+        sources: ClientNumbers::new(first, nodes - first),
         marks: Marks::default(),
         foreign,
         seats: &seats,
-        clock: Clock::start(),
+        clock: EmulationClock::start(),
         deadlines: BTreeSet::new(),
         armed: vec![None; nodes as usize],
         busy: (first..nodes).collect(),
@@ -79,16 +79,16 @@ pub(super) fn run(live: &Live<'_>) -> Result<(RunResult, Health), LiveError> {
 }
 
 /// The hosts with their sockets and deadlines.
-struct Driver<'a> {
+struct LiveDriver<'a> {
     cast: Cast<'a>,
     /// The clients as the server sees them.
-    sources: Sources,
+    sources: ClientNumbers,
     marks: Marks,
     /// The clients of another stack that ask in place of ours, if any.
     foreign: Option<Foreigners<'a>>,
     /// The sockets of the hosts.
     seats: &'a [(NodeId, &'a UdpSocket)],
-    clock: Clock,
+    clock: EmulationClock,
     deadlines: BTreeSet<(Time, usize)>,
     /// The deadline of each host, if it is among `deadlines`.
     armed: Vec<Option<Time>>,
@@ -100,14 +100,14 @@ struct Driver<'a> {
     buffer: Vec<u8>,
 }
 
-impl Driver<'_> {
+impl LiveDriver<'_> {
     /// Drives the hosts until the clients are done or the workload's time is over. Returns that moment.
-    fn drive(&mut self, live: &Live<'_>, way: &Way) -> Result<Time, LiveError> {
+    fn drive(&mut self, live: &Live<'_>, way: &EmulatedNetwork) -> Result<Time, LiveError> {
         let window = window(live.scenario, live.contender);
         let mut warm_up = window.map(|(from, _)| from).filter(|from| *from > Time::ZERO);
         let end = window.map(|(_, end)| end);
         let seats = self.seats;
-        let mut waiting = Waiting::new().map_err(LiveError::io("wait for sockets"))?;
+        let mut waiting = EventWaiter::new().map_err(LiveError::io("wait for sockets"))?;
         for (place, (_, socket)) in seats.iter().enumerate() {
             waiting.add(socket, place as u64).map_err(LiveError::io("wait for sockets"))?;
         }

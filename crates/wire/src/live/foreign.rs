@@ -13,8 +13,8 @@ use coapace_run::measured::{RunResult, quantile};
 use coapace_sim::{Span, Time};
 
 use super::socket::{bind, receive_from};
-use super::{Live, LiveError, Peer};
-use crate::emulation::waiting::Clock;
+use super::{Live, LiveError, PeerCommand};
+use crate::emulation::waiting::EmulationClock;
 use crate::program::Program;
 
 /// The number of starts in a row without a request after which a client is not started again.
@@ -31,7 +31,7 @@ const LATER: Duration = Duration::from_millis(100);
 
 /// The clients of a run.
 pub(super) struct Foreigners<'a> {
-    peer: &'a Peer,
+    peer: &'a PeerCommand,
     path: &'a str,
     /// The exchanges of each client.
     wanted: u32,
@@ -49,7 +49,7 @@ struct Foreigner {
     outer: UdpSocket,
     process: Option<Program>,
     vain_starts: u32,
-    recent: VecDeque<Exchange>,
+    recent: VecDeque<ForeignExchange>,
     first: Option<Time>,
     /// The moment of the last answer that completed an exchange, if no request has followed it.
     answered: Option<Time>,
@@ -63,7 +63,7 @@ struct Foreigner {
     busy: Span,
 }
 
-struct Exchange {
+struct ForeignExchange {
     from: SocketAddr,
     message_id: u16,
     begun: Time,
@@ -72,7 +72,11 @@ struct Exchange {
 
 impl<'a> Foreigners<'a> {
     /// Opens the sockets of the clients. `entrance` is the address at which the network takes their datagrams.
-    pub(super) fn open(live: &'_ Live<'a>, peer: &'a Peer, entrance: SocketAddr) -> Result<Self, LiveError> {
+    pub(super) fn open(
+        live: &'_ Live<'a>,
+        peer: &'a PeerCommand,
+        entrance: SocketAddr,
+    ) -> Result<Self, LiveError> {
         let scenario = live.scenario;
         let client = |_| {
             let (inner, outer) = (bind()?, bind()?);
@@ -126,7 +130,7 @@ impl<'a> Foreigners<'a> {
     pub(super) fn receive(
         &mut self,
         number: usize,
-        clock: &Clock,
+        clock: &EmulationClock,
         datagram: &mut [u8],
     ) -> Result<(), LiveError> {
         let Some(client) = self.clients.get_mut(number / 2) else { return Ok(()) };
@@ -199,7 +203,7 @@ impl Foreigner {
     }
 
     /// Starts a process if none runs and exchanges are wanted.
-    fn attend(&mut self, now: Time, wanted: u32, peer: &Peer, path: &str) -> Result<(), LiveError> {
+    fn attend(&mut self, now: Time, wanted: u32, peer: &PeerCommand, path: &str) -> Result<(), LiveError> {
         if let Some(process) = &mut self.process {
             if !process.has_ended() {
                 return Ok(());
@@ -230,7 +234,7 @@ impl Foreigner {
         self.requests += 1;
         self.vain_starts = 0;
         let message_id = message.message_id;
-        let is_copy = |exchange: &Exchange| exchange.from == from && exchange.message_id == message_id;
+        let is_copy = |exchange: &ForeignExchange| exchange.from == from && exchange.message_id == message_id;
         if self.recent.iter().any(is_copy) {
             self.retransmissions += 1;
             return None;
@@ -239,14 +243,14 @@ impl Foreigner {
         if self.recent.len() >= REMEMBERED {
             self.recent.pop_front();
         }
-        self.recent.push_back(Exchange { from, message_id, begun: now, is_answered: false });
+        self.recent.push_back(ForeignExchange { from, message_id, begun: now, is_answered: false });
         self.answered.take().map(|answered| (now - answered).as_nanos() as f64 / 1e9)
     }
 
     /// Takes a datagram of the network to the process that it answers.
     fn answer(&mut self, now: Time, bytes: &[u8], wanted: u32) {
         let Ok(message) = Message::parse(bytes) else { return };
-        let is_answered = |exchange: &&mut Exchange| exchange.message_id == message.message_id;
+        let is_answered = |exchange: &&mut ForeignExchange| exchange.message_id == message.message_id;
         let Some(exchange) = self.recent.iter_mut().rev().find(is_answered) else { return };
         // The process may have ended.
         let _ = self.inner.send_to(bytes, exchange.from);

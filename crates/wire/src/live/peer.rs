@@ -36,13 +36,13 @@ const MOST_PROCESSES: u32 = 500;
 
 /// A command that starts the server or a client of another stack.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Peer {
+pub struct PeerCommand {
     command: String,
     name: String,
     is_client: bool,
 }
 
-impl Peer {
+impl PeerCommand {
     /// Reads a command line for a shell that starts a server. `{port}` is replaced by the port to listen at, and `{address}` by the
     /// address: 127.0.0.1, or over TCP an address in a network namespace.
     ///
@@ -160,7 +160,7 @@ impl Peer {
     }
 
     /// Starts the server, and makes its answers as long as the scenario's.
-    pub(super) fn start(&self, scenario: &Scenario) -> Result<Started, LiveError> {
+    pub(super) fn start(&self, scenario: &Scenario) -> Result<StartedServer, LiveError> {
         // Another program may take the free port first; then the server ends with an error.
         let free = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).and_then(|socket| socket.local_addr());
         let address = free.map_err(LiveError::io("find a free port"))?;
@@ -174,7 +174,7 @@ impl Peer {
             Readiness::Late => return Err(self.silent(address)),
         }
         dialogue.fit(scenario, self)?;
-        Ok(Started { _program: program, address })
+        Ok(StartedServer { _program: program, address })
     }
 }
 
@@ -211,12 +211,12 @@ pub(super) fn fit(
 
 /// A server that runs. It ends when this is dropped.
 #[derive(Debug)]
-pub(super) struct Started {
+pub(super) struct StartedServer {
     _program: Program,
     address: SocketAddr,
 }
 
-impl Started {
+impl StartedServer {
     /// Returns the address at which it listens.
     pub(super) fn address(&self) -> SocketAddr {
         self.address
@@ -247,7 +247,7 @@ impl Dialogue {
     }
 
     /// Makes the answer to the request of the scenario as long as our server's.
-    fn fit(&mut self, scenario: &Scenario, peer: &Peer) -> Result<(), LiveError> {
+    fn fit(&mut self, scenario: &Scenario, peer: &PeerCommand) -> Result<(), LiveError> {
         let wanted = 4 + response(scenario).len();
         let has = fit(scenario, wanted, |code, tail| {
             let answer = self.ask(code, tail)?;
@@ -289,17 +289,17 @@ mod tests {
 
     #[test]
     fn a_peer_is_a_command_with_a_place_for_its_port() {
-        assert_eq!(Peer::parse("/usr/bin/server -p {port}").unwrap().name(), "server");
-        assert!(Peer::parse("server -p 5683").unwrap_err().contains("{port}"));
-        assert!(Peer::parse("").is_err());
-        let client = Peer::parse_client("/usr/bin/coap-client -B 9 {uri}").unwrap();
+        assert_eq!(PeerCommand::parse("/usr/bin/server -p {port}").unwrap().name(), "server");
+        assert!(PeerCommand::parse("server -p 5683").unwrap_err().contains("{port}"));
+        assert!(PeerCommand::parse("").is_err());
+        let client = PeerCommand::parse_client("/usr/bin/coap-client -B 9 {uri}").unwrap();
         assert_eq!((client.name(), client.is_client()), ("coap-client", true));
-        assert!(Peer::parse_client("coap-client coap://localhost/").unwrap_err().contains("{uri}"));
+        assert!(PeerCommand::parse_client("coap-client coap://localhost/").unwrap_err().contains("{uri}"));
     }
 
     #[test]
     fn a_client_of_another_stack_says_what_it_cannot() {
-        let client = Peer::parse_client("ask {uri}").unwrap();
+        let client = PeerCommand::parse_client("ask {uri}").unwrap();
         let told = |settings: &[(&str, &str)], name: &str| {
             let settings: Vec<_> =
                 settings.iter().map(|&(key, value)| (key.to_owned(), value.to_owned())).collect();

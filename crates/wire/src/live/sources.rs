@@ -8,14 +8,14 @@ use coapace_sim::NodeId;
 /// The addresses of a server's clients and the numbers they have here. A client keeps its number for the run. Addresses are
 /// numbered as they come. The number does not identify the client, because the relay in between has ports of its own.
 #[derive(Debug)]
-pub(super) struct Sources {
+pub(super) struct ClientNumbers {
     first: u32,
     most: u32,
     numbers: HashMap<SocketAddr, NodeId>,
     addresses: Vec<SocketAddr>,
 }
 
-impl Sources {
+impl ClientNumbers {
     /// Makes an empty table for `most` addresses, which get the numbers from `first` on.
     pub(super) fn new(first: u32, most: u32) -> Self {
         Self { first, most, numbers: HashMap::new(), addresses: Vec::new() }
@@ -47,7 +47,7 @@ mod tests {
 
     #[test]
     fn an_address_keeps_its_number_and_a_full_table_takes_no_other() {
-        let mut sources = Sources::new(2, 2);
+        let mut sources = ClientNumbers::new(2, 2);
         let address = |port| SocketAddr::from(([127, 0, 0, 1], port));
         assert_eq!([9, 8, 9].map(|port| sources.number(address(port))), [2, 3, 2].map(|it| Some(NodeId(it))));
         assert_eq!((sources.number(address(7)), sources.address(NodeId(3))), (None, Some(address(8))));

@@ -22,11 +22,11 @@ use coapace_sim::tcp::{PORT, TcpPlan};
 
 use super::{Health, Live, LiveError};
 use crate::Lateness;
-use crate::emulation::waiting::Clock;
-use crate::emulation::{Emulation, Side};
-use client::{Course, Report};
+use crate::emulation::waiting::EmulationClock;
+use crate::emulation::{Emulation, NetworkNamespace};
+use client::{ClientReport, Course};
 use segments::Segments;
-use server::Service;
+use server::TcpService;
 
 /// The longest wait between two looks at an interruption.
 const PATIENCE: Duration = Duration::from_millis(100);
@@ -43,7 +43,7 @@ pub(super) fn run(live: &Live<'_>) -> Result<(RunResult, Health), LiveError> {
     let plans = tcp_plans(scenario, seed);
     let tunnel = Emulation::new(scenario, seed).sources(plans.len()).tunnel(())?;
     let at = SocketAddr::new(tunnel.server_address(1), PORT);
-    let service = Arc::new(Service {
+    let service = Arc::new(TcpService {
         response: response(scenario),
         nagle: scenario.tcp.nagle,
         most: plans.len() as u64 * CONNECTIONS,
@@ -59,7 +59,7 @@ pub(super) fn run(live: &Live<'_>) -> Result<(RunResult, Health), LiveError> {
     }
     let window = window(scenario, contender);
     let course = Arc::new(Course {
-        clock: Clock::start(),
+        clock: EmulationClock::start(),
         server: at,
         nagle: scenario.tcp.nagle,
         measured_from: window.map_or(Time::ZERO, |(from, _)| from),
@@ -94,7 +94,7 @@ pub(super) fn run(live: &Live<'_>) -> Result<(RunResult, Health), LiveError> {
         None => result.completed(),
     };
     if scenario.workload.exchanges.is_some() {
-        let fct_s = |report: &Report| Some((report.finished? - report.first_request?).as_secs_f64());
+        let fct_s = |report: &ClientReport| Some((report.finished? - report.first_request?).as_secs_f64());
         result.fct_s = reports.iter().map(fct_s).collect();
     }
     completed(scenario, contender, window, ended_at, &mut result);
@@ -103,7 +103,7 @@ pub(super) fn run(live: &Live<'_>) -> Result<(RunResult, Health), LiveError> {
 
 /// Runs a job in a network namespace. Threads and sockets that it makes are in it, too.
 fn inside<R: Send + 'static>(
-    side: &Side,
+    side: &NetworkNamespace,
     job: impl FnOnce() -> io::Result<R> + Send + 'static,
 ) -> Result<R, LiveError> {
     side.run(job).and_then(|done| done).map_err(LiveError::io("run TCP in a network namespace"))
@@ -111,7 +111,7 @@ fn inside<R: Send + 'static>(
 
 /// Starts the clients, each on a thread of its own and with an address of its own. Returns the receiver of their reports, each
 /// with the client's place.
-fn start(plans: Vec<(IpAddr, TcpPlan)>, course: &Arc<Course>) -> io::Result<Receiver<(usize, Report)>> {
+fn start(plans: Vec<(IpAddr, TcpPlan)>, course: &Arc<Course>) -> io::Result<Receiver<(usize, ClientReport)>> {
     let (sender, reports) = channel();
     for (place, (address, plan)) in plans.into_iter().enumerate() {
         let (course, sender) = (course.clone(), sender.clone());
@@ -129,9 +129,9 @@ fn collect(
     live: &Live<'_>,
     course: &Course,
     end: Option<Time>,
-    coming: &Receiver<(usize, Report)>,
-) -> Result<(Vec<Report>, Time), LiveError> {
-    let mut reports = vec![Report::default(); live.scenario.clients.count as usize];
+    coming: &Receiver<(usize, ClientReport)>,
+) -> Result<(Vec<ClientReport>, Time), LiveError> {
+    let mut reports = vec![ClientReport::default(); live.scenario.clients.count as usize];
     loop {
         match coming.recv_timeout(PATIENCE) {
             Ok((place, report)) => reports[place] = report,

@@ -13,7 +13,7 @@ use coapace_lab::experiment::{Trial, conduct_until, runs};
 use coapace_lab::results::{CellResult, write_rows};
 use coapace_run::contender::ContenderKind;
 use coapace_wire::emulation::take_privileges;
-use coapace_wire::live::{Peer, fits};
+use coapace_wire::live::{PeerCommand, fits};
 
 use super::output::{Conducted, Rows};
 use crate::COMMIT;
@@ -35,7 +35,7 @@ pub(super) fn conduct_live(
     trials: &[Trial],
     simulated_seeds: u32,
     options: &LiveOptions,
-    peers: &[Option<Peer>],
+    peers: &[Option<PeerCommand>],
     rows: Option<Rows>,
 ) -> Result<Conducted, Failure> {
     for trial in trials {
@@ -91,7 +91,7 @@ fn run(
     arguments: &Arguments,
     trials: &[Trial],
     options: &LiveOptions,
-    peers: &[Option<Peer>],
+    peers: &[Option<PeerCommand>],
     simulated: &[CellResult],
     journal: Option<Journal>,
 ) -> Outcome {

@@ -12,8 +12,8 @@ use coapace_sim::Time;
 use coapace_sim::tcp::TcpPlan;
 use socket2::{Domain, Socket, Type};
 
-use super::talk::Talk;
-use crate::emulation::waiting::Clock;
+use super::talk::ConnectionEndpoint;
+use crate::emulation::waiting::EmulationClock;
 
 /// The number of connections in a row that fail without an exchange, after which a client gives up.
 const MAX_FAILURES: u32 = 8;
@@ -23,7 +23,7 @@ const PATIENCE: Duration = Duration::from_millis(100);
 
 /// The observations of a client.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Report {
+pub(super) struct ClientReport {
     /// The moment at which the first request was written.
     pub(super) first_request: Option<Time>,
     /// The moment at which the last response was read, if there was one to every request.
@@ -35,7 +35,7 @@ pub(super) struct Report {
 /// The settings that all clients of a run share.
 #[derive(Debug)]
 pub(super) struct Course {
-    pub(super) clock: Clock,
+    pub(super) clock: EmulationClock,
     pub(super) server: SocketAddr,
     pub(super) nagle: bool,
     /// The end of the warm-up.
@@ -57,8 +57,8 @@ impl Course {
     }
 
     /// Works through a plan from an address.
-    pub(super) fn run(&self, from: IpAddr, plan: &TcpPlan) -> Report {
-        let mut report = Report::default();
+    pub(super) fn run(&self, from: IpAddr, plan: &TcpPlan) -> ClientReport {
+        let mut report = ClientReport::default();
         let mut failures = 0;
         self.sleep_until(plan.connect_at);
         for &size in plan.batches.iter().filter(|size| **size > 0) {
@@ -78,11 +78,17 @@ impl Course {
     }
 
     /// Makes the exchanges that are `left` of a batch over a connection of its own.
-    fn batch(&self, from: IpAddr, plan: &TcpPlan, left: &mut u32, report: &mut Report) -> io::Result<()> {
+    fn batch(
+        &self,
+        from: IpAddr,
+        plan: &TcpPlan,
+        left: &mut u32,
+        report: &mut ClientReport,
+    ) -> io::Result<()> {
         let socket = Socket::new(Domain::for_address(self.server), Type::STREAM, None)?;
         socket.bind(&SocketAddr::new(from, 0).into())?;
         socket.connect(&self.server.into())?;
-        let mut talk = Talk::begin(socket.into(), self.nagle)?;
+        let mut talk = ConnectionEndpoint::begin(socket.into(), self.nagle)?;
         while !talk.is_greeted && !self.stops() {
             talk.read(|_, _| {})?;
         }

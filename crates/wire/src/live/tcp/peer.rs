@@ -10,10 +10,10 @@ use coapace_run::response;
 use coapace_scenario::Scenario;
 
 use super::inside;
-use super::talk::Talk;
-use crate::emulation::Side;
+use super::talk::ConnectionEndpoint;
+use crate::emulation::NetworkNamespace;
 use crate::live::peer::fit;
-use crate::live::{LiveError, Peer};
+use crate::live::{LiveError, PeerCommand};
 use crate::program::{Program, Readiness, shell};
 
 /// The time that a server has to answer after its start, and for each answer.
@@ -21,8 +21,8 @@ const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Starts a server in a namespace, and makes its answers as long as the scenario's. It ends when the returned program is dropped.
 pub(super) fn start(
-    peer: &Peer,
-    side: &Side,
+    peer: &PeerCommand,
+    side: &NetworkNamespace,
     at: SocketAddr,
     scenario: &Scenario,
 ) -> Result<Program, LiveError> {
@@ -44,14 +44,14 @@ pub(super) fn start(
     let copy = scenario.clone();
     let wanted = response(scenario).len();
     let has = inside(side, move || {
-        let mut talk = Talk::begin(stream, false)?;
+        let mut talk = ConnectionEndpoint::begin(stream, false)?;
         Ok(fit(&copy, wanted, |code, tail| ask(&mut talk, code, tail).ok()))
     })?;
     if has == Some(wanted) { Ok(program) } else { Err(peer.misfit(scenario, has, wanted)) }
 }
 
 /// Sends a request. Returns the code of the answer, and the length of its options and payload.
-fn ask(talk: &mut Talk, code: Code, tail: &[u8]) -> io::Result<(Code, usize)> {
+fn ask(talk: &mut ConnectionEndpoint, code: Code, tail: &[u8]) -> io::Result<(Code, usize)> {
     talk.send(&StreamMessage { code, token: Token::EMPTY, tail })?;
     let until = Instant::now() + PATIENCE;
     let mut answer = None;

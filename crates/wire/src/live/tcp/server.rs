@@ -10,8 +10,8 @@ use std::time::Duration;
 use coapace_proto::Code;
 use coapace_proto::stream::StreamMessage;
 
-use super::talk::Talk;
-use crate::emulation::waiting::Waiting;
+use super::talk::ConnectionEndpoint;
+use crate::emulation::waiting::EventWaiter;
 
 /// The longest wait for a connection between two looks at an interruption.
 const PATIENCE: Duration = Duration::from_millis(100);
@@ -21,7 +21,7 @@ const STACK: usize = 128 * 1024;
 
 /// The settings and counters that all connections of a server share.
 #[derive(Debug)]
-pub(super) struct Service {
+pub(super) struct TcpService {
     /// The options and the payload of the response.
     pub(super) response: Vec<u8>,
     pub(super) nagle: bool,
@@ -33,7 +33,7 @@ pub(super) struct Service {
     pub(super) answered: AtomicU64,
 }
 
-impl Service {
+impl TcpService {
     /// Listens at an address, and answers on threads of its own until it is stopped. The threads are in the network namespace of
     /// the caller.
     ///
@@ -53,7 +53,7 @@ impl Service {
     }
 
     fn accept(self: Arc<Self>, listener: &TcpListener) -> io::Result<()> {
-        let (mut waiting, mut ready) = (Waiting::new()?, Vec::new());
+        let (mut waiting, mut ready) = (EventWaiter::new()?, Vec::new());
         waiting.add(listener, 0)?;
         let mut accepted = 0;
         while !self.stops() && accepted < self.most {
@@ -71,7 +71,7 @@ impl Service {
     /// Answers the requests of a connection until it ends.
     fn answer(&self, stream: TcpStream) -> io::Result<()> {
         stream.set_nonblocking(false)?;
-        let mut talk = Talk::begin(stream, self.nagle)?;
+        let mut talk = ConnectionEndpoint::begin(stream, self.nagle)?;
         while !self.stops() {
             talk.read(|message, answer| {
                 if message.code.is_request() {

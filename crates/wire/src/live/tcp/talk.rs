@@ -11,7 +11,7 @@ use coapace_proto::stream::{BASE_MAX_MESSAGE_SIZE, Decoder, Signal, StreamMessag
 const PATIENCE: Duration = Duration::from_millis(100);
 
 /// One end of a connection.
-pub(super) struct Talk {
+pub(super) struct ConnectionEndpoint {
     stream: TcpStream,
     decoder: Decoder,
     input: Vec<u8>,
@@ -22,7 +22,7 @@ pub(super) struct Talk {
     pub(super) is_greeted: bool,
 }
 
-impl Talk {
+impl ConnectionEndpoint {
     /// Takes a connection and sends the CSM. Without Nagle's algorithm, short segments are not held back.
     pub(super) fn begin(stream: TcpStream, nagle: bool) -> io::Result<Self> {
         stream.set_nodelay(!nagle)?;

@@ -10,7 +10,7 @@ use coapace_lab::results::{Cell, CellResult, Mode};
 use coapace_run::Observe;
 use coapace_run::measured::RunResult;
 
-use coapace_wire::live::{Health, Live, LiveError, Peer, run};
+use coapace_wire::live::{Health, Live, LiveError, PeerCommand, run};
 
 use super::{Estimate, Journal};
 
@@ -29,7 +29,7 @@ pub(crate) struct Conducting {
     /// The trials.
     pub(crate) trials: Vec<Trial>,
     /// The server of each trial; `None` is ours.
-    pub(crate) peers: Vec<Option<Peer>>,
+    pub(crate) peers: Vec<Option<PeerCommand>>,
     /// The time that each run probably takes.
     pub(crate) estimate: Estimate,
     /// The number of runs at a time.
@@ -53,7 +53,7 @@ pub(crate) struct Outcome {
 
 /// The state that the threads share.
 struct Shared {
-    peers: Vec<Option<Peer>>,
+    peers: Vec<Option<PeerCommand>>,
     cells: Vec<Cell>,
     estimate: Estimate,
     journal: Mutex<Option<Journal>>,

@@ -15,20 +15,20 @@ use nix::sched::{CloneFlags, unshare};
 /// One thread runs in the namespace. A socket that the thread opens belongs to the namespace, even if other threads use it. A
 /// program that the thread starts runs in the namespace.
 #[derive(Debug)]
-pub struct Side {
-    jobs: Sender<Job>,
+pub struct NetworkNamespace {
+    jobs: Sender<NamespaceJob>,
     thread: u32,
 }
 
-type Job = Box<dyn FnOnce() + Send>;
+type NamespaceJob = Box<dyn FnOnce() + Send>;
 
-impl Side {
+impl NetworkNamespace {
     /// Makes a namespace with nothing but the interface `lo`, which is down.
     ///
     /// # Errors
     /// The error of unshare(2): without [`take_privileges`](super::take_privileges) only root may make a namespace.
     pub(super) fn new() -> io::Result<Self> {
-        let (jobs, coming) = channel::<Job>();
+        let (jobs, coming) = channel::<NamespaceJob>();
         let (tell, told) = channel();
         let run = move || {
             let made = unshare(CloneFlags::CLONE_NEWNET).map_err(io::Error::from);

@@ -9,11 +9,11 @@ use crate::emulation::{Emulation, Figures, RunningRelay};
 
 /// The emulated network between the clients and their server.
 #[derive(Debug)]
-pub(super) struct Way {
+pub(super) struct EmulatedNetwork {
     relay: RunningRelay<()>,
 }
 
-impl Way {
+impl EmulatedNetwork {
     /// Opens the network of a scenario in front of a server.
     pub(super) fn open(scenario: &Scenario, seed: u64, server: SocketAddr) -> Result<Self, LiveError> {
         let listen = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
