@@ -18,7 +18,7 @@ use crate::results::{Cell, CellResult, Metric, PopulationSummary, Summary};
 use coapace_run::Observe;
 use coapace_run::contender::Contender;
 use coapace_run::measured::{RunResult, ratio};
-use coapace_run::mix::Part;
+use coapace_run::mix::MixPart;
 use coapace_scenario::Scenario;
 
 /// The bound of starvation: a mechanism is starved if its clients keep less than this share of the throughput that they have
@@ -40,7 +40,7 @@ pub fn trials(scenario: &Arc<Scenario>, mechanisms: &[Contender], seeds: u32) ->
             format!("{:?} cannot be paired: only single mechanisms over UDP can", contender.label)
         })
     };
-    let parts: Vec<Part> = mechanisms.iter().map(part).collect::<Result<_, _>>()?;
+    let parts: Vec<MixPart> = mechanisms.iter().map(part).collect::<Result<_, _>>()?;
     if parts.len() < 2 {
         return Err("a pair needs two mechanisms".to_owned());
     }

@@ -9,10 +9,10 @@ use super::tcp::{CONNECTING, connects_beforehand};
 use super::{LIMIT, closed, flows, tcp, transfers};
 use crate::contender::{Contender, ContenderKind};
 use crate::measured::{Population, RunResult, TransferResult, jain_index};
-use crate::nodes::Host;
+use crate::nodes::HostNode;
 
 /// The beginning and the end of the measured part of a run of fixed length.
-pub(super) type Window = (Time, Time);
+pub(super) type MeasuredPeriod = (Time, Time);
 
 /// The hosts of a run over UDP without the network between them: the same hosts as in the simulator. The caller carries their
 /// datagrams and calls them when their timeouts are due.
@@ -22,7 +22,7 @@ pub struct Cast<'a> {
     run: Run<'a>,
     server: NodeId,
     first_client: u32,
-    hosts: Vec<Host>,
+    hosts: Vec<HostNode>,
     /// The counts at the end of the warm-up.
     unmeasured: Option<RunResult>,
 }
@@ -73,7 +73,7 @@ impl<'a> Cast<'a> {
 
     /// Returns whether a client has ended all its exchanges. A server always has; a client without a fixed number never has.
     pub fn is_done(&self, node: NodeId) -> bool {
-        self.hosts.get(node.0 as usize).is_none_or(Host::is_done)
+        self.hosts.get(node.0 as usize).is_none_or(HostNode::is_done)
     }
 
     /// Returns the number of exchanges that the clients completed or gave up.
@@ -125,7 +125,7 @@ pub fn needs_datagrams_alone(scenario: &Scenario) -> Result<(), String> {
 }
 
 /// Returns a function that makes the host for a role.
-pub(super) fn hosts<'a>(run: Run<'a>, seats: &'a Seats, (from, end): Window) -> Casting<'a> {
+pub(super) fn hosts<'a>(run: Run<'a>, seats: &'a Seats, (from, end): MeasuredPeriod) -> Casting<'a> {
     match &run.contender.kind {
         ContenderKind::Udp(mix) if run.scenario.workload.kind == WorkloadKind::Flows => {
             flows::hosts(run, seats, mix, (from, end))
@@ -136,7 +136,7 @@ pub(super) fn hosts<'a>(run: Run<'a>, seats: &'a Seats, (from, end): Window) -> 
 }
 
 /// Returns the measured part of a workload with a duration; `None` for other workloads.
-pub fn window(scenario: &Scenario, contender: &Contender) -> Option<Window> {
+pub fn window(scenario: &Scenario, contender: &Contender) -> Option<MeasuredPeriod> {
     let duration = scenario.workload.duration?;
     let start = match &contender.kind {
         ContenderKind::Tcp if connects_beforehand(scenario) => Time::ZERO + CONNECTING,
@@ -146,7 +146,7 @@ pub fn window(scenario: &Scenario, contender: &Contender) -> Option<Window> {
 }
 
 /// Returns the counts of the hosts so far, with the network's `drops` and `losses`.
-pub(super) fn counted(run: Run<'_>, hosts: &[Host], drops: u64, losses: u64) -> RunResult {
+pub(super) fn counted(run: Run<'_>, hosts: &[HostNode], drops: u64, losses: u64) -> RunResult {
     let populations = run.contender.parts().iter().map(|part| Population::new(&part.label)).collect();
     let transfers = run.scenario.workload.transfers.iter().map(TransferResult::new).collect();
     let mut result = RunResult { drops, losses, populations, transfers, ..RunResult::default() };
@@ -161,7 +161,7 @@ pub(super) fn counted(run: Run<'_>, hosts: &[Host], drops: u64, losses: u64) -> 
 pub fn completed(
     scenario: &Scenario,
     contender: &Contender,
-    window: Option<Window>,
+    window: Option<MeasuredPeriod>,
     ended_at: Time,
     result: &mut RunResult,
 ) {

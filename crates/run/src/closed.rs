@@ -10,17 +10,24 @@ use coapace_sim::{Luck, Time};
 use super::endpoints::{configs, request, response};
 use super::observe::{Run, series};
 use super::seats::{Casting, Role, Seats};
-use crate::mix::{Mix, Part};
-use crate::nodes::{Body, Client, Host, Plan, Relay, Server, Service};
+use crate::mix::{Mix, MixPart};
+use crate::nodes::{
+    ClientBehaviour, ClientNode, HostNode, RelayNode, ServerBehaviour, ServerNode, TransferBody,
+};
 
 /// Returns the behaviour of servers with the configuration `config` and these bodies. At most `bringing` clients bring a body
 /// at once.
-pub(super) fn service(run: Run<'_>, config: Config, bodies: Vec<Arc<Body>>, bringing: u32) -> Arc<Service> {
+pub(super) fn service(
+    run: Run<'_>,
+    config: Config,
+    bodies: Vec<Arc<TransferBody>>,
+    bringing: u32,
+) -> Arc<ServerBehaviour> {
     let Run { scenario, contender, seed, .. } = run;
     let luck = Luck::new(seed);
     // A server has one endpoint, so it has the mechanism of the first population for all clients.
     let controller = contender.parts().first().map_or(REGISTRY[0].mechanism, |part| part.mechanism);
-    Arc::new(Service {
+    Arc::new(ServerBehaviour {
         setup: Arc::new(Setup { controller, config, bulk: None }),
         response: response(scenario),
         keys: scenario.server.clone(),
@@ -37,8 +44,8 @@ pub(super) fn hosts<'a>(run: Run<'a>, seats: &'a Seats, mix: &'a Mix, from: Time
     let luck = Luck::new(seed);
     let File { clients, server, workload, .. } = &**scenario;
     let (config, of_servers) = configs(scenario, seats);
-    let plan = |(population, part): (usize, &Part)| {
-        Arc::new(Plan {
+    let plan = |(population, part): (usize, &MixPart)| {
+        Arc::new(ClientBehaviour {
             population,
             setup: Arc::new(Setup { controller: part.mechanism, config, bulk: None }),
             has_tokens: server.may_separate(),
@@ -55,13 +62,13 @@ pub(super) fn hosts<'a>(run: Run<'a>, seats: &'a Seats, mix: &'a Mix, from: Time
     let service = service(run, of_servers, Vec::new(), 0);
     Box::new(move |role| match role {
         Role::Server(node) | Role::Depot(_, node) => {
-            Host::Server(Box::new(Server::new(service.clone(), node)))
+            HostNode::Server(Box::new(ServerNode::new(service.clone(), node)))
         }
         Role::Client { number, .. } => {
             let part = mix.part_of(number - 1);
             let series = series(mix, part, number, observe);
-            Host::Client(Client::new(plans[part].clone(), number, seats.server_of(number), series))
+            HostNode::Client(ClientNode::new(plans[part].clone(), number, seats.server_of(number), series))
         }
-        Role::Relay => Host::Relay(Relay),
+        Role::Relay => HostNode::Relay(RelayNode),
     })
 }

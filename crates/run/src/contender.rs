@@ -3,7 +3,7 @@
 use coapace_scenario::naming::{TCP, mechanisms};
 use coapace_scenario::{Scenario, WorkloadKind};
 
-use crate::mix::{Mix, Part};
+use crate::mix::{Mix, MixPart};
 
 /// A mechanism, a mix of several, or TCP, which is compared with others.
 #[derive(Clone, Debug, PartialEq)]
@@ -51,7 +51,7 @@ impl Contender {
         let entries = mechanisms().entries();
         entries.map(|entry| Self {
             label: entry.name.to_owned(),
-            kind: ContenderKind::Udp(Mix::of(vec![Part::new(entry.name, entry.mechanism)])),
+            kind: ContenderKind::Udp(Mix::of(vec![MixPart::new(entry.name, entry.mechanism)])),
         })
     }
 
@@ -67,7 +67,7 @@ impl Contender {
     }
 
     /// Returns the mechanisms over UDP; none over TCP.
-    pub fn parts(&self) -> &[Part] {
+    pub fn parts(&self) -> &[MixPart] {
         match &self.kind {
             ContenderKind::Udp(mix) => mix.parts(),
             ContenderKind::Tcp => &[],
@@ -75,12 +75,12 @@ impl Contender {
     }
 
     /// Returns the mechanism, if all clients have the same one over UDP.
-    pub fn only(&self) -> Option<&Part> {
+    pub fn only(&self) -> Option<&MixPart> {
         if let [part] = self.parts() { Some(part) } else { None }
     }
 
     /// Returns the mix of two mechanisms with half of the clients each.
-    pub fn pair(one: &Part, other: &Part) -> Self {
+    pub fn pair(one: &MixPart, other: &MixPart) -> Self {
         let parts = vec![one.clone(), other.clone()];
         Self { label: format!("{}+{}", one.label, other.label), kind: ContenderKind::Udp(Mix::of(parts)) }
     }

@@ -8,7 +8,7 @@ use coapace_sim::{Span, Tap, Time, World};
 use super::medium::CountingMedium;
 use super::seats::{Role, Seats};
 use crate::measured::{Film, FilmMaker, FilmNode, FilmRole};
-use crate::nodes::Host;
+use crate::nodes::HostNode;
 
 /// The steps of a run with a fixed end. A film that becomes too long leaves some out.
 const STEPS: u64 = 300;
@@ -34,7 +34,7 @@ impl Filming {
     /// Simulates until `until`. If the end is not fixed, stops earlier when all clients are done.
     pub(super) fn advance<T: Tap, M: CountingMedium>(
         &mut self,
-        world: &mut World<Host, T, M>,
+        world: &mut World<HostNode, T, M>,
         until: Time,
         is_fixed: bool,
     ) {
@@ -46,7 +46,7 @@ impl Filming {
                 maker.push(&moments);
             }
             self.next = self.next + self.step;
-            if !is_fixed && world.nodes().iter().all(Host::is_done) {
+            if !is_fixed && world.nodes().iter().all(HostNode::is_done) {
                 return;
             }
         }

@@ -13,7 +13,7 @@ use super::observe::{Run, series};
 use super::seats::{Casting, Role, Seats};
 use crate::measured::{FlowResult, RunResult, Settling};
 use crate::mix::Mix;
-use crate::nodes::{Arrival, FlowPlan, Host, Mote, MotePlan, Relay};
+use crate::nodes::{DeliveredMessage, FlowPlan, HostNode, Mote, MotePlan, RelayNode};
 
 /// Returns a function that makes the host for a role. Results count from `from` on, and no message is offered from `end` on.
 pub(super) fn hosts<'a>(
@@ -44,14 +44,14 @@ pub(super) fn hosts<'a>(
     Box::new(move |role| match role {
         Role::Server(node) | Role::Depot(_, node) => {
             let sink = Mote::sink(sinks.clone(), u64::from(node.0), 0);
-            Host::Mote(Box::new(sink.observing(&clients, node)))
+            HostNode::Mote(Box::new(sink.observing(&clients, node)))
         }
         Role::Client { number, .. } => {
             let part = mix.part_of(number - 1);
             let series = series(mix, part, number, observe);
-            Host::Mote(Box::new(Mote::client(plans[part].clone(), number, series)))
+            HostNode::Mote(Box::new(Mote::client(plans[part].clone(), number, series)))
         }
-        Role::Relay => Host::Relay(Relay),
+        Role::Relay => HostNode::Relay(RelayNode),
     })
 }
 
@@ -129,13 +129,13 @@ impl Counted {
 pub(super) fn settle(
     scenario: &Scenario,
     seats: &Seats,
-    hosts: &[Host],
+    hosts: &[HostNode],
     (from, end): (Time, Time),
     result: &mut RunResult,
 ) {
     let motes =
-        || hosts.iter().filter_map(|host| if let Host::Mote(mote) = host { Some(mote) } else { None });
-    let mut arrivals: Vec<Arrival> =
+        || hosts.iter().filter_map(|host| if let HostNode::Mote(mote) = host { Some(mote) } else { None });
+    let mut arrivals: Vec<DeliveredMessage> =
         motes().flat_map(|mote| mote.ledger().arrivals.iter().copied()).collect();
     arrivals.sort_unstable();
     // The first copy of a message comes first, and stays.
@@ -151,7 +151,7 @@ pub(super) fn settle(
     let counted = Counted::of(scenario);
     let mut delayed = Vec::new();
     for (_, node) in seats.clients() {
-        let Some(Host::Mote(mote)) = hosts.get(node.0 as usize) else { continue };
+        let Some(HostNode::Mote(mote)) = hosts.get(node.0 as usize) else { continue };
         let ledger = mote.ledger();
         for offer in &ledger.offers {
             let Some(flow) = flows.get_mut(usize::from(offer.flow)) else { continue };

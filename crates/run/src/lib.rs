@@ -40,7 +40,7 @@ use coapace_sim::{HopId, Luck, PacketCounters, QueueSeries, Summary, Tap, Time, 
 
 use crate::contender::Contender;
 use crate::measured::{RunResult, Series};
-use crate::nodes::Host;
+use crate::nodes::HostNode;
 use congestion::Congestion;
 use filming::Filming;
 use following::Following;
@@ -108,7 +108,7 @@ fn simulate<T: Tap, M: CountingMedium>(run: Run<'_>, medium: M, tap: T) -> (RunR
         world.add(site, host(role));
     }
     world.wake_all();
-    let count = |world: &World<Host, (Totals, T), M>, now: Time| {
+    let count = |world: &World<HostNode, (Totals, T), M>, now: Time| {
         let (counters, congestion) = &world.tap().0;
         let mut result = cast::counted(run, world.nodes(), counters.dropped, counters.lost);
         result.ecn = congestion.as_ref().map(Congestion::counts);

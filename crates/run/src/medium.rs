@@ -5,7 +5,7 @@ use coapace_sim::mesh::{Mesh as SimMesh, MeshConfig};
 use coapace_sim::{Luck, Medium, Network, Node, NodeId, Time};
 
 use crate::measured::{FilmMoment, MeshResult, RunResult};
-use crate::nodes::Host;
+use crate::nodes::HostNode;
 
 /// A medium that adds its counts to the results of a run.
 pub(super) trait CountingMedium: Medium {
@@ -18,7 +18,7 @@ pub(super) trait CountingMedium: Medium {
     }
 
     /// Returns the state of each node at `now`; empty if the medium has no nodes of its own.
-    fn moments(&self, _now: Time, _hosts: &[Host]) -> Vec<FilmMoment> {
+    fn moments(&self, _now: Time, _hosts: &[HostNode]) -> Vec<FilmMoment> {
         Vec::new()
     }
 }
@@ -48,8 +48,8 @@ impl CountingMedium for SimMesh {
         true
     }
 
-    fn moments(&self, now: Time, hosts: &[Host]) -> Vec<FilmMoment> {
-        let moment = |(host, node): (&Host, NodeId)| {
+    fn moments(&self, now: Time, hosts: &[HostNode]) -> Vec<FilmMoment> {
+        let moment = |(host, node): (&HostNode, NodeId)| {
             let counters = self.counters(node);
             FilmMoment {
                 position: self.position(node),

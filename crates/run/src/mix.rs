@@ -12,14 +12,14 @@ const MOST: usize = 64;
 /// One or more mechanisms, and how they are dealt out to the clients.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Mix {
-    parts: Vec<Part>,
+    parts: Vec<MixPart>,
     /// The part of each client in one round. The next clients begin the round again.
     round: Vec<usize>,
 }
 
 /// The mechanism of one population.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Part {
+pub struct MixPart {
     /// The text that named the mechanism.
     pub label: String,
     /// The mechanism with its parameters.
@@ -55,20 +55,20 @@ impl Mix {
                     "`{TCP}` cannot be part of a mix: {label:?} is for mechanisms over UDP, which a client can be given \
                      one by one"
                 )),
-                _ => Ok(Part { weight, ..Part::parse(name)? }),
+                _ => Ok(MixPart { weight, ..MixPart::parse(name)? }),
             }
         };
         Ok(Self::of(labels.into_iter().map(part).collect::<Result<_, _>>()?))
     }
 
     /// Mixes these parts.
-    pub fn of(parts: Vec<Part>) -> Self {
+    pub fn of(parts: Vec<MixPart>) -> Self {
         let round = round(&parts.iter().map(|part| part.weight).collect::<Vec<_>>());
         Self { parts, round }
     }
 
     /// Returns the parts, in the order in which they were named.
-    pub fn parts(&self) -> &[Part] {
+    pub fn parts(&self) -> &[MixPart] {
         &self.parts
     }
 
@@ -85,7 +85,7 @@ impl Mix {
     }
 }
 
-impl Part {
+impl MixPart {
     /// Makes a part of weight 1.
     pub fn new(label: impl Into<String>, mechanism: Mechanism) -> Self {
         Self { label: label.into(), mechanism, bulk: None, weight: 1 }

@@ -5,7 +5,7 @@ use std::ops::Range;
 use coapace_scenario::{File, Scenario};
 use coapace_sim::{Layout, NodeId, Site};
 
-use crate::nodes::Host;
+use crate::nodes::HostNode;
 
 /// The site of the servers in a [`network`](super::network) of hops.
 pub const SERVER_SITE: Site = Site(0);
@@ -31,7 +31,7 @@ pub(super) enum Role {
 }
 
 /// A function that makes the host for a role.
-pub(super) type Casting<'a> = Box<dyn FnMut(Role) -> Host + 'a>;
+pub(super) type Casting<'a> = Box<dyn FnMut(Role) -> HostNode + 'a>;
 
 /// The nodes of a run.
 #[derive(Clone, Debug)]

@@ -8,7 +8,7 @@ use coapace_sim::{Luck, NodeId, Span, Stream, Time};
 use super::endpoints::{request, response};
 use super::observe::Run;
 use super::seats::{Casting, Role, Seats};
-use crate::nodes::{CONTENT, GET, Host, Relay, batch_size, service_time, start};
+use crate::nodes::{CONTENT, GET, HostNode, RelayNode, batch_size, service_time, start};
 
 /// The time before the measured run in which connections are made, if they are made beforehand.
 pub(super) const CONNECTING: Span = Span::from_secs(60);
@@ -30,16 +30,16 @@ pub(super) fn hosts<'a>(run: Run<'a>, seats: &'a Seats) -> Casting<'a> {
         // Requests take the times that they take over UDP.
         let keys = server.clone();
         let time = move |from, mark| service_time(&keys, times, from, mark);
-        Host::TcpServer(Box::new(host.serving_in(time)))
+        HostNode::TcpServer(Box::new(host.serving_in(time)))
     };
     let client = move |client, node| {
         let plan = plan(scenario, seats, luck, client);
-        Host::TcpClient(Box::new(TcpClient::new(node, plan, parameters, seed ^ u64::from(client) << 32)))
+        HostNode::TcpClient(Box::new(TcpClient::new(node, plan, parameters, seed ^ u64::from(client) << 32)))
     };
     Box::new(move |role| match role {
         Role::Server(node) | Role::Depot(_, node) => serve(node),
         Role::Client { number, node } => client(number, node),
-        Role::Relay => Host::Relay(Relay),
+        Role::Relay => HostNode::Relay(RelayNode),
     })
 }
 

@@ -15,9 +15,10 @@ use super::seats::{Casting, Role, Seats};
 use super::{closed, tcp};
 use crate::contender::ContenderKind;
 use crate::measured::RunResult;
-use crate::mix::Part;
+use crate::mix::MixPart;
 use crate::nodes::{
-    Body, CHANGED, CONTENT, GET, Host, PUT, Server, TransferClient, TransferPlan, first_transfer,
+    CHANGED, CONTENT, GET, HostNode, PUT, ServerNode, TransferBody, TransferClient, TransferPlan,
+    first_transfer,
 };
 
 /// The buffer of each end of a connection that carries a body, in bytes. It is more than any built-in link has under way.
@@ -37,10 +38,10 @@ pub(super) fn hosts<'a>(run: Run<'a>, seats: &'a Seats, mut others: Casting<'a>)
         return others;
     }
     let luck = Luck::new(seed);
-    let all: Vec<Cast<'_>> = transfers
+    let all: Vec<TransferCast<'_>> = transfers
         .iter()
         .enumerate()
-        .map(|(number, keys)| Cast::new(run, seats, luck, keys, number))
+        .map(|(number, keys)| TransferCast::new(run, seats, luck, keys, number))
         .collect();
     // In a mesh the primary sink is the server of all bodies, and of the other requests.
     let sink = scenario.network.mesh.is_some().then(|| {
@@ -50,7 +51,7 @@ pub(super) fn hosts<'a>(run: Run<'a>, seats: &'a Seats, mut others: Casting<'a>)
     let over_tcp = contender.kind == ContenderKind::Tcp;
     Box::new(move |role| match role {
         Role::Server(node) if node == seats.server(0) => match &sink {
-            Some(service) => Host::Server(Box::new(Server::new(service.clone(), node))),
+            Some(service) => HostNode::Server(Box::new(ServerNode::new(service.clone(), node))),
             None => others(role),
         },
         Role::Depot(number, node) => match all.get(number) {
@@ -66,24 +67,24 @@ pub(super) fn hosts<'a>(run: Run<'a>, seats: &'a Seats, mut others: Casting<'a>)
 }
 
 /// The cast of one transfer.
-struct Cast<'a> {
+struct TransferCast<'a> {
     keys: &'a Transfer,
     /// The numbers of its clients.
     clients: Range<u32>,
-    body: Arc<Body>,
+    body: Arc<TransferBody>,
     starts: Stream,
     /// The plan of the clients of each population.
     plans: Vec<Arc<TransferPlan>>,
 }
 
-impl<'a> Cast<'a> {
+impl<'a> TransferCast<'a> {
     fn new(run: Run<'a>, seats: &Seats, luck: Luck, keys: &'a Transfer, number: usize) -> Self {
-        let body = Arc::new(Body::new(keys, number, luck));
+        let body = Arc::new(TransferBody::new(keys, number, luck));
         let starts = luck.stream(&format!("transfer/{}/start", keys.name));
         let (config, _) = bulk_configs(run.scenario, 1);
         // The name was read with the scenario.
         let bulk = keys.bulk.as_deref().and_then(|name| parse_bulk(name).ok());
-        let plan = |part: &Part| {
+        let plan = |part: &MixPart| {
             let bulk = part.bulk.or(bulk);
             Arc::new(TransferPlan {
                 keys: keys.clone(),
@@ -97,12 +98,12 @@ impl<'a> Cast<'a> {
         Self { keys, clients: seats.participants(number), body, starts, plans }
     }
 
-    fn server(&self, run: Run<'_>, node: NodeId, over_tcp: bool) -> Host {
+    fn server(&self, run: Run<'_>, node: NodeId, over_tcp: bool) -> HostNode {
         let clients = self.clients.len() as u32;
         if !over_tcp && self.keys.protocol != Protocol::Tcp {
             let config = bulk_configs(run.scenario, clients).1;
             let service = closed::service(run, config, vec![self.body.clone()], clients);
-            return Host::Server(Box::new(Server::new(service, node)));
+            return HostNode::Server(Box::new(ServerNode::new(service, node)));
         }
         let response = match self.keys.direction {
             Direction::Down => {
@@ -113,10 +114,10 @@ impl<'a> Cast<'a> {
         let seed = run.seed.wrapping_add(u64::from(node.0) << 48);
         let connections = 16 * clients as usize;
         let server = TcpServer::new(node, response, connections, self.tcp(run.scenario), seed);
-        Host::TcpDepot(self.body.number, Box::new(server))
+        HostNode::TcpDepot(self.body.number, Box::new(server))
     }
 
-    fn client(&self, run: Run<'_>, number: u32, node: NodeId, server: NodeId, over_tcp: bool) -> Host {
+    fn client(&self, run: Run<'_>, number: u32, node: NodeId, server: NodeId, over_tcp: bool) -> HostNode {
         let udp = match &run.contender.kind {
             ContenderKind::Udp(mix) => self.plans.get(mix.part_of(number - 1)),
             ContenderKind::Tcp => None,
@@ -126,7 +127,7 @@ impl<'a> Cast<'a> {
             && let Some(plan) = udp
         {
             let series = self.series(run, number);
-            return Host::Transfer(Box::new(TransferClient::new(plan.clone(), number, server, series)));
+            return HostNode::Transfer(Box::new(TransferClient::new(plan.clone(), number, server, series)));
         }
         let path = Tail::default().option(coap_numbers::option::URI_PATH, self.keys.name.as_bytes());
         let (method, tail) = match self.keys.direction {
@@ -146,7 +147,7 @@ impl<'a> Cast<'a> {
         };
         let seed = run.seed ^ u64::from(number) << 32;
         let client = TcpClient::new(node, plan, self.tcp(run.scenario), seed);
-        Host::TcpTransfer(self.body.number, Box::new(client))
+        HostNode::TcpTransfer(self.body.number, Box::new(client))
     }
 
     /// Returns the name of a client's series, if it is recorded.

@@ -7,13 +7,13 @@ use coapace_proto::{Endpoint, Event, Request, Setup, Step, Token};
 use coapace_scenario::{Clients, Workload, WorkloadKind};
 use coapace_sim::{Mark, Node, NodeId, Outgoing, Span, Stream, Time, Transport};
 
-use super::copies::Copies;
+use super::copies::RepeatedMessages;
 use super::{GET, batch_size, report_exchanges, span_s, start};
 use crate::measured::{Delays, RunResult, Series, Timeouts};
 
 /// The behaviour that all clients of a population share.
 #[derive(Debug)]
-pub(crate) struct Plan {
+pub(crate) struct ClientBehaviour {
     /// The number of the population.
     pub(crate) population: usize,
     /// The mechanism and the transmission parameters.
@@ -37,7 +37,7 @@ pub(crate) struct Plan {
     pub(crate) measured_from: Time,
 }
 
-impl Plan {
+impl ClientBehaviour {
     fn start(&self, client: u32) -> Time {
         start(&self.clients, self.starts, client)
     }
@@ -58,8 +58,8 @@ impl Plan {
 const NEVER: Time = Time::MAX;
 
 #[derive(Debug)]
-pub(crate) struct Client {
-    plan: Arc<Plan>,
+pub(crate) struct ClientNode {
+    plan: Arc<ClientBehaviour>,
     endpoint: Endpoint<Mechanism, NodeId>,
     /// The time when the next request is due. During an exchange, the time when it began. After all exchanges, the time when
     /// the last one ended.
@@ -88,15 +88,20 @@ pub(crate) struct Client {
 /// Counts of the messages that a client sent.
 #[derive(Debug, Default)]
 struct Departed {
-    copies: Copies,
+    copies: RepeatedMessages,
     timeouts: Timeouts,
     /// The times of exchanges beside transfers.
     times: Delays,
 }
 
-impl Client {
+impl ClientNode {
     /// Makes the client of this `number`, which sends its requests to `server`. Its RTO is recorded if `series` has a name.
-    pub(crate) fn new(plan: Arc<Plan>, number: u32, server: NodeId, series: Option<String>) -> Self {
+    pub(crate) fn new(
+        plan: Arc<ClientBehaviour>,
+        number: u32,
+        server: NodeId,
+        series: Option<String>,
+    ) -> Self {
         Self {
             endpoint: Endpoint::new(plan.setup.clone(), u64::from(number)),
             moment: plan.start(number),
@@ -149,7 +154,7 @@ impl Client {
 
     /// Begins the next exchange, and a new batch if the last is over.
     fn begin(&mut self, now: Time) {
-        let Plan { request, workload, batches, has_tokens, .. } = &*self.plan;
+        let ClientBehaviour { request, workload, batches, has_tokens, .. } = &*self.plan;
         if self.done == self.batch_end {
             self.batch_end = match workload.kind {
                 WorkloadKind::Random => self.done + batch_size(workload, *batches, self.number, self.batches),
@@ -197,7 +202,7 @@ impl Client {
     }
 }
 
-impl Node for Client {
+impl Node for ClientNode {
     fn handle_datagram(&mut self, now: Time, from: NodeId, mark: Mark, bytes: &[u8]) {
         self.answered = mark;
         if let Some(departed) = &mut self.departed {

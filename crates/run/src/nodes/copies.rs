@@ -15,7 +15,7 @@ const RECENT: usize = 16;
 /// message, even if it was given up before. Each further reply shows that a retransmission was spurious: an earlier copy had
 /// arrived.
 #[derive(Debug, Default)]
-pub(super) struct Copies {
+pub(super) struct RepeatedMessages {
     /// The exchange that began last, and the Message ID of its first transmission.
     newest: (u32, u16),
     /// The oldest first.
@@ -33,7 +33,7 @@ struct Repeated {
     replies: u32,
 }
 
-impl Copies {
+impl RepeatedMessages {
     /// Notes that a `message` of this host departed.
     pub(super) fn sent(&mut self, step: Step, message: &[u8]) {
         let Some(id) = message_id(message) else { return };
@@ -84,9 +84,9 @@ impl Copies {
     }
 }
 
-/// The [`Copies`] to each of several peers.
+/// The [`RepeatedMessages`] to each of several peers.
 #[derive(Debug, Default)]
-pub(super) struct CopiesByPeer(BTreeMap<u32, Copies>);
+pub(super) struct CopiesByPeer(BTreeMap<u32, RepeatedMessages>);
 
 impl CopiesByPeer {
     /// Notes that a `message` of this host departed to a peer.
@@ -103,7 +103,7 @@ impl CopiesByPeer {
 
     /// Returns how many retransmissions were spurious.
     pub(super) fn spurious(&self) -> u64 {
-        self.0.values().map(Copies::spurious).sum()
+        self.0.values().map(RepeatedMessages::spurious).sum()
     }
 }
 
@@ -116,18 +116,18 @@ fn message_id(message: &[u8]) -> Option<u16> {
 mod tests {
     use super::*;
 
-    fn sent(copies: &mut Copies, exchange: u32, transmission: u8, id: u8) {
+    fn sent(copies: &mut RepeatedMessages, exchange: u32, transmission: u8, id: u8) {
         copies.sent(Step { exchange, transmission }, &[0x40, 1, 0, id]);
     }
 
-    fn acknowledge(copies: &mut Copies, id: u8) -> u64 {
+    fn acknowledge(copies: &mut RepeatedMessages, id: u8) -> u64 {
         copies.received(&[0x60, 0x45, 0, id]);
         copies.spurious()
     }
 
     #[test]
     fn the_first_reply_answers_a_message_and_each_further_one_shows_a_spurious_copy() {
-        let mut copies = Copies::default();
+        let mut copies = RepeatedMessages::default();
         sent(&mut copies, 0, 0, 7);
         sent(&mut copies, 0, 1, 7);
         sent(&mut copies, 0, 2, 7);
@@ -138,14 +138,14 @@ mod tests {
 
     #[test]
     fn a_message_that_was_sent_once_has_no_spurious_copy_however_often_it_is_replied_to() {
-        let mut copies = Copies::default();
+        let mut copies = RepeatedMessages::default();
         sent(&mut copies, 0, 0, 7);
         assert_eq!([7, 7].map(|id| acknowledge(&mut copies, id)), [0, 0]);
     }
 
     #[test]
     fn a_separate_response_is_no_reply() {
-        let mut copies = Copies::default();
+        let mut copies = RepeatedMessages::default();
         sent(&mut copies, 0, 0, 7);
         sent(&mut copies, 0, 1, 7);
         acknowledge(&mut copies, 7);
@@ -156,7 +156,7 @@ mod tests {
 
     #[test]
     fn a_copy_with_a_message_id_of_its_own_belongs_to_its_exchange() {
-        let mut copies = Copies::default();
+        let mut copies = RepeatedMessages::default();
         sent(&mut copies, 4, 0, 7);
         sent(&mut copies, 4, 1, 8);
         sent(&mut copies, 5, 0, 9);
@@ -165,7 +165,7 @@ mod tests {
 
     #[test]
     fn a_message_id_that_is_used_again_stands_for_the_new_message() {
-        let mut copies = Copies::default();
+        let mut copies = RepeatedMessages::default();
         sent(&mut copies, 0, 0, 7);
         sent(&mut copies, 0, 1, 7);
         acknowledge(&mut copies, 7);
@@ -175,7 +175,7 @@ mod tests {
 
     #[test]
     fn the_memory_of_messages_is_bounded() {
-        let mut copies = Copies::default();
+        let mut copies = RepeatedMessages::default();
         for exchange in 0..100 {
             sent(&mut copies, exchange, 0, exchange as u8);
             sent(&mut copies, exchange, 1, exchange as u8);

@@ -6,10 +6,10 @@ mod mote;
 mod server;
 mod transfer;
 
-pub(crate) use client::{Client, Plan};
-pub(crate) use mote::{Arrival, FlowPlan, Mote, MotePlan};
-pub(crate) use server::{Server, Service, service_time};
-pub(crate) use transfer::{Body, PUT, TransferClient, TransferPlan, first_transfer};
+pub(crate) use client::{ClientBehaviour, ClientNode};
+pub(crate) use mote::{DeliveredMessage, FlowPlan, Mote, MotePlan};
+pub(crate) use server::{ServerBehaviour, ServerNode, service_time};
+pub(crate) use transfer::{PUT, TransferBody, TransferClient, TransferPlan, first_transfer};
 
 use coapace_control::Duration;
 use coapace_proto::{Code, Counters, Tail};
@@ -21,11 +21,11 @@ use coapace_scenario::{Clients, Scenario, Workload};
 
 /// A host. Clients over UDP are the most numerous, so they are not boxed.
 #[allow(clippy::large_enum_variant)]
-pub(crate) enum Host {
-    Client(Client),
-    Server(Box<Server>),
+pub(crate) enum HostNode {
+    Client(ClientNode),
+    Server(Box<ServerNode>),
     Mote(Box<Mote>),
-    Relay(Relay),
+    Relay(RelayNode),
     TcpClient(Box<TcpClient>),
     TcpServer(Box<TcpServer>),
     Transfer(Box<TransferClient>),
@@ -39,20 +39,20 @@ pub(crate) enum Host {
 macro_rules! each {
     ($host:expr, $inner:ident => $call:expr) => {
         match $host {
-            Host::Client($inner) => $call,
-            Host::Server($inner) => $call,
-            Host::Mote($inner) => $call,
-            Host::Relay($inner) => $call,
-            Host::TcpClient($inner) => $call,
-            Host::TcpServer($inner) => $call,
-            Host::Transfer($inner) => $call,
-            Host::TcpTransfer(_, $inner) => $call,
-            Host::TcpDepot(_, $inner) => $call,
+            HostNode::Client($inner) => $call,
+            HostNode::Server($inner) => $call,
+            HostNode::Mote($inner) => $call,
+            HostNode::Relay($inner) => $call,
+            HostNode::TcpClient($inner) => $call,
+            HostNode::TcpServer($inner) => $call,
+            HostNode::Transfer($inner) => $call,
+            HostNode::TcpTransfer(_, $inner) => $call,
+            HostNode::TcpDepot(_, $inner) => $call,
         }
     };
 }
 
-impl Node for Host {
+impl Node for HostNode {
     fn handle_datagram(&mut self, now: Time, from: NodeId, mark: Mark, bytes: &[u8]) {
         each!(self, host => host.handle_datagram(now, from, mark, bytes));
     }
@@ -88,9 +88,9 @@ impl Node for Host {
 
 /// A node without an application. It relays what the network has it relay, and ignores messages that are sent to it.
 #[derive(Debug)]
-pub(crate) struct Relay;
+pub(crate) struct RelayNode;
 
-impl Node for Relay {
+impl Node for RelayNode {
     fn handle_datagram(&mut self, _: Time, _: NodeId, _: Mark, _: &[u8]) {}
 
     fn handle_timeout(&mut self, _: Time) {}
@@ -113,7 +113,7 @@ pub(crate) const CHANGED: Code = Code(coap_numbers::code::CHANGED);
 /// The code of a response with content, 2.05.
 pub(crate) const CONTENT: Code = Code(coap_numbers::code::CONTENT);
 
-impl Host {
+impl HostNode {
     /// Adds the counts of this host to the results of its run.
     pub(crate) fn report(&self, scenario: &Scenario, result: &mut RunResult) {
         match self {
@@ -211,4 +211,4 @@ pub(crate) fn batch_size(workload: &Workload, sizes: Stream, client: u32, batch:
 }
 
 // Runs have up to a hundred thousand clients, so the memory of each is bounded here.
-const _: () = assert!(size_of::<Host>() <= 496);
+const _: () = assert!(size_of::<HostNode>() <= 496);

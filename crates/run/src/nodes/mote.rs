@@ -13,7 +13,7 @@ use coapace_control::{Duration, Mechanism};
 use coapace_proto::{Endpoint, Event, ExchangeId, Message, Responder};
 use coapace_sim::{Mark, Node, NodeId, Outgoing, Time, Transport};
 
-pub(crate) use ledger::{Arrival, Ledger, Offer};
+pub(crate) use ledger::{DeliveredMessage, MoteLedger, Offer};
 pub(crate) use plan::{FlowPlan, MotePlan};
 
 use super::copies::CopiesByPeer;
@@ -34,7 +34,7 @@ pub(crate) struct Mote {
     open: Vec<(ExchangeId, usize)>,
     /// The observations of a sink; `None` for a client.
     watching: Option<Watching>,
-    ledger: Ledger,
+    ledger: MoteLedger,
     copies: CopiesByPeer,
     /// The exchange and the transmission that the reply under way answers, which the simulator attaches to packets.
     mark: Mark,
@@ -57,7 +57,7 @@ impl Mote {
     pub(crate) fn sink(plan: Arc<MotePlan>, seed: u64, number: u32) -> Self {
         Self {
             endpoint: Endpoint::new(plan.setup.clone(), seed),
-            ledger: Ledger::new(plan.measured_from),
+            ledger: MoteLedger::new(plan.measured_from),
             plan,
             number,
             sendings: Vec::new(),
@@ -84,7 +84,7 @@ impl Mote {
     }
 
     /// Returns the messages that it offered and received.
-    pub(crate) fn ledger(&self) -> &Ledger {
+    pub(crate) fn ledger(&self) -> &MoteLedger {
         &self.ledger
     }
 
@@ -195,7 +195,7 @@ impl Mote {
             }
             return;
         }
-        self.ledger.arrivals.push(Arrival { flow, client: from, number, at: now });
+        self.ledger.arrivals.push(DeliveredMessage { flow, client: from, number, at: now });
         let Some(plan) = self.plan.flows.get(usize::from(flow)) else { return };
         if plan.keys.confirmable {
             let code = if responder.method == GET { CONTENT } else { CHANGED };
@@ -227,7 +227,7 @@ impl Node for Mote {
                     && let Some(flow) = watching.heard(now, exchange)
                     && let Some(number) = plan::notification_number(number)
                 {
-                    self.ledger.arrivals.push(Arrival { flow, client: from, number, at: now });
+                    self.ledger.arrivals.push(DeliveredMessage { flow, client: from, number, at: now });
                 }
             }
             Some(event) => self.take_event(now, &event),

@@ -10,7 +10,7 @@ use coapace_sim::{Mark, Node, NodeId, Outgoing, Span, Stream, Time, Transport};
 
 use super::CONTENT;
 use super::copies::CopiesByPeer;
-use super::transfer::{Answer, Bodies, Body};
+use super::transfer::{ServerBodies, TransferAnswer, TransferBody};
 use crate::measured::RunResult;
 
 /// The transmission number in the mark of a separate response that departs for the first time. Requests have lower numbers.
@@ -18,7 +18,7 @@ const SEPARATE: u8 = 128;
 
 /// The behaviour that all servers of a run share.
 #[derive(Debug)]
-pub(crate) struct Service {
+pub(crate) struct ServerBehaviour {
     /// The mechanism of separate responses, and the transmission parameters.
     pub(crate) setup: Arc<Setup<Mechanism>>,
     /// The options and the payload of a response.
@@ -26,7 +26,7 @@ pub(crate) struct Service {
     /// The keys of the servers in the scenario.
     pub(crate) keys: ServerKeys,
     /// The bodies that transfers fetch from the servers or bring to them.
-    pub(crate) bodies: Vec<Arc<Body>>,
+    pub(crate) bodies: Vec<Arc<TransferBody>>,
     /// The clients that may bring a body at once.
     pub(crate) bringing: u32,
     /// Random numbers for service times, keyed by client and exchange.
@@ -42,7 +42,7 @@ pub(crate) fn service_time(keys: &ServerKeys, times: Stream, from: NodeId, mark:
 
 /// A request that is worked on.
 #[derive(Clone, Copy, Debug)]
-struct Job {
+struct ServerJob {
     /// The time of the next step.
     at: Time,
     /// The time of the response, if an empty acknowledgement comes first.
@@ -52,11 +52,11 @@ struct Job {
 }
 
 #[derive(Debug)]
-pub(crate) struct Server {
-    service: Arc<Service>,
+pub(crate) struct ServerNode {
+    service: Arc<ServerBehaviour>,
     endpoint: Endpoint<Mechanism, NodeId>,
     /// The unanswered requests, in the order of their next steps.
-    working: VecDeque<Job>,
+    working: VecDeque<ServerJob>,
     /// The exchange and the transmission that the response under way answers, which the simulator attaches to packets.
     mark: Mark,
     /// The client and the mark of every confirmable separate response, in the order in which they were begun.
@@ -64,15 +64,15 @@ pub(crate) struct Server {
     copies: CopiesByPeer,
     responses: u64,
     /// `None` for a server without bodies.
-    bodies: Option<Box<Bodies>>,
+    bodies: Option<Box<ServerBodies>>,
 }
 
-impl Server {
-    pub(crate) fn new(service: Arc<Service>, id: NodeId) -> Self {
+impl ServerNode {
+    pub(crate) fn new(service: Arc<ServerBehaviour>, id: NodeId) -> Self {
         let endpoint = Endpoint::new(service.setup.clone(), u64::from(id.0));
         let (working, mark, begun) = (VecDeque::new(), Mark::default(), Vec::new());
         let bodies = (!service.bodies.is_empty())
-            .then(|| Box::new(Bodies::new(service.bodies.clone(), service.bringing)));
+            .then(|| Box::new(ServerBodies::new(service.bodies.clone(), service.bringing)));
         let copies = CopiesByPeer::default();
         Self { service, endpoint, working, mark, begun, copies, responses: 0, bodies }
     }
@@ -90,10 +90,10 @@ impl Server {
 
     /// Takes a request.
     fn take(&mut self, now: Time, from: NodeId, responder: Responder<NodeId>, mark: Mark) {
-        let Service { keys, times, .. } = &*self.service;
+        let ServerBehaviour { keys, times, .. } = &*self.service;
         let time = service_time(keys, *times, from, mark);
         let response_at = now + time;
-        let job = Job { at: response_at, response_at: None, responder, mark };
+        let job = ServerJob { at: response_at, response_at: None, responder, mark };
         let patience = keys.acknowledge_after;
         if keys.response == Answering::Piggybacked || time < patience {
             if time == Span::ZERO {
@@ -101,19 +101,19 @@ impl Server {
             }
             return self.enqueue(job);
         }
-        let job = Job { at: now + patience, response_at: Some(response_at), ..job };
+        let job = ServerJob { at: now + patience, response_at: Some(response_at), ..job };
         if patience == Span::ZERO { self.step(now, job) } else { self.enqueue(job) }
     }
 
     /// Puts a job behind all jobs that are due at the same time or before.
-    fn enqueue(&mut self, job: Job) {
+    fn enqueue(&mut self, job: ServerJob) {
         let place = self.working.partition_point(|other| other.at <= job.at);
         self.working.insert(place, job);
     }
 
     /// Acknowledges the request of a job, or answers it.
-    fn step(&mut self, now: Time, job: Job) {
-        let Job { response_at: Some(at), responder, mark, .. } = job else {
+    fn step(&mut self, now: Time, job: ServerJob) {
+        let ServerJob { response_at: Some(at), responder, mark, .. } = job else {
             return self.respond(now, job.responder, job.mark);
         };
         self.mark = mark;
@@ -122,7 +122,7 @@ impl Server {
             Answering::SeparateNon => acknowledged.unconfirmed(),
             Answering::Piggybacked | Answering::Separate => acknowledged,
         };
-        let job = Job { at, response_at: None, responder, mark };
+        let job = ServerJob { at, response_at: None, responder, mark };
         // The acknowledgement departs first, even if the response is ready.
         self.enqueue(job);
     }
@@ -142,7 +142,7 @@ fn response_of(begun: &[(NodeId, Mark)], step: Step) -> (NodeId, Mark) {
     begun.get(step.exchange as usize).copied().unwrap_or((NodeId(0), Mark::default()))
 }
 
-impl Node for Server {
+impl Node for ServerNode {
     fn handle_datagram(&mut self, now: Time, from: NodeId, mark: Mark, bytes: &[u8]) {
         self.mark = mark;
         self.copies.received(from, bytes);
@@ -152,10 +152,10 @@ impl Node for Server {
                 match answer {
                     None => self.take(now, from, responder, mark),
                     // The endpoint counts a reply that it has no room for, and the client asks again.
-                    Some(Answer::Response(code, tail)) => {
+                    Some(TransferAnswer::Response(code, tail)) => {
                         let _ = self.endpoint.respond(now.instant(), responder, code, tail.as_bytes());
                     }
-                    Some(Answer::Acknowledgement) => {
+                    Some(TransferAnswer::Acknowledgement) => {
                         let _ = self.endpoint.acknowledge(now.instant(), responder);
                     }
                 }

@@ -1,7 +1,7 @@
 //! A client that transfers bodies over UDP in blocks, and the bodies of its server.
 
+mod block_set;
 mod bodies;
-mod seen;
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -15,11 +15,11 @@ use coapace_proto::{
 use coapace_scenario::{Direction, Protocol, Transfer as TransferKeys};
 use coapace_sim::{Mark, Node, NodeId, Outgoing, Span, Stream, Time, Transport};
 
-pub(crate) use bodies::{Answer, Bodies, Body};
+pub(crate) use bodies::{ServerBodies, TransferAnswer, TransferBody};
 
 use super::GET;
 use crate::measured::{RunResult, Series};
-use seen::Seen;
+use block_set::BlockSet;
 
 /// The method PUT.
 pub(crate) const PUT: Code = Code(code::PUT);
@@ -36,7 +36,7 @@ pub(crate) struct TransferPlan {
     /// The keys of the transfer in the scenario.
     pub(crate) keys: TransferKeys,
     /// The body, and the number of the transfer.
-    pub(crate) body: Arc<Body>,
+    pub(crate) body: Arc<TransferBody>,
     /// The mechanism and the transmission parameters.
     pub(crate) setup: Arc<Setup<Mechanism>>,
     /// Random numbers for the moments of first transfers, keyed by client.
@@ -60,14 +60,14 @@ pub(crate) struct TransferClient {
     /// The time of the next transfer; `None` while one is under way, and after the last.
     next: Option<Time>,
     /// The transfer under way.
-    open: Option<Open>,
+    open: Option<OpenTransfer>,
     /// The number of requests, which makes their tokens.
     requests: u16,
     /// The blocks of the present body that have arrived here.
-    seen: Seen,
+    seen: BlockSet,
     /// The mark of the message that is replied to next.
     answered: Mark,
-    tally: Tally,
+    tally: TransferTally,
     /// The series of the client; `None` if it is not recorded.
     series: Option<Box<Recorded>>,
 }
@@ -84,7 +84,7 @@ struct Recorded {
 
 /// A transfer under way.
 #[derive(Debug)]
-struct Open {
+struct OpenTransfer {
     transfer: Transfer,
     began: Time,
     /// The requests that are not answered.
@@ -95,7 +95,7 @@ struct Open {
     arrived: u64,
 }
 
-impl Open {
+impl OpenTransfer {
     /// Takes an exchange off the lists of exchanges without a response. Returns its request.
     fn answered(&mut self, exchange: ExchangeId) -> Option<Piece> {
         if let Some(place) = self.asked.iter().position(|(asked, _)| *asked == exchange) {
@@ -118,7 +118,7 @@ impl Open {
 
 /// The counts of a client.
 #[derive(Debug, Default)]
-struct Tally {
+struct TransferTally {
     /// The time of the first beginning.
     began: Option<Time>,
     /// The time of the last end.
@@ -145,9 +145,9 @@ impl TransferClient {
             server,
             open: None,
             requests: 0,
-            seen: Seen::default(),
+            seen: BlockSet::default(),
             answered: Mark::default(),
-            tally: Tally::default(),
+            tally: TransferTally::default(),
             series: series.map(|name| {
                 let new = || Series::new(name.clone());
                 Box::new(Recorded { arrived: new(), window: new(), departed: [new(), new()] })
@@ -158,7 +158,7 @@ impl TransferClient {
     /// Adds the counts of this client to the results of its run.
     pub(crate) fn report(&self, result: &mut RunResult) {
         let Some(own) = result.transfers.get_mut(self.plan.body.number) else { return };
-        let Tally { began, ended, completed, failed, arrived, again, twice, .. } = &self.tally;
+        let TransferTally { began, ended, completed, failed, arrived, again, twice, .. } = &self.tally;
         own.clients += 1;
         own.completed_s
             .extend(completed.iter().map(|(end, length)| (end.as_secs_f64(), length.as_secs_f64())));
@@ -200,7 +200,7 @@ impl TransferClient {
             transfer = transfer.with_q_block(PUT, &self.tally.begun.to_be_bytes());
         }
         let (asked, taken) = (Vec::new(), VecDeque::new());
-        self.open = Some(Open { transfer, began: now, asked, taken, arrived: 0 });
+        self.open = Some(OpenTransfer { transfer, began: now, asked, taken, arrived: 0 });
         self.next = None;
         self.seen.clear();
         self.tally.began.get_or_insert(now);
@@ -231,11 +231,11 @@ impl TransferClient {
 
     /// Ends the transfer under way.
     fn end(&mut self, now: Time, is_complete: bool) {
-        let Some(Open { began, asked, taken, .. }) = self.open.take() else { return };
+        let Some(OpenTransfer { began, asked, taken, .. }) = self.open.take() else { return };
         for (asked, _) in asked.into_iter().chain(taken) {
             self.endpoint.cancel(now.instant(), asked);
         }
-        let Tally { completed, failed, ended, begun, .. } = &mut self.tally;
+        let TransferTally { completed, failed, ended, begun, .. } = &mut self.tally;
         *ended = now;
         let TransferKeys { count, mut pause, .. } = self.plan.keys;
         if is_complete {
@@ -269,7 +269,7 @@ impl TransferClient {
     fn note_progress(&mut self, now: Time) -> bool {
         let Some(open) = &mut self.open else { return false };
         let moved = open.transfer.transferred();
-        let Body { bytes, .. } = &*self.plan.body;
+        let TransferBody { bytes, .. } = &*self.plan.body;
         let (arrived, is_whole) = match self.plan.keys.direction {
             Direction::Down => (moved.received, open.transfer.body() == &**bytes),
             Direction::Up => (moved.sent, true),

@@ -8,10 +8,10 @@ use serde::{Serialize, Serializer};
 use super::{Film, FilmMoment};
 
 /// A quantity as a whole number. Its unit is in its name.
-type Quantity = (&'static str, fn(&FilmMoment) -> i64);
+type PackedQuantity = (&'static str, fn(&FilmMoment) -> i64);
 
 /// The quantities. An unknown parent or RTO is 0: a parent is stored as its number plus 1, and an RTO is at least 10 ms.
-const QUANTITIES: [Quantity; 9] = [
+const QUANTITIES: [PackedQuantity; 9] = [
     ("x_dm", |moment| whole(moment.position.x * 10.0)),
     ("y_dm", |moment| whole(moment.position.y * 10.0)),
     ("parent", |moment| moment.parent.map_or(0, |parent| i64::from(parent) + 1)),

@@ -18,7 +18,7 @@ pub(crate) struct Offer {
 
 /// A message that reached the application of a sink.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Arrival {
+pub(crate) struct DeliveredMessage {
     /// The number of its flow.
     pub(crate) flow: u8,
     /// The client that sent it.
@@ -31,7 +31,7 @@ pub(crate) struct Arrival {
 
 /// Counts of one flow at one client, from the end of the warm-up on.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Tally {
+pub(crate) struct FlowTally {
     /// Messages that the application dropped.
     pub(crate) dropped: u64,
     /// Exchanges completed.
@@ -42,19 +42,19 @@ pub(crate) struct Tally {
 
 /// The messages that a mote offered and received.
 #[derive(Debug, Default)]
-pub(crate) struct Ledger {
+pub(crate) struct MoteLedger {
     from: Time,
     /// The offered messages, in the order of time.
     pub(crate) offers: Vec<Offer>,
     /// The arrived messages in the order of time, copies included.
-    pub(crate) arrivals: Vec<Arrival>,
+    pub(crate) arrivals: Vec<DeliveredMessage>,
     /// The counts of each flow, by its number.
-    pub(crate) tallies: Vec<Tally>,
+    pub(crate) tallies: Vec<FlowTally>,
     /// The timeouts that were armed.
     pub(crate) timeouts: Timeouts,
 }
 
-impl Ledger {
+impl MoteLedger {
     /// Makes an empty ledger. Events before `from` do not count, but arrivals are kept.
     pub(super) fn new(from: Time) -> Self {
         Self { from, ..Self::default() }
@@ -74,13 +74,13 @@ impl Ledger {
         self.count(now, flow, |tally| if completed { tally.completed += 1 } else { tally.gave_up += 1 });
     }
 
-    fn count(&mut self, now: Time, flow: u8, count: impl FnOnce(&mut Tally)) {
+    fn count(&mut self, now: Time, flow: u8, count: impl FnOnce(&mut FlowTally)) {
         if now < self.from {
             return;
         }
         let flow = usize::from(flow);
         if flow >= self.tallies.len() {
-            self.tallies.resize(flow + 1, Tally::default());
+            self.tallies.resize(flow + 1, FlowTally::default());
         }
         count(&mut self.tallies[flow]);
     }

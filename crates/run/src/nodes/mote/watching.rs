@@ -20,7 +20,7 @@ const SPREAD: Span = Span::from_secs(10);
 
 /// One observation.
 #[derive(Clone, Copy, Debug)]
-struct Watch {
+struct MoteObservation {
     client: NodeId,
     /// The number of the client, which is part of the token.
     number: u32,
@@ -34,7 +34,7 @@ struct Watch {
 /// The observations of a sink.
 #[derive(Debug)]
 pub(super) struct Watching {
-    watches: Vec<Watch>,
+    watches: Vec<MoteObservation>,
     /// The times of the next registrations with the indices of their watches.
     due: BTreeSet<(Time, usize)>,
     /// The index of the watch that an exchange belongs to.
@@ -55,7 +55,7 @@ impl Watching {
             for (place, &&(client, number)) in observed.iter().enumerate() {
                 let turn = u128::from(span.as_nanos()) * place as u128 / observed.len() as u128;
                 let due = Time::from_nanos(turn as u64);
-                watches.push(Watch { client, number, flow: flow.number, due, times: 0 });
+                watches.push(MoteObservation { client, number, flow: flow.number, due, times: 0 });
             }
         }
         let due = watches.iter().enumerate().map(|(place, watch)| (watch.due, place)).collect();
@@ -79,7 +79,7 @@ impl Watching {
         while let Some(&(due, place)) = self.due.first()
             && due <= now
         {
-            let Watch { client, number, flow, times, .. } = self.watches[place];
+            let MoteObservation { client, number, flow, times, .. } = self.watches[place];
             let Some(plan) = self.registrations.get(usize::from(flow)) else { return };
             let request = Request {
                 confirmable: true,
@@ -101,7 +101,7 @@ impl Watching {
     /// Handles a response or notification of an observation. Returns its flow.
     pub(super) fn heard(&mut self, now: Time, exchange: ExchangeId) -> Option<u8> {
         let place = *self.exchanges.get(&exchange)?;
-        let Watch { number, flow, times, due, .. } = self.watches[place];
+        let MoteObservation { number, flow, times, due, .. } = self.watches[place];
         if self.registrations.get(usize::from(flow)).is_some_and(|plan| !plan.keys.renew) {
             self.due.remove(&(due, place));
             return Some(flow);

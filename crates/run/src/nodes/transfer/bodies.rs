@@ -9,13 +9,13 @@ use coapace_proto::{Code, Message, Options, Tail};
 use coapace_scenario::Transfer;
 use coapace_sim::{Luck, NodeId, Time};
 
-use super::seen::Seen;
+use super::block_set::BlockSet;
 use crate::measured::RunResult;
 use crate::nodes::{CHANGED, CONTENT, GET};
 
 /// The body of a transfer. All clients fetch or bring the same one.
 #[derive(Debug)]
-pub(crate) struct Body {
+pub(crate) struct TransferBody {
     /// The number of the transfer in the scenario, from 0.
     pub(crate) number: usize,
     /// The bytes, which are random.
@@ -26,7 +26,7 @@ pub(crate) struct Body {
     size_exponent: u8,
 }
 
-impl Body {
+impl TransferBody {
     /// Draws the body of a transfer.
     pub(crate) fn new(keys: &Transfer, number: usize, luck: Luck) -> Self {
         let stream = luck.stream(&format!("transfer/{}/body", keys.name));
@@ -46,7 +46,7 @@ impl Body {
 
 /// The answer to a request.
 #[derive(Debug)]
-pub(crate) enum Answer {
+pub(crate) enum TransferAnswer {
     /// A response, on the acknowledgement.
     Response(Code, Tail),
     /// An acknowledgement alone: more blocks are to come.
@@ -60,18 +60,18 @@ fn brought(message: &Message<'_>) -> Option<Block> {
 
 /// The bodies of a server.
 #[derive(Debug)]
-pub(crate) struct Bodies {
-    all: Vec<Arc<Body>>,
+pub(crate) struct ServerBodies {
+    all: Vec<Arc<TransferBody>>,
     reassembly: Reassembly<NodeId>,
     /// The blocks of the body that each client is bringing, and whether all of them have come.
-    coming: BTreeMap<NodeId, (Seen, bool)>,
+    coming: BTreeMap<NodeId, (BlockSet, bool)>,
     /// The blocks of each body that arrived more than once.
     twice: Vec<u64>,
 }
 
-impl Bodies {
+impl ServerBodies {
     /// Makes the bodies of a server. At most `clients` of them arrive at once.
-    pub(crate) fn new(bodies: Vec<Arc<Body>>, clients: u32) -> Self {
+    pub(crate) fn new(bodies: Vec<Arc<TransferBody>>, clients: u32) -> Self {
         let largest = bodies.iter().map(|body| body.bytes.len()).max().unwrap_or(0);
         let bounds = Bounds {
             max_bodies: clients as usize + 1,
@@ -94,13 +94,18 @@ impl Bodies {
     }
 
     /// Answers a request; `None` if it is not for a body. A body that differs from the one that was sent is answered 4.00.
-    pub(crate) fn answer(&mut self, now: Time, from: NodeId, message: &Message<'_>) -> Option<Answer> {
+    pub(crate) fn answer(
+        &mut self,
+        now: Time,
+        from: NodeId,
+        message: &Message<'_>,
+    ) -> Option<TransferAnswer> {
         let place = self.place(message)?;
         let bad = (Code(code::BAD_REQUEST), Tail::default());
         let body = self.all.get(place)?.clone();
         if message.code == GET {
             let (code, tail) = body.slice(message).unwrap_or(bad);
-            return Some(Answer::Response(code, tail));
+            return Some(TransferAnswer::Response(code, tail));
         }
         if let Some(block) = brought(message) {
             let (seen, is_whole) = self.coming.entry(from).or_default();
@@ -114,14 +119,14 @@ impl Bodies {
             }
         }
         Some(match self.reassembly.handle(now.instant(), from, message) {
-            Assembled::Answer { code, tail } => Answer::Response(code, tail),
-            Assembled::Taken => Answer::Acknowledgement,
+            Assembled::Answer { code, tail } => TransferAnswer::Response(code, tail),
+            Assembled::Taken => TransferAnswer::Acknowledgement,
             Assembled::Whole { body: bytes, block } => {
                 self.coming.entry(from).or_default().1 = true;
                 let is_same = *bytes == *body.bytes;
                 let code = if is_same { CHANGED } else { bad.0 };
                 let options = block.into_iter().fold(Options::default(), Options::block1);
-                Answer::Response(code, options.tail(&[]).unwrap_or_default())
+                TransferAnswer::Response(code, options.tail(&[]).unwrap_or_default())
             }
         })
     }

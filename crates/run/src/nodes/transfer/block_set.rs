@@ -2,9 +2,9 @@
 
 /// A set of block numbers.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Seen(Vec<u64>);
+pub(super) struct BlockSet(Vec<u64>);
 
-impl Seen {
+impl BlockSet {
     /// Adds a block. Returns whether it was not there.
     pub(super) fn note(&mut self, number: u32) -> bool {
         let (word, bit) = (number as usize / 64, 1 << (number % 64));
@@ -28,7 +28,7 @@ mod tests {
 
     #[test]
     fn a_block_is_new_once_until_the_next_body() {
-        let mut seen = Seen::default();
+        let mut seen = BlockSet::default();
         assert_eq!(
             [0, 63, 64, 63, 1_048_575, 64].map(|block| seen.note(block)),
             [true, true, true, false, true, false]
