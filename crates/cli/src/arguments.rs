@@ -23,16 +23,17 @@ use coapace_lab::results::Lines;
 pub(crate) use bound::Bound;
 pub(crate) use client_keys::ClientKeys;
 pub(crate) use device::{
-    AnyRequest, Content, Discover, Gathering, Load, Observe, Ping, Request, Show, Terms,
+    AnyRequest, Discover, Gathering, Load, ObserveArguments, Ping, RequestArguments, RequestContent,
+    RequestOptions, Show,
 };
 #[cfg(emulation)]
 pub(crate) use emulate::Emulate;
 #[cfg(feature = "lab")]
 pub(crate) use laboratory::*;
 #[cfg(feature = "tls")]
-pub(crate) use relay::Relay;
+pub(crate) use relay::RelayArguments;
 pub(crate) use serve::Serve;
-pub(crate) use transmission::Transmission;
+pub(crate) use transmission::TransmissionArguments;
 pub(crate) use trust::Trust;
 
 /// Congestion control for CoAP: talk to devices, compare mechanisms, reproduce published experiments.
@@ -176,22 +177,22 @@ pub(crate) enum Command {
     },
     /// Read a resource
     #[command(after_help = device::EXAMPLES_GET)]
-    Get(Request),
+    Get(RequestArguments),
     /// Write a resource
     #[command(after_help = device::EXAMPLES_PUT)]
-    Put(Request),
+    Put(RequestArguments),
     /// Send a payload for a resource to process
     #[command(after_help = device::EXIT_CODES)]
-    Post(Request),
+    Post(RequestArguments),
     /// Remove a resource
     #[command(after_help = device::EXIT_CODES)]
-    Delete(Request),
+    Delete(RequestArguments),
     /// Make a request with any method: fetch, patch, ipatch (RFC 8132)
     #[command(after_help = device::EXIT_CODES)]
     Request(AnyRequest),
     /// Print a resource now and whenever it changes (RFC 7641)
     #[command(after_help = device::EXAMPLES_OBSERVE)]
-    Observe(Observe),
+    Observe(ObserveArguments),
     /// List the resources of a server (RFC 6690)
     #[command(after_help = device::EXAMPLES_DISCOVER)]
     Discover(Discover),
@@ -206,7 +207,7 @@ pub(crate) enum Command {
     /// The relay lies between clients and a server, or in front of a server.
     #[cfg(feature = "tls")]
     #[command(after_help = relay::EXAMPLES_RELAY)]
-    Relay(Relay),
+    Relay(RelayArguments),
     /// Carry packets of real programs through a scenario's network
     #[cfg(emulation)]
     #[command(after_help = emulate::EXAMPLES_EMULATE)]
@@ -240,7 +241,7 @@ pub(crate) enum Listed {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Format {
+pub(crate) enum OutputFormat {
     /// Aligned columns, for people
     Table,
     /// Comma-separated values with a header
@@ -250,7 +251,7 @@ pub(crate) enum Format {
 }
 
 #[cfg(feature = "lab")]
-impl Format {
+impl OutputFormat {
     /// Returns the format of rows for programs; `None` for the table.
     pub(crate) fn lines(self) -> Option<Lines> {
         match self {

@@ -11,10 +11,10 @@ use coapace_sim::{CaptureFile, Ecn, Time, udp_packet};
 
 /// Writes the datagrams of a client or server as pcapng, with the IP and UDP headers they have on the network.
 #[derive(Debug)]
-pub(crate) struct Capture {
+pub(crate) struct DatagramCapture {
     /// Whether ports of servers are written as CoAP's default ports.
     as_coap: bool,
-    writing: Mutex<Option<Writing>>,
+    writing: Mutex<Option<OpenCapture>>,
 }
 
 /// A port of a server.
@@ -43,7 +43,7 @@ impl CoapPort {
 }
 
 #[derive(Debug)]
-struct Writing {
+struct OpenCapture {
     /// The file, until its header is written.
     opened: Option<BufWriter<File>>,
     begun: Option<CaptureFile<BufWriter<File>>>,
@@ -59,14 +59,14 @@ const INTERFACES: [&str; 2] = ["sent", "delivered"];
 const SENT: u32 = 0;
 const DELIVERED: u32 = 1;
 
-impl Capture {
+impl DatagramCapture {
     pub(crate) fn new(file: BufWriter<File>, as_coap: bool) -> Self {
         let (opened, ports, packet) = (Some(file), Vec::new(), Vec::new());
-        let writing = Writing { opened, begun: None, as_coap, ports, route: None, packet };
+        let writing = OpenCapture { opened, begun: None, as_coap, ports, route: None, packet };
         Self { as_coap, writing: Mutex::new(Some(writing)) }
     }
 
-    fn writing(&self) -> MutexGuard<'_, Option<Writing>> {
+    fn writing(&self) -> MutexGuard<'_, Option<OpenCapture>> {
         self.writing.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -87,11 +87,11 @@ impl Capture {
     /// The first error that writing met.
     pub(crate) fn finish(&self) -> io::Result<()> {
         let writing = self.writing().take();
-        writing.and_then(Writing::end).map_or(Ok(()), |file| file.finish().map(drop))
+        writing.and_then(OpenCapture::end).map_or(Ok(()), |file| file.finish().map(drop))
     }
 }
 
-impl Interceptor for Capture {
+impl Interceptor for DatagramCapture {
     fn pass(&self, datagram: &Datagram<'_>) -> bool {
         if let Some(writing) = &mut *self.writing() {
             writing.write(datagram);
@@ -100,7 +100,7 @@ impl Interceptor for Capture {
     }
 }
 
-impl Writing {
+impl OpenCapture {
     /// Returns the writer of the file. The first call writes the header.
     fn file(&mut self) -> Option<&mut CaptureFile<BufWriter<File>>> {
         if let Some(opened) = self.opened.take() {

@@ -8,9 +8,9 @@ use std::time::SystemTime;
 use coapace_net::ServerHandle;
 
 #[cfg(feature = "tls")]
-use crate::arguments::Relay;
+use crate::arguments::RelayArguments;
 use crate::arguments::{ClientKeys, Serve};
-use crate::keys::{self, Keys};
+use crate::keys::{self, KeysByIdentity};
 use crate::rights::{Rights, SharedRights};
 #[cfg(not(feature = "tls"))]
 use crate::secure::SecureHandle;
@@ -26,7 +26,7 @@ pub(crate) struct Credentials {
     ca: Option<PathBuf>,
     own: Option<(PathBuf, PathBuf)>,
     rights_file: Option<PathBuf>,
-    known: Arc<RwLock<Keys>>,
+    known: Arc<RwLock<KeysByIdentity>>,
     key_to_server: Arc<RwLock<Vec<u8>>>,
     certificates: RwLock<Certificates>,
     /// Who may write which files.
@@ -53,7 +53,7 @@ impl Credentials {
     /// # Errors
     /// The failure names the file that cannot be read or used.
     #[cfg(feature = "tls")]
-    pub(crate) fn of_relay(relay: &Relay) -> Result<Self, Failure> {
+    pub(crate) fn of_relay(relay: &RelayArguments) -> Result<Self, Failure> {
         let to_server = relay.server_identity.clone().zip(relay.server_key.clone());
         Self { to_server, ..Self::none(&relay.client_keys) }.read()
     }

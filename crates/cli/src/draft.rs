@@ -18,11 +18,11 @@ static OPEN: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
 #[derive(Debug)]
 pub(crate) struct Draft {
     named: PathBuf,
-    target: Target,
+    target: DraftTarget,
 }
 
 #[derive(Debug)]
-enum Target {
+enum DraftTarget {
     /// The temporary file, and the final path.
     Beside(NamedTempFile, PathBuf),
     Direct(File),
@@ -40,7 +40,7 @@ impl Draft {
         let existing = fs::metadata(&place).ok();
         if existing.as_ref().is_some_and(|existing| !existing.is_file()) {
             let file = OpenOptions::new().write(true).open(&place)?;
-            return Ok(Self { named: named.to_owned(), target: Target::Direct(file) });
+            return Ok(Self { named: named.to_owned(), target: DraftTarget::Direct(file) });
         }
         if existing.is_some() {
             // A file that may not be written must not be replaced either.
@@ -60,7 +60,7 @@ impl Draft {
         if let Ok(mut open) = OPEN.lock() {
             open.push(file.path().to_owned());
         }
-        Ok(Self { named: named.to_owned(), target: Target::Beside(file, place) })
+        Ok(Self { named: named.to_owned(), target: DraftTarget::Beside(file, place) })
     }
 
     /// Returns the path as it was named.
@@ -76,8 +76,8 @@ impl Draft {
     /// Returns another handle to write to. Its buffer has to be flushed before the file is moved.
     pub(crate) fn writer(&self) -> Result<BufWriter<File>, Failure> {
         let file = match &self.target {
-            Target::Beside(file, _) => file.as_file(),
-            Target::Direct(file) => file,
+            DraftTarget::Beside(file, _) => file.as_file(),
+            DraftTarget::Direct(file) => file,
         };
         file.try_clone().map(BufWriter::new).map_err(|error| self.cannot_write(error))
     }
@@ -98,7 +98,7 @@ impl Draft {
     /// already, it goes beside that one as `NAME.incomplete.EXT`.
     pub(crate) fn put(self, is_complete: bool) -> Result<PathBuf, Failure> {
         let Self { named, target } = self;
-        let Target::Beside(file, place) = target else { return Ok(named) };
+        let DraftTarget::Beside(file, place) = target else { return Ok(named) };
         let (place, named) = if is_complete || !place.exists() {
             (place, named)
         } else {

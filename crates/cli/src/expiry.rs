@@ -14,7 +14,7 @@ const NOTICE: Duration = Duration::from_hours(30 * 24);
 
 /// The state of a certificate at one moment, with full days.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum State {
+enum ExpiryState {
     Fine,
     /// It is not valid yet.
     Early,
@@ -24,13 +24,13 @@ enum State {
     Expired(u64),
 }
 
-fn state(validity: &Range<SystemTime>, now: SystemTime) -> State {
+fn state(validity: &Range<SystemTime>, now: SystemTime) -> ExpiryState {
     let days = |time: Duration| time.as_secs() / DAY.as_secs();
     match validity.end.duration_since(now) {
-        Err(ago) => State::Expired(days(ago.duration())),
-        Ok(_) if now < validity.start => State::Early,
-        Ok(left) if left <= NOTICE => State::Soon(days(left)),
-        Ok(_) => State::Fine,
+        Err(ago) => ExpiryState::Expired(days(ago.duration())),
+        Ok(_) if now < validity.start => ExpiryState::Early,
+        Ok(left) if left <= NOTICE => ExpiryState::Soon(days(left)),
+        Ok(_) => ExpiryState::Fine,
     }
 }
 
@@ -45,17 +45,17 @@ impl Expiry {
     pub(crate) fn look(&mut self, validity: Option<Range<SystemTime>>) {
         let Some(validity) = validity else { return };
         let (state, now) = (state(&validity, SystemTime::now()), Instant::now());
-        let expired = matches!(state, State::Expired(_));
-        if state == State::Fine || !self.is_due(&validity, now, expired) {
+        let expired = matches!(state, ExpiryState::Expired(_));
+        if state == ExpiryState::Fine || !self.is_due(&validity, now, expired) {
             return;
         }
         self.told = Some((validity, now, expired));
         let remedy = "renew it (--cert), and send SIGHUP";
         match state {
-            State::Fine => {}
-            State::Early => warn!("the certificate is not valid yet; clients refuse it"),
-            State::Soon(days) => warn!(days, "the certificate expires soon; {remedy}"),
-            State::Expired(days) => {
+            ExpiryState::Fine => {}
+            ExpiryState::Early => warn!("the certificate is not valid yet; clients refuse it"),
+            ExpiryState::Soon(days) => warn!(days, "the certificate expires soon; {remedy}"),
+            ExpiryState::Expired(days) => {
                 error!(days, "the certificate has expired, and clients refuse it; {remedy}");
             }
         }
@@ -92,12 +92,12 @@ mod tests {
         let validity = begin..begin + days(90);
         let second = Duration::from_secs(1);
         for (now, expected) in [
-            (begin - second, State::Early),
-            (begin + days(60) - second, State::Fine),
-            (begin + days(60), State::Soon(30)),
-            (begin + days(90) - second, State::Soon(0)),
-            (begin + days(90) + second, State::Expired(0)),
-            (begin + days(93), State::Expired(3)),
+            (begin - second, ExpiryState::Early),
+            (begin + days(60) - second, ExpiryState::Fine),
+            (begin + days(60), ExpiryState::Soon(30)),
+            (begin + days(90) - second, ExpiryState::Soon(0)),
+            (begin + days(90) + second, ExpiryState::Expired(0)),
+            (begin + days(93), ExpiryState::Expired(3)),
         ] {
             assert_eq!(state(&validity, now), expected, "{now:?}");
         }

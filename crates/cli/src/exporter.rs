@@ -29,7 +29,7 @@ const MAX_HEAD: usize = 8 << 10;
 const MAX_FIELDS: usize = 64;
 
 /// A source of metrics.
-pub(crate) trait Measured: Send + Sync + 'static {
+pub(crate) trait MetricsSource: Send + Sync + 'static {
     /// Returns the metrics in the text format of Prometheus.
     fn exposition(&self) -> String;
 
@@ -67,7 +67,7 @@ impl Exporter {
 
     /// Answers requests for as long as the runtime lives. It runs in tasks of its own, and locks a server or relay
     /// only to copy its counters.
-    pub(crate) async fn run(self, measured: impl Measured) {
+    pub(crate) async fn run(self, measured: impl MetricsSource) {
         let listener = match tokio::net::TcpListener::from_std(self.listener) {
             Ok(listener) => listener,
             Err(error) => return complain(&format!("no metrics: {error}")),
@@ -96,7 +96,7 @@ impl Exporter {
 }
 
 /// Answers one request and closes the connection.
-async fn talk(mut stream: TcpStream, measured: &impl Measured) -> io::Result<()> {
+async fn talk(mut stream: TcpStream, measured: &impl MetricsSource) -> io::Result<()> {
     let mut head = Vec::new();
     let until = Instant::now() + HEAD_PATIENCE;
     let answer = loop {
@@ -117,7 +117,7 @@ async fn talk(mut stream: TcpStream, measured: &impl Measured) -> io::Result<()>
 }
 
 /// Returns the answer to the head of a request; `None` while the head is incomplete.
-fn respond(head: &[u8], measured: &impl Measured) -> Option<Vec<u8>> {
+fn respond(head: &[u8], measured: &impl MetricsSource) -> Option<Vec<u8>> {
     let mut fields = [httparse::EMPTY_HEADER; MAX_FIELDS];
     let mut request = httparse::Request::new(&mut fields);
     let plain = "text/plain; charset=utf-8";

@@ -31,13 +31,13 @@ fn plain(text: &[u8]) -> Result<Vec<u8>, Failure> {
 }
 
 /// Keys by identity.
-pub(crate) type Keys = HashMap<Vec<u8>, Vec<u8>>;
+pub(crate) type KeysByIdentity = HashMap<Vec<u8>, Vec<u8>>;
 
 /// Reads the identities and keys of a server's clients, from arguments and from a [file](of_file).
 ///
 /// # Errors
 /// Errors of [`key`] and of the file, an identity without a key, and an identity that is given twice.
-pub(crate) fn of_clients(arguments: &ClientKeys) -> Result<Keys, Failure> {
+pub(crate) fn of_clients(arguments: &ClientKeys) -> Result<KeysByIdentity, Failure> {
     let ClientKeys { identities, keys, keys_file } = arguments;
     if identities.len() != keys.len() {
         return Err(Failure::Usage(format!(
@@ -46,7 +46,7 @@ pub(crate) fn of_clients(arguments: &ClientKeys) -> Result<Keys, Failure> {
             keys.len()
         )));
     }
-    let mut known = keys_file.as_deref().map_or(Ok(Keys::new()), of_file)?;
+    let mut known = keys_file.as_deref().map_or(Ok(KeysByIdentity::new()), of_file)?;
     for (identity, text) in identities.iter().zip(keys) {
         if known.insert(identity.clone().into_bytes(), key(text)?).is_some() {
             return Err(Failure::Usage(format!("the identity {identity} has a key already")));
@@ -61,11 +61,11 @@ pub(crate) fn of_clients(arguments: &ClientKeys) -> Result<Keys, Failure> {
 ///
 /// # Errors
 /// A file that cannot be read, and the first malformed line.
-fn of_file(path: &Path) -> Result<Keys, Failure> {
+fn of_file(path: &Path) -> Result<KeysByIdentity, Failure> {
     let name = path.display();
     let bytes =
         fs::read(path).map_err(|error| Failure::Io(format!("cannot read the keys in {name}"), error))?;
-    let mut known = Keys::new();
+    let mut known = KeysByIdentity::new();
     for (line, number) in bytes.split(|&byte| byte == b'\n').zip(1..) {
         let line = line.strip_suffix(b"\r").unwrap_or(line);
         if line.is_empty() || line.starts_with(b"#") {

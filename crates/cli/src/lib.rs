@@ -8,7 +8,6 @@
 mod activation;
 mod addresses;
 mod arguments;
-mod beside;
 mod capture;
 mod certificates;
 mod commands;
@@ -23,10 +22,11 @@ mod latencies;
 mod logging;
 mod lossy;
 mod message;
-mod part;
+mod partial_file;
 mod process;
 mod progress;
 mod readable;
+mod replacement;
 mod rights;
 #[cfg(feature = "tls")]
 mod secure {

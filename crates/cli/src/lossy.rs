@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use coapace_net::{Datagram, Direction, Interceptor};
 
-use crate::capture::Capture;
+use crate::capture::DatagramCapture;
 
 /// Drops a share of a client's datagrams in both directions. A capture contains everything that the client has
 /// sent, dropped or not, and only what it receives: it looks like one taken between the client and a lossy network.
@@ -14,12 +14,12 @@ pub(crate) struct Lossy {
     share: f64,
     state: AtomicU64,
     lost: AtomicU64,
-    capture: Option<Arc<Capture>>,
+    capture: Option<Arc<DatagramCapture>>,
 }
 
 impl Lossy {
     /// Drops a `share` in [0,1). Equal seeds drop the same datagrams.
-    pub(crate) fn new(share: f64, seed: u64, capture: Option<Arc<Capture>>) -> Self {
+    pub(crate) fn new(share: f64, seed: u64, capture: Option<Arc<DatagramCapture>>) -> Self {
         Self { share, state: AtomicU64::new(mix(seed)), lost: AtomicU64::new(0), capture }
     }
 

@@ -8,13 +8,13 @@ use clap::{ArgAction, Args};
 use coapace_net::{Code, least_leisure};
 use coapace_scenario::{parse_share, parse_time};
 
-use super::transmission::Transmission;
+use super::transmission::TransmissionArguments;
 use crate::message::bytes_of_hex;
 
 /// The method of a request, and whether it is confirmable, has a payload and other options.
 #[derive(Clone, Debug, Args)]
 #[group(skip)]
-pub(crate) struct Content {
+pub(crate) struct RequestContent {
     /// The payload; %XX stands for a byte that cannot be typed
     #[arg(short = 'e', value_name = "TEXT", value_parser = percent_decoded, group = "body", allow_hyphen_values = true)]
     pub(crate) encoded: Option<Encoded>,
@@ -32,12 +32,12 @@ pub(crate) struct Content {
     pub(crate) format: Option<u16>,
 
     #[command(flatten)]
-    pub(crate) terms: Terms,
+    pub(crate) terms: RequestOptions,
 }
 
 /// Arguments that every request has, with a payload or without.
 #[derive(Clone, Debug, Args)]
-pub(crate) struct Terms {
+pub(crate) struct RequestOptions {
     /// The Content-Format wanted of the response: a number or a name
     #[arg(short = 'A', long, value_name = "TYPE", value_parser = content_format)]
     pub(crate) accept: Option<u16>,
@@ -61,16 +61,16 @@ pub(crate) struct Terms {
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct Request {
+pub(crate) struct RequestArguments {
     /// The resource, as coap://HOST[:PORT]/PATH[?QUERY]. A group such as coap://[ff02::fd%25eth0]/PATH is asked once and
     /// without confirmation, and the answers of its members are listed: address, code, payload
     pub(crate) uri: String,
 
     #[command(flatten)]
-    pub(crate) content: Content,
+    pub(crate) content: RequestContent,
 
     #[command(flatten)]
-    pub(crate) transmission: Transmission,
+    pub(crate) transmission: TransmissionArguments,
 
     #[command(flatten)]
     pub(crate) gathering: Gathering,
@@ -130,19 +130,19 @@ pub(crate) struct AnyRequest {
     pub(crate) method: Code,
 
     #[command(flatten)]
-    pub(crate) request: Request,
+    pub(crate) request: RequestArguments,
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct Observe {
+pub(crate) struct ObserveArguments {
     /// The resource, as coap://HOST[:PORT]/PATH[?QUERY]
     pub(crate) uri: String,
 
     #[command(flatten)]
-    pub(crate) terms: Terms,
+    pub(crate) terms: RequestOptions,
 
     #[command(flatten)]
-    pub(crate) transmission: Transmission,
+    pub(crate) transmission: TransmissionArguments,
 
     #[command(flatten)]
     pub(crate) show: Show,
@@ -171,10 +171,10 @@ pub(crate) struct Discover {
     pub(crate) filters: Vec<String>,
 
     #[command(flatten)]
-    pub(crate) terms: Terms,
+    pub(crate) terms: RequestOptions,
 
     #[command(flatten)]
-    pub(crate) transmission: Transmission,
+    pub(crate) transmission: TransmissionArguments,
 
     #[command(flatten)]
     pub(crate) gathering: Gathering,
@@ -190,7 +190,7 @@ pub(crate) struct Ping {
     pub(crate) uri: String,
 
     #[command(flatten)]
-    pub(crate) transmission: Transmission,
+    pub(crate) transmission: TransmissionArguments,
 
     /// The number of pings, a second apart
     #[arg(long, visible_alias = "repeat", value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
@@ -211,10 +211,10 @@ pub(crate) struct Load {
     pub(crate) method: Code,
 
     #[command(flatten)]
-    pub(crate) content: Content,
+    pub(crate) content: RequestContent,
 
     #[command(flatten)]
-    pub(crate) transmission: Transmission,
+    pub(crate) transmission: TransmissionArguments,
 
     /// Clients, each with its own port and its own state of the mechanism
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=20_000))]

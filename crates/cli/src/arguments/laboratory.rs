@@ -16,26 +16,26 @@ use clap::Subcommand;
 
 pub(crate) use advise::{Advise, CaptureSide};
 pub(crate) use examine::{Examine, Verdicts};
-pub(crate) use figures::Figures;
+pub(crate) use figures::FigureArguments;
 #[cfg(emulation)]
 pub(crate) use live::LiveOptions;
 pub(crate) use rank::Rank;
 pub(crate) use reproduce::Reproduce;
-pub(crate) use run::Run;
+pub(crate) use run::RunArguments;
 #[cfg(feature = "parquet")]
-pub(crate) use search::Search;
+pub(crate) use search::SearchArguments;
 #[cfg(emulation)]
 pub(crate) use seeds::seed;
 pub(crate) use seeds::{Seeds, seeds};
 
-use super::{Format, Threads, key_value};
+use super::{OutputFormat, Threads, key_value};
 
 /// Commands of the laboratory and of diagnosis.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Laboratory {
     /// Run a scenario with one or more mechanisms
     #[command(after_help = run::EXAMPLES_RUN)]
-    Run(Run),
+    Run(RunArguments),
     /// Say which mechanism to use over many conditions
     #[command(after_help = rank::EXAMPLES_RANK)]
     Rank(Rank),
@@ -45,7 +45,7 @@ pub(crate) enum Laboratory {
     /// Search for parameters of a mechanism on networks drawn at random
     #[cfg(feature = "parquet")]
     #[command(after_help = search::EXAMPLES_SEARCH)]
-    Search(Search),
+    Search(SearchArguments),
     /// Replay a script of events through one mechanism
     ///
     /// Reads CSV from standard input, and writes CSV to standard output.

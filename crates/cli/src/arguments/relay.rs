@@ -9,7 +9,7 @@ use crate::logging::Form;
 
 #[derive(Debug, Args)]
 #[allow(clippy::struct_excessive_bools)] // each is a flag
-pub(crate) struct Relay {
+pub(crate) struct RelayArguments {
     /// The address and port that clients send to; port 0 takes any that is free. With keys of clients they speak DTLS
     /// (coaps://) there, and nothing else
     #[arg(long, value_name = "ADDRESS:PORT")]

@@ -9,7 +9,7 @@ use super::device::time;
 
 /// Arguments on how requests are retransmitted, delayed and secured, and where they are captured.
 #[derive(Clone, Debug, Args)]
-pub(crate) struct Transmission {
+pub(crate) struct TransmissionArguments {
     /// The identity to present to a coaps:// server
     #[arg(short = 'u', long, value_name = "IDENTITY", requires = "key")]
     pub(crate) identity: Option<String>,

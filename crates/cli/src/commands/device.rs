@@ -14,8 +14,8 @@ use coapace_net::{
 use coapace_scenario::naming::{parse_bulk, parse_mechanism};
 use tokio::runtime::{Builder, Runtime};
 
-use crate::arguments::{Arguments, Content, Terms, Transmission};
-use crate::capture::{Capture, CoapPort};
+use crate::arguments::{Arguments, RequestContent, RequestOptions, TransmissionArguments};
+use crate::capture::{CoapPort, DatagramCapture};
 use crate::message::option_name;
 #[cfg(not(feature = "tls"))]
 use crate::secure::SecureClient;
@@ -24,26 +24,26 @@ pub(super) use crate::shown::tell;
 use crate::{Failure, certificates, keys};
 
 /// The settings that all clients of a command share.
-pub(super) struct Setup {
+pub(super) struct ClientSetup {
     pub(super) profile: Profile,
     fails_fast: bool,
     dtls: Option<Dtls>,
     certificates: Option<Certificates>,
     proxy: Option<String>,
     /// The capture of their datagrams.
-    pub(super) capture: Option<Arc<Capture>>,
+    pub(super) capture: Option<Arc<DatagramCapture>>,
     pcap: Option<PathBuf>,
     /// The arguments that tshark needs to decode the capture.
     decode_as: Option<String>,
     quiet: bool,
 }
 
-impl Setup {
+impl ClientSetup {
     /// Reads keys and certificates and opens the capture. Errors here come before the first request. With a proxy, they are about
     /// the proxy.
     pub(super) fn new(
         arguments: &Arguments,
-        transmission: &Transmission,
+        transmission: &TransmissionArguments,
         uri: &str,
         proxy: Option<&str>,
     ) -> Result<Self, Failure> {
@@ -66,7 +66,7 @@ impl Setup {
         let capture = transmission.pcap.as_deref().map(|path| capture(path, as_coap)).transpose()?;
         let server = uri.parse::<Uri>().ok();
         let server = server.map(|uri| CoapPort { port: uri.port, dtls: uri.scheme == Scheme::Coaps });
-        let name_ports = |capture: &Arc<Capture>| capture.name_ports(server.into_iter().collect());
+        let name_ports = |capture: &Arc<DatagramCapture>| capture.name_ports(server.into_iter().collect());
         let decode_as = capture.as_ref().and_then(name_ports);
         let (pcap, quiet) = (transmission.pcap.clone(), arguments.quiet);
         let proxy = proxy.map(str::to_owned);
@@ -130,8 +130,8 @@ pub(super) fn datagrams(flag: &str, uri: &str) -> Result<(), Failure> {
 }
 
 /// Opens a capture.
-pub(super) fn capture(path: &Path, as_coap: bool) -> Result<Arc<Capture>, Failure> {
-    Ok(Arc::new(Capture::new(create(path)?, as_coap)))
+pub(super) fn capture(path: &Path, as_coap: bool) -> Result<Arc<DatagramCapture>, Failure> {
+    Ok(Arc::new(DatagramCapture::new(create(path)?, as_coap)))
 }
 
 /// Returns the mechanism for bodies of this name; `None` for `none`.
@@ -140,7 +140,7 @@ pub(super) fn bulk(name: &str) -> Result<Option<Mechanism>, Failure> {
 }
 
 /// Returns the mechanism and the transmission parameters of the arguments.
-fn profile(transmission: &Transmission) -> Result<Profile, Failure> {
+fn profile(transmission: &TransmissionArguments) -> Result<Profile, Failure> {
     let mut mechanism = parse_mechanism(&transmission.cc).map_err(Failure::Usage)?;
     if let Some(timeout) = &transmission.ack_timeout {
         set_ack_timeout(&mut mechanism, timeout)?;
@@ -168,7 +168,7 @@ fn set_ack_timeout(mechanism: &mut Mechanism, timeout: &str) -> Result<(), Failu
 
 /// Ends a capture and returns the first failure, of the work or of the capture.
 pub(super) fn finish(
-    capture: Option<&Capture>,
+    capture: Option<&DatagramCapture>,
     pcap: Option<&Path>,
     result: Result<(), Failure>,
 ) -> Result<(), Failure> {
@@ -196,7 +196,7 @@ pub(super) fn no_runtime(error: io::Error) -> Failure {
 }
 
 /// Returns the payload that the arguments give.
-pub(super) fn payload(content: &Content) -> Result<Vec<u8>, Failure> {
+pub(super) fn payload(content: &RequestContent) -> Result<Vec<u8>, Failure> {
     if let Some(encoded) = &content.encoded {
         return Ok(encoded.0.clone());
     }
@@ -222,9 +222,9 @@ fn read(path: &Path) -> Result<Vec<u8>, Failure> {
 /// Adds method, payload and options from the arguments to a request.
 pub(super) fn prepare(
     mut call: Call,
-    content: &Content,
+    content: &RequestContent,
     payload: &[u8],
-    transmission: &Transmission,
+    transmission: &TransmissionArguments,
 ) -> Call {
     call = call.payload(payload.to_vec());
     if let Some(format) = content.format {
@@ -234,7 +234,7 @@ pub(super) fn prepare(
 }
 
 /// Adds the arguments that every request has.
-pub(super) fn on_terms(mut call: Call, terms: &Terms, transmission: &Transmission) -> Call {
+pub(super) fn on_terms(mut call: Call, terms: &RequestOptions, transmission: &TransmissionArguments) -> Call {
     if let Some(format) = terms.accept {
         call = call.accept(format);
     }

@@ -27,10 +27,10 @@ use coapace_net::{Bounds, Code, Rejection, Request, Response, Router};
 use nix::libc::O_NONBLOCK;
 use tokio::sync::Semaphore;
 
-use self::shelf::{Part, Shelf, Version};
-use self::temporary::Temporary;
-use self::writer::Writer;
-pub(super) use self::writing::Writing;
+use self::shelf::{FilePart, Shelf, Version};
+use self::temporary::TemporaryFile;
+use self::writer::WritingClient;
+pub(super) use self::writing::WriteRules;
 use crate::Failure;
 
 /// The largest file that can be read or written, in bytes.
@@ -77,7 +77,7 @@ type FileAnswer = Result<Response, Rejection>;
 pub(crate) struct Directory {
     top: Dir,
     /// The terms on which clients may write. `None` if they may not.
-    writing: Option<Writing>,
+    writing: Option<WriteRules>,
     turns: Semaphore,
     shelf: Shelf,
 }
@@ -88,7 +88,10 @@ impl Directory {
     ///
     /// # Errors
     /// Returns an error if the directory cannot be opened.
-    pub(super) fn open(path: &Path, writing: Option<impl FnOnce(&Dir) -> Writing>) -> Result<Self, Failure> {
+    pub(super) fn open(
+        path: &Path,
+        writing: Option<impl FnOnce(&Dir) -> WriteRules>,
+    ) -> Result<Self, Failure> {
         let top = Dir::open_ambient_dir(path, ambient_authority())
             .map_err(|error| Failure::Io(format!("cannot serve {}", path.display()), error))?;
         let writing = writing.map(|writing| {
@@ -127,7 +130,7 @@ impl Directory {
 
     /// Returns the metrics of writing in the text format of Prometheus.
     pub(super) fn exposition(&self) -> String {
-        self.writing.as_ref().map_or(String::new(), Writing::exposition)
+        self.writing.as_ref().map_or(String::new(), WriteRules::exposition)
     }
 
     fn act(&self, transport: &'static str, request: &Request) -> FileAnswer {
@@ -145,9 +148,9 @@ impl Directory {
     }
 
     /// Writes or removes a file, if its client may.
-    fn write(&self, writing: &Writing, path: &Path, request: &Request) -> FileAnswer {
+    fn write(&self, writing: &WriteRules, path: &Path, request: &Request) -> FileAnswer {
         writing.permit(request)?;
-        let writer = Writer::from(request);
+        let writer = WritingClient::from(request);
         writing.pace.take(Instant::now(), &writer, request.payload().len())?;
         match request.method() {
             Code::PUT => self.put(writing, writer, path, request),
@@ -190,7 +193,7 @@ impl Directory {
         // The file has just been shortened. The next request sees its new size.
         let cut = |_| Rejection::unavailable(1);
         file.read_exact_at(&mut bytes, start as u64).map_err(cut)?;
-        let part = Part { version, start, bytes: bytes.into() };
+        let part = FilePart { version, start, bytes: bytes.into() };
         let asked = part.slice(range);
         self.shelf.put(path, part);
         Ok(asked)
@@ -205,7 +208,7 @@ impl Directory {
         if metadata.is_file() { Ok((file, metadata)) } else { Err(Rejection::not_found()) }
     }
 
-    fn put(&self, writing: &Writing, writer: Writer, path: &Path, request: &Request) -> FileAnswer {
+    fn put(&self, writing: &WriteRules, writer: WritingClient, path: &Path, request: &Request) -> FileAnswer {
         let payload = request.payload();
         if payload.len() > MAX_FILE {
             return Err(Code::REQUEST_ENTITY_TOO_LARGE.into());
@@ -217,7 +220,7 @@ impl Directory {
         // Checked first, so that nothing is written needlessly.
         admit(&self.check(path, request)?)?;
         // A client that reads at this moment gets the old file or the new one, never a part of each.
-        let temporary = Temporary::write(&self.top, path, payload).map_err(told)?;
+        let temporary = TemporaryFile::write(&self.top, path, payload).map_err(told)?;
         let tag = tag(&temporary.metadata().map_err(told)?);
         let _replacing = writing.replacing.lock().unwrap_or_else(PoisonError::into_inner);
         let before = self.check(path, request)?;
@@ -239,7 +242,7 @@ impl Directory {
     }
 
     /// Removes a file. The answer is 2.02 whether it existed or not (RFC 7252 §5.8.4).
-    fn delete(&self, writing: &Writing, path: &Path, request: &Request) -> FileAnswer {
+    fn delete(&self, writing: &WriteRules, path: &Path, request: &Request) -> FileAnswer {
         let _replacing = writing.replacing.lock().unwrap_or_else(PoisonError::into_inner);
         let before = self.check(path, request)?;
         match self.top.remove_file(path) {

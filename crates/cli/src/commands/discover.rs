@@ -6,7 +6,7 @@ use coapace_net::link_format::{self, Misread, WebLink};
 use coapace_net::{Client, Error, Response, Uri};
 use serde_json::{Map, Value, json};
 
-use super::device::{Setup, explain, explain_with, on_terms, runtime, tell};
+use super::device::{ClientSetup, explain, explain_with, on_terms, runtime, tell};
 use super::group::{called, explain_group, member, nobody};
 use super::printer::refusal;
 use crate::arguments::{Arguments, Discover};
@@ -16,7 +16,7 @@ use crate::{Failure, logging};
 pub(crate) fn discover(arguments: &Arguments, discover: &Discover) -> Result<(), Failure> {
     logging::of_client(0, arguments.quiet);
     let proxy = discover.terms.proxy.as_deref();
-    let setup = Setup::new(arguments, &discover.transmission, &discover.uri, proxy)?;
+    let setup = ClientSetup::new(arguments, &discover.transmission, &discover.uri, proxy)?;
     let mut uri: Uri = discover.uri.parse().map_err(|bad| explain(&Error::Uri(bad), &discover.uri))?;
     if uri.path.is_empty() {
         uri.path = [".well-known", "core"].map(str::to_owned).into();

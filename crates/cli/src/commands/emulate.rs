@@ -19,13 +19,13 @@ use super::device::no_runtime;
 use crate::addresses::first;
 use crate::arguments::{Arguments, Emulate};
 use crate::draft::Draft;
-use crate::exporter::{Exporter, Measured};
+use crate::exporter::{Exporter, MetricsSource};
 use crate::failure::INTERRUPTED;
 use crate::shown::{complain, remark};
 use crate::{Failure, interrupt, process, progress};
 
 /// The tap of an emulation: the capture, if one is asked for.
-type Tap = Option<Capture<BufWriter<File>>>;
+type CaptureTap = Option<Capture<BufWriter<File>>>;
 
 /// The exit code if the command was still running after `--duration`, as with timeout(1).
 const TIMED_OUT: u8 = 124;
@@ -167,7 +167,11 @@ fn tunnel(
 }
 
 /// Waits until a program listens on the server's side, for five seconds at most.
-fn await_server(tunnel: &Tunnel<Tap>, program: &mut Program, stop: &AtomicBool) -> Result<(), Failure> {
+fn await_server(
+    tunnel: &Tunnel<CaptureTap>,
+    program: &mut Program,
+    stop: &AtomicBool,
+) -> Result<(), Failure> {
     let failed = |error| Failure::Io("cannot ask for the server".to_owned(), error);
     let listens = || Ok(stop.load(Ordering::Relaxed) || tunnel.server().listens()?);
     match program.wait_until(Duration::from_secs(5), listens).map_err(failed)? {
@@ -216,7 +220,7 @@ fn serve_metrics(
     Ok(Some(runtime))
 }
 
-impl Measured for EmulationView {
+impl MetricsSource for EmulationView {
     fn exposition(&self) -> String {
         self.figures().exposition()
     }
@@ -234,12 +238,12 @@ impl Recording {
         emulate.pcap.as_deref().map(Draft::create).transpose().map(Self)
     }
 
-    fn tap(&self, scenario: &Scenario) -> Result<Tap, Failure> {
+    fn tap(&self, scenario: &Scenario) -> Result<CaptureTap, Failure> {
         let writer = self.0.as_ref().map(Draft::writer).transpose()?;
         Ok(writer.map(|writer| Capture::new(writer, scenario)))
     }
 
-    fn finish(self, tap: Tap) -> Result<(), Failure> {
+    fn finish(self, tap: CaptureTap) -> Result<(), Failure> {
         let Some((draft, capture)) = self.0.zip(tap) else { return Ok(()) };
         capture.finish().map_err(|error| draft.cannot_write(error))?;
         draft.put(true).map(drop)

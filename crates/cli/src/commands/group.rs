@@ -8,13 +8,13 @@ use coapace_net::{Call, Error, Response, Uri};
 use super::device::{explain, tell};
 use super::printer::Printer;
 use crate::Failure;
-use crate::arguments::{Arguments, Gathering, Request};
+use crate::arguments::{Arguments, Gathering, RequestArguments};
 use crate::shown::{counted, remark};
 
 /// Sends a request to a group, and prints the answers of its members as they come.
 pub(super) async fn ask(
     arguments: &Arguments,
-    request: &Request,
+    request: &RequestArguments,
     call: Call,
     printer: &mut Printer<'_>,
 ) -> Result<(), Failure> {

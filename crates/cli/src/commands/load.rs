@@ -14,7 +14,7 @@ use tokio::task::JoinSet;
 use tokio::time::{Instant, MissedTickBehavior, interval_at, sleep, sleep_until};
 
 use super::device::{
-    Setup, datagrams, explain_with, kilobytes_a_second, no_runtime, payload, prepare, short,
+    ClientSetup, datagrams, explain_with, kilobytes_a_second, no_runtime, payload, prepare, short,
 };
 use crate::arguments::{Arguments, Load};
 use crate::interrupt::interrupted;
@@ -28,7 +28,7 @@ const MAX_UNDER_WAY: u32 = 4_096;
 pub(crate) fn load(arguments: &Arguments, load: &Load) -> Result<(), Failure> {
     logging::of_client(0, arguments.quiet);
     let proxy = load.content.terms.proxy.as_deref();
-    let mut setup = Setup::new(arguments, &load.transmission, &load.uri, proxy)?;
+    let mut setup = ClientSetup::new(arguments, &load.transmission, &load.uri, proxy)?;
     if load.loss > 0.0 {
         datagrams("--loss", proxy.unwrap_or(&load.uri))?;
     }
@@ -40,7 +40,7 @@ pub(crate) fn load(arguments: &Arguments, load: &Load) -> Result<(), Failure> {
         builder.worker_threads(jobs);
     }
     let runtime = builder.enable_all().build().map_err(no_runtime)?;
-    let asked = Arc::new(Asked {
+    let asked = Arc::new(LoadContext {
         load: load.clone(),
         payload,
         setup,
@@ -52,10 +52,10 @@ pub(crate) fn load(arguments: &Arguments, load: &Load) -> Result<(), Failure> {
 }
 
 /// The arguments of the load, and the number of requests that have ended so far.
-struct Asked {
+struct LoadContext {
     load: Load,
     payload: Vec<u8>,
-    setup: Setup,
+    setup: ClientSetup,
     over: AtomicU64,
     /// Becomes true when Ctrl-C comes.
     stop: watch::Sender<bool>,
@@ -72,7 +72,7 @@ fn bound(config: &mut Config) {
     };
 }
 
-impl Asked {
+impl LoadContext {
     /// Returns a client, and the transport that drops some of its datagrams.
     fn client(&self, nth: u32) -> Result<(Client, Arc<Lossy>), Failure> {
         let lossy = Arc::new(Lossy::new(self.load.loss, nth.into(), self.setup.capture.clone()));
@@ -105,7 +105,7 @@ impl Asked {
     }
 }
 
-async fn conduct(arguments: &Arguments, asked: &Arc<Asked>) -> Result<Tally, Failure> {
+async fn conduct(arguments: &Arguments, asked: &Arc<LoadContext>) -> Result<LoadTally, Failure> {
     // One request goes first. If nobody answers, that is known without any load, and after no more time than the
     // load would take.
     let (uri, duration) = (&asked.load.uri, asked.load.duration);
@@ -138,7 +138,7 @@ async fn conduct(arguments: &Arguments, asked: &Arc<Asked>) -> Result<Tally, Fai
         };
     }
     let bar = progress::milliseconds(asked.load.duration, arguments.quiet);
-    let mut tally = Tally::default();
+    let mut tally = LoadTally::default();
     let mut interrupted = std::pin::pin!(interrupted()?);
     loop {
         tokio::select! {
@@ -164,8 +164,8 @@ async fn conduct(arguments: &Arguments, asked: &Arc<Asked>) -> Result<Tally, Fai
 }
 
 /// Runs a client that sends its next request when the last is answered.
-async fn closed(asked: Arc<Asked>, (client, lossy): (Client, Arc<Lossy>), end: Instant) -> Tally {
-    let mut tally = Tally::default();
+async fn closed(asked: Arc<LoadContext>, (client, lossy): (Client, Arc<Lossy>), end: Instant) -> LoadTally {
+    let mut tally = LoadTally::default();
     let mut ended = std::pin::pin!(asked.ended(end));
     while !asked.is_over(end) {
         let begun = Instant::now();
@@ -191,13 +191,13 @@ async fn closed(asked: Arc<Asked>, (client, lossy): (Client, Arc<Lossy>), end: I
 
 /// Runs a client that sends requests at fixed times, answered or not.
 async fn open(
-    asked: Arc<Asked>,
+    asked: Arc<LoadContext>,
     (client, lossy): (Client, Arc<Lossy>),
     first: Instant,
     period: Duration,
     end: Instant,
-) -> Tally {
-    let mut tally = Tally::default();
+) -> LoadTally {
+    let mut tally = LoadTally::default();
     let mut due = interval_at(first, period);
     due.set_missed_tick_behavior(MissedTickBehavior::Burst);
     let mut under_way = JoinSet::new();
@@ -223,7 +223,7 @@ async fn open(
 
 /// The outcomes of the requests of one client, or of all clients.
 #[derive(Debug, Default)]
-struct Tally {
+struct LoadTally {
     latencies: Latencies,
     /// Responses other than 2.xx, by code.
     codes: BTreeMap<String, u64>,
@@ -243,7 +243,7 @@ struct Tally {
     is_interrupted: bool,
 }
 
-impl Tally {
+impl LoadTally {
     /// Adds the outcome of a request with a payload of `sent` bytes.
     fn add(&mut self, result: &Result<Response, Error>, latency: Duration, sent: usize) {
         match result {

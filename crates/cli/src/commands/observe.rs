@@ -5,9 +5,9 @@ use std::time::Duration;
 use coapace_net::{Client, Error, Observation};
 use tokio::time::{Instant, sleep_until};
 
-use super::device::{Setup, explain, on_terms, runtime, tell};
+use super::device::{ClientSetup, explain, on_terms, runtime, tell};
 use super::printer::Printer;
-use crate::arguments::{Arguments, Observe};
+use crate::arguments::{Arguments, ObserveArguments};
 use crate::interrupt::interrupted;
 use crate::shown::remark;
 use crate::{Failure, logging};
@@ -15,10 +15,10 @@ use crate::{Failure, logging};
 /// The longest wait for the server's answer to the end of an observation.
 const FAREWELL: Duration = Duration::from_secs(3);
 
-pub(crate) fn observe(arguments: &Arguments, observe: &Observe) -> Result<(), Failure> {
+pub(crate) fn observe(arguments: &Arguments, observe: &ObserveArguments) -> Result<(), Failure> {
     logging::of_client(observe.show.verbose, arguments.quiet);
     let proxy = observe.terms.proxy.as_deref();
-    let setup = Setup::new(arguments, &observe.transmission, &observe.uri, proxy)?;
+    let setup = ClientSetup::new(arguments, &observe.transmission, &observe.uri, proxy)?;
     let mut printer = Printer::open(&observe.uri, proxy, &observe.transmission, &observe.show, true)?;
     let client = setup.client()?;
     let result = runtime()?.block_on(follow(arguments, observe, &mut printer, &client));
@@ -27,7 +27,7 @@ pub(crate) fn observe(arguments: &Arguments, observe: &Observe) -> Result<(), Fa
 
 async fn follow(
     arguments: &Arguments,
-    observe: &Observe,
+    observe: &ObserveArguments,
     printer: &mut Printer<'_>,
     client: &Client,
 ) -> Result<(), Failure> {

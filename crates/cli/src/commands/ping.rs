@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde_json::json;
 
-use super::device::{Setup, explain, runtime, short, tell};
+use super::device::{ClientSetup, explain, runtime, short, tell};
 use crate::arguments::{Arguments, Ping};
 use crate::{Failure, logging};
 
@@ -14,7 +14,7 @@ const PAUSE: Duration = Duration::from_secs(1);
 
 pub(crate) fn ping(arguments: &Arguments, ping: &Ping) -> Result<(), Failure> {
     logging::of_client(0, arguments.quiet);
-    let setup = Setup::new(arguments, &ping.transmission, &ping.uri, None)?;
+    let setup = ClientSetup::new(arguments, &ping.transmission, &ping.uri, None)?;
     let client = setup.client()?;
     let mut out = io::stdout();
     let result = runtime()?.block_on(async {

@@ -8,10 +8,10 @@ use serde_json::{Map, Value, json};
 
 use super::device::{explain_with, kilobytes_a_second, short, tell};
 use crate::Failure;
-use crate::arguments::{Show, Transmission};
-use crate::beside::Beside;
+use crate::arguments::{Show, TransmissionArguments};
 use crate::message::{hex, option_name, option_value, response_json};
 use crate::readable::readable;
+use crate::replacement::FileReplacement;
 use crate::shown::shown;
 
 /// Prints responses.
@@ -19,7 +19,7 @@ pub(super) struct Printer<'a> {
     uri: &'a str,
     proxy: Option<&'a str>,
     /// The arguments that name the mechanisms.
-    transmission: &'a Transmission,
+    transmission: &'a TransmissionArguments,
     show: &'a Show,
     /// Whether there may be more than one response. Each then begins a line, and a summary of the mechanism follows
     /// at the end.
@@ -33,7 +33,7 @@ pub(super) struct Printer<'a> {
 enum Output {
     Standard(io::Stdout),
     /// A file that is replaced at the first success.
-    File(Beside),
+    File(FileReplacement),
 }
 
 impl<'a> Printer<'a> {
@@ -42,13 +42,13 @@ impl<'a> Printer<'a> {
     pub(super) fn open(
         uri: &'a str,
         proxy: Option<&'a str>,
-        transmission: &'a Transmission,
+        transmission: &'a TransmissionArguments,
         show: &'a Show,
         several: bool,
     ) -> Result<Self, Failure> {
         let out = match &show.output {
             Some(path) => {
-                Output::File(Beside::open(path).map_err(|error| Failure::cannot_write(path, error))?)
+                Output::File(FileReplacement::open(path).map_err(|error| Failure::cannot_write(path, error))?)
             }
             None => Output::Standard(io::stdout()),
         };
@@ -194,8 +194,8 @@ fn exchange_line(response: &Response) -> String {
 }
 
 /// Prints the mechanisms' estimates for each destination.
-pub(super) fn destination_lines(client: &Client, transmission: &Transmission) {
-    let Transmission { cc, bulk, .. } = transmission;
+pub(super) fn destination_lines(client: &Client, transmission: &TransmissionArguments) {
+    let TransmissionArguments { cc, bulk, .. } = transmission;
     for (_, known) in client.destinations() {
         let Destination { address, rto, srtt, rttvar, exchanges, failed, retransmissions, .. } = known;
         let (measured, varied) = (estimate("SRTT", srtt), estimate("RTTVAR", rttvar));
@@ -231,8 +231,8 @@ pub(super) fn transfer_line(client: &Client, sent: usize, response: &Response) {
     ));
 }
 
-fn destinations_json(client: &Client, transmission: &Transmission) -> Value {
-    let Transmission { cc, bulk, .. } = transmission;
+fn destinations_json(client: &Client, transmission: &TransmissionArguments) -> Value {
+    let TransmissionArguments { cc, bulk, .. } = transmission;
     let ms = |time: Duration| time.as_micros() as f64 / 1e3;
     let each = client.destinations().into_iter().map(|(_, known)| {
         json!({

@@ -13,17 +13,17 @@ use tracing::{error, info, warn};
 use super::device::{bulk, capture, finish, runtime};
 use crate::COMMIT;
 use crate::addresses::first;
-use crate::arguments::{Arguments, Relay};
+use crate::arguments::{Arguments, RelayArguments};
 use crate::capture::CoapPort;
 use crate::credentials::Credentials;
-use crate::exporter::{Exporter, Measured};
+use crate::exporter::{Exporter, MetricsSource};
 use crate::interrupt::{arrivals, interrupted};
 use crate::{Failure, logging, process, supervisor};
 
 /// Descriptors for other purposes than the ports of clients: standard streams, the capture, connections of Prometheus.
 const OTHER_DESCRIPTORS: u64 = 64;
 
-pub(crate) fn relay(arguments: &Arguments, relay: &Relay) -> Result<(), Failure> {
+pub(crate) fn relay(arguments: &Arguments, relay: &RelayArguments) -> Result<(), Failure> {
     logging::of_server(relay.log, relay.verbose, arguments.quiet);
     process::raise_descriptor_limit();
     process::require_descriptors(descriptors(relay), "more clients need more")?;
@@ -107,7 +107,7 @@ async fn reload_at(mut hangup: Signal, credentials: Arc<Credentials>) {
 }
 
 /// Returns the descriptors that a relay needs at least: with one client.
-fn descriptors(relay: &Relay) -> u64 {
+fn descriptors(relay: &RelayArguments) -> u64 {
     let count = |given: bool| u64::from(given);
     process::OWN_DESCRIPTORS
         + 2
@@ -115,7 +115,7 @@ fn descriptors(relay: &Relay) -> u64 {
         + count(relay.pcap.is_some())
 }
 
-fn config(relay: &Relay) -> Result<RelayConfig, Failure> {
+fn config(relay: &RelayArguments) -> Result<RelayConfig, Failure> {
     let mechanism = parse_mechanism(relay.cc.as_deref().unwrap_or("default")).map_err(Failure::Usage)?;
     let mut config = RelayConfig::new(mechanism);
     let asked = relay.max_clients.unwrap_or(config.max_sources);
@@ -153,7 +153,7 @@ fn cannot_bind(listen: SocketAddr, error: &io::Error) -> Failure {
     })
 }
 
-impl Measured for Handle {
+impl MetricsSource for Handle {
     fn exposition(&self) -> String {
         self.report().exposition()
     }

@@ -8,20 +8,24 @@ use coapace_net::{Call, Client, Code, Error, Response, Salvage, Transferred};
 use indicatif::ProgressBar;
 use serde_json::json;
 
-use super::device::{Setup, payload, prepare, runtime, short, tell};
+use super::device::{ClientSetup, payload, prepare, runtime, short, tell};
 use super::group;
 use super::printer::{Printer, destination_lines, transfer_line};
-use crate::arguments::{Arguments, Content, Request};
+use crate::arguments::{Arguments, RequestArguments, RequestContent};
 use crate::interrupt::interrupted;
 use crate::latencies::Latencies;
-use crate::part::Part;
+use crate::partial_file::PartialFile;
 use crate::shown::remark;
 use crate::{Failure, logging, progress};
 
-pub(crate) fn request(arguments: &Arguments, method: Code, request: &Request) -> Result<(), Failure> {
+pub(crate) fn request(
+    arguments: &Arguments,
+    method: Code,
+    request: &RequestArguments,
+) -> Result<(), Failure> {
     logging::of_client(request.show.verbose, arguments.quiet);
     let proxy = request.content.terms.proxy.as_deref();
-    let setup = Setup::new(arguments, &request.transmission, &request.uri, proxy)?;
+    let setup = ClientSetup::new(arguments, &request.transmission, &request.uri, proxy)?;
     let payload = payload(&request.content)?;
     let several = request.repeat.is_some();
     let mut printer = Printer::open(&request.uri, proxy, &request.transmission, &request.show, several)?;
@@ -92,15 +96,15 @@ pub(crate) fn request(arguments: &Arguments, method: Code, request: &Request) ->
 /// The first blocks of a response that goes into a file.
 struct Salvaging<'a> {
     /// `None` if the response does not go into a file, or the request is repeated.
-    part: Option<Part<'a>>,
+    part: Option<PartialFile<'a>>,
     salvage: Salvage,
 }
 
 impl<'a> Salvaging<'a> {
     /// Reads `FILE.part`, if the transfer is to continue after it.
-    fn new(arguments: &Arguments, request: &'a Request) -> Result<Self, Failure> {
+    fn new(arguments: &Arguments, request: &'a RequestArguments) -> Result<Self, Failure> {
         let path = request.show.output.as_deref().filter(|_| request.repeat.is_none());
-        let part = path.map(|path| Part::of(path, &request.uri));
+        let part = path.map(|path| PartialFile::of(path, &request.uri));
         let mut salvage = Salvage::default();
         if let Some(part) = part.as_ref().filter(|_| request.resume) {
             let cannot = |error| Failure::Io(format!("cannot read {}", part.path().display()), error);
@@ -139,7 +143,7 @@ impl<'a> Salvaging<'a> {
 fn with_size(
     failure: Failure,
     result: &Result<Response, Error>,
-    content: &Content,
+    content: &RequestContent,
     payload: &[u8],
 ) -> Failure {
     let too_large = result.as_ref().ok().filter(|answer| answer.code == Code::REQUEST_ENTITY_TOO_LARGE);
@@ -192,7 +196,7 @@ impl Sum {
 /// Prints a summary of all requests.
 fn sum_up(
     arguments: &Arguments,
-    request: &Request,
+    request: &RequestArguments,
     mut printer: Printer<'_>,
     client: &Client,
     sum: &Sum,

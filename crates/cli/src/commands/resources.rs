@@ -29,7 +29,7 @@ pub(super) struct Resources {
     clock: Option<Resource>,
 }
 
-type Answer = Result<Response, Rejection>;
+type ResponseResult = Result<Response, Rejection>;
 
 impl Resources {
     /// Adds a resource that answers GET with `text`.
@@ -49,7 +49,7 @@ impl Resources {
         self.add(&path, "text", |router| {
             router.get(&path, move |_| {
                 let response = response.clone();
-                async move { Answer::Ok(response) }
+                async move { ResponseResult::Ok(response) }
             })
         });
         Ok(())
@@ -71,12 +71,14 @@ impl Resources {
             router
                 .observe("/counter", &changes.clone(), move |_| {
                     let count = read.load(Ordering::Relaxed);
-                    async move { Answer::Ok(text(count.to_string())) }
+                    async move { ResponseResult::Ok(text(count.to_string())) }
                 })
                 .post("/counter", move |_| {
                     let count = counter.fetch_add(1, Ordering::Relaxed) + 1;
                     changes.changed();
-                    async move { Answer::Ok(Response::changed().payload(count.to_string()).content_format(0)) }
+                    async move {
+                        ResponseResult::Ok(Response::changed().payload(count.to_string()).content_format(0))
+                    }
                 })
         });
         self.add("/delayed", "a separate response, 5 s later or after ?s=N", |router| {
@@ -106,13 +108,13 @@ fn text(text: String) -> Response {
     Response::content(text).content_format(0)
 }
 
-async fn clock(_: Request) -> Answer {
+async fn clock(_: Request) -> ResponseResult {
     let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
     let seconds = since.map_err(|_| Rejection::internal("the clock is before 1970"))?.as_secs();
     Ok(text(seconds.to_string()).max_age(1))
 }
 
-async fn delayed(request: Request) -> Answer {
+async fn delayed(request: Request) -> ResponseResult {
     let seconds: u64 = request.argument("s").unwrap_or("5").parse()?;
     if seconds > 3_600 {
         return Err(Rejection::bad_request("an hour at most"));
@@ -122,7 +124,7 @@ async fn delayed(request: Request) -> Answer {
 }
 
 /// Answers with lines of 64 bytes; each line has its own offset.
-async fn large(request: Request) -> Answer {
+async fn large(request: Request) -> ResponseResult {
     let bytes: usize = request.argument("bytes").map_or(Ok(LARGE), str::parse)?;
     if bytes > MAX_LARGE {
         return Err(Rejection::bad_request(format!("{MAX_LARGE} bytes at most")));
@@ -135,7 +137,7 @@ async fn large(request: Request) -> Answer {
     Ok(text(lines))
 }
 
-async fn echo(request: Request) -> Answer {
+async fn echo(request: Request) -> ResponseResult {
     let response = match request.method() {
         Code::FETCH => Response::content(request.payload().to_vec()),
         _ => Response::changed().payload(request.payload().to_vec()),
@@ -147,15 +149,15 @@ async fn echo(request: Request) -> Answer {
 }
 
 /// The stored values by name.
-type Stored = BTreeMap<String, Value>;
+type StoredValues = BTreeMap<String, StoredValue>;
 
 /// A payload with its Content-Format.
-struct Value {
+struct StoredValue {
     format: Option<Vec<u8>>,
     payload: Vec<u8>,
 }
 
-impl Value {
+impl StoredValue {
     fn etag(&self) -> [u8; 8] {
         let mut hasher = DefaultHasher::new();
         (&self.format, &self.payload).hash(&mut hasher);
@@ -165,8 +167,8 @@ impl Value {
 
 /// Adds `/store`, where clients put values by name. Values are kept in memory.
 fn store(router: Router) -> Router {
-    let shared: Arc<Mutex<Stored>> = Arc::default();
-    let on = |action: fn(&mut Stored, &Request) -> Answer| {
+    let shared: Arc<Mutex<StoredValues>> = Arc::default();
+    let on = |action: fn(&mut StoredValues, &Request) -> ResponseResult| {
         let shared = shared.clone();
         move |request: Request| {
             let answer = action(&mut shared.lock().unwrap_or_else(PoisonError::into_inner), &request);
@@ -182,7 +184,7 @@ fn store(router: Router) -> Router {
 }
 
 /// Answers with the names, one per line.
-fn names(all: &Stored) -> Response {
+fn names(all: &StoredValues) -> Response {
     let mut names = String::new();
     for name in all.keys() {
         let _ = writeln!(names, "{name}");
@@ -194,7 +196,7 @@ fn name(request: &Request) -> Result<&str, Rejection> {
     request.parameter("name").ok_or_else(|| Rejection::bad_request("the name is no text"))
 }
 
-fn stored(all: &mut Stored, request: &Request) -> Answer {
+fn stored(all: &mut StoredValues, request: &Request) -> ResponseResult {
     let value = all.get(name(request)?).ok_or(Rejection::not_found())?;
     let etag = value.etag();
     request.precondition(Some(&etag))?;
@@ -207,12 +209,12 @@ fn stored(all: &mut Stored, request: &Request) -> Answer {
 }
 
 /// Checks the conditions of a request. The caller holds the lock, so nothing changes between check and action.
-fn check(all: &Stored, name: &str, request: &Request) -> Result<(), Rejection> {
-    let etag = all.get(name).map(Value::etag);
+fn check(all: &StoredValues, name: &str, request: &Request) -> Result<(), Rejection> {
+    let etag = all.get(name).map(StoredValue::etag);
     request.precondition(etag.as_ref().map(|etag| &etag[..]))
 }
 
-fn put(all: &mut Stored, request: &Request) -> Answer {
+fn put(all: &mut StoredValues, request: &Request) -> ResponseResult {
     let name = name(request)?;
     check(all, name, request)?;
     let known = all.contains_key(name);
@@ -225,7 +227,7 @@ fn put(all: &mut Stored, request: &Request) -> Answer {
         return Err(Rejection::internal("the store is full; DELETE something"));
     }
     let format = request.option(option::CONTENT_FORMAT).map(<[u8]>::to_vec);
-    let value = Value { format, payload: request.payload().to_vec() };
+    let value = StoredValue { format, payload: request.payload().to_vec() };
     let response = if known { Response::changed() } else { Response::created() };
     let response = response.option(option::ETAG, &value.etag());
     all.insert(name.to_owned(), value);
@@ -233,7 +235,7 @@ fn put(all: &mut Stored, request: &Request) -> Answer {
 }
 
 /// Removes a value. The answer is 2.02 whether it existed or not (RFC 7252 §5.8.4).
-fn delete(all: &mut Stored, request: &Request) -> Answer {
+fn delete(all: &mut StoredValues, request: &Request) -> ResponseResult {
     let name = name(request)?;
     check(all, name, request)?;
     all.remove(name);

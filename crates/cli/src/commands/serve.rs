@@ -19,14 +19,14 @@ use tracing::{error, info, warn};
 
 use self::listeners::{Listener, listeners};
 use super::device::{capture, finish, no_runtime, runtime};
-use super::directory::{Directory, Writing};
+use super::directory::{Directory, WriteRules};
 use super::resources::Resources;
 use crate::COMMIT;
 use crate::activation::Passed;
 use crate::arguments::{Arguments, Serve};
 use crate::credentials::Credentials;
 use crate::expiry::{self, Expiry};
-use crate::exporter::{Exporter, Measured};
+use crate::exporter::{Exporter, MetricsSource};
 use crate::interrupt::{arrivals, interrupted};
 use crate::{Failure, logging, process, supervisor};
 
@@ -122,7 +122,7 @@ struct Served {
     credentials: Arc<Credentials>,
 }
 
-impl Measured for Served {
+impl MetricsSource for Served {
     fn exposition(&self) -> String {
         let mut sum = Metrics::default();
         for server in &self.servers {
@@ -186,7 +186,7 @@ fn resources(serve: &Serve) -> Result<(Router, Option<Resource>), Failure> {
 /// Returns the directory to serve, if one is named.
 fn directory(serve: &Serve, credentials: &Credentials) -> Result<Option<Directory>, Failure> {
     let rights = credentials.rights.clone();
-    let terms = serve.writable.then_some(move |top: &_| Writing::new(serve, rights, top));
+    let terms = serve.writable.then_some(move |top: &_| WriteRules::new(serve, rights, top));
     serve.directory.as_deref().map(|path| Directory::open(path, terms)).transpose()
 }
 

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
-use super::{Format, key_value};
+use super::{OutputFormat, key_value};
 
 #[derive(Debug, Args)]
 pub(crate) struct Advise {
@@ -35,8 +35,8 @@ pub(crate) struct Advise {
     pub(crate) set: Vec<(String, String)>,
 
     /// The output format; csv has a row for each mechanism, json one object with everything
-    #[arg(long, value_enum, default_value_t = Format::Table)]
-    pub(crate) format: Format,
+    #[arg(long, value_enum, default_value_t = OutputFormat::Table)]
+    pub(crate) format: OutputFormat,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]

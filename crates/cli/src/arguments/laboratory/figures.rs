@@ -6,7 +6,7 @@ use clap::Args;
 use coapace_report::{PlateSize, Plates};
 
 #[derive(Debug, Args)]
-pub(crate) struct Figures {
+pub(crate) struct FigureArguments {
     /// Write charts of the report into this directory as SVG, PDF and PNG, named after the chart: those that compare conditions,
     /// or all of a single condition
     #[arg(id = "figures", long = "figures", value_name = "DIR")]
@@ -25,7 +25,7 @@ pub(crate) struct Figures {
     no_titles: bool,
 }
 
-impl Figures {
+impl FigureArguments {
     /// Returns the directory, if charts are to be written.
     pub(crate) fn dir(&self) -> Option<&Path> {
         self.dir.as_deref()

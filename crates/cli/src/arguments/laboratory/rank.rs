@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::{Format, Seeds, Threads, key_value, seeds};
+use super::{OutputFormat, Seeds, Threads, key_value, seeds};
 
 pub(super) const EXAMPLES_RANK: &str = "A suite is a TOML file with `title` and `[[entries]]`, each with a `scenario` or a `paper`, and with `set` (knobs and keys; lists make a grid), `seeds` and `metrics` if they are not the scenario's: see docs/rank.md.
 
@@ -37,8 +37,8 @@ pub(crate) struct Rank {
     pub(crate) seeds: Option<Seeds>,
 
     /// The output format; csv and json have a row for each figure of each mechanism in each cell
-    #[arg(long, value_enum, default_value_t = Format::Table)]
-    pub(crate) format: Format,
+    #[arg(long, value_enum, default_value_t = OutputFormat::Table)]
+    pub(crate) format: OutputFormat,
 
     /// Write an HTML report with a heat map of cells and mechanisms
     #[arg(long, value_name = "FILE")]

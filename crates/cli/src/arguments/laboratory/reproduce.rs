@@ -6,7 +6,7 @@ use clap::Args;
 
 #[cfg(emulation)]
 use super::LiveOptions;
-use super::{Figures, Format, Seeds, Threads, seeds};
+use super::{FigureArguments, OutputFormat, Seeds, Threads, seeds};
 
 pub(super) const EXAMPLES_REPRODUCE: &str = "Examples:
   A minute of the experiments of a thesis:
@@ -58,8 +58,8 @@ pub(crate) struct Reproduce {
     pub(crate) seeds: Option<Seeds>,
 
     /// The output format
-    #[arg(long, value_enum, default_value_t = Format::Table)]
-    pub(crate) format: Format,
+    #[arg(long, value_enum, default_value_t = OutputFormat::Table)]
+    pub(crate) format: OutputFormat,
 
     /// Print one row for each run, not one for each mechanism under each condition (csv and json)
     #[arg(long)]
@@ -85,7 +85,7 @@ pub(crate) struct Reproduce {
     pub(crate) markdown: Option<PathBuf>,
 
     #[command(flatten)]
-    pub(crate) figures: Figures,
+    pub(crate) figures: FigureArguments,
 
     /// Write all that a reviewer needs into this new or empty directory: scenarios, results as Parquet and CSV, the report,
     /// and what `--check` needs to say whether the runs are identical (docs/artifact.md)

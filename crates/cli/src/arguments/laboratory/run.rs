@@ -6,7 +6,7 @@ use clap::Args;
 
 #[cfg(emulation)]
 use super::LiveOptions;
-use super::{Figures, Format, Seeds, Threads, key_value, seeds};
+use super::{FigureArguments, OutputFormat, Seeds, Threads, key_value, seeds};
 #[cfg(feature = "parquet")]
 use coapace_dataset::sweep::Shard;
 
@@ -25,7 +25,7 @@ pub(super) const EXAMPLES_RUN: &str = "Examples:
     coapace run nb-iot … --to results --shard 2/2";
 
 #[derive(Debug, Args)]
-pub(crate) struct Run {
+pub(crate) struct RunArguments {
     /// A built-in scenario (coapace list scenarios) or a TOML file (docs/scenarios.md)
     pub(crate) scenario: String,
 
@@ -63,8 +63,8 @@ pub(crate) struct Run {
     pub(crate) shard: Option<Shard>,
 
     /// The output format
-    #[arg(long, value_enum, default_value_t = Format::Table)]
-    pub(crate) format: Format,
+    #[arg(long, value_enum, default_value_t = OutputFormat::Table)]
+    pub(crate) format: OutputFormat,
 
     /// Print one row for each run, not one for each mechanism (csv and json)
     #[arg(long)]
@@ -75,7 +75,7 @@ pub(crate) struct Run {
     pub(crate) report: Option<PathBuf>,
 
     #[command(flatten)]
-    pub(crate) figures: Figures,
+    pub(crate) figures: FigureArguments,
 
     /// Write an animation of the first mechanism's first run as a GIF (scenarios with a mesh)
     #[arg(long, value_name = "FILE")]

@@ -20,7 +20,7 @@ Examples:
     coapace search fasor-token --vary min_rto=10ms..1s --vary initial_k='1|2|4' --journal fasor.jsonl";
 
 #[derive(Debug, Args)]
-pub(crate) struct Search {
+pub(crate) struct SearchArguments {
     /// A mechanism, as NAME or NAME:parameter=value,…; with --vary, one that is not a mix
     #[arg(required = true)]
     pub(crate) mechanism: Vec<String>,

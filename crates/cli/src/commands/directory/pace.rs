@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use coapace_net::Rejection;
 
-use super::writer::Writer;
+use super::writer::WritingClient;
 use crate::arguments::Bound;
 
 /// The bytes of a file that count as one write.
@@ -20,7 +20,7 @@ const MAX_CLIENTS: usize = 4_096;
 
 /// The moments at which writes are paid for (the generic cell rate algorithm).
 #[derive(Debug)]
-pub(super) struct Pace {
+pub(super) struct WritePace {
     rate: Bound,
     paid: Mutex<Paid>,
 }
@@ -28,10 +28,10 @@ pub(super) struct Pace {
 #[derive(Debug)]
 struct Paid {
     all: Instant,
-    by: HashMap<Writer, Instant>,
+    by: HashMap<WritingClient, Instant>,
 }
 
-impl Pace {
+impl WritePace {
     /// Returns a pace of so many writes a second.
     pub(super) fn new(rate: Bound) -> Self {
         Self { rate, paid: Paid { all: Instant::now(), by: HashMap::new() }.into() }
@@ -42,7 +42,7 @@ impl Pace {
     ///
     /// # Errors
     /// 4.29 if the client is too fast, and 5.03 if all clients together are, both with Max-Age.
-    pub(super) fn take(&self, now: Instant, writer: &Writer, bytes: usize) -> Result<(), Rejection> {
+    pub(super) fn take(&self, now: Instant, writer: &WritingClient, bytes: usize) -> Result<(), Rejection> {
         let paid = &mut *self.paid.lock().unwrap_or_else(PoisonError::into_inner);
         let known = paid.by.get(writer).copied().unwrap_or(now);
         let per_write = |rate: u64| Duration::from_secs(1) / u32::try_from(rate).unwrap_or(u32::MAX).max(1);
@@ -78,15 +78,16 @@ mod tests {
 
     use super::*;
 
-    fn client(number: u32) -> Writer {
-        Writer::Network(IpAddr::V4(Ipv4Addr::from_bits(number)))
+    fn client(number: u32) -> WritingClient {
+        WritingClient::Network(IpAddr::V4(Ipv4Addr::from_bits(number)))
     }
 
     #[test]
     fn a_client_writes_at_its_rate_and_all_together_at_theirs() {
-        let pace = Pace::new(Bound { total: 20, client: 8 });
+        let pace = WritePace::new(Bound { total: 20, client: 8 });
         let begin = Instant::now();
-        let burst = |writer: &Writer, now| (0..50).filter(|_| pace.take(now, writer, 9).is_ok()).count();
+        let burst =
+            |writer: &WritingClient, now| (0..50).filter(|_| pace.take(now, writer, 9).is_ok()).count();
         assert_eq!([1, 2, 3].map(|number| burst(&client(number), begin)), [8, 8, 4]);
         let later = begin + Duration::from_secs(1);
         assert_eq!([1, 2, 3].map(|number| burst(&client(number), later)), [8, 8, 4]);
@@ -94,7 +95,7 @@ mod tests {
 
     #[test]
     fn a_large_file_counts_as_many_writes_afterwards() {
-        let pace = Pace::new(Bound { total: 100, client: 2 });
+        let pace = WritePace::new(Bound { total: 100, client: 2 });
         let begin = Instant::now();
         let at = |s| begin + Duration::from_secs(s);
         assert!(pace.take(at(0), &client(1), 8 * UNIT).is_ok());
@@ -105,7 +106,7 @@ mod tests {
 
     #[test]
     fn a_flood_of_clients_takes_no_more_memory_and_leaves_again() {
-        let pace = Pace::new(Bound { total: 1_000_000, client: 1 });
+        let pace = WritePace::new(Bound { total: 1_000_000, client: 1 });
         let begin = Instant::now();
         let taken = (0..10_000).filter(|&number| pace.take(begin, &client(number), 1).is_ok()).count();
         assert_eq!(taken, MAX_CLIENTS);

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use coapace_net::{Code, Rejection};
 
-use super::writer::Writer;
+use super::writer::WritingClient;
 use crate::arguments::Bound;
 
 /// The least time between two counts of the files, which others may have removed. A count reads every directory.
@@ -45,27 +45,27 @@ pub(super) trait Files {
 pub(super) struct Quota {
     files: Bound,
     bytes: Bound,
-    taken: Mutex<Taken>,
+    taken: Mutex<UsedRoom>,
 }
 
 /// The room that is taken. It has no more clients than files that clients have written, and these are bounded.
 #[derive(Debug)]
-struct Taken {
+struct UsedRoom {
     all: Usage,
     /// The files that clients have written since the start, with their writers and sizes.
-    written: HashMap<PathBuf, (Writer, u64)>,
-    by: HashMap<Writer, Usage>,
+    written: HashMap<PathBuf, (WritingClient, u64)>,
+    by: HashMap<WritingClient, Usage>,
     counted: Instant,
 }
 
 impl Quota {
     /// Returns the room of a directory that has these files.
     pub(super) fn new(files: Bound, bytes: Bound, all: Usage) -> Self {
-        let taken = Taken { all, written: HashMap::new(), by: HashMap::new(), counted: Instant::now() };
+        let taken = UsedRoom { all, written: HashMap::new(), by: HashMap::new(), counted: Instant::now() };
         Self { files, bytes, taken: taken.into() }
     }
 
-    fn taken(&self) -> MutexGuard<'_, Taken> {
+    fn taken(&self) -> MutexGuard<'_, UsedRoom> {
         self.taken.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -81,7 +81,7 @@ impl Quota {
     /// 4.13 with the bound that is reached. It has no Size1, because a smaller block would not help.
     pub(super) fn admit(
         &self,
-        writer: &Writer,
+        writer: &WritingClient,
         path: &Path,
         before: Option<u64>,
         bytes: u64,
@@ -102,8 +102,8 @@ impl Quota {
     /// Returns the bound that the write would exceed, in words; `None` if it fits.
     fn refusal(
         &self,
-        taken: &Taken,
-        writer: &Writer,
+        taken: &UsedRoom,
+        writer: &WritingClient,
         path: &Path,
         before: Option<u64>,
         bytes: u64,
@@ -129,7 +129,7 @@ impl Quota {
     }
 
     /// Notes that a client has written a file.
-    pub(super) fn written(&self, writer: Writer, path: &Path, before: Option<u64>, bytes: u64) {
+    pub(super) fn written(&self, writer: WritingClient, path: &Path, before: Option<u64>, bytes: u64) {
         let mut taken = self.taken();
         taken.all = taken.all.after(before, Some(bytes));
         taken.disown(path);
@@ -146,7 +146,7 @@ impl Quota {
     }
 }
 
-impl Taken {
+impl UsedRoom {
     /// Takes a file from the client that wrote it.
     fn disown(&mut self, path: &Path) {
         let Some((writer, size)) = self.written.remove(path) else { return };
@@ -174,8 +174,8 @@ mod tests {
 
     use super::*;
 
-    fn client(last: u8) -> Writer {
-        Writer::Network(IpAddr::V4(Ipv4Addr::new(192, 0, 2, last)))
+    fn client(last: u8) -> WritingClient {
+        WritingClient::Network(IpAddr::V4(Ipv4Addr::new(192, 0, 2, last)))
     }
 
     fn quota(files: (u64, u64), bytes: (u64, u64)) -> Quota {
@@ -196,7 +196,7 @@ mod tests {
         }
     }
 
-    fn put(quota: &Quota, writer: &Writer, path: &str, before: Option<u64>, bytes: u64) -> bool {
+    fn put(quota: &Quota, writer: &WritingClient, path: &str, before: Option<u64>, bytes: u64) -> bool {
         let path = Path::new(path);
         let admitted = quota.admit(writer, path, before, bytes, &Left).is_ok();
         if admitted {

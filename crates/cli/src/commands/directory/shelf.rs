@@ -25,14 +25,14 @@ pub(super) struct Version {
 
 /// Some bytes of one version of a file.
 #[derive(Clone)]
-pub(super) struct Part {
+pub(super) struct FilePart {
     pub(super) version: Version,
     /// The number of bytes before the part.
     pub(super) start: usize,
     pub(super) bytes: Bytes,
 }
 
-impl Part {
+impl FilePart {
     /// Returns whether the part has these bytes, as far as the file has them.
     pub(super) fn has(&self, range: &Range<usize>) -> bool {
         range.start >= self.start && range.end.min(self.version.size) <= self.start + self.bytes.len()
@@ -48,22 +48,22 @@ impl Part {
 
 /// The parts, the one that was read last in front.
 #[derive(Default)]
-pub(super) struct Shelf(Mutex<VecDeque<(PathBuf, Instant, Part)>>);
+pub(super) struct Shelf(Mutex<VecDeque<(PathBuf, Instant, FilePart)>>);
 
 impl Shelf {
-    fn lock(&self) -> MutexGuard<'_, VecDeque<(PathBuf, Instant, Part)>> {
+    fn lock(&self) -> MutexGuard<'_, VecDeque<(PathBuf, Instant, FilePart)>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Returns the part of a file that was read a moment ago, if there is one.
-    pub(super) fn fresh(&self, path: &Path) -> Option<Part> {
+    pub(super) fn fresh(&self, path: &Path) -> Option<FilePart> {
         let parts = self.lock();
         let (_, read, part) = parts.iter().find(|(of, ..)| of == path)?;
         (read.elapsed() < FRESH).then(|| part.clone())
     }
 
     /// Keeps a part of a file in place of an earlier one.
-    pub(super) fn put(&self, path: &Path, part: Part) {
+    pub(super) fn put(&self, path: &Path, part: FilePart) {
         let mut parts = self.lock();
         parts.retain(|(of, ..)| of != path);
         parts.truncate(PLACES - 1);
@@ -80,8 +80,8 @@ impl Shelf {
 mod tests {
     use super::*;
 
-    fn part(start: usize, len: usize, size: usize) -> Part {
-        Part { version: Version { tag: [7; 8], size }, start, bytes: vec![0; len].into() }
+    fn part(start: usize, len: usize, size: usize) -> FilePart {
+        FilePart { version: Version { tag: [7; 8], size }, start, bytes: vec![0; len].into() }
     }
 
     #[test]

@@ -26,14 +26,14 @@ const ATTEMPTS: usize = 8;
 /// It is locked (flock(2)) while it is written. The system releases the lock when the writer ends, even if it is
 /// killed. So [`sweep`] can tell the remains of a killed writer from a file that another server writes at this
 /// moment.
-pub(super) struct Temporary<'a> {
+pub(super) struct TemporaryFile<'a> {
     top: &'a Dir,
     path: PathBuf,
     file: Flock<File>,
     placed: bool,
 }
 
-impl<'a> Temporary<'a> {
+impl<'a> TemporaryFile<'a> {
     /// Writes `bytes` to a temporary file beside `path`, and waits until they are on the disk.
     ///
     /// # Errors
@@ -118,7 +118,7 @@ impl<'a> Temporary<'a> {
     }
 }
 
-impl Drop for Temporary<'_> {
+impl Drop for TemporaryFile<'_> {
     fn drop(&mut self) {
         if !self.placed {
             let _ = self.top.remove_file(&self.path);
@@ -189,7 +189,7 @@ mod tests {
         let folder = std::env::temp_dir().join(format!("coapace-link-{}", std::process::id()));
         std::fs::create_dir_all(&folder).expect("a folder");
         let top = Dir::open_ambient_dir(&folder, cap_std::ambient_authority()).expect("a folder");
-        let write = || Temporary::write(&top, Path::new("new"), b"ours").expect("it is written");
+        let write = || TemporaryFile::write(&top, Path::new("new"), b"ours").expect("it is written");
         let late = write();
         top.write("new", "theirs").expect("it is written");
         assert_eq!(

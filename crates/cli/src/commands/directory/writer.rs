@@ -7,13 +7,13 @@ use coapace_net::{Identity, Request};
 /// A client, as bounds know it: by the identity that it has proved, or else by its network. One host may have all addresses of an
 /// IPv6 network of 64 bits (RFC 4291 §2.5.4), and every port.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(super) enum Writer {
+pub(super) enum WritingClient {
     Key(Vec<u8>),
     Certificate(String),
     Network(IpAddr),
 }
 
-impl From<&Request> for Writer {
+impl From<&Request> for WritingClient {
     fn from(request: &Request) -> Self {
         match request.peer_identity() {
             Some(Identity::Psk(identity)) => return Self::Key(identity.clone()),

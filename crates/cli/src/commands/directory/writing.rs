@@ -7,16 +7,16 @@ use cap_std::fs::Dir;
 use coapace_net::{Code, Rejection, Request};
 
 use super::audit::Audit;
-use super::pace::Pace;
+use super::pace::WritePace;
 use super::quota::{Files as _, Quota};
 use crate::arguments::Serve;
 use crate::process::sample;
 use crate::rights::SharedRights;
 
 /// The terms of writing.
-pub(crate) struct Writing {
+pub(crate) struct WriteRules {
     rights: SharedRights,
-    pub(super) pace: Pace,
+    pub(super) pace: WritePace,
     pub(super) quota: Quota,
     pub(super) audit: Audit,
     /// Locked from the check of a file to its replacement or removal, so that no client of any transport comes
@@ -25,12 +25,12 @@ pub(crate) struct Writing {
     pub(super) replacing: Mutex<()>,
 }
 
-impl Writing {
+impl WriteRules {
     /// Returns the terms that the arguments give for a directory.
     pub(crate) fn new(serve: &Serve, rights: SharedRights, top: &Dir) -> Self {
         Self {
             rights,
-            pace: Pace::new(serve.max_writes),
+            pace: WritePace::new(serve.max_writes),
             quota: Quota::new(serve.max_files, serve.max_stored, top.count()),
             audit: Audit::default(),
             replacing: Mutex::new(()),

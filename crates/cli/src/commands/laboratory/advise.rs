@@ -24,14 +24,14 @@ use coapace_scenario::naming;
 use indicatif::ProgressBar;
 use serde::Serialize;
 
-use crate::arguments::{Advise, Arguments, CaptureSide, Format};
+use crate::arguments::{Advise, Arguments, CaptureSide, OutputFormat};
 use crate::draft::{Draft, need_a_file_each};
 use crate::shown::remark;
 use crate::{Failure, interrupt, progress};
 
 /// All results, for programs.
 #[derive(Serialize)]
-struct Report<'a> {
+struct AdviceReport<'a> {
     capture: &'a str,
     findings: &'a Findings,
     /// Advice about packets that could not be read.
@@ -86,7 +86,7 @@ pub(crate) fn advise(arguments: &Arguments, options: &Advise) -> Result<(), Fail
         Err(_) => &[],
     };
     let advice = advice.as_deref();
-    let report = Report { capture: &name, findings: &findings, advice, replays: &replays, remarks };
+    let report = AdviceReport { capture: &name, findings: &findings, advice, replays: &replays, remarks };
     let printed = print(options.format, &report);
     fitted?;
     printed?;
@@ -96,12 +96,12 @@ pub(crate) fn advise(arguments: &Arguments, options: &Advise) -> Result<(), Fail
     Ok(())
 }
 
-fn print(format: Format, report: &Report<'_>) -> io::Result<()> {
+fn print(format: OutputFormat, report: &AdviceReport<'_>) -> io::Result<()> {
     let mut out = BufWriter::new(io::stdout().lock());
     match format {
-        Format::Table => table::write(&mut out, report)?,
-        Format::Csv => csv(&mut out, report.replays)?,
-        Format::Json => writeln!(out, "{}", serde_json::to_string(report)?)?,
+        OutputFormat::Table => table::write(&mut out, report)?,
+        OutputFormat::Csv => csv(&mut out, report.replays)?,
+        OutputFormat::Json => writeln!(out, "{}", serde_json::to_string(report)?)?,
     }
     out.flush()
 }

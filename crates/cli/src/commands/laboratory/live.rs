@@ -21,8 +21,8 @@ use crate::arguments::{Arguments, LiveOptions};
 use crate::process::raise_descriptor_limit;
 use crate::shown::remark;
 use crate::{Failure, interrupt, progress};
-use conducting::{Conducting, Outcome, conduct};
-use estimate::{Estimate, estimate};
+use conducting::{Conducting, LiveResults, conduct};
+use estimate::{DurationEstimate, estimate};
 use journal::Journal;
 
 /// The time between two steps of the progress bar.
@@ -59,7 +59,7 @@ pub(super) fn conduct_live(
     let to_simulate: Vec<Trial> = trials.iter().map(more).collect();
     let simulated = simulate(arguments, &to_simulate, stop);
     let planned = runs(&to_simulate) + runs(trials) * peers.len();
-    let mut outcome = Outcome::default();
+    let mut outcome = LiveResults::default();
     if !stop.load(Ordering::Relaxed) {
         outcome = run(arguments, trials, options, peers, &simulated, journal);
     }
@@ -94,7 +94,7 @@ fn run(
     peers: &[Option<PeerCommand>],
     simulated: &[CellResult],
     journal: Option<Journal>,
-) -> Outcome {
+) -> LiveResults {
     let jobs = usize::from(options.live_jobs);
     let once = estimate(trials, simulated);
     // All trials run once with each peer.

@@ -12,7 +12,7 @@ use coapace_lab::results::{self, CellResult, Lines, Look, order_rows, terminal_t
 use coapace_report::{Group, Report};
 use terminal_size::{Width, terminal_size_of};
 
-use crate::arguments::{Arguments, Figures, Format, Seeds};
+use crate::arguments::{Arguments, FigureArguments, OutputFormat, Seeds};
 use crate::draft::Draft;
 use crate::shown::{counted, remark};
 use crate::{COMMIT, Failure, interrupt, progress};
@@ -159,7 +159,7 @@ pub(crate) fn print_table(conducted: &Conducted) -> io::Result<()> {
 }
 
 /// Prints the verdict on each published order, in rows for programs.
-pub(crate) fn print_orders(results: &[CellResult], format: Format) -> io::Result<()> {
+pub(crate) fn print_orders(results: &[CellResult], format: OutputFormat) -> io::Result<()> {
     let mut out = BufWriter::new(io::stdout().lock());
     order_rows(COMMIT, results).write(&mut out, format.lines().unwrap_or(Lines::Csv))
 }
@@ -184,7 +184,7 @@ pub(crate) fn report(title: &str, subtitle: &str, conducted: &Conducted) -> Repo
 pub(crate) fn write_report<R: Borrow<Report>>(
     arguments: &Arguments,
     page: Option<Draft>,
-    figures: Option<&Figures>,
+    figures: Option<&FigureArguments>,
     conducted: &Conducted,
     report: impl FnOnce() -> R,
 ) -> Result<(), Failure> {

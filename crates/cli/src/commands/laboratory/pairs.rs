@@ -14,12 +14,12 @@ use coapace_scenario::Scenario;
 use super::output::{Conducted, conduct, create_dir, report, set_seeds, write_report};
 use crate::COMMIT;
 use crate::Failure;
-use crate::arguments::{Arguments, Format, Run, Seeds};
+use crate::arguments::{Arguments, OutputFormat, RunArguments, Seeds};
 use crate::draft::Draft;
 use crate::shown::remark;
 
 /// Lets every two mechanisms share the network of a scenario.
-pub(super) fn run(arguments: &Arguments, run: &Run) -> Result<(), Failure> {
+pub(super) fn run(arguments: &Arguments, run: &RunArguments) -> Result<(), Failure> {
     let conditions = conditions(&run.set).map_err(Failure::Usage)?;
     let [settings] = conditions.as_slice() else {
         return Err(Failure::Usage(format!(
@@ -63,7 +63,7 @@ pub(super) fn run(arguments: &Arguments, run: &Run) -> Result<(), Failure> {
 }
 
 /// Prints the matrix, or its rows for programs.
-fn print(matrix: &Matrix, format: Format, conducted: &Conducted) -> io::Result<()> {
+fn print(matrix: &Matrix, format: OutputFormat, conducted: &Conducted) -> io::Result<()> {
     let mut out = BufWriter::new(io::stdout().lock());
     match format.lines() {
         None => {

@@ -12,7 +12,7 @@ use coapace_report::Report;
 use super::output::{Conducted, conduct, look, report, set_seeds, write_report};
 use crate::COMMIT;
 use crate::Failure;
-use crate::arguments::{Arguments, Format, Rank};
+use crate::arguments::{Arguments, OutputFormat, Rank};
 use crate::draft::Draft;
 use crate::shown::{counted, remark};
 
@@ -48,7 +48,7 @@ pub(crate) fn rank(arguments: &Arguments, rank: &Rank) -> Result<(), Failure> {
 }
 
 /// Prints the ranking, or its rows for programs.
-fn print(ranking: &Ranking, format: Format, conducted: &Conducted) -> io::Result<()> {
+fn print(ranking: &Ranking, format: OutputFormat, conducted: &Conducted) -> io::Result<()> {
     let mut out = BufWriter::new(io::stdout().lock());
     match format.lines() {
         None => {

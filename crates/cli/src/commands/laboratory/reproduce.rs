@@ -19,7 +19,7 @@ use super::output::{
 use super::repeat::repeat;
 use super::sensitivity::sensitivity;
 use crate::Failure;
-use crate::arguments::{Arguments, Format, Reproduce};
+use crate::arguments::{Arguments, OutputFormat, Reproduce};
 use crate::draft::{Draft, need_a_file_each};
 use crate::shown::remark;
 
@@ -29,10 +29,10 @@ pub(crate) fn reproduce(arguments: &Arguments, reproduce: &Reproduce) -> Result<
         return repeat(arguments, folder);
     }
     let paper = Paper::named(reproduce.paper.as_deref().unwrap_or_default()).map_err(Failure::Usage)?;
-    if reproduce.orders && reproduce.format == Format::Table {
+    if reproduce.orders && reproduce.format == OutputFormat::Table {
         return Err(Failure::Usage("--orders needs --format csv or --format json".to_owned()));
     }
-    if reproduce.each && (reproduce.format == Format::Table || reproduce.orders) {
+    if reproduce.each && (reproduce.format == OutputFormat::Table || reproduce.orders) {
         return Err(Failure::Usage(
             "--each needs --format csv or --format json, without --orders".to_owned(),
         ));
@@ -102,7 +102,7 @@ pub(crate) fn reproduce(arguments: &Arguments, reproduce: &Reproduce) -> Result<
     });
     let printed = print(reproduce, paper, quick.as_deref(), is_live, &conducted);
     // The summary goes to people, wherever the rows for programs go.
-    if !is_live && reproduce.format != Format::Table {
+    if !is_live && reproduce.format != OutputFormat::Table {
         remark(arguments, &paper.summary(&conducted.results));
     }
     paged.and(written).and(kept)?;
@@ -121,7 +121,7 @@ fn print(
     if reproduce.orders {
         return print_orders(&conducted.results, reproduce.format);
     }
-    if reproduce.format != Format::Table {
+    if reproduce.format != OutputFormat::Table {
         return Ok(());
     }
     print_table(conducted)?;

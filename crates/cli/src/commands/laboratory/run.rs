@@ -18,12 +18,12 @@ use super::output::{Conducted, Rows, conduct, create_dir, print_table, report, w
 use super::pairs;
 #[cfg(feature = "parquet")]
 use super::sweep;
-use crate::arguments::{Arguments, Format, Run, Seeds};
+use crate::arguments::{Arguments, OutputFormat, RunArguments, Seeds};
 use crate::draft::{Draft, need_a_file_each};
 use crate::shown::remark;
 use crate::{Failure, interrupt};
 
-pub(crate) fn run(arguments: &Arguments, run: &Run) -> Result<(), Failure> {
+pub(crate) fn run(arguments: &Arguments, run: &RunArguments) -> Result<(), Failure> {
     if run.pairs {
         return pairs::run(arguments, run);
     }
@@ -31,7 +31,7 @@ pub(crate) fn run(arguments: &Arguments, run: &Run) -> Result<(), Failure> {
     if let Some(to) = &run.to {
         return sweep::run(arguments, run, to);
     }
-    if run.each && run.format == Format::Table {
+    if run.each && run.format == OutputFormat::Table {
         return Err(Failure::Usage("--each needs --format csv or --format json".to_owned()));
     }
     let files = [&run.report, &run.film, &run.pcap, &run.trace].map(Option::as_deref);
@@ -71,7 +71,7 @@ pub(crate) fn run(arguments: &Arguments, run: &Run) -> Result<(), Failure> {
     let filmed = film.map_or(Ok(()), |file| write_film(arguments, file, title, &conducted));
     let written =
         write_report(arguments, page, Some(&run.figures), &conducted, || report(title, summary, &conducted));
-    let printed = if run.format == Format::Table { print_table(&conducted) } else { Ok(()) };
+    let printed = if run.format == OutputFormat::Table { print_table(&conducted) } else { Ok(()) };
     filmed.and(written)?;
     printed?;
     conducted.tell_unanswered(arguments);

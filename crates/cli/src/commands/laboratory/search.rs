@@ -6,11 +6,11 @@ use coapace_dataset::VERSION;
 use coapace_lab::search::terms::Terms;
 use coapace_lab::search::{self, SearchError};
 
-use crate::arguments::{Arguments, Search};
+use crate::arguments::{Arguments, SearchArguments};
 use crate::shown::remark;
 use crate::{Failure, interrupt, progress};
 
-pub(crate) fn search(arguments: &Arguments, search: &Search) -> Result<(), Failure> {
+pub(crate) fn search(arguments: &Arguments, search: &SearchArguments) -> Result<(), Failure> {
     let terms = Terms {
         mechanisms: search.mechanism.clone(),
         vary: search.vary.clone(),

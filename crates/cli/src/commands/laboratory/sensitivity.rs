@@ -9,7 +9,7 @@ use coapace_report::Report;
 use super::output::{conduct, report, set_seeds, write_report};
 use crate::COMMIT;
 use crate::Failure;
-use crate::arguments::{Arguments, Format, Reproduce};
+use crate::arguments::{Arguments, OutputFormat, Reproduce};
 use crate::draft::Draft;
 use crate::shown::remark;
 
@@ -45,7 +45,7 @@ pub(super) fn sensitivity(
 }
 
 /// Prints the table, or its rows for programs.
-fn print(sensitivity: &Sensitivity, format: Format, paper: &str) -> io::Result<()> {
+fn print(sensitivity: &Sensitivity, format: OutputFormat, paper: &str) -> io::Result<()> {
     let mut out = BufWriter::new(io::stdout().lock());
     match format.lines() {
         None => out.write_all(sensitivity.table().as_bytes())?,

@@ -9,12 +9,12 @@ use coapace_dataset::sweep::{self, Directory, Plan, PlanError};
 use coapace_lab::grid::conditions;
 use coapace_scenario::Source;
 
-use crate::arguments::{Arguments, Run};
+use crate::arguments::{Arguments, RunArguments};
 use crate::shown::remark;
 use crate::{Failure, interrupt, progress};
 
 /// Makes the runs that the directory `to` lacks.
-pub(super) fn run(arguments: &Arguments, run: &Run, to: &Path) -> Result<(), Failure> {
+pub(super) fn run(arguments: &Arguments, run: &RunArguments, to: &Path) -> Result<(), Failure> {
     let source = Source::find(&run.scenario)?;
     let conditions = conditions(&run.set).map_err(Failure::Usage)?;
     let seeds = run.seeds.map(|seeds| (seeds.first, seeds.count));

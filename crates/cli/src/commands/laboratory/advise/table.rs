@@ -8,14 +8,14 @@ use coapace_inspect::advice::lives::{Sign, Starts};
 use coapace_inspect::advice::replay::Replayed;
 use coapace_inspect::advice::traffic::CaptureEnd;
 
-use super::Report;
+use super::AdviceReport;
 
 /// The steps of a clock that are printed in full.
 const STEPS_SHOWN: usize = 3;
 
 /// Writes all tables.
-pub(super) fn write(out: &mut impl Write, report: &Report<'_>) -> io::Result<()> {
-    let Report { findings, replays, remarks, .. } = report;
+pub(super) fn write(out: &mut impl Write, report: &AdviceReport<'_>) -> io::Result<()> {
+    let AdviceReport { findings, replays, remarks, .. } = report;
     reading(out, report)?;
     exchanges(out, findings)?;
     round_trips(out, findings)?;
@@ -33,8 +33,8 @@ pub(super) fn write(out: &mut impl Write, report: &Report<'_>) -> io::Result<()>
     Ok(())
 }
 
-fn reading(out: &mut impl Write, report: &Report<'_>) -> io::Result<()> {
-    let Report { capture: name, findings, .. } = report;
+fn reading(out: &mut impl Write, report: &AdviceReport<'_>) -> io::Result<()> {
+    let AdviceReport { capture: name, findings, .. } = report;
     let read = &findings.reading;
     writeln!(
         out,

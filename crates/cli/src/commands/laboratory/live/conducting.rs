@@ -12,7 +12,7 @@ use coapace_run::measured::RunResult;
 
 use coapace_wire::live::{Health, Live, LiveError, PeerCommand, run};
 
-use super::{Estimate, Journal};
+use super::{DurationEstimate, Journal};
 
 /// A run is given up after this many times the time that was estimated, and [`GRACE`].
 const TIMES: u32 = 5;
@@ -31,7 +31,7 @@ pub(crate) struct Conducting {
     /// The server of each trial; `None` is ours.
     pub(crate) peers: Vec<Option<PeerCommand>>,
     /// The time that each run probably takes.
-    pub(crate) estimate: Estimate,
+    pub(crate) estimate: DurationEstimate,
     /// The number of runs at a time.
     pub(crate) jobs: usize,
     /// The runs that were made before, and the file to keep others in.
@@ -42,7 +42,7 @@ pub(crate) struct Conducting {
 
 /// The results of live runs.
 #[derive(Debug, Default)]
-pub(crate) struct Outcome {
+pub(crate) struct LiveResults {
     /// A cell for each trial.
     pub(crate) cells: Vec<CellResult>,
     /// How well all runs kept their times.
@@ -52,10 +52,10 @@ pub(crate) struct Outcome {
 }
 
 /// The state that the threads share.
-struct Shared {
+struct LiveState {
     peers: Vec<Option<PeerCommand>>,
     cells: Vec<Cell>,
-    estimate: Estimate,
+    estimate: DurationEstimate,
     journal: Mutex<Option<Journal>>,
     health: Mutex<Health>,
     failures: Mutex<Vec<String>>,
@@ -65,7 +65,7 @@ struct Shared {
 }
 
 /// Makes live runs, and calls `ran` after each.
-pub(crate) fn conduct(conducting: Conducting, ran: &mut dyn FnMut()) -> Outcome {
+pub(crate) fn conduct(conducting: Conducting, ran: &mut dyn FnMut()) -> LiveResults {
     let Conducting { trials, peers, estimate, jobs, journal, stop } = conducting;
     let mode = |place: usize| match peers.get(place) {
         Some(Some(peer)) => Mode::LiveWith(peer.name().to_owned()),
@@ -73,7 +73,7 @@ pub(crate) fn conduct(conducting: Conducting, ran: &mut dyn FnMut()) -> Outcome 
     };
     let named = |(place, result): (usize, CellResult)| result.cell.in_mode(mode(place));
     let cells: Vec<Cell> = cells(&trials).into_iter().enumerate().map(named).collect();
-    let shared = Arc::new(Shared {
+    let shared = Arc::new(LiveState {
         cells: cells.clone(),
         peers,
         estimate,
@@ -97,10 +97,10 @@ pub(crate) fn conduct(conducting: Conducting, ran: &mut dyn FnMut()) -> Outcome 
         result.cell = cell;
     }
     let (health, failures) = (take(&shared.health), take(&shared.failures));
-    Outcome { cells: results, health, failures }
+    LiveResults { cells: results, health, failures }
 }
 
-impl Shared {
+impl LiveState {
     /// Makes a run, or returns the one that was made before.
     fn make(&self, place: usize, trial: &Trial, seed: u64, observe: Observe) -> Option<RunResult> {
         let cell = self.cells.get(place)?;

@@ -10,18 +10,18 @@ use coapace_run::{tcp_plans, window};
 
 /// The real time that each live run of a list of trials probably needs.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Estimate {
+pub(crate) struct DurationEstimate {
     /// The times of the runs of each trial, from its first seed on.
     runs: Vec<Vec<Duration>>,
 }
 
 /// Estimates the time of each run from the results of `simulated` ones with the same seeds, and perhaps more.
-pub(crate) fn estimate(trials: &[Trial], simulated: &[CellResult]) -> Estimate {
+pub(crate) fn estimate(trials: &[Trial], simulated: &[CellResult]) -> DurationEstimate {
     let runs = trials.iter().zip(simulated).map(|(trial, cell)| {
         let runs = cell.runs.iter().take(trial.seeds as usize);
         runs.map(|run| Duration::from_secs_f64(run_s(trial, run).max(0.0))).collect()
     });
-    Estimate { runs: runs.collect() }
+    DurationEstimate { runs: runs.collect() }
 }
 
 /// Returns the time from the start of a run to its end in seconds.
@@ -44,7 +44,7 @@ fn run_s(trial: &Trial, run: &RunResult) -> f64 {
     last.map_or(run.duration_s, |last| first_request + last)
 }
 
-impl Estimate {
+impl DurationEstimate {
     /// Returns the time of a run of the trial at `place` with its `number`th seed, counted from 0.
     pub(crate) fn of(&self, place: usize, number: u64) -> Option<Duration> {
         self.runs.get(place)?.get(number as usize).copied()
@@ -82,7 +82,7 @@ mod tests {
     #[test]
     fn runs_begin_where_another_one_ends() {
         let seconds = |all: &[u64]| all.iter().map(|&s| Duration::from_secs(s)).collect::<Vec<_>>();
-        let estimate = Estimate { runs: vec![seconds(&[10, 4]), seconds(&[3, 5])] };
+        let estimate = DurationEstimate { runs: vec![seconds(&[10, 4]), seconds(&[3, 5])] };
         assert_eq!([1, 2, 9].map(|jobs| estimate.all(jobs).as_secs()), [22, 12, 10]);
         assert_eq!((estimate.count(), estimate.of(1, 1)), (4, Some(Duration::from_secs(5))));
     }

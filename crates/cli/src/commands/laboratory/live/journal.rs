@@ -14,22 +14,22 @@ const FOREIGN: &str = "this is no journal of live runs: name another file";
 /// A line of a journal, in JSON.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-enum Line {
+enum JournalLine {
     /// The commit that runs.
     Commit(String),
-    Run(Key, Box<RunResult>),
+    Run(RunKey, Box<RunResult>),
 }
 
 /// The identity of a run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-struct Key {
+struct RunKey {
     scenario_hash: String,
     /// The mechanism, and after it ` live` and the peer.
     mechanism: String,
     seed: u64,
 }
 
-impl Key {
+impl RunKey {
     fn of(cell: &Cell, seed: u64) -> Self {
         Self { scenario_hash: cell.scenario_hash.to_string(), mechanism: cell.label().to_owned(), seed }
     }
@@ -39,7 +39,7 @@ impl Key {
 #[derive(Debug)]
 pub(crate) struct Journal {
     file: JournalFile,
-    runs: Vec<(Key, RunResult)>,
+    runs: Vec<(RunKey, RunResult)>,
 }
 
 impl Journal {
@@ -52,18 +52,18 @@ impl Journal {
         let mut file = JournalFile::open(path, FOREIGN, |line| {
             is_new = false;
             match line {
-                Line::Commit(found) if found != commit => Err(io::Error::other(format!(
+                JournalLine::Commit(found) if found != commit => Err(io::Error::other(format!(
                     "this journal was begun at commit {found}: go on with that, or name another file"
                 ))),
-                Line::Commit(_) => Ok(()),
-                Line::Run(key, run) => {
+                JournalLine::Commit(_) => Ok(()),
+                JournalLine::Run(key, run) => {
                     runs.push((key, *run));
                     Ok(())
                 }
             }
         })?;
         if is_new {
-            file.write(&Line::Commit(commit.to_owned()))?;
+            file.write(&JournalLine::Commit(commit.to_owned()))?;
         }
         Ok(Self { file, runs })
     }
@@ -75,7 +75,7 @@ impl Journal {
 
     /// Returns the run of a cell with this seed, if it was made.
     pub(crate) fn run(&self, cell: &Cell, seed: u64) -> Option<&RunResult> {
-        let key = Key::of(cell, seed);
+        let key = RunKey::of(cell, seed);
         self.runs.iter().find(|(known, _)| *known == key).map(|(_, run)| run)
     }
 
@@ -84,8 +84,8 @@ impl Journal {
     /// # Errors
     /// Fails as the file does.
     pub(crate) fn add(&mut self, cell: &Cell, run: &RunResult) -> io::Result<()> {
-        let key = Key::of(cell, run.seed);
-        self.file.write(&Line::Run(key.clone(), Box::new(run.clone())))?;
+        let key = RunKey::of(cell, run.seed);
+        self.file.write(&JournalLine::Run(key.clone(), Box::new(run.clone())))?;
         self.runs.push((key, run.clone()));
         Ok(())
     }

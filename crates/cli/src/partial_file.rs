@@ -12,13 +12,13 @@ use crate::message::{bytes_of_hex, hex};
 const MARK: &str = "coapace-part";
 
 /// A file with the first blocks of another one.
-pub(crate) struct Part<'a> {
+pub(crate) struct PartialFile<'a> {
     path: PathBuf,
     /// The resource that it is a part of. ETags of others may be equal.
     uri: &'a str,
 }
 
-impl<'a> Part<'a> {
+impl<'a> PartialFile<'a> {
     /// Returns the part beside the file at `path`.
     pub(crate) fn of(path: &Path, uri: &'a str) -> Self {
         let mut name = path.as_os_str().to_owned();
@@ -83,13 +83,13 @@ mod tests {
         let folder = std::env::temp_dir().join(format!("coapace-part-{}", std::process::id()));
         fs::create_dir_all(&folder).expect("a folder");
         let file = folder.join("image.bin");
-        let part = Part::of(&file, "coap://host/image");
+        let part = PartialFile::of(&file, "coap://host/image");
         assert_eq!(part.path(), folder.join("image.bin.part"));
         assert_eq!(part.read().expect("it can be read"), None);
         let partial = Partial { etag: vec![0, 0xa1, b'\n'], body: b"one\ntwo\x00".to_vec() };
         part.write(&partial).expect("it can be written");
         assert_eq!(part.read().expect("it can be read"), Some(partial));
-        let other = Part::of(&file, "coap://host/other");
+        let other = PartialFile::of(&file, "coap://host/other");
         assert_eq!(other.read().expect("it can be read"), None);
         other.remove();
         assert!(part.path().exists());

@@ -6,7 +6,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 /// A file to be written. Whatever is at its path stays unchanged until [`replace`](Self::replace) is called.
-pub(crate) struct Beside {
+pub(crate) struct FileReplacement {
     path: PathBuf,
     /// The open file: a regular file only after `replace`, a pipe or a device from the beginning.
     file: Option<File>,
@@ -14,7 +14,7 @@ pub(crate) struct Beside {
     pending: Vec<u8>,
 }
 
-impl Beside {
+impl FileReplacement {
     /// Checks that `path` can be written. Nothing there changes.
     ///
     /// # Errors
@@ -74,7 +74,7 @@ impl Beside {
     }
 }
 
-impl Write for Beside {
+impl Write for FileReplacement {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         match &mut self.file {
             Some(file) => file.write(bytes),
@@ -115,15 +115,18 @@ mod tests {
         fs::write(&path, "before").expect("a file");
         std::os::unix::fs::symlink("file", &link).expect("a link");
         let content = || fs::read_to_string(&path).expect("a file");
-        let mut beside = Beside::open(&link).expect("it can be written");
+        let mut beside = FileReplacement::open(&link).expect("it can be written");
         beside.write_all(b"one").expect("it is kept");
         assert_eq!((content().as_str(), names(&folder).len()), ("before", 2));
         beside.replace().expect("it is replaced");
         assert_eq!(content(), "one");
         beside.write_all(b" two").expect("it is written");
         assert_eq!((content().as_str(), names(&folder)), ("one two", vec!["file".into(), "link".into()]));
-        assert!(Beside::open(&folder).is_err() && Beside::open(&folder.join("no/file")).is_err());
-        let _ = Beside::open(&folder.join("new")).expect("it can be written");
+        assert!(
+            FileReplacement::open(&folder).is_err()
+                && FileReplacement::open(&folder.join("no/file")).is_err()
+        );
+        let _ = FileReplacement::open(&folder.join("new")).expect("it can be written");
         assert_eq!(names(&folder).len(), 2, "nothing is left of the attempt");
         fs::remove_dir_all(&folder).expect("it is removed");
     }
