@@ -12,8 +12,8 @@ mod ro_crate;
 mod sums;
 
 pub use differences::{DifferingRun, DifferingValue, differing_values};
-pub use folder::{File, Folder};
-pub use manifest::{Manifest, ManifestCell, Program, Request};
+pub use folder::{ArtefactFile, Folder};
+pub use manifest::{Manifest, ManifestCell, ProgramVersion, ReproductionRequest};
 pub use sums::{Damage, DifferingFile, differing_files, verify};
 
 pub use crate::results::rows;

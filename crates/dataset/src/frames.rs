@@ -42,13 +42,13 @@ pub fn frames(
     seed: u64,
     limit: usize,
 ) -> Result<Frames, ArrowError> {
-    let tap = Columns { hops: hop_names(scenario), limit, ..Columns::default() };
+    let tap = FrameColumns { hops: hop_names(scenario), limit, ..FrameColumns::default() };
     run_tapped(scenario, contender, seed, Observe::Totals, tap).1.finish()
 }
 
 /// The columns so far.
 #[derive(Debug, Default)]
-struct Columns {
+struct FrameColumns {
     hops: Vec<String>,
     limit: usize,
     events: u64,
@@ -66,7 +66,7 @@ struct Columns {
     token: StringBuilder,
 }
 
-impl Columns {
+impl FrameColumns {
     /// Counts an event. Returns whether it has a row.
     fn count(&mut self) -> bool {
         self.events += 1;
@@ -125,7 +125,7 @@ impl Columns {
     }
 }
 
-impl Tap for Columns {
+impl Tap for FrameColumns {
     fn record(&mut self, record: &Record<'_>) {
         if !self.count() {
             return;

@@ -22,5 +22,5 @@ pub use frames::{Frames, frames};
 pub use results::{cells, clients, figures, hindsight, orders, pairs, ratios, runs, series, standings};
 pub use table::Table;
 pub use travel::{pack_results, pack_table, unpack_results, unpack_table};
-pub use values::{Kind, Values};
+pub use values::{ColumnKind, Values};
 pub use version::{VERSION, check_version};

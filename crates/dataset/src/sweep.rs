@@ -3,18 +3,18 @@
 //! * A [`Unit`] is one run: a condition, a mechanism and a seed. Its [`Key`] is a hash of these and of the [`VERSION`](crate::VERSION).
 //! * A [`Plan`] has the units of a sweep, in the order of their keys.
 //! * A *part* is a file with the rows of some units. It appears under its name when it is whole.
-//! * A [`Directory`] has the parts, and `sweep.json`, which describes them. A sweep makes the units whose keys no part has.
+//! * A [`SweepDirectory`] has the parts, and `sweep.json`, which describes them. A sweep makes the units whose keys no part has.
 //!
 //! ```
 //! use std::sync::atomic::AtomicBool;
-//! use coapace_dataset::sweep::{self, Directory, Plan};
+//! use coapace_dataset::sweep::{self, Plan, SweepDirectory};
 //! use coapace_lab::grid::conditions;
 //! use coapace_scenario::Source;
 //!
 //! let conditions = conditions(&[("clients".into(), "2,3".into())]).unwrap();
 //! let plan = Plan::new(Source::find("nb-iot").unwrap(), conditions, &["default".into()], Some((1, 2))).unwrap();
 //! let folder = tempfile::tempdir().unwrap();
-//! let directory = Directory::open(folder.path(), &plan, None).unwrap();
+//! let directory = SweepDirectory::open(folder.path(), &plan, None).unwrap();
 //! let missing = directory.missing(&plan);
 //! assert_eq!(missing.len(), 4);
 //! sweep::conduct(&plan.into(), &directory, missing, 1, &AtomicBool::new(false), || Ok(()), &mut |_| ()).unwrap();
@@ -35,7 +35,7 @@ mod shard;
 pub use batch::Batch;
 pub use columns::Columns;
 pub use conduct::conduct;
-pub use directory::Directory;
+pub use directory::SweepDirectory;
 pub use key::Key;
 pub use part::keys;
 pub use plan::{MOST_UNITS, Plan, PlanError, Unit};

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 /// The type of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Kind {
+pub enum ColumnKind {
     /// Texts.
     Text,
     /// Numbers, with 64 bits.
@@ -34,19 +34,19 @@ pub enum Values {
 }
 
 impl Values {
-    /// Returns the values of a column of rows, with the [type](Kind::of) that holds them all.
+    /// Returns the values of a column of rows, with the [type](ColumnKind::of) that holds them all.
     pub fn of(values: Vec<Value>) -> Self {
-        Self::of_kind(Kind::of(&values), values)
+        Self::of_kind(ColumnKind::of(&values), values)
     }
 
     /// Returns the values of a column whose type is known. A value that does not fit it is unknown.
-    pub fn of_kind(kind: Kind, values: Vec<Value>) -> Self {
+    pub fn of_kind(kind: ColumnKind, values: Vec<Value>) -> Self {
         let values = values.into_iter();
         match kind {
-            Kind::Text => Self::Text(values.map(text).collect()),
-            Kind::Number => Self::Number(values.map(|value| number(&value)).collect()),
-            Kind::Count => Self::Count(values.map(|value| count(&value)).collect()),
-            Kind::Flag => Self::Flag(values.map(|value| flag(&value)).collect()),
+            ColumnKind::Text => Self::Text(values.map(text).collect()),
+            ColumnKind::Number => Self::Number(values.map(|value| number(&value)).collect()),
+            ColumnKind::Count => Self::Count(values.map(|value| count(&value)).collect()),
+            ColumnKind::Flag => Self::Flag(values.map(|value| flag(&value)).collect()),
         }
     }
 
@@ -60,7 +60,7 @@ impl Values {
     }
 }
 
-impl Kind {
+impl ColumnKind {
     /// Returns the type that holds all these values.
     pub fn of(values: &[Value]) -> Self {
         let has = |is: fn(&Value) -> bool| values.iter().any(is);

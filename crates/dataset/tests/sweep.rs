@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use arrow_array::cast::AsArray;
 use arrow_array::{Array, RecordBatch};
 use arrow_schema::DataType;
-use coapace_dataset::sweep::{self, Batch, Directory, Plan, Shard};
+use coapace_dataset::sweep::{self, Batch, Plan, Shard, SweepDirectory};
 use coapace_dataset::{Table, VERSION, read_parquet, write_parquet};
 use coapace_lab::experiment::{Trial, conduct};
 use coapace_lab::grid::conditions;
@@ -44,13 +44,13 @@ fn small() -> Arc<Plan> {
 
 /// Opens a directory and makes what is missing. Returns the number of runs made.
 fn make(directory: &Path, plan: &Arc<Plan>, shard: Option<Shard>, jobs: usize) -> usize {
-    let directory = Directory::open(directory, plan, shard).unwrap();
+    let directory = SweepDirectory::open(directory, plan, shard).unwrap();
     let missing = directory.missing(plan);
     sweep::conduct(plan, &directory, missing, jobs, &AtomicBool::new(false), || Ok(()), &mut |_| ()).unwrap()
 }
 
 fn refusal(directory: &Path, plan: &Plan) -> String {
-    Directory::open(directory, plan, None).unwrap_err().to_string()
+    SweepDirectory::open(directory, plan, None).unwrap_err().to_string()
 }
 
 /// Returns the row of every key. No key has two.
@@ -118,7 +118,7 @@ fn the_rows_are_equal_for_any_number_of_threads_shards_and_batches() {
 
     // Batches, as the workers of a cluster make them; one of them twice.
     let batches = folder();
-    let directory = Directory::open(batches.path(), &plan, None).unwrap();
+    let directory = SweepDirectory::open(batches.path(), &plan, None).unwrap();
     let never = AtomicBool::new(false);
     for units in directory.missing(&plan).chunks(10) {
         let text = plan.batch(directory.columns(), units).to_json();
@@ -154,7 +154,7 @@ fn an_interrupted_sweep_goes_on_and_makes_nothing_twice() {
     let mut made = 0;
     // The first ends after some units, the others when they are stopped, if they are not done before.
     for most in [12, 36, 36] {
-        let directory = Directory::open(folder.path(), &plan, None).unwrap();
+        let directory = SweepDirectory::open(folder.path(), &plan, None).unwrap();
         let stop = AtomicBool::new(false);
         let mut missing = directory.missing(&plan);
         missing.truncate(most);
@@ -239,7 +239,7 @@ fn rows_that_came_twice_are_there_once_after_the_next_sweep() {
 #[test]
 fn a_batch_beside_its_halves_leaves_every_row_once() {
     let (plan, folder) = (small(), folder());
-    let directory = Directory::open(folder.path(), &plan, None).unwrap();
+    let directory = SweepDirectory::open(folder.path(), &plan, None).unwrap();
     let make = |units: &[sweep::Unit]| {
         let batch = plan.batch(directory.columns(), units);
         batch.make(folder.path(), &AtomicBool::new(false), || Ok(())).unwrap();
@@ -273,12 +273,12 @@ fn a_directory_refuses_what_is_not_its_own() {
         plan(&[("clients", "2"), (FEW.0, "5"), ("network.up.radio.delay", "1 s")], &["default"], (1, 1));
     assert!(refusal(folder.path(), &text).contains("no column `set.network.up.radio.delay`"));
 
-    let held = Directory::open(folder.path(), &first, None).unwrap();
+    let held = SweepDirectory::open(folder.path(), &first, None).unwrap();
     assert!(refusal(folder.path(), &first).contains("another sweep writes into it"));
-    let shard = Directory::open(folder.path(), &first, Some(Shard { place: 1, of: 2 }));
+    let shard = SweepDirectory::open(folder.path(), &first, Some(Shard { place: 1, of: 2 }));
     assert!(shard.unwrap_err().to_string().contains("another sweep writes into it"));
     drop(held);
-    let shard = |place| Directory::open(folder.path(), &first, Some(Shard { place, of: 2 }));
+    let shard = |place| SweepDirectory::open(folder.path(), &first, Some(Shard { place, of: 2 }));
     let (one, two) = (shard(1).unwrap(), shard(2).unwrap());
     assert_eq!(one.units(&first) + two.units(&first), 1);
     assert!(shard(1).is_err());
@@ -309,7 +309,7 @@ fn a_directory_refuses_what_is_not_its_own() {
 #[test]
 fn a_batch_of_another_version_is_refused() {
     let (plan, folder) = (small(), folder());
-    let directory = Directory::open(folder.path(), &plan, None).unwrap();
+    let directory = SweepDirectory::open(folder.path(), &plan, None).unwrap();
     let text = plan.batch(directory.columns(), &plan.units()[..1]).to_json();
     let other = Batch::from_json(&text.replace(VERSION, "0.0.0+zzz")).unwrap();
     let told = other.make(folder.path(), &AtomicBool::new(false), || Ok(())).unwrap_err().to_string();

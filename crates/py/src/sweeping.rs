@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use coapace_dataset::sweep::{self, Batch, Directory, Plan, Setting, Unit};
+use coapace_dataset::sweep::{self, Batch, Plan, Setting, SweepDirectory, Unit};
 use coapace_scenario::Amount;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -22,7 +22,7 @@ pub(crate) struct Sweep {
     plan: Arc<Plan>,
     path: PathBuf,
     /// The directory, which is locked as long as it is open.
-    directory: Mutex<Option<Arc<Directory>>>,
+    directory: Mutex<Option<Arc<SweepDirectory>>>,
     units: usize,
     missing: Vec<Unit>,
     /// Whether a mechanism is written in Python. One thread calls it.
@@ -57,7 +57,7 @@ impl Sweep {
         let opened = py.detach(|| {
             let plan = Plan::new(source, settings, &mechanisms, Some(seeds));
             let plan = plan.map_err(|error| PyValueError::new_err(error.to_string()))?;
-            let directory = Directory::open(&to, &plan, shard).map_err(|error| failed(&to, &error))?;
+            let directory = SweepDirectory::open(&to, &plan, shard).map_err(|error| failed(&to, &error))?;
             PyResult::Ok((plan, directory))
         });
         let (plan, directory) = opened?;
@@ -125,7 +125,7 @@ impl Sweep {
 }
 
 impl Sweep {
-    fn open(&self) -> PyResult<Arc<Directory>> {
+    fn open(&self) -> PyResult<Arc<SweepDirectory>> {
         let directory = self.directory.lock().unwrap_or_else(PoisonError::into_inner);
         directory.clone().ok_or_else(|| PyValueError::new_err("the sweep is closed"))
     }

@@ -14,12 +14,12 @@ use super::{MANIFEST, METADATA, Manifest, SUMS, ro_crate};
 pub struct Folder {
     /// The path; `None` if nothing is written.
     root: Option<PathBuf>,
-    files: Vec<File>,
+    files: Vec<ArtefactFile>,
 }
 
 /// A file of an artefact.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct File {
+pub struct ArtefactFile {
     /// The path in the folder, with `/` between its parts.
     pub path: String,
     /// The SHA-256, in 64 hexadecimal digits.
@@ -63,7 +63,7 @@ impl Folder {
             }
             fs::write(place, content)?;
         }
-        self.files.push(File { path: path.to_owned(), sha256: hex(content), bytes: content.len() });
+        self.files.push(ArtefactFile { path: path.to_owned(), sha256: hex(content), bytes: content.len() });
         Ok(())
     }
 
@@ -71,7 +71,7 @@ impl Folder {
     ///
     /// # Errors
     /// Fails as the system does.
-    pub fn finish(mut self, manifest: &Manifest) -> io::Result<Vec<File>> {
+    pub fn finish(mut self, manifest: &Manifest) -> io::Result<Vec<ArtefactFile>> {
         let text = serde_json::to_string_pretty(manifest)? + "\n";
         self.add(MANIFEST, text.as_bytes())?;
         let text = serde_json::to_string_pretty(&ro_crate::metadata(manifest, &self.files))? + "\n";

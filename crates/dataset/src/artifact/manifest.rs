@@ -18,9 +18,9 @@ pub struct Manifest {
     /// The command line as it was typed.
     pub command: String,
     /// The arguments that shape the runs.
-    pub request: Request,
+    pub request: ReproductionRequest,
     /// The program that made the runs.
-    pub program: Program,
+    pub program: ProgramVersion,
     /// The moment of writing, as in `2026-11-23T10:00:00Z`.
     pub written: String,
     /// The cells in the order of the rows of results.
@@ -30,7 +30,7 @@ pub struct Manifest {
 /// The arguments of `coapace reproduce` that shape its runs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Request {
+pub struct ReproductionRequest {
     /// The key of the paper.
     pub paper: String,
     /// Whether the runs were made with `--quick`.
@@ -44,7 +44,7 @@ pub struct Request {
 /// The program that made the runs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Program {
+pub struct ProgramVersion {
     /// The version, as in `0.1.0`.
     pub version: String,
     /// The commit that it was built from; it ends with `-modified` if files had changed since.
@@ -120,7 +120,7 @@ impl ManifestCell {
     }
 }
 
-impl Program {
+impl ProgramVersion {
     /// Returns the version and the commit in words.
     pub fn words(&self) -> String {
         format!("{} ({})", self.version, self.commit)
@@ -153,13 +153,13 @@ pub(super) mod tests {
             title: "Congestion control on a slow link".to_owned(),
             source: "A. Author, A Paper, 2019".to_owned(),
             command: "coapace reproduce author2019 --quick --artifact a".to_owned(),
-            request: Request {
+            request: ReproductionRequest {
                 paper: "author2019".to_owned(),
                 quick: true,
                 mechanisms: vec!["ebb".to_owned()],
                 seeds: None,
             },
-            program: Program { version: "0.1.0".to_owned(), commit: "c0ffee".to_owned() },
+            program: ProgramVersion { version: "0.1.0".to_owned(), commit: "c0ffee".to_owned() },
             written: "2026-11-23T10:00:00Z".to_owned(),
             cells: results.iter().map(ManifestCell::of).collect(),
         }

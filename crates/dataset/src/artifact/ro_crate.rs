@@ -4,7 +4,7 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use super::{File, METADATA, Manifest};
+use super::{ArtefactFile, METADATA, Manifest};
 
 /// The licences of the program, its scenarios and its published figures.
 const LICENSES: [(&str, &str); 2] = [
@@ -18,7 +18,7 @@ const ACTION: &str = "#reproduction";
 const PAPER: &str = "#paper";
 
 /// Returns the metadata of an artefact with these files, the metadata itself aside.
-pub(super) fn metadata(manifest: &Manifest, files: &[File]) -> Value {
+pub(super) fn metadata(manifest: &Manifest, files: &[ArtefactFile]) -> Value {
     let Manifest { title, source, written, .. } = manifest;
     let mut graph = vec![
         json!({
@@ -78,9 +78,9 @@ fn argument_id(name: &str) -> String {
 }
 
 /// Returns the making of the results from the scenarios.
-fn action(manifest: &Manifest, files: &[File]) -> Value {
-    let is_scenario = |file: &&File| file.path.starts_with("scenarios/");
-    let ids = |files: Vec<&File>| files.into_iter().map(|file| id(&file.path)).collect::<Vec<_>>();
+fn action(manifest: &Manifest, files: &[ArtefactFile]) -> Value {
+    let is_scenario = |file: &&ArtefactFile| file.path.starts_with("scenarios/");
+    let ids = |files: Vec<&ArtefactFile>| files.into_iter().map(|file| id(&file.path)).collect::<Vec<_>>();
     let (scenarios, made): (Vec<_>, Vec<_>) = files.iter().partition(is_scenario);
     let arguments = arguments(manifest).into_iter().map(|(name, _)| id(&argument_id(name)));
     json!({
@@ -111,7 +111,7 @@ fn arguments(manifest: &Manifest) -> Vec<(&'static str, String)> {
     ]
 }
 
-fn entity(file: &File) -> Value {
+fn entity(file: &ArtefactFile) -> Value {
     let (format, description) = meaning(&file.path);
     json!({
         "@id": file.path,
@@ -159,7 +159,7 @@ mod tests {
 
     #[test]
     fn every_reference_leads_to_an_entity_and_every_file_is_a_part_with_its_hash() {
-        let file = |path: &str| File { path: path.to_owned(), sha256: "ab".repeat(32), bytes: 7 };
+        let file = |path: &str| ArtefactFile { path: path.to_owned(), sha256: "ab".repeat(32), bytes: 7 };
         let files = ["scenarios/nb-iot-1.toml", "results/runs.parquet", "manifest.json"].map(file);
         let metadata = metadata(&manifest(&results()), &files);
         let graph = metadata["@graph"].as_array().unwrap();

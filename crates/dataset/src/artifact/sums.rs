@@ -7,7 +7,7 @@ use std::path::{Component, Path};
 
 use sha2::{Digest, Sha256};
 
-use super::{File, SUMS};
+use super::{ArtefactFile, SUMS};
 
 /// A file that differs from the one that was written.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -62,7 +62,7 @@ impl fmt::Display for DifferingFile {
 ///
 /// # Errors
 /// Fails as the system does.
-pub fn differing_files(root: &Path, again: &[File]) -> io::Result<Vec<DifferingFile>> {
+pub fn differing_files(root: &Path, again: &[ArtefactFile]) -> io::Result<Vec<DifferingFile>> {
     let mut differing = Vec::new();
     for file in again {
         match of_file(&root.join(&file.path)) {
@@ -109,7 +109,7 @@ pub fn verify(root: &Path) -> io::Result<Vec<Damage>> {
 }
 
 /// Returns the text of `SHA256SUMS`.
-pub(super) fn written(files: &[File]) -> String {
+pub(super) fn written(files: &[ArtefactFile]) -> String {
     files.iter().flat_map(|file| [&file.sha256, "  ", &file.path, "\n"]).collect()
 }
 

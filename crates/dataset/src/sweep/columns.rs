@@ -13,12 +13,12 @@ use serde::{Deserialize, Serialize};
 
 use super::Key;
 use super::condition::Condition;
-use crate::values::Kind;
+use crate::values::ColumnKind;
 use crate::{Table, VERSION, Values};
 
 /// The names and types of columns, in their order.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Columns(Vec<(String, Kind)>);
+pub struct Columns(Vec<(String, ColumnKind)>);
 
 /// A row: a unit that was made.
 #[derive(Debug)]
@@ -44,7 +44,7 @@ impl Columns {
         };
         let rows: Vec<Row> = under_all.chain(all_of).map(empty).collect();
         let kind = |(name, values): (String, Vec<Value>)| {
-            let kind = if is_knob(&name) { kind_of_knob(&values) } else { Kind::of(&values) };
+            let kind = if is_knob(&name) { kind_of_knob(&values) } else { ColumnKind::of(&values) };
             (name, kind)
         };
         let columns = values(rows);
@@ -59,10 +59,11 @@ impl Columns {
     /// # Errors
     /// Returns a line that names the first column that does not fit.
     pub(super) fn take(&self, other: &Self) -> Result<(), String> {
-        let own: HashMap<&str, Kind> = self.0.iter().map(|(name, kind)| (name.as_str(), *kind)).collect();
+        let own: HashMap<&str, ColumnKind> =
+            self.0.iter().map(|(name, kind)| (name.as_str(), *kind)).collect();
         for (name, kind) in &other.0 {
             match own.get(name.as_str()) {
-                Some(Kind::Text) => {}
+                Some(ColumnKind::Text) => {}
                 Some(own) if own == kind => {}
                 Some(_) => {
                     return Err(format!("`{name}` is a number in its rows, and a text in the new ones"));
@@ -80,7 +81,7 @@ impl Columns {
     pub(super) fn table(&self, rows: Vec<Row>) -> io::Result<Table> {
         let count = rows.len();
         let mut known: HashMap<String, Vec<Value>> = values(rows).into_iter().collect();
-        let column = |(name, kind): &(String, Kind)| {
+        let column = |(name, kind): &(String, ColumnKind)| {
             let values = known.remove(name).unwrap_or_else(|| vec![Value::Nothing; count]);
             (name.clone(), Values::of_kind(*kind, values))
         };
@@ -144,11 +145,11 @@ fn is_knob(name: &str) -> bool {
 }
 
 /// Returns the type of the values of a knob: numbers if all of them are, whole or not, so that a finer grid still fits.
-fn kind_of_knob(values: &[Value]) -> Kind {
+fn kind_of_knob(values: &[Value]) -> ColumnKind {
     let is_number = |value: &Value| match value {
         Value::Text(text) => text.parse().is_ok_and(f64::is_finite),
         Value::Flag(_) | Value::Nested(_) => false,
         Value::Nothing | Value::Number(_) | Value::Count(_) => true,
     };
-    if values.iter().all(is_number) { Kind::Number } else { Kind::Text }
+    if values.iter().all(is_number) { ColumnKind::Number } else { ColumnKind::Text }
 }

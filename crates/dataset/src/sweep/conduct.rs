@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use coapace_run::workers::make_all;
 
 use super::columns::Row;
-use super::{Check, Columns, Directory, Plan, Unit, part};
+use super::{Check, Columns, Plan, SweepDirectory, Unit, part};
 
 /// The shortest and the longest time for which runs wait to be written. In between, they wait a fiftieth of the sweep's time so
 /// far. So a short sweep loses little when it is killed, and a long one does not end in a hundred thousand files.
@@ -33,7 +33,7 @@ const MOST_ROWS: usize = 10_000;
 /// Panics if a run does. Earlier runs are kept.
 pub fn conduct(
     plan: &Arc<Plan>,
-    directory: &Directory,
+    directory: &SweepDirectory,
     units: Vec<Unit>,
     jobs: usize,
     stop: &AtomicBool,
@@ -41,7 +41,7 @@ pub fn conduct(
     ran: &mut dyn FnMut(usize),
 ) -> io::Result<usize> {
     let count = units.len();
-    let part = Arc::new(Mutex::new(Part {
+    let part = Arc::new(Mutex::new(OpenPart {
         path: directory.path().to_owned(),
         draft: directory.draft(),
         columns: directory.columns().clone(),
@@ -84,7 +84,7 @@ struct Work {
     plan: Arc<Plan>,
     units: Vec<Unit>,
     check: Check,
-    part: Arc<Mutex<Part>>,
+    part: Arc<Mutex<OpenPart>>,
 }
 
 impl Work {
@@ -109,12 +109,12 @@ impl Work {
     }
 }
 
-fn locked(part: &Mutex<Part>) -> MutexGuard<'_, Part> {
+fn locked(part: &Mutex<OpenPart>) -> MutexGuard<'_, OpenPart> {
     part.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// The part that is being filled.
-struct Part {
+struct OpenPart {
     path: PathBuf,
     draft: String,
     columns: Columns,
@@ -128,7 +128,7 @@ struct Part {
     is_closed: bool,
 }
 
-impl Part {
+impl OpenPart {
     fn waiting(&self) -> Duration {
         (self.began.elapsed() / 50).clamp(WAITING[0], WAITING[1])
     }

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use coapace_lab::directory;
 use coapace_lab::lock::held;
 
-use super::manifest::Manifest;
+use super::manifest::SweepManifest;
 use super::part::{DRAFT, keys, settle};
 use super::{Columns, Key, Plan, Shard, Unit};
 
@@ -17,7 +17,7 @@ const HELD: &str = "another sweep writes into it: wait for its end, or give ever
 
 /// A directory with the parts of a sweep, open for one process, or for one process of each shard.
 #[derive(Debug)]
-pub struct Directory {
+pub struct SweepDirectory {
     path: PathBuf,
     shard: Option<Shard>,
     columns: Columns,
@@ -26,7 +26,7 @@ pub struct Directory {
     _locks: Vec<File>,
 }
 
-impl Directory {
+impl SweepDirectory {
     /// Opens or creates a directory for a plan, or for a shard of it. Temporary files of a process that was killed are removed.
     ///
     /// # Errors
@@ -42,7 +42,7 @@ impl Directory {
             }
         }
         let known = if shard.is_none() { settle(path)? } else { keys(path)? };
-        let Manifest { columns, .. } = Manifest::begin(path, plan, !known.is_empty(), &draft)?;
+        let SweepManifest { columns, .. } = SweepManifest::begin(path, plan, !known.is_empty(), &draft)?;
         Ok(Self { path: path.to_owned(), shard, columns, known, _locks: locks })
     }
 

@@ -14,7 +14,7 @@ const NAME: &str = "sweep.json";
 
 /// The version, the scenario and the columns that all parts of a directory have, and the plans that were begun there.
 #[derive(Debug, Serialize, Deserialize)]
-pub(super) struct Manifest {
+pub(super) struct SweepManifest {
     /// The version that made all parts.
     version: String,
     /// The scenario's name.
@@ -24,26 +24,26 @@ pub(super) struct Manifest {
     /// The scenario's file.
     text: String,
     pub(super) columns: Columns,
-    plans: Vec<Begun>,
+    plans: Vec<BegunPlan>,
 }
 
 /// A plan that was begun.
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
-struct Begun {
+struct BegunPlan {
     mechanisms: Vec<String>,
     first_seed: u64,
     seeds: u32,
     conditions: Vec<Vec<Setting>>,
 }
 
-impl Manifest {
+impl SweepManifest {
     /// Adds a plan to the manifest of a directory, which begins with its first plan.
     ///
     /// # Errors
     /// Fails as the file does, and with a line if the directory is of another version or scenario, or has other columns.
     pub(super) fn begin(directory: &Path, plan: &Plan, has_parts: bool, draft: &str) -> io::Result<Self> {
         let path = directory.join(NAME);
-        let new = Begun {
+        let new = BegunPlan {
             mechanisms: plan.contenders.iter().map(|contender| contender.label.clone()).collect(),
             first_seed: plan.seeds.0,
             seeds: plan.seeds.1,

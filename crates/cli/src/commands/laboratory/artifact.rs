@@ -4,7 +4,9 @@ use std::collections::BTreeSet;
 use std::io;
 use std::path::Path;
 
-use coapace_dataset::artifact::{File, Folder, Manifest, ManifestCell, Program, Request};
+use coapace_dataset::artifact::{
+    ArtefactFile, Folder, Manifest, ManifestCell, ProgramVersion, ReproductionRequest,
+};
 use coapace_dataset::{Table, artifact, clients, write_parquet};
 use coapace_lab::experiment::Trial;
 use coapace_lab::papers::{Paper, Source};
@@ -31,7 +33,7 @@ pub(super) struct Artifact {
 /// The facts about the making of an artefact. A repetition takes them from the manifest.
 struct Making {
     command: String,
-    program: Program,
+    program: ProgramVersion,
     /// The moment of writing; `None` to take the moment of the end.
     written: Option<String>,
 }
@@ -115,10 +117,10 @@ impl Artifact {
     /// Writes the report and the files about all files. Returns the hashes of all files.
     pub(super) fn finish(
         mut self,
-        request: &Request,
+        request: &ReproductionRequest,
         source: &Source,
         report: &Report,
-    ) -> Result<Vec<File>, Failure> {
+    ) -> Result<Vec<ArtefactFile>, Failure> {
         let Making { command, program, written } = &self.making;
         let manifest = Manifest {
             format: Manifest::FORMAT,
@@ -150,8 +152,8 @@ impl Artifact {
 }
 
 /// Returns the arguments that shape the runs.
-fn request(reproduce: &Reproduce) -> Request {
-    Request {
+fn request(reproduce: &Reproduce) -> ReproductionRequest {
+    ReproductionRequest {
         paper: reproduce.paper.clone().unwrap_or_default(),
         quick: reproduce.quick,
         mechanisms: reproduce.mechanism.clone(),
@@ -160,8 +162,8 @@ fn request(reproduce: &Reproduce) -> Request {
 }
 
 /// Returns this program.
-pub(super) fn program() -> Program {
-    Program { version: env!("CARGO_PKG_VERSION").to_owned(), commit: COMMIT.to_owned() }
+pub(super) fn program() -> ProgramVersion {
+    ProgramVersion { version: env!("CARGO_PKG_VERSION").to_owned(), commit: COMMIT.to_owned() }
 }
 
 fn add_parquet(folder: &mut Folder, name: &str, table: &Table) -> io::Result<()> {

@@ -270,13 +270,13 @@ fn minutes(time: Duration) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::arguments::Command;
+    use crate::arguments::{Command, Laboratory};
     use clap::Parser;
 
     fn planned_with(words: &str) -> Result<ExaminationPlan, Failure> {
         let arguments = Arguments::try_parse_from(["coapace", "examine"].into_iter().chain(words.split(' ')));
         match arguments.expect("the arguments are read").command {
-            Some(Command::Examine(options)) => plan(&options).map(|(plan, _)| plan),
+            Some(Command::Laboratory(Laboratory::Examine(options))) => plan(&options).map(|(plan, _)| plan),
             _ => panic!("another command"),
         }
     }

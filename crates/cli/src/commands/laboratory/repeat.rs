@@ -7,8 +7,8 @@ use std::io::{self, Write};
 use std::path::Path;
 
 use coapace_dataset::artifact::{
-    File, MANIFEST, METADATA, Manifest, ManifestCell, Request, SUMS, differing_files, differing_values, rows,
-    verify,
+    ArtefactFile, MANIFEST, METADATA, Manifest, ManifestCell, ReproductionRequest, SUMS, differing_files,
+    differing_values, rows, verify,
 };
 use coapace_dataset::read_parquet;
 use coapace_lab::experiment::{Trial, cells};
@@ -72,7 +72,7 @@ fn made_again(
     manifest: &Manifest,
     trials: &[Trial],
     conducted: &mut Conducted,
-) -> Result<Vec<File>, Failure> {
+) -> Result<Vec<ArtefactFile>, Failure> {
     let request = &manifest.request;
     let paper = Paper::named(&request.paper).map_err(Failure::Input)?;
     let source = paper.source().map_err(Failure::Input)?;
@@ -111,7 +111,7 @@ fn read(folder: &Path) -> Result<Manifest, Failure> {
 }
 
 /// Returns the trials that follow from the arguments of the artefact.
-fn planned(request: &Request) -> Result<Vec<Trial>, String> {
+fn planned(request: &ReproductionRequest) -> Result<Vec<Trial>, String> {
     let range = request.seeds.as_deref().map(seeds).transpose()?;
     let mut trials = Paper::named(&request.paper)?.trials(request.quick, &others(&request.mechanisms)?)?;
     set_seeds(&mut trials, range);

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
 
-use coapace_dataset::sweep::{self, Directory, Plan, PlanError};
+use coapace_dataset::sweep::{self, Plan, PlanError, SweepDirectory};
 use coapace_lab::grid::conditions;
 use coapace_scenario::Source;
 
@@ -23,7 +23,7 @@ pub(super) fn run(arguments: &Arguments, run: &RunArguments, to: &Path) -> Resul
     let planned = begin.elapsed().as_secs_f64();
     let (folder, to) = (to, to.display());
     let named = |error: io::Error| Failure::Input(format!("{to}: {error}"));
-    let directory = Directory::open(folder, &plan, run.shard).map_err(named)?;
+    let directory = SweepDirectory::open(folder, &plan, run.shard).map_err(named)?;
     let missing = directory.missing(&plan);
     // Until here nothing is lost by an end at once.
     let stop = interrupt::watch();

@@ -153,6 +153,7 @@ mod tests {
     use coapace_run::contender::Contender;
     use coapace_scenario::Scenario;
 
+    use super::super::estimate;
     use super::*;
 
     #[test]
