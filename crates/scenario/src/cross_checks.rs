@@ -8,7 +8,7 @@ use coapace_sim::mesh::{Mesh, Propagation};
 use crate::file::File;
 use crate::flows::{Flow, Side};
 use crate::places::{Places, found};
-use crate::schema::document::{Item, Value, quoted};
+use crate::schema::document::{Item, TomlValue, quoted};
 use crate::schema::kind::Lines;
 use crate::schema::table::Misfit;
 use crate::transfers::Protocol;
@@ -86,10 +86,10 @@ pub(crate) fn place(file: &mut File, item: &Item, folder: Option<&Path>) -> Resu
 pub(crate) fn name_files(item: &mut Item, folder: Option<&Path>, places: Option<&Places>) {
     for (key, _) in places.map_or(&[][..], |places| &places.files) {
         let path = format!("{MESH}.{key}");
-        let Item { at, value: Value::Text(name) } = item.nearest_to(&path) else { continue };
+        let Item { at, value: TomlValue::Text(name) } = item.nearest_to(&path) else { continue };
         let Ok(absolute) = std::path::absolute(found(name, folder)) else { continue };
         if let Some(name) = absolute.to_str() {
-            let named = Item { at: *at, value: Value::Text(name.to_owned()) };
+            let named = Item { at: *at, value: TomlValue::Text(name.to_owned()) };
             // The member exists, so this does not fail.
             let _ = item.assign(&path, named);
         }

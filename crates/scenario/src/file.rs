@@ -4,9 +4,9 @@ use coapace_sim::Span;
 
 use crate::hops::Hop;
 use crate::hosts::{Answering, Clients, Server};
-use crate::knobs::{Knobs, KnobsKind, Values};
-use crate::network::{Network, Tcp};
-use crate::schema::document::{Item, Value};
+use crate::knobs::{KnobValues, Knobs, KnobsKind};
+use crate::network::{NetworkTable, Tcp};
+use crate::schema::document::{Item, TomlValue};
 use crate::schema::error::Fault;
 use crate::schema::kind::Lines;
 use crate::schema::scalar::{ListOf, OneLine, Scalar, TIME, Whole};
@@ -32,7 +32,7 @@ keys! {
         /// The requests or the flows of the clients.
         workload: Workload, table();
         /// The hops or the mesh between the clients and the servers.
-        network: Network, table();
+        network: NetworkTable, table();
         /// CoAP over TCP (RFC 8323), for the mechanism `tcp`.
         tcp: Tcp, table();
         /// The mechanisms and seeds of a run if the command line names none.
@@ -71,7 +71,7 @@ impl File {
     }
 
     /// Returns the name and the present value of every knob. `item` is the tree that the file was read from.
-    pub(crate) fn knob_values(&self, item: &Item) -> Values {
+    pub(crate) fn knob_values(&self, item: &Item) -> KnobValues {
         self.knobs.values(item, &self.lines(), &self.run_lines(), Self::run_lines_of)
     }
 
@@ -122,9 +122,9 @@ fn counted(file: &Item) -> Item {
     let mut whole = file.clone();
     let mesh = file.get("network").and_then(|network| network.get("mesh"));
     if let Some(at) = mesh.and_then(Item::place_of_table)
-        && let Some(clients) = whole.get_or_insert("clients", at, Value::Table(Vec::new()))
+        && let Some(clients) = whole.get_or_insert("clients", at, TomlValue::Table(Vec::new()))
     {
-        clients.get_or_insert("count", at, Value::Integer(1));
+        clients.get_or_insert("count", at, TomlValue::Integer(1));
     }
     whole
 }

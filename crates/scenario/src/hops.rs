@@ -3,9 +3,9 @@
 use coapace_sim::{Jitter, Reordering, Span};
 
 use crate::queues::Queue;
-use crate::schema::document::{Item, Value};
+use crate::schema::document::{Item, TomlValue};
 use crate::schema::error::Fault;
-use crate::schema::kind::{Key, Kind, Lines, Or};
+use crate::schema::kind::{KeyEntry, Lines, Or, ValueKind};
 use crate::schema::scalar::{BYTES, NAME, PERCENTAGE, RANGE, RATE, SWITCH, Scalar, TIME, Whole};
 use crate::schema::table::{Bare, Keys, Misfit, keys, table};
 use crate::schema::words::word_or_table;
@@ -72,14 +72,14 @@ pub enum Loss {
 /// A percentage, or the table of a [`Burst`].
 struct LossKind;
 
-impl Kind for LossKind {
+impl ValueKind for LossKind {
     type Value = Loss;
     fn accepts(&self) -> String {
-        format!("{}, or {}", Kind::accepts(&PERCENTAGE), table::<Burst>().accepts())
+        format!("{}, or {}", ValueKind::accepts(&PERCENTAGE), table::<Burst>().accepts())
     }
     fn read(&self, item: &Item, path: &str) -> Result<Loss, Fault> {
         match item.value {
-            Value::Table(_) => Burst::read(item, path).map(Loss::Burst),
+            TomlValue::Table(_) => Burst::read(item, path).map(Loss::Burst),
             _ => PERCENTAGE.parse(&item.value).map(Loss::Random).ok_or_else(|| self.refuse(item, path)),
         }
     }
@@ -89,10 +89,10 @@ impl Kind for LossKind {
             Loss::Burst(burst) => burst.write(path, lines),
         }
     }
-    fn hint(&self, value: &Value) -> String {
-        Kind::hint(&PERCENTAGE, value)
+    fn hint(&self, value: &TomlValue) -> String {
+        ValueKind::hint(&PERCENTAGE, value)
     }
-    fn keys(&self) -> Vec<Key> {
+    fn keys(&self) -> Vec<KeyEntry> {
         Burst::keys()
     }
 }

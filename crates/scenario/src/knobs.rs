@@ -1,8 +1,8 @@
 //! Knobs: short names that a scenario gives to its settings.
 
-use crate::schema::document::{Item, Value, is_name, joined, setting};
-use crate::schema::error::{Fault, Origin, shown};
-use crate::schema::kind::{Key, Kind, Lines, listed, near, refused};
+use crate::schema::document::{Item, TomlValue, is_name, joined, setting};
+use crate::schema::error::{Fault, ValueOrigin, shown};
+use crate::schema::kind::{KeyEntry, Lines, ValueKind, listed, near, refused};
 use crate::schema::unknown::resolve;
 
 /// The knobs of a scenario, in the order of the file.
@@ -12,7 +12,7 @@ pub struct Knobs(Vec<Knob>);
 #[derive(Clone, Debug, PartialEq)]
 struct Knob {
     name: String,
-    at: Origin,
+    at: ValueOrigin,
     effect: Effect,
 }
 
@@ -21,11 +21,11 @@ enum Effect {
     /// Sets all these keys to the value of the knob.
     Paths(Vec<String>),
     /// Sets the keys of the choice that the value names.
-    Choices(Vec<Choice>),
+    Choices(Vec<KnobChoice>),
 }
 
 #[derive(Clone, Debug, PartialEq)]
-struct Choice {
+struct KnobChoice {
     name: String,
     settings: Vec<(String, Item)>,
 }
@@ -35,12 +35,12 @@ const CHOICE: &str = "a table of settings, such as { \"workload.kind\" = \"rando
 
 /// The kind of the table of knobs. Each key of the table is the name of a knob. The function returns the keys that a knob may
 /// set.
-pub(crate) struct KnobsKind(pub(crate) fn() -> Vec<Key>);
+pub(crate) struct KnobsKind(pub(crate) fn() -> Vec<KeyEntry>);
 
 /// Reads a file, and returns the effective value of every key that shapes a run.
-pub(crate) type Read = fn(&Item) -> Result<Lines, Fault>;
+pub(crate) type FileReader = fn(&Item) -> Result<Lines, Fault>;
 
-impl Kind for KnobsKind {
+impl ValueKind for KnobsKind {
     type Value = Knobs;
 
     fn accepts(&self) -> String {
@@ -48,7 +48,7 @@ impl Kind for KnobsKind {
     }
 
     fn read(&self, item: &Item, path: &str) -> Result<Knobs, Fault> {
-        let Value::Table(members) = &item.value else { return Err(self.refuse(item, path)) };
+        let TomlValue::Table(members) = &item.value else { return Err(self.refuse(item, path)) };
         let root = (self.0)();
         let knob = |(name, item): &(String, Item)| {
             let path = joined(path, name);
@@ -75,9 +75,9 @@ impl Knobs {
     pub(crate) fn set(
         &self,
         file: &mut Item,
-        root: &[Key],
+        root: &[KeyEntry],
         (key, value): (&str, &str),
-        at: Origin,
+        at: ValueOrigin,
     ) -> Result<(), Fault> {
         match self.effect(key) {
             Some(Effect::Paths(paths)) => {
@@ -123,7 +123,7 @@ impl Knobs {
     ///
     /// # Errors
     /// Returns the first knob that names an unknown key or makes a file that is refused.
-    pub(crate) fn check(&self, file: &Item, read: Read) -> Result<(), Fault> {
+    pub(crate) fn check(&self, file: &Item, read: FileReader) -> Result<(), Fault> {
         for knob in &self.0 {
             match &knob.effect {
                 Effect::Paths(paths) => paths.iter().try_for_each(|path| file.leads(path, knob.at))?,
@@ -137,14 +137,14 @@ impl Knobs {
 
     /// Removes the knobs from `file` that [`check`](Self::check) would refuse after settings: knobs that lead to a hop that is
     /// gone, and choices that make an invalid file.
-    pub(crate) fn leave_fitting(&self, file: &mut Item, read: Read) {
+    pub(crate) fn leave_fitting(&self, file: &mut Item, read: FileReader) {
         let whole = file.clone();
-        let fits = |choice: &Choice| choice.tried(&whole, read).is_ok();
+        let fits = |choice: &KnobChoice| choice.tried(&whole, read).is_ok();
         file.retain("knobs", |name, item| match self.effect(name) {
             None => false,
             Some(Effect::Paths(paths)) => paths.iter().all(|path| whole.leads(path, item.at).is_ok()),
             Some(Effect::Choices(choices)) => {
-                let Value::Table(members) = &mut item.value else { return false };
+                let TomlValue::Table(members) = &mut item.value else { return false };
                 members.retain(|(name, _)| choices.iter().any(|choice| choice.name == *name && fits(choice)));
                 !members.is_empty()
             }
@@ -154,7 +154,7 @@ impl Knobs {
     /// Returns the name and the present value of every knob. If its paths have different values, it has all of them, with `/`
     /// between. A knob with choices has the name of the choice that would change nothing, or `custom`. `all` has the effective
     /// values of the file, and `run` only the keys that shape a run.
-    pub(crate) fn values(&self, file: &Item, all: &Lines, run: &Lines, read: Read) -> Values {
+    pub(crate) fn values(&self, file: &Item, all: &Lines, run: &Lines, read: FileReader) -> KnobValues {
         let value = |knob: &Knob| match &knob.effect {
             Effect::Paths(paths) => {
                 let mut values: Vec<_> = paths.iter().map(|path| value_of(path, all)).collect();
@@ -162,7 +162,8 @@ impl Knobs {
                 values.join("/")
             }
             Effect::Choices(choices) => {
-                let in_force = |choice: &&Choice| choice.tried(file, read).is_ok_and(|tried| tried == *run);
+                let in_force =
+                    |choice: &&KnobChoice| choice.tried(file, read).is_ok_and(|tried| tried == *run);
                 let choice = choices.iter().find(in_force);
                 choice.map_or_else(|| CUSTOM.to_owned(), |choice| choice.name.clone())
             }
@@ -172,18 +173,18 @@ impl Knobs {
 }
 
 /// The names of knobs with their values.
-pub(crate) type Values = Vec<(String, String)>;
+pub(crate) type KnobValues = Vec<(String, String)>;
 
 /// The value of a knob with choices if every choice would change something.
 const CUSTOM: &str = "custom";
 
-impl Choice {
+impl KnobChoice {
     fn set(&self, file: &mut Item) -> Result<(), Fault> {
         self.settings.iter().try_for_each(|(path, item)| file.assign(path, item.clone()))
     }
 
     /// Reads the file as it would be with this choice.
-    fn tried(&self, file: &Item, read: Read) -> Result<Lines, Fault> {
+    fn tried(&self, file: &Item, read: FileReader) -> Result<Lines, Fault> {
         let mut file = file.clone();
         self.set(&mut file)?;
         read(&file)
@@ -201,39 +202,39 @@ fn value_of(path: &str, lines: &Lines) -> String {
     lines.iter().filter_map(inside).collect::<Vec<_>>().join(", ")
 }
 
-fn effect(item: &Item, path: &str, root: &[Key]) -> Result<Effect, Fault> {
+fn effect(item: &Item, path: &str, root: &[KeyEntry]) -> Result<Effect, Fault> {
     let one_path = |item: &Item| match &item.value {
-        Value::Text(target) => known(target, item.at, path, root).map(|()| target.clone()),
+        TomlValue::Text(target) => known(target, item.at, path, root).map(|()| target.clone()),
         _ => Err(refused(KNOB, "", item, path)),
     };
     match &item.value {
-        Value::Text(_) => Ok(Effect::Paths(vec![one_path(item)?])),
-        Value::List(list) if !list.is_empty() => {
+        TomlValue::Text(_) => Ok(Effect::Paths(vec![one_path(item)?])),
+        TomlValue::List(list) if !list.is_empty() => {
             Ok(Effect::Paths(list.iter().map(one_path).collect::<Result<_, _>>()?))
         }
-        Value::Table(members) if !members.is_empty() => Ok(Effect::Choices(
+        TomlValue::Table(members) if !members.is_empty() => Ok(Effect::Choices(
             members.iter().map(|member| choice(member, path, root)).collect::<Result<_, _>>()?,
         )),
         _ => Err(refused(KNOB, "", item, path)),
     }
 }
 
-fn choice((name, item): &(String, Item), path: &str, root: &[Key]) -> Result<Choice, Fault> {
+fn choice((name, item): &(String, Item), path: &str, root: &[KeyEntry]) -> Result<KnobChoice, Fault> {
     let path = joined(path, name);
     named(name, item, &path)?;
-    let Value::Table(settings) = &item.value else { return Err(refused(CHOICE, "", item, &path)) };
+    let TomlValue::Table(settings) = &item.value else { return Err(refused(CHOICE, "", item, &path)) };
     settings.iter().try_for_each(|(target, item)| known(target, item.at, &path, root))?;
-    Ok(Choice { name: name.clone(), settings: settings.clone() })
+    Ok(KnobChoice { name: name.clone(), settings: settings.clone() })
 }
 
 fn named(name: &str, item: &Item, path: &str) -> Result<(), Fault> {
     if is_name(name) {
         return Ok(());
     }
-    let accepts = Kind::accepts(&crate::schema::scalar::NAME);
+    let accepts = ValueKind::accepts(&crate::schema::scalar::NAME);
     Err(Fault::new(item.at, format!("`{}` must be {accepts}", shown(path))))
 }
 
-fn known(target: &str, at: Origin, path: &str, root: &[Key]) -> Result<(), Fault> {
+fn known(target: &str, at: ValueOrigin, path: &str, root: &[KeyEntry]) -> Result<(), Fault> {
     resolve(root, target, &[], at).map_err(|fault| Fault::new(at, format!("`{path}`: {}", fault.message)))
 }

@@ -57,7 +57,7 @@ pub use hash::Hash64;
 pub use hops::{Burst, Hop, Loss};
 pub use hosts::{Answering, Clients, Endurance, Server};
 pub use mesh::{Mesh, Mobility, Topology, Waypoints};
-pub use network::{Ip, Network, Tcp};
+pub use network::{Ip, NetworkTable, Tcp};
 pub use places::Places;
 pub use queues::Queue;
 pub use reference::reference;

@@ -8,7 +8,7 @@ use coapace_sim::mobility::{GaussMarkov, Manhattan, Movement, Pursue, RandomWayp
 use coapace_sim::topology::TOPOLOGIES;
 
 use crate::routing::Routing;
-use crate::schema::document::Value;
+use crate::schema::document::TomlValue;
 use crate::schema::kind::Or;
 use crate::schema::measure::Measure;
 use crate::schema::preset::Preset;
@@ -293,12 +293,12 @@ impl Scalar for Shares {
     fn accepts(&self) -> String {
         format!("{}, or 2 to {} in ascending order", Scalar::accepts(&PERCENTAGE), self.0)
     }
-    fn parse(&self, value: &Value) -> Option<Delivery> {
+    fn parse(&self, value: &TomlValue) -> Option<Delivery> {
         Delivery::new(match value {
-            Value::List(list) if (2..=self.0).contains(&list.len()) => {
+            TomlValue::List(list) if (2..=self.0).contains(&list.len()) => {
                 list.iter().map(|share| PERCENTAGE.parse(&share.value)).collect::<Option<_>>()?
             }
-            Value::List(_) => return None,
+            TomlValue::List(_) => return None,
             one => vec![PERCENTAGE.parse(one)?],
         })
     }
@@ -309,7 +309,7 @@ impl Scalar for Shares {
         };
         format!("[{}]", shares.join(", "))
     }
-    fn hint(&self, value: &Value) -> String {
+    fn hint(&self, value: &TomlValue) -> String {
         Scalar::hint(&PERCENTAGE, value)
     }
 }

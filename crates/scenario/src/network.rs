@@ -4,7 +4,7 @@ use coapace_sim::Span;
 
 use crate::hops::Hop;
 use crate::mesh::Mesh;
-use crate::schema::document::{Item, Value};
+use crate::schema::document::{Item, TomlValue};
 use crate::schema::kind::Or;
 use crate::schema::scalar::{SWITCH, TIME, Whole, one_of};
 use crate::schema::table::{Misfit, keys, named, table};
@@ -12,7 +12,7 @@ use crate::schema::words::words;
 
 keys! {
     /// The network: all clients at one end, the servers at the other, the same hops for everyone; or a mesh.
-    pub struct Network completed by hopless, checked by hops_or_mesh {
+    pub struct NetworkTable completed by hopless, checked by hops_or_mesh {
         /// The version of IP: it decides the header, 20 or 40 bytes.
         ip: Ip, one_of() => Ip::V6;
         /// The largest IP packet in bytes, headers included.
@@ -73,13 +73,13 @@ fn hopless(network: &Item) -> Item {
     let mut whole = network.clone();
     if let Some(at) = network.get("mesh").and_then(Item::place_of_table) {
         for way in ["up", "down"] {
-            whole.get_or_insert(way, at, Value::List(Vec::new()));
+            whole.get_or_insert(way, at, TomlValue::List(Vec::new()));
         }
     }
     whole
 }
 
-fn hops_or_mesh(network: &Network) -> Result<(), Misfit> {
+fn hops_or_mesh(network: &NetworkTable) -> Result<(), Misfit> {
     let has_mesh = network.mesh.is_some();
     for (way, hops) in [("up", &network.up), ("down", &network.down)] {
         let problem = "must be 1 to 16 tables, each with a `name` of its own, not none";

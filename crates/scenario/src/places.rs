@@ -36,19 +36,19 @@ enum Moves {
 }
 
 /// A wrong key of the mesh, and the message that follows it.
-pub(crate) type Problem = (&'static str, String);
+pub(crate) type MeshProblem = (&'static str, String);
 
 impl Places {
     /// Returns the places of a mesh until `end`. Files lie in `folder` or in the working directory.
     ///
     /// # Errors
     /// Returns the wrong key, and the message that follows it.
-    pub(crate) fn of(mesh: &Mesh, folder: Option<&Path>, end: Time) -> Result<Self, Problem> {
+    pub(crate) fn of(mesh: &Mesh, folder: Option<&Path>, end: Time) -> Result<Self, MeshProblem> {
         let mut files = Vec::new();
         let mut text_of = |key: &'static str, name: &str| {
             let text = read(name, folder).map_err(|problem| (key, problem))?;
             files.push((key, Hash64::of(text.bytes())));
-            Ok::<_, Problem>(text)
+            Ok::<_, MeshProblem>(text)
         };
         let (mut layout, medium) = if let Some(name) = &mesh.topology.file {
             let text = text_of("topology.file", name)?;
@@ -147,7 +147,7 @@ fn listed(name: &str, text: &str) -> Result<(Layout, Option<UnitDisk>), String> 
 }
 
 /// Checks that border router and sinks are nodes of the layout, and that a client is left.
-fn check(layout: &Layout) -> Result<(), Problem> {
+fn check(layout: &Layout) -> Result<(), MeshProblem> {
     let nodes = layout.places.len();
     let is_there = |node: u32| (node as usize) < nodes;
     if !is_there(layout.root) {

@@ -11,13 +11,13 @@ use crate::flows::Flow;
 use crate::hops::{Burst, Hop};
 use crate::hosts::{Clients, Server};
 use crate::mesh::{Mesh, Mobility, Topology};
-use crate::network::{Network, Tcp};
+use crate::network::{NetworkTable, Tcp};
 use crate::patterns;
 use crate::queues::Queue;
 use crate::routing::Routing;
 use crate::scenario::Scenario;
 use crate::schema::document::joined;
-use crate::schema::kind::Key;
+use crate::schema::kind::KeyEntry;
 use crate::schema::preset::Preset;
 use crate::schema::table::Keys;
 use crate::schema::words::TaggedTable;
@@ -128,7 +128,7 @@ pub fn reference() -> String {
         let _ = writeln!(page, "* `{}`: {}.", pattern.name, pattern.summary);
     }
     section::<Transfer>(&mut page, "[[workload.transfers]]", "workload.transfers.TRANSFER");
-    section::<Network>(&mut page, "[network]", "network");
+    section::<NetworkTable>(&mut page, "[network]", "network");
     section::<Hop>(&mut page, "[[network.up]], [[network.down]]", "network.up.HOP");
     section::<Burst>(&mut page, "loss = { … }", "network.up.HOP.loss");
     kinds::<Queue>(&mut page, "network.up.HOP.queue", |_| true);
@@ -166,12 +166,12 @@ fn kinds<T: TaggedTable>(page: &mut String, path: &str, is_own: fn(&str) -> bool
     }
 }
 
-fn titled(page: &mut String, title: &str, doc: &str, path: &str, keys: &[Key]) {
+fn titled(page: &mut String, title: &str, doc: &str, path: &str, keys: &[KeyEntry]) {
     let _ = write!(page, "\n## `{title}`\n\n{doc}\n\n");
     table(page, path, keys);
 }
 
-fn table(page: &mut String, path: &str, keys: &[Key]) {
+fn table(page: &mut String, path: &str, keys: &[KeyEntry]) {
     page.push_str("| key | accepts | default | meaning |\n|---|---|---|---|\n");
     for key in keys {
         let default = match key.default.as_deref() {

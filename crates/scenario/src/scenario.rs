@@ -7,7 +7,7 @@ use coapace_sim::Layout;
 
 use crate::file::File;
 use crate::hash::Hash64;
-use crate::knobs::Values;
+use crate::knobs::KnobValues;
 use crate::places::Places;
 use crate::schema::document::Item;
 use crate::schema::document::setting_of;
@@ -26,7 +26,7 @@ pub struct Scenario {
     /// The keys, with the settings made.
     pub(crate) file: File,
     pub(crate) places: Option<Arc<Places>>,
-    pub(crate) knob_values: Values,
+    pub(crate) knob_values: KnobValues,
     /// The effective value of every key that shapes a run.
     pub(crate) lines: Lines,
     /// The text of the file with its settings made, as a tree. The names of files in it are absolute.

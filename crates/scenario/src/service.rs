@@ -3,9 +3,9 @@
 use coapace_sim::{Jitter, Span, Stream};
 
 use crate::patterns::exponential;
-use crate::schema::document::{Item, Value};
+use crate::schema::document::{Item, TomlValue};
 use crate::schema::error::Fault;
-use crate::schema::kind::{Key, Kind, Lines};
+use crate::schema::kind::{KeyEntry, Lines, ValueKind};
 use crate::schema::scalar::{RANGE, Scalar, TIME};
 use crate::schema::table::{Keys, keys, table};
 
@@ -48,7 +48,7 @@ impl ServiceTime {
 /// A time, a list of two times, or the table of an [`Exponential`].
 pub(crate) struct ServiceTimeKind;
 
-impl Kind for ServiceTimeKind {
+impl ValueKind for ServiceTimeKind {
     type Value = ServiceTime;
     fn accepts(&self) -> String {
         let table = table::<Exponential>().accepts();
@@ -56,8 +56,8 @@ impl Kind for ServiceTimeKind {
     }
     fn read(&self, item: &Item, path: &str) -> Result<ServiceTime, Fault> {
         let read = match item.value {
-            Value::Table(_) => return Exponential::read(item, path).map(ServiceTime::Exponential),
-            Value::List(_) => RANGE.parse(&item.value).map(ServiceTime::Uniform),
+            TomlValue::Table(_) => return Exponential::read(item, path).map(ServiceTime::Exponential),
+            TomlValue::List(_) => RANGE.parse(&item.value).map(ServiceTime::Uniform),
             _ => TIME.parse(&item.value).map(ServiceTime::Constant),
         };
         read.ok_or_else(|| self.refuse(item, path))
@@ -69,10 +69,10 @@ impl Kind for ServiceTimeKind {
             ServiceTime::Exponential(exponential) => exponential.write(path, lines),
         }
     }
-    fn hint(&self, value: &Value) -> String {
+    fn hint(&self, value: &TomlValue) -> String {
         Scalar::hint(&TIME, value) + &Scalar::hint(&RANGE, value)
     }
-    fn keys(&self) -> Vec<Key> {
+    fn keys(&self) -> Vec<KeyEntry> {
         Exponential::keys()
     }
 }

@@ -7,10 +7,10 @@ use coapace_control::nearest;
 
 use crate::cross_checks;
 use crate::file::File;
-use crate::knobs::Values;
+use crate::knobs::KnobValues;
 use crate::scenario::Scenario;
-use crate::schema::document::{self, Item, Value};
-use crate::schema::error::{Fault, Origin, ScenarioError};
+use crate::schema::document::{self, Item, TomlValue};
+use crate::schema::error::{Fault, ScenarioError, ValueOrigin};
 use crate::schema::table::Keys;
 
 /// The largest file that is read, in bytes.
@@ -19,7 +19,7 @@ pub(crate) const LARGEST: usize = 1 << 16;
 /// Returns whether a file has keys, but none that is a scenario's or resembles one. Errors quote nothing of such a file, because it
 /// may be any file and have secrets.
 fn is_foreign(item: &Item) -> bool {
-    let Value::Table(members) = &item.value else { return false };
+    let TomlValue::Table(members) = &item.value else { return false };
     let keys = File::keys();
     let is_ours = |name: &str| File::has(name) || nearest(name, keys.iter().map(|key| key.name)).is_some();
     !members.is_empty() && !members.iter().any(|(name, _)| is_ours(name))
@@ -33,7 +33,7 @@ pub struct Template {
     path: String,
     item: Item,
     file: File,
-    knob_values: Values,
+    knob_values: KnobValues,
 }
 
 impl Template {
@@ -47,13 +47,13 @@ impl Template {
 
     fn read(name: &str, path: &str, text: &str) -> Result<Self, Fault> {
         if text.len() > LARGEST {
-            return Err(Fault::new(Origin::Line(1), format!("longer than {LARGEST} bytes")));
+            return Err(Fault::new(ValueOrigin::Line(1), format!("longer than {LARGEST} bytes")));
         }
         let item = document::parse(text)?;
         if is_foreign(&item) {
             let names: Vec<_> = File::keys().iter().map(|key| format!("`{}`", key.name)).collect();
             let message = format!("this is no scenario: it has none of {}", names.join(", "));
-            return Err(Fault::new(Origin::Line(1), message));
+            return Err(Fault::new(ValueOrigin::Line(1), message));
         }
         let file = File::of(&item)?;
         // The clients of a mesh are not counted yet. The file of a choice has uncounted clients, too, so both can be compared.
@@ -72,13 +72,13 @@ impl Template {
 
     /// Returns the fault of the setting that spoils the file, if `fault` lies in a line that was right without the settings.
     fn blamed(&self, fault: Fault, settings: &[(String, String)]) -> Fault {
-        if matches!(fault.at, Origin::Setting(_)) {
+        if matches!(fault.at, ValueOrigin::Setting(_)) {
             return fault;
         }
         let right = (0..settings.len()).rev().find(|&count| self.with(&settings[..count]).is_ok());
         match right.and_then(|place| Some((place, self.with(&settings[..=place]).err()?))) {
-            Some((place, Fault { at: Origin::Line(_), message, .. })) => {
-                Fault::new(Origin::Setting(place), message)
+            Some((place, Fault { at: ValueOrigin::Line(_), message, .. })) => {
+                Fault::new(ValueOrigin::Setting(place), message)
             }
             spoilt => spoilt.map_or(fault, |(_, fault)| fault),
         }
@@ -92,7 +92,7 @@ impl Template {
             let mut settings: Vec<_> = settings.iter().enumerate().collect();
             settings.sort_by_key(|(_, (key, _))| file.knobs.depth(key.trim()));
             for (place, (key, value)) in settings {
-                file.knobs.set(&mut item, &root, (key.trim(), value), Origin::Setting(place))?;
+                file.knobs.set(&mut item, &root, (key.trim(), value), ValueOrigin::Setting(place))?;
             }
             file = File::of(&item)?;
             knob_values = file.knob_values(&item);

@@ -5,18 +5,18 @@
 use toml::de::{DeTable, DeValue};
 
 use super::amount::Amount;
-use super::error::{Fault, Origin, did_you_mean, shown};
+use super::error::{Fault, ValueOrigin, did_you_mean, shown};
 
 /// A value and where it was written: of a member of a table, the line of its key.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Item {
-    pub(crate) at: Origin,
-    pub(crate) value: Value,
+    pub(crate) at: ValueOrigin,
+    pub(crate) value: TomlValue,
 }
 
 /// A value of TOML, of the kinds that a scenario has a use for.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Value {
+pub(crate) enum TomlValue {
     Text(String),
     Integer(i64),
     Switch(bool),
@@ -31,10 +31,10 @@ pub(crate) enum Value {
 pub(crate) fn parse(text: &str) -> Result<Item, Fault> {
     let ends: Vec<_> =
         text.bytes().enumerate().filter(|(_, byte)| *byte == b'\n').map(|(end, _)| end).collect();
-    let line = |offset: usize| Origin::Line(1 + ends.partition_point(|end| *end < offset));
+    let line = |offset: usize| ValueOrigin::Line(1 + ends.partition_point(|end| *end < offset));
     match DeTable::parse(text) {
         Ok(table) => {
-            Ok(Item { at: Origin::Line(1), value: tree(&DeValue::Table(table.into_inner()), &line) })
+            Ok(Item { at: ValueOrigin::Line(1), value: tree(&DeValue::Table(table.into_inner()), &line) })
         }
         Err(error) => {
             let span = error.span().unwrap_or_default();
@@ -59,11 +59,11 @@ fn bare_amount(line: &str) -> Option<String> {
 }
 
 /// Reads the value of a setting: as TOML has it, or else as text, so that `random` and `200 ms` need no quotes.
-pub(crate) fn setting(text: &str, at: Origin) -> Item {
+pub(crate) fn setting(text: &str, at: ValueOrigin) -> Item {
     let text = text.trim();
     let value = match DeValue::parse(text) {
         Ok(value) if !value.get_ref().is_datetime() => tree(value.get_ref(), &|_| at),
-        _ => Value::Text(text.to_owned()),
+        _ => TomlValue::Text(text.to_owned()),
     };
     Item { at, value }
 }
@@ -97,17 +97,17 @@ pub fn split_values(text: &str) -> Vec<&str> {
     values
 }
 
-fn tree(value: &DeValue<'_>, place: &dyn Fn(usize) -> Origin) -> Value {
+fn tree(value: &DeValue<'_>, place: &dyn Fn(usize) -> ValueOrigin) -> TomlValue {
     match value {
-        DeValue::String(text) => Value::Text(text.to_string()),
-        DeValue::Boolean(switch) => Value::Switch(*switch),
+        DeValue::String(text) => TomlValue::Text(text.to_string()),
+        DeValue::Boolean(switch) => TomlValue::Switch(*switch),
         DeValue::Integer(integer) => match i64::from_str_radix(integer.as_str(), integer.radix()) {
-            Ok(integer) => Value::Integer(integer),
-            Err(_) => Value::Other(integer.as_str().to_owned()),
+            Ok(integer) => TomlValue::Integer(integer),
+            Err(_) => TomlValue::Other(integer.as_str().to_owned()),
         },
-        DeValue::Float(float) => Value::Other(float.as_str().to_owned()),
-        DeValue::Datetime(datetime) => Value::Other(datetime.to_string()),
-        DeValue::Array(array) => Value::List(
+        DeValue::Float(float) => TomlValue::Other(float.as_str().to_owned()),
+        DeValue::Datetime(datetime) => TomlValue::Other(datetime.to_string()),
+        DeValue::Array(array) => TomlValue::List(
             array
                 .iter()
                 .map(|item| Item { at: place(item.span().start), value: tree(item.get_ref(), place) })
@@ -117,7 +117,7 @@ fn tree(value: &DeValue<'_>, place: &dyn Fn(usize) -> Origin) -> Value {
             let mut members: Vec<_> = table.iter().collect();
             // Knobs keep the order of the file.
             members.sort_by_key(|(key, _)| key.span().start);
-            Value::Table(
+            TomlValue::Table(
                 members
                     .into_iter()
                     .map(|(key, item)| {
@@ -132,35 +132,40 @@ fn tree(value: &DeValue<'_>, place: &dyn Fn(usize) -> Origin) -> Value {
 
 impl Item {
     /// Returns a table without members.
-    pub(crate) const fn empty_table(at: Origin) -> Self {
-        Self { at, value: Value::Table(Vec::new()) }
+    pub(crate) const fn empty_table(at: ValueOrigin) -> Self {
+        Self { at, value: TomlValue::Table(Vec::new()) }
     }
 
     /// Returns the member `name` of a table, which gets this `value` if it is missing; `None` if this is not a table.
-    pub(crate) fn get_or_insert(&mut self, name: &str, at: Origin, value: Value) -> Option<&mut Self> {
-        let Value::Table(members) = &mut self.value else { return None };
+    pub(crate) fn get_or_insert(
+        &mut self,
+        name: &str,
+        at: ValueOrigin,
+        value: TomlValue,
+    ) -> Option<&mut Self> {
+        let TomlValue::Table(members) = &mut self.value else { return None };
         Some(member_or_insert(members, name, at, value))
     }
 
     /// Returns the table with `other` set to "none" if the file sets `said` but not `other`, whose default would contradict it.
     pub(crate) fn with_either(&self, said: &str, other: &str) -> Self {
         let mut table = self.clone();
-        let is_said = |item: &&Self| !matches!(&item.value, Value::Text(text) if text == "none");
+        let is_said = |item: &&Self| !matches!(&item.value, TomlValue::Text(text) if text == "none");
         if let Some(at) = self.get(said).filter(is_said).map(|item| item.at) {
-            table.get_or_insert(other, at, Value::Text("none".to_owned()));
+            table.get_or_insert(other, at, TomlValue::Text("none".to_owned()));
         }
         table
     }
 
     /// Returns the place of this item if it is a table.
-    pub(crate) fn place_of_table(&self) -> Option<Origin> {
-        matches!(self.value, Value::Table(_)).then_some(self.at)
+    pub(crate) fn place_of_table(&self) -> Option<ValueOrigin> {
+        matches!(self.value, TomlValue::Table(_)).then_some(self.at)
     }
 
     /// Returns the member `name` of a table.
     pub(crate) fn get(&self, name: &str) -> Option<&Self> {
         match &self.value {
-            Value::Table(members) => members.iter().find(|(key, _)| key == name).map(|(_, item)| item),
+            TomlValue::Table(members) => members.iter().find(|(key, _)| key == name).map(|(_, item)| item),
             _ => None,
         }
     }
@@ -168,7 +173,7 @@ impl Item {
     /// Returns the name of a table that is addressed by it.
     pub(crate) fn name(&self) -> Option<&str> {
         match &self.get("name")?.value {
-            Value::Text(name) => Some(name),
+            TomlValue::Text(name) => Some(name),
             _ => None,
         }
     }
@@ -176,7 +181,7 @@ impl Item {
     /// Returns the member `name` of a table, or of a list of tables that are addressed by their names.
     fn member(&self, name: &str) -> Option<&Self> {
         match &self.value {
-            Value::List(list) => list.iter().find(|item| item.name() == Some(name)),
+            TomlValue::List(list) => list.iter().find(|item| item.name() == Some(name)),
             _ => self.get(name),
         }
     }
@@ -189,13 +194,13 @@ impl Item {
     }
 
     /// Checks that every name of a list on the dotted `path` is there.
-    pub(crate) fn leads(&self, path: &str, at: Origin) -> Result<(), Fault> {
+    pub(crate) fn leads(&self, path: &str, at: ValueOrigin) -> Result<(), Fault> {
         let mut place = self;
         let mut walked = String::new();
         for part in path.split('.') {
             place = match (place.member(part), &place.value) {
                 (Some(item), _) => item,
-                (None, Value::List(list)) => return Err(unnamed(list, part, &walked, at)),
+                (None, TomlValue::List(list)) => return Err(unnamed(list, part, &walked, at)),
                 (None, _) => break,
             };
             walked = joined(&walked, part);
@@ -219,21 +224,23 @@ impl Item {
 
     /// Removes the members of the table `name` of the file for which `is_kept` is false.
     pub(crate) fn retain(&mut self, name: &str, is_kept: impl Fn(&str, &mut Self) -> bool) {
-        let Value::Table(members) = &mut self.value else { return };
+        let TomlValue::Table(members) = &mut self.value else { return };
         let Some((_, table)) = members.iter_mut().find(|(key, _)| key == name) else { return };
-        if let Value::Table(members) = &mut table.value {
+        if let TomlValue::Table(members) = &mut table.value {
             members.retain_mut(|(key, item)| is_kept(key, item));
         }
     }
 
-    fn step(&mut self, part: &str, walked: &str, at: Origin) -> Result<&mut Self, Fault> {
+    fn step(&mut self, part: &str, walked: &str, at: ValueOrigin) -> Result<&mut Self, Fault> {
         let here = self.show();
         match &mut self.value {
-            Value::List(list) => {
+            TomlValue::List(list) => {
                 let unnamed = unnamed(list, part, walked, at);
                 list.iter_mut().find(|item| item.name() == Some(part)).ok_or(unnamed)
             }
-            Value::Table(members) => Ok(member_or_insert(members, part, at, Value::Table(Vec::new()))),
+            TomlValue::Table(members) => {
+                Ok(member_or_insert(members, part, at, TomlValue::Table(Vec::new())))
+            }
             _ => Err(Fault::new(at, format!("`{walked}` is {here} and has no key `{}`", shown(part)))),
         }
     }
@@ -241,11 +248,11 @@ impl Item {
     /// Returns the text that an error shows for it.
     pub(crate) fn show(&self) -> String {
         match &self.value {
-            Value::Text(text) | Value::Other(text) => format!("`{}`", shown(text)),
-            Value::Integer(integer) => format!("`{integer}`"),
-            Value::Switch(switch) => format!("`{switch}`"),
-            Value::List(_) => "a list".to_owned(),
-            Value::Table(_) => "a table".to_owned(),
+            TomlValue::Text(text) | TomlValue::Other(text) => format!("`{}`", shown(text)),
+            TomlValue::Integer(integer) => format!("`{integer}`"),
+            TomlValue::Switch(switch) => format!("`{switch}`"),
+            TomlValue::List(_) => "a list".to_owned(),
+            TomlValue::Table(_) => "a table".to_owned(),
         }
     }
 }
@@ -253,8 +260,8 @@ impl Item {
 fn member_or_insert<'a>(
     members: &'a mut Vec<(String, Item)>,
     name: &str,
-    at: Origin,
-    value: Value,
+    at: ValueOrigin,
+    value: TomlValue,
 ) -> &'a mut Item {
     let place = members.iter().position(|(key, _)| key == name).unwrap_or_else(|| {
         members.push((name.to_owned(), Item { at, value }));
@@ -263,7 +270,7 @@ fn member_or_insert<'a>(
     &mut members[place].1
 }
 
-fn unnamed(list: &[Item], part: &str, walked: &str, at: Origin) -> Fault {
+fn unnamed(list: &[Item], part: &str, walked: &str, at: ValueOrigin) -> Fault {
     let near = did_you_mean(part, list.iter().filter_map(Item::name));
     Fault::new(at, format!("no key `{}` in `{walked}`{near}", shown(part)))
 }

@@ -42,7 +42,7 @@ impl std::error::Error for ScenarioError {}
 
 /// The place where a value was written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Origin {
+pub(crate) enum ValueOrigin {
     /// A line of the file, from 1.
     Line(usize),
     /// One of the settings, from 0.
@@ -52,7 +52,7 @@ pub(crate) enum Origin {
 /// A fault before the file has a name.
 #[derive(Clone, Debug)]
 pub(crate) struct Fault {
-    pub(crate) at: Origin,
+    pub(crate) at: ValueOrigin,
     pub(crate) message: String,
     /// A key that its table does not have and that resembles none of them.
     pub(crate) stray: Option<Stray>,
@@ -67,21 +67,21 @@ pub(crate) struct Stray {
 }
 
 impl Fault {
-    pub(crate) fn new(at: Origin, message: impl Into<String>) -> Self {
+    pub(crate) fn new(at: ValueOrigin, message: impl Into<String>) -> Self {
         Self { at, message: message.into(), stray: None }
     }
 
     /// Adds the name of the file, and the settings that were made.
     pub(crate) fn named(&self, file: &str, settings: &[(String, String)]) -> ScenarioError {
         let place = match self.at {
-            Origin::Line(line) => format!("{file}:{line}"),
-            Origin::Setting(place) => match settings.get(place) {
+            ValueOrigin::Line(line) => format!("{file}:{line}"),
+            ValueOrigin::Setting(place) => match settings.get(place) {
                 Some((key, value)) => format!("--set {key}={value}"),
                 None => "--set".to_owned(),
             },
         };
         let error = ScenarioError::new(&place, &self.message);
-        if matches!(self.at, Origin::Setting(_)) { error.of_usage() } else { error }
+        if matches!(self.at, ValueOrigin::Setting(_)) { error.of_usage() } else { error }
     }
 }
 

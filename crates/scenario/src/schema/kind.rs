@@ -1,26 +1,26 @@
 //! Kinds of values: each says once how its values are read, checked, written and described.
 
-use super::document::{Item, Value, quoted};
-use super::error::{Fault, Origin, did_you_mean};
+use super::document::{Item, TomlValue, quoted};
+use super::error::{Fault, ValueOrigin, did_you_mean};
 
 /// The effective value of every key under its dotted path, in the order of the schema.
 pub(crate) type Lines = Vec<(String, String)>;
 
 /// One key as the reference lists it.
 #[derive(Clone, Debug)]
-pub(crate) struct Key {
+pub(crate) struct KeyEntry {
     pub(crate) name: &'static str,
     pub(crate) doc: String,
     pub(crate) accepts: String,
     /// The default like a file has it; `None` if the key must be there.
     pub(crate) default: Option<String>,
     /// The keys of a table.
-    pub(crate) keys: Vec<Key>,
+    pub(crate) keys: Vec<KeyEntry>,
     /// Whether this is a list of tables, whose names are part of the path.
     pub(crate) is_list: bool,
 }
 
-impl Key {
+impl KeyEntry {
     /// Returns whether a file without this key is refused: a table may be left out if all its keys may.
     pub(crate) fn is_required(&self) -> bool {
         let may_be_empty = !self.keys.is_empty() && !self.is_list;
@@ -29,14 +29,14 @@ impl Key {
 }
 
 /// The kind of values that a key accepts.
-pub(crate) trait Kind {
+pub(crate) trait ValueKind {
     type Value;
     /// Returns the accepted values in words, for people.
     fn accepts(&self) -> String;
     /// Reads the value of the key `path`.
     fn read(&self, item: &Item, path: &str) -> Result<Self::Value, Fault>;
     /// Returns the value of a key that is not there and has no default; `at` is where its table is.
-    fn missing(&self, path: &str, at: Origin) -> Result<Self::Value, Fault> {
+    fn missing(&self, path: &str, at: ValueOrigin) -> Result<Self::Value, Fault> {
         Err(Fault::new(at, format!("`{path}` is missing: it must be {}", self.accepts())))
     }
     /// Returns the error of an `item` with another value, which names the accepted ones.
@@ -44,13 +44,13 @@ pub(crate) trait Kind {
         refused(&self.accepts(), &self.hint(&item.value), item, path)
     }
     /// Returns the probable meaning of a refused value, to follow the error; empty if it is not known.
-    fn hint(&self, value: &Value) -> String {
+    fn hint(&self, value: &TomlValue) -> String {
         near(&self.words(), value)
     }
     /// Writes the value the one way it is always written.
     fn write(&self, value: &Self::Value, path: &str, lines: &mut Lines);
     /// Returns the keys of a table.
-    fn keys(&self) -> Vec<Key> {
+    fn keys(&self) -> Vec<KeyEntry> {
         Vec::new()
     }
     /// Returns whether the value is a table, or can be one.
@@ -78,9 +78,9 @@ pub(crate) fn refused(accepts: &str, hint: &str, item: &Item, path: &str) -> Fau
 }
 
 /// Returns the one of `words` that is nearest to a text, as a question.
-pub(crate) fn near(words: &[&str], value: &Value) -> String {
+pub(crate) fn near(words: &[&str], value: &TomlValue) -> String {
     match value {
-        Value::Text(text) => did_you_mean(text, words.iter().copied()),
+        TomlValue::Text(text) => did_you_mean(text, words.iter().copied()),
         _ => String::new(),
     }
 }
@@ -88,16 +88,16 @@ pub(crate) fn near(words: &[&str], value: &Value) -> String {
 /// The inner kind, or a word that means its absence.
 pub(crate) struct Or<K>(pub(crate) &'static str, pub(crate) K);
 
-impl<K: Kind> Kind for Or<K> {
+impl<K: ValueKind> ValueKind for Or<K> {
     type Value = Option<K::Value>;
     fn accepts(&self) -> String {
         format!("{}, or \"{}\"", self.1.accepts(), self.0)
     }
     fn read(&self, item: &Item, path: &str) -> Result<Self::Value, Fault> {
         match &item.value {
-            Value::Text(word) if word == self.0 => Ok(None),
+            TomlValue::Text(word) if word == self.0 => Ok(None),
             // A table describes its own faults better.
-            Value::Table(_) if self.1.is_table() => self.1.read(item, path).map(Some),
+            TomlValue::Table(_) if self.1.is_table() => self.1.read(item, path).map(Some),
             _ => self.1.read(item, path).map(Some).map_err(|_| self.refuse(item, path)),
         }
     }
@@ -107,10 +107,10 @@ impl<K: Kind> Kind for Or<K> {
             None => lines.push((path.to_owned(), quoted(self.0))),
         }
     }
-    fn keys(&self) -> Vec<Key> {
+    fn keys(&self) -> Vec<KeyEntry> {
         self.1.keys()
     }
-    fn hint(&self, value: &Value) -> String {
+    fn hint(&self, value: &TomlValue) -> String {
         let inner = self.1.hint(value);
         if inner.is_empty() { near(&self.words(), value) } else { inner }
     }

@@ -1,6 +1,6 @@
 //! Measured quantities: decimal numbers with one unit, which may be negative.
 
-use super::document::{Value, quoted};
+use super::document::{TomlValue, quoted};
 use super::scalar::Scalar;
 
 /// A number from one bound to another, both included, in this unit; without a unit it is a bare number.
@@ -21,15 +21,15 @@ impl Scalar for Measure {
         }
     }
 
-    fn parse(&self, value: &Value) -> Option<f64> {
+    fn parse(&self, value: &TomlValue) -> Option<f64> {
         let Self(unit, least, most) = self;
         let number = match value {
-            Value::Integer(number) if unit.is_empty() => number.to_string(),
-            Value::Text(text) => {
+            TomlValue::Integer(number) if unit.is_empty() => number.to_string(),
+            TomlValue::Text(text) => {
                 let number = text.strip_suffix(unit)?;
                 number.strip_suffix(' ').unwrap_or(number).to_owned()
             }
-            Value::Other(text) if unit.is_empty() => text.clone(),
+            TomlValue::Other(text) if unit.is_empty() => text.clone(),
             _ => return None,
         };
         let digits = number.strip_prefix('-').unwrap_or(&number);
@@ -53,7 +53,7 @@ mod tests {
     use super::*;
 
     fn read(measure: &Measure, text: &str) -> Option<f64> {
-        measure.parse(&Value::Text(text.to_owned()))
+        measure.parse(&TomlValue::Text(text.to_owned()))
     }
 
     #[test]
@@ -66,7 +66,7 @@ mod tests {
             assert_eq!(read(&power, written.trim_matches('"')), Some(value), "{written}");
         }
         assert_eq!(power.text(&-0.0), "\"0 dBm\"");
-        assert_eq!(Measure("", 0.0, 10.0).parse(&Value::Integer(3)), Some(3.0));
+        assert_eq!(Measure("", 0.0, 10.0).parse(&TomlValue::Integer(3)), Some(3.0));
         assert_eq!(read(&Measure("", 0.0, 10.0), "2.7"), Some(2.7));
     }
 
@@ -89,6 +89,6 @@ mod tests {
         ] {
             assert_eq!(read(&metres, text), None, "{text}");
         }
-        assert_eq!(metres.parse(&Value::Integer(10)), None);
+        assert_eq!(metres.parse(&TomlValue::Integer(10)), None);
     }
 }

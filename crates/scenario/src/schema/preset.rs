@@ -2,7 +2,7 @@
 
 use super::document::{Item, joined};
 use super::error::Fault;
-use super::kind::{Key, Kind, Lines};
+use super::kind::{KeyEntry, Lines, ValueKind};
 use super::scalar::Choice;
 use super::table::{Keys, Presets, key};
 
@@ -28,7 +28,7 @@ impl<T: Presets> Keys for Preset<T> {
         name == PRESET || T::has(name)
     }
 
-    fn keys() -> Vec<Key> {
+    fn keys() -> Vec<KeyEntry> {
         let mut keys = vec![key(PRESET, T::PRESET_DOC, &kind::<T>(), Some(&T::PRESETS[0].0))];
         keys.extend(T::keys());
         keys

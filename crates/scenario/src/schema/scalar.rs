@@ -2,28 +2,28 @@
 
 use coapace_sim::{Jitter, Span};
 
-use super::document::{Item, Value, is_name, quoted, setting};
-use super::error::{Fault, Origin, shown};
-use super::kind::{Kind, Lines, listed, near};
+use super::document::{Item, TomlValue, is_name, quoted, setting};
+use super::error::{Fault, ValueOrigin, shown};
+use super::kind::{Lines, ValueKind, listed, near};
 use super::units;
 
 /// A kind whose values are written in one piece.
 pub(crate) trait Scalar {
     type Value;
     fn accepts(&self) -> String;
-    fn parse(&self, value: &Value) -> Option<Self::Value>;
+    fn parse(&self, value: &TomlValue) -> Option<Self::Value>;
     /// Returns the value like a file has it.
     fn text(&self, value: &Self::Value) -> String;
     fn words(&self) -> Vec<&'static str> {
         Vec::new()
     }
     /// Returns the probable meaning of a refused value, to follow the error.
-    fn hint(&self, value: &Value) -> String {
+    fn hint(&self, value: &TomlValue) -> String {
         near(&self.words(), value)
     }
 }
 
-impl<S: Scalar> Kind for S {
+impl<S: Scalar> ValueKind for S {
     type Value = S::Value;
 
     fn accepts(&self) -> String {
@@ -42,7 +42,7 @@ impl<S: Scalar> Kind for S {
         Scalar::words(self)
     }
 
-    fn hint(&self, value: &Value) -> String {
+    fn hint(&self, value: &TomlValue) -> String {
         Scalar::hint(self, value)
     }
 }
@@ -55,11 +55,11 @@ impl<T: Copy + Into<u64> + TryFrom<i64> + PartialOrd> Scalar for Whole<T> {
     fn accepts(&self) -> String {
         format!("a whole number from {} to {}", self.0.into(), self.1.into())
     }
-    fn parse(&self, value: &Value) -> Option<T> {
-        let Value::Integer(integer) = value else { return None };
+    fn parse(&self, value: &TomlValue) -> Option<T> {
+        let TomlValue::Integer(integer) = value else { return None };
         T::try_from(*integer).ok().filter(|value| (self.0..=self.1).contains(value))
     }
-    fn hint(&self, value: &Value) -> String {
+    fn hint(&self, value: &TomlValue) -> String {
         unquoted(value, |inner| self.parse(inner).is_some())
     }
     fn text(&self, value: &T) -> String {
@@ -70,9 +70,9 @@ impl<T: Copy + Into<u64> + TryFrom<i64> + PartialOrd> Scalar for Whole<T> {
 /// A kind without parameters.
 pub(crate) struct Plain<T> {
     accepts: &'static str,
-    parse: fn(&Value) -> Option<T>,
+    parse: fn(&TomlValue) -> Option<T>,
     text: fn(&T) -> String,
-    hint: fn(&Value) -> String,
+    hint: fn(&TomlValue) -> String,
 }
 
 impl<T> Scalar for Plain<T> {
@@ -80,35 +80,35 @@ impl<T> Scalar for Plain<T> {
     fn accepts(&self) -> String {
         self.accepts.to_owned()
     }
-    fn parse(&self, value: &Value) -> Option<T> {
+    fn parse(&self, value: &TomlValue) -> Option<T> {
         (self.parse)(value)
     }
     fn text(&self, value: &T) -> String {
         (self.text)(value)
     }
-    fn hint(&self, value: &Value) -> String {
+    fn hint(&self, value: &TomlValue) -> String {
         (self.hint)(value)
     }
 }
 
 /// The hint of kinds that have none.
-const fn nothing(_: &Value) -> String {
+const fn nothing(_: &TomlValue) -> String {
     String::new()
 }
 
 /// Returns the hint to leave out the quotes, if the text within them is accepted.
-fn unquoted(value: &Value, is_accepted: impl Fn(&Value) -> bool) -> String {
-    let Value::Text(text) = value else { return String::new() };
-    let inner = setting(text, Origin::Line(1)).value;
+fn unquoted(value: &TomlValue, is_accepted: impl Fn(&TomlValue) -> bool) -> String {
+    let TomlValue::Text(text) = value else { return String::new() };
+    let inner = setting(text, ValueOrigin::Line(1)).value;
     if is_accepted(&inner) { format!("; leave out the quotes: {}", shown(text)) } else { String::new() }
 }
 
 /// `true` or `false`.
 pub(crate) const SWITCH: Plain<bool> = Plain {
     accepts: "true or false",
-    parse: |value| if let Value::Switch(switch) = value { Some(*switch) } else { None },
+    parse: |value| if let TomlValue::Switch(switch) = value { Some(*switch) } else { None },
     text: bool::to_string,
-    hint: |value| unquoted(value, |inner| matches!(inner, Value::Switch(_))),
+    hint: |value| unquoted(value, |inner| matches!(inner, TomlValue::Switch(_))),
 };
 
 /// One line of text, of at least one character and at most so many bytes.
@@ -119,8 +119,8 @@ impl Scalar for OneLine {
     fn accepts(&self) -> String {
         format!("one line of text, at most {} bytes", self.0)
     }
-    fn parse(&self, value: &Value) -> Option<String> {
-        let Value::Text(text) = value else { return None };
+    fn parse(&self, value: &TomlValue) -> Option<String> {
+        let TomlValue::Text(text) = value else { return None };
         let fits = (1..=self.0).contains(&text.len()) && !text.contains(char::is_control);
         fits.then(|| text.clone())
     }
@@ -132,22 +132,22 @@ impl Scalar for OneLine {
 /// A name that can be part of a dotted path.
 pub(crate) const NAME: Plain<String> = Plain {
     accepts: "a name of at most 32 lower-case letters, digits, `-` and `_`, a letter first",
-    parse: |value| if let Value::Text(text) = value { is_name(text).then(|| text.clone()) } else { None },
+    parse: |value| if let TomlValue::Text(text) = value { is_name(text).then(|| text.clone()) } else { None },
     text: |name| quoted(name),
     hint: nothing,
 };
 
 /// Returns the text of a quantity: a number needs no quotes.
-fn quantity(value: &Value) -> Option<String> {
+fn quantity(value: &TomlValue) -> Option<String> {
     match value {
-        Value::Text(text) | Value::Other(text) => Some(text.clone()),
-        Value::Integer(number) => Some(number.to_string()),
+        TomlValue::Text(text) | TomlValue::Other(text) => Some(text.clone()),
+        TomlValue::Integer(number) => Some(number.to_string()),
         _ => None,
     }
 }
 
 /// Returns the probable meaning of a refused quantity.
-fn quantity_hint(of: units::Quantity, value: &Value) -> String {
+fn quantity_hint(of: units::Quantity, value: &TomlValue) -> String {
     quantity(value).and_then(|text| of.hint(&text)).unwrap_or_default()
 }
 
@@ -181,7 +181,7 @@ pub(crate) const TIME: Plain<Span> = Plain {
 pub(crate) const RATE: Plain<u64> = Plain {
     accepts: "a rate from 1 bit/s to 1000 Gbit/s, such as \"60 kbit/s\"",
     parse: |value| {
-        let Value::Text(text) = value else { return None };
+        let TomlValue::Text(text) = value else { return None };
         units::RATE.parse(text).filter(|rate| (1..=1_000_000_000_000).contains(rate))
     },
     text: |rate| quoted(&units::RATE.write(*rate)),
@@ -193,8 +193,8 @@ pub(crate) const BYTES: Plain<u64> = Plain {
     accepts: "a number of bytes from 1 to 1000000000000, or a size such as \"1.41 MB\"",
     parse: |value| {
         let bytes = match value {
-            Value::Integer(bytes) => u64::try_from(*bytes).ok()?,
-            Value::Text(text) => units::SIZE.parse(text)?,
+            TomlValue::Integer(bytes) => u64::try_from(*bytes).ok()?,
+            TomlValue::Text(text) => units::SIZE.parse(text)?,
             _ => return None,
         };
         (1..=1_000_000_000_000).contains(&bytes).then_some(bytes)
@@ -226,14 +226,14 @@ pub(crate) const PERCENTAGE: Plain<f64> = Plain {
 pub(crate) const RANGE: Plain<Jitter> = Plain {
     accepts: "two times, the shorter first, such as [\"10 ms\", \"20 ms\"]",
     parse: |value| {
-        let Value::List(list) = value else { return None };
+        let TomlValue::List(list) = value else { return None };
         let [min, max] = list.as_slice() else { return None };
         let range = Jitter { min: TIME.parse(&min.value)?, max: TIME.parse(&max.value)? };
         (range.min <= range.max).then_some(range)
     },
     text: |Jitter { min, max }| format!("[{}, {}]", TIME.text(min), TIME.text(max)),
     hint: |value| {
-        let Value::List(list) = value else { return quantity_hint(units::TIME, value) };
+        let TomlValue::List(list) = value else { return quantity_hint(units::TIME, value) };
         if let Some(wrong) = list.iter().find(|item| TIME.parse(&item.value).is_none()) {
             return format!("; {} is not a time{}", wrong.show(), Scalar::hint(&TIME, &wrong.value));
         }
@@ -259,15 +259,15 @@ impl<S: Scalar> Scalar for ListOf<S> {
     fn accepts(&self) -> String {
         format!("a list of at most {} {}", self.0, self.2)
     }
-    fn parse(&self, value: &Value) -> Option<Self::Value> {
-        let Value::List(list) = value else { return None };
+    fn parse(&self, value: &TomlValue) -> Option<Self::Value> {
+        let TomlValue::List(list) = value else { return None };
         if list.len() > self.0 {
             return None;
         }
         list.iter().map(|item| self.1.parse(&item.value)).collect()
     }
-    fn hint(&self, value: &Value) -> String {
-        let Value::List(list) = value else { return String::new() };
+    fn hint(&self, value: &TomlValue) -> String {
+        let TomlValue::List(list) = value else { return String::new() };
         let wrong = list.iter().find(|item| self.1.parse(&item.value).is_none());
         wrong
             .map_or_else(String::new, |item| format!("; {} is none{}", item.show(), self.1.hint(&item.value)))
@@ -286,8 +286,8 @@ impl<T: Copy + PartialEq> Scalar for Choice<T> {
     fn accepts(&self) -> String {
         listed(&Scalar::words(self))
     }
-    fn parse(&self, value: &Value) -> Option<T> {
-        let Value::Text(text) = value else { return None };
+    fn parse(&self, value: &TomlValue) -> Option<T> {
+        let TomlValue::Text(text) = value else { return None };
         (self.0)().into_iter().find(|(word, _)| word == text).map(|(_, value)| value)
     }
     fn text(&self, value: &T) -> String {

@@ -3,9 +3,9 @@
 
 use std::marker::PhantomData;
 
-use super::document::{Item, Value, is_name, joined};
-use super::error::{Fault, Origin};
-use super::kind::{Key, Kind, Lines};
+use super::document::{Item, TomlValue, is_name, joined};
+use super::error::{Fault, ValueOrigin};
+use super::kind::{KeyEntry, Lines, ValueKind};
 use super::unknown::unknown;
 
 /// A table of keys.
@@ -15,12 +15,12 @@ pub(crate) trait Keys: Sized {
     /// Returns whether the table has a key of this name.
     fn has(name: &str) -> bool;
     /// Returns its keys, in order.
-    fn keys() -> Vec<Key>;
+    fn keys() -> Vec<KeyEntry>;
     /// Reads the keys of this table from `item`, which may have others.
     fn take(item: &Item, path: &str) -> Result<Self, Fault>;
     /// Reads the table `item`, which has no other keys.
     fn read(item: &Item, path: &str) -> Result<Self, Fault> {
-        if let Value::Table(members) = &item.value
+        if let TomlValue::Table(members) = &item.value
             && let Some((name, member)) = members.iter().find(|(name, _)| !Self::has(name))
         {
             return Err(unknown(path, name, &Self::keys(), &[], member.at));
@@ -96,7 +96,7 @@ macro_rules! keys {
                     [$(stringify!($key)),*].contains(&name)
                 }
 
-                fn keys() -> Vec<Key> {
+                fn keys() -> Vec<KeyEntry> {
                     vec![$({
                         let kind = of::<$type, _>($kind);
                         #[allow(unused_mut, unused_assignments)]
@@ -153,7 +153,7 @@ macro_rules! keys {
                     [$(stringify!($key)),*].contains(&name) $(|| <$table>::has(name))?
                 }
 
-                fn keys() -> Vec<Key> {
+                fn keys() -> Vec<KeyEntry> {
                     let base = <Self as Fields>::BASE;
                     let own = [$({
                         let default = &$crate::schema::table::keys!(@field base $key $($($field).+)?);
@@ -217,7 +217,7 @@ pub(crate) mod declared {
     pub(crate) use super::{Fields, Keys, Presets, key, like, of};
     pub(crate) use crate::schema::document::{Item, joined};
     pub(crate) use crate::schema::error::Fault;
-    pub(crate) use crate::schema::kind::{Key, Kind, Lines};
+    pub(crate) use crate::schema::kind::{KeyEntry, Lines, ValueKind};
 }
 
 /// A value that does not go with the others.
@@ -248,22 +248,27 @@ impl Misfit {
 }
 
 /// Fixes the type of value of a kind.
-pub(crate) fn of<V, K: Kind<Value = V>>(kind: K) -> K {
+pub(crate) fn of<V, K: ValueKind<Value = V>>(kind: K) -> K {
     kind
 }
 
 /// Fixes the type of value of a kind: the type of `_value`.
-pub(crate) fn like<V, K: Kind<Value = V>>(_value: &V, kind: K) -> K {
+pub(crate) fn like<V, K: ValueKind<Value = V>>(_value: &V, kind: K) -> K {
     kind
 }
 
 /// Returns the entry of a key in the reference.
-pub(crate) fn key<K: Kind>(name: &'static str, doc: &str, kind: &K, default: Option<&K::Value>) -> Key {
+pub(crate) fn key<K: ValueKind>(
+    name: &'static str,
+    doc: &str,
+    kind: &K,
+    default: Option<&K::Value>,
+) -> KeyEntry {
     let mut lines = Lines::new();
     if let Some(default) = default {
         kind.write(default, "", &mut lines);
     }
-    Key {
+    KeyEntry {
         name,
         doc: doc.trim().to_owned(),
         accepts: kind.accepts(),
@@ -277,14 +282,14 @@ pub(crate) fn key<K: Kind>(name: &'static str, doc: &str, kind: &K, default: Opt
 }
 
 /// The kind of a table with the keys of `T`.
-pub(crate) struct Table<T>(PhantomData<T>);
+pub(crate) struct TableKind<T>(PhantomData<T>);
 
 /// Returns the kind of a table with the keys of `T`.
-pub(crate) const fn table<T>() -> Table<T> {
-    Table(PhantomData)
+pub(crate) const fn table<T>() -> TableKind<T> {
+    TableKind(PhantomData)
 }
 
-impl<T: Keys> Kind for Table<T> {
+impl<T: Keys> ValueKind for TableKind<T> {
     type Value = T;
     fn accepts(&self) -> String {
         let keys: Vec<_> = T::keys().iter().map(|key| format!("`{}`", key.name)).collect();
@@ -292,18 +297,18 @@ impl<T: Keys> Kind for Table<T> {
     }
     fn read(&self, item: &Item, path: &str) -> Result<T, Fault> {
         match &item.value {
-            Value::Table(_) => T::read(item, path),
+            TomlValue::Table(_) => T::read(item, path),
             _ => Err(self.refuse(item, path)),
         }
     }
     /// A missing table is an empty one, because all its keys may have defaults.
-    fn missing(&self, path: &str, at: Origin) -> Result<T, Fault> {
+    fn missing(&self, path: &str, at: ValueOrigin) -> Result<T, Fault> {
         T::read(&Item::empty_table(at), path)
     }
     fn write(&self, value: &T, path: &str, lines: &mut Lines) {
         value.write(path, lines);
     }
-    fn keys(&self) -> Vec<Key> {
+    fn keys(&self) -> Vec<KeyEntry> {
         T::keys()
     }
     fn is_table(&self) -> bool {
@@ -328,13 +333,13 @@ pub(crate) const fn named<T>(most: usize, name: fn(&T) -> &str) -> Named<T> {
     Named { most, name }
 }
 
-impl<T: Keys> Kind for Named<T> {
+impl<T: Keys> ValueKind for Named<T> {
     type Value = Vec<T>;
     fn accepts(&self) -> String {
         format!("1 to {} tables, each with a `name` of its own", self.most)
     }
     fn read(&self, item: &Item, path: &str) -> Result<Vec<T>, Fault> {
-        let Value::List(list) = &item.value else { return Err(self.refuse(item, path)) };
+        let TomlValue::List(list) = &item.value else { return Err(self.refuse(item, path)) };
         if list.len() > self.most {
             return Err(self.refuse(item, path));
         }
@@ -359,7 +364,7 @@ impl<T: Keys> Kind for Named<T> {
             table.write(&format!("{path}.{}", (self.name)(table)), lines);
         }
     }
-    fn keys(&self) -> Vec<Key> {
+    fn keys(&self) -> Vec<KeyEntry> {
         T::keys()
     }
     fn is_list(&self) -> bool {

@@ -3,11 +3,11 @@
 use coapace_control::nearest;
 
 use super::document::joined;
-use super::error::{Fault, Origin, Stray, shown};
-use super::kind::Key;
+use super::error::{Fault, Stray, ValueOrigin, shown};
+use super::kind::KeyEntry;
 
 /// Follows `path` through the keys of a file, which are `root`. An error may suggest a name in `others`, too.
-pub(crate) fn resolve(root: &[Key], path: &str, others: &[&str], at: Origin) -> Result<(), Fault> {
+pub(crate) fn resolve(root: &[KeyEntry], path: &str, others: &[&str], at: ValueOrigin) -> Result<(), Fault> {
     let mut keys = root;
     let mut walked = String::new();
     let mut parts = path.split('.');
@@ -29,7 +29,7 @@ pub(crate) fn resolve(root: &[Key], path: &str, others: &[&str], at: Origin) -> 
 
 /// Returns the fault of the unknown key `name` in the table at `path`. It suggests the nearest of the table's keys and of `others`,
 /// the knobs, or lists both.
-pub(crate) fn unknown(path: &str, name: &str, keys: &[Key], others: &[&str], at: Origin) -> Fault {
+pub(crate) fn unknown(path: &str, name: &str, keys: &[KeyEntry], others: &[&str], at: ValueOrigin) -> Fault {
     let line = format!("unknown key `{}`", shown(&joined(path, name)));
     let here = keys.iter().map(|key| key.name).chain(others.iter().copied());
     if let Some(near) = nearest(name, here) {
@@ -52,7 +52,7 @@ pub(crate) fn unknown(path: &str, name: &str, keys: &[Key], others: &[&str], at:
 }
 
 /// Makes the fault suggest the key of that name elsewhere in the file, whose keys are `root`, if there is one.
-pub(crate) fn elsewhere(fault: Fault, root: &[Key]) -> Fault {
+pub(crate) fn elsewhere(fault: Fault, root: &[KeyEntry]) -> Fault {
     let Some(Stray { name, line }) = &fault.stray else { return fault };
     let mut paths = Vec::new();
     all_paths(root, "", &mut paths);
@@ -63,7 +63,7 @@ pub(crate) fn elsewhere(fault: Fault, root: &[Key]) -> Fault {
 }
 
 /// Collects the dotted path of every key that is not a table, with `HOP` in place of names in lists.
-fn all_paths(keys: &[Key], table: &str, paths: &mut Vec<String>) {
+fn all_paths(keys: &[KeyEntry], table: &str, paths: &mut Vec<String>) {
     for key in keys {
         let path = joined(table, key.name);
         match (key.keys.is_empty(), key.is_list) {

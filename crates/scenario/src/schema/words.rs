@@ -2,9 +2,9 @@
 
 use std::marker::PhantomData;
 
-use super::document::{Item, Value, joined, quoted};
-use super::error::{Fault, Origin};
-use super::kind::{Key, Kind, Lines, listed, near, refused};
+use super::document::{Item, TomlValue, joined, quoted};
+use super::error::{Fault, ValueOrigin};
+use super::kind::{KeyEntry, Lines, ValueKind, listed, near, refused};
 
 /// Declares an enumeration by its words, or describes one of the simulator (`for`).
 macro_rules! words {
@@ -45,7 +45,7 @@ macro_rules! tagged {
     (for $name:ident { $($variant:ident($table:ty) = $word:literal,)+ }) => {
         impl $crate::schema::words::TaggedTable for $name {
             const WORDS: &'static [&'static str] = &[$($word),+];
-            fn table_of(word: &str) -> (&'static str, Vec<$crate::schema::kind::Key>) {
+            fn table_of(word: &str) -> (&'static str, Vec<$crate::schema::kind::KeyEntry>) {
                 use $crate::schema::table::Keys;
                 match word { $($word => (<$table>::DOC, <$table>::keys()),)+ _ => Default::default() }
             }
@@ -71,7 +71,7 @@ pub(crate) use tagged;
 pub(crate) trait TaggedTable: Sized {
     const WORDS: &'static [&'static str];
     /// Returns a sentence about the table of a kind, and its keys beside `kind`.
-    fn table_of(word: &str) -> (&'static str, Vec<Key>);
+    fn table_of(word: &str) -> (&'static str, Vec<KeyEntry>);
     /// Reads a table without its `kind`; `None` if the kind is unknown.
     fn read(word: &str, item: &Item, path: &str) -> Option<Result<Self, Fault>>;
     /// Writes all keys except `kind`, whose word is returned.
@@ -112,7 +112,7 @@ impl<T: TaggedTable> Tagged<T> {
     }
 }
 
-impl<T: TaggedTable> Kind for Tagged<T> {
+impl<T: TaggedTable> ValueKind for Tagged<T> {
     type Value = T;
 
     fn accepts(&self) -> String {
@@ -125,8 +125,8 @@ impl<T: TaggedTable> Kind for Tagged<T> {
 
     fn read(&self, item: &Item, path: &str) -> Result<T, Fault> {
         let members = match &item.value {
-            Value::Table(members) => members,
-            Value::Text(word) if self.is_word_enough => {
+            TomlValue::Table(members) => members,
+            TomlValue::Text(word) if self.is_word_enough => {
                 let read = T::read(word, &Item::empty_table(item.at), path);
                 return read.unwrap_or_else(|| Err(self.refuse(item, path)));
             }
@@ -136,14 +136,14 @@ impl<T: TaggedTable> Kind for Tagged<T> {
         let kind = kind.first().map(|(_, kind)| kind);
         let word = match kind.map(|kind| &kind.value) {
             None => T::WORDS.first().copied().unwrap_or_default(),
-            Some(Value::Text(word)) => word,
+            Some(TomlValue::Text(word)) => word,
             Some(_) => "",
         };
         // A key of another kind gets a better message than an unknown key.
         if let Some(fault) = Self::misplaced(word, &others, path) {
             return Err(fault);
         }
-        let table = Item { at: item.at, value: Value::Table(others) };
+        let table = Item { at: item.at, value: TomlValue::Table(others) };
         let refuse = || {
             let kind = kind.unwrap_or(item);
             refused(&listed(T::WORDS), &near(T::WORDS, &kind.value), kind, &joined(path, KIND))
@@ -151,7 +151,7 @@ impl<T: TaggedTable> Kind for Tagged<T> {
         T::read(word, &table, path).unwrap_or_else(|| Err(refuse()))
     }
 
-    fn missing(&self, path: &str, at: Origin) -> Result<T, Fault> {
+    fn missing(&self, path: &str, at: ValueOrigin) -> Result<T, Fault> {
         self.read(&Item::empty_table(at), path)
     }
 
@@ -165,8 +165,8 @@ impl<T: TaggedTable> Kind for Tagged<T> {
         lines.append(&mut inner);
     }
 
-    fn keys(&self) -> Vec<Key> {
-        let kind = Key {
+    fn keys(&self) -> Vec<KeyEntry> {
+        let kind = KeyEntry {
             name: KIND,
             doc: "Which of them it is; the other keys depend on it.".to_owned(),
             accepts: listed(T::WORDS),

@@ -2,7 +2,7 @@
 
 use serde::ser::{Error, Serialize, Serializer};
 
-use super::document::{Item, Value};
+use super::document::{Item, TomlValue};
 
 impl Item {
     /// Returns a table as a document of TOML, its members in their order.
@@ -15,13 +15,15 @@ impl Item {
 impl Serialize for Item {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match &self.value {
-            Value::Text(text) => serializer.serialize_str(text),
-            Value::Integer(integer) => serializer.serialize_i64(*integer),
-            Value::Switch(switch) => serializer.serialize_bool(*switch),
-            Value::List(items) => serializer.collect_seq(items),
-            Value::Table(members) => serializer.collect_map(members.iter().map(|(name, item)| (name, item))),
+            TomlValue::Text(text) => serializer.serialize_str(text),
+            TomlValue::Integer(integer) => serializer.serialize_i64(*integer),
+            TomlValue::Switch(switch) => serializer.serialize_bool(*switch),
+            TomlValue::List(items) => serializer.collect_seq(items),
+            TomlValue::Table(members) => {
+                serializer.collect_map(members.iter().map(|(name, item)| (name, item)))
+            }
             // No key of a scenario takes one, so no scenario has one.
-            Value::Other(text) => Err(S::Error::custom(text)),
+            TomlValue::Other(text) => Err(S::Error::custom(text)),
         }
     }
 }
