@@ -53,14 +53,14 @@ impl Entry {
 impl Mechanism {
     /// Returns a mechanism of another crate, with its default parameters.
     pub const fn own<M: OwnMechanism>() -> Self {
-        Self::Own(Own { kind: const { &Kind::of::<M>() }, parameters: None })
+        Self::Own(Own { kind: const { &FunctionTable::of::<M>() }, parameters: None })
     }
 }
 
 /// A mechanism of another crate, with its parameters.
 #[derive(Clone, Copy)]
 pub struct Own {
-    kind: &'static Kind,
+    kind: &'static FunctionTable,
     /// The packed parameters. `None` means the defaults, because packing is not a `const fn`.
     parameters: Option<[u8; PARAMETERS_BYTES]>,
 }
@@ -74,7 +74,7 @@ pub struct OwnState([u8; STATE_BYTES]);
 pub struct OwnExchange([u8; EXCHANGE_BYTES]);
 
 /// The table of functions that unpack, call and pack one type of mechanism, and its constants.
-struct Kind {
+struct FunctionTable {
     name: &'static str,
     entry: fn() -> Entry,
     parameters: &'static [Parameter],
@@ -94,7 +94,7 @@ struct Kind {
     gauges: fn(&Own, &OwnState) -> Gauges,
 }
 
-impl Kind {
+impl FunctionTable {
     const fn of<M: OwnMechanism>() -> Self {
         const {
             assert!(M::BYTES <= PARAMETERS_BYTES, "the parameters of an own mechanism may take 80 bytes");
@@ -201,7 +201,7 @@ impl Own {
     }
 }
 
-/// Packs `value` into an array. [`Kind::of`] has checked that the array is large enough.
+/// Packs `value` into an array. [`FunctionTable::of`] has checked that the array is large enough.
 fn packed<const N: usize>(value: impl Packed) -> [u8; N] {
     let mut bytes = [0; N];
     value.pack(&mut bytes);

@@ -110,7 +110,7 @@ choice! {
 
 /// The series of timeouts of an exchange. f is the dithered fast RTO, s the slow one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Series {
+enum TimeoutSeries {
     /// f, 2f, 4f …: the state that the thesis calls NORMAL and the draft FAST.
     Fast,
     /// f, max(s, 2f), 2f, 4f …
@@ -128,7 +128,7 @@ enum Series {
 pub struct FasorState {
     estimator: Estimator,
     slow: Fine,
-    series: Series,
+    series: TimeoutSeries,
     /// Number of ambiguous answers, modulo 256.
     ambiguous: u8,
 }
@@ -138,7 +138,7 @@ pub struct FasorState {
 pub struct FasorExchange {
     fast: Fine,
     slow: Fine,
-    series: Series,
+    series: TimeoutSeries,
     retransmits: u8,
     /// The `ambiguous` of the destination when the exchange began.
     ambiguous: u8,
@@ -151,7 +151,12 @@ impl Controller for Fasor {
     type Exchange = FasorExchange;
 
     fn state(&self) -> FasorState {
-        FasorState { estimator: Estimator::new(), slow: Fine::ZERO, series: Series::Fast, ambiguous: 0 }
+        FasorState {
+            estimator: Estimator::new(),
+            slow: Fine::ZERO,
+            series: TimeoutSeries::Fast,
+            ambiguous: 0,
+        }
     }
 
     fn on_start(&self, state: &mut FasorState, cue: Cue) -> (FasorExchange, Duration) {
@@ -183,7 +188,7 @@ impl Controller for Fasor {
                 }
                 if sample.retransmits == 0 {
                     if exchange.ambiguous == state.ambiguous {
-                        state.series = Series::Fast;
+                        state.series = TimeoutSeries::Fast;
                     }
                     return;
                 }
@@ -224,12 +229,16 @@ impl Fasor {
 
     /// Returns the timeout to arm at the transmission of ordinal `n`.
     #[inline(always)]
-    fn timeout(&self, series: Series, fast: Fine, slow: Fine, n: u8) -> Fine {
+    fn timeout(&self, series: TimeoutSeries, fast: Fine, slow: Fine, n: u8) -> Fine {
         let (from, doublings) = match (series, n) {
-            (Series::Fast, _) | (Series::FastSlowFast | Series::FastSlow, 0) => (fast, n),
-            (Series::Slow, _) | (Series::SlowFast, 0) => (slow, n),
-            (Series::FastSlowFast, 1) | (Series::FastSlow, _) => (slow.max(fast.twice()), n - 1),
-            (Series::FastSlowFast | Series::SlowFast, _) => (fast, n - 1),
+            (TimeoutSeries::Fast, _) | (TimeoutSeries::FastSlowFast | TimeoutSeries::FastSlow, 0) => {
+                (fast, n)
+            }
+            (TimeoutSeries::Slow, _) | (TimeoutSeries::SlowFast, 0) => (slow, n),
+            (TimeoutSeries::FastSlowFast, 1) | (TimeoutSeries::FastSlow, _) => {
+                (slow.max(fast.twice()), n - 1)
+            }
+            (TimeoutSeries::FastSlowFast | TimeoutSeries::SlowFast, _) => (fast, n - 1),
         };
         from.doubled(doublings).min(self.max_rto.into())
     }
@@ -239,10 +248,10 @@ impl Fasor {
         state.slow = elapsed.max(Fine::SHORTEST).by(Ratio::new(3, 2));
         state.ambiguous = state.ambiguous.wrapping_add(1);
         state.series = match (self.variant, state.series) {
-            (Variant::Normal, Series::Fast) => Series::FastSlowFast,
-            (Variant::Normal, _) => Series::SlowFast,
-            (Variant::FastSlow, Series::Fast) => Series::FastSlow,
-            (Variant::Slow | Variant::FastSlow, _) => Series::Slow,
+            (Variant::Normal, TimeoutSeries::Fast) => TimeoutSeries::FastSlowFast,
+            (Variant::Normal, _) => TimeoutSeries::SlowFast,
+            (Variant::FastSlow, TimeoutSeries::Fast) => TimeoutSeries::FastSlow,
+            (Variant::Slow | Variant::FastSlow, _) => TimeoutSeries::Slow,
         };
     }
 }
@@ -363,7 +372,7 @@ mod tests {
         for retransmitted in 1..3 {
             let state = &mut after(&FASOR, retransmitted);
             exchange(&FASOR, state, 1_000, 0);
-            assert_eq!(state.series, Series::Fast);
+            assert_eq!(state.series, TimeoutSeries::Fast);
         }
     }
 
@@ -436,7 +445,7 @@ mod tests {
         let (old, _) = FASOR.on_start(state, at(0));
         exchange(&FASOR, state, 6_000, 2);
         FASOR.on_end(state, old, acked(6_100, 0), at(6_100));
-        assert_eq!(state.series, Series::FastSlowFast);
+        assert_eq!(state.series, TimeoutSeries::FastSlowFast);
     }
 
     #[test]

@@ -63,9 +63,9 @@ parameters! {
 pub struct NewRenoState {
     estimator: Estimator,
     backoff: KeptBackoff,
-    window: Window,
+    window: DatagramCount,
     /// The window at which slow start ends.
-    threshold: Window,
+    threshold: DatagramCount,
     /// The last moment at which a loss made the window smaller, in microseconds. Transmissions before it are of the same
     /// round trip.
     reduced: [u8; 8],
@@ -81,9 +81,9 @@ pub struct NewRenoExchange {
 
 /// A number of datagrams in units of 2⁻¹⁶, below 2¹⁶.
 #[derive(Clone, Copy, Debug)]
-struct Window([u8; 4]);
+struct DatagramCount([u8; 4]);
 
-impl Window {
+impl DatagramCount {
     /// The largest window: an endpoint keeps track of no more blocks beyond the first missing one.
     const MOST: u32 = 1024 << 16;
 
@@ -112,8 +112,8 @@ impl Controller for NewReno {
         NewRenoState {
             estimator: Estimator::new(),
             backoff: KeptBackoff::NONE,
-            window: Window::of(self.initial_window.into()),
-            threshold: Window(Window::MOST.to_le_bytes()),
+            window: DatagramCount::of(self.initial_window.into()),
+            threshold: DatagramCount(DatagramCount::MOST.to_le_bytes()),
             reduced: [0; 8],
         }
     }
@@ -221,7 +221,7 @@ fn grow(state: &mut NewRenoState, outstanding: u16) {
     }
     // A window is never zero. The compiler does not know that, and would link a panic.
     let step = if units < state.threshold.units() { 1 << 16 } else { u32::MAX / units.max(1) };
-    state.window = Window::bounded(units.saturating_add(step));
+    state.window = DatagramCount::bounded(units.saturating_add(step));
 }
 
 /// Makes the window smaller, once for all transmissions before (RFC 5681 §3.1 and §3.2).
@@ -231,8 +231,8 @@ fn lose(state: &mut NewRenoState, exchange: &NewRenoExchange, cue: Cue, is_timeo
     }
     state.reduced = micros(cue.now);
     let used = u32::from(cue.outstanding).saturating_mul(1 << 16).min(state.window.units());
-    state.threshold = Window::bounded((used / 2).max(2 << 16));
-    state.window = if is_timeout { Window::of(1) } else { state.threshold };
+    state.threshold = DatagramCount::bounded((used / 2).max(2 << 16));
+    state.window = if is_timeout { DatagramCount::of(1) } else { state.threshold };
 }
 
 /// The entry `newreno`.

@@ -88,7 +88,7 @@ pub struct RttCoapState {
     long: Estimator,
     /// μ, the moving average of exchanges that needed a retransmission, in units of 2⁻¹⁶.
     loss: [u8; 2],
-    rate: Rate,
+    rate: MessageRate,
     /// The earliest departure of the next confirmable message, in microseconds.
     next: [u8; 8],
     /// The number of doublings of the RTO since the last sample.
@@ -105,9 +105,9 @@ pub struct RttCoapExchange {
 
 /// A rate in units of 2⁻³² messages per second, up to 256 messages per second.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Rate(Fine);
+struct MessageRate(Fine);
 
-impl Rate {
+impl MessageRate {
     /// Returns the rate of one message in `interval`.
     #[inline(always)]
     fn of(interval: Fine) -> Self {
@@ -148,7 +148,7 @@ impl Controller for RttCoap {
             short: Fine::ZERO,
             long: Estimator::new(),
             loss: [0; 2],
-            rate: Rate::of(self.initial_interval.min(self.max_interval).into()),
+            rate: MessageRate::of(self.initial_interval.min(self.max_interval).into()),
             next: [0; 8],
             backoff: 0,
         }
@@ -264,12 +264,12 @@ impl RttCoap {
         let reference = reciprocal(state.long.srtt().unwrap_or(self.initial_rto.into())).min((1 << 48) - 1);
         let step = omega.of_u48(if rate < reference { reference - rate } else { reference });
         let moved = if rises { rate.saturating_add(step) } else { rate.saturating_sub(step) };
-        state.rate = self.bounded(Rate(Fine::from_units(moved)));
+        state.rate = self.bounded(MessageRate(Fine::from_units(moved)));
     }
 
     #[inline(always)]
-    fn bounded(&self, rate: Rate) -> Rate {
-        Rate(rate.0.max(Rate::of(self.max_interval.into()).0))
+    fn bounded(&self, rate: MessageRate) -> MessageRate {
+        MessageRate(rate.0.max(MessageRate::of(self.max_interval.into()).0))
     }
 }
 

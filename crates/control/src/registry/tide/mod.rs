@@ -105,7 +105,7 @@ pub struct TideState {
     calm: u16,
     /// The earliest departure of the next exchange, in microseconds.
     next: u64,
-    /// Round trips since the queue was empty. They are counted on through [`Phase`]s.
+    /// Round trips since the queue was empty. They are counted on through [`TidePhase`]s.
     full: u8,
     /// Counts round trips, and reductions of the window.
     round: u8,
@@ -128,7 +128,7 @@ pub struct TideExchange {
 
 /// The answer of a flow to a queue that does not empty.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Phase {
+enum TidePhase {
     /// It keeps the target.
     Calm,
     /// It makes room for a round trip.

@@ -1,7 +1,8 @@
 //! The actions of `tide` at a departure, a sample, the end of a round trip, and a loss.
 
 use super::{
-    ANSWERED, HALF, LEAST, LONG, LONG_AGO, MOST, ONE, Phase, SLOW, Tide, TideExchange, TideState, UP, micros,
+    ANSWERED, HALF, LEAST, LONG, LONG_AGO, MOST, ONE, SLOW, Tide, TideExchange, TidePhase, TideState, UP,
+    micros,
 };
 use crate::estimator::Learning;
 use crate::fine::Fine;
@@ -109,12 +110,12 @@ impl Tide {
         self.ebb_after.clamp(1, 100)
     }
 
-    fn phase(&self, state: &TideState) -> Phase {
+    fn phase(&self, state: &TideState) -> TidePhase {
         match state.full.checked_sub(self.ebb_after()) {
-            None => Phase::Calm,
-            Some(0) => Phase::Ebb,
-            Some(1) => Phase::Flood,
-            Some(_) => Phase::Competition,
+            None => TidePhase::Calm,
+            Some(0) => TidePhase::Ebb,
+            Some(1) => TidePhase::Flood,
+            Some(_) => TidePhase::Competition,
         }
     }
 
@@ -169,7 +170,7 @@ impl Tide {
         state.least = { state.least }.min(rtt);
         state.next_least = { state.next_least }.min(rtt);
         let (least_age, round_trips) = EPOCH;
-        let held = if self.phase(state) == Phase::Calm { 1 } else { HELD };
+        let held = if self.phase(state) == TidePhase::Calm { 1 } else { HELD };
         let limit = state.srtt().saturating_mul(round_trips).max(least_age).saturating_mul(held);
         let age = u32::from(now.wrapping_sub(state.epoch)) << 16;
         if is_first || age > limit {
@@ -182,13 +183,13 @@ impl Tide {
     fn look(&self, state: &mut TideState) {
         let (queue, phase) = (state.queue(), self.phase(state));
         let most = match phase {
-            Phase::Calm | Phase::Competition => u64::from(state.longest / 10),
-            Phase::Ebb | Phase::Flood => self.ebbed.of_u48({ state.longest }.into()),
+            TidePhase::Calm | TidePhase::Competition => u64::from(state.longest / 10),
+            TidePhase::Ebb | TidePhase::Flood => self.ebbed.of_u48({ state.longest }.into()),
         };
         if u64::from(queue) > most {
             return;
         }
-        if phase == Phase::Ebb {
+        if phase == TidePhase::Ebb {
             state.window = self.without_queue(state);
             state.marked = state.window;
         }
@@ -200,7 +201,7 @@ impl Tide {
         let (phase, queue, standing) = (self.phase(state), state.queue(), state.standing());
         let target = u32::from(self.target.max(1)) * ONE;
         let wanted = u64::from(target) * u64::from(standing);
-        let rises = phase == Phase::Competition || u64::from(state.window) * u64::from(queue) < wanted;
+        let rises = phase == TidePhase::Competition || u64::from(state.window) * u64::from(queue) < wanted;
         let is_used = u32::from(outstanding) * 2 * ONE >= state.window;
         if state.is(SLOW) {
             if rises {
@@ -214,14 +215,14 @@ impl Tide {
             state.marked = state.window;
         }
         let is_wary =
-            phase == Phase::Calm && state.round.wrapping_sub(state.cut) < self.wary_for.min(LONG_AGO);
+            phase == TidePhase::Calm && state.round.wrapping_sub(state.cut) < self.wary_for.min(LONG_AGO);
         let in_round_trip = match phase {
-            Phase::Ebb => return,
+            TidePhase::Ebb => return,
             // The flow takes back the rate that it had before the others came.
-            Phase::Competition if state.window < state.marked => MOST,
-            Phase::Competition => ONE,
+            TidePhase::Competition if state.window < state.marked => MOST,
+            TidePhase::Competition => ONE,
             _ if is_wary => ONE,
-            Phase::Calm | Phase::Flood => {
+            TidePhase::Calm | TidePhase::Flood => {
                 target << (state.steady() + 1).saturating_sub(STEADY).min(MOST_DOUBLINGS)
             }
         };
@@ -264,25 +265,25 @@ impl Tide {
             state.full = self.ebb_after();
         }
         match self.phase(state) {
-            Phase::Calm => state.count_direction(),
-            Phase::Ebb => {
+            TidePhase::Calm => state.count_direction(),
+            TidePhase::Ebb => {
                 state.longest = state.queue();
                 state.marked = state.window;
                 let window = self.without_queue(state);
                 state.resize(self.ebb.of_u48(window.into()) as u32);
             }
-            Phase::Flood => {
+            TidePhase::Flood => {
                 state.window = self.without_queue(state);
                 state.set_steady(0);
             }
-            Phase::Competition if !self.compete.is_on() => state.full = 0,
-            Phase::Competition if before == Phase::Flood => {
+            TidePhase::Competition if !self.compete.is_on() => state.full = 0,
+            TidePhase::Competition if before == TidePhase::Flood => {
                 // With the queue of others, the rate that the flow had before needs a larger window.
                 let window = scaled(u32::from(state.calm) << 4, state.standing(), state.least);
                 state.marked = { state.marked }.max(window);
                 state.calm = 0;
             }
-            Phase::Competition => {}
+            TidePhase::Competition => {}
         }
     }
 
@@ -298,7 +299,7 @@ impl Tide {
         if state.count_loss() && is_fresh {
             state.round = state.round.wrapping_add(1);
             state.cut = state.round;
-            let leaves = if self.phase(state) == Phase::Competition {
+            let leaves = if self.phase(state) == TidePhase::Competition {
                 self.competing_loss_leaves
             } else {
                 state.full = 0;

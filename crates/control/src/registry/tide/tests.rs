@@ -17,14 +17,14 @@ fn window(state: &TideState) -> u16 {
 }
 
 /// A path whose round-trip time is 100 ms and the delay in a queue that the window itself fills above 20 datagrams.
-struct Path {
+struct QueuedPath {
     state: TideState,
     now: u64,
     /// A delay in the queue that others cause, in microseconds.
     others: u64,
 }
 
-impl Path {
+impl QueuedPath {
     fn new() -> Self {
         Self { state: TIDE.state(), now: 1_000_000, others: 0 }
     }
@@ -54,7 +54,7 @@ impl Path {
 
 #[test]
 fn the_window_doubles_in_a_round_trip_until_two_datagrams_queue() {
-    let mut path = Path::new();
+    let mut path = QueuedPath::new();
     path.round(0);
     assert_eq!(window(&path.state), 20);
     let mut windows = [0; 40].map(|_| {
@@ -67,7 +67,7 @@ fn the_window_doubles_in_a_round_trip_until_two_datagrams_queue() {
 
 #[test]
 fn losses_without_a_queue_leave_the_window_and_with_one_make_it_smaller() {
-    let mut path = Path::new();
+    let mut path = QueuedPath::new();
     path.round(4);
     path.round(5);
     assert!(path.state.is(SLOW) && window(&path.state) > 15, "{}", window(&path.state));
@@ -87,7 +87,7 @@ fn losses_without_a_queue_leave_the_window_and_with_one_make_it_smaller() {
 #[test]
 fn a_queue_that_others_fill_is_competed_with_and_one_that_empties_is_not() {
     for (others, expected) in [(300_000, true), (0, false)] {
-        let mut path = Path::new();
+        let mut path = QueuedPath::new();
         for _ in 0..10 {
             path.round(0);
         }
@@ -103,10 +103,10 @@ fn a_queue_that_others_fill_is_competed_with_and_one_that_empties_is_not() {
 
 #[test]
 fn exchanges_are_paced_at_two_windows_in_a_round_trip_and_a_late_timer_is_made_up_for() {
-    let mut path = Path::new();
+    let mut path = QueuedPath::new();
     path.round(0);
     let gap = 100_000 / 2 / u64::from(window(&path.state));
-    let start = |path: &mut Path, now| {
+    let start = |path: &mut QueuedPath, now| {
         let _ = TIDE.on_start(&mut path.state, cue(now, 1));
         TIDE.limits(&path.state).next_confirmable.as_micros()
     };
@@ -119,7 +119,7 @@ fn exchanges_are_paced_at_two_windows_in_a_round_trip_and_a_late_timer_is_made_u
 
 #[test]
 fn only_the_second_silent_round_trip_makes_the_timeout_grow_and_leaves_a_window_of_one() {
-    let mut path = Path::new();
+    let mut path = QueuedPath::new();
     for _ in 0..20 {
         path.round(0);
     }
@@ -155,7 +155,7 @@ fn usually() -> Sample {
 
 #[test]
 fn an_answer_sooner_than_any_before_shows_a_needless_retransmission_and_is_a_sample() {
-    let mut path = Path::new();
+    let mut path = QueuedPath::new();
     path.round(0);
     let srtt = TIDE.gauges(&path.state).srtt;
     let (exchange, _) = TIDE.on_start(&mut path.state, at(9_000));
