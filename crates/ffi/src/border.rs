@@ -18,14 +18,14 @@ use crate::{
 static CUE: Cue = Cue { now_us: 1_000_000, draw: 1 << 31, outstanding: 1 };
 
 /// The memory of a C program: a mechanism, a state and an exchange.
-struct Kept {
+struct CallerMemory {
     mechanism: MaybeUninit<Chosen>,
     state: [u8; 64],
     exchange: [u8; EXCHANGE_SIZE],
     timeout_us: u64,
 }
 
-impl Kept {
+impl CallerMemory {
     /// Returns memory that nothing has written yet.
     fn zeroed() -> Self {
         let (mechanism, exchange) = (MaybeUninit::zeroed(), [0; EXCHANGE_SIZE]);
@@ -139,7 +139,7 @@ fn text(pointer: *const core::ffi::c_char) -> String {
 
 #[test]
 fn memory_that_is_zero_is_nothing_and_three_seconds_are_armed() {
-    let mut kept = Kept::zeroed();
+    let mut kept = CallerMemory::zeroed();
     assert_eq!(kept.start(), Status::BadMechanism);
     assert_eq!(kept.timeout_us, 3_000_000);
     assert_eq!(kept.state_init(64), Status::BadMechanism);
@@ -173,12 +173,12 @@ fn a_mechanism_that_could_not_be_chosen_replaces_the_one_before() {
         (c"cocoa:max_rto=soon", Status::BadValue),
         (c"\xff", Status::NotText),
     ] {
-        let mut kept = Kept::new(c"cocoa");
+        let mut kept = CallerMemory::new(c"cocoa");
         assert_eq!(kept.parse(wrong), problem, "{wrong:?}");
         assert_eq!(kept.start(), Status::BadMechanism, "{wrong:?}");
     }
     for number in [-1, number(COUNT), c_int::MAX, c_int::MIN] {
-        let mut kept = Kept::new(c"cocoa");
+        let mut kept = CallerMemory::new(c"cocoa");
         // SAFETY: a place for a mechanism.
         let told = unsafe { coapace_init(kept.mechanism.as_mut_ptr(), number) };
         assert_eq!(status(told), Status::UnknownMechanism);
@@ -188,7 +188,7 @@ fn a_mechanism_that_could_not_be_chosen_replaces_the_one_before() {
 
 #[test]
 fn a_wrong_setting_changes_nothing_and_a_right_one_counts_at_once() {
-    let mut kept = Kept::new(c"cocoa");
+    let mut kept = CallerMemory::new(c"cocoa");
     assert_eq!(kept.set(c"max_timeout", c"0"), Status::BadValue);
     assert_eq!(kept.set(c"", c""), Status::UnknownParameter);
     assert_eq!(kept.set(c"max_timeout", c"\xff"), Status::NotText);
@@ -199,7 +199,7 @@ fn a_wrong_setting_changes_nothing_and_a_right_one_counts_at_once() {
 
 #[test]
 fn a_state_and_an_exchange_of_another_kind_are_refused_and_stay_as_they_are() {
-    let mut kept = Kept::new(c"default");
+    let mut kept = CallerMemory::new(c"default");
     assert_eq!((kept.start(), kept.timeout_us), (Status::Ok, 2_500_000));
     let before = kept.state;
     kept.parse(c"cocoa");
@@ -218,7 +218,7 @@ fn a_state_and_an_exchange_of_another_kind_are_refused_and_stay_as_they_are() {
 
 #[test]
 fn an_exchange_ends_once() {
-    let mut kept = Kept::new(c"cocoa");
+    let mut kept = CallerMemory::new(c"cocoa");
     kept.start();
     assert_eq!(kept.end(0), Status::BadOutcome);
     assert_eq!(kept.end(5), Status::BadOutcome);
@@ -230,7 +230,7 @@ fn an_exchange_ends_once() {
 
 #[test]
 fn an_exchange_that_could_not_be_started_is_none() {
-    let mut kept = Kept::new(c"cocoa");
+    let mut kept = CallerMemory::new(c"cocoa");
     kept.start();
     kept.state[0] = 0;
     assert_eq!(kept.start(), Status::BadState);
@@ -242,7 +242,7 @@ fn an_exchange_that_could_not_be_started_is_none() {
 fn a_state_takes_the_bytes_it_says_at_any_address_and_not_one_more() {
     for entry in entries() {
         let name = std::ffi::CString::new(entry.name).unwrap();
-        let mut kept = Kept::zeroed();
+        let mut kept = CallerMemory::zeroed();
         kept.parse(&name);
         // SAFETY: a mechanism that the library wrote.
         let size = unsafe { coapace_state_size(kept.mechanism.as_ptr()) };
@@ -265,7 +265,7 @@ fn a_state_takes_the_bytes_it_says_at_any_address_and_not_one_more() {
 
 #[test]
 fn null_pointers_are_noticed_by_every_function() {
-    let mut kept = Kept::new(c"cocoa");
+    let mut kept = CallerMemory::new(c"cocoa");
     kept.start();
     let (mechanism, state, exchange, timeout_us) = kept.places();
     let cue = &raw const CUE;
@@ -329,7 +329,7 @@ fn every_mechanism_says_the_same_as_in_rust() {
                 mechanism.set("preset", preset).unwrap();
                 named.extend([":preset=", preset]);
             }
-            let mut kept = Kept::new(&std::ffi::CString::new(named.as_str()).unwrap());
+            let mut kept = CallerMemory::new(&std::ffi::CString::new(named.as_str()).unwrap());
             let mut state = mechanism.state();
             let (_, timeout) = mechanism.on_start(&mut state, CUE.into());
             assert_eq!((kept.start(), kept.timeout_us), (Status::Ok, timeout.as_micros()), "{named}");
