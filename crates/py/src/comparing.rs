@@ -17,7 +17,7 @@ use crate::failing::checked;
 use crate::running::{figure, write_figures, write_page};
 use crate::scenario::{Scenario, there};
 use crate::table::Table;
-use crate::watching::{Terms, conduct};
+use crate::watching::{RunSettings, conduct};
 
 /// Lets every two of the mechanisms share the network of a scenario.
 #[pyfunction]
@@ -26,7 +26,7 @@ pub(crate) fn coexist(
     py: Python<'_>,
     scenario: Scenario,
     mechanisms: Vec<String>,
-    terms: Terms<'_>,
+    terms: RunSettings<'_>,
 ) -> PyResult<Coexistence> {
     let contenders = Contender::named(&mechanisms).map_err(PyValueError::new_err)?;
     let trials = coexistence::trials(&scenario.read, &contenders, coexistence::SEEDS);
@@ -109,7 +109,7 @@ impl Coexistence {
 
 /// A scenario, or the name or the path of a suite or a scenario.
 #[derive(FromPyObject)]
-pub(crate) enum Entry {
+pub(crate) enum SuiteOrScenario {
     Loaded(Scenario),
     Named(String),
 }
@@ -119,23 +119,23 @@ pub(crate) enum Entry {
 #[pyo3(signature = (entries, mechanisms, terms))]
 pub(crate) fn rank(
     py: Python<'_>,
-    entries: Vec<Entry>,
+    entries: Vec<SuiteOrScenario>,
     mechanisms: Vec<String>,
-    terms: Terms<'_>,
+    terms: RunSettings<'_>,
 ) -> PyResult<Ranking> {
     let loaded = entries.iter().filter_map(|entry| match entry {
-        Entry::Loaded(scenario) => Some(&scenario.settings),
-        Entry::Named(_) => None,
+        SuiteOrScenario::Loaded(scenario) => Some(&scenario.settings),
+        SuiteOrScenario::Named(_) => None,
     });
     let settings: Vec<_> = loaded.collect();
     let varied = varied(&settings);
     let suites = entries.iter().map(|entry| match entry {
-        Entry::Loaded(scenario) => Ok(Suite::of(&scenario.showing(&varied))),
-        Entry::Named(word) => Suite::load(std::slice::from_ref(word), &[]),
+        SuiteOrScenario::Loaded(scenario) => Ok(Suite::of(&scenario.showing(&varied))),
+        SuiteOrScenario::Named(word) => Suite::load(std::slice::from_ref(word), &[]),
     });
     // A missing file is an `OSError`, so files are looked for before the suites are read.
     for entry in &entries {
-        if let Entry::Named(word) = entry {
+        if let SuiteOrScenario::Named(word) = entry {
             there(word)?;
         }
     }
@@ -150,7 +150,7 @@ pub(crate) fn rank(
 type CellOfPython = (String, String, u32, Vec<String>);
 
 /// The content of a pickled ranking: the version, the title and summary of its suite, its cells, and the text of its results.
-type Travelling = (&'static str, (String, String), Vec<CellOfPython>, String);
+type PickledRanking = (&'static str, (String, String), Vec<CellOfPython>, String);
 
 /// Makes a ranking that was pickled.
 #[pyfunction]
@@ -212,7 +212,7 @@ impl Ranking {
     }
 
     /// Travels as its suite and the figures of all runs.
-    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, Travelling)> {
+    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, PickledRanking)> {
         let text = pack_results(&self.results).map_err(PyValueError::new_err)?;
         let cell = |SuiteCell { scenario, seeds, metrics }: &SuiteCell| {
             let metrics = metrics.iter().map(|metric| metric.name().to_owned()).collect();

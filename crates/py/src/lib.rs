@@ -40,7 +40,7 @@ mod _native {
     #[pymodule_export]
     use crate::endpoint::observation::NativeObservation;
     #[pymodule_export]
-    use crate::endpoint::request::Request;
+    use crate::endpoint::request::RequestOfPython;
     #[pymodule_export]
     use crate::endpoint::response::Response;
     #[pymodule_export]

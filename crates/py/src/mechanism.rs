@@ -11,7 +11,7 @@ use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 
 use crate::failing::checked;
-use crate::scripted::{Kept, attended, attended_with, register_again};
+use crate::scripted::{ScriptObjects, attended, attended_with, register_again};
 use crate::seconds::{Seconds, draw, moment, seconds};
 
 /// A mechanism and what it has learned of one destination.
@@ -26,7 +26,7 @@ pub(crate) struct Mechanism {
     state: State,
     outstanding: u16,
     /// The object of a mechanism that is a class of Python.
-    object: Kept,
+    object: ScriptObjects,
 }
 
 /// An exchange under way.
@@ -37,7 +37,7 @@ pub(crate) struct Exchange {
     open: Option<control::Exchange>,
     departures: Vec<Instant>,
     /// The object of an exchange of a mechanism that is a class of Python.
-    _object: Kept,
+    _object: ScriptObjects,
     /// The timeout that is armed, in seconds.
     #[pyo3(get)]
     timeout: f64,
@@ -231,7 +231,7 @@ impl Mechanism {
     }
 
     /// Travels as the text that named it, and the object of a mechanism that is a class of Python.
-    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, Travelling)> {
+    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, PickledMechanism)> {
         let object = self.object.first(py);
         let fresh = attended(|| self.rules.state())?.0;
         if object.is_none() && (self.outstanding > 0 || format!("{:?}", self.state) != format!("{fresh:?}")) {
@@ -256,7 +256,7 @@ impl Mechanism {
 
 /// The content of a pickled mechanism: the version, the text that named it, the object of a class of Python, and the number of
 /// exchanges under way.
-type Travelling = (&'static str, String, Option<Py<PyAny>>, u16);
+type PickledMechanism = (&'static str, String, Option<Py<PyAny>>, u16);
 
 /// Makes a mechanism that was pickled. A class of Python that has no name in this process gets the one that it had.
 #[pyfunction]

@@ -19,7 +19,7 @@ use pyo3::prelude::*;
 use crate::failing::{checked, refused_by_system};
 use crate::scenario::Scenario;
 use crate::table::Table;
-use crate::watching::{Terms, conduct, watch};
+use crate::watching::{RunSettings, conduct, watch};
 
 /// Runs the scenarios with the mechanisms, each with all seeds.
 #[pyfunction]
@@ -28,7 +28,7 @@ pub(crate) fn run(
     py: Python<'_>,
     scenarios: Vec<Scenario>,
     mechanisms: Option<Vec<String>>,
-    terms: Terms<'_>,
+    terms: RunSettings<'_>,
 ) -> PyResult<Results> {
     let mut trials = Vec::new();
     let settings: Vec<_> = scenarios.iter().map(|it| &it.settings).collect();
@@ -52,7 +52,7 @@ pub(crate) fn reproduce(
     key: &str,
     quick: bool,
     mechanisms: Vec<String>,
-    terms: Terms<'_>,
+    terms: RunSettings<'_>,
 ) -> PyResult<Results> {
     let paper = Paper::named(key).map_err(PyValueError::new_err)?;
     let others: Result<Vec<_>, _> = mechanisms.iter().map(|label| Contender::parse(label)).collect();
@@ -128,7 +128,7 @@ pub(crate) fn restore_results(version: &str, text: &str, paper: Option<&str>) ->
 }
 
 /// The content of pickled results: the version, their text, and the key of the paper.
-type Travelling = (&'static str, String, Option<&'static str>);
+type PickledResults = (&'static str, String, Option<&'static str>);
 
 /// The results of runs.
 #[pyclass(frozen, module = "coapace._native")]
@@ -171,7 +171,7 @@ impl Results {
     }
 
     /// Travels as the figures of all runs, without films of meshes.
-    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, Travelling)> {
+    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, PickledResults)> {
         let text = py.detach(|| pack_results(&self.cells)).map_err(PyValueError::new_err)?;
         let restore = py.import("coapace._native")?.getattr("restore_results")?;
         Ok((restore, (VERSION, text, self.paper.map(|paper| paper.key))))

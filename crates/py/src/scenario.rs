@@ -183,7 +183,7 @@ impl Scenario {
     }
 
     /// Travels as its text and its settings.
-    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, Travelling)> {
+    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, PickledScenario)> {
         let scenario::Source { name, file, text } = self.source.clone();
         let restore = py.import("coapace._native")?.getattr("restore_scenario")?;
         Ok((restore, (VERSION, (name, file, text), self.settings.clone())))
@@ -212,7 +212,7 @@ pub(crate) fn scenarios() -> Vec<&'static str> {
 }
 
 /// The content of a pickled scenario: the version, its name, file and text, and the settings.
-type Travelling = (&'static str, (String, String, String), Vec<(String, String)>);
+type PickledScenario = (&'static str, (String, String, String), Vec<(String, String)>);
 
 /// Makes a scenario that was pickled.
 #[pyfunction]

@@ -68,7 +68,7 @@ struct Tables {
 
 /// A step outside of a run.
 #[derive(Default)]
-struct Step {
+struct OutsideStep {
     raised: Vec<PyErr>,
     /// The numbers of the objects that it has made.
     made: Vec<u32>,
@@ -78,9 +78,9 @@ struct Step {
 
 /// The objects that steps of a mechanism have made. They are forgotten with it.
 #[derive(Debug, Default)]
-pub(crate) struct Kept(Vec<u32>);
+pub(crate) struct ScriptObjects(Vec<u32>);
 
-impl Kept {
+impl ScriptObjects {
     /// Returns the first of the objects: the mechanism itself. `None` if it is not written in Python.
     pub(crate) fn first(&self, py: Python<'_>) -> Option<Py<PyAny>> {
         let number = self.0.first()?;
@@ -88,7 +88,7 @@ impl Kept {
     }
 }
 
-impl Drop for Kept {
+impl Drop for ScriptObjects {
     fn drop(&mut self) {
         // Destructors of Python may call back, so the tables are locked for the removal alone.
         for number in &self.0 {
@@ -113,7 +113,7 @@ thread_local! {
     /// while, and the next session does not take their exceptions.
     static SESSION: Cell<Option<u64>> = const { Cell::new(None) };
     /// The step outside of a run that this thread is in.
-    static STEP: RefCell<Option<Step>> = const { RefCell::new(None) };
+    static STEP: RefCell<Option<OutsideStep>> = const { RefCell::new(None) };
 }
 
 /// The timeout after an exception, the RTO if the object has none, and the longest timeout if the class is not known.
@@ -151,7 +151,7 @@ pub(crate) fn check() -> std::io::Result<()> {
 ///
 /// # Errors
 /// Returns the first exception that the mechanism has raised in it.
-pub(crate) fn attended<T>(step: impl FnOnce() -> T) -> PyResult<(T, Kept)> {
+pub(crate) fn attended<T>(step: impl FnOnce() -> T) -> PyResult<(T, ScriptObjects)> {
     attended_with(None, step)
 }
 
@@ -159,12 +159,15 @@ pub(crate) fn attended<T>(step: impl FnOnce() -> T) -> PyResult<(T, Kept)> {
 ///
 /// # Errors
 /// Returns the errors of [`attended`].
-pub(crate) fn attended_with<T>(given: Option<Py<PyAny>>, step: impl FnOnce() -> T) -> PyResult<(T, Kept)> {
+pub(crate) fn attended_with<T>(
+    given: Option<Py<PyAny>>,
+    step: impl FnOnce() -> T,
+) -> PyResult<(T, ScriptObjects)> {
     // A class of Python may step another mechanism in its own step.
-    let outer = STEP.replace(Some(Step { given, ..Step::default() }));
+    let outer = STEP.replace(Some(OutsideStep { given, ..OutsideStep::default() }));
     let returned = step();
-    let Step { raised, made, .. } = STEP.replace(outer).unwrap_or_default();
-    let kept = Kept(made);
+    let OutsideStep { raised, made, .. } = STEP.replace(outer).unwrap_or_default();
+    let kept = ScriptObjects(made);
     raised.into_iter().next().map_or(Ok((returned, kept)), Err)
 }
 
@@ -185,9 +188,9 @@ fn keep(error: PyErr) {
 }
 
 /// A run under way. The end of the last one forgets all objects of runs.
-pub(crate) struct Session;
+pub(crate) struct RunSession;
 
-impl Session {
+impl RunSession {
     /// Begins a run.
     pub(crate) fn begin() -> Self {
         let mut tables = tables();
@@ -202,7 +205,7 @@ impl Session {
     }
 }
 
-impl Drop for Session {
+impl Drop for RunSession {
     fn drop(&mut self) {
         let mut tables = tables();
         tables.runs -= 1;

@@ -14,7 +14,7 @@ use coapace_lab::search::{self as lab, SearchError};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 
-use crate::scripted::{Session, check, is_scripted, raised};
+use crate::scripted::{RunSession, check, is_scripted, raised};
 use crate::sweeping::failed;
 use crate::table::Table;
 use crate::watching::watch;
@@ -189,7 +189,7 @@ pub(crate) fn measure(py: Python<'_>, batch: BatchOfPython) -> PyResult<Vec<Meas
         // Measurements after an exception of a mechanism are not kept.
         check().map(|()| (costs, share)).map_err(|error| error.to_string())
     };
-    let _session = Session::begin();
+    let _session = RunSession::begin();
     let measured = py.detach(|| pieces.into_iter().map(measure).collect::<Result<Vec<_>, String>>());
     raised()?;
     measured.map_err(PyValueError::new_err)

@@ -12,7 +12,7 @@ use pyo3::prelude::*;
 
 use crate::failing::refused_by_system;
 use crate::scenario::Scenario;
-use crate::scripted::{Session, check, is_scripted, raised};
+use crate::scripted::{RunSession, check, is_scripted, raised};
 use crate::value::written;
 use crate::watching::watch;
 
@@ -134,7 +134,7 @@ impl Sweep {
 /// Makes the runs of a batch in this thread and writes them into a directory. Returns their number.
 #[pyfunction]
 pub(crate) fn make_batch(py: Python<'_>, batch: &str, to: PathBuf) -> PyResult<usize> {
-    let _session = Session::begin();
+    let _session = RunSession::begin();
     let made = py.detach(|| Batch::from_json(batch)?.make(&to, &AtomicBool::new(false), check));
     raised()?;
     made.map_err(|error| failed(&to, &error))

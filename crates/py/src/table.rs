@@ -70,7 +70,7 @@ impl Table {
     }
 
     /// Travels as a stream of Arrow IPC.
-    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, Travelling<'py>)> {
+    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, PickledTable<'py>)> {
         let bytes = py.detach(|| pack_table(&self.0)).map_err(failed)?;
         let restore = py.import("coapace._native")?.getattr("restore_table")?;
         Ok((restore, (VERSION, PyBytes::new(py, &bytes))))
@@ -98,7 +98,7 @@ impl Table {
 }
 
 /// The content of a pickled table: the version, and its rows.
-type Travelling<'py> = (&'static str, Bound<'py, PyBytes>);
+type PickledTable<'py> = (&'static str, Bound<'py, PyBytes>);
 
 /// Makes a table that was pickled.
 #[pyfunction]

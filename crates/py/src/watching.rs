@@ -12,7 +12,7 @@ use coapace_run::{Observe, run};
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 
-use crate::scripted::{Session, check, is_of_python, raised};
+use crate::scripted::{RunSession, check, is_of_python, raised};
 
 /// The longest time without a look at Ctrl-C.
 const PATIENCE: Duration = Duration::from_millis(100);
@@ -22,7 +22,7 @@ const MOST_NEWS: usize = 10_000;
 
 /// The seeds of runs, the number of threads (0: one for each core), and a function that is called with the runs done and all runs.
 #[derive(FromPyObject)]
-pub(crate) struct Terms<'py> {
+pub(crate) struct RunSettings<'py> {
     /// Stretches of consecutive seeds: the first seed of each, and their number. None: as many as the trial has.
     #[pyo3(item)]
     pub(crate) seeds: Option<Vec<(u64, u32)>>,
@@ -38,7 +38,11 @@ pub(crate) struct Terms<'py> {
 ///
 /// # Errors
 /// Returns `KeyboardInterrupt`, the first exception of a mechanism that is written in Python, or the exception of `progress`.
-pub(crate) fn conduct(py: Python<'_>, trials: Vec<Trial>, terms: &Terms<'_>) -> PyResult<Vec<CellResult>> {
+pub(crate) fn conduct(
+    py: Python<'_>,
+    trials: Vec<Trial>,
+    terms: &RunSettings<'_>,
+) -> PyResult<Vec<CellResult>> {
     let trials = terms.of_stretches(trials);
     let (all, jobs, stretches) = (runs(&trials), terms.jobs, terms.seeds.as_ref().map_or(1, Vec::len));
     let mut count = 0;
@@ -63,7 +67,7 @@ pub(crate) fn conduct(py: Python<'_>, trials: Vec<Trial>, terms: &Terms<'_>) -> 
     if stretches > 1 { Ok(joined.collect()) } else { Ok(cells) }
 }
 
-impl Terms<'_> {
+impl RunSettings<'_> {
     /// Gives all trials these seeds. Only the first stretch records series.
     fn of_stretches(&self, trials: Vec<Trial>) -> Vec<Trial> {
         let own = |trial: Trial| Trial { first_seed: self.first_seed, ..trial };
@@ -130,7 +134,7 @@ pub(crate) fn watch<T: Send + 'static>(
     work: impl FnOnce(&AtomicBool, &Sender<()>) -> T + Send + 'static,
     mut told: impl FnMut(usize) -> PyResult<()>,
 ) -> PyResult<T> {
-    let _session = Session::begin();
+    let _session = RunSession::begin();
     let stop = Arc::new(AtomicBool::new(false));
     let (sender, mut news) = channel();
     let working = thread::Builder::new().spawn({

@@ -15,7 +15,7 @@ use super::group::NativeGroup;
 use super::mailbox::Mailbox;
 use super::observation::NativeObservation;
 use super::response::Response;
-use super::value::{Content, Options};
+use super::value::{OptionPairs, TextOrBytes};
 use super::work::{Call, Desk};
 use crate::seconds::{Seconds, span};
 
@@ -33,15 +33,15 @@ pub(crate) struct NativeClient {
 
 /// A request: its URI, method and body, and how it is to be sent.
 #[derive(FromPyObject)]
-pub(crate) struct Asked {
+pub(crate) struct ClientRequest {
     method: String,
     uri: String,
-    payload: Content,
+    payload: TextOrBytes,
     content_format: Option<u16>,
     accept: Option<u16>,
     confirmable: bool,
     timeout: Option<Seconds>,
-    options: Options,
+    options: OptionPairs,
     once: bool,
 }
 
@@ -57,7 +57,7 @@ impl NativeClient {
         max_retransmit: Option<u8>,
         nstart: Option<u16>,
         block_size: Option<usize>,
-        psk: Option<(Content, Content)>,
+        psk: Option<(TextOrBytes, TextOrBytes)>,
         proxy: Option<&str>,
         fail_fast: bool,
     ) -> PyResult<Self> {
@@ -97,13 +97,13 @@ impl NativeClient {
     }
 
     /// Starts a request. `future` gets the response.
-    fn request(&self, py: Python<'_>, future: Py<PyAny>, asked: Asked) -> PyResult<Call> {
+    fn request(&self, py: Python<'_>, future: Py<PyAny>, asked: ClientRequest) -> PyResult<Call> {
         let (call, uri) = self.call(py, asked)?;
         self.desk.start(future, uri, async move { call.await.map(Response) })
     }
 
     /// Starts an observation. `future` gets it, and the first representation.
-    fn observe(&self, py: Python<'_>, future: Py<PyAny>, asked: Asked) -> PyResult<Call> {
+    fn observe(&self, py: Python<'_>, future: Py<PyAny>, asked: ClientRequest) -> PyResult<Call> {
         let (call, uri) = self.call(py, asked)?;
         let desk = self.desk.clone();
         self.desk.start(future, uri.clone(), async move {
@@ -114,7 +114,13 @@ impl NativeClient {
     }
 
     /// Sends a request to a group whose members spread their answers over `leisure` seconds. `future` gets the answers.
-    fn group(&self, py: Python<'_>, future: Py<PyAny>, asked: Asked, leisure: Seconds) -> PyResult<Call> {
+    fn group(
+        &self,
+        py: Python<'_>,
+        future: Py<PyAny>,
+        asked: ClientRequest,
+        leisure: Seconds,
+    ) -> PyResult<Call> {
         let (call, uri) = self.call(py, asked)?;
         let call = call.leisure(span("leisure", leisure.0)?.into());
         let desk = self.desk.clone();
@@ -145,9 +151,18 @@ impl NativeClient {
     }
 
     /// Returns the call of a request, and its URI.
-    fn call(&self, py: Python<'_>, asked: Asked) -> PyResult<(net::Call, String)> {
-        let Asked { method, uri, payload, content_format, accept, confirmable, timeout, options, once } =
-            asked;
+    fn call(&self, py: Python<'_>, asked: ClientRequest) -> PyResult<(net::Call, String)> {
+        let ClientRequest {
+            method,
+            uri,
+            payload,
+            content_format,
+            accept,
+            confirmable,
+            timeout,
+            options,
+            once,
+        } = asked;
         let method: Code = method.parse().ok().filter(|code: &Code| code.0 < 32).ok_or_else(|| {
             PyValueError::new_err(format!(
                 "method is {method:?}, but must be one such as GET, or a code such as 0.01"

@@ -13,9 +13,9 @@ pub(crate) type Letter = Box<dyn for<'py> FnOnce(Python<'py>) -> PyResult<()> + 
 /// Letters that no loop has opened yet. There is at most one for each request that a client has made, and one for each place
 /// that a server has.
 #[derive(Clone)]
-pub(crate) struct Post(Arc<Inner>);
+pub(crate) struct Post(Arc<MailboxState>);
 
-struct Inner {
+struct MailboxState {
     letters: Mutex<Vec<Letter>>,
     /// Written to when letters arrive.
     bell: UnixStream,
@@ -28,7 +28,7 @@ impl Post {
         let (bell, ear) = UnixStream::pair()?;
         bell.set_nonblocking(true)?;
         ear.set_nonblocking(true)?;
-        Ok(Self(Arc::new(Inner { letters: Mutex::default(), bell, ear })))
+        Ok(Self(Arc::new(MailboxState { letters: Mutex::default(), bell, ear })))
     }
 
     /// Leaves a letter, and wakes the loop unless earlier letters have done so. It never waits for the interpreter.

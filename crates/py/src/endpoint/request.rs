@@ -9,12 +9,12 @@ const CONTENT_FORMAT: u16 = 12;
 const ACCEPT: u16 = 17;
 
 /// A request that a server has received.
-#[pyclass(frozen, module = "coapace")]
+#[pyclass(frozen, name = "Request", module = "coapace")]
 #[derive(Debug)]
-pub(crate) struct Request(pub(crate) net::Request);
+pub(crate) struct RequestOfPython(pub(crate) net::Request);
 
 #[pymethods]
-impl Request {
+impl RequestOfPython {
     /// The method: `GET`, `PUT`, …
     #[getter]
     fn method(&self) -> String {

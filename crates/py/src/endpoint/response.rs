@@ -6,7 +6,7 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
-use super::value::{Content, Options};
+use super::value::{OptionPairs, TextOrBytes};
 
 /// The numbers of the options that have a name here (RFC 7252 §5.10).
 const MAX_AGE: u16 = 14;
@@ -24,11 +24,11 @@ impl Response {
     #[new]
     #[pyo3(signature = (payload=None, code="2.05", *, content_format=None, max_age=None, options=Vec::new()))]
     fn new(
-        payload: Option<Content>,
+        payload: Option<TextOrBytes>,
         code: &str,
         content_format: Option<u16>,
         max_age: Option<u32>,
-        options: Options,
+        options: OptionPairs,
     ) -> PyResult<Self> {
         let code = code.parse().ok().filter(|code: &Code| code.is_response()).ok_or_else(|| {
             PyValueError::new_err(format!(
@@ -36,7 +36,7 @@ impl Response {
             ))
         })?;
         let mut response =
-            net::Response::new(code).payload(payload.map(Content::into_bytes).unwrap_or_default());
+            net::Response::new(code).payload(payload.map(TextOrBytes::into_bytes).unwrap_or_default());
         if let Some(format) = content_format {
             response = response.content_format(format);
         }

@@ -17,9 +17,9 @@ use tokio::sync::oneshot;
 
 use super::client::mechanism;
 use super::mailbox::{Mailbox, Post};
-use super::request::Request;
+use super::request::RequestOfPython;
 use super::response::Response;
-use super::value::Content;
+use super::value::TextOrBytes;
 use super::work::{Call, Desk};
 
 /// The time that handlers, separate responses and last notifications get when a server is closed.
@@ -42,7 +42,7 @@ pub(crate) struct NativeServer {
 }
 
 /// A handler: path, method, the function, and whether the resource can be observed.
-type Route = (String, String, Py<PyAny>, bool);
+type RouteArguments = (String, String, Py<PyAny>, bool);
 
 #[pymethods]
 impl NativeServer {
@@ -52,7 +52,7 @@ impl NativeServer {
         py: Python<'_>,
         address: &str,
         cc: &str,
-        psk: Option<HashMap<String, Content>>,
+        psk: Option<HashMap<String, TextOrBytes>>,
         max_pending: u32,
     ) -> PyResult<Self> {
         let (scheme, place) = split(address, psk.is_some())?;
@@ -110,13 +110,13 @@ impl NativeServer {
         &self,
         future: Py<PyAny>,
         dispatch: Py<PyAny>,
-        routes: Vec<Route>,
+        routes: Vec<RouteArguments>,
         attributes: Vec<(String, Vec<(String, String)>)>,
     ) -> PyResult<Call> {
         let server = lock(&self.bound).take();
         let server = server.ok_or_else(|| PyRuntimeError::new_err("the server serves already"))?;
         let (post, dispatch) = (self.desk.post.clone(), Arc::new(dispatch));
-        let places = Places { taken: Arc::default(), max: self.max_pending };
+        let places = RequestPlaces { taken: Arc::default(), max: self.max_pending };
         let mut observable = lock(&self.observable);
         let mut handlers = Router::new();
         for (path, method, handler, is_observable) in routes {
@@ -213,23 +213,23 @@ fn unbound(error: &io::Error, address: &str, place: &str) -> PyErr {
 
 /// The places of the requests that handlers have not answered, including requests that still wait for the event loop.
 #[derive(Clone)]
-struct Places {
+struct RequestPlaces {
     taken: Arc<AtomicU32>,
     max: u32,
 }
 
 /// A place that a request has taken. Dropping it gives it back.
-struct Place(Arc<AtomicU32>);
+struct RequestPlace(Arc<AtomicU32>);
 
-impl Places {
-    fn take(&self) -> Option<Place> {
-        let place = Place(self.taken.clone());
+impl RequestPlaces {
+    fn take(&self) -> Option<RequestPlace> {
+        let place = RequestPlace(self.taken.clone());
         // If all places are taken, dropping this one gives it back.
         (self.taken.fetch_add(1, Ordering::Relaxed) < self.max).then_some(place)
     }
 }
 
-impl Drop for Place {
+impl Drop for RequestPlace {
     fn drop(&mut self) {
         self.0.fetch_sub(1, Ordering::Relaxed);
     }
@@ -238,7 +238,7 @@ impl Drop for Place {
 /// A handler, and the way to it.
 struct Handling {
     post: Post,
-    places: Places,
+    places: RequestPlaces,
     dispatch: Arc<Py<PyAny>>,
     handler: Py<PyAny>,
 }
@@ -255,7 +255,7 @@ impl Handling {
                 return Ok(());
             }
             let reply = Reply(Mutex::new(Some((tell, place))));
-            this.dispatch.call1(py, (&this.handler, Request(request), reply)).map(drop)
+            this.dispatch.call1(py, (&this.handler, RequestOfPython(request), reply)).map(drop)
         }));
         // If the reply is dropped, the handler was cancelled.
         told.await.map_err(|_| Code::INTERNAL_SERVER_ERROR.into())
@@ -264,7 +264,7 @@ impl Handling {
 
 /// The reply to one request. Dropped without a response, it becomes 5.00.
 #[pyclass(frozen, module = "coapace._native")]
-pub(crate) struct Reply(Mutex<Option<(oneshot::Sender<net::Response>, Place)>>);
+pub(crate) struct Reply(Mutex<Option<(oneshot::Sender<net::Response>, RequestPlace)>>);
 
 #[pymethods]
 impl Reply {

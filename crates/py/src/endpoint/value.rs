@@ -4,14 +4,14 @@ use pyo3::prelude::*;
 
 /// Bytes, or text, which becomes UTF-8.
 #[derive(FromPyObject)]
-pub(crate) enum Content {
+pub(crate) enum TextOrBytes {
     #[pyo3(annotation = "str")]
     Text(String),
     #[pyo3(annotation = "bytes")]
     Bytes(Vec<u8>),
 }
 
-impl Content {
+impl TextOrBytes {
     pub(crate) fn into_bytes(self) -> Vec<u8> {
         match self {
             Self::Text(text) => text.into_bytes(),
@@ -43,4 +43,4 @@ impl OptionValue {
 }
 
 /// Options as (number, value).
-pub(crate) type Options = Vec<(u16, OptionValue)>;
+pub(crate) type OptionPairs = Vec<(u16, OptionValue)>;
