@@ -82,38 +82,16 @@ impl File {
         lines
     }
 
-    /// Returns the effective values of the keys that shape a run. A key that was added after the first hashes were published
-    /// is left out where it has the value that was implied before, so that the hash of an older scenario stays the same. A
-    /// preset is left out, because the keys that it fills are not.
+    /// Returns the effective values of the keys that shape a run. A preset is left out, because the keys that it fills are not.
     pub(crate) fn run_lines(&self) -> Lines {
         const RUN: [&str; 5] = ["clients", "server", "workload", "network", "tcp"];
-        const LATER: [(&str, &str); 14] = [
-            ("server.count", "1"),
-            ("server.sluice", "false"),
-            ("server.service_time", "\"0 s\""),
-            ("server.response", "\"piggybacked\""),
-            ("server.acknowledge_after", "\"0 s\""),
-            ("workload.duration", "\"none\""),
-            ("workload.warm_up", "\"0 s\""),
-            ("clients.start", "\"0 s\""),
-            ("workload.interval", "\"0 s\""),
-            ("clients.probing_rate", "1"),
-            ("clients.confirmable_every", "8"),
-            ("network.mesh", "\"none\""),
-            ("network.mesh.lowpan.prefer_new", "false"),
-            ("network.mesh.routing.max_root_routes", "\"same\""),
-        ];
-        const LATER_OF_FLOWS: [(&str, &str); 3] =
-            [("from", "\"all\""), ("delays_within", "\"none\""), ("delays_by", "\"offer\"")];
-        const SHORT: [&str; 3] =
+        const PRESETS: [&str; 3] =
             ["network.mesh.mac.preset", "network.mesh.lowpan.preset", "network.mesh.routing.preset"];
-        let as_before = |(path, value): &(String, String)| {
-            let of_flow = path.strip_prefix("workload.flows.").and_then(|path| path.split_once('.'));
-            let is_later = of_flow.is_some_and(|(_, key)| LATER_OF_FLOWS.contains(&(key, value)));
-            is_later || LATER.contains(&(path, value)) || SHORT.contains(&path.as_str())
-        };
         let shapes = |path: &str| path.split_once('.').is_some_and(|(table, _)| RUN.contains(&table));
-        self.lines().into_iter().filter(|line| shapes(&line.0) && !as_before(line)).collect()
+        self.lines()
+            .into_iter()
+            .filter(|(path, _)| shapes(path) && !PRESETS.contains(&path.as_str()))
+            .collect()
     }
 }
 

@@ -185,7 +185,7 @@ mod tests {
         let hashes = hashes.flat_map(|drawn| drawn.unwrap().scenario.hash().into_bytes());
         assert_eq!(
             Hash64::of(hashes).to_string(),
-            "a0d9c7bce84a30d6",
+            "ab339d6fc3c68d00",
             "docs/search.md and docs/ebb.md have figures of this set"
         );
     }

@@ -93,15 +93,26 @@ clients.nstart = \"none\"
 clients.max_retransmit = 4
 clients.patience = \"rfc7252\"
 clients.uri_path = \"coap\"
+clients.start = \"0 s\"
 clients.start_spread = \"0 s\"
+clients.probing_rate = 1
+clients.confirmable_every = 8
+server.count = 1
 server.payload_bytes = 60
 server.deduplication = true
+server.sluice = false
 server.processing_delay = \"0 s\"
+server.service_time = \"0 s\"
+server.response = \"piggybacked\"
+server.acknowledge_after = \"0 s\"
 workload.kind = \"continuous\"
 workload.exchanges = 50
+workload.duration = \"none\"
+workload.warm_up = \"0 s\"
 workload.batch_min = 1
 workload.batch_max = 10
 workload.think_time = \"0 s\"
+workload.interval = \"0 s\"
 network.ip = \"ipv6\"
 network.mtu = 1280
 network.ecn_capable = false
@@ -123,6 +134,7 @@ network.down.wire.delay = \"0 s\"
 network.down.wire.jitter = [\"0 s\", \"0 s\"]
 network.down.wire.loss = \"0 %\"
 network.down.wire.reordering = \"none\"
+network.mesh = \"none\"
 tcp.connect_first = true
 tcp.nagle = true
 tcp.delayed_ack = \"200 ms\"
@@ -130,7 +142,7 @@ tcp.handshake_timeout_percent = 100
 tcp.timer_hz = \"none\"
 ";
     assert_eq!(scenario.canonical(), canonical);
-    assert_eq!(scenario.hash(), "73d204b2930d2400");
+    assert_eq!(scenario.hash(), "0e25846bb1bc8474");
 }
 
 #[test]
