@@ -18,9 +18,9 @@ use std::path::PathBuf;
 
 use clap::{Arg, Args, Command as Grammar, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 #[cfg(feature = "lab")]
-use coapace_lab::results::Lines;
+use coapace_lab::results::RowFormat;
 
-pub(crate) use bound::Bound;
+pub(crate) use bound::SharedBound;
 pub(crate) use client_keys::ClientKeys;
 pub(crate) use device::{
     AnyRequest, Discover, Gathering, Load, ObserveArguments, Ping, RequestArguments, RequestContent,
@@ -253,11 +253,11 @@ pub(crate) enum OutputFormat {
 #[cfg(feature = "lab")]
 impl OutputFormat {
     /// Returns the format of rows for programs; `None` for the table.
-    pub(crate) fn lines(self) -> Option<Lines> {
+    pub(crate) fn lines(self) -> Option<RowFormat> {
         match self {
             Self::Table => None,
-            Self::Csv => Some(Lines::Csv),
-            Self::Json => Some(Lines::Json),
+            Self::Csv => Some(RowFormat::Csv),
+            Self::Json => Some(RowFormat::Json),
         }
     }
 }

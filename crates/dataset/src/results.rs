@@ -3,7 +3,7 @@
 use arrow_schema::ArrowError;
 use coapace_lab::coexistence::Matrix;
 use coapace_lab::rank::{Ranking, Worst};
-use coapace_lab::results::{CellResult, Lines, Rows, Sheet, Value, order_rows};
+use coapace_lab::results::{CellResult, RowFormat, Rows, Sheet, SheetValue, order_rows};
 use coapace_run::measured::{RunResult, Series};
 
 use crate::{Table, VERSION, Values};
@@ -29,7 +29,7 @@ pub fn runs(results: &[CellResult]) -> Result<Table, ArrowError> {
 /// # Errors
 /// Fails if Arrow does.
 pub fn rows(results: &[CellResult], each: bool, commit: &str) -> Result<Table, ArrowError> {
-    table(Rows::new(results, Lines::Csv, each, commit).sheet(results))
+    table(Rows::new(results, RowFormat::Csv, each, commit).sheet(results))
 }
 
 /// Makes a table of a sheet.
@@ -144,19 +144,19 @@ pub fn figures(results: &[CellResult]) -> Result<Table, ArrowError> {
             let factor = figure.factor();
             let within = table.map(|table| factor.is_some_and(|factor| factor <= table.factor));
             let row = [
-                Value::Count(place as u64),
+                SheetValue::Count(place as u64),
                 (&cell.scenario).into(),
                 (&cell.workload).into(),
-                Value::Count(cell.clients.into()),
+                SheetValue::Count(cell.clients.into()),
                 cell.label().into(),
                 figure.metric.name().into(),
-                Value::Number(figure.published),
+                SheetValue::Number(figure.published),
                 figure.measured.into(),
                 figure.relative_error().into(),
                 factor.into(),
-                table.map_or(Value::Nothing, |table| (&table.title).into()),
+                table.map_or(SheetValue::Nothing, |table| (&table.title).into()),
                 table.map(|table| table.factor).into(),
-                within.map_or(Value::Nothing, Value::Flag),
+                within.map_or(SheetValue::Nothing, SheetValue::Flag),
                 (&published.source).into(),
             ];
             for ((_, column), value) in columns.iter_mut().zip(row) {
@@ -202,11 +202,11 @@ pub fn standings(ranking: &Ranking) -> Result<Table, ArrowError> {
     sheet.push("mechanism", all.iter().map(|it| (&ranking.mechanisms[it.mechanism]).into()));
     sheet.push("section", all.iter().map(|it| it.section.word().into()));
     push_worst(&mut sheet, ranking, &all.iter().map(|it| it.worst).collect::<Vec<_>>());
-    sheet.push("geometric_mean", all.iter().map(|it| Value::Number(it.geometric_mean)));
-    sheet.push("cells_near", all.iter().map(|it| Value::Count(it.cells_near as u64)));
-    sheet.push("cells", all.iter().map(|it| Value::Count(it.cells as u64)));
-    sheet.push("figures_near", all.iter().map(|it| Value::Count(it.figures_near as u64)));
-    sheet.push("figures", all.iter().map(|it| Value::Count(it.figures as u64)));
+    sheet.push("geometric_mean", all.iter().map(|it| SheetValue::Number(it.geometric_mean)));
+    sheet.push("cells_near", all.iter().map(|it| SheetValue::Count(it.cells_near as u64)));
+    sheet.push("cells", all.iter().map(|it| SheetValue::Count(it.cells as u64)));
+    sheet.push("figures_near", all.iter().map(|it| SheetValue::Count(it.figures_near as u64)));
+    sheet.push("figures", all.iter().map(|it| SheetValue::Count(it.figures as u64)));
     table(sheet)
 }
 
@@ -221,9 +221,9 @@ pub fn hindsight(ranking: &Ranking) -> Result<Table, ArrowError> {
     let mut sheet = Sheet::default();
     sheet.push("name", all.iter().map(|it| it.name().into()));
     push_worst(&mut sheet, ranking, &all.iter().map(|it| Some(it.worst)).collect::<Vec<_>>());
-    sheet.push("geometric_mean", all.iter().map(|it| Value::Number(it.geometric_mean)));
-    sheet.push("cells_near", all.iter().map(|it| Value::Count(it.cells_near as u64)));
-    sheet.push("cells", all.iter().map(|_| Value::Count(ranking.cells.len() as u64)));
+    sheet.push("geometric_mean", all.iter().map(|it| SheetValue::Number(it.geometric_mean)));
+    sheet.push("cells_near", all.iter().map(|it| SheetValue::Count(it.cells_near as u64)));
+    sheet.push("cells", all.iter().map(|_| SheetValue::Count(ranking.cells.len() as u64)));
     table(sheet)
 }
 
@@ -234,8 +234,8 @@ fn push_worst(sheet: &mut Sheet, ranking: &Ranking, all: &[Option<Worst>]) {
     sheet.push("worst_low", all.iter().map(|it| interval(it).map(|(low, _)| low).into()));
     sheet.push("worst_high", all.iter().map(|it| interval(it).map(|(_, high)| high).into()));
     let cell = |worst: Worst| &ranking.cells[worst.cell];
-    let name = |it: &Option<Worst>| it.map_or(Value::Nothing, |worst| (&cell(worst).name).into());
+    let name = |it: &Option<Worst>| it.map_or(SheetValue::Nothing, |worst| (&cell(worst).name).into());
     sheet.push("worst_cell", all.iter().map(name));
     let metric = |worst: Worst| cell(worst).figures[worst.figure].metric.name().into();
-    sheet.push("worst_metric", all.iter().map(|it| it.map_or(Value::Nothing, metric)));
+    sheet.push("worst_metric", all.iter().map(|it| it.map_or(SheetValue::Nothing, metric)));
 }

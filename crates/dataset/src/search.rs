@@ -1,7 +1,7 @@
 //! The tables of a search for parameters.
 
 use arrow_schema::ArrowError;
-use coapace_lab::results::{Sheet, Value};
+use coapace_lab::results::{Sheet, SheetValue};
 use coapace_lab::search::Search;
 use coapace_lab::search::evaluation::Evaluation;
 
@@ -29,16 +29,16 @@ pub fn evaluations(search: &Search) -> Result<Table, ArrowError> {
             rows.add(&format!("parameter.{name}"), parameter(&evaluation.mechanism, name));
         }
         rows.add("scenarios", count(evaluation.ratios.len()));
-        rows.add("loss", Value::Number(loss));
+        rows.add("loss", SheetValue::Number(loss));
         add_costs(&mut rows, search, [0, 1, 2].map(|cost| evaluation.geometric_mean(cost)));
         let worst = evaluation.greatest().first().copied();
         rows.add("worst", worst.map(|(ratio, ..)| ratio));
-        rows.add("worst_cost", worst.map_or(Value::Nothing, |(.., cost)| costs[cost].name.into()));
-        rows.add("worst_scenario", worst.map_or(Value::Nothing, |(_, place, _)| count(place)));
+        rows.add("worst_cost", worst.map_or(SheetValue::Nothing, |(.., cost)| costs[cost].name.into()));
+        rows.add("worst_scenario", worst.map_or(SheetValue::Nothing, |(_, place, _)| count(place)));
         let shares = evaluation.shares();
         rows.add("least_share", shares.map(|[least, _]| least));
         rows.add("greatest_share", shares.map(|[_, greatest]| greatest));
-        rows.add("unfair", shares.map_or(Value::Nothing, |_| count(evaluation.unfair())));
+        rows.add("unfair", shares.map_or(SheetValue::Nothing, |_| count(evaluation.unfair())));
     }
     table(rows)
 }
@@ -97,7 +97,7 @@ pub fn yardsticks(search: &Search) -> Result<Table, ArrowError> {
         rows.add("scenario", count(place));
         rows.add("description", &drawn.description);
         for (cost, place) in search.set().networks.costs().into_iter().zip(0..) {
-            rows.add(cost.figure, Value::Number(yardstick.least[place]));
+            rows.add(cost.figure, SheetValue::Number(yardstick.least[place]));
             rows.add(&format!("{}_best", cost.column), &yardstick.best[place]);
         }
     }
@@ -110,20 +110,20 @@ fn whole(search: &Search) -> impl Iterator<Item = &Evaluation> {
 }
 
 /// Returns the value of a parameter in the name of a mechanism.
-fn parameter(mechanism: &str, name: &str) -> Value {
+fn parameter(mechanism: &str, name: &str) -> SheetValue {
     let (_, parameters) = mechanism.split_once(':').unwrap_or_default();
     let mut parameters = parameters.split(',').filter_map(|parameter| parameter.split_once('='));
     let last = parameters.rfind(|(own, _)| *own == name);
-    last.map_or(Value::Nothing, |(_, value)| value.into())
+    last.map_or(SheetValue::Nothing, |(_, value)| value.into())
 }
 
-fn count(number: usize) -> Value {
-    Value::Count(number as u64)
+fn count(number: usize) -> SheetValue {
+    SheetValue::Count(number as u64)
 }
 
 /// Adds a ratio for each cost to a row.
 fn add_costs(rows: &mut Sheet, search: &Search, ratios: [f64; 3]) {
     for (cost, ratio) in search.set().networks.costs().into_iter().zip(ratios) {
-        rows.add(cost.column, Value::Number(ratio));
+        rows.add(cost.column, SheetValue::Number(ratio));
     }
 }

@@ -41,8 +41,7 @@ pub use part::keys;
 pub use plan::{MOST_UNITS, Plan, PlanError, Unit};
 pub use shard::Shard;
 
+pub use coapace_lab::grid::Setting;
+
 /// A function that returns after a run whether it can be kept, for mechanisms that can fail. `|| Ok(())` keeps all.
 pub type Check = fn() -> std::io::Result<()>;
-
-/// A setting of a scenario: key and value.
-pub type Setting = (String, String);

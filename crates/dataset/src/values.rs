@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use arrow_array::{ArrayRef, BooleanArray, Float64Array, Int64Array, StringArray};
-use coapace_lab::results::Value;
+use coapace_lab::results::SheetValue;
 use serde::{Deserialize, Serialize};
 
 /// The type of a column.
@@ -35,12 +35,12 @@ pub enum Values {
 
 impl Values {
     /// Returns the values of a column of rows, with the [type](ColumnKind::of) that holds them all.
-    pub fn of(values: Vec<Value>) -> Self {
+    pub fn of(values: Vec<SheetValue>) -> Self {
         Self::of_kind(ColumnKind::of(&values), values)
     }
 
     /// Returns the values of a column whose type is known. A value that does not fit it is unknown.
-    pub fn of_kind(kind: ColumnKind, values: Vec<Value>) -> Self {
+    pub fn of_kind(kind: ColumnKind, values: Vec<SheetValue>) -> Self {
         let values = values.into_iter();
         match kind {
             ColumnKind::Text => Self::Text(values.map(text).collect()),
@@ -62,14 +62,14 @@ impl Values {
 
 impl ColumnKind {
     /// Returns the type that holds all these values.
-    pub fn of(values: &[Value]) -> Self {
-        let has = |is: fn(&Value) -> bool| values.iter().any(is);
-        if has(|value| matches!(value, Value::Text(_) | Value::Nested(_))) {
+    pub fn of(values: &[SheetValue]) -> Self {
+        let has = |is: fn(&SheetValue) -> bool| values.iter().any(is);
+        if has(|value| matches!(value, SheetValue::Text(_) | SheetValue::Nested(_))) {
             Self::Text
-        } else if has(|value| matches!(value, Value::Flag(_))) {
+        } else if has(|value| matches!(value, SheetValue::Flag(_))) {
             Self::Flag
-        } else if has(|value| matches!(value, Value::Count(_)))
-            && !has(|value| matches!(value, Value::Number(_)))
+        } else if has(|value| matches!(value, SheetValue::Count(_)))
+            && !has(|value| matches!(value, SheetValue::Number(_)))
         {
             Self::Count
         } else {
@@ -78,31 +78,31 @@ impl ColumnKind {
     }
 }
 
-fn number(value: &Value) -> Option<f64> {
+fn number(value: &SheetValue) -> Option<f64> {
     match value {
-        Value::Number(number) => Some(*number),
-        Value::Count(count) => Some(*count as f64),
-        Value::Text(text) => text.parse().ok().filter(|number: &f64| number.is_finite()),
+        SheetValue::Number(number) => Some(*number),
+        SheetValue::Count(count) => Some(*count as f64),
+        SheetValue::Text(text) => text.parse().ok().filter(|number: &f64| number.is_finite()),
         _ => None,
     }
 }
 
-fn count(value: &Value) -> Option<i64> {
-    if let Value::Count(count) = value { i64::try_from(*count).ok() } else { None }
+fn count(value: &SheetValue) -> Option<i64> {
+    if let SheetValue::Count(count) = value { i64::try_from(*count).ok() } else { None }
 }
 
-fn flag(value: &Value) -> Option<bool> {
-    if let Value::Flag(flag) = value { Some(*flag) } else { None }
+fn flag(value: &SheetValue) -> Option<bool> {
+    if let SheetValue::Flag(flag) = value { Some(*flag) } else { None }
 }
 
-fn text(value: Value) -> Option<String> {
+fn text(value: SheetValue) -> Option<String> {
     match value {
-        Value::Nothing => None,
-        Value::Text(text) => Some(text),
-        Value::Number(number) => Some(number.to_string()),
-        Value::Count(count) => Some(count.to_string()),
-        Value::Flag(flag) => Some(flag.to_string()),
-        Value::Nested(value) => Some(value.to_string()),
+        SheetValue::Nothing => None,
+        SheetValue::Text(text) => Some(text),
+        SheetValue::Number(number) => Some(number.to_string()),
+        SheetValue::Count(count) => Some(count.to_string()),
+        SheetValue::Flag(flag) => Some(flag.to_string()),
+        SheetValue::Nested(value) => Some(value.to_string()),
     }
 }
 
@@ -112,14 +112,14 @@ mod tests {
 
     #[test]
     fn a_column_has_the_type_that_holds_all_its_values() {
-        let (count, number) = (Value::Count(3), Value::Number(0.5));
-        assert_eq!(Values::of(vec![count.clone(), Value::Nothing]), Values::Count(vec![Some(3), None]));
+        let (count, number) = (SheetValue::Count(3), SheetValue::Number(0.5));
+        assert_eq!(Values::of(vec![count.clone(), SheetValue::Nothing]), Values::Count(vec![Some(3), None]));
         assert_eq!(Values::of(vec![count.clone(), number]), Values::Number(vec![Some(3.0), Some(0.5)]));
         assert_eq!(
-            Values::of(vec![count, Value::Text("inf".into())]),
+            Values::of(vec![count, SheetValue::Text("inf".into())]),
             Values::Text(vec![Some("3".into()), Some("inf".into())])
         );
-        assert_eq!(Values::of(vec![Value::Flag(true)]), Values::Flag(vec![Some(true)]));
-        assert_eq!(Values::of(vec![Value::Nothing]), Values::Number(vec![None]));
+        assert_eq!(Values::of(vec![SheetValue::Flag(true)]), Values::Flag(vec![Some(true)]));
+        assert_eq!(Values::of(vec![SheetValue::Nothing]), Values::Number(vec![None]));
     }
 }

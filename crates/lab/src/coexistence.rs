@@ -10,11 +10,11 @@ mod table;
 use std::sync::Arc;
 
 pub(crate) use rows::COLUMNS;
-pub use standing::Standing;
+pub use standing::ShareStanding;
 
 use crate::experiment::Trial;
 use crate::lists::repeated;
-use crate::results::{Cell, CellResult, Metric, PopulationSummary, Summary};
+use crate::results::{Cell, CellResult, CellSummary, Metric, PopulationSummary};
 use coapace_run::Observe;
 use coapace_run::contender::Contender;
 use coapace_run::measured::{RunResult, ratio};
@@ -85,7 +85,7 @@ pub struct Encounter {
     /// that is 0.
     pub kept: Option<f64>,
     /// All clients together.
-    pub pair: Summary,
+    pub pair: CellSummary,
     /// Retransmissions of all clients as a fraction of the requests that they sent, from 0 to 1.
     pub retransmission_share: Option<f64>,
     /// The cell of the pair.
@@ -110,7 +110,7 @@ impl Matrix {
         let alone: Vec<CellResult> = results.iter().filter(|result| !result.is_mix()).cloned().collect();
         let size = alone.len();
         let own =
-            |summary: &Summary, place: usize| summary.populations.get(place).cloned().unwrap_or_default();
+            |summary: &CellSummary, place: usize| summary.populations.get(place).cloned().unwrap_or_default();
         let rates: Vec<f64> =
             alone.iter().map(|result| own(&result.summary(), 0).throughput_per_client).collect();
         let mut encounters = vec![Encounter::default(); size * size];
@@ -160,7 +160,7 @@ impl Matrix {
 pub(crate) mod tests {
     use super::*;
     use crate::experiment::conduct;
-    use crate::results::Lines;
+    use crate::results::RowFormat;
 
     /// Makes a short matrix of these mechanisms on `jobs` threads.
     pub(crate) fn matrix(names: &[&str], jobs: usize) -> Matrix {
@@ -213,7 +213,7 @@ pub(crate) mod tests {
     fn the_matrix_does_not_depend_on_the_number_of_threads() {
         let csv = |jobs| {
             let mut out = Vec::new();
-            matrix(&["default", "cocoa"], jobs).rows("c0ffee").write(&mut out, Lines::Csv).unwrap();
+            matrix(&["default", "cocoa"], jobs).rows("c0ffee").write(&mut out, RowFormat::Csv).unwrap();
             out
         };
         assert_eq!(csv(1), csv(2));

@@ -10,8 +10,8 @@ mod source;
 mod trials;
 
 pub use self::lookup::published_for;
-pub use self::sensitivity::{Count, Score, Sensitivity, SensitivityPlan, VariedValue};
-pub use self::source::Source;
+pub use self::sensitivity::{Count, Sensitivity, SensitivityPlan, SensitivityScore, VariedValue};
+pub use self::source::PaperSource;
 
 /// A paper that can be reproduced.
 #[derive(Clone, Copy, Debug)]
@@ -62,7 +62,7 @@ impl Paper {
     ///
     /// # Errors
     /// Returns one line that says what is wrong with its folder.
-    pub fn source(&self) -> Result<Source, String> {
+    pub fn source(&self) -> Result<PaperSource, String> {
         toml::from_str(self.source)
             .map_err(|error| format!("papers/{}/source.toml: {}", self.key, error.message()))
     }

@@ -19,7 +19,7 @@ mod suite;
 mod table;
 mod yardstick;
 
-pub use hindsight::{Choice, Hindsight};
+pub use hindsight::{Hindsight, HindsightChoice};
 pub use ranking::{RankedCell, RankedFigure, Ranking, Standing, Worst};
 pub(crate) use rows::COLUMNS;
 pub use section::Section;

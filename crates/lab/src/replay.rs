@@ -57,7 +57,7 @@ fn play(mechanism: &Mechanism, script: impl io::Read, out: &mut impl Write) -> R
         })
         .filter(|(line, _)| !line.as_ref().is_ok_and(|text| passed_over(text)));
     let header = lines.next().map_or(Ok(String::new()), |(header, _)| header).map_err(Failed::Script)?;
-    let columns = Columns::of(&header).map_err(Failed::Script)?;
+    let columns = ScriptColumns::of(&header).map_err(Failed::Script)?;
     let mut player = Player::new(mechanism);
     let window = if player.window().is_some() { ",window" } else { "" };
     writeln!(out, "at_ms,event,timeout_ms,rto_ms,next_ms{window}").map_err(Failed::Output)?;
@@ -92,16 +92,16 @@ fn line(script: &mut impl BufRead) -> Result<Option<String>, String> {
 }
 
 /// The content of a line of a script.
-struct Step<'a> {
+struct ScriptStep<'a> {
     now: Instant,
-    event: Event,
+    event: ScriptEvent,
     draw: Draw,
     answered: Option<u8>,
     exchange: &'a str,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Event {
+enum ScriptEvent {
     Start,
     Timeout,
     Ack,
@@ -109,7 +109,7 @@ enum Event {
     GiveUp,
 }
 
-impl Event {
+impl ScriptEvent {
     const ALL: [Self; 5] = [Self::Start, Self::Timeout, Self::Ack, Self::Reset, Self::GiveUp];
 
     fn name(self) -> &'static str {
@@ -124,9 +124,9 @@ impl Event {
 }
 
 /// The names of the columns, in the order of the header.
-struct Columns<'a>(Vec<&'a str>);
+struct ScriptColumns<'a>(Vec<&'a str>);
 
-impl<'a> Columns<'a> {
+impl<'a> ScriptColumns<'a> {
     fn of(header: &'a str) -> Result<Self, String> {
         // A spreadsheet may have written a byte order mark at the beginning.
         let names: Vec<_> = header.trim_start_matches('\u{feff}').split(',').map(str::trim).collect();
@@ -144,16 +144,16 @@ impl<'a> Columns<'a> {
         place.and_then(|place| line.split(',').nth(place)).unwrap_or_default().trim()
     }
 
-    fn step<'b>(&self, line: &'b str) -> Result<Step<'b>, String> {
+    fn step<'b>(&self, line: &'b str) -> Result<ScriptStep<'b>, String> {
         let [at, event, draw, answered] =
             ["at_ms", "event", "draw", "answered"].map(|name| self.field(line, name));
-        let known = || Event::ALL.map(Event::name).join(", ");
+        let known = || ScriptEvent::ALL.map(ScriptEvent::name).join(", ");
         let wrong_draw = || format!("draw is {draw:?}, but must be a decimal from 0 to below 1");
-        Ok(Step {
+        Ok(ScriptStep {
             now: Instant::from_micros(parse_millis(at).ok_or_else(|| {
                 format!("at_ms is {at:?}, but must be milliseconds with three decimal places at most")
             })?),
-            event: Event::ALL
+            event: ScriptEvent::ALL
                 .into_iter()
                 .find(|known| known.name() == event)
                 .ok_or_else(|| format!("unknown event {event:?}; there are {}", known()))?,
@@ -195,13 +195,13 @@ impl<'a> Player<'a> {
     }
 
     /// Plays one step. Returns the timeout that it arms, if any.
-    fn play(&mut self, step: &Step) -> Result<Option<Duration>, String> {
-        let &Step { now, event, draw, answered, exchange: name } = step;
+    fn play(&mut self, step: &ScriptStep) -> Result<Option<Duration>, String> {
+        let &ScriptStep { now, event, draw, answered, exchange: name } = step;
         if now < self.now {
             let [now, before] = [now, self.now].map(|time| millis(time.as_micros()));
             return Err(format!("time goes backwards, from {before} to {now} ms"));
         }
-        if answered.is_some() && event != Event::Ack {
+        if answered.is_some() && event != ScriptEvent::Ack {
             return Err(format!("{} has no transmission that it answers; only ack has", event.name()));
         }
         self.now = now;
@@ -211,18 +211,18 @@ impl<'a> Player<'a> {
         let cue = Cue { now, draw, outstanding };
         let called = if name.is_empty() { "exchange".to_owned() } else { format!("exchange {name}") };
         match (event, open) {
-            (Event::Start, None) => {
+            (ScriptEvent::Start, None) => {
                 let (exchange, timeout) = self.mechanism.on_start(&mut self.state, cue);
                 let open = Open { exchange, departures: vec![now], retransmits: 0, last: now };
                 self.open.insert(name.to_owned(), open);
                 Ok(Some(timeout))
             }
-            (Event::Start, Some(_)) if name.is_empty() => {
+            (ScriptEvent::Start, Some(_)) if name.is_empty() => {
                 Err("start, but the exchange before is still open".to_owned())
             }
-            (Event::Start, Some(_)) => Err(format!("start, but {called} is still open")),
+            (ScriptEvent::Start, Some(_)) => Err(format!("start, but {called} is still open")),
             (event, None) => Err(format!("{}, but no {called} is open", event.name())),
-            (Event::Timeout, Some(mut open)) => {
+            (ScriptEvent::Timeout, Some(mut open)) => {
                 let timeout = self.mechanism.on_retransmit(&mut self.state, &mut open.exchange, cue);
                 open.retransmitted(now);
                 self.open.insert(name.to_owned(), open);
@@ -230,8 +230,8 @@ impl<'a> Player<'a> {
             }
             (event, Some(open)) => {
                 let outcome = match event {
-                    Event::Reset => Outcome::Reset,
-                    Event::GiveUp => Outcome::GivenUp,
+                    ScriptEvent::Reset => Outcome::Reset,
+                    ScriptEvent::GiveUp => Outcome::GivenUp,
                     _ => Outcome::Acked(self.sample(&open, answered)?),
                 };
                 self.mechanism.on_end(&mut self.state, open.exchange, outcome, cue);

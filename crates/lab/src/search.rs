@@ -1,11 +1,11 @@
 //! A search for the parameters of a mechanism over scenarios that are drawn, not chosen.
 //!
 //! A [`Set`](evaluation::Set) is drawn from a seed. On each of its scenarios, every published mechanism that dithers is measured;
-//! the least costs are the [yardstick](evaluation::Yardstick). A mechanism is then [evaluated](evaluation::Evaluation) by the
+//! the least costs are the [yardstick](evaluation::CostYardstick). A mechanism is then [evaluated](evaluation::Evaluation) by the
 //! ratios of its costs to the yardsticks. [`Halving`](halving::Halving) proposes parameters, and a [`Journal`](journal::Journal)
 //! keeps the measurements.
 //!
-//! A [`Search`] ties these together and measures nothing itself. It asks for [pieces](evaluation::Piece), and takes their
+//! A [`Search`] ties these together and measures nothing itself. It asks for [pieces](evaluation::SearchPiece), and takes their
 //! measurements from the threads of this process ([`Search::conduct`]) or from another program.
 //!
 //! The scenarios of published papers are not part of any set, so they can test whether a result holds elsewhere.
@@ -31,17 +31,17 @@ use std::sync::atomic::AtomicBool;
 use coapace_scenario::ScenarioError;
 use thiserror::Error;
 
-use self::evaluation::{Evaluation, Measured, Piece, Set, Yardstick};
+use self::evaluation::{CostYardstick, Evaluation, Measured, SearchPiece, Set};
 use self::halving::Halving;
-use self::journal::{Conditions, Journal};
-use self::terms::Terms;
+use self::journal::{Journal, SearchConditions};
+use self::terms::SearchTerms;
 use crate::lists::distinct;
 use coapace_run::workers::make_all;
 
 /// A search under way, or a comparison.
 #[derive(Debug)]
 pub struct Search {
-    terms: Terms,
+    terms: SearchTerms,
     set: Arc<Set>,
     /// The path of the journal; empty without one.
     path: PathBuf,
@@ -52,16 +52,16 @@ pub struct Search {
     /// evaluation that is asked for twice is here twice.
     evaluated: Vec<(String, usize)>,
     found: Vec<Evaluation>,
-    batch: Batch,
+    batch: PieceBatch,
 }
 
 /// The pieces that are measured before the search goes on, and the lines of the journal that they make.
 #[derive(Debug, Default)]
-struct Batch {
-    pieces: Arc<[Piece]>,
+struct PieceBatch {
+    pieces: Arc<[SearchPiece]>,
     measured: Vec<Option<Measured>>,
     /// The lines, in their order, each with its pieces.
-    lines: Vec<(Line, Range<usize>)>,
+    lines: Vec<(PendingLine, Range<usize>)>,
     /// The number of lines that the journal has.
     written: usize,
     /// The runs of the pieces that are not measured.
@@ -72,7 +72,7 @@ struct Batch {
 
 /// A line that a journal is to have.
 #[derive(Debug)]
-enum Line {
+enum PendingLine {
     Yardstick,
     Evaluation(String),
 }
@@ -100,12 +100,12 @@ impl Search {
     ///
     /// # Errors
     /// Returns the reason why it cannot begin.
-    pub fn open(terms: Terms, version: &str, journal: Option<&Path>) -> Result<Self, SearchError> {
+    pub fn open(terms: SearchTerms, version: &str, journal: Option<&Path>) -> Result<Self, SearchError> {
         let space = terms.space().map_err(SearchError::Usage)?;
         let set = Set::draw(terms.networks, terms.generator_seed, terms.scenarios)
             .map_err(SearchError::Scenario)?;
         let scenarios = set.scenarios.len();
-        let conditions = Conditions {
+        let conditions = SearchConditions {
             commit: version.to_owned(),
             networks: terms.networks,
             generator_seed: terms.generator_seed,
@@ -122,7 +122,7 @@ impl Search {
             journal,
             evaluated: Vec::new(),
             found: Vec::new(),
-            batch: Batch::default(),
+            batch: PieceBatch::default(),
         };
         search.advance();
         Ok(search)
@@ -134,7 +134,7 @@ impl Search {
     }
 
     /// Returns the terms.
-    pub fn terms(&self) -> &Terms {
+    pub fn terms(&self) -> &SearchTerms {
         &self.terms
     }
 
@@ -170,10 +170,10 @@ impl Search {
     ///
     /// The pieces are in the order of the lines of the journal. A program that measures them in about this order loses little when it is
     /// killed.
-    pub fn ask(&mut self) -> Arc<[Piece]> {
+    pub fn ask(&mut self) -> Arc<[SearchPiece]> {
         let left = self.journal.yardsticks().len()..self.set.scenarios.len();
-        let mut lines: Vec<(Line, Vec<Piece>)> =
-            left.map(|place| (Line::Yardstick, Yardstick::pieces(place))).collect();
+        let mut lines: Vec<(PendingLine, Vec<SearchPiece>)> =
+            left.map(|place| (PendingLine::Yardstick, CostYardstick::pieces(place))).collect();
         // An evaluation needs all yardsticks, so these are measured first.
         if lines.is_empty() {
             let (labels, scenarios) = self.wanted();
@@ -181,11 +181,11 @@ impl Search {
             lines = missing
                 .map(|label| {
                     let pieces = self.set.pieces(&label, scenarios);
-                    (Line::Evaluation(label), pieces)
+                    (PendingLine::Evaluation(label), pieces)
                 })
                 .collect();
         }
-        let mut batch = Batch { end: self.end(), ..Batch::default() };
+        let mut batch = PieceBatch { end: self.end(), ..PieceBatch::default() };
         let mut pieces = Vec::new();
         for (line, more) in lines {
             let first = pieces.len();
@@ -200,7 +200,7 @@ impl Search {
     }
 
     /// Returns the pieces of the last batch that was asked for.
-    pub fn asked(&self) -> &[Piece] {
+    pub fn asked(&self) -> &[SearchPiece] {
         &self.batch.pieces
     }
 
@@ -219,8 +219,8 @@ impl Search {
                 self.batch.measured[range.clone()].iter().copied().collect::<Option<Vec<_>>>()
         {
             let kept = match line {
-                Line::Yardstick => self.journal.add_yardstick(Yardstick::of(&measured)),
-                Line::Evaluation(label) => {
+                PendingLine::Yardstick => self.journal.add_yardstick(CostYardstick::of(&measured)),
+                PendingLine::Evaluation(label) => {
                     let scenarios = measured.len().min(self.set.scenarios.len());
                     let yardsticks = &self.journal.yardsticks()[..scenarios];
                     let evaluation = Evaluation::of(label, yardsticks, &measured);
@@ -327,7 +327,7 @@ impl Search {
     }
 
     /// Returns the number of runs of a piece.
-    fn runs(&self, piece: &Piece) -> usize {
+    fn runs(&self, piece: &SearchPiece) -> usize {
         self.set.drawn(piece.place).map_or(0, |drawn| drawn.seeds as usize)
     }
 
@@ -347,7 +347,7 @@ impl Search {
             None => vec![self.terms.mechanisms.len() * self.runs_on(all)],
             Some(_) => Halving::rungs(all).map(rung).repeat(self.terms.brackets as usize),
         };
-        [vec![Yardstick::mechanisms().len() * once], others].concat()
+        [vec![CostYardstick::mechanisms().len() * once], others].concat()
     }
 
     /// Returns the most runs up to the end of the next batch.

@@ -23,11 +23,11 @@ pub(crate) const IS_BUILT: bool = false;
 #[derive(Clone, Debug)]
 pub(crate) enum Absent {}
 
-pub(crate) type Dtls = Absent;
-pub(crate) type Sessions = Absent;
-pub(crate) type Sealed = Absent;
-pub(crate) type Connector = Absent;
-pub(crate) type ServerTls = Absent;
+pub(crate) use Absent as Connector;
+pub(crate) use Absent as Dtls;
+pub(crate) use Absent as Sealed;
+pub(crate) use Absent as ServerTls;
+pub(crate) use Absent as Sessions;
 
 /// The decrypted stream of a connection, and the client's certificate.
 type Accepted = (Box<dyn ByteStream>, Option<Arc<Identity>>);

@@ -6,10 +6,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use coapace_dataset::search as tables;
 use coapace_dataset::{VERSION, check_version};
-use coapace_lab::search::evaluation::{Evaluation, Measured, Piece};
+use coapace_lab::search::evaluation::{Evaluation, Measured, SearchPiece};
 use coapace_lab::search::networks::Networks;
 use coapace_lab::search::space::Varied;
-use coapace_lab::search::terms::Terms;
+use coapace_lab::search::terms::SearchTerms;
 use coapace_lab::search::{self as lab, SearchError};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
@@ -38,13 +38,13 @@ impl Search {
     #[classattr]
     const NETWORKS: &'static str = Networks::Mixed.name();
     #[classattr]
-    const GENERATOR_SEED: u64 = Terms::GENERATOR_SEED;
+    const GENERATOR_SEED: u64 = SearchTerms::GENERATOR_SEED;
     #[classattr]
-    const SCENARIOS: u32 = Terms::SCENARIOS;
+    const SCENARIOS: u32 = SearchTerms::SCENARIOS;
     #[classattr]
-    const BRACKETS: u32 = Terms::BRACKETS;
+    const BRACKETS: u32 = SearchTerms::BRACKETS;
     #[classattr]
-    const SEED: u64 = Terms::SEED;
+    const SEED: u64 = SearchTerms::SEED;
 
     /// Begins a search, or goes on with that of a journal. `drawn` is the kind of the networks, the seed of their generator, and their
     /// number.
@@ -63,7 +63,7 @@ impl Search {
         let vary = vary.map_err(PyValueError::new_err)?;
         let (networks, generator_seed, scenarios) = drawn;
         let networks = Networks::parse(&networks).map_err(PyValueError::new_err)?;
-        let terms = Terms { mechanisms, vary, networks, generator_seed, scenarios, brackets, seed };
+        let terms = SearchTerms { mechanisms, vary, networks, generator_seed, scenarios, brackets, seed };
         let search = py.detach(|| lab::Search::open(terms, VERSION, journal.as_deref()));
         Ok(Self(Arc::new(Mutex::new(search.map_err(refused)?))))
     }
@@ -106,7 +106,7 @@ impl Search {
         let search = self.locked();
         let pieces = search.asked().iter().skip(first).take(count);
         let pieces = pieces.map(|piece| (piece.mechanism.clone(), piece.place)).collect();
-        let Terms { networks, generator_seed, scenarios, .. } = search.terms();
+        let SearchTerms { networks, generator_seed, scenarios, .. } = search.terms();
         (VERSION.to_owned(), networks.to_string(), *generator_seed, *scenarios, pieces)
     }
 
@@ -185,7 +185,7 @@ pub(crate) fn measure(py: Python<'_>, batch: BatchOfPython) -> PyResult<Vec<Meas
     let measure = |(mechanism, place): PieceOfPython| {
         let drawn = u32::try_from(place).map_err(|error| error.to_string())?;
         let drawn = networks.draw(generator_seed, scenarios, drawn).map_err(|error| error.to_string())?;
-        let Measured { costs, share } = Piece { mechanism, place }.measure(&drawn)?;
+        let Measured { costs, share } = SearchPiece { mechanism, place }.measure(&drawn)?;
         // Measurements after an exception of a mechanism are not kept.
         check().map(|()| (costs, share)).map_err(|error| error.to_string())
     };

@@ -81,7 +81,9 @@ mod tests {
     use coapace_scenario::Scenario;
 
     use super::*;
-    use coapace_lab::results::{Allowance, Cell, CellResult, Metric, Order, PaperTable, Published, Relation};
+    use coapace_lab::results::{
+        Cell, CellResult, Metric, Order, PaperTable, Published, RatioAllowance, Relation,
+    };
     use coapace_run::measured::{RunResult, Series};
 
     fn result(mechanism: &str, buffer_bytes: u64, fct_s: f64) -> CellResult {
@@ -208,7 +210,7 @@ mod tests {
                 times: (relation == Relation::NotBelow).then_some(2.0),
                 than: than.into(),
                 why: "<slow>".into(),
-                allowance: Allowance { margin: 0.05, tolerance: 0.25 },
+                allowance: RatioAllowance { margin: 0.05, tolerance: 0.25 },
             };
             results[result].published = Some(Published { orders: vec![order], ..Published::default() });
         }

@@ -5,10 +5,10 @@ use std::io;
 
 use coapace_lab::lists::distinct;
 use coapace_lab::rank::{
-    Choice, Hindsight, RankedCell, RankedFigure, Ranking, Section, Standing, Worst, times,
+    Hindsight, HindsightChoice, RankedCell, RankedFigure, Ranking, Section, Standing, Worst, times,
 };
 use coapace_lab::results::number::{significant, significant_or_dash};
-use coapace_lab::results::{Metric, Ratio};
+use coapace_lab::results::{FigureRatio, Metric};
 
 use super::html::{escape, folded, headings, section, table};
 use super::tables::number;
@@ -129,7 +129,7 @@ pub(super) fn ratio(
     metric: Option<Metric>,
     cell: usize,
     mechanism: usize,
-) -> Option<(Ratio, Metric)> {
+) -> Option<(FigureRatio, Metric)> {
     let figures = &ranking.cells[cell].figures;
     let Some(metric) = metric else {
         let worst = ranking.worst_in(cell, mechanism)?;
@@ -153,7 +153,7 @@ fn maps(ranking: &Ranking) -> String {
 
 /// Returns a table of squares, a row for each cell that has this [`ratio`], and a column for what was best in hindsight, if there
 /// are `choices`. Each square leads to the section of its cell.
-fn map(ranking: &Ranking, metric: Option<Metric>, choices: &[Choice]) -> String {
+fn map(ranking: &Ranking, metric: Option<Metric>, choices: &[HindsightChoice]) -> String {
     let mut head = headings(["", "Cell"]);
     if !choices.is_empty() {
         head += "<th scope=\"col\"><span>hindsight</span></th>";

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use coapace_lab::papers::{Count, Score, Sensitivity};
+use coapace_lab::papers::{Count, Sensitivity, SensitivityScore};
 
 use super::html::{escape, headings, table};
 use super::words::capitalised;
@@ -16,7 +16,7 @@ pub(super) fn headline(sensitivity: &Sensitivity) -> String {
         let others = if least == most { least.to_string() } else { format!("{least} to {most}") };
         (all > 0).then(|| format!("{name}: {met} of {all} as chosen, {others} under other values"))
     };
-    capitalised(&(Score::COUNTS.into_iter().filter_map(part).collect::<Vec<_>>().join("; ") + "."))
+    capitalised(&(SensitivityScore::COUNTS.into_iter().filter_map(part).collect::<Vec<_>>().join("; ") + "."))
 }
 
 /// Returns a heat map of the figures that are met and one of the orders that hold, for those that the paper has.
@@ -26,11 +26,11 @@ pub(super) fn heat_maps(sensitivity: &Sensitivity) -> String {
         let title = capitalised(title);
         (all > 0).then(|| format!("<h3>{title}, of {all}; {met} as chosen</h3>{}", heat_map(sensitivity, of)))
     };
-    Score::COUNTS.into_iter().filter_map(map).collect()
+    SensitivityScore::COUNTS.into_iter().filter_map(map).collect()
 }
 
 /// Returns a table of squares: more than as chosen is blue, less is orange.
-fn heat_map(sensitivity: &Sensitivity, of: fn(&Score) -> (usize, usize)) -> String {
+fn heat_map(sensitivity: &Sensitivity, of: fn(&SensitivityScore) -> (usize, usize)) -> String {
     let (values, (base, _)) = (&sensitivity.values, of(&sensitivity.base));
     let furthest = sensitivity.scores.values().map(|score| of(score).0.abs_diff(base)).max().unwrap_or(0);
     let mut html = String::from("<tbody>");
@@ -84,7 +84,7 @@ mod tests {
 
     #[test]
     fn what_differs_from_the_chosen_conditions_is_coloured() {
-        let score = |met| Score { figures: (met, 9), ..Score::default() };
+        let score = |met| SensitivityScore { figures: (met, 9), ..SensitivityScore::default() };
         let value = |value: &str| VariedValue { condition: "a < b".into(), value: value.into() };
         let sensitivity = Sensitivity {
             chosen: vec![("a < b".into(), "1".into())],

@@ -4,7 +4,9 @@ use std::fmt::Write;
 
 use coapace_lab::lists::listed;
 use coapace_lab::results::number::{count, half_interval, percent, significant, significant_or_dash};
-use coapace_lab::results::{CellResult, Conclusion, Contest, Metric, Outcome, Placing, Verdict, bound_of};
+use coapace_lab::results::{
+    CellResult, Conclusion, Contest, Metric, OrderOutcome, OrderVerdict, Placing, bound_of,
+};
 
 use super::headline::MET;
 use super::html::{escape, folded, headings, sorting_headings, table};
@@ -234,9 +236,9 @@ fn comparison_rows(compared: &[Compared], metrics: &[Metric], largest: f64) -> S
 }
 
 /// Returns a table of published orders and ratios, the worst first. If there are many, those that held are folded.
-pub(super) fn orders(verdicts: &[(&str, Verdict)]) -> String {
+pub(super) fn orders(verdicts: &[(&str, OrderVerdict)]) -> String {
     let (held, not_held): (Vec<_>, Vec<_>) =
-        verdicts.iter().partition(|(_, verdict)| verdict.outcome() == Outcome::Held);
+        verdicts.iter().partition(|(_, verdict)| verdict.outcome() == OrderOutcome::Held);
     if not_held.len() + held.len() <= WORST {
         return order_rows(&[not_held, held].concat());
     }
@@ -244,7 +246,7 @@ pub(super) fn orders(verdicts: &[(&str, Verdict)]) -> String {
     not_held + &folded(&format!("The {} that held", held.len()), &order_rows(&held))
 }
 
-fn order_rows(verdicts: &[&(&str, Verdict)]) -> String {
+fn order_rows(verdicts: &[&(&str, OrderVerdict)]) -> String {
     let titled = verdicts.iter().any(|(title, _)| !title.is_empty());
     let ratios = verdicts.iter().any(|(_, verdict)| verdict.order.times.is_some());
     let mut columns = vec!["Order", "First", "Second", "Times", "95 %", "Verdict"];
@@ -263,8 +265,8 @@ fn order_rows(verdicts: &[&(&str, Verdict)]) -> String {
             why => format!("<small>{}</small>", escape(why)),
         };
         let word = match verdict.outcome() {
-            Outcome::Held | Outcome::Inconclusive => verdict.words() + &why,
-            Outcome::NotHeld => format!("<strong>{}</strong>{why}", verdict.words()),
+            OrderOutcome::Held | OrderOutcome::Inconclusive => verdict.words() + &why,
+            OrderOutcome::NotHeld => format!("<strong>{}</strong>{why}", verdict.words()),
         };
         let _ = write!(
             html,

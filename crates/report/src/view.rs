@@ -6,7 +6,7 @@ use coapace_lab::coexistence::Matrix;
 use coapace_lab::lists::distinct;
 use coapace_lab::results::conditions::Conditions;
 use coapace_lab::results::{
-    self, Cell, CellResult, Judged, Metric, Summary, Verdict, bound_of, judged, verdicts,
+    self, Cell, CellResult, CellSummary, Judged, Metric, OrderVerdict, bound_of, judged, verdicts,
 };
 
 use super::axis::extent;
@@ -42,7 +42,7 @@ pub(super) struct Measured<'a> {
     /// The cell with its single runs.
     pub(super) result: &'a CellResult,
     /// The pooled runs.
-    pub(super) summary: Summary,
+    pub(super) summary: CellSummary,
 }
 
 impl Measured<'_> {
@@ -124,7 +124,7 @@ impl<'a> View<'a> {
     }
 
     /// Returns every published order beside what was measured, with the title of its group, the worst first.
-    pub(super) fn verdicts(&self) -> Vec<(&'a str, Verdict<'a>)> {
+    pub(super) fn verdicts(&self) -> Vec<(&'a str, OrderVerdict<'a>)> {
         let of = |group: &Conditioned<'a>| {
             let title = group.title;
             verdicts(group.results).into_iter().map(move |verdict| (title, verdict))

@@ -2,12 +2,12 @@
 
 /// A bound for all clients together, and one for each client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Bound {
+pub(crate) struct SharedBound {
     pub(crate) total: u64,
     pub(crate) client: u64,
 }
 
-impl Bound {
+impl SharedBound {
     /// Returns a bound from numbers that `read` reads. If the text has no bound for each client, it is a quarter of the total.
     fn read(text: &str, read: impl Fn(&str) -> Result<u64, String>) -> Result<Self, String> {
         let (total, client) = match text.split_once('/') {
@@ -25,14 +25,14 @@ impl Bound {
 }
 
 /// Reads bounds of bytes: `1G`, `1G/256M`.
-pub(super) fn of_bytes(text: &str) -> Result<Bound, String> {
-    Bound::read(text, size)
+pub(super) fn of_bytes(text: &str) -> Result<SharedBound, String> {
+    SharedBound::read(text, size)
 }
 
 /// Reads bounds of numbers: `10000`, `10000/2500`.
-pub(super) fn of_numbers(text: &str) -> Result<Bound, String> {
+pub(super) fn of_numbers(text: &str) -> Result<SharedBound, String> {
     let wrong = |_| "expected TOTAL or TOTAL/CLIENT, as 10000/2500".to_owned();
-    Bound::read(text, |number| number.parse().map_err(wrong))
+    SharedBound::read(text, |number| number.parse().map_err(wrong))
 }
 
 /// Reads a number of bytes: 500000, 512K, 64M, 1G, 1 GiB.
@@ -63,10 +63,10 @@ mod tests {
 
     #[test]
     fn a_client_gets_a_quarter_unless_told_otherwise() {
-        assert_eq!(of_bytes("1G"), Ok(Bound { total: 1 << 30, client: 256 << 20 }));
-        assert_eq!(of_bytes("64K/1k"), Ok(Bound { total: 65_536, client: 1_024 }));
-        assert_eq!(of_numbers("10/3"), Ok(Bound { total: 10, client: 3 }));
-        assert_eq!(of_numbers("1"), Ok(Bound { total: 1, client: 1 }));
+        assert_eq!(of_bytes("1G"), Ok(SharedBound { total: 1 << 30, client: 256 << 20 }));
+        assert_eq!(of_bytes("64K/1k"), Ok(SharedBound { total: 65_536, client: 1_024 }));
+        assert_eq!(of_numbers("10/3"), Ok(SharedBound { total: 10, client: 3 }));
+        assert_eq!(of_numbers("1"), Ok(SharedBound { total: 1, client: 1 }));
         for text in ["", "0", "1/0", "1/2", "1/1/1", "x", "-1", "1.5"] {
             assert!(of_numbers(text).is_err(), "{text}");
         }

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{ArgAction, ArgGroup, Args};
 
-use super::{Bound, ClientKeys, Trust, bound};
+use super::{ClientKeys, SharedBound, Trust, bound};
 use crate::logging::Form;
 
 #[derive(Debug, Args)]
@@ -77,16 +77,16 @@ pub(crate) struct Serve {
     /// /CLIENT a quarter. A write beyond it is answered 4.13. A client is an identity, or else an IPv4 address or an
     /// IPv6 network of 64 bits
     #[arg(long, value_name = "TOTAL[/CLIENT]", default_value = "1G/256M", value_parser = bound::of_bytes, requires = "writable")]
-    pub(crate) max_stored: Bound,
+    pub(crate) max_stored: SharedBound,
 
     /// The number of these files, likewise
     #[arg(long, value_name = "TOTAL[/CLIENT]", default_value = "10000/2500", value_parser = bound::of_numbers, requires = "writable")]
-    pub(crate) max_files: Bound,
+    pub(crate) max_files: SharedBound,
 
     /// PUT and DELETE of files in a second, likewise, and as many at once; each begun 256 KiB of a file counts as one.
     /// A client that is faster is answered 4.29, and 5.03 if all together are, with the time to wait in Max-Age
     #[arg(long, value_name = "TOTAL[/CLIENT]", default_value = "400/100", value_parser = bound::of_numbers, requires = "writable")]
-    pub(crate) max_writes: Bound,
+    pub(crate) max_writes: SharedBound,
 
     /// Who may write where: a file with a line PATH IDENTITY for each right. The identity is the one of -u or --keys, the
     /// subject of a certificate (CN=lamp-7), or * for every client that has either. It may write PATH and below it. A

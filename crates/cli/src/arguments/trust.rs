@@ -11,11 +11,11 @@ pub(crate) struct Trust {
     /// have shown an Echo option (RFC 9175). Behind a relay that does not ask for it, none is right [default:
     /// loopback]
     #[arg(long = "trust", value_name = "NETWORK", value_parser = networks)]
-    given: Vec<Networks>,
+    given: Vec<NetworkList>,
 }
 
 /// The networks that one value names.
-type Networks = std::sync::Arc<[Network]>;
+type NetworkList = std::sync::Arc<[Network]>;
 
 impl Trust {
     /// Returns the clients that have to show that their address is their own.
@@ -27,7 +27,7 @@ impl Trust {
     }
 }
 
-fn networks(text: &str) -> Result<Networks, String> {
+fn networks(text: &str) -> Result<NetworkList, String> {
     match text {
         "none" => Ok([].into()),
         "loopback" => Ok(Network::LOOPBACK.into()),

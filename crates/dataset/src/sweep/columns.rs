@@ -5,7 +5,7 @@ use std::io;
 use std::sync::Arc;
 
 use coapace_lab::experiment::cells;
-use coapace_lab::results::{CellResult, Lines, Rows, Value};
+use coapace_lab::results::{CellResult, RowFormat, Rows, SheetValue};
 use coapace_run::contender::Contender;
 use coapace_run::measured::RunResult;
 use coapace_scenario::Amount;
@@ -43,7 +43,7 @@ impl Columns {
             Row { key: Key::of("", "", 0), condition: condition.clone(), result }
         };
         let rows: Vec<Row> = under_all.chain(all_of).map(empty).collect();
-        let kind = |(name, values): (String, Vec<Value>)| {
+        let kind = |(name, values): (String, Vec<SheetValue>)| {
             let kind = if is_knob(&name) { kind_of_knob(&values) } else { ColumnKind::of(&values) };
             (name, kind)
         };
@@ -80,9 +80,9 @@ impl Columns {
     /// Fails if Arrow does.
     pub(super) fn table(&self, rows: Vec<Row>) -> io::Result<Table> {
         let count = rows.len();
-        let mut known: HashMap<String, Vec<Value>> = values(rows).into_iter().collect();
+        let mut known: HashMap<String, Vec<SheetValue>> = values(rows).into_iter().collect();
         let column = |(name, kind): &(String, ColumnKind)| {
-            let values = known.remove(name).unwrap_or_else(|| vec![Value::Nothing; count]);
+            let values = known.remove(name).unwrap_or_else(|| vec![SheetValue::Nothing; count]);
             (name.clone(), Values::of_kind(*kind, values))
         };
         Table::new(self.0.iter().map(column).collect()).map_err(io::Error::other)
@@ -90,9 +90,9 @@ impl Columns {
 }
 
 /// Returns the values of all columns that some rows have.
-fn values(rows: Vec<Row>) -> Vec<(String, Vec<Value>)> {
+fn values(rows: Vec<Row>) -> Vec<(String, Vec<SheetValue>)> {
     let mut columns =
-        vec![("key".to_owned(), rows.iter().map(|row| Value::Text(row.key.to_string())).collect())];
+        vec![("key".to_owned(), rows.iter().map(|row| SheetValue::Text(row.key.to_string())).collect())];
     let mut set: Vec<&String> =
         rows.iter().flat_map(|row| row.condition.set.iter().map(|(key, _)| key)).collect();
     set.sort();
@@ -100,14 +100,14 @@ fn values(rows: Vec<Row>) -> Vec<(String, Vec<Value>)> {
     for name in set {
         let value =
             |row: &Row| row.condition.set.iter().find(|(key, _)| key == name).map(|(_, value)| value.clone());
-        let values = rows.iter().map(|row| value(row).unwrap_or(Value::Nothing));
+        let values = rows.iter().map(|row| value(row).unwrap_or(SheetValue::Nothing));
         columns.push((format!("set.{name}"), values.collect()));
     }
     let results: Vec<CellResult> = rows.into_iter().map(|row| row.result).collect();
-    columns.extend(Rows::new(&results, Lines::Csv, true, VERSION).sheet(&results).0);
-    let number = |value: &Value| match value {
-        Value::Text(text) => Amount::parse(text).map(Amount::number).into(),
-        _ => Value::Nothing,
+    columns.extend(Rows::new(&results, RowFormat::Csv, true, VERSION).sheet(&results).0);
+    let number = |value: &SheetValue| match value {
+        SheetValue::Text(text) => Amount::parse(text).map(Amount::number).into(),
+        _ => SheetValue::Nothing,
     };
     let knobs = columns.iter().filter(|(name, _)| name.starts_with("knob.") || name.starts_with("set."));
     let numbers: Vec<_> =
@@ -130,10 +130,10 @@ fn is_number(column: &str) -> bool {
 }
 
 /// Returns whether the known values of a column are amounts of one dimension.
-fn are_amounts(values: &[Value]) -> bool {
+fn are_amounts(values: &[SheetValue]) -> bool {
     let mut dimension = None;
-    values.iter().filter(|value| **value != Value::Nothing).all(|value| {
-        let Value::Text(text) = value else { return false };
+    values.iter().filter(|value| **value != SheetValue::Nothing).all(|value| {
+        let SheetValue::Text(text) = value else { return false };
         let Some(amount) = Amount::parse(text) else { return false };
         *dimension.get_or_insert(amount.dimension) == amount.dimension
     }) && dimension.is_some()
@@ -145,11 +145,11 @@ fn is_knob(name: &str) -> bool {
 }
 
 /// Returns the type of the values of a knob: numbers if all of them are, whole or not, so that a finer grid still fits.
-fn kind_of_knob(values: &[Value]) -> ColumnKind {
-    let is_number = |value: &Value| match value {
-        Value::Text(text) => text.parse().is_ok_and(f64::is_finite),
-        Value::Flag(_) | Value::Nested(_) => false,
-        Value::Nothing | Value::Number(_) | Value::Count(_) => true,
+fn kind_of_knob(values: &[SheetValue]) -> ColumnKind {
+    let is_number = |value: &SheetValue| match value {
+        SheetValue::Text(text) => text.parse().is_ok_and(f64::is_finite),
+        SheetValue::Flag(_) | SheetValue::Nested(_) => false,
+        SheetValue::Nothing | SheetValue::Number(_) | SheetValue::Count(_) => true,
     };
     if values.iter().all(is_number) { ColumnKind::Number } else { ColumnKind::Text }
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use coapace_lab::experiment::Trial;
-use coapace_lab::results::Value;
+use coapace_lab::results::SheetValue;
 use coapace_run::contender::Contender;
 use coapace_scenario::{Scenario, ScenarioError, Template};
 
@@ -16,7 +16,7 @@ pub(super) struct Condition {
     pub(super) scenario: Arc<Scenario>,
     pub(super) hash: String,
     /// The settings that are not knobs, with their effective values: they have columns of their own.
-    pub(super) set: Vec<(String, Value)>,
+    pub(super) set: Vec<(String, SheetValue)>,
 }
 
 impl Condition {
@@ -24,7 +24,7 @@ impl Condition {
         let scenario = template.scenario(&settings)?;
         let set = settings.iter().filter(|(key, _)| scenario.knob(key).is_none());
         let set = set.map(|(key, given)| {
-            (key.clone(), Value::Text(scenario.effective(key).unwrap_or_else(|| given.clone())))
+            (key.clone(), SheetValue::Text(scenario.effective(key).unwrap_or_else(|| given.clone())))
         });
         Ok(Self { set: set.collect(), hash: scenario.hash(), settings, scenario: Arc::new(scenario) })
     }

@@ -4,8 +4,8 @@
 use std::io;
 use std::path::Path;
 
-use coapace_lab::search::evaluation::{Evaluation, Set, Yardstick};
-use coapace_lab::search::journal::{Conditions, Journal};
+use coapace_lab::search::evaluation::{CostYardstick, Evaluation, Set};
+use coapace_lab::search::journal::{Journal, SearchConditions};
 
 use crate::climb::Climb;
 use crate::table::Table;
@@ -26,13 +26,13 @@ impl Bench {
     pub(crate) fn open(
         set: Set,
         path: Option<&Path>,
-        conditions: &Conditions,
+        conditions: &SearchConditions,
         jobs: usize,
     ) -> io::Result<Self> {
         let mut journal = Journal::open(path, conditions)?;
         for place in journal.yardsticks().len()..set.scenarios.len() {
-            let measured = set.measure_all(Yardstick::pieces(place), jobs).map_err(io::Error::other)?;
-            journal.add_yardstick(Yardstick::of(&measured))?;
+            let measured = set.measure_all(CostYardstick::pieces(place), jobs).map_err(io::Error::other)?;
+            journal.add_yardstick(CostYardstick::of(&measured))?;
         }
         Ok(Self { set, journal, jobs })
     }
@@ -91,8 +91,12 @@ mod tests {
     /// Searches over nine networks. Returns every table that was found, and its loss.
     fn climb(journal: &Path, jobs: usize) -> Vec<(String, f64)> {
         let set = Set::draw(Networks::Mixed, 1, 9).unwrap();
-        let conditions =
-            Conditions { commit: "test".into(), networks: Networks::Mixed, generator_seed: 1, scenarios: 9 };
+        let conditions = SearchConditions {
+            commit: "test".into(),
+            networks: Networks::Mixed,
+            generator_seed: 1,
+            scenarios: 9,
+        };
         let mut bench = Bench::open(set, Some(journal), &conditions, jobs).unwrap();
         let mut found = Vec::new();
         let best = bench.climb(4, 1, &mut |table, _, loss| found.push((table.label(), loss))).unwrap();

@@ -19,7 +19,7 @@ use std::path::PathBuf;
 
 use coapace_lab::search::evaluation::{Evaluation, Set};
 use coapace_lab::search::generator::Drawn;
-use coapace_lab::search::journal::Conditions;
+use coapace_lab::search::journal::SearchConditions;
 use coapace_lab::search::networks::Networks;
 use coapace_scenario::naming;
 
@@ -70,7 +70,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     set.shared.retain(is_part);
     // The version has the name of the part, so that a journal of another part is refused.
     let commit = format!("{} {name}", env!("CARGO_PKG_VERSION"));
-    let conditions = Conditions { commit, networks, generator_seed, scenarios: set.scenarios.len() };
+    let conditions = SearchConditions { commit, networks, generator_seed, scenarios: set.scenarios.len() };
     let mut bench = Bench::open(set, journal.as_deref(), &conditions, jobs)?;
     if mechanisms.is_empty() {
         let best = bench.climb(steps, seed, &mut |_, step, loss| eprintln!("step {step}: loss {loss:.4}"))?;

@@ -2,10 +2,10 @@
 
 use super::{Encounter, Matrix};
 use crate::results::sheet::{Column, columns};
-use crate::results::{Metric, Sheet, Value};
+use crate::results::{Metric, Sheet, SheetValue};
 
 /// A function that returns the value of a column.
-type Of = fn(&&Encounter) -> Value;
+type Of = fn(&&Encounter) -> SheetValue;
 
 /// The columns of every row: name, meaning and value. A mechanism alone is its own rival.
 pub(crate) const COLUMNS: &[Column<Of>] = columns! {
@@ -14,7 +14,7 @@ pub(crate) const COLUMNS: &[Column<Of>] = columns! {
     /// The mechanism of the other clients.
     "rival" => |it| (&it.rival).into(),
     /// The clients that have the mechanism.
-    "clients" => |it| Value::Count(it.own.clients.into()),
+    "clients" => |it| SheetValue::Count(it.own.clients.into()),
     /// Its share of the throughput, from 0 to 1.
     "share" => |it| it.own.share.into(),
     /// Its share of the throughput over its share of the clients: 1 is fair.
@@ -22,9 +22,9 @@ pub(crate) const COLUMNS: &[Column<Of>] = columns! {
     /// Exchanges that a client of it completed, over those that it completes where all have the mechanism.
     "kept" => |it| it.kept.into(),
     /// Exchanges that a client of it completed a second.
-    "throughput_per_client" => |it| Value::Number(it.own.throughput_per_client),
+    "throughput_per_client" => |it| SheetValue::Number(it.own.throughput_per_client),
     /// Retransmissions of a client of it.
-    "retransmissions_per_client" => |it| Value::Number(it.own.retransmissions_per_client),
+    "retransmissions_per_client" => |it| SheetValue::Number(it.own.retransmissions_per_client),
     /// Retransmissions among its requests, from 0 to 1.
     "retransmission_share" => |it| it.own.retransmission_share.into(),
     /// Mean time of its completed exchanges, in seconds.
@@ -42,17 +42,17 @@ pub(crate) const COLUMNS: &[Column<Of>] = columns! {
     /// The scenario's name.
     "scenario" => |it| (&it.cell.scenario).into(),
     /// All clients.
-    "pair_clients" => |it| Value::Count(it.cell.clients.into()),
+    "pair_clients" => |it| SheetValue::Count(it.cell.clients.into()),
     /// How many seeds were pooled.
-    "runs" => |it| Value::Count(it.pair.runs),
+    "runs" => |it| SheetValue::Count(it.pair.runs),
     /// The lowest of them.
-    "seed_first" => |it| Value::Count(it.pair.seed_first),
+    "seed_first" => |it| SheetValue::Count(it.pair.seed_first),
     /// The highest of them.
-    "seed_last" => |it| Value::Count(it.pair.seed_last),
+    "seed_last" => |it| SheetValue::Count(it.pair.seed_last),
     /// The hash of the scenario with every knob set.
-    "scenario_hash" => |it| Value::Text(it.cell.scenario_hash.to_string()),
+    "scenario_hash" => |it| SheetValue::Text(it.cell.scenario_hash.to_string()),
     /// The hash of the runs, the same for both of a pair.
-    "trace_hash" => |it| Value::Text(it.pair.trace_hash.to_string()),
+    "trace_hash" => |it| SheetValue::Text(it.pair.trace_hash.to_string()),
 };
 
 impl Matrix {
@@ -68,14 +68,14 @@ impl Matrix {
 #[cfg(test)]
 mod tests {
     use super::super::tests::matrix;
-    use crate::results::Lines;
+    use crate::results::RowFormat;
 
     #[test]
     fn csv_and_json_have_a_row_for_every_ordered_pair_and_the_same_names() {
         let matrix = matrix(&["default", "cocoa"], 2);
         let (mut csv, mut json) = (Vec::new(), Vec::new());
-        matrix.rows("c0ffee").write(&mut csv, Lines::Csv).unwrap();
-        matrix.rows("c0ffee").write(&mut json, Lines::Json).unwrap();
+        matrix.rows("c0ffee").write(&mut csv, RowFormat::Csv).unwrap();
+        matrix.rows("c0ffee").write(&mut json, RowFormat::Json).unwrap();
         let mut reader = csv::Reader::from_reader(csv.as_slice());
         let header = reader.headers().unwrap().clone();
         let rows: Vec<_> = reader.records().map(Result::unwrap).collect();

@@ -11,7 +11,7 @@ const NAMED: usize = 3;
 /// The result of one mechanism against each of the others. A relative share is the share of the throughput divided by the
 /// share of the clients: 1 is fair.
 #[derive(Clone, Debug)]
-pub struct Standing {
+pub struct ShareStanding {
     /// The number of the mechanism in the matrix.
     pub mechanism: usize,
     /// The mean of its relative shares.
@@ -30,20 +30,20 @@ pub struct Standing {
 
 impl Matrix {
     /// Returns every mechanism that completed anything, the one that takes most first.
-    pub fn standings(&self) -> Vec<Standing> {
+    pub fn standings(&self) -> Vec<ShareStanding> {
         let mut standings: Vec<_> = (0..self.mechanisms.len()).filter_map(|row| self.standing(row)).collect();
         standings.sort_by(|a, b| b.mean.total_cmp(&a.mean));
         standings
     }
 
-    fn standing(&self, row: usize) -> Option<Standing> {
+    fn standing(&self, row: usize) -> Option<ShareStanding> {
         let others = || (0..self.mechanisms.len()).filter(|&column| column != row);
         let shares: Vec<(f64, usize)> = others()
             .filter_map(|column| Some((self.encounter(row, column).own.relative_share?, column)))
             .collect();
         let by_share = |a: &&(f64, usize), b: &&(f64, usize)| a.0.total_cmp(&b.0);
         let count = shares.len() as f64;
-        Some(Standing {
+        Some(ShareStanding {
             mechanism: row,
             mean: shares.iter().map(|(share, _)| share).sum::<f64>() / count,
             least: *shares.iter().min_by(by_share)?,
@@ -62,7 +62,7 @@ impl Matrix {
             return vec!["Nobody completed anything.".to_owned()];
         };
         let name = |mechanism: usize| self.mechanisms[mechanism].as_str();
-        let extent = |standing: &Standing| {
+        let extent = |standing: &ShareStanding| {
             format!(
                 "{}, {:.2} of a fair share on average ({:.2} against {} to {:.2} against {})",
                 name(standing.mechanism),
@@ -113,7 +113,7 @@ impl Matrix {
 
     /// Returns a sentence on the mechanisms that starve others, the one that starves most first, and on the mechanism that keeps
     /// least.
-    fn starvation(&self, standings: &[Standing]) -> String {
+    fn starvation(&self, standings: &[ShareStanding]) -> String {
         let name = |mechanism: usize| self.mechanisms[mechanism].as_str();
         let kept = (self.encounters())
             .filter(|(row, column, _)| row != column)
@@ -123,7 +123,7 @@ impl Matrix {
         };
         let mut starvers: Vec<_> = standings.iter().filter(|standing| !standing.starves.is_empty()).collect();
         starvers.sort_by_key(|standing| std::cmp::Reverse(standing.starves.len()));
-        let starved = |standing: &&Standing| {
+        let starved = |standing: &&ShareStanding| {
             let victims =
                 listed(standing.starves.iter().map(|&place| name(place).to_owned()).collect(), ", ");
             format!("{} starves {victims}", name(standing.mechanism))
@@ -161,7 +161,7 @@ mod tests {
         // In each pair, one mechanism has as much more than a fair share as the other has less.
         let sum: f64 = standings.iter().map(|standing| standing.mean).sum();
         assert!((sum - 3.0).abs() < 1e-9, "{sum}");
-        for Standing { mechanism, mean, least, most, .. } in standings {
+        for ShareStanding { mechanism, mean, least, most, .. } in standings {
             let share = |column| matrix.encounter(mechanism, column).own.relative_share.unwrap();
             let others: Vec<f64> = (0..3).filter(|&column| column != mechanism).map(share).collect();
             assert!((mean - others.iter().sum::<f64>() / 2.0).abs() < 1e-12);

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Deserialize;
 
-use super::Source;
+use super::PaperSource;
 use super::claim::Claim;
 use crate::grid::with_each;
 use crate::results::{Chain, Metric, Order, Published, Ranked};
@@ -48,7 +48,7 @@ struct Said {
 
 impl Experiment {
     /// Returns a claim for each condition and mechanism. An order gives its mechanisms from the lowest figure to the highest.
-    pub(super) fn claims(&self, source: &Source) -> Result<Vec<Claim>, String> {
+    pub(super) fn claims(&self, source: &PaperSource) -> Result<Vec<Claim>, String> {
         let known = |name: &String| source.mechanism(name).map(|label| (label.to_owned(), Vec::new()));
         let mut mechanisms: Vec<(String, Vec<Order>)> =
             self.mechanisms.iter().map(known).collect::<Result<_, _>>()?;

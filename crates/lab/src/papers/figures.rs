@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::Source;
+use super::PaperSource;
 use super::claim::Claim;
 use crate::results::{Metric, Published};
 
@@ -21,7 +21,7 @@ enum PaperColumn {
 
 /// Reads `published.csv`. An empty field means, by its column: a figure that was not published, a condition that stays as the
 /// scenario has it, the scenario of the paper, or no table.
-pub(super) fn read(text: &str, source: &Source) -> Result<Vec<Claim>, String> {
+pub(super) fn read(text: &str, source: &PaperSource) -> Result<Vec<Claim>, String> {
     let mut csv = csv::Reader::from_reader(text.as_bytes());
     let columns: Vec<PaperColumn> = csv
         .headers()
@@ -49,7 +49,7 @@ pub(super) fn read(text: &str, source: &Source) -> Result<Vec<Claim>, String> {
     csv.records().map(claim).collect()
 }
 
-fn claim(columns: &[PaperColumn], record: &csv::StringRecord, source: &Source) -> Result<Claim, String> {
+fn claim(columns: &[PaperColumn], record: &csv::StringRecord, source: &PaperSource) -> Result<Claim, String> {
     let (mut settings, mut mechanism, mut figures) = (Vec::new(), "", BTreeMap::new());
     let (mut scenario, mut table) = (source.scenario.as_str(), None);
     for (column, field) in columns.iter().zip(record) {

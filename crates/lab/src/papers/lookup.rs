@@ -3,12 +3,12 @@
 use coapace_scenario::Scenario;
 
 use super::claim::Claim;
-use super::{PAPERS, Paper, Source, figures};
+use super::{PAPERS, Paper, PaperSource, figures};
 use crate::results::Published;
 
 impl Paper {
     /// Returns all claims: figures in the order of their file, then orders.
-    pub(super) fn claims(&self, source: &Source) -> Result<Vec<Claim>, String> {
+    pub(super) fn claims(&self, source: &PaperSource) -> Result<Vec<Claim>, String> {
         let mut claims = figures::read(self.published, source)
             .map_err(|error| format!("papers/{}/published.csv: {error}", self.key))?;
         for experiment in &source.experiments {

@@ -8,8 +8,8 @@ use super::Paper;
 use crate::results::conditions::Conditions;
 use crate::results::number::{percent, significant_or_dash};
 use crate::results::{
-    CellResult, Compared, Judged, Nearness, Outcome, PaperTable, Verdict, count, judged, nearness, rules,
-    tally, tally_by_claim, verdicts,
+    CellResult, Compared, Judged, Nearness, OrderOutcome, OrderVerdict, PaperTable, count, judged, nearness,
+    rules, tally, tally_by_claim, verdicts,
 };
 
 impl Paper {
@@ -63,7 +63,7 @@ impl Paper {
             let within = judged.iter().filter(|one| one.within()).count();
             met.push(format!("{within} of {} within the factor of their table", judged.len()));
         }
-        let orders = (Outcome::ALL.into_iter())
+        let orders = (OrderOutcome::ALL.into_iter())
             .map(|outcome| (count(&verdicts, outcome), outcome.word()))
             .filter(|&(count, _)| count > 0)
             .map(|(count, word)| format!("{count} {word}"))
@@ -200,7 +200,8 @@ fn orders(results: &[CellResult]) -> String {
         return String::new();
     }
     let rules = rules(&verdicts).join(" ");
-    let place = |verdict: &Verdict| results.iter().position(|result| std::ptr::eq(result, verdict.above));
+    let place =
+        |verdict: &OrderVerdict| results.iter().position(|result| std::ptr::eq(result, verdict.above));
     verdicts.sort_by_key(place);
     let conditions = Conditions::of(verdicts.iter().map(|verdict| &verdict.above.cell));
     let rows = verdicts.iter().map(|verdict| {

@@ -10,9 +10,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::Deserialize;
 
 use super::claim::Claim;
-use super::{Paper, Source};
+use super::{Paper, PaperSource};
 use crate::experiment::Trial;
-use crate::results::{CellResult, Compared, Outcome, Published, count, judged, verdicts};
+use crate::results::{CellResult, Compared, OrderOutcome, Published, count, judged, verdicts};
 use coapace_run::Observe;
 
 pub(crate) use rows::COLUMNS;
@@ -56,12 +56,12 @@ pub struct SensitivityPlan {
     pub trials: Vec<Trial>,
     values: Vec<VariedValue>,
     chosen: Vec<(String, String)>,
-    variants: Vec<Variant>,
+    variants: Vec<PlanVariant>,
 }
 
 /// The conditions as chosen, or but for a pair of values like in [`Sensitivity::scores`]; with the number of the trial and what was
 /// published, for each cell.
-type Variant = (Option<(usize, usize)>, Vec<(usize, Published)>);
+type PlanVariant = (Option<(usize, usize)>, Vec<(usize, Published)>);
 
 /// A value of an open condition, other than the chosen one.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -74,7 +74,7 @@ pub struct VariedValue {
 
 /// The figures and the orders that are met under one variant of the conditions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Score {
+pub struct SensitivityScore {
     /// The published figures that are met, and all of them. A figure is met within the factor of its table; without a table,
     /// within 5 %.
     pub figures: (usize, usize),
@@ -92,10 +92,10 @@ pub struct Sensitivity {
     /// The other values, in the order of the paper's file.
     pub values: Vec<VariedValue>,
     /// The score under the chosen values.
-    pub base: Score,
+    pub base: SensitivityScore,
     /// The scores, by two numbers of values. Equal numbers stand for that value alone. Two values of the same condition have
     /// none.
-    pub scores: BTreeMap<(usize, usize), Score>,
+    pub scores: BTreeMap<(usize, usize), SensitivityScore>,
 }
 
 impl Paper {
@@ -154,7 +154,7 @@ impl Paper {
 
 impl OpenValue {
     /// Changes the claims that the value concerns.
-    fn vary(&self, source: &Source, claims: &mut [Claim]) -> Result<(), String> {
+    fn vary(&self, source: &PaperSource, claims: &mut [Claim]) -> Result<(), String> {
         let mut labels = BTreeMap::new();
         for (row, label) in &self.mechanisms {
             labels.insert(source.mechanism(row)?.to_owned(), label.clone());
@@ -188,7 +188,7 @@ impl SensitivityPlan {
 
     /// Returns the score of every variant. `results` are those of the plan's trials, in their order.
     pub fn judge(&self, results: &[CellResult]) -> Sensitivity {
-        let mut base = Score::default();
+        let mut base = SensitivityScore::default();
         let mut scores = BTreeMap::new();
         for (pair, cells) in &self.variants {
             let own: Vec<CellResult> = (cells.iter())
@@ -196,7 +196,7 @@ impl SensitivityPlan {
                     Some(CellResult { published: Some(published.clone()), ..results.get(*place)?.clone() })
                 })
                 .collect();
-            let score = Score::of(&own);
+            let score = SensitivityScore::of(&own);
             if let Some(pair) = *pair {
                 scores.insert(pair, score);
             } else {
@@ -208,9 +208,9 @@ impl SensitivityPlan {
 }
 
 /// The name of a count, and the count of a score: how many are met or hold, and how many there are.
-pub type Count = (&'static str, fn(&Score) -> (usize, usize));
+pub type Count = (&'static str, fn(&SensitivityScore) -> (usize, usize));
 
-impl Score {
+impl SensitivityScore {
     /// The counts, the figures first.
     pub const COUNTS: [Count; 2] =
         [("figures met", |score| score.figures), ("orders that hold", |score| score.orders)];
@@ -223,15 +223,15 @@ impl Score {
         let verdicts = verdicts(results);
         Self {
             figures: (within + met, judged.len() + plain.len()),
-            orders: (count(&verdicts, Outcome::Held), verdicts.len()),
-            inconclusive: count(&verdicts, Outcome::Inconclusive),
+            orders: (count(&verdicts, OrderOutcome::Held), verdicts.len()),
+            inconclusive: count(&verdicts, OrderOutcome::Inconclusive),
         }
     }
 }
 
 impl Sensitivity {
     /// Returns the score under two values, or under one if both numbers are equal.
-    pub fn score(&self, first: usize, second: usize) -> Option<Score> {
+    pub fn score(&self, first: usize, second: usize) -> Option<SensitivityScore> {
         self.scores.get(&(first.min(second), first.max(second))).copied()
     }
 }
@@ -240,7 +240,7 @@ impl Sensitivity {
 mod tests {
     use crate::experiment::conduct;
     use crate::papers::tests::paper;
-    use crate::results::Lines;
+    use crate::results::RowFormat;
 
     const OPEN: &str = "[[experiments]]
         set = { loss = '20 %', clients = '20' }
@@ -282,7 +282,7 @@ mod tests {
             "{table}"
         );
         let mut csv = Vec::new();
-        sensitivity.write(&mut csv, Lines::Csv, "c0ffee", "k").unwrap();
+        sensitivity.write(&mut csv, RowFormat::Csv, "c0ffee", "k").unwrap();
         let csv = String::from_utf8(csv).unwrap();
         assert_eq!(csv.lines().count(), 1 + plan.variants());
         assert!(csv.contains("\nk,,,,,0,0,1,0,1,c0ffee\n") && csv.contains("\nk,a,2,b,5,0,0,0,"), "{csv}");

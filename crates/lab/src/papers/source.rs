@@ -9,12 +9,12 @@ use super::claim::Claim;
 use super::experiment::Experiment;
 use super::sensitivity::OpenCondition;
 use super::trials::LiveCells;
-use crate::results::{Allowance, PaperTable};
+use crate::results::{PaperTable, RatioAllowance};
 
 /// The content of `source.toml`.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Source {
+pub struct PaperSource {
     /// The name of the folder.
     pub key: String,
     /// The subject of the study.
@@ -37,9 +37,9 @@ pub struct Source {
     pub(super) columns: BTreeMap<String, String>,
     /// The tables that the column `table` of `published.csv` names.
     #[serde(default)]
-    pub(super) tables: BTreeMap<String, Table>,
+    pub(super) tables: BTreeMap<String, SourceTable>,
     /// The deviations that the orders allow; a paper without orders has none.
-    pub(super) allowance: Option<Allowance>,
+    pub(super) allowance: Option<RatioAllowance>,
     #[serde(default)]
     pub(super) experiments: Vec<Experiment>,
     /// The conditions that the paper does not print, with other plausible values.
@@ -55,7 +55,7 @@ pub struct Source {
 /// A table of the paper, with the factors that judge its figures.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(try_from = "TableText")]
-pub(super) struct Table {
+pub(super) struct SourceTable {
     /// The table with the factor of full runs.
     usual: PaperTable,
     /// The factor of quick runs.
@@ -73,7 +73,7 @@ struct TableText {
     why: String,
 }
 
-impl TryFrom<TableText> for Table {
+impl TryFrom<TableText> for SourceTable {
     type Error = String;
 
     fn try_from(text: TableText) -> Result<Self, String> {
@@ -91,7 +91,7 @@ impl TryFrom<TableText> for Table {
     }
 }
 
-impl Source {
+impl PaperSource {
     /// Returns the mechanism of a row of the paper.
     pub(super) fn mechanism(&self, row: &str) -> Result<&str, String> {
         let mechanism = self.mechanisms.get(row).map(String::as_str);
@@ -150,7 +150,7 @@ impl Source {
             }
         }
         let loosened = self.tables.values().filter(|table| table.quick_factor > table.usual.factor);
-        words.extend(loosened.map(|Table { usual, quick_factor }| {
+        words.extend(loosened.map(|SourceTable { usual, quick_factor }| {
             format!("a factor of {quick_factor} instead of {} for {}", usual.factor, usual.title)
         }));
         Ok(words.join(", "))

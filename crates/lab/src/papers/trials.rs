@@ -9,14 +9,14 @@ use serde::Deserialize;
 
 use super::claim::Claim;
 use super::experiment::swept;
-use super::{Paper, Source};
+use super::{Paper, PaperSource};
 use crate::experiment::Trial;
 use crate::lists::distinct;
 use coapace_run::Observe;
 use coapace_run::contender::Contender;
 
 /// The name of a scenario, and its settings.
-type Condition = (String, Vec<(String, String)>);
+type TrialCondition = (String, Vec<(String, String)>);
 
 /// Conditions and mechanisms to be run live: few, because they take real time.
 #[derive(Clone, Debug, Deserialize)]
@@ -98,13 +98,13 @@ impl Paper {
     ///
     /// # Errors
     /// Returns one line that says what is wrong with the folder.
-    pub fn conditions(&self) -> Result<Vec<Condition>, String> {
+    pub fn conditions(&self) -> Result<Vec<TrialCondition>, String> {
         let claims = self.claims(&self.source()?)?;
         Ok(distinct(claims.into_iter().map(|claim| (claim.scenario, claim.settings))))
     }
 
     /// Returns all claims, or those of quick runs.
-    pub(super) fn claims_to_run(&self, source: &Source, quick: bool) -> Result<Vec<Claim>, String> {
+    pub(super) fn claims_to_run(&self, source: &PaperSource, quick: bool) -> Result<Vec<Claim>, String> {
         let claims = self.claims(source)?;
         if quick { source.shortened(claims).map_err(|error| self.wrong(&error)) } else { Ok(claims) }
     }
@@ -112,14 +112,14 @@ impl Paper {
     /// Returns a trial for each scenario and mechanism among `claims`, with the hash of the scenario.
     pub(super) fn trials_of(
         &self,
-        source: &Source,
+        source: &PaperSource,
         claims: Vec<Claim>,
         quick: bool,
     ) -> Result<Vec<(String, Trial)>, String> {
         let wrong = |error: String| self.wrong(&error);
         let mut trials: Vec<(String, Trial)> = Vec::new();
         // Mechanisms share conditions, and to read a scenario and to hash it take milliseconds.
-        let mut conditions: BTreeMap<Condition, (String, Arc<Scenario>)> = BTreeMap::new();
+        let mut conditions: BTreeMap<TrialCondition, (String, Arc<Scenario>)> = BTreeMap::new();
         for Claim { scenario, settings, mechanism, seeds, published } in claims {
             let (hash, scenario) = match conditions.entry((scenario, settings)) {
                 Entry::Occupied(known) => known.get().clone(),
@@ -159,7 +159,7 @@ impl Paper {
 mod tests {
     use super::*;
     use crate::papers::tests::paper;
-    use crate::results::{Allowance, Metric, Order, Relation};
+    use crate::results::{Metric, Order, RatioAllowance, Relation};
 
     /// The variant of CoCoA that the paper has.
     const COCOA: &str = "cocoa:preset=draft-03";
@@ -192,7 +192,7 @@ mod tests {
                     times: None,
                     than: than.to_owned(),
                     why: String::new(),
-                    allowance: Allowance { margin: 0.05, tolerance: 0.25 },
+                    allowance: RatioAllowance { margin: 0.05, tolerance: 0.25 },
                 }]
             };
             let cocoa = order(Relation::Above, "default");

@@ -13,7 +13,7 @@ pub struct Hindsight {
     /// Whether mechanisms of this project may be chosen beside the published ones.
     pub has_own: bool,
     /// The choice in each cell, in the order of the ranking: the mechanism whose worst ratio is the smallest there.
-    pub choices: Vec<Choice>,
+    pub choices: Vec<HindsightChoice>,
     /// The greatest ratio that is [significantly](super::Standing::worst) above 1, if each cell has the mechanism with the smallest
     /// such ratio. If none is, it is the greatest ratio of the choices.
     pub worst: Worst,
@@ -25,7 +25,7 @@ pub struct Hindsight {
 
 /// The best mechanism of a cell in hindsight.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Choice {
+pub struct HindsightChoice {
     /// The number of the mechanism.
     pub mechanism: usize,
     /// Its worst ratio there, significantly above 1 or not.
@@ -55,9 +55,9 @@ impl Ranking {
 impl Hindsight {
     fn of(cells: &[RankedCell], candidates: &[usize], has_own: bool) -> Option<Self> {
         let choose = |(place, cell): (usize, &RankedCell)| {
-            let choices = candidates
-                .iter()
-                .filter_map(|&mechanism| Some(Choice { mechanism, worst: cell.worst(place, mechanism)? }));
+            let choices = candidates.iter().filter_map(|&mechanism| {
+                Some(HindsightChoice { mechanism, worst: cell.worst(place, mechanism)? })
+            });
             choices.min_by(|a, b| a.worst.ratio.mean.total_cmp(&b.worst.ratio.mean))
         };
         let choices = cells.iter().enumerate().map(choose).collect::<Option<Vec<_>>>()?;
@@ -95,7 +95,7 @@ impl Hindsight {
 mod tests {
     use super::*;
     use crate::rank::RankedFigure;
-    use crate::results::{Metric, Ratio};
+    use crate::results::{FigureRatio, Metric};
 
     /// Returns a cell with a row of ratios for each figure, and a column for each mechanism. Ratios are significant except in the
     /// places of `untold`.
@@ -103,7 +103,7 @@ mod tests {
         let figure = |(number, row): (usize, &[f64; 3])| {
             let ratio = |(mechanism, &mean): (usize, &f64)| {
                 let low = if untold.contains(&(number, mechanism)) { 0.1 } else { mean * 0.999 };
-                Ratio { mean, interval: Some((low, mean * 9.0)) }
+                FigureRatio { mean, interval: Some((low, mean * 9.0)) }
             };
             RankedFigure {
                 metric: Metric::MeanFct,

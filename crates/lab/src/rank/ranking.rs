@@ -7,7 +7,7 @@ use super::{Section, Suite, Yardstick};
 use crate::lists::repeated;
 pub(super) use crate::results::NEAR;
 use crate::results::conditions::Conditions;
-use crate::results::{Bound, Cell, CellResult, Metric, Ratio, bound_of};
+use crate::results::{Bound, Cell, CellResult, FigureRatio, Metric, bound_of};
 use coapace_run::contender::Contender;
 
 /// The largest ratio that counts in means. Otherwise one cell without progress would dominate the mean.
@@ -53,7 +53,7 @@ pub struct RankedFigure {
     /// The bound that the scenario sets, if one is known.
     pub bound: Option<Bound>,
     /// How many times worse each mechanism is than the yardstick; infinite if some seed has no value.
-    pub ratios: Vec<Ratio>,
+    pub ratios: Vec<FigureRatio>,
 }
 
 /// The ratios of one mechanism over all cells.
@@ -83,7 +83,7 @@ pub struct Standing {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Worst {
     /// The ratio.
-    pub ratio: Ratio,
+    pub ratio: FigureRatio,
     /// The number of the cell.
     pub cell: usize,
     /// The number of the figure in that cell.

@@ -2,10 +2,10 @@
 
 use super::{RankedCell, RankedFigure, Ranking, Section};
 use crate::results::sheet::{Column, columns};
-use crate::results::{Cell, CellResult, Sheet, Summary, Value};
+use crate::results::{Cell, CellResult, CellSummary, Sheet, SheetValue};
 
 /// A figure of one mechanism in one cell.
-pub(crate) struct Row<'a> {
+pub(crate) struct RankingRow<'a> {
     /// The number of the cell, from 1.
     number: usize,
     cell: &'a Cell,
@@ -14,22 +14,22 @@ pub(crate) struct Row<'a> {
     mechanism: usize,
     best: &'a str,
     hindsight: &'a str,
-    summary: &'a Summary,
+    summary: &'a CellSummary,
 }
 
 /// A function that returns the value of a column.
-type Of = fn(&Row<'_>) -> Value;
+type Of = fn(&RankingRow<'_>) -> SheetValue;
 
 /// The columns of every row: name, meaning and value.
 pub(crate) const COLUMNS: &[Column<Of>] = columns! {
     /// The number of the cell among those of the suite that can be compared, from 1.
-    "cell" => |it| Value::Count(it.number as u64),
+    "cell" => |it| SheetValue::Count(it.number as u64),
     /// The scenario's name.
     "scenario" => |it| (&it.cell.scenario).into(),
     /// The kind of the workload.
     "workload" => |it| (&it.cell.workload).into(),
     /// How many clients there are.
-    "clients" => |it| Value::Count(it.cell.clients.into()),
+    "clients" => |it| SheetValue::Count(it.cell.clients.into()),
     /// The mechanism, exactly as it was asked for.
     "mechanism" => |it| (&it.cell.mechanism).into(),
     /// `published`: published and dithered, a yardstick; `coapace`: made here; `undithered`; `other`.
@@ -54,25 +54,25 @@ pub(crate) const COLUMNS: &[Column<Of>] = columns! {
     /// The published mechanism that dithers and is best in hindsight: its worst ratio over the figures of the cell is the smallest.
     "hindsight" => |it| it.hindsight.into(),
     /// How many seeds were run.
-    "runs" => |it| Value::Count(it.summary.runs),
+    "runs" => |it| SheetValue::Count(it.summary.runs),
     /// The hash of the scenario with every knob set.
-    "scenario_hash" => |it| Value::Text(it.cell.scenario_hash.to_string()),
+    "scenario_hash" => |it| SheetValue::Text(it.cell.scenario_hash.to_string()),
     /// The hash of the runs.
-    "trace_hash" => |it| Value::Text(it.summary.trace_hash.to_string()),
+    "trace_hash" => |it| SheetValue::Text(it.summary.trace_hash.to_string()),
 };
 
 impl Ranking {
     /// Returns a row for each figure of each mechanism in each cell. `docs/results.md` has every column.
     pub fn rows(&self, commit: &str) -> Sheet {
         let summary = |cell: &RankedCell| cell.results.iter().map(CellResult::summary).collect();
-        let summaries: Vec<Vec<Summary>> = self.cells.iter().map(summary).collect();
+        let summaries: Vec<Vec<CellSummary>> = self.cells.iter().map(summary).collect();
         let hindsight = self.hindsight();
         let mut rows = Vec::new();
         for (place, cell) in self.cells.iter().enumerate() {
             let chosen = hindsight.first().map_or("", |it| &self.mechanisms[it.choices[place].mechanism]);
             for figure in &cell.figures {
                 for (mechanism, result) in cell.results.iter().enumerate() {
-                    rows.push(Row {
+                    rows.push(RankingRow {
                         number: place + 1,
                         cell: &result.cell,
                         figure,
@@ -93,9 +93,9 @@ impl Ranking {
 mod tests {
     use super::super::ranking::tests::ranking;
     use super::*;
-    use crate::results::Lines;
+    use crate::results::RowFormat;
 
-    fn written(lines: Lines, ranking: &Ranking) -> String {
+    fn written(lines: RowFormat, ranking: &Ranking) -> String {
         let mut out = Vec::new();
         ranking.rows("c0ffee").write(&mut out, lines).unwrap();
         String::from_utf8(out).unwrap()
@@ -104,7 +104,7 @@ mod tests {
     #[test]
     fn a_row_has_a_figure_beside_the_best() {
         let ranking = ranking(&["default", "linux-rto"], 2);
-        let csv = written(Lines::Csv, &ranking);
+        let csv = written(RowFormat::Csv, &ranking);
         let mut reader = csv::Reader::from_reader(csv.as_bytes());
         let header = reader.headers().unwrap().clone();
         let rows: Vec<_> = reader.records().map(Result::unwrap).collect();
@@ -124,12 +124,12 @@ mod tests {
             }
             assert!(number("ratio_low") <= number("ratio") && number("ratio") <= number("ratio_high"));
         }
-        assert_eq!(written(Lines::Json, &ranking).lines().count(), rows.len());
+        assert_eq!(written(RowFormat::Json, &ranking).lines().count(), rows.len());
     }
 
     #[test]
     fn the_rows_do_not_depend_on_the_number_of_threads() {
-        let on = |jobs| written(Lines::Csv, &ranking(&["default", "cocoa"], jobs));
+        let on = |jobs| written(RowFormat::Csv, &ranking(&["default", "cocoa"], jobs));
         assert_eq!(on(1), on(2));
     }
 }

@@ -53,23 +53,23 @@ struct Text {
     title: String,
     #[serde(default)]
     summary: String,
-    entries: Vec<Entry>,
+    entries: Vec<SuiteEntry>,
 }
 
 /// Cells that share a scenario or a paper.
 #[derive(Default, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Entry {
+struct SuiteEntry {
     /// A built-in scenario, or the path of a file, from the folder of the suite.
     scenario: Option<String>,
     /// In place of a scenario: a paper, whose every condition is a cell.
     paper: Option<String>,
     /// Settings of the scenario. A list of values makes a grid.
     #[serde(default)]
-    set: BTreeMap<String, Values>,
+    set: BTreeMap<String, SettingValues>,
     /// A cell is left out if its knobs have the values of one of these tables. A list has several values.
     #[serde(default)]
-    except: Vec<BTreeMap<String, Values>>,
+    except: Vec<BTreeMap<String, SettingValues>>,
     /// The number of seeds; `None` for the number of the scenario.
     seeds: Option<u32>,
     /// The metrics that count; empty for the metrics of the workload.
@@ -79,7 +79,7 @@ struct Entry {
 
 #[derive(Deserialize)]
 #[serde(untagged)]
-enum Values {
+enum SettingValues {
     Several(Vec<toml::Value>),
     One(toml::Value),
 }
@@ -137,7 +137,7 @@ impl Suite {
                 return Self::parse(&text, folder, settings).map_err(|error| format!("{word}: {error}"));
             }
         }
-        let entry = Entry::default();
+        let entry = SuiteEntry::default();
         let cells = entry.cells_of(word, &[], settings).map_err(|error| {
             let suites = Self::names().collect::<Vec<_>>().join(", ");
             format!("{error}; a suite is {suites} or a file with `[[entries]]`")
@@ -186,7 +186,7 @@ fn wrong(text: &str, error: &toml::de::Error) -> String {
     format!("line {line}: {message}")
 }
 
-impl Entry {
+impl SuiteEntry {
     fn cells(&self, folder: Option<&Path>, settings: &[Setting]) -> Result<Vec<SuiteCell>, String> {
         match (&self.scenario, &self.paper) {
             (Some(scenario), None) => {
@@ -262,7 +262,7 @@ impl Entry {
     }
 }
 
-impl Values {
+impl SettingValues {
     /// Returns the values as one setting of a grid.
     fn text(&self, key: &str) -> Result<String, String> {
         let values = match self {

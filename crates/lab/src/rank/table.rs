@@ -6,10 +6,10 @@ use super::ranking::NEAR;
 use super::{Hindsight, RankedCell, RankedFigure, Ranking, Section, Standing, Worst};
 use crate::results::number::{significant, significant_or_dash};
 use crate::results::sheet::cut;
-use crate::results::{BOUNDS, Look, Ratio, wrapped};
+use crate::results::{BOUNDS, FigureRatio, Look, wrapped};
 
 /// The texts of a row after the name, and the place of the worst ratio.
-type Row = ([String; 5], String);
+type RowTexts = ([String; 5], String);
 
 impl Ranking {
     /// Returns the standings, then the cells: a matrix of the worst ratio of each mechanism in each cell, or every figure if
@@ -52,14 +52,14 @@ impl Ranking {
         const WIDTHS: [usize; 5] = [6, 11, 6, 7, 7];
         let width = self.longest();
         let hindsight = self.hindsight_rows();
-        let own: Vec<Row> = self.standings.iter().map(|standing| self.standing(standing)).collect();
-        let best: Vec<Row> = hindsight.iter().map(|it| self.in_hindsight(it)).collect();
+        let own: Vec<RowTexts> = self.standings.iter().map(|standing| self.standing(standing)).collect();
+        let best: Vec<RowTexts> = hindsight.iter().map(|it| self.in_hindsight(it)).collect();
         let places = own.iter().chain(&best).map(|(_, place)| place.chars().count()).max().unwrap_or(0);
         let total = |columns: usize| 4 + width + WIDTHS[..columns].iter().map(|own| own + 2).sum::<usize>();
         // A narrow terminal loses the cell of the worst ratio first, and then columns from the right.
         let has_places = total(5) + 2 + places <= look.width;
         let columns = (2..=5).rev().find(|columns| total(*columns) <= look.width).unwrap_or(2);
-        let line = |name: &str, (texts, place): &Row| {
+        let line = |name: &str, (texts, place): &RowTexts| {
             let texts = texts[..columns].iter().zip(WIDTHS).map(|(text, own)| format!("  {text:>own$}"));
             let place = if has_places { format!("  {place}") } else { String::new() };
             format!("{name}{}{place}", texts.collect::<String>()).trim_end().to_owned() + "\n"
@@ -104,7 +104,7 @@ impl Ranking {
         format!("{text}\n{}\n", wrapped(&note, look.width))
     }
 
-    fn in_hindsight(&self, hindsight: &Hindsight) -> Row {
+    fn in_hindsight(&self, hindsight: &Hindsight) -> RowTexts {
         let cells = format!("{}/{}", hindsight.cells_near, self.cells.len());
         self.row(Some(hindsight.worst), hindsight.geometric_mean, [cells, String::new()])
     }
@@ -116,15 +116,15 @@ impl Ranking {
         place.trim_start_matches(": ").to_owned()
     }
 
-    fn standing(&self, standing: &Standing) -> Row {
+    fn standing(&self, standing: &Standing) -> RowTexts {
         let cells = format!("{}/{}", standing.cells_near, standing.cells);
         let figures = format!("{}/{}", standing.figures_near, standing.figures);
         self.row(standing.worst, standing.geometric_mean, [cells, figures])
     }
 
     /// Returns a row of the standings; `near` is the cells and the figures that are near the best.
-    fn row(&self, worst: Option<Worst>, mean: f64, near: [String; 2]) -> Row {
-        let ratio = worst.map_or(Ratio { mean: f64::NAN, interval: None }, |worst| worst.ratio);
+    fn row(&self, worst: Option<Worst>, mean: f64, near: [String; 2]) -> RowTexts {
+        let ratio = worst.map_or(FigureRatio { mean: f64::NAN, interval: None }, |worst| worst.ratio);
         let (_, interval) = ratio.words();
         let [cells, figures] = near;
         let place = worst.map_or_else(String::new, |worst| self.place(&worst));

@@ -1,6 +1,6 @@
 //! The best published figure of a cell, and how far others are behind it.
 
-use crate::results::{Better, CellResult, Metric, Ratio};
+use crate::results::{Better, CellResult, FigureRatio, Metric};
 use coapace_run::measured::RunResult;
 
 /// The best figure of one metric among published mechanisms under the same conditions: the least geometric mean over the seeds, or
@@ -39,21 +39,21 @@ impl<'a> Yardstick<'a> {
         (!is_nothing).then_some(Self { metric, best, is_geometric })
     }
 
-    /// Returns how many times worse the figure of `cell` is than the best, seed by seed, with its 95 % interval: see [`Ratio`]. It
+    /// Returns how many times worse the figure of `cell` is than the best, seed by seed, with its 95 % interval: see [`FigureRatio`]. It
     /// is infinite, without an interval, if some seed of `cell` has no figure.
-    pub fn ratio(&self, cell: &CellResult) -> Ratio {
+    pub fn ratio(&self, cell: &CellResult) -> FigureRatio {
         let pairs = cell.pairs(self.best, |run| of_run(self.metric, run)).collect::<Option<Vec<_>>>();
         let Some(mut pairs) = pairs.filter(|pairs| !pairs.is_empty()) else {
-            return Ratio { mean: f64::INFINITY, interval: None };
+            return FigureRatio { mean: f64::INFINITY, interval: None };
         };
         if self.metric.better() == Better::Higher {
             for pair in &mut pairs {
                 *pair = (pair.1, pair.0);
             }
         }
-        let ratio = if self.is_geometric { Ratio::of(&pairs) } else { Ratio::of_means(&pairs) };
+        let ratio = if self.is_geometric { FigureRatio::of(&pairs) } else { FigureRatio::of_means(&pairs) };
         // Without a ratio, both figures are 0 and less is better: they are alike.
-        ratio.unwrap_or(Ratio { mean: 1.0, interval: None })
+        ratio.unwrap_or(FigureRatio { mean: 1.0, interval: None })
     }
 }
 
@@ -122,7 +122,7 @@ mod tests {
         for metric in [Metric::MedianFct, Metric::MeanFct, Metric::FctP90, Metric::FctMax] {
             let yardstick = Yardstick::of(metric, [&gave_up, &whole]).unwrap();
             assert_eq!(yardstick.best.cell.mechanism, "whole", "{metric}");
-            assert_eq!(yardstick.ratio(&gave_up), Ratio { mean: f64::INFINITY, interval: None });
+            assert_eq!(yardstick.ratio(&gave_up), FigureRatio { mean: f64::INFINITY, interval: None });
         }
         assert!(Yardstick::of(Metric::MedianFct, [&gave_up]).is_none());
     }

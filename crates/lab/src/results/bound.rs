@@ -35,7 +35,7 @@ pub fn bounds(scenario: &Scenario) -> Vec<Bound> {
     if matches!(workload.kind, WorkloadKind::Transfer | WorkloadKind::Flows) || network.mesh.is_some() {
         return Vec::new();
     }
-    let path = Path::of(scenario);
+    let path = IdlePath::of(scenario);
     let count = f64::from(clients.count);
     let pause_s = workload.think_time.max(workload.interval).as_secs_f64();
     // The time from the beginning of an exchange to the next.
@@ -71,7 +71,7 @@ pub fn bound_of(bounds: &[Bound], metric: Metric) -> Option<Bound> {
 }
 
 /// The path of an exchange through an idle network, there and back.
-struct Path {
+struct IdlePath {
     /// The shortest round trip in seconds.
     shortest_s: f64,
     /// The time that an exchange keeps the slowest hop busy.
@@ -80,7 +80,7 @@ struct Path {
     loss: f64,
 }
 
-impl Path {
+impl IdlePath {
     fn of(scenario: &Scenario) -> Self {
         // UDP and CoAP headers without a token; a response has a payload marker.
         let headers = scenario.network.ip.header_bytes() + 8 + 4;
@@ -144,7 +144,7 @@ mod tests {
     #[test]
     fn the_direction_that_takes_longer_counts() {
         let set = [("clients", "400"), ("network.up.radio.rate", "1 kbit/s")];
-        let path = Path::of(&scenario("nb-iot", &set));
+        let path = IdlePath::of(&scenario("nb-iot", &set));
         assert!((path.slot_s - 38.0 * 8.0 / 1_000.0).abs() < 1e-12);
     }
 
@@ -160,7 +160,7 @@ mod tests {
     fn losses_cost_transmissions() {
         // The round trip of lossy-switch takes 70 ms at least, and the time of two packets at 100 Mbit/s. 20 % each way are q = 0.36.
         let bounds = bounds(&scenario("lossy-switch", &[("loss", "20 %")]));
-        let path = Path::of(&scenario("lossy-switch", &[("loss", "20 %")]));
+        let path = IdlePath::of(&scenario("lossy-switch", &[("loss", "20 %")]));
         assert!((0.07..0.07 + 2e-5).contains(&path.shortest_s), "{}", path.shortest_s);
         assert_bound(&bounds, Metric::ExchangeTime, path.shortest_s);
         assert_bound(&bounds, Metric::TransmissionsPerExchange, 1.0 / 0.64);

@@ -6,7 +6,7 @@ use std::fmt;
 use coapace_scenario::Hash64;
 use serde::{Deserialize, Serialize};
 
-use super::{Bound, Compared, Metric, Published, Summary};
+use super::{Bound, CellSummary, Compared, Metric, Published};
 use coapace_run::measured::RunResult;
 
 /// A condition and a mechanism: a scenario, the values of its knobs, and what carries the exchanges. All its seeds are pooled.
@@ -110,8 +110,8 @@ impl CellResult {
     }
 
     /// Returns the pooled runs.
-    pub fn summary(&self) -> Summary {
-        Summary::of(&self.runs)
+    pub fn summary(&self) -> CellSummary {
+        CellSummary::of(&self.runs)
     }
 
     /// Returns whether clients finish after a number of exchanges, and so have a flow completion time unless they give up.

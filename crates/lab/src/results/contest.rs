@@ -1,7 +1,7 @@
 //! Mechanisms under the same conditions, ordered by a metric as far as the seeds show an order.
 
 use super::significance::{by_chance, holm};
-use super::{Better, CellResult, Metric, NEAR, Ratio};
+use super::{Better, CellResult, FigureRatio, Metric, NEAR};
 use coapace_run::measured::Estimate;
 
 /// The mechanisms under the same conditions, ordered by one metric.
@@ -25,7 +25,7 @@ pub struct Placing<'a> {
     /// The mean and its interval; `None` if some seed has no value.
     pub estimate: Option<Estimate>,
     /// The ratio of this figure to that of the best; `None` for the best itself, and if it is not known.
-    pub ratio: Option<Ratio>,
+    pub ratio: Option<FigureRatio>,
     /// Whether the seeds show that it is behind the best.
     pub is_behind: bool,
 }
@@ -49,7 +49,7 @@ impl<'a> Contest<'a> {
         let rivals = all.iter().map(|(_, result)| *result).filter(|result| !std::ptr::eq(*result, best));
         let pairs: Vec<Vec<(f64, f64)>> = rivals.map(|rival| pairs(metric, rival, best)).collect();
         let shown = holm(&pairs.iter().map(|pairs| by_chance(pairs)).collect::<Vec<_>>());
-        let mut compared = pairs.iter().map(|pairs| Ratio::of(pairs)).zip(shown);
+        let mut compared = pairs.iter().map(|pairs| FigureRatio::of(pairs)).zip(shown);
         let placing = |(estimate, result): (Option<Estimate>, &'a CellResult)| {
             let (ratio, is_shown) =
                 if std::ptr::eq(result, best) { (None, false) } else { compared.next().unwrap_or_default() };

@@ -37,14 +37,14 @@ pub(super) enum Pooling {
 macro_rules! fields {
     ($($(#[doc = $about:literal])+ $vis:vis $field:ident: $type:ty = $default:expr;)+) => {
         /// An entry of the table.
-        pub(super) struct Measure {
+        pub(super) struct MetricEntry {
             $($field: $type,)+
             about: &'static str,
             pub(super) pooling: Pooling,
         }
 
         /// The defaults of an entry.
-        const PLAIN: Measure = Measure { $($field: $default,)+ about: "", pooling: Pooling::Mean(|_| None) };
+        const PLAIN: MetricEntry = MetricEntry { $($field: $default,)+ about: "", pooling: Pooling::Mean(|_| None) };
 
         impl Metric {
             $($(#[doc = $about])+ $vis const fn $field(self) -> $type {
@@ -97,7 +97,7 @@ macro_rules! measures {
             pub const ALL: [Self; MEASURES.len()] = [$(Self::$name,)+];
         }
 
-        pub(super) const MEASURES: &[Measure] = &[$(Measure { $($field: $value,)+ about: concat!($($about),+), ..PLAIN },)+];
+        pub(super) const MEASURES: &[MetricEntry] = &[$(MetricEntry { $($field: $value,)+ about: concat!($($about),+), ..PLAIN },)+];
     };
 }
 

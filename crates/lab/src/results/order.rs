@@ -21,13 +21,13 @@ pub struct Order {
     /// The likely reason if it does not hold here, in a line; empty if none is known.
     pub why: String,
     /// The deviations that count as agreement.
-    pub allowance: Allowance,
+    pub allowance: RatioAllowance,
 }
 
 /// The deviations of a measured ratio from the published relation that count as agreement. The paper's file states them.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Allowance {
+pub struct RatioAllowance {
     /// The share by which a figure may be smaller that is said to be not smaller: 0.05 for 5 %.
     pub margin: f64,
     /// The share by which a ratio may differ from the published one, as a factor either way: with 0.25 a ratio of 2 may be
@@ -171,7 +171,7 @@ fn name(part: &str) -> Result<String, &'static str> {
 pub(crate) mod tests {
     use super::*;
 
-    pub(crate) const ALLOWANCE: Allowance = Allowance { margin: 0.05, tolerance: 0.25 };
+    pub(crate) const ALLOWANCE: RatioAllowance = RatioAllowance { margin: 0.05, tolerance: 0.25 };
 
     fn chain(text: &str) -> Chain {
         Chain::try_from(text.to_owned()).unwrap_or_else(|error| panic!("{error}"))

@@ -1,10 +1,10 @@
 //! The outcome of a published order: whether the seeds show it, refute it, or do neither.
 
-use super::{Order, Ratio, Relation};
+use super::{FigureRatio, Order, Relation};
 
 /// The outcome of a published order. The worst comes first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Outcome {
+pub enum OrderOutcome {
     /// The seeds show the contrary, or a ratio far from the published one.
     NotHeld,
     /// The seeds show neither: the interval is too wide, or nothing could be measured.
@@ -13,7 +13,7 @@ pub enum Outcome {
     Held,
 }
 
-impl Outcome {
+impl OrderOutcome {
     /// Every outcome, the best first.
     pub const ALL: [Self; 3] = [Self::Held, Self::Inconclusive, Self::NotHeld];
 
@@ -35,31 +35,33 @@ impl Order {
     /// `printed` is the ratio of the figures that the paper prints for both mechanisms, if it does.
     ///
     /// * `>` holds if the whole interval is above 1.
-    /// * `≥` holds if the whole interval is above 1 less [the margin](super::Allowance::margin).
+    /// * `≥` holds if the whole interval is above 1 less [the margin](super::RatioAllowance::margin).
     /// * Neither of them holds if its contrary does: `a > b` if `b ≥ a` holds, and `a ≥ b` if `b > a` holds.
-    /// * `=` does not hold if the interval misses the published ratio with its [tolerance](super::Allowance::tolerance), or if
+    /// * `=` does not hold if the interval misses the published ratio with its [tolerance](super::RatioAllowance::tolerance), or if
     ///   the contrary of the published direction holds: a mechanism that is said to have 0.8 of another has not less by the margin.
     ///   It holds if the interval is on the same side of 1, and no wider than the tolerance.
     ///
     /// With `>` and `≥` a published factor stands in the place of 1. Where the paper prints a difference of less than the margin,
     /// the contrary has no margin. An interval may show both an order within its margin and its contrary: `≥` and `>` hold then.
-    pub(super) fn outcome(&self, ratio: Option<Ratio>, printed: Option<f64>) -> Outcome {
-        let Some((low, high)) = ratio.and_then(|ratio| ratio.interval) else { return Outcome::Inconclusive };
+    pub(super) fn outcome(&self, ratio: Option<FigureRatio>, printed: Option<f64>) -> OrderOutcome {
+        let Some((low, high)) = ratio.and_then(|ratio| ratio.interval) else {
+            return OrderOutcome::Inconclusive;
+        };
         let limit = self.limit(printed);
         match self.relation {
-            Relation::Above | Relation::NotBelow if low > self.bound() => Outcome::Held,
-            Relation::Above | Relation::NotBelow if high <= limit => Outcome::NotHeld,
-            Relation::Above | Relation::NotBelow => Outcome::Inconclusive,
+            Relation::Above | Relation::NotBelow if low > self.bound() => OrderOutcome::Held,
+            Relation::Above | Relation::NotBelow if high <= limit => OrderOutcome::NotHeld,
+            Relation::Above | Relation::NotBelow => OrderOutcome::Inconclusive,
             Relation::Times => {
                 let (least, most) = self.band();
                 let (same_side, contrary) =
                     if self.bound() < 1.0 { (high < 1.0, low >= limit) } else { (low > 1.0, high <= limit) };
                 if contrary || high < least || low > most {
-                    Outcome::NotHeld
+                    OrderOutcome::NotHeld
                 } else if same_side && high / low <= most / least {
-                    Outcome::Held
+                    OrderOutcome::Held
                 } else {
-                    Outcome::Inconclusive
+                    OrderOutcome::Inconclusive
                 }
             }
         }
@@ -67,7 +69,7 @@ impl Order {
 
     /// Returns the published direction, `more` or `less`, if an interval that refutes the order has at most the margin of it, and
     /// does not lie on the other side of 1 as a whole.
-    pub(super) fn negligible(&self, ratio: Ratio) -> Option<&'static str> {
+    pub(super) fn negligible(&self, ratio: FigureRatio) -> Option<&'static str> {
         let (low, high) = ratio.interval?;
         match self.relation {
             Relation::Above => (high > self.bound()).then_some("more"),
@@ -79,7 +81,12 @@ impl Order {
 
     /// Returns the number of seeds that would decide an order which `seeds` seeds do not, if the ratio stays and its interval
     /// shrinks with the root of the number; `None` if that cannot be told, or is beyond ten thousand.
-    pub(super) fn deciding_seeds(&self, ratio: Ratio, printed: Option<f64>, seeds: usize) -> Option<u64> {
+    pub(super) fn deciding_seeds(
+        &self,
+        ratio: FigureRatio,
+        printed: Option<f64>,
+        seeds: usize,
+    ) -> Option<u64> {
         let (low, high) = ratio.interval?;
         // The logarithms by which the ratio is above a bound, and below one.
         let above = |bound: f64| (ratio.mean / bound).ln();
@@ -130,7 +137,7 @@ impl Order {
 mod tests {
     use super::super::Metric;
     use super::super::order::tests::ALLOWANCE;
-    use super::Outcome::{Held, Inconclusive, NotHeld};
+    use super::OrderOutcome::{Held, Inconclusive, NotHeld};
     use super::*;
 
     fn order(relation: Relation, times: Option<f64>) -> Order {
@@ -138,12 +145,12 @@ mod tests {
         Order { metric: Metric::Throughput, relation, times, than, why, allowance: ALLOWANCE }
     }
 
-    fn ratio(low: f64, high: f64) -> Ratio {
-        Ratio { mean: (low * high).sqrt(), interval: Some((low, high)) }
+    fn ratio(low: f64, high: f64) -> FigureRatio {
+        FigureRatio { mean: (low * high).sqrt(), interval: Some((low, high)) }
     }
 
     #[track_caller]
-    fn check(order: &Order, rows: &[(f64, f64, Outcome)]) {
+    fn check(order: &Order, rows: &[(f64, f64, OrderOutcome)]) {
         for &(low, high, outcome) in rows {
             assert_eq!(order.outcome(Some(ratio(low, high)), None), outcome, "{low} to {high}");
         }
@@ -242,17 +249,17 @@ mod tests {
         for relation in [Relation::Above, Relation::NotBelow, Relation::Times] {
             let order = order(relation, Some(2.0));
             assert_eq!(order.outcome(None, None), Inconclusive);
-            assert_eq!(order.outcome(Some(Ratio { mean: 2.0, interval: None }), None), Inconclusive);
+            assert_eq!(order.outcome(Some(FigureRatio { mean: 2.0, interval: None }), None), Inconclusive);
         }
     }
 
     /// Makes a ratio by the logarithms of its mean and of the half-width of its interval.
-    fn around(mean: f64, half: f64) -> Ratio {
-        Ratio { mean: mean.exp(), interval: Some(((mean - half).exp(), (mean + half).exp())) }
+    fn around(mean: f64, half: f64) -> FigureRatio {
+        FigureRatio { mean: mean.exp(), interval: Some(((mean - half).exp(), (mean + half).exp())) }
     }
 
     #[track_caller]
-    fn check_seeds(order: &Order, ratio: Ratio, seeds: u64) {
+    fn check_seeds(order: &Order, ratio: FigureRatio, seeds: u64) {
         assert_eq!(order.outcome(Some(ratio), None), Inconclusive);
         let told = order.deciding_seeds(ratio, None, 10).unwrap();
         assert!((seeds..=seeds + 1).contains(&told), "{told}");
@@ -267,7 +274,7 @@ mod tests {
         let margin = -(0.95_f64.ln());
         check_seeds(&above, around(margin - 0.1, 0.2), 40);
         check_seeds(&order(Relation::NotBelow, None), around(0.1 - margin, 0.2), 40);
-        let endless = Ratio { mean: 2.0, interval: Some((0.5, f64::INFINITY)) };
+        let endless = FigureRatio { mean: 2.0, interval: Some((0.5, f64::INFINITY)) };
         assert_eq!(above.deciding_seeds(endless, None, 10), None);
         // A ratio within its tolerance must come off 1, and be narrow.
         check_seeds(&order(Relation::Times, Some(1.1)), around(0.1, 0.2), 40);

@@ -11,14 +11,14 @@ use coapace_run::measured::{RunResult, Settling};
 /// compared seed by seed. The confidence interval (95 %, Student's t) is that of the mean logarithm. If a figure is zero, like
 /// the throughput of a collapsed network, it is the ratio of the means, with Fieller's interval.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Ratio {
+pub struct FigureRatio {
     /// The mean ratio; infinite if the second figure is zero in all pairs.
     pub mean: f64,
     /// Both ends of the interval; `None` with one seed. The upper end is infinite if the second figure may be zero.
     pub interval: Option<(f64, f64)>,
 }
 
-impl Ratio {
+impl FigureRatio {
     /// Returns the ratio of the figure of `first` to that of `second`, over the seeds that both ran; `None` if one of these
     /// runs lacks the figure.
     pub fn by_seed(metric: Metric, first: &CellResult, second: &CellResult) -> Option<Self> {
@@ -106,17 +106,20 @@ mod tests {
 
     #[test]
     fn the_mean_is_geometric_where_nothing_is_zero() {
-        let Ratio { mean, interval } = Ratio::of(&[(2.0, 1.0), (8.0, 1.0)]).unwrap();
+        let FigureRatio { mean, interval } = FigureRatio::of(&[(2.0, 1.0), (8.0, 1.0)]).unwrap();
         assert!((mean - 4.0).abs() < 1e-9);
         let (low, high) = interval.unwrap();
         assert!((low * high - 16.0).abs() < 1e-6, "the ends are equally far from the mean, as factors");
-        assert_eq!(Ratio::of(&[(3.0, 2.0)]), Some(Ratio { mean: (1.5f64).ln().exp(), interval: None }));
+        assert_eq!(
+            FigureRatio::of(&[(3.0, 2.0)]),
+            Some(FigureRatio { mean: (1.5f64).ln().exp(), interval: None })
+        );
     }
 
     #[test]
     fn the_interval_of_means_has_the_ratios_that_the_pairs_do_not_refute() {
         let pairs = [(9.0, 2.0), (12.0, 3.0), (0.0, 1.0), (11.0, 2.5), (8.0, 2.0)];
-        let Ratio { mean, interval } = Ratio::of(&pairs).unwrap();
+        let FigureRatio { mean, interval } = FigureRatio::of(&pairs).unwrap();
         assert!((mean - 40.0 / 10.5).abs() < 1e-9);
         let (low, high) = interval.unwrap();
         let refuted = |theta: f64| {
@@ -131,21 +134,21 @@ mod tests {
     #[test]
     fn where_the_second_may_be_zero_there_is_a_least_ratio_and_no_largest() {
         let pairs = [(9.0, 0.0), (12.0, 0.1), (10.0, 0.0), (11.0, 2.0)];
-        let (low, high) = Ratio::of(&pairs).unwrap().interval.unwrap();
+        let (low, high) = FigureRatio::of(&pairs).unwrap().interval.unwrap();
         assert!(high.is_infinite());
         let differences: Vec<_> = pairs.iter().map(|(first, second)| first - low * second).collect();
         let Estimate { mean, half_width } = Estimate::of(&differences).unwrap();
         assert!((mean.abs() - half_width.unwrap()).abs() < 1e-6, "{low}");
-        let none = Ratio::of(&[(9.0, 0.0), (12.0, 0.0), (10.0, 0.0)]).unwrap();
+        let none = FigureRatio::of(&[(9.0, 0.0), (12.0, 0.0), (10.0, 0.0)]).unwrap();
         assert!(none.mean.is_infinite());
         assert_eq!(none.interval, Some((f64::INFINITY, f64::INFINITY)));
     }
 
     #[test]
     fn where_both_may_be_zero_nothing_is_known() {
-        let Ratio { interval, .. } = Ratio::of(&[(9.0, 0.0), (0.0, 0.1)]).unwrap();
+        let FigureRatio { interval, .. } = FigureRatio::of(&[(9.0, 0.0), (0.0, 0.1)]).unwrap();
         assert_eq!(interval, Some((0.0, f64::INFINITY)));
-        assert_eq!(Ratio::of(&[(0.0, 0.0), (0.0, 0.0)]), None);
-        assert_eq!(Ratio::of(&[]), None);
+        assert_eq!(FigureRatio::of(&[(0.0, 0.0), (0.0, 0.0)]), None);
+        assert_eq!(FigureRatio::of(&[]), None);
     }
 }

@@ -6,25 +6,27 @@ pub(super) mod orders;
 use std::collections::BTreeSet;
 use std::io;
 
-use super::{CellResult, FlowSummary, Lines, Metric, Ratio, Sheet, Summary, Value, headline};
+use super::{
+    CellResult, CellSummary, FigureRatio, FlowSummary, Metric, RowFormat, Sheet, SheetValue, headline,
+};
 use crate::lists::distinct;
 use coapace_run::measured::{Estimate, MeshResult, RunResult};
-use columns::{CONDITIONS, NESTED, ORIGIN, POOLED, Row, RowColumn, SEED};
+use columns::{CONDITIONS, NESTED, ORIGIN, POOLED, ResultRow, RowColumn, SEED};
 
 /// A function that returns the value of a column in a row.
-type Of = Box<dyn Fn(&Row<'_>) -> Value + Send + Sync>;
+type Of = Box<dyn Fn(&ResultRow<'_>) -> SheetValue + Send + Sync>;
 
 /// The columns of the rows of some cells. They are known before anything has run.
 pub struct Rows {
     columns: Vec<(String, Of)>,
-    lines: Lines,
+    lines: RowFormat,
     each: bool,
     commit: String,
 }
 
 impl Rows {
     /// Chooses the columns for these cells, which need no runs yet. Each cell has a row, or a row for `each` run.
-    pub fn new(cells: &[CellResult], lines: Lines, each: bool, commit: &str) -> Self {
+    pub fn new(cells: &[CellResult], lines: RowFormat, each: bool, commit: &str) -> Self {
         let mut rows = Self { columns: Vec::new(), lines, each, commit: commit.to_owned() };
         rows.add_all(CONDITIONS);
         for metric in Metric::ALL {
@@ -40,13 +42,17 @@ impl Rows {
         }
         rows.add_all(ORIGIN);
         rows.add_own(cells);
-        if each && lines == Lines::Json {
+        if each && lines == RowFormat::Json {
             rows.add_all(NESTED);
         }
         rows
     }
 
-    fn add(&mut self, name: impl Into<String>, of: impl Fn(&Row<'_>) -> Value + Send + Sync + 'static) {
+    fn add(
+        &mut self,
+        name: impl Into<String>,
+        of: impl Fn(&ResultRow<'_>) -> SheetValue + Send + Sync + 'static,
+    ) {
         self.columns.push((name.into(), Box::new(of)));
     }
 
@@ -61,7 +67,7 @@ impl Rows {
         &mut self,
         prefix: &str,
         metric: Metric,
-        of: impl Fn(&Row<'_>) -> Option<Estimate> + Send + Sync + 'static,
+        of: impl Fn(&ResultRow<'_>) -> Option<Estimate> + Send + Sync + 'static,
     ) {
         if let Some(name) = metric.interval_name() {
             self.add(format!("{prefix}{name}"), move |row| of(row).and_then(|it| it.half_width).into());
@@ -72,7 +78,7 @@ impl Rows {
     fn add_own(&mut self, cells: &[CellResult]) {
         let all = |of: fn(&CellResult) -> Vec<String>| distinct(cells.iter().flat_map(of));
         for knob in all(|result| result.cell.knobs.keys().cloned().collect()) {
-            self.add(format!("knob.{knob}"), move |row| Value::knob(&row.result.cell, &knob));
+            self.add(format!("knob.{knob}"), move |row| SheetValue::knob(&row.result.cell, &knob));
         }
         for flow in all(|result| result.cell.flows.clone()) {
             self.add_parts("flow", &flow, Metric::is_of_flows, |summary| &summary.flows);
@@ -107,12 +113,13 @@ impl Rows {
         kind: &str,
         name: &str,
         has: fn(Metric) -> bool,
-        of: fn(&Summary) -> &[FlowSummary],
+        of: fn(&CellSummary) -> &[FlowSummary],
     ) {
         for metric in Metric::ALL.into_iter().filter(|metric| has(*metric)) {
             let own = name.to_owned();
-            let estimate =
-                move |row: &Row<'_>| of(&row.summary).iter().find(|part| part.name == own)?.estimate(metric);
+            let estimate = move |row: &ResultRow<'_>| {
+                of(&row.summary).iter().find(|part| part.name == own)?.estimate(metric)
+            };
             self.add(format!("{kind}.{name}.{metric}"), {
                 let estimate = estimate.clone();
                 move |row| mean(estimate(row))
@@ -138,16 +145,16 @@ impl Rows {
         self.sheet_of(&(0..results.len()).flat_map(|place| self.rows(results, place)).collect::<Vec<_>>())
     }
 
-    fn sheet_of(&self, rows: &[Row<'_>]) -> Sheet {
+    fn sheet_of(&self, rows: &[ResultRow<'_>]) -> Sheet {
         Sheet(self.columns.iter().map(|(name, of)| (name.clone(), rows.iter().map(of).collect())).collect())
     }
 
     /// Returns the row of the cell at `place`, or those of its runs.
-    fn rows<'a>(&'a self, results: &'a [CellResult], place: usize) -> Vec<Row<'a>> {
+    fn rows<'a>(&'a self, results: &'a [CellResult], place: usize) -> Vec<ResultRow<'a>> {
         let Some(result) = results.get(place) else { return Vec::new() };
         let row = |runs: &'a [RunResult], compared| {
-            let summary = Summary::of(runs);
-            Row { result, runs, summary, compared, commit: &self.commit, is_run: self.each }
+            let summary = CellSummary::of(runs);
+            ResultRow { result, runs, summary, compared, commit: &self.commit, is_run: self.each }
         };
         if self.each {
             return result.runs.iter().map(|run| row(std::slice::from_ref(run), None)).collect();
@@ -155,13 +162,13 @@ impl Rows {
         let first = results.iter().find(|other| other.cell.same_conditions(&result.cell));
         let compared = first.filter(|first| !std::ptr::eq(*first, result)).map(|first| {
             let metric = headline([first, result]);
-            (metric, first, Ratio::by_seed(metric, result, first))
+            (metric, first, FigureRatio::by_seed(metric, result, first))
         });
         vec![row(&result.runs, compared)]
     }
 }
 
-fn mean(estimate: Option<Estimate>) -> Value {
+fn mean(estimate: Option<Estimate>) -> SheetValue {
     estimate.map(|estimate| estimate.mean).into()
 }
 
@@ -171,7 +178,7 @@ fn mean(estimate: Option<Estimate>) -> Value {
 /// Returns the errors of `out`.
 pub fn write_rows(
     out: impl io::Write,
-    lines: Lines,
+    lines: RowFormat,
     each: bool,
     commit: &str,
     results: &[CellResult],
@@ -190,7 +197,7 @@ mod tests {
     /// Returns the fields of each row with the names of their columns.
     fn csv(each: bool, results: &[CellResult]) -> Vec<Vec<(String, String)>> {
         let mut out = Vec::new();
-        write_rows(&mut out, Lines::Csv, each, "c0ffee", results).unwrap();
+        write_rows(&mut out, RowFormat::Csv, each, "c0ffee", results).unwrap();
         let mut reader = csv::Reader::from_reader(out.as_slice());
         let header: Vec<_> = reader.headers().unwrap().iter().map(str::to_owned).collect();
         let row = |record: csv::StringRecord| {
@@ -201,7 +208,7 @@ mod tests {
 
     fn json(each: bool, results: &[CellResult]) -> Vec<serde_json::Value> {
         let mut out = Vec::new();
-        write_rows(&mut out, Lines::Json, each, "c0ffee", results).unwrap();
+        write_rows(&mut out, RowFormat::Json, each, "c0ffee", results).unwrap();
         str::from_utf8(&out).unwrap().lines().map(|line| serde_json::from_str(line).unwrap()).collect()
     }
 

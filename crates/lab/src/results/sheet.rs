@@ -9,7 +9,7 @@ use super::Cell;
 
 /// A value of a row.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Value {
+pub enum SheetValue {
     /// An unknown value: empty in CSV, `null` in JSON.
     Nothing,
     /// A text.
@@ -24,7 +24,7 @@ pub enum Value {
     Nested(serde_json::Value),
 }
 
-impl Value {
+impl SheetValue {
     /// Makes a nested value of one that can be serialised.
     pub(crate) fn nested(value: &impl Serialize) -> Self {
         serde_json::to_value(value).map_or(Self::Nothing, Self::Nested)
@@ -62,13 +62,13 @@ impl Value {
     }
 }
 
-impl From<Option<f64>> for Value {
+impl From<Option<f64>> for SheetValue {
     fn from(number: Option<f64>) -> Self {
         number.filter(|number| number.is_finite()).map_or(Self::Nothing, Self::Number)
     }
 }
 
-impl<T: AsRef<str> + ?Sized> From<&T> for Value {
+impl<T: AsRef<str> + ?Sized> From<&T> for SheetValue {
     fn from(text: &T) -> Self {
         Self::Text(text.as_ref().to_owned())
     }
@@ -76,7 +76,7 @@ impl<T: AsRef<str> + ?Sized> From<&T> for Value {
 
 /// The format of rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Lines {
+pub enum RowFormat {
     /// Comma-separated values with a header.
     Csv,
     /// A JSON object a line.
@@ -87,7 +87,7 @@ pub enum Lines {
 pub(crate) type Column<F> = (&'static str, &'static str, F);
 
 /// A function that returns the value of a column in a row.
-type Of<R> = fn(&R) -> Value;
+type Of<R> = fn(&R) -> SheetValue;
 
 /// Declares columns. The comment of each is its meaning, which `docs/results.md` has, too.
 macro_rules! columns {
@@ -99,7 +99,7 @@ pub(crate) use columns;
 
 /// A table for programs: columns in their order, each with its name and its values, one for each row.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Sheet(pub Vec<(String, Vec<Value>)>);
+pub struct Sheet(pub Vec<(String, Vec<SheetValue>)>);
 
 impl Sheet {
     /// Makes a sheet of rows.
@@ -122,7 +122,7 @@ impl Sheet {
     ) -> Self {
         let knobs: BTreeSet<&String> = cells.into_iter().flat_map(|cell| cell.knobs.keys()).collect();
         for name in knobs {
-            self.push(format!("knob.{name}"), own.clone().map(|cell| Value::knob(cell, name)));
+            self.push(format!("knob.{name}"), own.clone().map(|cell| SheetValue::knob(cell, name)));
         }
         self
     }
@@ -133,12 +133,12 @@ impl Sheet {
     }
 
     /// Adds a column.
-    pub fn push(&mut self, name: impl Into<String>, values: impl IntoIterator<Item = Value>) {
+    pub fn push(&mut self, name: impl Into<String>, values: impl IntoIterator<Item = SheetValue>) {
         self.0.push((name.into(), values.into_iter().collect()));
     }
 
     /// Adds a value to the column of this name, for a sheet that is filled row by row. Every row has all columns.
-    pub fn add(&mut self, name: &str, value: impl Into<Value>) {
+    pub fn add(&mut self, name: &str, value: impl Into<SheetValue>) {
         match self.0.iter_mut().find(|(own, _)| own == name) {
             Some((_, values)) => values.push(value.into()),
             None => self.push(name, [value.into()]),
@@ -149,26 +149,26 @@ impl Sheet {
     ///
     /// # Errors
     /// Returns the errors of `out`.
-    pub fn write(&self, mut out: impl io::Write, lines: Lines) -> io::Result<()> {
+    pub fn write(&self, mut out: impl io::Write, lines: RowFormat) -> io::Result<()> {
         out.write_all(self.header(lines).as_bytes())?;
         out.write_all(self.rows(lines).as_bytes())?;
         out.flush()
     }
 
     /// Returns the names of the columns as a line of CSV; empty for JSON.
-    pub(super) fn header(&self, lines: Lines) -> String {
+    pub(super) fn header(&self, lines: RowFormat) -> String {
         match lines {
-            Lines::Csv => csv([self.0.iter().map(|(name, _)| name.clone())]),
-            Lines::Json => String::new(),
+            RowFormat::Csv => csv([self.0.iter().map(|(name, _)| name.clone())]),
+            RowFormat::Json => String::new(),
         }
     }
 
     /// Returns a line for each row.
-    pub(super) fn rows(&self, lines: Lines) -> String {
+    pub(super) fn rows(&self, lines: RowFormat) -> String {
         let rows = 0..self.len();
         match lines {
-            Lines::Csv => csv(rows.map(|row| self.0.iter().map(move |(_, values)| values[row].csv()))),
-            Lines::Json => rows.map(|row| self.json(row)).collect(),
+            RowFormat::Csv => csv(rows.map(|row| self.0.iter().map(move |(_, values)| values[row].csv()))),
+            RowFormat::Json => rows.map(|row| self.json(row)).collect(),
         }
     }
 
@@ -210,23 +210,26 @@ mod tests {
     #[test]
     fn csv_and_json_say_the_same() {
         let values = [
-            ("a", Value::from("x,\"y\"\n")),
-            ("b", Value::Number(0.123_456_7)),
-            ("c", Value::Number(62.0)),
-            ("d", Value::from(Some(f64::INFINITY))),
-            ("e", Value::Count(u64::MAX)),
-            ("f", Value::Flag(true)),
+            ("a", SheetValue::from("x,\"y\"\n")),
+            ("b", SheetValue::Number(0.123_456_7)),
+            ("c", SheetValue::Number(62.0)),
+            ("d", SheetValue::from(Some(f64::INFINITY))),
+            ("e", SheetValue::Count(u64::MAX)),
+            ("f", SheetValue::Flag(true)),
         ];
         let mut sheet = Sheet::default();
         for (name, value) in values {
             sheet.push(name, [value]);
         }
         let mut out = Vec::new();
-        sheet.write(&mut out, Lines::Csv).unwrap();
+        sheet.write(&mut out, RowFormat::Csv).unwrap();
         let csv = "a,b,c,d,e,f\n\"x,\"\"y\"\"\n\",0.123457,62,,18446744073709551615,true\n";
         assert_eq!(str::from_utf8(&out), Ok(csv));
-        sheet.push("g", [Value::nested(&[1, 2])]);
+        sheet.push("g", [SheetValue::nested(&[1, 2])]);
         let json = "{\"a\":\"x,\\\"y\\\"\\n\",\"b\":0.123457,\"c\":62,\"d\":null,\"e\":18446744073709551615,\"f\":true,\"g\":[1,2]}\n";
-        assert_eq!((sheet.header(Lines::Json), sheet.rows(Lines::Json)), (String::new(), json.to_owned()));
+        assert_eq!(
+            (sheet.header(RowFormat::Json), sheet.rows(RowFormat::Json)),
+            (String::new(), json.to_owned())
+        );
     }
 }

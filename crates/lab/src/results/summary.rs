@@ -9,7 +9,7 @@ use coapace_run::measured::{Estimate, Population, RunResult};
 
 /// The pooled runs of a cell.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Summary {
+pub struct CellSummary {
     /// The estimate of every metric, in the order of [`Metric::ALL`]; empty without runs.
     estimates: Vec<Option<Estimate>>,
     /// The clients by their mechanism; empty over TCP.
@@ -86,7 +86,7 @@ impl FlowSummary {
     }
 }
 
-impl Summary {
+impl CellSummary {
     /// Pools runs.
     pub fn of(runs: &[RunResult]) -> Self {
         let mut by_seed: Vec<_> = runs.iter().map(|run| (run.seed, run.trace_hash.0)).collect();

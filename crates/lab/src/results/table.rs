@@ -15,8 +15,8 @@ use std::fmt::Write;
 use super::conditions::Conditions;
 use super::{BOUNDS, CellResult, Conclusion, Metric, gave_up, headline};
 use crate::lists::grouped;
-use block::Block;
-use column::{Column, Columns};
+use block::TableBlock;
+use column::{TableColumn, TableColumns};
 pub use style::{Look, wrapped};
 
 /// The header of the column of mechanisms.
@@ -37,14 +37,14 @@ pub fn terminal_table(results: &[CellResult], look: Look) -> String {
     let groups = grouped(results, |a, b| a.cell.same_conditions(&b.cell));
     let is_grouped = groups.iter().any(|group| group.len() > 1);
     let metric = headline(results);
-    let blocks: Vec<Block> = if is_grouped {
-        groups.iter().map(|group| Block::of(metric, &conditions, group)).collect()
+    let blocks: Vec<TableBlock> = if is_grouped {
+        groups.iter().map(|group| TableBlock::of(metric, &conditions, group)).collect()
     } else {
-        vec![Block::plain(results.iter().collect())]
+        vec![TableBlock::plain(results.iter().collect())]
     };
     let varying = if is_grouped { Conditions::default() } else { conditions.clone() };
-    let has_places = blocks.iter().any(Block::has_places);
-    let columns = Columns::fitted(results, &varying, has_places, look);
+    let has_places = blocks.iter().any(TableBlock::has_places);
+    let columns = TableColumns::fitted(results, &varying, has_places, look);
     let tables: Vec<String> = blocks.iter().map(|block| block.text(metric, &columns, look)).collect();
     let sections = [
         live::table(results, look),
@@ -81,7 +81,7 @@ fn said(headline: Metric, results: &[CellResult]) -> String {
 /// Returns the units of the metrics in the table, and the meaning of its signs.
 fn legend(
     results: &[CellResult],
-    columns: &Columns,
+    columns: &TableColumns,
     has_places: bool,
     has_bounds: bool,
     look: Look,
@@ -95,7 +95,7 @@ fn legend(
             unit => format!("{headers} in {unit}"),
         }
     };
-    let shown: Vec<Metric> = columns.all.iter().filter_map(Column::metric).collect();
+    let shown: Vec<Metric> = columns.all.iter().filter_map(TableColumn::metric).collect();
     let units = grouped(&shown, |a, b| a.unit() == b.unit());
     let mut text = units.into_iter().map(phrase).collect::<Vec<_>>().join("; ") + ".";
     if results.iter().any(|result| result.runs.len() > 1) {

@@ -6,12 +6,12 @@ use std::fmt::Write;
 
 use super::number::significant;
 use super::ratio::compared_figure;
-use super::{CellResult, Metric, Order, Outcome, Ratio, Relation};
+use super::{CellResult, FigureRatio, Metric, Order, OrderOutcome, Relation};
 use crate::lists::distinct;
 
 /// A published order beside what was measured.
 #[derive(Clone, Debug)]
-pub struct Verdict<'a> {
+pub struct OrderVerdict<'a> {
     /// The mechanism that is named first. Its figure is said to be larger, except for a ratio below 1.
     pub above: &'a CellResult,
     /// The published order.
@@ -19,28 +19,28 @@ pub struct Verdict<'a> {
     /// The pooled figures of the first mechanism and of the second.
     pub figures: [Option<f64>; 2],
     /// The ratio of the first figure to the second.
-    pub ratio: Option<Ratio>,
+    pub ratio: Option<FigureRatio>,
     /// The ratio of the figures that the paper prints for both mechanisms, if it does.
     printed: Option<f64>,
 }
 
-impl Verdict<'_> {
+impl OrderVerdict<'_> {
     /// Returns whether the seeds show the order.
-    pub fn outcome(&self) -> Outcome {
+    pub fn outcome(&self) -> OrderOutcome {
         self.order.outcome(self.ratio, self.printed)
     }
 
     /// Returns the number of seeds that would probably decide an inconclusive order; `None` if it is decided, or if that cannot
     /// be told.
     pub fn deciding_seeds(&self) -> Option<u64> {
-        let ratio = self.ratio.filter(|_| self.outcome() == Outcome::Inconclusive)?;
+        let ratio = self.ratio.filter(|_| self.outcome() == OrderOutcome::Inconclusive)?;
         self.order.deciding_seeds(ratio, self.printed, self.above.runs.len())
     }
 
     /// Returns the distance of the ratio from what was published, as a logarithm; the lower, the worse. Without a measured ratio
     /// it is negative infinity.
     fn margin(&self) -> f64 {
-        let Some(Ratio { mean, .. }) = self.ratio else { return f64::NEG_INFINITY };
+        let Some(FigureRatio { mean, .. }) = self.ratio else { return f64::NEG_INFINITY };
         let distance = (mean / self.order.bound()).ln();
         if self.order.relation == Relation::Times { -distance.abs() } else { distance }
     }
@@ -56,9 +56,9 @@ impl Verdict<'_> {
         let word = self.outcome().word();
         let Some(ratio) = self.ratio else { return format!("{word} (not measured in every seed)") };
         let how = match self.outcome() {
-            Outcome::Held => None,
-            Outcome::Inconclusive => self.deciding_seeds().map(|seeds| format!("{seeds} seeds")),
-            Outcome::NotHeld => {
+            OrderOutcome::Held => None,
+            OrderOutcome::Inconclusive => self.deciding_seeds().map(|seeds| format!("{seeds} seeds")),
+            OrderOutcome::NotHeld => {
                 let direction = self.order.negligible(ratio);
                 direction
                     .map(|direction| format!("at most {} {direction}", share(self.order.allowance.margin)))
@@ -78,12 +78,12 @@ impl Verdict<'_> {
 
     /// Returns the ratio and its interval as texts; dashes if it was not measured.
     pub fn ratio_words(&self) -> (String, String) {
-        self.ratio.map_or_else(|| ("–".into(), "–".into()), Ratio::words)
+        self.ratio.map_or_else(|| ("–".into(), "–".into()), FigureRatio::words)
     }
 
     /// Returns the likely reason for an order that did not hold or is inconclusive; empty if it held, or if none is known.
     pub fn reason(&self) -> &str {
-        if self.outcome() == Outcome::Held { "" } else { &self.order.why }
+        if self.outcome() == OrderOutcome::Held { "" } else { &self.order.why }
     }
 
     /// Returns the order in words.
@@ -93,26 +93,27 @@ impl Verdict<'_> {
 }
 
 /// Returns every published order among `results`, the worst first. An order is left out if the other mechanism was not run.
-pub fn verdicts(results: &[CellResult]) -> Vec<Verdict<'_>> {
+pub fn verdicts(results: &[CellResult]) -> Vec<OrderVerdict<'_>> {
     let claims = results.iter().flat_map(|above| {
         above.published.iter().flat_map(|published| &published.orders).map(move |order| (above, order))
     });
     let mut verdicts: Vec<_> =
-        claims.filter_map(|(above, order)| Verdict::of(above, order, results)).collect();
-    verdicts.sort_by(Verdict::worst_first);
+        claims.filter_map(|(above, order)| OrderVerdict::of(above, order, results)).collect();
+    verdicts.sort_by(OrderVerdict::worst_first);
     verdicts
 }
 
 /// Returns the number of orders with this outcome.
-pub(crate) fn count(verdicts: &[Verdict], outcome: Outcome) -> usize {
+pub(crate) fn count(verdicts: &[OrderVerdict], outcome: OrderOutcome) -> usize {
     verdicts.iter().filter(|verdict| verdict.outcome() == outcome).count()
 }
 
 /// Returns a line with the number of orders that held, and of those that did not or are inconclusive.
-pub fn tally(verdicts: &[Verdict]) -> String {
+pub fn tally(verdicts: &[OrderVerdict]) -> String {
     let count = |outcome| count(verdicts, outcome);
-    let mut text = format!("{} of {} held", count(Outcome::Held), verdicts.len());
-    for outcome in [Outcome::NotHeld, Outcome::Inconclusive].into_iter().filter(|&outcome| count(outcome) > 0)
+    let mut text = format!("{} of {} held", count(OrderOutcome::Held), verdicts.len());
+    for outcome in
+        [OrderOutcome::NotHeld, OrderOutcome::Inconclusive].into_iter().filter(|&outcome| count(outcome) > 0)
     {
         let _ = write!(text, ", {} {}", count(outcome), outcome.word());
     }
@@ -120,27 +121,27 @@ pub fn tally(verdicts: &[Verdict]) -> String {
 }
 
 /// Returns a line with the number of orders that held for each pair of mechanisms, by metric if there are several.
-pub(crate) fn tally_by_claim(verdicts: &[Verdict]) -> Vec<String> {
+pub(crate) fn tally_by_claim(verdicts: &[OrderVerdict]) -> Vec<String> {
     let one_metric = metrics(verdicts).len() == 1;
-    let words = |verdict: &Verdict| match verdict.order.metric {
+    let words = |verdict: &OrderVerdict| match verdict.order.metric {
         _ if one_metric => verdict.claim(),
         metric => format!("{} {}", metric.title(), verdict.claim()),
     };
     let line = |claim: String| {
         let own = || verdicts.iter().filter(|verdict| words(verdict) == claim);
-        let held = own().filter(|verdict| verdict.outcome() == Outcome::Held).count();
+        let held = own().filter(|verdict| verdict.outcome() == OrderOutcome::Held).count();
         format!("{claim}: {held} of {} held", own().count())
     };
     distinct(verdicts.iter().map(words)).into_iter().map(line).collect()
 }
 
 /// Returns the metrics of these orders, each once.
-pub(crate) fn metrics(verdicts: &[Verdict]) -> BTreeSet<Metric> {
+pub(crate) fn metrics(verdicts: &[OrderVerdict]) -> BTreeSet<Metric> {
     verdicts.iter().map(|verdict| verdict.order.metric).collect()
 }
 
 /// Returns the rules by which these orders are judged, a sentence each.
-pub fn rules(verdicts: &[Verdict]) -> Vec<String> {
+pub fn rules(verdicts: &[OrderVerdict]) -> Vec<String> {
     let rule = |order: &Order| match order.relation {
         Relation::Above => "a > b holds if the whole interval of a/b is above 1.".to_owned(),
         Relation::NotBelow => {
@@ -157,7 +158,7 @@ pub fn rules(verdicts: &[Verdict]) -> Vec<String> {
     if verdicts.iter().any(|it| it.order.times.is_some() && it.order.relation != Relation::Times) {
         rules.push("With a factor, as in a > 2 b, the factor takes the place of 1.".to_owned());
     }
-    let directed = |it: &&Verdict| it.order.relation != Relation::Times;
+    let directed = |it: &&OrderVerdict| it.order.relation != Relation::Times;
     if let Some(order) = verdicts.iter().find(directed).map(|verdict| verdict.order) {
         let margin = share(order.allowance.margin);
         rules.push(format!(
@@ -168,14 +169,14 @@ pub fn rules(verdicts: &[Verdict]) -> Vec<String> {
     if verdicts.iter().any(|verdict| verdict.order.metric == Metric::SettlingTime) {
         rules.push("A run that did not settle counts the whole time in which it could.".to_owned());
     }
-    if verdicts.iter().any(|verdict| verdict.outcome() == Outcome::Inconclusive) {
+    if verdicts.iter().any(|verdict| verdict.outcome() == OrderOutcome::Inconclusive) {
         rules.push("An order is inconclusive if the interval neither shows nor refutes it; the number is how many seeds would probably decide it.".to_owned());
     }
     rules
 }
 
 /// Returns the likely reasons for the orders that did not hold or are inconclusive, a line each.
-pub(crate) fn reasons(verdicts: &[Verdict]) -> Vec<String> {
+pub(crate) fn reasons(verdicts: &[OrderVerdict]) -> Vec<String> {
     distinct(verdicts.iter().filter(|verdict| !verdict.reason().is_empty()).map(|verdict| {
         let (outcome, title) = (verdict.outcome().word(), verdict.order.metric.title());
         format!("{outcome}, {title} {}: {}", verdict.claim(), verdict.reason())
@@ -187,13 +188,13 @@ fn share(share: f64) -> String {
     format!("{} %", significant(share * 100.0, 2))
 }
 
-impl<'a> Verdict<'a> {
+impl<'a> OrderVerdict<'a> {
     fn of(above: &'a CellResult, order: &'a Order, results: &[CellResult]) -> Option<Self> {
         let below = results
             .iter()
             .find(|below| below.cell.label() == order.than && below.cell.same_conditions(&above.cell))?;
         let figures = [above, below].map(|result| compared_figure(order.metric, &result.runs));
-        let ratio = Ratio::by_seed(order.metric, above, below);
+        let ratio = FigureRatio::by_seed(order.metric, above, below);
         let printed = [above, below].map(|result| result.published_figure(order.metric));
         let printed = printed[0].zip(printed[1]).map(|(first, second)| first / second);
         Some(Self { above, order, figures, ratio, printed })
@@ -244,7 +245,7 @@ pub(super) mod tests {
         held.into_iter().chain(not_held).collect()
     }
 
-    fn outcome(results: &[CellResult]) -> Outcome {
+    fn outcome(results: &[CellResult]) -> OrderOutcome {
         let verdicts = verdicts(results);
         assert_eq!(verdicts.len(), 1);
         verdicts[0].outcome()
@@ -258,8 +259,8 @@ pub(super) mod tests {
     #[test]
     fn an_order_holds_as_measured_and_not_the_other_way_round() {
         for relation in [Relation::Above, Relation::NotBelow] {
-            assert_eq!(outcome(&claimed(&MANY, relation, &FEW)), Outcome::Held);
-            assert_eq!(outcome(&claimed(&FEW, relation, &MANY)), Outcome::NotHeld);
+            assert_eq!(outcome(&claimed(&MANY, relation, &FEW)), OrderOutcome::Held);
+            assert_eq!(outcome(&claimed(&FEW, relation, &MANY)), OrderOutcome::NotHeld);
         }
     }
 
@@ -267,11 +268,11 @@ pub(super) mod tests {
     fn an_order_within_chance_is_inconclusive_and_says_how_many_seeds_it_needs() {
         let results = claimed(&ALIKE, Relation::Above, &FEW);
         let verdict = &verdicts(&results)[0];
-        assert_eq!(verdict.outcome(), Outcome::Inconclusive);
+        assert_eq!(verdict.outcome(), OrderOutcome::Inconclusive);
         let seeds = verdict.deciding_seeds().unwrap();
         assert!(seeds > 3);
         assert_eq!(verdict.words(), format!("inconclusive ({seeds} seeds)"));
-        assert_eq!(outcome(&claimed(&FEW, Relation::NotBelow, &ALIKE)), Outcome::Inconclusive);
+        assert_eq!(outcome(&claimed(&FEW, Relation::NotBelow, &ALIKE)), OrderOutcome::Inconclusive);
     }
 
     /// Makes [`claimed`] results whose order has a number.
@@ -327,23 +328,23 @@ pub(super) mod tests {
     #[test]
     fn one_seed_has_a_ratio_and_no_interval() {
         let results = claimed(&[2.0], Relation::Above, &[1.0]);
-        assert_eq!(verdicts(&results)[0].ratio, Some(Ratio { mean: 2.0, interval: None }));
-        assert_eq!(outcome(&results), Outcome::Inconclusive);
+        assert_eq!(verdicts(&results)[0].ratio, Some(FigureRatio { mean: 2.0, interval: None }));
+        assert_eq!(outcome(&results), OrderOutcome::Inconclusive);
         assert_eq!(verdicts(&results)[0].words(), "inconclusive");
     }
 
     #[test]
     fn an_order_without_a_measurement_is_inconclusive() {
-        assert_eq!(outcome(&claimed(&[], Relation::NotBelow, &[])), Outcome::Inconclusive, "no runs");
+        assert_eq!(outcome(&claimed(&[], Relation::NotBelow, &[])), OrderOutcome::Inconclusive, "no runs");
         let nothing = claimed(&[0.0; 3], Relation::NotBelow, &[0.0; 3]);
-        assert_eq!(outcome(&nothing), Outcome::Inconclusive, "nothing in either");
+        assert_eq!(outcome(&nothing), OrderOutcome::Inconclusive, "nothing in either");
     }
 
     #[test]
     fn something_is_above_nothing() {
-        assert_eq!(outcome(&claimed_times(&MANY, Relation::Above, 2.0, &[0.0; 3])), Outcome::Held);
+        assert_eq!(outcome(&claimed_times(&MANY, Relation::Above, 2.0, &[0.0; 3])), OrderOutcome::Held);
         let nearly = claimed(&[0.0, 0.1, 0.0], Relation::Above, &[0.0, 0.0, 0.1]);
-        assert_eq!(outcome(&nearly), Outcome::Inconclusive);
+        assert_eq!(outcome(&nearly), OrderOutcome::Inconclusive);
     }
 
     #[test]

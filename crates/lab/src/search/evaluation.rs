@@ -38,7 +38,7 @@ pub struct Set {
 
 /// A mechanism on one scenario of a set, which one thread measures.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Piece {
+pub struct SearchPiece {
     /// The mechanism, as it is named on the command line.
     pub mechanism: String,
     /// The number of the scenario. Scenarios whose costs count come first, and scenarios that show shares follow.
@@ -56,7 +56,7 @@ pub struct Measured {
 
 /// The least costs of published mechanisms on one scenario, cost by cost. Only mechanisms that dither count.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Yardstick {
+pub struct CostYardstick {
     /// The least costs, in the order of the [costs](Networks::costs) of its kind of networks.
     pub least: [f64; 3],
     /// The mechanism that has each of them.
@@ -87,23 +87,23 @@ impl Set {
         Ok(Self { networks, scenarios: drawn, shared })
     }
 
-    /// Returns the scenario at this [place](Piece::place).
+    /// Returns the scenario at this [place](SearchPiece::place).
     pub fn drawn(&self, place: usize) -> Option<&Drawn> {
         self.scenarios.iter().chain(&self.shared).nth(place)
     }
 
     /// Returns the pieces of an evaluation on the first `scenarios`. On all of them, the pieces that show shares follow.
-    pub fn pieces(&self, mechanism: &str, scenarios: usize) -> Vec<Piece> {
+    pub fn pieces(&self, mechanism: &str, scenarios: usize) -> Vec<SearchPiece> {
         let all = self.scenarios.len();
         let last = if scenarios == all { all + self.shared.len() } else { scenarios };
-        (0..last).map(|place| Piece { mechanism: mechanism.to_owned(), place }).collect()
+        (0..last).map(|place| SearchPiece { mechanism: mechanism.to_owned(), place }).collect()
     }
 
     /// Measures a piece in this thread.
     ///
     /// # Errors
     /// Returns one line if the mechanism is unknown or the set has no such scenario.
-    pub fn measure(&self, piece: &Piece) -> Result<Measured, String> {
+    pub fn measure(&self, piece: &SearchPiece) -> Result<Measured, String> {
         let drawn = self.drawn(piece.place).ok_or_else(|| format!("there is no scenario {}", piece.place))?;
         piece.measure(drawn)
     }
@@ -115,7 +115,7 @@ impl Set {
     pub fn evaluate(
         &self,
         mechanism: &str,
-        yardsticks: &[Yardstick],
+        yardsticks: &[CostYardstick],
         jobs: usize,
     ) -> Result<Evaluation, String> {
         let measured = self.measure_all(self.pieces(mechanism, yardsticks.len()), jobs)?;
@@ -126,7 +126,7 @@ impl Set {
     ///
     /// # Errors
     /// Returns one line if a mechanism is unknown.
-    pub fn measure_all(&self, pieces: Vec<Piece>, jobs: usize) -> Result<Vec<Measured>, String> {
+    pub fn measure_all(&self, pieces: Vec<SearchPiece>, jobs: usize) -> Result<Vec<Measured>, String> {
         let mut measured = vec![None; pieces.len()];
         let (set, count) = (self.clone(), pieces.len());
         let make = move |place: usize| (place, set.measure(&pieces[place]));
@@ -139,7 +139,7 @@ impl Set {
     }
 }
 
-impl Piece {
+impl SearchPiece {
     /// Measures the piece on its scenario, in this thread.
     ///
     /// # Errors
@@ -154,15 +154,15 @@ impl Piece {
     }
 }
 
-impl Yardstick {
+impl CostYardstick {
     /// Returns the published mechanisms that dither.
     pub fn mechanisms() -> Vec<&'static str> {
         REGISTRY.iter().map(|entry| entry.name).filter(|name| Section::of(name).is_yardstick()).collect()
     }
 
     /// Returns the pieces of the yardstick of the scenario at this place.
-    pub fn pieces(place: usize) -> Vec<Piece> {
-        Self::mechanisms().into_iter().map(|name| Piece { mechanism: name.to_owned(), place }).collect()
+    pub fn pieces(place: usize) -> Vec<SearchPiece> {
+        Self::mechanisms().into_iter().map(|name| SearchPiece { mechanism: name.to_owned(), place }).collect()
     }
 
     /// Returns the yardstick of a scenario from the measurements of its [pieces](Self::pieces).
@@ -181,7 +181,7 @@ impl Yardstick {
 
 impl Evaluation {
     /// Compares a mechanism with the `yardsticks` of the first scenarios, by the measurements of its [pieces](Set::pieces).
-    pub fn of(mechanism: &str, yardsticks: &[Yardstick], measured: &[Measured]) -> Self {
+    pub fn of(mechanism: &str, yardsticks: &[CostYardstick], measured: &[Measured]) -> Self {
         let ratios = measured
             .iter()
             .zip(yardsticks)

@@ -2,7 +2,7 @@
 
 use coapace_sim::{Luck, Stream};
 
-use super::space::{Point, Space};
+use super::space::{Space, SpacePoint};
 use crate::lists::distinct;
 
 /// The mechanisms that a bracket begins with.
@@ -23,8 +23,8 @@ pub struct Halving {
     bracket: u32,
     rung: usize,
     /// The places of the rung.
-    places: Vec<Point>,
-    best: Option<(f64, Point)>,
+    places: Vec<SpacePoint>,
+    best: Option<(f64, SpacePoint)>,
 }
 
 impl Halving {
@@ -59,12 +59,12 @@ impl Halving {
     }
 
     /// Returns the best place so far and its loss.
-    pub fn best(&self) -> Option<&(f64, Point)> {
+    pub fn best(&self) -> Option<&(f64, SpacePoint)> {
         self.best.as_ref()
     }
 
     /// Returns the places of the next rung, and the number of scenarios, the first ones, on which each is to be evaluated.
-    pub fn ask(&self) -> (&[Point], usize) {
+    pub fn ask(&self) -> (&[SpacePoint], usize) {
         (&self.places, Self::rungs(self.scenarios)[self.rung].1)
     }
 
@@ -89,12 +89,12 @@ impl Halving {
     }
 
     /// Returns the places that a bracket begins with, each once.
-    fn candidates(&self) -> Vec<Point> {
+    fn candidates(&self) -> Vec<SpacePoint> {
         distinct((0..FIRST as u64).map(|candidate| self.candidate(candidate)))
     }
 
     /// Returns a place: near the best one, or anywhere for every third candidate and while there is none.
-    fn candidate(&self, candidate: u64) -> Point {
+    fn candidate(&self, candidate: u64) -> SpacePoint {
         let roll = |below: usize, what: u64| {
             self.dice.below(below as u64, self.bracket.into(), candidate, what) as usize
         };
@@ -129,7 +129,7 @@ mod tests {
     }
 
     /// The bowl whose bottom is at 6, 2, 3.
-    fn loss(place: &Point) -> f64 {
+    fn loss(place: &SpacePoint) -> f64 {
         [6.0, 2.0, 3.0].iter().zip(place).map(|(at, place)| (*place as f64 - at).powi(2)).sum()
     }
 

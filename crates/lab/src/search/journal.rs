@@ -6,7 +6,7 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use super::evaluation::{Evaluation, Yardstick};
+use super::evaluation::{CostYardstick, Evaluation};
 use super::networks::Networks;
 use crate::journal::JournalFile;
 
@@ -15,7 +15,7 @@ const FOREIGN: &str = "this is no journal of a search: name another file";
 
 /// The conditions of a search. Lines of other conditions are of no use to it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Conditions {
+pub struct SearchConditions {
     /// The version that measured. Equal versions measure the same.
     pub commit: String,
     /// The kind of the networks. Journals from before there were others do not name it.
@@ -31,8 +31,8 @@ pub struct Conditions {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 enum Line {
-    Conditions(Conditions),
-    Yardstick(Yardstick),
+    Conditions(SearchConditions),
+    Yardstick(CostYardstick),
     Evaluation(Evaluation),
 }
 
@@ -40,7 +40,7 @@ enum Line {
 #[derive(Debug)]
 pub struct Journal {
     file: Option<JournalFile>,
-    yardsticks: Vec<Yardstick>,
+    yardsticks: Vec<CostYardstick>,
     evaluations: HashMap<(String, usize), Evaluation>,
 }
 
@@ -51,7 +51,7 @@ impl Journal {
     /// # Errors
     /// Fails with the error of the file, and with one line if the file is not a journal or has other conditions. The file is then
     /// unchanged.
-    pub fn open(path: Option<&Path>, conditions: &Conditions) -> io::Result<Self> {
+    pub fn open(path: Option<&Path>, conditions: &SearchConditions) -> io::Result<Self> {
         let mut journal = Self { file: None, yardsticks: Vec::new(), evaluations: HashMap::new() };
         let Some(path) = path else { return Ok(journal) };
         let mut is_new = true;
@@ -79,7 +79,7 @@ impl Journal {
     }
 
     /// Returns the yardsticks so far, in the order of the scenarios.
-    pub fn yardsticks(&self) -> &[Yardstick] {
+    pub fn yardsticks(&self) -> &[CostYardstick] {
         &self.yardsticks
     }
 
@@ -87,7 +87,7 @@ impl Journal {
     ///
     /// # Errors
     /// Fails as the file does.
-    pub fn add_yardstick(&mut self, yardstick: Yardstick) -> io::Result<()> {
+    pub fn add_yardstick(&mut self, yardstick: CostYardstick) -> io::Result<()> {
         self.write(&Line::Yardstick(yardstick.clone()))?;
         self.yardsticks.push(yardstick);
         Ok(())
@@ -133,8 +133,8 @@ mod tests {
 
     use super::*;
 
-    fn conditions(generator_seed: u64) -> Conditions {
-        Conditions { commit: "c".into(), networks: Networks::Mixed, generator_seed, scenarios: 2 }
+    fn conditions(generator_seed: u64) -> SearchConditions {
+        SearchConditions { commit: "c".into(), networks: Networks::Mixed, generator_seed, scenarios: 2 }
     }
 
     fn evaluation(mechanism: &str) -> Evaluation {

@@ -19,7 +19,7 @@ const SEEDS: u32 = 4;
 
 /// A medium access.
 #[derive(Clone, Copy)]
-struct Mac {
+struct MacPreset {
     preset: &'static str,
     /// Further keys of its table.
     keys: &'static str,
@@ -27,7 +27,7 @@ struct Mac {
     pace: f64,
 }
 
-impl Mac {
+impl MacPreset {
     const fn new(preset: &'static str, pace: f64) -> Self {
         Self { preset, keys: "", pace }
     }
@@ -40,15 +40,15 @@ impl Mac {
 
 /// The kinds of medium access. With the 101 cells of RFC 8180 a node sends a frame a second at most, and hardly a message arrives
 /// over some hops; so slotframes have 11.
-const MACS: [Mac; 8] = [
-    Mac::new("standard", 1.0),
-    Mac::new("contiki-2", 1.0),
-    Mac::new("contiki-2.7", 1.0),
-    Mac::new("contiki-3", 1.0),
-    Mac::new("contiki-ng", 1.0),
-    Mac::new("none", 0.3),
-    Mac::new("contikimac", 0.1),
-    Mac { keys: "duty_cycle = { kind = \"tsch\", slotframe = 11 }\n", ..Mac::new("tsch", 0.1) },
+const MACS: [MacPreset; 8] = [
+    MacPreset::new("standard", 1.0),
+    MacPreset::new("contiki-2", 1.0),
+    MacPreset::new("contiki-2.7", 1.0),
+    MacPreset::new("contiki-3", 1.0),
+    MacPreset::new("contiki-ng", 1.0),
+    MacPreset::new("none", 0.3),
+    MacPreset::new("contikimac", 0.1),
+    MacPreset { keys: "duty_cycle = { kind = \"tsch\", slotframe = 11 }\n", ..MacPreset::new("tsch", 0.1) },
 ];
 
 /// Draws the mesh of this `place` in the set of this `seed`.
@@ -89,7 +89,7 @@ pub fn draw(seed: u64, place: u32) -> Result<Drawn, ScenarioError> {
 }
 
 /// Draws places, radios, medium access, routes and movement.
-fn network(dice: &Dice, mac: Mac, is_rpl: bool, text: &mut String, description: &mut String) {
+fn network(dice: &Dice, mac: MacPreset, is_rpl: bool, text: &mut String, description: &mut String) {
     let kind = dice.one_of("kind", &["grid", "grid", "random", "random", "chain", "dumbbell"]);
     // Radios that sleep do not learn routes as quickly as nodes walk.
     let is_mobile = !mac.sleeps() && dice.chance("mobile", 0.25);

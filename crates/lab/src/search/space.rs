@@ -26,7 +26,7 @@ pub struct Space {
 }
 
 /// A place in a [`Space`]: for each parameter the number of its value.
-pub type Point = Vec<usize>;
+pub type SpacePoint = Vec<usize>;
 
 impl Varied {
     /// Reads `PARAMETER=VALUE|VALUE|…` or `PARAMETER=LOW..HIGH`. A range has eight equal ratios between its ends, which
@@ -61,7 +61,7 @@ impl Varied {
 
 impl Space {
     /// Returns the mechanism at this place, as it is named on the command line.
-    pub fn label(&self, point: &Point) -> String {
+    pub fn label(&self, point: &SpacePoint) -> String {
         let mut label = self.mechanism.clone();
         for (varied, &place) in self.varied.iter().zip(point) {
             let separator = if label.contains(':') { ',' } else { ':' };

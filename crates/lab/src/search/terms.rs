@@ -9,7 +9,7 @@ const SCENARIOS: [u32; 2] = [9, 10_000];
 
 /// The terms of a search, or of a comparison if no parameter varies.
 #[derive(Clone, Debug)]
-pub struct Terms {
+pub struct SearchTerms {
     /// The mechanisms, as they are named on the command line; one if parameters vary.
     pub mechanisms: Vec<String>,
     /// The parameters that vary.
@@ -26,7 +26,7 @@ pub struct Terms {
     pub seed: u64,
 }
 
-impl Terms {
+impl SearchTerms {
     /// The generator seed of a search that names none.
     pub const GENERATOR_SEED: u64 = 1;
     /// The number of scenarios of a search that names none.
@@ -77,20 +77,20 @@ mod tests {
 
     #[test]
     fn terms_that_cannot_be_searched_are_told_in_a_line() {
-        let terms = |mechanisms: &[&str], vary: &[&str]| Terms {
+        let terms = |mechanisms: &[&str], vary: &[&str]| SearchTerms {
             mechanisms: mechanisms.iter().map(|&it| it.to_owned()).collect(),
             vary: vary.iter().map(|text| Varied::parse(text).unwrap()).collect(),
             networks: Networks::default(),
-            generator_seed: Terms::GENERATOR_SEED,
-            scenarios: Terms::SCENARIOS,
-            brackets: Terms::BRACKETS,
-            seed: Terms::SEED,
+            generator_seed: SearchTerms::GENERATOR_SEED,
+            scenarios: SearchTerms::SCENARIOS,
+            brackets: SearchTerms::BRACKETS,
+            seed: SearchTerms::SEED,
         };
         assert_eq!(terms(&["default", "ebb"], &[]).space(), Ok(None));
         let space = terms(&["default"], &["ack_timeout=1s|2s"]).space().unwrap().unwrap();
         assert_eq!(space.label(&vec![1]), "default:ack_timeout=2s");
-        let few = Terms { scenarios: 8, ..terms(&["default"], &[]) };
-        let none = Terms { brackets: 0, ..terms(&["default"], &["ack_timeout=1s|2s"]) };
+        let few = SearchTerms { scenarios: 8, ..terms(&["default"], &[]) };
+        let none = SearchTerms { brackets: 0, ..terms(&["default"], &["ack_timeout=1s|2s"]) };
         for (wrong, sentence) in [
             (few, "scenarios is 8, but must be from 9 to 10000"),
             (none, "brackets is 0, but must be at least 1"),

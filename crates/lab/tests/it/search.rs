@@ -4,14 +4,14 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use coapace_lab::search::evaluation::Piece;
+use coapace_lab::search::evaluation::SearchPiece;
 use coapace_lab::search::networks::Networks;
 use coapace_lab::search::space::Varied;
-use coapace_lab::search::terms::Terms;
+use coapace_lab::search::terms::SearchTerms;
 use coapace_lab::search::{Search, SearchError};
 
-fn terms(mechanisms: &[&str], vary: &[&str]) -> Terms {
-    Terms {
+fn terms(mechanisms: &[&str], vary: &[&str]) -> SearchTerms {
+    SearchTerms {
         mechanisms: mechanisms.iter().map(|&it| it.to_owned()).collect(),
         vary: vary.iter().map(|text| Varied::parse(text).unwrap()).collect(),
         networks: Networks::Mixed,
@@ -43,7 +43,7 @@ impl Drop for Scratch {
     }
 }
 
-fn open(terms: Terms, journal: &Scratch) -> Search {
+fn open(terms: SearchTerms, journal: &Scratch) -> Search {
     Search::open(terms, "v", Some(&journal.0)).unwrap()
 }
 
@@ -114,7 +114,7 @@ fn mechanisms_are_compared_in_their_order_and_once_if_they_are_named_twice() {
 #[test]
 fn on_meshes_delivery_delay_and_transmissions_count_and_no_share() {
     let (meshes, mixed) = (Scratch::new("meshes"), Scratch::new("mixed"));
-    let on = |networks| Terms { networks, ..terms(&["ebb"], &[]) };
+    let on = |networks| SearchTerms { networks, ..terms(&["ebb"], &[]) };
     let mut search = open(on(Networks::Meshes), &meshes);
     conduct(&mut search, 2);
     let text = search.found()[0].text(search.set(), true);
@@ -166,9 +166,9 @@ fn a_search_ends_with_the_error_of_a_check_a_callback_or_a_mechanism() {
     let ended = search.conduct(2, &stop, || Ok(()), &mut |_| fail());
     assert_eq!(ended.unwrap_err().to_string(), "no");
     assert_eq!(journal.text().lines().count(), 1, "nothing is kept");
-    let unknown = Piece { mechanism: "defaultt".into(), place: 0 };
+    let unknown = SearchPiece { mechanism: "defaultt".into(), place: 0 };
     assert!(search.set().measure(&unknown).unwrap_err().contains("did you mean default"));
-    let nowhere = Piece { mechanism: "default".into(), place: 13 };
+    let nowhere = SearchPiece { mechanism: "default".into(), place: 13 };
     assert!(search.set().measure(&nowhere).is_err());
     let refused = Search::open(terms(&["defaultt"], &[]), "v", None);
     assert!(matches!(refused, Err(SearchError::Usage(_))));

@@ -1,7 +1,7 @@
 //! A ranking as a heat map of cells and mechanisms.
 
 use coapace_lab::rank::{Ranking, times};
-use coapace_lab::results::{Metric, Ratio};
+use coapace_lab::results::{FigureRatio, Metric};
 use serde_json::{Value, json};
 
 use super::traces::square_axes;
@@ -40,7 +40,8 @@ pub(super) fn figure(ranking: &Ranking, name: Option<&str>) -> Option<Value> {
         }
         let row = if ranked.name.is_empty() { ranking.title.clone() } else { ranked.name.clone() };
         rows.push(plain(&row));
-        let colour = |(ratio, _): (Ratio, Metric)| (ratio.mean.ln() / WORST_COLOUR.ln()).clamp(-1.0, 1.0);
+        let colour =
+            |(ratio, _): (FigureRatio, Metric)| (ratio.mean.ln() / WORST_COLOUR.ln()).clamp(-1.0, 1.0);
         z.push(
             ratios.iter().map(|it| it.map(colour).filter(|colour| colour.is_finite())).collect::<Vec<_>>(),
         );
@@ -50,7 +51,7 @@ pub(super) fn figure(ranking: &Ranking, name: Option<&str>) -> Option<Value> {
                 .map(|it| it.map_or_else(|| "·".to_owned(), |it| times(it.0.mean)))
                 .collect::<Vec<_>>(),
         );
-        let words = |(mechanism, it): (&usize, &Option<(Ratio, Metric)>)| match it {
+        let words = |(mechanism, it): (&usize, &Option<(FigureRatio, Metric)>)| match it {
             Some((ratio, metric)) => {
                 let (mean, interval) = ratio.words();
                 format!(

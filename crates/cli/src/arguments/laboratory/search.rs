@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 use coapace_lab::search::networks::Networks;
 use coapace_lab::search::space::Varied;
-use coapace_lab::search::terms::Terms;
+use coapace_lab::search::terms::SearchTerms;
 
 use super::Threads;
 use super::seeds::seed;
@@ -34,19 +34,19 @@ pub(crate) struct SearchArguments {
     pub(crate) networks: Networks,
 
     /// The seed of the scenarios that are drawn
-    #[arg(long, value_name = "N", default_value_t = Terms::GENERATOR_SEED, value_parser = seed)]
+    #[arg(long, value_name = "N", default_value_t = SearchTerms::GENERATOR_SEED, value_parser = seed)]
     pub(crate) generator_seed: u64,
 
     /// The scenarios that are drawn, 9 to 10,000; with mixed networks, half as many more show how a mechanism shares with `default`
-    #[arg(long, value_name = "N", default_value_t = Terms::SCENARIOS)]
+    #[arg(long, value_name = "N", default_value_t = SearchTerms::SCENARIOS)]
     pub(crate) scenarios: u32,
 
     /// Brackets of successive halving, of about 40 evaluations each
-    #[arg(long, value_name = "N", default_value_t = Terms::BRACKETS)]
+    #[arg(long, value_name = "N", default_value_t = SearchTerms::BRACKETS)]
     pub(crate) brackets: u32,
 
     /// The seed of the search
-    #[arg(long, value_name = "N", default_value_t = Terms::SEED, value_parser = seed)]
+    #[arg(long, value_name = "N", default_value_t = SearchTerms::SEED, value_parser = seed)]
     pub(crate) seed: u64,
 
     /// Keep what is measured in this file, and go on from what it has

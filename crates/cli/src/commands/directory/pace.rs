@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use coapace_net::Rejection;
 
 use super::writer::WritingClient;
-use crate::arguments::Bound;
+use crate::arguments::SharedBound;
 
 /// The bytes of a file that count as one write.
 const UNIT: usize = 256 << 10;
@@ -21,7 +21,7 @@ const MAX_CLIENTS: usize = 4_096;
 /// The moments at which writes are paid for (the generic cell rate algorithm).
 #[derive(Debug)]
 pub(super) struct WritePace {
-    rate: Bound,
+    rate: SharedBound,
     paid: Mutex<Paid>,
 }
 
@@ -33,7 +33,7 @@ struct Paid {
 
 impl WritePace {
     /// Returns a pace of so many writes a second.
-    pub(super) fn new(rate: Bound) -> Self {
+    pub(super) fn new(rate: SharedBound) -> Self {
         Self { rate, paid: Paid { all: Instant::now(), by: HashMap::new() }.into() }
     }
 
@@ -84,7 +84,7 @@ mod tests {
 
     #[test]
     fn a_client_writes_at_its_rate_and_all_together_at_theirs() {
-        let pace = WritePace::new(Bound { total: 20, client: 8 });
+        let pace = WritePace::new(SharedBound { total: 20, client: 8 });
         let begin = Instant::now();
         let burst =
             |writer: &WritingClient, now| (0..50).filter(|_| pace.take(now, writer, 9).is_ok()).count();
@@ -95,7 +95,7 @@ mod tests {
 
     #[test]
     fn a_large_file_counts_as_many_writes_afterwards() {
-        let pace = WritePace::new(Bound { total: 100, client: 2 });
+        let pace = WritePace::new(SharedBound { total: 100, client: 2 });
         let begin = Instant::now();
         let at = |s| begin + Duration::from_secs(s);
         assert!(pace.take(at(0), &client(1), 8 * UNIT).is_ok());
@@ -106,7 +106,7 @@ mod tests {
 
     #[test]
     fn a_flood_of_clients_takes_no_more_memory_and_leaves_again() {
-        let pace = WritePace::new(Bound { total: 1_000_000, client: 1 });
+        let pace = WritePace::new(SharedBound { total: 1_000_000, client: 1 });
         let begin = Instant::now();
         let taken = (0..10_000).filter(|&number| pace.take(begin, &client(number), 1).is_ok()).count();
         assert_eq!(taken, MAX_CLIENTS);

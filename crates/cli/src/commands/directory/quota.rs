@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use coapace_net::{Code, Rejection};
 
 use super::writer::WritingClient;
-use crate::arguments::Bound;
+use crate::arguments::SharedBound;
 
 /// The least time between two counts of the files, which others may have removed. A count reads every directory.
 const RECOUNT: Duration = Duration::from_mins(1);
@@ -43,8 +43,8 @@ pub(super) trait Files {
 /// The room of a directory.
 #[derive(Debug)]
 pub(super) struct Quota {
-    files: Bound,
-    bytes: Bound,
+    files: SharedBound,
+    bytes: SharedBound,
     taken: Mutex<UsedRoom>,
 }
 
@@ -60,7 +60,7 @@ struct UsedRoom {
 
 impl Quota {
     /// Returns the room of a directory that has these files.
-    pub(super) fn new(files: Bound, bytes: Bound, all: Usage) -> Self {
+    pub(super) fn new(files: SharedBound, bytes: SharedBound, all: Usage) -> Self {
         let taken = UsedRoom { all, written: HashMap::new(), by: HashMap::new(), counted: Instant::now() };
         Self { files, bytes, taken: taken.into() }
     }
@@ -179,7 +179,7 @@ mod tests {
     }
 
     fn quota(files: (u64, u64), bytes: (u64, u64)) -> Quota {
-        let bound = |(total, client)| Bound { total, client };
+        let bound = |(total, client)| SharedBound { total, client };
         Quota::new(bound(files), bound(bytes), Usage::default())
     }
 
@@ -233,7 +233,7 @@ mod tests {
 
     #[test]
     fn a_directory_that_is_full_from_the_start_takes_what_does_not_grow() {
-        let all = Bound { total: 10, client: 10 };
+        let all = SharedBound { total: 10, client: 10 };
         let quota = Quota::new(all, all, Usage { files: 20, bytes: 500 });
         assert!(!put(&quota, &client(1), "new", None, 1));
         assert!(put(&quota, &client(1), "old", Some(8), 7));

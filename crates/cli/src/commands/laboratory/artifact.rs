@@ -9,8 +9,8 @@ use coapace_dataset::artifact::{
 };
 use coapace_dataset::{Table, artifact, clients, write_parquet};
 use coapace_lab::experiment::Trial;
-use coapace_lab::papers::{Paper, Source};
-use coapace_lab::results::{CellResult, Lines, order_rows, write_rows};
+use coapace_lab::papers::{Paper, PaperSource};
+use coapace_lab::results::{CellResult, RowFormat, order_rows, write_rows};
 use coapace_report::Report;
 use tracing_subscriber::fmt::format::Writer;
 use tracing_subscriber::fmt::time::{FormatTime, SystemTime};
@@ -81,13 +81,13 @@ impl Artifact {
             for (name, each) in [("cells", false), ("runs", true)] {
                 folder.add(
                     &format!("results/{name}.csv"),
-                    &bytes(|out| write_rows(out, Lines::Csv, each, &commit, results))?,
+                    &bytes(|out| write_rows(out, RowFormat::Csv, each, &commit, results))?,
                 )?;
                 let table = artifact::rows(results, each, &commit).map_err(io::Error::other)?;
                 add_parquet(folder, name, &table)?;
             }
             add_parquet(folder, "clients", &clients(results).map_err(io::Error::other)?)?;
-            let orders = bytes(|out| order_rows(&commit, results).write(out, Lines::Csv))?;
+            let orders = bytes(|out| order_rows(&commit, results).write(out, RowFormat::Csv))?;
             folder.add("results/orders.csv", &orders)?;
             folder.add("page.md", page.as_bytes())
         })
@@ -98,7 +98,7 @@ impl Artifact {
         self,
         arguments: &Arguments,
         reproduce: &Reproduce,
-        source: &Source,
+        source: &PaperSource,
         report: &Report,
         conducted: &Conducted,
     ) -> Result<(), Failure> {
@@ -118,7 +118,7 @@ impl Artifact {
     pub(super) fn finish(
         mut self,
         request: &ReproductionRequest,
-        source: &Source,
+        source: &PaperSource,
         report: &Report,
     ) -> Result<Vec<ArtefactFile>, Failure> {
         let Making { command, program, written } = &self.making;

@@ -15,7 +15,7 @@ use coapace_run::contender::ContenderKind;
 use coapace_wire::emulation::take_privileges;
 use coapace_wire::live::{PeerCommand, fits};
 
-use super::output::{Conducted, Rows};
+use super::output::{Conducted, RowOutput};
 use crate::COMMIT;
 use crate::arguments::{Arguments, LiveOptions};
 use crate::process::raise_descriptor_limit;
@@ -23,7 +23,7 @@ use crate::shown::remark;
 use crate::{Failure, interrupt, progress};
 use conducting::{Conducting, LiveResults, conduct};
 use estimate::{DurationEstimate, estimate};
-use journal::Journal;
+use journal::LiveJournal;
 
 /// The time between two steps of the progress bar.
 const STEP: Duration = Duration::from_millis(250);
@@ -36,7 +36,7 @@ pub(super) fn conduct_live(
     simulated_seeds: u32,
     options: &LiveOptions,
     peers: &[Option<PeerCommand>],
-    rows: Option<Rows>,
+    rows: Option<RowOutput>,
 ) -> Result<Conducted, Failure> {
     for trial in trials {
         fits(&trial.scenario, &trial.contender).map_err(Failure::Usage)?;
@@ -51,7 +51,8 @@ pub(super) fn conduct_live(
     }
     let stop = interrupt::watch();
     let journal = options.journal.as_deref().map(|path| {
-        Journal::open(path, COMMIT).map_err(|error| Failure::Input(format!("{}: {error}", path.display())))
+        LiveJournal::open(path, COMMIT)
+            .map_err(|error| Failure::Input(format!("{}: {error}", path.display())))
     });
     let journal = journal.transpose()?;
     raise_descriptor_limit();
@@ -93,14 +94,14 @@ fn run(
     options: &LiveOptions,
     peers: &[Option<PeerCommand>],
     simulated: &[CellResult],
-    journal: Option<Journal>,
+    journal: Option<LiveJournal>,
 ) -> LiveResults {
     let jobs = usize::from(options.live_jobs);
     let once = estimate(trials, simulated);
     // All trials run once with each peer.
     let all = peers.iter().skip(1).fold(once.clone(), |all, _| all.and(once.clone()));
     let time = all.all(jobs);
-    let known = journal.as_ref().map_or(0, Journal::runs);
+    let known = journal.as_ref().map_or(0, LiveJournal::runs);
     let before = if known > 0 { format!("; {known} runs were made before") } else { String::new() };
     remark(
         arguments,

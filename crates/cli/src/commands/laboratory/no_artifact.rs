@@ -1,7 +1,7 @@
 //! Replaces `artifact.rs` if the command is built without the feature `parquet`: there are no artefacts then.
 
 use coapace_lab::experiment::Trial;
-use coapace_lab::papers::{Paper, Source};
+use coapace_lab::papers::{Paper, PaperSource};
 use coapace_lab::results::CellResult;
 use coapace_report::Report;
 
@@ -26,7 +26,7 @@ impl Artifact {
         self,
         _: &Arguments,
         _: &Reproduce,
-        _: &Source,
+        _: &PaperSource,
         _: &Report,
         _: &Conducted,
     ) -> Result<(), Failure> {

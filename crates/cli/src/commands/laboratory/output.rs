@@ -8,7 +8,7 @@ use std::sync::atomic::Ordering;
 use coapace_lab::directory;
 use coapace_lab::experiment::{Trial, cells, conduct_until, runs};
 use coapace_lab::lists::listed;
-use coapace_lab::results::{self, CellResult, Lines, Look, order_rows, terminal_table};
+use coapace_lab::results::{self, CellResult, Look, RowFormat, order_rows, terminal_table};
 use coapace_report::{Group, Report};
 use terminal_size::{Width, terminal_size_of};
 
@@ -31,8 +31,8 @@ pub(crate) struct Conducted {
 
 /// The rows for programs.
 #[derive(Clone, Copy)]
-pub(super) struct Rows {
-    pub(super) lines: Lines,
+pub(super) struct RowOutput {
+    pub(super) lines: RowFormat,
     /// Whether each run has a row.
     pub(super) each: bool,
     /// Whether nothing else takes the results. The experiment then ends when nobody reads the rows.
@@ -97,7 +97,7 @@ impl Conducted {
 pub(crate) fn conduct(
     arguments: &Arguments,
     trials: &[Trial],
-    rows: Option<Rows>,
+    rows: Option<RowOutput>,
 ) -> Result<Conducted, Failure> {
     let stop = interrupt::watch();
     let planned = runs(trials);
@@ -161,7 +161,7 @@ pub(crate) fn print_table(conducted: &Conducted) -> io::Result<()> {
 /// Prints the verdict on each published order, in rows for programs.
 pub(crate) fn print_orders(results: &[CellResult], format: OutputFormat) -> io::Result<()> {
     let mut out = BufWriter::new(io::stdout().lock());
-    order_rows(COMMIT, results).write(&mut out, format.lines().unwrap_or(Lines::Csv))
+    order_rows(COMMIT, results).write(&mut out, format.lines().unwrap_or(RowFormat::Csv))
 }
 
 /// Returns a report with the results, grouped by equal conditions.

@@ -3,7 +3,7 @@
 use std::cell::LazyCell;
 use std::io::{self, Write};
 
-use coapace_lab::papers::{Paper, Source};
+use coapace_lab::papers::{Paper, PaperSource};
 use coapace_lab::results::worst_first;
 use coapace_report::Report;
 use coapace_run::contender::Contender;
@@ -12,7 +12,7 @@ use super::artifact::Artifact;
 #[cfg(emulation)]
 use super::live::conduct_live;
 use super::output::{
-    Conducted, Rows, command_line, conduct, create_dir, print_orders, print_table, report, set_seeds,
+    Conducted, RowOutput, command_line, conduct, create_dir, print_orders, print_table, report, set_seeds,
     write_report,
 };
 #[cfg(feature = "parquet")]
@@ -70,7 +70,7 @@ pub(crate) fn reproduce(arguments: &Arguments, reproduce: &Reproduce) -> Result<
     let is_alone =
         page.is_none() && markdown.is_none() && artifact.is_none() && reproduce.figures.dir().is_none();
     let rows = reproduce.format.lines().filter(|_| !reproduce.orders);
-    let rows = rows.map(|lines| Rows { lines, each: reproduce.each, is_alone });
+    let rows = rows.map(|lines| RowOutput { lines, each: reproduce.each, is_alone });
     #[cfg(emulation)]
     let live = is_live.then(|| {
         let servers = [vec![None], reproduce.live.other().into_iter().map(Some).collect()].concat();
@@ -134,7 +134,7 @@ fn print(
 }
 
 /// Returns the report of a paper. `quick` says what a quick reproduction leaves out.
-pub(super) fn paper_report(source: &Source, quick: Option<&str>, conducted: &Conducted) -> Report {
+pub(super) fn paper_report(source: &PaperSource, quick: Option<&str>, conducted: &Conducted) -> Report {
     let subtitle: Vec<_> = [Some(source.source.as_str()), quick].into_iter().flatten().collect();
     report(&source.title, &subtitle.join("; "), conducted)
 }

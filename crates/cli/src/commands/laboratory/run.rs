@@ -14,7 +14,7 @@ use coapace_scenario::{File, Scenario};
 
 #[cfg(emulation)]
 use super::live::conduct_live;
-use super::output::{Conducted, Rows, conduct, create_dir, print_table, report, write_report};
+use super::output::{Conducted, RowOutput, conduct, create_dir, print_table, report, write_report};
 use super::pairs;
 #[cfg(feature = "parquet")]
 use super::sweep;
@@ -60,7 +60,7 @@ pub(crate) fn run(arguments: &Arguments, run: &RunArguments) -> Result<(), Failu
     let Some(first) = trials.first() else { return Ok(()) };
     capture(arguments, first, pcap, trace)?;
     let is_alone = page.is_none() && film.is_none() && run.figures.dir().is_none();
-    let rows = run.format.lines().map(|lines| Rows { lines, each: run.each, is_alone });
+    let rows = run.format.lines().map(|lines| RowOutput { lines, each: run.each, is_alone });
     #[cfg(emulation)]
     let live =
         run.live.live.then(|| conduct_live(arguments, &trials, 0, &run.live, &[run.live.other()], rows));

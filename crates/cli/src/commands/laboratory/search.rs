@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use coapace_dataset::VERSION;
-use coapace_lab::search::terms::Terms;
+use coapace_lab::search::terms::SearchTerms;
 use coapace_lab::search::{self, SearchError};
 
 use crate::arguments::{Arguments, SearchArguments};
@@ -11,7 +11,7 @@ use crate::shown::remark;
 use crate::{Failure, interrupt, progress};
 
 pub(crate) fn search(arguments: &Arguments, search: &SearchArguments) -> Result<(), Failure> {
-    let terms = Terms {
+    let terms = SearchTerms {
         mechanisms: search.mechanism.clone(),
         vary: search.vary.clone(),
         networks: search.networks,

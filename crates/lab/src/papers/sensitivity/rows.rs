@@ -2,20 +2,20 @@
 
 use std::io;
 
-use super::{Score, Sensitivity, VariedValue};
+use super::{Sensitivity, SensitivityScore, VariedValue};
 use crate::results::sheet::Column;
-use crate::results::{Lines, Sheet, Value};
+use crate::results::{RowFormat, Sheet, SheetValue};
 
 /// One variant: the values that differ from the chosen ones, and the score.
 #[derive(Debug)]
-pub(crate) struct Row {
+pub(crate) struct VariantRow {
     paper: String,
     values: [Option<VariedValue>; 2],
-    score: Score,
+    score: SensitivityScore,
 }
 
 /// A function that returns the value of a column.
-type Of = fn(&Row) -> Value;
+type Of = fn(&VariantRow) -> SheetValue;
 
 /// The columns of every row: name, meaning and value.
 pub(crate) const COLUMNS: &[Column<Of>] = &[
@@ -34,12 +34,12 @@ pub(crate) const COLUMNS: &[Column<Of>] = &[
 ];
 
 /// Returns a text of the first or second value that differs; nothing if there is none.
-fn varied(row: &Row, place: usize, text: fn(&VariedValue) -> &String) -> Value {
-    row.values[place].as_ref().map_or(Value::Nothing, |own| text(own).into())
+fn varied(row: &VariantRow, place: usize, text: fn(&VariedValue) -> &String) -> SheetValue {
+    row.values[place].as_ref().map_or(SheetValue::Nothing, |own| text(own).into())
 }
 
-fn count(count: usize) -> Value {
-    Value::Count(count as u64)
+fn count(count: usize) -> SheetValue {
+    SheetValue::Count(count as u64)
 }
 
 impl Sensitivity {
@@ -47,8 +47,8 @@ impl Sensitivity {
     ///
     /// # Errors
     /// Returns the errors of `out`.
-    pub fn write(&self, out: impl io::Write, lines: Lines, commit: &str, paper: &str) -> io::Result<()> {
-        let row = |values, score| Row { paper: paper.to_owned(), values, score };
+    pub fn write(&self, out: impl io::Write, lines: RowFormat, commit: &str, paper: &str) -> io::Result<()> {
+        let row = |values, score| VariantRow { paper: paper.to_owned(), values, score };
         let varied = self.scores.iter().map(|(&(first, second), &score)| {
             let other = (first != second).then(|| self.values[second].clone());
             row([Some(self.values[first].clone()), other], score)

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::{Score, Sensitivity};
+use super::{Sensitivity, SensitivityScore};
 
 impl Sensitivity {
     /// Returns a line for the chosen values and one for each other value alone, then a matrix of the figures that are met under
@@ -23,7 +23,7 @@ impl Sensitivity {
         }
         text += "\nEach condition stands with its chosen value, and the other values below. figures: published figures that are met,\n\
                  within the factor of their table or 5 %. orders: orders and ratios that hold; +n more are inconclusive.\n";
-        for (title, of) in Score::COUNTS {
+        for (title, of) in SensitivityScore::COUNTS {
             let (_, all) = of(&self.base);
             if all > 0 {
                 let _ = write!(text, "\n{title}, of {all}, in pairs\n{}", self.matrix(of));
@@ -33,7 +33,7 @@ impl Sensitivity {
     }
 
     /// Returns a matrix of one count, a row and a numbered column for each value.
-    fn matrix(&self, of: fn(&Score) -> (usize, usize)) -> String {
+    fn matrix(&self, of: fn(&SensitivityScore) -> (usize, usize)) -> String {
         let mut text = " ".repeat(4);
         for number in 1..=self.values.len() {
             let _ = write!(text, "{number:>4}");
@@ -56,7 +56,7 @@ impl Sensitivity {
 const AS_CHOSEN: &str = "all as chosen";
 
 /// Returns both counts of a score.
-fn scores(Score { figures, orders, inconclusive }: Score) -> String {
+fn scores(SensitivityScore { figures, orders, inconclusive }: SensitivityScore) -> String {
     let count = |(met, all): (usize, usize)| if all == 0 { "–".to_owned() } else { format!("{met}/{all}") };
     let more = if inconclusive == 0 { String::new() } else { format!(" +{inconclusive}") };
     format!("{:>9}  {:>9}{more}", count(figures), count(orders))

@@ -1,34 +1,34 @@
 //! The columns that every row of a cell or of a run has.
 
 use crate::results::sheet::{Column, columns};
-use crate::results::{CellResult, Metric, Ratio, Summary, Value};
+use crate::results::{CellResult, CellSummary, FigureRatio, Metric, SheetValue};
 use coapace_run::measured::RunResult;
 
 /// A row: a cell, its runs, and their summary.
-pub(in crate::results) struct Row<'a> {
+pub(in crate::results) struct ResultRow<'a> {
     pub(super) result: &'a CellResult,
     pub(super) runs: &'a [RunResult],
-    pub(super) summary: Summary,
+    pub(super) summary: CellSummary,
     /// The headline metric, the first mechanism under the same conditions, and the ratio to it.
-    pub(super) compared: Option<(Metric, &'a CellResult, Option<Ratio>)>,
+    pub(super) compared: Option<(Metric, &'a CellResult, Option<FigureRatio>)>,
     pub(super) commit: &'a str,
     /// Whether the row is about a single run.
     pub(super) is_run: bool,
 }
 
 /// A column of rows.
-pub(super) type RowColumn = Column<fn(&Row<'_>) -> Value>;
+pub(super) type RowColumn = Column<fn(&ResultRow<'_>) -> SheetValue>;
 
 /// The columns of the conditions, which come first.
 pub(in crate::results) const CONDITIONS: &[RowColumn] = columns! {
     /// The kind of the workload: `continuous`, `random`, `flows` or `transfer`.
     "workload" => |row| (&row.result.cell.workload).into(),
     /// How many clients there are.
-    "clients" => |row| Value::Count(row.result.cell.clients.into()),
+    "clients" => |row| SheetValue::Count(row.result.cell.clients.into()),
     /// The knob `buffer` of the scenario, if it has one: the size of the bottleneck's queue in bytes.
-    "buffer_bytes" => |row| Value::knob(&row.result.cell, "buffer"),
+    "buffer_bytes" => |row| SheetValue::knob(&row.result.cell, "buffer"),
     /// The knob `errors` of the scenario, if it has one: the error model of the links.
-    "link_errors" => |row| Value::knob(&row.result.cell, "errors"),
+    "link_errors" => |row| SheetValue::knob(&row.result.cell, "errors"),
     /// The mechanism, exactly as it was asked for.
     "mechanism" => |row| (&row.result.cell.mechanism).into(),
 };
@@ -38,15 +38,15 @@ pub(in crate::results) const ORIGIN: &[RowColumn] = columns! {
     /// The scenario's name.
     "scenario" => |row| (&row.result.cell.scenario).into(),
     /// `simulated`; `live` for real sockets, with our server; `live with NAME` with the server of another stack.
-    "mode" => |row| Value::Text(row.result.cell.mode.to_string()),
+    "mode" => |row| SheetValue::Text(row.result.cell.mode.to_string()),
     /// The commit of the program.
     "commit" => |row| row.commit.into(),
     /// The hash of the scenario with every knob set: results of equal hashes may be compared.
-    "scenario_hash" => |row| Value::Text(row.result.cell.scenario_hash.to_string()),
+    "scenario_hash" => |row| SheetValue::Text(row.result.cell.scenario_hash.to_string()),
     /// The hash of all that happened; of a cell, of the seeds and trace hashes of its runs.
     "trace_hash" => |row| {
         let run = row.runs.first().filter(|_| row.is_run);
-        Value::Text(run.map_or(row.summary.trace_hash, |run| run.trace_hash).to_string())
+        SheetValue::Text(run.map_or(row.summary.trace_hash, |run| run.trace_hash).to_string())
     },
     /// How far the figure that was published is missed, as a fraction of it; of several, that of the one met worst.
     "relative_error" => |row| row.result.published.as_ref().and_then(|it| it.relative_error(&row.summary)).into(),
@@ -55,15 +55,15 @@ pub(in crate::results) const ORIGIN: &[RowColumn] = columns! {
 /// The columns of rows that pool seeds.
 pub(in crate::results) const POOLED: &[RowColumn] = columns! {
     /// How many seeds were pooled.
-    "runs" => |row| Value::Count(row.summary.runs),
+    "runs" => |row| SheetValue::Count(row.summary.runs),
     /// The lowest of them.
-    "seed_first" => |row| Value::Count(row.summary.seed_first),
+    "seed_first" => |row| SheetValue::Count(row.summary.seed_first),
     /// The highest of them.
-    "seed_last" => |row| Value::Count(row.summary.seed_last),
+    "seed_last" => |row| SheetValue::Count(row.summary.seed_last),
     /// The metric that `ratio` is about: the headline metric of the results.
-    "compared_metric" => |row| row.compared.as_ref().map_or(Value::Nothing, |(metric, ..)| metric.name().into()),
+    "compared_metric" => |row| row.compared.as_ref().map_or(SheetValue::Nothing, |(metric, ..)| metric.name().into()),
     /// The first mechanism under the same conditions; empty in its own row.
-    "compared_with" => |row| row.compared.as_ref().map_or(Value::Nothing, |(_, other, _)| other.cell.label().into()),
+    "compared_with" => |row| row.compared.as_ref().map_or(SheetValue::Nothing, |(_, other, _)| other.cell.label().into()),
     /// The metric of this row by that of `compared_with`, compared seed by seed: the geometric mean.
     "ratio" => |row| row.ratio().map(|ratio| ratio.mean).into(),
     /// The lower end of its 95 % confidence interval: where it includes 1, the seeds do not tell the two apart.
@@ -75,7 +75,7 @@ pub(in crate::results) const POOLED: &[RowColumn] = columns! {
 /// The columns of rows of a single run.
 pub(in crate::results) const SEED: &[RowColumn] = columns! {
     /// The seed: with the commit and the scenario, it is the run.
-    "seed" => |row| row.runs.first().map_or(Value::Nothing, |run| Value::Count(run.seed)),
+    "seed" => |row| row.runs.first().map_or(SheetValue::Nothing, |run| SheetValue::Count(run.seed)),
 };
 
 /// The columns of rows of a single run in JSON alone.
@@ -113,12 +113,12 @@ pub(in crate::results) const NESTED: &[RowColumn] = columns! {
     "queues" => |row| row.nested(|run| &run.queues),
 };
 
-impl Row<'_> {
-    fn ratio(&self) -> Option<&Ratio> {
+impl ResultRow<'_> {
+    fn ratio(&self) -> Option<&FigureRatio> {
         self.compared.as_ref()?.2.as_ref()
     }
 
-    fn nested<T: serde::Serialize>(&self, of: fn(&RunResult) -> &T) -> Value {
-        self.runs.first().map_or(Value::Nothing, |run| Value::nested(of(run)))
+    fn nested<T: serde::Serialize>(&self, of: fn(&RunResult) -> &T) -> SheetValue {
+        self.runs.first().map_or(SheetValue::Nothing, |run| SheetValue::nested(of(run)))
     }
 }

@@ -1,10 +1,10 @@
 //! A row for each published order.
 
 use crate::results::sheet::{Column, columns};
-use crate::results::{CellResult, Outcome, Sheet, Value, Verdict, verdicts};
+use crate::results::{CellResult, OrderOutcome, OrderVerdict, Sheet, SheetValue, verdicts};
 
 /// A function that returns the value of a column.
-type Of = fn(&Verdict<'_>) -> Value;
+type Of = fn(&OrderVerdict<'_>) -> SheetValue;
 
 /// The columns of verdicts.
 pub(in crate::results) const COLUMNS: &[Column<Of>] = columns! {
@@ -13,7 +13,7 @@ pub(in crate::results) const COLUMNS: &[Column<Of>] = columns! {
     /// The kind of the workload.
     "workload" => |it| (&it.above.cell.workload).into(),
     /// How many clients there are.
-    "clients" => |it| Value::Count(it.above.cell.clients.into()),
+    "clients" => |it| SheetValue::Count(it.above.cell.clients.into()),
     /// The metric that is compared.
     "metric" => |it| it.order.metric.name().into(),
     /// The mechanism that is named first.
@@ -35,19 +35,19 @@ pub(in crate::results) const COLUMNS: &[Column<Of>] = columns! {
     /// The upper end.
     "ratio_high" => |it| it.ratio.and_then(|it| it.interval).map(|it| it.1).into(),
     /// Whether the order held.
-    "held" => |it| Value::Flag(it.outcome() == Outcome::Held),
+    "held" => |it| SheetValue::Flag(it.outcome() == OrderOutcome::Held),
     /// `held`, `inconclusive` or `not held`.
     "verdict" => |it| it.outcome().word().into(),
     /// How many seeds would probably decide an inconclusive one.
-    "deciding_seeds" => |it| it.deciding_seeds().map_or(Value::Nothing, Value::Count),
+    "deciding_seeds" => |it| it.deciding_seeds().map_or(SheetValue::Nothing, SheetValue::Count),
     /// How many seeds were run.
-    "runs" => |it| Value::Count(it.above.runs.len() as u64),
+    "runs" => |it| SheetValue::Count(it.above.runs.len() as u64),
     /// Where it is printed.
-    "source" => |it| it.above.published.as_ref().map_or(Value::Nothing, |it| (&it.source).into()),
+    "source" => |it| it.above.published.as_ref().map_or(SheetValue::Nothing, |it| (&it.source).into()),
     /// Why it is thought not to hold here.
     "why" => |it| (&it.order.why).into(),
     /// The hash of the scenario with every knob set.
-    "scenario_hash" => |it| Value::Text(it.above.cell.scenario_hash.to_string()),
+    "scenario_hash" => |it| SheetValue::Text(it.above.cell.scenario_hash.to_string()),
 };
 
 /// Returns a row for each published order among `results`, the worst first: the conditions, the figures of the two mechanisms,
@@ -60,15 +60,15 @@ pub fn order_rows(commit: &str, results: &[CellResult]) -> Sheet {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::results::Lines;
+    use crate::results::RowFormat;
     use crate::results::verdict::tests::held_and_not_held;
 
     #[test]
     fn rows_for_programs_say_what_was_compared_and_whether_it_held() {
         let (mut csv, mut json) = (Vec::new(), Vec::new());
         let sheet = order_rows("c0ffee", &held_and_not_held());
-        sheet.write(&mut csv, Lines::Csv).unwrap();
-        sheet.write(&mut json, Lines::Json).unwrap();
+        sheet.write(&mut csv, RowFormat::Csv).unwrap();
+        sheet.write(&mut json, RowFormat::Json).unwrap();
         let lines: Vec<serde_json::Value> =
             str::from_utf8(&json).unwrap().lines().map(|line| serde_json::from_str(line).unwrap()).collect();
         let mut csv = csv::Reader::from_reader(csv.as_slice());

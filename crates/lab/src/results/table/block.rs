@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::column::{Column, Columns, PLACE, Shows};
+use super::column::{PLACE, Shows, TableColumn, TableColumns};
 use super::places::{Place, places};
 use super::style::{Look, bar};
 use crate::rank::Section;
@@ -10,29 +10,29 @@ use crate::results::conditions::Conditions;
 use crate::results::{Better, CellResult, Metric};
 
 /// Some rows with a heading.
-pub(super) struct Block<'a> {
+pub(super) struct TableBlock<'a> {
     heading: String,
-    rows: Vec<Row<'a>>,
+    rows: Vec<TableRow<'a>>,
     /// Whether the rows stand in sections.
     has_sections: bool,
 }
 
-struct Row<'a> {
+struct TableRow<'a> {
     cell: &'a CellResult,
     section: Section,
     place: Option<Place>,
 }
 
-impl<'a> Block<'a> {
+impl<'a> TableBlock<'a> {
     /// Makes the block of cells under the same conditions.
     pub(super) fn of(metric: Metric, conditions: &Conditions, cells: &[&'a CellResult]) -> Self {
-        let row = |(cell, place): (&&'a CellResult, Option<Place>)| Row {
+        let row = |(cell, place): (&&'a CellResult, Option<Place>)| TableRow {
             cell,
             section: Section::of(&cell.cell.mechanism),
             place,
         };
-        let mut rows: Vec<Row> = cells.iter().zip(places(metric, cells)).map(row).collect();
-        let value = |row: &Row| match metric.estimate_in_all(&row.cell.runs) {
+        let mut rows: Vec<TableRow> = cells.iter().zip(places(metric, cells)).map(row).collect();
+        let value = |row: &TableRow| match metric.estimate_in_all(&row.cell.runs) {
             Some(estimate) if metric.better() == Better::Higher => -estimate.mean,
             Some(estimate) => estimate.mean,
             None => f64::INFINITY,
@@ -45,7 +45,7 @@ impl<'a> Block<'a> {
 
     /// Makes a block of cells in their order, without places.
     pub(super) fn plain(cells: Vec<&'a CellResult>) -> Self {
-        let row = |cell: &'a CellResult| Row { cell, section: Section::Published, place: None };
+        let row = |cell: &'a CellResult| TableRow { cell, section: Section::Published, place: None };
         Self { heading: String::new(), rows: cells.into_iter().map(row).collect(), has_sections: false }
     }
 
@@ -54,12 +54,12 @@ impl<'a> Block<'a> {
     }
 
     /// Returns whether any of the columns has a bound.
-    pub(super) fn has_bounds(&self, columns: &Columns) -> bool {
+    pub(super) fn has_bounds(&self, columns: &TableColumns) -> bool {
         self.rows.first().is_some_and(|row| columns.all.iter().any(|column| column.bound(row.cell).is_some()))
     }
 
     /// Returns its lines: the heading, the header, and the rows.
-    pub(super) fn text(&self, metric: Metric, columns: &Columns, look: Look) -> String {
+    pub(super) fn text(&self, metric: Metric, columns: &TableColumns, look: Look) -> String {
         let mut text = String::new();
         if !self.heading.is_empty() {
             let _ = writeln!(text, "{}", super::wrapped(&self.heading, look.width));
@@ -67,18 +67,18 @@ impl<'a> Block<'a> {
         let _ = writeln!(text, "{}", columns.line(|column| column.padded(&column.header)));
         let _ = writeln!(text, "{}", "─".repeat(columns.width()));
         // A bar is a share of the largest figure in the block.
-        let figure = |row: &Row| metric.estimate_in_all(&row.cell.runs).map_or(0.0, |it| it.mean);
+        let figure = |row: &TableRow| metric.estimate_in_all(&row.cell.runs).map_or(0.0, |it| it.mean);
         let largest = self.rows.iter().map(figure).fold(0.0, f64::max);
         let mut section = None;
         for row in &self.rows {
             if self.has_sections && section != Some(row.section) {
                 section = Some(row.section);
-                let indent = if columns.all.iter().any(Column::has_places) { PLACE } else { 2 };
+                let indent = if columns.all.iter().any(TableColumn::has_places) { PLACE } else { 2 };
                 let _ = writeln!(text, "{}{}", " ".repeat(indent), row.section.heading());
             }
             let share = if largest > 0.0 { figure(row) / largest } else { 0.0 };
             let number = columns.row_of(row.cell);
-            let cell = |column: &Column| {
+            let cell = |column: &TableColumn| {
                 let own = &column.cells[number];
                 let (text, is_coloured) = match column.shows {
                     Shows::Bar => (bar(share, column.width), true),
@@ -95,7 +95,7 @@ impl<'a> Block<'a> {
             let _ = writeln!(text, "{}", columns.line(cell));
         }
         if self.has_bounds(columns) {
-            let bound = |column: &Column| {
+            let bound = |column: &TableColumn| {
                 column.padded(&match column.shows {
                     Shows::Mechanism => named(None, column, "bound"),
                     _ => self.rows.first().and_then(|row| column.bound(row.cell)).unwrap_or_default(),
@@ -108,7 +108,7 @@ impl<'a> Block<'a> {
 }
 
 /// Returns a name with a place before it, if the column has places.
-fn named(place: Option<Place>, column: &Column, name: &str) -> String {
+fn named(place: Option<Place>, column: &TableColumn, name: &str) -> String {
     let place = place.map(Place::text).unwrap_or_default();
     if column.has_places() { format!("{place:>4} {name}") } else { name.to_owned() }
 }

@@ -6,7 +6,7 @@ use super::MECHANISM;
 use super::style::{Look, estimated};
 use crate::results::conditions::Conditions;
 use crate::results::number::{percent, significant, significant_or_dash};
-use crate::results::{CellResult, Metric, Published, Summary, bound_of, headline};
+use crate::results::{CellResult, CellSummary, Metric, Published, bound_of, headline};
 use coapace_run::measured::Estimate;
 
 /// The importance of columns that are never left out.
@@ -23,7 +23,7 @@ const NARROW: usize = 100;
 const MOST: usize = 6;
 
 /// A column. A table that is too wide loses its least important columns first.
-pub(super) struct Column {
+pub(super) struct TableColumn {
     pub(super) shows: Shows,
     pub(super) header: String,
     /// A text for each of the results.
@@ -47,14 +47,14 @@ pub(super) enum Shows {
 }
 
 /// The columns that fit.
-pub(super) struct Columns<'a> {
-    pub(super) all: Vec<Column>,
+pub(super) struct TableColumns<'a> {
+    pub(super) all: Vec<TableColumn>,
     /// The headers of those that do not.
     pub(super) left_out: Vec<String>,
     results: &'a [CellResult],
 }
 
-impl Column {
+impl TableColumn {
     fn new(shows: Shows, header: &str, worth: u8, cells: impl Iterator<Item = String>) -> Self {
         let cells: Vec<String> = cells.collect();
         let widths = cells.iter().map(|cell| cell.chars().count());
@@ -88,7 +88,7 @@ impl Column {
     }
 }
 
-impl<'a> Columns<'a> {
+impl<'a> TableColumns<'a> {
     /// Chooses the columns for a place. `varying` are the conditions that have columns.
     pub(super) fn fitted(
         results: &'a [CellResult],
@@ -99,7 +99,7 @@ impl<'a> Columns<'a> {
         let mut fitted = Self { all: columns(results, varying, true), left_out: Vec::new(), results };
         let gutter = if has_places { PLACE } else { 0 };
         let most = if look.width < NARROW { MOST } else { usize::MAX };
-        let is_too_wide = |all: &[Column]| all.len() > most || gutter + width(all) > look.width;
+        let is_too_wide = |all: &[TableColumn]| all.len() > most || gutter + width(all) > look.width;
         if is_too_wide(&fitted.all) {
             // The interval of the headline says how steady the runs are. The others are in the rows for programs.
             fitted.all = columns(results, varying, false);
@@ -134,7 +134,7 @@ impl<'a> Columns<'a> {
     }
 
     /// Returns a line of the table.
-    pub(super) fn line(&self, text: impl Fn(&Column) -> String) -> String {
+    pub(super) fn line(&self, text: impl Fn(&TableColumn) -> String) -> String {
         let cells: Vec<String> = self.all.iter().map(text).collect();
         cells.join("  ").trim_end().to_owned()
     }
@@ -145,19 +145,19 @@ impl<'a> Columns<'a> {
 }
 
 /// Returns the width of a line with these columns.
-fn width(all: &[Column]) -> usize {
+fn width(all: &[TableColumn]) -> usize {
     all.iter().map(|column| column.width + 2).sum::<usize>().saturating_sub(2)
 }
 
-fn columns(results: &[CellResult], conditions: &Conditions, intervals: bool) -> Vec<Column> {
+fn columns(results: &[CellResult], conditions: &Conditions, intervals: bool) -> Vec<TableColumn> {
     let summaries: Vec<_> = results.iter().map(CellResult::summary).collect();
     let mut columns = Vec::new();
     for (place, name) in conditions.varying.iter().enumerate() {
         let cells = results.iter().map(|result| conditions.values(&result.cell)[place].clone());
-        columns.push(Column::new(Shows::Condition, name, ESSENTIAL, cells));
+        columns.push(TableColumn::new(Shows::Condition, name, ESSENTIAL, cells));
     }
     let cells = results.iter().map(|result| result.cell.label().to_owned());
-    columns.push(Column::new(Shows::Mechanism, MECHANISM, ESSENTIAL, cells));
+    columns.push(TableColumn::new(Shows::Mechanism, MECHANISM, ESSENTIAL, cells));
 
     let headline = headline(results);
     // The headline metric comes first, then what it hides, and the others follow in the order of the table of measures.
@@ -173,23 +173,28 @@ fn columns(results: &[CellResult], conditions: &Conditions, intervals: bool) -> 
         if metric.header().is_empty() || !is_shown(metric, headline, &summaries) {
             continue;
         }
-        let cell = |summary: &Summary| {
+        let cell = |summary: &CellSummary| {
             let estimate = summary.estimate(metric);
             let kept = |half_width: &f64| half_width.is_finite() && (intervals || metric == headline);
             estimated(metric, estimate.map(|it| Estimate { half_width: it.half_width.filter(kept), ..it }))
         };
         let worth = if metric == headline { ESSENTIAL } else { metric.worth() };
-        columns.push(Column::new(Shows::Metric(metric), metric.header(), worth, summaries.iter().map(cell)));
+        columns.push(TableColumn::new(
+            Shows::Metric(metric),
+            metric.header(),
+            worth,
+            summaries.iter().map(cell),
+        ));
         if metric == headline && results.len() > 1 {
-            let bar = Column::new(Shows::Bar, "", 19, results.iter().map(|_| String::new()));
-            columns.push(Column { width: BAR[0], ..bar });
+            let bar = TableColumn::new(Shows::Bar, "", 19, results.iter().map(|_| String::new()));
+            columns.push(TableColumn { width: BAR[0], ..bar });
         }
     }
     columns.extend(published_columns(results));
     columns
 }
 
-fn published_columns(results: &[CellResult]) -> Vec<Column> {
+fn published_columns(results: &[CellResult]) -> Vec<TableColumn> {
     let published = published(results);
     let has_plain =
         |result: &CellResult| result.published.as_ref().is_some_and(|it| it.plain().next().is_some());
@@ -200,7 +205,7 @@ fn published_columns(results: &[CellResult]) -> Vec<Column> {
     for &metric in &published {
         let name = if published.len() == 1 { String::new() } else { format!(" {}", metric.title()) };
         let cells = results.iter().map(|result| significant_or_dash(result.published_figure(metric), 4));
-        columns.push(Column::new(Shows::Published, &format!("published{name}"), figure, cells));
+        columns.push(TableColumn::new(Shows::Published, &format!("published{name}"), figure, cells));
     }
     if !published.is_empty() {
         let header = if published.len() == 1 { "error" } else { "largest error" };
@@ -208,14 +213,14 @@ fn published_columns(results: &[CellResult]) -> Vec<Column> {
             let error = if has_plain(result) { result.relative_error() } else { None };
             error.map_or_else(|| "–".into(), percent)
         };
-        columns.push(Column::new(Shows::Published, header, error, results.iter().map(cell)));
+        columns.push(TableColumn::new(Shows::Published, header, error, results.iter().map(cell)));
     }
     columns
 }
 
 /// Returns whether any cell has the metric and it is worth showing. Where clients finish, their FCT says more than the rate of
 /// exchanges, and clients that gave up more than exchanges.
-fn is_shown(metric: Metric, headline: Metric, summaries: &[Summary]) -> bool {
+fn is_shown(metric: Metric, headline: Metric, summaries: &[CellSummary]) -> bool {
     let mut known = summaries.iter().filter_map(|summary| summary.value(metric));
     match metric {
         Metric::Throughput | Metric::GivenUp if headline == Metric::MedianFct => false,

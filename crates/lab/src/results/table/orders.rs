@@ -4,7 +4,7 @@ use super::style::{Look, aligned, wrapped};
 use crate::results::conditions::Conditions;
 use crate::results::number::significant_or_dash;
 use crate::results::verdict::{metrics, reasons, rules};
-use crate::results::{CellResult, Verdict, verdicts};
+use crate::results::{CellResult, OrderVerdict, verdicts};
 
 /// Returns the published orders among `results`, a row for each; empty if there are none.
 pub(super) fn table(results: &[CellResult], look: Look) -> String {
@@ -18,7 +18,7 @@ pub(super) fn table(results: &[CellResult], look: Look) -> String {
     let published = if ratios { &["published"][..] } else { &[] };
     let (before, after) = (["published order", "first", "second"], ["times", "95 %", "verdict"]);
     let header = before.iter().chain(published).chain(&after).copied();
-    let row = |verdict: &Verdict| {
+    let row = |verdict: &OrderVerdict| {
         let metric = if metrics.len() > 1 { verdict.order.metric.title() } else { "" };
         let [first, second] = verdict.figures.map(|figure| significant_or_dash(figure, 4));
         let published = if ratios { vec![verdict.published_times()] } else { Vec::new() };
@@ -42,7 +42,7 @@ pub(super) fn table(results: &[CellResult], look: Look) -> String {
 #[cfg(test)]
 mod tests {
     use crate::results::verdict::tests::{claimed_times, held_and_not_held};
-    use crate::results::{Lines, Look, Relation, order_rows, terminal_table};
+    use crate::results::{Look, Relation, RowFormat, order_rows, terminal_table};
 
     #[test]
     fn orders_stand_below_the_table_of_results_with_what_became_of_them() {
@@ -70,7 +70,7 @@ mod tests {
         let row: Vec<_> = row.split_whitespace().collect();
         assert_eq!(row[4..], ["11.17", "33.00", "0.688", "0.338", "0.319–0.358", "not", "held"], "{text}");
         let mut csv = Vec::new();
-        order_rows("", &results).write(&mut csv, Lines::Csv).unwrap();
+        order_rows("", &results).write(&mut csv, RowFormat::Csv).unwrap();
         assert!(String::from_utf8(csv).unwrap().contains(",=,b,0.6875,"));
     }
 }

@@ -1,7 +1,7 @@
 //! The flows or transfers of each cell, and the mechanisms of each mix, side by side.
 
 use super::style::{Look, aligned, estimated, wrapped};
-use crate::results::{CellResult, FlowSummary, Metric, Summary};
+use crate::results::{CellResult, CellSummary, FlowSummary, Metric};
 
 /// Returns a table of the flows of all `results`, a column for each metric of flows that has a header, as many as fit; empty if no
 /// cell has more than one flow.
@@ -15,7 +15,7 @@ pub(super) fn transfers(results: &[CellResult], look: Look) -> String {
 }
 
 /// Returns the flows or the transfers of a summary.
-type Parts = fn(Summary) -> Vec<FlowSummary>;
+type Parts = fn(CellSummary) -> Vec<FlowSummary>;
 
 fn parts(results: &[CellResult], look: Look, kind: &str, has: fn(Metric) -> bool, of: Parts) -> String {
     let is_shown = |metric: &Metric| has(*metric) && !metric.header().is_empty();

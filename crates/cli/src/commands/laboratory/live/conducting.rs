@@ -12,7 +12,7 @@ use coapace_run::measured::RunResult;
 
 use coapace_wire::live::{Health, Live, LiveError, PeerCommand, run};
 
-use super::{DurationEstimate, Journal};
+use super::{DurationEstimate, LiveJournal};
 
 /// A run is given up after this many times the time that was estimated, and [`GRACE`].
 const TIMES: u32 = 5;
@@ -35,7 +35,7 @@ pub(crate) struct Conducting {
     /// The number of runs at a time.
     pub(crate) jobs: usize,
     /// The runs that were made before, and the file to keep others in.
-    pub(crate) journal: Option<Journal>,
+    pub(crate) journal: Option<LiveJournal>,
     /// Ends all runs when it becomes true.
     pub(crate) stop: &'static AtomicBool,
 }
@@ -56,7 +56,7 @@ struct LiveState {
     peers: Vec<Option<PeerCommand>>,
     cells: Vec<Cell>,
     estimate: DurationEstimate,
-    journal: Mutex<Option<Journal>>,
+    journal: Mutex<Option<LiveJournal>>,
     health: Mutex<Health>,
     failures: Mutex<Vec<String>>,
     /// The runs that have begun and are not over.
@@ -182,7 +182,7 @@ mod tests {
             peers: vec![None, None],
             estimate: estimate(&trials, &simulated),
             jobs: 4,
-            journal: Some(Journal::open(&path, "c").unwrap()),
+            journal: Some(LiveJournal::open(&path, "c").unwrap()),
             stop: &STOP,
         };
         let mut made = 0;

@@ -37,12 +37,12 @@ impl RunKey {
 
 /// The live runs so far, and the file that keeps them.
 #[derive(Debug)]
-pub(crate) struct Journal {
+pub(crate) struct LiveJournal {
     file: JournalFile,
     runs: Vec<(RunKey, RunResult)>,
 }
 
-impl Journal {
+impl LiveJournal {
     /// Opens or creates the journal at `path` for runs of this `commit`.
     ///
     /// # Errors
@@ -103,11 +103,11 @@ mod tests {
         let _ = std::fs::remove_file(&path);
         let cell = Cell { mechanism: "cocoa".into(), ..Cell::default() }.in_mode(Mode::Live);
         let run = RunResult { seed: 3, fct_s: vec![Some(0.1 + 0.2), None], drops: 7, ..RunResult::default() };
-        Journal::open(&path, "c").unwrap().add(&cell, &run).unwrap();
-        let journal = Journal::open(&path, "c").unwrap();
+        LiveJournal::open(&path, "c").unwrap().add(&cell, &run).unwrap();
+        let journal = LiveJournal::open(&path, "c").unwrap();
         assert_eq!((journal.runs(), journal.run(&cell, 3), journal.run(&cell, 4)), (1, Some(&run), None));
         drop(journal);
-        let other = Journal::open(&path, "d").unwrap_err().to_string();
+        let other = LiveJournal::open(&path, "d").unwrap_err().to_string();
         assert!(other.contains("commit c"), "{other}");
         std::fs::remove_file(&path).unwrap();
     }
