@@ -8,7 +8,7 @@ use coapace_lab::coexistence::{self, Matrix};
 use coapace_lab::grid::varied;
 use coapace_lab::rank::{Hindsight, Ranking as Ranked, Suite, SuiteCell};
 use coapace_lab::results::CellResult;
-use coapace_report::{Group, Report};
+use coapace_report::{CellGroup, Report};
 use coapace_run::contender::Contender;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -51,7 +51,7 @@ pub(crate) struct Coexistence {
 
 impl Coexistence {
     fn report(&self) -> Report {
-        let groups = Group::by_conditions(self.matrix.alone.clone());
+        let groups = CellGroup::by_conditions(self.matrix.alone.clone());
         let title = "Coexistence".to_owned();
         let coexistence = Some(self.matrix.clone());
         Report { title, commit: VERSION.to_owned(), groups, coexistence, ..Report::default() }

@@ -11,7 +11,7 @@ use coapace_lab::grid::varied;
 use coapace_lab::lists::distinct;
 use coapace_lab::papers::{PAPERS, Paper};
 use coapace_lab::results::{CellResult, worst_first};
-use coapace_report::{Group, Plates, Report};
+use coapace_report::{CellGroup, Plates, Report};
 use coapace_run::contender::Contender;
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
@@ -150,7 +150,7 @@ impl Results {
         let source = self.paper.and_then(|paper| paper.source().ok());
         let names = distinct(self.cells.iter().map(|cell| cell.cell.scenario.as_str()));
         let title = source.map_or_else(|| names.join(", "), |source| source.source);
-        let groups = Group::by_conditions(self.cells.to_vec());
+        let groups = CellGroup::by_conditions(self.cells.to_vec());
         Report {
             title,
             commit: VERSION.to_owned(),

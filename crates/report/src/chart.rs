@@ -42,7 +42,7 @@ pub(super) enum Body {
     /// Two amounts in one bar, a row for each mechanism.
     Bars { parts: [&'static str; 2], rows: Vec<Bar> },
     /// Measured figures over published ones.
-    Points { points: Vec<Point> },
+    Points { points: Vec<PublishedPoint> },
     /// Every mechanism beside every other.
     Squares(Pairs),
 }
@@ -93,7 +93,7 @@ pub(super) struct Bar {
 }
 
 /// A published figure and the measured one.
-pub(super) struct Point {
+pub(super) struct PublishedPoint {
     pub(super) m: usize,
     pub(super) conditions: String,
     pub(super) published: f64,

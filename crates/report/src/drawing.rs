@@ -18,21 +18,21 @@ use sizes::{MARGIN, TEXT, TITLE};
 
 use super::chart::{Body, Chart};
 use super::font;
-use super::panels::Named;
+use super::panels::StyledMechanism;
 use super::plates::Plates;
 use super::style::Style;
 
 /// A chart, and the place where it is drawn.
-struct Sheet<'a> {
+struct DrawingSheet<'a> {
     chart: &'a Chart,
     /// The mechanisms of the page, in the order of their numbers.
-    mechanisms: &'a [Named<'a>],
+    mechanisms: &'a [StyledMechanism<'a>],
     width: f64,
     /// The vertical place below the title at which the chart begins.
     top: f64,
 }
 
-impl<'a> Sheet<'a> {
+impl<'a> DrawingSheet<'a> {
     fn name(&self, m: usize) -> &'a str {
         self.mechanisms[m].name
     }
@@ -53,9 +53,9 @@ impl<'a> Sheet<'a> {
 }
 
 /// Returns a chart as SVG, with title, axes and legend. `mechanisms` are those of the page, in the order of their numbers.
-pub(super) fn svg(chart: &Chart, mechanisms: &[Named], plates: &Plates) -> String {
+pub(super) fn svg(chart: &Chart, mechanisms: &[StyledMechanism], plates: &Plates) -> String {
     let width = plates.size.width();
-    let mut sheet = Sheet { chart, mechanisms, width, top: MARGIN };
+    let mut sheet = DrawingSheet { chart, mechanisms, width, top: MARGIN };
     // Long names make a chart wider than it is asked for. The picture then has a smaller scale.
     sheet.width = width.max(sheet.longest_name(chart.mechanisms()) + 0.6 * width);
     let mut canvas = Canvas::default();
@@ -119,7 +119,7 @@ mod tests {
             y: Axis::from_zero("delay in seconds", "s", &[4.0]),
             body: Body::Lines { lines },
         };
-        let mechanisms = names.iter().zip(styles(names)).map(|(name, style)| Named { name, style });
+        let mechanisms = names.iter().zip(styles(names)).map(|(name, style)| StyledMechanism { name, style });
         svg(&chart, &mechanisms.collect::<Vec<_>>(), &Plates::default())
     }
 

@@ -70,7 +70,7 @@ pub(super) fn pixels(tree: &Tree, scale: f32) -> io::Result<Pixmap> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Group, PlateSize, Report};
+    use super::super::{CellGroup, PlateSize, Report};
     use super::*;
     use coapace_lab::results::{Cell, CellResult};
     use coapace_run::measured::RunResult;
@@ -88,7 +88,7 @@ mod tests {
             }
         };
         let cells = [1, 10, 100].map(|clients| ["default", "fasor"].map(|name| result(name, clients, 30.0)));
-        let groups = Group::by_conditions(cells.into_iter().flatten().collect());
+        let groups = CellGroup::by_conditions(cells.into_iter().flatten().collect());
         let dir = std::env::temp_dir().join(format!("coapace-figures-{}", std::process::id()));
         let report = Report { groups, ..Report::default() };
         let files = || -> Vec<String> {

@@ -8,7 +8,7 @@ use coapace_run::measured::Film;
 use serde::Serialize;
 
 use super::html::{escape, json_for_script};
-use super::view::{Measured, View};
+use super::view::{PooledCell, View};
 
 /// The most films on a page. Each has up to half a megabyte.
 const MAX_FILMS: usize = 24;
@@ -40,7 +40,7 @@ struct Label<'a> {
 impl<'a> Films<'a> {
     /// Collects the films of a page; `None` if no cell has one.
     pub(super) fn of(view: &View<'a>) -> Option<Self> {
-        let shown = |(title, cell): (&'a str, &Measured<'a>)| {
+        let shown = |(title, cell): (&'a str, &PooledCell<'a>)| {
             let film = cell.result.first_run()?.film.as_deref()?;
             let label = Label { m: cell.mechanism, title };
             (!film.nodes.is_empty() && !film.frames.is_empty()).then_some((label, film))
@@ -101,7 +101,7 @@ const PLAYER: &str = include_str!("film.html");
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Group, Report};
+    use crate::{CellGroup, Report};
     use coapace_lab::results::{Cell, CellResult};
     use coapace_run::measured::{FilmMaker, FilmMoment, FilmNode, FilmRole, RunResult};
 
@@ -126,7 +126,7 @@ mod tests {
     }
 
     fn page(results: Vec<CellResult>) -> String {
-        let report = Report { groups: Group::by_conditions(results), ..Report::default() };
+        let report = Report { groups: CellGroup::by_conditions(results), ..Report::default() };
         let mut out = Vec::new();
         report.write_html(&mut out).unwrap();
         String::from_utf8(out).unwrap()

@@ -6,14 +6,14 @@ use coapace_lab::results::conditions::Conditions;
 
 /// Cells that differ in their mechanism alone.
 #[derive(Clone, Debug, Default)]
-pub struct Group {
+pub struct CellGroup {
     /// The conditions in which this group differs from the others; empty if there is only one group.
     pub title: String,
     /// A cell for each mechanism.
     pub cells: Vec<CellResult>,
 }
 
-impl Group {
+impl CellGroup {
     /// Groups results by everything but the mechanism, in the order in which they come. The title of a group names the
     /// conditions in which it differs from the others.
     pub fn by_conditions(results: Vec<CellResult>) -> Vec<Self> {
@@ -35,7 +35,7 @@ mod tests {
             cell: Cell { mechanism: mechanism.into(), clients, workload: "random".into(), ..Cell::default() },
             ..CellResult::default()
         };
-        let groups = Group::by_conditions(vec![
+        let groups = CellGroup::by_conditions(vec![
             result("default", 1),
             result("default", 400),
             result("cocoa", 400),

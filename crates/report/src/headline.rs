@@ -77,7 +77,7 @@ fn place(title: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Group, Report};
+    use crate::{CellGroup, Report};
     use coapace_lab::results::{Cell, Published};
     use coapace_run::measured::{FlowResult, RunResult};
 
@@ -95,7 +95,7 @@ mod tests {
     }
 
     fn said(results: Vec<CellResult>) -> String {
-        let report = Report { groups: Group::by_conditions(results), ..Report::default() };
+        let report = Report { groups: CellGroup::by_conditions(results), ..Report::default() };
         headline(&View::of(&report)).join(" ")
     }
 

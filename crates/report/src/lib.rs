@@ -44,7 +44,7 @@ use std::io;
 use std::path::Path;
 
 pub use animation::write_film_gif;
-pub use group::Group;
+pub use group::CellGroup;
 pub use plates::{PlateSize, Plates};
 pub use report::Report;
 
@@ -112,7 +112,7 @@ mod tests {
             title: "Title".into(),
             command: "coapace compare --seeds 1".into(),
             commit: "c0ffee".into(),
-            groups: Group::by_conditions(results),
+            groups: CellGroup::by_conditions(results),
             ..Report::default()
         };
         let mut out = Vec::new();
@@ -262,7 +262,7 @@ mod tests {
     fn pairs_have_a_heat_map_for_their_shares_and_one_for_what_is_kept() {
         let matrix = matrix(&["default", "cocoa", "fasor"]);
         let report = Report {
-            groups: Group::by_conditions(matrix.alone.clone()),
+            groups: CellGroup::by_conditions(matrix.alone.clone()),
             coexistence: Some(matrix.clone()),
             ..Report::default()
         };

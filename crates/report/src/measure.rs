@@ -1,13 +1,13 @@
 //! The metrics that the page shows, for each kind of workload.
 
-use super::view::{Measured, View};
+use super::view::{PooledCell, View};
 use coapace_lab::results::Metric;
 use coapace_lab::results::number::{half_interval, significant};
 use coapace_run::measured::Estimate;
 
 /// A metric that the page shows.
 #[derive(Clone, Copy)]
-pub(super) struct Measure {
+pub(super) struct PageMetric {
     pub(super) metric: Metric,
     /// The name of its charts in files: `fct-median`.
     pub(super) stem: &'static str,
@@ -17,7 +17,7 @@ pub(super) struct Measure {
 
 /// A kind of workload, by the metrics that apply to it.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Workload {
+enum WorkloadClass {
     /// Clients finish after a number of exchanges.
     Closed,
     /// Clients go on until the run ends, without flows.
@@ -28,10 +28,10 @@ enum Workload {
     Transfers,
 }
 
-use Workload::{Closed, Endless, Flows, Transfers};
+use WorkloadClass::{Closed, Endless, Flows, Transfers};
 
 /// Every measure, in the order of the page.
-const ALL: [(Metric, &str, bool, &[Workload]); 26] = [
+const ALL: [(Metric, &str, bool, &[WorkloadClass]); 26] = [
     (Metric::TransferTime, "transfer-time", true, &[Transfers]),
     (Metric::LinkShare, "link-share", true, &[Transfers]),
     (Metric::BlocksAgain, "blocks-again", false, &[Transfers]),
@@ -66,26 +66,26 @@ pub(super) fn stem_of(column: &str) -> Option<&'static str> {
 }
 
 /// Returns the measures of the page's workloads for which any cell has a value.
-pub(super) fn measures(view: &View) -> Vec<Measure> {
-    let workload = |cell: &Measured| match cell.result.runs.first() {
+pub(super) fn measures(view: &View) -> Vec<PageMetric> {
+    let workload = |cell: &PooledCell| match cell.result.runs.first() {
         Some(run) if !run.flows.is_empty() => Flows,
         Some(run) if !run.transfers.is_empty() => Transfers,
         _ if cell.result.has_fct() => Closed,
         _ => Endless,
     };
     let cells: Vec<_> = view.cells().map(|(_, cell)| (workload(cell), cell)).collect();
-    let is_known = |metric: Metric, workloads: &[Workload]| {
+    let is_known = |metric: Metric, workloads: &[WorkloadClass]| {
         cells
             .iter()
             .any(|(workload, cell)| workloads.contains(workload) && cell.summary.value(metric).is_some())
     };
     (ALL.into_iter())
         .filter(|(metric, _, _, workloads)| is_known(*metric, workloads))
-        .map(|(metric, stem, leads, _)| Measure { metric, stem, leads })
+        .map(|(metric, stem, leads, _)| PageMetric { metric, stem, leads })
         .collect()
 }
 
-impl Measure {
+impl PageMetric {
     /// Returns a mean with its unit, and half of its confidence interval if there is one.
     pub(super) fn words(&self, Estimate { mean, half_width, .. }: Estimate) -> String {
         let gap = if self.metric.unit().is_empty() { "" } else { "\u{a0}" };
@@ -95,7 +95,7 @@ impl Measure {
     }
 
     /// Returns the mean and its interval; `None` where a seed has no value: a mean over the other seeds would flatter.
-    pub(super) fn estimate(&self, cell: &Measured) -> Option<Estimate> {
+    pub(super) fn estimate(&self, cell: &PooledCell) -> Option<Estimate> {
         self.metric.estimate_in_all(&cell.result.runs)
     }
 }
@@ -106,7 +106,7 @@ pub(super) const DIGITS: i32 = 3;
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Group, Report};
+    use crate::{CellGroup, Report};
     use coapace_lab::results::{Cell, CellResult};
     use coapace_run::measured::{FlowResult, RunResult, TransferResult};
 
@@ -117,7 +117,7 @@ mod tests {
             published: None,
             bounds: Vec::new(),
         };
-        let report = Report { groups: Group::by_conditions(vec![result]), ..Report::default() };
+        let report = Report { groups: CellGroup::by_conditions(vec![result]), ..Report::default() };
         measures(&View::of(&report)).into_iter().map(|measure| measure.stem).collect()
     }
 

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use super::axis::Axis;
 use super::chart::{Body, Chart};
-use super::panels::{Charts, Named};
+use super::panels::{Charts, StyledMechanism};
 use super::report::Report;
 use super::style::{DARK, GRID, INK, PAPER, SOFT, Style};
 use super::view::View;
@@ -67,7 +67,8 @@ fn chosen<'a>(charts: &'a [Chart], name: Option<&str>) -> Option<&'a Chart> {
 
 /// Returns all charts for the script of the page.
 pub(super) fn data(charts: &Charts) -> Value {
-    let mechanism = |it: &Named| json!({ "name": it.name, "colour": it.style.css(), "dash": dash(it.style) });
+    let mechanism =
+        |it: &StyledMechanism| json!({ "name": it.name, "colour": it.style.css(), "dash": dash(it.style) });
     let panel = |chart: &Chart| {
         let (data, layout) = traces::of(chart, charts.mechanisms());
         json!({
@@ -183,7 +184,7 @@ mod tests {
     use coapace_scenario::Scenario;
 
     use super::*;
-    use crate::Group;
+    use crate::CellGroup;
     use crate::style::{LINE, SHADE};
 
     fn results(clients: &[&str], mechanisms: &[&str]) -> Vec<CellResult> {
@@ -200,7 +201,7 @@ mod tests {
     }
 
     fn report(results: Vec<CellResult>) -> Report {
-        Report { groups: Group::by_conditions(results), ..Report::default() }
+        Report { groups: CellGroup::by_conditions(results), ..Report::default() }
     }
 
     fn read(report: &Report, name: Option<&str>) -> Value {
@@ -289,7 +290,7 @@ mod tests {
         let scenario = Scenario::load("coexistence", &[("workload.duration".into(), "60 s".into())]).unwrap();
         let contenders = ["default", "cocoa"].map(|name| Contender::parse(name).unwrap());
         let matrix = Matrix::of(&conduct(&trials(&Arc::new(scenario), &contenders, 1).unwrap(), 2, &|| {}));
-        let groups = Group::by_conditions(matrix.alone.clone());
+        let groups = CellGroup::by_conditions(matrix.alone.clone());
         let pairs = Report { groups, coexistence: Some(matrix.clone()), ..Report::default() };
         let figure = read(&pairs, None);
         assert_eq!(

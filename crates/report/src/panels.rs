@@ -17,7 +17,7 @@ use super::view::{Conditioned, View};
 
 /// All charts of a page.
 pub(super) struct Charts<'a> {
-    mechanisms: Vec<Named<'a>>,
+    mechanisms: Vec<StyledMechanism<'a>>,
     panels: Vec<Chart>,
     /// The numbers of the charts of each kind that has any.
     sections: BTreeMap<&'static str, Range<usize>>,
@@ -27,7 +27,7 @@ pub(super) struct Charts<'a> {
 pub(super) type Numbered<'a> = (usize, &'a Chart);
 
 /// A mechanism, and its colour and dash.
-pub(super) struct Named<'a> {
+pub(super) struct StyledMechanism<'a> {
     pub(super) name: &'a str,
     pub(super) style: Style,
 }
@@ -36,7 +36,7 @@ impl<'a> Charts<'a> {
     /// Makes the charts of a page.
     pub(super) fn of(view: &View<'a>) -> Self {
         let named = view.mechanisms.iter().zip(styles(&view.mechanisms));
-        let mechanisms = named.map(|(name, style)| Named { name, style }).collect();
+        let mechanisms = named.map(|(name, style)| StyledMechanism { name, style }).collect();
         let mut charts = Self { mechanisms, panels: Vec::new(), sections: BTreeMap::new() };
         let each = |chart: fn(&Conditioned) -> Option<Chart>| view.groups.iter().filter_map(chart);
         charts.section("share", coexisting::chart(view, PairFigure::Share));
@@ -87,7 +87,7 @@ impl<'a> Charts<'a> {
     }
 
     /// Returns the mechanisms, in the order of their numbers.
-    pub(super) fn mechanisms(&self) -> &[Named<'a>] {
+    pub(super) fn mechanisms(&self) -> &[StyledMechanism<'a>] {
         &self.mechanisms
     }
 }

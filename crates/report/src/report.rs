@@ -4,7 +4,7 @@ use coapace_lab::coexistence::Matrix;
 use coapace_lab::papers::Sensitivity;
 use coapace_lab::rank::Ranking;
 
-use super::group::Group;
+use super::group::CellGroup;
 
 /// The content of the page.
 #[derive(Clone, Debug, Default)]
@@ -18,7 +18,7 @@ pub struct Report {
     /// The commit of the program that made them.
     pub commit: String,
     /// The results. Mechanisms are compared within a group.
-    pub groups: Vec<Group>,
+    pub groups: Vec<CellGroup>,
     /// The results of every pair of mechanisms. If there are any, the groups are of each mechanism alone, and the page begins
     /// with the pairs.
     pub coexistence: Option<Matrix>,

@@ -6,9 +6,9 @@ use coapace_run::measured::Estimate;
 
 use super::axis::{Axis, extent};
 use super::chart::{Body, Chart, Curve, slug};
-use super::measure::{Measure, measures};
+use super::measure::{PageMetric, measures};
 use super::rounded::rounded;
-use super::view::{Measured, View};
+use super::view::{PooledCell, View};
 use super::words::{capitalised, joined};
 
 /// The fewest values of a knob that make a line.
@@ -16,7 +16,7 @@ const FEWEST: usize = 2;
 
 /// Returns the charts of a page: one for each knob that varies and each measure.
 pub(super) fn charts(view: &View) -> Vec<Chart> {
-    let cells: Vec<&Measured> = view.cells().map(|(_, cell)| cell).collect();
+    let cells: Vec<&PooledCell> = view.cells().map(|(_, cell)| cell).collect();
     let conditions = Conditions::of(cells.iter().map(|cell| &cell.result.cell));
     let measures = measures(view);
     let mut charts = Vec::new();
@@ -28,7 +28,7 @@ pub(super) fn charts(view: &View) -> Vec<Chart> {
             (others, cell)
         });
         for alike in grouped(others, |a, b| a.0 == b.0) {
-            let cells: Vec<&Measured> = alike.iter().map(|(_, cell)| *cell).collect();
+            let cells: Vec<&PooledCell> = alike.iter().map(|(_, cell)| *cell).collect();
             let Some((values, unit)) = numbers(knob, cells.iter().map(|cell| &cell.result.cell)) else {
                 continue;
             };
@@ -80,7 +80,7 @@ fn knob_axis(title: &str, unit: &str, lines: &[Curve]) -> Axis {
 }
 
 /// Returns an axis for a figure. It begins at 0, unless the lines are so far apart that a logarithmic axis shows more.
-fn value_axis(measure: &Measure, lines: &[Curve]) -> Axis {
+fn value_axis(measure: &PageMetric, lines: &[Curve]) -> Axis {
     let values: Vec<f64> = lines.iter().flat_map(|line| line.y.iter().copied()).collect();
     let [low, high] = extent(&values);
     if low > 0.0 && high / low > 10.0 {
@@ -93,7 +93,7 @@ fn value_axis(measure: &Measure, lines: &[Curve]) -> Axis {
 }
 
 /// Returns a line for each mechanism that was measured at enough values. A cell with a seed without the figure makes no point.
-fn lines(measure: &Measure, values: &[f64], cells: &[&Measured]) -> Vec<Curve> {
+fn lines(measure: &PageMetric, values: &[f64], cells: &[&PooledCell]) -> Vec<Curve> {
     let mut points: Vec<_> = (cells.iter().zip(values))
         .filter_map(|(cell, &value)| Some((cell.mechanism, value, measure.estimate(cell)?)))
         .collect();
@@ -119,7 +119,7 @@ fn lines(measure: &Measure, values: &[f64], cells: &[&Measured]) -> Vec<Curve> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Group, Report};
+    use crate::{CellGroup, Report};
     use coapace_lab::results::{Cell, CellResult};
     use coapace_run::measured::RunResult;
 
@@ -142,7 +142,7 @@ mod tests {
 
     /// Returns the charts over knobs of these results. Their clients go on until the run ends.
     fn sweeps(results: Vec<CellResult>) -> Vec<(Chart, Vec<Curve>)> {
-        let report = Report { groups: Group::by_conditions(results), ..Report::default() };
+        let report = Report { groups: CellGroup::by_conditions(results), ..Report::default() };
         let charts = charts(&View::of(&report)).into_iter();
         let throughput = charts.filter(|chart| chart.name.starts_with("throughput-"));
         throughput

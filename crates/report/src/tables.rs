@@ -10,8 +10,8 @@ use coapace_lab::results::{
 
 use super::headline::MET;
 use super::html::{escape, folded, headings, sorting_headings, table};
-use super::measure::{DIGITS, Measure, measures};
-use super::view::{Compared, Conditioned, View, metrics};
+use super::measure::{DIGITS, PageMetric, measures};
+use super::view::{ComparisonRow, Conditioned, View, metrics};
 use super::words::{capitalised, joined};
 
 /// The number of rows of a comparison that are always shown.
@@ -69,12 +69,12 @@ pub(super) fn results(view: &View) -> String {
 /// mechanisms can be compared. Many rows are folded.
 pub(super) fn stakes(view: &View) -> Option<String> {
     let results: Vec<&CellResult> = view.cells().map(|(_, cell)| cell.result).collect();
-    let leading: Vec<Measure> = measures(view).into_iter().filter(|measure| measure.leads).collect();
+    let leading: Vec<PageMetric> = measures(view).into_iter().filter(|measure| measure.leads).collect();
     let conclusions: Vec<_> = leading
         .iter()
         .filter_map(|measure| Some((measure, Conclusion::of(measure.metric, &results)?)))
         .collect();
-    let row = |measure: &Measure, place: &str, contest: &Contest| {
+    let row = |measure: &PageMetric, place: &str, contest: &Contest| {
         let (best, known) = (contest.placings.first()?, contest.known().count());
         let ties: Vec<&str> = contest.leaders().skip(1).map(Placing::name).collect();
         let figure = |placing: &Placing| placing.estimate.map_or_else(String::new, |it| measure.words(it));
@@ -94,7 +94,7 @@ pub(super) fn stakes(view: &View) -> Option<String> {
             escape(far)
         ))
     };
-    let of_measure = |(measure, conclusion): &(&Measure, Conclusion)| -> Vec<String> {
+    let of_measure = |(measure, conclusion): &(&PageMetric, Conclusion)| -> Vec<String> {
         conclusion.contests().filter_map(|(place, contest)| row(measure, place, contest)).collect()
     };
     let rows: Vec<String> = conclusions.iter().flat_map(of_measure).collect();
@@ -122,9 +122,9 @@ pub(super) fn stakes(view: &View) -> Option<String> {
 }
 
 /// Adds the row of a group's bounds, if any are known.
-fn bounds(html: &mut String, group: &Conditioned, measures: &[Measure]) {
+fn bounds(html: &mut String, group: &Conditioned, measures: &[PageMetric]) {
     let Some(cell) = group.cells.first() else { return };
-    let bound = |measure: &Measure| bound_of(&cell.result.bounds, measure.metric);
+    let bound = |measure: &PageMetric| bound_of(&cell.result.bounds, measure.metric);
     if measures.iter().all(|measure| bound(measure).is_none()) {
         return;
     }
@@ -169,10 +169,10 @@ pub(super) fn populations(view: &View) -> Option<String> {
 }
 
 /// Returns a table of published and measured figures, the largest error first. All but the first rows are folded.
-pub(super) fn comparison(compared: &[Compared]) -> String {
+pub(super) fn comparison(compared: &[ComparisonRow]) -> String {
     // The axis of the bars reaches to twice the error that counts as met, or to the largest error, up to 50 %.
     let largest =
-        compared.iter().filter_map(Compared::error).map(f64::abs).fold(2.0 * MET, f64::max).min(0.5);
+        compared.iter().filter_map(ComparisonRow::error).map(f64::abs).fold(2.0 * MET, f64::max).min(0.5);
     let metrics = metrics(compared);
     let (worst, others) = compared.split_at(compared.len().min(WORST));
     let html = comparison_rows(worst, &metrics, largest);
@@ -185,7 +185,7 @@ pub(super) fn comparison(compared: &[Compared]) -> String {
 
 /// Returns the rows of the comparison with their header. The metric stands in the header if there is one, and in each row if
 /// there are several.
-fn comparison_rows(compared: &[Compared], metrics: &[Metric], largest: f64) -> String {
+fn comparison_rows(compared: &[ComparisonRow], metrics: &[Metric], largest: f64) -> String {
     let titled = compared.iter().any(|c| !c.title.is_empty());
     let (metric, unit) = match metrics {
         [metric] => (None, metric.unit()),

@@ -10,7 +10,7 @@ use coapace_lab::results::{
 };
 
 use super::axis::extent;
-use super::group::Group;
+use super::group::CellGroup;
 use super::report::Report;
 
 pub(super) struct View<'a> {
@@ -30,11 +30,11 @@ pub(super) struct Conditioned<'a> {
     pub(super) title: &'a str,
     pub(super) results: &'a [CellResult],
     /// The results, pooled.
-    pub(super) cells: Vec<Measured<'a>>,
+    pub(super) cells: Vec<PooledCell<'a>>,
 }
 
 /// A cell and its pooled runs.
-pub(super) struct Measured<'a> {
+pub(super) struct PooledCell<'a> {
     /// The number of the mechanism.
     pub(super) mechanism: usize,
     /// The name of the mechanism.
@@ -45,7 +45,7 @@ pub(super) struct Measured<'a> {
     pub(super) summary: CellSummary,
 }
 
-impl Measured<'_> {
+impl PooledCell<'_> {
     /// Returns the number of clients that a metric counts.
     pub(super) fn clients(&self, metric: Metric) -> u64 {
         #[allow(clippy::cast_sign_loss)] // a count
@@ -74,9 +74,9 @@ impl<'a> View<'a> {
         let measured = |result: &'a CellResult| {
             let name = result.cell.label();
             let mechanism = mechanisms.iter().position(|known| *known == name).unwrap_or(0);
-            Measured { mechanism, name, result, summary: result.summary() }
+            PooledCell { mechanism, name, result, summary: result.summary() }
         };
-        let conditioned = |group: &'a Group| {
+        let conditioned = |group: &'a CellGroup| {
             let cells = group.cells.iter().map(measured).collect();
             Conditioned { title: &group.title, results: &group.cells, cells }
         };
@@ -86,35 +86,35 @@ impl<'a> View<'a> {
     }
 
     /// Returns every cell with the title of its group.
-    pub(super) fn cells(&self) -> impl Iterator<Item = (&'a str, &Measured<'a>)> {
+    pub(super) fn cells(&self) -> impl Iterator<Item = (&'a str, &PooledCell<'a>)> {
         self.groups.iter().flat_map(|group| group.cells.iter().map(|cell| (group.title, cell)))
     }
 
     /// Returns the published figures beside the measured ones: first those without a measured one, then by falling relative
     /// error.
-    pub(super) fn compared(&self) -> Vec<Compared<'_>> {
+    pub(super) fn compared(&self) -> Vec<ComparisonRow<'_>> {
         self.compared_of(CellResult::compared)
     }
 
     /// Returns the published figures that stand in no table of a paper, in the order of [`compared`](Self::compared).
-    pub(super) fn plain(&self) -> Vec<Compared<'_>> {
+    pub(super) fn plain(&self) -> Vec<ComparisonRow<'_>> {
         self.compared_of(CellResult::plain)
     }
 
-    fn compared_of(&self, figures: fn(&CellResult) -> Vec<results::Compared>) -> Vec<Compared<'_>> {
+    fn compared_of(&self, figures: fn(&CellResult) -> Vec<results::Compared>) -> Vec<ComparisonRow<'_>> {
         let mut compared: Vec<_> = (self.cells())
             .flat_map(|(title, cell)| {
-                figures(cell.result).into_iter().map(move |figure| Compared { title, cell, figure })
+                figures(cell.result).into_iter().map(move |figure| ComparisonRow { title, cell, figure })
             })
             .collect();
-        let badness = |compared: &Compared| compared.error().map_or(f64::INFINITY, f64::abs);
+        let badness = |compared: &ComparisonRow| compared.error().map_or(f64::INFINITY, f64::abs);
         compared.sort_by(|a, b| badness(b).total_cmp(&badness(a)));
         compared
     }
 
     /// Returns the figures of papers' tables beside the measured ones, the worst first.
     pub(super) fn tabled(&self) -> Vec<Tabled<'a>> {
-        let of = |(title, cell): (&'a str, &Measured<'a>)| {
+        let of = |(title, cell): (&'a str, &PooledCell<'a>)| {
             let (mechanism, own) = (cell.mechanism, std::slice::from_ref(cell.result));
             judged(own).into_iter().map(move |judged| Tabled { title, mechanism, judged })
         };
@@ -146,15 +146,15 @@ pub(super) struct Tabled<'a> {
 }
 
 /// A published figure and the measured one.
-pub(super) struct Compared<'a> {
+pub(super) struct ComparisonRow<'a> {
     /// The title of the group.
     pub(super) title: &'a str,
-    pub(super) cell: &'a Measured<'a>,
+    pub(super) cell: &'a PooledCell<'a>,
     /// Both figures.
     pub(super) figure: results::Compared,
 }
 
-impl Compared<'_> {
+impl ComparisonRow<'_> {
     /// Returns the place where the figure is printed.
     pub(super) fn source(&self) -> &str {
         self.cell.result.published.as_ref().map_or("", |published| &published.source)
@@ -167,7 +167,7 @@ impl Compared<'_> {
 }
 
 /// Returns the metrics among published figures, each once.
-pub(super) fn metrics(compared: &[Compared]) -> Vec<Metric> {
+pub(super) fn metrics(compared: &[ComparisonRow]) -> Vec<Metric> {
     let metrics: BTreeSet<Metric> = compared.iter().map(|compared| compared.figure.metric).collect();
     metrics.into_iter().collect()
 }

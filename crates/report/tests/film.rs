@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use coapace_lab::results::{Cell, CellResult};
-use coapace_report::{Group, Report};
+use coapace_report::{CellGroup, Report};
 use coapace_run::measured::{
     Film, FilmMaker, FilmMoment, FilmNode, FilmRole, Journey, JourneyStep, RunResult,
 };
@@ -185,7 +185,7 @@ fn a_report_with_films_is_written_for_the_browser() {
     let report = Report {
         title: "Meshes that never were".into(),
         subtitle: "Synthetic films that show how one is played. Nothing here was measured.".into(),
-        groups: Group::by_conditions(results.collect()),
+        groups: CellGroup::by_conditions(results.collect()),
         ..Report::default()
     };
     let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join("film.html");

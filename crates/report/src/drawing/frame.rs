@@ -7,7 +7,7 @@ use super::sizes::{MARGIN, SMALL, TEXT};
 
 /// A plane between two axes, and its place in the picture.
 #[derive(Clone, Copy)]
-pub(super) struct Frame<'a> {
+pub(super) struct PlotFrame<'a> {
     pub(super) left: f64,
     pub(super) top: f64,
     pub(super) width: f64,
@@ -16,7 +16,7 @@ pub(super) struct Frame<'a> {
     pub(super) y: &'a Axis,
 }
 
-impl Frame<'_> {
+impl PlotFrame<'_> {
     /// Returns the horizontal place of a value in the picture.
     pub(super) fn across(&self, value: f64) -> f64 {
         self.left + self.x.place(value) * self.width

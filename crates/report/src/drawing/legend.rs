@@ -1,6 +1,6 @@
 //! The names of mechanisms with their colours, dashes and marks, below a chart.
 
-use super::Sheet;
+use super::DrawingSheet;
 use super::canvas::{Anchor, Canvas, INK, Stroke};
 use super::sizes::{MARGIN, TEXT};
 
@@ -10,14 +10,14 @@ const LINE: f64 = 18.0;
 
 /// The parts of a mechanism's look that a chart uses.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Sign {
+pub(super) enum LegendSign {
     Line,
     LineAndMark,
     Mark,
 }
 
 /// Draws the mechanisms of a chart from `top` on, in columns as wide as the longest name; returns the lower end.
-pub(super) fn draw(canvas: &mut Canvas, sheet: &Sheet, sign: Sign, top: f64) -> f64 {
+pub(super) fn draw(canvas: &mut Canvas, sheet: &DrawingSheet, sign: LegendSign, top: f64) -> f64 {
     let shown = sheet.chart.mechanisms();
     let column = SWATCH + 6.0 + sheet.longest_name(shown.iter().copied()) + GAP;
     let columns = (((sheet.width - 2.0 * MARGIN + GAP) / column) as usize).clamp(1, shown.len().max(1));
@@ -27,10 +27,10 @@ pub(super) fn draw(canvas: &mut Canvas, sheet: &Sheet, sign: Sign, top: f64) -> 
         let (x, y) = (MARGIN + column * (place / rows) as f64, top + LINE * ((place % rows) as f64 + 0.5));
         let style = sheet.style(m);
         let (colour, dash) = (style.css(), style.dasharray());
-        if sign != Sign::Mark {
+        if sign != LegendSign::Mark {
             canvas.line([x, y], [x + SWATCH, y], Stroke { colour, width: 2.0, dash });
         }
-        if sign != Sign::Line {
+        if sign != LegendSign::Line {
             canvas.mark([x + SWATCH / 2.0, y], style.dash, 3.4, colour);
         }
         canvas.text([x + SWATCH + 6.0, y + TEXT * 0.36], sheet.name(m), TEXT, INK, Anchor::START);

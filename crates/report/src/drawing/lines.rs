@@ -1,20 +1,21 @@
 //! Lines over an axis: all in one plane, or, if they are too many, each in a plane of its own.
 
 use super::super::chart::{Curve, MOST_LINES};
-use super::Sheet;
+use super::DrawingSheet;
 use super::canvas::{Anchor, Canvas, GRID, Stroke, solid};
-use super::frame::{BELOW, Frame};
-use super::legend::{self, Sign};
+use super::frame::{BELOW, PlotFrame};
+use super::legend::{self, LegendSign};
 use super::sizes::{MARGIN, TEXT};
 
 /// Draws the chart below `top`; returns the width and the height of the picture.
-pub(super) fn draw(canvas: &mut Canvas, sheet: &Sheet, lines: &[Curve]) -> [f64; 2] {
-    let Sheet { chart, width, top, .. } = *sheet;
+pub(super) fn draw(canvas: &mut Canvas, sheet: &DrawingSheet, lines: &[Curve]) -> [f64; 2] {
+    let DrawingSheet { chart, width, top, .. } = *sheet;
     if chart.mechanisms().len() > MOST_LINES {
         return multiples(canvas, sheet, lines);
     }
     let left = sheet.left();
-    let frame = Frame { left, top, width: width - left - MARGIN, height: 300.0, x: &chart.x, y: &chart.y };
+    let frame =
+        PlotFrame { left, top, width: width - left - MARGIN, height: 300.0, x: &chart.x, y: &chart.y };
     frame.grid(canvas);
     frame.axes(canvas);
     for line in lines {
@@ -30,17 +31,17 @@ pub(super) fn draw(canvas: &mut Canvas, sheet: &Sheet, lines: &[Curve]) -> [f64;
             points(&frame, line).for_each(|at| canvas.mark(at, style.dash, 3.2, style.css()));
         }
     }
-    let sign = if lines.iter().any(|line| line.marks) { Sign::LineAndMark } else { Sign::Line };
+    let sign = if lines.iter().any(|line| line.marks) { LegendSign::LineAndMark } else { LegendSign::Line };
     let end = legend::draw(canvas, sheet, sign, top + frame.height + BELOW);
     [width, end + MARGIN]
 }
 
 /// Draws a plane for each mechanism, with all others in grey behind it.
-fn multiples(canvas: &mut Canvas, sheet: &Sheet, lines: &[Curve]) -> [f64; 2] {
+fn multiples(canvas: &mut Canvas, sheet: &DrawingSheet, lines: &[Curve]) -> [f64; 2] {
     const HEIGHT: f64 = 96.0;
     const HEAD: f64 = TEXT + 7.0;
     const GAP: f64 = 12.0;
-    let Sheet { chart, width, top, .. } = *sheet;
+    let DrawingSheet { chart, width, top, .. } = *sheet;
     let shown = chart.mechanisms();
     let longest = sheet.longest_name(shown.iter().copied());
     let left = sheet.left();
@@ -50,7 +51,7 @@ fn multiples(canvas: &mut Canvas, sheet: &Sheet, lines: &[Curve]) -> [f64; 2] {
     let own = (inner - GAP * (columns - 1) as f64) / columns as f64;
     for (place, &m) in shown.iter().enumerate() {
         let (row, column) = (place / columns, place % columns);
-        let frame = Frame {
+        let frame = PlotFrame {
             left: left + (own + GAP) * column as f64,
             top: top + HEAD + (HEIGHT + HEAD + 8.0) * row as f64,
             width: own,
@@ -80,7 +81,7 @@ fn multiples(canvas: &mut Canvas, sheet: &Sheet, lines: &[Curve]) -> [f64; 2] {
         }
     }
     let bottom = top + (HEIGHT + HEAD + 8.0) * rows as f64 - 8.0;
-    let all = Frame { left, top, width: inner, height: bottom - top, x: &chart.x, y: &chart.y };
+    let all = PlotFrame { left, top, width: inner, height: bottom - top, x: &chart.x, y: &chart.y };
     all.title_beside(canvas);
     all.title_below(canvas);
     canvas.line([left, bottom + BELOW], [left, bottom + BELOW], solid(GRID, 0.0));
@@ -88,7 +89,7 @@ fn multiples(canvas: &mut Canvas, sheet: &Sheet, lines: &[Curve]) -> [f64; 2] {
 }
 
 /// Draws the confidence interval around a line.
-fn band(canvas: &mut Canvas, frame: &Frame, line: &Curve, colour: &str) {
+fn band(canvas: &mut Canvas, frame: &PlotFrame, line: &Curve, colour: &str) {
     if line.low.is_empty() || line.low == line.high {
         return;
     }
@@ -97,12 +98,12 @@ fn band(canvas: &mut Canvas, frame: &Frame, line: &Curve, colour: &str) {
     canvas.area(&upper.chain(lower).collect::<Vec<_>>(), colour, 0.14);
 }
 
-fn points(frame: &Frame, line: &Curve) -> impl Iterator<Item = [f64; 2]> {
+fn points(frame: &PlotFrame, line: &Curve) -> impl Iterator<Item = [f64; 2]> {
     line.x.iter().zip(&line.y).map(|(x, y)| frame.at(*x, *y))
 }
 
 /// Draws the line itself, if there is one. A line of steps stays level until its next value.
-pub(super) fn curve(canvas: &mut Canvas, frame: &Frame, line: &Curve, stroke: Stroke) {
+pub(super) fn curve(canvas: &mut Canvas, frame: &PlotFrame, line: &Curve, stroke: Stroke) {
     if line.dots {
         return;
     }

@@ -2,9 +2,9 @@
 
 use super::super::chart::{Bar, Interval, Quartiles};
 use super::super::style::Style;
-use super::Sheet;
+use super::DrawingSheet;
 use super::canvas::{Anchor, Canvas, INK, PAPER, SOFT, solid};
-use super::frame::{BELOW, Frame};
+use super::frame::{BELOW, PlotFrame};
 use super::sizes::{MARGIN, SMALL, TEXT};
 
 const ROW: f64 = 26.0;
@@ -13,16 +13,16 @@ const ROW: f64 = 26.0;
 /// its published figure, and `draw` draws what is in it.
 pub(super) fn draw<R>(
     canvas: &mut Canvas,
-    sheet: &Sheet,
+    sheet: &DrawingSheet,
     rows: &[R],
     bound: Option<f64>,
     of: fn(&R) -> (usize, Option<f64>),
-    draw: fn(&mut Canvas, &Frame, &R, Style, f64),
+    draw: fn(&mut Canvas, &PlotFrame, &R, Style, f64),
 ) -> [f64; 2] {
-    let Sheet { chart, width, top, .. } = *sheet;
+    let DrawingSheet { chart, width, top, .. } = *sheet;
     let left = MARGIN + sheet.longest_name(rows.iter().map(|row| of(row).0)) + 12.0;
     let height = ROW * rows.len() as f64 + 8.0;
-    let frame = Frame { left, top, width: width - left - MARGIN - 6.0, height, x: &chart.x, y: &chart.y };
+    let frame = PlotFrame { left, top, width: width - left - MARGIN - 6.0, height, x: &chart.x, y: &chart.y };
     frame.grid(canvas);
     frame.ticks_below(canvas);
     frame.title_below(canvas);
@@ -50,7 +50,7 @@ pub(super) fn draw<R>(
 }
 
 /// Draws the quantiles of a row, the number of clients that gave up, and the published median.
-pub(super) fn quartiles(canvas: &mut Canvas, frame: &Frame, row: &Quartiles, style: Style, y: f64) {
+pub(super) fn quartiles(canvas: &mut Canvas, frame: &PlotFrame, row: &Quartiles, style: Style, y: f64) {
     // Without a known quantile there is no box.
     let last = row.q.iter().rev().copied().flatten().next();
     let end = last.map_or(frame.left, |last| draw_box(canvas, frame, row, last, style, y));
@@ -63,7 +63,7 @@ pub(super) fn quartiles(canvas: &mut Canvas, frame: &Frame, row: &Quartiles, sty
 
 /// Draws a box from 25 to 75 % and whiskers to 10 and 90 %; returns its right end. An unknown quantile is drawn at the last known
 /// one, because clients gave up.
-fn draw_box(canvas: &mut Canvas, frame: &Frame, row: &Quartiles, last: f64, style: Style, y: f64) -> f64 {
+fn draw_box(canvas: &mut Canvas, frame: &PlotFrame, row: &Quartiles, last: f64, style: Style, y: f64) -> f64 {
     let [p10, p25, median, p75, p90] = row.q.map(|value| frame.across(value.unwrap_or(last)));
     let colour = style.css();
     let stroke = solid(colour, 1.5);
@@ -82,7 +82,7 @@ fn draw_box(canvas: &mut Canvas, frame: &Frame, row: &Quartiles, last: f64, styl
 }
 
 /// Draws a mark at the mean and a line over the interval, if there are any, and the published figure.
-pub(super) fn interval(canvas: &mut Canvas, frame: &Frame, row: &Interval, style: Style, y: f64) {
+pub(super) fn interval(canvas: &mut Canvas, frame: &PlotFrame, row: &Interval, style: Style, y: f64) {
     if let Some([low, mean, high]) = row.measured.map(|measured| measured.map(|value| frame.across(value))) {
         if high > low {
             canvas.line([low, y], [high, y], solid(style.css(), 2.0));
@@ -95,7 +95,7 @@ pub(super) fn interval(canvas: &mut Canvas, frame: &Frame, row: &Interval, style
     published(canvas, frame, row.published, y);
 }
 
-fn published(canvas: &mut Canvas, frame: &Frame, published: Option<f64>, y: f64) {
+fn published(canvas: &mut Canvas, frame: &PlotFrame, published: Option<f64>, y: f64) {
     if let Some(published) = published {
         let at = [frame.across(published), y + 9.0];
         canvas.mark(at, 3, 4.4, PAPER);
@@ -104,7 +104,7 @@ fn published(canvas: &mut Canvas, frame: &Frame, published: Option<f64>, y: f64)
 }
 
 /// Draws the first amount dark, the second pale behind it, and the share of the first in words.
-pub(super) fn bar(canvas: &mut Canvas, frame: &Frame, row: &Bar, style: Style, y: f64) {
+pub(super) fn bar(canvas: &mut Canvas, frame: &PlotFrame, row: &Bar, style: Style, y: f64) {
     let colour = style.css();
     let [first, second] = row.amounts;
     let (zero, middle, end) = (frame.across(0.0), frame.across(first), frame.across(first + second));
@@ -128,7 +128,7 @@ mod tests {
     use crate::panels::Charts;
     use crate::plates::Plates;
     use crate::view::View;
-    use crate::{Group, Report};
+    use crate::{CellGroup, Report};
 
     /// Returns the results of 20 clients, with a published median of 25 s.
     fn result(mechanism: &str, finished: usize) -> CellResult {
@@ -144,7 +144,7 @@ mod tests {
     #[test]
     fn a_published_figure_is_drawn_where_clients_gave_up() {
         let results = vec![result("default", 20), result("cocoa", 1), result("fasor", 0)];
-        let report = Report { groups: Group::by_conditions(results), ..Report::default() };
+        let report = Report { groups: CellGroup::by_conditions(results), ..Report::default() };
         let charts = Charts::of(&View::of(&report));
         for name in ["fct-quantiles", "fct-median"] {
             let chart = charts.all().iter().find(|chart| chart.name == name).unwrap();

@@ -2,7 +2,7 @@
 
 use super::super::font;
 use super::super::pairs::Pairs;
-use super::Sheet;
+use super::DrawingSheet;
 use super::canvas::{Anchor, Canvas, INK, SOFT, mixed};
 use super::sizes::{MARGIN, SMALL, TEXT};
 
@@ -13,7 +13,7 @@ const SCALE: [[f64; 3]; 3] = [[90.0, 169.0, 221.0], [244.0, 241.0, 234.0], [240.
 const WORDS: [&str; 2] = ["throughput of", "beside"];
 
 /// Draws the chart below `top`; returns the width and the height of the picture.
-pub(super) fn draw(canvas: &mut Canvas, sheet: &Sheet, pairs: &Pairs) -> [f64; 2] {
+pub(super) fn draw(canvas: &mut Canvas, sheet: &DrawingSheet, pairs: &Pairs) -> [f64; 2] {
     let names: Vec<&str> = pairs.mechanisms.iter().map(|&m| sheet.name(m)).collect();
     let longest = sheet.longest_name(pairs.mechanisms.iter().copied());
     let left = MARGIN + longest.max(font::width(WORDS[0], SMALL)) + 10.0;

@@ -1,9 +1,9 @@
 //! Strips below one another, on one scale.
 
 use super::super::chart::Curve;
-use super::Sheet;
+use super::DrawingSheet;
 use super::canvas::{Anchor, Canvas, INK, solid};
-use super::frame::{BELOW, Frame, room_beside};
+use super::frame::{BELOW, PlotFrame, room_beside};
 use super::lines::curve;
 use super::sizes::{MARGIN, TEXT};
 
@@ -11,8 +11,8 @@ const HEIGHT: f64 = 44.0;
 const GAP: f64 = 6.0;
 
 /// Draws the chart below `top`; returns the width and the height of the picture.
-pub(super) fn draw(canvas: &mut Canvas, sheet: &Sheet, lines: &[Curve]) -> [f64; 2] {
-    let Sheet { chart, width, top, .. } = *sheet;
+pub(super) fn draw(canvas: &mut Canvas, sheet: &DrawingSheet, lines: &[Curve]) -> [f64; 2] {
+    let DrawingSheet { chart, width, top, .. } = *sheet;
     let longest = sheet.longest_name(lines.iter().map(|line| line.m));
     // A strip is too low for more ticks than the first and the last.
     let mut scale = chart.y.clone();
@@ -21,7 +21,7 @@ pub(super) fn draw(canvas: &mut Canvas, sheet: &Sheet, lines: &[Curve]) -> [f64;
         scale.ticks = vec![first, last];
     }
     let left = MARGIN + longest + 10.0 + room_beside(&scale);
-    let strip = |place: usize| Frame {
+    let strip = |place: usize| PlotFrame {
         left,
         top: top + TEXT + 4.0 + (HEIGHT + GAP) * place as f64,
         width: width - left - MARGIN - 6.0,

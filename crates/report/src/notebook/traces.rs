@@ -8,9 +8,9 @@ use coapace_lab::results::number::{significant, significant_or_dash};
 use serde_json::{Value, json};
 
 use super::super::axis::Axis;
-use super::super::chart::{Bar, Body, Chart, Curve, Interval, Point, Quartiles};
+use super::super::chart::{Bar, Body, Chart, Curve, Interval, PublishedPoint, Quartiles};
 use super::super::pairs::{PairFigure, Pairs, Square};
-use super::super::panels::Named;
+use super::super::panels::StyledMechanism;
 use super::super::rounded::rounded;
 use super::super::style::{BLUE, INK, LINE, ORANGE, PAPER, SHADE, SOFT, Style};
 use super::{MARKS, axis, dash, extend, faded, names, plain};
@@ -19,7 +19,7 @@ use super::{MARKS, axis, dash, extend, faded, names, plain};
 const MOST_TICKS: usize = 6;
 
 /// Makes the traces of a chart.
-pub(super) fn of(chart: &Chart, mechanisms: &[Named]) -> (Vec<Value>, Value) {
+pub(super) fn of(chart: &Chart, mechanisms: &[StyledMechanism]) -> (Vec<Value>, Value) {
     let draw = Drawing { chart, mechanisms };
     match &chart.body {
         Body::Lines { lines } => draw.lines(lines),
@@ -34,7 +34,7 @@ pub(super) fn of(chart: &Chart, mechanisms: &[Named]) -> (Vec<Value>, Value) {
 
 struct Drawing<'a> {
     chart: &'a Chart,
-    mechanisms: &'a [Named<'a>],
+    mechanisms: &'a [StyledMechanism<'a>],
 }
 
 impl Drawing<'_> {
@@ -248,7 +248,7 @@ impl Drawing<'_> {
         (traces, layout)
     }
 
-    fn points(&self, points: &[Point]) -> (Vec<Value>, Value) {
+    fn points(&self, points: &[PublishedPoint]) -> (Vec<Value>, Value) {
         let [low, high] = self.chart.x.range;
         let band = [low * 0.95, high * 0.95, high * 1.05, low * 1.05].map(rounded);
         let mut traces = vec![
@@ -262,7 +262,7 @@ impl Drawing<'_> {
             }),
         ];
         for m in self.chart.mechanisms() {
-            let own: Vec<&Point> = points.iter().filter(|point| point.m == m).collect();
+            let own: Vec<&PublishedPoint> = points.iter().filter(|point| point.m == m).collect();
             let (name, colour) = (self.name(m), self.style(m).css());
             let edge = if self.mark(m).ends_with("-open") { colour } else { PAPER };
             let told: Vec<_> = own

@@ -6,7 +6,7 @@ use coapace_run::measured::{Delays, quantile};
 use super::super::axis::Axis;
 use super::super::chart::{Body, Chart, Curve, Quartiles};
 use super::super::rounded::rounded;
-use super::super::view::{Conditioned, Measured};
+use super::super::view::{Conditioned, PooledCell};
 
 /// The most points of a distribution's line.
 const CDF_POINTS: usize = 240;
@@ -23,7 +23,7 @@ const ROOM_FOR_WORDS: f64 = 0.3;
 
 /// Returns the chart of a group's completion times, a row for each mechanism.
 pub(super) fn fct(group: &Conditioned) -> Option<Chart> {
-    let row = |cell: &Measured| {
+    let row = |cell: &PooledCell| {
         let value = |metric| cell.summary.value(metric).map(rounded);
         let [finished, gave_up] = [Metric::ClientsFinished, Metric::ClientsGaveUp].map(|it| cell.clients(it));
         let published = cell.result.published_figure(Metric::MedianFct);
@@ -41,7 +41,7 @@ pub(super) fn fct(group: &Conditioned) -> Option<Chart> {
 
 /// Returns the chart of the delays of a group's messages, a row for each mechanism.
 pub(super) fn delay(group: &Conditioned) -> Option<Chart> {
-    let row = |cell: &Measured| {
+    let row = |cell: &PooledCell| {
         let delays = delays(cell)?;
         Some(Quartiles {
             m: cell.mechanism,
@@ -56,7 +56,7 @@ pub(super) fn delay(group: &Conditioned) -> Option<Chart> {
 }
 
 /// Returns the delays of all runs of a cell; `None` if it has no flows.
-fn delays(cell: &Measured) -> Option<Delays> {
+fn delays(cell: &PooledCell) -> Option<Delays> {
     let all = Delays::of(&cell.result.runs);
     (all.count > 0).then_some(all)
 }
@@ -65,7 +65,7 @@ fn boxes(
     group: &Conditioned,
     metric: Metric,
     [name, title, quantity]: [&str; 3],
-    row: impl Fn(&Measured) -> Option<Quartiles>,
+    row: impl Fn(&PooledCell) -> Option<Quartiles>,
 ) -> Option<Chart> {
     let rows: Vec<Quartiles> = group.cells.iter().filter_map(row).collect();
     if rows.is_empty() {
@@ -89,7 +89,7 @@ fn boxes(
 
 /// Returns the chart of the share of a group's clients that finished within a time.
 pub(super) fn fct_cdf(group: &Conditioned) -> Option<Chart> {
-    let points = |cell: &Measured| -> Vec<(f64, f64)> {
+    let points = |cell: &PooledCell| -> Vec<(f64, f64)> {
         let fct_s = cell.result.fct_s();
         let points = fct_s.len().min(CDF_POINTS);
         (0..=points)
@@ -103,7 +103,7 @@ pub(super) fn fct_cdf(group: &Conditioned) -> Option<Chart> {
 
 /// Returns the chart of the share of a group's messages that arrived within a delay.
 pub(super) fn delay_cdf(group: &Conditioned) -> Option<Chart> {
-    let points = |cell: &Measured| {
+    let points = |cell: &PooledCell| {
         let cdf = delays(cell).as_ref().map(Delays::cdf).unwrap_or_default();
         // The last point always stays.
         let step = cdf.len().div_ceil(CDF_POINTS).max(1);
@@ -116,9 +116,9 @@ pub(super) fn delay_cdf(group: &Conditioned) -> Option<Chart> {
 fn cdf(
     group: &Conditioned,
     [name, title, x, y]: [&str; 4],
-    points: impl Fn(&Measured) -> Vec<(f64, f64)>,
+    points: impl Fn(&PooledCell) -> Vec<(f64, f64)>,
 ) -> Option<Chart> {
-    let line = |cell: &Measured| {
+    let line = |cell: &PooledCell| {
         let (x, y): (Vec<_>, Vec<_>) =
             points(cell).into_iter().map(|(x, y)| (rounded(x), rounded(y))).unzip();
         (x.len() > 1).then(|| Curve { m: cell.mechanism, x, y, ..Curve::default() })

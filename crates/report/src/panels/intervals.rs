@@ -4,9 +4,9 @@ use coapace_lab::results::Metric;
 
 use super::super::axis::Axis;
 use super::super::chart::{Bar, Body, Chart, Interval};
-use super::super::measure::{Measure, measures};
+use super::super::measure::{PageMetric, measures};
 use super::super::rounded::rounded;
-use super::super::view::{Conditioned, Measured, View};
+use super::super::view::{Conditioned, PooledCell, View};
 use super::super::words::{capitalised, joined};
 
 /// Pages with more groups than this have no chart of each group here, because nobody looks at hundreds of charts. Their
@@ -23,8 +23,8 @@ pub(super) fn charts(view: &View) -> Vec<Chart> {
     view.groups.iter().flat_map(of_group).collect()
 }
 
-fn chart(measure: &Measure, group: &Conditioned) -> Option<Chart> {
-    let row = |cell: &Measured| {
+fn chart(measure: &PageMetric, group: &Conditioned) -> Option<Chart> {
+    let row = |cell: &PooledCell| {
         let measured = measure.estimate(cell).map(|estimate| {
             let half = estimate.half_width.unwrap_or(0.0);
             [-half, 0.0, half].map(|distance| rounded(estimate.mean + distance))
@@ -65,7 +65,7 @@ fn chart(measure: &Measure, group: &Conditioned) -> Option<Chart> {
 
 /// Makes the chart of a group's spurious and needed retransmissions, if there are any.
 pub(super) fn retransmissions(group: &Conditioned) -> Option<Chart> {
-    let row = |cell: &Measured| {
+    let row = |cell: &PooledCell| {
         let [all, unnecessary] =
             [Metric::Retransmissions, Metric::Unnecessary].map(|metric| cell.summary.count(metric));
         let amounts = [rounded(unnecessary), rounded((all - unnecessary).max(0.0))];

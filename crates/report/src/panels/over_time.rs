@@ -6,7 +6,7 @@ use coapace_run::measured::{RunResult, Series};
 use super::super::axis::Axis;
 use super::super::chart::{Body, Chart, Curve};
 use super::super::rounded::rounded;
-use super::super::view::{Conditioned, Measured};
+use super::super::view::{Conditioned, PooledCell};
 use super::super::words::joined;
 
 /// Returns the chart of a group's RTOs.
@@ -113,12 +113,12 @@ pub(super) fn queues(group: &Conditioned) -> Vec<Chart> {
 type Of = fn(&RunResult) -> &Vec<Series>;
 
 /// Returns the series to draw: those of the cell's run with the lowest seed that have points.
-fn first_series<'a>(cell: &Measured<'a>, of: Of) -> impl Iterator<Item = &'a Series> {
+fn first_series<'a>(cell: &PooledCell<'a>, of: Of) -> impl Iterator<Item = &'a Series> {
     let series = cell.result.first_run().map(of).map_or(&[][..], Vec::as_slice);
     series.iter().filter(|series| !series.points.is_empty())
 }
 
-fn line(cell: &Measured, series: &Series) -> Curve {
+fn line(cell: &PooledCell, series: &Series) -> Curve {
     let (x, y) = series.points.iter().map(|&(t_s, value)| (rounded(t_s), rounded(value))).unzip();
     Curve { m: cell.mechanism, of: series.name.clone(), x, y, steps: true, ..Curve::default() }
 }

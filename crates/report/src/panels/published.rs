@@ -1,7 +1,7 @@
 //! Measured figures over published ones.
 
 use super::super::axis::{Axis, extent};
-use super::super::chart::{Body, Chart, Point};
+use super::super::chart::{Body, Chart, PublishedPoint};
 use super::super::rounded::rounded;
 use super::super::view::{View, metrics};
 
@@ -10,10 +10,10 @@ pub(super) fn charts(view: &View) -> Vec<Chart> {
     let compared = view.compared();
     let metrics = metrics(&compared);
     let chart = |metric: &coapace_lab::results::Metric| {
-        let points: Vec<Point> = (compared.iter())
+        let points: Vec<PublishedPoint> = (compared.iter())
             .filter(|compared| compared.figure.metric == *metric && compared.figure.published > 0.0)
             .filter_map(|compared| {
-                Some(Point {
+                Some(PublishedPoint {
                     m: compared.cell.mechanism,
                     conditions: compared.title.into(),
                     published: compared.figure.published,

@@ -9,7 +9,7 @@ use coapace_lab::directory;
 use coapace_lab::experiment::{Trial, cells, conduct_until, runs};
 use coapace_lab::lists::listed;
 use coapace_lab::results::{self, CellResult, Look, RowFormat, order_rows, terminal_table};
-use coapace_report::{Group, Report};
+use coapace_report::{CellGroup, Report};
 use terminal_size::{Width, terminal_size_of};
 
 use crate::arguments::{Arguments, FigureArguments, OutputFormat, Seeds};
@@ -171,7 +171,7 @@ pub(crate) fn report(title: &str, subtitle: &str, conducted: &Conducted) -> Repo
         subtitle: noted(subtitle, conducted),
         command: command_line(),
         commit: COMMIT.to_owned(),
-        groups: Group::by_conditions(conducted.results.clone()),
+        groups: CellGroup::by_conditions(conducted.results.clone()),
         coexistence: None,
         sensitivity: None,
         ranking: None,

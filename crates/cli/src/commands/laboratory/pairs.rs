@@ -7,7 +7,7 @@ use std::time::Instant;
 use coapace_lab::coexistence::{self, Matrix, trials};
 use coapace_lab::experiment::runs;
 use coapace_lab::grid::conditions;
-use coapace_report::{Group, Report};
+use coapace_report::{CellGroup, Report};
 use coapace_run::contender::Contender;
 use coapace_scenario::Scenario;
 
@@ -49,7 +49,7 @@ pub(super) fn run(arguments: &Arguments, run: &RunArguments) -> Result<(), Failu
     let took = start.elapsed().as_secs_f64();
 
     let written = write_report(arguments, page, Some(&run.figures), &conducted, || Report {
-        groups: Group::by_conditions(matrix.alone.clone()),
+        groups: CellGroup::by_conditions(matrix.alone.clone()),
         coexistence: Some(matrix.clone()),
         ..report(&scenario.title, &scenario.summary, &conducted)
     });
