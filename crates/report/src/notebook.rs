@@ -45,7 +45,7 @@ impl Report {
                 described(&joined(&chart.title, &chart.conditions), chart.height(), &data, more)
             })
         };
-        figure.map(|figure| figure.to_string()).ok_or_else(|| {
+        figure.map(|figure| mapped(figure, as_rgba).to_string()).ok_or_else(|| {
             let names = self.charts();
             let there_is = if names.is_empty() { "no chart".to_owned() } else { names.join(", ") };
             format!("there is no chart `{}`; there is {there_is}", name.unwrap_or_default())
@@ -76,25 +76,43 @@ pub(super) fn data(charts: &Charts) -> Value {
             "data": data, "layout": layout,
         })
     };
-    short(json!({
+    let data = json!({
         "mechanisms": charts.mechanisms().iter().map(mechanism).collect::<Vec<_>>(),
         "panels": charts.all().iter().map(panel).collect::<Vec<_>>(),
         "template": template(),
         "dark": BTreeMap::from(DARK),
-    }))
+    });
+    mapped(data, short)
 }
 
-/// Returns the value with whole numbers as integers: a page has many, and each `.0` less makes it smaller.
-fn short(value: Value) -> Value {
+/// Returns the value with each number, text and so on changed by `leaf`.
+fn mapped(value: Value, leaf: fn(Value) -> Value) -> Value {
     match value {
-        Value::Number(number) => match number.as_f64() {
-            Some(x) if x.fract() == 0.0 && x.abs() < 1e15 => (x as i64).into(),
-            _ => Value::Number(number),
-        },
-        Value::Array(items) => items.into_iter().map(short).collect(),
-        Value::Object(members) => members.into_iter().map(|(key, value)| (key, short(value))).collect(),
-        other => other,
+        Value::Array(items) => items.into_iter().map(|item| mapped(item, leaf)).collect(),
+        Value::Object(members) => {
+            members.into_iter().map(|(key, value)| (key, mapped(value, leaf))).collect()
+        }
+        other => leaf(other),
     }
+}
+
+/// Returns a whole number as an integer: a page has many, and each `.0` less makes it smaller.
+fn short(value: Value) -> Value {
+    match value.as_f64() {
+        Some(x) if x.fract() == 0.0 && x.abs() < 1e15 => (x as i64).into(),
+        _ => value,
+    }
+}
+
+/// Returns a colour with an opacity in the form that plotly.py 5 and 6 take, too: they know no `#rrggbbaa`.
+fn as_rgba(value: Value) -> Value {
+    let Some(digits) = value.as_str().and_then(|text| text.strip_prefix('#')).filter(|it| it.len() == 8)
+    else {
+        return value;
+    };
+    let Ok(colour) = u32::from_str_radix(digits, 16) else { return value };
+    let [red, green, blue, alpha] = colour.to_be_bytes();
+    format!("rgba({red},{green},{blue},{:.3})", f64::from(alpha) / 255.0).into()
 }
 
 /// Returns a figure with the common parts of its layout.
@@ -206,6 +224,12 @@ mod tests {
 
     fn read(report: &Report, name: Option<&str>) -> Value {
         serde_json::from_str(&report.figure(name).unwrap()).unwrap()
+    }
+
+    #[test]
+    fn a_colour_with_an_opacity_is_in_the_form_of_plotly_5() {
+        let colours = mapped(json!({ "a": ["#57534e29", "#57534e", "#not-colour", 2.5] }), as_rgba);
+        assert_eq!(colours, json!({ "a": ["rgba(87,83,78,0.161)", "#57534e", "#not-colour", 2.5] }));
     }
 
     #[test]
