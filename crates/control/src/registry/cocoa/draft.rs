@@ -147,11 +147,11 @@ impl Cocoa {
 
     /// Ages the RTO by the time that has passed since it was renewed (§4.3). There must have been a sample.
     fn age(&self, state: &mut CocoaState, band: (Fine, Fine), now: Instant) {
-        let mut idle = state.renewed.until(now);
         // Californium 3 ages like the draft, but later.
         if !matches!(self.ageing, Ageing::Draft03 | Ageing::Californium3) {
-            return self.age_once(state, band, idle, now);
+            return self.age_once(state, band, now);
         }
+        let mut idle = state.renewed.until(now);
         while let Some((patience, aged)) = self.next_age(state.rto, band)
             && idle > patience
         {

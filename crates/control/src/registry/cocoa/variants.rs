@@ -190,17 +190,22 @@ impl Ageing {
 
 impl Cocoa {
     /// Ages the RTO by a rule that does so once at a start, whatever time is left.
-    pub(super) fn age_once(&self, state: &mut CocoaState, band: (Fine, Fine), idle: Duration, now: Instant) {
+    pub(super) fn age_once(&self, state: &mut CocoaState, band: (Fine, Fine), now: Instant) {
+        let idle = state.renewed.until(now);
         let rto = state.rto;
-        let small = rto < band.0 && idle > Duration::from(rto).times(16);
-        let large = rto > seconds(2) && idle > Duration::from_secs(30);
-        let due = self.next_age(rto, band).filter(|&(patience, _)| idle > patience);
-        state.rto = match (self.ageing, due) {
-            (Ageing::Cocoa0 | Ageing::CocoaPlus, _) if small => seconds(1),
-            (Ageing::CocoaPlus, _) if large => (seconds(2) + rto).halved(1),
-            (Ageing::ErCocoa, Some((_, aged))) if aged > rto => seconds(1),
-            (Ageing::ErCocoa, Some((_, aged))) => aged,
-            (Ageing::Californium2, Some((patience, _))) => {
+        let small = || rto < band.0 && idle > Duration::from(rto).times(16);
+        let large = || rto > seconds(2) && idle > Duration::from_secs(30);
+        let due = || self.next_age(rto, band).filter(|&(patience, _)| idle > patience);
+        state.rto = match self.ageing {
+            Ageing::Cocoa0 | Ageing::CocoaPlus if small() => seconds(1),
+            Ageing::CocoaPlus if large() => (seconds(2) + rto).halved(1),
+            Ageing::ErCocoa => match due() {
+                Some((_, aged)) if aged > rto => seconds(1),
+                Some((_, aged)) => aged,
+                None => return,
+            },
+            Ageing::Californium2 => {
+                let Some((patience, _)) = due() else { return };
                 // A step takes more than its time: 32 RTO are one step of 16. After 63 steps, further ones change nothing.
                 let steps = division::by(idle.as_micros() - 1, patience.as_micros()).min(63);
                 let step = |aged: Fine, _| if rto < band.0 { aged.twice() } else { self.eased(aged) };
