@@ -11,7 +11,7 @@ use crate::Failure;
 /// Sends states to the service manager. A failure is only logged.
 fn tell(states: &[State<'_>]) {
     if let Err(error) = sd_notify::notify(states) {
-        warn!(why = error.to_string(), "systemd is not told");
+        warn!(why = error.to_string(), "systemd cannot be notified");
     }
 }
 

@@ -26,7 +26,7 @@ pub fn conditions(settings: &[Setting]) -> Result<Vec<Vec<Setting>>, String> {
         let values = split_values(text);
         if values.len() > 1 && values.contains(&"") {
             return Err(format!(
-                "--set {key}={text}: a value is missing beside a comma; a comma that belongs to a value stands in quotes or brackets"
+                "--set {key}={text}: a value is missing beside a comma; put a comma that belongs to a value in quotes or brackets"
             ));
         }
         if let Some(told) = unit_of_one(&values) {

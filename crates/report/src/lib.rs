@@ -253,7 +253,7 @@ mod tests {
         assert!(!tables.contains(">default<") && !section("published").contains(">cocoa<"));
         assert!(page.contains("0 of 1 figures of published tables are within the factors asked for."));
         assert!(
-            page.contains("0 of 1 published median are met within 5\u{a0}%"),
+            page.contains("0 of 1 published medians are met within 5\u{a0}%"),
             "the figure without a table"
         );
     }

@@ -240,13 +240,13 @@ const PUBLISHED: &str = "Each figure that was published, and the one measured he
     perfect match, and the grey band is ±5 %. The worst come first wherever figures are listed.";
 
 const RESULTS: &str = "One row a mechanism: means over the seeds, with the 95 % confidence interval of the mean. Bold is the best \
-    figure of a group, and every figure that the seeds do not tell from it: mechanisms are compared seed by seed, for a \
+    figure of a group, and every figure that ties with it: mechanisms are compared seed by seed, for a \
     seed gives all of them the same losses and delays. Nothing is bold where the seeds show no order. A dash is a figure that some \
     seed does not have: a client that gave up counts as never finishing. Click a heading to sort.";
 
-const STAKES: &str = "The best mechanism under each condition, those that the seeds do not tell from it (paired t tests at 5 % for all mechanisms \
+const STAKES: &str = "The best mechanism under each condition, the mechanisms that tie with it (paired t tests at 5 % for all mechanisms \
     together, Holm 1979), how many are at most 5 % worse, and the one that is farthest behind. Published mechanisms that dither are \
-    compared where there are two of them: others stand in the table of results.";
+    compared where there are two of them: the table of results has the others.";
 
 const POPULATIONS: &str = "In a mix, clients of different mechanisms share the network. A population’s relative share is its \
     share of the throughput beside its share of the clients: above 1 it takes more than a fair share from \
@@ -257,7 +257,7 @@ const FIGURES: [(&str, &str, &str); 11] = [
         "intervals",
         "Each figure by itself",
         "The mean over the seeds, and the 95 % confidence interval of that mean. Intervals that overlap may belong to \
-         mechanisms that differ all the same: the tables compare them seed by seed, which tells more apart.",
+         mechanisms that differ all the same: the tables compare them seed by seed, which finds more differences.",
     ),
     (
         "fct",

@@ -101,16 +101,7 @@ pub(super) fn stakes(view: &View) -> Option<String> {
     if rows.is_empty() {
         return None;
     }
-    let head = headings([
-        "Conditions",
-        "Figure",
-        "Best",
-        "",
-        "Not told from it",
-        "Within 5\u{a0}%",
-        "Farthest",
-        "Times",
-    ]);
+    let head = headings(["Conditions", "Figure", "Best", "", "Ties", "Within 5\u{a0}%", "Farthest", "Times"]);
     let part = |rows: &[String]| table("comparison", &head, &format!("<tbody>{}</tbody>", rows.concat()));
     let (shown, others) = rows.split_at(rows.len().min(WORST));
     let more = if others.is_empty() {

@@ -151,11 +151,14 @@ fn check(layout: &Layout) -> Result<(), MeshProblem> {
     let nodes = layout.places.len();
     let is_there = |node: u32| (node as usize) < nodes;
     if !is_there(layout.root) {
-        return Err(("topology.root", format!("must be a number below that of nodes, {nodes}")));
+        return Err(("topology.root", format!("must be below the number of nodes, {nodes}")));
     }
     let mut roles = BTreeSet::new();
     if layout.sinks.is_empty() || layout.sinks.iter().any(|&sink| !is_there(sink) || !roles.insert(sink)) {
-        return Err(("topology.sinks", format!("must be different numbers below that of nodes, {nodes}")));
+        return Err((
+            "topology.sinks",
+            format!("must be different numbers below the number of nodes, {nodes}"),
+        ));
     }
     roles.insert(layout.root);
     if nodes <= roles.len() {

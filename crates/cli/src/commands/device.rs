@@ -274,7 +274,7 @@ pub(super) fn explain(error: &Error, uri: &str) -> Failure {
         Error::Zone(bad) => return Failure::Usage(format!("{uri}: {bad}")),
         Error::Group(_) => {
             return Failure::Usage(format!(
-                "{uri}: a group takes requests that are not confirmable, as those of get and put; ask one member here"
+                "{uri}: a group takes non-confirmable requests, such as get and put; ask one member here"
             ));
         }
         Error::Scheme(scheme) => {
@@ -323,7 +323,7 @@ fn explain_tls(error: &TlsError, uri: &str) -> Failure {
     let help = match error {
         TlsError::NoRoots => {
             return Failure::Usage(format!(
-                "{uri}: TLS takes certificates to trust; give --ca FILE with that of the server's issuer"
+                "{uri}: TLS takes certificates to trust; give --ca FILE with the certificate of the server's issuer"
             ));
         }
         TlsError::UnknownIssuer => "check --ca",

@@ -171,7 +171,7 @@ fn certificates_that_cannot_be_used_are_told() {
     let line = refused(1, &["get", uri, "--ca", key]);
     assert_eq!(line, format!("cannot trust {key}: there is no certificate in it"));
     let line = refused(1, &["get", uri, "--ca", ca, "--cert", certificate, "--private-key", other]);
-    assert!(line.ends_with("the private key is not that of the certificate"), "{line}");
+    assert!(line.ends_with("the private key does not belong to the certificate"), "{line}");
 
     let serve = ["serve", "--bind", ANY];
     for (code, arguments, part) in [
@@ -180,7 +180,11 @@ fn certificates_that_cannot_be_used_are_told() {
         (2, &["--cert", certificate, "--private-key", key], "--tls"),
         (2, &["--tls", ANY, "--cert", certificate], "--private-key"),
         (2, &["--ws", ANY, "--ca", ca], "--cert"),
-        (1, &["--tls", ANY, "--cert", certificate, "--private-key", other], "is not that of the certificate"),
+        (
+            1,
+            &["--tls", ANY, "--cert", certificate, "--private-key", other],
+            "does not belong to the certificate",
+        ),
         (
             1,
             &["--tls", ANY, "--cert", "/no-such-file", "--private-key", key],

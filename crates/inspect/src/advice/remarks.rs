@@ -137,7 +137,7 @@ fn persistence(workload: &ObservedWorkload) -> String {
             )
         }
         None if retransmissions <= 4 => {
-            "Guessed: MAX_RETRANSMIT is that of RFC 7252, 4. No exchange was given up.".to_owned()
+            "Guessed: MAX_RETRANSMIT is 4, as in RFC 7252. No exchange was given up.".to_owned()
         }
         None => "Guessed: MAX_RETRANSMIT. The capture shows more than 4 retransmissions of an exchange, and none that was given up."
             .to_owned(),

@@ -107,7 +107,7 @@ impl Ranking {
         let simplest = self.simplest(&alike).filter(|_| are_most(alike.len(), usable.len()))?;
         let said = format!(
             "Use any of {} mechanisms (of {}): every figure of theirs is within {:.0} % of the best published in every one of {} cells, so the choice \
-             hardly matters. More clients, smaller buffers or more losses would tell them apart. {} is the simplest of them.",
+             hardly matters. More clients, smaller buffers or more losses would show a difference. {} is the simplest of them.",
             alike.len(),
             usable.len(),
             (NEAR - 1.0) * 100.0,
@@ -156,10 +156,9 @@ impl Ranking {
                 });
                 format!("it has the {extreme} {title} here ({value}{before})")
             } else {
+                let verb = if ties.len() == 1 { "ties" } else { "tie" };
                 let ties = listed(&ties, 3, "others");
-                format!(
-                    "it has the {extreme} {title} here ({value}), and the seeds do not tell {ties} from it"
-                )
+                format!("it has the {extreme} {title} here ({value}), and {ties} {verb} with it")
             }
         } else {
             let behind = first.ratios[own].mean - 1.0;
@@ -244,7 +243,7 @@ fn ties<'a>(cell: &'a RankedCell, by: &RankedFigure, own: usize, usable: &[&Stan
 
 /// Returns a sentence on the change that would make a difference: a better network if its bound is near, or else a harder one.
 fn limit(figure: &RankedFigure) -> String {
-    const HARDER: &str = "more clients, smaller buffers or more losses would tell the mechanisms apart";
+    const HARDER: &str = "more clients, smaller buffers or more losses would show a difference";
     let best = figure.values[figure.best].filter(|best| *best > 0.0);
     let near = figure
         .bound
@@ -309,13 +308,13 @@ mod tests {
         (sent.values[pick], sent.values[other]) = (Some(1.1), Some(1.25));
         ranking.standings[0].worst.as_mut().unwrap().figure = 0;
         let name = |place: usize| ranking.mechanisms[place].clone();
-        let told = ranking.advice().unwrap();
+        let text = ranking.advice().unwrap();
         let start = format!(
             "Use {}: its median FCT is within 4 % of the best published here ({}, 10.00 s), with 12 % fewer transmissions. It takes ",
             name(pick),
             name(other)
         );
-        assert!(told.starts_with(&start), "{told}");
+        assert!(text.starts_with(&start), "{text}");
         assert_ne!(name(pick), "linux-rto");
     }
 
@@ -327,22 +326,22 @@ mod tests {
         let first = &mut ranking.cells[0].figures[0];
         (first.best, first.values) = (pick, vec![None; 3]);
         first.values[pick] = Some(10.0);
-        let told = ranking.advice().unwrap();
-        assert!(told.contains("lowest median FCT here (10.00 s, before "), "{told}");
-        assert!(told.contains(", which has no median FCT in some runs)") && !told.contains('–'), "{told}");
+        let text = ranking.advice().unwrap();
+        assert!(text.contains("lowest median FCT here (10.00 s, before "), "{text}");
+        assert!(text.contains(", which has no median FCT in some runs)") && !text.contains('–'), "{text}");
         ranking.cells[0].figures[0].values[pick] = None;
-        let told = ranking.advice().unwrap();
-        assert!(told.contains(": it does best here, but has no median FCT in some runs"), "{told}");
+        let text = ranking.advice().unwrap();
+        assert!(text.contains(": it does best here, but has no median FCT in some runs"), "{text}");
     }
 
     #[test]
     fn several_cells_are_told_by_the_worst_and_the_mean() {
         let ranking = ranking(&["linux-rto", "default", "fasor"], 2);
-        let told = ranking.advice().unwrap();
+        let text = ranking.advice().unwrap();
         let pick = &ranking.standings[0];
         let name = &ranking.mechanisms[pick.mechanism];
-        assert!(told.starts_with(&format!("Use {name}: over 2 cells its figures are at worst ")), "{told}");
-        assert!(told.contains(" Next is ") && !told.contains("linux-rto"), "{told}");
+        assert!(text.starts_with(&format!("Use {name}: over 2 cells its figures are at worst ")), "{text}");
+        assert!(text.contains(" Next is ") && !text.contains("linux-rto"), "{text}");
         assert_eq!(Ranking::default().advice(), None);
     }
 
@@ -357,25 +356,25 @@ mod tests {
         }
         let last = ranking.cells[0].figures.last_mut().unwrap();
         (last.values[2], last.ratios[2].mean) = (Some(40.0), 1.2);
-        let told = ranking.advice().unwrap();
+        let text = ranking.advice().unwrap();
         assert!(
-            told.starts_with("Use any of 4 mechanisms (of 4): their median FCT is within 5 % of the best published here (fasor, 33.18 s), so the choice"),
-            "{told}"
+            text.starts_with("Use any of 4 mechanisms (of 4): their median FCT is within 5 % of the best published here (fasor, 33.18 s), so the choice"),
+            "{text}"
         );
-        assert!(told.contains("They differ most in transmissions per exchange: 33.2 with "), "{told}");
+        assert!(text.contains("They differ most in transmissions per exchange: 33.2 with "), "{text}");
         assert!(
-            told.contains(", 40.0 with cocoa. More clients, smaller buffers or more losses would tell"),
-            "{told}"
+            text.contains(", 40.0 with cocoa. More clients, smaller buffers or more losses would show"),
+            "{text}"
         );
         assert!(
-            told.contains(" default is the simplest of those that are near the best in every figure."),
-            "{told}"
+            text.contains(" default is the simplest of those that are near the best in every figure."),
+            "{text}"
         );
-        assert!(told.contains("takes 0 bytes"), "{told}");
+        assert!(text.contains("takes 0 bytes"), "{text}");
         let first = &mut ranking.cells[0].figures[0];
         first.bound = Some(crate::results::Bound { metric: first.metric, value: 33.0 });
-        let told = ranking.advice().unwrap();
-        assert!(told.contains(" The network itself sets 33.00 s: a better one would change more"), "{told}");
+        let text = ranking.advice().unwrap();
+        assert!(text.contains(" The network itself sets 33.00 s: a better one would change more"), "{text}");
     }
 
     #[test]
@@ -387,8 +386,11 @@ mod tests {
         (cell.figures[0].best, cell.figures[0].values) = (pick, vec![Some(33.18); 3]);
         let same = cell.results[pick].runs.clone();
         cell.results.iter_mut().for_each(|result| result.runs.clone_from(&same));
-        let told = ranking.advice().unwrap();
-        assert!(told.contains("(33.18 s), and the seeds do not tell ") && !told.contains("before"), "{told}");
+        let text = ranking.advice().unwrap();
+        assert!(
+            text.contains("(33.18 s), and ") && text.contains(" with it") && !text.contains("before"),
+            "{text}"
+        );
     }
 
     #[test]

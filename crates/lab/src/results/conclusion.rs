@@ -65,13 +65,14 @@ impl<'a> Conclusion<'a> {
         let first = if contest.is_decided() {
             let also = match alike.as_slice() {
                 [] => String::new(),
-                several => format!("; the seeds do not tell {} from it", listed(several, 3, "others")),
+                [one] => format!("; {one} ties with it"),
+                several => format!("; {} tie with it", listed(several, 3, "others")),
             };
             format!("{place}{} {title}: {}, {}{also}.", self.extreme(), best.name(), self.figure(best))
         } else {
             let all = if count == 2 { "both".to_owned() } else { format!("the {count}") };
             format!(
-                "{place}the seeds do not tell {all} {} apart by their {title}; {} has the {}, {}.",
+                "{place}{all} {} tie by their {title} over these seeds; {} has the {}, {}.",
                 self.noun,
                 best.name(),
                 self.extreme(),
@@ -114,7 +115,7 @@ impl<'a> Conclusion<'a> {
                 let bound = if *worst <= NEAR { NEAR } else { *worst };
                 let also = match alike.as_slice() {
                     [] => String::new(),
-                    several => format!("; so is that of {}", listed(several, 3, "others")),
+                    several => format!("; so is {}'s", listed(several, 3, "others")),
                 };
                 let within = if bound < 2.0 {
                     format!("within {} of the {}", percent(bound), self.extreme())
@@ -302,7 +303,7 @@ mod tests {
         ];
         assert_eq!(
             said(&results),
-            "Lowest median FCT: cocoa, 11.00\u{a0}s; the seeds do not tell fasor from it. \
+            "Lowest median FCT: cocoa, 11.00\u{a0}s; fasor ties with it. \
              2 of 3 published mechanisms are within 5 % of it; default is the farthest, with 1.91 times that."
         );
         assert_eq!(said(&results[..1]), "");
@@ -313,7 +314,7 @@ mod tests {
         let results = [result("default", 1, &[10.0, 11.0, 12.0]), result("cocoa", 1, &[10.1, 11.2, 12.0])];
         assert_eq!(
             said(&results),
-            "The seeds do not tell both published mechanisms apart by their median FCT; default has the lowest, 11.00\u{a0}s. \
+            "Both published mechanisms tie by their median FCT over these seeds; default has the lowest, 11.00\u{a0}s. \
              All are within 5 % of it: the choice hardly matters here."
         );
     }

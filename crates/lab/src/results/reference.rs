@@ -20,9 +20,9 @@ const HEAD: &str = "# Columns, fields and events
 CSV (`--format csv`) and JSON lines (`--format json`) have the same names and the same values, in the same units: seconds, bit/s, fractions of 1.
 A value that is not known is empty in CSV and `null` in JSON. Numbers have six decimals at most. Rows come in the order of the runs, a row as soon as it and all before it are complete.
 
-The table of the terminal has as many of the same figures as fit, in the same units, and bars for the first. Above it stands who gave up, and which mechanism is the
-best. Published mechanisms come first, the best before the others. `1=` is a tie, in one colour unless `NO_COLOR` is set: the seeds do not tell
-these mechanisms from the best of them (paired t tests at 5 % for all together, [Holm](decisions/0082-rankings-find-ties-by-holms-procedure.md)). If no run has any answer, the results
+The table of the terminal has as many of the same figures as fit, in the same units, and bars for the first. Above it are the mechanisms with clients that gave up, and the
+best mechanism. Published mechanisms come first, the best before the others. `1=` is a tie, in one colour unless `NO_COLOR` is set: these
+mechanisms do not differ significantly from the best of them (paired t tests at 5 % for all together, [Holm](decisions/0082-rankings-find-ties-by-holms-procedure.md)). If no run has any answer, the results
 are printed and the exit code is 1; cells without an answer beside others are named on standard error
 ([decision 0083](decisions/0083-a-command-whose-runs-have-no-answer-fails.md)).
 

@@ -108,7 +108,7 @@ fn legend(
         let colour = if look.colours { ", in one colour" } else { "" };
         let _ = write!(
             text,
-            "\n=: a tie{colour}. The seeds do not tell these mechanisms from the best of them (paired t tests at 5 % for all \
+            "\n=: a tie{colour}. These mechanisms do not differ significantly from the best of them (paired t tests at 5 % for all \
              together, Holm 1979)."
         );
     }

@@ -78,7 +78,7 @@ pub enum BadCertificate {
     #[error("the certificate cannot be used: {0}")]
     Unusable(String),
     /// The key does not belong to the certificate.
-    #[error("the private key is not that of the certificate")]
+    #[error("the private key does not belong to the certificate")]
     Mismatch,
 }
 

@@ -55,7 +55,7 @@ pub(crate) fn parse(text: &str) -> Result<Item, Fault> {
 fn bare_amount(line: &str) -> Option<String> {
     let (_, value) = line.split_once('=')?;
     let value = value.split('#').next().unwrap_or_default().trim();
-    Amount::parse(value).map(|_| format!("; a value with a unit stands in quotes: \"{value}\""))
+    Amount::parse(value).map(|_| format!("; put a value with a unit in quotes: \"{value}\""))
 }
 
 /// Reads the value of a setting: as TOML has it, or else as text, so that `random` and `200 ms` need no quotes.

@@ -138,7 +138,7 @@ fn a_unit_that_is_missing_or_spelt_otherwise_is_suggested() {
             .ends_with("did you mean \"5 ms\" or \"5 s\"?")
     );
     let error = hop("delay = 300 ms");
-    assert!(error.ends_with("; a value with a unit stands in quotes: \"300 ms\""), "{error}");
+    assert!(error.ends_with("; put a value with a unit in quotes: \"300 ms\""), "{error}");
 }
 
 #[test]

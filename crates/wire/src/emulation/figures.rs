@@ -121,7 +121,7 @@ impl Figures {
             let late = self.late;
             let worst = Duration::from_micros(self.lateness.max_us);
             let judged = if self.is_overloaded() {
-                "overload: the figures are not those of the scenario; give the emulator a processor of its own, or run it with chrt -f 50"
+                "overload: these results do not describe the scenario; give the emulator a processor of its own, or run it with chrt -f 50"
             } else {
                 "less than one in a thousand"
             };

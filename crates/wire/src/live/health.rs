@@ -46,7 +46,7 @@ impl Health {
         }
         if self.hosts.is_overloaded() || self.late_departures * 100 > self.departures {
             lines.push(
-                "overload: live figures are not those of the scenario; take fewer --live-jobs or a faster machine"
+                "overload: these live results do not describe the scenario; use fewer --live-jobs or a faster machine"
                     .to_owned(),
             );
         }

@@ -66,7 +66,7 @@ pub(in crate::results) const POOLED: &[RowColumn] = columns! {
     "compared_with" => |row| row.compared.as_ref().map_or(SheetValue::Nothing, |(_, other, _)| other.cell.label().into()),
     /// The metric of this row by that of `compared_with`, compared seed by seed: the geometric mean.
     "ratio" => |row| row.ratio().map(|ratio| ratio.mean).into(),
-    /// The lower end of its 95 % confidence interval: where it includes 1, the seeds do not tell the two apart.
+    /// The lower end of its 95 % confidence interval: where it includes 1, the two tie.
     "ratio_low" => |row| row.ratio().and_then(|ratio| ratio.interval).map(|(low, _)| low).into(),
     /// The upper end.
     "ratio_high" => |row| row.ratio().and_then(|ratio| ratio.interval).map(|(_, high)| high).into(),

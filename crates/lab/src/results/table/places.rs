@@ -23,7 +23,7 @@ impl Place {
     }
 }
 
-/// Returns the place of each of `cells`. The first place is that of the best, and of all that the seeds do not tell from it; the
+/// Returns the place of each of `cells`. The best and all that tie with it share the first place; the
 /// next one that of the best of the others, and so on. One seed tells nothing. Mechanisms without dither have no place, for they
 /// win by lock-step, nor have those without a figure in some seed.
 pub(super) fn places(metric: Metric, cells: &[&CellResult]) -> Vec<Option<Place>> {
