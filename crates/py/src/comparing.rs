@@ -21,16 +21,16 @@ use crate::watching::{RunSettings, conduct};
 
 /// Lets every two of the mechanisms share the network of a scenario.
 #[pyfunction]
-#[pyo3(signature = (scenario, mechanisms, terms))]
+#[pyo3(signature = (scenario, mechanisms, run_settings))]
 pub(crate) fn coexist(
     py: Python<'_>,
     scenario: Scenario,
     mechanisms: Vec<String>,
-    terms: RunSettings<'_>,
+    run_settings: RunSettings<'_>,
 ) -> PyResult<Coexistence> {
     let contenders = Contender::named(&mechanisms).map_err(PyValueError::new_err)?;
     let trials = coexistence::trials(&scenario.read, &contenders, coexistence::SEEDS);
-    let results = conduct(py, trials.map_err(PyValueError::new_err)?, &terms)?;
+    let results = conduct(py, trials.map_err(PyValueError::new_err)?, &run_settings)?;
     Ok(Coexistence { matrix: Matrix::of(&results), results: results.into() })
 }
 
@@ -116,12 +116,12 @@ pub(crate) enum SuiteOrScenario {
 
 /// Ranks mechanisms over suites and scenarios.
 #[pyfunction]
-#[pyo3(signature = (entries, mechanisms, terms))]
+#[pyo3(signature = (entries, mechanisms, run_settings))]
 pub(crate) fn rank(
     py: Python<'_>,
     entries: Vec<SuiteOrScenario>,
     mechanisms: Vec<String>,
-    terms: RunSettings<'_>,
+    run_settings: RunSettings<'_>,
 ) -> PyResult<Ranking> {
     let loaded = entries.iter().filter_map(|entry| match entry {
         SuiteOrScenario::Loaded(scenario) => Some(&scenario.settings),
@@ -142,7 +142,7 @@ pub(crate) fn rank(
     let suite = Suite::joined(suites).map_err(PyValueError::new_err)?;
     let contenders = Ranked::contenders(&mechanisms).map_err(PyValueError::new_err)?;
     let trials = suite.trials(&contenders).map_err(PyValueError::new_err)?;
-    let results = conduct(py, trials, &terms)?;
+    let results = conduct(py, trials, &run_settings)?;
     Ok(Ranking::new(suite, results.into()))
 }
 

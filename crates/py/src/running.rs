@@ -23,12 +23,12 @@ use crate::watching::{RunSettings, conduct, watch};
 
 /// Runs the scenarios with the mechanisms, each with all seeds.
 #[pyfunction]
-#[pyo3(signature = (scenarios, mechanisms, terms))]
+#[pyo3(signature = (scenarios, mechanisms, run_settings))]
 pub(crate) fn run(
     py: Python<'_>,
     scenarios: Vec<Scenario>,
     mechanisms: Option<Vec<String>>,
-    terms: RunSettings<'_>,
+    run_settings: RunSettings<'_>,
 ) -> PyResult<Results> {
     let mut trials = Vec::new();
     let settings: Vec<_> = scenarios.iter().map(|it| &it.settings).collect();
@@ -40,25 +40,25 @@ pub(crate) fn run(
             trials.push(Trial::new(read, contender, read.defaults.seeds));
         }
     }
-    let cells = conduct(py, trials, &terms)?;
+    let cells = conduct(py, trials, &run_settings)?;
     Ok(Results { cells: cells.into(), paper: None })
 }
 
 /// Runs the experiments of a paper, and other mechanisms under all its conditions.
 #[pyfunction]
-#[pyo3(signature = (key, quick, mechanisms, terms))]
+#[pyo3(signature = (key, quick, mechanisms, run_settings))]
 pub(crate) fn reproduce(
     py: Python<'_>,
     key: &str,
     quick: bool,
     mechanisms: Vec<String>,
-    terms: RunSettings<'_>,
+    run_settings: RunSettings<'_>,
 ) -> PyResult<Results> {
     let paper = Paper::named(key).map_err(PyValueError::new_err)?;
     let others: Result<Vec<_>, _> = mechanisms.iter().map(|label| Contender::parse(label)).collect();
     let others = others.map_err(PyValueError::new_err)?;
     let trials = paper.trials(quick, &others).map_err(PyValueError::new_err)?;
-    let cells = conduct(py, trials, &terms)?;
+    let cells = conduct(py, trials, &run_settings)?;
     Ok(Results { cells: cells.into(), paper: Some(paper) })
 }
 

@@ -41,15 +41,16 @@ pub(crate) struct RunSettings<'py> {
 pub(crate) fn conduct(
     py: Python<'_>,
     trials: Vec<Trial>,
-    terms: &RunSettings<'_>,
+    run_settings: &RunSettings<'_>,
 ) -> PyResult<Vec<CellResult>> {
-    let trials = terms.of_stretches(trials);
-    let (all, jobs, stretches) = (runs(&trials), terms.jobs, terms.seeds.as_ref().map_or(1, Vec::len));
+    let trials = run_settings.of_stretches(trials);
+    let (all, jobs, stretches) =
+        (runs(&trials), run_settings.jobs, run_settings.seeds.as_ref().map_or(1, Vec::len));
     let mut count = 0;
     let cells = watch(
         py,
         move |stop, done| conduct_apart(&trials, jobs, stop, done),
-        |more| match &terms.progress {
+        |more| match &run_settings.progress {
             Some(progress) => {
                 count += more;
                 progress.call1((count, all)).map(drop)

@@ -44,8 +44,8 @@ def run(
     """
     scenarios = [loaded(one) for one in several(scenario)]
     names = None if mechanisms is None else named(mechanisms)
-    with _terms(seeds, first_seed, jobs, progress) as terms:
-        return Results(_native.run(scenarios, names, terms))
+    with _settings(seeds, first_seed, jobs, progress) as run_settings:
+        return Results(_native.run(scenarios, names, run_settings))
 
 
 def reproduce(
@@ -68,8 +68,8 @@ def reproduce(
     """
     if quick and seeds is not None:
         raise ValueError("quick has its own number of seeds: give quick or seeds")
-    with _terms(seeds, first_seed, jobs, progress) as terms:
-        return Reproduction(_native.reproduce(key, quick, named(mechanisms), terms))
+    with _settings(seeds, first_seed, jobs, progress) as run_settings:
+        return Reproduction(_native.reproduce(key, quick, named(mechanisms), run_settings))
 
 
 def papers() -> dict[str, str]:
@@ -100,8 +100,8 @@ def coexist(
     ['default', 'cocoa', 'default', 'cocoa']
     """
     names = [] if mechanisms is None else named(mechanisms)
-    with _terms(seeds, first_seed, jobs, progress) as terms:
-        return Coexistence(_native.coexist(loaded(scenario), names, terms))
+    with _settings(seeds, first_seed, jobs, progress) as run_settings:
+        return Coexistence(_native.coexist(loaded(scenario), names, run_settings))
 
 
 def rank(
@@ -124,8 +124,8 @@ def rank(
     """
     entries = [one if isinstance(one, Scenario) else os.fspath(one) for one in several(suite)]
     names = [] if mechanisms is None else named(mechanisms)
-    with _terms(seeds, first_seed, jobs, progress) as terms:
-        return Ranking(_native.rank(entries, names, terms))
+    with _settings(seeds, first_seed, jobs, progress) as run_settings:
+        return Ranking(_native.rank(entries, names, run_settings))
 
 
 def frames(
@@ -149,15 +149,15 @@ def frames(
 
 
 @contextmanager
-def _terms(
+def _settings(
     seeds: Seeds | None, first_seed: SupportsIndex, jobs: SupportsIndex | None, progress: Progress
-) -> Iterator[_native.Terms]:
-    """Return the terms of the native calls, and close the bar of progress afterwards."""
+) -> Iterator[_native.RunSettings]:
+    """Return the settings of the runs for the native calls, and close the bar of progress afterwards."""
     asked, first, threads = stretches(seeds, first_seed), whole("first_seed", first_seed), whole("jobs", jobs or 0)
     bar = _Bar(None if callable(progress) else progress)
-    told = progress if callable(progress) else bar.show
+    report = progress if callable(progress) else bar.show
     try:
-        yield {"seeds": asked, "first_seed": first, "jobs": threads, "progress": told}
+        yield {"seeds": asked, "first_seed": first, "jobs": threads, "progress": report}
     finally:
         bar.close()
 
