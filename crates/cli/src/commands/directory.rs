@@ -163,10 +163,16 @@ impl Directory {
         if let Some(answer) = self.shelved(path, request) {
             return answer;
         }
+        let changes = self.shelf.changes();
         let (file, metadata) = self.file(path)?;
         let size = usize::try_from(metadata.len()).unwrap_or(usize::MAX);
         let version = Version { tag: tag(&metadata), size };
-        answer(path, version, request, |range| self.read(path, &file, version, range))
+        answer(path, version, request, |range| {
+            let part = self.read(path, &file, version, range)?;
+            let asked = part.slice(range);
+            self.shelf.put(path, part, changes);
+            Ok(asked)
+        })
     }
 
     /// Answers a GET without the disk, if the bytes that it asks for were read a moment ago.
@@ -182,7 +188,7 @@ impl Directory {
         file: &File,
         version: Version,
         range: &Range<usize>,
-    ) -> Result<Bytes, Rejection> {
+    ) -> Result<FilePart, Rejection> {
         let Version { size, .. } = version;
         if size > MAX_FILE {
             return Err(Rejection::internal(format!("larger than the {MAX_FILE} bytes that are served")));
@@ -193,10 +199,7 @@ impl Directory {
         // The file has just been shortened. The next request sees its new size.
         let cut = |_| Rejection::unavailable(1);
         file.read_exact_at(&mut bytes, start as u64).map_err(cut)?;
-        let part = FilePart { version, start, bytes: bytes.into() };
-        let asked = part.slice(range);
-        self.shelf.put(path, part);
-        Ok(asked)
+        Ok(FilePart { version, start, bytes: bytes.into() })
     }
 
     /// Opens a file for reading.

@@ -119,7 +119,7 @@ fn a_group_is_neither_pinged_nor_observed_nor_asked_over_connections() {
         &["observe", "coap://[ff02::fd]/x"],
         &["load", "coap://224.0.1.187/x"],
     ] {
-        assert!(coapace(arguments).failure(2).contains("a group takes requests that are not confirmable"));
+        assert!(coapace(arguments).failure(2).contains("a group takes non-confirmable requests"));
     }
     for uri in ["coap+tcp://224.0.1.187/x", "coaps://224.0.1.187/x"] {
         let outcome = coapace(&["get", uri, "-u", "a", "-k", "b"]);

@@ -46,33 +46,52 @@ impl FilePart {
     }
 }
 
-/// The parts, the one that was read last in front.
+/// The parts that were read last.
 #[derive(Default)]
-pub(super) struct Shelf(Mutex<VecDeque<(PathBuf, Instant, FilePart)>>);
+pub(super) struct Shelf(Mutex<Parts>);
+
+#[derive(Default)]
+struct Parts {
+    /// The part that was read last is in front.
+    all: VecDeque<(PathBuf, Instant, FilePart)>,
+    /// The number of changes of files.
+    changes: u64,
+}
 
 impl Shelf {
-    fn lock(&self) -> MutexGuard<'_, VecDeque<(PathBuf, Instant, FilePart)>> {
+    fn lock(&self) -> MutexGuard<'_, Parts> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Returns the number of changes of files so far. A reader asks before it opens a file.
+    pub(super) fn changes(&self) -> u64 {
+        self.lock().changes
     }
 
     /// Returns the part of a file that was read a moment ago, if there is one.
     pub(super) fn fresh(&self, path: &Path) -> Option<FilePart> {
         let parts = self.lock();
-        let (_, read, part) = parts.iter().find(|(of, ..)| of == path)?;
+        let (_, read, part) = parts.all.iter().find(|(of, ..)| of == path)?;
         (read.elapsed() < FRESH).then(|| part.clone())
     }
 
-    /// Keeps a part of a file in place of an earlier one.
-    pub(super) fn put(&self, path: &Path, part: FilePart) {
+    /// Keeps a part of a file in place of an earlier one, unless a file has changed since these `changes`.
+    pub(super) fn put(&self, path: &Path, part: FilePart, changes: u64) {
         let mut parts = self.lock();
-        parts.retain(|(of, ..)| of != path);
-        parts.truncate(PLACES - 1);
-        parts.push_front((path.to_owned(), Instant::now(), part));
+        // The part may be of the version before the change, which nobody should read any more.
+        if parts.changes != changes {
+            return;
+        }
+        parts.all.retain(|(of, ..)| of != path);
+        parts.all.truncate(PLACES - 1);
+        parts.all.push_front((path.to_owned(), Instant::now(), part));
     }
 
     /// Removes the part of a file, which has changed.
     pub(super) fn remove(&self, path: &Path) {
-        self.lock().retain(|(of, ..)| of != path);
+        let mut parts = self.lock();
+        parts.changes += 1;
+        parts.all.retain(|(of, ..)| of != path);
     }
 }
 
@@ -87,11 +106,11 @@ mod tests {
     #[test]
     fn a_part_answers_for_the_bytes_that_it_has_or_that_the_file_lacks() {
         let (shelf, path) = (Shelf::default(), Path::new("a"));
-        shelf.put(path, part(1_024, 4_096, 6_000));
+        shelf.put(path, part(1_024, 4_096, 6_000), 0);
         let has = |range| shelf.fresh(path).is_some_and(|part| part.has(&range));
         assert!(has(1_024..2_048) && has(4_096..5_120));
         assert!(!has(0..1_024) && !has(5_120..6_144), "no block is cut");
-        shelf.put(path, part(5_120, 880, 6_000));
+        shelf.put(path, part(5_120, 880, 6_000), 0);
         assert!(has(5_120..6_144) && has(9_216..10_240), "it ends with the file");
         assert!(!has(1_024..2_048), "a file has one part");
         let len = |range| shelf.fresh(path).map(|part| part.slice(&range).len());
@@ -101,14 +120,25 @@ mod tests {
     }
 
     #[test]
+    fn a_part_of_the_version_before_a_change_is_not_kept() {
+        let (shelf, path) = (Shelf::default(), Path::new("a"));
+        let before = shelf.changes();
+        shelf.remove(path);
+        shelf.put(path, part(0, 1, 1), before);
+        assert!(shelf.fresh(path).is_none(), "it was read before the change");
+        shelf.put(path, part(0, 1, 1), shelf.changes());
+        assert!(shelf.fresh(path).is_some());
+    }
+
+    #[test]
     fn the_files_that_were_read_last_are_kept_and_none_for_long() {
         let shelf = Shelf::default();
         let name = |number: usize| PathBuf::from(number.to_string());
         for number in 0..=PLACES {
-            shelf.put(&name(number), part(0, 1, 1));
+            shelf.put(&name(number), part(0, 1, 1), 0);
         }
         assert!(shelf.fresh(&name(0)).is_none() && shelf.fresh(&name(1)).is_some());
-        for (_, read, _) in shelf.lock().iter_mut() {
+        for (_, read, _) in &mut shelf.lock().all {
             *read = read.checked_sub(FRESH).expect("the machine runs for longer");
         }
         assert!((0..=PLACES).all(|number| shelf.fresh(&name(number)).is_none()));
