@@ -9,6 +9,9 @@ use coapace_run::measured::quantile;
 use coapace_scenario::naming;
 use serde::Serialize;
 
+/// The moment from which replays count. It is not 0, which mechanisms take for never.
+pub(crate) const ORIGIN: Instant = Instant::from_micros(1_000_000);
+
 /// One exchange as it was measured.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct MeasuredExchange {
@@ -28,8 +31,6 @@ impl MeasuredExchange {
     /// Returns an exchange from the times of its copies, at least one, and of its answers. An answer may name the ordinal of a copy. Times
     /// ascend, and count from any origin.
     pub(crate) fn new(copies: &[Duration], answers: &[(Duration, Option<u8>)]) -> Self {
-        // Mechanisms take the moment 0 for "never".
-        const BEGIN: Instant = Instant::from_micros(1_000_000);
         let [first, last] =
             [copies.first(), copies.last()].map(|time| time.copied().unwrap_or(Duration::ZERO));
         // A copy behind an answer shows that the client never got that answer.
@@ -37,7 +38,7 @@ impl MeasuredExchange {
         let named = answer.and_then(|(_, copy)| *copy);
         let is_other = |copy: u8| named.is_some_and(|named| named != copy);
         Self {
-            begun: BEGIN + first,
+            begun: ORIGIN + first,
             timeouts: copies.windows(2).map(|pair| pair[1] - pair[0]).collect(),
             answered: answer.map(|(at, _)| *at - first),
             named,
@@ -120,8 +121,8 @@ impl fmt::Display for Nearest {
 /// nearest mechanism; `None` if no timeout passed, or no mechanism has the marking.
 pub(crate) fn nearest(clients: &[Vec<MeasuredExchange>], marking: Marking) -> Option<Nearest> {
     let marks = |mechanism: &Mechanism| mechanism.limits(&mechanism.state()).marking;
-    let alike = naming::mechanisms().entries().filter(|entry| marks(&entry.mechanism) == marking);
-    let mut all: Vec<(String, f64)> = alike
+    let candidates = naming::mechanisms().entries().filter(|entry| marks(&entry.mechanism) == marking);
+    let mut all: Vec<(String, f64)> = candidates
         .filter_map(|entry| Some((entry.name.to_owned(), distance(&entry.mechanism, clients)?)))
         .collect();
     // A fitted value is a little nearer by itself, so it counts only where it is distinctly nearer.

@@ -10,7 +10,7 @@
 
 use std::collections::BTreeMap;
 
-use coapace_control::{Answer, Controller, Cue, Duration, Marking, Mechanism, Outcome, Sample};
+use coapace_control::{Answer, Controller, Cue, Duration, Instant, Marking, Mechanism, Outcome, Sample};
 use coapace_run::measured::quantile;
 use coapace_scenario::naming;
 use coapace_sim::{Luck, Span, Stream};
@@ -18,9 +18,9 @@ use serde::Serialize;
 
 use super::exchanges::CapturedExchange;
 use super::fates::{Fate, Fates};
-use super::timeouts::instant;
 use super::traffic::Traffic;
 use super::workload::ObservedWorkload;
+use crate::nearest::ORIGIN;
 
 /// The most exchanges that are replayed.
 const MOST: usize = 200_000;
@@ -212,6 +212,10 @@ struct ExchangeCourse {
     time: Span,
     first_timeout: Duration,
     is_answered: bool,
+}
+
+fn instant(since: Span) -> Instant {
+    ORIGIN + Duration::from_micros(since.as_nanos() / 1_000)
 }
 
 fn span(duration: Duration) -> Span {

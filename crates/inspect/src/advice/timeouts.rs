@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use coapace_control::{Duration, Instant, Marking};
+use coapace_control::{Duration, Marking};
 use coapace_run::measured::quantile;
-use coapace_sim::{Span, Time};
+use coapace_sim::Time;
 use serde::Serialize;
 
 use super::exchanges::CapturedExchange;
@@ -85,11 +85,6 @@ fn measured(exchange: &CapturedExchange, origin: Time) -> MeasuredExchange {
     answers.extend(exchange.response_at.map(|at| (since(at), None)));
     answers.sort_by_key(|(at, _)| *at);
     MeasuredExchange::new(&copies, &answers)
-}
-
-/// Returns the moment `since` after the first. No moment is 0, which mechanisms take for never.
-pub(super) fn instant(since: Span) -> Instant {
-    Instant::from_micros(1_000_000 + since.as_nanos() / 1_000)
 }
 
 #[cfg(test)]
