@@ -35,6 +35,12 @@ pub fn grouped<T>(items: impl IntoIterator<Item = T>, alike: impl Fn(&T, &T) -> 
     groups
 }
 
+/// Says that these mechanisms tie with the best one: `a ties with it`, `a and b tie with it`.
+pub(crate) fn tied(names: &[&str]) -> String {
+    let verb = if names.len() == 1 { "ties" } else { "tie" };
+    format!("{} {verb} with it", listed(names, 3, "others"))
+}
+
 /// Lists names: `a`, `a and b`, `a, b and c`. A list of more than `most` names has the first two, the number of the rest, and the
 /// word in `others`.
 pub fn listed(names: &[&str], most: usize, others: &str) -> String {

@@ -242,11 +242,11 @@ impl Search {
 
     /// Measures on `jobs` threads (0: one for each core) until the search is over or `stop` is true. Returns whether it is over.
     ///
-    /// `check` is called after each piece in its thread. If it fails, the piece is not kept, and the search ends. `told` is called
+    /// `check` is called after each piece in its thread. If it fails, the piece is not kept, and the search ends. `progress` is called
     /// in this thread before each batch and after each piece.
     ///
     /// # Errors
-    /// Fails with the error of the journal, of `check` or of `told`, and if a mechanism is unknown.
+    /// Fails with the error of the journal, of `check` or of `progress`, and if a mechanism is unknown.
     ///
     /// # Panics
     /// Panics if a run does.
@@ -255,11 +255,11 @@ impl Search {
         jobs: usize,
         stop: &AtomicBool,
         check: fn() -> io::Result<()>,
-        told: &mut dyn FnMut(&Self) -> io::Result<()>,
+        progress: &mut dyn FnMut(&Self) -> io::Result<()>,
     ) -> Result<bool, SearchError> {
         loop {
             let pieces = self.ask();
-            told(self).map_err(SearchError::Failed)?;
+            progress(self).map_err(SearchError::Failed)?;
             if pieces.is_empty() {
                 return Ok(true);
             }
@@ -272,7 +272,7 @@ impl Search {
             let ended = make_all(count, jobs, stop, make, &mut |(place, measured)| {
                 let kept = measured.and_then(|measured| {
                     self.tell(place, measured)?;
-                    told(self).map_err(SearchError::Failed)
+                    progress(self).map_err(SearchError::Failed)
                 });
                 failed = kept.err();
                 if failed.is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }

@@ -2,8 +2,7 @@
 
 use coapace_scenario::Hash64;
 
-/// Colours that can be told apart with any colour vision: those of Okabe and Ito, tuned to white paper, the first of them
-/// neutral.
+/// Colours that differ with any colour vision: Okabe and Ito's, tuned to white paper, the first of them neutral.
 pub(super) const COLOURS: [&str; 8] =
     ["#57534e", "#0072b2", "#d55e00", "#009e73", "#c2609a", "#e0930a", "#3fa4dd", "#a69b00"];
 
@@ -19,7 +18,7 @@ pub(super) const SHADE: &str = "#f4f1ea";
 pub(super) const BLUE: &str = "#5aa9dd";
 pub(super) const ORANGE: &str = "#f08a45";
 
-/// The colours of charts on a light ground, each beside the one on a dark ground: of mechanisms, and those of `report.css`.
+/// The colours of charts on a light ground, each beside the one on a dark ground: the mechanisms' and `report.css`'s.
 pub(super) const DARK: [(&str, &str); 16] = [
     (COLOURS[0], "#b8b3a9"),
     (COLOURS[1], "#4b9fdb"),

@@ -6,7 +6,7 @@ use coapace_scenario::naming::{TCP, parse_any};
 use super::ranking::NEAR;
 use super::table::times;
 use super::{RankedCell, RankedFigure, Ranking, Section, Standing};
-use crate::lists::listed;
+use crate::lists::tied;
 use crate::results::number::significant;
 use crate::results::{Better, Contest, Metric, Placing};
 
@@ -156,9 +156,7 @@ impl Ranking {
                 });
                 format!("it has the {extreme} {title} here ({value}{before})")
             } else {
-                let verb = if ties.len() == 1 { "ties" } else { "tie" };
-                let ties = listed(&ties, 3, "others");
-                format!("it has the {extreme} {title} here ({value}), and {ties} {verb} with it")
+                format!("it has the {extreme} {title} here ({value}), and {}", tied(&ties))
             }
         } else {
             let behind = first.ratios[own].mean - 1.0;

@@ -3,7 +3,7 @@
 use super::conditions::Conditions;
 use super::number::{significant, thousands};
 use super::{Better, CellResult, Contest, Metric, Placing};
-use crate::lists::{grouped, listed};
+use crate::lists::{grouped, listed, tied};
 use crate::rank::{Section, times};
 use coapace_run::measured::RunResult;
 
@@ -65,8 +65,7 @@ impl<'a> Conclusion<'a> {
         let first = if contest.is_decided() {
             let also = match alike.as_slice() {
                 [] => String::new(),
-                [one] => format!("; {one} ties with it"),
-                several => format!("; {} tie with it", listed(several, 3, "others")),
+                several => format!("; {}", tied(several)),
             };
             format!("{place}{} {title}: {}, {}{also}.", self.extreme(), best.name(), self.figure(best))
         } else {
@@ -115,7 +114,7 @@ impl<'a> Conclusion<'a> {
                 let bound = if *worst <= NEAR { NEAR } else { *worst };
                 let also = match alike.as_slice() {
                     [] => String::new(),
-                    several => format!("; so is {}'s", listed(several, 3, "others")),
+                    several => format!("; the same holds for {}", listed(several, 3, "others")),
                 };
                 let within = if bound < 2.0 {
                     format!("within {} of the {}", percent(bound), self.extreme())

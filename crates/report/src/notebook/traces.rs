@@ -265,7 +265,7 @@ impl Drawing<'_> {
             let own: Vec<&PublishedPoint> = points.iter().filter(|point| point.m == m).collect();
             let (name, colour) = (self.name(m), self.style(m).css());
             let edge = if self.mark(m).ends_with("-open") { colour } else { PAPER };
-            let told: Vec<_> = own
+            let beside: Vec<_> = own
                 .iter()
                 .map(|point| {
                     let error = rounded((point.measured / point.published - 1.0) * 100.0);
@@ -278,7 +278,7 @@ impl Drawing<'_> {
                  <br>%{{customdata[1]:+.1f}} %<extra></extra>"
             );
             traces.push(json!({
-                "type": "scatter", "mode": "markers", "name": name, "meta": m, "customdata": told, "hovertemplate": hover,
+                "type": "scatter", "mode": "markers", "name": name, "meta": m, "customdata": beside, "hovertemplate": hover,
                 "x": own.iter().map(|point| point.published).collect::<Vec<_>>(),
                 "y": own.iter().map(|point| point.measured).collect::<Vec<_>>(),
                 "marker": {
