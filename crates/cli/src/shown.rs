@@ -1,4 +1,4 @@
-//! Text from the network, made safe for a terminal.
+//! Text for people: from the network, made safe for a terminal, and lines on standard error.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;

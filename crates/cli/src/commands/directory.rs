@@ -206,8 +206,9 @@ impl Directory {
     fn file(&self, path: &Path) -> Result<(File, Metadata), Rejection> {
         // Opening a pipe would block until somebody writes to it.
         let mut options = OpenOptions::new();
-        let file = self.top.open_with(path, options.read(true).custom_flags(O_NONBLOCK)).map_err(told)?;
-        let metadata = file.metadata().map_err(told)?;
+        let file =
+            self.top.open_with(path, options.read(true).custom_flags(O_NONBLOCK)).map_err(rejection)?;
+        let metadata = file.metadata().map_err(rejection)?;
         if metadata.is_file() { Ok((file, metadata)) } else { Err(Rejection::not_found()) }
     }
 
@@ -223,8 +224,8 @@ impl Directory {
         // Checked first, so that nothing is written needlessly.
         admit(&self.check(path, request)?)?;
         // A client that reads at this moment gets the old file or the new one, never a part of each.
-        let temporary = TemporaryFile::write(&self.top, path, payload).map_err(told)?;
-        let tag = tag(&temporary.metadata().map_err(told)?);
+        let temporary = TemporaryFile::write(&self.top, path, payload).map_err(rejection)?;
+        let tag = tag(&temporary.metadata().map_err(rejection)?);
         let _replacing = writing.replacing.lock().unwrap_or_else(PoisonError::into_inner);
         let before = self.check(path, request)?;
         let size = admit(&before)?;
@@ -236,7 +237,7 @@ impl Directory {
         placed.map_err(|error| match error.kind() {
             io::ErrorKind::AlreadyExists => Code::PRECONDITION_FAILED.into(),
             io::ErrorKind::PermissionDenied => forbidden("the file is another user's"),
-            _ => told(error),
+            _ => rejection(error),
         })?;
         self.shelf.remove(path);
         writing.quota.written(writer, path, size, payload.len() as u64);
@@ -249,7 +250,7 @@ impl Directory {
         let _replacing = writing.replacing.lock().unwrap_or_else(PoisonError::into_inner);
         let before = self.check(path, request)?;
         match self.top.remove_file(path) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(told(error)),
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(rejection(error)),
             _ => {
                 self.shelf.remove(path);
                 writing.quota.removed(path, before.as_ref().map(Metadata::len));
@@ -272,7 +273,7 @@ impl Directory {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 return request.precondition(None).map(|()| None);
             }
-            Err(error) => return Err(told(error)),
+            Err(error) => return Err(rejection(error)),
         };
         // Clients make no links. This one is the operator's, and may be a switch between versions.
         if there.is_symlink() {
@@ -379,7 +380,7 @@ fn has(request: &Request, number: u16, value: &[u8]) -> bool {
 }
 
 /// Converts an error for the client. A path that leads out of the directory looks like one that does not exist.
-fn told(error: io::Error) -> Rejection {
+fn rejection(error: io::Error) -> Rejection {
     match error.kind() {
         io::ErrorKind::NotFound
         | io::ErrorKind::NotADirectory

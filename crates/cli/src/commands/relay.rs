@@ -11,14 +11,13 @@ use tokio::signal::unix::{Signal, SignalKind};
 use tracing::{error, info, warn};
 
 use super::device::{bulk, capture, finish, runtime};
-use crate::COMMIT;
 use crate::addresses::first;
 use crate::arguments::{Arguments, RelayArguments};
 use crate::capture::CoapPort;
 use crate::credentials::Credentials;
 use crate::exporter::{Exporter, MetricsSource};
 use crate::interrupt::{arrivals, interrupted};
-use crate::{Failure, logging, process, supervisor};
+use crate::{COMMIT, Failure, logging, process, supervisor};
 
 /// Descriptors for other purposes than the ports of clients: standard streams, the capture, connections of Prometheus.
 const OTHER_DESCRIPTORS: u64 = 64;

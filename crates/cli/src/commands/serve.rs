@@ -21,14 +21,13 @@ use self::listeners::{Listener, listeners};
 use super::device::{capture, finish, no_runtime, runtime};
 use super::directory::{Directory, WriteRules};
 use super::resources::Resources;
-use crate::COMMIT;
 use crate::activation::Passed;
 use crate::arguments::{Arguments, Serve};
 use crate::credentials::Credentials;
 use crate::expiry::{self, Expiry};
 use crate::exporter::{Exporter, MetricsSource};
 use crate::interrupt::{arrivals, interrupted};
-use crate::{Failure, logging, process, supervisor};
+use crate::{COMMIT, Failure, logging, process, supervisor};
 
 /// The descriptors of a core: the socket, its duplicate, and the descriptors of a runtime.
 const OF_EACH_CORE: u64 = 6;

@@ -29,7 +29,7 @@ pub(crate) struct LiveOptions {
     #[arg(long, value_name = "COMMAND", requires = "live", conflicts_with = "peer", value_parser = PeerCommand::parse_client)]
     pub(crate) peer_client: Option<PeerCommand>,
 
-    /// Keep live runs in this file, and go on from what it has
+    /// Keep live runs in this file, and continue from those that it has
     #[arg(long, value_name = "FILE", requires = "live")]
     pub(crate) journal: Option<PathBuf>,
 }

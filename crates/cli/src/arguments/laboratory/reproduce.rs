@@ -32,7 +32,7 @@ pub(crate) struct Reproduce {
     #[cfg_attr(not(feature = "parquet"), arg(value_name = "PAPER", required = true))]
     pub(crate) paper: Option<String>,
 
-    /// Check the artefact in this directory: make its runs and files again, and say what is identical
+    /// Check the artefact in this directory: make its runs and files again, and report differences
     #[cfg(feature = "parquet")]
     #[arg(
         long,
@@ -73,7 +73,7 @@ pub(crate) struct Reproduce {
     #[arg(long, value_name = "FILE")]
     pub(crate) report: Option<PathBuf>,
 
-    /// Vary the conditions that the paper does not print, one at a time and in pairs, and count what is met under each. Takes
+    /// Vary the conditions that the paper does not print, one at a time and in pairs, and count the values and orders met under each. Takes
     /// as long as reproducing it many times; combine it with --quick or --seeds
     #[arg(long, conflicts_with_all = ["mechanism", "each", "orders", "figures", "markdown"])]
     #[cfg_attr(feature = "parquet", arg(conflicts_with = "artifact"))]

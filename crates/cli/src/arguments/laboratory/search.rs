@@ -49,7 +49,7 @@ pub(crate) struct SearchArguments {
     #[arg(long, value_name = "N", default_value_t = SearchTerms::SEED, value_parser = seed)]
     pub(crate) seed: u64,
 
-    /// Keep what is measured in this file, and go on from what it has
+    /// Keep measurements in this file, and continue from those that it has
     #[arg(long, value_name = "FILE")]
     pub(crate) journal: Option<PathBuf>,
 

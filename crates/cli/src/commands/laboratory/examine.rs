@@ -16,11 +16,10 @@ use coapace_net::{Options, Uri};
 use coapace_wire::Lateness;
 use serde_json::json;
 
-use crate::COMMIT;
 use crate::arguments::{Arguments, Examine, Verdicts};
 use crate::draft::Draft;
 use crate::shown::{remark, shown, tell};
-use crate::{Failure, interrupt};
+use crate::{COMMIT, Failure, interrupt};
 
 /// The time that a case waits for a client that somebody else starts.
 const PATIENCE: Duration = Duration::from_mins(1);

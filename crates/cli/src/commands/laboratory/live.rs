@@ -15,15 +15,14 @@ use coapace_run::contender::ContenderKind;
 use coapace_wire::emulation::take_privileges;
 use coapace_wire::live::{PeerCommand, fits};
 
+use self::conducting::{Conducting, LiveResults, conduct};
+use self::estimate::{DurationEstimate, estimate};
+use self::journal::LiveJournal;
 use super::output::{Conducted, RowOutput};
-use crate::COMMIT;
 use crate::arguments::{Arguments, LiveOptions};
 use crate::process::raise_descriptor_limit;
 use crate::shown::remark;
-use crate::{Failure, interrupt, progress};
-use conducting::{Conducting, LiveResults, conduct};
-use estimate::{DurationEstimate, estimate};
-use journal::LiveJournal;
+use crate::{COMMIT, Failure, interrupt, progress};
 
 /// The time between two steps of the progress bar.
 const STEP: Duration = Duration::from_millis(250);

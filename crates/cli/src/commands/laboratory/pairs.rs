@@ -12,11 +12,10 @@ use coapace_run::contender::Contender;
 use coapace_scenario::Scenario;
 
 use super::output::{Conducted, conduct, create_dir, report, set_seeds, write_report};
-use crate::COMMIT;
-use crate::Failure;
 use crate::arguments::{Arguments, OutputFormat, RunArguments, Seeds};
 use crate::draft::Draft;
 use crate::shown::remark;
+use crate::{COMMIT, Failure};
 
 /// Lets every two mechanisms share the network of a scenario.
 pub(super) fn run(arguments: &Arguments, run: &RunArguments) -> Result<(), Failure> {

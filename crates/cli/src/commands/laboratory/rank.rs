@@ -10,11 +10,10 @@ use coapace_lab::results::wrapped;
 use coapace_report::Report;
 
 use super::output::{Conducted, conduct, look, report, set_seeds, write_report};
-use crate::COMMIT;
-use crate::Failure;
 use crate::arguments::{Arguments, OutputFormat, Rank};
 use crate::draft::Draft;
 use crate::shown::{counted, remark};
+use crate::{COMMIT, Failure};
 
 pub(crate) fn rank(arguments: &Arguments, rank: &Rank) -> Result<(), Failure> {
     let suite = Suite::load(&rank.suite, &rank.set).map_err(|error| {

@@ -19,10 +19,9 @@ use coapace_report::Report;
 use super::artifact::{Artifact, program};
 use super::output::{Conducted, conduct, set_seeds};
 use super::reproduce::{left_out, others, paper_report};
-use crate::COMMIT;
-use crate::Failure;
 use crate::arguments::{Arguments, seeds};
 use crate::shown::remark;
+use crate::{COMMIT, Failure};
 
 /// The differences that are printed in full.
 const SHOWN: usize = 5;

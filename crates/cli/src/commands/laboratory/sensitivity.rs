@@ -7,11 +7,10 @@ use coapace_lab::papers::{Paper, Sensitivity};
 use coapace_report::Report;
 
 use super::output::{conduct, report, set_seeds, write_report};
-use crate::COMMIT;
-use crate::Failure;
 use crate::arguments::{Arguments, OutputFormat, Reproduce};
 use crate::draft::Draft;
 use crate::shown::remark;
+use crate::{COMMIT, Failure};
 
 pub(super) fn sensitivity(
     arguments: &Arguments,
