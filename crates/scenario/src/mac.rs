@@ -51,6 +51,9 @@ keys! {
         neighbour_queues: Or("one", Whole(1, 15));
         /// Senders, those heard last, whose last frame a node recognises when it comes again.
         duplicates: Whole(0, 255);
+        /// One thread in a node: while it sends a frame and waits for the acknowledgement, it handles nothing else, and its radio
+        /// keeps one frame of those that come (Contiki's nullrdc on a Cooja mote).
+        one_thread: SWITCH;
         /// The times at which radios are on: always; ContikiMAC's wake-ups; or the cells of TSCH. The kind, or a table with
         /// parameters.
         duty_cycle: word_or_table();

@@ -75,6 +75,8 @@ keys! {
         delivery: Shares(101);
         /// Bytes in front of every frame: preamble, start of frame and length.
         phy_header_bytes: Whole(0, 64);
+        /// Bytes of a frame's checksum that take time: 2 in the standard, none on a Cooja mote.
+        checksum_bytes: Whole(0, 2);
         /// Nodes are switched on at random moments of this span.
         start_spread: TIME;
         /// The current while a radio sends.
@@ -106,6 +108,8 @@ keys! {
         interference as interference_m: Measure("m", 0.001, 100_000.0);
         /// The range within which a transmission is noticed when the channel is assessed.
         sense as sense_m: Measure("m", 0.0, 100_000.0);
+        /// Nodes at exactly the distance of a range are outside, as in Cooja; at exactly `range` they still receive.
+        open_edge: SWITCH;
         /// The share of frames that leave their sender, drawn once for all receivers. Nobody receives the others, and they
         /// disturb nobody.
         success_ratio_tx: PERCENTAGE;

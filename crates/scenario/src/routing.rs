@@ -39,6 +39,13 @@ keys! {
         dao_delay: TIME;
         /// The lifetime of a route.
         route_lifetime: TIME;
+        /// The interval at whose end a node chooses its parent again after frames have changed what it knows of links; 0 s is at once.
+        selection_interval: TIME;
+        /// A child, to which the node has a route, is no candidate for its parent. Contiki leaves it to ranks.
+        excludes_children: SWITCH;
+        /// A packet that goes down and finds no route is sent back, and the route deleted at once (RFC 6550 §11.2.2.3). If not, it is
+        /// dropped, and a no-path DAO takes the route back (Contiki).
+        sends_back: SWITCH;
         /// The time that a route is still used after it was taken back.
         no_path_delay: TIME;
         /// MinHopRankIncrease.
@@ -56,9 +63,9 @@ keys! {
         /// A frame never acknowledged counts as so many transmissions.
         no_ack_etx: Whole(1, 255);
         /// The weight of a frame in the ETX of a link of which little is known, in percent.
-        etx_weight_early_percent as etx_weights.0: Whole(1, 100);
+        etx_weight_early_percent as etx_weights.0: Whole(0, 100);
         /// The weight of a frame in the ETX of other links, in percent.
-        etx_weight_percent as etx_weights.1: Whole(1, 100);
+        etx_weight_percent as etx_weights.1: Whole(0, 100);
         /// The time from one probe of a neighbour to the next; 0 s is never.
         probing_interval: TIME;
         /// Neighbours that a node remembers.

@@ -19,6 +19,7 @@ mod links;
 pub(crate) mod lowpan;
 mod mac;
 mod network_layer;
+mod one_thread;
 mod packets;
 mod propagation;
 mod reassembly;
@@ -45,6 +46,7 @@ use duty_cycle::Sleeper;
 use event::MeshEvent;
 use links::RadioLinks;
 use mac::Mac;
+use one_thread::NodeThread;
 use packets::{MeshPackets, PacketId};
 use reassembly::FragmentReassembly;
 use routing::MeshRouting;
@@ -65,6 +67,8 @@ pub struct Mesh {
     macs: Vec<Mac>,
     /// The memory of each node for ContikiMAC; empty with any other MAC.
     sleepers: Vec<Sleeper>,
+    /// The memory of each node that has one thread; empty if nodes have more.
+    threads: Vec<NodeThread>,
     reassemblies: Vec<FragmentReassembly>,
     /// The datagram tag of the next fragments of each node.
     tags: Vec<u16>,
@@ -153,6 +157,7 @@ impl Mesh {
                 DutyCycle::ContikiMac(_) => vec![Sleeper::default(); places.len()],
                 DutyCycle::None(_) | DutyCycle::Tsch(_) => Vec::new(),
             },
+            threads: if config.mac.one_thread { vec![NodeThread::IDLE; places.len()] } else { Vec::new() },
             config,
             positions: places.clone(),
             waypoints,
@@ -276,12 +281,13 @@ impl Medium for Mesh {
         what: u32,
         deliver: impl FnOnce(Arrival<'_>),
     ) -> Option<NodeId> {
+        let mut arrived = None;
         match MeshEvent::decode(what)? {
             MeshEvent::Assess(node, queue) => self.assess(moment, node, queue),
             MeshEvent::Send(node) => self.send_frame(moment, node),
-            MeshEvent::End(node) => return self.arrive(moment, node, deliver),
+            MeshEvent::End(node) => arrived = self.frame_ends(moment, node),
             MeshEvent::Acknowledge(node) => self.acknowledge(moment, node),
-            MeshEvent::Acknowledged(node) => self.acknowledged(moment, node),
+            MeshEvent::Acknowledged(node) => arrived = self.acknowledged(moment, node),
             MeshEvent::NotAcknowledged(node) => self.not_acknowledged(moment, node),
             MeshEvent::SwitchOn(node) => self.switch_on(moment, node),
             MeshEvent::Route(node) => self.route(moment, node),
@@ -289,22 +295,22 @@ impl Medium for Mesh {
             MeshEvent::WakeUp(node) => self.wake_up(moment, node),
             MeshEvent::AssessAgain(node) => self.assess_again(moment, node),
             MeshEvent::Doze(node) => self.doze(moment, node),
+            MeshEvent::Tick(node) => arrived = self.tick(moment, node),
             MeshEvent::Cell => self.cell(moment),
             MeshEvent::CellIdle => self.cell_is_idle(moment),
         }
-        None
+        self.arrive(moment, arrived?, deliver)
     }
 }
 
 impl Mesh {
-    /// Ends a frame. If a datagram arrives with it, passes that to `deliver` and returns its receiver.
+    /// Passes a datagram that has arrived to `deliver` and returns its receiver.
     fn arrive<T: Tap>(
         &mut self,
         moment: &mut MediumContext<'_, T>,
-        node: u32,
+        id: PacketId,
         deliver: impl FnOnce(Arrival<'_>),
     ) -> Option<NodeId> {
-        let id = self.frame_ends(moment, node)?;
         self.record(moment, Event::Delivered, id);
         let packet = self.packets.get(id);
         let receiver = packet.dest?;

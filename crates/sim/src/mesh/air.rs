@@ -168,6 +168,11 @@ impl Air {
         radio.sensed > 0 || matches!(radio.phase, RadioState::Receiving { .. })
     }
 
+    /// Returns whether clear channel assessment at a node notices a transmission, by its power alone.
+    pub(super) fn is_sensed(&self, node: u32) -> bool {
+        self.radios[node as usize].sensed > 0
+    }
+
     /// Returns the time that a node's radio spent in each state up to `now`.
     pub(super) fn times(&self, now: Time, node: u32) -> RadioTimes {
         let radio = &self.radios[node as usize];
@@ -217,6 +222,16 @@ impl Air {
             let RadioLink { to, sensed, delivery, .. } = link;
             reached.push(Reached { to, sensed, in_range: delivery > 0.0, begun });
         }
+    }
+
+    /// Returns the nodes that notice the beginning or the end of the last frame of `node`: only those that receive a frame notice its
+    /// beginning, and all that it reached notice its end, unless they send.
+    pub(super) fn woken(&self, node: u32, begins: bool) -> impl Iterator<Item = u32> {
+        let notices = move |reached: &&Reached| {
+            let phase = self.radios[reached.to as usize].phase;
+            if begins { reached.begun == ReceptionOutcome::Received } else { phase != RadioState::Sending }
+        };
+        self.reached[node as usize].iter().filter(notices).map(|reached| reached.to)
     }
 
     /// Ends the frame of `node`. Fills `fates` with the fate of the frame at the nodes in receiving range, in their order.

@@ -1,6 +1,6 @@
 //! The least time of a datagram on the air: every frame once, with the shortest headers.
 
-use super::lowpan::{ACK_BYTES, Fragments, header_bytes};
+use super::lowpan::{ACK_BYTES, FCS_BYTES, Fragments, header_bytes};
 use super::{Leg, MeshConfig, RadioConfig, RoutingConfig, RplOption};
 use crate::{NodeId, Span};
 
@@ -31,10 +31,11 @@ pub struct HopFrames {
 }
 
 impl RadioConfig {
-    /// Returns the time on the air of a frame of so many bytes, with its preamble and length field.
+    /// Returns the time on the air of a frame of so many bytes, checksum included, with its preamble and length field.
     #[inline]
     pub fn air_time(&self, bytes: u16) -> Span {
-        BYTE * (u64::from(self.phy_header_bytes) + u64::from(bytes))
+        let content = u64::from(bytes.saturating_sub(FCS_BYTES));
+        BYTE * (u64::from(self.phy_header_bytes + self.checksum_bytes) + content)
     }
 }
 

@@ -25,6 +25,8 @@ pub struct RadioConfig {
     pub delivery: Delivery,
     /// The bytes before every frame: preamble, start of frame, length (6 in the standard).
     pub phy_header_bytes: u32,
+    /// The bytes of a frame's checksum on the air: 2 in the standard, none on a Cooja mote.
+    pub checksum_bytes: u32,
     /// The span of time in which nodes are switched on at random moments.
     pub start_spread: Span,
     /// The current while the radio sends, in milliamperes.
@@ -44,6 +46,7 @@ impl RadioConfig {
         propagation: Propagation::UnitDisk(UnitDisk::NARROW),
         delivery: Delivery::ALL,
         phy_header_bytes: 6,
+        checksum_bytes: 2,
         start_spread: Span::from_secs(1),
         transmit_ma: 17.4,
         receive_ma: 18.8,
@@ -93,6 +96,9 @@ pub struct MacConfig {
     /// The number of senders, those heard last, whose last frame a node recognises when it comes again
     /// (core/net/mac/mac-sequence.c of Contiki).
     pub duplicates: u8,
+    /// Whether a node has one thread: while it sends a frame and waits for the acknowledgement, it handles nothing else, and its
+    /// radio keeps one frame of those that come (Contiki's nullrdc on a Cooja mote).
+    pub one_thread: bool,
     /// The times at which radios are on.
     pub duty_cycle: DutyCycle,
 }
@@ -119,6 +125,7 @@ impl MacConfig {
         queue_frames: 16,
         neighbour_queues: None,
         duplicates: 16,
+        one_thread: false,
         duty_cycle: DutyCycle::NONE,
     };
 
@@ -141,8 +148,9 @@ impl MacConfig {
     /// The driver of Contiki 2.7 on a Z1, which has four buffers (platform/z1/contiki-conf.h, `QUEUEBUF_CONF_NUM`).
     pub const CONTIKI_2_7: Self = Self { queue_frames: 4, ..Self::CONTIKI_2 };
 
-    /// The driver of Contiki 3.x (core/net/mac/csma.c over nullrdc) on a Cooja mote: ticks of 1 ms, no backoff before the first
-    /// attempt, eight attempts. The radio turns around in 2 ms and then assesses the channel. It acknowledges after 1 ms.
+    /// The driver of Contiki 3.x (core/net/mac/csma.c over nullrdc) on a Cooja mote: ticks of 1 ms, no backoff before an attempt
+    /// unless the channel was busy, eight attempts, one thread. The radio turns around in 2 ms and then assesses the channel. It
+    /// acknowledges after 1 ms.
     pub const CONTIKI_3: Self = Self {
         backoff: Backoff::Ticks,
         backoff_unit: Span::from_millis(1),
@@ -158,12 +166,19 @@ impl MacConfig {
         spacing: Span::ZERO,
         queue_frames: 16,
         neighbour_queues: Some(2),
+        one_thread: true,
         ..Self::STANDARD
     };
 
     /// The driver of Contiki-NG (os/net/mac/csma/csma-output.c) on a Cooja mote: units of 6 ms, macMinBE 3, macMaxBE 5.
-    pub const CONTIKI_NG: Self =
-        Self { backoff_ticks: 6, min_be: 3, max_be: 5, queue_frames: 64, ..Self::CONTIKI_3 };
+    pub const CONTIKI_NG: Self = Self {
+        backoff_ticks: 6,
+        min_be: 3,
+        max_be: 5,
+        queue_frames: 64,
+        one_thread: false,
+        ..Self::CONTIKI_3
+    };
 
     /// ContikiMAC under the driver of Contiki 2.x: its linear backoff is in units of the wake-up interval, and there are three attempts
     /// (core/net/mac/csma.c at a channel check rate of 8 Hz).
@@ -230,12 +245,13 @@ pub struct LowpanConfig {
 }
 
 impl LowpanConfig {
-    /// Contiki 3.x: two datagrams at a time, each for 1.25 s (core/net/ipv6/sicslowpan.c).
+    /// Contiki 3.x on a Cooja mote: two datagrams at a time, each for 8/16 s (core/net/ipv6/sicslowpan.c; platform/cooja/contiki-conf.h,
+    /// `SICSLOWPAN_CONF_MAXAGE`). On other platforms it is 20/16 s.
     pub const CONTIKI_3: Self = Self {
         max_frame_bytes: 127,
         hop_limit: 64,
         reassembly_contexts: 2,
-        reassembly_timeout: Span::from_millis(1_250),
+        reassembly_timeout: Span::from_millis(500),
         prefer_new: false,
     };
 
@@ -280,6 +296,14 @@ pub struct RplConfig {
     /// The lifetime of a route. The route is renewed after a half to three quarters of it. On the wire the
     /// lifetime is whole minutes, 255 at most.
     pub route_lifetime: Span,
+    /// The interval at whose end a node chooses its parent again after frames have changed what it knows of links; 0 is at once. Contiki
+    /// does so every second.
+    pub selection_interval: Span,
+    /// Whether a child, to which the node has a route, is no candidate for its parent. Contiki leaves it to ranks.
+    pub excludes_children: bool,
+    /// Whether a packet that goes down and finds no route is sent back (RFC 6550 §11.2.2.3), and the route deleted at once. If not,
+    /// the packet is dropped, and a no-path DAO takes the route back (Contiki).
+    pub sends_back: bool,
     /// The time that a route is used after a no-path DAO took it back. A new route mostly comes before.
     pub no_path_delay: Span,
     /// MinHopRankIncrease: the least rise of the rank from one node to the next, and the rank of the root.
@@ -323,6 +347,9 @@ impl RplConfig {
         dis_interval: Span::from_secs(60),
         dao_delay: Span::from_secs(4),
         route_lifetime: Span::from_secs(1_800),
+        selection_interval: Span::from_secs(1),
+        excludes_children: false,
+        sends_back: false,
         no_path_delay: Span::from_secs(60),
         min_hop_rank_increase: 128,
         parent_switch_threshold: 96,
@@ -368,6 +395,8 @@ impl RplConfig {
         parent_switch_threshold: 192,
         max_rank_increase: 0,
         max_link_metric: 512,
+        excludes_children: true,
+        sends_back: true,
         ..Self::CONTIKI_3
     };
 }

@@ -31,6 +31,8 @@ pub(super) enum MeshEvent {
     Cell,
     /// Nodes that heard nothing in a cell stop listening.
     CellIdle,
+    /// The call of a node with one thread goes on.
+    Tick(u32),
 }
 
 const NODE_BITS: u32 = 23;
@@ -57,6 +59,7 @@ impl MeshEvent {
             Self::Doze(node) => 11 << KIND | node,
             Self::Cell => 12 << KIND,
             Self::CellIdle => 13 << KIND,
+            Self::Tick(node) => 14 << KIND | node,
         }
     }
 
@@ -77,6 +80,7 @@ impl MeshEvent {
             11 => Self::Doze(node),
             12 => Self::Cell,
             13 => Self::CellIdle,
+            14 => Self::Tick(node),
             _ => return None,
         })
     }
@@ -105,6 +109,7 @@ mod tests {
             MeshEvent::Doze(last),
             MeshEvent::Cell,
             MeshEvent::CellIdle,
+            MeshEvent::Tick(7),
         ] {
             assert!(event.encode() < crate::MediumEvents::LIMIT);
             assert_eq!(MeshEvent::decode(event.encode()), Some(event));

@@ -3,7 +3,7 @@
 use super::air::ReceptionOutcome;
 use super::event::MeshEvent;
 use super::lowpan::ACK_BYTES;
-use super::mac::{QueueState, Queued};
+use super::mac::{FrameQueue, QueueState, Queued};
 use super::packets::PacketId;
 use super::{ChannelBusy, DutyCycle, Frame, FrameEvent, FrameKind, FrameRecord, Mesh};
 use crate::{Mark, MediumContext, NodeId, Span, Tap, Time};
@@ -40,10 +40,13 @@ impl Mesh {
             mac.queues[usize::from(queue)].cells = mac.cells(config, self.backoffs, node, queue);
             return;
         }
-        let backoff = mac.backoff(config, self.backoffs, node, queue);
-        let cca = if config.csma { config.cca } else { Span::ZERO };
+        let mut backoff = mac.backoff(config, self.backoffs, node, queue);
+        let FrameQueue { attempts, backoffs, .. } = mac.queues[usize::from(queue)];
+        if config.one_thread && attempts > 0 && backoffs == 0 && self.threads[node as usize].begins_late() {
+            backoff += config.tick();
+        }
         let to = mac.queues[usize::from(queue)].frames.front().and_then(|queued| queued.frame.to);
-        let mut at = earliest + backoff + cca;
+        let mut at = earliest + backoff + config.listening();
         if config.duty_cycle.sleeps() {
             at = self.in_phase(node, to, at);
         }
@@ -53,7 +56,7 @@ impl Mesh {
     /// Assesses the channel at the end of a queue's backoff.
     pub(super) fn assess<T: Tap>(&mut self, moment: &mut MediumContext<'_, T>, node: u32, queue: u8) {
         let mac = &mut self.macs[node as usize];
-        if mac.active.is_some() {
+        if mac.active.is_some() || self.config.mac.one_thread && mac.acknowledging.is_some() {
             mac.queues[usize::from(queue)].state = QueueState::Ready;
         } else if !self.air.is_on(node) {
             // The node is not switched on yet.
@@ -61,6 +64,8 @@ impl Mesh {
                 moment.now + self.config.radio.start_spread.max(Span::from_nanos(1)),
                 MeshEvent::Assess(node, queue).encode(),
             );
+        } else if self.config.mac.one_thread {
+            self.call_driver(moment, node, queue);
         } else if mac.acknowledging.is_some()
             || self.config.mac.csma && self.air.is_busy(node)
             || !self.is_quiet(moment.now, node)
@@ -72,7 +77,12 @@ impl Mesh {
         }
     }
 
-    fn channel_is_busy<T: Tap>(&mut self, moment: &mut MediumContext<'_, T>, node: u32, queue: u8) {
+    pub(super) fn channel_is_busy<T: Tap>(
+        &mut self,
+        moment: &mut MediumContext<'_, T>,
+        node: u32,
+        queue: u8,
+    ) {
         let config = &self.config.mac;
         let first = &mut self.macs[node as usize].queues[usize::from(queue)];
         if first.backoffs < config.max_csma_backoffs {
@@ -102,10 +112,19 @@ impl Mesh {
         self.begin(moment, node, &queued.frame, MeshEvent::End(node));
     }
 
-    fn begin<T>(&mut self, moment: &mut MediumContext<'_, T>, node: u32, frame: &Frame, end: MeshEvent) {
+    pub(super) fn begin<T>(
+        &mut self,
+        moment: &mut MediumContext<'_, T>,
+        node: u32,
+        frame: &Frame,
+        end: MeshEvent,
+    ) {
         let mac = &mut self.macs[node as usize];
         self.air.begin(moment.now, node, mac.sent);
         mac.sent = mac.sent.wrapping_add(1);
+        if self.config.mac.one_thread {
+            self.wake_others(moment, node, true);
+        }
         moment.events.push(moment.now + self.config.radio.air_time(frame.bytes), end.encode());
     }
 
@@ -115,6 +134,10 @@ impl Mesh {
         moment: &mut MediumContext<'_, T>,
         node: u32,
     ) -> Option<PacketId> {
+        if self.config.mac.one_thread {
+            self.frame_ends_in_call(moment, node);
+            return None;
+        }
         let mut fates = std::mem::take(&mut self.fates);
         self.air.end(moment.now, node, &mut fates);
         let mac = &mut self.macs[node as usize];
@@ -190,13 +213,20 @@ impl Mesh {
         self.begin(moment, node, &ack, MeshEvent::Acknowledged(node));
     }
 
-    /// Ends an acknowledgement whose last bit has left.
-    pub(super) fn acknowledged<T: Tap>(&mut self, moment: &mut MediumContext<'_, T>, node: u32) {
+    /// Ends an acknowledgement whose last bit has left. Returns a datagram that arrives now.
+    pub(super) fn acknowledged<T: Tap>(
+        &mut self,
+        moment: &mut MediumContext<'_, T>,
+        node: u32,
+    ) -> Option<PacketId> {
+        if self.config.mac.one_thread {
+            return self.acknowledged_in_call(moment, node);
+        }
         let mut fates = std::mem::take(&mut self.fates);
         self.air.end(moment.now, node, &mut fates);
         let ack = self.macs[node as usize].acknowledging.take();
         self.fall_asleep(moment.now, node);
-        let Some((ack, NodeId(to))) = ack.and_then(|ack| Some((ack, ack.to?))) else { return };
+        let (ack, NodeId(to)) = ack.and_then(|ack| Some((ack, ack.to?)))?;
         let fate =
             fates.iter().find(|&&(other, _)| other == to).map_or(ReceptionOutcome::Missed, |&(_, fate)| fate);
         self.fates = fates;
@@ -215,6 +245,7 @@ impl Mesh {
                 moment.events.push(moment.now + (wait - takes), MeshEvent::NotAcknowledged(to).encode());
             }
         }
+        None
     }
 
     /// Ends an attempt whose acknowledgement has not come in time.
@@ -230,7 +261,7 @@ impl Mesh {
     }
 
     /// Begins another attempt after one that failed, or gives the frame up because of `event`.
-    fn attempt_failed<T: Tap>(
+    pub(super) fn attempt_failed<T: Tap>(
         &mut self,
         moment: &mut MediumContext<'_, T>,
         node: u32,
@@ -262,7 +293,7 @@ impl Mesh {
     }
 
     /// Removes the first frame of a queue, which was given up or, as far as the node knows, received.
-    fn finish<T: Tap>(
+    pub(super) fn finish<T: Tap>(
         &mut self,
         moment: &mut MediumContext<'_, T>,
         node: u32,
@@ -294,7 +325,7 @@ impl Mesh {
     }
 
     /// Lets queues that waited for the radio assess the channel, if the radio is free.
-    fn resume<T>(&mut self, moment: &mut MediumContext<'_, T>, node: u32) {
+    pub(super) fn resume<T>(&mut self, moment: &mut MediumContext<'_, T>, node: u32) {
         let config = &self.config.mac;
         let mac = &mut self.macs[node as usize];
         if mac.active.is_some() {
@@ -303,14 +334,14 @@ impl Mesh {
         for (queue, number) in mac.queues.iter_mut().zip(0..) {
             if queue.state == QueueState::Ready {
                 queue.state = QueueState::Busy;
-                let at = moment.now + config.spacing + config.cca;
+                let at = moment.now + config.spacing + config.listening();
                 moment.events.push(at, MeshEvent::Assess(node, number).encode());
             }
         }
     }
 
     /// Counts an event of a frame at `node`, and shows it to the tap.
-    fn record_frame<T: Tap>(
+    pub(super) fn record_frame<T: Tap>(
         &mut self,
         moment: &mut MediumContext<'_, T>,
         event: FrameEvent,
@@ -328,12 +359,17 @@ impl Mesh {
 }
 
 /// Shows an event of an acknowledgement at `node` to the tap.
-fn record_ack<T: Tap>(moment: &mut MediumContext<'_, T>, event: FrameEvent, node: u32, frame: &Frame) {
+pub(super) fn record_ack<T: Tap>(
+    moment: &mut MediumContext<'_, T>,
+    event: FrameEvent,
+    node: u32,
+    frame: &Frame,
+) {
     let (time, node, mark) = (moment.now, NodeId(node), Mark::default());
     moment.tap.frame(&FrameRecord { time, event, node, frame, datagram: None, mark });
 }
 
-fn event_of(fate: ReceptionOutcome) -> FrameEvent {
+pub(super) fn event_of(fate: ReceptionOutcome) -> FrameEvent {
     match fate {
         ReceptionOutcome::Received => FrameEvent::Received,
         ReceptionOutcome::Collided => FrameEvent::Collided,

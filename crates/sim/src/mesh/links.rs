@@ -116,14 +116,21 @@ impl RadioLinks {
     fn link(&self, from: u32, to: u32, distance_m: f64) -> Option<RadioLink> {
         let (power_dbm, sensitivity_dbm, sense_dbm) = match self.propagation {
             Propagation::UnitDisk(UnitDisk {
-                range_m, interference_m, sense_m, success_ratio_rx, ..
+                range_m,
+                interference_m,
+                sense_m,
+                open_edge,
+                success_ratio_rx,
+                ..
             }) => {
                 let within = |bound: f64| distance_m <= bound * TOLERANCE;
+                let inside =
+                    |bound: f64| if open_edge { distance_m * TOLERANCE < bound } else { within(bound) };
                 let share = distance_m / range_m;
                 let delivery =
                     if within(range_m) { 1.0 - share * share * (1.0 - success_ratio_rx) } else { 0.0 };
-                let sensed = within(sense_m);
-                return (within(interference_m) || delivery > 0.0 || sensed).then_some(RadioLink {
+                let sensed = inside(sense_m);
+                return (inside(interference_m) || delivery > 0.0 || sensed).then_some(RadioLink {
                     to,
                     delivery: delivery as f32,
                     power: 0,
@@ -257,6 +264,18 @@ mod tests {
         let links = links(&[(0.0, 0.0), (5.0, 0.0), (10.0, 0.0), (20.0, 0.0), (20.1, 0.0)], DISK);
         let of: Vec<_> = links.of(0).iter().map(|link| (link.to, link.delivery, link.sensed)).collect();
         assert_eq!(of, [(1, 0.875, true), (2, 0.5, false), (3, 0.0, false)]);
+    }
+
+    #[test]
+    fn with_an_open_edge_nodes_at_exactly_a_range_only_receive() {
+        let Propagation::UnitDisk(disk) = DISK else { panic!("{DISK:?}") };
+        let disk = UnitDisk { sense_m: 10.0, open_edge: true, ..disk };
+        let links = links(
+            &[(0.0, 0.0), (9.9, 0.0), (10.0, 0.0), (19.9, 0.0), (20.0, 0.0)],
+            Propagation::UnitDisk(disk),
+        );
+        let of: Vec<_> = links.of(0).iter().map(|link| (link.to, link.delivery > 0.0, link.sensed)).collect();
+        assert_eq!(of, [(1, true, true), (2, true, false), (3, false, false)]);
     }
 
     #[test]

@@ -22,6 +22,9 @@ pub struct UnitDisk {
     /// The range within which clear channel assessment notices a transmission, in metres. It always notices a frame that is
     /// being received.
     pub sense_m: f64,
+    /// Whether nodes at exactly `interference_m` or `sense_m` are outside. In Cooja they are: only nodes nearer than the larger range
+    /// are neighbours, and at exactly the range of reception the signal is too weak to be noticed.
+    pub open_edge: bool,
     /// The share of frames that leave their sender. Nobody receives the others, and they disturb nobody.
     pub success_ratio_tx: f64,
     /// The share of frames received at the very edge of `range_m`; at distance d it is 1 − (d/range)²·(1 − ratio). It is drawn
@@ -73,6 +76,7 @@ impl UnitDisk {
         range_m: 10.0,
         interference_m: 20.0,
         sense_m: 10.0,
+        open_edge: false,
         success_ratio_tx: 1.0,
         success_ratio_rx: 1.0,
     };

@@ -9,8 +9,8 @@ use crate::{NodeId, Span, Time};
 /// of its packet. All memory is allocated at the start.
 ///
 /// Only a first fragment opens a context, like in Contiki (`sicslowpan.c`, `add_fragment`). If all contexts are in use, the
-/// datagram is dropped. A context that has waited too long is over, and makes room when room is needed. A fragment that comes
-/// after the deadline is too late, as the RFC says. (Contiki adds it until the room is needed.)
+/// datagram is dropped. Contexts that have waited too long are over when the next first fragment comes. Until then, a late
+/// fragment is added (the RFC lets none be added).
 ///
 /// With [`prefer_new`](LowpanConfig::prefer_new) a newer datagram ends older ones, like in Contiki 2.7 (`sicslowpan.c`,
 /// `PRIORITIZE_NEW_PACKETS`).
@@ -68,7 +68,8 @@ impl FragmentReassembly {
     pub(crate) fn handle(&mut self, now: Time, frame: &Frame, packet: u32) -> Reassembled {
         let bit = 1 << frame.fragment;
         let found = self.contexts.iter().position(|context| {
-            (context.from, context.tag) == (frame.from, frame.tag) && now < context.deadline
+            (context.from, context.tag) == (frame.from, frame.tag)
+                && (frame.fragment > 0 || now < context.deadline)
         });
         match found {
             Some(index) => self.add(index, bit),
@@ -212,14 +213,17 @@ mod tests {
     }
 
     #[test]
-    fn a_context_that_is_over_takes_no_more_and_gives_its_handle_back_when_room_is_needed() {
+    fn a_context_that_is_over_takes_late_fragments_until_a_first_one_needs_its_room() {
+        let over = at(TIMEOUT.as_nanos());
         let mut node = node(1);
         assert_eq!(node.handle(at(0), &fragment(1, 5, 0, 3), 70), Opened(None));
         assert_eq!(node.handle(at(TIMEOUT.as_nanos() - 1), &fragment(1, 5, 1, 3), 70), Added);
         assert_eq!(node.handle(at(TIMEOUT.as_nanos() - 1), &fragment(2, 5, 0, 2), 71), Full);
-        assert_eq!(node.handle(at(TIMEOUT.as_nanos()), &fragment(1, 5, 2, 3), 70), Stray);
-        assert_eq!(node.handle(at(TIMEOUT.as_nanos()), &fragment(2, 5, 0, 2), 71), Opened(Some(70)));
-        assert_eq!(node.handle(at(TIMEOUT.as_nanos()), &fragment(2, 5, 1, 2), 71), Whole(71));
+        assert_eq!(node.handle(over, &fragment(1, 5, 2, 3), 70), Whole(70));
+        assert_eq!(node.handle(at(0), &fragment(1, 6, 0, 2), 72), Opened(None));
+        assert_eq!(node.handle(over, &fragment(2, 6, 0, 2), 73), Opened(Some(72)));
+        assert_eq!(node.handle(over, &fragment(1, 6, 1, 2), 72), Stray);
+        assert_eq!(node.handle(over, &fragment(2, 6, 1, 2), 73), Whole(73));
     }
 
     #[test]

@@ -94,6 +94,12 @@ pub struct RplNode {
     renewal: Time,
     /// The time of the next probe of a link.
     probe: Time,
+    /// The neighbour that the next probe goes to, if one is better than the parent as far as is known.
+    urgent: Option<NodeId>,
+    /// The time at which the node was switched on.
+    started: Time,
+    /// The time of the next choice of the parent.
+    selection: Time,
     draws: NodeDraws,
     outbox: VecDeque<(Option<NodeId>, RplMessage)>,
     counters: RplCounters,
@@ -120,6 +126,9 @@ impl RplNode {
             dao: Time::MAX,
             renewal: Time::MAX,
             probe: Time::MAX,
+            urgent: None,
+            started: now,
+            selection: Time::MAX,
             draws: NodeDraws::new(stream, id),
             outbox: VecDeque::new(),
             counters: RplCounters::default(),
@@ -156,8 +165,8 @@ impl RplNode {
 
     /// Returns the moment at which to call [`handle_timeout`](Self::handle_timeout), if any.
     pub fn poll_timeout(&self) -> Option<Time> {
-        let next =
-            [self.trickle.poll_timeout(), self.dis, self.dao, self.renewal, self.probe].into_iter().min();
+        let Self { dis, dao, renewal, probe, selection, .. } = *self;
+        let next = [self.trickle.poll_timeout(), dis, dao, renewal, probe, selection].into_iter().min();
         next.filter(|&time| time < Time::MAX)
     }
 
@@ -167,6 +176,10 @@ impl RplNode {
             Some(true) => self.announce(),
             Some(false) => self.counters.dios_suppressed += 1,
             None => {}
+        }
+        if self.selection <= now {
+            self.selection = Time::MAX;
+            self.select_parent(now);
         }
         if self.dis <= now {
             self.send_dis(now);

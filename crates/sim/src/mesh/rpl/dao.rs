@@ -20,23 +20,21 @@ impl RplNode {
             }
             return;
         }
-        let parent = self.parent;
-        if target == self.id || parent == Some(from) {
-            // The way up is a circle. The parent is acceptable again when it announces its rank.
+        // A DAO goes up. One from the parent, or from a node nearer to the root, goes in a circle (Contiki, `dao_input_storing`).
+        let hops = |rank: u16| rank / self.config.min_hop_rank_increase.max(1);
+        let own = hops(self.rank);
+        let is_parent = self.parent == Some(from);
+        if let Some(above) = self.neighbours.get_mut(from)
+            && (is_parent || hops(above.rank) < own)
+        {
+            // The neighbour is acceptable again when it announces its rank.
+            above.rank = INFINITE_RANK;
             self.counters.loops += 1;
-            if let Some(above) = parent.and_then(|parent| self.neighbours.get_mut(parent)) {
-                above.rank = INFINITE_RANK;
-            }
-            self.select_parent(now);
-            if target == self.id || self.rank == INFINITE_RANK {
-                return;
-            }
+            self.select_parent_later(now);
+            return;
         }
-        let rank = self.rank;
-        let Some(neighbour) = self.note(now, from, 0) else { return };
-        if neighbour.rank <= rank {
-            // The neighbour was above or beside this node, and is below now. It has not announced its new rank yet.
-            neighbour.rank = INFINITE_RANK;
+        if target == self.id || self.note(now, from, 0).is_none() {
+            return;
         }
         let until = now + self.config.route_lifetime;
         let roots_own = self.config.max_root_routes.filter(|_| self.is_root());

@@ -40,12 +40,6 @@ impl RplNode {
             self.neighbours.forget_ranks();
             self.root = Some(root);
         }
-        // A child has a higher rank than its parent, so a neighbour without one is not a child any more. (A child that has
-        // not heard yet that this node's rank has risen will send its DAOs again, because a node that changes its parent
-        // asks for them.)
-        if (rank == INFINITE_RANK || rank < self.rank) && self.routes.is_child(now, from) {
-            self.routes.remove_through(from);
-        }
         if rank == INFINITE_RANK && self.neighbours.get(from).is_none() {
             return;
         }
@@ -133,13 +127,12 @@ mod tests {
     }
 
     #[test]
-    fn a_child_that_is_higher_now_or_nowhere_is_one_no_longer() {
+    fn routes_through_a_child_stay_whatever_rank_it_announces() {
         for rank in [511, INFINITE_RANK] {
             let (mut node, now) = between();
             node.handle(now, NodeId(9), &dio(513));
-            assert_eq!(node.routes(now), 1);
             node.handle(now, NodeId(9), &dio(rank));
-            assert_eq!(node.routes(now), 0);
+            assert_eq!(node.routes(now), 1, "only a DAO takes a route back");
         }
     }
 

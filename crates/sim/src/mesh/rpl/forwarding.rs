@@ -41,7 +41,16 @@ impl RplNode {
             }
             // Whole ranks are compared, like in Contiki. Equal ranks agree with no direction, so every circle is found.
             let (sender, own) = (option.sender_rank, self.rank);
+            let known = self.neighbours.get_mut(from);
+            let is_known = known.is_some();
+            if let Some(known) = known.filter(|_| option.rank_error) {
+                known.rank = sender;
+            }
             if if option.down { sender >= own } else { sender <= own } {
+                // The sender may have an old rank of this node (Contiki, `rpl_verify_hbh_header`).
+                if is_known {
+                    self.send(Some(from), self.dio());
+                }
                 if option.rank_error {
                     self.counters.loops += 1;
                     self.reset_trickle(now);
@@ -53,7 +62,7 @@ impl RplNode {
         }
         ahead.sender_rank = self.rank;
         match self.routes.next_hop(now, to) {
-            Some(next) if Some(next) != from => {
+            Some(next) if Some(next) != from || !self.config.sends_back => {
                 ahead.down = true;
                 return Ok((next, ahead));
             }
@@ -64,6 +73,12 @@ impl RplNode {
         match (from, self.parent) {
             (Some(from), _) if ahead.down => {
                 self.counters.forwarding_errors += 1;
+                if !self.config.sends_back {
+                    if self.neighbours.get(from).is_some() {
+                        self.send_dao(Some(from), to, self.path, true);
+                    }
+                    return Err(Unroutable::ForwardingError);
+                }
                 ahead.forwarding_error = true;
                 Ok((from, ahead))
             }
@@ -80,20 +95,34 @@ mod tests {
     use crate::Luck;
     use crate::mesh::RplConfig;
     use crate::mesh::rpl::tests::{Stop, TestLinks, between, dao};
-    use crate::mesh::rpl::{LollipopCounter, RplMessage};
+    use crate::mesh::rpl::{DownwardRoutes, LollipopCounter, RplMessage};
 
     #[test]
     fn a_packet_sent_down_to_where_the_route_ends_comes_back_and_takes_the_route_with_it() {
-        let mut links = TestLinks::new(&RplConfig::CONTIKI_3, 4, 1, |a, b| a.abs_diff(b) == 1);
+        let config = RplConfig { sends_back: true, ..RplConfig::CONTIKI_3 };
+        let mut links = TestLinks::new(&config, 4, 1, |a, b| a.abs_diff(b) == 1);
         links.run(Time::from_secs(60));
-        links.nodes[2].routes.clear();
+        links.nodes[2].routes = DownwardRoutes::default();
         assert_eq!(links.walk(0, 3), Err(Stop::Unroutable(1, Unroutable::ForwardingError)));
         assert_eq!(links.nodes[1].routes.next_hop(links.now, NodeId(3)), None);
         assert_eq!(links.walk(0, 3), Err(Stop::Unroutable(0, Unroutable::ForwardingError)));
         assert_eq!(links.walk(0, 3), Err(Stop::Unroutable(0, Unroutable::NoRoute)));
-        // The higher DTSN asks for the route again.
-        links.run(Time::from_secs(90));
+        // The higher DTSN asks for the route again, hop by hop with the next DIO of each node, whose interval is 64 s at most by now.
+        links.run(Time::from_secs(180));
         links.assert_all_reach();
+    }
+
+    #[test]
+    fn contiki_drops_a_packet_where_its_route_ends_and_takes_the_route_back() {
+        let mut links = TestLinks::new(&RplConfig::CONTIKI_3, 4, 1, |a, b| a.abs_diff(b) == 1);
+        links.run(Time::from_secs(60));
+        links.nodes[2].routes = DownwardRoutes::default();
+        assert_eq!(links.walk(0, 3), Err(Stop::Unroutable(2, Unroutable::ForwardingError)));
+        let back = links.nodes[2].poll_transmit();
+        let is_no_path = |message: &RplMessage| {
+            matches!(message, RplMessage::Dao { target: NodeId(3), no_path: true, .. })
+        };
+        assert!(back.is_some_and(|(to, message)| to == Some(NodeId(1)) && is_no_path(&message)), "{back:?}");
     }
 
     #[test]
@@ -104,7 +133,7 @@ mod tests {
         links.assert_all_reach();
         // All that belongs to 1 is below 1: that it takes 2 for its parent makes a circle, unless 2 leaves.
         links.nodes[1].neighbours.forget_ranks();
-        links.nodes[1].routes.clear();
+        links.nodes[1].routes = DownwardRoutes::default();
         links.nodes[1].neighbours.get_mut(NodeId(2)).expect("a neighbour").rank = 128;
         let now = links.now;
         links.nodes[1].select_parent(now);
@@ -141,6 +170,7 @@ mod tests {
     #[test]
     fn a_packet_from_where_its_route_leads_goes_up_and_the_route_is_forgotten() {
         let (mut node, now) = between();
+        node.config.sends_back = true;
         node.handle(now, NodeId(9), &dao(10, 1));
         let option = RplOption { sender_rank: 768, ..RplOption::default() };
         let (next, ahead) = node.forward(now, Some(NodeId(9)), NodeId(10), Some(option)).unwrap();

@@ -63,12 +63,10 @@ impl Neighbour {
         self.counted >= FRESH_COUNT && now - self.last < FRESH
     }
 
-    fn is_acceptable(&self, config: &RplConfig, highest: u16) -> bool {
-        let rank = self.rank_through(config);
+    fn is_acceptable(&self, config: &RplConfig) -> bool {
         self.is_reachable(config)
             && self.cost() <= config.max_path_cost
-            && rank < INFINITE_RANK
-            && rank <= highest
+            && self.rank_through(config) < INFINITE_RANK
     }
 
     /// Takes the outcome of a frame into the ETX, by the moving average of Contiki (net/link-stats.c).
@@ -138,21 +136,22 @@ impl Neighbours {
         Some(*neighbour)
     }
 
-    /// Returns the best parent of a node whose rank may be `highest` at most. It is the acceptable neighbour of the lowest
-    /// cost that is not a `child`. The parent `present` stays unless its cost is higher by the threshold (RFC 6719 §3.2.2).
+    /// Returns the best of the neighbours that `counts`: an acceptable one of the lowest cost. The parent `present` stays unless its
+    /// cost is higher by the threshold (RFC 6719 §3.2.2).
     pub(super) fn best(
         &self,
         present: Option<NodeId>,
-        highest: u16,
         config: &RplConfig,
-        child: impl Fn(NodeId) -> bool,
+        counts: impl Fn(&Neighbour) -> bool,
     ) -> Option<&Neighbour> {
         let mut best: Option<&Neighbour> = None;
         let mut stays = None;
-        for neighbour in self.0.iter().filter(|neighbour| neighbour.is_acceptable(config, highest)) {
+        for neighbour in
+            self.0.iter().filter(|neighbour| neighbour.is_acceptable(config) && counts(neighbour))
+        {
             if Some(neighbour.id) == present {
                 stays = Some(neighbour);
-            } else if best.is_none_or(|best| neighbour.cost() < best.cost()) && !child(neighbour.id) {
+            } else if best.is_none_or(|best| neighbour.cost() < best.cost()) {
                 best = Some(neighbour);
             }
         }
@@ -210,7 +209,7 @@ mod tests {
     }
 
     fn best(neighbours: &Neighbours, present: Option<u32>) -> Option<u32> {
-        neighbours.best(present.map(NodeId), u16::MAX, &CONFIG, |_| false).map(|best| best.id.0)
+        neighbours.best(present.map(NodeId), &CONFIG, |_| true).map(|best| best.id.0)
     }
 
     #[test]
@@ -255,15 +254,12 @@ mod tests {
     }
 
     #[test]
-    fn children_the_infinitely_far_and_those_too_far_down_are_no_parents() {
+    fn neighbours_infinitely_far_and_those_that_do_not_count_are_no_parents() {
         let neighbours = table(&[300, INFINITE_RANK, 900]);
-        let best = |highest, child: u32| {
-            neighbours.best(None, highest, &CONFIG, |id| id.0 == child).map(|best| best.id.0)
-        };
-        assert_eq!(best(u16::MAX, 9), Some(0));
-        assert_eq!(best(u16::MAX, 0), Some(2));
-        assert_eq!(best(1_155, 0), None);
-        assert_eq!(best(1_156, 0), Some(2));
+        let best =
+            |without: u32| neighbours.best(None, &CONFIG, |it| it.id.0 != without).map(|best| best.id.0);
+        assert_eq!(best(9), Some(0));
+        assert_eq!(best(0), Some(2));
         assert_eq!(neighbours.get(NodeId(0)).unwrap().rank_through(&CONFIG), 556);
     }
 

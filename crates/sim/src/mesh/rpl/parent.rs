@@ -1,6 +1,6 @@
 //! The choice of the preferred parent, its consequences, and the probing of links that it rests on (RFC 6550 §8.2).
 
-use super::{INFINITE_RANK, RplNode};
+use super::{INFINITE_RANK, Neighbour, RplNode};
 use crate::{NodeId, Span, Time};
 
 /// The time within which a node without a parent probes a neighbour (Contiki, rpl-timers.c).
@@ -17,10 +17,22 @@ impl RplNode {
         else {
             return;
         };
-        if !known.is_reachable(&self.config) {
+        if !known.is_reachable(&self.config) && known.is_fresh(now) {
             self.routes.remove_through(neighbour);
         }
-        self.select_parent(now);
+        self.select_parent_later(now);
+    }
+
+    /// Lets the node choose its parent at the end of the interval of [`RplConfig::selection_interval`](crate::mesh::RplConfig).
+    pub(super) fn select_parent_later(&mut self, now: Time) {
+        let interval = self.config.selection_interval.as_nanos();
+        if interval == 0 {
+            self.select_parent(now);
+        } else if self.selection == Time::MAX {
+            // The interval began when the node was switched on.
+            let over = (now - self.started).as_nanos() % interval;
+            self.selection = now + Span::from_nanos(interval - over);
+        }
     }
 
     /// Chooses the best parent, if there is one, and sets the rank.
@@ -28,15 +40,18 @@ impl RplNode {
         if self.is_root() {
             return;
         }
+        // A node without a parent may take any rank (Contiki, `rpl_select_dag`).
         let highest = match self.config.max_rank_increase {
-            0 => INFINITE_RANK,
-            increase => self.lowest_rank.saturating_add(increase),
+            increase @ 1.. if self.parent.is_some() => self.lowest_rank.saturating_add(increase),
+            _ => INFINITE_RANK,
         };
-        let child = |id| self.routes.is_child(now, id);
-        let best = self.neighbours.best(self.parent, highest, &self.config, child);
+        let best = self.best_neighbour(now);
         match (self.parent, best.map(|best| (best.id, best.rank_through(&self.config)))) {
-            (before, Some((parent, rank))) => {
+            (before, Some((parent, rank))) if rank <= highest => {
                 self.rank = rank;
+                if before.is_none() {
+                    self.lowest_rank = rank;
+                }
                 self.lowest_rank = self.lowest_rank.min(rank);
                 if before != Some(parent) {
                     self.move_to(now, parent);
@@ -46,8 +61,8 @@ impl RplNode {
                     self.reset_trickle(now);
                 }
             }
-            (Some(_), None) => self.detach(now),
-            (None, None) => {
+            (Some(parent), _) => self.detach(now, parent),
+            (None, _) => {
                 // No neighbour is acceptable, but a probe may find that a link has become better.
                 if self.config.probing_interval > Span::ZERO && self.neighbours.any_joined() {
                     let soon = now + self.draws.within(URGENT);
@@ -57,6 +72,22 @@ impl RplNode {
                 }
             }
         }
+    }
+
+    /// Returns the best neighbour. Like in Contiki (`rpl_select_parent`), it is one whose statistics are fresh, if there is one, and
+    /// a better one without fresh statistics is probed soon.
+    fn best_neighbour(&mut self, now: Time) -> Option<Neighbour> {
+        let (routes, excludes) = (&self.routes, self.config.excludes_children);
+        let may_be = |neighbour: &Neighbour| !(excludes && routes.is_child(now, neighbour.id));
+        let best = *self.neighbours.best(self.parent, &self.config, may_be)?;
+        if self.config.probing_interval == Span::ZERO || best.is_fresh(now) {
+            return Some(best);
+        }
+        self.urgent = Some(best.id);
+        self.probe = now + self.draws.within(URGENT);
+        let is_fresh = |neighbour: &Neighbour| may_be(neighbour) && neighbour.is_fresh(now);
+        let fresh = self.neighbours.best(self.parent, &self.config, is_fresh);
+        Some(fresh.copied().unwrap_or(best))
     }
 
     fn move_to(&mut self, now: Time, parent: NodeId) {
@@ -72,21 +103,19 @@ impl RplNode {
         self.refresh_routes(now);
     }
 
-    /// Begins a local repair (RFC 6550 §8.2.2.5). Without a parent, the node announces that it cannot be a parent either,
-    /// forgets its routes and the ranks of its neighbours, and asks for a DODAG.
-    fn detach(&mut self, now: Time) {
+    /// Begins a local repair (RFC 6550 §8.2.2.5): the node leaves its parent and says so. It keeps its routes and what it knows of its
+    /// neighbours, and may choose again (Contiki, `rpl_local_repair`).
+    fn detach(&mut self, now: Time, parent: NodeId) {
         self.counters.detachments += 1;
+        self.send_dao(Some(parent), self.id, self.path, true);
         self.parent = None;
         self.rank = INFINITE_RANK;
-        self.lowest_rank = INFINITE_RANK;
         (self.dao, self.renewal) = (Time::MAX, Time::MAX);
-        self.routes.clear();
-        self.neighbours.forget_ranks();
+        self.dtsn = self.dtsn.next();
         if self.config.probing_interval == Span::ZERO {
             // Without probes, only frames would show that a link has become better, and no frame takes a bad link.
             self.neighbours.clear();
         }
-        self.announce();
         self.reset_trickle(now);
         self.dis = self.draws.around(now, self.config.dis_start);
     }
@@ -95,7 +124,8 @@ impl RplNode {
     pub(super) fn probe_link(&mut self, now: Time) {
         self.probe = self.draws.around(now, self.config.probing_interval.max(Span::from_nanos(2)));
         let oldest = self.parent.is_some() && self.draws.below(2) == 0;
-        if let Some(neighbour) = self.neighbours.to_probe(now, self.parent, oldest) {
+        let urgent = self.urgent.take();
+        if let Some(neighbour) = urgent.or_else(|| self.neighbours.to_probe(now, self.parent, oldest)) {
             self.send(Some(neighbour), self.dio());
         }
     }
@@ -128,7 +158,8 @@ mod tests {
 
     #[test]
     fn a_node_that_loses_its_last_parent_says_so_and_takes_its_children_along() {
-        let mut links = TestLinks::new(&RplConfig::CONTIKI_3, 4, 1, |a, b| a.abs_diff(b) == 1);
+        let config = RplConfig { excludes_children: true, ..RplConfig::CONTIKI_3 };
+        let mut links = TestLinks::new(&config, 4, 1, |a, b| a.abs_diff(b) == 1);
         links.run(Time::from_secs(60));
         links.assert_all_reach();
         links.set_link(0, 1, false);
@@ -216,10 +247,14 @@ mod tests {
         node.handle(now, NodeId(1), &dio(256 + 896));
         assert_eq!((node.parent(), node.rank()), (Some(NodeId(1)), 512 + 896));
         node.handle(now, NodeId(1), &dio(257 + 896));
-        assert_eq!((node.parent(), node.rank(), node.routes(now)), (None, INFINITE_RANK, 0));
-        assert!(matches!(fetched(&mut node)[..], [(None, RplMessage::Dio { rank: INFINITE_RANK, .. })]));
+        // Its routes down hold as before.
+        assert_eq!((node.parent(), node.rank(), node.routes(now)), (None, INFINITE_RANK, 1));
+        assert!(matches!(fetched(&mut node)[..], [(Some(NodeId(1)), RplMessage::Dao { no_path: true, .. })]));
         assert_eq!(node.forward(now, None, NodeId(0), None), Err(Unroutable::NoParent));
-        // It asks for a DODAG, and takes the place that there is.
+        let soon = node.poll_timeout().unwrap();
+        node.handle_timeout(soon);
+        assert!(matches!(fetched(&mut node)[..], [(None, RplMessage::Dio { rank: INFINITE_RANK, .. })]));
+        // It takes the place that there is.
         node.handle(now, NodeId(1), &dio(257 + 896));
         assert_eq!((node.parent(), node.counters().detachments), (Some(NodeId(1)), 1));
     }
@@ -228,6 +263,8 @@ mod tests {
     fn a_node_that_hears_only_what_it_cannot_reach_probes_it_within_ten_seconds() {
         let (mut node, now) = between();
         (0..9).for_each(|_| node.on_sent(now, NodeId(1), false, 8));
+        let second = Span::from_secs(1);
+        node.handle_timeout(now + second);
         assert_eq!(node.parent(), None);
         node.handle(now, NodeId(1), &dio(256));
         fetched(&mut node);
@@ -238,6 +275,7 @@ mod tests {
         }
         assert!(probed && node.parent().is_none());
         node.on_sent(now + URGENT, NodeId(1), true, 1);
+        node.handle_timeout(now + URGENT + second);
         assert_eq!(node.parent(), Some(NodeId(1)));
     }
 }

@@ -112,10 +112,6 @@ impl DownwardRoutes {
         self.0.retain(|route| route.next != next);
     }
 
-    pub(super) fn clear(&mut self) {
-        self.0.clear();
-    }
-
     /// Returns the number of routes whose lifetime is not over.
     pub(super) fn count(&self, now: Time) -> usize {
         self.0.iter().filter(|route| now < route.until).count()
