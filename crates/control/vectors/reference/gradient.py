@@ -72,7 +72,7 @@ class Student(Cocoa):
     """CoCoA++ as implemented on top of er-cocoa: the gradient chooses the factor of a retransmission, and the sum of
     the gradients is divided by the number of groups."""
 
-    max_timeout = 60 * SECOND
+    largest = 60 * SECOND  # of a timeout that is backed off; a first timeout is dithered beyond it
     up, down = F(142, 100), F(7, 10)
 
     count = groups = 0
@@ -80,13 +80,13 @@ class Student(Cocoa):
     average = F(0)
 
     def __init__(self):
-        super().__init__(**{**ER_COCOA, "max_timeout": 60 * SECOND})
+        super().__init__(**ER_COCOA)
 
     def retransmit(self, x, draw):
         exponent = down(self.average, 300 * TICK) / (300 * TICK)
         percent = min(int(100 * (1 - exp(-exponent))), 99)
         rises = apart(100 * draw, percent, by=F(1, 1000)) < percent
-        x.timeout = max(min((self.up if rises else self.down) * x.timeout, self.max_timeout), MICROSECOND)
+        x.timeout = max(min((self.up if rises else self.down) * x.timeout, self.largest), MICROSECOND)
 
     def take(self, r, now, estimator, k, weight):
         super().take(r, now, estimator, k, weight)

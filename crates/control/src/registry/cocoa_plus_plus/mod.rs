@@ -66,7 +66,8 @@ parameters! {
     presets {
         /// An implementation for Contiki: er-cocoa with the probabilistic factor, up or down, in place of the variable
         /// backoff factor. Its arithmetic errors (a division by zero before the first group of samples, unsigned
-        /// gradients, a count modulo 256) are not reproduced. Unsafe as published: timeouts may shrink from one retransmission
+        /// gradients, a count modulo 256) are not reproduced. A first timeout is dithered beyond `max_rto`, which bounds the estimate and
+        /// timeouts that are backed off. Unsafe as published: timeouts may shrink from one retransmission
         /// to the next, and nothing bounds them from below.
         "student-contiki" => |_| Self {
             min_rto: UNBOUNDED,
@@ -198,7 +199,7 @@ impl CocoaPlusPlus {
         Cocoa {
             initial_rto: self.initial_rto,
             min_rto: self.min_rto,
-            max_timeout: self.max_rto,
+            max_estimate: self.max_rto,
             ack_random_factor: self.ack_random_factor,
             final_wait: self.final_wait,
             ..Cocoa::ER_COCOA
