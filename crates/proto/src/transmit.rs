@@ -19,7 +19,7 @@ pub struct Transmit<A> {
     pub to: A,
     /// The transmission that the datagram is; `None` for a reply.
     pub step: Option<Step>,
-    /// The timeout that is armed for it, if it is confirmable.
+    /// The timeout that is armed for it, if it is confirmable and not given up at once.
     pub timeout: Option<Duration>,
 }
 
@@ -134,18 +134,19 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
             peer.next_non = now + setup.config.non_gap(bytes, limits.non_gap, peer.silent);
             peer.last_non = if may_be_last { NONE } else { index };
         }
-        let transmit =
-            Transmit { to: peer.address, step: Some(step), timeout: exchange.confirmable.then_some(timeout) };
-        self.move_on(now, index, limits, may_be_last);
-        transmit
+        let (to, timeout) = (peer.address, exchange.confirmable.then_some(timeout));
+        let waits = self.move_on(now, index, limits, may_be_last);
+        Transmit { to, step: Some(step), timeout: timeout.filter(|_| waits) }
     }
 
-    /// Ends an exchange that waits for no answer after this departure, or lets the next one go.
-    fn move_on(&mut self, now: Instant, index: u32, limits: Limits, may_be_last: bool) {
+    /// Ends an exchange that waits for no answer after this departure, or lets the next one go. Returns whether the exchange may
+    /// wait.
+    fn move_on(&mut self, now: Instant, index: u32, limits: Limits, may_be_last: bool) -> bool {
         let Config { max_retransmit, patience, .. } = self.setup.config;
         let &OpenExchange { retransmits, peer, .. } = &self.exchanges[index];
         let last = retransmits > 0 && retransmits >= max_retransmit;
-        if last && !limits.final_wait && !patience {
+        let is_over = last && !limits.final_wait && !patience;
+        if is_over {
             self.end(now, index, ExchangeEnd::Failed(Failure::GivenUp));
         } else {
             self.admit(now, peer);
@@ -153,6 +154,7 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
         if may_be_last {
             self.note_departure(now, index);
         }
+        !is_over
     }
 
     /// Notes the departure of a message that may need no answer. If it is not confirmable, the exchange is

@@ -19,5 +19,6 @@ pub use run_result::{EcnResult, Population, RunResult};
 pub use series::Series;
 pub use settling::Settling;
 pub use statistics::{Estimate, jain_index, quantile, ratio, student_t};
+pub(crate) use timeouts::ArmedTimeouts;
 pub use timeouts::Timeouts;
 pub use transfer::TransferResult;

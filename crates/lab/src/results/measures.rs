@@ -322,16 +322,26 @@ measures! {
         header: "initial RTO", worth: 5,
         pooling: Mean(|run| run.timeouts.initial_s()),
     }
-    /// Mean timeout of first transmissions of confirmable messages, dither included: the RTO of a transaction that is initiated
-    /// (Rathod 2022 §6.2.2), another name for the initial RTO.
-    MeanRto {
-        name: "rto_mean_s", interval: "rto_mean_ci95", title: "mean RTO", unit: "s",
-        pooling: Mean(|run| run.timeouts.initial_s()),
-    }
     /// Longest timeout of a first transmission in a run, averaged over the runs.
-    MaxRto {
-        name: "rto_max_s", interval: "rto_max_ci95", title: "longest RTO", unit: "s",
+    InitialRtoMax {
+        name: "initial_rto_max_s", interval: "initial_rto_max_ci95", title: "longest initial RTO", unit: "s",
         pooling: Mean(|run| run.timeouts.max_s()),
+    }
+    /// Mean timeout that expired before a retransmission, of confirmable messages, dither included. The last retransmission counts if
+    /// the mechanism waits after it.
+    ExpiredTimeout {
+        name: "expired_timeout_mean_s", interval: "expired_timeout_mean_ci95", title: "mean expired timeout", unit: "s",
+        pooling: Mean(|run| run.timeouts.expired_s()),
+    }
+    /// Longest of these timeouts in a run, averaged over the runs.
+    ExpiredTimeoutMax {
+        name: "expired_timeout_max_s", interval: "expired_timeout_max_ci95", title: "longest expired timeout", unit: "s",
+        pooling: Mean(|run| run.timeouts.expired_max_s()),
+    }
+    /// Number of these timeouts a second, over all clients.
+    ExpiredTimeouts {
+        name: "expired_timeouts_per_s", interval: "expired_timeouts_ci95", title: "expired timeouts", unit: "per second",
+        pooling: Mean(|run| ratio(run.timeouts.expired.0 as f64, run.duration_s)),
     }
     /// Messages that the applications of flows had to send.
     Offered {

@@ -185,7 +185,7 @@ mod tests {
         let hashes = hashes.flat_map(|drawn| drawn.unwrap().scenario.hash().into_bytes());
         assert_eq!(
             Hash64::of(hashes).to_string(),
-            "ab339d6fc3c68d00",
+            "945c3075e03d0087",
             "docs/search.md and docs/ebb.md have figures of this set"
         );
     }

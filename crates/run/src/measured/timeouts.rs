@@ -1,6 +1,9 @@
 //! The timeouts that clients armed.
 
+use std::collections::VecDeque;
+
 use coapace_control::Duration;
+use coapace_proto::Step;
 use serde::{Deserialize, Serialize};
 
 /// Sums over the timeouts of first transmissions of confirmable messages. Timeouts of retransmissions do not count.
@@ -12,31 +15,64 @@ pub struct Timeouts {
     pub max_us: u64,
     /// The number of known RTOs at first transmissions, before dither, and their sum in microseconds.
     pub rto: (u64, u64),
+    /// The number of timeouts that expired before a retransmission with a timeout of its own, and their sum in microseconds.
+    #[serde(default)]
+    pub expired: (u64, u64),
+    /// The longest of these, in microseconds.
+    #[serde(default)]
+    pub expired_max_us: u64,
+}
+
+/// The timeouts of a client, with those that may still expire.
+#[derive(Debug, Default)]
+pub(crate) struct ArmedTimeouts {
+    pub(crate) sums: Timeouts,
+    /// The last timeout of each exchange, by its number, the latest last.
+    armed: VecDeque<(u32, Duration)>,
+}
+
+/// The most exchanges of a client whose last timeout is remembered: more than any is outstanding at a time.
+const MOST_ARMED: usize = 64;
+
+impl ArmedTimeouts {
+    /// Counts the timeout of a transmission, unless it is armed before measuring begins. `rto` is the mechanism's estimate at that
+    /// moment.
+    pub(crate) fn arm(&mut self, step: Step, timeout: Duration, rto: Option<Duration>, is_measured: bool) {
+        let place = self.armed.iter().position(|(exchange, _)| *exchange == step.exchange);
+        let before = place.and_then(|place| self.armed.remove(place));
+        if self.armed.len() == MOST_ARMED {
+            self.armed.pop_front();
+        }
+        self.armed.push_back((step.exchange, timeout));
+        if !is_measured {
+            return;
+        }
+        let first = step.transmission == 0;
+        if first {
+            add(&mut self.sums.first, timeout.as_micros());
+            self.sums.max_us = self.sums.max_us.max(timeout.as_micros());
+        } else if let Some((_, before)) = before {
+            add(&mut self.sums.expired, before.as_micros());
+            self.sums.expired_max_us = self.sums.expired_max_us.max(before.as_micros());
+        }
+        if let Some(rto) = rto.filter(|_| first) {
+            add(&mut self.sums.rto, rto.as_micros());
+        }
+    }
 }
 
 impl Timeouts {
-    /// Counts the timeout of a `first` transmission and ignores later ones. `rto` is the mechanism's estimate at that moment.
-    pub(crate) fn add(&mut self, first: bool, timeout: Duration, rto: Option<Duration>) {
-        if first {
-            let us = timeout.as_micros();
-            add(&mut self.first, us);
-            self.max_us = self.max_us.max(us);
-        }
-        if let Some(rto) = rto {
-            add(&mut self.rto, rto.as_micros());
-        }
-    }
-
     /// Adds the timeouts of another client.
     pub(crate) fn merge(&mut self, other: &Self) {
-        for (sum, more) in [(&mut self.first, other.first), (&mut self.rto, other.rto)] {
+        let sums = [&mut self.first, &mut self.rto, &mut self.expired];
+        for (sum, more) in sums.into_iter().zip([other.first, other.rto, other.expired]) {
             *sum = (sum.0 + more.0, sum.1.saturating_add(more.1));
         }
         self.max_us = self.max_us.max(other.max_us);
+        self.expired_max_us = self.expired_max_us.max(other.expired_max_us);
     }
 
-    /// Returns the mean timeout of first transmissions, dither included, in seconds: the "initial RTO" of Betzler et al. 2015,
-    /// and the RTO "for a transaction that is initiated" of Rathod 2022 §6.2.2.
+    /// Returns the mean timeout of first transmissions, dither included, in seconds: the "initial RTO" of Betzler et al. 2015.
     pub fn initial_s(&self) -> Option<f64> {
         mean_s(self.first)
     }
@@ -44,6 +80,16 @@ impl Timeouts {
     /// Returns the longest timeout of a first transmission, dither included, in seconds.
     pub fn max_s(&self) -> Option<f64> {
         (self.first.0 > 0).then_some(self.max_us as f64 / 1e6)
+    }
+
+    /// Returns the mean timeout that expired before a retransmission with a timeout of its own, in seconds.
+    pub fn expired_s(&self) -> Option<f64> {
+        mean_s(self.expired)
+    }
+
+    /// Returns the longest of these timeouts, in seconds.
+    pub fn expired_max_s(&self) -> Option<f64> {
+        (self.expired.0 > 0).then_some(self.expired_max_us as f64 / 1e6)
     }
 
     /// Returns the mean RTO before dither, in seconds.
@@ -65,14 +111,32 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_timeouts_of_first_transmissions_count() {
-        let mut timeouts = Timeouts::default();
-        timeouts.add(true, Duration::from_secs(2), Some(Duration::from_millis(1_500)));
-        timeouts.add(false, Duration::from_secs(4), None);
+    fn first_timeouts_and_expired_ones_are_counted_apart() {
+        let [one, other] = [(7, 0), (8, 0)].map(|(exchange, transmission)| Step { exchange, transmission });
+        let secs = Duration::from_secs;
+        let mut client = ArmedTimeouts::default();
+        client.arm(one, secs(2), Some(Duration::from_millis(1_500)), true);
+        client.arm(other, secs(3), Some(Duration::from_millis(2_500)), true);
+        client.arm(Step { transmission: 1, ..one }, secs(4), None, true);
+        client.arm(Step { transmission: 2, ..one }, secs(8), None, true);
         let mut both = Timeouts::default();
-        both.add(true, Duration::from_secs(3), Some(Duration::from_millis(2_500)));
-        both.merge(&timeouts);
+        both.merge(&client.sums);
         assert_eq!((both.initial_s(), both.max_s(), both.rto_s()), (Some(2.5), Some(3.0), Some(2.0)));
-        assert_eq!((Timeouts::default().initial_s(), Timeouts::default().max_s()), (None, None));
+        // The timeouts of 3 s and 8 s have not expired.
+        assert_eq!(
+            (both.expired, both.expired_s(), both.expired_max_s()),
+            ((2, 6_000_000), Some(3.0), Some(4.0))
+        );
+        let none = Timeouts::default();
+        assert_eq!((none.initial_s(), none.max_s(), none.expired_max_s()), (None, None, None));
+    }
+
+    #[test]
+    fn timeouts_armed_before_measuring_count_once_they_expire_in_it() {
+        let first = Step { exchange: 0, transmission: 0 };
+        let mut client = ArmedTimeouts::default();
+        client.arm(first, Duration::from_secs(2), None, false);
+        client.arm(Step { transmission: 1, ..first }, Duration::from_secs(4), None, true);
+        assert_eq!((client.sums.first.0, client.sums.expired_s()), (0, Some(2.0)));
     }
 }

@@ -9,7 +9,7 @@ use coapace_sim::{Mark, Node, NodeId, Outgoing, Span, Stream, Time, Transport};
 
 use super::copies::RepeatedMessages;
 use super::{GET, batch_size, report_exchanges, span_s, start};
-use crate::measured::{Delays, RunResult, Series, Timeouts};
+use crate::measured::{ArmedTimeouts, Delays, RunResult, Series};
 
 /// The behaviour that all clients of a population share.
 #[derive(Debug)]
@@ -89,7 +89,7 @@ pub(crate) struct ClientNode {
 #[derive(Debug, Default)]
 struct Departed {
     copies: RepeatedMessages,
-    timeouts: Timeouts,
+    timeouts: ArmedTimeouts,
     /// The times of exchanges beside transfers.
     times: Delays,
 }
@@ -132,7 +132,7 @@ impl ClientNode {
         result.given_up += given_up;
         if let Some(Departed { copies, timeouts, times }) = self.departed.as_deref() {
             result.unnecessary += copies.spurious();
-            result.timeouts.merge(timeouts);
+            result.timeouts.merge(&timeouts.sums);
             if times.count > 0 {
                 result.exchange_times.merge(times);
             }
@@ -242,13 +242,12 @@ impl Node for ClientNode {
             self.endpoint.poll_event()?;
             self.exchange_is_over(now);
         };
-        if let (Some(step), Some(timeout)) = (transmit.step, transmit.timeout) {
-            let first = step.transmission == 0;
-            let rto = if first { self.rto() } else { None };
+        if let Some(step) = transmit.step {
+            let rto = if step.transmission == 0 { self.rto() } else { None };
             let departed = self.departed.get_or_insert_default();
             departed.copies.sent(step, buffer.get(start..).unwrap_or_default());
-            if now >= self.plan.measured_from {
-                departed.timeouts.add(first, timeout, rto);
+            if let Some(timeout) = transmit.timeout {
+                departed.timeouts.arm(step, timeout, rto, now >= self.plan.measured_from);
             }
         }
         let mark = transmit

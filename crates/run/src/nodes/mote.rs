@@ -91,7 +91,7 @@ impl Mote {
     /// Adds the counts of this host to the results of its run, except the counts of its flows.
     pub(crate) fn report(&self, result: &mut RunResult) {
         result.responses_sent += self.replies;
-        result.timeouts.merge(&self.ledger.timeouts);
+        result.timeouts.merge(&self.ledger.timeouts.sums);
         // The registrations of a sink are not messages of the flows.
         if self.number == 0 {
             return;
@@ -284,7 +284,7 @@ impl Node for Mote {
             self.copies.sent(transmit.to, step, buffer);
             if let Some(timeout) = transmit.timeout {
                 let gauge = self.endpoint.gauges(transmit.to).map(|gauges| gauges.rto);
-                self.ledger.armed(now, step.transmission == 0, timeout, gauge);
+                self.ledger.armed(now, step, timeout, gauge);
             }
             self.note_notification(now, buffer);
         }

@@ -1,9 +1,10 @@
 //! The ledger of a mote: every message that it offered or received.
 
 use coapace_control::Duration;
+use coapace_proto::Step;
 use coapace_sim::{NodeId, Time};
 
-use crate::measured::Timeouts;
+use crate::measured::ArmedTimeouts;
 
 /// A message that a client took from its application.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,7 +52,7 @@ pub(crate) struct MoteLedger {
     /// The counts of each flow, by its number.
     pub(crate) tallies: Vec<FlowTally>,
     /// The timeouts that were armed.
-    pub(crate) timeouts: Timeouts,
+    pub(crate) timeouts: ArmedTimeouts,
 }
 
 impl MoteLedger {
@@ -86,9 +87,7 @@ impl MoteLedger {
     }
 
     /// Counts a timeout that was armed.
-    pub(super) fn armed(&mut self, now: Time, first: bool, timeout: Duration, gauge: Option<Duration>) {
-        if now >= self.from {
-            self.timeouts.add(first, timeout, gauge.filter(|_| first));
-        }
+    pub(super) fn armed(&mut self, now: Time, step: Step, timeout: Duration, gauge: Option<Duration>) {
+        self.timeouts.arm(step, timeout, gauge, now >= self.from);
     }
 }
