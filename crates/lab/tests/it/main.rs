@@ -2,6 +2,7 @@
 
 mod bounds;
 mod californium;
+mod cooja;
 mod ebb;
 mod flows;
 mod mesh;
