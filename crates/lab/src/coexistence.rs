@@ -1,7 +1,8 @@
 //! Every pair of mechanisms at one bottleneck: how much each takes from the other.
 //!
 //! In each pair one half of the clients has the first mechanism, the other half the second. Each mechanism also runs once with
-//! all clients. `docs/coexistence.md` defines the figures.
+//! all clients. Where they transfer bodies, the rate of a client is the goodput of its transfers. `docs/coexistence.md` defines
+//! the figures.
 
 mod rows;
 mod standing;
@@ -9,7 +10,7 @@ mod table;
 
 use std::sync::Arc;
 
-pub(crate) use rows::COLUMNS;
+pub(crate) use rows::{FIRST, LAST, OF_EXCHANGES, OF_TRANSFERS};
 pub use standing::ShareStanding;
 
 use crate::experiment::Trial;
@@ -17,12 +18,12 @@ use crate::lists::repeated;
 use crate::results::{Cell, CellResult, CellSummary, Metric, PopulationSummary};
 use coapace_run::Observe;
 use coapace_run::contender::Contender;
-use coapace_run::measured::{RunResult, ratio};
+use coapace_run::measured::{PopulationTransfers, RunResult, ratio};
 use coapace_run::mix::MixPart;
 use coapace_scenario::Scenario;
 
-/// The bound of starvation: a mechanism is starved if its clients keep less than this share of the throughput that they have
-/// where all clients have this mechanism.
+/// The bound of starvation: a mechanism is starved if its clients keep less than this share of the throughput, or of the goodput of
+/// transfers, that they have where all clients have this mechanism.
 pub const STARVED: f64 = 0.5;
 
 /// The number of seeds of every pair if none is named. With three, a relative share is accurate to about 0.02.
@@ -81,24 +82,24 @@ pub struct Encounter {
     pub own: PopulationSummary,
     /// The mechanism of the other clients; the same mechanism where it is alone.
     pub rival: String,
-    /// The throughput of one of these clients, as a fraction of its throughput where all clients have the mechanism; `None` if
-    /// that is 0.
+    /// The throughput of one of these clients, or the goodput of its transfers, as a fraction of the same where all clients have the
+    /// mechanism; `None` if it is 0 there.
     pub kept: Option<f64>,
     /// All clients together.
     pub pair: CellSummary,
-    /// Retransmissions of all clients as a fraction of the requests that they sent, from 0 to 1.
-    pub retransmission_share: Option<f64>,
+    /// Retransmissions of all clients, or blocks sent again, as a fraction of the requests that they sent, from 0 to 1.
+    pub again_share: Option<f64>,
     /// The cell of the pair.
     pub cell: Cell,
 }
 
 impl Encounter {
-    /// Returns the exchanges that all clients together completed in a second.
-    pub fn throughput(&self) -> f64 {
-        self.pair.count(Metric::Throughput)
+    /// Returns the exchanges that all clients together completed in a second, or the share of the link that all transfers had.
+    pub fn together(&self) -> f64 {
+        self.pair.count(if self.own.transfers.is_some() { Metric::LinkShare } else { Metric::Throughput })
     }
 
-    /// Returns whether the other mechanism leaves it less than [`STARVED`] of the throughput that it has alone.
+    /// Returns whether the other mechanism leaves it less than [`STARVED`] of the throughput, or of the goodput, that it has alone.
     pub fn is_starved(&self) -> bool {
         self.kept.is_some_and(|kept| kept < STARVED)
     }
@@ -111,14 +112,16 @@ impl Matrix {
         let size = alone.len();
         let own =
             |summary: &CellSummary, place: usize| summary.populations.get(place).cloned().unwrap_or_default();
-        let rates: Vec<f64> =
-            alone.iter().map(|result| own(&result.summary(), 0).throughput_per_client).collect();
+        let rates: Vec<f64> = alone.iter().map(|result| own(&result.summary(), 0).rate_per_client).collect();
         let mut encounters = vec![Encounter::default(); size * size];
         let pairs = (0..size).flat_map(|row| (row..size).map(move |column| (row, column)));
         for ((row, column), result) in pairs.zip(results) {
             let pair = result.summary();
             let sum = |of: fn(&RunResult) -> u64| result.runs.iter().map(of).sum::<u64>() as f64;
-            let (again, sent) = (sum(|run| run.retransmissions), sum(|run| run.requests_sent));
+            let (again, sent) = match own(&pair, 0).transfers {
+                None => (sum(|run| run.retransmissions), sum(|run| run.requests_sent)),
+                Some(_) => (sum(blocks_again), sum(blocks_sent)),
+            };
             for (place, (row, column)) in [(row, column), (column, row)].into_iter().enumerate() {
                 // A mechanism alone is a single population.
                 if place == 1 && row == column {
@@ -127,10 +130,10 @@ impl Matrix {
                 let own = own(&pair, place);
                 encounters[row * size + column] = Encounter {
                     rival: alone[column].cell.mechanism.clone(),
-                    kept: ratio(own.throughput_per_client, rates[row]),
+                    kept: ratio(own.rate_per_client, rates[row]),
                     own,
                     pair: pair.clone(),
-                    retransmission_share: ratio(again, sent),
+                    again_share: ratio(again, sent),
                     cell: result.cell.clone(),
                 };
             }
@@ -138,6 +141,11 @@ impl Matrix {
         let mechanisms = alone.iter().map(|result| result.cell.mechanism.clone()).collect();
         let runs = results.iter().map(|result| result.runs.len() as u64).sum();
         Self { mechanisms, alone, runs, encounters }
+    }
+
+    /// Returns whether the mechanisms are compared by transfers.
+    pub fn is_of_transfers(&self) -> bool {
+        self.encounters.iter().any(|encounter| encounter.own.transfers.is_some())
     }
 
     /// Returns the encounter of the mechanism of `row` with the mechanism of `column`.
@@ -154,6 +162,20 @@ impl Matrix {
         let all = self.encounters.iter().enumerate();
         all.map(move |(place, encounter)| (place / size, place % size, encounter))
     }
+}
+
+/// Returns the blocks that clients over UDP sent again or asked for again.
+fn blocks_again(run: &RunResult) -> u64 {
+    of_transfers(run, |own| own.blocks_again)
+}
+
+/// Returns the requests for blocks, or with blocks, of clients over UDP.
+fn blocks_sent(run: &RunResult) -> u64 {
+    of_transfers(run, |own| own.blocks_sent)
+}
+
+fn of_transfers(run: &RunResult, of: fn(&PopulationTransfers) -> u64) -> u64 {
+    run.populations.iter().filter_map(|any| any.transfers.as_ref()).map(of).sum()
 }
 
 #[cfg(test)]
@@ -199,14 +221,74 @@ pub(crate) mod tests {
             let relative = encounter.own.relative_share.unwrap() + other.own.relative_share.unwrap();
             assert!((relative - 2.0).abs() < 1e-12, "{relative}");
             assert_eq!(encounter.pair.trace_hash, other.pair.trace_hash, "it is the same run");
-            let together = 30.0 * (encounter.own.throughput_per_client + other.own.throughput_per_client);
-            assert!((together - encounter.throughput()).abs() < 1e-9);
-            let alone = matrix.encounter(row, row).own.throughput_per_client;
-            let kept = encounter.own.throughput_per_client / alone;
+            let together = 30.0 * (encounter.own.rate_per_client + other.own.rate_per_client);
+            assert!((together - encounter.together()).abs() < 1e-9);
+            let alone = matrix.encounter(row, row).own.rate_per_client;
+            let kept = encounter.own.rate_per_client / alone;
             assert!((encounter.kept.unwrap() - kept).abs() < 1e-12);
         }
         // Equal shares would let the sums below hold trivially.
         assert!((matrix.encounter(0, 1).own.relative_share.unwrap() - 1.0).abs() > 0.001);
+    }
+
+    /// Makes a matrix of two endless transfers that share a link of LTE-M.
+    pub(crate) fn of_transfers(names: &[&str]) -> Matrix {
+        let set = [
+            ("clients", "2"),
+            ("transfers", "2"),
+            ("bytes", "16_000_000"),
+            ("workload.transfers.firmware.count", "none"),
+            ("workload.duration", "60 s"),
+            ("workload.warm_up", "10 s"),
+        ];
+        let set = set.map(|(key, value)| (key.to_owned(), value.to_owned()));
+        let scenario = Arc::new(Scenario::load("fota-lte-m", &set).unwrap());
+        let contenders: Vec<_> = names.iter().map(|name| Contender::parse(name).unwrap()).collect();
+        Matrix::of(&conduct(&trials(&scenario, &contenders, 2).unwrap(), 2, &|| {}))
+    }
+
+    #[test]
+    fn transfers_share_the_goodput_and_are_starved_by_the_same_rule() {
+        let matrix = of_transfers(&["tide", "newreno", "rfc9177"]);
+        assert!(matrix.is_of_transfers());
+        for (row, column, encounter) in matrix.encounters() {
+            let (own, other) = (&encounter.own, &matrix.encounter(column, row).own);
+            assert_eq!(own.clients, if row == column { 2 } else { 1 });
+            assert_eq!(own.completed, 0.0, "an endless transfer has goodput all the same");
+            let alone = matrix.encounter(row, row).own.rate_per_client;
+            assert!((encounter.kept.unwrap() - own.rate_per_client / alone).abs() < 1e-12);
+            assert_eq!(encounter.is_starved(), encounter.kept.unwrap() < STARVED);
+            if row != column {
+                let relative = own.relative_share.unwrap() + other.relative_share.unwrap();
+                assert!((relative - 2.0).abs() < 1e-12, "{relative}");
+                let together = (own.rate_per_client + other.rate_per_client) / 300e3;
+                assert!((encounter.together() - together).abs() < 1e-6, "the link has 300 kbit/s");
+            }
+        }
+        assert!(matrix.encounter(2, 1).is_starved(), "rfc9177 beside newreno");
+        assert!(
+            matrix.sentences()[2]
+                .starts_with("Starves: newreno starves rfc9177. Worst off is rfc9177 beside newreno")
+        );
+        let text = matrix.table();
+        for part in [
+            " of a client where all have the\n",
+            "Goodput of the row's half",
+            " % of the link, the least of all pairs; ",
+        ] {
+            assert!(text.contains(part), "{part}: {text}");
+        }
+        let kept = matrix.encounter(2, 1).kept.unwrap() * 100.0;
+        let row =
+            text.lines().find(|line| line.trim_start().starts_with("rfc9177") && line.contains(" newreno"));
+        assert!(row.unwrap().contains(&format!(" {kept:.0} % ")), "{text}");
+        assert!(!text.contains("exchange"), "{text}");
+
+        let rows = matrix.rows("c0ffee");
+        let column = |name: &str| rows.0.iter().find(|(own, _)| own == name).map(|(_, values)| values.len());
+        assert_eq!(column("goodput_per_client_bps"), Some(9));
+        assert_eq!((column("transfer_time_s"), column("pair_link_share")), (Some(9), Some(9)));
+        assert_eq!((column("throughput_per_client"), column("pair_jain")), (None, None));
     }
 
     #[test]

@@ -28,7 +28,7 @@ pub(crate) fn coexist(
     mechanisms: Vec<String>,
     run_settings: RunSettings<'_>,
 ) -> PyResult<Coexistence> {
-    let contenders = Contender::named(&mechanisms).map_err(PyValueError::new_err)?;
+    let contenders = Contender::paired(&mechanisms, &scenario.read).map_err(PyValueError::new_err)?;
     let trials = coexistence::trials(&scenario.read, &contenders, coexistence::SEEDS);
     let results = conduct(py, trials.map_err(PyValueError::new_err)?, &run_settings)?;
     Ok(Coexistence { matrix: Matrix::of(&results), results: results.into() })

@@ -292,6 +292,30 @@ mod tests {
     }
 
     #[test]
+    fn pairs_of_transfers_have_the_words_and_units_of_transfers() {
+        let set = [("clients", "2"), ("transfers", "2"), ("bytes", "50_000")];
+        let set = set.map(|(key, value)| (key.to_owned(), value.to_owned()));
+        let scenario = Arc::new(Scenario::load("fota-lte-m", &set).unwrap());
+        let contenders = ["tide", "newreno"].map(|name| Contender::parse(name).unwrap());
+        let matrix = Matrix::of(&conduct(&trials(&scenario, &contenders, 1).unwrap(), 2, &|| {}));
+        let groups = CellGroup::by_conditions(matrix.alone.clone());
+        let report = Report { groups, coexistence: Some(matrix), ..Report::default() };
+        let mut out = Vec::new();
+        report.write_html(&mut out).unwrap();
+        let page = own_part(&String::from_utf8(out).unwrap());
+        for part in [
+            "Goodput beside another mechanism, in % of a fair share",
+            "The figure is the goodput of the row’s half",
+            "of its goodput among its own kind",
+            " kbit/s for a client, a transfer takes ",
+            " of the link, ",
+        ] {
+            assert!(page.contains(part), "{part}");
+        }
+        assert!(!page.contains("exchanges/s") && !page.contains("hroughput beside"));
+    }
+
+    #[test]
     fn results_without_runs_make_a_page_all_the_same() {
         let page = own_part(&page(vec![CellResult::default()]));
         assert!(page.contains("<table") && !page.contains("data-panel="));

@@ -7,6 +7,7 @@ use coapace_lab::results::rules;
 
 use super::film::{self, Films};
 use super::html::{self, SAVE, coded, escape, json_for_script, plot, section, unbroken};
+use super::pairs::rate;
 use super::panels::{Charts, Numbered};
 use super::report::Report;
 use super::view::View;
@@ -135,8 +136,10 @@ fn pairs(out: &mut impl io::Write, view: &View, charts: &Charts) -> io::Result<(
     let heat_map = |kind| coexistence::heat_map(&charts.get(kind).unwrap_or_default(), matrix);
     let standings = coexistence::standings(view, matrix);
     let html = format!("<div class=\"beside\">{}{standings}</div>", heat_map("share"));
-    section(out, "pairs", "Who takes how much from whom", SHARE, &html)?;
-    section(out, "kept", "What the company costs", KEPT, &heat_map("kept"))
+    // The texts name the rate that clients share.
+    let about = |text: &str| text.replace("throughput", rate(matrix.is_of_transfers()));
+    section(out, "pairs", "Who takes how much from whom", &about(SHARE), &html)?;
+    section(out, "kept", "What the company costs", &about(KEPT), &heat_map("kept"))
 }
 
 fn published(out: &mut impl io::Write, view: &View, charts: &Charts) -> io::Result<()> {

@@ -10,14 +10,16 @@ use super::view::View;
 /// The figure that colours a heat map.
 #[derive(Clone, Copy)]
 pub(super) enum PairFigure {
-    /// The relative share of the throughput: 1 is fair.
+    /// The relative share of the throughput, or of the goodput of transfers: 1 is fair.
     Share,
-    /// The throughput as a fraction of what it is where all clients have the row's mechanism.
+    /// The throughput, or the goodput of transfers, as a fraction of the same where all clients have the row's mechanism.
     Kept,
 }
 
 /// A heat map of one figure.
 pub(super) struct Pairs {
+    /// Whether the mechanisms are compared by transfers.
+    pub(super) of_transfers: bool,
     pub(super) measure: PairFigure,
     /// The numbers of the mechanisms, in the order of rows and of columns.
     pub(super) mechanisms: Vec<usize>,
@@ -29,10 +31,12 @@ pub(super) struct Square {
     share: Option<f64>,
     kept: Option<f64>,
     pub(super) starved: bool,
-    /// Exchanges a second of both mechanisms together.
-    throughput: f64,
+    /// Exchanges a second of both mechanisms together, or the share of the link that all their transfers had.
+    together: f64,
+    /// Bit/s of the transfers of a client of the row; `None` if the mechanisms are compared by exchanges.
+    goodput: Option<f64>,
     jain: Option<f64>,
-    /// Retransmissions as a fraction of the requests, of the row's mechanism and of both together.
+    /// Retransmissions, or blocks sent again, as a fraction of the requests, of the row's mechanism and of both together.
     again: Option<f64>,
     again_together: Option<f64>,
     time: Option<f64>,
@@ -44,7 +48,13 @@ impl Pairs {
         let matrix = view.coexistence?;
         let size = matrix.mechanisms.len();
         let row = |row| (0..size).map(|column| Square::of(matrix.encounter(row, column))).collect();
-        Some(Self { measure, mechanisms: numbers(view, matrix), cells: (0..size).map(row).collect() })
+        let (of_transfers, mechanisms) = (matrix.is_of_transfers(), numbers(view, matrix));
+        Some(Self { of_transfers, measure, mechanisms, cells: (0..size).map(row).collect() })
+    }
+
+    /// Returns the name of the rate that is shared.
+    pub(super) fn rate(&self) -> &'static str {
+        rate(self.of_transfers)
     }
 
     /// Returns the height of the heat map in pixels: a square for each pair, and names above.
@@ -68,16 +78,27 @@ impl Square {
             share.map_or_else(|| "–".to_owned(), |share| format!("{:.0} %", share * 100.0))
         };
         let beside = format!(
-            "{} of a fair share<br>{} of its throughput among its own kind<br>",
+            "{} of a fair share<br>{} of its {} among its own kind<br>",
             percent(self.share),
-            percent(self.kept)
+            percent(self.kept),
+            rate(self.goodput.is_some())
         );
+        let beside = if alone { "" } else { &beside };
+        if let Some(goodput) = self.goodput {
+            return format!(
+                "{beside}{} kbit/s for a client, a transfer takes {} s<br>{} of its blocks are sent again<br>together: {} of the link, {} again",
+                significant(goodput / 1e3, 3),
+                significant_or_dash(self.time, 3),
+                percent(self.again),
+                percent(Some(self.together)),
+                percent(self.again_together)
+            );
+        }
         format!(
-            "{}{} of its requests are retransmissions<br>an exchange takes {} s<br>together: {} exchanges/s, Jain {}, {} retransmissions",
-            if alone { "" } else { &beside },
+            "{beside}{} of its requests are retransmissions<br>an exchange takes {} s<br>together: {} exchanges/s, Jain {}, {} retransmissions",
             percent(self.again),
             significant_or_dash(self.time, 3),
-            significant(self.throughput, 3),
+            significant(self.together, 3),
             significant_or_dash(self.jain, 3),
             percent(self.again_together)
         )
@@ -88,13 +109,19 @@ impl Square {
             share: encounter.own.relative_share.map(rounded),
             kept: encounter.kept.map(rounded),
             starved: encounter.is_starved(),
-            throughput: rounded(encounter.throughput()),
+            together: rounded(encounter.together()),
+            goodput: encounter.own.transfers.map(|_| rounded(encounter.own.rate_per_client)),
             jain: encounter.pair.value(Metric::Jain).map(rounded),
-            again: encounter.own.retransmission_share.map(rounded),
-            again_together: encounter.retransmission_share.map(rounded),
-            time: encounter.own.exchange_time_s.map(rounded),
+            again: encounter.own.again_share.map(rounded),
+            again_together: encounter.again_share.map(rounded),
+            time: encounter.own.time_s.map(rounded),
         }
     }
+}
+
+/// Returns the name of the rate that clients share.
+pub(super) fn rate(of_transfers: bool) -> &'static str {
+    if of_transfers { "goodput" } else { "throughput" }
 }
 
 /// Returns the page's numbers of the mechanisms of a matrix.

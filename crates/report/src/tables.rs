@@ -133,9 +133,9 @@ fn bounds(html: &mut String, group: &Conditioned, measures: &[PageMetric]) {
     html.push_str("</tr>");
 }
 
-/// Returns a table of the mechanisms of all mixes; `None` if there is no mix.
+/// Returns the tables of the mechanisms of all mixes, by exchanges and by transfers; `None` if there is no mix.
 pub(super) fn populations(view: &View) -> Option<String> {
-    const HEADER: [(&str, &str); 8] = [
+    const OF_EXCHANGES: &[(&str, &str)] = &[
         ("Mix", ""),
         ("Of which", ""),
         ("Clients", ""),
@@ -145,9 +145,28 @@ pub(super) fn populations(view: &View) -> Option<String> {
         ("Exchange time", "mean, s"),
         ("Fairness", "Jain, its own"),
     ];
+    const OF_TRANSFERS: &[(&str, &str)] = &[
+        ("Mix", ""),
+        ("Of which", ""),
+        ("Clients", ""),
+        ("Share", "of the goodput"),
+        ("Relative share", "1 is fair"),
+        ("Blocks again", "per client"),
+        ("Transfer time", "mean, s"),
+        ("Fairness", "Jain, its own"),
+        ("Goodput", "of a client, kbit/s"),
+        ("Share", "of the link"),
+        ("Failed", "transfers per run"),
+    ];
+    let tables = [populations_by(view, OF_EXCHANGES, false), populations_by(view, OF_TRANSFERS, true)];
+    tables.into_iter().flatten().reduce(|a, b| a + &b)
+}
+
+fn populations_by(view: &View, header: &[(&str, &str)], by_transfers: bool) -> Option<String> {
     let mut rows = String::new();
     for (title, cell) in view.cells().filter(|(_, cell)| cell.result.is_mix()) {
-        for own in &cell.summary.populations {
+        let populations = cell.summary.populations.iter();
+        for own in populations.filter(|own| own.transfers.is_some() == by_transfers) {
             let mix = mechanism(cell.mechanism, &joined(cell.name, title));
             let _ =
                 write!(rows, "<tr data-m=\"{}\">{mix}<td>{}</td>", cell.mechanism, escape(&own.mechanism));
@@ -156,7 +175,7 @@ pub(super) fn populations(view: &View) -> Option<String> {
         }
     }
     let bodies = format!("<tbody>{rows}</tbody>");
-    (!rows.is_empty()).then(|| table("results", &sorting_headings(HEADER), &bodies))
+    (!rows.is_empty()).then(|| table("results", &sorting_headings(header.iter().copied()), &bodies))
 }
 
 /// Returns a table of published and measured figures, the largest error first. All but the first rows are folded.

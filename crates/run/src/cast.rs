@@ -147,7 +147,9 @@ pub fn window(scenario: &Scenario, contender: &Contender) -> Option<MeasuredPeri
 
 /// Returns the counts of the hosts so far, with the network's `drops` and `losses`.
 pub(super) fn counted(run: Run<'_>, hosts: &[HostNode], drops: u64, losses: u64) -> RunResult {
-    let populations = run.contender.parts().iter().map(|part| Population::new(&part.label)).collect();
+    let of_transfers = run.contender.is_compared_by_transfers(run.scenario);
+    let parts = run.contender.parts().iter();
+    let populations = parts.map(|part| Population::new(&part.label, of_transfers)).collect();
     let transfers = run.scenario.workload.transfers.iter().map(TransferResult::new).collect();
     let mut result = RunResult { drops, losses, populations, transfers, ..RunResult::default() };
     for host in hosts {
@@ -177,7 +179,8 @@ pub fn completed(
     }
     if let ContenderKind::Udp(mix) = &contender.kind {
         let rates: Vec<(f64, u32)> = result.rates().zip(0..).collect();
-        for (part, population) in result.populations.iter_mut().enumerate() {
+        let by_exchanges = |(_, own): &(usize, &mut Population)| own.transfers.is_none();
+        for (part, population) in result.populations.iter_mut().enumerate().filter(by_exchanges) {
             let own = rates.iter().filter(|(_, client)| mix.part_of(*client) == part).map(|(rate, _)| *rate);
             population.throughput = own.clone().sum();
             population.jain = jain_index(own);

@@ -1,7 +1,7 @@
 //! Contenders: a mechanism over UDP, a mix of several, or TCP.
 
-use coapace_scenario::naming::{TCP, mechanisms};
-use coapace_scenario::{Scenario, WorkloadKind};
+use coapace_scenario::naming::{TCP, bulk_alone, mechanisms};
+use coapace_scenario::{Protocol, Scenario, WorkloadKind};
 
 use crate::mix::{Mix, MixPart};
 
@@ -55,6 +55,19 @@ impl Contender {
         })
     }
 
+    /// Returns the contenders with these labels, of which every two are to share the network. Without labels, returns every known
+    /// mechanism over UDP, or every one for bodies if all clients of the scenario transfer bodies.
+    ///
+    /// # Errors
+    /// Returns the errors of [`named`](Self::named).
+    pub fn paired(labels: &[String], scenario: &Scenario) -> Result<Vec<Self>, String> {
+        if labels.is_empty() && !scenario.workload.transfers.is_empty() && nobody_asks(scenario) {
+            let names = mechanisms().bulk_entries().map(|entry| entry.name);
+            return names.filter(|name| bulk_alone(name).is_some()).map(Self::parse).collect();
+        }
+        Self::named(labels)
+    }
+
     /// Reads the contenders with these labels. Without labels, returns every known mechanism over UDP.
     ///
     /// # Errors
@@ -106,11 +119,8 @@ impl Contender {
                 part.label, scenario.name
             ));
         }
-        if self.only().is_none() && self.parts().iter().any(|part| part.bulk.is_some()) {
-            return Err(format!(
-                "{:?} mixes mechanisms for bodies: give each transfer of a scenario its `bulk` instead",
-                self.label
-            ));
+        if self.only().is_none() && self.is_compared_by_transfers(scenario) {
+            self.has_transfers_for_all(scenario, fewest)?;
         }
         let clients = scenario.clients.count;
         if clients >= fewest {
@@ -119,6 +129,40 @@ impl Contender {
         Err(format!(
             "{:?} needs at least {fewest} clients, or a mechanism has none; the scenario has {clients}",
             self.label
+        ))
+    }
+
+    /// Returns whether the figures of the populations are about transfers: a mechanism is for bodies, or all clients transfer.
+    pub fn is_compared_by_transfers(&self, scenario: &Scenario) -> bool {
+        let has_bulk = self.parts().iter().any(|part| part.bulk.is_some());
+        !scenario.workload.transfers.is_empty() && (has_bulk || nobody_asks(scenario))
+    }
+
+    /// Checks that every mechanism of a mix has a client that transfers bodies over UDP.
+    fn has_transfers_for_all(&self, scenario: &Scenario, fewest: u32) -> Result<(), String> {
+        let (workload, clients) = (&scenario.workload, scenario.clients.count);
+        let all = workload.transfers.iter().zip(workload.transferring(clients));
+        let (keys, sizes): (Vec<_>, Vec<_>) = all
+            .filter(|(keys, _)| keys.protocol != Protocol::Tcp)
+            .map(|(keys, own)| (keys, own.len() as u32))
+            .unzip();
+        let transferring: u32 = sizes.iter().sum();
+        if transferring >= fewest {
+            return Ok(());
+        }
+        let more = fewest - transferring;
+        // The nodes of a mesh are its clients.
+        let count =
+            scenario.network.mesh.is_none().then(|| format!(" --set clients.count={}", clients + more));
+        let advice = keys.last().zip(sizes.last()).map(|(keys, own)| {
+            let count = count.unwrap_or_default();
+            format!(":{count} --set workload.transfers.{}.clients={}", keys.name, own + more)
+        });
+        Err(format!(
+            "{:?} needs at least {fewest} clients that transfer over UDP, and {} has {transferring}{}",
+            self.label,
+            scenario.name,
+            advice.unwrap_or_default()
         ))
     }
 
@@ -134,6 +178,11 @@ impl Contender {
         };
         Self::all().into_iter().map(variant).collect()
     }
+}
+
+/// Returns whether all clients transfer bodies.
+fn nobody_asks(scenario: &Scenario) -> bool {
+    scenario.workload.asking(scenario.clients.count) == 0
 }
 
 #[cfg(test)]
@@ -158,6 +207,49 @@ mod tests {
         let part = |name| Contender::parse(name).unwrap().only().unwrap().clone();
         let pair = Contender::pair(&part("cocoa"), &part("default:ack_timeout=3s"));
         assert_eq!(pair, Contender::parse("cocoa+default:ack_timeout=3s").unwrap());
+    }
+
+    #[test]
+    fn a_mix_of_mechanisms_for_bodies_needs_a_transfer_for_each_and_says_how() {
+        let fits = |name: &str, label: &str, set: &[(&str, &str)]| {
+            let set: Vec<_> = set.iter().map(|&(key, value)| (key.to_owned(), value.to_owned())).collect();
+            Contender::parse(label).unwrap().fits(&Scenario::load(name, &set).unwrap())
+        };
+        let two = &[("clients", "2"), ("workload.transfers.firmware.clients", "2")];
+        assert_eq!(fits("fota-lte-m", "tide+newreno", two), Ok(()));
+        assert_eq!(fits("fleet-fota", "tide*3+newreno+rfc9177", &[]), Ok(()));
+        assert_eq!(fits("fota-mesh", "tide+newreno", &two[1..]), Ok(()));
+        for (name, label, advice) in [
+            (
+                "fota-lte-m",
+                "tide+newreno",
+                " 2 clients that transfer over UDP, and fota-lte-m has 1: --set clients.count=2 \
+                                            --set workload.transfers.firmware.clients=2",
+            ),
+            ("fota-mesh", "tide*2+newreno", " has 1: --set workload.transfers.firmware.clients=2"),
+            (
+                "fota-lte-m",
+                "cocoa+default",
+                " has 1: --set clients.count=2 --set workload.transfers.firmware.clients=2",
+            ),
+        ] {
+            let line = fits(name, label, &[]).unwrap_err();
+            assert!(line.ends_with(advice) && line.lines().count() == 1, "{line}");
+        }
+        let over_tcp = [two, &[("protocol", "tcp")][..]].concat();
+        assert!(fits("fota-lte-m", "tide+newreno", &over_tcp).unwrap_err().ends_with(" has 0"));
+        assert_eq!(fits("fota-lte-m", "cocoa+default", &[("clients", "3")]), Ok(()), "two clients ask");
+    }
+
+    #[test]
+    fn where_all_clients_transfer_the_pairs_are_of_mechanisms_for_bodies() {
+        let named = |name| {
+            let all = Contender::paired(&[], &Scenario::load(name, &[]).unwrap()).unwrap();
+            all.into_iter().map(|contender| contender.label).collect::<Vec<_>>()
+        };
+        assert_eq!(named("fota-wifi"), ["tide", "newreno", "rfc9177"]);
+        assert_eq!(named("coexistence").len(), Contender::all_over_udp().count());
+        assert_eq!(named("fleet-fota").len(), Contender::all_over_udp().count(), "some clients ask");
     }
 
     #[test]

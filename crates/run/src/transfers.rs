@@ -14,7 +14,7 @@ use super::observe::{Observe, Run};
 use super::seats::{Casting, Role, Seats};
 use super::{closed, tcp};
 use crate::contender::ContenderKind;
-use crate::measured::RunResult;
+use crate::measured::{RunResult, jain_index};
 use crate::mix::MixPart;
 use crate::nodes::{
     CHANGED, CONTENT, GET, HostNode, PUT, ServerNode, TransferBody, TransferClient, TransferPlan,
@@ -71,6 +71,8 @@ struct TransferCast<'a> {
     keys: &'a Transfer,
     /// The numbers of its clients.
     clients: Range<u32>,
+    /// The clients over UDP of the transfers before it: the next one is the first that a mix gives its turn to here.
+    before: u32,
     body: Arc<TransferBody>,
     starts: Stream,
     /// The plan of the clients of each population.
@@ -84,9 +86,10 @@ impl<'a> TransferCast<'a> {
         let (config, _) = bulk_configs(run.scenario, 1);
         // The name was read with the scenario.
         let bulk = keys.bulk.as_deref().and_then(|name| parse_bulk(name).ok());
-        let plan = |part: &MixPart| {
+        let plan = |(population, part): (usize, &MixPart)| {
             let bulk = part.bulk.or(bulk);
             Arc::new(TransferPlan {
+                population,
                 keys: keys.clone(),
                 body: body.clone(),
                 setup: Arc::new(Setup { controller: part.mechanism, config, bulk }),
@@ -94,8 +97,11 @@ impl<'a> TransferCast<'a> {
                 dither: luck.stream("dither"),
             })
         };
-        let plans = run.contender.parts().iter().map(plan).collect();
-        Self { keys, clients: seats.participants(number), body, starts, plans }
+        let plans = run.contender.parts().iter().enumerate().map(plan).collect();
+        let earlier = run.scenario.workload.transfers.iter().enumerate().take(number);
+        let over_udp = earlier.filter(|(_, keys)| keys.protocol != Protocol::Tcp);
+        let before = over_udp.map(|(number, _)| seats.participants(number).len() as u32).sum();
+        Self { keys, clients: seats.participants(number), before, body, starts, plans }
     }
 
     fn server(&self, run: Run<'_>, node: NodeId, over_tcp: bool) -> HostNode {
@@ -119,7 +125,7 @@ impl<'a> TransferCast<'a> {
 
     fn client(&self, run: Run<'_>, number: u32, node: NodeId, server: NodeId, over_tcp: bool) -> HostNode {
         let udp = match &run.contender.kind {
-            ContenderKind::Udp(mix) => self.plans.get(mix.part_of(number - 1)),
+            ContenderKind::Udp(mix) => self.plans.get(mix.part_of(self.before + number - self.clients.start)),
             ContenderKind::Tcp => None,
         };
         if !over_tcp
@@ -171,13 +177,22 @@ impl<'a> TransferCast<'a> {
     }
 }
 
-/// Adds to each transfer how long it was under way between these moments, and the capacity of its direction.
-pub(super) fn settle(scenario: &Scenario, (from, end): (Time, Time), result: &mut RunResult) {
+/// Adds to each transfer how long it was under way between these moments, and the capacity of its direction; and to each population
+/// that is compared by transfers their rates.
+pub(super) fn settle(scenario: &Scenario, within: (Time, Time), result: &mut RunResult) {
     for (own, keys) in result.transfers.iter_mut().zip(&scenario.workload.transfers) {
         let hops = match keys.direction {
             Direction::Down => &scenario.network.down,
             Direction::Up => &scenario.network.up,
         };
-        own.settle((from, end), hops.iter().filter_map(|hop| hop.rate).min());
+        own.settle(within, hops.iter().filter_map(|hop| hop.rate).min());
+    }
+    for (number, population) in result.populations.iter_mut().enumerate() {
+        let Some(own) = &mut population.transfers else { continue };
+        let rates = result.transfers.iter().flat_map(|all| all.rates_bps(number, within));
+        own.goodput_bps = rates.clone().sum();
+        own.link_share =
+            result.transfers.iter().filter_map(|all| all.link_share_of(number, within)).reduce(|a, b| a + b);
+        population.jain = jain_index(rates);
     }
 }

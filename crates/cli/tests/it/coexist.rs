@@ -99,6 +99,50 @@ fn the_report_has_the_pairs_and_opens_without_a_network() {
 }
 
 #[test]
+fn mechanisms_for_bodies_meet_where_there_are_transfers_enough_and_the_refusal_says_how() {
+    let pairs = [
+        "run",
+        "fota-lte-m",
+        "--pairs",
+        "--set",
+        "bytes=50000",
+        "--seeds",
+        "1",
+        "--quiet",
+        "--format",
+        "csv",
+    ];
+    let refused = coapace(&with(&pairs, &["-m", "tide", "-m", "newreno"]));
+    let (line, advice) = refused.failure(2).trim_end().split_once(" has 1: ").expect("advice");
+    assert!(
+        line.ends_with("\"tide+newreno\" needs at least 2 clients that transfer over UDP, and fota-lte-m"),
+        "{line}"
+    );
+    let advised: Vec<&str> = advice.split(' ').collect();
+    // Without names, all mechanisms for bodies are paired.
+    let out = coapace(&with(&pairs, &advised)).success();
+    let (mechanisms, rivals) = (column(&out, "mechanism"), column(&out, "rival"));
+    assert_eq!((mechanisms.len(), &mechanisms[1][..], &rivals[1][..]), (9, "tide", "newreno"));
+    for name in ["goodput_per_client_bps", "kept", "transfer_time_s", "link_share"] {
+        assert!(column(&out, name).iter().all(|value| value.parse::<f64>().unwrap() > 0.0), "{name}: {out}");
+    }
+    let mix = [
+        "run",
+        "fota-lte-m",
+        "-m",
+        "tide+newreno",
+        "--set",
+        "clients=2",
+        "--set",
+        "transfers=2",
+        "--set",
+        "bytes=50000",
+    ];
+    let table = coapace(&with(&mix, &["--seeds", "1", "--quiet"])).success();
+    assert!(table.contains("of which") && table.contains("kbit/s: goodput of a client"), "{table}");
+}
+
+#[test]
 fn the_time_of_the_runs_is_printed_at_the_end_and_not_among_the_results() {
     let named = ["--mechanism", "default", "--mechanism", "fasor"];
     let loud: Vec<&str> = with(&SHORT, &named).into_iter().filter(|word| *word != "--quiet").collect();

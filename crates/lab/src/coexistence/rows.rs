@@ -7,28 +7,32 @@ use crate::results::{Metric, Sheet, SheetValue};
 /// A function that returns the value of a column.
 type Of = fn(&&Encounter) -> SheetValue;
 
-/// The columns of every row: name, meaning and value. A mechanism alone is its own rival.
-pub(crate) const COLUMNS: &[Column<Of>] = columns! {
+/// The first columns of every row: name, meaning and value. A mechanism alone is its own rival.
+pub(crate) const FIRST: &[Column<Of>] = columns! {
     /// The mechanism that has these figures.
     "mechanism" => |it| (&it.own.mechanism).into(),
     /// The mechanism of the other clients.
     "rival" => |it| (&it.rival).into(),
     /// The clients that have the mechanism.
     "clients" => |it| SheetValue::Count(it.own.clients.into()),
-    /// Its share of the throughput, from 0 to 1.
+    /// Its share of the throughput, or of the goodput of transfers, from 0 to 1.
     "share" => |it| it.own.share.into(),
-    /// Its share of the throughput over its share of the clients: 1 is fair.
+    /// Its share over its share of the clients: 1 is fair.
     "relative_share" => |it| it.own.relative_share.into(),
-    /// Exchanges that a client of it completed, over those that it completes where all have the mechanism.
+    /// The throughput of a client of it, or the goodput of its transfers, over the same where all have the mechanism.
     "kept" => |it| it.kept.into(),
+};
+
+/// The columns of the figures of exchanges.
+pub(crate) const OF_EXCHANGES: &[Column<Of>] = columns! {
     /// Exchanges that a client of it completed a second.
-    "throughput_per_client" => |it| SheetValue::Number(it.own.throughput_per_client),
+    "throughput_per_client" => |it| SheetValue::Number(it.own.rate_per_client),
     /// Retransmissions of a client of it.
-    "retransmissions_per_client" => |it| SheetValue::Number(it.own.retransmissions_per_client),
+    "retransmissions_per_client" => |it| SheetValue::Number(it.own.again_per_client),
     /// Retransmissions among its requests, from 0 to 1.
-    "retransmission_share" => |it| it.own.retransmission_share.into(),
+    "retransmission_share" => |it| it.own.again_share.into(),
     /// Mean time of its completed exchanges, in seconds.
-    "exchange_time_s" => |it| it.own.exchange_time_s.into(),
+    "exchange_time_s" => |it| it.own.time_s.into(),
     /// Jain's index over its clients.
     "jain" => |it| it.own.jain.into(),
     /// Exchanges that all clients completed a second.
@@ -36,9 +40,38 @@ pub(crate) const COLUMNS: &[Column<Of>] = columns! {
     /// Payload that all clients received, in bit/s.
     "pair_goodput_bps" => |it| it.pair.value(Metric::Goodput).into(),
     /// Retransmissions among all requests, from 0 to 1.
-    "pair_retransmission_share" => |it| it.retransmission_share.into(),
+    "pair_retransmission_share" => |it| it.again_share.into(),
     /// Jain's index over all clients.
     "pair_jain" => |it| it.pair.value(Metric::Jain).into(),
+};
+
+/// The columns of the figures of transfers, in place of the figures of exchanges.
+pub(crate) const OF_TRANSFERS: &[Column<Of>] = columns! {
+    /// Bits of bodies that a client of it moved a second, failed transfers left out, from the beginning of its first transfer to the end
+    /// of its last.
+    "goodput_per_client_bps" => |it| SheetValue::Number(it.own.rate_per_client),
+    /// The share of the slowest hop that its bodies had while its transfers were under way, headers not counted, from 0 to 1.
+    "link_share" => |it| it.own.transfers.and_then(|own| own.link_share).into(),
+    /// Transfers that its clients completed, per run.
+    "transfers_completed" => |it| SheetValue::Number(it.own.completed),
+    /// Transfers of its clients that failed, per run.
+    "transfers_failed" => |it| it.own.transfers.map(|own| own.failed).into(),
+    /// Mean time of its completed transfers, in seconds.
+    "transfer_time_s" => |it| it.own.time_s.into(),
+    /// Blocks that a client of it asked for again, or sent again.
+    "blocks_again_per_client" => |it| SheetValue::Number(it.own.again_per_client),
+    /// The same among its requests for blocks or with blocks, from 0 to 1.
+    "blocks_again_share" => |it| it.own.again_share.into(),
+    /// Jain's index over its clients.
+    "jain" => |it| it.own.jain.into(),
+    /// The share of the slowest hop that all bodies had, from 0 to 1.
+    "pair_link_share" => |it| it.pair.value(Metric::LinkShare).into(),
+    /// Blocks again among all requests for blocks or with blocks, from 0 to 1.
+    "pair_blocks_again_share" => |it| it.again_share.into(),
+};
+
+/// The last columns of every row.
+pub(crate) const LAST: &[Column<Of>] = columns! {
     /// The scenario's name.
     "scenario" => |it| (&it.cell.scenario).into(),
     /// All clients.
@@ -60,7 +93,8 @@ impl Matrix {
     pub fn rows(&self, commit: &str) -> Sheet {
         let all: Vec<&Encounter> = self.encounters().map(|(.., encounter)| encounter).collect();
         let rows: Vec<&Encounter> = all.iter().copied().filter(|it| it.pair.runs > 0).collect();
-        let sheet = Sheet::of(COLUMNS, &rows).with_commit(commit);
+        let figures = if self.is_of_transfers() { OF_TRANSFERS } else { OF_EXCHANGES };
+        let sheet = Sheet::of(&[FIRST, figures, LAST].concat(), &rows).with_commit(commit);
         sheet.with_knobs(all.iter().map(|it| &it.cell), &rows.iter().map(|it| &it.cell))
     }
 }

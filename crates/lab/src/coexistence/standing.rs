@@ -8,8 +8,8 @@ const FAIR: f64 = 0.05;
 /// The most mechanisms that a sentence names one by one.
 const NAMED: usize = 3;
 
-/// The result of one mechanism against each of the others. A relative share is the share of the throughput divided by the
-/// share of the clients: 1 is fair.
+/// The result of one mechanism against each of the others. A relative share is the share of the throughput, or of the goodput of
+/// transfers, divided by the share of the clients: 1 is fair.
 #[derive(Clone, Debug)]
 pub struct ShareStanding {
     /// The number of the mechanism in the matrix.
@@ -94,18 +94,27 @@ impl Matrix {
             name(off_least.mechanism),
             off_least.distance * 100.0
         ));
-        let throughput = |a: &&Encounter, b: &&Encounter| a.throughput().total_cmp(&b.throughput());
-        let together =
-            |pair: &Encounter| format!("{} complete {:.1}", pair.cell.mechanism, pair.throughput());
-        match (pairs().min_by(throughput), pairs().max_by(throughput)) {
+        let by_rate = |a: &&Encounter, b: &&Encounter| a.together().total_cmp(&b.together());
+        let (unit, least) = if self.is_of_transfers() {
+            (" % of the link", "least")
+        } else {
+            (" exchanges a second", "fewest")
+        };
+        let together = |pair: &Encounter| match pair.own.transfers {
+            None => format!("{} complete {:.1}", pair.cell.mechanism, pair.together()),
+            Some(_) => format!("{} fill {:.1}", pair.cell.mechanism, pair.together() * 100.0),
+        };
+        match (pairs().min_by(by_rate), pairs().max_by(by_rate)) {
+            // A link without a rate has no shares.
+            (_, Some(best)) if self.is_of_transfers() && best.together() == 0.0 => {}
             (Some(worst), Some(best)) if worst.cell.mechanism != best.cell.mechanism => {
                 sentences.push(format!(
-                    "Together: {} exchanges a second, the fewest of all pairs; {}, the most.",
+                    "Together: {}{unit}, the {least} of all pairs; {}, the most.",
                     together(worst),
                     together(best)
                 ));
             }
-            (Some(only), _) => sentences.push(format!("Together: {} exchanges a second.", together(only))),
+            (Some(only), _) => sentences.push(format!("Together: {}{unit}.", together(only))),
             _ => {}
         }
         sentences

@@ -2,8 +2,10 @@
 
 use std::fmt::Write;
 
-use super::{Matrix, STARVED};
+use super::{Encounter, Matrix, STARVED};
+use crate::results::aligned;
 use crate::results::conditions::Conditions;
+use crate::results::number::{count, significant, significant_or_dash};
 use crate::results::sheet::cut;
 
 impl Matrix {
@@ -36,21 +38,64 @@ impl Matrix {
             }
             let mean =
                 standings.iter().find(|standing| standing.mechanism == row).map(|standing| standing.mean);
-            let alone = self.encounter(row, row).throughput();
-            let _ = writeln!(text, "    {:>4}  {alone:>5.1}", percent(mean));
+            let alone = self.encounter(row, row);
+            let alone = match alone.own.transfers {
+                None => format!("{:.1}", alone.together()),
+                Some(_) => significant(alone.own.rate_per_client / 1e3, 3),
+            };
+            let _ = writeln!(text, "    {:>4}  {alone:>5}", percent(mean));
         }
-        let _ = write!(
-            text,
-            "\nHalf the clients have the mechanism of the row, half that of the column. Throughput of the row's half, in per cent\n\
-             of a fair share: 200 is everything. mean: over the columns. alone: exchanges a second where all clients have the\n\
-             mechanism. * less than {:.0} % of what a client of the row has there.\n\n",
-            STARVED * 100.0
-        );
+        if self.is_of_transfers() {
+            let _ = write!(
+                text,
+                "\nHalf the clients that transfer have the mechanism of the row, the others the column's. Goodput of the row's half, in per\n\
+                 cent of a fair share: 200 is everything. mean: over the columns. alone: kbit/s of a client where all have the\n\
+                 mechanism. * less than {:.0} % of this beside the mechanism of the column.\n{}\n",
+                STARVED * 100.0,
+                self.transfers(&names)
+            );
+        } else {
+            text += &legend();
+        }
         for sentence in self.sentences() {
             let _ = writeln!(text, "{sentence}");
         }
         text
     }
+
+    /// Returns a table with a row for each mechanism beside each other one: its goodput, what it keeps of the goodput that it has
+    /// alone, the time of a transfer, and blocks sent again.
+    fn transfers(&self, names: &[String]) -> String {
+        const HEADER: [&str; 7] = ["mechanism", "beside", "kbit/s", "kept", "transfer", "again", "failed"];
+        let pairs = self.encounters().filter(|(row, column, it)| row != column && it.pair.runs > 0);
+        let row = |(row, column, it): (usize, usize, &Encounter)| {
+            let kept = it.kept.map_or_else(|| "–".to_owned(), |kept| format!("{:.0} %", kept * 100.0));
+            vec![
+                names[row].clone(),
+                names[column].clone(),
+                significant(it.own.rate_per_client / 1e3, 3),
+                kept,
+                significant_or_dash(it.own.time_s, 3),
+                count(it.own.again_per_client),
+                count(it.own.transfers.map_or(0.0, |own| own.failed)),
+            ]
+        };
+        let table = aligned(HEADER, pairs.map(row).collect(), |place| place >= 2);
+        format!(
+            "\n{table}\n\nkbit/s: goodput of a client; kept: of its goodput alone; transfer: mean time in seconds; again: blocks of a client that\n\
+             were sent again; failed: transfers in a run.\n"
+        )
+    }
+}
+
+/// Returns the legend of a matrix of exchanges.
+fn legend() -> String {
+    format!(
+        "\nHalf the clients have the mechanism of the row, half that of the column. Throughput of the row's half, in per cent\n\
+             of a fair share: 200 is everything. mean: over the columns. alone: exchanges a second where all clients have the\n\
+             mechanism. * less than {:.0} % of what a client of the row has there.\n\n",
+        STARVED * 100.0
+    )
 }
 
 #[cfg(test)]

@@ -51,7 +51,7 @@ const OWN: &str = "## Columns of knobs, flows, transfers and mixes
 | `knob.NAME` | The value of the scenario's knob NAME, or of any key NAME that was given several values, as by `--set server.sluice=false,true`. |
 | `flow.NAME.COLUMN` | The figure COLUMN of the flow NAME alone, for those marked with * above. |
 | `transfer.NAME.COLUMN` | The figure COLUMN of the transfer NAME alone, for those marked with † above. |
-| `share.MECHANISM` | The share of the throughput of a mix that the clients of MECHANISM had, from 0 to 1. |
+| `share.MECHANISM` | The share of the throughput of a mix that the clients of MECHANISM had, or of the goodput of its transfers, from 0 to 1. |
 | `published_COLUMN` | The published figure COLUMN, where one was published. |
 | `mesh_NAME` | A count of all nodes of a mesh (frames and datagrams, as `crates/sim/src/mesh/counters.rs` defines them), or the energy of a state of their radios in mJ: the mean over the runs. |
 
@@ -94,7 +94,9 @@ pub fn reference() -> String {
         + ".\n\n## Published orders\n\nRows of `coapace reproduce --orders`, and `knob.NAME` and `commit`:\n\n");
     columns(&mut page, orders::COLUMNS);
     page += "\n## Pairs\n\nRows of `coapace run --pairs`, and `knob.NAME` and `commit`:\n\n";
-    columns(&mut page, coexistence::COLUMNS);
+    columns(&mut page, [coexistence::FIRST, coexistence::OF_EXCHANGES, coexistence::LAST].concat().iter());
+    page += "\nWhere mechanisms are compared by their transfers, these are in the place of the columns from `throughput_per_client` to `pair_jain`:\n\n";
+    columns(&mut page, coexistence::OF_TRANSFERS);
     page += "\n## Ratios\n\nRows of `coapace rank`, one for each figure of each mechanism in each cell, and `knob.NAME` and `commit`:\n\n";
     columns(&mut page, rank::COLUMNS);
     page += "\n## Open conditions\n\nRows of `coapace reproduce --sensitivity`, one for the chosen values, for each other value, and for each pair of these; and\n`commit`:\n\n";

@@ -3,9 +3,9 @@
 use coapace_scenario::Hash64;
 
 use super::Metric;
-use super::number::{count, significant_or_dash};
+use super::number::{count, significant, significant_or_dash};
 use coapace_run::measured::ratio;
-use coapace_run::measured::{Estimate, Population, RunResult};
+use coapace_run::measured::{Estimate, Population, PopulationTransfers, RunResult};
 
 /// The pooled runs of a cell.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -128,38 +128,90 @@ pub struct PopulationSummary {
     pub mechanism: String,
     /// The number of its clients.
     pub clients: u32,
-    /// The share of the throughput, and so of the goodput, from 0 to 1; `None` if nothing was completed. If all clients go on
-    /// for the same time, it is the share of the completed exchanges.
+    /// The share of the sum of the clients' rates, from 0 to 1; `None` if nothing was completed. Of exchanges it is the share of the
+    /// throughput, and so of the goodput; if all clients go on for the same time, of the completed exchanges.
     pub share: Option<f64>,
-    /// The share of the throughput divided by the share of the clients: 1 is fair.
+    /// The share divided by the share of the clients: 1 is fair.
     pub relative_share: Option<f64>,
-    /// Completed exchanges per run.
-    pub exchanges: f64,
-    /// Completed exchanges per second of one client.
-    pub throughput_per_client: f64,
-    /// The mean number of retransmissions of a client.
-    pub retransmissions_per_client: f64,
-    /// Retransmissions among the requests sent, from 0 to 1; `None` if none was sent.
-    pub retransmission_share: Option<f64>,
-    /// The mean time of a completed exchange, from the first request to the response, in seconds.
-    pub exchange_time_s: Option<f64>,
+    /// Completed exchanges, or transfers, per run.
+    pub completed: f64,
+    /// The rate of one client: completed exchanges a second, or the goodput of its transfers in bit/s.
+    pub rate_per_client: f64,
+    /// The mean number of retransmissions, or of blocks sent again, of a client.
+    pub again_per_client: f64,
+    /// Retransmissions, or blocks sent again, among the requests sent, from 0 to 1; `None` if none was sent.
+    pub again_share: Option<f64>,
+    /// The mean time of a completed exchange, from the first request to the response, or of a completed transfer, in seconds.
+    pub time_s: Option<f64>,
     /// Jain's fairness index over the rates of these clients alone, averaged over the runs.
     pub jain: Option<f64>,
+    /// Further figures, if the population is compared by transfers.
+    pub transfers: Option<TransferFigures>,
+}
+
+/// The figures of a population that exchanges do not have.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct TransferFigures {
+    /// Failed transfers per run.
+    pub failed: f64,
+    /// The share of the slowest hop that the bodies had while transfers of the population were under way, from 0 to 1.
+    pub link_share: Option<f64>,
+}
+
+/// The counts and the rate of a population's exchanges, or of its transfers.
+struct Work {
+    completed: u64,
+    rate: f64,
+    sent: u64,
+    again: u64,
+    time_us: u64,
+}
+
+impl Work {
+    fn of(own: &Population) -> Self {
+        match own.transfers {
+            None => Self {
+                completed: own.exchanges,
+                rate: own.throughput,
+                sent: own.requests_sent,
+                again: own.retransmissions,
+                time_us: own.exchange_time_us,
+            },
+            Some(transfers) => Self {
+                completed: transfers.completed,
+                rate: transfers.goodput_bps,
+                sent: transfers.blocks_sent,
+                again: transfers.blocks_again,
+                time_us: transfers.time_us,
+            },
+        }
+    }
 }
 
 impl PopulationSummary {
     /// Returns the figures that tables for people show, each with its text: the clients, the share, the share over a fair one, the
-    /// retransmissions of a client, the time of an exchange in seconds, and Jain's index.
-    pub fn figures(&self) -> [(Option<f64>, String); 6] {
+    /// retransmissions of a client, the time of an exchange in seconds, and Jain's index. Of transfers these are blocks sent again and
+    /// the time of a transfer, and the goodput of a client in kbit/s, the share of the link and the failed transfers follow.
+    pub fn figures(&self) -> Vec<(Option<f64>, String)> {
         let dash = || "–".to_owned();
-        [
+        let percent = |share: Option<f64>| {
+            (share, share.map_or_else(dash, |share| format!("{:.1}\u{a0}%", share * 100.0)))
+        };
+        let mut all = vec![
             (Some(self.clients.into()), self.clients.to_string()),
-            (self.share, self.share.map_or_else(dash, |share| format!("{:.1}\u{a0}%", share * 100.0))),
+            percent(self.share),
             (self.relative_share, self.relative_share.map_or_else(dash, |share| format!("{share:.2}"))),
-            (Some(self.retransmissions_per_client), count(self.retransmissions_per_client)),
-            (self.exchange_time_s, significant_or_dash(self.exchange_time_s, 3)),
+            (Some(self.again_per_client), count(self.again_per_client)),
+            (self.time_s, significant_or_dash(self.time_s, 3)),
             (self.jain, self.jain.map_or_else(dash, |jain| format!("{jain:.3}"))),
-        ]
+        ];
+        if let Some(own) = self.transfers {
+            let goodput = self.rate_per_client / 1e3;
+            all.push((Some(goodput), significant(goodput, 3)));
+            all.push(percent(own.link_share));
+            all.push((Some(own.failed), count(own.failed)));
+        }
+        all
     }
 
     /// Returns the pooled populations of the runs of one cell.
@@ -171,32 +223,44 @@ impl PopulationSummary {
     fn pooled(runs: &[RunResult], place: usize) -> Self {
         let all = || runs.iter().filter_map(|run| Some((run, run.populations.get(place)?)));
         let own = || all().map(|(_, population)| population);
-        let sum = |of: fn(&Population) -> u64| own().map(of).sum::<u64>() as f64;
+        let sum = |of: fn(&Work) -> u64| own().map(|own| of(&Work::of(own))).sum::<u64>() as f64;
         let (mechanism, clients) =
             own().next().map_or_else(Default::default, |own| (own.mechanism.clone(), own.clients));
-        let exchanges = sum(|own| own.exchanges);
-        let throughput: f64 = own().map(|own| own.throughput).sum();
-        let share =
-            ratio(throughput, runs.iter().flat_map(|run| &run.populations).map(|any| any.throughput).sum());
+        let completed = sum(|own| own.completed);
+        let rate: f64 = own().map(|own| Work::of(own).rate).sum();
+        let everybody = || runs.iter().flat_map(|run| &run.populations);
+        let share = ratio(rate, everybody().map(|any| Work::of(any).rate).sum());
         let of_clients = all().next().and_then(|(run, own)| {
-            ratio(f64::from(own.clients), run.exchanges.len() as f64).filter(|share| *share > 0.0)
+            let clients: u32 = run.populations.iter().map(|any| any.clients).sum();
+            ratio(own.clients.into(), clients.into()).filter(|share| *share > 0.0)
         });
         // The clients of all runs are counted.
         let flows = f64::from(clients) * runs.len() as f64;
-        let retransmissions = sum(|own| own.retransmissions);
+        let again = sum(|own| own.again);
         let jains: Vec<f64> = own().filter_map(|own| own.jain).collect();
+        let transfers: Vec<PopulationTransfers> = own().filter_map(|own| own.transfers).collect();
         Self {
             mechanism,
             clients,
             share,
             relative_share: share.zip(of_clients).map(|(share, fair)| share / fair),
-            exchanges: ratio(exchanges, runs.len() as f64).unwrap_or(0.0),
-            throughput_per_client: ratio(throughput, flows).unwrap_or(0.0),
-            retransmissions_per_client: ratio(retransmissions, flows).unwrap_or(0.0),
-            retransmission_share: ratio(retransmissions, sum(|own| own.requests_sent)),
-            exchange_time_s: ratio(sum(|own| own.exchange_time_us) / 1e6, exchanges),
+            completed: ratio(completed, runs.len() as f64).unwrap_or(0.0),
+            rate_per_client: ratio(rate, flows).unwrap_or(0.0),
+            again_per_client: ratio(again, flows).unwrap_or(0.0),
+            again_share: ratio(again, sum(|own| own.sent)),
+            time_s: ratio(sum(|own| own.time_us) / 1e6, completed),
             jain: ratio(jains.iter().sum(), jains.len() as f64),
+            transfers: TransferFigures::of(&transfers),
         }
+    }
+}
+
+impl TransferFigures {
+    /// Pools the runs of one population; `None` without runs.
+    fn of(runs: &[PopulationTransfers]) -> Option<Self> {
+        let failed = ratio(runs.iter().map(|own| own.failed).sum::<u64>() as f64, runs.len() as f64)?;
+        let shares: Vec<f64> = runs.iter().filter_map(|own| own.link_share).collect();
+        Some(Self { failed, link_share: ratio(shares.iter().sum(), shares.len() as f64) })
     }
 }
 
@@ -215,6 +279,7 @@ pub(super) mod tests {
             retransmissions,
             exchange_time_us: exchanges * 500_000,
             jain: Some(1.0),
+            transfers: None,
         };
         RunResult {
             seed,
@@ -234,11 +299,45 @@ pub(super) mod tests {
         assert_eq!((a.share, b.share), (Some(0.75), Some(0.25)));
         assert!((a.relative_share.unwrap() - 1.125).abs() < 1e-12);
         assert!((b.relative_share.unwrap() - 0.75).abs() < 1e-12);
-        assert!((a.exchanges - 60.0).abs() < 1e-12);
-        assert!((a.throughput_per_client - 0.75).abs() < 1e-12);
-        assert!((a.retransmissions_per_client - 10.0).abs() < 1e-12);
-        assert_eq!((a.retransmission_share, b.retransmission_share), (Some(0.25), Some(0.0)));
-        assert_eq!((a.exchange_time_s, a.jain), (Some(0.5), Some(1.0)));
+        assert!((a.completed - 60.0).abs() < 1e-12);
+        assert!((a.rate_per_client - 0.75).abs() < 1e-12);
+        assert!((a.again_per_client - 10.0).abs() < 1e-12);
+        assert_eq!((a.again_share, b.again_share), (Some(0.25), Some(0.0)));
+        assert_eq!((a.time_s, a.jain), (Some(0.5), Some(1.0)));
+    }
+
+    /// Makes a run of two clients that transfer: one of `a` has two thirds of the goodput.
+    pub(in crate::results) fn moving(seed: u64) -> RunResult {
+        let population = |mechanism: &str, goodput_bps, time_us| Population {
+            mechanism: mechanism.into(),
+            clients: 1,
+            transfers: Some(PopulationTransfers {
+                completed: 2,
+                failed: 1,
+                time_us,
+                blocks_sent: 100,
+                blocks_again: 10,
+                goodput_bps,
+                link_share: Some(goodput_bps / 300e3),
+            }),
+            ..Population::default()
+        };
+        let populations = vec![population("a", 160e3, 20_000_000), population("b", 80e3, 40_000_000)];
+        RunResult { seed, duration_s: 60.0, populations, ..RunResult::default() }
+    }
+
+    #[test]
+    fn figures_of_transfers_take_the_place_of_figures_of_exchanges() {
+        let summaries = PopulationSummary::of(&[moving(1), moving(2)]);
+        let [a, b] = summaries.as_slice() else { panic!("{summaries:?}") };
+        assert_eq!((a.share, b.share), (Some(2.0 / 3.0), Some(1.0 / 3.0)));
+        assert_eq!((a.relative_share, b.relative_share), (Some(4.0 / 3.0), Some(2.0 / 3.0)));
+        assert_eq!((a.rate_per_client, a.completed, a.time_s), (160e3, 2.0, Some(10.0)));
+        assert_eq!((a.again_per_client, a.again_share), (10.0, Some(0.1)));
+        assert_eq!(a.transfers, Some(TransferFigures { failed: 1.0, link_share: Some(160.0 / 300.0) }));
+        let texts: Vec<String> = b.figures().into_iter().map(|(_, text)| text).collect();
+        let expected = ["1", "33.3\u{a0}%", "0.67", "10.0", "20.0", "–", "80.0", "26.7\u{a0}%", "1.00"];
+        assert_eq!(texts, expected);
     }
 
     #[test]
@@ -249,7 +348,7 @@ pub(super) mod tests {
         };
         let summaries = PopulationSummary::of(&[empty]);
         assert_eq!((summaries[0].share, summaries[0].relative_share), (None, None));
-        assert_eq!(summaries[0].exchange_time_s, None);
+        assert_eq!(summaries[0].time_s, None);
         assert_eq!(PopulationSummary::of(&[]), []);
     }
 }

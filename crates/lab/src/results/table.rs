@@ -17,6 +17,7 @@ use super::{BOUNDS, CellResult, Conclusion, Metric, gave_up, headline};
 use crate::lists::grouped;
 use block::TableBlock;
 use column::{TableColumn, TableColumns};
+pub(crate) use style::aligned;
 pub use style::{Look, wrapped};
 
 /// The header of the column of mechanisms.
@@ -128,7 +129,7 @@ mod tests {
     use super::super::Bound;
     use super::super::cell::tests::sample;
     use super::super::contest::tests::result;
-    use super::super::summary::tests::mixed;
+    use super::super::summary::tests::{mixed, moving};
     use super::*;
 
     fn look(width: usize) -> Look {
@@ -301,6 +302,19 @@ mod tests {
             !terminal_table(&two(), look(80)).contains("share: "),
             "results without a mix have no such table"
         );
+    }
+
+    #[test]
+    fn populations_of_transfers_have_a_table_of_their_own() {
+        let mut mix = sample();
+        mix.cell.mechanism = "a+b".into();
+        mix.runs = vec![moving(1), moving(2)];
+        let text = terminal_table(&[mix], Look::PLAIN);
+        let rows: Vec<Vec<&str>> = text.lines().map(|line| line.split_whitespace().collect()).collect();
+        let expected =
+            ["a+b", "b", "1", "33.3", "%", "0.67", "10.0", "20.0", "–", "80.0", "26.7", "%", "1.00"];
+        assert!(rows.contains(&expected.to_vec()), "{text}");
+        assert!(text.contains("kbit/s: goodput of a client") && !text.contains("exchange time"), "{text}");
     }
 
     #[test]

@@ -182,6 +182,64 @@ fn two_transfers_share_alike_and_one_beside_tcp_has_its_part() {
     assert!((0.5..1.5).contains(&beside_tcp), "{beside_tcp}");
 }
 
+/// Returns the clients, the completed transfers and the goodput of each population.
+fn populations(run: &RunResult) -> Vec<(u32, u64, f64)> {
+    let own = run.populations.iter().map(|own| (own.clients, own.transfers.unwrap_or_default()));
+    own.map(|(clients, own)| (clients, own.completed, own.goodput_bps)).collect()
+}
+
+#[test]
+fn the_transfers_of_a_mix_are_dealt_out_to_its_parts_and_counted_with_them() {
+    let set = [("clients", "5"), ("transfers", "3"), ("bytes", "20_500"), ("loss", "5 %")];
+    let set = [&set[..], &[("workload.transfers.firmware.count", "2"), ("workload.exchanges", "4")]].concat();
+    let run = measured("fota-lte-m", "tide+newreno", &set);
+    let [(of_tide, done, goodput), (of_newreno, others_done, others_goodput)] = populations(&run)[..] else {
+        panic!("{run:?}")
+    };
+    assert_eq!(
+        (of_tide, done, of_newreno, others_done),
+        (2, 4, 1, 2),
+        "the first and the third, and the second"
+    );
+    assert_eq!(run.exchanges.iter().sum::<u32>(), 8, "two clients ask");
+    assert_eq!(run.populations.iter().map(|own| own.exchanges).sum::<u64>(), 8);
+    assert!(run.populations.iter().all(|own| own.throughput == 0.0), "{run:?}");
+    assert!(Metric::ExchangeTime.of_run(&run).is_some());
+    let again: u64 = run.populations.iter().map(|own| own.transfers.unwrap().blocks_again).sum();
+    assert_eq!(again, run.transfers[0].blocks_again);
+    // A client takes part from the beginning to the end of its two transfers.
+    let took_s = |place: usize| run.transfers[0].completed_s[place].0;
+    let rate = |end_s: f64| 2.0 * 20_500.0 * 8.0 / end_s;
+    let all = goodput + others_goodput;
+    assert!(all > 3.0 * rate(took_s(5)) && all < 3.0 * rate(took_s(1)), "{all} {run:?}");
+
+    // The rates of two clients with the same mechanism and of two with others differ, so each has the mechanism of its part.
+    let rates =
+        |label| populations(&measured("fota-lte-m", label, &set)).iter().map(|own| own.2).sum::<f64>();
+    assert!(rates("tide+rfc9177") < rates("tide+tide"), "{} {}", rates("tide+rfc9177"), rates("tide+tide"));
+}
+
+#[test]
+fn a_mix_leaves_transfers_over_tcp_out_and_a_part_for_single_exchanges_has_the_mechanism_of_the_transfer() {
+    let transfers = "[{ name = 'a', clients = 1, bytes = 50_000 }, { name = 'b', clients = 1, bytes = 50_000, protocol = 'tcp' }, \
+                     { name = 'c', clients = 1, bytes = 50_000, bulk = 'newreno' }]";
+    let of = |label| {
+        populations(&measured("fota-lte-m", label, &[("clients", "3"), ("workload.transfers", transfers)]))
+    };
+    let counts = |label| of(label).iter().map(|own| (own.0, own.1)).collect::<Vec<_>>();
+    assert_eq!(counts("tide+rfc9177"), [(1, 1), (1, 1)]);
+    assert_eq!(of("tide+default"), of("tide+newreno"), "the transfer names newreno");
+    assert_eq!(counts("cocoa+default"), [(1, 1), (1, 1)], "all clients transfer");
+}
+
+#[test]
+fn a_failed_transfer_is_no_goodput() {
+    let set = [("clients", "2"), ("transfers", "2"), ("loss", "50 %"), ("bulk", "none")];
+    let run = measured("fota-lte-m", "cocoa+default", &set);
+    assert!(run.transfers[0].failed == 2 && run.transfers[0].arrived_bytes > 0, "{run:?}");
+    assert_eq!(populations(&run), [(1, 0, 0.0), (1, 0, 0.0)]);
+}
+
 #[test]
 fn in_a_mesh_a_transfer_leaves_others_nine_tenths_of_their_readings() {
     let of = |bytes| {

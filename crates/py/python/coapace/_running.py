@@ -92,7 +92,7 @@ def coexist(
 ) -> Coexistence:
     """Let every two mechanisms share one bottleneck, half of the clients each, and return who takes how much.
 
-    ``mechanisms`` are all over UDP if none are given, and ``seeds`` 3.
+    ``mechanisms`` are all over UDP if none are given, or all for bodies if every client transfers one, and ``seeds`` 3.
 
     >>> scenario = Scenario.load("coexistence").set("clients", 10).set("workload.duration", "100 s")
     >>> shared = coexist(scenario, ["default", "cocoa"], seeds=1, progress=False)

@@ -9,19 +9,20 @@ use super::sizes::{MARGIN, SMALL, TEXT};
 const SIDE: f64 = 34.0;
 /// The colours of less than 100 %, of 100 % and of more.
 const SCALE: [[f64; 3]; 3] = [[90.0, 169.0, 221.0], [244.0, 241.0, 234.0], [240.0, 138.0, 69.0]];
-/// The words beside the names of rows and of columns.
-const WORDS: [&str; 2] = ["throughput of", "beside"];
 
 /// Draws the chart below `top`; returns the width and the height of the picture.
 pub(super) fn draw(canvas: &mut Canvas, sheet: &DrawingSheet, pairs: &Pairs) -> [f64; 2] {
+    // The words beside the names of rows and of columns.
+    let of = format!("{} of", pairs.rate());
+    let words = [of.as_str(), "beside"];
     let names: Vec<&str> = pairs.mechanisms.iter().map(|&m| sheet.name(m)).collect();
     let longest = sheet.longest_name(pairs.mechanisms.iter().copied());
-    let left = MARGIN + longest.max(font::width(WORDS[0], SMALL)) + 10.0;
+    let left = MARGIN + longest.max(font::width(words[0], SMALL)) + 10.0;
     // The names of columns are turned by 45 degrees.
     let head = (longest * std::f64::consts::FRAC_1_SQRT_2 + TEXT).max(40.0);
     let grid = sheet.top + head + 6.0;
-    canvas.text([left - 8.0, grid - 6.0], WORDS[0], SMALL, SOFT, Anchor::END);
-    canvas.text([left - 8.0, grid - 8.0 - SMALL * 1.3], WORDS[1], SMALL, SOFT, Anchor::END);
+    canvas.text([left - 8.0, grid - 6.0], words[0], SMALL, SOFT, Anchor::END);
+    canvas.text([left - 8.0, grid - 8.0 - SMALL * 1.3], words[1], SMALL, SOFT, Anchor::END);
     let percents = || pairs.cells.iter().flatten().filter_map(|cell| cell.value(pairs.measure));
     // The scale reaches as far above 100 % as below, so that 100 % has the colour in the middle.
     let reach = percents().map(|value| (value - 1.0).abs()).fold(0.25, f64::max);
@@ -45,7 +46,7 @@ pub(super) fn draw(canvas: &mut Canvas, sheet: &DrawingSheet, pairs: &Pairs) -> 
     let side = SIDE * names.len() as f64;
     let scale = [left + side + 24.0, grid];
     let end = bar(canvas, scale, side.max(120.0), reach);
-    let note = "* starved: below 50 % of its throughput among its own kind";
+    let note = &format!("* starved: below 50 % of its {} among its own kind", pairs.rate());
     let bottom = grid + side.max(120.0) + 8.0 + SMALL;
     let starved = pairs.cells.iter().flatten().any(|cell| cell.starved);
     if starved {

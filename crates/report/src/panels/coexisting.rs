@@ -7,21 +7,19 @@ use super::super::view::View;
 
 /// Makes the chart of a figure of pairs, if the page has pairs.
 pub(super) fn chart(view: &View, measure: PairFigure) -> Option<Chart> {
-    let (name, title) = match measure {
-        PairFigure::Share => {
-            ("coexistence-share", "Throughput beside another mechanism, in % of a fair share")
-        }
-        PairFigure::Kept => {
-            ("coexistence-kept", "Throughput beside another mechanism, in % of that among its own kind")
-        }
+    let pairs = Pairs::of(view, measure)?;
+    let rate = if pairs.of_transfers { "Goodput" } else { "Throughput" };
+    let (name, whole) = match measure {
+        PairFigure::Share => ("coexistence-share", "a fair share"),
+        PairFigure::Kept => ("coexistence-kept", "that among its own kind"),
     };
     Some(Chart {
         name: name.into(),
-        title: title.into(),
+        title: format!("{rate} beside another mechanism, in % of {whole}"),
         caption: String::new(),
         conditions: String::new(),
         x: Axis::names(),
         y: Axis::names(),
-        body: Body::Squares(Pairs::of(view, measure)?),
+        body: Body::Squares(pairs),
     })
 }

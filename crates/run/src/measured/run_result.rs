@@ -178,12 +178,38 @@ pub struct Population {
     pub exchange_time_us: u64,
     /// Jain's fairness index over the rates of these clients alone.
     pub jain: Option<f64>,
+    /// The transfers of its clients, if the mechanisms are compared by these. Then the number and Jain's index are of the clients that
+    /// transfer bodies over UDP, exchanges are counted of other clients, and their throughput is 0.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub transfers: Option<PopulationTransfers>,
+}
+
+/// The transfers of the clients of one mechanism in one run, over UDP.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct PopulationTransfers {
+    /// Transfers that were completed.
+    pub completed: u64,
+    /// Transfers that were given up, or whose body was not the one that was sent.
+    pub failed: u64,
+    /// The total time of the completed transfers in microseconds.
+    pub time_us: u64,
+    /// Requests that asked for a block or brought one, those made again included.
+    pub blocks_sent: u64,
+    /// Blocks that were asked for again, or sent again.
+    pub blocks_again: u64,
+    /// Bits of bodies that arrived a second, failed transfers left out: the sum of the clients' rates. A client's rate is over its own
+    /// time, from the beginning of its first transfer to the end of its last.
+    pub goodput_bps: f64,
+    /// The share of the slowest hop that these bodies had from the first beginning to the last end of these transfers, headers not
+    /// counted, from 0 to 1; `None` if no hop has a rate.
+    pub link_share: Option<f64>,
 }
 
 impl Population {
-    /// Makes a population without clients.
-    pub(crate) fn new(mechanism: &str) -> Self {
-        Self { mechanism: mechanism.to_owned(), ..Self::default() }
+    /// Makes a population without clients. If `transfers` is true, it is compared by transfers.
+    pub(crate) fn new(mechanism: &str, transfers: bool) -> Self {
+        let transfers = transfers.then(PopulationTransfers::default);
+        Self { mechanism: mechanism.to_owned(), transfers, ..Self::default() }
     }
 
     /// Subtracts the counts at an earlier moment of the same run.
@@ -192,6 +218,13 @@ impl Population {
         self.requests_sent -= earlier.requests_sent;
         self.retransmissions -= earlier.retransmissions;
         self.exchange_time_us -= earlier.exchange_time_us;
+        if let (Some(own), Some(earlier)) = (&mut self.transfers, &earlier.transfers) {
+            own.completed -= earlier.completed;
+            own.failed -= earlier.failed;
+            own.time_us -= earlier.time_us;
+            own.blocks_sent -= earlier.blocks_sent;
+            own.blocks_again -= earlier.blocks_again;
+        }
     }
 }
 

@@ -5,6 +5,8 @@ use coapace_sim::Time;
 use coapace_sim::tcp::{TcpClient, TcpServer};
 use serde::{Deserialize, Serialize};
 
+use super::ratio;
+
 /// The transfers of one name in one run. A transfer counts if it ended after the warm-up.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct TransferResult {
@@ -38,6 +40,37 @@ pub struct TransferResult {
     /// Whether a transfer is under way.
     #[serde(skip)]
     is_open: bool,
+    /// The clients over UDP.
+    #[serde(skip)]
+    moved: Vec<Moved>,
+}
+
+/// What one client over UDP moved.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct Moved {
+    /// The number of its population.
+    pub(crate) population: usize,
+    /// Bytes of bodies, failed transfers left out.
+    pub(crate) bytes: u64,
+    /// The beginning of its first transfer.
+    pub(crate) began: Option<Time>,
+    /// The end of its last transfer.
+    pub(crate) ended: Time,
+    /// Whether a transfer is under way.
+    pub(crate) is_open: bool,
+}
+
+impl Moved {
+    /// Returns the end of its last transfer, or `end` if that is earlier or a transfer is under way.
+    fn last(&self, end: Time) -> Time {
+        if self.is_open { end } else { self.ended.min(end) }
+    }
+
+    /// Returns the bits a second between two moments, over the client's own time.
+    fn rate_bps(&self, (from, end): (Time, Time)) -> f64 {
+        let own_s = self.began.map_or(0.0, |began| (self.last(end) - began.max(from)).as_secs_f64());
+        ratio(self.bytes as f64 * 8.0, own_s).unwrap_or(0.0)
+    }
 }
 
 impl TransferResult {
@@ -49,15 +82,40 @@ impl TransferResult {
 
     /// Returns the share of the capacity that arriving bodies had while transfers were under way; `None` if either is not known.
     pub fn link_share(&self) -> Option<f64> {
-        let carried = self.capacity_bps? as f64 * self.active_s;
-        (carried > 0.0).then(|| self.arrived_bytes as f64 * 8.0 / carried)
+        ratio(self.arrived_bytes as f64 * 8.0, self.capacity_bps? as f64 * self.active_s)
     }
 
     /// Notes that a client began its first transfer, ended its last, and whether one is under way.
-    pub(crate) fn lasted(&mut self, began: Option<Time>, ended: Time, is_open: bool) {
+    fn lasted(&mut self, began: Option<Time>, ended: Time, is_open: bool) {
         self.began = self.began.into_iter().chain(began).min();
         self.ended = self.ended.max(ended);
         self.is_open |= is_open;
+    }
+
+    /// Adds a client over UDP.
+    pub(crate) fn add_moved(&mut self, client: Moved) {
+        self.lasted(client.began, client.ended, client.is_open);
+        self.moved.push(client);
+    }
+
+    /// Returns the rates of the clients of a population between two moments, in bit/s.
+    pub(crate) fn rates_bps(
+        &self,
+        population: usize,
+        within: (Time, Time),
+    ) -> impl Iterator<Item = f64> + Clone {
+        let own = self.moved.iter().filter(move |client| client.population == population);
+        own.map(move |client| client.rate_bps(within))
+    }
+
+    /// Returns the share of the capacity that the clients of a population had while any of them was under way between two moments;
+    /// `None` if either is not known.
+    pub(crate) fn link_share_of(&self, population: usize, (from, end): (Time, Time)) -> Option<f64> {
+        let own = || self.moved.iter().filter(|client| client.population == population);
+        let began = own().filter_map(|client| client.began).min()?;
+        let last = own().map(|client| client.last(end)).max()?;
+        let carried = self.capacity_bps? as f64 * (last - began.max(from)).as_secs_f64();
+        ratio(own().map(|client| client.bytes).sum::<u64>() as f64 * 8.0, carried)
     }
 
     /// Adds the counts of a client over TCP.
@@ -103,6 +161,10 @@ impl TransferResult {
         self.arrived_bytes -= earlier.arrived_bytes;
         self.blocks_again -= earlier.blocks_again;
         self.blocks_twice -= earlier.blocks_twice;
+        for (client, earlier) in self.moved.iter_mut().zip(&earlier.moved) {
+            // A transfer of the warm-up may have failed since.
+            client.bytes = client.bytes.saturating_sub(earlier.bytes);
+        }
     }
 
     /// Adds the time under way between two moments, and the capacity.
@@ -133,6 +195,34 @@ mod tests {
         );
         own.settle((Time::ZERO, Time::from_secs(100)), None);
         assert_eq!(own.link_share(), None);
+    }
+
+    #[test]
+    fn a_population_has_the_rates_of_its_clients_over_their_own_times() {
+        let at = Time::from_secs;
+        let moved = |population, began, ended, is_open, bytes| Moved {
+            population,
+            bytes,
+            began: Some(at(began)),
+            ended: at(ended),
+            is_open,
+        };
+        let clients =
+            [moved(0, 0, 20, false, 10_000), moved(1, 5, 0, true, 10_000), moved(0, 10, 50, false, 10_000)];
+        let mut own = TransferResult::default();
+        clients.into_iter().for_each(|client| own.add_moved(client));
+        let within = (at(10), at(45));
+        own.settle(within, Some(8_000));
+        let rates = |population| own.rates_bps(population, within).collect::<Vec<_>>();
+        assert_eq!((rates(0), rates(1)), (vec![8_000.0, 80_000.0 / 35.0], vec![80_000.0 / 35.0]));
+        assert_eq!(own.link_share_of(0, within), Some(20_000.0 * 8.0 / (8_000.0 * 35.0)));
+        assert_eq!(own.link_share_of(2, within), None, "nobody");
+
+        let mut earlier = own.clone();
+        (earlier.moved[0].bytes, earlier.moved[1].bytes, earlier.moved[2].bytes) = (4_000, 0, 12_000);
+        own.leave_out(&earlier);
+        let bytes: Vec<u64> = own.moved.iter().map(|client| client.bytes).collect();
+        assert_eq!(bytes, [6_000, 10_000, 0], "a transfer of the warm-up failed since");
     }
 
     #[test]

@@ -180,7 +180,7 @@ fn report_exchanges(
     result.retransmissions += counters.retransmissions;
     result.requests_sent += sent;
     if let Some(population) = result.populations.get_mut(population) {
-        population.clients += 1;
+        population.clients += u32::from(population.transfers.is_none());
         population.exchanges += u64::from(completed);
         population.requests_sent += sent;
         population.retransmissions += counters.retransmissions;

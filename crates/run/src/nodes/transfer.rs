@@ -18,7 +18,7 @@ use coapace_sim::{Mark, Node, NodeId, Outgoing, Span, Stream, Time, Transport};
 pub(crate) use bodies::{ServerBodies, TransferAnswer, TransferBody};
 
 use super::GET;
-use crate::measured::{RunResult, Series};
+use crate::measured::{Moved, RunResult, Series};
 use block_set::BlockSet;
 
 /// The method PUT.
@@ -33,6 +33,8 @@ const LEAST_PAUSE: Span = Span::from_secs(1);
 /// The behaviour that all clients of a transfer share.
 #[derive(Debug)]
 pub(crate) struct TransferPlan {
+    /// The number of the population.
+    pub(crate) population: usize,
     /// The keys of the transfer in the scenario.
     pub(crate) keys: TransferKeys,
     /// The body, and the number of the transfer.
@@ -129,6 +131,8 @@ struct TransferTally {
     completed: Vec<(Time, Span)>,
     failed: u64,
     arrived: u64,
+    /// The bytes of transfers that failed.
+    wasted: u64,
     again: u64,
     twice: u64,
 }
@@ -158,7 +162,9 @@ impl TransferClient {
     /// Adds the counts of this client to the results of its run.
     pub(crate) fn report(&self, result: &mut RunResult) {
         let Some(own) = result.transfers.get_mut(self.plan.body.number) else { return };
-        let TransferTally { began, ended, completed, failed, arrived, again, twice, .. } = &self.tally;
+        let TransferTally { began, ended, completed, failed, arrived, wasted, again, twice, .. } =
+            &self.tally;
+        let population = self.plan.population;
         own.clients += 1;
         own.completed_s
             .extend(completed.iter().map(|(end, length)| (end.as_secs_f64(), length.as_secs_f64())));
@@ -166,7 +172,19 @@ impl TransferClient {
         own.arrived_bytes += arrived;
         own.blocks_again += again;
         own.blocks_twice += twice;
-        own.lasted(*began, *ended, self.open.is_some());
+        let (bytes, is_open) = (arrived - wasted, self.open.is_some());
+        own.add_moved(Moved { population, bytes, began: *began, ended: *ended, is_open });
+        if let Some(population) = result.populations.get_mut(population)
+            && let Some(own) = &mut population.transfers
+        {
+            let counters = self.endpoint.counters();
+            population.clients += 1;
+            own.completed += completed.len() as u64;
+            own.failed += failed;
+            own.time_us += completed.iter().map(|(_, length)| length.as_micros()).sum::<u64>();
+            own.blocks_sent += counters.started + counters.retransmissions;
+            own.blocks_again += again;
+        }
         if let Some(Recorded { arrived, window, departed: [first, again] }) = self.series.as_deref() {
             result.arrived.push(arrived.clone());
             result.windows.push(window.clone());
@@ -231,17 +249,18 @@ impl TransferClient {
 
     /// Ends the transfer under way.
     fn end(&mut self, now: Time, is_complete: bool) {
-        let Some(OpenTransfer { began, asked, taken, .. }) = self.open.take() else { return };
+        let Some(OpenTransfer { began, asked, taken, arrived, .. }) = self.open.take() else { return };
         for (asked, _) in asked.into_iter().chain(taken) {
             self.endpoint.cancel(now.instant(), asked);
         }
-        let TransferTally { completed, failed, ended, begun, .. } = &mut self.tally;
+        let TransferTally { completed, failed, wasted, ended, begun, .. } = &mut self.tally;
         *ended = now;
         let TransferKeys { count, mut pause, .. } = self.plan.keys;
         if is_complete {
             completed.push((now, now - began));
         } else {
             *failed += 1;
+            *wasted += arrived;
             pause = pause.max(LEAST_PAUSE);
         }
         self.next = count.is_none_or(|count| *begun < count).then_some(now + pause);

@@ -36,7 +36,8 @@ pub(crate) struct RunArguments {
     pub(crate) set: Vec<(String, String)>,
 
     /// A mechanism to run, as NAME or NAME:parameter=value,…; tcp is CoAP over TCP. NAME+NAME or NAME*3+NAME mixes
-    /// clients with different mechanisms. Repeatable [default: the scenario's; with --pairs all but tcp]
+    /// clients with different mechanisms. Repeatable [default: the scenario's; with --pairs all but tcp, or
+    /// all for bodies if every client transfers one]
     #[arg(long, short, value_name = "NAME")]
     pub(crate) mechanism: Vec<String>,
 
@@ -44,7 +45,7 @@ pub(crate) struct RunArguments {
     #[arg(long, value_name = "N|N-M", allow_hyphen_values = true, value_parser = seeds)]
     pub(crate) seeds: Option<Seeds>,
 
-    /// Let every two mechanisms share the network, half the clients each
+    /// Let every two mechanisms share the network, half the clients each, or half the clients with transfers (docs/bulk.md)
     #[arg(long, conflicts_with_all = ["each", "film", "pcap", "trace"])]
     #[cfg_attr(feature = "parquet", arg(conflicts_with = "to"))]
     #[cfg_attr(emulation, arg(conflicts_with = "live"))]

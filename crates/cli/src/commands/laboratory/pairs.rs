@@ -27,7 +27,7 @@ pub(super) fn run(arguments: &Arguments, run: &RunArguments) -> Result<(), Failu
         )));
     };
     let scenario = Arc::new(Scenario::load(&run.scenario, settings)?);
-    let mechanisms = Contender::named(&run.mechanism).map_err(Failure::Usage)?;
+    let mechanisms = Contender::paired(&run.mechanism, &scenario).map_err(Failure::Usage)?;
     let seeds = run.seeds.unwrap_or(Seeds::up_to(coexistence::SEEDS));
     let mut trials = trials(&scenario, &mechanisms, seeds.count).map_err(Failure::Usage)?;
     set_seeds(&mut trials, Some(seeds));

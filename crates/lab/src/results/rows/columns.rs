@@ -85,7 +85,8 @@ pub(in crate::results) const NESTED: &[RowColumn] = columns! {
     /// The exchanges that each client completed.
     "exchanges_of_clients" => |row| row.nested(|run| &run.exchanges),
     /// The clients by their mechanism: counts of exchanges, requests and retransmissions, `exchange_time_us` in all, `jain`
-    /// among them.
+    /// among them; where they are compared by transfers, `transfers` with counts of these and of blocks, `time_us` in all,
+    /// `goodput_bps` and `link_share`.
     "populations" => |row| row.nested(|run| &run.populations),
     /// Each flow: counts of messages, sizes in bytes, and `delays` with `count`, `sum_us`, `max_us` and `buckets`, pairs of a
     /// bucket and how many delays are in it.

@@ -46,23 +46,52 @@ fn parts_by(results: &[CellResult], kind: &str, metrics: &[Metric], of: Parts) -
     format!("\n{}\n", aligned(header, rows, |place| place >= 2))
 }
 
-/// Returns a table of the mechanisms of all mixes among `results`; empty if there is no mix.
+/// Returns the tables of the mechanisms of all mixes among `results`, by exchanges and by transfers; empty if there is no mix.
 pub(super) fn populations(results: &[CellResult], look: Look) -> String {
-    const HEADER: [&str; 8] =
-        ["mix", "of which", "clients", "share", "of a fair one", "retrans.", "exchange time", "Jain"];
+    const OF_EXCHANGES: &[&str] =
+        &["mix", "of which", "clients", "share", "of a fair one", "retrans.", "exchange time", "Jain"];
+    const OF_TRANSFERS: &[&str] = &[
+        "mix",
+        "of which",
+        "clients",
+        "share",
+        "of a fair one",
+        "again",
+        "transfer",
+        "Jain",
+        "kbit/s",
+        "of link",
+        "failed",
+    ];
+    let exchanges = "share: of the throughput; of a fair one: over the share of the clients; exchange time: mean, in seconds; Jain: among \
+                     its own clients.";
+    let transfers = "share: of the goodput; of a fair one: over the share of the clients; again: blocks of a client that were sent again; \
+                     transfer: mean time in seconds; Jain: among its own clients; kbit/s: goodput of a client; of link: share of the slowest \
+                     hop; failed: transfers in a run.";
+    populations_by(results, look, OF_EXCHANGES, exchanges, false)
+        + &populations_by(results, look, OF_TRANSFERS, transfers, true)
+}
+
+fn populations_by(
+    results: &[CellResult],
+    look: Look,
+    header: &[&str],
+    legend: &str,
+    by_transfers: bool,
+) -> String {
     let mut rows = Vec::new();
     for result in results.iter().filter(|result| result.is_mix()) {
-        for own in result.summary().populations {
-            let figures = own.figures().map(|(_, text)| text);
+        let populations = result.summary().populations.into_iter();
+        for own in populations.filter(|own| own.transfers.is_some() == by_transfers) {
+            let figures = own.figures().into_iter().map(|(_, text)| text);
             rows.push([result.cell.label().to_owned(), own.mechanism].into_iter().chain(figures).collect());
         }
     }
     if rows.is_empty() {
         return String::new();
     }
-    let legend = "share: of the throughput; of a fair one: over the share of the clients; exchange time: mean, in seconds; Jain: among \
-                  its own clients.";
-    format!("\n{}\n\n{}\n", aligned(HEADER, rows, |place| place >= 2), wrapped(legend, look.width))
+    let table = aligned(header.iter().copied(), rows, |place| place >= 2);
+    format!("\n{table}\n\n{}\n", wrapped(legend, look.width))
 }
 
 #[cfg(test)]

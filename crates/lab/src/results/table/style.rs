@@ -61,7 +61,7 @@ pub(super) fn bar(share: f64, width: usize) -> String {
 
 /// Returns a table as text. Its only line is the rule under the header, and no cell is broken. Columns for which `is_number`
 /// holds are aligned to the right.
-pub(super) fn aligned<H: Into<Cell>>(
+pub(crate) fn aligned<H: Into<Cell>>(
     header: impl IntoIterator<Item = H>,
     rows: Vec<Vec<String>>,
     is_number: impl Fn(usize) -> bool,
