@@ -49,6 +49,9 @@ impl SearchTerms {
             return Err("name a mechanism".to_owned());
         }
         let parse = |label: &str| match Contender::parse(label)?.only() {
+            Some(part) if part.bulk.is_some() => Err(format!(
+                "{label:?} is a mechanism for bodies, and the networks of a search have no transfers (docs/bulk.md)"
+            )),
             Some(_) => Ok(()),
             None => Err(format!("{label:?} is not a single mechanism over UDP")),
         };
@@ -96,6 +99,10 @@ mod tests {
             (none, "brackets is 0, but must be at least 1"),
             (terms(&[], &[]), "name a mechanism"),
             (terms(&["tcp"], &[]), "\"tcp\" is not a single mechanism over UDP"),
+            (
+                terms(&["tide"], &["target=2|3"]),
+                "\"tide\" is a mechanism for bodies, and the networks of a search have no transfers (docs/bulk.md)",
+            ),
             (terms(&["default+ebb"], &[]), "\"default+ebb\" is not a single mechanism over UDP"),
             (
                 terms(&["default", "ebb"], &["ack_timeout=1s|2s"]),
