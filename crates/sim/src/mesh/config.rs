@@ -170,6 +170,10 @@ impl MacConfig {
         ..Self::STANDARD
     };
 
+    /// The driver of Contiki 3.x over nullrdc on a Z1 or a Sky, which waits for no acknowledgement: every frame counts as received, and none
+    /// is sent again.
+    pub const Z1: Self = Self { acknowledgements: false, ..Self::CONTIKI_3 };
+
     /// The driver of Contiki-NG (os/net/mac/csma/csma-output.c) on a Cooja mote: units of 6 ms, macMinBE 3, macMaxBE 5.
     pub const CONTIKI_NG: Self = Self {
         backoff_ticks: 6,
