@@ -18,7 +18,7 @@ use std::path::PathBuf;
 
 use clap::{Arg, Args, Command as Grammar, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 #[cfg(feature = "lab")]
-use coapace_lab::results::RowFormat;
+use coapace_lab::output::RowFormat;
 
 pub(crate) use bound::SharedBound;
 pub(crate) use client_keys::ClientKeys;

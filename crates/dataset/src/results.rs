@@ -2,8 +2,9 @@
 
 use arrow_schema::ArrowError;
 use coapace_lab::coexistence::Matrix;
+use coapace_lab::output::{RowFormat, Rows, Sheet, SheetValue, order_rows};
 use coapace_lab::rank::{Ranking, Worst};
-use coapace_lab::results::{CellResult, RowFormat, Rows, Sheet, SheetValue, order_rows};
+use coapace_lab::results::CellResult;
 use coapace_run::measured::{RunResult, Series};
 
 use crate::{Table, VERSION, Values};

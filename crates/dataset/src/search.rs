@@ -1,7 +1,7 @@
 //! The tables of a search for parameters.
 
 use arrow_schema::ArrowError;
-use coapace_lab::results::{Sheet, SheetValue};
+use coapace_lab::output::{Sheet, SheetValue};
 use coapace_lab::search::Search;
 use coapace_lab::search::evaluation::Evaluation;
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use arrow_array::{ArrayRef, BooleanArray, Float64Array, Int64Array, StringArray};
-use coapace_lab::results::SheetValue;
+use coapace_lab::output::SheetValue;
 use serde::{Deserialize, Serialize};
 
 /// The type of a column.

@@ -182,7 +182,7 @@ fn of_transfers(run: &RunResult, of: fn(&PopulationTransfers) -> u64) -> u64 {
 pub(crate) mod tests {
     use super::*;
     use crate::experiment::conduct;
-    use crate::results::RowFormat;
+    use crate::output::RowFormat;
 
     /// Makes a short matrix of these mechanisms on `jobs` threads.
     pub(crate) fn matrix(names: &[&str], jobs: usize) -> Matrix {

@@ -7,8 +7,9 @@ use std::sync::atomic::AtomicBool;
 
 use coapace_scenario::Scenario;
 
+use crate::papers::Published;
 use crate::papers::published_for;
-use crate::results::{Cell, CellResult, Mode, Published, bounds};
+use crate::results::{Cell, CellResult, Mode, bounds};
 use coapace_run::contender::Contender;
 use coapace_run::measured::RunResult;
 use coapace_run::workers::make_all;

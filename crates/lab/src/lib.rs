@@ -15,6 +15,8 @@ pub mod grid;
 pub mod journal;
 pub mod lists;
 pub mod lock;
+pub mod number;
+pub mod output;
 pub mod papers;
 pub mod rank;
 pub mod replay;

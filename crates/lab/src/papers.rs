@@ -4,14 +4,24 @@ mod claim;
 mod experiment;
 mod figures;
 mod lookup;
-mod page;
-pub(crate) mod sensitivity;
+pub(crate) mod nearness;
+mod order;
+mod outcome;
+mod published;
+mod sensitivity;
 mod source;
 mod trials;
+pub(crate) mod verdict;
 
 pub use self::lookup::published_for;
+pub use self::nearness::{Judged, Nearness, judged, nearness};
+pub use self::order::{Chain, Order, Ranked, RatioAllowance, Relation};
+pub use self::outcome::OrderOutcome;
+pub use self::published::{Compared, PaperTable, Published};
 pub use self::sensitivity::{Count, Sensitivity, SensitivityPlan, SensitivityScore, VariedValue};
 pub use self::source::PaperSource;
+pub use self::verdict::{OrderVerdict, rules, tally, verdicts};
+pub(crate) use self::verdict::{count, tally_by_claim};
 
 /// A paper that can be reproduced.
 #[derive(Clone, Copy, Debug)]
@@ -84,11 +94,11 @@ impl Paper {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
 
     /// Makes a paper on `lossy-switch` with these experiments and figures.
-    pub(super) fn paper(experiments: &str, published: &'static str) -> Paper {
+    pub(crate) fn paper(experiments: &str, published: &'static str) -> Paper {
         let head = "key = 'k'\ntitle = 't'\nsource = 's'\nfigure = 'f'\nscenario = 'lossy-switch'\nquick_seeds = 2\n\
                     mechanisms = { ours = 'cocoa-i', plain = 'default' }\ncolumns = { loss = 'loss' }\n\
                     allowance = { margin = 0.05, tolerance = 0.25 }\n";

@@ -2,8 +2,8 @@
 
 use std::fmt::Write;
 
-use coapace_lab::results::nearness;
-use coapace_lab::results::number::{significant, significant_or_dash};
+use coapace_lab::number::{significant, significant_or_dash};
+use coapace_lab::papers::nearness;
 
 use super::html::{escape, folded, headings, table};
 use super::tables::{WORST, mechanism};

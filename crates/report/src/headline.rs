@@ -1,13 +1,15 @@
 //! The results in a few sentences.
 
-use coapace_lab::results::number::percent;
-use coapace_lab::results::{CellResult, Conclusion, Metric, gave_up, tally};
+use coapace_lab::number::percent;
+use coapace_lab::output::{Conclusion, gave_up};
+use coapace_lab::papers::tally;
+use coapace_lab::results::{CellResult, Metric};
 
 use super::measure::measures;
 use super::view::{View, metrics};
 
 /// The relative error up to which a published figure counts as met.
-pub(super) const MET: f64 = coapace_lab::results::Compared::MET;
+pub(super) const MET: f64 = coapace_lab::papers::Compared::MET;
 
 /// Returns plain sentences, computed from the results. Who gave up comes first, because it says how far the other figures go.
 pub(super) fn headline(view: &View) -> Vec<String> {
@@ -77,7 +79,8 @@ fn place(title: &str) -> String {
 mod tests {
     use super::*;
     use crate::{CellGroup, Report};
-    use coapace_lab::results::{Cell, Published};
+    use coapace_lab::papers::Published;
+    use coapace_lab::results::Cell;
     use coapace_run::measured::{FlowResult, RunResult};
 
     /// Makes a cell with a run of one client for each of these completion times.

@@ -81,9 +81,8 @@ mod tests {
     use coapace_scenario::Scenario;
 
     use super::*;
-    use coapace_lab::results::{
-        Cell, CellResult, Metric, Order, PaperTable, Published, RatioAllowance, Relation,
-    };
+    use coapace_lab::papers::{Order, PaperTable, Published, RatioAllowance, Relation};
+    use coapace_lab::results::{Cell, CellResult, Metric};
     use coapace_run::measured::{RunResult, Series};
 
     fn result(mechanism: &str, buffer_bytes: u64, fct_s: f64) -> CellResult {

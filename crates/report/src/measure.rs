@@ -1,8 +1,8 @@
 //! The metrics that the page shows, for each kind of workload.
 
 use super::view::{PooledCell, View};
+use coapace_lab::number::{half_interval, significant};
 use coapace_lab::results::Metric;
-use coapace_lab::results::number::{half_interval, significant};
 use coapace_run::measured::Estimate;
 
 /// A metric that the page shows.

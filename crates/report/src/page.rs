@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::io;
 
-use coapace_lab::results::rules;
+use coapace_lab::papers::rules;
 
 use super::film::{self, Films};
 use super::html::{self, SAVE, coded, escape, json_for_script, plot, section, unbroken};

@@ -1,8 +1,8 @@
 //! Pairs of mechanisms: the numbers behind the heat maps.
 
 use coapace_lab::coexistence::{Encounter, Matrix};
+use coapace_lab::number::{significant, significant_or_dash};
 use coapace_lab::results::Metric;
-use coapace_lab::results::number::{significant, significant_or_dash};
 
 use super::rounded::rounded;
 use super::view::View;

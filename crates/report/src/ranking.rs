@@ -4,10 +4,10 @@ use std::fmt::Write;
 use std::io;
 
 use coapace_lab::lists::distinct;
+use coapace_lab::number::{significant, significant_or_dash};
 use coapace_lab::rank::{
     Hindsight, HindsightChoice, RankedCell, RankedFigure, Ranking, Section, Standing, Worst, times,
 };
-use coapace_lab::results::number::{significant, significant_or_dash};
 use coapace_lab::results::{FigureRatio, Metric};
 
 use super::html::{escape, folded, headings, section, table};

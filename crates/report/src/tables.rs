@@ -3,10 +3,10 @@
 use std::fmt::Write;
 
 use coapace_lab::lists::listed;
-use coapace_lab::results::number::{count, half_interval, percent, significant, significant_or_dash};
-use coapace_lab::results::{
-    CellResult, Conclusion, Contest, Metric, OrderOutcome, OrderVerdict, Placing, bound_of,
-};
+use coapace_lab::number::{count, half_interval, percent, significant, significant_or_dash};
+use coapace_lab::output::Conclusion;
+use coapace_lab::papers::{OrderOutcome, OrderVerdict};
+use coapace_lab::results::{CellResult, Contest, Metric, Placing, bound_of};
 
 use super::headline::MET;
 use super::html::{escape, folded, headings, sorting_headings, table};

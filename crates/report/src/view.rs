@@ -4,10 +4,9 @@ use std::collections::BTreeSet;
 
 use coapace_lab::coexistence::Matrix;
 use coapace_lab::lists::distinct;
+use coapace_lab::papers::{Compared, Judged, OrderVerdict, judged, verdicts};
 use coapace_lab::results::conditions::Conditions;
-use coapace_lab::results::{
-    self, Cell, CellResult, CellSummary, Judged, Metric, OrderVerdict, bound_of, judged, verdicts,
-};
+use coapace_lab::results::{Cell, CellResult, CellSummary, Metric, bound_of};
 
 use super::axis::extent;
 use super::group::CellGroup;
@@ -101,7 +100,7 @@ impl<'a> View<'a> {
         self.compared_of(CellResult::plain)
     }
 
-    fn compared_of(&self, figures: fn(&CellResult) -> Vec<results::Compared>) -> Vec<ComparisonRow<'_>> {
+    fn compared_of(&self, figures: fn(&CellResult) -> Vec<Compared>) -> Vec<ComparisonRow<'_>> {
         let mut compared: Vec<_> = (self.cells())
             .flat_map(|(title, cell)| {
                 figures(cell.result).into_iter().map(move |figure| ComparisonRow { title, cell, figure })
@@ -151,7 +150,7 @@ pub(super) struct ComparisonRow<'a> {
     pub(super) title: &'a str,
     pub(super) cell: &'a PooledCell<'a>,
     /// Both figures.
-    pub(super) figure: results::Compared,
+    pub(super) figure: Compared,
 }
 
 impl ComparisonRow<'_> {

@@ -5,7 +5,8 @@ use std::io;
 use std::sync::Arc;
 
 use coapace_lab::experiment::cells;
-use coapace_lab::results::{CellResult, RowFormat, Rows, SheetValue};
+use coapace_lab::output::{RowFormat, Rows, SheetValue};
+use coapace_lab::results::CellResult;
 use coapace_run::contender::Contender;
 use coapace_run::measured::RunResult;
 use coapace_scenario::Amount;

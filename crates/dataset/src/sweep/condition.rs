@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use coapace_lab::experiment::Trial;
-use coapace_lab::results::SheetValue;
+use coapace_lab::output::SheetValue;
 use coapace_run::contender::Contender;
 use coapace_scenario::{Scenario, ScenarioError, Template};
 

@@ -1,8 +1,9 @@
 //! The matrix for programs: a row for each mechanism with each other.
 
 use super::{Encounter, Matrix};
-use crate::results::sheet::{Column, columns};
-use crate::results::{Metric, Sheet, SheetValue};
+use crate::output::sheet::{Column, columns};
+use crate::output::{Sheet, SheetValue};
+use crate::results::Metric;
 
 /// A function that returns the value of a column.
 type Of = fn(&&Encounter) -> SheetValue;
@@ -102,7 +103,7 @@ impl Matrix {
 #[cfg(test)]
 mod tests {
     use super::super::tests::matrix;
-    use crate::results::RowFormat;
+    use crate::output::RowFormat;
 
     #[test]
     fn csv_and_json_have_a_row_for_every_ordered_pair_and_the_same_names() {

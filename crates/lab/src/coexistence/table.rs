@@ -3,10 +3,10 @@
 use std::fmt::Write;
 
 use super::{Encounter, Matrix, STARVED};
-use crate::results::aligned;
+use crate::number::{count, significant, significant_or_dash};
+use crate::output::aligned;
+use crate::output::sheet::cut;
 use crate::results::conditions::Conditions;
-use crate::results::number::{count, significant, significant_or_dash};
-use crate::results::sheet::cut;
 
 impl Matrix {
     /// Returns a table of relative shares in per cent, with a row and a numbered column for each mechanism, then the

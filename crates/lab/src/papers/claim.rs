@@ -1,6 +1,6 @@
 //! Claims: the published results of one mechanism under one condition.
 
-use crate::results::Published;
+use crate::papers::Published;
 
 /// The result of a paper for one mechanism under one condition.
 #[derive(Clone, Debug)]

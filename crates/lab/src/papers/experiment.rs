@@ -7,7 +7,8 @@ use serde::Deserialize;
 use super::PaperSource;
 use super::claim::Claim;
 use crate::grid::with_each;
-use crate::results::{Chain, Metric, Order, Published, Ranked};
+use crate::papers::{Chain, Order, Published, Ranked};
+use crate::results::Metric;
 
 /// Conditions, and the claims about the mechanisms under each of them.
 #[derive(Clone, Debug, Deserialize)]

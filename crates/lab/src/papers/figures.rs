@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use super::PaperSource;
 use super::claim::Claim;
-use crate::results::{Metric, Published};
+use crate::papers::Published;
+use crate::results::Metric;
 
 /// The meaning of a column of the file.
 enum PaperColumn {

@@ -4,7 +4,7 @@ use coapace_scenario::Scenario;
 
 use super::claim::Claim;
 use super::{PAPERS, Paper, PaperSource, figures};
-use crate::results::Published;
+use crate::papers::Published;
 
 impl Paper {
     /// Returns all claims: figures in the order of their file, then orders.

@@ -1,9 +1,6 @@
 //! The conditions that a paper leaves open, varied one at a time and in pairs: how many of its figures and orders are met under
 //! each. This shows what the publication determines.
 
-mod rows;
-mod text;
-
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,10 +9,9 @@ use serde::Deserialize;
 use super::claim::Claim;
 use super::{Paper, PaperSource};
 use crate::experiment::Trial;
-use crate::results::{CellResult, Compared, OrderOutcome, Published, count, judged, verdicts};
+use crate::papers::{Compared, OrderOutcome, Published, count, judged, verdicts};
+use crate::results::CellResult;
 use coapace_run::Observe;
-
-pub(crate) use rows::COLUMNS;
 
 /// A condition that the paper does not print.
 #[derive(Clone, Debug, Deserialize)]
@@ -239,8 +235,8 @@ impl Sensitivity {
 #[cfg(test)]
 mod tests {
     use crate::experiment::conduct;
+    use crate::output::RowFormat;
     use crate::papers::tests::paper;
-    use crate::results::RowFormat;
 
     const OPEN: &str = "[[experiments]]
         set = { loss = '20 %', clients = '20' }

@@ -9,7 +9,7 @@ use super::claim::Claim;
 use super::experiment::Experiment;
 use super::sensitivity::OpenCondition;
 use super::trials::LiveCells;
-use crate::results::{PaperTable, RatioAllowance};
+use crate::papers::{PaperTable, RatioAllowance};
 
 /// The content of `source.toml`.
 #[derive(Clone, Debug, Deserialize)]

@@ -159,7 +159,8 @@ impl Paper {
 mod tests {
     use super::*;
     use crate::papers::tests::paper;
-    use crate::results::{Metric, Order, RatioAllowance, Relation};
+    use crate::papers::{Order, RatioAllowance, Relation};
+    use crate::results::Metric;
 
     /// The variant of CoCoA that the paper has.
     const COCOA: &str = "cocoa:preset=draft-03";

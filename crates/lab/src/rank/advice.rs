@@ -7,7 +7,7 @@ use super::ranking::NEAR;
 use super::table::times;
 use super::{RankedCell, RankedFigure, Ranking, Section, Standing};
 use crate::lists::tied;
-use crate::results::number::significant;
+use crate::number::significant;
 use crate::results::{Better, Contest, Metric, Placing};
 
 impl Ranking {

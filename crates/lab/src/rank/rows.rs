@@ -1,8 +1,9 @@
 //! Ratios for programs: a row for each figure of each mechanism in each cell.
 
 use super::{RankedCell, RankedFigure, Ranking, Section};
-use crate::results::sheet::{Column, columns};
-use crate::results::{Cell, CellResult, CellSummary, Sheet, SheetValue};
+use crate::output::sheet::{Column, columns};
+use crate::output::{Sheet, SheetValue};
+use crate::results::{Cell, CellResult, CellSummary};
 
 /// A figure of one mechanism in one cell.
 pub(crate) struct RankingRow<'a> {
@@ -93,7 +94,7 @@ impl Ranking {
 mod tests {
     use super::super::ranking::tests::ranking;
     use super::*;
-    use crate::results::RowFormat;
+    use crate::output::RowFormat;
 
     fn written(lines: RowFormat, ranking: &Ranking) -> String {
         let mut out = Vec::new();

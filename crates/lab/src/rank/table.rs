@@ -4,9 +4,10 @@ use std::fmt::Write;
 
 use super::ranking::NEAR;
 use super::{Hindsight, RankedCell, RankedFigure, Ranking, Section, Standing, Worst};
-use crate::results::number::{significant, significant_or_dash};
-use crate::results::sheet::cut;
-use crate::results::{BOUNDS, FigureRatio, Look, wrapped};
+use crate::number::{significant, significant_or_dash};
+use crate::output::sheet::cut;
+use crate::output::{Look, wrapped};
+use crate::results::{BOUNDS, FigureRatio};
 
 /// The texts of a row after the name, and the place of the worst ratio.
 type RowTexts = ([String; 5], String);

@@ -6,7 +6,8 @@ use std::fmt;
 use coapace_scenario::Hash64;
 use serde::{Deserialize, Serialize};
 
-use super::{Bound, CellSummary, Compared, Metric, Published};
+use super::{Bound, CellSummary, Metric};
+use crate::papers::{Compared, Published};
 use coapace_run::measured::RunResult;
 
 /// A condition and a mechanism: a scenario, the values of its knobs, and what carries the exchanges. All its seeds are pooled.
@@ -196,11 +197,11 @@ pub fn headline<'a>(cells: impl IntoIterator<Item = &'a CellResult>) -> Metric {
 }
 
 #[cfg(test)]
-pub(super) mod tests {
+pub(crate) mod tests {
     use super::*;
 
     /// Makes a cell of two seeds with two clients, one of which gave up once.
-    pub(in crate::results) fn sample() -> CellResult {
+    pub(crate) fn sample() -> CellResult {
         let run = |seed, fct_s: [Option<f64>; 2]| RunResult {
             seed,
             trace_hash: Hash64(seed + 0x1000),

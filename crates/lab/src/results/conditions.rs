@@ -1,8 +1,8 @@
 //! The conditions that a set of cells shares, and those in which they differ.
 
 use super::Cell;
-use super::number::{measure, thousands};
 use crate::lists::distinct;
+use crate::number::{measure, thousands};
 
 /// The conditions of a set of cells: those that they share, and the names of those in which they differ.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

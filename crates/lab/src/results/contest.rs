@@ -1,8 +1,11 @@
 //! Mechanisms under the same conditions, ordered by a metric as far as the seeds show an order.
 
 use super::significance::{by_chance, holm};
-use super::{Better, CellResult, FigureRatio, Metric, NEAR};
+use super::{Better, CellResult, FigureRatio, Metric};
 use coapace_run::measured::Estimate;
+
+/// The largest ratio that counts as near the best.
+pub(crate) const NEAR: f64 = 1.05;
 
 /// The mechanisms under the same conditions, ordered by one metric.
 ///
@@ -112,13 +115,13 @@ fn pairs(metric: Metric, first: &CellResult, second: &CellResult) -> Vec<(f64, f
 }
 
 #[cfg(test)]
-pub(super) mod tests {
+pub(crate) mod tests {
     use super::super::Cell;
     use super::*;
     use coapace_run::measured::RunResult;
 
     /// Makes a cell with a run of one client for each of these completion times.
-    pub(in crate::results) fn result(mechanism: &str, clients: u32, medians: &[f64]) -> CellResult {
+    pub(crate) fn result(mechanism: &str, clients: u32, medians: &[f64]) -> CellResult {
         let run = |(seed, &fct): (u64, &f64)| RunResult {
             seed,
             fct_s: vec![Some(fct)],

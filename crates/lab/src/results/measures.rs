@@ -69,13 +69,13 @@ fields! {
     /// Returns the abbreviated unit; empty for an index or a ratio.
     pub unit: &'static str = "";
     /// Returns the header in the terminal; empty if it is not shown there.
-    pub(super) header: &'static str = "";
+    pub(crate) header: &'static str = "";
     /// Returns the significant digits with which it is shown.
     pub digits: i32 = 3;
     /// Returns the importance of the column in the terminal: a narrow terminal leaves out the least important columns first.
-    pub(super) worth: u8 = 0;
+    pub(crate) worth: u8 = 0;
     /// Returns whether the terminal leaves the column out if it is zero everywhere.
-    pub(super) is_rare: bool = false;
+    pub(crate) is_rare: bool = false;
     /// Returns whether single flows have it, too.
     pub is_of_flows: bool = false;
     /// Returns whether single transfers have it, too.

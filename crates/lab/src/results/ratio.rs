@@ -1,7 +1,7 @@
 //! Ratios of figures and their confidence intervals.
 
-use super::number::significant;
 use super::{CellResult, Metric};
+use crate::number::significant;
 use coapace_run::measured::{Estimate, student_t};
 use coapace_run::measured::{RunResult, Settling};
 
@@ -92,7 +92,7 @@ fn compared(metric: Metric, run: &RunResult) -> Option<f64> {
 }
 
 /// Returns the figure of a cell that belongs to its ratios.
-pub(super) fn compared_figure(metric: Metric, runs: &[RunResult]) -> Option<f64> {
+pub(crate) fn compared_figure(metric: Metric, runs: &[RunResult]) -> Option<f64> {
     if metric == Metric::SettlingTime {
         let times: Vec<_> = runs.iter().filter_map(|run| compared(metric, run)).collect();
         return Estimate::of(&times).map(|times| times.mean);

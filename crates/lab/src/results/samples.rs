@@ -4,7 +4,7 @@ use coapace_run::measured::{Delays, FlowResult, MeshResult, RunResult, Settling,
 use coapace_sim::mesh::NodeCounters;
 
 /// Makes a run of 100 s with two flows. In each of them 120 messages are offered and 20 dropped.
-pub(super) fn flowing(seed: u64, reached: u64) -> RunResult {
+pub(crate) fn flowing(seed: u64, reached: u64) -> RunResult {
     let mut delays = Delays::default();
     (0..reached).for_each(|_| delays.add(500_000));
     let flow = |name: &str| FlowResult {
@@ -32,7 +32,7 @@ pub(super) fn flowing(seed: u64, reached: u64) -> RunResult {
 }
 
 /// Makes a transfer of two clients on a link of 8 kbit/s, of which one took 10 s.
-pub(super) fn moved(name: &str, took_s: f64) -> TransferResult {
+pub(crate) fn moved(name: &str, took_s: f64) -> TransferResult {
     let mut own = TransferResult::default();
     (own.name, own.clients, own.body_bytes, own.arrived_bytes) = (name.to_owned(), 2, 5_000, 10_000);
     own.completed_s = vec![(10.0, 10.0), (took_s, took_s)];

@@ -3,7 +3,7 @@
 use coapace_scenario::Hash64;
 
 use super::Metric;
-use super::number::{count, significant, significant_or_dash};
+use crate::number::{count, significant, significant_or_dash};
 use coapace_run::measured::ratio;
 use coapace_run::measured::{Estimate, Population, PopulationTransfers, RunResult};
 
@@ -265,11 +265,11 @@ impl TransferFigures {
 }
 
 #[cfg(test)]
-pub(super) mod tests {
+pub(crate) mod tests {
     use super::*;
 
     /// Makes a run of three clients: two of `a` with three quarters of the exchanges, one of `b` with the rest.
-    pub(in crate::results) fn mixed(seed: u64) -> RunResult {
+    pub(crate) fn mixed(seed: u64) -> RunResult {
         let population = |mechanism: &str, clients, exchanges, retransmissions| Population {
             mechanism: mechanism.into(),
             clients,

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use crate::results::number::measure;
+use crate::number::measure;
 
 /// The steps of a range.
 const STEPS: u32 = 8;

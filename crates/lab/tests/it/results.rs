@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use coapace_lab::results::reference;
+use coapace_lab::output::reference;
 
 #[test]
 fn the_reference_page_is_up_to_date() {

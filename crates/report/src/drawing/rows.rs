@@ -120,7 +120,8 @@ pub(super) fn bar(canvas: &mut Canvas, frame: &PlotFrame, row: &Bar, style: Styl
 
 #[cfg(test)]
 mod tests {
-    use coapace_lab::results::{Cell, CellResult, Metric, Published};
+    use coapace_lab::papers::Published;
+    use coapace_lab::results::{Cell, CellResult, Metric};
     use coapace_run::measured::RunResult;
     use serde_json::Value;
 

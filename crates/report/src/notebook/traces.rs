@@ -4,7 +4,7 @@
 //! and the `meta` of a layout has the numbers of the mechanisms from row to row. A trace of a row has its row, or a little more, as
 //! its `y`. Traces without `meta` belong to all mechanisms.
 
-use coapace_lab::results::number::{significant, significant_or_dash};
+use coapace_lab::number::{significant, significant_or_dash};
 use serde_json::{Value, json};
 
 use super::super::axis::Axis;

@@ -9,8 +9,9 @@ use coapace_dataset::artifact::{
 };
 use coapace_dataset::{Table, artifact, clients, write_parquet};
 use coapace_lab::experiment::Trial;
+use coapace_lab::output::{RowFormat, order_rows, write_rows};
 use coapace_lab::papers::{Paper, PaperSource};
-use coapace_lab::results::{CellResult, RowFormat, order_rows, write_rows};
+use coapace_lab::results::CellResult;
 use coapace_report::Report;
 use tracing_subscriber::fmt::format::Writer;
 use tracing_subscriber::fmt::time::{FormatTime, SystemTime};

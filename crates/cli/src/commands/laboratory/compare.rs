@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use coapace_lab::experiment::Trial;
-use coapace_lab::results::wrapped;
+use coapace_lab::output::wrapped;
 use coapace_run::contender::Contender;
 use coapace_scenario::Scenario;
 

@@ -10,7 +10,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use coapace_lab::experiment::{Trial, conduct_until, runs};
-use coapace_lab::results::{CellResult, write_rows};
+use coapace_lab::output::write_rows;
+use coapace_lab::results::CellResult;
 use coapace_run::contender::ContenderKind;
 use coapace_wire::emulation::take_privileges;
 use coapace_wire::live::{PeerCommand, fits};

@@ -8,7 +8,8 @@ use std::sync::atomic::Ordering;
 use coapace_lab::directory;
 use coapace_lab::experiment::{Trial, cells, conduct_until, runs};
 use coapace_lab::lists::listed;
-use coapace_lab::results::{self, CellResult, Look, RowFormat, order_rows, terminal_table};
+use coapace_lab::output::{Look, RowFormat, Rows, order_rows, terminal_table};
+use coapace_lab::results::CellResult;
 use coapace_report::{CellGroup, Report};
 use terminal_size::{Width, terminal_size_of};
 
@@ -103,7 +104,7 @@ pub(crate) fn conduct(
     let planned = runs(trials);
     let bar = progress::bar(planned, arguments.quiet);
     let is_alone = rows.is_some_and(|rows| rows.is_alone);
-    let rows = rows.map(|rows| results::Rows::new(&cells(trials), rows.lines, rows.each, COMMIT));
+    let rows = rows.map(|rows| Rows::new(&cells(trials), rows.lines, rows.each, COMMIT));
     let mut out = io::stdout();
     let mut print = |lines: String| out.write_all(lines.as_bytes()).and_then(|()| out.flush());
     let mut told = rows.as_ref().map_or(Ok(()), |rows| print(rows.header()));

@@ -5,8 +5,8 @@ use std::path::Path;
 use std::time::Instant;
 
 use coapace_lab::experiment::runs;
+use coapace_lab::output::wrapped;
 use coapace_lab::rank::{Ranking, Suite};
-use coapace_lab::results::wrapped;
 use coapace_report::Report;
 
 use super::output::{Conducted, conduct, look, report, set_seeds, write_report};

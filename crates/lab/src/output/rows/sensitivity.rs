@@ -2,13 +2,13 @@
 
 use std::io;
 
-use super::{Sensitivity, SensitivityScore, VariedValue};
-use crate::results::sheet::Column;
-use crate::results::{RowFormat, Sheet, SheetValue};
+use crate::output::sheet::Column;
+use crate::output::{RowFormat, Sheet, SheetValue};
+use crate::papers::{Sensitivity, SensitivityScore, VariedValue};
 
 /// One variant: the values that differ from the chosen ones, and the score.
 #[derive(Debug)]
-pub(crate) struct VariantRow {
+pub(in crate::output) struct VariantRow {
     paper: String,
     values: [Option<VariedValue>; 2],
     score: SensitivityScore,
@@ -18,7 +18,7 @@ pub(crate) struct VariantRow {
 type Of = fn(&VariantRow) -> SheetValue;
 
 /// The columns of every row: name, meaning and value.
-pub(crate) const COLUMNS: &[Column<Of>] = &[
+pub(in crate::output) const COLUMNS: &[Column<Of>] = &[
     ("paper", "The key of the paper.", |it| (&it.paper).into()),
     ("condition", "The condition that is varied; empty as chosen.", |it| varied(it, 0, |own| &own.condition)),
     ("value", "Its value.", |it| varied(it, 0, |own| &own.value)),

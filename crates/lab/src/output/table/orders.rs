@@ -1,10 +1,11 @@
 //! Published orders beside what was measured.
 
 use super::style::{Look, aligned, wrapped};
+use crate::number::significant_or_dash;
+use crate::papers::verdict::{metrics, reasons, rules};
+use crate::papers::{OrderVerdict, verdicts};
+use crate::results::CellResult;
 use crate::results::conditions::Conditions;
-use crate::results::number::significant_or_dash;
-use crate::results::verdict::{metrics, reasons, rules};
-use crate::results::{CellResult, OrderVerdict, verdicts};
 
 /// Returns the published orders among `results`, a row for each; empty if there are none.
 pub(super) fn table(results: &[CellResult], look: Look) -> String {
@@ -41,8 +42,9 @@ pub(super) fn table(results: &[CellResult], look: Look) -> String {
 
 #[cfg(test)]
 mod tests {
-    use crate::results::verdict::tests::{claimed_times, held_and_not_held};
-    use crate::results::{Look, Relation, RowFormat, order_rows, terminal_table};
+    use crate::output::{Look, RowFormat, order_rows, terminal_table};
+    use crate::papers::Relation;
+    use crate::papers::verdict::tests::{claimed_times, held_and_not_held};
 
     #[test]
     fn orders_stand_below_the_table_of_results_with_what_became_of_them() {

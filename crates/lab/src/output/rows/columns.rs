@@ -1,11 +1,12 @@
 //! The columns that every row of a cell or of a run has.
 
-use crate::results::sheet::{Column, columns};
-use crate::results::{CellResult, CellSummary, FigureRatio, Metric, SheetValue};
+use crate::output::SheetValue;
+use crate::output::sheet::{Column, columns};
+use crate::results::{CellResult, CellSummary, FigureRatio, Metric};
 use coapace_run::measured::RunResult;
 
 /// A row: a cell, its runs, and their summary.
-pub(in crate::results) struct ResultRow<'a> {
+pub(in crate::output) struct ResultRow<'a> {
     pub(super) result: &'a CellResult,
     pub(super) runs: &'a [RunResult],
     pub(super) summary: CellSummary,
@@ -20,7 +21,7 @@ pub(in crate::results) struct ResultRow<'a> {
 pub(super) type RowColumn = Column<fn(&ResultRow<'_>) -> SheetValue>;
 
 /// The columns of the conditions, which come first.
-pub(in crate::results) const CONDITIONS: &[RowColumn] = columns! {
+pub(in crate::output) const CONDITIONS: &[RowColumn] = columns! {
     /// The kind of the workload: `continuous`, `random`, `flows` or `transfer`.
     "workload" => |row| (&row.result.cell.workload).into(),
     /// How many clients there are.
@@ -34,7 +35,7 @@ pub(in crate::results) const CONDITIONS: &[RowColumn] = columns! {
 };
 
 /// The columns by which a row can be made again.
-pub(in crate::results) const ORIGIN: &[RowColumn] = columns! {
+pub(in crate::output) const ORIGIN: &[RowColumn] = columns! {
     /// The scenario's name.
     "scenario" => |row| (&row.result.cell.scenario).into(),
     /// `simulated`; `live` for real sockets, with our server; `live with NAME` with the server of another stack.
@@ -53,7 +54,7 @@ pub(in crate::results) const ORIGIN: &[RowColumn] = columns! {
 };
 
 /// The columns of rows that pool seeds.
-pub(in crate::results) const POOLED: &[RowColumn] = columns! {
+pub(in crate::output) const POOLED: &[RowColumn] = columns! {
     /// How many seeds were pooled.
     "runs" => |row| SheetValue::Count(row.summary.runs),
     /// The lowest of them.
@@ -73,13 +74,13 @@ pub(in crate::results) const POOLED: &[RowColumn] = columns! {
 };
 
 /// The columns of rows of a single run.
-pub(in crate::results) const SEED: &[RowColumn] = columns! {
+pub(in crate::output) const SEED: &[RowColumn] = columns! {
     /// The seed: with the commit and the scenario, it is the run.
     "seed" => |row| row.runs.first().map_or(SheetValue::Nothing, |run| SheetValue::Count(run.seed)),
 };
 
 /// The columns of rows of a single run in JSON alone.
-pub(in crate::results) const NESTED: &[RowColumn] = columns! {
+pub(in crate::output) const NESTED: &[RowColumn] = columns! {
     /// The flow completion time of each client in seconds; `null` for a client that gave up.
     "fct_s" => |row| row.nested(|run| &run.fct_s),
     /// The exchanges that each client completed.

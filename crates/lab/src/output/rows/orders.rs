@@ -1,13 +1,15 @@
 //! A row for each published order.
 
-use crate::results::sheet::{Column, columns};
-use crate::results::{CellResult, OrderOutcome, OrderVerdict, Sheet, SheetValue, verdicts};
+use crate::output::sheet::{Column, columns};
+use crate::output::{Sheet, SheetValue};
+use crate::papers::{OrderOutcome, OrderVerdict, verdicts};
+use crate::results::CellResult;
 
 /// A function that returns the value of a column.
 type Of = fn(&OrderVerdict<'_>) -> SheetValue;
 
 /// The columns of verdicts.
-pub(in crate::results) const COLUMNS: &[Column<Of>] = columns! {
+pub(in crate::output) const COLUMNS: &[Column<Of>] = columns! {
     /// The scenario's name.
     "scenario" => |it| (&it.above.cell.scenario).into(),
     /// The kind of the workload.
@@ -60,8 +62,8 @@ pub fn order_rows(commit: &str, results: &[CellResult]) -> Sheet {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::results::RowFormat;
-    use crate::results::verdict::tests::held_and_not_held;
+    use crate::output::RowFormat;
+    use crate::papers::verdict::tests::held_and_not_held;
 
     #[test]
     fn rows_for_programs_say_what_was_compared_and_whether_it_held() {

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::{Sensitivity, SensitivityScore};
+use crate::papers::{Sensitivity, SensitivityScore};
 
 impl Sensitivity {
     /// Returns a line for the chosen values and one for each other value alone, then a matrix of the figures that are met under

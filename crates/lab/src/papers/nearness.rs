@@ -4,9 +4,10 @@ use std::cmp::Ordering;
 
 use coapace_sim::Luck;
 
-use super::number::significant_or_dash;
-use super::{CellResult, Compared, PaperTable};
+use super::{Compared, PaperTable};
 use crate::lists::grouped;
+use crate::number::significant_or_dash;
+use crate::results::CellResult;
 
 /// A figure of a table beside the measured one.
 #[derive(Clone, Copy, Debug)]
@@ -140,18 +141,14 @@ pub fn nearness<'a>(judged: &[Judged<'a>]) -> Vec<Nearness<'a>> {
 const DRAWS: u32 = 10_000;
 
 #[cfg(test)]
-pub(super) mod tests {
-    use super::super::{Cell, Metric, Published};
+pub(crate) mod tests {
+    use super::super::Published;
     use super::*;
+    use crate::results::{Cell, Metric};
     use coapace_run::measured::RunResult;
 
     /// Makes a cell with a published throughput of a table with this factor, and with measured throughputs.
-    pub(in crate::results) fn printed(
-        title: &str,
-        factor: f64,
-        published: f64,
-        measured: &[f64],
-    ) -> CellResult {
+    pub(crate) fn printed(title: &str, factor: f64, published: f64, measured: &[f64]) -> CellResult {
         let table = PaperTable { title: title.into(), factor, runs: None, why: "other radios".into() };
         let runs = measured.iter().zip(1..);
         CellResult {

@@ -5,7 +5,8 @@ use std::io;
 
 use serde::Serialize;
 
-use super::Cell;
+use crate::number;
+use crate::results::Cell;
 
 /// A value of a row.
 #[derive(Clone, Debug, PartialEq)]
@@ -40,7 +41,7 @@ impl SheetValue {
         match self {
             Self::Nothing | Self::Nested(_) => String::new(),
             Self::Text(text) => text.clone(),
-            Self::Number(number) => super::number::field(Some(*number)),
+            Self::Number(number) => number::field(Some(*number)),
             Self::Count(count) => count.to_string(),
             Self::Flag(flag) => flag.to_string(),
         }
@@ -52,7 +53,7 @@ impl SheetValue {
             Self::Text(text) => text.as_str().into(),
             // Numbers have six decimals at most, like those of CSV. A whole number has none.
             Self::Number(number) => {
-                let text = super::number::field(Some(*number));
+                let text = number::field(Some(*number));
                 text.parse::<i64>().map_or_else(|_| text.parse::<f64>().ok().into(), Into::into)
             }
             Self::Count(count) => (*count).into(),

@@ -4,10 +4,10 @@ use std::cmp::Ordering;
 use std::collections::BTreeSet;
 use std::fmt::Write;
 
-use super::number::significant;
-use super::ratio::compared_figure;
-use super::{CellResult, FigureRatio, Metric, Order, OrderOutcome, Relation};
+use super::{Order, OrderOutcome, Relation};
 use crate::lists::distinct;
+use crate::number::significant;
+use crate::results::{CellResult, FigureRatio, Metric, compared_figure};
 
 /// A published order beside what was measured.
 #[derive(Clone, Debug)]
@@ -202,10 +202,11 @@ impl<'a> OrderVerdict<'a> {
 }
 
 #[cfg(test)]
-pub(super) mod tests {
+pub(crate) mod tests {
+    use super::super::Published;
     use super::super::order::tests::ALLOWANCE;
-    use super::super::{Cell, Published};
     use super::*;
+    use crate::results::Cell;
     use coapace_run::measured::RunResult;
 
     fn result(mechanism: &str, throughput: &[f64]) -> CellResult {
@@ -221,7 +222,7 @@ pub(super) mod tests {
     }
 
     /// Makes `a`, with a published order of this relation to `b`, and `b`.
-    pub(in crate::results) fn claimed(a: &[f64], relation: Relation, b: &[f64]) -> [CellResult; 2] {
+    pub(crate) fn claimed(a: &[f64], relation: Relation, b: &[f64]) -> [CellResult; 2] {
         let mut a = result("a", a);
         let order = Order {
             metric: Metric::Throughput,
@@ -236,7 +237,7 @@ pub(super) mod tests {
     }
 
     /// Makes results with an order that holds with 60 clients, and does not with 180.
-    pub(in crate::results) fn held_and_not_held() -> Vec<CellResult> {
+    pub(crate) fn held_and_not_held() -> Vec<CellResult> {
         let held = claimed(&[30.0, 33.0, 36.0], Relation::Above, &[10.0, 11.0, 12.5]);
         let mut not_held = claimed(&[1.0, 1.1, 1.2], Relation::NotBelow, &[2.0, 2.0, 2.0]);
         for result in &mut not_held {
@@ -276,12 +277,7 @@ pub(super) mod tests {
     }
 
     /// Makes [`claimed`] results whose order has a number.
-    pub(in crate::results) fn claimed_times(
-        a: &[f64],
-        relation: Relation,
-        times: f64,
-        b: &[f64],
-    ) -> [CellResult; 2] {
+    pub(crate) fn claimed_times(a: &[f64], relation: Relation, times: f64, b: &[f64]) -> [CellResult; 2] {
         let mut results = claimed(a, relation, b);
         for order in results[0].published.iter_mut().flat_map(|published| &mut published.orders) {
             order.times = Some(times);

@@ -2,14 +2,14 @@
 
 pub(super) mod columns;
 pub(super) mod orders;
+pub(super) mod sensitivity;
 
 use std::collections::BTreeSet;
 use std::io;
 
-use super::{
-    CellResult, CellSummary, FigureRatio, FlowSummary, Metric, RowFormat, Sheet, SheetValue, headline,
-};
+use super::{RowFormat, Sheet, SheetValue};
 use crate::lists::distinct;
+use crate::results::{CellResult, CellSummary, FigureRatio, FlowSummary, Metric, headline};
 use coapace_run::measured::{Estimate, MeshResult, RunResult};
 use columns::{CONDITIONS, NESTED, ORIGIN, POOLED, ResultRow, RowColumn, SEED};
 
@@ -188,11 +188,12 @@ pub fn write_rows(
 
 #[cfg(test)]
 mod tests {
-    use super::super::cell::tests::sample;
-    use super::super::samples::flowing;
-    use super::super::samples::moved;
-    use super::super::summary::tests::mixed;
     use super::*;
+    use crate::number;
+    use crate::results::cell::tests::sample;
+    use crate::results::samples::flowing;
+    use crate::results::samples::moved;
+    use crate::results::summary::tests::mixed;
 
     /// Returns the fields of each row with the names of their columns.
     fn csv(each: bool, results: &[CellResult]) -> Vec<Vec<(String, String)>> {
@@ -230,10 +231,10 @@ mod tests {
         let summary = sample().summary();
         for metric in Metric::ALL {
             let estimate = summary.estimate(metric);
-            assert_eq!(field(row, metric.name()), super::super::number::field(estimate.map(|it| it.mean)));
+            assert_eq!(field(row, metric.name()), number::field(estimate.map(|it| it.mean)));
             if let Some(interval) = metric.interval_name() {
                 let half_width = estimate.and_then(|it| it.half_width);
-                assert_eq!(field(row, interval), super::super::number::field(half_width), "{interval}");
+                assert_eq!(field(row, interval), number::field(half_width), "{interval}");
             }
         }
         for (name, value) in [

@@ -1,6 +1,7 @@
 //! The outcome of a published order: whether the seeds show it, refute it, or do neither.
 
-use super::{FigureRatio, Order, Relation};
+use super::{Order, Relation};
+use crate::results::FigureRatio;
 
 /// The outcome of a published order. The worst comes first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -135,10 +136,10 @@ impl Order {
 
 #[cfg(test)]
 mod tests {
-    use super::super::Metric;
     use super::super::order::tests::ALLOWANCE;
     use super::OrderOutcome::{Held, Inconclusive, NotHeld};
     use super::*;
+    use crate::results::Metric;
 
     fn order(relation: Relation, times: Option<f64>) -> Order {
         let (than, why) = (String::new(), String::new());

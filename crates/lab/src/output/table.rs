@@ -7,14 +7,16 @@ mod live;
 mod orders;
 mod parts;
 mod places;
+mod sensitivity;
 mod style;
 
 use std::collections::BTreeSet;
 use std::fmt::Write;
 
-use super::conditions::Conditions;
-use super::{BOUNDS, CellResult, Conclusion, Metric, gave_up, headline};
+use super::{Conclusion, gave_up};
 use crate::lists::grouped;
+use crate::results::conditions::Conditions;
+use crate::results::{BOUNDS, CellResult, Metric, headline};
 use block::TableBlock;
 use column::{TableColumn, TableColumns};
 pub(crate) use style::aligned;
@@ -126,11 +128,11 @@ fn legend(
 
 #[cfg(test)]
 mod tests {
-    use super::super::Bound;
-    use super::super::cell::tests::sample;
-    use super::super::contest::tests::result;
-    use super::super::summary::tests::{mixed, moving};
     use super::*;
+    use crate::results::Bound;
+    use crate::results::cell::tests::sample;
+    use crate::results::contest::tests::result;
+    use crate::results::summary::tests::{mixed, moving};
 
     fn look(width: usize) -> Look {
         Look { width, colours: false }

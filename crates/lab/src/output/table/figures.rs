@@ -1,9 +1,10 @@
 //! Figures of a paper's tables beside the measured ones, for the terminal.
 
 use super::style::{Look, aligned, wrapped};
+use crate::number::significant_or_dash;
+use crate::papers::{Judged, judged, nearness};
+use crate::results::CellResult;
 use crate::results::conditions::Conditions;
-use crate::results::number::significant_or_dash;
-use crate::results::{CellResult, Judged, judged, nearness};
 
 /// Returns the figures of papers' tables among `results`, then the tables; empty if there are none.
 pub(super) fn table(results: &[CellResult], look: Look) -> String {
@@ -42,8 +43,8 @@ fn figures(judged: &[Judged]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::results::nearness::tests::printed;
-    use crate::results::{Look, terminal_table};
+    use crate::output::{Look, terminal_table};
+    use crate::papers::nearness::tests::printed;
 
     #[test]
     fn figures_of_tables_stand_below_the_results_and_the_tables_below_them() {

@@ -4,9 +4,10 @@ use std::collections::BTreeSet;
 
 use super::MECHANISM;
 use super::style::{Look, estimated};
+use crate::number::{percent, significant, significant_or_dash};
+use crate::papers::Published;
 use crate::results::conditions::Conditions;
-use crate::results::number::{percent, significant, significant_or_dash};
-use crate::results::{CellResult, CellSummary, Metric, Published, bound_of, headline};
+use crate::results::{CellResult, CellSummary, Metric, bound_of, headline};
 use coapace_run::measured::Estimate;
 
 /// The importance of columns that are never left out.

@@ -4,13 +4,13 @@ use std::fmt::Write;
 
 use coapace_scenario::naming::TCP;
 
-use super::Paper;
-use crate::results::conditions::Conditions;
-use crate::results::number::{percent, significant_or_dash};
-use crate::results::{
-    CellResult, Compared, Judged, Nearness, OrderOutcome, OrderVerdict, PaperTable, count, judged, nearness,
+use crate::number::{percent, significant_or_dash};
+use crate::papers::{
+    Compared, Judged, Nearness, OrderOutcome, OrderVerdict, Paper, PaperTable, count, judged, nearness,
     rules, tally, tally_by_claim, verdicts,
 };
+use crate::results::CellResult;
+use crate::results::conditions::Conditions;
 
 impl Paper {
     /// Returns a few lines on how far the measured figures and orders agree with the published ones.
@@ -223,8 +223,8 @@ fn orders(results: &[CellResult]) -> String {
 #[cfg(test)]
 mod tests {
     use crate::experiment::conduct;
+    use crate::papers::judged;
     use crate::papers::tests::paper;
-    use crate::results::judged;
 
     #[test]
     fn a_page_has_the_counts_and_every_figure_and_order() {

@@ -5,12 +5,11 @@ use std::fmt::Write;
 use coapace_sim::mesh::FrameEvent;
 use coapace_sim::{Event, NodeEvent, Trace};
 
-use super::rows::{columns as rows, orders};
+use super::rows::{columns as rows, orders, sensitivity};
 use super::sheet::Column;
-use super::{Better, Metric};
 use crate::coexistence;
-use crate::papers::sensitivity;
 use crate::rank;
+use crate::results::{Better, Metric};
 use coapace_run::measured::MeshResult;
 
 const HEAD: &str = "# Columns, fields and events

@@ -2,8 +2,8 @@
 
 use comfy_table::{Cell, CellAlignment, ContentArrangement, LineStyle, Table, TableStyle};
 
+use crate::number::{half_interval, significant};
 use crate::results::Metric;
-use crate::results::number::{half_interval, significant};
 use coapace_run::measured::Estimate;
 
 /// The place where a table is shown.

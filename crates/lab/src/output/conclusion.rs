@@ -1,14 +1,11 @@
 //! The results in a sentence or two: which mechanism has the best figure, and whether the choice matters.
 
-use super::conditions::Conditions;
-use super::number::{significant, thousands};
-use super::{Better, CellResult, Contest, Metric, Placing};
 use crate::lists::{grouped, listed, tied};
+use crate::number::{significant, thousands};
 use crate::rank::{Section, times};
+use crate::results::conditions::Conditions;
+use crate::results::{Better, CellResult, Contest, Metric, NEAR, Placing};
 use coapace_run::measured::RunResult;
-
-/// The largest ratio that counts as near the best.
-pub(crate) const NEAR: f64 = 1.05;
 
 /// The most conditions of which each has a clause of its own.
 const MOST_CLAUSES: usize = 3;
@@ -279,8 +276,8 @@ pub fn gave_up(results: &[&CellResult]) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::contest::tests::result;
     use super::*;
+    use crate::results::contest::tests::result;
 
     fn said(results: &[CellResult]) -> String {
         let results: Vec<_> = results.iter().collect();

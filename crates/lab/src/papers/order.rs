@@ -4,8 +4,8 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use super::Metric;
 use crate::lists::repeated;
+use crate::results::Metric;
 
 /// A published relation of one mechanism's figure to that of another under the same conditions.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -56,7 +56,7 @@ impl Order {
 
 impl Relation {
     /// Returns the sign of the relation in files.
-    pub(super) const fn sign(self) -> &'static str {
+    pub(crate) const fn sign(self) -> &'static str {
         match self {
             Self::Above => ">",
             Self::NotBelow => ">=",

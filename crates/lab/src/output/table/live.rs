@@ -3,8 +3,8 @@
 use super::MECHANISM;
 use super::style::{Look, aligned, wrapped};
 use crate::lists::{distinct, grouped};
+use crate::number::significant_or_dash;
 use crate::results::conditions::Conditions;
-use crate::results::number::significant_or_dash;
 use crate::results::{CellResult, Metric, Mode, headline};
 
 /// Returns the headline figure of every mechanism in every mode, and the ratios of the live ones to the simulated one; empty
@@ -54,9 +54,9 @@ fn unit(metric: Metric) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::super::cell::tests::sample;
     use super::super::terminal_table;
     use super::*;
+    use crate::results::cell::tests::sample;
 
     #[test]
     fn a_mechanism_has_a_row_with_its_figures_in_every_mode_and_their_ratios() {

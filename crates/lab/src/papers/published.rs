@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::{CellSummary, Metric, Order};
+use super::Order;
+use crate::results::{CellSummary, Metric};
 
 /// The results that a paper published for a cell: figures, and relations to the figures of other mechanisms.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -36,13 +37,13 @@ impl Published {
     }
 
     /// Returns every figure beside that of the pooled runs.
-    pub(super) fn compared(&self, summary: &CellSummary) -> impl Iterator<Item = Compared> {
+    pub(crate) fn compared(&self, summary: &CellSummary) -> impl Iterator<Item = Compared> {
         let beside = |(&metric, &published)| Compared { metric, published, measured: summary.value(metric) };
         self.figures.iter().map(beside)
     }
 
     /// Returns the worst relative error of the pooled runs. An unknown figure is worse than any other.
-    pub(super) fn relative_error(&self, summary: &CellSummary) -> Option<f64> {
+    pub(crate) fn relative_error(&self, summary: &CellSummary) -> Option<f64> {
         let worse =
             |a: Option<f64>, b: Option<f64>| a.zip(b).map(|(a, b)| if b.abs() > a.abs() { b } else { a });
         self.compared(summary).map(|figure| figure.relative_error()).reduce(worse).flatten()

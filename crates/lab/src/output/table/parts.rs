@@ -97,8 +97,8 @@ fn populations_by(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::output::terminal_table;
     use crate::results::samples::flowing;
-    use crate::results::terminal_table;
 
     #[test]
     fn flows_stand_below_the_table_where_there_are_several() {
