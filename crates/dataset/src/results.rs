@@ -3,6 +3,7 @@
 use arrow_schema::ArrowError;
 use coapace_lab::coexistence::Matrix;
 use coapace_lab::output::{RowFormat, Rows, Sheet, SheetValue, order_rows};
+use coapace_lab::papers::References;
 use coapace_lab::rank::{Ranking, Worst};
 use coapace_lab::results::CellResult;
 use coapace_run::measured::{RunResult, Series};
@@ -13,24 +14,29 @@ use crate::{Table, VERSION, Values};
 ///
 /// # Errors
 /// Fails if Arrow does.
-pub fn cells(results: &[CellResult]) -> Result<Table, ArrowError> {
-    rows(results, false, VERSION)
+pub fn cells(results: &[CellResult], references: &References) -> Result<Table, ArrowError> {
+    rows(results, references, false, VERSION)
 }
 
 /// Returns a row for each run: the columns of `coapace run --each --format csv`.
 ///
 /// # Errors
 /// Fails if Arrow does.
-pub fn runs(results: &[CellResult]) -> Result<Table, ArrowError> {
-    rows(results, true, VERSION)
+pub fn runs(results: &[CellResult], references: &References) -> Result<Table, ArrowError> {
+    rows(results, references, true, VERSION)
 }
 
 /// Returns the table of [`cells`], or of [`runs`] if `each` run has a row. Its column `commit` has this `commit`.
 ///
 /// # Errors
 /// Fails if Arrow does.
-pub fn rows(results: &[CellResult], each: bool, commit: &str) -> Result<Table, ArrowError> {
-    table(Rows::new(results, RowFormat::Csv, each, commit).sheet(results))
+pub fn rows(
+    results: &[CellResult],
+    references: &References,
+    each: bool,
+    commit: &str,
+) -> Result<Table, ArrowError> {
+    table(Rows::new(results, references, RowFormat::Csv, each, commit).sheet(results))
 }
 
 /// Makes a table of a sheet.
@@ -119,7 +125,7 @@ pub fn series(results: &[CellResult]) -> Result<Table, ArrowError> {
 ///
 /// # Errors
 /// Fails if Arrow does.
-pub fn figures(results: &[CellResult]) -> Result<Table, ArrowError> {
+pub fn figures(results: &[CellResult], references: &References) -> Result<Table, ArrowError> {
     const NAMES: [&str; 14] = [
         "cell",
         "scenario",
@@ -138,9 +144,9 @@ pub fn figures(results: &[CellResult]) -> Result<Table, ArrowError> {
     ];
     let mut columns = NAMES.map(|name| (name.to_owned(), Vec::new()));
     for (place, result) in results.iter().enumerate() {
-        let Some(published) = &result.published else { continue };
+        let Some(published) = references.published(&result.cell) else { continue };
         let cell = &result.cell;
-        for figure in result.compared() {
+        for figure in references.compared(result) {
             let table = published.tables.get(&figure.metric);
             let factor = figure.factor();
             let within = table.map(|table| factor.is_some_and(|factor| factor <= table.factor));
@@ -172,8 +178,8 @@ pub fn figures(results: &[CellResult]) -> Result<Table, ArrowError> {
 ///
 /// # Errors
 /// Fails if Arrow does.
-pub fn orders(results: &[CellResult]) -> Result<Table, ArrowError> {
-    table(order_rows(VERSION, results))
+pub fn orders(results: &[CellResult], references: &References) -> Result<Table, ArrowError> {
+    table(order_rows(VERSION, results, references))
 }
 
 /// Returns a row for each mechanism with each other: the columns of `coapace run coexistence --pairs --format csv`.

@@ -4,6 +4,7 @@ use arrow_array::RecordBatch;
 use arrow_ipc::reader::StreamReader;
 use arrow_ipc::writer::StreamWriter;
 use arrow_schema::ArrowError;
+use coapace_lab::papers::References;
 use coapace_lab::results::CellResult;
 
 use crate::Table;
@@ -30,19 +31,19 @@ pub fn unpack_table(bytes: &[u8]) -> Result<Table, ArrowError> {
     Ok(Table::from(batch.unwrap_or_else(|| RecordBatch::new_empty(schema))))
 }
 
-/// Returns results as JSON. Films of meshes stay behind.
+/// Returns results as JSON, with the published results and bounds that they are compared with. Films of meshes stay behind.
 ///
 /// # Errors
 /// Fails if a figure is not finite.
-pub fn pack_results(results: &[CellResult]) -> Result<String, String> {
-    serde_json::to_string(results).map_err(|error| error.to_string())
+pub fn pack_results(results: &[CellResult], references: &References) -> Result<String, String> {
+    serde_json::to_string(&(results, references)).map_err(|error| error.to_string())
 }
 
 /// Reads the text of [`pack_results`].
 ///
 /// # Errors
 /// Returns one line if the text does not hold results.
-pub fn unpack_results(text: &str) -> Result<Vec<CellResult>, String> {
+pub fn unpack_results(text: &str) -> Result<(Vec<CellResult>, References), String> {
     serde_json::from_str(text).map_err(|error| format!("these are no results: {error}"))
 }
 

@@ -7,9 +7,7 @@ use std::sync::atomic::AtomicBool;
 
 use coapace_scenario::Scenario;
 
-use crate::papers::Published;
-use crate::papers::published_for;
-use crate::results::{Cell, CellResult, Mode, bounds};
+use crate::results::{Cell, CellResult, Mode};
 use coapace_run::contender::Contender;
 use coapace_run::measured::RunResult;
 use coapace_run::workers::make_all;
@@ -26,8 +24,6 @@ pub struct Trial {
     pub seeds: u32,
     /// The seed of the first run. Each further run has the next one.
     pub first_seed: u64,
-    /// The published figures and orders.
-    pub published: Option<Published>,
     /// The series that the run with the first seed records for the report, if any.
     pub observe: Observe,
 }
@@ -95,7 +91,7 @@ pub fn conduct_by(
 
 /// Returns the cells of these trials, without runs.
 pub fn cells(trials: &[Trial]) -> Vec<CellResult> {
-    trials.iter().map(Trial::empty).collect()
+    trials.iter().map(|trial| CellResult { cell: trial.cell(), runs: Vec::new() }).collect()
 }
 
 /// Returns the number of runs that [`conduct`] makes of these trials.
@@ -104,28 +100,21 @@ pub fn runs(trials: &[Trial]) -> usize {
 }
 
 impl Trial {
-    /// Makes a trial with what was published for the same scenario and mechanism, if anything was.
+    /// Makes a trial with the seeds from 1 on.
     pub fn new(scenario: &Arc<Scenario>, contender: Contender, seeds: u32) -> Self {
-        let published = published_for(scenario, &contender.label);
-        Self { published, observe: Observe::Series, ..Self::of_totals(scenario, contender, seeds) }
+        Self { observe: Observe::Series, ..Self::of_totals(scenario, contender, seeds) }
     }
 
-    /// Makes a trial that records no series and is compared with no published figure.
+    /// Makes a trial with the seeds from 1 on that records no series.
     pub fn of_totals(scenario: &Arc<Scenario>, contender: Contender, seeds: u32) -> Self {
-        Self {
-            scenario: scenario.clone(),
-            contender,
-            seeds,
-            first_seed: 1,
-            published: None,
-            observe: Observe::Totals,
-        }
+        Self { scenario: scenario.clone(), contender, seeds, first_seed: 1, observe: Observe::Totals }
     }
 
-    fn empty(&self) -> CellResult {
+    /// Returns the cell of its runs.
+    pub fn cell(&self) -> Cell {
         let scenario = &self.scenario;
         let mix = self.contender.parts();
-        let cell = Cell {
+        Cell {
             scenario: scenario.name.clone(),
             scenario_hash: scenario.hash().parse().unwrap_or_default(),
             workload: scenario.workload.kind.word().to_owned(),
@@ -138,8 +127,7 @@ impl Trial {
             is_mesh: scenario.network.mesh.is_some(),
             mode: Mode::Simulated,
             label: None,
-        };
-        CellResult { cell, runs: Vec::new(), published: self.published.clone(), bounds: bounds(scenario) }
+        }
     }
 }
 

@@ -3,21 +3,21 @@
 mod claim;
 mod experiment;
 mod figures;
-mod lookup;
 pub(crate) mod nearness;
 mod order;
 mod outcome;
 mod published;
+pub(crate) mod references;
 mod sensitivity;
 mod source;
 mod trials;
 pub(crate) mod verdict;
 
-pub use self::lookup::published_for;
 pub use self::nearness::{Judged, Nearness, judged, nearness};
 pub use self::order::{Chain, Order, Ranked, RatioAllowance, Relation};
 pub use self::outcome::OrderOutcome;
 pub use self::published::{Compared, PaperTable, Published};
+pub use self::references::References;
 pub use self::sensitivity::{Count, Sensitivity, SensitivityPlan, SensitivityScore, VariedValue};
 pub use self::source::PaperSource;
 pub use self::verdict::{OrderVerdict, rules, tally, verdicts};

@@ -17,7 +17,7 @@ mod significance;
 pub(crate) mod summary;
 
 pub use bound::{BOUNDS, Bound, bound_of, bounds};
-pub use cell::{Cell, CellResult, Mode, headline, worst_first};
+pub use cell::{Cell, CellResult, Mode, headline};
 pub(crate) use contest::NEAR;
 pub use contest::{Contest, Placing};
 pub use measures::{Better, Metric};

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use coapace_dataset::{VERSION, pack_results, unpack_results};
 use coapace_lab::coexistence::{self, Matrix};
 use coapace_lab::grid::varied;
+use coapace_lab::papers::References;
 use coapace_lab::rank::{Hindsight, Ranking as Ranked, Suite, SuiteCell};
 use coapace_lab::results::CellResult;
 use coapace_report::{CellGroup, Report};
@@ -30,16 +31,18 @@ pub(crate) fn coexist(
 ) -> PyResult<Coexistence> {
     let contenders = Contender::paired(&mechanisms, &scenario.read).map_err(PyValueError::new_err)?;
     let trials = coexistence::trials(&scenario.read, &contenders, coexistence::SEEDS);
-    let results = conduct(py, trials.map_err(PyValueError::new_err)?, &run_settings)?;
-    Ok(Coexistence { matrix: Matrix::of(&results), results: results.into() })
+    let trials = trials.map_err(PyValueError::new_err)?;
+    let references = References::of(&trials);
+    let results = conduct(py, trials, &run_settings)?;
+    Ok(Coexistence { matrix: Matrix::of(&results), results: results.into(), references })
 }
 
 /// Makes results of pairs that were pickled.
 #[pyfunction]
 pub(crate) fn restore_coexistence(version: &str, text: &str) -> PyResult<Coexistence> {
     checked(version)?;
-    let results = unpack_results(text).map_err(PyValueError::new_err)?;
-    Ok(Coexistence { matrix: Matrix::of(&results), results: results.into() })
+    let (results, references) = unpack_results(text).map_err(PyValueError::new_err)?;
+    Ok(Coexistence { matrix: Matrix::of(&results), results: results.into(), references })
 }
 
 /// The results of every pair of mechanisms.
@@ -47,6 +50,8 @@ pub(crate) fn restore_coexistence(version: &str, text: &str) -> PyResult<Coexist
 pub(crate) struct Coexistence {
     matrix: Matrix,
     results: Arc<[CellResult]>,
+    /// The published results and the bounds that they are compared with.
+    references: References,
 }
 
 impl Coexistence {
@@ -54,7 +59,8 @@ impl Coexistence {
         let groups = CellGroup::by_conditions(self.matrix.alone.clone());
         let title = "Coexistence".to_owned();
         let coexistence = Some(self.matrix.clone());
-        Report { title, commit: VERSION.to_owned(), groups, coexistence, ..Report::default() }
+        let references = self.references.clone();
+        Report { title, commit: VERSION.to_owned(), groups, references, coexistence, ..Report::default() }
     }
 }
 
@@ -66,7 +72,7 @@ impl Coexistence {
 
     /// Travels as the figures of all runs.
     fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, (&'static str, String))> {
-        let text = pack_results(&self.results).map_err(PyValueError::new_err)?;
+        let text = pack_results(&self.results, &self.references).map_err(PyValueError::new_err)?;
         Ok((py.import("coapace._native")?.getattr("restore_coexistence")?, (VERSION, text)))
     }
 
@@ -169,13 +175,13 @@ pub(crate) fn restore_ranking(
     };
     let cells = cells.into_iter().map(cell).collect::<Result<_, String>>().map_err(PyValueError::new_err)?;
     let (title, summary) = heading;
-    let results = unpack_results(text).map_err(PyValueError::new_err)?;
+    let (results, _) = unpack_results(text).map_err(PyValueError::new_err)?;
     Ok(Ranking::new(Suite { title, summary, cells }, results.into()))
 }
 
 /// Returns whether all figures are equal.
 fn same(one: &[CellResult], other: &[CellResult]) -> PyResult<bool> {
-    let packed = |results| pack_results(results).map_err(PyValueError::new_err);
+    let packed = |results| pack_results(results, &References::default()).map_err(PyValueError::new_err);
     Ok(packed(one)? == packed(other)?)
 }
 
@@ -213,7 +219,7 @@ impl Ranking {
 
     /// Travels as its suite and the figures of all runs.
     fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, PickledRanking)> {
-        let text = pack_results(&self.results).map_err(PyValueError::new_err)?;
+        let text = pack_results(&self.results, &References::default()).map_err(PyValueError::new_err)?;
         let cell = |SuiteCell { scenario, seeds, metrics }: &SuiteCell| {
             let metrics = metrics.iter().map(|metric| metric.name().to_owned()).collect();
             (scenario.name.clone(), scenario.to_toml(), *seeds, metrics)

@@ -9,8 +9,8 @@ use coapace_dataset::{VERSION, pack_results, unpack_results};
 use coapace_lab::experiment::Trial;
 use coapace_lab::grid::varied;
 use coapace_lab::lists::distinct;
-use coapace_lab::papers::{PAPERS, Paper};
-use coapace_lab::results::{CellResult, worst_first};
+use coapace_lab::papers::{PAPERS, Paper, References};
+use coapace_lab::results::CellResult;
 use coapace_report::{CellGroup, Plates, Report};
 use coapace_run::contender::Contender;
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
@@ -40,8 +40,9 @@ pub(crate) fn run(
             trials.push(Trial::new(read, contender, read.defaults.seeds));
         }
     }
+    let references = References::of(&trials);
     let cells = conduct(py, trials, &run_settings)?;
-    Ok(Results { cells: cells.into(), paper: None })
+    Ok(Results { cells: cells.into(), references, paper: None })
 }
 
 /// Runs the experiments of a paper, and other mechanisms under all its conditions.
@@ -57,9 +58,9 @@ pub(crate) fn reproduce(
     let paper = Paper::named(key).map_err(PyValueError::new_err)?;
     let others: Result<Vec<_>, _> = mechanisms.iter().map(|label| Contender::parse(label)).collect();
     let others = others.map_err(PyValueError::new_err)?;
-    let trials = paper.trials(quick, &others).map_err(PyValueError::new_err)?;
+    let (trials, references) = paper.trials(quick, &others).map_err(PyValueError::new_err)?;
     let cells = conduct(py, trials, &run_settings)?;
-    Ok(Results { cells: cells.into(), paper: Some(paper) })
+    Ok(Results { cells: cells.into(), references, paper: Some(paper) })
 }
 
 /// Returns the key and the source of every paper.
@@ -124,7 +125,8 @@ pub(crate) fn write_figures(
 pub(crate) fn restore_results(version: &str, text: &str, paper: Option<&str>) -> PyResult<Results> {
     checked(version)?;
     let paper = paper.map(Paper::named).transpose().map_err(PyValueError::new_err)?;
-    Ok(Results { cells: unpack_results(text).map_err(PyValueError::new_err)?.into(), paper })
+    let (cells, references) = unpack_results(text).map_err(PyValueError::new_err)?;
+    Ok(Results { cells: cells.into(), references, paper })
 }
 
 /// The content of pickled results: the version, their text, and the key of the paper.
@@ -134,6 +136,8 @@ type PickledResults = (&'static str, String, Option<&'static str>);
 #[pyclass(frozen, module = "coapace._native")]
 pub(crate) struct Results {
     cells: Arc<[CellResult]>,
+    /// The published results and the bounds that they are compared with.
+    references: References,
     /// The paper whose experiments they are.
     paper: Option<&'static Paper>,
 }
@@ -142,7 +146,7 @@ impl Results {
     /// Returns the cells in the order in which the command judges them. Orders of equal distance keep it.
     fn worst_first(&self) -> Vec<CellResult> {
         let mut cells = self.cells.to_vec();
-        worst_first(&mut cells);
+        self.references.sort_worst_first(&mut cells);
         cells
     }
 
@@ -156,6 +160,7 @@ impl Results {
             commit: VERSION.to_owned(),
             command: "coapace in Python".to_owned(),
             groups,
+            references: self.references.clone(),
             ..Report::default()
         }
     }
@@ -165,14 +170,16 @@ impl Results {
 impl Results {
     /// Results are equal if all their figures are.
     fn __eq__(&self, other: &Self) -> PyResult<bool> {
-        let packed = |results: &Self| pack_results(&results.cells).map_err(PyValueError::new_err);
+        let packed =
+            |results: &Self| pack_results(&results.cells, &results.references).map_err(PyValueError::new_err);
         Ok(self.paper.map(|paper| paper.key) == other.paper.map(|paper| paper.key)
             && packed(self)? == packed(other)?)
     }
 
     /// Travels as the figures of all runs, without films of meshes.
     fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, PickledResults)> {
-        let text = py.detach(|| pack_results(&self.cells)).map_err(PyValueError::new_err)?;
+        let text =
+            py.detach(|| pack_results(&self.cells, &self.references)).map_err(PyValueError::new_err)?;
         let restore = py.import("coapace._native")?.getattr("restore_results")?;
         Ok((restore, (VERSION, text, self.paper.map(|paper| paper.key))))
     }
@@ -194,12 +201,12 @@ impl Results {
 
     /// A row for each scenario and mechanism, its seeds pooled.
     fn cells(&self, py: Python<'_>) -> PyResult<Table> {
-        Table::new(py.detach(|| coapace_dataset::cells(&self.cells)))
+        Table::new(py.detach(|| coapace_dataset::cells(&self.cells, &self.references)))
     }
 
     /// A row for each run.
     fn runs(&self, py: Python<'_>) -> PyResult<Table> {
-        Table::new(py.detach(|| coapace_dataset::runs(&self.cells)))
+        Table::new(py.detach(|| coapace_dataset::runs(&self.cells, &self.references)))
     }
 
     /// A row for each client of each run: when it was done, and its exchanges.
@@ -214,18 +221,18 @@ impl Results {
 
     /// A row for each published figure beside the measured one.
     fn figures(&self, py: Python<'_>) -> PyResult<Table> {
-        Table::new(py.detach(|| coapace_dataset::figures(&self.cells)))
+        Table::new(py.detach(|| coapace_dataset::figures(&self.cells, &self.references)))
     }
 
     /// A row for each published order.
     fn orders(&self, py: Python<'_>) -> PyResult<Table> {
-        Table::new(py.detach(|| coapace_dataset::orders(&self.worst_first())))
+        Table::new(py.detach(|| coapace_dataset::orders(&self.worst_first(), &self.references)))
     }
 
     /// The agreement with the paper, in a few lines.
     fn summary(&self) -> PyResult<String> {
         let paper = self.paper.ok_or_else(|| PyRuntimeError::new_err("these are not the runs of a paper"))?;
-        Ok(paper.summary(&self.worst_first()))
+        Ok(paper.summary(&self.worst_first(), &self.references))
     }
 
     /// The names of the charts.

@@ -80,12 +80,7 @@ mod tests {
         let result = |mechanism: &str, clients, fct_s| {
             let run = |seed, fct_s| RunResult { seed, fct_s: vec![Some(fct_s)], ..RunResult::default() };
             let cell = Cell { mechanism: mechanism.into(), clients, ..Cell::default() };
-            CellResult {
-                cell,
-                runs: vec![run(1, fct_s), run(2, fct_s * 1.1)],
-                published: None,
-                bounds: Vec::new(),
-            }
+            CellResult { cell, runs: vec![run(1, fct_s), run(2, fct_s * 1.1)] }
         };
         let cells = [1, 10, 100].map(|clients| ["default", "fasor"].map(|name| result(name, clients, 30.0)));
         let groups = CellGroup::by_conditions(cells.into_iter().flatten().collect());

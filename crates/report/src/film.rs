@@ -117,12 +117,7 @@ mod tests {
 
     fn result(mechanism: &str, clients: u32, film: Option<Film>) -> CellResult {
         let cell = Cell { mechanism: mechanism.into(), clients, ..Cell::default() };
-        CellResult {
-            cell,
-            runs: vec![RunResult { film: film.map(Box::new), ..RunResult::default() }],
-            bounds: Vec::new(),
-            published: None,
-        }
+        CellResult { cell, runs: vec![RunResult { film: film.map(Box::new), ..RunResult::default() }] }
     }
 
     fn page(results: Vec<CellResult>) -> String {

@@ -79,7 +79,7 @@ fn place(title: &str) -> String {
 mod tests {
     use super::*;
     use crate::{CellGroup, Report};
-    use coapace_lab::papers::Published;
+    use coapace_lab::papers::{Published, References};
     use coapace_lab::results::Cell;
     use coapace_run::measured::{FlowResult, RunResult};
 
@@ -93,11 +93,25 @@ mod tests {
             ..RunResult::default()
         };
         let cell = Cell { mechanism: mechanism.into(), clients, ..Cell::default() };
-        CellResult { cell, runs: (1..).zip(fct_s).map(run).collect(), published: None, bounds: Vec::new() }
+        CellResult { cell, runs: (1..).zip(fct_s).map(run).collect() }
     }
 
     fn said(results: Vec<CellResult>) -> String {
-        let report = Report { groups: CellGroup::by_conditions(results), ..Report::default() };
+        said_beside(results, References::default())
+    }
+
+    /// Returns the sentences where a median of 33 s is published for each mechanism.
+    fn said_with_medians(results: Vec<CellResult>) -> String {
+        let mut references = References::default();
+        for result in &results {
+            references.publish(&result.cell, Published::figure(Metric::MedianFct, 33.0, ""));
+        }
+        said_beside(results, references)
+    }
+
+    fn said_beside(results: Vec<CellResult>, references: References) -> String {
+        let groups = CellGroup::by_conditions(results);
+        let report = Report { groups, references, ..Report::default() };
         headline(&View::of(&report)).join(" ")
     }
 
@@ -144,11 +158,7 @@ mod tests {
 
     #[test]
     fn the_published_median_met_worst_is_named() {
-        let mut results = vec![result("default", 1, &[33.0], 0), result("cocoa", 1, &[44.0], 0)];
-        for result in &mut results {
-            result.published = Some(Published::figure(Metric::MedianFct, 33.0, ""));
-        }
-        let text = said(results);
+        let text = said_with_medians(vec![result("default", 1, &[33.0], 0), result("cocoa", 1, &[44.0], 0)]);
         assert!(
             text.starts_with(
                 "1 of 2 published medians is met within 5 %; farthest off is cocoa, at +33.3\u{a0}%."
@@ -162,8 +172,7 @@ mod tests {
         let mut results = vec![result("default", 1, &[1.0, 2.0, 3.0, 4.0], 0)];
         results[0].runs[0].fct_s.push(None);
         results[0].runs[0].fct_s.push(Some(2.0));
-        results[0].published = Some(Published::figure(Metric::MedianFct, 33.0, ""));
-        let text = said(results);
+        let text = said_with_medians(results);
         assert!(
             text.starts_with("1 of 6 clients gave up: 1 with default (17 %). "),
             "they come first: {text}"

@@ -81,7 +81,7 @@ mod tests {
     use coapace_scenario::Scenario;
 
     use super::*;
-    use coapace_lab::papers::{Order, PaperTable, Published, RatioAllowance, Relation};
+    use coapace_lab::papers::{Order, PaperTable, Published, RatioAllowance, References, Relation};
     use coapace_lab::results::{Cell, CellResult, Metric};
     use coapace_run::measured::{RunResult, Series};
 
@@ -102,16 +102,30 @@ mod tests {
             clients: 2,
             ..Cell::default()
         };
-        let published = Some(Published::figure(Metric::MedianFct, 30.0, "Table 1"));
-        CellResult { cell, runs: vec![run], published, bounds: Vec::new() }
+        CellResult { cell, runs: vec![run] }
+    }
+
+    /// Publishes a median of 30 s for each result with runs.
+    fn medians(results: &[CellResult]) -> References {
+        let mut references = References::default();
+        for result in results.iter().filter(|result| !result.runs.is_empty()) {
+            references.publish(&result.cell, Published::figure(Metric::MedianFct, 30.0, "Table 1"));
+        }
+        references
     }
 
     fn page(results: Vec<CellResult>) -> String {
+        let references = medians(&results);
+        page_beside(results, references)
+    }
+
+    fn page_beside(results: Vec<CellResult>, references: References) -> String {
         let report = Report {
             title: "Title".into(),
             command: "coapace compare --seeds 1".into(),
             commit: "c0ffee".into(),
             groups: CellGroup::by_conditions(results),
+            references,
             ..Report::default()
         };
         let mut out = Vec::new();
@@ -202,6 +216,7 @@ mod tests {
             let again = RunResult { seed: result.runs[0].seed + 1, ..result.runs[0].clone() };
             result.runs.push(again);
         }
+        let mut references = medians(&results);
         for (result, than, relation) in [(0, "cocoa", Relation::Above), (1, "default", Relation::NotBelow)] {
             let order = Order {
                 metric: Metric::MedianFct,
@@ -211,9 +226,10 @@ mod tests {
                 why: "<slow>".into(),
                 allowance: RatioAllowance { margin: 0.05, tolerance: 0.25 },
             };
-            results[result].published = Some(Published { orders: vec![order], ..Published::default() });
+            let published = Published { orders: vec![order], ..Published::default() };
+            references.publish(&results[result].cell, published);
         }
-        let page = own_part(&page(results));
+        let page = own_part(&page_beside(results, references));
         let table = &page[page.find("id=\"orders\"").unwrap()..];
         let table = &table[..table.find("</table>").unwrap()];
         let row = |claim| table.find(claim).unwrap();
@@ -234,11 +250,14 @@ mod tests {
 
     #[test]
     fn figures_of_tables_are_judged_by_factors_and_others_by_errors() {
-        let mut results = vec![result("default", 2500, 30.0), result("cocoa", 2500, 20.0)];
+        let results = vec![result("default", 2500, 30.0), result("cocoa", 2500, 20.0)];
         let table =
             PaperTable { title: "Table <3>".into(), factor: 1.1, runs: None, why: "other radios".into() };
-        results[1].published.as_mut().unwrap().tables = [(Metric::MedianFct, table)].into();
-        let page = own_part(&page(results));
+        let mut references = medians(&results);
+        let tables = [(Metric::MedianFct, table)].into();
+        let published = Published { tables, ..references.published(&results[1].cell).unwrap().clone() };
+        references.publish(&results[1].cell, published);
+        let page = own_part(&page_beside(results, references));
         let section = |id: &str| {
             let section = &page[page.find(&format!("<section id=\"{id}\"")).unwrap()..];
             &section[..section.find("</section>").unwrap()]

@@ -111,12 +111,7 @@ mod tests {
     use coapace_run::measured::{FlowResult, RunResult, TransferResult};
 
     fn stems(run: RunResult) -> Vec<&'static str> {
-        let result = CellResult {
-            cell: Cell { clients: 2, ..Cell::default() },
-            runs: vec![run],
-            published: None,
-            bounds: Vec::new(),
-        };
+        let result = CellResult { cell: Cell { clients: 2, ..Cell::default() }, runs: vec![run] };
         let report = Report { groups: CellGroup::by_conditions(vec![result]), ..Report::default() };
         measures(&View::of(&report)).into_iter().map(|measure| measure.stem).collect()
     }

@@ -196,7 +196,7 @@ mod tests {
 
     use coapace_lab::coexistence::{Matrix, trials};
     use coapace_lab::experiment::{Trial, conduct};
-    use coapace_lab::papers::Paper;
+    use coapace_lab::papers::{Paper, References};
     use coapace_lab::results::CellResult;
     use coapace_run::contender::Contender;
     use coapace_scenario::Scenario;
@@ -205,7 +205,7 @@ mod tests {
     use crate::CellGroup;
     use crate::style::{LINE, SHADE};
 
-    fn results(clients: &[&str], mechanisms: &[&str]) -> Vec<CellResult> {
+    fn results(clients: &[&str], mechanisms: &[&str]) -> (Vec<CellResult>, References) {
         let mut all = Vec::new();
         for clients in clients {
             let set = [("clients", *clients), ("buffer", "2500"), ("workload.exchanges", "5")];
@@ -215,11 +215,11 @@ mod tests {
                 mechanisms.iter().map(|name| Trial::new(&scenario, Contender::parse(name).unwrap(), 2)),
             );
         }
-        conduct(&all, 2, &|| ())
+        (conduct(&all, 2, &|| ()), References::of(&all))
     }
 
-    fn report(results: Vec<CellResult>) -> Report {
-        Report { groups: CellGroup::by_conditions(results), ..Report::default() }
+    fn report((results, references): (Vec<CellResult>, References)) -> Report {
+        Report { groups: CellGroup::by_conditions(results), references, ..Report::default() }
     }
 
     fn read(report: &Report, name: Option<&str>) -> Value {
@@ -303,9 +303,9 @@ mod tests {
 
     #[test]
     fn names_are_text_and_no_markup() {
-        let mut results = results(&["20"], &["default", "cocoa"]);
+        let (mut results, references) = results(&["20"], &["default", "cocoa"]);
         results[0].cell.mechanism = "<b>a</b>&".into();
-        let figure = read(&report(results), Some("fct-median"));
+        let figure = read(&report((results, references)), Some("fct-median"));
         assert_eq!(figure["layout"]["yaxis"]["ticktext"][0], "&lt;b&gt;a&lt;/b&gt;&amp;");
     }
 
@@ -325,8 +325,9 @@ mod tests {
         let share = matrix.encounter(0, 1).own.relative_share.unwrap() * 100.0;
         assert!((figure["data"][0]["z"][0][1].as_f64().unwrap() - share).abs() < 0.1);
         let paper = Paper::find("raitahila2019").unwrap();
-        let few: Vec<Trial> = paper.trials(true, &[]).unwrap().into_iter().take(3).collect();
-        let figure = read(&report(conduct(&few, 2, &|| ())), Some("published-median-fct"));
+        let (few, references) = paper.trials(true, &[]).unwrap();
+        let results = conduct(&few[..3], 2, &|| ());
+        let figure = read(&report((results, references)), Some("published-median-fct"));
         let points = figure["data"].as_array().unwrap().iter().filter(|trace| trace["mode"] == "markers");
         assert!(points.count() >= 1);
     }

@@ -188,7 +188,7 @@ fn provenance(report: &Report, view: &View) -> String {
     let last = summaries().map(|summary| summary.seed_last).max().unwrap_or(0);
     let hashes = view.cells().map(|(_, cell)| format!("<code>{}</code>", cell.result.cell.scenario_hash));
     let hashes = each_once(hashes, " ");
-    let published = view.cells().filter_map(|(_, cell)| cell.result.published.as_ref());
+    let published = view.cells().filter_map(|(_, cell)| cell.published);
     let sources = published.map(|published| escape(&published.source)).filter(|source| !source.is_empty());
     let sources = match each_once(sources, "; ") {
         text if text.is_empty() => text,

@@ -1,7 +1,7 @@
 //! The content of a report.
 
 use coapace_lab::coexistence::Matrix;
-use coapace_lab::papers::Sensitivity;
+use coapace_lab::papers::{References, Sensitivity};
 use coapace_lab::rank::Ranking;
 
 use super::group::CellGroup;
@@ -19,6 +19,8 @@ pub struct Report {
     pub commit: String,
     /// The results. Mechanisms are compared within a group.
     pub groups: Vec<CellGroup>,
+    /// The published results and the bounds that they are compared with.
+    pub references: References,
     /// The results of every pair of mechanisms. If there are any, the groups are of each mechanism alone, and the page begins
     /// with the pairs.
     pub coexistence: Option<Matrix>,

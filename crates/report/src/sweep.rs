@@ -132,12 +132,7 @@ mod tests {
             knobs: [("loss".to_owned(), loss.to_owned())].into(),
             ..Cell::default()
         };
-        CellResult {
-            cell,
-            runs: vec![run(1, throughput - 1.0), run(2, throughput + 1.0)],
-            published: None,
-            bounds: Vec::new(),
-        }
+        CellResult { cell, runs: vec![run(1, throughput - 1.0), run(2, throughput + 1.0)] }
     }
 
     /// Returns the charts over knobs of these results. Their clients go on until the run ends.

@@ -114,8 +114,7 @@ pub(super) fn stakes(view: &View) -> Option<String> {
 
 /// Adds the row of a group's bounds, if any are known.
 fn bounds(html: &mut String, group: &Conditioned, measures: &[PageMetric]) {
-    let Some(cell) = group.cells.first() else { return };
-    let bound = |measure: &PageMetric| bound_of(&cell.result.bounds, measure.metric);
+    let bound = |measure: &PageMetric| bound_of(group.bounds, measure.metric);
     if measures.iter().all(|measure| bound(measure).is_none()) {
         return;
     }

@@ -4,9 +4,9 @@ use std::collections::BTreeSet;
 
 use coapace_lab::coexistence::Matrix;
 use coapace_lab::lists::distinct;
-use coapace_lab::papers::{Compared, Judged, OrderVerdict, judged, verdicts};
+use coapace_lab::papers::{Compared, Judged, OrderVerdict, Published, References, judged, verdicts};
 use coapace_lab::results::conditions::Conditions;
-use coapace_lab::results::{Cell, CellResult, CellSummary, Metric, bound_of};
+use coapace_lab::results::{Bound, Cell, CellResult, CellSummary, Metric, bound_of};
 
 use super::axis::extent;
 use super::group::CellGroup;
@@ -17,6 +17,8 @@ pub(super) struct View<'a> {
     pub(super) mechanisms: Vec<&'a str>,
     /// The conditions that all cells share, in words.
     pub(super) common: String,
+    /// The published results and the bounds that the results are compared with.
+    pub(super) references: &'a References,
     /// The groups that have cells.
     pub(super) groups: Vec<Conditioned<'a>>,
     /// The results of every pair of mechanisms, if there are any.
@@ -28,6 +30,8 @@ pub(super) struct Conditioned<'a> {
     /// The conditions in which it differs from the other groups.
     pub(super) title: &'a str,
     pub(super) results: &'a [CellResult],
+    /// The bounds that follow from the scenario alone.
+    pub(super) bounds: &'a [Bound],
     /// The results, pooled.
     pub(super) cells: Vec<PooledCell<'a>>,
 }
@@ -40,11 +44,18 @@ pub(super) struct PooledCell<'a> {
     pub(super) name: &'a str,
     /// The cell with its single runs.
     pub(super) result: &'a CellResult,
+    /// The published figures and orders, if there are any.
+    pub(super) published: Option<&'a Published>,
     /// The pooled runs.
     pub(super) summary: CellSummary,
 }
 
 impl PooledCell<'_> {
+    /// Returns the published figure of a metric, if there is one.
+    pub(super) fn published_figure(&self, metric: Metric) -> Option<f64> {
+        self.published?.get(metric)
+    }
+
     /// Returns the number of clients that a metric counts.
     pub(super) fn clients(&self, metric: Metric) -> u64 {
         #[allow(clippy::cast_sign_loss)] // a count
@@ -57,7 +68,7 @@ impl Conditioned<'_> {
     /// Returns the bound of a metric under these conditions, if one is known that is near enough to some of `values` to be drawn
     /// with them. It is added to them.
     pub(super) fn bound_near(&self, metric: Metric, values: &mut Vec<f64>) -> Option<f64> {
-        let bound = bound_of(&self.results.first()?.bounds, metric)?.value;
+        let bound = bound_of(self.bounds, metric)?.value;
         let [low, high] = extent(values);
         let bound = (low / 4.0..=high * 4.0).contains(&bound).then_some(bound);
         values.extend(bound);
@@ -70,18 +81,21 @@ impl<'a> View<'a> {
     pub(super) fn of(report: &'a Report) -> Self {
         let cells = || report.groups.iter().flat_map(|group| &group.cells).map(|result| &result.cell);
         let mechanisms = distinct(cells().map(Cell::label));
+        let references = &report.references;
         let measured = |result: &'a CellResult| {
             let name = result.cell.label();
             let mechanism = mechanisms.iter().position(|known| *known == name).unwrap_or(0);
-            PooledCell { mechanism, name, result, summary: result.summary() }
+            let published = references.published(&result.cell);
+            PooledCell { mechanism, name, result, published, summary: result.summary() }
         };
         let conditioned = |group: &'a CellGroup| {
             let cells = group.cells.iter().map(measured).collect();
-            Conditioned { title: &group.title, results: &group.cells, cells }
+            let bounds = group.cells.first().map_or(&[][..], |first| references.bounds(&first.cell));
+            Conditioned { title: &group.title, results: &group.cells, bounds, cells }
         };
         let groups = report.groups.iter().filter(|group| !group.cells.is_empty()).map(conditioned).collect();
         let common = Conditions::of(cells()).describe_common();
-        Self { mechanisms, common, groups, coexistence: report.coexistence.as_ref() }
+        Self { mechanisms, common, references, groups, coexistence: report.coexistence.as_ref() }
     }
 
     /// Returns every cell with the title of its group.
@@ -92,18 +106,19 @@ impl<'a> View<'a> {
     /// Returns the published figures beside the measured ones: first those without a measured one, then by falling relative
     /// error.
     pub(super) fn compared(&self) -> Vec<ComparisonRow<'_>> {
-        self.compared_of(CellResult::compared)
+        self.compared_of(References::compared)
     }
 
     /// Returns the published figures that stand in no table of a paper, in the order of [`compared`](Self::compared).
     pub(super) fn plain(&self) -> Vec<ComparisonRow<'_>> {
-        self.compared_of(CellResult::plain)
+        self.compared_of(References::plain)
     }
 
-    fn compared_of(&self, figures: fn(&CellResult) -> Vec<Compared>) -> Vec<ComparisonRow<'_>> {
+    fn compared_of(&self, figures: fn(&References, &CellResult) -> Vec<Compared>) -> Vec<ComparisonRow<'_>> {
         let mut compared: Vec<_> = (self.cells())
             .flat_map(|(title, cell)| {
-                figures(cell.result).into_iter().map(move |figure| ComparisonRow { title, cell, figure })
+                let figures = figures(self.references, cell.result).into_iter();
+                figures.map(move |figure| ComparisonRow { title, cell, figure })
             })
             .collect();
         let badness = |compared: &ComparisonRow| compared.error().map_or(f64::INFINITY, f64::abs);
@@ -115,7 +130,7 @@ impl<'a> View<'a> {
     pub(super) fn tabled(&self) -> Vec<Tabled<'a>> {
         let of = |(title, cell): (&'a str, &PooledCell<'a>)| {
             let (mechanism, own) = (cell.mechanism, std::slice::from_ref(cell.result));
-            judged(own).into_iter().map(move |judged| Tabled { title, mechanism, judged })
+            judged(own, self.references).into_iter().map(move |judged| Tabled { title, mechanism, judged })
         };
         let mut tabled: Vec<_> = self.cells().flat_map(of).collect();
         tabled.sort_by(|a, b| a.judged.worst_first(&b.judged));
@@ -126,7 +141,7 @@ impl<'a> View<'a> {
     pub(super) fn verdicts(&self) -> Vec<(&'a str, OrderVerdict<'a>)> {
         let of = |group: &Conditioned<'a>| {
             let title = group.title;
-            verdicts(group.results).into_iter().map(move |verdict| (title, verdict))
+            verdicts(group.results, self.references).into_iter().map(move |verdict| (title, verdict))
         };
         let mut verdicts: Vec<_> = self.groups.iter().flat_map(of).collect();
         verdicts.sort_by(|(_, a), (_, b)| a.worst_first(b));
@@ -156,7 +171,7 @@ pub(super) struct ComparisonRow<'a> {
 impl ComparisonRow<'_> {
     /// Returns the place where the figure is printed.
     pub(super) fn source(&self) -> &str {
-        self.cell.result.published.as_ref().map_or("", |published| &published.source)
+        self.cell.published.map_or("", |published| &published.source)
     }
 
     /// Returns the relative error of the measured figure; `None` if nothing was measured.

@@ -178,7 +178,7 @@ fn a_report_with_films_is_written_for_the_browser() {
                 film: Some(Box::new(film(&mesh, 1, eager))),
                 ..RunResult::default()
             };
-            CellResult { cell, runs: vec![run], published: None, bounds: Vec::new() }
+            CellResult { cell, runs: vec![run] }
         };
         [("default", 1.2), ("cocoa", 0.7)].map(of)
     });

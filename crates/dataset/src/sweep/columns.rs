@@ -4,8 +4,8 @@ use std::collections::HashMap;
 use std::io;
 use std::sync::Arc;
 
-use coapace_lab::experiment::cells;
 use coapace_lab::output::{RowFormat, Rows, SheetValue};
+use coapace_lab::papers::References;
 use coapace_lab::results::CellResult;
 use coapace_run::contender::Contender;
 use coapace_run::measured::RunResult;
@@ -39,8 +39,8 @@ impl Columns {
         let all_of =
             conditions.iter().take(1).flat_map(|condition| contenders.iter().map(move |it| (condition, it)));
         let empty = |(condition, contender): (&Arc<Condition>, &Contender)| {
-            let mut result = cells(&[condition.trial(contender, 0)]).pop().unwrap_or_default();
-            result.runs.push(RunResult::default());
+            let cell = condition.trial(contender, 0).cell();
+            let result = CellResult { cell, runs: vec![RunResult::default()] };
             Row { key: Key::of("", "", 0), condition: condition.clone(), result }
         };
         let rows: Vec<Row> = under_all.chain(all_of).map(empty).collect();
@@ -105,7 +105,8 @@ fn values(rows: Vec<Row>) -> Vec<(String, Vec<SheetValue>)> {
         columns.push((format!("set.{name}"), values.collect()));
     }
     let results: Vec<CellResult> = rows.into_iter().map(|row| row.result).collect();
-    columns.extend(Rows::new(&results, RowFormat::Csv, true, VERSION).sheet(&results).0);
+    columns
+        .extend(Rows::new(&results, &References::default(), RowFormat::Csv, true, VERSION).sheet(&results).0);
     let number = |value: &SheetValue| match value {
         SheetValue::Text(text) => Amount::parse(text).map(Amount::number).into(),
         _ => SheetValue::Nothing,

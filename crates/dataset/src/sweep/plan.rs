@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use coapace_lab::experiment::cells;
+use coapace_lab::results::CellResult;
 use coapace_run::contender::Contender;
 use coapace_run::{Observe, run};
 use coapace_scenario::{Scenario, ScenarioError, Source};
@@ -17,9 +17,8 @@ pub const MOST_UNITS: usize = 10_000_000;
 
 /// Makes the run of a unit.
 pub(super) fn make(condition: &Arc<Condition>, contender: &Contender, seed: u64) -> Row {
-    let mut cells = cells(&[condition.trial(contender, seed)]);
-    let mut result = cells.pop().unwrap_or_default();
-    result.runs.push(run(&condition.scenario, contender, seed, Observe::Totals));
+    let runs = vec![run(&condition.scenario, contender, seed, Observe::Totals)];
+    let result = CellResult { cell: condition.trial(contender, seed).cell(), runs };
     Row { key: Key::of(&condition.hash, &contender.label, seed), condition: condition.clone(), result }
 }
 

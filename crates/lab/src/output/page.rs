@@ -6,20 +6,20 @@ use coapace_scenario::naming::TCP;
 
 use crate::number::{percent, significant_or_dash};
 use crate::papers::{
-    Compared, Judged, Nearness, OrderOutcome, OrderVerdict, Paper, PaperTable, count, judged, nearness,
-    rules, tally, tally_by_claim, verdicts,
+    Compared, Judged, Nearness, OrderOutcome, OrderVerdict, Paper, PaperTable, References, count, judged,
+    nearness, rules, tally, tally_by_claim, verdicts,
 };
 use crate::results::CellResult;
 use crate::results::conditions::Conditions;
 
 impl Paper {
     /// Returns a few lines on how far the measured figures and orders agree with the published ones.
-    pub fn summary(&self, results: &[CellResult]) -> String {
-        let compared: Vec<_> = results.iter().filter(|result| !result.plain().is_empty()).collect();
-        let (judged, verdicts) = (judged(results), verdicts(results));
+    pub fn summary(&self, results: &[CellResult], references: &References) -> String {
+        let compared: Vec<_> = results.iter().filter(|result| !references.plain(result).is_empty()).collect();
+        let (judged, verdicts) = (judged(results, references), verdicts(results, references));
         let mut lines = Vec::new();
         if !compared.is_empty() {
-            lines.push(format!("{} published figures: {}", self.key, near(&compared)));
+            lines.push(format!("{} published figures: {}", self.key, near(&compared, references)));
         }
         lines.extend(
             nearness(&judged).iter().map(|table: &Nearness| format!("{} {}", self.key, table.words())),
@@ -36,28 +36,33 @@ impl Paper {
     ///
     /// # Errors
     /// Returns one line that says what is wrong with the paper's folder.
-    pub fn markdown(&self, command: &str, results: &[CellResult]) -> Result<String, String> {
+    pub fn markdown(
+        &self,
+        command: &str,
+        results: &[CellResult],
+        references: &References,
+    ) -> Result<String, String> {
         let source = self.source()?;
         let mut page = format!(
             "# {}\n\n{}. This page is what\n\n    {command}\n\nwrites, with ",
             source.title, source.source
         );
-        let _ = write!(page, "{}.\n\n{COUNTS}\n{}", repetitions(results), self.counts(results));
-        page += &plain_figures(results);
-        page += &tables(results);
-        page += &orders(results);
+        let _ = write!(page, "{}.\n\n{COUNTS}\n{}", repetitions(results), self.counts(results, references));
+        page += &plain_figures(results, references);
+        page += &tables(results, references);
+        page += &orders(results, references);
         Ok(page)
     }
 
     /// Returns the row of the paper in a table of all papers: its figures, how many of them are met, and what became of its
     /// orders.
-    fn counts(&self, results: &[CellResult]) -> String {
-        let plain: Vec<_> = results.iter().filter(|result| !result.plain().is_empty()).collect();
-        let (judged, verdicts) = (judged(results), verdicts(results));
+    fn counts(&self, results: &[CellResult], references: &References) -> String {
+        let plain: Vec<_> = results.iter().filter(|result| !references.plain(result).is_empty()).collect();
+        let (judged, verdicts) = (judged(results, references), verdicts(results, references));
         let figures = plain.len() + judged.len();
         let mut met = Vec::new();
         if !plain.is_empty() {
-            met.push(near(&plain));
+            met.push(near(&plain, references));
         }
         if !judged.is_empty() {
             let within = judged.iter().filter(|one| one.within()).count();
@@ -74,8 +79,9 @@ impl Paper {
 }
 
 /// Returns how many of these results are near the published ones. UDP and TCP are counted apart if there are both.
-fn near(results: &[&CellResult]) -> String {
+fn near(results: &[&CellResult], references: &References) -> String {
     let (tcp, udp): (Vec<_>, Vec<_>) = results.iter().partition(|result| result.cell.label() == TCP);
+    let share = |results: &[_], bound| share(results, references, bound);
     let all = share(results, Compared::MET);
     if tcp.is_empty() {
         return all;
@@ -84,8 +90,9 @@ fn near(results: &[&CellResult]) -> String {
 }
 
 /// Returns how many of these results are within `bound` of the published ones, such as `3 of 4 within 5 %`.
-fn share(results: &[&CellResult], bound: f64) -> String {
-    let error = |result: &&&CellResult| result.relative_error().is_some_and(|error| error.abs() <= bound);
+fn share(results: &[&CellResult], references: &References, bound: f64) -> String {
+    let error =
+        |result: &&&CellResult| references.relative_error(result).is_some_and(|error| error.abs() <= bound);
     let within = results.iter().filter(error).count();
     format!("{within} of {} within {:.0} %", results.len(), bound * 100.0)
 }
@@ -122,14 +129,14 @@ fn table(header: &[&str], numbers: usize, rows: impl Iterator<Item = Vec<String>
 }
 
 /// Returns the figures outside of tables with a factor, each with its error.
-fn plain_figures(results: &[CellResult]) -> String {
-    let own: Vec<_> = results.iter().filter(|result| !result.plain().is_empty()).collect();
+fn plain_figures(results: &[CellResult], references: &References) -> String {
+    let own: Vec<_> = results.iter().filter(|result| !references.plain(result).is_empty()).collect();
     if own.is_empty() {
         return String::new();
     }
     let conditions = Conditions::of(own.iter().map(|result| &result.cell));
     let rows = own.iter().flat_map(|result| {
-        result.plain().into_iter().map(|figure| {
+        references.plain(result).into_iter().map(|figure| {
             let error = figure.relative_error().map_or_else(|| "–".to_owned(), percent);
             let figures =
                 [Some(figure.published), figure.measured].map(|figure| significant_or_dash(figure, 4));
@@ -142,8 +149,8 @@ fn plain_figures(results: &[CellResult]) -> String {
 }
 
 /// Returns each table with a factor, and its figures.
-fn tables(results: &[CellResult]) -> String {
-    let mut judged = judged(results);
+fn tables(results: &[CellResult], references: &References) -> String {
+    let mut judged = judged(results, references);
     let place = |one: &Judged| results.iter().position(|result| std::ptr::eq(result, one.result));
     judged.sort_by_key(|one| (one.table.title.clone(), place(one)));
     let mut text = String::new();
@@ -194,8 +201,8 @@ fn quantile_words(quantile: f64) -> String {
 }
 
 /// Returns every order and ratio, the rules that they are judged by, and the reasons for those that did not hold.
-fn orders(results: &[CellResult]) -> String {
-    let mut verdicts = verdicts(results);
+fn orders(results: &[CellResult], references: &References) -> String {
+    let mut verdicts = verdicts(results, references);
     if verdicts.is_empty() {
         return String::new();
     }
@@ -232,8 +239,9 @@ mod tests {
                     [[experiments]]\nset = { loss = '4 %' }\nclaims = [\n\
                     { metric = 'throughput', says = 'plain > ours', why = 'a reason' }]";
         let paper = paper(text, "table,loss,mechanism,throughput\n3,4 %,ours,650\n,4 %,plain,1\n");
-        let results = conduct(&paper.trials(true, &[]).unwrap(), 1, &|| ());
-        let page = paper.markdown("coapace reproduce k", &results).unwrap();
+        let (trials, references) = paper.trials(true, &[]).unwrap();
+        let results = conduct(&trials, 1, &|| ());
+        let page = paper.markdown("coapace reproduce k", &results, &references).unwrap();
         let lines: Vec<_> = page.lines().collect();
         assert_eq!(lines[..5], ["# t", "", "s. This page is what", "", "    coapace reproduce k"]);
         assert!(
@@ -259,10 +267,11 @@ mod tests {
     fn the_summary_has_a_line_for_each_table() {
         let tables = "[tables.3]\ntitle = 'Table 3'\nfactor = 1.5\nwhy = 'other radios'\n";
         let paper = paper(tables, "table,loss,mechanism,throughput\n3,4 %,ours,650\n");
-        let results = conduct(&paper.trials(true, &[]).unwrap(), 1, &|| ());
-        let factor = judged(&results)[0].figure.factor().unwrap();
+        let (trials, references) = paper.trials(true, &[]).unwrap();
+        let results = conduct(&trials, 1, &|| ());
+        let factor = judged(&results, &references)[0].figure.factor().unwrap();
         assert!(factor < 1.5, "{factor}");
-        let summary = paper.summary(&results);
+        let summary = paper.summary(&results, &references);
         assert!(summary.starts_with("k Table 3: 1 of 1 within a factor of 1.5, largest 1.0"), "{summary}");
         assert!(summary.ends_with("; other radios"), "{summary}");
     }

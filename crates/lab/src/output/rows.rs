@@ -9,6 +9,7 @@ use std::io;
 
 use super::{RowFormat, Sheet, SheetValue};
 use crate::lists::distinct;
+use crate::papers::References;
 use crate::results::{CellResult, CellSummary, FigureRatio, FlowSummary, Metric, headline};
 use coapace_run::measured::{Estimate, MeshResult, RunResult};
 use columns::{CONDITIONS, NESTED, ORIGIN, POOLED, ResultRow, RowColumn, SEED};
@@ -17,17 +18,24 @@ use columns::{CONDITIONS, NESTED, ORIGIN, POOLED, ResultRow, RowColumn, SEED};
 type Of = Box<dyn Fn(&ResultRow<'_>) -> SheetValue + Send + Sync>;
 
 /// The columns of the rows of some cells. They are known before anything has run.
-pub struct Rows {
+pub struct Rows<'a> {
+    references: &'a References,
     columns: Vec<(String, Of)>,
     lines: RowFormat,
     each: bool,
     commit: String,
 }
 
-impl Rows {
+impl<'a> Rows<'a> {
     /// Chooses the columns for these cells, which need no runs yet. Each cell has a row, or a row for `each` run.
-    pub fn new(cells: &[CellResult], lines: RowFormat, each: bool, commit: &str) -> Self {
-        let mut rows = Self { columns: Vec::new(), lines, each, commit: commit.to_owned() };
+    pub fn new(
+        cells: &[CellResult],
+        references: &'a References,
+        lines: RowFormat,
+        each: bool,
+        commit: &str,
+    ) -> Self {
+        let mut rows = Self { references, columns: Vec::new(), lines, each, commit: commit.to_owned() };
         rows.add_all(CONDITIONS);
         for metric in Metric::ALL {
             rows.add(metric.name(), move |row| mean(row.summary.estimate(metric)));
@@ -93,9 +101,12 @@ impl Rows {
                 own.and_then(|own| own.share).into()
             });
         }
-        let published = cells.iter().filter_map(|result| result.published.as_ref());
+        let references = self.references;
+        let published = cells.iter().filter_map(|result| references.published(&result.cell));
         for &metric in published.flat_map(|published| published.figures.keys()).collect::<BTreeSet<_>>() {
-            self.add(format!("published_{metric}"), move |row| row.result.published_figure(metric).into());
+            self.add(format!("published_{metric}"), move |row| {
+                row.published.and_then(|it| it.get(metric)).into()
+            });
         }
         if cells.iter().any(|result| result.cell.is_mesh) {
             for (place, (name, _)) in MeshResult::default().named().into_iter().enumerate() {
@@ -150,11 +161,12 @@ impl Rows {
     }
 
     /// Returns the row of the cell at `place`, or those of its runs.
-    fn rows<'a>(&'a self, results: &'a [CellResult], place: usize) -> Vec<ResultRow<'a>> {
+    fn rows<'b>(&'b self, results: &'b [CellResult], place: usize) -> Vec<ResultRow<'b>> {
         let Some(result) = results.get(place) else { return Vec::new() };
-        let row = |runs: &'a [RunResult], compared| {
+        let published = self.references.published(&result.cell);
+        let row = |runs: &'b [RunResult], compared| {
             let summary = CellSummary::of(runs);
-            ResultRow { result, runs, summary, compared, commit: &self.commit, is_run: self.each }
+            ResultRow { result, published, runs, summary, compared, commit: &self.commit, is_run: self.each }
         };
         if self.each {
             return result.runs.iter().map(|run| row(std::slice::from_ref(run), None)).collect();
@@ -182,14 +194,16 @@ pub fn write_rows(
     each: bool,
     commit: &str,
     results: &[CellResult],
+    references: &References,
 ) -> io::Result<()> {
-    Rows::new(results, lines, each, commit).sheet(results).write(out, lines)
+    Rows::new(results, references, lines, each, commit).sheet(results).write(out, lines)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::number;
+    use crate::papers::references::tests::sample_references;
     use crate::results::cell::tests::sample;
     use crate::results::samples::flowing;
     use crate::results::samples::moved;
@@ -198,7 +212,7 @@ mod tests {
     /// Returns the fields of each row with the names of their columns.
     fn csv(each: bool, results: &[CellResult]) -> Vec<Vec<(String, String)>> {
         let mut out = Vec::new();
-        write_rows(&mut out, RowFormat::Csv, each, "c0ffee", results).unwrap();
+        write_rows(&mut out, RowFormat::Csv, each, "c0ffee", results, &sample_references()).unwrap();
         let mut reader = csv::Reader::from_reader(out.as_slice());
         let header: Vec<_> = reader.headers().unwrap().iter().map(str::to_owned).collect();
         let row = |record: csv::StringRecord| {
@@ -209,7 +223,7 @@ mod tests {
 
     fn json(each: bool, results: &[CellResult]) -> Vec<serde_json::Value> {
         let mut out = Vec::new();
-        write_rows(&mut out, RowFormat::Json, each, "c0ffee", results).unwrap();
+        write_rows(&mut out, RowFormat::Json, each, "c0ffee", results, &sample_references()).unwrap();
         str::from_utf8(&out).unwrap().lines().map(|line| serde_json::from_str(line).unwrap()).collect()
     }
 

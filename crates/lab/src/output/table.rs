@@ -15,6 +15,7 @@ use std::fmt::Write;
 
 use super::{Conclusion, gave_up};
 use crate::lists::grouped;
+use crate::papers::References;
 use crate::results::conditions::Conditions;
 use crate::results::{BOUNDS, CellResult, Metric, headline};
 use block::TableBlock;
@@ -32,7 +33,7 @@ const MECHANISM: &str = "mechanism";
 /// each comes first. Where no condition has several mechanisms, there is one block, in the order of the results.
 ///
 /// The table fits into the width of its [`Look`]. One that is too wide leaves out columns and names them below. No word is cut.
-pub fn terminal_table(results: &[CellResult], look: Look) -> String {
+pub fn terminal_table(results: &[CellResult], references: &References, look: Look) -> String {
     if results.is_empty() {
         return "no results\n".into();
     }
@@ -47,15 +48,15 @@ pub fn terminal_table(results: &[CellResult], look: Look) -> String {
     };
     let varying = if is_grouped { Conditions::default() } else { conditions.clone() };
     let has_places = blocks.iter().any(TableBlock::has_places);
-    let columns = TableColumns::fitted(results, &varying, has_places, look);
+    let columns = TableColumns::fitted(results, references, &varying, has_places, look);
     let tables: Vec<String> = blocks.iter().map(|block| block.text(metric, &columns, look)).collect();
     let sections = [
-        live::table(results, look),
+        live::table(results, references, look),
         parts::flows(results, look),
         parts::transfers(results, look),
         parts::populations(results, look),
-        figures::table(results, look),
-        orders::table(results, look),
+        figures::table(results, references, look),
+        orders::table(results, references, look),
     ];
     let has_bounds = blocks.iter().any(|block| block.has_bounds(&columns));
     let above = [vec![conditions.describe_common()], vec![said(metric, results)]].concat();
@@ -128,11 +129,22 @@ fn legend(
 
 #[cfg(test)]
 mod tests {
+    use std::slice;
+    use std::sync::Arc;
+
     use super::*;
-    use crate::results::Bound;
+    use crate::experiment::Trial;
+    use crate::papers::references::tests::sample_references;
     use crate::results::cell::tests::sample;
     use crate::results::contest::tests::result;
     use crate::results::summary::tests::{mixed, moving};
+    use coapace_run::contender::Contender;
+    use coapace_scenario::Scenario;
+
+    /// Returns the table of results beside the references of [`sample`].
+    fn terminal_table(results: &[CellResult], look: Look) -> String {
+        super::terminal_table(results, &sample_references(), look)
+    }
 
     fn look(width: usize) -> Look {
         Look { width, colours: false }
@@ -141,7 +153,6 @@ mod tests {
     fn two() -> [CellResult; 2] {
         let mut other = sample();
         other.cell.mechanism = "default".into();
-        other.published = None;
         [sample(), other]
     }
 
@@ -256,13 +267,16 @@ mod tests {
 
     #[test]
     fn a_bound_has_a_row() {
+        let scenario = Arc::new(Scenario::load("nb-iot", &[]).unwrap());
+        let trial = Trial::new(&scenario, Contender::parse("cocoa").unwrap(), 1);
         let mut results = two();
         let has_row = |results: &[CellResult]| {
-            terminal_table(results, look(100)).lines().any(|line| line.trim_start().starts_with("bound  "))
+            let text = super::terminal_table(results, &References::of(slice::from_ref(&trial)), look(100));
+            text.lines().any(|line| line.trim_start().starts_with("bound  "))
         };
         assert!(!has_row(&results));
         for result in &mut results {
-            result.bounds = vec![Bound { metric: Metric::MedianFct, value: 40.0 }];
+            result.cell = trial.cell();
         }
         assert!(has_row(&results));
     }

@@ -118,9 +118,9 @@ mod tests {
         let experiment = "[[experiments]]\nmechanisms = ['plain', 'ours']\nclaims = [\n\
                           { metric = 'throughput', says = 'ours > plain' }]\n\
                           [[experiments]]\nset = { loss = '4 %' }\nmechanisms = ['ours']";
-        let trials = paper(experiment, "").trials(false, &[]).unwrap();
+        let (trials, references) = paper(experiment, "").trials(false, &[]).unwrap();
         let orders: Vec<_> =
-            trials.iter().map(|trial| trial.published.as_ref().unwrap().orders.len()).collect();
+            trials.iter().map(|trial| references.published(&trial.cell()).unwrap().orders.len()).collect();
         assert_eq!(orders, [0, 1, 0]);
     }
 
@@ -129,8 +129,9 @@ mod tests {
         let experiment = "[[experiments]]\norders = { jain = 'plain > ours' }\nclaims = [\n\
                           { metric = 'throughput', says = 'ours >= 2.5 plain' },\n\
                           { metric = 'mean_fct_s', says = 'ours = 0.6875 plain', why = 'w' }]";
-        let trials = paper(experiment, "").trials(false, &[]).unwrap();
-        let orders: Vec<_> = trials.iter().map(|trial| &trial.published.as_ref().unwrap().orders).collect();
+        let (trials, references) = paper(experiment, "").trials(false, &[]).unwrap();
+        let orders: Vec<_> =
+            trials.iter().map(|trial| &references.published(&trial.cell()).unwrap().orders).collect();
         assert_eq!((trials.len(), orders[0][0].than.as_str()), (2, "default"));
         let [at_least, ratio] = &orders[0][..] else { panic!("{orders:?}") };
         assert_eq!(at_least.words(), "≥ 2.5 default");

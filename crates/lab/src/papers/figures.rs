@@ -76,13 +76,15 @@ fn claim(columns: &[PaperColumn], record: &csv::StringRecord, source: &PaperSour
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::experiment::Trial;
     use crate::papers::tests::paper;
 
     #[test]
     fn a_figure_of_any_metric_can_be_published_and_some_can_be_missing() {
         let csv = "loss,mechanism,throughput,jain\n4 %,ours,650,\n4 %,plain,190,0.97\n";
-        let trials = paper("", csv).trials(true, &[]).unwrap();
-        let figures: Vec<_> = trials.iter().map(|trial| trial.published.clone().unwrap().figures).collect();
+        let (trials, references) = paper("", csv).trials(true, &[]).unwrap();
+        let published = |trial: &Trial| references.published(&trial.cell()).unwrap();
+        let figures: Vec<_> = trials.iter().map(|trial| published(trial).figures.clone()).collect();
         assert_eq!(figures[0], BTreeMap::from([(Metric::Throughput, 650.0)]));
         assert_eq!(figures[1], BTreeMap::from([(Metric::Throughput, 190.0), (Metric::Jain, 0.97)]));
         assert_eq!(trials[0].scenario.knob("loss"), Some("4 %"));
@@ -93,9 +95,9 @@ mod tests {
         let experiments = "[[experiments]]\nscenario = 'lte-m'\norders = { throughput = 'ours > plain' }\n\
                            [[experiments]]\norders = { throughput = 'ours > plain' }";
         let csv = "scenario,loss,mechanism,throughput\nnb-iot,,ours,9\n,4 %,ours,650\n";
-        let trials = paper(experiments, csv).trials(false, &[]).unwrap();
+        let (trials, references) = paper(experiments, csv).trials(false, &[]).unwrap();
         let names: Vec<_> = trials.iter().map(|trial| trial.scenario.name.as_str()).collect();
         assert_eq!(names, ["nb-iot", "lossy-switch", "lte-m", "lte-m", "lossy-switch", "lossy-switch"]);
-        assert_eq!(trials[0].published.as_ref().unwrap().get(Metric::Throughput), Some(9.0));
+        assert_eq!(references.figure(&trials[0].cell(), Metric::Throughput), Some(9.0));
     }
 }

@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 
 use coapace_sim::Luck;
 
-use super::{Compared, PaperTable};
+use super::{Compared, PaperTable, References};
 use crate::lists::grouped;
 use crate::number::significant_or_dash;
 use crate::results::CellResult;
@@ -109,12 +109,13 @@ impl Nearness<'_> {
 }
 
 /// Returns every figure of a table among `results`, the worst first.
-pub fn judged(results: &[CellResult]) -> Vec<Judged<'_>> {
-    let figures =
-        results.iter().flat_map(|result| result.compared().into_iter().map(move |figure| (result, figure)));
+pub fn judged<'a>(results: &'a [CellResult], references: &'a References) -> Vec<Judged<'a>> {
+    let figures = results
+        .iter()
+        .flat_map(|result| references.compared(result).into_iter().map(move |figure| (result, figure)));
     let mut all: Vec<_> = figures
         .filter_map(|(result, figure)| {
-            let table = result.published.as_ref()?.tables.get(&figure.metric)?;
+            let table = references.published(&result.cell)?.tables.get(&figure.metric)?;
             Some(Judged { table, result, figure })
         })
         .collect();
@@ -143,44 +144,51 @@ const DRAWS: u32 = 10_000;
 #[cfg(test)]
 pub(crate) mod tests {
     use super::super::Published;
+    use super::super::references::tests::{WithPublished, parted};
     use super::*;
     use crate::results::{Cell, Metric};
     use coapace_run::measured::RunResult;
 
     /// Makes a cell with a published throughput of a table with this factor, and with measured throughputs.
-    pub(crate) fn printed(title: &str, factor: f64, published: f64, measured: &[f64]) -> CellResult {
+    pub(crate) fn printed(title: &str, factor: f64, published: f64, measured: &[f64]) -> WithPublished {
         let table = PaperTable { title: title.into(), factor, runs: None, why: "other radios".into() };
         let runs = measured.iter().zip(1..);
-        CellResult {
+        let result = CellResult {
             cell: Cell { mechanism: "a".into(), clients: 60, ..Cell::default() },
             runs: runs
                 .map(|(&throughput, seed)| RunResult { seed, throughput, ..RunResult::default() })
                 .collect(),
-            bounds: Vec::new(),
-            published: Some(Published {
-                tables: [(Metric::Throughput, table)].into(),
-                ..Published::figure(Metric::Throughput, published, "p")
-            }),
-        }
+        };
+        let published = Published {
+            tables: [(Metric::Throughput, table)].into(),
+            ..Published::figure(Metric::Throughput, published, "p")
+        };
+        (result, Some(published))
+    }
+
+    /// Returns something of the only figure.
+    fn of_only<T>(result: WithPublished, of: impl Fn(Judged) -> T) -> T {
+        let (results, references) = parted([result]);
+        of(judged(&results, &references)[0])
     }
 
     #[test]
     fn a_figure_is_within_a_factor_either_way_and_no_further() {
         for (measured, within) in [(15.0, true), (15.1, false), (6.7, true), (6.6, false), (0.0, false)] {
-            let results = [printed("Table 1", 1.5, 10.0, &[measured])];
-            assert_eq!(judged(&results)[0].within(), within, "{measured}");
+            let result = printed("Table 1", 1.5, 10.0, &[measured]);
+            assert_eq!(of_only(result, |it| it.within()), within, "{measured}");
         }
-        assert!(!judged(&[printed("Table 1", 1.5, 10.0, &[])])[0].within(), "nothing was measured");
+        assert!(!of_only(printed("Table 1", 1.5, 10.0, &[]), |it| it.within()), "nothing was measured");
     }
 
     #[test]
     fn tables_are_counted_by_title_and_the_worst_figure_comes_first() {
-        let results = [
+        let (results, references) = parted([
             printed("Table 2", 1.2, 10.0, &[11.0]),
             printed("Table 1", 3.0, 10.0, &[20.0]),
             printed("Table 2", 1.2, 10.0, &[5.0]),
-        ];
-        let judged = judged(&results);
+        ]);
+        let judged = judged(&results, &references);
         let factors: Vec<_> = judged.iter().map(|one| one.figure.factor().unwrap()).collect();
         assert!((factors[0] - 2.0).abs() < 1e-12 && (factors[1] - 1.1).abs() < 1e-12, "{factors:?}");
         let tables = nearness(&judged);
@@ -192,29 +200,31 @@ pub(crate) mod tests {
 
     #[test]
     fn a_table_with_a_figure_that_was_not_measured_has_no_largest_factor() {
-        let results = [printed("Table 1", 2.0, 10.0, &[10.0]), printed("Table 1", 2.0, 10.0, &[])];
-        let judged = judged(&results);
+        let (results, references) =
+            parted([printed("Table 1", 2.0, 10.0, &[10.0]), printed("Table 1", 2.0, 10.0, &[])]);
+        let judged = judged(&results, &references);
         let Nearness { within, figures, largest, .. } = nearness(&judged)[0];
         assert_eq!((within, figures, largest), (1, 2, None));
     }
 
     #[test]
     fn figures_without_a_table_are_not_judged() {
-        let mut result = printed("Table 1", 2.0, 10.0, &[10.0]);
-        result.published = Some(Published::figure(Metric::Throughput, 10.0, "p"));
-        assert!(judged(&[result]).is_empty());
+        let (result, _) = printed("Table 1", 2.0, 10.0, &[10.0]);
+        let published = Published::figure(Metric::Throughput, 10.0, "p");
+        let (results, references) = parted([(result, Some(published))]);
+        assert!(judged(&results, &references).is_empty());
     }
 
     /// Makes a figure that is the mean of two runs, measured as 0 and 1: means of two are 0, 1/2 and 1 with the probabilities 1/4,
     /// 1/2 and 1/4.
-    fn mean_of_two(published: f64, factor: f64) -> CellResult {
+    fn mean_of_two(published: f64, factor: f64) -> WithPublished {
         of_two(published, factor, &[0.0, 1.0])
     }
 
     /// Makes a figure that is the mean of two runs, with measured throughputs.
-    fn of_two(published: f64, factor: f64, measured: &[f64]) -> CellResult {
+    fn of_two(published: f64, factor: f64, measured: &[f64]) -> WithPublished {
         let mut result = printed("Table 1", factor, published, measured);
-        let tables = &mut result.published.as_mut().expect("published").tables;
+        let tables = &mut result.1.as_mut().expect("published").tables;
         tables.get_mut(&Metric::Throughput).expect("a table").runs = Some(2);
         result
     }
@@ -227,24 +237,28 @@ pub(crate) mod tests {
         for (published, expected) in
             [(-1.0, 0.0), (0.0, 0.125), (0.4, 0.25), (0.5, 0.5), (0.6, 0.75), (2.0, 1.0)]
         {
-            let quantile = judged(&[mean_of_two(published, 1.5)])[0].quantile().unwrap();
+            let quantile = of_only(mean_of_two(published, 1.5), |it| it.quantile()).unwrap();
             assert!((quantile - expected).abs() < CHANCE, "{published}: {quantile}");
         }
-        assert_eq!(judged(&[printed("Table 1", 1.5, 1.0, &[1.0])])[0].quantile(), None, "runs are not known");
-        assert_eq!(judged(&[of_two(1.0, 1.5, &[])])[0].quantile(), None, "nothing was measured");
+        assert_eq!(
+            of_only(printed("Table 1", 1.5, 1.0, &[1.0]), |it| it.quantile()),
+            None,
+            "runs are not known"
+        );
+        assert_eq!(of_only(of_two(1.0, 1.5, &[]), |it| it.quantile()), None, "nothing was measured");
         let mut unmeasured = mean_of_two(1.0, 1.5);
         let table = PaperTable { title: "Table 1".into(), factor: 1.5, runs: Some(2), why: String::new() };
-        unmeasured.published = Some(Published {
+        unmeasured.1 = Some(Published {
             tables: [(Metric::SettlingTime, table)].into(),
             ..Published::figure(Metric::SettlingTime, 1.0, "p")
         });
-        assert_eq!(judged(&[unmeasured])[0].quantile(), None, "no run has the metric");
+        assert_eq!(of_only(unmeasured, |it| it.quantile()), None, "no run has the metric");
     }
 
     #[test]
     fn means_of_as_few_runs_are_within_the_factor_as_often_as_chance_has_it() {
         for (factor, expected) in [(1.5, 0.5), (2.0, 0.75)] {
-            let repeated = judged(&[mean_of_two(9.0, factor)])[0].repeated().unwrap();
+            let repeated = of_only(mean_of_two(9.0, factor), |it| it.repeated()).unwrap();
             assert!((repeated - expected).abs() < CHANCE, "{factor}: {repeated}");
         }
     }

@@ -7,9 +7,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::Deserialize;
 
 use super::claim::Claim;
-use super::{Paper, PaperSource};
+use super::trials::ClaimedTrial;
+use super::{Compared, OrderOutcome, Paper, PaperSource, Published, References, count, judged, verdicts};
 use crate::experiment::Trial;
-use crate::papers::{Compared, OrderOutcome, Published, count, judged, verdicts};
 use crate::results::CellResult;
 use coapace_run::Observe;
 
@@ -131,12 +131,11 @@ impl Paper {
                 values[value].1.vary(&source, &mut claims)?;
             }
             let mut cells = Vec::new();
-            for (hash, trial) in self.trials_of(&source, claims, quick)? {
-                let published = trial.published.clone().unwrap_or_default();
+            for ClaimedTrial { hash, trial, published } in self.trials_of(&source, claims, quick)? {
                 let place = match places.entry((hash, trial.contender.label.clone())) {
                     Entry::Occupied(place) => *place.get(),
                     Entry::Vacant(place) => {
-                        plan.trials.push(Trial { published: None, observe: Observe::Totals, ..trial });
+                        plan.trials.push(Trial { observe: Observe::Totals, ..trial });
                         *place.insert(plan.trials.len() - 1)
                     }
                 };
@@ -187,12 +186,14 @@ impl SensitivityPlan {
         let mut base = SensitivityScore::default();
         let mut scores = BTreeMap::new();
         for (pair, cells) in &self.variants {
-            let own: Vec<CellResult> = (cells.iter())
-                .filter_map(|(place, published)| {
-                    Some(CellResult { published: Some(published.clone()), ..results.get(*place)?.clone() })
-                })
-                .collect();
-            let score = SensitivityScore::of(&own);
+            let (mut own, mut references) = (Vec::new(), References::default());
+            for (place, published) in cells {
+                if let Some(result) = results.get(*place) {
+                    references.publish(&result.cell, published.clone());
+                    own.push(result.clone());
+                }
+            }
+            let score = SensitivityScore::of(&own, &references);
             if let Some(pair) = *pair {
                 scores.insert(pair, score);
             } else {
@@ -211,12 +212,12 @@ impl SensitivityScore {
     pub const COUNTS: [Count; 2] =
         [("figures met", |score| score.figures), ("orders that hold", |score| score.orders)];
 
-    fn of(results: &[CellResult]) -> Self {
-        let judged = judged(results);
+    fn of(results: &[CellResult], references: &References) -> Self {
+        let judged = judged(results, references);
         let within = judged.iter().filter(|one| one.within()).count();
-        let plain: Vec<Compared> = results.iter().flat_map(CellResult::plain).collect();
+        let plain: Vec<Compared> = results.iter().flat_map(|result| references.plain(result)).collect();
         let met = plain.iter().filter(|figure| figure.is_met()).count();
-        let verdicts = verdicts(results);
+        let verdicts = verdicts(results, references);
         Self {
             figures: (within + met, judged.len() + plain.len()),
             orders: (count(&verdicts, OrderOutcome::Held), verdicts.len()),

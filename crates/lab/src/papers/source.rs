@@ -175,8 +175,9 @@ mod tests {
         let tables = "[tables.3]\ntitle = 'Table 3'\nfactor = 1.5\nquick_factor = 2\nwhy = 'w'\n";
         let paper = paper(tables, "table,loss,mechanism,throughput\n3,4 %,ours,650\n,4 %,plain,190\n");
         for (quick, factor) in [(false, 1.5), (true, 2.0)] {
-            let trials = paper.trials(quick, &[]).unwrap();
-            let published: Vec<_> = trials.iter().filter_map(|trial| trial.published.as_ref()).collect();
+            let (trials, references) = paper.trials(quick, &[]).unwrap();
+            let published: Vec<_> =
+                trials.iter().filter_map(|trial| references.published(&trial.cell())).collect();
             assert!((published[0].tables[&Metric::Throughput].factor - factor).abs() < 1e-12);
             assert_eq!(published[0].plain().count(), 0);
             assert_eq!(published[1].plain().collect::<Vec<_>>(), [Metric::Throughput]);
@@ -194,9 +195,9 @@ mod tests {
             "2 seeds, loss 4 % instead of 12 % or 8 %, workload.duration 30 s instead of 140 s, \
              a factor of 2 instead of 1.5 for Table 3"
         );
-        let trials = paper.trials(true, &[]).unwrap();
+        let (trials, _) = paper.trials(true, &[]).unwrap();
         assert!(trials.iter().all(|trial| trial.scenario.knob("loss") == Some("4 %") && trial.seeds == 2));
-        assert_eq!(paper.trials(false, &[]).unwrap()[0].scenario.knob("loss"), Some("8 %"));
+        assert_eq!(paper.trials(false, &[]).unwrap().0[0].scenario.knob("loss"), Some("8 %"));
         let raitahila = Paper::find("raitahila2019").unwrap();
         assert_eq!(raitahila.quick().unwrap(), "2 seeds", "only the seeds are fewer");
     }

@@ -9,7 +9,8 @@ use serde::Deserialize;
 
 use super::claim::Claim;
 use super::experiment::swept;
-use super::{Paper, PaperSource};
+use super::figures;
+use super::{Paper, PaperSource, Published, References};
 use crate::experiment::Trial;
 use crate::lists::distinct;
 use coapace_run::Observe;
@@ -17,6 +18,14 @@ use coapace_run::contender::Contender;
 
 /// The name of a scenario, and its settings.
 type TrialCondition = (String, Vec<(String, String)>);
+
+/// A trial with the published results of its cell.
+pub(super) struct ClaimedTrial {
+    /// The hash of the scenario.
+    pub(super) hash: String,
+    pub(super) trial: Trial,
+    pub(super) published: Published,
+}
 
 /// Conditions and mechanisms to be run live: few, because they take real time.
 #[derive(Clone, Debug, Deserialize)]
@@ -41,35 +50,39 @@ pub(super) struct LiveCells {
 
 impl Paper {
     /// Returns a trial for each mechanism under each condition that the paper has a claim about. The trials have as many seeds
-    /// as the paper's runs, or if `quick`, fewer and shorter runs. Each condition also has a trial for each of the `others`.
+    /// as the paper's runs, or if `quick`, fewer and shorter runs. Each condition also has a trial for each of the `others`. The
+    /// published results come beside the trials.
     ///
     /// # Errors
     /// Returns one line that says what is wrong with the folder, or which of the others has too few clients.
-    pub fn trials(&self, quick: bool, others: &[Contender]) -> Result<Vec<Trial>, String> {
+    pub fn trials(&self, quick: bool, others: &[Contender]) -> Result<(Vec<Trial>, References), String> {
         let source = self.source()?;
         let trials = self.trials_of(&source, self.claims_to_run(&source, quick)?, quick)?;
         let mut known: BTreeSet<_> =
-            trials.iter().map(|(hash, trial)| (hash.clone(), trial.contender.label.clone())).collect();
-        let mut all = Vec::new();
-        for condition in trials.chunk_by(|(a, _), (b, _)| a == b) {
-            all.extend(condition.iter().map(|(_, trial)| trial.clone()));
-            let (hash, alike) = &condition[0];
+            trials.iter().map(|own| (own.hash.clone(), own.trial.contender.label.clone())).collect();
+        let (mut all, mut references) = (Vec::new(), References::default());
+        for condition in trials.chunk_by(|a, b| a.hash == b.hash) {
+            for own in condition {
+                references.add(&own.trial, Some(own.published.clone()));
+                all.push(own.trial.clone());
+            }
+            let ClaimedTrial { hash, trial: alike, .. } = &condition[0];
             for other in others {
                 if known.insert((hash.clone(), other.label.clone())) {
                     other.fits(&alike.scenario)?;
-                    all.push(Trial { contender: other.clone(), published: None, ..alike.clone() });
+                    all.push(Trial { contender: other.clone(), ..alike.clone() });
                 }
             }
         }
-        Ok(all)
+        Ok((all, references))
     }
 
     /// Returns a trial for each mechanism under each condition that is run live; with `quick`, shorter ones. `others` are run
-    /// in addition.
+    /// in addition. The results that any paper published for such a cell come beside the trials.
     ///
     /// # Errors
     /// Returns one line if the paper has no such cells, or what is wrong with its folder.
-    pub fn live_trials(&self, quick: bool, others: &[Contender]) -> Result<Vec<Trial>, String> {
+    pub fn live_trials(&self, quick: bool, others: &[Contender]) -> Result<(Vec<Trial>, References), String> {
         let source = self.source()?;
         let live = source.live.as_ref().ok_or_else(|| format!("{} has no cells for --live", self.key))?;
         let rows = live.mechanisms.iter().map(|row| source.mechanism(row).map(str::to_owned));
@@ -91,7 +104,8 @@ impl Paper {
                 trials.push(Trial::new(&scenario, contender.clone(), seeds));
             }
         }
-        Ok(trials)
+        let references = References::of(&trials);
+        Ok((trials, references))
     }
 
     /// Returns the scenario and the settings of every condition that the paper has a claim about, each once.
@@ -103,21 +117,32 @@ impl Paper {
         Ok(distinct(claims.into_iter().map(|claim| (claim.scenario, claim.settings))))
     }
 
+    /// Returns all claims: figures in the order of their file, then orders.
+    pub(super) fn claims(&self, source: &PaperSource) -> Result<Vec<Claim>, String> {
+        let mut claims = figures::read(self.published, source)
+            .map_err(|error| format!("papers/{}/published.csv: {error}", self.key))?;
+        for experiment in &source.experiments {
+            let own = experiment.claims(source);
+            claims.extend(own.map_err(|error| self.wrong(&error))?);
+        }
+        Ok(claims)
+    }
+
     /// Returns all claims, or those of quick runs.
     pub(super) fn claims_to_run(&self, source: &PaperSource, quick: bool) -> Result<Vec<Claim>, String> {
         let claims = self.claims(source)?;
         if quick { source.shortened(claims).map_err(|error| self.wrong(&error)) } else { Ok(claims) }
     }
 
-    /// Returns a trial for each scenario and mechanism among `claims`, with the hash of the scenario.
+    /// Returns a trial for each scenario and mechanism among `claims`.
     pub(super) fn trials_of(
         &self,
         source: &PaperSource,
         claims: Vec<Claim>,
         quick: bool,
-    ) -> Result<Vec<(String, Trial)>, String> {
+    ) -> Result<Vec<ClaimedTrial>, String> {
         let wrong = |error: String| self.wrong(&error);
-        let mut trials: Vec<(String, Trial)> = Vec::new();
+        let mut trials: Vec<ClaimedTrial> = Vec::new();
         // Mechanisms share conditions, and to read a scenario and to hash it take milliseconds.
         let mut conditions: BTreeMap<TrialCondition, (String, Arc<Scenario>)> = BTreeMap::new();
         for Claim { scenario, settings, mechanism, seeds, published } in claims {
@@ -131,20 +156,18 @@ impl Paper {
                 }
             };
             let is_known =
-                |(known, trial): &&mut (String, Trial)| *known == hash && trial.contender.label == mechanism;
-            let Some((_, trial)) = trials.iter_mut().find(is_known) else {
+                |own: &&mut ClaimedTrial| own.hash == hash && own.trial.contender.label == mechanism;
+            let Some(ClaimedTrial { trial, published: known, .. }) = trials.iter_mut().find(is_known) else {
                 let usual = source.seeds.get(&scenario.name).copied().unwrap_or(scenario.defaults.seeds);
                 let seeds = if quick { source.quick_seeds } else { seeds.unwrap_or(usual) };
                 let contender = Contender::parse(&mechanism).map_err(wrong)?;
                 // Papers that publish orders have too many conditions for anybody to look at the series of each.
                 let observe = if published.figures.is_empty() { Observe::Totals } else { Observe::Series };
-                let published = Some(published);
-                let trial = Trial { published, observe, ..Trial::of_totals(&scenario, contender, seeds) };
-                trials.push((hash, trial));
+                let trial = Trial { observe, ..Trial::of_totals(&scenario, contender, seeds) };
+                trials.push(ClaimedTrial { hash, trial, published });
                 continue;
             };
             trial.seeds = seeds.filter(|_| !quick).map_or(trial.seeds, |seeds| seeds.max(trial.seeds));
-            let known = trial.published.get_or_insert_default();
             if let Some(metric) = published.figures.keys().find(|metric| known.get(**metric).is_some()) {
                 let place = format!("{} in {}", trial.contender.label, trial.scenario.name);
                 return Err(wrong(format!("two figures are published of the {metric} of {place}")));
@@ -168,8 +191,9 @@ mod tests {
     #[test]
     fn every_published_figure_has_its_trial() {
         let paper = Paper::find("raitahila2019").unwrap();
-        let trials = paper.trials(false, &[]).unwrap();
-        let figures = |trial: &Trial| trial.published.as_ref().map_or(0, |published| published.figures.len());
+        let (trials, references) = paper.trials(false, &[]).unwrap();
+        let published = |trial: &Trial| references.published(&trial.cell()).cloned();
+        let figures = |trial: &Trial| published(trial).map_or(0, |published| published.figures.len());
         assert_eq!(trials.iter().map(figures).sum::<usize>(), paper.published.lines().count() - 1);
         assert!(trials.iter().all(|trial| figures(trial) <= 1));
         // The other trials are variants of FASOR. The paper has orders and ratios of them.
@@ -179,13 +203,13 @@ mod tests {
 
     #[test]
     fn every_order_of_an_experiment_has_its_trials() {
-        let trials = Paper::find("meng2017").unwrap().trials(false, &[]).unwrap();
+        let (trials, references) = Paper::find("meng2017").unwrap().trials(false, &[]).unwrap();
+        let orders = |trial: &Trial| &references.published(&trial.cell()).unwrap().orders[..];
         // There are 9 numbers of clients, 7 losses and 10 delays. One condition is both a loss and a delay.
         assert_eq!(trials.len(), 25 * 3);
         for condition in trials.chunks(3) {
-            let claims: Vec<_> = (condition.iter())
-                .map(|trial| (trial.contender.label.as_str(), &trial.published.as_ref().unwrap().orders[..]))
-                .collect();
+            let claims: Vec<_> =
+                (condition.iter()).map(|trial| (trial.contender.label.as_str(), orders(trial))).collect();
             let order = |relation, than: &str| {
                 [Order {
                     metric: Metric::Throughput,
@@ -205,10 +229,11 @@ mod tests {
     #[test]
     fn others_are_run_under_every_condition_once() {
         let others = ["fasor", COCOA].map(|label| Contender::parse(label).unwrap());
-        let trials = Paper::find("meng2017").unwrap().trials(true, &others).unwrap();
+        let (trials, references) = Paper::find("meng2017").unwrap().trials(true, &others).unwrap();
         assert_eq!(trials.len(), 25 * 4, "cocoa is the paper's own");
         for condition in trials.chunks(4) {
-            assert_eq!((condition[3].contender.label.as_str(), &condition[3].published), ("fasor", &None));
+            let published = references.published(&condition[3].cell());
+            assert_eq!((condition[3].contender.label.as_str(), published), ("fasor", None));
             assert_eq!(condition[3].scenario, condition[0].scenario);
         }
         let mix = Contender::parse("cocoa*100+default").unwrap();
@@ -219,10 +244,10 @@ mod tests {
     fn figures_and_orders_of_one_cell_are_one_trial_and_sweeps_are_combined() {
         let experiment = "[[experiments]]\norders = { throughput = 'ours > plain' }\n\
                           sweep = { loss = ['4 %', '8 %'], clients = ['2', '60'] }";
-        let trials =
+        let (trials, references) =
             paper(experiment, "loss,mechanism,throughput\n4 %,ours,650\n").trials(true, &[]).unwrap();
         assert_eq!(trials.len(), 8);
-        let published = trials[0].published.as_ref().unwrap();
+        let published = references.published(&trials[0].cell()).unwrap();
         assert_eq!((published.figures.len(), published.orders.len()), (1, 1));
     }
 
@@ -233,14 +258,14 @@ mod tests {
                           orders = { throughput = 'ours > plain' }";
         let paper = paper(experiment, "loss,mechanism,throughput\n4 %,ours,650\n8 %,ours,300\n");
         let seeds =
-            |quick| paper.trials(quick, &[]).unwrap().iter().map(|trial| trial.seeds).collect::<Vec<_>>();
+            |quick| paper.trials(quick, &[]).unwrap().0.iter().map(|trial| trial.seeds).collect::<Vec<_>>();
         assert_eq!(seeds(false), [9, 7, 9, 7, 7]);
         assert_eq!(seeds(true), [2; 5]);
     }
 
     #[test]
     fn the_thesis_repeats_runs_without_errors_20_times_and_runs_with_errors_40_times() {
-        for trial in Paper::find("raitahila2019").unwrap().trials(false, &[]).unwrap() {
+        for trial in Paper::find("raitahila2019").unwrap().trials(false, &[]).unwrap().0 {
             let errors = trial.scenario.knob_values().iter().find(|(name, _)| name == "errors").unwrap();
             assert_eq!(trial.seeds, if errors.1 == "none" { 20 } else { 40 });
         }
@@ -249,12 +274,12 @@ mod tests {
     #[test]
     fn the_thesis_has_twelve_live_cells_and_figures_for_those_of_its_own_mechanisms() {
         let paper = Paper::find("raitahila2019").unwrap();
-        let trials = paper.live_trials(false, &[]).unwrap();
-        let published = |trial: &Trial| trial.published.as_ref()?.get(Metric::MedianFct);
+        let (trials, references) = paper.live_trials(false, &[]).unwrap();
+        let published = |trial: &Trial| references.figure(&trial.cell(), Metric::MedianFct);
         let figures: Vec<Option<f64>> = trials.iter().map(published).collect();
         assert_eq!((trials.len(), figures.iter().flatten().count()), (12, 10), "{figures:?}");
         assert_eq!(figures[0], Some(101.6));
-        let quick = paper.live_trials(true, &[Contender::parse("ebb").unwrap()]).unwrap();
+        let (quick, _) = paper.live_trials(true, &[Contender::parse("ebb").unwrap()]).unwrap();
         assert!(quick.len() == 12 && quick.iter().all(|trial| trial.scenario.clients.count == 10));
         let other = Paper::find("meng2017").unwrap().live_trials(false, &[]).unwrap_err();
         assert_eq!(other, "meng2017 has no cells for --live");

@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 use std::collections::BTreeSet;
 use std::fmt::Write;
 
-use super::{Order, OrderOutcome, Relation};
+use super::{Order, OrderOutcome, Published, References, Relation};
 use crate::lists::distinct;
 use crate::number::significant;
 use crate::results::{CellResult, FigureRatio, Metric, compared_figure};
@@ -20,6 +20,8 @@ pub struct OrderVerdict<'a> {
     pub figures: [Option<f64>; 2],
     /// The ratio of the first figure to the second.
     pub ratio: Option<FigureRatio>,
+    /// The place where the order is printed.
+    pub source: &'a str,
     /// The ratio of the figures that the paper prints for both mechanisms, if it does.
     printed: Option<f64>,
 }
@@ -93,12 +95,15 @@ impl OrderVerdict<'_> {
 }
 
 /// Returns every published order among `results`, the worst first. An order is left out if the other mechanism was not run.
-pub fn verdicts(results: &[CellResult]) -> Vec<OrderVerdict<'_>> {
-    let claims = results.iter().flat_map(|above| {
-        above.published.iter().flat_map(|published| &published.orders).map(move |order| (above, order))
-    });
-    let mut verdicts: Vec<_> =
-        claims.filter_map(|(above, order)| OrderVerdict::of(above, order, results)).collect();
+pub fn verdicts<'a>(results: &'a [CellResult], references: &'a References) -> Vec<OrderVerdict<'a>> {
+    let published = results.iter().filter_map(|above| Some((above, references.published(&above.cell)?)));
+    let claims = published
+        .flat_map(|(above, published)| published.orders.iter().map(move |it| (above, published, it)));
+    let mut verdicts: Vec<_> = claims
+        .filter_map(|(above, Published { source, .. }, order)| {
+            OrderVerdict::of((above, order, source), results, references)
+        })
+        .collect();
     verdicts.sort_by(OrderVerdict::worst_first);
     verdicts
 }
@@ -189,22 +194,26 @@ fn share(share: f64) -> String {
 }
 
 impl<'a> OrderVerdict<'a> {
-    fn of(above: &'a CellResult, order: &'a Order, results: &[CellResult]) -> Option<Self> {
+    fn of(
+        (above, order, source): (&'a CellResult, &'a Order, &'a str),
+        results: &[CellResult],
+        references: &References,
+    ) -> Option<Self> {
         let below = results
             .iter()
             .find(|below| below.cell.label() == order.than && below.cell.same_conditions(&above.cell))?;
         let figures = [above, below].map(|result| compared_figure(order.metric, &result.runs));
         let ratio = FigureRatio::by_seed(order.metric, above, below);
-        let printed = [above, below].map(|result| result.published_figure(order.metric));
+        let printed = [above, below].map(|result| references.figure(&result.cell, order.metric));
         let printed = printed[0].zip(printed[1]).map(|(first, second)| first / second);
-        Some(Self { above, order, figures, ratio, printed })
+        Some(Self { above, order, figures, ratio, source, printed })
     }
 }
 
 #[cfg(test)]
 pub(crate) mod tests {
-    use super::super::Published;
     use super::super::order::tests::ALLOWANCE;
+    use super::super::references::tests::{WithPublished, parted};
     use super::*;
     use crate::results::Cell;
     use coapace_run::measured::RunResult;
@@ -216,14 +225,11 @@ pub(crate) mod tests {
             runs: runs
                 .map(|(&throughput, seed)| RunResult { seed, throughput, ..RunResult::default() })
                 .collect(),
-            bounds: Vec::new(),
-            published: None,
         }
     }
 
     /// Makes `a`, with a published order of this relation to `b`, and `b`.
-    pub(crate) fn claimed(a: &[f64], relation: Relation, b: &[f64]) -> [CellResult; 2] {
-        let mut a = result("a", a);
+    pub(crate) fn claimed(a: &[f64], relation: Relation, b: &[f64]) -> [WithPublished; 2] {
         let order = Order {
             metric: Metric::Throughput,
             relation,
@@ -232,22 +238,23 @@ pub(crate) mod tests {
             why: "other timers".into(),
             allowance: ALLOWANCE,
         };
-        a.published = Some(Published { orders: vec![order], ..Published::default() });
-        [a, result("b", b)]
+        let published = Published { orders: vec![order], ..Published::default() };
+        [(result("a", a), Some(published)), (result("b", b), None)]
     }
 
     /// Makes results with an order that holds with 60 clients, and does not with 180.
-    pub(crate) fn held_and_not_held() -> Vec<CellResult> {
+    pub(crate) fn held_and_not_held() -> (Vec<CellResult>, References) {
         let held = claimed(&[30.0, 33.0, 36.0], Relation::Above, &[10.0, 11.0, 12.5]);
         let mut not_held = claimed(&[1.0, 1.1, 1.2], Relation::NotBelow, &[2.0, 2.0, 2.0]);
-        for result in &mut not_held {
+        for (result, _) in &mut not_held {
             result.cell.clients = 180;
         }
-        held.into_iter().chain(not_held).collect()
+        parted(held.into_iter().chain(not_held))
     }
 
-    fn outcome(results: &[CellResult]) -> OrderOutcome {
-        let verdicts = verdicts(results);
+    fn outcome(results: [WithPublished; 2]) -> OrderOutcome {
+        let (results, references) = parted(results);
+        let verdicts = verdicts(&results, &references);
         assert_eq!(verdicts.len(), 1);
         verdicts[0].outcome()
     }
@@ -260,26 +267,26 @@ pub(crate) mod tests {
     #[test]
     fn an_order_holds_as_measured_and_not_the_other_way_round() {
         for relation in [Relation::Above, Relation::NotBelow] {
-            assert_eq!(outcome(&claimed(&MANY, relation, &FEW)), OrderOutcome::Held);
-            assert_eq!(outcome(&claimed(&FEW, relation, &MANY)), OrderOutcome::NotHeld);
+            assert_eq!(outcome(claimed(&MANY, relation, &FEW)), OrderOutcome::Held);
+            assert_eq!(outcome(claimed(&FEW, relation, &MANY)), OrderOutcome::NotHeld);
         }
     }
 
     #[test]
     fn an_order_within_chance_is_inconclusive_and_says_how_many_seeds_it_needs() {
-        let results = claimed(&ALIKE, Relation::Above, &FEW);
-        let verdict = &verdicts(&results)[0];
+        let (results, references) = parted(claimed(&ALIKE, Relation::Above, &FEW));
+        let verdict = &verdicts(&results, &references)[0];
         assert_eq!(verdict.outcome(), OrderOutcome::Inconclusive);
         let seeds = verdict.deciding_seeds().unwrap();
         assert!(seeds > 3);
         assert_eq!(verdict.words(), format!("inconclusive ({seeds} seeds)"));
-        assert_eq!(outcome(&claimed(&FEW, Relation::NotBelow, &ALIKE)), OrderOutcome::Inconclusive);
+        assert_eq!(outcome(claimed(&FEW, Relation::NotBelow, &ALIKE)), OrderOutcome::Inconclusive);
     }
 
     /// Makes [`claimed`] results whose order has a number.
-    pub(crate) fn claimed_times(a: &[f64], relation: Relation, times: f64, b: &[f64]) -> [CellResult; 2] {
+    pub(crate) fn claimed_times(a: &[f64], relation: Relation, times: f64, b: &[f64]) -> [WithPublished; 2] {
         let mut results = claimed(a, relation, b);
-        for order in results[0].published.iter_mut().flat_map(|published| &mut published.orders) {
+        for order in results[0].1.iter_mut().flat_map(|published| &mut published.orders) {
             order.times = Some(times);
         }
         results
@@ -293,26 +300,25 @@ pub(crate) mod tests {
             (claimed_times(&MANY, Relation::Times, 0.5, &FEW), 3),
             (claimed(&[], Relation::Above, &FEW), 4),
         ];
-        let results: Vec<CellResult> = (rows.into_iter())
-            .flat_map(|(pair, clients)| {
-                pair.map(|mut result| {
-                    result.cell.clients = clients;
-                    result
-                })
+        let (results, references) = parted(rows.into_iter().flat_map(|(pair, clients)| {
+            pair.map(|(mut result, published)| {
+                result.cell.clients = clients;
+                (result, published)
             })
-            .collect();
-        let order: Vec<_> = verdicts(&results).iter().map(|verdict| verdict.above.cell.clients).collect();
+        }));
+        let verdicts = verdicts(&results, &references);
+        let order: Vec<_> = verdicts.iter().map(|verdict| verdict.above.cell.clients).collect();
         assert_eq!(order, [3, 4, 2, 1]);
-        let reasons = reasons(&verdicts(&results));
+        let reasons = reasons(&verdicts);
         let told = ["not held, throughput a = 0.5 b", "inconclusive, throughput a > b"];
         assert_eq!(reasons, told.map(|told| format!("{told}: other timers")));
     }
 
     #[test]
     fn seeds_are_compared_one_by_one_whatever_their_order() {
-        let mut results = claimed(&MANY, Relation::Above, &FEW);
+        let (mut results, references) = parted(claimed(&MANY, Relation::Above, &FEW));
         results[1].runs.reverse();
-        let verdicts = verdicts(&results);
+        let verdicts = verdicts(&results, &references);
         let ratio = verdicts[0].ratio.unwrap();
         assert!((ratio.mean - 3.0).abs() < 1e-12, "{ratio:?}");
         let (low, high) = ratio.interval.unwrap();
@@ -323,50 +329,55 @@ pub(crate) mod tests {
 
     #[test]
     fn one_seed_has_a_ratio_and_no_interval() {
-        let results = claimed(&[2.0], Relation::Above, &[1.0]);
-        assert_eq!(verdicts(&results)[0].ratio, Some(FigureRatio { mean: 2.0, interval: None }));
-        assert_eq!(outcome(&results), OrderOutcome::Inconclusive);
-        assert_eq!(verdicts(&results)[0].words(), "inconclusive");
+        let one = claimed(&[2.0], Relation::Above, &[1.0]);
+        let (results, references) = parted(one.clone());
+        let verdict = &verdicts(&results, &references)[0];
+        assert_eq!(verdict.ratio, Some(FigureRatio { mean: 2.0, interval: None }));
+        assert_eq!(outcome(one), OrderOutcome::Inconclusive);
+        assert_eq!(verdict.words(), "inconclusive");
     }
 
     #[test]
     fn an_order_without_a_measurement_is_inconclusive() {
-        assert_eq!(outcome(&claimed(&[], Relation::NotBelow, &[])), OrderOutcome::Inconclusive, "no runs");
+        assert_eq!(outcome(claimed(&[], Relation::NotBelow, &[])), OrderOutcome::Inconclusive, "no runs");
         let nothing = claimed(&[0.0; 3], Relation::NotBelow, &[0.0; 3]);
-        assert_eq!(outcome(&nothing), OrderOutcome::Inconclusive, "nothing in either");
+        assert_eq!(outcome(nothing), OrderOutcome::Inconclusive, "nothing in either");
     }
 
     #[test]
     fn something_is_above_nothing() {
-        assert_eq!(outcome(&claimed_times(&MANY, Relation::Above, 2.0, &[0.0; 3])), OrderOutcome::Held);
+        assert_eq!(outcome(claimed_times(&MANY, Relation::Above, 2.0, &[0.0; 3])), OrderOutcome::Held);
         let nearly = claimed(&[0.0, 0.1, 0.0], Relation::Above, &[0.0, 0.0, 0.1]);
-        assert_eq!(outcome(&nearly), OrderOutcome::Inconclusive);
+        assert_eq!(outcome(nearly), OrderOutcome::Inconclusive);
     }
 
     #[test]
     fn an_order_is_judged_only_where_both_ran_under_the_same_conditions() {
-        let mut results = claimed(&MANY, Relation::Above, &FEW);
-        assert_eq!(verdicts(&results[..1]).len(), 0);
+        let (mut results, references) = parted(claimed(&MANY, Relation::Above, &FEW));
+        assert_eq!(verdicts(&results[..1], &references).len(), 0);
         results[1].cell.clients = 61;
-        assert_eq!(verdicts(&results).len(), 0);
+        assert_eq!(verdicts(&results, &references).len(), 0);
     }
 
     #[test]
     fn verdicts_are_counted_in_all_and_by_claim() {
         let good = claimed(&MANY, Relation::Above, &FEW);
         let mut bad = claimed(&FEW, Relation::Above, &MANY);
-        for result in &mut bad {
+        for (result, _) in &mut bad {
             result.cell.clients = 180;
         }
-        let results: Vec<_> = good.into_iter().chain(bad).collect();
-        assert_eq!(tally(&verdicts(&results)), "1 of 2 held, 1 not held");
-        assert_eq!(tally_by_claim(&verdicts(&results)), ["a > b: 1 of 2 held"]);
-        let mut results = results;
-        for order in results[0].published.iter_mut().flat_map(|published| &mut published.orders) {
+        let mut both: Vec<_> = good.into_iter().chain(bad).collect();
+        let (results, references) = parted(both.clone());
+        let of_throughput = verdicts(&results, &references);
+        assert_eq!(tally(&of_throughput), "1 of 2 held, 1 not held");
+        assert_eq!(tally_by_claim(&of_throughput), ["a > b: 1 of 2 held"]);
+        for order in both[0].1.iter_mut().flat_map(|published| &mut published.orders) {
             order.metric = Metric::Jain;
         }
-        assert_eq!(tally(&verdicts(&results)), "0 of 2 held, 1 not held, 1 inconclusive");
+        let (results, references) = parted(both);
+        let of_both = verdicts(&results, &references);
+        assert_eq!(tally(&of_both), "0 of 2 held, 1 not held, 1 inconclusive");
         let claims = ["throughput a > b: 0 of 1 held", "Jain’s index a > b: 0 of 1 held"];
-        assert_eq!(tally_by_claim(&verdicts(&results)), claims);
+        assert_eq!(tally_by_claim(&of_both), claims);
     }
 }

@@ -3,11 +3,11 @@
 use std::cmp::Ordering;
 
 use super::yardstick::mean;
-use super::{Section, Suite, Yardstick};
+use super::{Section, Suite, SuiteCell, Yardstick};
 use crate::lists::repeated;
 pub(super) use crate::results::NEAR;
 use crate::results::conditions::Conditions;
-use crate::results::{Bound, Cell, CellResult, FigureRatio, Metric, bound_of};
+use crate::results::{Bound, Cell, CellResult, FigureRatio, Metric, bound_of, bounds};
 use coapace_run::contender::Contender;
 
 /// The largest ratio that counts in means. Otherwise one cell without progress would dominate the mean.
@@ -106,8 +106,8 @@ impl Ranking {
     /// Ranks `results` of the [trials](Suite::trials) of a suite, cell by cell. Cells that lack runs, because an experiment was
     /// interrupted, are left out.
     pub fn of(suite: &Suite, results: Vec<CellResult>) -> Self {
-        let mut groups: Vec<(Vec<CellResult>, &[Metric])> =
-            suite.cells.iter().map(|cell| (Vec::new(), cell.metrics.as_slice())).collect();
+        let mut groups: Vec<(Vec<CellResult>, &SuiteCell)> =
+            suite.cells.iter().map(|cell| (Vec::new(), cell)).collect();
         let keys: Vec<_> =
             suite.cells.iter().map(|cell| (cell.scenario.name.clone(), cell.scenario.hash())).collect();
         let mut place = 0;
@@ -131,9 +131,10 @@ impl Ranking {
         let sections: Vec<Section> = mechanisms.iter().map(|label| Section::of(label)).collect();
         let names = names(&groups.iter().map(|(results, _)| &results[0].cell).collect::<Vec<_>>());
         let (mut cells, mut left_out) = (Vec::new(), Vec::new());
-        for ((results, metrics), name) in groups.into_iter().zip(names) {
-            let figures: Vec<_> =
-                metrics.iter().filter_map(|&metric| RankedFigure::of(metric, &results, &sections)).collect();
+        for ((results, cell), name) in groups.into_iter().zip(names) {
+            let bounds = bounds(&cell.scenario);
+            let figure = |&metric: &Metric| RankedFigure::of(metric, &results, &sections, &bounds);
+            let figures: Vec<_> = cell.metrics.iter().filter_map(figure).collect();
             if figures.is_empty() {
                 left_out.push(name);
             } else {
@@ -209,14 +210,14 @@ impl RankedCell {
 }
 
 impl RankedFigure {
-    fn of(metric: Metric, results: &[CellResult], sections: &[Section]) -> Option<Self> {
+    fn of(metric: Metric, results: &[CellResult], sections: &[Section], bounds: &[Bound]) -> Option<Self> {
         let published = results.iter().zip(sections).filter(|(_, section)| section.is_yardstick());
         let yardstick = Yardstick::of(metric, published.map(|(result, _)| result))?;
         Some(Self {
             metric,
             best: results.iter().position(|result| std::ptr::eq(result, yardstick.best))?,
             values: results.iter().map(|result| mean(metric, result)).collect(),
-            bound: bound_of(&yardstick.best.bounds, metric),
+            bound: bound_of(bounds, metric),
             ratios: results.iter().map(|result| yardstick.ratio(result)).collect(),
         })
     }

@@ -335,7 +335,7 @@ mod tests {
         let cells: BTreeSet<_> = suite.cells.iter().map(|cell| cell.scenario.hash()).collect();
         let mut left_out = BTreeSet::new();
         for paper in crate::papers::PAPERS {
-            for trial in paper.trials(false, &[]).unwrap() {
+            for trial in paper.trials(false, &[]).unwrap().0 {
                 let knob = |name| trial.scenario.knob(name).unwrap_or_default();
                 if !cells.contains(&trial.scenario.hash()) {
                     let lossy = knob("success_tx") == "50 %";

@@ -96,7 +96,6 @@ mod tests {
         CellResult {
             cell: Cell { mechanism: mechanism.into(), ..Cell::default() },
             runs: (1..).zip(fct_s).map(run).collect(),
-            ..CellResult::default()
         }
     }
 

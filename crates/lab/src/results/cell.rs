@@ -6,8 +6,7 @@ use std::fmt;
 use coapace_scenario::Hash64;
 use serde::{Deserialize, Serialize};
 
-use super::{Bound, CellSummary, Metric};
-use crate::papers::{Compared, Published};
+use super::{CellSummary, Metric};
 use coapace_run::measured::RunResult;
 
 /// A condition and a mechanism: a scenario, the values of its knobs, and what carries the exchanges. All its seeds are pooled.
@@ -90,10 +89,6 @@ pub struct CellResult {
     pub cell: Cell,
     /// The runs, one for each seed, in any order.
     pub runs: Vec<RunResult>,
-    /// The published figures and orders that it is compared with.
-    pub published: Option<Published>,
-    /// The bounds that follow from the scenario alone, if any are known.
-    pub bounds: Vec<Bound>,
 }
 
 /// Returns the flow completion times over all clients and seeds in seconds, ascending; infinite for clients that gave up.
@@ -132,30 +127,6 @@ impl CellResult {
         self.cell.mix.len() > 1 || self.runs.iter().any(|run| run.populations.len() > 1)
     }
 
-    /// Returns the published figure of a metric, if there is one.
-    pub fn published_figure(&self, metric: Metric) -> Option<f64> {
-        self.published.as_ref()?.get(metric)
-    }
-
-    /// Returns every published figure beside the measured one.
-    pub fn compared(&self) -> Vec<Compared> {
-        let summary = self.summary();
-        self.published.iter().flat_map(|published| published.compared(&summary)).collect()
-    }
-
-    /// Returns the published figures outside of tables with a factor, beside the measured ones.
-    pub fn plain(&self) -> Vec<Compared> {
-        let Some(published) = &self.published else { return Vec::new() };
-        let is_plain = |figure: &Compared| !published.tables.contains_key(&figure.metric);
-        published.compared(&self.summary()).filter(is_plain).collect()
-    }
-
-    /// Returns the relative error of the measured figure: its distance from the published one, as a fraction of the latter,
-    /// positive if it is larger. Among several figures the worst counts.
-    pub fn relative_error(&self) -> Option<f64> {
-        self.published.as_ref()?.relative_error(&self.summary())
-    }
-
     /// Returns the figure `of` each run beside that of the run of `other` with the same seed; `None` where either lacks it. A run
     /// whose seed `other` does not have is left out.
     pub(crate) fn pairs(
@@ -173,12 +144,6 @@ impl CellResult {
     pub fn first_run(&self) -> Option<&RunResult> {
         self.runs.iter().min_by_key(|run| run.seed)
     }
-}
-
-/// Sorts results by their relative errors: the largest comes first, and those that could not be measured before all others.
-pub fn worst_first(results: &mut [CellResult]) {
-    let error = |result: &CellResult| result.relative_error().map_or(f64::INFINITY, f64::abs);
-    results.sort_by(|a, b| error(b).total_cmp(&error(a)));
 }
 
 /// Returns the metric that says most about the speed of these cells: the transfer time where there are transfers in all, the median
@@ -236,8 +201,6 @@ pub(crate) mod tests {
                 ..Cell::default()
             },
             runs: vec![run(2, [Some(40.0), None]), run(1, [Some(33.0), Some(35.5)])],
-            bounds: Vec::new(),
-            published: Some(Published::figure(Metric::MedianFct, 40.0, "Table 1")),
         }
     }
 
@@ -272,23 +235,6 @@ pub(crate) mod tests {
         assert_eq!(turned.first_run().map(|run| run.seed), Some(1));
         turned.runs[0].trace_hash = Hash64(7);
         assert_ne!(turned.summary().trace_hash, sample().summary().trace_hash);
-    }
-
-    #[test]
-    fn the_relative_error_is_a_fraction_of_what_was_published() {
-        assert!((sample().relative_error().unwrap() - (37.75 / 40.0 - 1.0)).abs() < 1e-12);
-    }
-
-    #[test]
-    fn of_several_figures_the_one_that_is_met_worst_is_told() {
-        let mut result = sample();
-        let published = result.published.as_mut().unwrap();
-        published.extend(Published::figure(Metric::Throughput, 4.0, ""));
-        assert_eq!(result.relative_error(), Some(-0.5), "2 exchanges a second were measured");
-        assert_eq!(result.compared().len(), 2);
-        let published = result.published.as_mut().unwrap();
-        published.extend(Published::figure(Metric::ExchangeTime, 1.0, ""));
-        assert_eq!(result.relative_error(), None, "an unknown figure is the worst");
     }
 
     #[test]

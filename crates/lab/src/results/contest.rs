@@ -131,8 +131,6 @@ pub(crate) mod tests {
         CellResult {
             cell: Cell { mechanism: mechanism.into(), clients, ..Cell::default() },
             runs: (1..).zip(medians).map(run).collect(),
-            bounds: Vec::new(),
-            published: None,
         }
     }
 

@@ -120,7 +120,7 @@ pub(super) fn bar(canvas: &mut Canvas, frame: &PlotFrame, row: &Bar, style: Styl
 
 #[cfg(test)]
 mod tests {
-    use coapace_lab::papers::Published;
+    use coapace_lab::papers::{Published, References};
     use coapace_lab::results::{Cell, CellResult, Metric};
     use coapace_run::measured::RunResult;
     use serde_json::Value;
@@ -131,21 +131,24 @@ mod tests {
     use crate::view::View;
     use crate::{CellGroup, Report};
 
-    /// Returns the results of 20 clients, with a published median of 25 s.
+    /// Returns the results of 20 clients.
     fn result(mechanism: &str, finished: usize) -> CellResult {
         let fct_s = (0..20).map(|client| (client < finished).then_some(40.0 + client as f64)).collect();
         CellResult {
             cell: Cell { mechanism: mechanism.into(), clients: 20, ..Cell::default() },
             runs: vec![RunResult { seed: 1, fct_s, ..RunResult::default() }],
-            published: Some(Published::figure(Metric::MedianFct, 25.0, "")),
-            bounds: Vec::new(),
         }
     }
 
     #[test]
     fn a_published_figure_is_drawn_where_clients_gave_up() {
         let results = vec![result("default", 20), result("cocoa", 1), result("fasor", 0)];
-        let report = Report { groups: CellGroup::by_conditions(results), ..Report::default() };
+        let mut references = References::default();
+        for result in &results {
+            references.publish(&result.cell, Published::figure(Metric::MedianFct, 25.0, ""));
+        }
+        let groups = CellGroup::by_conditions(results);
+        let report = Report { groups, references, ..Report::default() };
         let charts = Charts::of(&View::of(&report));
         for name in ["fct-quantiles", "fct-median"] {
             let chart = charts.all().iter().find(|chart| chart.name == name).unwrap();

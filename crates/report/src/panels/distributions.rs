@@ -26,7 +26,7 @@ pub(super) fn fct(group: &Conditioned) -> Option<Chart> {
     let row = |cell: &PooledCell| {
         let value = |metric| cell.summary.value(metric).map(rounded);
         let [finished, gave_up] = [Metric::ClientsFinished, Metric::ClientsGaveUp].map(|it| cell.clients(it));
-        let published = cell.result.published_figure(Metric::MedianFct);
+        let published = cell.published_figure(Metric::MedianFct);
         (finished > 0 || published.is_some()).then(|| Quartiles {
             m: cell.mechanism,
             q: FCT_ROW.map(value),

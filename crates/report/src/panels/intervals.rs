@@ -29,7 +29,7 @@ fn chart(measure: &PageMetric, group: &Conditioned) -> Option<Chart> {
             let half = estimate.half_width.unwrap_or(0.0);
             [-half, 0.0, half].map(|distance| rounded(estimate.mean + distance))
         });
-        let published = cell.result.published_figure(measure.metric);
+        let published = cell.published_figure(measure.metric);
         (measured.is_some() || published.is_some()).then_some(Interval {
             m: cell.mechanism,
             measured,

@@ -11,7 +11,6 @@ use coapace_dataset::{Table, artifact, clients, write_parquet};
 use coapace_lab::experiment::Trial;
 use coapace_lab::output::{RowFormat, order_rows, write_rows};
 use coapace_lab::papers::{Paper, PaperSource};
-use coapace_lab::results::CellResult;
 use coapace_report::Report;
 use tracing_subscriber::fmt::format::Writer;
 use tracing_subscriber::fmt::time::{FormatTime, SystemTime};
@@ -64,10 +63,11 @@ impl Artifact {
         &mut self,
         paper: &Paper,
         trials: &[Trial],
-        results: &[CellResult],
+        conducted: &Conducted,
     ) -> Result<(), Failure> {
+        let Conducted { results, references, .. } = conducted;
         self.cells = results.iter().map(ManifestCell::of).collect();
-        let page = paper.markdown(&self.making.command, results).map_err(Failure::Input)?;
+        let page = paper.markdown(&self.making.command, results, references).map_err(Failure::Input)?;
         let commit = self.making.program.commit.clone();
         self.write(|folder, cells| {
             let mut known = BTreeSet::new();
@@ -82,13 +82,13 @@ impl Artifact {
             for (name, each) in [("cells", false), ("runs", true)] {
                 folder.add(
                     &format!("results/{name}.csv"),
-                    &bytes(|out| write_rows(out, RowFormat::Csv, each, &commit, results))?,
+                    &bytes(|out| write_rows(out, RowFormat::Csv, each, &commit, results, references))?,
                 )?;
-                let table = artifact::rows(results, each, &commit).map_err(io::Error::other)?;
+                let table = artifact::rows(results, references, each, &commit).map_err(io::Error::other)?;
                 add_parquet(folder, name, &table)?;
             }
             add_parquet(folder, "clients", &clients(results).map_err(io::Error::other)?)?;
-            let orders = bytes(|out| order_rows(&commit, results).write(out, RowFormat::Csv))?;
+            let orders = bytes(|out| order_rows(&commit, results, references).write(out, RowFormat::Csv))?;
             folder.add("results/orders.csv", &orders)?;
             folder.add("page.md", page.as_bytes())
         })

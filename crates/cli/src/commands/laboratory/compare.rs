@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use coapace_lab::experiment::Trial;
 use coapace_lab::output::wrapped;
+use coapace_lab::papers::References;
 use coapace_run::contender::Contender;
 use coapace_scenario::Scenario;
 
@@ -44,7 +45,7 @@ pub(crate) fn compare(arguments: &Arguments) -> Result<(), Failure> {
     }
     let file = Draft::create(Path::new(REPORT))?;
     remark(arguments, &wrapped(ABOUT, look().width.min(WIDEST)));
-    let conducted = conduct(arguments, &trials, None)?;
+    let conducted = conduct(arguments, &trials, References::of(&trials), None)?;
     let subtitle = "100 clients with 50 exchanges each behind a slow link with long delay: every mechanism, with a small \
                     buffer and with one that is never full.";
     let title = "CoAP congestion control on an NB-IoT-like link";

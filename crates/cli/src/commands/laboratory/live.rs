@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 
 use coapace_lab::experiment::{Trial, conduct_until, runs};
 use coapace_lab::output::write_rows;
+use coapace_lab::papers::References;
 use coapace_lab::results::CellResult;
 use coapace_run::contender::ContenderKind;
 use coapace_wire::emulation::take_privileges;
@@ -33,6 +34,7 @@ const STEP: Duration = Duration::from_millis(250);
 pub(super) fn conduct_live(
     arguments: &Arguments,
     trials: &[Trial],
+    references: &References,
     simulated_seeds: u32,
     options: &LiveOptions,
     peers: &[Option<PeerCommand>],
@@ -65,8 +67,9 @@ pub(super) fn conduct_live(
         outcome = run(arguments, trials, options, peers, &simulated, journal);
     }
     let results = interleaved(simulated, &outcome.cells, trials.len());
-    let printed =
-        rows.map_or(Ok(()), |rows| write_rows(io::stdout().lock(), rows.lines, rows.each, COMMIT, &results));
+    let printed = rows.map_or(Ok(()), |RowOutput { lines, each, .. }| {
+        write_rows(io::stdout().lock(), lines, each, COMMIT, &results, references)
+    });
     // A run that failed is missing.
     let made: usize = results.iter().map(|result| result.runs.len()).sum();
     let mut failures = outcome.failures.into_iter();
@@ -75,7 +78,7 @@ pub(super) fn conduct_live(
         remark(arguments, &line);
     }
     let failure = failed.map(Failure::Network).or(printed.err().map(Failure::from));
-    Ok(Conducted::of(results, planned, failure))
+    Ok(Conducted::of(results, references.clone(), planned, failure))
 }
 
 /// Simulates the trials.

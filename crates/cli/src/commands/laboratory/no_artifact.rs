@@ -2,7 +2,6 @@
 
 use coapace_lab::experiment::Trial;
 use coapace_lab::papers::{Paper, PaperSource};
-use coapace_lab::results::CellResult;
 use coapace_report::Report;
 
 use super::output::Conducted;
@@ -18,7 +17,7 @@ impl Artifact {
         Ok(None)
     }
 
-    pub(super) fn add_results(&mut self, _: &Paper, _: &[Trial], _: &[CellResult]) -> Result<(), Failure> {
+    pub(super) fn add_results(&mut self, _: &Paper, _: &[Trial], _: &Conducted) -> Result<(), Failure> {
         match *self {}
     }
 

@@ -9,6 +9,7 @@ use coapace_lab::directory;
 use coapace_lab::experiment::{Trial, cells, conduct_until, runs};
 use coapace_lab::lists::listed;
 use coapace_lab::output::{Look, RowFormat, Rows, order_rows, terminal_table};
+use coapace_lab::papers::References;
 use coapace_lab::results::CellResult;
 use coapace_report::{CellGroup, Report};
 use terminal_size::{Width, terminal_size_of};
@@ -22,6 +23,8 @@ use crate::{COMMIT, Failure, interrupt, progress};
 pub(crate) struct Conducted {
     /// A cell (the runs of one mechanism under one condition) for each trial; if interrupted, only cells with runs.
     pub(crate) results: Vec<CellResult>,
+    /// The published results and the bounds that they are compared with.
+    pub(crate) references: References,
     made: usize,
     planned: usize,
     /// Whether any run has an answer.
@@ -43,11 +46,16 @@ pub(super) struct RowOutput {
 impl Conducted {
     /// Returns the results of an experiment of `planned` runs, without empty cells if runs are missing. `failure` is the reason why
     /// runs are missing or were not printed.
-    pub(super) fn of(mut results: Vec<CellResult>, planned: usize, failure: Option<Failure>) -> Self {
+    pub(super) fn of(
+        mut results: Vec<CellResult>,
+        references: References,
+        planned: usize,
+        failure: Option<Failure>,
+    ) -> Self {
         let made = results.iter().map(|result| result.runs.len()).sum();
         let has_answers = results.iter().any(CellResult::has_answers);
         results.retain(|result| !result.runs.is_empty() || made == planned);
-        Self { results, made, planned, has_answers, failure }
+        Self { results, references, made, planned, has_answers, failure }
     }
 
     /// Returns whether the experiment was not interrupted.
@@ -98,13 +106,14 @@ impl Conducted {
 pub(crate) fn conduct(
     arguments: &Arguments,
     trials: &[Trial],
+    references: References,
     rows: Option<RowOutput>,
 ) -> Result<Conducted, Failure> {
     let stop = interrupt::watch();
     let planned = runs(trials);
     let bar = progress::bar(planned, arguments.quiet);
     let is_alone = rows.is_some_and(|rows| rows.is_alone);
-    let rows = rows.map(|rows| Rows::new(&cells(trials), rows.lines, rows.each, COMMIT));
+    let rows = rows.map(|rows| Rows::new(&cells(trials), &references, rows.lines, rows.each, COMMIT));
     let mut out = io::stdout();
     let mut print = |lines: String| out.write_all(lines.as_bytes()).and_then(|()| out.flush());
     let mut told = rows.as_ref().map_or(Ok(()), |rows| print(rows.header()));
@@ -129,7 +138,7 @@ pub(crate) fn conduct(
         let incomplete = (printed..results.len()).filter(|&place| !results[place].runs.is_empty());
         told = told.and_then(|()| print(incomplete.map(|place| rows.of(&results, place)).collect()));
     }
-    let mut conducted = Conducted::of(results, planned, None);
+    let mut conducted = Conducted::of(results, references, planned, None);
     if is_alone {
         told?;
     } else if conducted.is_complete() {
@@ -152,7 +161,7 @@ pub(super) fn set_seeds(trials: &mut [Trial], seeds: Option<Seeds>) {
 pub(crate) fn print_table(conducted: &Conducted) -> io::Result<()> {
     let mut out = BufWriter::new(io::stdout().lock());
     // A pipe has no width and gets every column.
-    writeln!(out, "{}", terminal_table(&conducted.results, look()))?;
+    writeln!(out, "{}", terminal_table(&conducted.results, &conducted.references, look()))?;
     if let Some(note) = conducted.note() {
         writeln!(out, "{note}")?;
     }
@@ -160,9 +169,10 @@ pub(crate) fn print_table(conducted: &Conducted) -> io::Result<()> {
 }
 
 /// Prints the verdict on each published order, in rows for programs.
-pub(crate) fn print_orders(results: &[CellResult], format: OutputFormat) -> io::Result<()> {
+pub(crate) fn print_orders(conducted: &Conducted, format: OutputFormat) -> io::Result<()> {
     let mut out = BufWriter::new(io::stdout().lock());
-    order_rows(COMMIT, results).write(&mut out, format.lines().unwrap_or(RowFormat::Csv))
+    let orders = order_rows(COMMIT, &conducted.results, &conducted.references);
+    orders.write(&mut out, format.lines().unwrap_or(RowFormat::Csv))
 }
 
 /// Returns a report with the results, grouped by equal conditions.
@@ -173,6 +183,7 @@ pub(crate) fn report(title: &str, subtitle: &str, conducted: &Conducted) -> Repo
         command: command_line(),
         commit: COMMIT.to_owned(),
         groups: CellGroup::by_conditions(conducted.results.clone()),
+        references: conducted.references.clone(),
         coexistence: None,
         sensitivity: None,
         ranking: None,

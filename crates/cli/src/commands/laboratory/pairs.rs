@@ -7,6 +7,7 @@ use std::time::Instant;
 use coapace_lab::coexistence::{self, Matrix, trials};
 use coapace_lab::experiment::runs;
 use coapace_lab::grid::conditions;
+use coapace_lab::papers::References;
 use coapace_report::{CellGroup, Report};
 use coapace_run::contender::Contender;
 use coapace_scenario::Scenario;
@@ -43,7 +44,7 @@ pub(super) fn run(arguments: &Arguments, run: &RunArguments) -> Result<(), Failu
         ),
     );
     let start = Instant::now();
-    let conducted = conduct(arguments, &trials, None)?;
+    let conducted = conduct(arguments, &trials, References::of(&trials), None)?;
     let matrix = Matrix::of(&conducted.results);
     let took = start.elapsed().as_secs_f64();
 

@@ -6,6 +6,7 @@ use std::time::Instant;
 
 use coapace_lab::experiment::runs;
 use coapace_lab::output::wrapped;
+use coapace_lab::papers::References;
 use coapace_lab::rank::{Ranking, Suite};
 use coapace_report::Report;
 
@@ -30,7 +31,7 @@ pub(crate) fn rank(arguments: &Arguments, rank: &Rank) -> Result<(), Failure> {
         .map(|(n, what)| counted(n, what));
     remark(arguments, &format!("{mechanisms} over {cells}: {planned}"));
     let start = Instant::now();
-    let mut conducted = conduct(arguments, &trials, None)?;
+    let mut conducted = conduct(arguments, &trials, References::default(), None)?;
     let results = std::mem::take(&mut conducted.results);
     let ranking = Ranking::of(&suite, results);
     let took = start.elapsed().as_secs_f64();

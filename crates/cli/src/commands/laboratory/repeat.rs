@@ -12,8 +12,7 @@ use coapace_dataset::artifact::{
 };
 use coapace_dataset::read_parquet;
 use coapace_lab::experiment::{Trial, cells};
-use coapace_lab::papers::Paper;
-use coapace_lab::results::worst_first;
+use coapace_lab::papers::{Paper, References};
 use coapace_report::Report;
 
 use super::artifact::{Artifact, program};
@@ -36,9 +35,9 @@ pub(crate) fn repeat(arguments: &Arguments, folder: &Path) -> Result<(), Failure
         writeln!(io::stdout().lock(), "another program: {other}")?;
     }
     let wrong = |error| Failure::Input(format!("{}: {error}", folder.join(MANIFEST).display()));
-    let trials = planned(&manifest.request).map_err(wrong)?;
+    let (trials, references) = planned(&manifest.request).map_err(wrong)?;
     refuse_other_cells(&manifest, &trials)?;
-    let mut conducted = conduct(arguments, &trials, None)?;
+    let mut conducted = conduct(arguments, &trials, references, None)?;
     if !conducted.is_complete() {
         return conducted.end();
     }
@@ -77,8 +76,8 @@ fn made_again(
     let source = paper.source().map_err(Failure::Input)?;
     let quick = request.quick.then(|| left_out(paper)).transpose()?;
     let mut artifact = Artifact::again(manifest);
-    artifact.add_results(paper, trials, &conducted.results)?;
-    worst_first(&mut conducted.results);
+    artifact.add_results(paper, trials, conducted)?;
+    conducted.references.sort_worst_first(&mut conducted.results);
     let report = Report {
         command: manifest.command.clone(),
         commit: manifest.program.commit.clone(),
@@ -109,12 +108,13 @@ fn read(folder: &Path) -> Result<Manifest, Failure> {
     Manifest::read(&text).map_err(|error| Failure::Input(format!("{}: {error}", path.display())))
 }
 
-/// Returns the trials that follow from the arguments of the artefact.
-fn planned(request: &ReproductionRequest) -> Result<Vec<Trial>, String> {
+/// Returns the trials that follow from the arguments of the artefact, and what they are compared with.
+fn planned(request: &ReproductionRequest) -> Result<(Vec<Trial>, References), String> {
     let range = request.seeds.as_deref().map(seeds).transpose()?;
-    let mut trials = Paper::named(&request.paper)?.trials(request.quick, &others(&request.mechanisms)?)?;
+    let (mut trials, references) =
+        Paper::named(&request.paper)?.trials(request.quick, &others(&request.mechanisms)?)?;
     set_seeds(&mut trials, range);
-    Ok(trials)
+    Ok((trials, references))
 }
 
 /// Ends the command before the work if this program would run other cells than those recorded.
@@ -137,8 +137,8 @@ fn compare_figures(folder: &Path, conducted: &Conducted) -> Result<(), Failure> 
         let path = folder.join(format!("results/{name}.parquet"));
         let failed = |error| Failure::Io(format!("cannot compare {}", path.display()), error);
         let recorded = read_parquet(&path).map_err(failed)?;
-        let repeated =
-            rows(&conducted.results, each, COMMIT).map_err(|error| failed(io::Error::other(error)))?;
+        let repeated = rows(&conducted.results, &conducted.references, each, COMMIT)
+            .map_err(|error| failed(io::Error::other(error)))?;
         let differing = differing_values(&recorded, &repeated);
         let told = format!("every run is identical, but {} figures of {name} differ", differing.len());
         refuse(&differing, &told)?;

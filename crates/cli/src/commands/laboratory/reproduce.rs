@@ -4,7 +4,6 @@ use std::cell::LazyCell;
 use std::io::{self, Write};
 
 use coapace_lab::papers::{Paper, PaperSource};
-use coapace_lab::results::worst_first;
 use coapace_report::Report;
 use coapace_run::contender::Contender;
 
@@ -49,16 +48,15 @@ pub(crate) fn reproduce(arguments: &Arguments, reproduce: &Reproduce) -> Result<
     let is_live = false;
     let trials = if is_live { Paper::live_trials } else { Paper::trials };
     let others = others(&reproduce.mechanism).map_err(Failure::Usage)?;
-    let mut trials = trials(paper, reproduce.quick, &others).map_err(Failure::Usage)?;
+    let (mut trials, references) = trials(paper, reproduce.quick, &others).map_err(Failure::Usage)?;
     set_seeds(&mut trials, reproduce.seeds);
     let quick = (reproduce.quick && !is_live).then(|| left_out(paper)).transpose()?;
     let page = reproduce.report.as_deref().map(Draft::create).transpose()?;
     let markdown = reproduce.markdown.as_deref().map(Draft::create).transpose()?;
     reproduce.figures.dir().map(create_dir).transpose()?;
     let mut artifact = Artifact::asked(reproduce)?;
-    let published: Vec<_> = trials.iter().filter_map(|trial| trial.published.as_ref()).collect();
-    let figures = published.iter().map(|published| published.figures.len()).sum::<usize>();
-    let orders = published.iter().map(|published| published.orders.len()).sum::<usize>();
+    let figures = references.all_published().map(|published| published.figures.len()).sum::<usize>();
+    let orders = references.all_published().map(|published| published.orders.len()).sum::<usize>();
     remark(arguments, &source.source);
     for (count, what) in [(figures, "figures"), (orders, "orders")].iter().filter(|(count, _)| *count > 0) {
         remark(arguments, &format!("{count} published {what}: {}", source.figure));
@@ -76,13 +74,15 @@ pub(crate) fn reproduce(arguments: &Arguments, reproduce: &Reproduce) -> Result<
         let servers = [vec![None], reproduce.live.other().into_iter().map(Some).collect()].concat();
         // A median over few seeds is uncertain before a small buffer, and more are simulated in no time.
         let seeds = trials.iter().map(|trial| trial.scenario.defaults.seeds).max().unwrap_or(0);
-        conduct_live(arguments, &trials, seeds, &reproduce.live, &servers, rows)
+        conduct_live(arguments, &trials, &references, seeds, &reproduce.live, &servers, rows)
     });
     #[cfg(not(emulation))]
     let live = None;
-    let mut conducted = live.unwrap_or_else(|| conduct(arguments, &trials, rows))?;
+    let mut conducted = live.unwrap_or_else(|| conduct(arguments, &trials, references, rows))?;
     let paged = markdown.map_or(Ok(()), |file| {
-        let page = paper.markdown(&command_line(), &conducted.results).map_err(Failure::Input)?;
+        let page = paper
+            .markdown(&command_line(), &conducted.results, &conducted.references)
+            .map_err(Failure::Input)?;
         let path = file.write(conducted.is_complete(), |out| out.write_all(page.as_bytes()))?;
         remark(arguments, &format!("page: {}", path.display()));
         Ok(())
@@ -90,9 +90,9 @@ pub(crate) fn reproduce(arguments: &Arguments, reproduce: &Reproduce) -> Result<
     let kept = artifact
         .as_mut()
         .filter(|_| conducted.is_complete())
-        .map_or(Ok(()), |artifact| artifact.add_results(paper, &trials, &conducted.results));
+        .map_or(Ok(()), |artifact| artifact.add_results(paper, &trials, &conducted));
     if !is_live {
-        worst_first(&mut conducted.results);
+        conducted.references.sort_worst_first(&mut conducted.results);
     }
     let report = LazyCell::new(|| paper_report(&source, quick.as_deref(), &conducted));
     let written = write_report(arguments, page, Some(&reproduce.figures), &conducted, || &*report);
@@ -103,7 +103,7 @@ pub(crate) fn reproduce(arguments: &Arguments, reproduce: &Reproduce) -> Result<
     let printed = print(reproduce, paper, quick.as_deref(), is_live, &conducted);
     // The summary goes to people, wherever the rows for programs go.
     if !is_live && reproduce.format != OutputFormat::Table {
-        remark(arguments, &paper.summary(&conducted.results));
+        remark(arguments, &paper.summary(&conducted.results, &conducted.references));
     }
     paged.and(written).and(kept)?;
     printed?;
@@ -119,7 +119,7 @@ fn print(
     conducted: &Conducted,
 ) -> io::Result<()> {
     if reproduce.orders {
-        return print_orders(&conducted.results, reproduce.format);
+        return print_orders(conducted, reproduce.format);
     }
     if reproduce.format != OutputFormat::Table {
         return Ok(());
@@ -130,7 +130,7 @@ fn print(
         return Ok(());
     }
     let quick = quick.map_or_else(String::new, |quick| format!("{quick}\n"));
-    writeln!(io::stdout().lock(), "\n{quick}{}", paper.summary(&conducted.results))
+    writeln!(io::stdout().lock(), "\n{quick}{}", paper.summary(&conducted.results, &conducted.references))
 }
 
 /// Returns the report of a paper. `quick` says what a quick reproduction leaves out.

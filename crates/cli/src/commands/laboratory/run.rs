@@ -7,6 +7,7 @@ use std::thread;
 
 use coapace_lab::experiment::Trial;
 use coapace_lab::grid::{conditions, varied};
+use coapace_lab::papers::References;
 use coapace_report::write_film_gif;
 use coapace_run::capture;
 use coapace_run::contender::Contender;
@@ -59,14 +60,17 @@ pub(crate) fn run(arguments: &Arguments, run: &RunArguments) -> Result<(), Failu
     run.figures.dir().map(create_dir).transpose()?;
     let Some(first) = trials.first() else { return Ok(()) };
     capture(arguments, first, pcap, trace)?;
+    let references = References::of(&trials);
     let is_alone = page.is_none() && film.is_none() && run.figures.dir().is_none();
     let rows = run.format.lines().map(|lines| RowOutput { lines, each: run.each, is_alone });
     #[cfg(emulation)]
-    let live =
-        run.live.live.then(|| conduct_live(arguments, &trials, 0, &run.live, &[run.live.other()], rows));
+    let live = run
+        .live
+        .live
+        .then(|| conduct_live(arguments, &trials, &references, 0, &run.live, &[run.live.other()], rows));
     #[cfg(not(emulation))]
     let live = None;
-    let conducted = live.unwrap_or_else(|| conduct(arguments, &trials, rows))?;
+    let conducted = live.unwrap_or_else(|| conduct(arguments, &trials, references, rows))?;
     let File { title, summary, .. } = &**first.scenario;
     let filmed = film.map_or(Ok(()), |file| write_film(arguments, file, title, &conducted));
     let written =

@@ -3,7 +3,7 @@
 use std::io::{self, BufWriter, Write};
 
 use coapace_lab::experiment::runs;
-use coapace_lab::papers::{Paper, Sensitivity};
+use coapace_lab::papers::{Paper, References, Sensitivity};
 use coapace_report::Report;
 
 use super::output::{conduct, report, set_seeds, write_report};
@@ -26,7 +26,7 @@ pub(super) fn sensitivity(
         arguments,
         &format!("{} variants of its conditions: {} runs", plan.variants(), runs(&plan.trials)),
     );
-    let conducted = conduct(arguments, &plan.trials, None)?;
+    let conducted = conduct(arguments, &plan.trials, References::default(), None)?;
     if !conducted.is_complete() {
         // A variant that lacks runs cannot be compared with the others.
         return conducted.end();

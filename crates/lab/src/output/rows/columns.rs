@@ -2,12 +2,14 @@
 
 use crate::output::SheetValue;
 use crate::output::sheet::{Column, columns};
+use crate::papers::Published;
 use crate::results::{CellResult, CellSummary, FigureRatio, Metric};
 use coapace_run::measured::RunResult;
 
-/// A row: a cell, its runs, and their summary.
+/// A row: a cell, its published results, its runs, and their summary.
 pub(in crate::output) struct ResultRow<'a> {
     pub(super) result: &'a CellResult,
+    pub(super) published: Option<&'a Published>,
     pub(super) runs: &'a [RunResult],
     pub(super) summary: CellSummary,
     /// The headline metric, the first mechanism under the same conditions, and the ratio to it.
@@ -50,7 +52,7 @@ pub(in crate::output) const ORIGIN: &[RowColumn] = columns! {
         SheetValue::Text(run.map_or(row.summary.trace_hash, |run| run.trace_hash).to_string())
     },
     /// How far the figure that was published is missed, as a fraction of it; of several, that of the one met worst.
-    "relative_error" => |row| row.result.published.as_ref().and_then(|it| it.relative_error(&row.summary)).into(),
+    "relative_error" => |row| row.published.and_then(|it| it.relative_error(&row.summary)).into(),
 };
 
 /// The columns of rows that pool seeds.

@@ -2,7 +2,7 @@
 
 use crate::output::sheet::{Column, columns};
 use crate::output::{Sheet, SheetValue};
-use crate::papers::{OrderOutcome, OrderVerdict, verdicts};
+use crate::papers::{OrderOutcome, OrderVerdict, References, verdicts};
 use crate::results::CellResult;
 
 /// A function that returns the value of a column.
@@ -45,7 +45,7 @@ pub(in crate::output) const COLUMNS: &[Column<Of>] = columns! {
     /// How many seeds were run.
     "runs" => |it| SheetValue::Count(it.above.runs.len() as u64),
     /// Where it is printed.
-    "source" => |it| it.above.published.as_ref().map_or(SheetValue::Nothing, |it| (&it.source).into()),
+    "source" => |it| it.source.into(),
     /// Why it is thought not to hold here.
     "why" => |it| (&it.order.why).into(),
     /// The hash of the scenario with every knob set.
@@ -54,8 +54,8 @@ pub(in crate::output) const COLUMNS: &[Column<Of>] = columns! {
 
 /// Returns a row for each published order among `results`, the worst first: the conditions, the figures of the two mechanisms,
 /// the ratio with its 95 % interval, and whether the order held. `docs/results.md` has every column.
-pub fn order_rows(commit: &str, results: &[CellResult]) -> Sheet {
-    let (rows, cells) = (verdicts(results), results.iter().map(|result| &result.cell));
+pub fn order_rows(commit: &str, results: &[CellResult], references: &References) -> Sheet {
+    let (rows, cells) = (verdicts(results, references), results.iter().map(|result| &result.cell));
     Sheet::of(COLUMNS, &rows).with_commit(commit).with_knobs(cells, &rows.iter().map(|it| &it.above.cell))
 }
 
@@ -68,7 +68,8 @@ mod tests {
     #[test]
     fn rows_for_programs_say_what_was_compared_and_whether_it_held() {
         let (mut csv, mut json) = (Vec::new(), Vec::new());
-        let sheet = order_rows("c0ffee", &held_and_not_held());
+        let (results, references) = held_and_not_held();
+        let sheet = order_rows("c0ffee", &results, &references);
         sheet.write(&mut csv, RowFormat::Csv).unwrap();
         sheet.write(&mut json, RowFormat::Json).unwrap();
         let lines: Vec<serde_json::Value> =

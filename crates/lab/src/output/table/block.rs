@@ -55,7 +55,9 @@ impl<'a> TableBlock<'a> {
 
     /// Returns whether any of the columns has a bound.
     pub(super) fn has_bounds(&self, columns: &TableColumns) -> bool {
-        self.rows.first().is_some_and(|row| columns.all.iter().any(|column| column.bound(row.cell).is_some()))
+        self.rows
+            .first()
+            .is_some_and(|row| columns.all.iter().any(|column| columns.bound(column, row.cell).is_some()))
     }
 
     /// Returns its lines: the heading, the header, and the rows.
@@ -98,7 +100,9 @@ impl<'a> TableBlock<'a> {
             let bound = |column: &TableColumn| {
                 column.padded(&match column.shows {
                     Shows::Mechanism => named(None, column, "bound"),
-                    _ => self.rows.first().and_then(|row| column.bound(row.cell)).unwrap_or_default(),
+                    _ => {
+                        self.rows.first().and_then(|row| columns.bound(column, row.cell)).unwrap_or_default()
+                    }
                 })
             };
             let _ = writeln!(text, "{}", columns.line(bound));

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use super::MECHANISM;
 use super::style::{Look, estimated};
 use crate::number::{percent, significant, significant_or_dash};
-use crate::papers::Published;
+use crate::papers::{Published, References};
 use crate::results::conditions::Conditions;
 use crate::results::{CellResult, CellSummary, Metric, bound_of, headline};
 use coapace_run::measured::Estimate;
@@ -53,6 +53,7 @@ pub(super) struct TableColumns<'a> {
     /// The headers of those that do not.
     pub(super) left_out: Vec<String>,
     results: &'a [CellResult],
+    references: &'a References,
 }
 
 impl TableColumn {
@@ -72,13 +73,6 @@ impl TableColumn {
         self.shows == Shows::Mechanism && self.header.starts_with(' ')
     }
 
-    /// Returns the bound of its metric in a cell, if there is one for every mechanism.
-    pub(super) fn bound(&self, result: &CellResult) -> Option<String> {
-        let metric = self.metric()?;
-        let bound = bound_of(&result.bounds, metric)?;
-        Some(significant(bound.value, metric.digits()))
-    }
-
     /// Returns a text as wide as the column.
     pub(super) fn padded(&self, text: &str) -> String {
         let width = self.width;
@@ -93,17 +87,19 @@ impl<'a> TableColumns<'a> {
     /// Chooses the columns for a place. `varying` are the conditions that have columns.
     pub(super) fn fitted(
         results: &'a [CellResult],
+        references: &'a References,
         varying: &Conditions,
         has_places: bool,
         look: Look,
     ) -> Self {
-        let mut fitted = Self { all: columns(results, varying, true), left_out: Vec::new(), results };
+        let columns = |intervals| columns(results, references, varying, intervals);
+        let mut fitted = Self { all: columns(true), left_out: Vec::new(), results, references };
         let gutter = if has_places { PLACE } else { 0 };
         let most = if look.width < NARROW { MOST } else { usize::MAX };
         let is_too_wide = |all: &[TableColumn]| all.len() > most || gutter + width(all) > look.width;
         if is_too_wide(&fitted.all) {
             // The interval of the headline says how steady the runs are. The others are in the rows for programs.
-            fitted.all = columns(results, varying, false);
+            fitted.all = columns(false);
         }
         while is_too_wide(&fitted.all)
             && let Some(cheapest) = (0..fitted.all.len()).min_by_key(|&place| fitted.all[place].worth)
@@ -123,6 +119,13 @@ impl<'a> TableColumns<'a> {
             mechanism.header = " ".repeat(PLACE) + &mechanism.header;
         }
         fitted
+    }
+
+    /// Returns the bound of the metric of a column in a cell, if there is one for every mechanism.
+    pub(super) fn bound(&self, column: &TableColumn, result: &CellResult) -> Option<String> {
+        let metric = column.metric()?;
+        let bound = bound_of(self.references.bounds(&result.cell), metric)?;
+        Some(significant(bound.value, metric.digits()))
     }
 
     /// Returns the place of a cell among the results.
@@ -150,7 +153,12 @@ fn width(all: &[TableColumn]) -> usize {
     all.iter().map(|column| column.width + 2).sum::<usize>().saturating_sub(2)
 }
 
-fn columns(results: &[CellResult], conditions: &Conditions, intervals: bool) -> Vec<TableColumn> {
+fn columns(
+    results: &[CellResult],
+    references: &References,
+    conditions: &Conditions,
+    intervals: bool,
+) -> Vec<TableColumn> {
     let summaries: Vec<_> = results.iter().map(CellResult::summary).collect();
     let mut columns = Vec::new();
     for (place, name) in conditions.varying.iter().enumerate() {
@@ -191,27 +199,29 @@ fn columns(results: &[CellResult], conditions: &Conditions, intervals: bool) -> 
             columns.push(TableColumn { width: BAR[0], ..bar });
         }
     }
-    columns.extend(published_columns(results));
+    columns.extend(published_columns(results, references));
     columns
 }
 
-fn published_columns(results: &[CellResult]) -> Vec<TableColumn> {
-    let published = published(results);
-    let has_plain =
-        |result: &CellResult| result.published.as_ref().is_some_and(|it| it.plain().next().is_some());
+fn published_columns(results: &[CellResult], references: &References) -> Vec<TableColumn> {
+    let published = published(results, references);
+    let has_plain = |result: &CellResult| {
+        references.published(&result.cell).is_some_and(|it| it.plain().next().is_some())
+    };
     let known = results.iter().filter(|result| has_plain(result)).count();
     // Where few mechanisms have a published figure, it says less than what they cost.
     let [figure, error]: [u8; 2] = if 2 * known >= results.len() { [18, 20] } else { [8, 9] };
     let mut columns = Vec::new();
     for &metric in &published {
         let name = if published.len() == 1 { String::new() } else { format!(" {}", metric.title()) };
-        let cells = results.iter().map(|result| significant_or_dash(result.published_figure(metric), 4));
+        let cells =
+            results.iter().map(|result| significant_or_dash(references.figure(&result.cell, metric), 4));
         columns.push(TableColumn::new(Shows::Published, &format!("published{name}"), figure, cells));
     }
     if !published.is_empty() {
         let header = if published.len() == 1 { "error" } else { "largest error" };
         let cell = |result: &CellResult| {
-            let error = if has_plain(result) { result.relative_error() } else { None };
+            let error = if has_plain(result) { references.relative_error(result) } else { None };
             error.map_or_else(|| "–".into(), percent)
         };
         columns.push(TableColumn::new(Shows::Published, header, error, results.iter().map(cell)));
@@ -231,8 +241,8 @@ fn is_shown(metric: Metric, headline: Metric, summaries: &[CellSummary]) -> bool
 }
 
 /// Returns the metrics with published figures outside of a paper's tables. Figures of tables are listed below.
-fn published(results: &[CellResult]) -> Vec<Metric> {
-    let published = results.iter().filter_map(|result| result.published.as_ref());
+fn published(results: &[CellResult], references: &References) -> Vec<Metric> {
+    let published = results.iter().filter_map(|result| references.published(&result.cell));
     let metrics: BTreeSet<Metric> = published.flat_map(Published::plain).collect();
     metrics.into_iter().collect()
 }

@@ -2,13 +2,13 @@
 
 use super::style::{Look, aligned, wrapped};
 use crate::number::significant_or_dash;
-use crate::papers::{Judged, judged, nearness};
+use crate::papers::{Judged, References, judged, nearness};
 use crate::results::CellResult;
 use crate::results::conditions::Conditions;
 
 /// Returns the figures of papers' tables among `results`, then the tables; empty if there are none.
-pub(super) fn table(results: &[CellResult], look: Look) -> String {
-    let judged = judged(results);
+pub(super) fn table(results: &[CellResult], references: &References, look: Look) -> String {
+    let judged = judged(results, references);
     if judged.is_empty() {
         return String::new();
     }
@@ -45,13 +45,14 @@ mod tests {
     use super::*;
     use crate::output::{Look, terminal_table};
     use crate::papers::nearness::tests::printed;
+    use crate::papers::references::tests::parted;
 
     #[test]
     fn figures_of_tables_stand_below_the_results_and_the_tables_below_them() {
         let mut far = printed("Table 2: throughput", 1.5, 10.0, &[25.0]);
-        far.cell.clients = 180;
-        let results = [printed("Table 2: throughput", 1.5, 10.0, &[11.0]), far];
-        let text = terminal_table(&results, Look { width: 200, colours: false });
+        far.0.cell.clients = 180;
+        let (results, references) = parted([printed("Table 2: throughput", 1.5, 10.0, &[11.0]), far]);
+        let text = terminal_table(&results, &references, Look { width: 200, colours: false });
         let (results, figures) = text.split_once(" figure ").unwrap();
         assert!(!results.contains("published") && !results.contains("error"), "{text}");
         let rows: Vec<Vec<&str>> = figures.lines().map(|line| line.split_whitespace().collect()).collect();
@@ -64,8 +65,8 @@ mod tests {
 
     #[test]
     fn a_table_with_a_figure_that_was_not_measured_says_so() {
-        let results = [printed("Table 1", 2.0, 10.0, &[])];
-        let line = nearness(&judged(&results))[0].words();
+        let (results, references) = parted([printed("Table 1", 2.0, 10.0, &[])]);
+        let line = nearness(&judged(&results, &references))[0].words();
         assert_eq!(line, "Table 1: 0 of 1 within a factor of 2, not all measured; other radios");
     }
 }

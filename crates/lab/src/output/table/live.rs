@@ -4,12 +4,13 @@ use super::MECHANISM;
 use super::style::{Look, aligned, wrapped};
 use crate::lists::{distinct, grouped};
 use crate::number::significant_or_dash;
+use crate::papers::References;
 use crate::results::conditions::Conditions;
 use crate::results::{CellResult, Metric, Mode, headline};
 
 /// Returns the headline figure of every mechanism in every mode, and the ratios of the live ones to the simulated one; empty
 /// without live results.
-pub(super) fn table(results: &[CellResult], look: Look) -> String {
+pub(super) fn table(results: &[CellResult], references: &References, look: Look) -> String {
     let modes = distinct(results.iter().map(|result| &result.cell.mode));
     let live: Vec<&Mode> = modes.iter().copied().filter(|mode| **mode != Mode::Simulated).collect();
     if live.is_empty() {
@@ -17,7 +18,7 @@ pub(super) fn table(results: &[CellResult], look: Look) -> String {
     }
     let metric = headline(results);
     let conditions = Conditions::of(results.iter().map(|result| &result.cell));
-    let has_published = results.iter().any(|result| result.published_figure(metric).is_some());
+    let has_published = results.iter().any(|result| references.figure(&result.cell, metric).is_some());
     let header = conditions.varying.iter().cloned().chain([MECHANISM.to_owned()]);
     let header = header.chain(has_published.then(|| "published".to_owned()));
     let header = header.chain(modes.iter().map(ToString::to_string));
@@ -37,8 +38,8 @@ pub(super) fn table(results: &[CellResult], look: Look) -> String {
             significant_or_dash(ratio, 3)
         };
         let cells = conditions.values(&result.cell).into_iter().chain([result.cell.mechanism.clone()]);
-        let cells =
-            cells.chain(has_published.then(|| significant_or_dash(result.published_figure(metric), 4)));
+        let cells = cells
+            .chain(has_published.then(|| significant_or_dash(references.figure(&result.cell, metric), 4)));
         let cells = cells.chain(modes.iter().map(|mode| significant_or_dash(value(mode), metric.digits())));
         rows.push(cells.chain(live.iter().map(ratio)).collect());
     }
@@ -56,6 +57,7 @@ fn unit(metric: Metric) -> String {
 mod tests {
     use super::super::terminal_table;
     use super::*;
+    use crate::papers::references::tests::sample_references;
     use crate::results::cell::tests::sample;
 
     #[test]
@@ -65,12 +67,12 @@ mod tests {
         let mut live = simulated.clone();
         live.cell = live.cell.in_mode(Mode::LiveWith("libcoap".into()));
         live.runs.iter_mut().flat_map(|run| run.fct_s.iter_mut().flatten()).for_each(|fct| *fct *= 1.05);
-        let mut text = table(&[simulated.clone(), live], Look::PLAIN);
+        let mut text = table(&[simulated.clone(), live], &sample_references(), Look::PLAIN);
         text.retain(|c| c != '─');
         let rows: Vec<Vec<&str>> = text.lines().map(|line| line.split_whitespace().collect()).collect();
         let header = ["mechanism", "published", "simulated", "live", "with", "libcoap", "live", "with"];
         assert_eq!(rows[1][..8], header, "{text}");
         assert_eq!(rows[3][1..], ["40.00", "40.00", "42.00", "1.05"], "{text}");
-        assert!(!terminal_table(&[simulated], Look::PLAIN).contains("simulated"));
+        assert!(!terminal_table(&[simulated], &sample_references(), Look::PLAIN).contains("simulated"));
     }
 }

@@ -3,13 +3,13 @@
 use super::style::{Look, aligned, wrapped};
 use crate::number::significant_or_dash;
 use crate::papers::verdict::{metrics, reasons, rules};
-use crate::papers::{OrderVerdict, verdicts};
+use crate::papers::{OrderVerdict, References, verdicts};
 use crate::results::CellResult;
 use crate::results::conditions::Conditions;
 
 /// Returns the published orders among `results`, a row for each; empty if there are none.
-pub(super) fn table(results: &[CellResult], look: Look) -> String {
-    let verdicts = verdicts(results);
+pub(super) fn table(results: &[CellResult], references: &References, look: Look) -> String {
+    let verdicts = verdicts(results, references);
     if verdicts.is_empty() {
         return String::new();
     }
@@ -43,12 +43,14 @@ pub(super) fn table(results: &[CellResult], look: Look) -> String {
 #[cfg(test)]
 mod tests {
     use crate::output::{Look, RowFormat, order_rows, terminal_table};
-    use crate::papers::Relation;
+    use crate::papers::references::tests::parted;
     use crate::papers::verdict::tests::{claimed_times, held_and_not_held};
+    use crate::papers::{References, Relation};
 
     #[test]
     fn orders_stand_below_the_table_of_results_with_what_became_of_them() {
-        let text = terminal_table(&held_and_not_held(), Look::PLAIN);
+        let (results, references) = held_and_not_held();
+        let text = terminal_table(&results, &references, Look::PLAIN);
         let (_, orders) = text.split_once("published order").unwrap();
         let rows: Vec<Vec<&str>> = orders.lines().map(|line| line.split_whitespace().collect()).collect();
         assert_eq!(rows[2][..7], ["180", "a", "≥", "b", "1.100", "2.000", "0.548"]);
@@ -57,22 +59,20 @@ mod tests {
         assert!(text.contains("\nnot held, throughput a ≥ b: other timers\n"), "{text}");
         assert!(!text.contains("a > b: other timers"), "an order that held has no reason");
         assert!(text.contains("throughput in exchanges/s. Times:"), "{text}");
-        let mut unclaimed = held_and_not_held();
-        for result in &mut unclaimed {
-            result.published = None;
-        }
-        assert!(!terminal_table(&unclaimed, Look::PLAIN).contains("order"), "there is none");
+        let unclaimed = terminal_table(&results, &References::default(), Look::PLAIN);
+        assert!(!unclaimed.contains("order"), "there is none");
     }
 
     #[test]
     fn a_published_ratio_stands_beside_the_measured_one() {
-        let results = claimed_times(&[10.0, 11.0, 12.5], Relation::Times, 0.6875, &[30.0, 33.0, 36.0]);
-        let text = terminal_table(&results, Look::PLAIN);
+        let claimed = claimed_times(&[10.0, 11.0, 12.5], Relation::Times, 0.6875, &[30.0, 33.0, 36.0]);
+        let (results, references) = parted(claimed);
+        let text = terminal_table(&results, &references, Look::PLAIN);
         let row = text.lines().find(|line| line.contains("a = 0.6875 b")).unwrap();
         let row: Vec<_> = row.split_whitespace().collect();
         assert_eq!(row[4..], ["11.17", "33.00", "0.688", "0.338", "0.319–0.358", "not", "held"], "{text}");
         let mut csv = Vec::new();
-        order_rows("", &results).write(&mut csv, RowFormat::Csv).unwrap();
+        order_rows("", &results, &references).write(&mut csv, RowFormat::Csv).unwrap();
         assert!(String::from_utf8(csv).unwrap().contains(",=,b,0.6875,"));
     }
 }

@@ -98,13 +98,14 @@ fn populations_by(
 mod tests {
     use super::*;
     use crate::output::terminal_table;
+    use crate::papers::References;
     use crate::results::samples::flowing;
 
     #[test]
     fn flows_stand_below_the_table_where_there_are_several() {
         let mut result = CellResult { runs: vec![flowing(1, 80), flowing(2, 60)], ..CellResult::default() };
         result.cell.mechanism = "cocoa".into();
-        let text = terminal_table(std::slice::from_ref(&result), Look::PLAIN);
+        let text = terminal_table(std::slice::from_ref(&result), &References::default(), Look::PLAIN);
         let rows: Vec<Vec<&str>> = text.lines().map(|line| line.split_whitespace().collect()).collect();
         let flow = |name| rows.iter().find(|row| row.get(1) == Some(&name)).cloned().unwrap_or_default();
         assert_eq!(flow("a")[..4], ["cocoa", "a", "4", "0.583"], "{text}");

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use coapace_lab::experiment::{Trial, cells, conduct_by};
+use coapace_lab::experiment::{Trial, conduct_by};
 use coapace_lab::results::{Cell, CellResult, Mode};
 use coapace_run::Observe;
 use coapace_run::measured::RunResult;
@@ -71,8 +71,8 @@ pub(crate) fn conduct(conducting: Conducting, ran: &mut dyn FnMut()) -> LiveResu
         Some(Some(peer)) => Mode::LiveWith(peer.name().to_owned()),
         _ => Mode::Live,
     };
-    let named = |(place, result): (usize, CellResult)| result.cell.in_mode(mode(place));
-    let cells: Vec<Cell> = cells(&trials).into_iter().enumerate().map(named).collect();
+    let named = |(place, trial): (usize, &Trial)| trial.cell().in_mode(mode(place));
+    let cells: Vec<Cell> = trials.iter().enumerate().map(named).collect();
     let shared = Arc::new(LiveState {
         cells: cells.clone(),
         peers,
