@@ -38,10 +38,10 @@ pub use conduct::conduct;
 pub use directory::SweepDirectory;
 pub use key::Key;
 pub use part::keys;
-pub use plan::{MOST_UNITS, Plan, PlanError, Unit};
+pub use plan::{MOST_UNITS, Plan, Unit};
 pub use shard::Shard;
 
-pub use coapace_lab::grid::Setting;
+pub use coapace_lab::grid::{PlanError, Setting};
 
 /// A function that returns after a run whether it can be kept, for mechanisms that can fail. `|| Ok(())` keeps all.
 pub type Check = fn() -> std::io::Result<()>;

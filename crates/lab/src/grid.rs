@@ -1,14 +1,74 @@
 //! Settings with several values each: every combination is a condition.
 
-use coapace_scenario::{setting_of, split_values};
+use std::sync::Arc;
 
+use coapace_scenario::{Scenario, ScenarioError, Source, Template, setting_of, split_values};
+
+use crate::experiment::Trial;
 use crate::lists::distinct;
+use coapace_run::contender::Contender;
 
 /// The most conditions of a grid.
 pub const MOST: usize = 10_000;
 
 /// A setting of a scenario: key and value.
 pub type Setting = (String, String);
+
+/// The conditions of a scenario, whose file is read once.
+#[derive(Debug)]
+pub struct Grid {
+    template: Template,
+    conditions: Vec<Vec<Setting>>,
+}
+
+/// The reason why trials cannot be planned.
+#[derive(Debug, thiserror::Error)]
+pub enum PlanError {
+    /// The scenario cannot be used.
+    #[error(transparent)]
+    Scenario(#[from] ScenarioError),
+    /// A mistake in the arguments: a wrong list of values, a mechanism that is unknown or does not fit, or a wrong number of runs.
+    #[error("{0}")]
+    Usage(String),
+}
+
+impl Grid {
+    /// Reads the built-in scenario or the file that `name_or_path` names. `settings` describe its [`conditions`].
+    ///
+    /// # Errors
+    /// Fails if the conditions cannot be listed, or the file cannot be read without the settings.
+    pub fn new(name_or_path: &str, settings: &[Setting]) -> Result<Self, PlanError> {
+        let conditions = conditions(settings).map_err(PlanError::Usage)?;
+        Ok(Self { template: Source::find(name_or_path)?.template()?, conditions })
+    }
+
+    /// Returns the scenario under each condition, or the error in its settings. Results show the keys whose values vary.
+    pub fn scenarios(&self) -> impl Iterator<Item = Result<Arc<Scenario>, ScenarioError>> {
+        let varied = varied(&self.conditions);
+        self.conditions
+            .iter()
+            .map(move |settings| Ok(Arc::new(self.template.scenario(settings)?.showing(&varied, settings))))
+    }
+
+    /// Returns a trial for each mechanism under each condition. Without `mechanisms` they are the defaults of the scenario. `seeds` is
+    /// the first seed and their number; `None` means the seeds from 1 on, as many as the scenario has.
+    ///
+    /// # Errors
+    /// Returns the first error in settings and mechanisms, condition by condition.
+    pub fn trials(&self, mechanisms: &[String], seeds: Option<(u64, u32)>) -> Result<Vec<Trial>, PlanError> {
+        let mut trials = Vec::new();
+        for scenario in self.scenarios() {
+            let scenario = scenario?;
+            let (first_seed, count) = seeds.unwrap_or((1, scenario.defaults.seeds));
+            let labels = if mechanisms.is_empty() { &scenario.defaults.mechanisms } else { mechanisms };
+            for label in labels {
+                let contender = Contender::fitting(label, &scenario).map_err(PlanError::Usage)?;
+                trials.push(Trial { first_seed, ..Trial::new(&scenario, contender, count) });
+            }
+        }
+        Ok(trials)
+    }
+}
 
 /// Returns the settings of every condition that `settings` describe. The first key varies slowest.
 ///
@@ -94,6 +154,35 @@ mod tests {
             condition.iter().map(|(key, value)| format!("{key}={value}")).collect::<Vec<_>>().join(" ")
         };
         Ok(conditions(&settings)?.into_iter().map(words).collect())
+    }
+
+    #[test]
+    fn a_grid_has_a_trial_for_each_mechanism_under_each_condition_and_shows_what_varies() {
+        let grid = |settings: &[(&str, &str)]| {
+            let own = |(key, value): &(&str, &str)| ((*key).to_owned(), (*value).to_owned());
+            Grid::new("nb-iot", &settings.iter().map(own).collect::<Vec<_>>())
+        };
+        let delays = grid(&[("network.up.radio.delay", "200 ms,300 ms"), ("clients", "2")]).unwrap();
+        let trials = delays.trials(&["default".to_owned(), "cocoa".to_owned()], Some((5, 2))).unwrap();
+        let planned: Vec<_> = (trials.iter())
+            .map(|it| (it.scenario.knob("network.up.radio.delay"), it.contender.label.as_str()))
+            .collect();
+        let [short, long] = [Some("200 ms"), Some("300 ms")];
+        assert_eq!(planned, [(short, "default"), (short, "cocoa"), (long, "default"), (long, "cocoa")]);
+        assert!(trials.iter().all(|it| (it.first_seed, it.seeds) == (5, 2)));
+        assert!(Arc::ptr_eq(&trials[0].scenario, &trials[1].scenario));
+        let all = delays.trials(&[], None).unwrap();
+        let defaults = &all[0].scenario.defaults;
+        assert_eq!((all.len(), all[0].seeds), (2 * defaults.mechanisms.len(), defaults.seeds));
+
+        assert!(matches!(grid(&[("clients", "2,,3")]), Err(PlanError::Usage(_))));
+        let wrong = grid(&[("clients", "1,0")]).unwrap();
+        assert!(matches!(wrong.trials(&["default".to_owned()], None), Err(PlanError::Scenario(_))));
+        let unknown = wrong.trials(&["nosuch".to_owned()], None).unwrap_err();
+        assert!(
+            unknown.to_string().starts_with("no mechanism is called \"nosuch\""),
+            "the first condition's"
+        );
     }
 
     #[test]

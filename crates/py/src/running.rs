@@ -90,9 +90,7 @@ pub(crate) fn frames(
 
 /// Returns the mechanism that `label` names, if it fits the scenario.
 fn contender(label: &str, scenario: &coapace_scenario::Scenario) -> PyResult<Contender> {
-    let contender =
-        Contender::parse(label).and_then(|contender| contender.fits(scenario).map(|()| contender));
-    contender.map_err(PyValueError::new_err)
+    Contender::fitting(label, scenario).map_err(PyValueError::new_err)
 }
 
 /// Returns a chart as a figure of plotly in JSON.

@@ -68,6 +68,15 @@ impl Contender {
         Self::named(labels)
     }
 
+    /// Reads a contender like [`parse`](Self::parse), and checks that it [fits](Self::fits) the scenario.
+    ///
+    /// # Errors
+    /// Returns one line that names the fault in `label`, or the first obstacle in the scenario.
+    pub fn fitting(label: &str, scenario: &Scenario) -> Result<Self, String> {
+        let contender = Self::parse(label)?;
+        contender.fits(scenario).map(|()| contender)
+    }
+
     /// Reads the contenders with these labels. Without labels, returns every known mechanism over UDP.
     ///
     /// # Errors

@@ -1,12 +1,12 @@
 //! The units of a sweep.
 
-use std::fmt;
 use std::sync::Arc;
 
+use coapace_lab::grid::PlanError;
 use coapace_lab::results::CellResult;
 use coapace_run::contender::Contender;
 use coapace_run::{Observe, run};
-use coapace_scenario::{Scenario, ScenarioError, Source};
+use coapace_scenario::{Scenario, Source};
 
 use super::columns::{Columns, Row};
 use super::condition::Condition;
@@ -43,32 +43,6 @@ pub struct Plan {
     pub(super) seeds: (u64, u32),
     pub(super) columns: Columns,
     units: Vec<Unit>,
-}
-
-/// The reason why a plan cannot be made.
-#[derive(Debug)]
-pub enum PlanError {
-    /// The scenario cannot be used.
-    Scenario(ScenarioError),
-    /// A mistake in the arguments: a mechanism that is unknown or does not fit, or a wrong number of runs.
-    Usage(String),
-}
-
-impl fmt::Display for PlanError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Scenario(error) => error.fmt(f),
-            Self::Usage(message) => f.write_str(message),
-        }
-    }
-}
-
-impl std::error::Error for PlanError {}
-
-impl From<ScenarioError> for PlanError {
-    fn from(error: ScenarioError) -> Self {
-        Self::Scenario(error)
-    }
 }
 
 impl Plan {

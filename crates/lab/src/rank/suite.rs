@@ -8,7 +8,7 @@ use coapace_scenario::{Scenario, Source, WorkloadKind};
 use serde::Deserialize;
 
 use crate::experiment::Trial;
-use crate::grid::{Setting, conditions, varied};
+use crate::grid::{Grid, Setting};
 use crate::papers::Paper;
 use crate::results::Metric;
 use coapace_run::contender::Contender;
@@ -219,11 +219,9 @@ impl SuiteEntry {
         let of_paper = of_paper.iter().map(|(key, value)| (key.clone(), quoted(value)));
         let settings: Vec<Setting> = of_paper.chain(own).chain(of_caller.iter().cloned()).collect();
         let mut cells = Vec::new();
-        let conditions = conditions(&settings)?;
-        let varied = varied(&conditions);
-        for settings in &conditions {
-            let scenario = Scenario::load(scenario, settings).map_err(|error| error.to_string())?;
-            let scenario = scenario.showing(&varied, settings);
+        let grid = Grid::new(scenario, &settings).map_err(|error| error.to_string())?;
+        for scenario in grid.scenarios() {
+            let scenario = scenario.map_err(|error| error.to_string())?;
             let seeds = self.seeds.unwrap_or(scenario.defaults.seeds);
             if seeds == 0 || seeds > 100_000 {
                 return Err(format!("`seeds` is a number from 1 to 100000, not {seeds}"));
@@ -233,7 +231,7 @@ impl SuiteEntry {
             }
             let metrics =
                 if self.metrics.is_empty() { headline_metrics(&scenario) } else { self.metrics.clone() };
-            cells.push(SuiteCell { scenario: Arc::new(scenario), seeds, metrics });
+            cells.push(SuiteCell { scenario, seeds, metrics });
         }
         Ok(cells)
     }

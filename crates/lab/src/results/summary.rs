@@ -307,7 +307,7 @@ pub(crate) mod tests {
     }
 
     /// Makes a run of two clients that transfer: one of `a` has two thirds of the goodput.
-    pub(in crate::results) fn moving(seed: u64) -> RunResult {
+    pub(crate) fn moving(seed: u64) -> RunResult {
         let population = |mechanism: &str, goodput_bps, time_us| Population {
             mechanism: mechanism.into(),
             clients: 1,

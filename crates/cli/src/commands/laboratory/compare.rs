@@ -1,13 +1,12 @@
 //! `coapace` without a command: a comparison of all mechanisms.
 
 use std::path::Path;
-use std::sync::Arc;
 
 use coapace_lab::experiment::Trial;
+use coapace_lab::grid::Grid;
 use coapace_lab::output::wrapped;
 use coapace_lab::papers::References;
 use coapace_run::contender::Contender;
-use coapace_scenario::Scenario;
 
 use super::output::{conduct, look, print_table, report, write_report};
 use crate::Failure;
@@ -23,7 +22,7 @@ const SEEDS: u32 = 20;
 
 /// Sizes of the bottleneck's buffer in bytes: 26 responses, and never full. They are the extremes of Raitahila's
 /// thesis.
-const BUFFERS: [&str; 2] = ["2500", "1410000"];
+const BUFFERS: &str = "2500,1410000";
 
 /// The experiment, before it begins.
 const ABOUT: &str = "100 clients behind an NB-IoT-like link (up 60 kbit/s and 200 ms, down 30 kbit/s and 400 ms), 50 exchanges each, with a buffer \
@@ -34,10 +33,10 @@ const WIDEST: usize = 120;
 
 pub(crate) fn compare(arguments: &Arguments) -> Result<(), Failure> {
     let mut trials = Vec::new();
-    for buffer in BUFFERS {
-        let settings =
-            [("clients", "100"), ("buffer", buffer)].map(|(key, value)| (key.to_owned(), value.to_owned()));
-        let scenario = Arc::new(Scenario::load("nb-iot", &settings)?);
+    let settings = [("clients", "100"), ("buffer", BUFFERS)];
+    let settings = settings.map(|(key, value)| (key.to_owned(), value.to_owned()));
+    for scenario in Grid::new("nb-iot", &settings)?.scenarios() {
+        let scenario = scenario?;
         // Where the thesis measured a variant of a mechanism, that variant is run, so that the published medians
         // can be shown.
         let contenders = Contender::all_preferring(&scenario.defaults.mechanisms).map_err(Failure::Input)?;

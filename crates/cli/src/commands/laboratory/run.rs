@@ -2,16 +2,14 @@
 
 use std::io;
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::thread;
 
 use coapace_lab::experiment::Trial;
-use coapace_lab::grid::{conditions, varied};
+use coapace_lab::grid::{Grid, PlanError};
 use coapace_lab::papers::References;
 use coapace_report::write_film_gif;
 use coapace_run::capture;
-use coapace_run::contender::Contender;
-use coapace_scenario::{File, Scenario};
+use coapace_scenario::File;
 
 #[cfg(emulation)]
 use super::live::conduct_live;
@@ -19,7 +17,7 @@ use super::output::{Conducted, RowOutput, conduct, create_dir, print_table, repo
 use super::pairs;
 #[cfg(feature = "parquet")]
 use super::sweep;
-use crate::arguments::{Arguments, OutputFormat, RunArguments, Seeds};
+use crate::arguments::{Arguments, OutputFormat, RunArguments};
 use crate::draft::{Draft, need_a_file_each};
 use crate::shown::remark;
 use crate::{Failure, interrupt};
@@ -37,19 +35,8 @@ pub(crate) fn run(arguments: &Arguments, run: &RunArguments) -> Result<(), Failu
     }
     let files = [&run.report, &run.film, &run.pcap, &run.trace].map(Option::as_deref);
     need_a_file_each("--report, --film, --pcap and --trace", &files)?;
-    let conditions = conditions(&run.set).map_err(Failure::Usage)?;
-    let mut trials = Vec::new();
-    let varied = varied(&conditions);
-    for settings in &conditions {
-        let scenario = Scenario::load(&run.scenario, settings)?;
-        let scenario = Arc::new(scenario.showing(&varied, settings));
-        let seeds = run.seeds.unwrap_or(Seeds::up_to(scenario.defaults.seeds));
-        let contenders = contenders(&run.mechanism, &scenario)?.into_iter();
-        trials.extend(contenders.map(|contender| Trial {
-            first_seed: seeds.first,
-            ..Trial::new(&scenario, contender, seeds.count)
-        }));
-    }
+    let seeds = run.seeds.map(|seeds| (seeds.first, seeds.count));
+    let trials = Grid::new(&run.scenario, &run.set)?.trials(&run.mechanism, seeds)?;
     if run.film.is_some() && trials.first().is_some_and(|first| first.scenario.network.mesh.is_none()) {
         return Err(Failure::Usage("--film needs a scenario with a mesh".to_owned()));
     }
@@ -133,12 +120,11 @@ fn capture(
     Ok(())
 }
 
-/// Returns the mechanisms that were named, or else the scenario's.
-fn contenders(labels: &[String], scenario: &Scenario) -> Result<Vec<Contender>, Failure> {
-    let labels = if labels.is_empty() { &scenario.defaults.mechanisms } else { labels };
-    let contender = |label: &String| {
-        let contender = Contender::parse(label)?;
-        contender.fits(scenario).map(|()| contender)
-    };
-    labels.iter().map(|label| contender(label).map_err(Failure::Usage)).collect()
+impl From<PlanError> for Failure {
+    fn from(error: PlanError) -> Self {
+        match error {
+            PlanError::Scenario(error) => error.into(),
+            PlanError::Usage(message) => Self::Usage(message),
+        }
+    }
 }

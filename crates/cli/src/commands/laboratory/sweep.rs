@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
 
-use coapace_dataset::sweep::{self, Plan, PlanError, SweepDirectory};
+use coapace_dataset::sweep::{self, Plan, SweepDirectory};
 use coapace_lab::grid::conditions;
 use coapace_scenario::Source;
 
@@ -51,13 +51,4 @@ pub(super) fn run(arguments: &Arguments, run: &RunArguments, to: &Path) -> Resul
     );
     remark(arguments, &format!("to read them: polars.scan_parquet(\"{to}/part-*.parquet\")"));
     Ok(())
-}
-
-impl From<PlanError> for Failure {
-    fn from(error: PlanError) -> Self {
-        match error {
-            PlanError::Scenario(error) => error.into(),
-            PlanError::Usage(message) => Self::Usage(message),
-        }
-    }
 }
