@@ -41,7 +41,7 @@ keys! {
         route_lifetime: TIME;
         /// The interval at whose end a node chooses its parent again after frames have changed what it knows of links; 0 s is at once.
         selection_interval: TIME;
-        /// A child, to which the node has a route, is no candidate for its parent. Contiki leaves it to ranks.
+        /// A child, to which the node has a route, cannot become its parent. Contiki leaves it to ranks.
         excludes_children: SWITCH;
         /// A packet that goes down and finds no route is sent back, and the route deleted at once (RFC 6550 §11.2.2.3). If not, it is
         /// dropped, and a no-path DAO takes the route back (Contiki).

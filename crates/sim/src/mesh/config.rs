@@ -303,7 +303,7 @@ pub struct RplConfig {
     /// The interval at whose end a node chooses its parent again after frames have changed what it knows of links; 0 is at once. Contiki
     /// does so every second.
     pub selection_interval: Span,
-    /// Whether a child, to which the node has a route, is no candidate for its parent. Contiki leaves it to ranks.
+    /// Whether a child, to which the node has a route, cannot become its parent. Contiki leaves it to ranks.
     pub excludes_children: bool,
     /// Whether a packet that goes down and finds no route is sent back (RFC 6550 §11.2.2.3), and the route deleted at once. If not,
     /// the packet is dropped, and a no-path DAO takes the route back (Contiki).
