@@ -95,7 +95,7 @@ impl Matrix {
             off_least.distance * 100.0
         ));
         let by_rate = |a: &&Encounter, b: &&Encounter| a.together().total_cmp(&b.together());
-        let (unit, least) = if self.is_of_transfers() {
+        let (unit, word) = if self.is_of_transfers() {
             (" % of the link", "least")
         } else {
             (" exchanges a second", "fewest")
@@ -109,7 +109,7 @@ impl Matrix {
             (_, Some(best)) if self.is_of_transfers() && best.together() == 0.0 => {}
             (Some(worst), Some(best)) if worst.cell.mechanism != best.cell.mechanism => {
                 sentences.push(format!(
-                    "Together: {}{unit}, the {least} of all pairs; {}, the most.",
+                    "Together: {}{unit}, the {word} of all pairs; {}, the most.",
                     together(worst),
                     together(best)
                 ));

@@ -210,7 +210,9 @@ mod tests {
         let clients =
             [moved(0, 0, 20, false, 10_000), moved(1, 5, 0, true, 10_000), moved(0, 10, 50, false, 10_000)];
         let mut own = TransferResult::default();
-        clients.into_iter().for_each(|client| own.add_moved(client));
+        for client in clients {
+            own.add_moved(client);
+        }
         let within = (at(10), at(45));
         own.settle(within, Some(8_000));
         let rates = |population| own.rates_bps(population, within).collect::<Vec<_>>();
