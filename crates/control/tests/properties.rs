@@ -23,6 +23,10 @@ fn bounds(mechanism: &Mechanism) -> (Duration, Duration) {
     match mechanism.kind() {
         // A kept backoff at its bound is dithered like ACK_TIMEOUT: by half of it, with the factor of all presets.
         "FullBackoff" => (least, (most + Duration::from_micros(least.as_micros() / 2)).min(LONGEST)),
+        // A first timeout is er-cocoa's, which multiplies it before the first measurement and dithers it (Contiki's CoCoA++).
+        "CocoaPlusPlus" if mechanism.get("rule").is_some_and(|rule| rule.to_string() == "student") => {
+            (least, LONGEST)
+        }
         // The slow RTO follows from the time that an exchange took, which may be nothing.
         "Fasor" => (Duration::from_micros(1), most),
         _ => (least, most),

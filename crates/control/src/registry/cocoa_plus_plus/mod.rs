@@ -66,7 +66,7 @@ parameters! {
     presets {
         /// An implementation for Contiki: er-cocoa with the probabilistic factor, up or down, in place of the variable
         /// backoff factor. Its arithmetic errors (a division by zero before the first group of samples, unsigned
-        /// gradients, a count modulo 256) are not reproduced. A first timeout is dithered beyond `max_rto`, which bounds the estimate and
+        /// gradients, a count modulo 256) are not reproduced. A first timeout may be longer than `max_rto`, which bounds the estimate and
         /// timeouts that are backed off. Unsafe as published: timeouts may shrink from one retransmission
         /// to the next, and nothing bounds them from below.
         "student-contiki" => |_| Self {
@@ -159,7 +159,9 @@ impl Controller for CocoaPlusPlus {
     }
 
     fn max_span(&self, retransmits: u8) -> Duration {
-        self.max_rto.times(retransmits.into())
+        let all = self.max_rto.times(retransmits.into());
+        // The first timeout of er-cocoa is dithered beyond its estimate, and multiplied before the first measurement.
+        if self.rule == Rule::Student && retransmits > 0 { all + self.er_cocoa().max_span(1) } else { all }
     }
 
     fn limits(&self, state: &CocoaPlusPlusState) -> Limits {
