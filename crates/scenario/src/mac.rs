@@ -11,7 +11,7 @@ use crate::schema::words::{tagged, word_or_table, words};
 keys! {
     /// Unslotted CSMA/CA, and what stacks make of it. The defaults shown are those of the preset `standard`; with another
     /// preset they are its own.
-    for MacConfig = MacConfig::STANDARD, checked by exponents_fit {
+    for MacConfig = MacConfig::STANDARD, checked by driver_is_possible {
         /// Clear channel assessment before a frame is sent.
         csma: SWITCH;
         /// Acknowledgements of frames. A frame without one is sent again.
@@ -124,9 +124,18 @@ words! {
     for ChannelBusy { Drop = "drop", Attempt = "attempt", }
 }
 
-fn exponents_fit(mac: &MacConfig) -> Result<(), Misfit> {
+fn driver_is_possible(mac: &MacConfig) -> Result<(), Misfit> {
     let problem = format!("must not be below `min_be`, which is {}", mac.min_be);
-    Misfit::unless(mac.max_be >= mac.min_be, "max_be", problem)
+    Misfit::unless(mac.max_be >= mac.min_be, "max_be", problem)?;
+    let is_awake = !(mac.one_thread && mac.duty_cycle.sleeps());
+    Misfit::unless(
+        is_awake,
+        "one_thread",
+        "is for radios that are always on, and these have a `duty_cycle`",
+    )?;
+    // A call takes an event for each tick.
+    let ticks_slowly = !mac.one_thread || mac.backoff_unit >= Span::from_micros(100);
+    Misfit::unless(ticks_slowly, "backoff_unit", "must be 100 us or more with `one_thread`, whose tick it is")
 }
 
 fn wake_ups_are_apart(config: &ContikiMacConfig) -> Result<(), Misfit> {

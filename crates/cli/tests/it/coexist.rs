@@ -122,7 +122,7 @@ fn mechanisms_for_bodies_meet_where_there_are_transfers_enough_and_the_refusal_s
     // Without names, all mechanisms for bodies are paired.
     let out = coapace(&with(&pairs, &advised)).success();
     let (mechanisms, rivals) = (column(&out, "mechanism"), column(&out, "rival"));
-    assert_eq!((mechanisms.len(), &mechanisms[1][..], &rivals[1][..]), (9, "tide", "newreno"));
+    assert_eq!((mechanisms.len(), mechanisms[1], rivals[1]), (9, "tide", "newreno"));
     for name in ["goodput_per_client_bps", "kept", "transfer_time_s", "link_share"] {
         assert!(column(&out, name).iter().all(|value| value.parse::<f64>().unwrap() > 0.0), "{name}: {out}");
     }

@@ -227,6 +227,14 @@ fn a_mesh_that_is_too_large_or_contradictory_is_refused_in_one_line() {
             "`network.mesh.mac.max_be` must not be below `min_be`, which is 4",
         ),
         (
+            &[("mac", "contiki-3"), ("network.mesh.mac.duty_cycle", "contikimac")],
+            "`network.mesh.mac.one_thread` is for radios that are always on",
+        ),
+        (
+            &[("mac", "contiki-3"), ("network.mesh.mac.backoff_unit", "1 us")],
+            "`network.mesh.mac.backoff_unit` must be 100 us or more with `one_thread`",
+        ),
+        (
             &[
                 ("network.mesh.mobility.kind", "file"),
                 ("network.mesh.mobility.file", nobody.to_str().unwrap()),

@@ -24,7 +24,7 @@ impl DutyCycle {
     pub const NONE: Self = Self::None(Awake {});
 
     /// Returns whether radios sleep.
-    pub(super) const fn sleeps(&self) -> bool {
+    pub const fn sleeps(&self) -> bool {
         !matches!(self, Self::None(_))
     }
 }
