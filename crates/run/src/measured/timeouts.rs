@@ -6,12 +6,12 @@ use coapace_control::Duration;
 use coapace_proto::Step;
 use serde::{Deserialize, Serialize};
 
-/// Sums over the timeouts of first transmissions of confirmable messages. Timeouts of retransmissions do not count.
+/// Sums over the timeouts of confirmable messages.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Timeouts {
-    /// The number of timeouts, and their sum in microseconds.
+    /// The number of timeouts of first transmissions, and their sum in microseconds.
     pub first: (u64, u64),
-    /// The longest timeout, in microseconds.
+    /// The longest of these, in microseconds.
     pub max_us: u64,
     /// The number of known RTOs at first transmissions, before dither, and their sum in microseconds.
     pub rto: (u64, u64),
@@ -31,14 +31,21 @@ pub(crate) struct ArmedTimeouts {
     armed: VecDeque<(u32, Duration)>,
 }
 
-/// The most exchanges of a client whose last timeout is remembered: more than any is outstanding at a time.
+/// The most exchanges of a client whose last timeout is remembered. An exchange that lasts through as many later ones counts no expired
+/// timeout.
 const MOST_ARMED: usize = 64;
 
 impl ArmedTimeouts {
     /// Counts the timeout of a transmission, unless it is armed before measuring begins. `rto` is the mechanism's estimate at that
     /// moment.
     pub(crate) fn arm(&mut self, step: Step, timeout: Duration, rto: Option<Duration>, is_measured: bool) {
-        let place = self.armed.iter().position(|(exchange, _)| *exchange == step.exchange);
+        let first = step.transmission == 0;
+        // A first transmission has no timeout before it; one that is retransmitted is most often among the latest.
+        let place = if first {
+            None
+        } else {
+            self.armed.iter().rposition(|(exchange, _)| *exchange == step.exchange)
+        };
         let before = place.and_then(|place| self.armed.remove(place));
         if self.armed.len() == MOST_ARMED {
             self.armed.pop_front();
@@ -47,7 +54,6 @@ impl ArmedTimeouts {
         if !is_measured {
             return;
         }
-        let first = step.transmission == 0;
         if first {
             add(&mut self.sums.first, timeout.as_micros());
             self.sums.max_us = self.sums.max_us.max(timeout.as_micros());

@@ -42,6 +42,7 @@ impl Mesh {
         }
         let mut backoff = mac.backoff(config, self.backoffs, node, queue);
         let FrameQueue { attempts, backoffs, .. } = mac.queues[usize::from(queue)];
+        // In one thread, a retry after a missing acknowledgement begins at once or a tick later, in turn (`one_thread`).
         if config.one_thread && attempts > 0 && backoffs == 0 && self.threads[node as usize].begins_late() {
             backoff += config.tick();
         }
