@@ -60,7 +60,7 @@ keys! {
     }
     presets {
         /// The source of the other keys' defaults: `standard` is IEEE 802.15.4-2015; `contiki-2`, `contiki-3` and `contiki-ng`
-        /// are the drivers of these systems over a radio that is always on, `contiki-2.7` that of a Z1, `z1` that of Contiki 3.x there; `contikimac` is that of
+        /// are the drivers of these systems over a radio that is always on, `contiki-2.7` is Contiki 2.7 on a Z1, `z1` Contiki 3.x on a Z1; `contikimac` is
         /// Contiki 2.x over radios that sleep (Dunkels 2011), `tsch` IEEE 802.15.4 with the minimal schedule of RFC 8180;
         /// `none` neither listens before it sends nor acknowledges.
         "standard" => MacConfig::STANDARD,
