@@ -1,5 +1,0 @@
-module coapace/bench/peers/go-coap
-
-go 1.20
-
-require github.com/plgd-dev/go-coap/v3 v3.4.1
