@@ -1,28 +1,29 @@
-//! Requests that pass from one face to the other.
+//! The requests that are forwarded from one face to the other.
 
 use std::net::SocketAddr;
 
 use coapace_control::{Controller, Instant, Marking};
 use coapace_proto::{
-    Allowance, Code, ExchangeId, Kind, Message, Observation, Options, Request, Responder, SendError, Token,
+    Allowance, Code, ExchangeId, Kind, Message, NotificationOrder, Options, Request, Responder, SendError,
+    Token,
 };
 
-use super::bodies::asks_for_front;
-use super::config::non_wait;
-use super::line::{RelayedExchange, RelayedObservation};
-use super::message::{next_hop, observe, wants_no_response};
-use super::strangers::NoRoom;
-use super::{Face, Relay};
+use crate::bodies::asks_for_front;
+use crate::config::non_wait;
+use crate::line::{RelayedExchange, RelayedObservation};
+use crate::message::{next_hop, observe, wants_no_response};
+use crate::strangers::NoRoom;
+use crate::{Face, Relay};
 
-/// The seconds after which a client that found a table full may try again (Max-Age, RFC 7252 §5.9.3.4).
+/// The seconds after which a client may try again if a table was full (Max-Age, RFC 7252 §5.9.3.4).
 const TRY_AGAIN_AFTER: u32 = 5;
 
-/// The length of a token of the relay's own, in bytes: 32 random bits (RFC 7252 §5.3.1).
+/// The length of the relay's own tokens, in bytes: 32 random bits (RFC 7252 §5.3.1).
 const OWN_TOKEN: usize = 4;
 
 impl Relay {
-    /// Passes on a request that arrived at `face`.
-    pub(super) fn pass_request(
+    /// Forwards a request that arrived at `face`.
+    pub(crate) fn pass_request(
         &mut self,
         now: Instant,
         face: Face,
@@ -47,6 +48,7 @@ impl Relay {
                 return self.answer(now, face, responder, code, &[]);
             }
         };
+        // A copy of a request that is not remembered would be passed on as another request.
         let remembered =
             responder.is_remembered() || !stranger && self.half(face).endpoint.remember(now, &responder);
         if !remembered {
@@ -58,8 +60,9 @@ impl Relay {
         }
     }
 
-    /// Passes on a request whose copies are known, if there is room for it. `tail` is its options and payload for the next hop.
-    pub(super) fn pass_remembered(
+    /// Forwards a request if the tables have room; otherwise answers it. The endpoint must recognise copies of the
+    /// request. `tail` is its options and payload for the next hop.
+    pub(crate) fn pass_remembered(
         &mut self,
         now: Instant,
         face: Face,
@@ -80,7 +83,8 @@ impl Relay {
         }
     }
 
-    /// Returns the source that an address at `face` belongs to.
+    /// Returns the source that an address at `face` belongs to; `None` if the server sends to a port that several
+    /// clients share.
     fn source_of(&self, face: Face, address: SocketAddr) -> Option<SocketAddr> {
         match face {
             Face::Clients if self.config.shares => Some(port_of_all(address)),
@@ -89,7 +93,7 @@ impl Relay {
         }
     }
 
-    /// Begins the exchange that passes a request on, at the other face.
+    /// Starts the exchange that forwards a request at the other face, and inserts its line.
     fn begin_line(
         &mut self,
         now: Instant,
@@ -112,8 +116,9 @@ impl Relay {
         let token = token.unwrap_or_else(|| self.choose_token(there, peer, message.token));
         let watch = (observes == Some(0)).then(|| {
             self.observations += 1;
-            RelayedObservation { resource: self.observations, order: Observation::new() }
+            RelayedObservation { resource: self.observations, order: NotificationOrder::new() }
         });
+        // Without a place for the observer the server is not asked: its notifications would have nowhere to go.
         if let Some(watch) = watch {
             let endpoint = &mut self.half(face).endpoint;
             if is_stranger {
@@ -132,6 +137,7 @@ impl Relay {
             None => endpoint.request(now, peer, request),
         };
         let exchange = begun.inspect_err(|_| {
+            // The client hears an error, so it expects no notifications.
             if watch.is_some() {
                 self.half(face).endpoint.deregister(now, from, message.token);
             }
@@ -155,18 +161,19 @@ impl Relay {
         Ok(())
     }
 
-    /// Notes the end of the wait for the response to a non-confirmable request.
+    /// Records until when the relay waits for the response to a non-confirmable request. Returns that time.
     fn note_wait(&mut self, now: Instant, face: Face, peer: SocketAddr, exchange: ExchangeId) -> Instant {
         let gauges = self.half(face).endpoint.gauges(peer);
         // The lines ahead of it have their places first.
         let places = self.sources.lines(peer).saturating_add(1);
+        // A peer without estimates has an RTO of 0 here, and `non_wait` has a lower bound.
         let until = now + non_wait(gauges.unwrap_or_default().rto).times(places);
         self.waits.insert((until, face, exchange));
         until
     }
 
-    /// Ends an observation that a client asked for at `face`, because it registers again or deregisters. Returns the token of the
-    /// observation at the other face.
+    /// Ends a client's observation at `face`, because it registers again or deregisters. Returns the token of the observation
+    /// at the other face.
     fn leave_observation(&mut self, now: Instant, face: Face, exchange: ExchangeId) -> Option<Token> {
         let there = face.other();
         self.half(there).endpoint.cancel(now, exchange);
@@ -175,9 +182,9 @@ impl Relay {
         Some(line.token)
     }
 
-    /// Returns the token for an exchange at `face`. It is the request's own, unless another line has it, or it leaves no byte for
-    /// the mechanism, or it is extended (RFC 8974).
-    pub(super) fn choose_token(&mut self, face: Face, peer: SocketAddr, asked: Token) -> Token {
+    /// Returns the token for an exchange at `face`. It is the client's token `asked`, unless another exchange uses
+    /// this, or it has no byte left for the mechanism's marking, or it is extended (RFC 8974).
+    pub(crate) fn choose_token(&mut self, face: Face, peer: SocketAddr, asked: Token) -> Token {
         let mechanism = self.config.mechanism;
         let marking = mechanism.limits(&mechanism.state()).marking;
         let in_token = matches!(marking, Marking::Token | Marking::TokenOnRetransmit);
@@ -185,6 +192,7 @@ impl Relay {
         if !unusable && self.half(face).is_free(peer, asked) {
             return asked;
         }
+        // Four random bytes rarely belong to another line of this peer, so one draw nearly always suffices.
         loop {
             let token = self.draw_token();
             if self.half(face).is_free(peer, token) {
@@ -193,7 +201,7 @@ impl Relay {
         }
     }
 
-    /// Draws a token that nobody can guess without the seed.
+    /// Draws a token that cannot be guessed without the seed.
     fn draw_token(&mut self) -> Token {
         use std::hash::{DefaultHasher, Hash, Hasher};
         self.tokens.1 += 1;
@@ -203,15 +211,15 @@ impl Relay {
         Token::new(&hasher.finish().to_be_bytes()[..OWN_TOKEN]).unwrap_or_default()
     }
 
-    /// Answers that a table is full.
-    pub(super) fn refuse(&mut self, now: Instant, face: Face, responder: Responder<SocketAddr>) {
+    /// Answers a request with 5.03, because a table is full.
+    pub(crate) fn refuse(&mut self, now: Instant, face: Face, responder: Responder<SocketAddr>) {
         self.counts.refused += 1;
         let tail = Options::default().max_age(TRY_AGAIN_AFTER).tail(&[]).unwrap_or_default();
         self.answer(now, face, responder, Code::SERVICE_UNAVAILABLE, tail.as_bytes());
     }
 }
 
-/// Returns the source of all clients of an IP address. No client has port 0.
+/// Returns the source that represents all clients of an IP address, with port 0, which no client has.
 fn port_of_all(address: SocketAddr) -> SocketAddr {
     let mut all = address;
     all.set_port(0);

@@ -5,7 +5,7 @@ use coapace_proto::{Code, Kind, Message, Options, Token};
 use proptest::prelude::*;
 
 use super::bench::*;
-use crate::relay::Face;
+use crate::Face;
 
 /// One step of a random life.
 #[derive(Clone, Debug)]
@@ -51,7 +51,7 @@ proptest! {
     /// Whatever arrives, tables stay within their bounds, no message departs more often than RFC 7252 allows, and in the end
     /// nothing is left.
     #[test]
-    fn random_datagrams_and_times_leave_nothing_behind(
+    fn the_relay_keeps_no_state_after_random_datagrams(
         steps in steps(),
         cc in prop::sample::select(vec!["default", "cocoa", "fasor-token", "fasor-option", "cocoa-i", "rtt-coap"]),
         shares in any::<bool>(),

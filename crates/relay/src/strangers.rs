@@ -1,4 +1,5 @@
-//! Clients whose addresses nobody has verified (RFC 9175 §2.4): the answers that they are sent, and the room that they have.
+//! Clients with unverified addresses (RFC 9175 §2.4), or strangers: the answers that they are sent, and their share of the
+//! tables.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::net::{IpAddr, SocketAddr};
@@ -7,31 +8,32 @@ use coapace_control::{Duration, Instant};
 use coapace_proto::echo::{Echo, Gate};
 use coapace_proto::{Allowance, Code, Message, Options, Responder};
 
-use super::{Face, Relay, RelayConfig};
+use crate::{Face, Relay, RelayConfig};
 
 /// The time that an address stays verified.
 const FRESHNESS: Duration = Duration::from_secs(300);
 
-/// The verified addresses that are remembered for each source.
+/// The number of verified addresses that are remembered for each possible source.
 const ADDRESSES: usize = 4;
 
-/// A source may have this part of the room for exchanges that all others leave.
+/// A source may use one in this many of the free exchanges.
 const SHARE: usize = 16;
 
 /// The bytes of a message before its token (RFC 7252 §3).
 const HEAD: usize = 4;
 
-/// The reason why a request is not passed on.
+/// The reason why a request is not forwarded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum NoRoom {
-    /// Its source has its share of the room.
+pub(crate) enum NoRoom {
+    /// The source of the request has used up its share of the tables.
     ForSource,
-    /// Clients like this have no room left.
+    /// All clients together, or all unverified clients together, have used up their share of the tables.
     ForAll,
 }
 
-/// Returns the gate of a relay with this seed.
-pub(super) fn gate(config: &RelayConfig, seed: u64) -> Gate<SocketAddr> {
+/// Returns the gate that verifies the addresses of clients. The key of its Echo values is derived from `seed`.
+pub(crate) fn gate(config: &RelayConfig, seed: u64) -> Gate<SocketAddr> {
+    // The name keeps the key apart from the tokens, which are drawn from the same seed.
     let part = |number: u8| {
         let mut hasher = DefaultHasher::new();
         (seed, "Echo", number).hash(&mut hasher);
@@ -44,7 +46,7 @@ pub(super) fn gate(config: &RelayConfig, seed: u64) -> Gate<SocketAddr> {
 }
 
 /// Returns the network of a client: an IPv4 address, or an IPv6 prefix of 64 bits.
-pub(super) fn network(client: &SocketAddr) -> u64 {
+pub(crate) fn network(client: &SocketAddr) -> u64 {
     match client.ip().to_canonical() {
         IpAddr::V4(ip) => ip.to_bits().into(),
         IpAddr::V6(ip) => (ip.to_bits() >> 64) as u64,
@@ -52,29 +54,31 @@ pub(super) fn network(client: &SocketAddr) -> u64 {
 }
 
 /// Returns the length of the answer to a request, in bytes of CoAP.
-pub(super) fn length(responder: &Responder<SocketAddr>, tail: &[u8]) -> usize {
+pub(crate) fn length(responder: &Responder<SocketAddr>, tail: &[u8]) -> usize {
     HEAD + responder.token().len() + tail.len()
 }
 
 impl Relay {
-    /// Returns the bytes that a client may be sent: without a limit if it is trusted or verified.
-    pub(super) fn allowance(&mut self, now: Instant, from: SocketAddr, message: &Message<'_>) -> Allowance {
+    /// Returns how many bytes may be sent to a client in answer to `message`; unlimited if the client is trusted or
+    /// verified.
+    pub(crate) fn allowance(&mut self, now: Instant, from: SocketAddr, message: &Message<'_>) -> Allowance {
         if !self.config.verify.concerns(from.ip()) || self.gate.verifies(now, from, message) {
             return Allowance::UNLIMITED;
         }
         Allowance::over(HEAD + message.token.len() + message.tail.len(), from.ip())
     }
 
-    /// Returns whether there is room for another exchange of a source, at the face that its request is passed to. Strangers have
-    /// three quarters of all room. A source may have a sixteenth of the free room, so that a source without exchanges finds room
-    /// whatever others do.
-    pub(super) fn has_room(&self, there: Face, source: SocketAddr, stranger: bool) -> Result<(), NoRoom> {
+    /// Checks whether a source may have another exchange at the face `there`, to which its request is forwarded.
+    /// Unverified clients may use three quarters of the tables. A source may use a sixteenth of the free slots, so that
+    /// a source without exchanges always finds one.
+    pub(crate) fn has_room(&self, there: Face, source: SocketAddr, stranger: bool) -> Result<(), NoRoom> {
         let RelayConfig { max_exchanges, max_exchanges_of_source, .. } = self.config;
         let (most, taken) = (max_exchanges as usize, self.halves[there as usize].lines.len());
         let of_strangers = most - most / 4;
         let free = most.saturating_sub(taken);
         let free = if stranger { free.min(of_strangers.saturating_sub(self.strangers)) } else { free };
         let own = self.sources.lines(source) as usize;
+        // Rounded up to 1, so that a source without exchanges finds a slot as long as there is one.
         let share = (free / SHARE).max(1).min(max_exchanges_of_source as usize);
         match own {
             0 if free == 0 => Err(NoRoom::ForAll),
@@ -83,9 +87,9 @@ impl Relay {
         }
     }
 
-    /// Answers a request that is not passed on, because it finds no room. A stranger is asked for an Echo value, because verified
-    /// clients have more room.
-    pub(super) fn turn_away(&mut self, now: Instant, face: Face, responder: Responder<SocketAddr>) {
+    /// Answers a request that is not forwarded, because the tables are full. An unverified client is asked for an Echo value,
+    /// because verified clients have a larger share.
+    pub(crate) fn turn_away(&mut self, now: Instant, face: Face, responder: Responder<SocketAddr>) {
         if responder.allowance().is_limited() {
             self.challenge(now, responder);
         } else {
@@ -100,9 +104,10 @@ impl Relay {
         self.send(now, Face::Clients, responder, Code::UNAUTHORIZED, tail.as_bytes());
     }
 
-    /// Answers a client that may not be sent the response. A request that may have had its effect is not to be repeated: 5.02 says so,
-    /// with an Echo value for the next one.
-    pub(super) fn hold_back(&mut self, now: Instant, responder: Responder<SocketAddr>) {
+    /// Answers an unverified client for which the response is too long. A GET or FETCH may be repeated, so the client
+    /// is asked to do so with an Echo value. Another request may have had its effect: the answer is 5.02, with an Echo
+    /// value for the next request.
+    pub(crate) fn hold_back(&mut self, now: Instant, responder: Responder<SocketAddr>) {
         if matches!(responder.method, Code::GET | Code::FETCH) {
             return self.challenge(now, responder);
         }
@@ -111,6 +116,7 @@ impl Relay {
         let echo =
             Message { tail: value.as_bytes(), ..Message::empty(coapace_proto::Kind::NonConfirmable, 0) };
         let tail = Options::of(&echo).tail(b"done; the answer is too long").unwrap_or_default();
+        // The explanation is left out if the client may be sent only the value.
         let fits = length(&responder, tail.as_bytes()) <= responder.allowance().room();
         let tail = if fits { &tail } else { &value };
         self.send(now, Face::Clients, responder, Code::BAD_GATEWAY, tail.as_bytes());

@@ -1,22 +1,23 @@
-//! A relay that runs a mechanism for a client that cannot.
+//! A relay that runs a mechanism for clients without one.
 //!
-//! The relay lies on the device, or next to it, between programs that speak CoAP and the network. A program sends to the relay
-//! instead of the server. The relay takes the copies that the program's own timer makes, and sends the message on by the mechanism:
-//! timeouts, NSTART, pace, marking, patience. In front of a server it is the server's half of congestion control.
+//! The relay runs on the device, or near it, between CoAP programs and the network. A program sends to the relay instead of the
+//! server. The relay absorbs the copies that the program's own timer makes, and forwards the message with the mechanism:
+//! timeouts, NSTART, pace, marking, patience. In front of a server it is the server's part of congestion control.
 //!
-//! [`Relay`] is a state machine without sockets and without a clock, with the four verbs of an endpoint. [`Service`] drives it on
-//! real sockets.
+//! [`Relay`] is a state machine without sockets and without a clock, and is called like an endpoint. [`Service`] drives it
+//! on real sockets.
 //!
 //! # How it is built
 //!
-//! The relay has two *faces*: one towards the clients, one towards the server. Each face is an [`Endpoint`](coapace_proto::Endpoint)
-//! with the mechanism. A request that arrives at one face is a request of the other face's endpoint, and the answer goes back the
-//! same way, in both directions. Endpoints do all that is about messages: copies, retransmissions, separate responses, rates,
-//! markings, observers. The relay itself only remembers which exchange at one face belongs to which request at the other (a
-//! *line*), and where to send it.
+//! The relay has two *faces*: the sides towards the clients and towards the server. Each face is an
+//! [`Endpoint`](coapace_proto::Endpoint) with the mechanism. A request that arrives at one face is a request of the other
+//! face's endpoint, and the answer returns the same way, in both directions. Endpoints handle everything about messages:
+//! copies, retransmissions, separate responses, rates, markings, observers. The relay itself only remembers which exchange at
+//! one face belongs to which request at the other (a *line*), and where to send it.
 //!
-//! Both endpoints know a peer by the address of the client. At the face towards the server, this address names a port of the
-//! relay's own (a *source*): the server sees another port for each client.
+//! Both endpoints identify a peer by the address of the client. At the face towards the server, this address (a
+//! *source*) names the port of the relay that sends the client's requests: the server sees a different port for each
+//! client.
 
 mod bodies;
 mod config;
@@ -38,8 +39,8 @@ use std::collections::{BTreeSet, VecDeque};
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use crate::DtlsCounters;
 use coapace_control::{Draw, Instant};
+use coapace_net::DtlsCounters;
 use coapace_proto::echo::Gate;
 use coapace_proto::{Event, ExchangeId, Setup};
 
@@ -53,27 +54,26 @@ use face::FaceEndpoint;
 use loops::Loops;
 use sources::RelaySources;
 
-/// The most datagrams of other protocols that wait to be passed on. They wait for no more than the next call of
-/// [`Relay::poll_transmit`].
+/// The most queued datagrams of other protocols. They wait only until the next call of [`Relay::poll_transmit`].
 const MAX_UNSEEN: usize = 64;
 
 /// The relay: its clients and their exchanges, without sockets and without a clock.
 ///
-/// Call it like an [`Endpoint`](coapace_proto::Endpoint): hand it what arrives, and after each call send what
-/// [`poll_transmit`](Self::poll_transmit) returns, close the ports that [`poll_closed`](Self::poll_closed) names, and ask
+/// Call it like an [`Endpoint`](coapace_proto::Endpoint): pass it what arrives, and after each call send what
+/// [`poll_transmit`](Self::poll_transmit) returns, close the ports that [`poll_closed`](Self::poll_closed) returns, and ask
 /// [`poll_timeout`](Self::poll_timeout) when to call [`handle_timeout`](Self::handle_timeout).
 #[derive(Debug)]
 pub struct Relay {
     config: RelayConfig,
-    /// The endpoints at the face towards the clients and at the one towards the server.
+    /// The endpoints at the two faces: towards the clients, and towards the server.
     halves: [FaceEndpoint; 2],
     sources: RelaySources,
-    /// The clients that have shown that their address is their own.
+    /// The clients with a verified address.
     gate: Gate<SocketAddr>,
-    /// The number of lines of clients that have not.
+    /// The number of lines of unverified clients.
     strangers: usize,
     loops: Loops,
-    /// Datagrams of other protocols, to be sent on as they are, with the face to send them from.
+    /// Datagrams of other protocols, to be forwarded unchanged, with the face to send them from.
     unseen: VecDeque<(Face, SocketAddr, Vec<u8>)>,
     /// The bodies that are read ahead of their clients.
     bodies: RelayedBodies,
@@ -82,13 +82,13 @@ pub struct Relay {
     counts: RelayCounts,
     /// The seed of the relay's own tokens, and how many it has drawn.
     tokens: (u64, u64),
-    /// The number of observations so far. Each gets one as the number of its resource.
+    /// The number of observations so far, which gives each a resource number.
     observations: u64,
 }
 
 impl Relay {
-    /// Creates a relay. Message IDs, tokens and hash tables are derived from `seed`: take it from the operating system where anybody
-    /// could exploit a known one.
+    /// Creates a relay. Message IDs, tokens and hash tables are derived from `seed`: take it from the operating system if
+    /// someone could exploit a known one.
     pub fn new(config: RelayConfig, seed: u64) -> Self {
         let half = |face| {
             // No client is sent a body at once: it asks for each block.
@@ -118,8 +118,8 @@ impl Relay {
         &mut self.halves[face as usize]
     }
 
-    /// Takes a datagram that arrived at `face`. `source` is the client's address at the face towards the clients. At the face towards
-    /// the server it is the source whose port the datagram arrived at.
+    /// Handles a datagram that arrived at `face`. `source` is the client's address at the face towards the clients. At the face
+    /// towards the server it is the source whose port the datagram arrived at.
     pub fn handle_datagram(&mut self, now: Instant, face: Face, source: SocketAddr, bytes: &[u8]) {
         if message::is_dtls(bytes) {
             return self.pass_unseen(now, face, source, bytes);
@@ -129,7 +129,7 @@ impl Relay {
         }
     }
 
-    /// Handles the timers that are due by `now`. Call it at the moment that [`poll_timeout`](Self::poll_timeout) names; earlier
+    /// Handles the timers that are due by `now`. Call it at the time returned by [`poll_timeout`](Self::poll_timeout); earlier
     /// calls do nothing.
     pub fn handle_timeout(&mut self, now: Instant) {
         for face in Face::BOTH {
@@ -139,14 +139,15 @@ impl Relay {
             && let Some((_, face, exchange)) = self.waits.pop_first()
         {
             self.half(face).endpoint.cancel(now, exchange);
-            let line = self.end_line(face, exchange);
+            // An observer whose registration the server did not answer ends, too.
+            let line = self.drop_line(now, face, exchange);
             self.counts.unanswered += u64::from(line.is_some_and(|line| !line.is_statement));
         }
         self.drop_idle_bodies(now);
         self.take_events(now);
     }
 
-    /// Returns when to call [`handle_timeout`](Self::handle_timeout); `None` if there is nothing to wait for.
+    /// Returns when to call [`handle_timeout`](Self::handle_timeout); `None` without a deadline.
     pub fn poll_timeout(&self) -> Option<Instant> {
         let ends = self.waits.first().map(|&(at, ..)| at);
         self.halves
@@ -157,10 +158,10 @@ impl Relay {
             .min()
     }
 
-    /// Appends the next datagram to send to `buffer`. Returns the face to send it from, and its destination: the address of a client,
-    /// or the source whose port sends it to the server. Returns `None` if there is nothing to send now.
+    /// Appends the next datagram to send to `buffer`. Returns the face to send it from, and its destination: the address of a
+    /// client, or the source whose port sends it to the server. Returns `None` if there is nothing to send now.
     ///
-    /// `draw` gives the random number of a transmission.
+    /// `draw` returns the random number of a transmission.
     pub fn poll_transmit(
         &mut self,
         now: Instant,
@@ -183,24 +184,26 @@ impl Relay {
                     buffer.truncate(start);
                 }
             }
+            // A failure may have queued an answer, which departs in the next round.
             if !self.take_events(now) {
                 return None;
             }
         }
     }
 
-    /// Returns the next source whose port is to be closed, because it has left for another.
+    /// Returns the next source whose port must be closed, because the source was dropped for another; `None` if no port
+    /// must be closed.
     pub fn poll_closed(&mut self) -> Option<SocketAddr> {
         self.sources.poll_closed()
     }
 
-    /// Changes the bound of sources, because the system has no room for more ports. It is at least 1. Sources that are idle make
-    /// room; those that are not stay until they are.
+    /// Changes the limit of sources, because the system has no more ports. It is at least 1. Idle sources are dropped; others
+    /// stay until they are idle.
     pub fn set_max_sources(&mut self, bound: u32) {
         self.sources.set_bound(bound);
     }
 
-    /// Takes the events that endpoints have of themselves. Returns whether there were any.
+    /// Handles the failures reported by the endpoints. Returns whether there were any.
     fn take_events(&mut self, now: Instant) -> bool {
         let mut any = false;
         for face in Face::BOTH {
@@ -234,8 +237,9 @@ impl Relay {
         }
     }
 
-    /// Sends a datagram of another protocol on as it is.
+    /// Forwards a datagram of another protocol unchanged.
     fn pass_unseen(&mut self, now: Instant, face: Face, source: SocketAddr, bytes: &[u8]) {
+        // DTLS is not opened here, so no Echo option can verify the client.
         let stranger = self.config.verify.concerns(source.ip());
         let known = match face {
             Face::Clients if self.loops.comes_back(now, source, bytes) => {
@@ -254,12 +258,12 @@ impl Relay {
         }
     }
 
-    /// Begins to keep distributions of round-trip times, timeouts and waits towards the server.
+    /// Starts to collect distributions of round-trip times, timeouts and waits towards the server.
     pub fn measure(&mut self) {
         self.halves.iter_mut().for_each(|half| half.endpoint.measure());
     }
 
-    /// Returns the counts so far, and the present sizes of the relay's tables.
+    /// Returns the counters so far, and the current sizes of the relay's tables.
     pub fn report(&self) -> RelayReport {
         let [clients, server] = &self.halves;
         RelayReport {
@@ -278,3 +282,7 @@ impl Relay {
         }
     }
 }
+
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -1,10 +1,10 @@
 //! Clients whose addresses nobody has verified: the answers that they are sent, and the room that they have.
 
-use crate::Verify;
+use coapace_net::Verify;
 use coapace_proto::{Code, Kind, Options};
 
 use super::bench::*;
-use crate::relay::{Face, Relay};
+use crate::{Face, Relay};
 
 fn strict() -> Bench {
     Bench::with("default", |config| config.verify = Verify::Everybody)
@@ -23,7 +23,7 @@ fn large(to: &SentDatagram) -> Vec<u8> {
 }
 
 #[test]
-fn a_stranger_is_asked_for_an_echo_value_before_a_large_answer_and_sent_it_then() {
+fn the_relay_sends_a_large_answer_only_after_an_echo_challenge() {
     let mut bench = strict();
     let asked = ask(Code::GET, 1, &Options::default());
     let up = bench.passes(Face::Clients, &asked);
@@ -40,7 +40,7 @@ fn a_stranger_is_asked_for_an_echo_value_before_a_large_answer_and_sent_it_then(
 }
 
 #[test]
-fn a_small_answer_passes_and_that_of_loopback_too_by_default() {
+fn the_relay_forwards_small_answers_and_those_for_loopback_without_a_challenge() {
     let mut bench = strict();
     let up = bench.passes(Face::Clients, &get(1, b"a"));
     assert_eq!(bench.passes(Face::Server, &content(&up)).kind().1, Code::CONTENT);
@@ -50,7 +50,7 @@ fn a_small_answer_passes_and_that_of_loopback_too_by_default() {
 }
 
 #[test]
-fn a_post_is_carried_out_once_whether_its_answer_is_too_large_or_not() {
+fn a_post_through_the_relay_is_executed_once_even_if_its_answer_is_too_large() {
     let mut bench = strict();
     let asked = ask(Code::POST, 1, &Options::default());
     let up = bench.passes(Face::Clients, &asked);
@@ -61,7 +61,7 @@ fn a_post_is_carried_out_once_whether_its_answer_is_too_large_or_not() {
 }
 
 #[test]
-fn a_stranger_that_observes_is_sent_three_times_its_registration_until_it_acknowledges() {
+fn an_unverified_observer_at_the_relay_is_sent_at_most_three_times_its_registration() {
     for answers in [false, true] {
         let mut bench = strict();
         let register = ask(Code::GET, 1, &Options::default().observe(0));
@@ -87,7 +87,7 @@ fn a_stranger_that_observes_is_sent_three_times_its_registration_until_it_acknow
 }
 
 #[test]
-fn sources_that_ask_without_end_leave_room_for_every_other() {
+fn flooding_sources_leave_room_for_others_at_the_relay() {
     let mut bench = Bench::new("default");
     for id in 0..300u16 {
         for source in 0..32 {
@@ -102,7 +102,7 @@ fn sources_that_ask_without_end_leave_room_for_every_other() {
 }
 
 #[test]
-fn strangers_leave_sources_and_exchanges_to_those_who_show_an_echo_value() {
+fn unverified_clients_leave_sources_and_exchanges_of_the_relay_to_verified_ones() {
     let mut bench = Bench::with("default", |config| {
         config.verify = Verify::Everybody;
         config.max_sources = 100;
@@ -111,15 +111,15 @@ fn strangers_leave_sources_and_exchanges_to_those_who_show_an_echo_value() {
         (0..80).map(|n| bench.arrives(Face::Clients, client(n), &get(1, b"a")).remove(0)).collect();
     let passed = sent.iter().filter(|sent| sent.face == Face::Server).count();
     assert_eq!(passed, 75);
-    let Some(told) = sent.last() else { panic!() };
-    assert_eq!(told.kind(), (Kind::Acknowledgement, Code::UNAUTHORIZED));
-    let echo = Options::default().echo(told.message().echo().expect("an Echo value"));
+    let Some(answer) = sent.last() else { panic!() };
+    assert_eq!(answer.kind(), (Kind::Acknowledgement, Code::UNAUTHORIZED));
+    let echo = Options::default().echo(answer.message().echo().expect("an Echo value"));
     let up = bench.arrives(Face::Clients, client(79), &ask(Code::GET, 2, &echo));
     assert_eq!(up[0].face, Face::Server);
 }
 
 #[test]
-fn a_post_that_cannot_be_remembered_goes_no_further() {
+fn the_relay_does_not_forward_a_post_that_it_cannot_remember() {
     let mut bench = Bench::with("default", |config| {
         config.verify = Verify::Everybody;
         config.max_exchanges = 16;
@@ -140,7 +140,7 @@ fn a_post_that_cannot_be_remembered_goes_no_further() {
 }
 
 #[test]
-fn a_request_has_one_hop_less_at_the_server_and_none_that_has_none_left_passes() {
+fn the_relay_decrements_hop_limit_and_refuses_requests_with_none_left() {
     let mut bench = Bench::new("default");
     let with = |hops: &[u8]| Options::default().with(16, hops);
     for (id, asked, left) in
@@ -161,8 +161,8 @@ fn a_request_has_one_hop_less_at_the_server_and_none_that_has_none_left_passes()
         // Five more than Uri-Path.
         asked.push(0x50 | hops.len() as u8);
         asked.extend_from_slice(hops);
-        let told = bench.passes(Face::Clients, &asked);
-        assert_eq!((told.face, told.kind()), (Face::Clients, (Kind::Acknowledgement, code)), "{hops:?}");
+        let answer = bench.passes(Face::Clients, &asked);
+        assert_eq!((answer.face, answer.kind()), (Face::Clients, (Kind::Acknowledgement, code)), "{hops:?}");
     }
 }
 
@@ -198,7 +198,7 @@ fn pointed_at_each_other(first: &[u8]) -> [Relay; 2] {
 }
 
 #[test]
-fn two_relays_that_point_at_each_other_take_few_ports_for_one_datagram() {
+fn two_relays_in_a_loop_use_few_ports_for_one_datagram() {
     for first in [get(1, b"a"), [22, 254, 253, 0, 0, 1, 2, 3].to_vec()] {
         let reports = pointed_at_each_other(&first).map(|relay| relay.report());
         assert!(reports.iter().map(|report| report.sources).sum::<u64>() <= 16, "{reports:?}");

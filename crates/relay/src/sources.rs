@@ -5,56 +5,60 @@ use std::net::SocketAddr;
 
 use coapace_control::Instant;
 
-/// A bounded table of sources. If it is full, the source that was idle for longest makes room.
+/// A bounded table of sources, which are the clients with a port towards the server. If it is full, the source that was
+/// idle for longest is dropped.
 #[derive(Debug)]
-pub(super) struct RelaySources {
+pub(crate) struct RelaySources {
     known: HashMap<SocketAddr, RelaySource>,
-    /// The number of sources that are strangers.
+    /// The number of unverified sources.
     strangers: usize,
     bound: usize,
-    /// Sources that have left and whose ports are still open.
+    /// Dropped sources whose ports are still open.
     leaving: Vec<SocketAddr>,
     /// The number of sources that were ever admitted.
-    pub(super) met: u64,
-    /// The number of sources that have left for others.
-    pub(super) closed: u64,
+    pub(crate) met: u64,
+    /// The number of sources that were dropped so that another could take their port.
+    pub(crate) closed: u64,
 }
 
-/// A source.
+/// A client with a port towards the server.
 #[derive(Clone, Copy, Debug)]
 struct RelaySource {
-    /// The number of its lines, in both directions.
+    /// The number of its open requests (lines), in both directions.
     lines: u32,
-    /// The moment at which it was last heard.
+    /// The time of its last datagram.
     heard: Instant,
-    /// True while nobody has verified its address.
+    /// True while its address is unverified.
     stranger: bool,
 }
 
 impl RelaySources {
-    pub(super) fn new(bound: u32) -> Self {
+    pub(crate) fn new(bound: u32) -> Self {
         let bound = bound.max(1) as usize;
         Self { known: HashMap::new(), strangers: 0, bound, leaving: Vec::new(), met: 0, closed: 0 }
     }
 
-    pub(super) fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.known.len()
     }
 
-    pub(super) fn has(&self, source: SocketAddr) -> bool {
+    pub(crate) fn has(&self, source: SocketAddr) -> bool {
         self.known.contains_key(&source)
     }
 
-    pub(super) fn set_bound(&mut self, bound: u32) {
+    pub(crate) fn set_bound(&mut self, bound: u32) {
         self.bound = bound.max(1) as usize;
+        // Sources with lines stay, so the table may be larger than its bound for a while.
         while self.known.len() > self.bound && self.make_room(false) {}
     }
 
-    /// Admits a source that was just heard. Returns false if the table has no room. Strangers may have three quarters of the table.
-    pub(super) fn admit(&mut self, now: Instant, source: SocketAddr, stranger: bool) -> bool {
+    /// Admits a source from which a datagram arrived. Returns false if the table is full. Unverified sources may use three
+    /// quarters of the table.
+    pub(crate) fn admit(&mut self, now: Instant, source: SocketAddr, stranger: bool) -> bool {
         if let Some(known) = self.known.get_mut(&source) {
             known.heard = now;
             self.strangers -= usize::from(known.stranger && !stranger);
+            // A source that was verified once keeps its place among the verified ones.
             known.stranger &= stranger;
             return true;
         }
@@ -64,39 +68,41 @@ impl RelaySources {
         }
         self.met += 1;
         self.strangers += usize::from(stranger);
+        // The source is back before its port was closed, and keeps the port.
         self.leaving.retain(|&leaving| leaving != source);
         self.known.insert(source, RelaySource { lines: 0, heard: now, stranger });
         true
     }
 
     /// Returns the number of lines of a source.
-    pub(super) fn lines(&self, source: SocketAddr) -> u32 {
+    pub(crate) fn lines(&self, source: SocketAddr) -> u32 {
         self.known.get(&source).map_or(0, |known| known.lines)
     }
 
-    /// Counts a line that begins. A source with lines stays.
-    pub(super) fn begin(&mut self, source: SocketAddr) {
+    /// Counts a new line of a source. A source with lines is not dropped.
+    pub(crate) fn begin(&mut self, source: SocketAddr) {
         if let Some(known) = self.known.get_mut(&source) {
             known.lines += 1;
         }
     }
 
-    /// Counts a line that has ended.
-    pub(super) fn end(&mut self, source: SocketAddr) {
+    /// Subtracts a line of a source, because the line has ended.
+    pub(crate) fn end(&mut self, source: SocketAddr) {
         if let Some(known) = self.known.get_mut(&source) {
             known.lines = known.lines.saturating_sub(1);
         }
     }
 
-    pub(super) fn poll_closed(&mut self) -> Option<SocketAddr> {
+    pub(crate) fn poll_closed(&mut self) -> Option<SocketAddr> {
         self.leaving.pop()
     }
 
-    /// Takes out the source that was idle for longest: a stranger first, and nothing but a stranger if `of_strangers`. Returns
-    /// false if no such source is idle.
+    /// Removes the source that was idle for longest: an unverified one first, and only an unverified one if `of_strangers`.
+    /// Returns false if no such source is idle.
     fn make_room(&mut self, of_strangers: bool) -> bool {
         let idle =
             self.known.iter().filter(|(_, known)| known.lines == 0 && (known.stranger || !of_strangers));
+        // The address decides between equals, so that the choice does not depend on the order of the table.
         let oldest = idle.min_by_key(|(source, known)| (!known.stranger, known.heard, **source));
         let Some((&oldest, &RelaySource { stranger, .. })) = oldest else { return false };
         self.known.remove(&oldest);

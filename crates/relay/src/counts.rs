@@ -1,27 +1,28 @@
-//! The counts of a relay.
+//! The counters of a relay.
 
 use std::fmt::{self, Display, Formatter, Write};
 
-use crate::{DtlsCounters, Metrics, Profile};
 use coapace_control::Mechanism;
+use coapace_net::{DtlsCounters, Metrics, Profile};
 use coapace_proto::{Counters, Measures};
 
-/// Counts of the messages that pass from one face to the other, since the relay was made.
+/// Counters of the messages that pass from one side to the other, since the relay was created.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RelayCounts {
-    /// Requests that arrived at the face towards the clients, and at the one towards the server. Copies do not count.
+    /// Requests that arrived from clients, and requests that arrived from the server. Copies do not count.
     pub requests: [u64; 2],
     /// Requests answered 5.03 because a table was full.
     pub refused: u64,
-    /// Requests answered with an Echo value, because their client had not shown that its address is its own.
+    /// Requests answered with an Echo value, because their client's address was unverified.
     pub challenged: u64,
-    /// Requests without a hop left, answered 5.08, and datagrams of DTLS that came back: relays point at each other.
+    /// Requests answered 5.08 because no hop was left, and datagrams of DTLS that came back. Both mean that relays point at each
+    /// other.
     pub loops: u64,
     /// Requests that were given up, and answered 5.04 if they were confirmable.
     pub given_up: u64,
     /// Requests that were rejected with a Reset.
     pub rejected: u64,
-    /// Non-confirmable requests that nothing answered.
+    /// Non-confirmable requests that got no response.
     pub unanswered: u64,
     /// Datagrams of more than 2048 bytes. Requests are answered 4.13, responses become 5.02, and others are dropped.
     pub too_long: u64,
@@ -29,15 +30,15 @@ pub struct RelayCounts {
     pub read_ahead: u64,
     /// Separate responses that were not acknowledged.
     pub undelivered: u64,
-    /// Answers for which there was no room.
+    /// Answers that were not sent, because a table of the endpoint was full.
     pub unanswerable: u64,
-    /// Notifications that were overtaken by newer ones.
+    /// Notifications that were not forwarded, because a newer one had overtaken them.
     pub stale: u64,
-    /// Datagrams of DTLS that were passed on as they are.
+    /// Datagrams of DTLS that were forwarded unchanged.
     pub unseen: u64,
-    /// Datagrams of DTLS for which there was no room.
+    /// Datagrams of DTLS that were dropped, because a table was full or their source is unknown.
     pub unseen_dropped: u64,
-    /// Ports that the system had no room for.
+    /// Ports towards the server that the system refused to open.
     pub ports_refused: u64,
     /// Datagrams that the system did not send.
     pub unsent: u64,
@@ -45,36 +46,37 @@ pub struct RelayCounts {
     pub handshakes_failed: u64,
 }
 
-/// The counts of a relay and what it keeps, at one moment.
+/// A snapshot of the counters and tables of a relay.
 #[derive(Clone, Debug)]
 pub struct RelayReport {
     /// The mechanism.
     pub mechanism: Mechanism,
-    /// The counts of the relay itself.
+    /// The counters of the relay itself.
     pub relay: RelayCounts,
-    /// The counts of the endpoint towards the clients.
+    /// The counters of the endpoint towards the clients.
     pub clients: Counters,
-    /// The counts of the endpoint towards the server.
+    /// The counters of the endpoint towards the server.
     pub server: Counters,
-    /// The distributions towards the server.
+    /// The distributions of round-trip times, timeouts and waits towards the server; empty unless
+    /// [`measure`](crate::Relay::measure) was called.
     pub measures: Measures,
-    /// Requests that wait for their response, and observations.
+    /// The number of requests that wait for their response, and of observations.
     pub lines: u64,
-    /// Bodies that are read ahead.
+    /// The number of bodies that are read ahead.
     pub bodies: u64,
-    /// Sources that have a port.
+    /// The number of sources with a port.
     pub sources: u64,
-    /// Sources that were ever given a port.
+    /// The number of sources that were ever given a port.
     pub sources_met: u64,
-    /// Sources that have left for others.
+    /// The number of sources that were dropped so that another could take their port.
     pub sources_closed: u64,
-    /// The counts of DTLS with the clients; zeros if they speak none.
+    /// The counters of DTLS with the clients; zeros without DTLS.
     pub dtls: DtlsCounters,
-    /// The DTLS sessions of clients, handshakes included.
+    /// The number of DTLS sessions of clients, handshakes included.
     pub sessions: u64,
 }
 
-/// One line for people.
+/// Writes a summary in one line.
 impl Display for RelayReport {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         let Self { relay, clients, server, sources_met, dtls, .. } = self;
@@ -83,6 +85,7 @@ impl Display for RelayReport {
             "{} requests of {sources_met} sources, {} copies absorbed; towards the server {} exchanges with {} retransmissions, {} \
              given up, {} rejected; {} refused",
             relay.requests[0],
+            // Copies that were sent the answer again, and those that the sluice left without one.
             clients.duplicates + clients.withheld,
             server.started,
             server.retransmissions,
@@ -90,10 +93,11 @@ impl Display for RelayReport {
             relay.rejected,
             relay.refused,
         )?;
+        // Zeros are left out, so that a fault does not hide among them.
         for (count, what) in [
             (relay.requests[1], "requests of the server"),
-            (relay.challenged, "asked for an Echo value"),
-            (relay.loops, "came back from another relay"),
+            (relay.challenged, "requests answered with an Echo value"),
+            (relay.loops, "requests and datagrams that came back from another relay"),
             (relay.read_ahead, "blocks read ahead"),
             (relay.unseen, "datagrams of DTLS passed on"),
             (dtls.handshakes, "DTLS sessions of clients"),
@@ -101,10 +105,13 @@ impl Display for RelayReport {
             (relay.handshakes_failed, "handshakes with the server failed"),
             (relay.unanswered, "non-confirmable requests unanswered"),
             (relay.undelivered, "responses not acknowledged by clients"),
-            (relay.unanswerable + relay.unseen_dropped, "dropped because a table is full"),
-            (relay.too_long, "datagrams longer than is taken"),
-            (relay.unsent, "not taken by the system"),
-            (clients.malformed + server.malformed, "malformed"),
+            (
+                relay.unanswerable + relay.unseen_dropped,
+                "answers and datagrams dropped because a table is full",
+            ),
+            (relay.too_long, "datagrams longer than accepted"),
+            (relay.unsent, "datagrams that the system did not send"),
+            (clients.malformed + server.malformed, "malformed datagrams"),
         ] {
             if count > 0 {
                 write!(f, ", {count} {what}")?;
@@ -115,14 +122,16 @@ impl Display for RelayReport {
 }
 
 impl RelayReport {
-    /// Returns the text format of Prometheus: `coap_*` are the exchanges with the server, in the metrics of a client (`docs/metrics.md`);
-    /// `coap_relay_*` are the relay's own.
+    /// Returns the counters in the text format of Prometheus. `coap_*` are the exchanges with the server, as metrics of a client
+    /// (`docs/metrics.md`). `coap_relay_*` are the counters of the relay itself.
     pub fn exposition(&self) -> String {
+        // Towards the server the relay is a client. Dashboards and alerts of clients then work for it, too.
         let mut metrics = Metrics::default();
         metrics.stats.endpoint = self.server;
         metrics.stats.dtls = self.dtls;
         metrics.measures = self.measures;
         metrics.profiles = vec![Profile::from(self.mechanism)];
+        // A line is an exchange with the server, or with a client for a request of the server.
         metrics.exchanges = self.lines;
         metrics.peers = self.sources;
         metrics.sessions = self.sessions;
@@ -169,7 +178,7 @@ impl RelayReport {
             (
                 "too_long_total",
                 "counter",
-                "Datagrams longer than is taken: requests answered 4.13, responses passed on as 5.02, others dropped.",
+                "Datagrams longer than accepted: requests answered 4.13, responses passed on as 5.02, others dropped.",
                 relay.too_long,
             ),
             ("unsent_total", "counter", "Datagrams that the system did not send.", relay.unsent),
@@ -190,7 +199,7 @@ impl RelayReport {
             ),
             ("bodies", "gauge", "Bodies that are read ahead.", self.bodies),
             ("sources", "gauge", "Sources that have a port.", self.sources),
-            ("sources_closed_total", "counter", "Sources that made room for others.", self.sources_closed),
+            ("sources_closed_total", "counter", "Sources that left for others.", self.sources_closed),
         ] {
             let name = format!("coap_relay_{name}");
             // Writing to a string does not fail.

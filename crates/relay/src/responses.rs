@@ -1,18 +1,18 @@
-//! Messages that pass back from the face of an exchange to the face where its request arrived.
+//! Messages that return from the face of an exchange to the face where its request arrived.
 
 use std::net::SocketAddr;
 
 use coapace_control::Instant;
 use coapace_proto::{Code, ExchangeId, Failure, Kind, Message, Observer, Responder};
 
-use super::line::RelayedExchange;
-use super::message::{goes_on, unmarked_tail};
-use super::strangers::length;
-use super::{Face, Relay};
+use crate::line::RelayedExchange;
+use crate::message::{goes_on, unmarked_tail};
+use crate::strangers::length;
+use crate::{Face, Relay};
 
 impl Relay {
-    /// Passes on the response that ends an exchange at `face`.
-    pub(super) fn pass_response(
+    /// Forwards the response to an exchange at `face`. It ends the exchange, unless it begins an observation.
+    pub(crate) fn pass_response(
         &mut self,
         now: Instant,
         face: Face,
@@ -31,7 +31,9 @@ impl Relay {
         }
         if let Some(watch) = line.observation.as_mut().filter(|_| goes_on(message)) {
             watch.order.update(now, message);
+            // The response below is paid from the allowance. The rest is for the first notification.
             line.responder = responder.limited(responder.allowance().less(length));
+            // A wait ends with the first response. An observation lasts for as long as its notifications come.
             if let Some(until) = line.until.take() {
                 self.waits.remove(&(until, face, exchange));
             }
@@ -43,8 +45,8 @@ impl Relay {
         self.answer(now, face.other(), responder, message.code, &tail);
     }
 
-    /// Passes on a notification of an observation at `face`.
-    pub(super) fn pass_notification(
+    /// Forwards a notification of an observation at `face`.
+    pub(crate) fn pass_notification(
         &mut self,
         now: Instant,
         face: Face,
@@ -61,6 +63,7 @@ impl Relay {
         }
         let (responder, resource) = (line.responder, watch.resource);
         if self.dismisses(now, there, resource, &tail) {
+            // The next notification of the server is then rejected with a Reset, which ends its observation (RFC 7641 §3.6).
             self.half(face).endpoint.cancel(now, exchange);
             self.end_line(face, exchange);
             return;
@@ -80,7 +83,8 @@ impl Relay {
         }
     }
 
-    /// Removes an observer that is a stranger and may not be sent this notification. Returns whether it has.
+    /// Removes the observer of a resource if its address is unverified and a notification with this tail is too long
+    /// for it. Returns whether an observer was removed.
     fn dismisses(&mut self, now: Instant, face: Face, resource: u64, tail: &[u8]) -> bool {
         let Self { halves, gate, .. } = self;
         let challenge = |to| gate.challenge(now, to);
@@ -90,8 +94,8 @@ impl Relay {
         dismissed > 0
     }
 
-    /// Passes on an empty acknowledgement: the response will come separately.
-    pub(super) fn pass_acknowledgement(&mut self, now: Instant, face: Face, exchange: ExchangeId) {
+    /// Forwards an empty acknowledgement: the response will come separately.
+    pub(crate) fn pass_acknowledgement(&mut self, now: Instant, face: Face, exchange: ExchangeId) {
         // The acknowledgement of a separate response ends an exchange that has no line.
         let Some(line) = self.half(face).lines.get(&exchange) else { return };
         let (responder, is_over) = (line.responder, line.is_statement);
@@ -103,9 +107,9 @@ impl Relay {
         }
     }
 
-    /// Answers a request that has failed. A Reset is passed on as a Reset, unless the request is acknowledged already. A
-    /// non-confirmable request without a response fails in silence.
-    pub(super) fn pass_failure(&mut self, now: Instant, face: Face, exchange: ExchangeId, failure: Failure) {
+    /// Answers a failed request. A Reset is forwarded as a Reset, unless the request is already acknowledged. A non-confirmable
+    /// request without a response fails silently.
+    pub(crate) fn pass_failure(&mut self, now: Instant, face: Face, exchange: ExchangeId, failure: Failure) {
         let Some(line) = self.drop_line(now, face, exchange) else {
             // A separate response that the client did not acknowledge.
             self.counts.undelivered += 1;
@@ -115,12 +119,14 @@ impl Relay {
         match failure {
             Failure::Reset => {
                 self.counts.rejected += 1;
+                // The request is acknowledged already, and cannot be rejected after that (RFC 7252 §4.2).
                 if !self.half(there).endpoint.reject(now, &line.responder) {
                     self.answer(now, there, line.responder, Code::BAD_GATEWAY, &[]);
                 }
             }
             Failure::GivenUp | Failure::TimedOut => {
                 self.counts.given_up += 1;
+                // The client of a non-confirmable request expects that it may get no response.
                 if line.confirmable {
                     self.answer(now, there, line.responder, Code::GATEWAY_TIMEOUT, &[]);
                 }
@@ -128,17 +134,18 @@ impl Relay {
         }
     }
 
-    /// Ends an observation whose observer at `face` is gone. The next notification is answered with a Reset, which ends it at the
-    /// other end (RFC 7641 §3.6).
-    pub(super) fn end_observation(&mut self, now: Instant, face: Face, observer: &Observer<SocketAddr>) {
+    /// Ends an observation whose observer at `face` has gone. The next notification is answered with a Reset, after
+    /// which its sender ends the observation, too (RFC 7641 §3.6).
+    pub(crate) fn end_observation(&mut self, now: Instant, face: Face, observer: &Observer<SocketAddr>) {
         let there = face.other();
         let Some(exchange) = self.half(there).observation(observer.to, observer.token) else { return };
         self.half(there).endpoint.cancel(now, exchange);
         self.end_line(there, exchange);
     }
 
-    /// Answers a request that arrived at `face`, as far as its client may be sent the answer.
-    pub(super) fn answer(
+    /// Answers a request that arrived at `face`. If the answer is too long for an unverified client, demands an Echo
+    /// option instead.
+    pub(crate) fn answer(
         &mut self,
         now: Instant,
         face: Face,
@@ -153,8 +160,8 @@ impl Relay {
         }
     }
 
-    /// Sends the answer to a request that arrived at `face`.
-    pub(super) fn send(
+    /// Sends the answer to a request that arrived at `face`, even if it is too long for an unverified client.
+    pub(crate) fn send(
         &mut self,
         now: Instant,
         face: Face,
@@ -162,13 +169,20 @@ impl Relay {
         code: Code,
         tail: &[u8],
     ) {
+        // The client sends a copy when its timeout passes, or gives up.
         if self.half(face).endpoint.respond(now, responder, code, tail).is_err() {
             self.counts.unanswerable += 1;
         }
     }
 
-    /// Ends a line, and the registration of its observer if it has one.
-    fn drop_line(&mut self, now: Instant, face: Face, exchange: ExchangeId) -> Option<RelayedExchange> {
+    /// Ends the line of an exchange at `face`, and deregisters its observer, if it has one. Returns the line; `None` if
+    /// the exchange has none.
+    pub(crate) fn drop_line(
+        &mut self,
+        now: Instant,
+        face: Face,
+        exchange: ExchangeId,
+    ) -> Option<RelayedExchange> {
         let line = self.end_line(face, exchange)?;
         if line.observation.is_some() {
             let (from, token) = (line.responder.to, line.responder.token());
@@ -177,8 +191,8 @@ impl Relay {
         Some(line)
     }
 
-    /// Ends the line of an exchange at `face`.
-    pub(super) fn end_line(&mut self, face: Face, exchange: ExchangeId) -> Option<RelayedExchange> {
+    /// Removes the line of an exchange at `face` and returns it; `None` if the exchange has none.
+    pub(crate) fn end_line(&mut self, face: Face, exchange: ExchangeId) -> Option<RelayedExchange> {
         let line = self.half(face).remove(exchange)?;
         self.sources.end(line.peer);
         self.strangers -= usize::from(line.is_stranger);

@@ -6,7 +6,7 @@ use coapace_proto::block::Block;
 use coapace_proto::{Code, Kind, Options};
 
 use super::bench::*;
-use crate::relay::Face;
+use crate::Face;
 
 /// The blocks of the body, of 16 bytes each.
 const BLOCKS: u32 = 400;
@@ -64,7 +64,7 @@ fn begun(etag: &[u8]) -> (Bench, Vec<SentDatagram>) {
 }
 
 #[test]
-fn the_relay_asks_for_several_blocks_at_once_and_answers_the_client_from_them() {
+fn the_relay_requests_several_blocks_ahead_and_answers_the_client_from_them() {
     let (mut bench, ahead) = begun(b"v1");
     assert_eq!(ahead.iter().map(asked).collect::<Vec<_>>(), (1..=10).collect::<Vec<_>>());
     let mut under_way = VecDeque::from(ahead);
@@ -94,7 +94,7 @@ fn the_relay_asks_for_several_blocks_at_once_and_answers_the_client_from_them() 
 }
 
 #[test]
-fn a_request_for_a_block_that_is_under_way_waits_for_it() {
+fn a_request_for_a_block_that_the_relay_already_requested_waits_for_it() {
     let (mut bench, under_way) = begun(b"v1");
     assert!(bench.client_sends(&ask(1)).is_empty(), "it is asked for already");
     assert_eq!(bench.client_sends(&ask(1)), [ack(101)], "a copy is acknowledged");
@@ -104,7 +104,7 @@ fn a_request_for_a_block_that_is_under_way_waits_for_it() {
 }
 
 #[test]
-fn a_client_that_begins_again_gets_the_first_block_from_the_server() {
+fn a_client_that_restarts_a_download_gets_the_first_block_from_the_server() {
     for early in [false, true] {
         let (mut bench, _) = begun(b"v1");
         let options = Options::default().uri_path("t");
@@ -116,7 +116,7 @@ fn a_client_that_begins_again_gets_the_first_block_from_the_server() {
 }
 
 #[test]
-fn a_client_that_waits_gets_the_new_version_from_the_server_itself() {
+fn a_client_that_pauses_gets_a_new_version_from_the_server() {
     let (mut bench, under_way) = begun(b"v1");
     assert!(bench.client_sends(&ask(1)).is_empty());
     let passed = bench.server_sends(&answered(&under_way[3], b"v2"));
@@ -127,7 +127,7 @@ fn a_client_that_waits_gets_the_new_version_from_the_server_itself() {
 }
 
 #[test]
-fn no_more_is_read_than_the_client_is_near_and_a_silent_one_ends_it() {
+fn the_relay_reads_only_a_few_blocks_ahead_and_stops_for_a_silent_client() {
     let mut bench = Bench::new("default");
     let long = Options::default().etag(b"v1").size2(1 << 20).block2(Block::new(0, true, 6).expect("a block"));
     let first = bench.passes(Face::Clients, &ask(0));
@@ -151,7 +151,7 @@ fn no_more_is_read_than_the_client_is_near_and_a_silent_one_ends_it() {
 }
 
 #[test]
-fn a_client_has_four_bodies_and_all_together_have_a_bound() {
+fn the_relay_reads_at_most_four_bodies_ahead_for_a_client_and_a_total_for_all() {
     let mut bench = Bench::with("default", |config| config.max_body_bytes = 6 * (64 << 10));
     let begin = |bench: &mut Bench, from: u16, name: &str| {
         let options = Options::default().uri_path(name);
@@ -169,7 +169,7 @@ fn a_client_has_four_bodies_and_all_together_have_a_bound() {
 }
 
 #[test]
-fn a_body_without_an_etag_and_one_that_the_client_observes_are_not_read_ahead() {
+fn the_relay_does_not_read_ahead_without_an_etag_or_for_observations() {
     let mut bench = Bench::new("default");
     let first = bench.passes(Face::Clients, &ask(0));
     let untagged = Options::default().block2(block(0, true));

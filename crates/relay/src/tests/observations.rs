@@ -3,7 +3,7 @@
 use coapace_proto::{Code, Kind, Options, Token};
 
 use super::bench::*;
-use crate::relay::Face;
+use crate::Face;
 
 /// Observes a resource. Returns the request that the relay has sent.
 fn observed(bench: &mut Bench) -> SentDatagram {
@@ -26,7 +26,7 @@ fn notification(kind: Kind, message_id: u16, number: u32, up: &SentDatagram) -> 
 }
 
 #[test]
-fn notifications_pass_in_their_order_with_their_numbers_and_types() {
+fn the_relay_forwards_notifications_in_sequence_with_their_numbers_and_types() {
     let mut bench = Bench::new("cocoa");
     let up = observed(&mut bench);
     let sent = bench.server_sends(&notification(Kind::Confirmable, 500, 11, &up));
@@ -45,7 +45,7 @@ fn notifications_pass_in_their_order_with_their_numbers_and_types() {
 }
 
 #[test]
-fn an_app_that_rejects_a_notification_ends_the_observation_at_the_server() {
+fn a_client_that_rejects_a_notification_ends_the_observation_through_the_relay() {
     for kind in [Kind::Confirmable, Kind::NonConfirmable] {
         let mut bench = Bench::new("cocoa");
         let up = observed(&mut bench);
@@ -59,7 +59,7 @@ fn an_app_that_rejects_a_notification_ends_the_observation_at_the_server() {
 }
 
 #[test]
-fn to_register_again_and_to_deregister_the_relay_uses_the_token_of_the_registration() {
+fn the_relay_registers_again_and_deregisters_with_the_token_of_the_registration() {
     // 8 bytes leave no room for the ordinal: the relay has a token of its own.
     let mut bench = Bench::new("fasor-token");
     let ask = |id, observe| {
@@ -83,7 +83,7 @@ fn to_register_again_and_to_deregister_the_relay_uses_the_token_of_the_registrat
 }
 
 #[test]
-fn the_last_notification_ends_the_observation() {
+fn the_last_notification_ends_the_observation_at_the_relay() {
     for code in [Code::NOT_FOUND, Code::CONTENT] {
         let mut bench = Bench::new("cocoa");
         let up = observed(&mut bench);
@@ -93,4 +93,17 @@ fn the_last_notification_ends_the_observation() {
         assert_eq!(down.expect("the last one").message().kind, Kind::Confirmable, "{code:?}: {sent:?}");
         assert_eq!(bench.relay.report().lines, 0);
     }
+}
+
+#[test]
+fn a_registration_that_the_server_never_answers_frees_its_place() {
+    let mut bench = Bench::with("cocoa", |config| config.max_observers = 1);
+    for (id, token_bytes) in [(1, b"a"), (2, b"b")] {
+        let register = Options::default().observe(0).uri_path("t");
+        let up = bench.passes(Face::Clients, &request(Kind::NonConfirmable, id, token_bytes, &register));
+        assert_eq!(up.message().observe(), Some(0));
+        bench.wait(600_000);
+        assert_eq!(bench.relay.report().lines, 0);
+    }
+    assert_eq!(bench.relay.report().relay.unanswered, 2);
 }

@@ -1,7 +1,8 @@
-//! Bodies that the relay reads ahead of clients which ask for one block after the other (RFC 7959 §2.4).
+//! Bodies that the relay reads ahead of clients that request one block after the other (RFC 7959 §2.4).
 //!
-//! The first block passes like any response. If others follow it, the relay asks the server for them by the mechanism for bodies,
-//! several at once, and answers the client's next requests from the blocks that have arrived. A request for another block waits.
+//! The first block is forwarded like any response. If others follow it, the relay requests them from the server with the bulk
+//! mechanism, several at once, and answers the client's next requests from the blocks that have arrived. A request for another
+//! block waits.
 
 use std::collections::HashMap;
 use std::mem;
@@ -14,32 +15,34 @@ use coapace_proto::{
     Code, ExchangeId, Failure, Kind, Message, Options, REXMIT_CNT, Request, Responder, Tail, Token,
 };
 
-use super::message::next_hop;
-use super::{Face, Relay};
+use crate::message::next_hop;
+use crate::{Face, Relay};
 
 /// The longest body that is read ahead, in bytes.
 const LONGEST: usize = 8 << 20;
 
-/// The bytes that a body counts for at least, so that there are few.
+/// The least bytes that are reserved for a body, which limits the number of bodies.
 const SHORTEST: usize = 64 << 10;
 
-/// The number of bodies of one client. If it begins another, its body with the oldest request leaves.
+/// The most bodies of one client. If the client begins another, its body that was requested longest ago is given up.
 const OF_CLIENT: usize = 4;
 
-/// The bytes that are read ahead of the client's requests. A client that is gone costs the server no more.
+/// The most bytes of a body that are read beyond the client's furthest request. This limits what a client that has gone
+/// costs the server.
 const AHEAD: usize = 128 << 10;
 
-/// The bytes of a block, at most.
+/// The most bytes of a block.
 const BLOCK: usize = 16 << MAX_SZX;
 
-/// The requests of one client that wait for blocks of one body. Others pass to the server.
+/// The most requests of one client that wait for blocks of one body. Others are forwarded to the server.
 const MAX_WAITING: usize = 64;
 
-/// A body whose client asks for no more of it is kept for this long: MAX_TRANSMIT_WAIT (RFC 7252 §4.8.2).
+/// How long a body is kept after the client's last request: MAX_TRANSMIT_WAIT (RFC 7252 §4.8.2).
 const IDLE: Duration = Duration::from_secs(93);
 
-/// Returns whether a request asks for the front of a representation, so that the response may be the first block of a body.
-pub(super) fn asks_for_front(message: &Message<'_>) -> bool {
+/// Returns whether a request is a confirmable GET for the start of a representation, so that the response may be the
+/// first block of a body. With Observe or OSCORE it is not.
+pub(crate) fn asks_for_front(message: &Message<'_>) -> bool {
     let is_plain = message.code == Code::GET && message.kind == Kind::Confirmable;
     // Blocks inside of OSCORE are not seen here, and each request has its own key.
     let is_open = message.observe().is_none() && message.value(option::OSCORE).is_none();
@@ -48,41 +51,44 @@ pub(super) fn asks_for_front(message: &Message<'_>) -> bool {
 
 /// Returns the options that the requests for all blocks of a body have in common.
 fn key(message: &Message<'_>) -> Vec<u8> {
+    // The requests for the blocks of one body may differ in these.
     let hop_by_hop = [option::BLOCK2, option::SIZE2, option::ECHO, option::HOP_LIMIT, REXMIT_CNT];
     let options = hop_by_hop.into_iter().fold(Options::of(message), Options::without);
     options.tail(&[]).map(Tail::into_bytes).unwrap_or_default()
 }
 
-/// A body of which the relay asks for blocks.
+/// A body that the relay reads ahead of its client.
 #[derive(Debug)]
 struct RelayedBody {
     id: u64,
-    /// The client, and the source that asks for it.
+    /// The address of the client. The next field is the source whose port requests the blocks.
     client: SocketAddr,
     peer: SocketAddr,
     key: Vec<u8>,
     transfer: Transfer,
     /// The options of the first block, without its number.
     options: Options,
-    /// The bytes that it may take.
+    /// The bytes that are reserved for the body.
     reserved: usize,
-    /// The number of bytes up to the last one that the client has asked for.
+    /// The end of the furthest block that the client has requested, in bytes from the start of the body.
     asked: usize,
-    /// The number of requests under way.
+    /// The number of the relay's outstanding requests for blocks.
     under_way: usize,
-    /// True if all of it has arrived.
+    /// True if the whole body has arrived.
     whole: bool,
-    /// The requests for blocks that have not arrived.
+    /// The client's requests for blocks that have not arrived, each with its block, and with its options and payload.
     waiting: Vec<(Responder<SocketAddr>, Block, Vec<u8>)>,
-    /// The moment at which the client asked last.
+    /// The time of the client's last request.
     heard: Instant,
 }
 
 impl RelayedBody {
-    /// Returns the options and the payload of a block, and whether others follow, if it has arrived.
+    /// Returns the options and the payload of a block, and whether other blocks follow; `None` if the block has not
+    /// arrived.
     fn block(&self, asked: Block) -> Option<(Tail, bool)> {
         let body = self.transfer.body();
         let (start, end) = (asked.offset(), asked.offset() + asked.size());
+        // A block that is not full may only be the last one, and no block is known to be the last before all have arrived.
         if start >= body.len() || end > body.len() && !self.whole {
             return None;
         }
@@ -92,8 +98,10 @@ impl RelayedBody {
         options.tail(&body[start..end.min(body.len())]).ok().map(|tail| (tail, more))
     }
 
-    /// Returns whether another block may be asked for, by the bytes that the client has asked for.
+    /// Returns whether another block may be requested: less than [`AHEAD`] bytes beyond the client's furthest request
+    /// are received or on their way.
     fn has_room(&self) -> bool {
+        // The answers to outstanding requests may be as long as the largest block.
         let there = self.transfer.transferred().received + self.under_way * BLOCK;
         there < self.asked.saturating_add(AHEAD)
     }
@@ -110,28 +118,29 @@ struct BlockRequest {
 
 /// The bodies that are read ahead.
 #[derive(Debug, Default)]
-pub(super) struct RelayedBodies {
+pub(crate) struct RelayedBodies {
     list: Vec<RelayedBody>,
     parts: HashMap<ExchangeId, BlockRequest>,
     begun: u64,
 }
 
 impl RelayedBodies {
-    pub(super) fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.list.len()
     }
 
-    /// Returns when the first body is dropped if its client is silent.
-    pub(super) fn deadline(&self) -> Option<Instant> {
+    /// Returns when the next body is given up if its client stays silent; `None` without bodies.
+    pub(crate) fn deadline(&self) -> Option<Instant> {
         self.list.iter().map(|body| body.heard + IDLE).min()
     }
 
-    /// Returns whether an exchange asks for a block.
-    pub(super) fn has(&self, exchange: ExchangeId) -> bool {
+    /// Returns whether the relay requests a block of a body with this exchange.
+    pub(crate) fn has(&self, exchange: ExchangeId) -> bool {
         self.parts.contains_key(&exchange)
     }
 
-    /// Returns the client's body whose last request is the oldest, if the client has as many bodies as it may.
+    /// Returns the index of the client's body that was requested longest ago; `None` if the client has fewer than
+    /// [`OF_CLIENT`] bodies.
     fn oldest_of(&self, client: SocketAddr) -> Option<usize> {
         let own = || self.list.iter().enumerate().filter(|(_, body)| body.client == client);
         let has_all = own().count() >= OF_CLIENT;
@@ -144,15 +153,16 @@ impl RelayedBodies {
 }
 
 impl Relay {
-    /// Answers the request of a client for a block of a body that is read ahead, or lets it wait for that. Returns false if the
-    /// request is to be passed on.
-    pub(super) fn answer_ahead(
+    /// If a client requests a block of a body that is read ahead, answers the request, or keeps it until the block
+    /// arrives. Returns false if the request must be forwarded.
+    pub(crate) fn answer_ahead(
         &mut self,
         now: Instant,
         responder: &Responder<SocketAddr>,
         message: &Message<'_>,
     ) -> bool {
         let of_client = |body: &RelayedBody| body.client == responder.to;
+        // Most clients read no body, and need no key for the search.
         if message.code != Code::GET || !self.bodies.list.iter().any(of_client) {
             return false;
         }
@@ -166,6 +176,7 @@ impl Relay {
         };
         let body = &mut self.bodies.list[place];
         body.heard = now;
+        // The relay reads a bounded way ahead of the last byte that the client has asked for.
         body.asked = body.asked.max(block.offset() + block.size());
         if let Some((tail, more)) = body.block(block) {
             let code = Code::CONTENT;
@@ -176,6 +187,7 @@ impl Relay {
             }
             return true;
         }
+        // A whole body gets no more blocks. The server decides about one that lies beyond its end.
         let may_come = !body.whole && body.waiting.len() < MAX_WAITING;
         if may_come {
             body.waiting.push((*responder, block, message.tail.to_vec()));
@@ -183,9 +195,9 @@ impl Relay {
         may_come
     }
 
-    /// Begins to read a body ahead, if a response is its first block and others follow. `tail` is the options and payload of the
-    /// request to the server.
-    pub(super) fn begin_body(
+    /// Starts to read a body ahead, if `message` is the response with its first block and others follow. `tail` is the
+    /// options and payload of the request to the server.
+    pub(crate) fn begin_body(
         &mut self,
         now: Instant,
         client: SocketAddr,
@@ -205,7 +217,9 @@ impl Relay {
         let request = Message { tail, ..Message::empty(Kind::Confirmable, 0) };
         let options = Options::of(&request).without(option::ECHO);
         let mut transfer = Transfer::new(options, Vec::new(), block.szx(), reserved).with_random_access();
+        // The client has made the transfer's first request already, and `message` is the answer.
         let Ok(Some((piece, _))) = transfer.next_request() else { return };
+        // No other block follows, or the first one is not usable. Then the relay only forwards.
         if transfer.handle_piece(piece, message) != Ok(Progress::Continue) {
             return;
         }
@@ -213,6 +227,7 @@ impl Relay {
             self.fail_body(now, place);
         }
         self.bodies.begun += 1;
+        // A body counts as a line, so that its source keeps the port.
         self.sources.begin(peer);
         self.bodies.list.push(RelayedBody {
             id: self.bodies.begun,
@@ -230,8 +245,8 @@ impl Relay {
         });
     }
 
-    /// Asks for more blocks of all bodies, as far as the mechanism and their clients allow.
-    pub(super) fn read_ahead(&mut self, now: Instant) {
+    /// Requests more blocks of all bodies, as far as the mechanism and their clients allow.
+    pub(crate) fn read_ahead(&mut self, now: Instant) {
         let mut place = 0;
         while let Some(body) = self.bodies.list.get(place) {
             let peer = body.peer;
@@ -242,6 +257,7 @@ impl Relay {
             match self.bodies.list[place].transfer.next_request() {
                 Ok(Some((piece, tail))) => {
                     if !self.ask_ahead(now, place, piece, &tail) {
+                        // The endpoint has no room. The next call tries again.
                         place += 1;
                     }
                 }
@@ -251,7 +267,8 @@ impl Relay {
         }
     }
 
-    /// Asks for a block. Returns whether there was room for the request.
+    /// Requests a block of the body at index `place` from the server. Returns false if the endpoint has no room for the
+    /// request.
     fn ask_ahead(&mut self, now: Instant, place: usize, piece: Piece, tail: &Tail) -> bool {
         let (id, peer) = (self.bodies.list[place].id, self.bodies.list[place].peer);
         let token = self.choose_token(Face::Server, peer, Token::EMPTY);
@@ -264,13 +281,15 @@ impl Relay {
             self.bodies.parts.insert(exchange, BlockRequest { body: id, piece, peer, token });
             self.bodies.list[place].under_way += 1;
         } else {
+            // Nothing was sent, so the transfer has to return this block again.
             self.bodies.list[place].transfer.lost(piece);
         }
         begun.is_ok()
     }
 
-    /// Takes a block that the relay has asked for, or the news that there is none.
-    pub(super) fn take_ahead(
+    /// Handles the answer to the relay's request for a block, or the failure of that request. If the body cannot be
+    /// completed, gives it up.
+    pub(crate) fn take_ahead(
         &mut self,
         now: Instant,
         exchange: ExchangeId,
@@ -280,6 +299,7 @@ impl Relay {
             return;
         };
         self.half(Face::Server).free_token(peer, token);
+        // The body may have left while the request for its block was under way.
         let Some(place) = self.bodies.place(body) else { return };
         let body = &mut self.bodies.list[place];
         body.under_way -= 1;
@@ -294,6 +314,7 @@ impl Relay {
                 Err(_) => false,
             },
             Err(Failure::Reset) => false,
+            // The server may have answered other requests in the meantime, and then the body goes on.
             Err(Failure::GivenUp | Failure::TimedOut) => body.transfer.lost(piece),
         };
         if goes_on {
@@ -303,9 +324,10 @@ impl Relay {
         }
     }
 
-    /// Answers the requests whose blocks have arrived.
+    /// Answers the waiting requests whose blocks have arrived.
     fn serve_waiting(&mut self, now: Instant, place: usize) {
         let (mut is_over, peer) = (false, self.bodies.list[place].peer);
+        // Taken out, because answering needs the whole relay. Requests whose blocks are still missing are put back.
         for (responder, block, tail) in mem::take(&mut self.bodies.list[place].waiting) {
             let body = &mut self.bodies.list[place];
             if let Some((answer, more)) = body.block(block) {
@@ -318,12 +340,13 @@ impl Relay {
                 body.waiting.push((responder, block, tail));
             }
         }
+        // The client has the last block and asks for no other one.
         if is_over && self.bodies.list[place].waiting.is_empty() {
             self.drop_body(now, place);
         }
     }
 
-    /// Passes on a request that waited for a block.
+    /// Forwards a request that waited for a block.
     fn pass_on(&mut self, now: Instant, peer: SocketAddr, responder: Responder<SocketAddr>, tail: &[u8]) {
         let message = Message {
             code: Code::GET,
@@ -337,7 +360,7 @@ impl Relay {
         }
     }
 
-    /// Gives up a body. The client's requests that wait for its blocks are passed on to the server.
+    /// Gives up a body. The client's requests that wait for its blocks are forwarded to the server.
     fn fail_body(&mut self, now: Instant, place: usize) {
         let peer = self.bodies.list[place].peer;
         for (responder, _, tail) in self.drop_body(now, place) {
@@ -345,7 +368,8 @@ impl Relay {
         }
     }
 
-    /// Removes a body, and ends its requests. Returns the client's requests that wait for a block.
+    /// Removes a body, and cancels the relay's requests for its blocks. Returns the client's requests that wait for a
+    /// block.
     fn drop_body(&mut self, now: Instant, place: usize) -> Vec<(Responder<SocketAddr>, Block, Vec<u8>)> {
         let body = self.bodies.list.swap_remove(place);
         let Self { bodies, halves, .. } = self;
@@ -362,7 +386,8 @@ impl Relay {
     }
 
     /// Drops the bodies whose clients have been silent for too long.
-    pub(super) fn drop_idle_bodies(&mut self, now: Instant) {
+    pub(crate) fn drop_idle_bodies(&mut self, now: Instant) {
+        // Giving a body up changes the list, so the search begins again.
         while let Some(place) = self.bodies.list.iter().position(|body| body.heard + IDLE <= now) {
             self.fail_body(now, place);
         }

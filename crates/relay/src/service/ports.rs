@@ -1,11 +1,11 @@
-//! The ports of a relay towards the server, one for each source, with a DTLS session each if the relay has a key.
+//! The ports of a relay towards the server, one for each source, each with a DTLS session if the relay has a key.
 
 use std::io;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
 use std::time;
 
-use crate::{Direction, DtlsSessions};
+use coapace_net::{Direction, DtlsSessions};
 use socket2::SockRef;
 use tokio::net::UdpSocket;
 use tokio::sync::Notify;
@@ -31,10 +31,20 @@ impl Drop for ServerPort {
     }
 }
 
+/// Returns whether a port could not be opened because the network is down or unreachable, which may pass.
+fn is_of_network(error: &io::Error) -> bool {
+    use io::ErrorKind::{HostUnreachable, NetworkDown, NetworkUnreachable};
+    matches!(error.kind(), HostUnreachable | NetworkDown | NetworkUnreachable)
+}
+
 impl SharedRelay {
     pub(super) fn send_to_server(self: &Arc<Self>, locked: &mut LockedRelay, source: SocketAddr) {
         if !locked.ports.contains_key(&source) {
-            let opened = self.open(source).or_else(|_| {
+            let opened = self.open(source).or_else(|error| {
+                // A network that is away takes no port of any number, and comes back.
+                if is_of_network(&error) {
+                    return Err(error);
+                }
                 // Idle sources leave, so that their ports can be closed.
                 locked.relay.set_max_sources(locked.ports.len() as u32);
                 self.close_ports(locked);
@@ -49,6 +59,7 @@ impl SharedRelay {
         let LockedRelay { ports, buffer, unsent, .. } = &mut *locked;
         let Some(port) = ports.get_mut(&source) else { return };
         if let Some(session) = &mut port.session {
+            // The session keeps the datagram until its handshake is complete.
             session.send(self.to, buffer);
             self.send_records_to_server(locked, source);
         } else {
@@ -56,7 +67,7 @@ impl SharedRelay {
         }
     }
 
-    /// Sends the records that wait at the port of a source.
+    /// Sends the queued DTLS records of a source's port to the server.
     fn send_records_to_server(&self, locked: &mut LockedRelay, source: SocketAddr) {
         let LockedRelay { ports, record, unsent, .. } = locked;
         let Some(port) = ports.get_mut(&source) else { return };
@@ -68,10 +79,11 @@ impl SharedRelay {
             }
             *unsent += u64::from(!self.send_from(port, record));
         }
+        // Sending may have set a timer of the session, such as for a flight of a handshake.
         port.changed.notify_one();
     }
 
-    /// Sends a datagram to the server. Returns whether the system took it, or the interceptor dropped it.
+    /// Sends a datagram to the server, unless the interceptor drops it. Returns false if the system refused it.
     fn send_from(&self, port: &ServerPort, bytes: &[u8]) -> bool {
         if !self.passes(Direction::Sent, port.local, self.to, bytes) {
             return true;
@@ -84,7 +96,7 @@ impl SharedRelay {
         }
     }
 
-    /// Closes the ports of sources that have left for others.
+    /// Closes the ports of dropped sources.
     pub(super) fn close_ports(&self, locked: &mut LockedRelay) {
         while let Some(source) = locked.relay.poll_closed() {
             if let Some(mut port) = locked.ports.remove(&source) {
@@ -93,7 +105,7 @@ impl SharedRelay {
         }
     }
 
-    /// Tells the server that the session of a port is over.
+    /// Ends the DTLS session of a port, and notifies the server.
     pub(super) fn close_session(&self, port: &mut ServerPort) {
         let Some(mut session) = port.session.take() else { return };
         session.close();
@@ -112,6 +124,7 @@ impl SharedRelay {
         };
         let socket = std::net::UdpSocket::bind(any)?;
         socket.set_nonblocking(true)?;
+        // A connected socket receives from the server only, and learns of its ICMP errors.
         socket.connect(self.to)?;
         let local = socket.local_addr()?;
         let socket = Arc::new(UdpSocket::from_std(socket)?);
@@ -121,7 +134,7 @@ impl SharedRelay {
         Ok(ServerPort { socket, local, session, changed, receiver: tokio::spawn(receiver) })
     }
 
-    /// Returns when the session at the port of a source has something to do.
+    /// Returns the next deadline of the session at the port of a source.
     fn session_deadline(&self, source: SocketAddr) -> Option<time::Instant> {
         self.lock().ports.get(&source)?.session.as_ref()?.deadline()
     }
@@ -132,7 +145,7 @@ impl SharedRelay {
         self.with_session(&mut locked, source, DtlsSessions::handle_timeout);
     }
 
-    /// Takes a record that the server sent to the port of a source.
+    /// Handles a record that the server sent to the port of a source.
     pub(super) fn open_for_server(&self, locked: &mut LockedRelay, source: SocketAddr, record: &[u8]) {
         self.with_session(locked, source, |session| session.handle_record(self.to, record));
         let LockedRelay { relay, ports, buffer, .. } = locked;
@@ -158,6 +171,7 @@ impl SharedRelay {
         let Some(session) = session else { return };
         let before = session.counters().handshakes_failed;
         act(session);
+        // Counted here, because the counters of the session are lost with its port.
         locked.handshakes_failed += session.counters().handshakes_failed - before;
         self.send_records_to_server(locked, source);
     }
@@ -197,7 +211,7 @@ async fn receive_from_server(
     }
 }
 
-/// Waits until a deadline passes; for ever if there is none.
+/// Waits until a deadline passes; forever if there is none.
 async fn passing(deadline: Option<time::Instant>) {
     match deadline {
         Some(at) => tokio::time::sleep_until(at.into()).await,

@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use coapace_control::{Draw, Instant};
 use coapace_proto::{Code, Kind, Message, Options, Token};
 
-use crate::relay::{Face, Relay, RelayConfig};
+use crate::{Face, Relay, RelayConfig};
 
 /// A relay, and the present moment.
 pub(super) struct Bench {

@@ -4,10 +4,10 @@ use coapace_proto::block::Block;
 use coapace_proto::{Code, Kind, Options};
 
 use super::bench::*;
-use crate::relay::Face;
+use crate::Face;
 
 #[test]
-fn a_request_and_its_answer_pass_with_the_token_and_the_options_that_they_have() {
+fn the_relay_forwards_requests_and_answers_with_their_tokens_and_options() {
     let mut bench = Bench::new("cocoa");
     let options = Options::default().uri_path("t").with(9, b"protected").with(2_053, b"unknown");
     let asked = request(Kind::Confirmable, 77, b"tok", &options);
@@ -29,7 +29,7 @@ fn a_request_and_its_answer_pass_with_the_token_and_the_options_that_they_have()
 }
 
 #[test]
-fn the_answer_to_a_block_passes_as_it_is_so_that_the_client_sees_what_the_server_took() {
+fn the_relay_forwards_the_answer_to_an_uploaded_block_unchanged() {
     let mut bench = Bench::new("cocoa");
     let block = Options::default().block1(Block::new(0, true, 6).expect("a block"));
     let up = bench.passes(Face::Clients, &encoded(Kind::Confirmable, Code::PUT, 1, b"a", &block));
@@ -39,7 +39,7 @@ fn the_answer_to_a_block_passes_as_it_is_so_that_the_client_sees_what_the_server
 }
 
 #[test]
-fn q_block_is_refused_so_that_the_client_uses_block() {
+fn the_relay_refuses_q_block_so_that_the_client_uses_block() {
     let mut bench = Bench::new("cocoa");
     let block = Block::new(0, true, 6).expect("a block");
     for (id, options) in
@@ -52,7 +52,7 @@ fn q_block_is_refused_so_that_the_client_uses_block() {
 }
 
 #[test]
-fn a_copy_of_the_app_is_acknowledged_and_goes_no_further() {
+fn the_relay_acknowledges_a_copy_of_a_request_without_forwarding_it() {
     let mut bench = Bench::new("cocoa");
     let up = bench.passes(Face::Clients, &get(1, b"a"));
     assert_eq!(bench.client_sends(&get(1, b"a")), [SentDatagram { face: Face::Clients, ..ack(1) }]);
@@ -70,7 +70,7 @@ fn a_copy_of_the_app_is_acknowledged_and_goes_no_further() {
 }
 
 #[test]
-fn a_separate_response_is_repeated_until_the_app_acknowledges_it() {
+fn the_relay_repeats_a_separate_response_until_the_client_acknowledges_it() {
     let mut bench = Bench::new("default");
     let up = bench.passes(Face::Clients, &get(1, b"a"));
     bench.client_sends(&get(1, b"a"));
@@ -82,7 +82,7 @@ fn a_separate_response_is_repeated_until_the_app_acknowledges_it() {
 }
 
 #[test]
-fn a_late_copy_gets_the_answer_again() {
+fn the_relay_answers_a_late_copy_with_the_stored_answer() {
     let mut bench = Bench::new("fasor");
     let up = bench.passes(Face::Clients, &get(1, b"a"));
     let down = bench.passes(Face::Server, &content(&up));
@@ -94,7 +94,7 @@ fn a_late_copy_gets_the_answer_again() {
 }
 
 #[test]
-fn the_timer_towards_the_server_is_that_of_the_mechanism() {
+fn the_relay_uses_the_timeouts_of_its_mechanism_towards_the_server() {
     let mut bench = Bench::new("default:ack_timeout=700ms");
     bench.client_sends(&get(1, b"a"));
     let departures: Vec<u64> = bench.wait(20_000).into_iter().map(|(at, _)| at).collect();
@@ -102,21 +102,21 @@ fn the_timer_towards_the_server_is_that_of_the_mechanism() {
 }
 
 #[test]
-fn a_dead_server_gets_five_datagrams_and_the_app_is_told_5_04() {
+fn a_dead_server_gets_five_datagrams_and_the_client_gets_5_04() {
     for cc in ["default", "cocoa", "fasor", "fasor-token", "rtt-coap", "ebb", "linux-rto"] {
         let mut bench = Bench::new(cc);
         let first = bench.client_sends(&get(1, b"a"));
         let sent = bench.wait(400_000);
         let (up, down): (Vec<_>, Vec<_>) = sent.into_iter().partition(|(_, sent)| sent.face == Face::Server);
         assert_eq!(first.len() + up.len(), 5, "{cc}");
-        let [(_, told)] = &down[..] else { panic!("{cc}: {down:?}") };
-        assert_eq!(told.kind(), (Kind::Acknowledgement, Code::GATEWAY_TIMEOUT), "{cc}");
+        let [(_, answer)] = &down[..] else { panic!("{cc}: {down:?}") };
+        assert_eq!(answer.kind(), (Kind::Acknowledgement, Code::GATEWAY_TIMEOUT), "{cc}");
         assert_eq!(bench.relay.report().lines, 0);
     }
 }
 
 #[test]
-fn a_reset_is_passed_on_and_a_copy_gets_it_again() {
+fn the_relay_forwards_a_reset_and_repeats_it_for_a_copy() {
     let mut bench = Bench::new("cocoa");
     let up = bench.passes(Face::Clients, &get(9, b"a"));
     let down = bench.passes(Face::Server, &empty(Kind::Reset, up.message().message_id));
@@ -125,7 +125,7 @@ fn a_reset_is_passed_on_and_a_copy_gets_it_again() {
 }
 
 #[test]
-fn a_reset_to_a_request_that_was_acknowledged_becomes_5_02() {
+fn a_reset_of_an_acknowledged_request_becomes_5_02_at_the_relay() {
     let mut bench = Bench::new("cocoa");
     let up = bench.passes(Face::Clients, &get(9, b"a"));
     bench.client_sends(&get(9, b"a"));
@@ -134,7 +134,7 @@ fn a_reset_to_a_request_that_was_acknowledged_becomes_5_02() {
 }
 
 #[test]
-fn an_empty_acknowledgement_and_the_separate_response_are_passed_on() {
+fn the_relay_forwards_an_empty_acknowledgement_and_the_separate_response() {
     let mut bench = Bench::new("cocoa");
     let up = bench.passes(Face::Clients, &get(5, b"a"));
     let acknowledged = bench.passes(Face::Server, &empty(Kind::Acknowledgement, up.message().message_id));
@@ -153,7 +153,7 @@ fn an_empty_acknowledgement_and_the_separate_response_are_passed_on() {
 }
 
 #[test]
-fn a_non_confirmable_request_stays_one_and_leaves_by_the_rate_of_the_endpoint() {
+fn the_relay_forwards_a_non_confirmable_request_as_such_at_the_rate_of_its_endpoint() {
     let mut bench = Bench::new("default");
     let options = Options::default().uri_path("t");
     let ask = |id| request(Kind::NonConfirmable, id, &[id as u8], &options);
@@ -171,7 +171,7 @@ fn a_non_confirmable_request_stays_one_and_leaves_by_the_rate_of_the_endpoint() 
 }
 
 #[test]
-fn a_request_that_wants_no_response_leaves_nothing_behind() {
+fn a_request_with_no_response_leaves_no_state_in_the_relay() {
     let mut bench = Bench::new("default");
     let options = Options::default().uri_path("t").no_response(26);
     bench.passes(Face::Clients, &encoded(Kind::NonConfirmable, Code::PUT, 1, b"a", &options));

@@ -3,10 +3,10 @@
 use coapace_proto::{Code, Kind};
 
 use super::bench::*;
-use crate::relay::Face;
+use crate::Face;
 
 #[test]
-fn clients_that_share_a_path_share_port_estimate_and_nstart() {
+fn clients_behind_one_path_share_the_port_rto_estimate_and_nstart_of_the_relay() {
     let mut bench = Bench::with("default", |config| config.shares = true);
     let up = bench.arrives(Face::Clients, client(1), &get(1, b"a"));
     assert_eq!(up[0].to, ([127, 0, 0, 1], 0).into());
@@ -21,7 +21,7 @@ fn clients_that_share_a_path_share_port_estimate_and_nstart() {
 }
 
 #[test]
-fn a_request_that_is_too_long_is_answered_4_13_and_a_response_that_is_becomes_5_02() {
+fn the_relay_answers_an_oversized_request_4_13_and_an_oversized_response_5_02() {
     let mut bench = Bench::new("default");
     let long = |bytes: &[u8]| [bytes, &[0xff], &[7; 3_000]].concat();
     bench.relay.handle_too_long(bench.now, Face::Clients, client(1), &long(&get(1, b"a")));
@@ -48,7 +48,7 @@ fn a_request_that_is_too_long_is_answered_4_13_and_a_response_that_is_becomes_5_
 }
 
 #[test]
-fn full_tables_are_told_and_the_idle_make_room() {
+fn full_tables_of_the_relay_are_reported_and_drop_idle_entries() {
     let mut bench = Bench::with("default", |config| {
         config.max_sources = 2;
         config.max_exchanges_of_source = 3;
@@ -68,7 +68,7 @@ fn full_tables_are_told_and_the_idle_make_room() {
 }
 
 #[test]
-fn datagrams_of_dtls_pass_as_they_are() {
+fn the_relay_forwards_dtls_datagrams_unchanged() {
     let mut bench = Bench::new("default");
     let hello = [22, 254, 253, 0, 0, 1, 2, 3];
     let up = bench.passes(Face::Clients, &hello);
@@ -79,7 +79,7 @@ fn datagrams_of_dtls_pass_as_they_are() {
 }
 
 #[test]
-fn in_front_of_a_server_a_copy_may_get_no_answer() {
+fn the_relay_in_front_of_a_server_may_withhold_answers_to_copies() {
     let mut bench = Bench::with("default", |config| config.sluice = true);
     for id in 0..3 {
         let up = bench.passes(Face::Clients, &get(id, b"a"));
@@ -95,10 +95,10 @@ fn in_front_of_a_server_a_copy_may_get_no_answer() {
 }
 
 #[test]
-fn malformed_messages_are_rejected_and_pass_nowhere() {
+fn the_relay_rejects_malformed_messages_without_forwarding_them() {
     let mut bench = Bench::new("default");
-    let told = bench.passes(Face::Clients, &[0x49, 1, 0, 5, 1]);
-    assert_eq!(told.bytes, empty(Kind::Reset, 5));
+    let answer = bench.passes(Face::Clients, &[0x49, 1, 0, 5, 1]);
+    assert_eq!(answer.bytes, empty(Kind::Reset, 5));
     assert!(bench.client_sends(&[0xff; 9]).is_empty() && bench.client_sends(&[]).is_empty());
     assert_eq!(
         bench.passes(Face::Clients, &empty(Kind::Confirmable, 3)).bytes,

@@ -3,10 +3,10 @@
 use coapace_proto::{Code, Kind, Options, REXMIT_CNT};
 
 use super::bench::*;
-use crate::relay::Face;
+use crate::Face;
 
 #[test]
-fn blocks_pass_like_any_request() {
+fn the_relay_forwards_blocks_like_any_request() {
     let mut bench = Bench::new("cocoa");
     for number in 0..4u16 {
         let block = Options::default().uri_path("t").with_uint(23, u64::from(number) << 4 | 0x6);
@@ -19,7 +19,7 @@ fn blocks_pass_like_any_request() {
 }
 
 #[test]
-fn the_ordinals_of_a_mechanism_stay_at_the_face_of_the_server() {
+fn markings_of_the_relay_are_seen_by_the_server_only() {
     for cc in ["fasor-token", "fasor-option", "cocoa-i"] {
         let mut bench = Bench::new(cc);
         bench.client_sends(&get(1, b"abcd"));
@@ -44,7 +44,7 @@ fn the_ordinals_of_a_mechanism_stay_at_the_face_of_the_server() {
 }
 
 #[test]
-fn two_requests_with_one_token_are_told_apart() {
+fn the_relay_distinguishes_two_requests_with_one_token() {
     let mut bench = Bench::with("default", |config| config.nstart = Some(2));
     let first = bench.passes(Face::Clients, &get(1, b"a"));
     let second = bench.passes(Face::Clients, &get(2, b"a"));
@@ -54,7 +54,7 @@ fn two_requests_with_one_token_are_told_apart() {
 }
 
 #[test]
-fn message_ids_of_an_app_go_around() {
+fn message_ids_of_a_client_may_wrap_around_at_the_relay() {
     let mut bench = Bench::new("default");
     for id in [65_534, 65_535, 0, 1] {
         let up = bench.passes(Face::Clients, &get(id, b"a"));
@@ -73,7 +73,7 @@ fn message_ids_of_an_app_go_around() {
 }
 
 #[test]
-fn a_request_of_the_server_passes_to_the_client_and_its_answer_back() {
+fn the_relay_forwards_a_request_of_the_server_to_the_client() {
     let mut bench = Bench::new("cocoa");
     let up = bench.passes(Face::Clients, &get(1, b"a"));
     bench.server_sends(&content(&up));

@@ -9,40 +9,40 @@ use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time;
 
-use crate::{Datagram, Direction, Dtls, DtlsSessions, Interceptor, Verify};
 use coapace_control::{Draw, Instant};
+use coapace_net::{Datagram, Direction, Dtls, DtlsSessions, Interceptor, Verify};
 use socket2::SockRef;
 use tokio::net::UdpSocket;
 use tokio::sync::Notify;
 use tokio::task::JoinHandle;
 
 use self::ports::ServerPort;
-use super::{Face, Relay, RelayConfig, RelayReport};
+use crate::{Face, Relay, RelayConfig, RelayReport};
 
-/// The size of the receive buffer that is asked for at the face towards the clients, in bytes. The system may grant less.
+/// The requested size of the receive buffer at the face towards the clients, in bytes. The system may grant less.
 const RECEIVE_BUFFER: usize = 4 << 20;
 
-/// The longest datagram that is taken, in bytes. RFC 7252 §4.6 suggests at most 1152 bytes for unknown
-/// paths, and a record of DTLS adds 37.
+/// The longest accepted datagram, in bytes. RFC 7252 §4.6 suggests at most 1152 bytes for unknown paths, and a record of DTLS
+/// adds 37.
 const MAX_DATAGRAM: usize = 2_048;
 
-/// The pause of a socket that the system reports an error for, so that a lasting error does not keep a core busy.
+/// The pause of a socket after an error of the system, so that a lasting error does not keep a core busy.
 const PAUSE: time::Duration = time::Duration::from_millis(20);
 
 /// The addresses and the settings of a relay.
 #[derive(Debug)]
 pub struct ServiceOptions {
-    /// The address that clients send to. Port 0 is any that is free.
+    /// The address that clients send to. With port 0, the system chooses a free port.
     pub listen: SocketAddr,
     /// The address of the server.
     pub to: SocketAddr,
-    /// The mechanism and the bounds.
+    /// The mechanism and the limits.
     pub config: RelayConfig,
-    /// The keys of clients. With them, clients speak DTLS to the relay, and nothing else.
+    /// The keys of clients. With keys, only DTLS is accepted from clients.
     pub client_keys: Option<Dtls>,
-    /// The identity and key for the server. With them, the relay speaks DTLS to the server, in a session for each client.
+    /// The identity and key for the server. With a key, the relay speaks DTLS to the server, in a session for each client.
     pub server_key: Option<Dtls>,
-    /// Sees every datagram at both faces, and may drop it. With keys, it sees records.
+    /// Sees every datagram on both sides, and may drop it. On a side with DTLS, it sees encrypted records.
     pub interceptor: Option<Arc<dyn Interceptor>>,
 }
 
@@ -52,7 +52,7 @@ pub struct Service {
     shared: Arc<SharedRelay>,
 }
 
-/// A handle of a relay, for its counts.
+/// A handle of a relay, for its counters.
 #[derive(Clone, Debug)]
 pub struct Handle {
     shared: Arc<SharedRelay>,
@@ -80,14 +80,14 @@ struct LockedRelay {
     clients: Option<DtlsSessions>,
     ports: HashMap<SocketAddr, ServerPort>,
     buffer: Vec<u8>,
-    /// Records that are to be sent, one after the other.
+    /// A buffer for one DTLS record at a time.
     record: Vec<u8>,
     random: RandomState,
     drawn: u64,
     deadline: Option<Instant>,
     ports_refused: u64,
     unsent: u64,
-    /// Handshakes with the server that failed.
+    /// The number of failed handshakes with the server.
     handshakes_failed: u64,
 }
 
@@ -102,6 +102,7 @@ impl Service {
             // The handshakes of DTLS sessions have verified the addresses of their clients.
             config.verify = Verify::Nobody;
         }
+        // Each session is a source, so more sessions than sources would be useless.
         let clients = client_keys.map(|keys| keys.max_sessions(config.max_sources as usize));
         let socket = socket2::Socket::new(socket2::Domain::for_address(listen), socket2::Type::DGRAM, None)?;
         if listen.is_ipv6() {
@@ -113,6 +114,7 @@ impl Service {
         socket.bind(&listen.into())?;
         let listener = UdpSocket::from_std(socket.into())?;
         let random = RandomState::new();
+        // Later draws are the hashes of 1, 2 and so on, so none of them equals the seed.
         let mut relay = Relay::new(config, random.hash_one(0));
         relay.measure();
         let locked = LockedRelay {
@@ -155,6 +157,7 @@ impl Service {
     pub async fn run(self) {
         let timer = tokio::spawn(keep_time(self.shared.clone()));
         let _ends_with_this = ServiceGuard { timer, shared: self.shared.clone() };
+        // The additional byte shows that a datagram is too long.
         let mut buffer = vec![0; MAX_DATAGRAM + 1];
         loop {
             match self.shared.listener.recv_from(&mut buffer).await {
@@ -167,7 +170,7 @@ impl Service {
     }
 }
 
-/// Stops the timer and closes all sessions when it is dropped.
+/// Stops the timer, and closes all sessions and ports when it is dropped.
 struct ServiceGuard {
     timer: JoinHandle<()>,
     shared: Arc<SharedRelay>,
@@ -182,14 +185,17 @@ impl Drop for ServiceGuard {
         for port in locked.ports.values_mut() {
             self.shared.close_session(port);
         }
+        // The receiver of a port has a reference to all this, so it would keep the port open.
+        locked.ports.clear();
     }
 }
 
 impl Handle {
-    /// Returns the counts so far, and the present sizes of the relay's tables.
+    /// Returns the counters so far, and the current sizes of the relay's tables.
     pub fn report(&self) -> RelayReport {
         let locked = self.shared.lock();
         let mut report = locked.relay.report();
+        // The relay itself knows no sockets, so these are counted here.
         (report.relay.ports_refused, report.relay.unsent) = (locked.ports_refused, locked.unsent);
         report.relay.handshakes_failed = locked.handshakes_failed;
         if let Some(sessions) = &locked.clients {
@@ -214,7 +220,8 @@ impl SharedRelay {
         self.interceptor.as_ref().is_none_or(|interceptor| interceptor.pass(&datagram))
     }
 
-    /// Takes a datagram that arrived from `peer`, and sends the datagrams that follow from it.
+    /// Handles a datagram that arrived at `face` from `peer`, and sends the datagrams that result. `source` is the
+    /// client to which it belongs.
     fn receive(
         self: &Arc<Self>,
         face: Face,
@@ -224,6 +231,7 @@ impl SharedRelay {
         peer: SocketAddr,
     ) {
         let is_too_long = bytes.len() > MAX_DATAGRAM;
+        // The buffer has only the beginning of a datagram that is too long. A capture would show what nobody sent.
         if !is_too_long && !self.passes(Direction::Received, local, peer, bytes) {
             return;
         }
@@ -269,13 +277,14 @@ impl SharedRelay {
             .and_then(DtlsSessions::deadline)
             .map(|at| Instant::from_micros(at.saturating_duration_since(self.begun).as_micros() as u64));
         let deadline = locked.relay.poll_timeout().into_iter().chain(of_sessions).min();
+        // Most datagrams leave the next deadline as it is. The timer's task sleeps on.
         if deadline != locked.deadline {
             locked.deadline = deadline;
             self.changed.notify_one();
         }
     }
 
-    /// Takes a record of a client. Each session is a source of its own.
+    /// Handles a record of a client. Each session is a separate source.
     fn open_for_clients(&self, locked: &mut LockedRelay, from: SocketAddr, record: &[u8]) {
         let LockedRelay { relay, clients: Some(sessions), buffer, .. } = locked else { return };
         sessions.handle_record(from, record);
@@ -303,7 +312,7 @@ impl SharedRelay {
         }
     }
 
-    /// Sends a datagram to a client. Returns whether the system took it, or the interceptor dropped it.
+    /// Sends a datagram to a client, unless the interceptor drops it. Returns false if the system refused it.
     fn send_from_listener(&self, to: SocketAddr, bytes: &[u8]) -> bool {
         let to = match (self.local, to) {
             // The address of a record is not mapped into IPv6, and the socket takes no other.
