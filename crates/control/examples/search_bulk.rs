@@ -1,4 +1,4 @@
-//! Searches the parameters of `tide` on drawn networks, and compares what it finds with the present ones on others.
+//! Searches for parameters of `tide` on random networks, and compares the best ones with the current ones on other networks.
 //!
 //! ```sh
 //! cargo run --release --package coapace-control --example search_bulk            # the search
@@ -7,9 +7,9 @@
 //!
 //! A network has a rate of 10 kbit/s to 10 Mbit/s, a round-trip time of 5 to 800 ms, a buffer of a tenth to three times their
 //! product, and no losses or up to 15 % each way. None is a published cell or a built-in scenario. The score of a mechanism is
-//! a mean over networks: the logarithm of the time of a lone flow against the link alone, a third of its mean delay in the
-//! queue against the round-trip time with two blocks, and how far shares are from equal (absolute logarithms) between two flows
-//! of its own, and with `newreno` on a link without losses. Less is better.
+//! a mean over networks of: the logarithm of the time of a single flow relative to the link alone, a third of its mean queueing
+//! delay relative to the round-trip time with two blocks, and how far from equal shares are (absolute logarithms) between two
+//! flows of the mechanism, and beside `newreno` on a link without losses. A smaller score is better.
 
 #![allow(clippy::cast_sign_loss)] // no value below is negative
 
@@ -21,7 +21,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use coapace_control::{Mechanism, Mechanisms};
 use link::{Link, Random, Run};
 
-/// Networks of the search, and as many of the comparison.
+/// The number of networks of the search, and also of the comparison.
 const NETWORKS: u64 = 96;
 
 /// The values that the search tries, for each parameter.
@@ -38,7 +38,7 @@ const VALUES: [(&str, &[&str]); 10] = [
     ("overtaken", &["1/16", "1/8", "3/16", "1/4"]),
 ];
 
-/// A network, and the blocks of a body that crosses it.
+/// A network, and the number of blocks of a body that crosses it.
 struct Network {
     link: Link,
     blocks: usize,
@@ -59,14 +59,14 @@ impl Network {
         Self { link: Link { rate, rtt, block, request: 60, buffer, jitter, loss }, blocks }
     }
 
-    /// Returns the seconds that the link takes alone, with the losses.
+    /// Returns the time in seconds that the link alone needs for the body, losses included.
     fn alone(&self) -> f64 {
         let Link { rate, rtt, block, loss, .. } = self.link;
         let transmission = block as f64 * 8.0 / rate as f64;
         self.blocks as f64 * transmission / (1.0 - loss) + rtt as f64 / 1e6
     }
 
-    /// Returns the parts of the score.
+    /// Returns the parts of the score on one network.
     fn score(&self, mechanism: Mechanism) -> [f64; 4] {
         const SEEDS: [u64; 3] = [1, 2, 3];
         let newreno = parsed("newreno");

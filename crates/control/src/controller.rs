@@ -1,23 +1,24 @@
 //! The interface between an endpoint and a mechanism.
 //!
-//! The endpoint reports facts: the times of transmissions and answers. The mechanism decides which of them are samples, and
-//! how long to wait.
+//! The endpoint reports facts: the times of transmissions and answers. The mechanism decides which times count as
+//! samples, and how long to wait.
 
 use core::fmt::Debug;
 
 use crate::parameters::choice;
 use crate::{Draw, Duration, Instant};
 
-/// A congestion control mechanism with its parameters. It never changes. The caller keeps one [`State`](Self::State) for
-/// each destination, which holds all that the mechanism learns.
+/// A congestion control mechanism with its parameters. The value itself never changes. The caller keeps one
+/// [`State`](Self::State) for each destination, which holds all that the mechanism learns.
 ///
 /// The calls of one exchange are [`on_start`](Self::on_start) at its first transmission,
-/// [`on_retransmit`](Self::on_retransmit) at each retransmission, and [`on_end`](Self::on_end) once. Exchanges may
-/// overlap. No call panics, whatever its arguments.
+/// [`on_retransmit`](Self::on_retransmit) at each retransmission, and [`on_end`](Self::on_end) once at the end.
+/// Exchanges may overlap. No call panics, whatever its arguments.
 pub trait Controller: Debug {
-    /// The state of one destination, kept between exchanges. Its size is the RAM that the mechanism costs.
+    /// The state of one destination, kept between exchanges. Its size is the RAM that the mechanism takes for each
+    /// destination.
     type State: Copy + Debug;
-    /// The state of one exchange, kept while it is under way.
+    /// The state of one exchange, kept until the exchange ends.
     type Exchange: Copy + Debug;
 
     /// Returns the state of a destination before the first exchange with it.
@@ -26,18 +27,19 @@ pub trait Controller: Debug {
     /// Starts an exchange, as its first transmission departs. Returns its state and the timeout to arm.
     fn on_start(&self, state: &mut Self::State, cue: Cue) -> (Self::Exchange, Duration);
 
-    /// Backs off, as the timeout has passed and a retransmission departs. Returns the next timeout to arm. If the mechanism
-    /// sets [`Limits::overtaken`], the call may come before the timeout has passed: then the exchange was overtaken.
+    /// Lengthens the timeout of an exchange as its retransmission departs, because no answer came in time. Returns the
+    /// next timeout to arm. If the mechanism sets [`Limits::overtaken`], the call may come before the timeout has
+    /// passed, because later exchanges were answered first.
     fn on_retransmit(&self, state: &mut Self::State, exchange: &mut Self::Exchange, cue: Cue) -> Duration;
 
     /// Ends an exchange and learns from its outcome.
     fn on_end(&self, state: &mut Self::State, exchange: Self::Exchange, outcome: Outcome, cue: Cue);
 
-    /// Returns the longest time from the first transmission to the last of `retransmits` retransmissions in any state:
-    /// MAX_TRANSMIT_SPAN (RFC 7252 §4.8.2) with the timeouts of this mechanism.
+    /// Returns MAX_TRANSMIT_SPAN (RFC 7252 §4.8.2) with the timeouts of this mechanism: the longest possible time from
+    /// the first transmission of an exchange to its last retransmission, if there are `retransmits` of them.
     fn max_span(&self, retransmits: u8) -> Duration;
 
-    /// Returns the limits that the endpoint has to keep towards this destination.
+    /// Returns the limits that the endpoint must keep towards this destination.
     fn limits(&self, state: &Self::State) -> Limits;
 
     /// Returns the estimates for this destination, for traces, metrics and reports.
@@ -47,94 +49,95 @@ pub trait Controller: Debug {
 /// The arguments that come with every call: time, randomness and load.
 #[derive(Clone, Copy, Debug)]
 pub struct Cue {
-    /// The present moment.
+    /// The current time.
     pub now: Instant,
-    /// The random number of this call. A call draws at most once.
+    /// The random number of this call. The mechanism uses it at most once.
     pub draw: Draw,
-    /// Exchanges to this destination that are under way, the present one included. An exchange counts from the departure of
-    /// its first transmission on, not while it waits for NSTART or pacing. If the application begins several at once, the
-    /// first to depart has 1 here and the second 2 (draft-ietf-core-cocoa-03 §4.1).
+    /// The number of exchanges to this destination that have begun and not ended, including this one. An exchange is
+    /// counted once its first transmission has departed, and not while NSTART or pacing delays it. If the application
+    /// begins several at once, the first to depart has 1 here and the second 2 (draft-ietf-core-cocoa-03 §4.1).
     pub outstanding: u16,
 }
 
-/// The end of an exchange.
+/// How an exchange ended.
 #[derive(Clone, Copy, Debug)]
 pub enum Outcome {
     /// An acknowledgement or a response arrived.
     Acked(Sample),
-    /// A Reset arrived (RFC 7252 §4.2). It is not a sample, because it may come from another process than the one that
-    /// answers. The preset `er-cocoa` alone samples it, because its code does.
+    /// A Reset arrived (RFC 7252 §4.2). Its round-trip time is not a sample, because a Reset may come from another
+    /// process than answers do. Only the preset `er-cocoa` treats it as a sample, as its published code does.
     Reset,
-    /// The application lost interest.
+    /// The application cancelled the exchange.
     Cancelled,
-    /// The timeout after the last retransmission (MAX_RETRANSMIT) passed. Without [`Limits::final_wait`] the exchange is
-    /// given up at the moment of that retransmission.
+    /// The timeout after the last retransmission (MAX_RETRANSMIT) passed. Without [`Limits::final_wait`] the endpoint
+    /// gives the exchange up as soon as that retransmission departs.
     GivenUp,
 }
 
-/// The facts of an acknowledgement. The mechanism decides whether they make a strong sample, a weak one or none.
+/// The measurements of an acknowledged exchange. The mechanism decides whether they make a strong sample, a weak one or none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sample {
     /// Time since the first transmission departed.
     pub since_first: Duration,
     /// Time since the last transmission departed.
     pub since_last: Duration,
-    /// Retransmissions made; 0 if the first transmission was the only one.
+    /// The number of retransmissions; 0 if the first transmission was the only one.
     pub retransmits: u8,
-    /// The transmission that was answered, if a [`Marking`] tells it.
+    /// The transmission that was answered; `None` if no [`Marking`] identifies it.
     pub answered: Option<Answer>,
 }
 
-/// The transmission that an acknowledgement answers.
+/// The transmission that was answered, and the time from its departure to the answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Answer {
     /// The ordinal of the transmission, 0 for the first.
     pub ordinal: u8,
-    /// Time since that transmission departed: an unambiguous round-trip time.
+    /// Time from the departure of that transmission to its answer: an unambiguous round-trip time.
     pub since: Duration,
 }
 
 impl Sample {
-    /// Returns the sample of an exchange without a [`Marking`].
+    /// Returns the sample of an exchange whose transmissions have no [`Marking`].
     pub const fn unmarked(since_first: Duration, since_last: Duration, retransmits: u8) -> Self {
         Self { since_first, since_last, retransmits, answered: None }
     }
 
-    /// Returns the round-trip time if it is unambiguous: there was no retransmission, or a marking tells which transmission
-    /// was answered.
+    /// Returns the round-trip time if it is unambiguous, and `None` otherwise. It is unambiguous if there was no
+    /// retransmission, or if a marking identifies the transmission that was answered.
     pub fn unambiguous(&self) -> Option<Duration> {
         match self.answered {
             Some(answer) => Some(answer.since),
+            // Without a copy there is nothing that the answer could be confused with.
             None if self.retransmits == 0 => Some(self.since_first),
             None => None,
         }
     }
 }
 
-/// The limits that an endpoint has to keep towards one destination.
+/// The limits that an endpoint must keep towards one destination.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Maximum number of outstanding exchanges, where the mechanism replaces the NSTART of 1 of RFC 7252 §4.7. If the
-    /// application has configured an NSTART, the smaller of the two holds.
+    /// Maximum number of outstanding exchanges, in place of the NSTART of 1 of RFC 7252 §4.7; `None` if the mechanism
+    /// sets no limit of its own. If the application has configured an NSTART, the smaller of the two applies.
     pub nstart: Option<u16>,
-    /// Earliest departure of the next confirmable message (pacing); [`Instant::ZERO`] without pacing.
+    /// Earliest departure of the next confirmable message (pacing); [`Instant::ZERO`] if the mechanism does not pace.
     pub next_confirmable: Instant,
-    /// An exchange is lost, and is retransmitted at once, if its last transmission departed at least this long before the
-    /// last transmission of an exchange that is answered without ambiguity. `None`: timeouts alone find losses.
+    /// An exchange counts as lost, and is retransmitted at once, if another transmission that departed at least this
+    /// much later was answered without ambiguity. `None`: only timeouts detect losses.
     pub overtaken: Option<Duration>,
-    /// Least time between two non-confirmable messages that nothing answers.
+    /// Least time between the departures of two non-confirmable messages that are not answered.
     pub non_gap: Duration,
-    /// The marking of transmissions.
+    /// How transmissions carry their ordinal, the number of the transmission within its exchange.
     pub marking: Marking,
-    /// Whether the endpoint waits for an answer to the last retransmission (RFC 7252 §4.2). If not, it gives the exchange up
+    /// True if the endpoint waits for an answer to the last retransmission (RFC 7252 §4.2). If not, it gives the exchange up
     /// as that retransmission departs.
     pub final_wait: bool,
 }
 
 impl Limits {
-    /// Returns the limits of a mechanism that has an RTO. NSTART and pacing are left to the endpoint, and the last
-    /// retransmission is waited for. Non-confirmable messages are an RTO apart (draft-ietf-core-cocoa-03 §5), and 3 s at
-    /// least until a round-trip time is measured (RFC 7641 §4.5.1).
+    /// Returns the limits of a mechanism that has an RTO and no window or pacing of its own. The endpoint applies its
+    /// own NSTART, and waits for an answer to the last retransmission. Non-confirmable messages depart at least an RTO
+    /// apart (draft-ietf-core-cocoa-03 §5), and at least 3 s until a round-trip time is measured (RFC 7641 §4.5.1).
     pub fn with_gauges(gauges: Gauges, marking: Marking) -> Self {
         let unmeasured = if gauges.srtt.is_some() { Duration::ZERO } else { Duration::from_secs(3) };
         Self {
@@ -149,7 +152,7 @@ impl Limits {
 }
 
 choice! {
-    /// The way in which a transmission carries its ordinal, so that an answer tells which transmission it answers.
+    /// How a transmission carries its ordinal, so that an answer identifies the transmission that it answers.
     #[derive(Default, Hash)]
     pub enum Marking {
         /// No marking: all transmissions of an exchange are the same bytes.
@@ -157,12 +160,13 @@ choice! {
         None = "none",
         /// The ordinal is the last byte of the token (draft-ietf-core-fasor-02 §4.5), in every transmission.
         Token = "token",
-        /// The ordinal is in the token of retransmissions. The first transmission carries the application's token alone.
+        /// The ordinal is in the token of retransmissions. The first transmission carries the token of the application without
+        /// an ordinal.
         TokenOnRetransmit = "token-on-retransmit",
         /// The ordinal is in the Rexmit-Cnt option (draft-ietf-core-fasor-02 §4.4). The value 255 asks whether the peer
-        /// echoes it.
+        /// echoes the option.
         Option = "option",
-        /// Every transmission has a Message ID of its own (Meng et al. 2017). It suits idempotent requests alone.
+        /// Every transmission has its own Message ID (Meng et al. 2017). This is only suitable for idempotent requests.
         FreshMessageId = "fresh-message-id",
     }
 }
@@ -170,13 +174,14 @@ choice! {
 /// The estimates of a mechanism for one destination.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Gauges {
-    /// The RTO that the next exchange starts from, before dither. It includes a kept backoff. FASOR has its fast RTO here.
+    /// The RTO that the next exchange starts from, before dither. It includes a backoff that an earlier exchange left.
+    /// For FASOR it is the fast RTO.
     pub rto: Duration,
-    /// The smoothed round-trip time, once measured.
+    /// The smoothed round-trip time; `None` before the first sample.
     pub srtt: Option<Duration>,
-    /// The variation of the round-trip time, once measured.
+    /// RTTVAR, the variation of the round-trip time; `None` before the first sample.
     pub rttvar: Option<Duration>,
-    /// The pacing rate in messages per 1000 s, where the mechanism has one.
+    /// The pacing rate in messages per 1000 s; `None` if the mechanism has no rate.
     pub rate_per_ks: Option<u32>,
 }
 
@@ -185,7 +190,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn non_confirmable_messages_are_an_rto_apart_and_3_s_until_something_is_measured() {
+    fn non_confirmable_messages_are_an_rto_apart_and_3_s_before_the_first_sample() {
         let gap = |rto, srtt| {
             let gauges = Gauges { rto: Duration::from_secs(rto), srtt, ..Gauges::default() };
             Limits::with_gauges(gauges, Marking::None).non_gap

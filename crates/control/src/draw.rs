@@ -1,4 +1,4 @@
-//! A uniform random number, drawn by the caller.
+//! A uniform random number, which the caller of a mechanism draws.
 
 use crate::{Duration, Ratio};
 
@@ -8,10 +8,10 @@ use crate::{Duration, Ratio};
 pub struct Draw(u32);
 
 impl Draw {
-    /// The least draw, zero.
+    /// The smallest draw, zero.
     pub const ZERO: Self = Self(0);
 
-    /// Returns the draw `fraction` / 2³².
+    /// Returns the draw with the value `fraction` / 2³².
     pub const fn from_bits(fraction: u32) -> Self {
         Self(fraction)
     }
@@ -21,22 +21,24 @@ impl Draw {
         self.0
     }
 
-    /// Returns U(`low`, `high`) = `low` + u·(`high` − `low`) to the nearest microsecond, or `low` if `high` is not above it.
+    /// Returns a duration that this draw u chooses between `low` and `high`: `low` + u·(`high` − `low`) to the nearest
+    /// microsecond, or `low` if `high` is not above it.
     pub fn between(self, low: Duration, high: Duration) -> Duration {
         low + self.of(high - low)
     }
 
-    /// Returns U(`base`, `factor`·`base`): the dither of RFC 7252 §4.2, where `factor` is ACK_RANDOM_FACTOR.
+    /// Returns a duration that this draw chooses between `base` and `factor`·`base`: the dither of RFC 7252 §4.2, where
+    /// `factor` is ACK_RANDOM_FACTOR.
     pub fn dither(self, base: Duration, factor: Ratio) -> Duration {
         self.between(base, factor.of(base))
     }
 
-    /// Returns u·`span` to the nearest microsecond.
+    /// Returns u·`span` to the nearest microsecond, where u is this draw.
     fn of(self, span: Duration) -> Duration {
         Duration::from_micros(self.of_u64(span.as_micros()))
     }
 
-    /// Returns u·`value` to the nearest integer.
+    /// Returns u·`value` to the nearest integer, where u is this draw.
     pub(crate) const fn of_u64(self, value: u64) -> u64 {
         // Two 64-bit products instead of one of 128 bits, because a Cortex-M3 multiplies 32 by 32. Neither they nor their sum
         // overflow, because u is below 1.

@@ -8,31 +8,33 @@ pub const GRANULARITY: Duration = Duration::from_millis(1);
 
 /// The default lower bound of an RTO that is estimated from round-trip times.
 ///
-/// Scheduling, garbage collection or a clock tick of 10 ms on an RTOS add some tens of milliseconds to a round trip of less
-/// than one millisecond. A shorter timeout says nothing about the network. TCP in Linux has 200 ms, because its receivers
-/// delay acknowledgements by up to 40 ms and others by 200 ms. CoAP acknowledges at once, so a quarter is enough. RFC 8961
-/// §4 asks for no particular minimum. Published mechanisms have none or their own: see the presets.
+/// Scheduling, garbage collection or a clock tick of 10 ms on an RTOS add some tens of milliseconds to a round trip of
+/// less than one millisecond. A timeout shorter than these delays expires even if the network lost nothing. TCP in
+/// Linux uses 200 ms, because its receivers delay acknowledgements by up to 40 ms and other systems by 200 ms. CoAP
+/// acknowledges at once, so a quarter of Linux's bound is enough. RFC 8961 §4 requires no particular minimum. Published
+/// mechanisms have no lower bound or another one: see the presets.
 pub const MIN_RTO: Duration = Duration::from_millis(50);
 
-/// A lower bound without an effect: a microsecond.
+/// A lower bound of one microsecond, which has no effect.
 pub(crate) const UNBOUNDED: Duration = Duration::from_micros(1);
 
-/// SRTT and RTTVAR. The mechanism chooses the samples and K.
+/// SRTT and RTTVAR, the averages of round-trip times. The mechanism chooses which samples to use, and the weight K of
+/// RTTVAR in the RTO.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Estimator {
-    /// Zero before the first sample, and never after.
+    /// SRTT; zero only before the first sample.
     srtt: Fine,
     rttvar: Fine,
 }
 
-/// The rule by which an [`Estimator`] takes in a sample.
+/// How an [`Estimator`] updates its averages with a sample.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Learning {
-    /// RTTVAR after the first sample, in relation to that sample.
+    /// RTTVAR after the first sample, as a share of that sample.
     pub(crate) first_rttvar: Ratio,
-    /// The gain of SRTT.
+    /// The weight of a new sample in SRTT.
     pub(crate) srtt_gain: Ratio,
-    /// The gain of RTTVAR.
+    /// The weight of a new deviation in RTTVAR.
     pub(crate) rttvar_gain: Ratio,
     /// The unit that SRTT and RTTVAR are rounded to.
     pub(crate) tick: Duration,
@@ -54,18 +56,18 @@ impl Estimator {
         Self { srtt: zero, rttvar: zero }
     }
 
-    /// Returns an estimator with these values, for mechanisms with a rule of their own; `srtt` is above zero.
+    /// Returns an estimator with these values, for mechanisms with another update rule; `srtt` is above zero.
     pub(crate) const fn of(srtt: Fine, rttvar: Fine) -> Self {
         Self { srtt, rttvar }
     }
 
-    /// Takes in the sample `rtt`.
+    /// Updates SRTT and RTTVAR with the sample `rtt`.
     #[inline(always)]
     pub(crate) fn update(&mut self, rtt: Duration, learning: Learning) {
         self.take(Fine::sample(rtt, learning.tick), learning);
     }
 
-    /// Takes in a sample that is rounded to ticks already.
+    /// Updates SRTT and RTTVAR with a sample that is already rounded to ticks.
     #[inline(always)]
     pub(crate) fn take(&mut self, rtt: Fine, learning: Learning) {
         let Learning { first_rttvar, srtt_gain, rttvar_gain, tick } = learning;
@@ -74,6 +76,7 @@ impl Estimator {
             self.rttvar = self.rttvar.blend(rttvar_gain, self.srtt.distance(rtt)).rounded(tick);
             self.srtt = self.srtt.blend(srtt_gain, rtt).rounded(tick);
         } else {
+            // The first sample is SRTT itself (RFC 6298 §2.2).
             *self = Self { srtt: rtt, rttvar: rtt.by(first_rttvar).floored(tick) };
         }
     }
@@ -90,14 +93,15 @@ impl Estimator {
         self.rttvar
     }
 
-    /// Returns SRTT + max(G, `k`·RTTVAR) without bounds, or `None` before the first sample.
+    /// Returns SRTT + max(`granularity`, `k`·RTTVAR), neither bounded nor dithered; `None` before the first sample.
     #[inline(always)]
     pub(crate) fn rto(&self, k: u8, granularity: Duration) -> Option<Fine> {
+        // The product has 40 and 8 bits.
         let variation = (self.rttvar.units() * u64::from(k)).max(Fine::from(granularity).units());
         self.is_measured().then(|| Fine::from_units(self.srtt.units() + variation))
     }
 
-    /// Returns the gauges of a mechanism whose `rto` rests on this estimator.
+    /// Returns the gauges of a mechanism that starts from `rto` and has the SRTT and RTTVAR of this estimator.
     #[inline(always)]
     pub(crate) fn gauges(&self, rto: Fine) -> Gauges {
         if !self.is_measured() {
@@ -126,14 +130,14 @@ mod tests {
     }
 
     #[test]
-    fn the_first_variance_decides_the_next_samples() {
+    fn the_initial_variance_affects_the_rto_of_the_next_samples() {
         assert_eq!(series(Learning::RFC6298), [300_000, 250_000, 212_500, 296_875, 261_719]);
         let eighth = Learning { first_rttvar: Ratio::new(1, 8), ..Learning::RFC6298 };
         assert_eq!(series(eighth), [150_000, 137_500, 128_125, 233_594, 214_258]);
     }
 
     #[test]
-    fn a_steady_round_trip_time_leaves_rto_above_it_by_the_granularity() {
+    fn after_a_steady_round_trip_time_the_rto_exceeds_it_by_the_clock_granularity() {
         let mut estimator = Estimator::new();
         for _ in 0..200 {
             estimator.update(Duration::from_millis(100), Learning::RFC6298);
@@ -143,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn a_tick_is_what_both_averages_are_rounded_to() {
+    fn srtt_and_rttvar_are_rounded_down_to_ticks() {
         let learning = Learning { tick: Duration::from_millis(1), ..Learning::RFC6298 };
         let mut estimator = Estimator::new();
         estimator.update(Duration::from_micros(101_999), learning); // 101, and half of it rounded down
@@ -153,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sample_of_no_time_still_counts_as_measured() {
+    fn a_sample_of_0_ms_counts_as_a_measurement() {
         let mut estimator = Estimator::new();
         estimator.update(Duration::ZERO, Learning::RFC6298);
         assert!(estimator.is_measured());

@@ -1,4 +1,4 @@
-//! Spans of time finer than a microsecond, for estimates that are averaged and multiplied.
+//! Durations finer than a microsecond, for estimates that are averaged and multiplied.
 
 use core::cmp::Ordering;
 use core::hint::black_box;
@@ -6,15 +6,14 @@ use core::ops::{Add, Sub};
 
 use crate::{Draw, Duration, Ratio, division};
 
-/// A span of time in units of 1/4096 µs, up to 2²⁸ µs (268 s), in five bytes. All arithmetic rounds to nearest and
-/// saturates.
+/// A duration in units of 1/4096 µs, up to 2²⁸ µs (268 s), in five bytes. All arithmetic rounds to nearest and saturates.
 ///
-/// An average in whole microseconds stalls 4 µs below its input, and a backoff from 0.3 s to 24.3 s multiplies that error
-/// by 81. Twelve more bits keep every timeout within 1 µs of exact arithmetic. Five bytes without alignment make states
-/// smaller than a `u64` would.
+/// An average in whole microseconds stalls 4 µs below its input, and a backoff from 0.3 s to 24.3 s multiplies that
+/// error by 81. The twelve bits below a microsecond keep every timeout within 1 µs of exact arithmetic. Five bytes
+/// without alignment make states smaller than a `u64` would.
 ///
-/// The bytes are for storage. Methods unpack them into one number, which stays in registers. All of them are inlined but
-/// the arithmetic of [`Ratio`] and [`Draw`], and spans are compared as one number, not byte by byte.
+/// The bytes are for storage. Methods unpack them into one number, which stays in registers. All of them are inlined except the
+/// arithmetic of [`Ratio`] and [`Draw`], and durations are compared as one number, not byte by byte.
 #[derive(Clone, Copy, Debug, Default)]
 #[repr(Rust, packed)]
 pub(crate) struct Fine {
@@ -22,33 +21,34 @@ pub(crate) struct Fine {
     high: u8,
 }
 
-/// Bits of a unit below a microsecond.
+/// The number of bits below a microsecond.
 const BITS: u32 = 12;
-/// Bits of a span. Its units times a number of 16 bits do not overflow.
+/// The number of bits of a duration. The product of a duration and a number of 16 bits fits into 64 bits.
 const SPAN_BITS: u32 = 40;
-/// Number of doublings after which every span is zero or the longest.
+/// The number of doublings after which every duration is zero or the longest.
 const MOST_DOUBLINGS: u8 = SPAN_BITS as u8;
 
 impl Fine {
     pub(crate) const ZERO: Self = Self { low: 0, high: 0 };
     const MAX: Self = Self { low: u32::MAX, high: u8::MAX };
-    /// The resolution of [`Duration`]. A sample of zero may have taken up to a microsecond, and counts as one.
+    /// The shortest sample, one microsecond. A [`Duration`] of zero may have taken up to a microsecond, so it counts as
+    /// one.
     pub(crate) const SHORTEST: Self = Self::from_duration(Duration::from_micros(1));
 
-    /// Returns a zero that the compiler does not know to be one. It makes a new state by a store or two; for a known zero
-    /// the compiler calls `memset`, which would be linked for that alone.
+    /// Returns a zero whose value the compiler cannot know. It then initialises a new state with one or two stores. For
+    /// a known zero it would call `memset`, which would be linked for that alone.
     #[inline(always)]
     pub(crate) fn stored_zero() -> Self {
         Self { low: black_box(0), high: 0 }
     }
 
-    /// Returns a span of so many units, or the longest.
+    /// Returns a duration of `units`·1/4096 µs, or the longest duration if that is less.
     #[inline(always)]
     pub(crate) const fn from_units(units: u64) -> Self {
         if units >> SPAN_BITS > 0 { Self::MAX } else { Self::fitting(units) }
     }
 
-    /// Returns a span of so many units, which must fit 40 bits.
+    /// Returns a duration of `units`·1/4096 µs. The number must fit in 40 bits.
     #[inline(always)]
     pub(crate) const fn fitting(units: u64) -> Self {
         Self { low: units as u32, high: (units >> 32) as u8 }
@@ -70,15 +70,16 @@ impl Fine {
         Self::from_units(self.units() * times as u64)
     }
 
-    /// Returns a sample in whole ticks, and at least one tick; see [`rounded`](Self::rounded).
+    /// Returns a measured duration in whole ticks, and at least one tick; see [`rounded`](Self::rounded).
     #[inline(always)]
     pub(crate) fn sample(rtt: Duration, tick: Duration) -> Self {
         let rtt = if rtt == Duration::ZERO { Self::SHORTEST } else { rtt.into() };
+        // A quick answer takes a tick, because SRTT must not be zero.
         if tick.as_micros() <= 1 { rtt } else { rtt.floored(tick).max(tick.into()) }
     }
 
-    /// Rounds to the nearest multiple of `tick`, halves up. A tick of a microsecond rounds nothing: mechanisms without ticks
-    /// have it.
+    /// Rounds to the nearest multiple of `tick`, halves up. A tick of one microsecond means no rounding, for mechanisms
+    /// without ticks.
     #[inline(always)]
     pub(crate) const fn rounded(self, tick: Duration) -> Self {
         let half = Self::from_duration(tick).units() / 2;
@@ -91,23 +92,25 @@ impl Fine {
         self.floored_unless(self, tick)
     }
 
-    /// Rounds down like [`floored`](Self::floored), but returns `exact` where nothing is rounded.
+    /// Rounds down like [`floored`](Self::floored), but returns `exact` if `tick` is one microsecond.
     #[inline(always)]
     const fn floored_unless(self, exact: Self, tick: Duration) -> Self {
         if tick.as_micros() <= 1 {
             return exact;
         }
         let tick = Self::from_duration(tick).units();
+        // The product is at most this duration, so it fits.
         Self::fitting(division::by(self.units(), tick) * tick)
     }
 
-    /// Returns the span halved `times` times.
+    /// Returns the duration halved `times` times.
     #[inline(always)]
     pub(crate) const fn halved(self, times: u8) -> Self {
+        // A shift by 64 bits or more would panic, and callers count up to 255.
         Self::fitting(if times < 64 { self.units() >> times } else { 0 })
     }
 
-    /// Returns the absolute difference from `other`.
+    /// Returns the absolute difference between this duration and `other`.
     #[inline(always)]
     pub(crate) fn distance(self, other: Self) -> Self {
         Self::fitting(self.units().abs_diff(other.units()))
@@ -118,7 +121,7 @@ impl Fine {
         Self::from_units(self.units() * 2)
     }
 
-    /// Returns the span doubled `times` times.
+    /// Returns the duration doubled `times` times.
     #[inline(always)]
     pub(crate) const fn doubled(self, times: u8) -> Self {
         // Not a shift: a Cortex-M3 calls a function to shift 64 bits by a variable.
@@ -135,21 +138,22 @@ impl Fine {
         Self::fitting(scaled(self.units(), ratio))
     }
 
-    /// Returns `weight`·`new` + (1 − `weight`)·self: one step of a moving average.
+    /// Returns `weight`·`new` + (1 − `weight`)·`self`: one step of a moving average.
     #[inline(always)]
     pub(crate) const fn blend(self, weight: Ratio, new: Self) -> Self {
         Self::fitting(blended(weight, new.units(), self.units()))
     }
 
-    /// Returns U(self, `factor`·self), or self if `factor` is below 1.
+    /// Returns a duration that `draw` chooses between `self` and `factor`·`self`; `self` if `factor` is below 1.
     #[inline(always)]
     pub(crate) fn dithered(self, factor: Ratio, draw: Draw) -> Self {
         self + self.by(factor.above_one()).drawn(draw)
     }
 
-    /// Returns U(0, self).
+    /// Returns a duration that `draw` chooses between zero and `self`.
     #[inline(always)]
     pub(crate) fn drawn(self, draw: Draw) -> Self {
+        // A draw is below 1, so the result fits.
         Self::fitting(draw.of_u64(self.units()))
     }
 
@@ -163,27 +167,27 @@ impl Fine {
         Self::fitting(self.units().max(other.units()))
     }
 
-    /// Returns the span bounded from below. A bound of a microsecond does nothing, so that firmware without a bound links no
-    /// code for it.
+    /// Returns the larger of the duration and `bound`. A bound of one microsecond has no effect, so that firmware
+    /// without a bound links no code for it.
     #[inline(always)]
     pub(crate) fn at_least(self, bound: Duration) -> Self {
         if bound.as_micros() <= 1 { self } else { self.max(bound.into()) }
     }
 
-    /// Returns the span bounded from above. A bound of 268 s or more does nothing, for the reason given at
-    /// [`at_least`](Self::at_least).
+    /// Returns the smaller of the duration and `bound`. A bound of 268 s or more has no effect, so that firmware
+    /// without a bound links no code for it.
     #[inline(always)]
     pub(crate) fn at_most(self, bound: Duration) -> Self {
         if bound.as_micros() >= 268_000_000 { self } else { self.min(bound.into()) }
     }
 }
 
-/// Returns `ratio`·`units`, saturating at the longest span. Not inlined: see [`Fine`].
+/// Returns `ratio`·`units`, or the longest duration if that is less. Not inlined: see [`Fine`].
 const fn scaled(units: u64, ratio: Ratio) -> u64 {
     Fine::from_units(ratio.of_u48(units)).units()
 }
 
-/// Returns a step of a moving average of units. Not inlined: see [`Fine`].
+/// Returns `weight`·`new` + (1 − `weight`)·`old`: one step of a moving average. Not inlined: see [`Fine`].
 const fn blended(weight: Ratio, new: u64, old: u64) -> u64 {
     Fine::from_units(weight.blend_u47(new, old)).units()
 }
@@ -211,7 +215,7 @@ impl Add for Fine {
     }
 }
 
-/// Saturates at zero.
+/// Subtracts a duration. The difference is zero if the other one is longer.
 impl Sub for Fine {
     type Output = Self;
     #[inline(always)]
@@ -250,7 +254,7 @@ mod tests {
     const MAX: Fine = Fine::MAX;
 
     #[test]
-    fn a_value_that_does_not_fit_saturates() {
+    fn a_duration_out_of_range_saturates() {
         assert_eq!(Fine::from(Duration::MAX), MAX);
         assert_eq!(MAX + MAX, MAX);
         assert_eq!(Fine::from(Duration::from_micros(1)).doubled(255), MAX);
@@ -259,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn a_tick_rounds_to_its_multiples_and_a_microsecond_does_not() {
+    fn rounding_to_a_tick_gives_its_multiples_and_a_tick_of_1_us_rounds_nothing() {
         let (us, tick) = (Duration::from_micros, Duration::from_millis(1));
         let third = Fine::from(us(10_000)).by(Ratio::new(1, 3));
         assert_eq!(third.rounded(us(1)), third);
@@ -270,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bound_of_a_microsecond_from_below_and_one_of_268_s_from_above_are_none() {
+    fn a_lower_bound_of_1_us_and_an_upper_bound_of_268_s_do_not_bound_an_rto() {
         let (us, ms) = (Duration::from_micros, Duration::from_millis);
         let span = Fine::from(ms(3));
         assert_eq!((span.at_least(ms(50)), span.at_most(ms(2))), (ms(50).into(), ms(2).into()));
@@ -278,13 +282,13 @@ mod tests {
     }
 
     #[test]
-    fn order_is_that_of_the_spans() {
+    fn durations_in_fine_units_compare_like_their_lengths() {
         let ms = |ms| Fine::from(Duration::from_millis(ms));
         assert!(ms(255) < ms(256) && ms(256) < ms(65_536) && ms(65_536) < MAX);
     }
 
     #[test]
-    fn a_microsecond_divided_by_eight_and_multiplied_again_is_a_microsecond() {
+    fn a_fine_duration_of_one_microsecond_survives_division_by_eight() {
         let us = Fine::from(Duration::from_micros(1));
         assert_eq!(us.by(Ratio::new(1, 8)).times(8), us);
     }

@@ -1,29 +1,31 @@
-//! Congestion control for CoAP, one mechanism a file.
+//! Congestion control for CoAP, each mechanism in its own file.
 //!
-//! A mechanism is a value that implements [`Controller`]. Its fields are its parameters. It never changes, and one value
-//! serves every destination. The caller keeps its memory: a [`Controller::State`] of a few bytes for each destination,
-//! and a [`Controller::Exchange`] for each exchange under way. Every call brings the time and a random number in a
-//! [`Cue`], so a mechanism runs the same in firmware, in a simulator and behind a socket.
+//! A mechanism is a value that implements [`Controller`]. Its fields are its parameters. It never changes, and one value serves
+//! every destination. The caller keeps its memory: a [`Controller::State`] of a few bytes for each destination, and a
+//! [`Controller::Exchange`] for each exchange that has not ended. Every call passes the time and a random number in a [`Cue`],
+//! so a mechanism runs the same in firmware, in a simulator and with sockets.
 //!
-//! [`REGISTRY`] lists the mechanisms for single exchanges, and [`BULK`] those for many exchanges at once that carry one body.
-//! [`Mechanism`] is one of either, chosen at run time.
+//! [`REGISTRY`] lists the mechanisms for single exchanges, and [`BULK`] those for many exchanges at once that carry one
+//! body. A [`Mechanism`] is a mechanism of either list, chosen at run time.
 //!
 //! # Words
 //!
-//! Names of RFC 7252 and RFC 6298 keep their meaning. These are used beside them:
+//! Terms of RFC 7252 and RFC 6298 keep their meaning. These terms are used in addition:
 //!
 //! * **exchange**: one confirmable message, its retransmissions and its acknowledgement.
 //! * **timeout**: the time armed for one transmission. **RTO**: the estimate that timeouts are made from.
 //! * **dither**: the random part of a timeout, for example the part that ACK_RANDOM_FACTOR bounds.
-//! * **backoff**: the growth of timeouts from one retransmission to the next, and the timeout that it led to. A **kept**
-//!   backoff is one that the next exchange starts from.
-//! * **sample**: a measured round-trip time. It is **ambiguous** if a retransmitted exchange brought it and nothing tells
-//!   which transmission was answered.
-//! * **strong** and **weak** sample (CoCoA): one from an exchange without, and one from an exchange with retransmissions.
+//! * **backoff**: the growth of timeouts from one retransmission to the next, and the resulting timeout. If a backoff
+//!   is **kept**, the next exchange starts from it.
+//! * **sample**: a measured round-trip time. It is **ambiguous** if the exchange was retransmitted and nothing identifies the
+//!   transmission that was answered.
+//! * **strong** sample (CoCoA): a sample from an exchange without retransmissions. A **weak** sample is from an
+//!   exchange with retransmissions.
 //! * **ordinal**: the number of a transmission within its exchange, 0 for the first.
-//! * **overtaken**: unanswered while an exchange is answered that departed later by a given time ([`Limits::overtaken`]).
+//! * **overtaken**: an exchange is overtaken if it is unanswered, and an exchange that departed at least a given time
+//!   later has been answered ([`Limits::overtaken`]).
 //! * **window**: the number of exchanges that may be outstanding.
-//! * **marking**: the way in which a transmission carries its ordinal, so that an answer tells it.
+//! * **marking**: how a transmission carries its ordinal, so that an answer identifies the transmission.
 //! * **giving up**: the end of an exchange without an answer to any of its transmissions.
 //! * **tick**: the unit that an implementation counts time in.
 //! * **preset**: a named set of parameter values, for instance the values of a published implementation.
@@ -56,6 +58,7 @@ mod own;
 mod packed;
 mod parameters;
 mod registry;
+mod seam;
 mod stamp;
 mod suggestion;
 #[cfg(test)]
@@ -71,6 +74,7 @@ pub use own::{Own, OwnExchange, OwnMechanism, OwnState};
 pub use packed::Packed;
 pub use parameters::{Parameter, Parameters, Preset, Ratio, SetError, Switch, Value};
 pub use registry::*;
+pub use seam::{Form, Seam, SeamExchange};
 pub use suggestion::{nearest, unknown};
 pub use time::{Duration, Instant};
 

@@ -9,20 +9,20 @@ use crate::{
     State, unknown,
 };
 
-/// The mechanisms that can be named: the built-in ones of this crate, and the ones that other crates add (own ones).
+/// A set of mechanisms that can be found by name: the built-in ones of this crate, and own mechanisms of other crates.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Mechanisms {
     own: &'static [Entry],
 }
 
-/// The value of a parameter. Its `Display` is the text that sets it.
+/// The value of a parameter, for display. The displayed text parses to the same value.
 #[derive(Clone, Copy, Debug)]
 pub struct Shown<'a> {
     mechanism: &'a Mechanism,
     name: &'a str,
 }
 
-/// The reason why a text names no mechanism.
+/// The reason why a text cannot be parsed as a mechanism.
 #[derive(Clone, Copy, Debug)]
 pub enum ParseMechanismError {
     /// No mechanism has this name.
@@ -34,46 +34,46 @@ pub enum ParseMechanismError {
     },
     /// No bulk mechanism has this name.
     UnknownBulk {
-        /// The name.
+        /// The name in the text.
         name: Excerpt,
-        /// The mechanisms to choose from.
+        /// The bulk mechanisms to choose from.
         known: Mechanisms,
     },
-    /// The mechanism is for single exchanges, and a bulk mechanism was asked for.
+    /// The mechanism is for single exchanges, but a bulk mechanism is needed.
     NoBulk {
-        /// The mechanism that was named.
+        /// The named mechanism.
         entry: &'static Entry,
-        /// The mechanisms to choose from.
+        /// The bulk mechanisms to choose from.
         known: Mechanisms,
     },
-    /// The mechanism is a bulk mechanism, and one for single exchanges was asked for.
+    /// The mechanism is a bulk mechanism, but one for single exchanges is needed.
     NoSingle {
-        /// The mechanism that was named.
+        /// The named mechanism.
         entry: &'static Entry,
         /// The mechanisms to choose from.
         known: Mechanisms,
     },
-    /// A part after the colon is not `parameter=value`.
+    /// A part of the text after the colon is not of the form `parameter=value`. Holds that part.
     NotAnAssignment(Excerpt),
     /// A parameter could not be set.
     Parameter {
-        /// The mechanism that was named.
+        /// The mechanism whose parameter it is.
         entry: &'static Entry,
         /// The name of the parameter.
         name: Excerpt,
         /// The value in the text.
         value: Excerpt,
-        /// The reason.
+        /// Why the parameter could not be set.
         error: SetError,
     },
 }
 
-/// The reason why own mechanisms cannot be added to the built-in ones.
+/// The reason why an own mechanism cannot be added to the built-in ones: its name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BadName {
-    /// The name is empty, or has other characters than lower-case letters, digits and hyphens.
+    /// The name is empty, or has characters other than lower-case letters, digits and hyphens.
     Characters(&'static str),
-    /// Another mechanism has the name.
+    /// Another mechanism already has this name.
     Taken(&'static str),
 }
 
@@ -84,13 +84,14 @@ impl Mechanisms {
     /// Returns the mechanisms of this crate and `own` ones.
     ///
     /// # Errors
-    /// [`BadName`] if a name is taken, or could not be parsed out of `NAME:parameter=value,…`.
+    /// [`BadName`] if a name is taken, or could not be parsed as part of `NAME:parameter=value,…`.
     pub fn with(own: &'static [Entry]) -> Result<Self, BadName> {
         for (place, Entry { name, .. }) in own.iter().enumerate() {
             let earlier = own.get(..place).unwrap_or_default();
             if name.is_empty() || !name.bytes().all(|byte| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'-')) {
                 return Err(BadName::Characters(name));
             }
+            // A name must find one mechanism, for single exchanges and for bodies.
             if REGISTRY.iter().chain(BULK).chain(earlier).any(|other| other.name == *name) {
                 return Err(BadName::Taken(name));
             }
@@ -98,34 +99,34 @@ impl Mechanisms {
         Ok(Self { own })
     }
 
-    /// Returns the entries for single exchanges. Own ones come last.
+    /// Returns the entries for single exchanges. Own mechanisms come last.
     pub fn entries(self) -> impl Iterator<Item = &'static Entry> + Clone {
         REGISTRY.iter().chain(self.own)
     }
 
-    /// Returns the entries of this crate that can carry a body. Bulk mechanisms come first. Last come mechanisms for single
-    /// exchanges that limit how many may be outstanding, such as `rtt-coap`. Own mechanisms with such a limit can carry a body,
-    /// too, but are not listed.
+    /// Returns the entries of this crate that can carry a body. Bulk mechanisms come first, then mechanisms for single
+    /// exchanges that limit the number of outstanding exchanges, such as `rtt-coap`. Own mechanisms with such a limit can also
+    /// carry a body, but are not listed.
     pub fn bulk_entries(self) -> impl Iterator<Item = &'static Entry> + Clone {
         BULK.iter().chain(REGISTRY.iter().filter(|entry| has_window(entry)))
     }
 
-    /// Returns the entry of this name among those for single exchanges.
+    /// Returns the entry of the mechanism for single exchanges with this name; `None` if none has it.
     pub fn find(self, name: &str) -> Option<&'static Entry> {
         self.entries().find(|entry| entry.name == name)
     }
 
-    /// Returns the entry of this name, if it can carry a body.
+    /// Returns the entry of the mechanism with this name; `None` if there is none, or if it cannot carry a body.
     pub fn find_bulk(self, name: &str) -> Option<&'static Entry> {
         BULK.iter()
             .find(|entry| entry.name == name)
             .or_else(|| self.find(name).filter(|entry| has_window(entry)))
     }
 
-    /// Reads `NAME` or `NAME:parameter=value,…`, the text of a mechanism for single exchanges.
+    /// Parses `NAME` or `NAME:parameter=value,…` as a mechanism for single exchanges.
     ///
     /// # Errors
-    /// [`ParseMechanismError`] has the mistake and the name that was probably meant.
+    /// [`ParseMechanismError`] names the mistake, and suggests a similar name.
     pub fn parse(self, text: &str) -> Result<Mechanism, ParseMechanismError> {
         Self::read(text, |name| {
             let unknown = || match self.find_bulk(name) {
@@ -136,10 +137,10 @@ impl Mechanisms {
         })
     }
 
-    /// Reads `NAME` or `NAME:parameter=value,…`, the text of a bulk mechanism.
+    /// Parses `NAME` or `NAME:parameter=value,…` as a bulk mechanism.
     ///
     /// # Errors
-    /// [`ParseMechanismError`] has the mistake and the name that was probably meant.
+    /// [`ParseMechanismError`] names the mistake, and suggests a similar name.
     pub fn parse_bulk(self, text: &str) -> Result<Mechanism, ParseMechanismError> {
         Self::read(text, |name| match (self.find_bulk(name), self.find(name)) {
             (Some(entry), _) => Ok(entry),
@@ -166,13 +167,14 @@ impl Mechanisms {
     }
 }
 
-/// Returns whether a mechanism limits how many exchanges may be outstanding. This makes a state, which an own mechanism may
-/// notice.
+/// Returns whether a mechanism limits the number of outstanding exchanges. This calls [`Controller::state`] and
+/// [`Controller::limits`] of the mechanism.
 fn has_window(entry: &Entry) -> bool {
     entry.mechanism.limits(&entry.mechanism.state()).nstart.is_some()
 }
 
-/// Reads a mechanism of this crate. [`Mechanisms::parse`] reads own ones, too.
+/// Parses `NAME` or `NAME:parameter=value,…` as a mechanism of this crate for single exchanges. [`Mechanisms::parse`]
+/// also parses own mechanisms.
 impl FromStr for Mechanism {
     type Err = ParseMechanismError;
 
@@ -182,10 +184,10 @@ impl FromStr for Mechanism {
 }
 
 impl Mechanism {
-    /// Returns the parameters and values of `parameter=value,…`, the text behind the colon. Skips empty parts.
+    /// Splits `parameter=value,…`, the text after the colon, into pairs of parameter and value. Skips empty parts.
     ///
     /// # Errors
-    /// [`ParseMechanismError::NotAnAssignment`] in place of a part without `=`.
+    /// [`ParseMechanismError::NotAnAssignment`] for a part without `=`.
     pub fn settings(text: &str) -> impl Iterator<Item = Result<(&str, &str), ParseMechanismError>> {
         text.split(',').filter(|setting| !setting.is_empty()).map(|setting| {
             let assignment = setting.split_once('=');
@@ -195,21 +197,24 @@ impl Mechanism {
         })
     }
 
-    /// Returns the value of a parameter, to be displayed like the text behind `=`.
+    /// Returns the value of the parameter `name`, which is displayed like the text after `=`; `None` if no parameter
+    /// has this name.
     pub fn get<'a>(&'a self, name: &'a str) -> Option<Shown<'a>> {
         let is_known = self.parameters().iter().any(|parameter| parameter.name == name);
         is_known.then_some(Shown { mechanism: self, name })
     }
 
-    /// Returns whether the first timeout of an exchange depends on the draw, both before the first sample and after a sample of
-    /// 2 s. Without this dither, clients that lost packets together send them again together (RFC 7252 §4.2).
+    /// Returns whether the first timeout of an exchange is random, both before the first sample and after a sample of 2 s.
+    /// Without this dither, clients that lost packets together retransmit together (RFC 7252 §4.2).
     pub fn dithers(&self) -> bool {
         let cue = |draw, seconds: u64| {
             let now = Instant::from_millis(seconds * 1_000);
             Cue { now, draw: Draw::from_bits(draw), outstanding: 1 }
         };
         let is_dithered = |state: &State, seconds: u64| {
+            // Each call gets a copy of the state, because the start of an exchange may change it.
             let timeout = |draw| self.on_start(&mut { *state }, cue(draw, seconds)).1;
+            // The least and the greatest draw differ in every dither.
             timeout(0) != timeout(u32::MAX)
         };
         let mut state = self.state();
@@ -220,20 +225,23 @@ impl Mechanism {
         is_dithered_at_first && is_dithered(&state, 2)
     }
 
-    /// Returns the names of the parameters that have other values than in `entry`, which is of the same kind.
+    /// Returns the names of the parameters whose values differ from the entry's. Both mechanisms are of the same kind.
     fn differing<'a>(&'a self, entry: &'a Entry) -> impl Iterator<Item = &'static str> + 'a {
         let names = self.parameters().iter().map(|parameter| parameter.name);
+        // The values have different types, so their texts are compared.
         let value = |mechanism: &Self, name| mechanism.get(name).map(Excerpt::of);
         names.filter(move |name| value(self, name) != value(&entry.mechanism, name))
     }
 }
 
-/// Writes the shortest text that parses to this mechanism: a name and the parameters that differ from its defaults.
+/// Writes the shortest text that parses to this mechanism: a name, and the parameters that differ from the entry of
+/// that name.
 impl fmt::Display for Mechanism {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let own = if let Self::Own(own) = self { Some(own.entry()) } else { None };
         let named =
             REGISTRY.iter().chain(BULK).chain(&own).filter(|entry| entry.mechanism.kind() == self.kind());
+        // Each kind has an entry, so there always is one.
         let Some(entry) = named.min_by_key(|entry| self.differing(entry).count()) else { return Ok(()) };
         f.write_str(entry.name)?;
         let separators = core::iter::once(':').chain(core::iter::repeat(','));
@@ -252,13 +260,13 @@ impl fmt::Display for Shown<'_> {
 }
 
 impl Entry {
-    /// Returns the built-in entry of this name for single exchanges.
+    /// Returns the built-in entry for single exchanges with this name; `None` if none has it.
     pub fn find(name: &str) -> Option<&'static Self> {
         Mechanisms::BUILT_IN.find(name)
     }
 }
 
-/// Writes one line: the mistake, the name that was probably meant, and the names to choose from.
+/// Writes one line: the mistake, a suggested name, and the names to choose from.
 impl fmt::Display for ParseMechanismError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -268,6 +276,7 @@ impl fmt::Display for ParseMechanismError {
             Self::UnknownBulk { name, known } => {
                 unknown(f, "bulk mechanism", name, known.bulk_entries().map(|entry| entry.name))
             }
+            // The name is known, but in the other list. This says more than that it is unknown.
             Self::NoBulk { entry: Entry { name, .. }, known } => {
                 write!(f, "{name} is a mechanism for single exchanges (--cc); bulk mechanisms: ")?;
                 list(f, known.bulk_entries())
@@ -277,10 +286,11 @@ impl fmt::Display for ParseMechanismError {
                 list(f, known.entries())
             }
             Self::NotAnAssignment(text) => {
-                write!(f, "{text:?} is no parameter=value; a mechanism is NAME or NAME:parameter=value,...")
+                write!(f, "{text:?} is not parameter=value; a mechanism is NAME or NAME:parameter=value,...")
             }
             Self::Parameter { entry, name, value, error } => match error {
                 SetError::UnknownParameter => {
+                    // `preset` is set like a parameter, so it is offered, too.
                     let known = entry.mechanism.parameters().iter().map(|parameter| parameter.name);
                     unknown(f, format_args!("parameter of {}", entry.name), name, known.chain(["preset"]))
                 }

@@ -1,4 +1,4 @@
-//! Mechanisms of other crates ("own" mechanisms): one variant of [`Mechanism`] for all of them.
+//! Mechanisms of other crates ("own" mechanisms). One variant of [`Mechanism`] serves all of them.
 //!
 //! [`Mechanism`] has a fixed size that cannot depend on types of other crates. The parameters, state and exchange of such
 //! a mechanism are therefore kept as bytes. A table of functions unpacks them, calls the mechanism, and packs them again.
@@ -10,22 +10,23 @@ use crate::{
     Parameters, Preset, SetError,
 };
 
-/// Room for the parameters of an own mechanism, in bytes.
+/// The number of bytes that are reserved for the parameters of an own mechanism.
 const PARAMETERS_BYTES: usize = 80;
 
-/// Room for its state, in bytes.
+/// The number of bytes that are reserved for the state of an own mechanism.
 const STATE_BYTES: usize = 56;
 
-/// Room for its exchange, in bytes: the most that does not make [`Exchange`](crate::Exchange) larger.
+/// The number of bytes that are reserved for the exchange of an own mechanism. More would make
+/// [`Exchange`](crate::Exchange) larger.
 const EXCHANGE_BYTES: usize = 20;
 
 /// A mechanism of another crate: a [`Controller`] declared with [`parameters!`](crate::parameters!), with a [`Packed`]
 /// state and exchange, a name and notes.
 ///
-/// [`Entry::own`] makes an entry of it, which [`Mechanisms`](crate::Mechanisms) can find by name. A state of more than
-/// 56 bytes, an exchange of more than 20 and parameters of more than 80 do not compile.
+/// [`Entry::own`] makes an entry for it, which [`Mechanisms`](crate::Mechanisms) can find by name. A state of more than 56
+/// bytes, an exchange of more than 20 or parameters of more than 80 do not compile.
 pub trait OwnMechanism: Controller<State: Packed, Exchange: Packed> + Parameters {
-    /// The name: lower-case letters, digits and hyphens.
+    /// The name in `NAME:parameter=value,…`: lower-case letters, digits and hyphens.
     const NAME: &'static str;
     /// A description in one line.
     const SUMMARY: &'static str;
@@ -36,7 +37,7 @@ pub trait OwnMechanism: Controller<State: Packed, Exchange: Packed> + Parameters
 }
 
 impl Entry {
-    /// Returns the entry of a mechanism of another crate.
+    /// Returns the registry entry of the mechanism of type `M`, which another crate defines.
     pub const fn own<M: OwnMechanism>() -> Self {
         let mechanism = Mechanism::own::<M>();
         Self {
@@ -51,7 +52,7 @@ impl Entry {
 }
 
 impl Mechanism {
-    /// Returns a mechanism of another crate, with its default parameters.
+    /// Returns the mechanism of type `M`, which another crate defines, with its default parameters.
     pub const fn own<M: OwnMechanism>() -> Self {
         Self::Own(Own { kind: const { &FunctionTable::of::<M>() }, parameters: None })
     }
@@ -73,7 +74,8 @@ pub struct OwnState([u8; STATE_BYTES]);
 #[derive(Clone, Copy, Debug)]
 pub struct OwnExchange([u8; EXCHANGE_BYTES]);
 
-/// The table of functions that unpack, call and pack one type of mechanism, and its constants.
+/// The constants and functions of one type of own mechanism. The functions unpack values of that type, call it, and
+/// pack the results.
 struct FunctionTable {
     name: &'static str,
     entry: fn() -> Entry,
@@ -96,6 +98,7 @@ struct FunctionTable {
 
 impl FunctionTable {
     const fn of<M: OwnMechanism>() -> Self {
+        // Checked when the crate of the mechanism is compiled, so that nothing is cut off at run time.
         const {
             assert!(M::BYTES <= PARAMETERS_BYTES, "the parameters of an own mechanism may take 80 bytes");
             assert!(M::State::BYTES <= STATE_BYTES, "the state of an own mechanism may take 56 bytes");
@@ -111,10 +114,12 @@ impl FunctionTable {
             presets: M::PRESETS,
             state_bytes: M::State::BYTES,
             exchange_bytes: M::Exchange::BYTES,
+            // Compared unpacked, because the mechanism itself says when two of it are equal.
             equal: |one, other| one.is::<M>() && other.is::<M>() && one.unpack::<M>() == other.unpack::<M>(),
             debug: |own, f| own.unpack::<M>().fmt(f),
             set: |own, name, value| {
                 let mut mechanism = own.unpack::<M>();
+                // After an error the packed parameters are as before.
                 mechanism.set(name, value)?;
                 own.parameters = Some(packed(mechanism));
                 Ok(())
@@ -147,12 +152,13 @@ impl FunctionTable {
 }
 
 impl Own {
-    /// Returns whether the mechanism is an `M`.
+    /// Returns whether this is the table of mechanism type `M`.
     fn is<M: OwnMechanism>(&self) -> bool {
+        // A name identifies the type, because `Mechanisms::with` refuses two mechanisms of one name.
         self.kind.name == M::NAME
     }
 
-    /// Returns the mechanism unpacked.
+    /// Returns the mechanism, unpacked from its bytes.
     fn unpack<M: OwnMechanism>(&self) -> M {
         self.parameters.map_or(M::DEFAULT, |bytes| M::unpack(&bytes).0)
     }
@@ -162,32 +168,32 @@ impl Own {
         self.kind.name
     }
 
-    /// Returns the entry of the mechanism, with its default parameters.
+    /// Returns the registry entry of the mechanism, with its default parameters.
     pub(crate) fn entry(&self) -> Entry {
         (self.kind.entry)()
     }
 
-    /// Returns descriptions of the parameters.
+    /// Returns the descriptions of the mechanism's parameters.
     pub const fn parameters(&self) -> &'static [Parameter] {
         self.kind.parameters
     }
 
-    /// Returns descriptions of the presets.
+    /// Returns the descriptions of the mechanism's presets.
     pub const fn presets(&self) -> &'static [Preset] {
         self.kind.presets
     }
 
-    /// Returns the length of a packed state in bytes.
+    /// Returns the length in bytes of the mechanism's state for one destination, packed.
     pub const fn state_bytes(&self) -> usize {
         self.kind.state_bytes
     }
 
-    /// Returns the length of a packed exchange in bytes.
+    /// Returns the length in bytes of the mechanism's state for one exchange, packed.
     pub const fn exchange_bytes(&self) -> usize {
         self.kind.exchange_bytes
     }
 
-    /// Sets a parameter by name. The name `preset` sets several.
+    /// Sets a parameter by name. The name `preset` sets all parameters as a preset does.
     ///
     /// # Errors
     /// [`SetError`] says whether the name or the value is wrong.
@@ -195,13 +201,13 @@ impl Own {
         (self.kind.set)(self, name, value)
     }
 
-    /// Writes the value of a parameter, if there is one of this name.
+    /// Writes the value of the parameter `name` to `f`. Writes nothing if no parameter has this name.
     pub(crate) fn show(&self, name: &str, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         (self.kind.show)(self, name, f)
     }
 }
 
-/// Packs `value` into an array. [`FunctionTable::of`] has checked that the array is large enough.
+/// Packs `value` into an array of `N` bytes. [`FunctionTable::of`] has checked that the value fits.
 fn packed<const N: usize>(value: impl Packed) -> [u8; N] {
     let mut bytes = [0; N];
     value.pack(&mut bytes);
@@ -209,7 +215,7 @@ fn packed<const N: usize>(value: impl Packed) -> [u8; N] {
 }
 
 impl OwnState {
-    /// Unpacks the state, calls `change` with it, and packs it again.
+    /// Unpacks the value, calls `change` with it, and packs the changed value again. Returns the result of `change`.
     fn change<S: Packed, T>(&mut self, change: impl FnOnce(&mut S) -> T) -> T {
         let (mut state, _) = S::unpack(&self.0);
         let result = change(&mut state);
@@ -232,8 +238,8 @@ impl fmt::Debug for Own {
     }
 }
 
-/// Calls the mechanism through its table. Any bytes unpack to a value, so a state or an exchange of another own mechanism is
-/// read like one of this mechanism.
+/// Calls the mechanism through its table. A state or an exchange of another own mechanism does no harm: any bytes
+/// unpack to a value of this mechanism.
 impl Controller for Own {
     type State = OwnState;
     type Exchange = OwnExchange;

@@ -1,5 +1,4 @@
-//! Conversion of values to bytes and back. Tables that do not know the types of a mechanism of another crate keep its
-//! state and exchange as bytes.
+//! Conversion of values to bytes and back, because the state and exchange of a mechanism of another crate are stored as bytes.
 
 use core::array;
 
@@ -13,16 +12,16 @@ pub trait Packed: Copy {
     /// The length of a packed value in bytes.
     const BYTES: usize;
 
-    /// Writes the value to the first [`BYTES`](Self::BYTES) of `bytes` and returns the rest. Writes nothing if `bytes` is
-    /// shorter.
+    /// Writes the value to the first [`BYTES`](Self::BYTES) of `bytes` and returns the remaining bytes. Writes nothing if
+    /// `bytes` is shorter.
     fn pack(self, bytes: &mut [u8]) -> &mut [u8];
 
-    /// Reads a value from the first [`BYTES`](Self::BYTES) of `bytes` and returns it with the rest. Any bytes make a
+    /// Reads a value from the first [`BYTES`](Self::BYTES) of `bytes` and returns it with the remaining bytes. Any bytes give a
     /// value. Missing bytes count as zero.
     fn unpack(bytes: &[u8]) -> (Self, &[u8]);
 }
 
-/// Implements [`Packed`] for a number, in little-endian order.
+/// Implements [`Packed`] for a type of integers, in little-endian order.
 macro_rules! packed_number {
     ($($number:ident)+) => { $(
         impl Packed for $number {
@@ -47,7 +46,7 @@ macro_rules! packed_number {
 
 packed_number! { u8 u16 u32 u64 i8 i16 i32 i64 f32 f64 }
 
-/// Implements [`Packed`] for a type by way of another that is packed.
+/// Implements [`Packed`] for a type by converting it to and from another packed type.
 macro_rules! packed_as {
     ($($type:ty as $packed:ty: $into:expr, $from:expr;)+) => { $(
         impl Packed for $type {
@@ -104,7 +103,7 @@ impl Packed for () {
     }
 }
 
-/// Packs one byte that tells whether there is a value, then the bytes of the value.
+/// Packs an option as one byte that says whether there is a value, then the bytes of the value.
 impl<T: Packed> Packed for Option<T> {
     const BYTES: usize = 1 + T::BYTES;
 
@@ -112,12 +111,14 @@ impl<T: Packed> Packed for Option<T> {
         let rest = self.is_some().pack(bytes);
         match self {
             Some(value) => value.pack(rest),
+            // The place of the value is skipped, so that all values have one length.
             None => rest.get_mut(T::BYTES..).unwrap_or_default(),
         }
     }
 
     fn unpack(bytes: &[u8]) -> (Self, &[u8]) {
         let (is_some, rest) = bool::unpack(bytes);
+        // The bytes behind the value are found only by reading it.
         let (value, rest) = T::unpack(rest);
         (is_some.then_some(value), rest)
     }
@@ -211,7 +212,7 @@ mod tests {
     };
 
     #[test]
-    fn packing_and_unpacking_are_inverse() {
+    fn unpacking_a_packed_value_gives_the_same_value() {
         for value in [EVERYTHING, Everything { moment: None, ..EVERYTHING }] {
             let mut bytes = [0; Everything::BYTES + 2];
             assert_eq!(value.pack(&mut bytes).len(), 2);
@@ -221,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn too_few_bytes_are_no_panic() {
+    fn unpacking_too_few_bytes_does_not_panic() {
         for room in 0..Everything::BYTES {
             let mut bytes = [0xff; Everything::BYTES];
             EVERYTHING.pack(&mut bytes[..room]);
@@ -230,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn any_bytes_are_a_value() {
+    fn any_bytes_unpack_to_a_value() {
         for byte in 0..=u8::MAX {
             let (value, _) = Everything::unpack(&[byte; Everything::BYTES]);
             assert_eq!(value.moment.is_some(), byte != 0);

@@ -1,4 +1,4 @@
-//! Parameters of mechanisms, declared once and then read and written by name.
+//! Parameters of mechanisms: each is declared once, and can be read and set by its name.
 
 use core::fmt;
 use core::num::NonZeroU16;
@@ -8,21 +8,21 @@ use crate::{Duration, Packed, division};
 /// The description of a parameter.
 #[derive(Clone, Copy, Debug)]
 pub struct Parameter {
-    /// The name, to be written `NAME:parameter=value`.
+    /// The name, as written in `NAME:parameter=value`.
     pub name: &'static str,
-    /// The meaning and the source.
+    /// What the parameter means, with its source.
     pub doc: &'static str,
-    /// The kind of value, in words.
+    /// The accepted values, in words.
     pub kind: &'static str,
 }
 
-/// The description of a preset: a named set of parameter values. A preset sets all parameters, so settings that differ from
-/// it are written after it.
+/// The description of a preset: a named set of parameter values. A preset sets all parameters, so settings that differ
+/// from it must come after it.
 #[derive(Clone, Copy, Debug)]
 pub struct Preset {
-    /// The name, to be written `NAME:preset=…`.
+    /// The name, as written in `NAME:preset=…`.
     pub name: &'static str,
-    /// The meaning and the source.
+    /// What the preset reproduces, with its source.
     pub doc: &'static str,
 }
 
@@ -33,11 +33,11 @@ pub enum SetError {
     UnknownParameter,
     /// No preset has this name.
     UnknownPreset,
-    /// The value does not fit. Holds the kind of value that does, in words.
+    /// The parameter does not accept the value. Holds a description of the accepted values.
     BadValue(&'static str),
 }
 
-/// A fraction of two small integers, for factors and weights that have to be exact, such as 3/2, 13/10 or 1/4.
+/// A fraction of two integers of 16 bits, for factors and weights that must be exact, such as 3/2, 13/10 or 1/4.
 // Packed, so that it can lie at any address: states and exchanges have an alignment of 1.
 #[derive(Clone, Copy)]
 #[repr(Rust, packed)]
@@ -46,9 +46,10 @@ pub struct Ratio {
     denominator: NonZeroU16,
 }
 
-/// Compares values: 3/2 is equal to 15/10.
+/// Compares the values of fractions: 3/2 is equal to 15/10.
 impl PartialEq for Ratio {
     fn eq(&self, other: &Self) -> bool {
+        // Products of two 16-bit numbers fit 32 bits.
         self.numerator as u32 * other.denominator.get() as u32
             == other.numerator as u32 * self.denominator.get() as u32
     }
@@ -71,7 +72,7 @@ impl Ratio {
         [self.numerator, self.denominator.get()]
     }
 
-    /// Returns the part above one, or zero.
+    /// Returns this fraction minus one, or zero if it is below one.
     pub(crate) const fn above_one(self) -> Self {
         Self {
             numerator: self.numerator.saturating_sub(self.denominator.get()),
@@ -79,52 +80,61 @@ impl Ratio {
         }
     }
 
-    /// Returns this fraction of `span` to the nearest microsecond.
+    /// Returns this fraction times `span`, to the nearest microsecond.
     pub const fn of(self, span: Duration) -> Duration {
         Duration::from_micros(self.of_u64(span.as_micros()))
     }
 
-    /// Returns this fraction of `value` to the nearest integer, halves up. Saturates.
+    /// Returns this fraction times `value`, to the nearest integer, halves up. A product above `u64::MAX` becomes
+    /// `u64::MAX`.
     pub const fn of_u64(self, value: u64) -> u64 {
         let half = (self.denominator.get() / 2) as u64;
         division::by_u16(value.saturating_mul(self.numerator as u64).saturating_add(half), self.denominator)
     }
 
-    /// Returns whether `fraction`/2¹⁶ is this fraction at least, after rounding this one to the nearest 2⁻¹⁶.
+    /// Returns whether `fraction`/2¹⁶ is at least as large as this fraction, which is rounded to the nearest multiple
+    /// of 2⁻¹⁶ first.
     pub(crate) const fn is_reached_by(self, fraction: u16) -> bool {
         let (numerator, denominator) = (self.numerator as u32, self.denominator.get() as u32);
+        // Instead of a division: fraction ≥ ⌊x/d⌋ is the same as fraction + 1 > x/d. Both sides fit 32 bits.
         (fraction as u32 + 1) * denominator > (numerator << 16) + denominator / 2
     }
 
-    /// Returns this fraction of a `value` below 2⁴⁸, like [`of_u64`](Self::of_u64). The product cannot overflow.
+    /// Returns this fraction times `value`, which is below 2⁴⁸, rounded like in [`of_u64`](Self::of_u64). The product
+    /// cannot overflow.
     pub(crate) const fn of_u48(self, value: u64) -> u64 {
         self.divide(value * self.numerator as u64)
     }
 
-    /// Returns this fraction of `new` plus the rest of `old`, to the nearest integer, halves up. Both are below 2⁴⁷. A
-    /// fraction above 1 leaves nothing of `old`.
+    /// Returns f·`new` + (1 − f)·`old` for this fraction f, to the nearest integer, halves up. Both numbers are below
+    /// 2⁴⁷. A fraction above 1 ignores `old`.
     pub(crate) const fn blend_u47(self, new: u64, old: u64) -> u64 {
         let rest = self.denominator.get().saturating_sub(self.numerator);
+        // Each product has 63 bits, so their sum fits.
         self.divide(new * self.numerator as u64 + old * rest as u64)
     }
 
-    /// Blends like [`blend_u47`](Self::blend_u47), where `new` and `old` are 2¹⁶ at most.
+    /// Blends like [`blend_u47`](Self::blend_u47), for `new` and `old` of at most 2¹⁶.
     pub(crate) const fn blend_u17(self, new: u32, old: u32) -> u32 {
         let denominator = self.denominator.get() as u32;
         let rest = denominator.saturating_sub(self.numerator as u32);
+        // The sum of the products is at most 2³² − 2¹⁶, so half of a denominator still fits.
         (new * self.numerator as u32 + old * rest + denominator / 2) / denominator
     }
 
-    /// Divides a product of 48 and 16 bits by the denominator, to the nearest integer, halves up.
+    /// Divides the product of a number of 48 bits and one of 16 bits by the denominator, to the nearest integer, halves
+    /// up.
     const fn divide(self, product: u64) -> u64 {
         division::by_u16(product + (self.denominator.get() / 2) as u64, self.denominator)
     }
 }
 
-/// Writes a decimal if that is exact with four digits, or else a fraction.
+/// Writes the fraction as a decimal number if at most four digits make it exact, and as `numerator/denominator`
+/// otherwise.
 impl fmt::Display for Ratio {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (n, d) = (self.numerator as u32, self.denominator.get() as u32);
+        // The product of 16 and 14 bits fits.
         if (n * 10_000) % d != 0 {
             return write!(f, "{n}/{d}");
         }
@@ -148,12 +158,12 @@ impl fmt::Debug for Ratio {
     }
 }
 
-/// A type of parameter. [`choice!`](crate::choice) declares one that is an enumeration.
+/// A type of parameter values. [`choice!`](crate::choice) declares such a type as an enumeration.
 pub trait Value: Packed + PartialEq + fmt::Display {
-    /// The kind of value, in words.
+    /// The accepted values, in words.
     const KIND: &'static str;
 
-    /// Reads a value. Returns `None` if `text` is not one.
+    /// Reads a value. Returns `None` if `text` is not an accepted value.
     fn parse(text: &str) -> Option<Self>;
 }
 
@@ -162,19 +172,19 @@ pub trait Parameters: Packed + PartialEq {
     /// The mechanism with its default parameters.
     const DEFAULT: Self;
 
-    /// Descriptions of the parameters, in the order of declaration.
+    /// Descriptions of the parameters, in the order of their declaration.
     const PARAMETERS: &'static [Parameter];
 
     /// Descriptions of the presets.
     const PRESETS: &'static [Preset];
 
-    /// Sets a parameter by name. The name `preset` sets several.
+    /// Sets a parameter by name. The name `preset` sets all parameters as a preset does.
     ///
     /// # Errors
     /// [`SetError`] says whether the name or the value is wrong.
     fn set(&mut self, name: &str, value: &str) -> Result<(), SetError>;
 
-    /// Writes the value of a parameter. Writes nothing if there is none of this name.
+    /// Writes the value of the parameter `name` to `f`. Writes nothing if no parameter has this name.
     ///
     /// # Errors
     /// Fails if `f` does.
@@ -199,6 +209,7 @@ impl Value for Duration {
         let unit = unit.strip_prefix(' ').unwrap_or(unit);
         let unit = UNITS.iter().find(|(name, _)| *name == unit)?.1;
         let (mantissa, scale) = decimal(number)?;
+        // To the nearest microsecond. A time that rounds to zero is refused.
         let us = mantissa.checked_mul(unit)?.checked_add(scale / 2)? / scale;
         (us > 0).then_some(Self::from_micros(us))
     }
@@ -209,14 +220,17 @@ impl Value for Ratio {
     fn parse(text: &str) -> Option<Self> {
         if let Some((n, d)) = text.split_once('/') {
             let (n, d) = (n.parse().ok()?, d.parse().ok()?);
+            // `new` would read a denominator of 0 as 1.
             return (d > 0).then_some(Self::new(n, d));
         }
         let (mantissa, scale) = decimal(text)?;
+        // The denominator has 16 bits, which allows four decimal places.
         Some(Self::new(u16::try_from(mantissa).ok()?, u16::try_from(scale).ok()?))
     }
 }
 
-/// Returns a decimal number of up to nine places as its digits without the point and the power of ten to divide by.
+/// Returns the digits of a decimal number without its point, and the power of ten to divide them by; `None` if `text`
+/// is not a decimal number with at most nine places.
 fn decimal(text: &str) -> Option<(u64, u64)> {
     let (whole, places) = text.split_once('.').unwrap_or((text, ""));
     let digits = |text: &str| text.bytes().all(|b| b.is_ascii_digit());
@@ -228,8 +242,8 @@ fn decimal(text: &str) -> Option<(u64, u64)> {
     Some((whole.parse::<u64>().ok()?.checked_mul(scale)?.checked_add(fraction)?, scale))
 }
 
-/// Declares an enumeration that is the type of a parameter. A variant has the text that it is written with. It may have
-/// other texts that are read, too.
+/// Declares an enumeration as a type of parameter values. Each variant is written as its first text, and parsed from
+/// any of its texts.
 ///
 /// ```
 /// coapace_control::choice! {
@@ -267,7 +281,7 @@ macro_rules! choice {
             }
         }
 
-        /// Packs the index of the variant. An index without a variant unpacks to the first.
+        /// Packs the index of the variant. An index without a variant unpacks to the first variant.
         impl $crate::Packed for $name {
             const BYTES: usize = 1;
 
@@ -287,7 +301,7 @@ macro_rules! choice {
 pub(crate) use choice;
 
 choice! {
-    /// A switch: whether a rule applies.
+    /// Whether a rule of a mechanism applies.
     pub enum Switch {
         /// The rule applies.
         On = "on",
@@ -344,7 +358,7 @@ macro_rules! parameters {
             /// The mechanism with its default parameters.
             pub const DEFAULT: Self = Self { $($field: $default,)* };
 
-            /// Descriptions of the parameters, in the order of declaration.
+            /// Descriptions of the parameters, in the order of their declaration.
             pub const PARAMETERS: &'static [$crate::Parameter] = &[$($crate::Parameter {
                 name: stringify!($field),
                 doc: concat!($($field_doc,)+).trim_ascii(),
@@ -355,7 +369,7 @@ macro_rules! parameters {
             pub const PRESETS: &'static [$crate::Preset] =
                 &[$($crate::Preset { name: $preset, doc: concat!($($preset_doc,)+).trim_ascii() },)*];
 
-            /// Sets a parameter by name. The name `preset` sets several.
+            /// Sets a parameter by name. The name `preset` sets all parameters as a preset does.
             ///
             /// # Errors
             /// [`SetError`](crate::SetError) says whether the name or the value is wrong.

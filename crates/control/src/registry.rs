@@ -1,12 +1,13 @@
-//! The list of mechanisms of this crate, and the enumerations that choose among them at run time. A new mechanism is a file
-//! in `registry/` and a line in the list below. A mechanism of another crate is the variant [`Own`].
+//! The list of mechanisms of this crate, and the enumerations for choosing one at run time. A new mechanism is a file in
+//! `registry/` and a line in the list below. A mechanism of another crate is the variant [`Own`].
 
 use core::fmt;
 
 use crate::own::Own;
 use crate::{Controller, Cue, Duration, Gauges, Limits, Outcome, Parameter, Parameters, Preset, SetError};
 
-/// A named mechanism and its description. Several entries may be one kind of mechanism with other parameters.
+/// A named mechanism and its description. Several entries may have the same kind of mechanism with different
+/// parameters.
 #[derive(Clone, Copy, Debug)]
 pub struct Entry {
     /// The name in configurations, on the command line and in results.
@@ -15,7 +16,7 @@ pub struct Entry {
     pub summary: &'static str,
     /// The paper, draft or RFC that describes the mechanism.
     pub source: &'static str,
-    /// The place where the mechanism was made.
+    /// Where the mechanism comes from.
     pub origin: Origin,
     /// Advice: when to use it, when not, and its hazards.
     pub notes: Notes,
@@ -23,33 +24,33 @@ pub struct Entry {
     pub mechanism: Mechanism,
 }
 
-/// The place where a mechanism was made. Comparisons measure against the published mechanisms alone.
+/// Who published a mechanism. Comparisons always have a published mechanism as their baseline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Origin {
     /// A paper, a draft, an RFC or the code of another project.
     Published,
-    /// This project.
+    /// This project: nobody else published the mechanism.
     Coapace,
-    /// Another crate: see [`Entry::own`].
+    /// Another crate, which adds the mechanism with [`Entry::own`].
     Own,
 }
 
-/// Notes on an entry of the registry, in sentences, for `docs/mechanisms.md` and the command line. No call of a mechanism
-/// reads them.
+/// Notes on an entry of the registry, in sentences, for `docs/mechanisms.md` and the command line. Mechanisms
+/// themselves do not use them.
 #[derive(Clone, Copy, Debug)]
 pub struct Notes {
-    /// The kind of document that the source is, and whether it is still in force.
+    /// What kind of document the source is, and whether it is still valid.
     pub status: &'static str,
-    /// Conditions under which the mechanism fits.
+    /// Conditions for which the mechanism is suitable.
     pub use_when: &'static str,
-    /// Conditions under which another one fits better.
+    /// Conditions for which another mechanism is more suitable.
     pub avoid_when: &'static str,
     /// Known harm to a network or an application.
     pub hazards: &'static str,
 }
 
-/// Declares the files of two lists and exports their public items. Generates [`REGISTRY`], [`BULK`] and the descriptions of
-/// mechanisms from the lists, and the calls by [`dispatch!`].
+/// Declares the modules of mechanisms from two lists of files, and exports their public items. Generates [`REGISTRY`],
+/// [`BULK`] and the descriptions of mechanisms. Generates the calls of mechanisms with [`dispatch!`].
 macro_rules! registry {
     (
         single { $($file:ident: $variant:ident = $kind:ident { $($entry:ident),+ $(,)? })+ }
@@ -64,10 +65,11 @@ macro_rules! registry {
             pub use $bulk_file::*;
         )+
 
-        /// Every mechanism of this crate for single exchanges, in the order they are listed.
+        /// Every mechanism of this crate for single exchanges, in the order of the `registry!` call in this
+        /// file.
         pub const REGISTRY: &[Entry] = &[$($($file::$entry,)+)+];
 
-        /// Every bulk mechanism of this crate, in the order they are listed: mechanisms for many exchanges at once that
+        /// Every bulk mechanism of this crate, in the order of the list: mechanisms for many exchanges at once that
         /// carry one body (RFC 7959).
         pub const BULK: &[Entry] = &[$($($bulk_file::$bulk_entry,)+)+];
 
@@ -76,7 +78,7 @@ macro_rules! registry {
     (@kinds $($variant:ident = $kind:ident,)+) => {
 
         impl Mechanism {
-            /// Returns descriptions of its parameters.
+            /// Returns the descriptions of the mechanism's parameters.
             pub const fn parameters(&self) -> &'static [Parameter] {
                 match self {
                     $(Self::$variant(_) => <$kind>::PARAMETERS,)+
@@ -84,7 +86,7 @@ macro_rules! registry {
                 }
             }
 
-            /// Returns descriptions of its presets.
+            /// Returns the descriptions of the mechanism's presets.
             pub const fn presets(&self) -> &'static [Preset] {
                 match self {
                     $(Self::$variant(_) => <$kind>::PRESETS,)+
@@ -92,7 +94,7 @@ macro_rules! registry {
                 }
             }
 
-            /// Returns the size of its state for one destination, in bytes.
+            /// Returns the size of the mechanism's state for one destination, in bytes.
             pub const fn state_bytes(&self) -> usize {
                 match self {
                     $(Self::$variant(_) => size_of::<<$kind as Controller>::State>(),)+
@@ -100,7 +102,7 @@ macro_rules! registry {
                 }
             }
 
-            /// Returns the size of its state for one exchange, in bytes.
+            /// Returns the size of the mechanism's state for one exchange, in bytes.
             pub const fn exchange_bytes(&self) -> usize {
                 match self {
                     $(Self::$variant(_) => size_of::<<$kind as Controller>::Exchange>(),)+
@@ -108,8 +110,8 @@ macro_rules! registry {
                 }
             }
 
-            /// Returns the name of its variant. Mechanisms that differ in their parameters alone share a variant. The kind
-            /// of a mechanism of another crate is the name of its entry.
+            /// Returns the name of the mechanism's enum variant. Mechanisms that differ only in their parameters share
+            /// a variant. For a mechanism of another crate, returns the name of its entry.
             pub const fn kind(&self) -> &'static str {
                 match self {
                     $(Self::$variant(_) => stringify!($variant),)+
@@ -122,7 +124,8 @@ macro_rules! registry {
     };
 }
 
-/// Generates the enumerations of mechanisms, states and exchanges, and forwards the calls of [`Controller`].
+/// Generates the enumerations [`Mechanism`], [`State`] and [`Exchange`], and forwards the calls of [`Controller`] to
+/// their variants.
 macro_rules! dispatch {
     ($($variant:ident = $kind:path,)+) => {
         /// A mechanism chosen at run time.
@@ -139,7 +142,7 @@ macro_rules! dispatch {
         pub enum Exchange { $(#[doc = concat!("See [`", stringify!($kind), "`].")] $variant(<$kind as Controller>::Exchange),)+ }
 
         impl Mechanism {
-            /// Sets a parameter by name. The name `preset` sets several.
+            /// Sets a parameter by name. The name `preset` sets all parameters as a preset does.
             ///
             /// # Errors
             /// [`SetError`] says whether the name or the value is wrong.
@@ -147,15 +150,15 @@ macro_rules! dispatch {
                 match self { $(Self::$variant(mechanism) => mechanism.set(name, value),)+ }
             }
 
-            /// Writes the value of a parameter, if there is one of this name.
+            /// Writes the value of the parameter `name` to `f`. Writes nothing if no parameter has this name.
             pub(crate) fn show(&self, name: &str, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 match self { $(Self::$variant(mechanism) => mechanism.show(name, f),)+ }
             }
         }
 
-        /// Forwards every call to the mechanism. A state or an exchange of another mechanism is a mistake of the caller that
-        /// must not bring a device down: the state is made again, the exchange is ignored, and 3 s are armed, the longest
-        /// first timeout of RFC 7252 §4.8.
+        /// Forwards every call to the mechanism. A state or an exchange of another mechanism is a mistake of the caller
+        /// that must not crash a device. In this case the state is initialised again, the exchange is ignored, and the
+        /// timeout is 3 s, the longest first timeout of RFC 7252 §4.8.
         impl Controller for Mechanism {
             type State = State;
             type Exchange = Exchange;
@@ -170,6 +173,7 @@ macro_rules! dispatch {
                         if !matches!(state, State::$variant(_)) {
                             *state = self.state();
                         }
+                        // The state is of this variant by now. The compiler does not know that, so it gets another one.
                         let mut fresh = mechanism.state();
                         let own = if let State::$variant(own) = state { own } else { &mut fresh };
                         let (exchange, timeout) = mechanism.on_start(own, cue);
@@ -204,6 +208,7 @@ macro_rules! dispatch {
                 match (self, state) {
                     $((Self::$variant(mechanism), State::$variant(state)) => mechanism.limits(state),)+
                     #[allow(unreachable_patterns)]
+                    // The state of this mechanism matches above, so this calls itself once.
                     _ => self.limits(&self.state()),
                 }
             }
@@ -212,6 +217,7 @@ macro_rules! dispatch {
                 match (self, state) {
                     $((Self::$variant(mechanism), State::$variant(state)) => mechanism.gauges(state),)+
                     #[allow(unreachable_patterns)]
+                    // As for the limits, this calls itself once.
                     _ => self.gauges(&self.state()),
                 }
             }
@@ -219,7 +225,7 @@ macro_rules! dispatch {
     };
 }
 
-/// The longest first timeout of RFC 7252 §4.8.
+/// The timeout for a state or an exchange of another mechanism: the longest first timeout of RFC 7252 §4.8.
 const FOREIGN_TIMEOUT: Duration = Duration::from_secs(3);
 
 // Each line has a file, a name for the kind of mechanism, its type, and its entries.

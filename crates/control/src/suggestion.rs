@@ -1,15 +1,15 @@
-//! Suggestions for names that are not known ("did you mean …?").
+//! Suggestions for unknown names ("did you mean …?").
 
 use core::fmt::{self, Write};
 
-/// The longest name that is compared, in letters.
+/// The longest name that is compared, in characters.
 const LONGEST: usize = 64;
 
-/// Returns the name among `known` that was probably meant by `name`, if one is near enough.
+/// Returns the name among `known` that `name` probably means; `None` if no known name is near enough.
 ///
-/// A name is near if at most a third of the letters of `name` are wrong, missing, needless or in the wrong order (the
-/// distance of Damerau and Levenshtein). It is near, too, if `name` has three letters or more and is its beginning. Case
-/// does not count, and `_` equals `-`.
+/// A known name is near if at most a third of the letters of `name` are wrong, missing, needless or swapped (the
+/// distance of Damerau and Levenshtein). It is also near if it begins with `name`, and `name` has three letters or
+/// more. Case does not matter, and `_` equals `-`.
 ///
 /// ```
 /// assert_eq!(coapace_control::nearest("fasr", ["default", "fasor"]), Some("fasor"));
@@ -26,10 +26,10 @@ pub fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Opti
         .map(|(_, candidate)| candidate)
 }
 
-/// Writes one line: that no `what` has this `name`, the name that was probably meant, and all known names.
+/// Writes one line to `out`: no `what` has this `name`, a suggestion, and all known names.
 ///
 /// # Errors
-/// Fails if `out` does.
+/// Fails if writing to `out` fails.
 pub fn unknown<'a>(
     out: &mut impl Write,
     what: impl fmt::Display,
@@ -50,17 +50,19 @@ pub fn unknown<'a>(
     Ok(())
 }
 
-/// Returns the number of edits from `candidate` to `name`, or 1 if `name` is the beginning of `candidate`. Returns `None`
-/// if one of them is too long.
+/// Returns the number of edits from `candidate` to `name`, or 1 if `candidate` begins with `name`. Returns `None` if one of
+/// them is too long.
 fn distance(name: &str, candidate: &str) -> Option<usize> {
     let (mut name_room, mut candidate_room) = (['\0'; LONGEST], ['\0'; LONGEST]);
     let (name, candidate) = (letters(name, &mut name_room)?, letters(candidate, &mut candidate_room)?);
+    // A name that was cut short is near, however much is missing.
     if name.len() >= 3 && candidate.starts_with(name) {
         return Some(usize::from(candidate.len() > name.len()));
     }
     // Three rows of the table of distances between beginnings: the present one, the last, and the one before.
     let mut rows = [[0_u8; LONGEST + 1]; 3];
     for (column, cell) in rows[0].iter_mut().enumerate() {
+        // No distance is above 64, so a byte holds it.
         *cell = column as u8;
     }
     for (row, &letter) in name.iter().enumerate() {
@@ -68,8 +70,10 @@ fn distance(name: &str, candidate: &str) -> Option<usize> {
         let [present, last, before] = &mut rows;
         present[0] = row as u8 + 1;
         for (column, &other) in candidate.iter().enumerate() {
+            // A letter was replaced, is missing or is needless, or two are in the wrong order.
             let replaced = last[column] + u8::from(letter != other);
             let mut best = replaced.min(last[column + 1] + 1).min(present[column] + 1);
+            // Two neighbours in the wrong order are one edit (Damerau).
             if row > 0 && column > 0 && letter == candidate[column - 1] && other == name[row - 1] {
                 best = best.min(before[column - 1] + 1);
             }
@@ -79,7 +83,8 @@ fn distance(name: &str, candidate: &str) -> Option<usize> {
     Some(usize::from(rows[0][candidate.len()]))
 }
 
-/// Writes the letters of `text` to `room`, in the form in which they are compared. Returns `None` if they are too many.
+/// Writes the characters of `text` to `room` in lower case, and `_` as `-`, for comparisons. Returns `None` if `text`
+/// has more than [`LONGEST`] characters.
 fn letters<'a>(text: &str, room: &'a mut [char; LONGEST]) -> Option<&'a [char]> {
     let mut len = 0;
     for letter in text.chars() {
@@ -97,7 +102,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_letter_too_few_too_many_wrong_or_out_of_order_is_one_edit() {
+    fn a_missing_extra_wrong_or_swapped_letter_is_one_edit() {
         for name in ["coca", "cocooa", "cocoe", "ccooa", "COCOA"] {
             assert_eq!(nearest(name, ["default", "cocoa", "fasor"]), Some("cocoa"), "{name}");
         }
@@ -107,28 +112,28 @@ mod tests {
     }
 
     #[test]
-    fn the_nearest_of_several_is_meant() {
+    fn the_suggestion_is_the_nearest_of_several_names() {
         assert_eq!(nearest("cocoa1", ["cocoa-plus", "cocoa", "coca"]), Some("cocoa"));
         assert_eq!(nearest("fullbackof", ["fullbackoff1", "fullbackoff2"]), Some("fullbackoff1"));
     }
 
     #[test]
-    fn what_is_too_long_is_near_nothing() {
+    fn a_very_long_name_gets_no_suggestion() {
         assert_eq!(nearest(&"a".repeat(65), ["a"]), None);
         assert_eq!(nearest(&"a".repeat(64), ["a"]), None);
         assert_eq!(nearest("a", [String::from("a").repeat(65).as_str()]), None);
     }
 
     #[test]
-    fn what_there_is_is_listed_as_people_do() {
-        let told = |known: &[&str]| {
-            let mut told = String::new();
-            unknown(&mut told, "colour", "gren", known.iter().copied()).unwrap();
-            told
+    fn names_are_listed_with_commas_and_a_final_and() {
+        let error = |known: &[&str]| {
+            let mut message = String::new();
+            unknown(&mut message, "colour", "gren", known.iter().copied()).unwrap();
+            message
         };
-        assert_eq!(told(&[]), "no colour is called \"gren\". There are none");
-        assert_eq!(told(&["green"]), "no colour is called \"gren\"; did you mean green? There is green");
-        assert!(told(&["red", "blue"]).ends_with(". There are red and blue"));
-        assert!(told(&["red", "blue", "pink"]).ends_with(". There are red, blue and pink"));
+        assert_eq!(error(&[]), "no colour is called \"gren\". There are none");
+        assert_eq!(error(&["green"]), "no colour is called \"gren\"; did you mean green? There is green");
+        assert!(error(&["red", "blue"]).ends_with(". There are red and blue"));
+        assert!(error(&["red", "blue", "pink"]).ends_with(". There are red, blue and pink"));
     }
 }

@@ -1,19 +1,20 @@
-//! Helpers of the mechanisms' tests: exchanges described by their round-trip times.
+//! Helpers for tests of mechanisms: exchanges described by their round-trip times.
 
 use crate::{Controller, Cue, Draw, Duration, Instant, Outcome, Sample};
 
-/// Returns the cue of the moment `ms`, with the least draw and one exchange under way.
+/// Returns a cue for the time `ms`, in milliseconds, with the smallest random number and one outstanding exchange.
 pub(crate) fn at(ms: u64) -> Cue {
     Cue { now: Instant::from_millis(ms), draw: Draw::ZERO, outstanding: 1 }
 }
 
-/// Returns an acknowledgement `ms` after the first transmission, after so many retransmissions.
+/// Returns the outcome of an exchange that was acknowledged `ms` after its first transmission, after this many
+/// retransmissions.
 pub(crate) fn acked(ms: u64, retransmits: u8) -> Outcome {
     Outcome::Acked(Sample::unmarked(Duration::from_millis(ms), Duration::from_millis(ms), retransmits))
 }
 
-/// Starts an exchange at time zero and retransmits so often. Returns it with the armed timeouts in milliseconds, filled up
-/// with zeros.
+/// Starts an exchange at time zero and retransmits this many times. Returns the exchange, and its timeouts in
+/// milliseconds, with zeros after the last one.
 pub(crate) fn timeouts<C: Controller>(
     mechanism: &C,
     state: &mut C::State,
@@ -29,8 +30,8 @@ pub(crate) fn timeouts<C: Controller>(
     (exchange, armed)
 }
 
-/// Makes an exchange that starts at time zero and is acknowledged `ms` later, after so many retransmissions. Returns the RTO
-/// after it, in microseconds.
+/// Makes an exchange that starts at time zero and is acknowledged `ms` milliseconds later, after this many
+/// retransmissions. Returns the RTO after the exchange, in microseconds.
 pub(crate) fn exchange<C: Controller>(mechanism: &C, state: &mut C::State, ms: u64, retransmits: u8) -> u64 {
     let (exchange, _) = timeouts(mechanism, state, retransmits);
     mechanism.on_end(state, exchange, acked(ms, retransmits), at(ms));

@@ -1,33 +1,33 @@
-//! Instants and durations: integer microseconds, saturating.
+//! Points in time and durations in whole microseconds, with arithmetic that saturates.
 
 use core::fmt;
 use core::ops::{Add, AddAssign, Sub};
 
-/// A moment, in microseconds since an origin that the caller chooses.
+/// A point in time, in microseconds since an origin that the caller chooses.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Instant(u64);
 
-/// A span of time in microseconds. All arithmetic saturates.
+/// A duration in microseconds. All arithmetic saturates.
 #[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Duration(u64);
 
 impl Instant {
-    /// The origin.
+    /// The origin that the caller has chosen.
     pub const ZERO: Self = Self(0);
-    /// The last moment, which is never reached.
+    /// The latest point in time, which is never reached.
     pub const MAX: Self = Self(u64::MAX);
 
-    /// Returns the moment `us` microseconds after the origin.
+    /// Returns the time `us` microseconds after the origin.
     pub const fn from_micros(us: u64) -> Self {
         Self(us)
     }
 
-    /// Returns the moment `ms` milliseconds after the origin.
+    /// Returns the time `ms` milliseconds after the origin.
     pub const fn from_millis(ms: u64) -> Self {
         Self(ms.saturating_mul(1_000))
     }
 
-    /// Returns the moment `s` seconds after the origin.
+    /// Returns the time `s` seconds after the origin.
     pub const fn from_secs(s: u64) -> Self {
         Self(s.saturating_mul(1_000_000))
     }
@@ -37,45 +37,45 @@ impl Instant {
         self.0
     }
 
-    /// Returns the time since `earlier`, or zero if `earlier` lies ahead.
+    /// Returns the time since `earlier`, or zero if `earlier` is later.
     pub const fn since(self, earlier: Self) -> Duration {
         Duration(self.0.saturating_sub(earlier.0))
     }
 }
 
 impl Duration {
-    /// The empty span.
+    /// The empty duration.
     pub const ZERO: Self = Self(0);
-    /// The longest span, which never passes.
+    /// The longest duration, which never passes.
     pub const MAX: Self = Self(u64::MAX);
 
-    /// Returns a span of `us` microseconds.
+    /// Returns a duration of `us` microseconds.
     pub const fn from_micros(us: u64) -> Self {
         Self(us)
     }
 
-    /// Returns a span of `ms` milliseconds.
+    /// Returns a duration of `ms` milliseconds.
     pub const fn from_millis(ms: u64) -> Self {
         Self(ms.saturating_mul(1_000))
     }
 
-    /// Returns a span of `s` seconds.
+    /// Returns a duration of `s` seconds.
     pub const fn from_secs(s: u64) -> Self {
         Self(s.saturating_mul(1_000_000))
     }
 
-    /// Returns the span in microseconds.
+    /// Returns the duration in microseconds.
     pub const fn as_micros(self) -> u64 {
         self.0
     }
 
-    /// Returns twice the span.
+    /// Returns twice the duration.
     #[must_use]
     pub const fn doubled(self) -> Self {
         Self(self.0.saturating_mul(2))
     }
 
-    /// Returns `times` the span.
+    /// Returns `times` times the duration.
     #[must_use]
     pub const fn times(self, times: u32) -> Self {
         Self(self.0.saturating_mul(times as u64))
@@ -102,7 +102,7 @@ impl AddAssign for Duration {
     }
 }
 
-/// Saturates at zero.
+/// Subtracts a duration. The difference is zero if the other one is longer.
 impl Sub for Duration {
     type Output = Self;
     fn sub(self, other: Self) -> Self {
@@ -110,7 +110,7 @@ impl Sub for Duration {
     }
 }
 
-/// Writes the span in the form that [`Value::parse`](crate::Value::parse) reads: `2s`, `500ms`, `1500us`.
+/// Writes the duration as [`Value::parse`](crate::Value::parse) reads it: `2s`, `500ms`, `1500us`.
 impl fmt::Display for Duration {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.0 {

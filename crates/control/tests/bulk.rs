@@ -1,4 +1,4 @@
-//! The goals of the bulk mechanism `tide`, on a model of one bottleneck. The bounds are those of the goals, or wider where a
+//! The goals of the bulk mechanism `tide`, on a model of one bottleneck. The bounds come from the goals, or wider where a
 //! model with a few seeds varies more. The tests print nothing unless they fail.
 
 mod link;
@@ -66,7 +66,7 @@ fn seconds(link: Link, blocks: usize) -> f64 {
 }
 
 #[test]
-fn a_lone_flow_takes_little_longer_than_the_link_needs_whatever_it_loses() {
+fn a_single_tide_transfer_nearly_fills_a_link_at_any_loss_rate() {
     for row in &ROWS {
         for buffer in [8, 30, 200] {
             let taken = seconds(Link { buffer, ..row.link }, row.blocks);
@@ -87,12 +87,12 @@ fn a_lone_flow_takes_little_longer_than_the_link_needs_whatever_it_loses() {
 }
 
 #[test]
-fn ten_mebibytes_cross_a_wi_fi_that_loses_a_tenth_each_way_in_forty_seconds() {
+fn tide_transfers_10_mib_in_40_s_over_wi_fi_with_10_percent_loss_each_way() {
     assert!(seconds(Link { loss: 0.1, ..ROWS[2].link }, 10_240) < 25.0);
 }
 
 #[test]
-fn a_lone_flow_keeps_the_queue_short() {
+fn a_single_tide_transfer_keeps_the_queue_short() {
     let mut run = Run::new(Link { buffer: 200, ..ROWS[0].link }, 1);
     run.add(bulk("tide"), 1_000, 0);
     run.go(u64::MAX);
@@ -100,7 +100,7 @@ fn a_lone_flow_keeps_the_queue_short() {
 }
 
 #[test]
-fn jitter_of_half_the_round_trip_time_costs_little() {
+fn jitter_of_half_the_round_trip_time_hardly_slows_tide() {
     for row in &ROWS[..2] {
         let taken = seconds(Link { jitter: row.link.rtt / 4, ..row.link }, row.blocks);
         assert!(taken < 1.3 * row.alone, "{}: {taken} s", row.name);
@@ -115,7 +115,7 @@ fn share(first: &str, second: &str, row: &Row, link: Link) -> f64 {
 }
 
 #[test]
-fn two_flows_share_a_link_evenly() {
+fn two_tide_transfers_share_a_link_evenly() {
     for row in &ROWS[..4] {
         for (buffer, loss) in [(8, 0.0), (30, 0.0), (30, 0.05), (200, 0.0)] {
             let share = share("tide", "tide", row, Link { buffer, loss, jitter: 500, ..row.link });
@@ -126,7 +126,7 @@ fn two_flows_share_a_link_evenly() {
 }
 
 #[test]
-fn a_flow_and_newreno_leave_each_other_a_share() {
+fn tide_and_newreno_both_get_a_share_of_a_link() {
     for row in &ROWS[..4] {
         // A buffer that is short against the bandwidth-delay product is another matter: see the notes of `tide`.
         let buffers: &[u64] = if row.name == "GEO" { &[30] } else { &[8, 30] };
@@ -141,7 +141,7 @@ fn a_flow_and_newreno_leave_each_other_a_share() {
 }
 
 #[test]
-fn a_peer_that_falls_silent_for_a_minute_is_left_alone_and_the_transfer_goes_on() {
+fn tide_sends_little_to_a_silent_peer_and_resumes_the_transfer_when_it_returns() {
     for name in ["tide", "newreno"] {
         let mut run = Run::new(ROWS[1].link, 1);
         run.add(bulk(name), 512, 0);

@@ -87,17 +87,24 @@ fn parameters(page: &mut String, entry: &Entry) {
             .filter(|name| value(entry, name) != value(first, name))
             .map(|name| format!("`{name}={}`", value(entry, name)))
             .collect();
-        write!(page, "Parameters and presets are those of [`{name}`](#{name})", name = first.name).unwrap();
+        write!(page, "Parameters and presets are the same as of [`{name}`](#{name})", name = first.name)
+            .unwrap();
         writeln!(page, ", with {}.", differing.join(", ")).unwrap();
         return;
     }
     *page += "| parameter | value | takes | what it is |\n|---|---|---|---|\n";
     for parameter in entry.mechanism.parameters() {
-        let (name, kind, doc) = (parameter.name, parameter.kind, parameter.doc);
+        let (name, doc) = (parameter.name, parameter.doc);
+        // The head of the page explains the two kinds that most parameters have.
+        let kind = match parameter.kind {
+            "a time above zero with its unit, such as 2s, 1.5s, 500ms or 800us" => "a time",
+            "a number such as 1.5, or a fraction such as 3/2" => "a number",
+            other => other,
+        };
         writeln!(page, "| `{name}` | {} | {kind} | {doc} |", value(entry, name)).unwrap();
     }
     if !entry.mechanism.presets().is_empty() {
-        *page += "\n| preset | what it stands for |\n|---|---|\n";
+        *page += "\n| preset | meaning |\n|---|---|\n";
     }
     for preset in entry.mechanism.presets() {
         writeln!(page, "| `{}` | {} |", preset.name, preset.doc).unwrap();
@@ -153,11 +160,12 @@ fn page() -> String {
         "# Mechanisms\n\n<!-- Generated from the registry and firmware/report.csv. Rewrite with: {BLESS} -->\n\n\
          The mechanisms that can be chosen by name, their costs, and their known hazards. Which of them takes from which at a \
          shared bottleneck is in [docs/coexistence.md](coexistence.md).\n\n\
-         Costs are those of a Cortex-M3, the C library with this mechanism alone and its parameters constants, made by {tools}. \
+         Costs were measured on a Cortex-M3: the C library with this mechanism alone and its parameters constants, made by {tools}. \
          RAM counts the byte that says whose state it is; an exchange under way takes {exchange} bytes more, whatever the \
          mechanism. Flash is all that an image grows by. Stack is the most of any call. Instructions, not cycles, are the \
          median and the most over the mechanism's vectors. \
-         [How it is measured](decisions/0013-the-cost-of-a-mechanism-is-measured-on-an-emulated-cortex-m3.md); `firmware/report.csv` has every call.\n\n"
+         [How it is measured](decisions/0013-the-cost-of-a-mechanism-is-measured-on-an-emulated-cortex-m3.md); `firmware/report.csv` has every call.\n\n\
+         In the tables of parameters, a time is above zero and has its unit, such as 2s, 1.5s, 500ms or 800us; a number is written like 1.5 or 3/2.\n\n"
     );
     overview(&mut page, &costs);
     for entry in REGISTRY {
@@ -168,7 +176,7 @@ fn page() -> String {
 }
 
 #[test]
-fn the_page_is_up_to_date() {
+fn the_page_of_mechanisms_is_up_to_date() {
     let (path, page) = (repository("docs/mechanisms.md"), page());
     if std::env::var_os("BLESS").is_some() {
         fs::write(&path, &page).unwrap();
@@ -179,7 +187,7 @@ fn the_page_is_up_to_date() {
 
 /// Checks the table of `README.md`. A row may have several mechanisms; `tcp` is none of the registry.
 #[test]
-fn the_readme_has_every_mechanism_once() {
+fn the_readme_lists_every_mechanism_once() {
     let readme = fs::read_to_string(repository("README.md")).unwrap();
     let (_, section) = readme.split_once("\n## Mechanisms\n").unwrap();
     let rows =
@@ -194,7 +202,7 @@ fn the_readme_has_every_mechanism_once() {
 }
 
 #[test]
-fn every_note_is_a_sentence_or_more() {
+fn every_note_on_a_mechanism_is_at_least_one_sentence() {
     for Entry { name, notes, .. } in REGISTRY.iter().chain(BULK) {
         for note in [notes.status, notes.use_when, notes.avoid_when, notes.hazards] {
             assert!(note.len() > 20 && note.ends_with('.') && !note.contains("  "), "{name}: {note:?}");
@@ -203,7 +211,7 @@ fn every_note_is_a_sentence_or_more() {
 }
 
 #[test]
-fn two_draws_give_two_timeouts_with_every_mechanism_but_two_that_were_published_without_dither() {
+fn every_mechanism_draws_random_timeouts_but_two_that_were_published_without_dither() {
     let undithered = REGISTRY.iter().filter(|entry| !entry.mechanism.dithers()).map(|entry| entry.name);
     assert_eq!(undithered.collect::<Vec<_>>(), ["linux-rto", "basic-rto"]);
     let parse = |text: &str| text.parse::<Mechanism>().unwrap();

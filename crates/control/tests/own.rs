@@ -116,7 +116,7 @@ fn steps<C: Controller>(controller: &C) -> Vec<(Duration, Gauges)> {
 }
 
 #[test]
-fn an_own_mechanism_decides_the_same_whether_asked_directly_or_by_name() {
+fn a_custom_mechanism_behaves_the_same_used_directly_or_by_name() {
     assert_eq!(steps(&parse("wary")), steps(&Wary::DEFAULT));
     let slow = Wary { ack_timeout: Duration::from_secs(5), ..Wary::DEFAULT };
     assert_eq!(steps(&parse("wary:ack_timeout=5s")), steps(&slow));
@@ -124,7 +124,7 @@ fn an_own_mechanism_decides_the_same_whether_asked_directly_or_by_name() {
 }
 
 #[test]
-fn its_parameters_and_presets_are_set_shown_and_compared_as_those_of_others() {
+fn parameters_and_presets_of_a_custom_mechanism_are_set_shown_and_compared() {
     let mechanism = parse("wary:ack_random_factor=1.25,preset=slow");
     let names: Vec<_> = mechanism.parameters().iter().map(|parameter| parameter.name).collect();
     assert_eq!(names, ["ack_timeout", "ack_random_factor"]);
@@ -155,7 +155,7 @@ fn every_mechanism_is_displayed_as_the_text_that_it_is_parsed_from() {
 }
 
 #[test]
-fn names_that_cannot_be_told_apart_or_written_are_refused() {
+fn ambiguous_or_unwritable_names_of_custom_mechanisms_are_refused() {
     const fn named(name: &'static str) -> Entry {
         Entry { name, ..Entry::own::<Wary>() }
     }
@@ -167,31 +167,31 @@ fn names_that_cannot_be_told_apart_or_written_are_refused() {
     assert_eq!(Mechanisms::with(&TWICE).unwrap_err(), BadName::Taken("wary"));
     assert_eq!(Mechanisms::with(&ODD).unwrap_err(), BadName::Characters("wary:x"));
     assert_eq!(Mechanisms::with(&EMPTY).unwrap_err(), BadName::Characters(""));
-    let told = Mechanisms::with(&TAKEN).unwrap_err().to_string();
-    assert_eq!(told, "there is a mechanism called \"fasor\"; give yours another name");
+    let error = Mechanisms::with(&TAKEN).unwrap_err().to_string();
+    assert_eq!(error, "there is a mechanism called \"fasor\"; give yours another name");
 }
 
 #[test]
-fn an_error_names_what_is_wrong_and_what_was_probably_meant() {
-    let told = |text: &str| own().parse(text).unwrap_err().to_string();
+fn an_error_about_a_mechanism_names_the_mistake_and_suggests_a_correction() {
+    let error = |text: &str| own().parse(text).unwrap_err().to_string();
     assert!(
-        told("wry").starts_with("no mechanism is called \"wry\"; did you mean wary? There are default, ")
+        error("wry").starts_with("no mechanism is called \"wry\"; did you mean wary? There are default, ")
     );
-    assert!(told("zzz").ends_with(" and wary"));
+    assert!(error("zzz").ends_with(" and wary"));
     assert_eq!(
-        told("wary:ack-timeot=3s"),
+        error("wary:ack-timeot=3s"),
         "no parameter of wary is called \"ack-timeot\"; did you mean ack_timeout? There are ack_timeout, \
          ack_random_factor and preset"
     );
     assert_eq!(
-        told("wary:preset=slwo"),
+        error("wary:preset=slwo"),
         "no preset of wary is called \"slwo\"; did you mean slow? There is slow"
     );
     assert!(
-        told("wary:ack_timeout=soon")
+        error("wary:ack_timeout=soon")
             .starts_with("ack_timeout of wary is a time above zero with its unit, such as ")
     );
-    assert!(told("wary:ack_timeout").starts_with("\"ack_timeout\" is no parameter=value"));
+    assert!(error("wary:ack_timeout").starts_with("\"ack_timeout\" is not parameter=value"));
     let unknown = "fasr".parse::<Mechanism>().unwrap_err().to_string();
     assert!(
         unknown.starts_with("no mechanism is called \"fasr\"; did you mean fasor? There are "),
@@ -201,7 +201,7 @@ fn an_error_names_what_is_wrong_and_what_was_probably_meant() {
 }
 
 #[test]
-fn a_mechanism_of_the_other_list_is_told_with_the_names_to_choose_from() {
+fn an_error_about_a_custom_mechanism_lists_the_names_to_choose_from() {
     static TAKEN: [Entry; 1] = [Entry { name: "newreno", ..Entry::own::<Wary>() }];
     let bulk = |text: &str| own().parse_bulk(text).map_err(|error| error.to_string());
     let names: Vec<_> = own().bulk_entries().map(|entry| entry.name).collect();
@@ -233,7 +233,7 @@ fn a_mechanism_of_the_other_list_is_told_with_the_names_to_choose_from() {
 }
 
 #[test]
-fn states_and_exchanges_of_others_are_no_panic() {
+fn the_state_of_another_mechanism_does_not_cause_a_panic() {
     let cocoa: Mechanism = "cocoa".parse().unwrap();
     for (one, other) in [(parse("wary"), cocoa), (cocoa, parse("wary"))] {
         let mut state = other.state();
@@ -247,7 +247,7 @@ fn states_and_exchanges_of_others_are_no_panic() {
 }
 
 #[test]
-fn the_registry_has_no_own_mechanism_and_finds_none() {
+fn the_registry_does_not_find_custom_mechanisms() {
     assert!(Entry::find("wary").is_none() && own().find("wary").is_some());
     assert_eq!(own().entries().count(), REGISTRY.len() + 1);
 }

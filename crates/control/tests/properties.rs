@@ -6,7 +6,7 @@ use coapace_control::{
 };
 use proptest::prelude::*;
 
-/// The longest time that a mechanism counts, 2^28 µs. A bound of 268 s or more stands for none.
+/// The longest time that a mechanism counts, 2^28 µs. A bound of 268 s or more means none.
 const LONGEST: Duration = Duration::from_micros(1 << 28);
 
 /// Returns the least and the greatest timeout that a mechanism may arm, which follow from its parameters. A mechanism keeps
@@ -18,9 +18,11 @@ fn bounds(mechanism: &Mechanism) -> (Duration, Duration) {
         return (least, least.times(16)); // doubled NON_MAX_RETRANSMIT times
     }
     let least = time("min_rto").or(time("ack_timeout")).expect("a mechanism has a least timeout");
-    let most = time("max_rto").max(time("max_timeout")).expect("a mechanism has a greatest timeout");
-    let most = if most < Duration::from_secs(268) { most } else { LONGEST };
+    let bound = time("max_rto").max(time("max_timeout")).expect("a mechanism has a greatest timeout");
+    let most = if bound < Duration::from_secs(268) { bound } else { LONGEST };
     match mechanism.kind() {
+        // It keeps no time, so it counts longer ones, too (nRF Connect's for NB-IoT).
+        "Default" => (least, bound),
         // A kept backoff at its bound is dithered like ACK_TIMEOUT: by half of it, with the factor of all presets.
         "FullBackoff" => (least, (most + Duration::from_micros(least.as_micros() / 2)).min(LONGEST)),
         // A first timeout is er-cocoa's, which multiplies it before the first measurement and dithers it (Contiki's CoCoA++).
@@ -70,8 +72,8 @@ fn time() -> impl Strategy<Value = u64> {
 }
 
 fn sample() -> impl Strategy<Value = Sample> {
-    let answered = proptest::option::of((any::<u8>(), time())).prop_map(|told| {
-        told.map(|(ordinal, since)| Answer { ordinal, since: Duration::from_micros(since) })
+    let answered = proptest::option::of((any::<u8>(), time())).prop_map(|answer| {
+        answer.map(|(ordinal, since)| Answer { ordinal, since: Duration::from_micros(since) })
     });
     let retransmits = prop_oneof![3 => 0u8..4, 1 => any::<u8>()];
     (time(), time(), retransmits, answered).prop_map(|(first, last, retransmits, answered)| Sample {
@@ -133,7 +135,7 @@ fn play(mechanism: &Mechanism, script: &[(Step, Cue)]) -> (Vec<Duration>, State)
 }
 
 #[test]
-fn every_parameter_is_read_as_it_is_shown() {
+fn every_parameter_parses_back_from_its_displayed_text() {
     for (name, mechanism, ..) in mechanisms() {
         for parameter in mechanism.parameters() {
             let shown = mechanism.get(parameter.name).expect("a parameter that is listed").to_string();
@@ -146,7 +148,7 @@ fn every_parameter_is_read_as_it_is_shown() {
 
 proptest! {
     #[test]
-    fn every_armed_timeout_is_within_the_bounds(script in prop::collection::vec((step(), cue()), 1..80)) {
+    fn every_armed_timeout_is_within_the_bounds_of_its_mechanism(script in prop::collection::vec((step(), cue()), 1..80)) {
         for (name, mechanism, low, high) in mechanisms() {
             let (armed, state) = play(&mechanism, &script);
             for timeout in armed {
@@ -158,14 +160,14 @@ proptest! {
     }
 
     #[test]
-    fn the_same_cues_arm_the_same_timeouts(script in prop::collection::vec((step(), cue()), 1..40)) {
+    fn equal_events_and_draws_arm_equal_timeouts(script in prop::collection::vec((step(), cue()), 1..40)) {
         for (name, mechanism, ..) in mechanisms() {
             prop_assert_eq!(play(&mechanism, &script).0, play(&mechanism, &script).0, "{}", name);
         }
     }
 
     #[test]
-    fn no_exchange_takes_longer_than_the_span(
+    fn no_exchange_takes_longer_than_the_span_of_its_mechanism(
         script in prop::collection::vec((step(), cue()), 0..40),
         cues in prop::collection::vec(cue(), 1..12),
     ) {
@@ -182,7 +184,7 @@ proptest! {
     }
 
     #[test]
-    fn parameters_of_any_value_do_no_harm(
+    fn no_accepted_value_of_a_parameter_causes_a_panic(
         place in any::<prop::sample::Index>(),
         parameter in any::<prop::sample::Index>(),
         value in prop_oneof!["0", "255", "1us", "65535/1", "1/65535", "18446744073709551615us", "0s", "off", "current"],
@@ -196,7 +198,7 @@ proptest! {
     }
 
     #[test]
-    fn fixed_point_stays_within_a_microsecond_of_floating_point(
+    fn fixed_point_estimates_are_within_a_microsecond_of_floating_point(
         samples in prop::collection::vec(1u64..40_000_000, 1..600),
     ) {
         let mechanism: Mechanism = "fasor:initial_k=4".parse().unwrap();

@@ -2,9 +2,9 @@
 //!
 //! **Source.** Californium 3, class `BasicRto`. Bhalerao et al. 2016 compare with an earlier version of it.
 //!
-//! **Idea.** Nothing is averaged: the last sample times 3/2 is the RTO. Samples of exchanges with up to two retransmissions
-//! count, measured from the first transmission. A backoff ends with its exchange. The mechanism shows what averaging is
-//! worth.
+//! **Idea.** Nothing is averaged: the RTO is the last sample times 3/2. Samples of exchanges with up to two retransmissions
+//! count, measured from the first transmission. A backoff ends with its exchange. A comparison with this mechanism shows the
+//! benefit of averaging.
 //!
 //! **Differences from the source**
 //! * Times are fractions of a microsecond. Californium counts whole milliseconds (preset `californium-3`).
@@ -20,23 +20,23 @@ use crate::{
 };
 
 parameters! {
-    /// A timer of one and a half times the last sample.
+    /// An RTO of one and a half times the last round-trip time.
     pub struct BasicRto {
         /// RTO before the first sample.
         initial_rto: Duration = Duration::from_secs(2),
         /// Factor from the last sample to the RTO.
         factor: Ratio = Ratio::new(3, 2),
-        /// Maximum number of retransmissions after which an exchange is still a sample.
+        /// Number of retransmissions up to which the time of an exchange is still a sample.
         max_weak_n: u8 = 2,
-        /// ACK_RANDOM_FACTOR, RFC 7252 §4.8; 1 is no dither.
+        /// ACK_RANDOM_FACTOR, RFC 7252 §4.8; 1 means no dither.
         ack_random_factor: Ratio = Ratio::new(1, 1),
-        /// Lower bound of the RTO, like in Californium.
+        /// Lower bound of the RTO. The default is the same as in Californium.
         min_rto: Duration = Duration::from_millis(500),
-        /// Upper bound of the RTO. Counts as 268 s if above.
+        /// Upper bound of the RTO. A longer value counts as 268 s.
         max_rto: Duration = Duration::from_secs(32),
-        /// Upper bound of one timeout. Counts as 268 s if above.
+        /// Upper bound of one timeout. A longer value counts as 268 s.
         max_timeout: Duration = Duration::from_secs(60),
-        /// Unit that samples, the RTO and timeouts are rounded down to; 1us rounds nothing.
+        /// Unit that samples, the RTO and timeouts are rounded down to; 1us means no rounding.
         tick: Duration = Duration::from_micros(1),
     }
     presets {
@@ -49,7 +49,7 @@ parameters! {
 /// State of [`BasicRto`] for one destination.
 #[derive(Clone, Copy, Debug)]
 pub struct BasicState {
-    /// The last sample; zero before the first.
+    /// The last sample; zero before the first sample.
     last: Fine,
 }
 
@@ -75,6 +75,7 @@ impl Controller for BasicRto {
     }
 
     fn on_retransmit(&self, _: &mut BasicState, exchange: &mut BasicExchange, _: Cue) -> Duration {
+        // The state does not change, so the next exchange starts from the last sample again.
         exchange.timeout = exchange.timeout.twice().min(self.max_timeout.into());
         exchange.timeout.into()
     }
@@ -83,6 +84,7 @@ impl Controller for BasicRto {
         if let Outcome::Acked(sample) = outcome
             && sample.retransmits <= self.max_weak_n
         {
+            // Californium measures from the first transmission, whichever was answered.
             state.last = Fine::sample(sample.since_first, self.tick);
         }
     }
@@ -114,7 +116,7 @@ impl BasicRto {
     }
 }
 
-/// The entry `basic-rto`.
+/// The registry entry `basic-rto`.
 pub(crate) const BASIC_RTO: Entry = Entry {
     name: "basic-rto",
     summary: "one and a half times the last round-trip time, nothing smoothed",
@@ -124,7 +126,7 @@ pub(crate) const BASIC_RTO: Entry = Entry {
         status: "Code alone: Californium 3. A paper measured an earlier version of it.",
         use_when: "Comparing: it shows what smoothing is worth.",
         avoid_when: "Always, in a network.",
-        hazards: "There is no dither, and samples of retransmitted exchanges count, which RFC 8085 §3.1.1 \
+        hazards: "The timeouts have no dither, and samples of retransmitted exchanges count, which RFC 8085 §3.1.1 \
             forbids. One odd sample is the next RTO.",
     },
     mechanism: Mechanism::BasicRto(BasicRto::DEFAULT),
@@ -140,7 +142,7 @@ mod tests {
     const BASIC: BasicRto = BasicRto::DEFAULT;
 
     #[test]
-    fn the_last_sample_alone_makes_the_rto_ambiguous_or_not() {
+    fn the_rto_of_basic_depends_on_the_last_sample_only() {
         let state = &mut BASIC.state();
         let rto = [(1_000, 0), (4_000, 1), (3_000, 2), (60_000, 3), (200, 0)]
             .map(|(ms, retransmits)| exchange(&BASIC, state, ms, retransmits));
@@ -148,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn a_short_rto_is_armed_as_half_a_second_and_doubled_from_there() {
+    fn basic_arms_at_least_half_a_second_and_doubles_from_there() {
         let state = &mut BASIC.state();
         exchange(&BASIC, state, 200, 0);
         assert_eq!(timeouts(&BASIC, state, 4).1, [500, 1_000, 2_000, 4_000, 8_000]);

@@ -13,15 +13,15 @@
 //!   sample would ever come once the round-trip time has outgrown the RTO.
 //!
 //! **Differences from the source**
-//! * The gain is constant. Ludwig and Sklower divide it by the number of segments in flight; one sample a round trip is
-//!   assumed here.
+//! * The gain is constant. Ludwig and Sklower divide it by the number of segments in flight. This mechanism assumes one
+//!   sample in each round trip.
 //! * The RTO is 50 ms at least (`min_rto`), and the RTO and every timeout are 60 s at most (`max_rto`).
 //! * The preset `contiki` does not reproduce that Rathod's code keeps its averages in whole ticks of 1/128 s, which is up
 //!   to 8 ms each. It does reproduce the rest: averages that start at zero, so that the first sample is like any other; a
 //!   kept backoff that is dithered again; no bounds; no wait after the last retransmission.
 //!
 //! **Unsafe as published**
-//! * Nothing bounds a timeout from above.
+//! * Timeouts have no upper bound.
 
 use crate::estimator::{Estimator, GRANULARITY, MIN_RTO, UNBOUNDED};
 use crate::fine::Fine;
@@ -36,27 +36,28 @@ parameters! {
     pub struct CoapEifel {
         /// RTO before the first sample, Rathod 2022 §4.3.
         initial_rto: Duration = Duration::from_secs(2),
-        /// Lower bound of the RTO, a quarter of that of Linux: above delays of schedulers and clock ticks of 10 ms. The source
-        /// has none.
+        /// Lower bound of the RTO, 50 ms by default: a quarter of the 200 ms of Linux, and longer than delays of
+        /// schedulers and clock ticks of 10 ms. The source has no lower bound.
         min_rto: Duration = MIN_RTO,
-        /// Upper bound of the RTO and of every timeout; RFC 8085 §3.1.1 asks for 60 s at least. Counts as 268 s if above.
+        /// Upper bound of the RTO and of every timeout; RFC 8085 §3.1.1 asks for 60 s at least. A longer value counts
+        /// as 268 s.
         max_rto: Duration = Duration::from_secs(60),
-        /// ACK_RANDOM_FACTOR: the first timeout is U(RTO, ACK_RANDOM_FACTOR·RTO), RFC 7252 §4.2.
+        /// ACK_RANDOM_FACTOR: the first timeout is random, U(RTO, ACK_RANDOM_FACTOR·RTO), RFC 7252 §4.2.
         ack_random_factor: Ratio = Ratio::new(3, 2),
-        /// The granularity of the clock: the RTO is the last sample and two ticks at least, Ludwig and Sklower 2000.
+        /// The granularity of the clock: the RTO is at least the last sample plus two ticks, Ludwig and Sklower 2000.
         tick: Duration = GRANULARITY,
-        /// Rule for the first sample.
+        /// How the first sample sets SRTT and RTTVAR.
         first_sample: FirstSample = FirstSample::Rfc6298,
         /// Whether a backoff outlives its exchange until the next unambiguous sample (Karn).
         keep_backoff: Switch = Switch::On,
-        /// Whether a kept backoff is dithered again.
+        /// Whether a kept backoff is dithered again when the next exchange starts from it.
         redither: Switch = Switch::Off,
-        /// Whether the last retransmission is waited for, RFC 7252 §4.2.
+        /// Whether the endpoint waits for an answer to the last retransmission, RFC 7252 §4.2.
         final_wait: Switch = Switch::On,
     }
     presets {
-        /// Rathod's implementation for Contiki's Erbium. Unsafe as published: nothing bounds a timeout, from below or from
-        /// above.
+        /// Rathod's implementation for Contiki's Erbium. Unsafe as published: timeouts have neither a lower nor an
+        /// upper bound.
         "contiki" => |_| Self {
             min_rto: UNBOUNDED,
             max_rto: Duration::from_secs(268),
@@ -70,11 +71,11 @@ parameters! {
 }
 
 choice! {
-    /// The rule for the first sample r.
+    /// How the first sample r sets SRTT and RTTVAR.
     pub enum FirstSample {
         /// SRTT = r, RTTVAR = r/2 (RFC 6298 §2.2).
         Rfc6298 = "rfc6298",
-        /// The rule of all other samples, applied to SRTT = 0 and RTTVAR = 0.
+        /// SRTT and RTTVAR are 0 at first, and the first sample is treated like all others.
         Zero = "zero",
     }
 }
@@ -93,9 +94,9 @@ pub struct EifelExchange {
     timeout: Fine,
 }
 
-/// GAIN, Ludwig and Sklower 2000, for one sample a round trip.
+/// GAIN, the weight of a new sample in SRTT, for one sample in each round trip, Ludwig and Sklower 2000.
 const GAIN: Ratio = Ratio::new(1, 3);
-/// GAIN².
+/// GAIN², the weight with which RTTVAR decays.
 const GAIN_SQUARED: Ratio = Ratio::new(1, 9);
 
 impl Controller for CoapEifel {
@@ -109,6 +110,7 @@ impl Controller for CoapEifel {
 
     fn on_start(&self, state: &mut EifelState, cue: Cue) -> (EifelExchange, Duration) {
         let rto = self.rto(state);
+        // A kept backoff grew from a timeout that was dithered.
         let dither = if state.backoff.kept().is_some() && !self.redither.is_on() {
             Fine::ZERO
         } else {
@@ -165,22 +167,25 @@ impl CoapEifel {
         };
         state.estimator = Estimator::of(srtt, rttvar);
         let two_ticks = Fine::from(self.tick).twice();
+        // The weight of RTTVAR is 1/GAIN (Ludwig and Sklower 2000).
         state.rto = (srtt + rttvar.times(3)).max(rtt + two_ticks).min(self.max_rto.into());
     }
 }
 
-/// Returns SRTT and RTTVAR after the sample `rtt`.
+/// Returns SRTT and RTTVAR after the sample `rtt`, from the values before it.
 fn follow(srtt: Fine, rttvar: Fine, rtt: Fine) -> (Fine, Fine) {
+    // A fall does not ask for a longer RTO, so RTTVAR stays.
     let rttvar = if rtt < srtt {
         rttvar
     } else {
         let rise = rtt - srtt;
+        // It rises with GAIN and decays with GAIN² (Ludwig and Sklower 2000).
         rttvar.blend(if rise >= rttvar { GAIN } else { GAIN_SQUARED }, rise)
     };
     (srtt.blend(GAIN, rtt), rttvar)
 }
 
-/// The entry `coap-eifel`.
+/// The registry entry `coap-eifel`.
 pub(crate) const COAP_EIFEL: Entry = Entry {
     name: "coap-eifel",
     summary: "gain 1/3, up at once and down slowly, never below the last round-trip time",
@@ -188,7 +193,7 @@ pub(crate) const COAP_EIFEL: Entry = Entry {
     origin: Origin::Published,
     notes: Notes {
         status: "A doctoral thesis, after a paper of 2000 on TCP.",
-        use_when: "The round-trip time rises fast and falls slowly, like that of a queue that fills.",
+        use_when: "The round-trip time rises fast and falls slowly, as with a queue that fills.",
         avoid_when: "Exchanges are minutes apart: nothing ages.",
         hazards: "The code of the thesis bounds no timeout (preset `contiki`). Here it is 60 s at most.",
     },
@@ -205,7 +210,7 @@ mod tests {
     const EIFEL: CoapEifel = CoapEifel::DEFAULT;
 
     #[test]
-    fn a_rise_is_followed_at_once_and_a_fall_slowly() {
+    fn eifel_follows_a_rising_round_trip_time_at_once_and_a_falling_one_slowly() {
         let state = &mut EIFEL.state();
         state.estimator = Estimator::of(milliseconds(100), milliseconds(50));
         // Two independent implementations agree on these.
@@ -218,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn the_rto_is_two_ticks_above_the_last_sample_at_least() {
+    fn the_rto_of_eifel_is_at_least_two_ticks_above_the_last_sample() {
         let state = &mut EIFEL.state();
         for _ in 0..100 {
             exchange(&EIFEL, state, 100, 0);
@@ -227,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn a_backoff_is_kept_without_dither_until_a_strong_sample() {
+    fn eifel_keeps_a_backoff_without_dither_until_a_strong_sample() {
         let state = &mut EIFEL.state();
         assert_eq!(exchange(&EIFEL, state, 5_000, 2), 8_000_000);
         assert_eq!(timeouts(&EIFEL, state, 0).1[0], 8_000);
@@ -237,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn in_contiki_the_first_sample_meets_zeros() {
+    fn the_contiki_preset_of_eifel_starts_with_averages_of_zero() {
         let mut contiki = EIFEL;
         contiki.set("preset", "contiki").unwrap();
         assert_eq!(exchange(&contiki, &mut contiki.state(), 900, 0), 1_200_000); // 4/3 r

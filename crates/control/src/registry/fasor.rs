@@ -2,15 +2,16 @@
 //!
 //! **Source.** draft-ietf-core-fasor-02 (2023, expired); Raitahila 2019 (thesis) §7.
 //!
-//! **Idea.** A fast RTO follows the round-trip time closely. A slow RTO, 1.5 times the duration of the last retransmitted
-//! exchange, lets a congested link drain. The more exchanges in a row needed a retransmission, the earlier an exchange waits
-//! the slow RTO: first as its second timeout, then as its first. One answer to a first transmission returns to the fast RTO.
+//! **Idea.** A fast RTO follows the round-trip time closely. A slow RTO is 1.5 times the duration of the last
+//! retransmitted exchange, so that a congested link can drain. After one retransmitted exchange, the next one has the
+//! slow RTO as its second timeout. After several in a row, it has it as its first. After an answer to a first
+//! transmission, exchanges start from the fast RTO again.
 //!
-//! With a marking, every answer that tells its transmission is a sample. The state still moves by retransmissions.
+//! With a marking, every answer that identifies its transmission is a sample. Retransmissions still change the state.
 //!
-//! The thesis developed FASOR from two variants with an `initial_k` of 4 (§7.1.1, §8.1). `slow` starts from the slow RTO
-//! after a retransmitted exchange. `fast-slow` has the three states of FASOR, and backs off the slow RTO where FASOR returns
-//! to the fast one.
+//! The thesis developed FASOR from two variants with an `initial_k` of 4 (§7.1.1, §8.1). With `slow`, the exchange
+//! after a retransmitted one starts from the slow RTO. `fast-slow` has the three states of FASOR, and backs off the
+//! slow RTO where FASOR returns to the fast one.
 //!
 //! **Readings where the sources are open or differ**
 //! * The first sample r makes RTTVAR = r/8 (§4.1). The draft's pseudo-code has r/2, which is `initial_k=4`.
@@ -24,13 +25,14 @@
 //! * The fast RTO is 50 ms at least (`min_rto`). The draft advises against the second of RFC 6298 (§4.1) and asks for no
 //!   other bound.
 //! * No timeout exceeds `max_rto`. The draft does not bound the slow RTO: an answer after 80 s would make it 120 s.
-//! * An exchange that is given up moves the state like an ambiguous answer, so that a backoff outlives it. In the sources
-//!   only the arrival of an answer changes the state (`give_up=keep`).
+//! * An exchange that is given up changes the state like an ambiguous answer, so its backoff affects the next exchange.
+//!   In the sources only the arrival of an answer changes the state (`give_up=keep`).
 //!
 //! **Unsafe as published**
 //! * Without a lower bound of the RTO, a delay of a scheduler on a short path counts as a loss.
 //! * An exchange that is given up leaves no backoff.
-//! * The draft does not dither the slow RTO, so clients that wait it may go in step. This is so here too.
+//! * The draft does not dither the slow RTO, so clients with equal slow RTOs may retransmit in step. This mechanism
+//!   does the same.
 
 use crate::estimator::{Estimator, GRANULARITY, Learning, MIN_RTO, UNBOUNDED};
 use crate::fine::Fine;
@@ -44,21 +46,21 @@ parameters! {
     pub struct Fasor {
         /// Fast RTO before the first sample, draft-ietf-core-fasor-02 §4.1.
         initial_rto: Duration = Duration::from_secs(2),
-        /// Lower bound of the fast RTO, a quarter of that of Linux: above delays of schedulers and clock ticks of 10 ms. The
-        /// draft has none.
+        /// Lower bound of the fast RTO, 50 ms by default: a quarter of the 200 ms of Linux, and longer than delays of
+        /// schedulers and clock ticks of 10 ms. The draft has no lower bound.
         min_rto: Duration = MIN_RTO,
-        /// Upper bound of every timeout, draft-ietf-core-fasor-02 §4.1: 60 s at least. Counts as 268 s if above.
+        /// Upper bound of every timeout, draft-ietf-core-fasor-02 §4.1: 60 s at least. A longer value counts as 268 s.
         max_rto: Duration = Duration::from_secs(60),
-        /// RTTVAR after the first sample r, in units of r/8: 1 makes an RTO of 1.5 r (draft-ietf-core-fasor-02 §4.1), 4 that
-        /// of RFC 6298.
+        /// RTTVAR after the first sample r, in units of r/8: 1 makes an RTO of 1.5 r (draft-ietf-core-fasor-02 §4.1), 4
+        /// makes the RTO of RFC 6298, 3 r.
         initial_k: u8 = 1,
-        /// The series of timeouts, Raitahila 2019 §7.
+        /// Which timeouts follow after retransmitted exchanges, Raitahila 2019 §7.
         variant: Variant = Variant::Normal,
-        /// Whether the slow RTO has the dither of the fast one, Raitahila 2019 §7.
+        /// Whether the slow RTO is dithered by the same amount as the fast RTO, Raitahila 2019 §7.
         slow_dither: Switch = Switch::Off,
-        /// Effect of an exchange that is given up on the state. The sources are silent.
+        /// How the state changes if an exchange is given up. The sources do not say.
         give_up: GiveUp = GiveUp::Advance,
-        /// Marking of transmissions, draft-ietf-core-fasor-02 §4.4, §4.5.
+        /// How transmissions carry their ordinal, draft-ietf-core-fasor-02 §4.4, §4.5.
         marking: Marking = Marking::None,
         /// G, the granularity of the clock and the lower bound of 4·RTTVAR, RFC 6298 §2.3.
         granularity: Duration = GRANULARITY,
@@ -67,19 +69,20 @@ parameters! {
         /// The rules of draft-ietf-core-fasor-02. Unsafe as published: no lower bound of the RTO, so that on a short path a
         /// delay of a scheduler counts as a loss, and an exchange that is given up leaves no backoff.
         "draft-02" => |old| Self { marking: old.marking, ..Self::PUBLISHED },
-        /// The libcoap of Raitahila 2019: the slow RTO is dithered; an ordinal in the token is there from the first
-        /// transmission on, for the published traffic has a byte more each way. Unsafe like `draft-02`.
+        /// The libcoap of Raitahila 2019: the slow RTO is dithered. An ordinal in the token is in the first
+        /// transmission, too, because the published traffic has one byte more in each direction. Unsafe like
+        /// `draft-02`.
         "libcoap-2019" => |old| Self {
             marking: if old.marking == Marking::TokenOnRetransmit { Marking::Token } else { old.marking },
             ..Self::THESIS
         },
-        /// A development variant of Raitahila 2019: after a retransmitted exchange the next starts from the slow RTO. Unsafe
-        /// like `draft-02`.
+        /// A development variant of Raitahila 2019: the exchange after a retransmitted one starts from the slow RTO.
+        /// Unsafe like `draft-02`.
         "slow" => |old| Self {
             variant: Variant::Slow, initial_k: 4, marking: old.marking, ..Self::THESIS
         },
-        /// A development variant of Raitahila 2019: after a retransmitted exchange the next backs off from the slow RTO; after
-        /// a second one it starts from there. Unsafe like `draft-02`.
+        /// A development variant of Raitahila 2019: the exchange after a retransmitted one backs off from the slow RTO.
+        /// After two or more in a row, it starts from the slow RTO. Unsafe like `draft-02`.
         "fast-slow" => |old| Self {
             variant: Variant::FastSlow, initial_k: 4, marking: old.marking, ..Self::THESIS
         },
@@ -87,23 +90,25 @@ parameters! {
 }
 
 choice! {
-    /// The series of timeouts after retransmitted exchanges.
+    /// Which timeouts an exchange has after retransmitted exchanges.
     pub enum Variant {
-        /// Fast-slow-fast after one retransmitted exchange, slow-fast after more.
+        /// After one retransmitted exchange: the fast RTO, the slow RTO, the fast RTO, doubled from there. After more:
+        /// the slow RTO, then the fast RTO, doubled from there.
         Normal = "normal",
-        /// Slow and doubled, after any number of them.
+        /// After any number of retransmitted exchanges: the slow RTO, doubled from there.
         Slow = "slow",
-        /// Fast, then slow and doubled, after one; slow and doubled after more (Raitahila 2019 §7.1.1).
+        /// After one retransmitted exchange: the fast RTO, then the slow RTO, doubled from there. After more: the slow
+        /// RTO, doubled from there (Raitahila 2019 §7.1.1).
         FastSlow = "fast-slow",
     }
 }
 
 choice! {
-    /// The effect of an exchange that is given up on the state.
+    /// How the state changes if an exchange is given up.
     pub enum GiveUp {
-        /// The state stays.
+        /// The state does not change.
         Keep = "keep",
-        /// The state moves as if an ambiguous answer had come as the last timeout passed.
+        /// The state changes as if an ambiguous answer had come at the end of the last timeout.
         Advance = "advance",
     }
 }
@@ -129,7 +134,7 @@ pub struct FasorState {
     estimator: Estimator,
     slow: Fine,
     series: TimeoutSeries,
-    /// Number of ambiguous answers, modulo 256.
+    /// The number of ambiguous answers from this destination, modulo 256.
     ambiguous: u8,
 }
 
@@ -140,9 +145,9 @@ pub struct FasorExchange {
     slow: Fine,
     series: TimeoutSeries,
     retransmits: u8,
-    /// The `ambiguous` of the destination when the exchange began.
+    /// The value of [`FasorState::ambiguous`] when the exchange began.
     ambiguous: u8,
-    /// The sum of the timeouts that were armed.
+    /// The sum of the timeouts that the exchange has armed so far.
     waited: Fine,
 }
 
@@ -161,10 +166,12 @@ impl Controller for Fasor {
 
     fn on_start(&self, state: &mut FasorState, cue: Cue) -> (FasorExchange, Duration) {
         let fast = self.fast(state);
+        // An RTO of 3·r is what RFC 6298 makes of a first sample r.
         let srtt = state.estimator.srtt().unwrap_or(fast.by(Ratio::new(1, 3)));
         let least = srtt.by(Ratio::new(1, 4));
         let dither = least + (srtt - least).drawn(cue.draw);
         let fast = fast + dither;
+        // The thesis dithers the slow RTO by the same amount. The draft does not (see above).
         let slow = if self.slow_dither == Switch::On { state.slow + dither } else { state.slow };
         let (series, ambiguous) = (state.series, state.ambiguous);
         let timeout = self.timeout(series, fast, slow, 0);
@@ -187,6 +194,7 @@ impl Controller for Fasor {
                     state.estimator.update(rtt, Learning { first_rttvar, ..Learning::RFC6298 });
                 }
                 if sample.retransmits == 0 {
+                    // An exchange from before the last ambiguous answer says nothing about the congestion since then.
                     if exchange.ambiguous == state.ambiguous {
                         state.series = TimeoutSeries::Fast;
                     }
@@ -219,7 +227,7 @@ impl Fasor {
     /// The rules of draft-ietf-core-fasor-02, without the additions of this crate.
     const PUBLISHED: Self = Self { min_rto: UNBOUNDED, give_up: GiveUp::Keep, ..Self::DEFAULT };
 
-    /// The rules of Raitahila 2019.
+    /// The rules of Raitahila 2019, without the additions of this crate.
     const THESIS: Self = Self { slow_dither: Switch::On, ..Self::PUBLISHED };
 
     /// Returns the fast RTO before dither.
@@ -236,6 +244,7 @@ impl Fasor {
             }
             (TimeoutSeries::Slow, _) | (TimeoutSeries::SlowFast, 0) => (slow, n),
             (TimeoutSeries::FastSlowFast, 1) | (TimeoutSeries::FastSlow, _) => {
+                // n is 1 or more from here on, because the arms above have taken 0.
                 (slow.max(fast.twice()), n - 1)
             }
             (TimeoutSeries::FastSlowFast | TimeoutSeries::SlowFast, _) => (fast, n - 1),
@@ -243,9 +252,11 @@ impl Fasor {
         from.doubled(doublings).min(self.max_rto.into())
     }
 
-    /// Sets the slow RTO after a retransmitted exchange that took `elapsed`, and moves the state on.
+    /// Sets the slow RTO after a retransmitted exchange that took `elapsed`, and changes the timeouts of later
+    /// exchanges to the next series.
     fn suspect_congestion(&self, state: &mut FasorState, elapsed: Fine) {
         state.slow = elapsed.max(Fine::SHORTEST).by(Ratio::new(3, 2));
+        // It may wrap, because exchanges only compare it for equality.
         state.ambiguous = state.ambiguous.wrapping_add(1);
         state.series = match (self.variant, state.series) {
             (Variant::Normal, TimeoutSeries::Fast) => TimeoutSeries::FastSlowFast,
@@ -262,24 +273,24 @@ const fn entry(name: &'static str, summary: &'static str, notes: Notes, marking:
     Entry { name, summary, source, origin: Origin::Published, notes, mechanism }
 }
 
-/// The entry `fasor`.
+/// The registry entry `fasor`.
 pub(crate) const FASOR: Entry = entry(
     "fasor",
-    "a fast RTO near the round-trip time, a slow one to drain a congested link, alternating as answers tell",
+    "a fast RTO near the round-trip time, a slow one to drain a congested link, chosen by recent retransmissions",
     Notes {
         status: "An Internet-Draft of the CoRE working group, expired in 2023, and a thesis that measured \
             it. There is a patent declaration (summary of the CoRE session at IETF 104): ask your lawyers.",
         use_when: "Losses are sometimes errors and sometimes congestion, and nothing on the wire may change.",
-        avoid_when: "Exchanges are minutes apart: there is no ageing, so an old estimate counts like a new \
+        avoid_when: "Exchanges are minutes apart: estimates do not age, so an old one counts like a new \
             one.",
-        hazards: "Without a marking a retransmitted exchange tells nothing about the round-trip time, so \
+        hazards: "Without a marking a retransmitted exchange is not a sample of the round-trip time, so \
             after a rise the estimate stays behind until an exchange needs no retransmission. The slow RTO \
             is not dithered.",
     },
     Marking::None,
 );
 
-/// The entry `fasor-token`.
+/// The registry entry `fasor-token`.
 pub(crate) const FASOR_TOKEN: Entry = entry(
     "fasor-token",
     "FASOR with the transmission's ordinal in the token, so that every answer is a sample",
@@ -295,7 +306,7 @@ pub(crate) const FASOR_TOKEN: Entry = entry(
     Marking::TokenOnRetransmit,
 );
 
-/// The entry `fasor-option`.
+/// The registry entry `fasor-option`.
 pub(crate) const FASOR_OPTION: Entry = entry(
     "fasor-option",
     "FASOR with the transmission's ordinal in an elective option, where the peer echoes it",
@@ -336,7 +347,7 @@ mod tests {
         timeouts(mechanism, &mut after(mechanism, retransmitted), 4).1
     }
 
-    /// Returns an answer that tells the transmission `ordinal`, `ms` after its departure.
+    /// Returns an answer that identifies transmission `ordinal`, `ms` after its departure.
     fn named(ordinal: u8, ms: u64) -> Outcome {
         let answered = Some(Answer { ordinal, since: Duration::from_millis(ms) });
         let since_first = Duration::from_secs(6);
@@ -344,7 +355,7 @@ mod tests {
     }
 
     #[test]
-    fn the_fast_rto_starts_at_one_and_a_half_round_trips() {
+    fn the_fast_rto_of_fasor_starts_at_one_and_a_half_round_trips() {
         let state = &mut FASOR.state();
         let rto = [100, 100, 100, 200, 100].map(|ms| exchange(&FASOR, state, ms, 0));
         assert_eq!(rto, [150_000, 137_500, 128_125, 233_594, 214_258]);
@@ -353,14 +364,14 @@ mod tests {
     }
 
     #[test]
-    fn before_the_first_sample_the_dither_is_of_a_third_of_the_rto() {
+    fn before_the_first_sample_fasor_dithers_by_a_third_of_the_rto() {
         let first = |bits| FASOR.on_start(&mut FASOR.state(), Cue { draw: Draw::from_bits(bits), ..at(0) }).1;
         assert_eq!(first(0), Duration::from_micros(2_166_667));
         assert_eq!(first(u32::MAX), Duration::from_micros(2_666_667));
     }
 
     #[test]
-    fn retransmitted_exchanges_move_from_fast_to_fast_slow_fast_to_slow_fast() {
+    fn each_retransmitted_exchange_moves_fasor_from_fast_to_fast_slow_fast_to_slow_fast() {
         assert_eq!(series(&FASOR, 0), [1_750, 3_500, 7_000, 14_000, 28_000]);
         assert_eq!(series(&FASOR, 1), [1_750, 9_000, 3_500, 7_000, 14_000]);
         assert_eq!(series(&FASOR, 2), [9_000, 1_750, 3_500, 7_000, 14_000]);
@@ -368,7 +379,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_to_the_first_transmission_returns_to_fast_from_any_state() {
+    fn an_answer_to_the_first_transmission_returns_fasor_to_fast_from_any_state() {
         for retransmitted in 1..3 {
             let state = &mut after(&FASOR, retransmitted);
             exchange(&FASOR, state, 1_000, 0);
@@ -384,23 +395,23 @@ mod tests {
     }
 
     #[test]
-    fn no_timer_exceeds_the_bound() {
+    fn no_timeout_of_fasor_exceeds_its_upper_bound() {
         let state = &mut after(&FASOR, 0);
         exchange(&FASOR, state, 80_000, 4);
         exchange(&FASOR, state, 80_000, 4);
         assert_eq!(timeouts(&FASOR, state, 0).1[0], 60_000);
-        assert_eq!(FASOR.gauges(state).rto, Duration::from_millis(1_500), "the slow RTO is no estimate");
+        assert_eq!(FASOR.gauges(state).rto, Duration::from_millis(1_500), "the slow RTO is not an estimate");
     }
 
     #[test]
-    fn the_thesis_dithers_the_slow_rto_too() {
+    fn the_thesis_preset_of_fasor_also_dithers_the_slow_rto() {
         let thesis = Fasor { slow_dither: Switch::On, ..FASOR };
         assert_eq!(series(&thesis, 1), [1_750, 9_250, 3_500, 7_000, 14_000]);
         assert_eq!(series(&thesis, 2), [9_250, 1_750, 3_500, 7_000, 14_000]);
     }
 
     #[test]
-    fn the_development_variants_back_off_the_slow_rto_and_fast_slow_has_three_states() {
+    fn the_development_presets_of_fasor_back_off_the_slow_rto() {
         let variant = |variant, retransmitted| series(&Fasor { variant, ..FASOR }, retransmitted);
         let (normal, slow) = ([1_750, 3_500, 7_000, 14_000, 28_000], [9_000, 18_000, 36_000, 60_000, 60_000]);
         assert_eq!([0, 1, 2].map(|n| variant(Variant::Slow, n)), [normal, slow, slow]);
@@ -409,7 +420,7 @@ mod tests {
     }
 
     #[test]
-    fn the_development_variants_have_an_rto_of_three_round_trips_after_the_first() {
+    fn the_development_presets_of_fasor_begin_with_an_rto_of_three_round_trips() {
         for preset in ["slow", "fast-slow"] {
             let mut variant = FASOR;
             variant.set("preset", preset).unwrap();
@@ -418,7 +429,7 @@ mod tests {
     }
 
     #[test]
-    fn the_rto_has_a_lower_bound_of_50_ms_that_the_draft_does_not_have() {
+    fn the_rto_of_fasor_has_a_lower_bound_of_50_ms_and_the_draft_has_none() {
         let mut draft = FASOR;
         draft.set("preset", "draft-02").unwrap();
         for (mechanism, rto) in [(FASOR, 50_000), (draft, 3_000)] {
@@ -427,7 +438,7 @@ mod tests {
     }
 
     #[test]
-    fn a_backoff_outlives_a_give_up_unless_told_not_to() {
+    fn fasor_keeps_its_backoff_after_a_give_up_unless_configured_otherwise() {
         let series_after_giving_up = |mechanism: Fasor| {
             let state = &mut after(&mechanism, 0);
             let (given_up, _) = timeouts(&mechanism, state, 2); // 1.75 + 3.5 + 7 s
@@ -440,7 +451,7 @@ mod tests {
     }
 
     #[test]
-    fn an_exchange_older_than_the_last_ambiguous_answer_does_not_clear_the_suspicion() {
+    fn an_exchange_begun_before_the_last_ambiguous_answer_does_not_return_fasor_to_fast() {
         let state = &mut after(&FASOR, 0);
         let (old, _) = FASOR.on_start(state, at(0));
         exchange(&FASOR, state, 6_000, 2);
@@ -449,7 +460,7 @@ mod tests {
     }
 
     #[test]
-    fn with_a_marking_a_retransmitted_exchange_is_a_sample_and_still_moves_the_state() {
+    fn with_a_marking_a_retransmitted_exchange_gives_fasor_a_sample_and_changes_its_state() {
         let token = Fasor { marking: Marking::Token, ..FASOR };
         let state = &mut token.state();
         let (retransmitted, _) = timeouts(&token, state, 2);
@@ -459,7 +470,7 @@ mod tests {
     }
 
     #[test]
-    fn the_fast_rto_is_never_below_the_sample_before() {
+    fn the_fast_rto_of_fasor_is_never_below_the_last_sample() {
         let state = &mut FASOR.state();
         for ms in [500, 9_000, 30_000, 30_000, 20, 1, 1, 1, 1, 700, 5_000, 4_999, 4_998, 60_000] {
             assert!(exchange(&FASOR, state, ms, 0) >= ms * 1_000, "after {ms} ms");

@@ -10,17 +10,18 @@
 //! **Readings where the sources are open**
 //! * Rathod's algorithm 1 (lines 5 and 6) dithers every first transmission, a kept backoff too. The amount follows his code:
 //!   U(0, (ACK_RANDOM_FACTOR − 1)·ACK_TIMEOUT). `redither=off` arms a kept backoff without dither.
-//! * A backoff outlives an exchange that is given up, like in his code. The texts speak of exchanges that succeed
+//! * A backoff outlives an exchange that is given up, like in his code. The texts mention only exchanges that succeed
 //!   (`give_up=keep`).
 //!
 //! **Differences from the source**
-//! * A backoff is 60 s at most (`max_rto`). The dither is added to that, so that clients at the bound do not go in step.
+//! * A backoff is 60 s at most (`max_rto`). The dither is added to the bounded backoff, so that clients at the bound do
+//!   not retransmit in step.
 //! * ACK_TIMEOUT is 2 s, and the last retransmission is waited for. Rathod's code has 3 s and does not wait.
 //!
 //! **Unsafe as published**
-//! * Nothing bounds the timeout. A few bad exchanges drive it into minutes.
-//! * After the first answer without a retransmission, `fullbackoff1` meets a congested network with 2 s again. This is so
-//!   here too.
+//! * Nothing bounds the timeout. After a few retransmitted exchanges it is minutes long.
+//! * After the first answer without a retransmission, `fullbackoff1` starts with 2 s again, even in a congested
+//!   network. This mechanism does the same.
 
 use crate::fine::Fine;
 use crate::parameters::{Switch, choice, parameters};
@@ -31,25 +32,27 @@ use crate::{
 parameters! {
     /// Full backoff: the timer of RFC 7252 with a kept backoff.
     pub struct FullBackoff {
-        /// ACK_TIMEOUT, RFC 7252 §4.8: the start of exchanges while no backoff is kept.
+        /// ACK_TIMEOUT, RFC 7252 §4.8: exchanges start from it while no backoff is kept.
         ack_timeout: Duration = Duration::from_secs(2),
         /// ACK_RANDOM_FACTOR, RFC 7252 §4.8; a value below 1 counts as 1.
         ack_random_factor: Ratio = Ratio::new(3, 2),
-        /// Upper bound of a backoff, before dither; RFC 8085 §3.1.1 asks for 60 s at least. Counts as 268 s if above.
+        /// Upper bound of a backoff, before dither; RFC 8085 §3.1.1 asks for 60 s at least. A longer value counts as
+        /// 268 s.
         max_rto: Duration = Duration::from_secs(60),
-        /// Effect of an answer to a first transmission on the kept backoff, Rathod 2022 §3.
+        /// How an answer to a first transmission changes the kept backoff, Rathod 2022 §3.
         decay: Decay = Decay::Reset,
         /// Whether a kept backoff is dithered when the next exchange starts from it, by U(0, (ACK_RANDOM_FACTOR − 1) ·
         /// ACK_TIMEOUT).
         redither: Switch = Switch::On,
-        /// Whether an exchange that is given up leaves its backoff too.
+        /// Whether the backoff of an exchange that is given up is kept, too.
         give_up: LearnFromGiveUp = LearnFromGiveUp::Learn,
-        /// Whether the last retransmission is waited for, RFC 7252 §4.2.
+        /// Whether the endpoint waits for an answer to the last retransmission, RFC 7252 §4.2.
         final_wait: Switch = Switch::On,
     }
     presets {
-        /// Rathod's implementation for Contiki's Erbium: ACK_TIMEOUT 3 s, no bound within reach, and no wait after the last
-        /// retransmission. Unsafe as published: a few bad exchanges drive the timeout into minutes.
+        /// Rathod's implementation for Contiki's Erbium: ACK_TIMEOUT 3 s, no upper bound that timeouts reach, and no
+        /// wait after the last retransmission. Unsafe as published: after a few retransmitted exchanges the timeout is
+        /// minutes long.
         "contiki" => |old| Self {
             ack_timeout: Duration::from_secs(3),
             max_rto: Duration::from_secs(268),
@@ -61,11 +64,11 @@ parameters! {
 }
 
 choice! {
-    /// The effect of an answer to a first transmission on the kept backoff.
+    /// How an answer to a first transmission changes the kept backoff.
     pub enum Decay {
-        /// The backoff is forgotten (variant 1).
+        /// The backoff is forgotten (Fullbackoff1).
         Reset = "reset",
-        /// The backoff is halved (variant 2).
+        /// The backoff is halved (Fullbackoff2).
         Halve = "halve",
         /// The backoff is divided by 2, then 4, then 8 … (GST-CoAP, algorithm 1).
         Accelerate = "accelerate",
@@ -73,9 +76,9 @@ choice! {
 }
 
 choice! {
-    /// The effect of an exchange that is given up on the kept backoff.
+    /// How the kept backoff changes if an exchange is given up.
     pub enum LearnFromGiveUp {
-        /// The kept backoff stays.
+        /// The kept backoff does not change.
         Keep = "keep",
         /// The last timeout becomes the kept backoff, like after a late answer.
         Learn = "learn",
@@ -87,7 +90,8 @@ choice! {
 pub struct FullBackoffState {
     /// The kept backoff, or zero if there is none.
     kept: Fine,
-    /// Consecutive answers to first transmissions since the backoff is kept.
+    /// The number of consecutive answers to first transmissions since the backoff was kept. It decides the divisor of
+    /// [`Decay::Accelerate`].
     prompt: u8,
 }
 
@@ -107,6 +111,7 @@ impl Controller for FullBackoff {
 
     fn on_start(&self, state: &mut FullBackoffState, cue: Cue) -> (FullBackoffExchange, Duration) {
         let least = Fine::from(self.ack_timeout);
+        // The thesis dithers a kept backoff, too, by a part of ACK_TIMEOUT (algorithm 1, lines 5 and 6).
         let dither = least.by(self.ack_random_factor.above_one()).drawn(cue.draw);
         let rto = if state.kept == Fine::ZERO { least } else { state.kept };
         let rto = rto.min(self.max_rto.into());
@@ -122,6 +127,7 @@ impl Controller for FullBackoff {
         _: Cue,
     ) -> Duration {
         let timeout = exchange.timeout;
+        // A first timeout that dither has lifted above the bound stays.
         exchange.timeout = timeout.twice().min(timeout.max(self.max_rto.into()));
         exchange.timeout.into()
     }
@@ -131,6 +137,7 @@ impl Controller for FullBackoff {
             Outcome::Acked(sample) if sample.retransmits == 0 => self.decay(state),
             Outcome::GivenUp if self.give_up == LearnFromGiveUp::Keep => {}
             Outcome::Acked(_) | Outcome::GivenUp => {
+                // The dither above the bound is not kept.
                 *state = FullBackoffState { kept: exchange.timeout.min(self.max_rto.into()), prompt: 0 };
             }
             Outcome::Reset | Outcome::Cancelled => {}
@@ -162,8 +169,10 @@ impl FullBackoff {
         state.kept = match self.decay {
             Decay::Reset => Fine::ZERO,
             Decay::Halve => state.kept.halved(1),
+            // The k-th answer in a row divides by 2ᵏ (algorithm 1 of GST-CoAP).
             Decay::Accelerate => state.kept.halved(state.prompt),
         };
+        // Below ACK_TIMEOUT, exchanges start from ACK_TIMEOUT again.
         if state.kept < self.ack_timeout.into() {
             *state = self.state();
         }
@@ -187,7 +196,7 @@ const fn entry(
     }
 }
 
-/// The entry `fullbackoff1`.
+/// The registry entry `fullbackoff1`.
 pub(crate) const FULLBACKOFF1: Entry = entry(
     "fullbackoff1",
     "the default timer that starts from the last backed-off timeout until a first transmission is answered",
@@ -205,7 +214,7 @@ pub(crate) const FULLBACKOFF1: Entry = entry(
     Decay::Reset,
 );
 
-/// The entry `fullbackoff2`.
+/// The registry entry `fullbackoff2`.
 pub(crate) const FULLBACKOFF2: Entry = entry(
     "fullbackoff2",
     "like fullbackoff1, but each answer to a first transmission only halves the kept timeout",
@@ -221,7 +230,7 @@ pub(crate) const FULLBACKOFF2: Entry = entry(
     Decay::Halve,
 );
 
-/// The entry `gst-coap`.
+/// The registry entry `gst-coap`.
 pub(crate) const GST_COAP: Entry = entry(
     "gst-coap",
     "like fullbackoff2, but divided by 2, then 4, then 8 while answers to first transmissions follow each other",
@@ -249,8 +258,8 @@ mod tests {
     const GST: FullBackoff =
         FullBackoff { decay: Decay::Accelerate, max_rto: Duration::from_secs(128), ..ONE };
 
-    /// Returns the RTO in seconds after each of `N` answers to first transmissions, which follow exchanges with
-    /// `retransmits` retransmissions.
+    /// Returns the RTO in seconds after each of `N` answers to first transmissions, which follow exchanges with these numbers
+    /// of `retransmits`.
     fn series<const N: usize>(mechanism: &FullBackoff, retransmits: &[u8]) -> [u64; N] {
         let state = &mut mechanism.state();
         for &retransmits in retransmits {
@@ -260,21 +269,21 @@ mod tests {
     }
 
     #[test]
-    fn the_timeout_that_was_answered_starts_the_next_exchange() {
+    fn full_backoff_starts_an_exchange_with_the_last_timeout_that_was_answered() {
         let state = &mut ONE.state();
         assert_eq!(exchange(&ONE, state, 7_000, 2), 8_000_000);
         assert_eq!(timeouts(&ONE, state, 3).1, [8_000, 16_000, 32_000, 60_000, 0]);
     }
 
     #[test]
-    fn an_answer_to_a_first_transmission_resets_or_halves_or_divides_ever_faster() {
+    fn an_answer_to_a_first_transmission_resets_halves_or_divides_the_full_backoff() {
         assert_eq!(series(&ONE, &[3]), [2, 2, 2, 2]);
         assert_eq!(series(&TWO, &[4]), [16, 8, 4, 2]);
         assert_eq!(series(&GST, &[4, 2]), [64, 16, 2, 2]); // Rathod 2022 §3.2: 128 s, 64, 16, 2
     }
 
     #[test]
-    fn below_the_default_interval_it_is_the_default_again() {
+    fn a_full_backoff_that_falls_below_ack_timeout_ends() {
         let state = &mut TWO.state();
         exchange(&TWO, state, 3_000, 1);
         exchange(&TWO, state, 100, 0);
@@ -289,7 +298,7 @@ mod tests {
     }
 
     #[test]
-    fn a_retransmission_restarts_the_acceleration() {
+    fn a_retransmission_restarts_the_accelerating_decrease_of_full_backoff() {
         let state = &mut GST.state();
         for (ms, retransmits, rto) in
             [(40_000, 4, 32), (40_000, 1, 64), (100, 0, 32), (40_000, 1, 64), (100, 0, 32), (100, 0, 8)]
@@ -299,7 +308,7 @@ mod tests {
     }
 
     #[test]
-    fn a_kept_backoff_is_dithered_by_half_of_ack_timeout_at_most_unless_told_not_to() {
+    fn the_dither_of_a_full_backoff_is_at_most_half_of_ack_timeout_and_can_be_switched_off() {
         let off = FullBackoff { redither: Switch::Off, ..ONE };
         for (mechanism, armed) in [(ONE, 8_500), (off, 8_000)] {
             let state = &mut mechanism.state();
@@ -310,7 +319,7 @@ mod tests {
     }
 
     #[test]
-    fn clients_at_the_bound_do_not_go_in_step_and_the_dither_does_not_add_up() {
+    fn full_backoff_at_its_bound_is_still_dithered_and_dither_does_not_accumulate() {
         let state = &mut ONE.state();
         let almost = |ms| Cue { draw: Draw::from_bits(u32::MAX), ..at(ms) };
         for _ in 0..2 {
@@ -326,7 +335,7 @@ mod tests {
     }
 
     #[test]
-    fn a_backoff_outlives_a_give_up_unless_told_not_to() {
+    fn a_full_backoff_is_kept_after_a_give_up_unless_configured_otherwise() {
         for (mechanism, rto) in [(ONE, 32), (FullBackoff { give_up: LearnFromGiveUp::Keep, ..ONE }, 2)] {
             let state = &mut mechanism.state();
             let (given_up, _) = timeouts(&mechanism, state, 4);

@@ -7,12 +7,12 @@
 //!
 //! **Differences from the source**
 //! * The initial RTO is 2 s, the ACK_TIMEOUT of CoAP. RFC 6298 §2.1 has 1 s (preset `rfc6298`).
-//! * Despite the name, RTTVAR follows RFC 6298. With `rttvar=linux` it follows the kernel: the greatest deviation within a
-//!   round trip counts, and a fall of the round-trip time hardly counts as a deviation. Californium does this with one sample a
-//!   round trip, keeps no backoff, and has an RTO of half a second at least.
+//! * Despite the name, RTTVAR follows RFC 6298. With `rttvar=linux` it follows the kernel: the greatest deviation
+//!   within a round trip counts, and a falling round-trip time hardly counts as a deviation. Californium does this with
+//!   one sample a round trip, keeps no backoff, and has an RTO of half a second at least.
 //!
 //! **Unsafe as published**
-//! * Nothing is dithered, so clients that lost packets together send them again together. This is so here too.
+//! * Nothing is dithered, so clients that lost packets together send them again together. This mechanism does the same.
 //! * In Californium a backoff ends with its exchange, so an RTO that is too short is corrected by no sample.
 
 use crate::estimator::{Estimator, GRANULARITY, Learning};
@@ -29,21 +29,21 @@ parameters! {
         initial_rto: Duration = Duration::from_secs(2),
         /// Lower bound of the RTO, RFC 6298 §2.4.
         min_rto: Duration = Duration::from_secs(1),
-        /// Upper bound of the RTO, backed off or not, RFC 6298 §2.5: 60 s at least. Counts as 268 s if above.
+        /// Upper bound of the RTO and of a kept backoff, RFC 6298 §2.5: 60 s at least. A longer value counts as 268 s.
         max_rto: Duration = Duration::from_secs(60),
-        /// Upper bound of one timeout. Counts as 268 s if above.
+        /// Upper bound of one timeout. A longer value counts as 268 s.
         max_timeout: Duration = Duration::from_secs(60),
         /// K, the weight of RTTVAR, RFC 6298 §2.3.
         k: u8 = 4,
         /// G, the granularity of the clock and the lower bound of K·RTTVAR, RFC 6298 §2.3.
         granularity: Duration = GRANULARITY,
-        /// Rule for RTTVAR.
+        /// Which deviation RTTVAR follows.
         rttvar: Rttvar = Rttvar::Rfc6298,
-        /// Lower bound of RTTVAR where it follows the greatest deviation; a quarter of the 200 ms of Linux.
+        /// Lower bound of RTTVAR with `rttvar=linux`. The default is a quarter of the 200 ms of Linux.
         min_mdev: Duration = Duration::from_millis(50),
         /// Whether a backoff outlives its exchange until the next unambiguous sample (Karn).
         keep_backoff: Switch = Switch::On,
-        /// Unit that SRTT and RTTVAR are rounded to; 1us rounds nothing.
+        /// Unit that SRTT and RTTVAR are rounded to; 1us means no rounding.
         tick: Duration = Duration::from_micros(1),
     }
     presets {
@@ -63,7 +63,7 @@ parameters! {
 }
 
 choice! {
-    /// The deviation that RTTVAR follows.
+    /// Which deviation RTTVAR follows.
     pub enum Rttvar {
         /// The mean deviation (RFC 6298 §2.3).
         Rfc6298 = "rfc6298",
@@ -78,7 +78,7 @@ pub struct LinuxState {
     estimator: Estimator,
     /// The mean deviation, for [`Rttvar::Linux`].
     mdev: Fine,
-    /// Whether there were two samples or more. The second sample does not lower RTTVAR, for [`Rttvar::Linux`].
+    /// True after two samples. With [`Rttvar::Linux`] the second sample does not lower RTTVAR.
     settled: bool,
     /// The RTO that the next exchange starts from: the estimate, or a longer backoff.
     rto: Fine,
@@ -100,6 +100,7 @@ impl Controller for LinuxRto {
     }
 
     fn on_start(&self, state: &mut LinuxState, _: Cue) -> (LinuxExchange, Duration) {
+        // The draw is not used: TCP does not dither (RFC 6298).
         (LinuxExchange { timeout: state.rto }, state.rto.into())
     }
 
@@ -148,25 +149,30 @@ impl LinuxRto {
         rto.min(self.max_rto.into()).max(self.min_rto.into())
     }
 
-    /// Takes in the sample `rtt` by the rule of the Linux kernel for one sample a round trip.
+    /// Updates SRTT and RTTVAR with the sample `rtt` by the rule of the Linux kernel, if there is one sample in each
+    /// round trip.
     fn follow_peaks(&self, state: &mut LinuxState, rtt: Fine) {
         let least = Fine::from(self.min_mdev);
         let Some(srtt) = state.estimator.srtt() else {
+            // RFC 6298 §2.2 makes RTTVAR half of the first sample.
             state.mdev = rtt.halved(1).floored(self.tick);
             state.estimator = Estimator::of(rtt, state.mdev.max(least));
             return;
         };
         let part = |span: Fine, ratio| span.by(ratio).rounded(self.tick);
         let srtt = srtt.blend(Ratio::new(1, 8), rtt).rounded(self.tick);
+        // Californium takes it from the new SRTT; RFC 6298 §2.3 and the kernel take it from the old one.
         let deviation = rtt.distance(srtt);
         // A fall by more than the mean deviation has a weight of 1/32 in place of 1/4.
         state.mdev = if rtt + state.mdev < srtt {
             state.mdev.blend(Ratio::new(1, 32), deviation).rounded(self.tick)
         } else {
+            // Californium rounds both parts.
             part(state.mdev, Ratio::new(3, 4)) + part(deviation, Ratio::new(1, 4))
         };
         let rttvar = state.estimator.rttvar();
         let peak = state.mdev.max(least);
+        // RTTVAR rises to a peak at once, and falls by a quarter of the difference (`tcp_rtt_estimator` in the kernel).
         let rttvar = if peak >= rttvar {
             peak
         } else if state.settled {
@@ -179,7 +185,7 @@ impl LinuxRto {
     }
 }
 
-/// The entry `linux-rto`.
+/// The registry entry `linux-rto`.
 pub(crate) const LINUX_RTO: Entry = Entry {
     name: "linux-rto",
     summary: "TCP's timer: SRTT + 4·RTTVAR of unambiguous samples, a backed-off RTO kept until the next of them",
@@ -189,7 +195,7 @@ pub(crate) const LINUX_RTO: Entry = Entry {
         status: "RFC 6298 is a Proposed Standard, for TCP. Nobody standardised it for CoAP.",
         use_when: "Comparing with an estimator that takes unambiguous samples alone and keeps a backoff.",
         avoid_when: "Exchanges are minutes apart: nothing ages, so an estimate of yesterday is used today.",
-        hazards: "There is no dither: clients that lost packets together send them again together. The RTO \
+        hazards: "The timeouts have no dither: clients that lost packets together send them again together. The RTO \
             is a second at least, or half a second with the preset `californium-3`, which also forgets \
             backoffs.",
     },
@@ -207,12 +213,12 @@ mod tests {
     const LINUX: LinuxRto = LinuxRto::DEFAULT;
 
     #[test]
-    fn the_first_sample_makes_an_rto_of_three_round_trips() {
+    fn the_first_sample_sets_the_rto_of_linux_to_three_round_trips() {
         assert_eq!(exchange(&LINUX, &mut LINUX.state(), 600, 0), 1_800_000);
     }
 
     #[test]
-    fn an_ambiguous_sample_is_no_sample_and_the_backoff_is_kept() {
+    fn linux_ignores_ambiguous_answers_and_keeps_its_backoff() {
         let state = &mut LINUX.state();
         assert_eq!(exchange(&LINUX, state, 5_000, 1), 4_000_000);
         assert_eq!(LINUX.gauges(state).srtt, None);
@@ -220,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn a_strong_sample_ends_the_backoff() {
+    fn a_strong_sample_ends_the_backoff_of_linux() {
         let state = &mut LINUX.state();
         exchange(&LINUX, state, 30_000, 4);
         assert_eq!(exchange(&LINUX, state, 100, 0), 1_000_000); // 0.3 s, below the bound of 1 s
@@ -237,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn a_give_up_leaves_the_next_exchange_the_backed_off_rto() {
+    fn after_a_give_up_linux_starts_the_next_exchange_with_the_backed_off_rto() {
         let state = &mut LINUX.state();
         let (given_up, _) = timeouts(&LINUX, state, 2);
         LINUX.on_end(state, given_up, Outcome::GivenUp, at(14_000));
@@ -245,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn exchanges_that_overlap_back_off_once_not_twice() {
+    fn two_overlapping_exchanges_of_linux_double_the_rto_once() {
         let state = &mut LINUX.state();
         let (mut one, _) = LINUX.on_start(state, at(0));
         let (mut other, _) = LINUX.on_start(state, at(1));

@@ -1,4 +1,4 @@
-//! `newreno`: the congestion control of TCP in datagrams, the yardstick of bulk mechanisms.
+//! `newreno`: the congestion control of TCP, which counts datagrams here. Other bulk mechanisms are compared with it.
 //!
 //! **Source.** RFC 5681 and RFC 6582 for the window, RFC 6298 for the timeout, RFC 6928 for the initial window.
 //!
@@ -9,17 +9,21 @@
 //! **Differences from the source**
 //! * A datagram counts as one, whatever its size. Only exchanges that are acknowledged one by one grow the window, so neither
 //!   partial acknowledgements nor an inflated window are needed (RFC 6582 §3.2): the loss of each exchange is known.
-//! * An exchange is lost if one that departed SRTT/8 later was answered, and not after three duplicate acknowledgements.
-//!   RFC 8985 §6.2 waits for a quarter of the least round-trip time. An eighth is three datagrams of a window of 24. It
-//!   tolerates the reordering that three duplicates would tolerate, and finds a gap an eighth of a round trip earlier.
-//! * Each exchange has a timer of its own. TCP has one for all, and each acknowledgement restarts it (RFC 6298 §5.3): it
-//!   expires a round-trip time and an RTO after a lost segment departed, and so does each timer here.
-//! * A lost exchange departs again as soon as the endpoint lets it: coapace-proto has it wait for a place in the window.
-//! * The window does not grow while less than half of it is used, the line that RFC 7661 draws.
+//! * An exchange is lost if one that departed SRTT/8 later was answered, and not after three duplicate
+//!   acknowledgements. RFC 8985 §6.2 waits for a quarter of the least round-trip time. With a window of 24 an eighth of
+//!   a round trip is three datagrams. It tolerates the same reordering as three duplicates, and finds a loss an eighth
+//!   of a round trip earlier.
+//! * Each exchange has a timer of its own. TCP has one timer for all segments, and each acknowledgement restarts it
+//!   (RFC 6298 §5.3). It expires a round-trip time and an RTO after a lost segment departed. Each timer here expires
+//!   after the same time.
+//! * A lost exchange departs again as soon as the endpoint lets it: in coapace-proto it waits for a place in the
+//!   window.
+//! * The window does not grow while less than half of it is used, the same limit as in RFC 7661.
 //! * The initial RTO is 2 s, the ACK_TIMEOUT of CoAP. RFC 6298 §2.1 has 1 s.
 //!
 //! **Unsafe as published**
-//! * Departures are neither paced nor dithered: a window departs at once, and clients that timed out together do so again.
+//! * Departures are neither paced nor dithered: a whole window may depart at once, and clients that timed out together
+//!   will time out together again.
 
 use crate::estimator::{Estimator, GRANULARITY, Learning};
 use crate::fine::Fine;
@@ -31,19 +35,19 @@ use crate::{
 };
 
 parameters! {
-    /// The congestion control of TCP in datagrams.
+    /// The congestion control of TCP, with a window in datagrams.
     pub struct NewReno {
-        /// Exchanges that may be outstanding at first, RFC 6928 §2; RFC 5681 §3.1 has 2 to 4.
+        /// Exchanges that may be outstanding at the start, RFC 6928 §2. RFC 5681 §3.1 has 2 to 4.
         initial_window: u8 = 10,
         /// RTO before the first sample, RFC 6298 §2.1.
         initial_rto: Duration = Duration::from_secs(2),
         /// Lower bound of the RTO, RFC 6298 §2.4.
         min_rto: Duration = Duration::from_secs(1),
-        /// Upper bound of every timeout, RFC 6298 §2.5: 60 s at least. Counts as 268 s if above.
+        /// Upper bound of every timeout, RFC 6298 §2.5: 60 s at least. A longer value counts as 268 s.
         max_rto: Duration = Duration::from_secs(60),
-        /// Share of SRTT by which an exchange that departed later and was answered overtakes one that is lost.
+        /// An exchange counts as lost if another that departed later by this share of SRTT, or more, was answered.
         overtaken: Ratio = Ratio::new(1, 8),
-        /// Least time by which a lost exchange is overtaken.
+        /// Lower bound of the time that `overtaken` times SRTT gives.
         min_overtaken: Duration = Duration::from_millis(1),
         /// G, the granularity of the clock and the lower bound of 4·RTTVAR, RFC 6298 §2.3.
         granularity: Duration = GRANULARITY,
@@ -66,8 +70,8 @@ pub struct NewRenoState {
     window: DatagramCount,
     /// The window at which slow start ends.
     threshold: DatagramCount,
-    /// The last moment at which a loss made the window smaller, in microseconds. Transmissions before it are of the same
-    /// round trip.
+    /// The last time at which a loss reduced the window, in microseconds. The loss of a transmission that departed
+    /// earlier does not reduce it again.
     reduced: [u8; 8],
 }
 
@@ -75,16 +79,16 @@ pub struct NewRenoState {
 #[derive(Clone, Copy, Debug)]
 pub struct NewRenoExchange {
     timeout: Fine,
-    /// The departure of its last transmission, in microseconds.
+    /// The departure of the exchange's last transmission, in microseconds.
     departed: [u8; 8],
 }
 
-/// A number of datagrams in units of 2⁻¹⁶, below 2¹⁶.
+/// A number of datagrams below 2¹⁶, in units of 2⁻¹⁶ datagram.
 #[derive(Clone, Copy, Debug)]
 struct DatagramCount([u8; 4]);
 
 impl DatagramCount {
-    /// The largest window: an endpoint keeps track of no more blocks beyond the first missing one.
+    /// The largest window, 1024 datagrams: an endpoint does not track more blocks after the first missing block.
     const MOST: u32 = 1024 << 16;
 
     fn of(datagrams: u16) -> Self {
@@ -113,6 +117,7 @@ impl Controller for NewReno {
             estimator: Estimator::new(),
             backoff: KeptBackoff::NONE,
             window: DatagramCount::of(self.initial_window.into()),
+            // The first threshold should be arbitrarily high (RFC 5681 §3.1).
             threshold: DatagramCount(DatagramCount::MOST.to_le_bytes()),
             reduced: [0; 8],
         }
@@ -125,10 +130,12 @@ impl Controller for NewReno {
 
     fn on_retransmit(&self, state: &mut NewRenoState, exchange: &mut NewRenoExchange, cue: Cue) -> Duration {
         exchange.timeout = if is_overtaken(exchange, cue.now) {
+            // A later answer has shown this loss, not a timeout, so nothing is backed off.
             lose(state, exchange, cue, false);
             self.timeout(state)
         } else {
             lose(state, exchange, cue, true);
+            // The timeout doubles (RFC 6298 §5.5), and is kept until the next sample (Karn).
             let timeout = exchange.timeout.twice().min(self.max_rto.into());
             state.backoff.keep(timeout);
             timeout
@@ -184,8 +191,9 @@ impl NewReno {
 }
 
 impl NewReno {
-    /// Returns the RTO and a round-trip time more: TCP restarts its timer with each acknowledgement of data that departed
-    /// before (RFC 6298 §5.3), the last of which comes a round-trip time after the departure.
+    /// Returns the RTO plus a round-trip time. TCP restarts its timer with each acknowledgement (RFC 6298 §5.3). The
+    /// last acknowledgement of earlier data arrives a round-trip time after a datagram departs, and an RTO later the
+    /// timer expires.
     fn timeout(&self, state: &NewRenoState) -> Fine {
         let rto = self.rto(state);
         state.estimator.srtt().map_or(rto, |srtt| (rto + srtt).min(self.max_rto.into()))
@@ -208,14 +216,17 @@ fn micros(moment: Instant) -> [u8; 8] {
     moment.as_micros().to_le_bytes()
 }
 
-/// Returns whether a retransmission comes before the timeout has passed.
+/// Returns whether the exchange is retransmitted before its timeout has passed, because a later transmission was
+/// answered.
 fn is_overtaken(exchange: &NewRenoExchange, now: Instant) -> bool {
     now.since(exchange.departed()) < exchange.timeout.into()
 }
 
-/// Grows the window by one, or by its reciprocal from the threshold on (RFC 5681 §3.1), if half of it is used.
+/// Grows the window by one below the threshold, and by the reciprocal of the window above it (RFC 5681 §3.1). Does
+/// nothing if less than half of the window is used.
 fn grow(state: &mut NewRenoState, outstanding: u16) {
     let units = state.window.units();
+    // An application that sends less has not tested the window (RFC 7661).
     if u32::from(outstanding) << 1 < units >> 16 {
         return;
     }
@@ -224,18 +235,22 @@ fn grow(state: &mut NewRenoState, outstanding: u16) {
     state.window = DatagramCount::bounded(units.saturating_add(step));
 }
 
-/// Makes the window smaller, once for all transmissions before (RFC 5681 §3.1 and §3.2).
+/// Reduces the window after a loss. Does nothing if the lost transmission departed before the last reduction (RFC 5681
+/// §3.1 and §3.2).
 fn lose(state: &mut NewRenoState, exchange: &NewRenoExchange, cue: Cue, is_timeout: bool) {
+    // One reduction answers all losses of a round trip (RFC 6582 §3.2).
     if exchange.departed() < state.reduced() {
         return;
     }
     state.reduced = micros(cue.now);
+    // Half of the datagrams in flight, and not of the window that was allowed; two at least (RFC 5681 §3.1).
     let used = u32::from(cue.outstanding).saturating_mul(1 << 16).min(state.window.units());
     state.threshold = DatagramCount::bounded((used / 2).max(2 << 16));
+    // A timeout leaves a window of one (RFC 5681 §3.1), any other loss the threshold (§3.2).
     state.window = if is_timeout { DatagramCount::of(1) } else { state.threshold };
 }
 
-/// The entry `newreno`.
+/// The registry entry `newreno`.
 pub(crate) const NEWRENO: Entry = Entry {
     name: "newreno",
     summary: "the window of TCP in datagrams: slow start, congestion avoidance, halved by a round trip with losses",
@@ -273,7 +288,7 @@ mod tests {
         RENO.limits(state).nstart.unwrap()
     }
 
-    /// Sends a window at `ms` and has it answered 100 ms later.
+    /// Sends a window at `ms`, and answers it 100 ms later.
     fn round(state: &mut NewRenoState, ms: u64) {
         let full = window(state);
         let open: Vec<_> = (0..full).map(|n| RENO.on_start(state, cue(ms, n + 1)).0).collect();
@@ -283,7 +298,7 @@ mod tests {
     }
 
     #[test]
-    fn the_window_doubles_in_each_round_trip_until_a_loss_and_grows_by_one_after_it() {
+    fn newreno_doubles_its_window_each_round_trip_until_a_loss_and_then_adds_one() {
         let state = &mut RENO.state();
         assert_eq!(window(state), 10);
         round(state, 0);
@@ -299,7 +314,7 @@ mod tests {
     }
 
     #[test]
-    fn losses_of_one_round_trip_halve_the_window_once() {
+    fn several_losses_in_one_round_trip_halve_the_window_of_newreno_once() {
         let state = &mut RENO.state();
         round(state, 0);
         let mut open: Vec<_> = (0..20).map(|n| RENO.on_start(state, cue(1_000, n + 1)).0).collect();
@@ -314,7 +329,7 @@ mod tests {
     }
 
     #[test]
-    fn a_timeout_sets_the_window_to_one_and_doubles_the_timeout_until_the_next_sample() {
+    fn a_timeout_sets_the_window_of_newreno_to_one_and_doubles_the_rto_until_the_next_sample() {
         let state = &mut RENO.state();
         round(state, 0);
         let (mut lost, timeout) = RENO.on_start(state, cue(1_000, 20));
@@ -323,13 +338,13 @@ mod tests {
         assert_eq!(doubled, Duration::from_millis(2_200));
         assert_eq!((window(state), RENO.gauges(state).rto), (1, doubled));
         RENO.on_end(state, lost, acked(1_200, 1), cue(2_200, 1));
-        assert_eq!(RENO.gauges(state).rto, doubled, "an ambiguous answer is no sample");
+        assert_eq!(RENO.gauges(state).rto, doubled, "an ambiguous answer is not a sample");
         round(state, 3_000);
         assert_eq!(RENO.gauges(state).rto, Duration::from_secs(1));
     }
 
     #[test]
-    fn a_window_that_is_not_used_does_not_grow() {
+    fn newreno_does_not_grow_an_unused_window() {
         let state = &mut RENO.state();
         for n in 0..50 {
             let (exchange, _) = RENO.on_start(state, cue(n * 1_000, 1));
@@ -339,7 +354,7 @@ mod tests {
     }
 
     #[test]
-    fn an_exchange_is_overtaken_by_an_eighth_of_the_round_trip_time_and_a_millisecond_at_least() {
+    fn newreno_waits_an_eighth_of_a_round_trip_before_it_treats_an_overtaken_exchange_as_lost() {
         let state = &mut RENO.state();
         round(state, 0);
         assert_eq!(RENO.limits(state).overtaken, Some(Duration::from_micros(12_500)));

@@ -3,20 +3,21 @@
 //! **Source.** Ekström and Ludwig 2004, "The Peak-Hopper", for TCP. Only its draft of July 2003 was available, so the rules
 //! follow the draft. The preset `californium-3` follows the class `PeakhopperRto` of Californium 3.
 //!
-//! **Idea.** Two timers in one. A short-term timer hops above the round-trip time, by as much as it rose. A long-term timer
-//! fades slowly from the last peak. The longer of them is the RTO.
+//! **Idea.** Two timers in one. A short-term timer hops above the round-trip time, by as much as the round-trip time
+//! rose. A long-term timer fades slowly from the last peak. The RTO is the longer of the two timers.
 //!
 //! **Readings where the source is open**
-//! * The rise is signed, and relative to the previous sample. The draft does not bound it, and `max_b` is out of reach.
+//! * The rise is signed, and relative to the previous sample. The draft does not bound it, and `max_b` is so large that
+//!   no rise reaches it.
 //! * There is one sample a round trip, so F is 24.
 //! * A backoff is kept until the next unambiguous sample (Karn). It does not enter the long-term timer.
 //!
 //! **Differences from the source**
 //! * The RTO is 50 ms at least (`min_rto`), and the RTO and every timeout are 60 s at most.
 //! * The first timeout is dithered by ACK_RANDOM_FACTOR, RFC 7252 §4.2.
-//! * Californium computes the rise by integer division of the absolute difference by the new sample. Only a fall to half or
-//!   less hops, then, and by as much as `max_b` allows. The second sample always hops, because the sample before it counts as
-//!   zero there (but not in the lower bound).
+//! * Californium computes the rise by integer division of the absolute difference by the new sample. So the RTO hops
+//!   only if the round-trip time falls to half or less, and then by as much as `max_b` allows. It always hops at the
+//!   second sample, because Californium takes the sample before it for zero (but not in the lower bound).
 //!
 //! **Unsafe as published**, in Californium; nothing is known against the draft
 //! * A backoff ends with its exchange, so an RTO that is too short is corrected by no sample.
@@ -37,28 +38,29 @@ parameters! {
     pub struct PeakHopper {
         /// RTO before the first sample.
         initial_rto: Duration = Duration::from_secs(2),
-        /// Upper bound of the RTO; RFC 8085 §3.1.1 asks for 60 s at least. Counts as 268 s if above.
+        /// Upper bound of the RTO; RFC 8085 §3.1.1 asks for 60 s at least. A longer value counts as 268 s.
         max_rto: Duration = Duration::from_secs(60),
-        /// Lower bound of the RTO, a quarter of that of Linux: above delays of schedulers and clock ticks of 10 ms. The source
-        /// has none.
+        /// Lower bound of the RTO, 50 ms by default: a quarter of the 200 ms of Linux, and longer than delays of
+        /// schedulers and clock ticks of 10 ms. The source has no lower bound.
         min_rto: Duration = MIN_RTO,
-        /// Upper bound of one timeout. Counts as 268 s if above.
+        /// Upper bound of one timeout. A longer value counts as 268 s.
         max_timeout: Duration = Duration::from_secs(60),
-        /// ACK_RANDOM_FACTOR: the first timeout is U(RTO, ACK_RANDOM_FACTOR·RTO), RFC 7252 §4.2.
+        /// ACK_RANDOM_FACTOR: the first timeout is random, U(RTO, ACK_RANDOM_FACTOR·RTO), RFC 7252 §4.2.
         ack_random_factor: Ratio = Ratio::new(3, 2),
         /// F: a peak fades by 1/F a sample, Ekström and Ludwig §III; 0 counts as 1.
         fade: u8 = 24,
-        /// B after the first sample r: the RTO is (1 + B)·r, Ekström and Ludwig §III.
+        /// B after the first sample r, which makes the RTO (1 + B)·r, Ekström and Ludwig §III.
         initial_b: Ratio = Ratio::new(3, 4),
-        /// Upper bound of B, the hop in relation to the sample; counts as 4095 if above.
+        /// Upper bound of B, by which the RTO hops above the sample: the RTO is (1 + B)·r. A value above 4095 counts as
+        /// 4095.
         max_b: Ratio = Ratio::new(4_095, 1),
-        /// G, the granularity of the clock: the RTO is the larger of two samples plus 2·G at least.
+        /// G, the granularity of the clock. The RTO is never below the larger of the last two samples plus 2·G.
         granularity: Duration = GRANULARITY,
-        /// Definition of a rise.
+        /// How the rise from one sample to the next is computed.
         rise: Rise = Rise::Signed,
         /// Whether a backoff outlives its exchange until the next unambiguous sample (Karn).
         keep_backoff: Switch = Switch::On,
-        /// Unit that samples, the RTO and timeouts are rounded down to; 1us rounds nothing.
+        /// Unit that samples, the RTO and timeouts are rounded down to; 1us means no rounding.
         tick: Duration = Duration::from_micros(1),
     }
     presets {
@@ -79,9 +81,9 @@ parameters! {
 }
 
 choice! {
-    /// The rise of a sample r since the sample p before it.
+    /// How the rise from a sample p to the next sample r is computed.
     pub enum Rise {
-        /// (r − p)/p, or zero if it fell.
+        /// (r − p)/p; zero if the round-trip time fell.
         Signed = "signed",
         /// 2·⌊|r − p|/r⌋, or 2 at the second sample.
         Californium3 = "californium-3",
@@ -91,13 +93,13 @@ choice! {
 /// State of [`PeakHopper`] for one destination.
 #[derive(Clone, Copy, Debug)]
 pub struct PeakHopperState {
-    /// The last sample; zero before the first.
+    /// The previous sample; zero before the first.
     previous: Fine,
-    /// B in units of [`WHOLE`].
+    /// B, by which the RTO hops above the sample, in units of [`WHOLE`].
     hop: Fine,
     rto: Fine,
     backoff: KeptBackoff,
-    /// The number of samples: 0, 1, or 2 for two and more.
+    /// The number of samples, counted up to 2.
     samples: u8,
 }
 
@@ -122,6 +124,7 @@ impl Controller for PeakHopper {
 
     fn on_start(&self, state: &mut PeakHopperState, cue: Cue) -> (PeakHopperExchange, Duration) {
         let dithered = state.rto.at_least(self.min_rto).dithered(self.ack_random_factor, cue.draw);
+        // A kept backoff grew from a timeout that was dithered.
         let timeout = state.backoff.kept().unwrap_or(dithered.floored(self.tick));
         let timeout = timeout.min(self.max_timeout.into());
         (PeakHopperExchange { timeout }, timeout.into())
@@ -146,6 +149,7 @@ impl Controller for PeakHopper {
         {
             let rtt = Fine::sample(rtt, self.tick);
             state.rto = self.hop(state, rtt).floored(self.tick).min(self.max_rto.into());
+            // `hop` compares the sample with the one before, so it is replaced only now.
             state.previous = rtt;
             state.samples = state.samples.saturating_add(1).min(2);
             state.backoff = KeptBackoff::NONE;
@@ -170,11 +174,12 @@ impl Controller for PeakHopper {
 }
 
 impl PeakHopper {
-    /// Returns the RTO after the sample `rtt`, and sets the hop B in the state.
+    /// Returns the RTO after the sample `rtt`. Stores the new B in the state.
     fn hop(&self, state: &mut PeakHopperState, rtt: Fine) -> Fine {
         let hop = |hop, rtt| rtt + product(rtt, hop);
         if state.samples == 0 {
             let initial = Fine::from_units(self.initial_b.of_u64(WHOLE));
+            // Californium does not store the B of the first sample.
             state.hop = if self.rise == Rise::Signed { initial } else { Fine::ZERO };
             return hop(initial, rtt);
         }
@@ -183,17 +188,20 @@ impl PeakHopper {
         state.hop = self.rise(state, rtt).max(state.hop.by(fade)).min(bound);
         let both = rtt.max(state.previous);
         let highest = match self.rise {
+            // The sample before the second counts as zero here, but not in the lower bound.
             Rise::Californium3 if state.samples == 1 => rtt,
             _ => both,
         };
         let granular = both + Fine::from(self.granularity).twice();
+        // The long-term timer, the short-term timer and the lower bound.
         state.rto.by(fade).max(hop(state.hop, highest)).max(granular)
     }
 
-    /// Returns the rise of a sample since the one before, in units of [`WHOLE`].
+    /// Returns the rise of a sample since the previous one, in units of [`WHOLE`].
     fn rise(&self, state: &PeakHopperState, rtt: Fine) -> Fine {
         let previous = state.previous;
         match self.rise {
+            // The difference is zero if the sample has fallen.
             Rise::Signed => quotient(rtt - previous, previous),
             Rise::Californium3 if state.samples == 1 => Fine::from_units(2 * WHOLE),
             Rise::Californium3 => {
@@ -204,25 +212,28 @@ impl PeakHopper {
     }
 }
 
-/// Returns `rtt`·`hop`, computed in 64 bits, which a Cortex-M3 can multiply. The product with the fraction of `hop` leaves
-/// out the last four bits of `rtt`.
+/// Returns `rtt`·`hop`, computed in 64 bits, which a Cortex-M3 can multiply. The product of `rtt` and the fraction of
+/// `hop` ignores the last four bits of `rtt`.
 fn product(rtt: Fine, hop: Fine) -> Fine {
     let (whole, fraction) = (hop.units() / WHOLE, hop.units() % WHOLE);
+    // 36 bits times 28 bits fit. The shifts by 4 and 24 bits are the 28 bits below the point of B.
     let product = rtt.units().saturating_mul(whole).saturating_add(((rtt.units() >> 4) * fraction) >> 24);
     Fine::from_units(product)
 }
 
-/// Returns `rise`/`base` in units of [`WHOLE`], computed in 64 bits. Above 16 s it leaves out the last four bits of `base`.
+/// Returns `rise`/`base` in units of [`WHOLE`], computed in 64 bits. If `base` is above 16 s, its last four bits are
+/// ignored.
 fn quotient(rise: Fine, base: Fine) -> Fine {
     let base = base.units().max(1);
     let whole = division::by(rise.units(), base);
     let rest = rise.units() - whole * base;
     let shift = if base < 1 << 36 { 0 } else { 4 };
+    // `rest` is below `base`, so 36 and 28 bits fit.
     let fraction = division::by((rest >> shift) * WHOLE, base >> shift);
     Fine::from_units(whole.saturating_mul(WHOLE).saturating_add(fraction))
 }
 
-/// The entry `peak-hopper`.
+/// The registry entry `peak-hopper`.
 pub(crate) const PEAK_HOPPER: Entry = Entry {
     name: "peak-hopper",
     summary: "hops up with the round-trip time at once, fades slowly from the peak",
@@ -231,7 +242,7 @@ pub(crate) const PEAK_HOPPER: Entry = Entry {
     notes: Notes {
         status: "A paper of 2004 on TCP, known here by its draft of 2003; Californium 3 has it for CoAP, \
             with a different rise.",
-        use_when: "The round-trip time jumps, and a needless retransmission costs more than waiting.",
+        use_when: "The round-trip time jumps, and a spurious retransmission costs more than waiting.",
         avoid_when: "Losses are frequent: the RTO stays near its peak for dozens of samples, so recovery is \
             slow.",
         hazards: "None known of the paper's rules. The preset `californium-3` forgets backoffs, has no \
@@ -250,14 +261,14 @@ mod tests {
     const PEAK: PeakHopper = PeakHopper::DEFAULT;
 
     #[test]
-    fn it_hops_with_a_rise_and_fades_from_the_peak() {
+    fn peak_hopper_raises_the_rto_at_once_with_the_round_trip_time_and_lets_it_decay() {
         let state = &mut PEAK.state();
         let rto = [100, 100, 100, 200, 100, 100].map(|ms| (exchange(&PEAK, state, ms, 0) + 50) / 100);
         assert_eq!(rto, [1_750, 1_719, 1_689, 4_000, 3_917, 3_753]); // the draft's rules, worked by hand
     }
 
     #[test]
-    fn the_hop_is_bounded_where_a_bound_is_set() {
+    fn the_rise_of_the_rto_of_peak_hopper_can_be_bounded() {
         let bounded = PeakHopper { max_b: Ratio::new(1, 1), ..PEAK };
         let state = &mut bounded.state();
         exchange(&bounded, state, 100, 0);
@@ -265,7 +276,7 @@ mod tests {
     }
 
     #[test]
-    fn a_backoff_is_kept_and_does_not_enter_the_long_term_timer() {
+    fn peak_hopper_keeps_a_backoff_outside_its_long_term_timer() {
         let state = &mut PEAK.state();
         exchange(&PEAK, state, 1_000, 0);
         assert_eq!(exchange(&PEAK, state, 9_000, 2), 7_000_000);
@@ -274,7 +285,7 @@ mod tests {
     }
 
     #[test]
-    fn californium_hops_at_the_second_sample_and_at_falls_to_half() {
+    fn peak_hopper_of_californium_raises_the_rto_at_the_second_sample_and_when_samples_halve() {
         let mut californium = PEAK;
         californium.set("preset", "californium-3").unwrap();
         let state = &mut californium.state();
@@ -283,7 +294,7 @@ mod tests {
     }
 
     #[test]
-    fn the_lower_bound_of_californium_knows_the_first_sample_when_the_second_comes() {
+    fn peak_hopper_of_californium_uses_the_first_sample_in_the_lower_bound_of_the_second_rto() {
         let mut californium = PEAK;
         californium.set("preset", "californium-3").unwrap();
         californium.set("min_rto", "1us").unwrap();

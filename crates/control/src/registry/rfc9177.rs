@@ -1,23 +1,28 @@
-//! `rfc9177`: sets of ten and a wait, the constants of Q-Block as they are printed.
+//! `rfc9177`: ten requests at once and then a wait, with the constants that RFC 9177 prints for Q-Block.
 //!
 //! **Source.** RFC 9177 §7.2, its parameters for non-confirmable messages, and ACK_RANDOM_FACTOR of RFC 7252 §4.8.
 //!
-//! **Idea.** Requests depart in sets of MAX_PAYLOADS. The next set departs as soon as the whole set is answered, like after a
-//! *Continue*, and otherwise NON_TIMEOUT_RANDOM after the last departure of the set. A block that is missing is asked for again
-//! after NON_RECEIVE_TIMEOUT, which doubles. No round-trip time is measured.
+//! **Idea.** Requests depart in sets of MAX_PAYLOADS. The next set departs as soon as the whole set is answered, like
+//! after a *Continue*. If some requests stay unanswered, it departs NON_TIMEOUT_RANDOM after the last departure of the
+//! set. A missing block is requested again after NON_RECEIVE_TIMEOUT, which doubles each time. No round-trip time is
+//! measured.
 //!
 //! **Differences from the source**
-//! * Requests are confirmable, one for each block. RFC 9177 §7.1 leaves their congestion control to RFC 7252 with a greater
-//!   NSTART, and says that its tuning is not specified. Here it is §7.2.
-//! * A set is so many departures, and not the blocks whose numbers have one quotient. Departures that repeat a block count, and
-//!   a set may end in the next body, because a mechanism knows no blocks.
+//! * Requests are confirmable, one for each block. For confirmable requests RFC 9177 §7.1 refers to RFC 7252 with a
+//!   greater NSTART, and leaves the tuning open. Here the parameters of §7.2 apply.
+//! * A set is MAX_PAYLOADS departures. In RFC 9177 it is the blocks whose numbers have the same quotient by
+//!   MAX_PAYLOADS. Here repeated blocks count, too, and a set may end in the next body, because a mechanism does not
+//!   know block numbers.
 //! * NON_TIMEOUT_RANDOM is drawn once for a destination. RFC 9177 draws it for each body.
-//! * With RFC 9177 a block of the next set, too, shows which blocks of a set are missing. Here only timeouts find losses.
-//! * The endpoint bounds the copies by its own rules. NON_MAX_RETRANSMIT bounds the doubling.
-//! * A body has no PROBING_RATE, and no NON_PROBING_WAIT and NON_PARTIAL_TIMEOUT.
+//! * In RFC 9177 the arrival of a block of the next set also shows which blocks are missing. Here only timeouts find
+//!   losses.
+//! * The endpoint limits the number of copies by its own rules. NON_MAX_RETRANSMIT limits how often the timeout
+//!   doubles.
+//! * PROBING_RATE, NON_PROBING_WAIT and NON_PARTIAL_TIMEOUT have no effect on bodies.
 //!
 //! **Unsafe as published**
-//! * A silent peer gets a set in every NON_TIMEOUT_RANDOM, until the endpoint gives up. Sets are not paced.
+//! * A peer that does not answer gets a set in every NON_TIMEOUT_RANDOM, until the endpoint gives up. The requests of a
+//!   set are not paced.
 
 use crate::parameters::parameters;
 use crate::{
@@ -26,18 +31,20 @@ use crate::{
 };
 
 parameters! {
-    /// The sets, the wait and the timeouts of RFC 9177.
+    /// Sets of requests with a wait between them, and the timeouts of RFC 9177.
     pub struct Rfc9177 {
-        /// MAX_PAYLOADS, the departures of a set, RFC 9177 §7.2. Counts as 1 if it is 0.
+        /// MAX_PAYLOADS, the number of requests in a set, RFC 9177 §7.2. Counts as 1 if it is 0.
         max_payloads: u8 = 10,
-        /// NON_TIMEOUT, the least wait between two sets, RFC 9177 §7.2.
+        /// NON_TIMEOUT, the least wait after a set that is not completely answered, RFC 9177 §7.2.
         non_timeout: Duration = Duration::from_secs(2),
         /// ACK_RANDOM_FACTOR: NON_TIMEOUT_RANDOM is U(NON_TIMEOUT, ACK_RANDOM_FACTOR·NON_TIMEOUT), RFC 9177 §7.2. A value below
         /// 1 counts as 1.
         ack_random_factor: Ratio = Ratio::new(3, 2),
-        /// NON_RECEIVE_TIMEOUT, the time until a block is asked for again, RFC 9177 §7.2. It doubles each time.
+        /// NON_RECEIVE_TIMEOUT, the time until an unanswered block is requested again, RFC 9177 §7.2. It doubles each
+        /// time.
         non_receive_timeout: Duration = Duration::from_secs(4),
-        /// NON_MAX_RETRANSMIT, RFC 9177 §7.2: how often the timeout doubles. The endpoint bounds the copies.
+        /// NON_MAX_RETRANSMIT, RFC 9177 §7.2: how often NON_RECEIVE_TIMEOUT doubles. It does not limit the number of
+        /// copies.
         non_max_retransmit: u8 = 4,
     }
     presets {}
@@ -49,15 +56,15 @@ parameters! {
 pub struct Rfc9177State {
     /// The earliest departure of the next exchange.
     next: Instant,
-    /// The draw of NON_TIMEOUT_RANDOM, once there was a departure.
+    /// The random number that makes NON_TIMEOUT_RANDOM; `None` before the first departure.
     wait: Option<Draw>,
-    /// Exchanges in flight.
+    /// The number of outstanding exchanges.
     outstanding: u16,
-    /// The number of the present set.
+    /// The number of the current set, modulo 2¹⁶.
     set: u16,
-    /// Departures that the present set still allows.
+    /// The number of departures that remain in the current set.
     left: u8,
-    /// Exchanges of the present set that are not answered.
+    /// The number of unanswered exchanges of the current set.
     missing: u16,
 }
 
@@ -65,7 +72,7 @@ pub struct Rfc9177State {
 #[derive(Clone, Copy, Debug)]
 #[repr(Rust, packed)] // exchanges have an alignment of 1
 pub struct Rfc9177Exchange {
-    /// The set of its last departure.
+    /// The number of the set in which the exchange last departed.
     set: u16,
     retransmits: u8,
 }
@@ -103,6 +110,7 @@ impl Controller for Rfc9177 {
 
     fn on_end(&self, state: &mut Rfc9177State, exchange: Rfc9177Exchange, outcome: Outcome, cue: Cue) {
         state.outstanding = cue.outstanding.saturating_sub(1);
+        // An exchange of an earlier set is not missing in this one, and one that is given up stays missing.
         if exchange.set != state.set || matches!(outcome, Outcome::GivenUp) {
             return;
         }
@@ -118,6 +126,7 @@ impl Controller for Rfc9177 {
     }
 
     fn limits(&self, state: &Rfc9177State) -> Limits {
+        // When the wait is over, the next set may depart.
         let left = if state.left == 0 { self.payloads() } else { state.left };
         Limits {
             // Exchanges in flight from earlier sets take no place of this one.
@@ -138,14 +147,15 @@ impl Rfc9177 {
         self.max_payloads.max(1)
     }
 
-    /// Returns the time to wait after so many copies.
+    /// Returns the timeout of an exchange after this many retransmissions.
     fn timeout(&self, retransmits: u8) -> Duration {
+        // Each copy doubles the wait, as each 4.08 does (RFC 9177 §7.2).
         let doublings = retransmits.min(self.non_max_retransmit);
         self.non_receive_timeout.times(1u32.checked_shl(doublings.into()).unwrap_or(u32::MAX))
     }
 
-    /// Counts a departure. The first one after a whole set and its wait begins the next set. One within the wait, which an
-    /// endpoint that keeps the limits does not let depart, prolongs it.
+    /// Counts a departure in the current set. If the set is full and its wait is over, the departure begins the next
+    /// set. A departure during the wait, which [`Controller::limits`] forbids, prolongs the wait.
     fn depart(&self, state: &mut Rfc9177State, cue: Cue) {
         if state.left == 0 && cue.now >= { state.next } {
             state.set = state.set.wrapping_add(1);
@@ -165,7 +175,7 @@ impl Rfc9177 {
     }
 }
 
-/// The entry `rfc9177`.
+/// The registry entry `rfc9177`.
 pub(crate) const RFC9177: Entry = Entry {
     name: "rfc9177",
     summary: "sets of ten requests, and a wait of 2-3 s after each that is not answered as a whole; nothing learnt",
@@ -199,7 +209,7 @@ mod tests {
 
     const SETS: Rfc9177 = Rfc9177::DEFAULT;
 
-    /// Sends as many exchanges as a window of the present state has, at `ms`.
+    /// Sends as many exchanges at `ms` as the window allows.
     fn send(state: &mut Rfc9177State, ms: u64, in_flight: u16) -> Vec<Rfc9177Exchange> {
         let window = SETS.limits(state).nstart.unwrap();
         (in_flight + 1..=window).map(|outstanding| start(state, ms, outstanding)).collect()
@@ -214,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn the_next_set_departs_at_once_if_the_whole_set_is_answered() {
+    fn with_rfc9177_the_next_set_of_blocks_departs_once_the_whole_set_is_answered() {
         let state = &mut SETS.state();
         let set = send(state, 1_000, 0);
         assert_eq!(set.len(), 10);
@@ -228,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn a_set_that_lacks_an_answer_waits_and_what_is_missing_takes_no_place_of_the_next() {
+    fn with_rfc9177_an_unanswered_set_delays_the_next_and_missing_blocks_do_not_count_in_it() {
         let state = &mut SETS.state();
         let set = send(state, 0, 0);
         for (outstanding, &exchange) in (2..=10).rev().zip(&set[1..]) {
@@ -244,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn a_copy_takes_a_place_of_the_set_in_which_it_departs() {
+    fn with_rfc9177_a_retransmitted_block_counts_in_the_set_in_which_it_departs() {
         let state = &mut SETS.state();
         let mut lost = start(state, 0, 1);
         for outstanding in 2..=10 {
@@ -256,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn an_exchange_that_is_given_up_is_no_answer() {
+    fn with_rfc9177_a_block_that_is_given_up_does_not_count_as_answered() {
         let state = &mut SETS.state();
         for exchange in send(state, 0, 0) {
             SETS.on_end(state, exchange, Outcome::GivenUp, at(100));
@@ -265,7 +275,7 @@ mod tests {
     }
 
     #[test]
-    fn every_wait_of_a_destination_has_the_draw_of_its_first_departure() {
+    fn with_rfc9177_all_waits_of_a_destination_use_the_random_draw_of_its_first_set() {
         let state = &mut SETS.state();
         send(state, 0, 0);
         let later = Cue { draw: Draw::from_bits(u32::MAX), ..at(5_000) };
@@ -276,7 +286,7 @@ mod tests {
     }
 
     #[test]
-    fn the_timeout_doubles_from_4_s_to_64_s() {
+    fn the_timeout_of_rfc9177_doubles_from_4_s_to_64_s() {
         let (mut exchange, armed) = timeouts(&SETS, &mut SETS.state(), 4);
         assert_eq!(armed, [4_000, 8_000, 16_000, 32_000, 64_000]);
         let fifth = SETS.on_retransmit(&mut SETS.state(), &mut exchange, at(0));

@@ -2,27 +2,29 @@
 //!
 //! **Source.** Ancillotti, Bolettieri and Bruno 2018.
 //!
-//! **Idea.** Confirmable messages depart at a rate, and several exchanges may be outstanding. A short-term average of the
-//! round-trip time, compared with a long-term one, tells in which of four regions the network is: low congestion, normal,
-//! medium variability or high variability. The region, and the share of recent exchanges that needed a retransmission,
-//! make the rate rise or fall.
+//! **Idea.** Confirmable messages depart at a rate, and several exchanges may be outstanding. A short-term average of
+//! the round-trip time, compared with a long-term one, shows in which of four regions the network is: low congestion,
+//! normal, medium variability or high variability. The rate rises or falls with the region, and with the share of
+//! recent exchanges that needed a retransmission.
 //!
 //! **Readings where the paper is open**
-//! * The long-term average SRTT_L is made of itself and the sample. The paper prints the short-term average on the right.
+//! * The long-term average SRTT_L is computed from its old value and the sample. The paper prints the short-term
+//!   average in place of the old value.
 //! * In the region of high variability the rate falls. The paper's algorithm decreases it; its prose says increase.
 //! * The paper does not give the gains, the loss thresholds, the initial rate, the bounds of the rate, and the timeout that
 //!   detects a loss. They are parameters here.
 //! * βL is 1/8, equal to αL. With the 1/4 of RFC 6298 no sequence of samples reaches high variability: a sample that is d
 //!   above SRTT_L adds 0.375 d to the distance of the averages, and d/4 to RTTVAR_L, which is more than half of that.
-//! * An exchange that is given up counts as retransmitted, and steers like an answer in the region of high variability.
+//! * An exchange that is given up counts as retransmitted, and changes the rate like an answer in the region of high
+//!   variability.
 //!
 //! **Differences from the source**
 //! * The ordinal of a transmission travels in an elective option, which a peer that does not know it ignores. The option of
 //!   the paper is critical, so that such a peer rejects every request.
-//! * If the peer does not echo the option, the answer to a retransmitted exchange is not a sample. It still steers the rate,
-//!   by the region of the last sample and by the loss. From a retransmission until the next sample, the backed-off RTO is
-//!   kept (Karn), one exchange may be outstanding, and the rate does not rise. It falls at the pace of high variability once
-//!   the loss reaches `l_high`.
+//! * If the peer does not echo the option, the answer to a retransmitted exchange is not a sample. It still changes the
+//!   rate, by the region of the last sample and by the loss. From a retransmission until the next sample, the
+//!   backed-off RTO is kept (Karn), one exchange may be outstanding, and the rate does not rise. It falls at the pace
+//!   of high variability once the loss reaches `l_high`.
 //! * Before the first sample one exchange may be outstanding, and at most `nstart` at any time. The RTO is 50 ms at least.
 //!
 //! **Unsafe as published**
@@ -41,12 +43,12 @@ parameters! {
     pub struct RttCoap {
         /// RTO before the first sample.
         initial_rto: Duration = Duration::from_secs(2),
-        /// Lower bound of the RTO, a quarter of that of Linux: above delays of schedulers and clock ticks of 10 ms. The paper
-        /// gives none.
+        /// Lower bound of the RTO, 50 ms by default: a quarter of the 200 ms of Linux, and longer than delays of
+        /// schedulers and clock ticks of 10 ms. The paper has no lower bound.
         min_rto: Duration = MIN_RTO,
-        /// Upper bound of every timeout; RFC 8085 §3.1.1 asks for 60 s at least. Counts as 268 s if above.
+        /// Upper bound of every timeout; RFC 8085 §3.1.1 asks for 60 s at least. A longer value counts as 268 s.
         max_rto: Duration = Duration::from_secs(60),
-        /// ACK_RANDOM_FACTOR: the first timeout is U(RTO, ACK_RANDOM_FACTOR·RTO), RFC 7252 §4.2.
+        /// ACK_RANDOM_FACTOR: the first timeout is random, U(RTO, ACK_RANDOM_FACTOR·RTO), RFC 7252 §4.2.
         ack_random_factor: Ratio = Ratio::new(3, 2),
         /// αS, the gain of the short-term average.
         alpha_s: Ratio = Ratio::new(1, 2),
@@ -54,23 +56,24 @@ parameters! {
         alpha_l: Ratio = Ratio::new(1, 8),
         /// βL, the gain of the long-term variation.
         beta_l: Ratio = Ratio::new(1, 8),
-        /// ω of a fast change of the rate, Ancillotti et al. 2018.
+        /// ω, the step of a fast change of the rate, Ancillotti et al. 2018.
         omega_fast: Ratio = Ratio::new(1, 5),
-        /// ω of a slow change of the rate, Ancillotti et al. 2018.
+        /// ω, the step of a slow change of the rate, Ancillotti et al. 2018.
         omega_slow: Ratio = Ratio::new(1, 20),
-        /// Loss from which on the rate falls in the regions of variability.
+        /// Loss at which, and above which, the rate falls in the regions of variability.
         l_low: Ratio = Ratio::new(1, 20),
-        /// Loss from which on the rate does not rise in the normal region.
+        /// Loss at which, and above which, the rate does not rise in the normal region.
         l_high: Ratio = Ratio::new(1, 4),
-        /// Weight of an exchange in the average of the loss.
+        /// Weight of one exchange in μ, the average of the loss.
         mu_weight: Ratio = Ratio::new(1, 8),
         /// Time between two confirmable messages at the start.
         initial_interval: Duration = Duration::from_secs(2),
-        /// Longest time between two confirmable messages. Counts as 268 s if above.
+        /// Longest time between two confirmable messages. A longer value counts as 268 s.
         max_interval: Duration = Duration::from_secs(60),
-        /// Maximum number of outstanding exchanges. If the application configures a smaller NSTART, that holds.
+        /// Maximum number of outstanding exchanges. If the application configures a smaller NSTART, the smaller one
+        /// applies.
         nstart: u8 = 64,
-        /// Marking of transmissions.
+        /// How transmissions carry their ordinal.
         marking: Marking = Marking::Option,
         /// G, the granularity of the clock and the lower bound of 4·RTTVAR_L, RFC 6298 §2.3.
         granularity: Duration = GRANULARITY,
@@ -86,12 +89,12 @@ pub struct RttCoapState {
     short: Fine,
     /// The long-term averages SRTT_L and RTTVAR_L.
     long: Estimator,
-    /// μ, the moving average of exchanges that needed a retransmission, in units of 2⁻¹⁶.
+    /// μ, the moving average of the share of exchanges that needed a retransmission, in units of 2⁻¹⁶.
     loss: [u8; 2],
     rate: MessageRate,
     /// The earliest departure of the next confirmable message, in microseconds.
     next: [u8; 8],
-    /// The number of doublings of the RTO since the last sample.
+    /// How often the RTO was doubled since the last sample.
     backoff: u8,
 }
 
@@ -99,7 +102,7 @@ pub struct RttCoapState {
 #[derive(Clone, Copy, Debug)]
 pub struct RttCoapExchange {
     timeout: Fine,
-    /// The number of doublings of the RTO in its timeout.
+    /// How often the RTO was doubled to make the exchange's current timeout.
     backoff: u8,
 }
 
@@ -108,7 +111,7 @@ pub struct RttCoapExchange {
 struct MessageRate(Fine);
 
 impl MessageRate {
-    /// Returns the rate of one message in `interval`.
+    /// Returns the rate of one message per `interval`.
     #[inline(always)]
     fn of(interval: Fine) -> Self {
         Self(Fine::from_units(reciprocal(interval)))
@@ -116,6 +119,7 @@ impl MessageRate {
 
     #[inline(always)]
     fn interval(self) -> Duration {
+        // To the nearest microsecond.
         Duration::from_micros((reciprocal(self.0) + (1 << 11)) >> 12)
     }
 
@@ -124,8 +128,9 @@ impl MessageRate {
     }
 }
 
-/// Converts units of 2⁻¹² µs to units of 2⁻³² per second, and back.
+/// Converts an interval in units of 2⁻¹² µs to a rate in units of 2⁻³² messages per second, and a rate to an interval.
 fn reciprocal(of: Fine) -> u64 {
+    // A second is 10⁶·2¹² units of time, and one message a second is 2³² units of a rate.
     const UNITS: u64 = 1_000_000 << 44;
     division::by(UNITS, of.units())
 }
@@ -155,6 +160,7 @@ impl Controller for RttCoap {
     }
 
     fn on_start(&self, state: &mut RttCoapState, cue: Cue) -> (RttCoapExchange, Duration) {
+        // Each departure starts the interval, so no burst follows a pause.
         state.next = (cue.now + state.rate.interval()).as_micros().to_le_bytes();
         let rto = Fine::fitting(self.rto(state));
         let dithered = rto.dithered(self.ack_random_factor, cue.draw);
@@ -180,6 +186,7 @@ impl Controller for RttCoap {
         if let Some(rtt) = answer.and_then(|sample| sample.unambiguous()) {
             self.learn(state, rtt);
         }
+        // The sample comes before the rate, because it decides the region.
         let region = if answer.is_some() { state.region() } else { Region::HighVariability };
         self.steer(state, region);
     }
@@ -204,18 +211,20 @@ impl Controller for RttCoap {
 }
 
 impl RttCoapState {
-    /// Compares SRTT_S with T(γ) = SRTT_L + γ·RTTVAR_L for γ = −1, 1 and 2. Without variation the region is the normal one.
+    /// Compares SRTT_S with T(γ) = SRTT_L + γ·RTTVAR_L for γ = −1, 1 and 2. If RTTVAR_L is zero, returns the normal
+    /// region.
     fn region(&self) -> Region {
         let short = self.short.units();
         let (long, variation) = (self.long.srtt().unwrap_or(Fine::ZERO).units(), self.long.rttvar().units());
         let Some(above) = (short + variation).checked_sub(long) else { return Region::LowCongestion };
+        // T(1) itself belongs to the normal region, and T(2) to the medium one.
         let Some(above) = above.checked_sub(2 * variation + 1) else { return Region::Normal };
         if above < variation { Region::MediumVariability } else { Region::HighVariability }
     }
 }
 
 impl RttCoap {
-    /// Returns the RTO before dither, in units of [`Fine`].
+    /// Returns the RTO before dither, in units of 1/4096 µs like [`Fine`].
     fn rto(&self, state: &RttCoapState) -> u64 {
         let rto = state.long.rto(4, self.granularity).unwrap_or(self.initial_rto.into());
         rto.at_least(self.min_rto).doubled(state.backoff).min(self.max_rto.into()).units()
@@ -231,24 +240,27 @@ impl RttCoap {
         let learning = Learning { srtt_gain: self.alpha_l, rttvar_gain: self.beta_l, ..Learning::RFC6298 };
         let sample = Fine::sample(rtt, learning.tick);
         let first = !state.long.is_measured();
+        // The averages are compared with each other, so they start from the same sample.
         state.short = if first { sample } else { state.short.blend(self.alpha_s, sample) };
         state.long.take(sample, learning);
         state.backoff = 0;
     }
 
-    /// Counts an exchange in the average of the loss; `lost` if it needed a retransmission.
+    /// Adds an exchange to μ, the average of the loss; `lost` if the exchange needed a retransmission.
     #[inline(never)]
     fn count(&self, state: &mut RttCoapState, lost: bool) {
         let before = u16::from_le_bytes(state.loss).into();
         let mean = self.mu_weight.blend_u17(if lost { 1 << 16 } else { 0 }, before);
+        // A loss of 1 is 2¹⁶ units, which does not fit. It counts as one unit less.
         state.loss = u16::try_from(mean).unwrap_or(u16::MAX).to_le_bytes();
     }
 
-    /// Moves the rate. If there was no sample since a retransmission, it does not rise, and a loss of `l_high` counts as high
-    /// variability.
+    /// Raises or lowers the rate by the region and the loss μ. If there was no sample since a retransmission, the rate
+    /// does not rise, and a loss of `l_high` counts as high variability.
     fn steer(&self, state: &mut RttCoapState, region: Region) {
         let loss = u16::from_le_bytes(state.loss);
         let (low, high) = (self.l_low.is_reached_by(loss), self.l_high.is_reached_by(loss));
+        // These are copies for the reason given in `Cocoa::backoff_factor`.
         let Self { omega_fast, omega_slow, .. } = *self;
         let blind = state.backoff > 0;
         let (rises, omega) = match region {
@@ -269,11 +281,12 @@ impl RttCoap {
 
     #[inline(always)]
     fn bounded(&self, rate: MessageRate) -> MessageRate {
+        // The type alone bounds the rate from above, at 256 messages a second.
         MessageRate(rate.0.max(MessageRate::of(self.max_interval.into()).0))
     }
 }
 
-/// The entry `rtt-coap`.
+/// The registry entry `rtt-coap`.
 pub(crate) const RTT_COAP: Entry = Entry {
     name: "rtt-coap",
     summary: "a pacing rate steered by short- and long-term round-trip time and loss, several exchanges outstanding",
@@ -309,7 +322,7 @@ mod tests {
     }
 
     #[test]
-    fn confirmable_messages_are_paced_from_one_in_two_seconds_on() {
+    fn rtt_coap_starts_with_one_confirmable_message_in_two_seconds() {
         let state = &mut RTT.state();
         assert_eq!(RTT.limits(state).next_confirmable, Instant::ZERO);
         let _ = RTT.on_start(state, at(1_000));
@@ -317,7 +330,7 @@ mod tests {
     }
 
     #[test]
-    fn in_the_normal_region_the_rate_nears_one_a_round_trip() {
+    fn without_congestion_the_rate_of_rtt_coap_approaches_one_message_each_round_trip() {
         let state = &mut RTT.state();
         exchange(&RTT, state, 500, 0);
         assert_eq!(rate(state), 575); // 0.5 + 0.05 · (2 − 0.5)
@@ -328,7 +341,7 @@ mod tests {
     }
 
     #[test]
-    fn a_round_trip_time_that_never_varies_is_normal() {
+    fn rtt_coap_treats_a_constant_round_trip_time_as_no_congestion() {
         for ms in [0, 7] {
             let state = &mut RTT.state();
             for _ in 0..100 {
@@ -339,7 +352,7 @@ mod tests {
     }
 
     #[test]
-    fn a_fall_of_the_round_trip_time_is_low_congestion_and_the_rate_rises_fast() {
+    fn rtt_coap_raises_its_rate_fast_when_the_round_trip_time_falls() {
         let state = &mut RTT.state();
         for _ in 0..20 {
             exchange(&RTT, state, 1_000, 0);
@@ -352,7 +365,7 @@ mod tests {
     }
 
     #[test]
-    fn variability_lowers_the_rate_only_with_loss() {
+    fn rtt_coap_lowers_its_rate_for_varying_round_trip_times_only_if_messages_are_lost() {
         let state = &mut RTT.state();
         for _ in 0..20 {
             exchange(&RTT, state, 1_000, 0);
@@ -373,7 +386,7 @@ mod tests {
     }
 
     #[test]
-    fn giving_up_lowers_the_rate_to_one_a_minute_at_least() {
+    fn give_ups_lower_the_rate_of_rtt_coap_but_not_below_one_message_a_minute() {
         let state = &mut RTT.state();
         for _ in 0..40 {
             let (given_up, _) = timeouts(&RTT, state, 4);
@@ -383,7 +396,7 @@ mod tests {
     }
 
     #[test]
-    fn the_timeout_is_the_long_term_estimate_doubled_at_each_loss() {
+    fn the_timeout_of_rtt_coap_is_its_long_term_estimate_doubled_at_each_loss() {
         let state = &mut RTT.state();
         exchange(&RTT, state, 1_000, 0);
         assert_eq!(timeouts(&RTT, state, 4).1, [3_000, 6_000, 12_000, 24_000, 48_000]);
@@ -392,7 +405,7 @@ mod tests {
     }
 
     #[test]
-    fn without_an_echo_a_backoff_is_kept_until_a_sample() {
+    fn rtt_coap_without_an_echoed_option_keeps_a_backoff_until_a_sample() {
         let state = &mut RTT.state();
         exchange(&RTT, state, 1_000, 0);
         assert_eq!(exchange(&RTT, state, 10_000, 2), 12_000_000, "no sample: twice doubled");
@@ -401,7 +414,7 @@ mod tests {
     }
 
     #[test]
-    fn a_backoff_outlives_a_give_up() {
+    fn rtt_coap_keeps_a_backoff_after_a_give_up() {
         let state = &mut RTT.state();
         let (given_up, _) = timeouts(&RTT, state, 3);
         RTT.on_end(state, given_up, Outcome::GivenUp, at(30_000));
@@ -409,7 +422,7 @@ mod tests {
     }
 
     #[test]
-    fn without_an_echo_the_rate_falls_as_exchanges_need_retransmissions() {
+    fn rtt_coap_without_an_echoed_option_lowers_its_rate_with_retransmissions() {
         let state = &mut RTT.state();
         for _ in 0..40 {
             exchange(&RTT, state, 1_000, 0);
@@ -424,7 +437,7 @@ mod tests {
     }
 
     #[test]
-    fn a_round_trip_time_that_has_outgrown_the_rto_is_found_without_an_echo() {
+    fn rtt_coap_without_an_echoed_option_still_learns_a_round_trip_time_above_the_rto() {
         let state = &mut RTT.state();
         for _ in 0..40 {
             exchange(&RTT, state, 100, 0);
@@ -446,7 +459,7 @@ mod tests {
     }
 
     #[test]
-    fn one_is_outstanding_until_something_is_measured_and_from_a_retransmission_to_the_next_sample() {
+    fn rtt_coap_allows_one_outstanding_message_before_the_first_sample_and_after_a_retransmission() {
         let state = &mut RTT.state();
         let allowed = |state: &RttCoapState| RTT.limits(state).nstart;
         assert_eq!(allowed(state), Some(1), "nothing was measured");
@@ -459,7 +472,7 @@ mod tests {
     }
 
     #[test]
-    fn the_rto_has_a_lower_bound() {
+    fn the_rto_of_rtt_coap_has_a_lower_bound() {
         let bounded = RttCoap { min_rto: Duration::from_secs(3), ..RTT };
         let state = &mut bounded.state();
         assert_eq!(timeouts(&bounded, state, 1).1[..2], [3_000, 6_000]);

@@ -1,6 +1,6 @@
 //! A model of one bottleneck for bulk mechanisms: requests up, blocks down, a drop-tail queue, and losses each way.
 //!
-//! Flows do what an endpoint does. An exchange starts when the window and the pacing allow it. It is retransmitted at once
+//! Flows work as an endpoint does. An exchange starts when the window and the pacing allow it. It is retransmitted at once
 //! when it is overtaken, or its timeout has passed. A block is asked for again when its exchange was given up.
 
 use std::cmp::Reverse;
@@ -31,9 +31,9 @@ pub(crate) struct Link {
     pub loss: f64,
 }
 
-/// What became of a flow.
+/// The result of a flow.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Told {
+pub(crate) struct FlowResult {
     /// Blocks that arrived.
     pub blocks: usize,
     /// The time from the beginning of the flow to the last of them.
@@ -48,7 +48,7 @@ pub(crate) struct Run {
     random: Random,
     flows: Vec<Flow>,
     events: BinaryHeap<Reverse<(u64, usize, Event)>>,
-    /// Counts events, so that those of one moment happen in the order in which they were planned.
+    /// Counts events, so that events of one moment happen in the order in which they were planned.
     planned: usize,
     up: Way,
     down: Way,
@@ -98,7 +98,7 @@ struct Flow {
     heard: u64,
     exchanges: usize,
     armed: u64,
-    told: Told,
+    result: FlowResult,
 }
 
 /// A source of random numbers (xorshift), the same in every run.
@@ -156,15 +156,15 @@ impl Run {
             heard: 0,
             exchanges: 0,
             armed: begun,
-            told: Told::default(),
+            result: FlowResult::default(),
         });
         self.plan(begun, Event::Wake { flow });
     }
 
-    /// Runs until every flow has its blocks, or until this time. Returns what became of the flows by then.
-    pub(crate) fn go(&mut self, until: u64) -> Vec<Told> {
+    /// Runs until every flow has its blocks, or until this time. Returns the results of the flows by then.
+    pub(crate) fn go(&mut self, until: u64) -> Vec<FlowResult> {
         while let Some(&Reverse((now, _, event))) = self.events.peek() {
-            let is_over = |flow: &Flow| flow.told.blocks == flow.blocks;
+            let is_over = |flow: &Flow| flow.result.blocks == flow.blocks;
             if now > until || self.flows.iter().all(is_over) {
                 break;
             }
@@ -182,7 +182,7 @@ impl Run {
                 Event::Wake { .. } => {}
             }
         }
-        self.flows.iter().map(|flow| flow.told).collect()
+        self.flows.iter().map(|flow| flow.result).collect()
     }
 
     /// Returns how many blocks the first of two flows has for each of the second, which begins `late`, after the time `until`.
@@ -236,7 +236,7 @@ impl Run {
 
     /// A request departs.
     fn depart(&mut self, now: u64, flow: usize, exchange: usize) {
-        self.flows[flow].told.sent += 1;
+        self.flows[flow].result.sent += 1;
         self.up.free = self.up.free.max(now) + self.transmission(self.link.request);
         if !self.is_lost(now) {
             let arrival = self.up.free + self.delay();
@@ -259,14 +259,14 @@ impl Run {
             flow.overtaker = flow.overtaker.max(open.last);
         }
         if !std::mem::replace(&mut flow.arrived[open.block], true) {
-            flow.told.blocks += 1;
-            flow.told.seconds = (now - flow.begun) as f64 / 1e6;
+            flow.result.blocks += 1;
+            flow.result.seconds = (now - flow.begun) as f64 / 1e6;
         }
     }
 
-    /// Retransmits what is lost, and starts exchanges.
+    /// Retransmits lost messages, and starts exchanges.
     fn send(&mut self, now: u64, index: usize) {
-        if self.flows[index].told.blocks == self.flows[index].blocks || now < self.flows[index].begun {
+        if self.flows[index].result.blocks == self.flows[index].blocks || now < self.flows[index].begun {
             return;
         }
         self.repeat(now, index);

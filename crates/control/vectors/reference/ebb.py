@@ -56,10 +56,10 @@ class Ebb(Mechanism):
     def acked(self, x, now, elapsed, answer, draw):
         latest = min(now - x.departed, LONGEST)
         if self.marked and answer is not None:
-            needless = x.n > 0 and answer != latest
+            spurious = x.n > 0 and answer != latest
         else:
-            needless = x.n == 1 and self.least is not None and latest < self.least
-            answer = elapsed if x.n == 0 or needless else None
+            spurious = x.n == 1 and self.least is not None and 2 * latest < self.least
+            answer = elapsed if x.n == 0 or spurious else None
         known = answer is not None
         if known:
             r = max(answer, MICROSECOND)
@@ -68,7 +68,7 @@ class Ebb(Mechanism):
                 self.least = r
             else:
                 self.least = min(self.least + self.forget * (self.rtt.srtt - self.least), r)
-        lost = x.n > 0 and not needless
+        lost = x.n > 0 and not spurious
         calm = self.is_calm() and (known or latest <= self.longest_calm())
         self.held = x.timeout if lost and not calm else None
 
@@ -81,6 +81,6 @@ MECHANISMS = [
     ("ebb-plain", Ebb, {}, {}),
 ]
 BEFORE = {
-    "ebb": [scripts.longer_at_once, scripts.fasor_samples],
-    "ebb-plain": [scripts.longer_at_once, scripts.fasor_samples],
+    "ebb": [scripts.longer_at_once, scripts.soon_after_a_copy, scripts.fasor_samples],
+    "ebb-plain": [scripts.longer_at_once, scripts.soon_after_a_copy, scripts.fasor_samples],
 }

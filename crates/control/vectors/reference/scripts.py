@@ -89,7 +89,8 @@ def overlapping(trace):
         trace.answer(moment("8490.2", scale), a, ordinal=1)
         trace.begin(moment("8700.3", scale), e)
         trace.answer(moment("9299.9", scale), e)
-        trace.advance(trace.now + 400_000)
+        is_slow = getattr(trace.mechanism, "ack_timeout", 0) > 10 * SECOND
+        trace.advance(trace.now + (800_000 if is_slow else 400_000))
         assert not trace.open
         at = trace.now
 
@@ -249,6 +250,21 @@ def longer_at_once(trace):
     assert mechanism.held is not None
     trace.exchange(after=1200)
     assert mechanism.held is None
+
+
+def soon_after_a_copy(trace):
+    """Answers that name no transmission, after one copy: in less than half of the least round-trip time, and in more of it."""
+    mechanism = trace.mechanism
+    trace.exchange(after=20)
+    srtt = mechanism.rtt.srtt
+    trace.exchange(lost=1, after=19)
+    trace.exchange(lost=1, after="10.5")
+    assert mechanism.least == 20 and mechanism.rtt.srtt == srtt, "neither was a sample"
+    trace.exchange(lost=1, after="9.5")
+    assert mechanism.rtt.srtt > srtt, "the first transmission was answered"
+    trace.exchange(after=20)
+    trace.exchange(lost=2, after="9.5")
+    trace.exchange(after=20)
 
 
 def gradients(trace):

@@ -116,8 +116,8 @@ class Tide(Mechanism):
         self.answered = True
         self.count_answer()
         latest = min(now - x.departed, LONGEST)
-        needless = x.n == 1 and self.least is not None and micros(latest) < self.least
-        if x.n == 0 or needless:
+        spurious = x.n == 1 and self.least is not None and micros(latest) < self.least
+        if x.n == 0 or spurious:
             self.learn(max(elapsed, MICROSECOND))
         elif self.silent > 1 and latest <= apart(self.usual_rto(), latest) and micros(latest) >= self.least:
             self.seen.add("usual answer")

@@ -7,19 +7,52 @@ from .units import MICROSECOND, MILLISECOND, SECOND, F, apart, down, nearest
 
 
 class Default(Mechanism):
-    """RFC 7252 section 4.2: a timeout of ACK_TIMEOUT, dithered, doubled, forgotten."""
+    """RFC 7252 section 4.2: a timeout of ACK_TIMEOUT, dithered, doubled, forgotten. Stacks differ: they have another factor
+    (`backoff_after` retransmissions are without it), draw each timeout (`dither=each`), add a time, or look for exchanges to
+    retransmit in every `tick` alone, which begins with the exchange, or anywhere (`dither=phase`). A timeout begins at the
+    end of the one before, or (`restart`) at the tick of its retransmission."""
 
     ack_timeout = 2 * SECOND
+    backoff_factor = F(2)
+    backoff_after = 0
+    boost = MICROSECOND  # which adds nothing
+    dither = "once"
+    restart = False
 
     @property
     def rto(self):
         return self.ack_timeout
 
     def start(self, now, draw, outstanding):
-        return Exchange(self.dithered(self.ack_timeout, draw))
+        x = Exchange(None, draw=draw, elapsed=F(0), departed_after=F(0))
+        self.arm(x)
+        return x
 
     def retransmit(self, x, draw):
-        x.timeout = min(2 * x.timeout, self.max_rto)
+        if self.dither == "each":
+            x.draw = draw
+        self.arm(x)
+
+    def arm(self, x):
+        base = self.ack_timeout * self.backoff_factor ** max(x.n - self.backoff_after, 0)
+        added = F(0) if self.boost == MICROSECOND else self.boost
+        x.timeout = min(self.dithered(base, x.draw) + added, self.max_rto)
+        if self.tick != MICROSECOND:
+            x.elapsed = (x.departed_after if self.restart else x.elapsed) + x.timeout
+            after = x.departed_after
+            x.departed_after = max(self.next_tick(x), after + self.tick if x.n > 0 else 0)
+            x.timeout = x.departed_after - after
+
+    def next_tick(self, x):
+        """Returns the first tick that is not before the end of all timeouts so far, since the first transmission."""
+        if x.n == 0:
+            x.phase = x.elapsed + x.draw * self.tick if self.dither == "phase" else F(0)
+        phase = x.phase
+        whole = max(-((phase - x.elapsed) // self.tick), 0)
+        if phase + whole * self.tick != x.elapsed:  # nobody can tell the tick before from the tick after
+            apart(x.elapsed, phase + whole * self.tick)
+            apart(x.elapsed, phase + (whole - 1) * self.tick)
+        return phase + whole * self.tick
 
 
 class LinuxRto(Timer):
@@ -104,8 +137,32 @@ CALIFORNIUM_LINUX = {
     "tick": MILLISECOND,
 }
 
+CONSTANT = {"ack_random_factor": F(1), "backoff_factor": F(1)}
+MATTER = {"ack_random_factor": F(5, 4), "backoff_factor": F(16, 10), "backoff_after": 1, "dither": "each"}
+DEFAULTS = {
+    "rfc7252": {},
+    "erbium": {"ack_timeout": 3 * SECOND, "final_wait": False},
+    "libcoap-4": {},
+    "californium-3": {},
+    "aiocoap": {},
+    "openthread": {},
+    "node-coap": {},
+    "coap-rs": {},
+    "zephyr": {},
+    "zephyr-3": {"tick": 500 * MILLISECOND},
+    "riot": {"dither": "each"},
+    "contiki-ng": {"ack_timeout": 3 * SECOND, "max_rto": 72 * SECOND},
+    "wakaama": {"ack_random_factor": F(1)},
+    "go-coap": {"dither": "phase", "tick": 4 * SECOND, "restart": True},
+    "go-coap-3.5": {**CONSTANT, "dither": "phase", "tick": 4 * SECOND},
+    "coap-rs-0.26": CONSTANT,
+    "nrf-nbiot": {"ack_timeout": 15 * SECOND, "max_rto": 360 * SECOND},
+    "matter": {**MATTER, "ack_timeout": 330 * MILLISECOND},
+    "matter-thread": {**MATTER, "ack_timeout": 2201 * MILLISECOND, "boost": F(1500)},
+}
+
 MECHANISMS = [
-    ("default", Default, {}, {"rfc7252": {}, "erbium": {"ack_timeout": 3 * SECOND, "final_wait": False}}),
+    ("default", Default, {}, DEFAULTS),
     ("linux-rto", LinuxRto, {}, {"rfc6298": {"initial_rto": 1 * SECOND}, "californium-3": CALIFORNIUM_LINUX}),
     ("basic-rto", BasicRto, {}, {"californium-3": {"tick": MILLISECOND}}),
 ]

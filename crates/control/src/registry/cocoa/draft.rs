@@ -1,6 +1,6 @@
-//! The mechanism of draft-ietf-core-cocoa-03: an exchange from its start to its end, then the estimators (§4.2), the variable
-//! backoff factor (§4.2.1) and ageing (§4.3). Fields of `self` are parameters. A step that a relative or an implementation
-//! replaces calls a method of `variants.rs`, whose comment says what the draft does there.
+//! The mechanism of draft-ietf-core-cocoa-03: an exchange from its start to its end, then the estimators (§4.2), the
+//! variable backoff factor (§4.2.1) and ageing (§4.3). Fields of `self` are parameters. Some steps differ in variants
+//! and implementations of CoCoA. They call methods of `variants.rs`, whose comments state the rule of the draft.
 
 use super::{Ageing, Cocoa, CocoaExchange, VbfOn};
 use crate::estimator::{Estimator, Learning};
@@ -11,16 +11,16 @@ use crate::{Controller, Cue, Duration, Gauges, Instant, Limits, Outcome, Ratio};
 /// State of [`Cocoa`] for one destination.
 #[derive(Clone, Copy, Debug)]
 pub struct CocoaState {
-    /// The estimator of exchanges without a retransmission.
+    /// The estimator that takes the samples of exchanges without a retransmission.
     pub(super) strong: Estimator,
-    /// The estimator of retransmitted exchanges.
+    /// The estimator that takes the samples of retransmitted exchanges.
     pub(super) weak: Estimator,
-    /// The overall RTO.
+    /// The overall RTO, blended from the strong and the weak estimates.
     pub(super) rto: Fine,
-    /// The last time that a sample, or ageing, changed the RTO.
+    /// The last time at which a sample, or ageing, changed the RTO.
     pub(super) renewed: Stamp,
-    /// If positive, the number of strong samples since the last retransmission. If negative, the number of retransmissions
-    /// since the last strong sample. Relatives alone count it.
+    /// If positive, the number of strong samples since the last retransmission. If negative, the number of
+    /// retransmissions since the last strong sample. Only variants of CoCoA use this count.
     pub(super) streak: i8,
 }
 
@@ -42,6 +42,7 @@ impl Controller for Cocoa {
 
     fn on_start(&self, state: &mut CocoaState, cue: Cue) -> (CocoaExchange, Duration) {
         let (unaged, band, measured) = (state.rto, self.band(state), state.is_measured());
+        // Only an estimate ages, and there is none before the first sample (§4.3).
         if measured {
             self.age(state, band, cue.now);
         }
@@ -52,6 +53,7 @@ impl Controller for Cocoa {
         let longest = Fine::from(self.longest());
         let timeout = self.dithered(rto, cue).at_least(self.min_timeout).min(longest);
         let factor = self.backoff_factor(band, if self.vbf_on == VbfOn::Dithered { timeout } else { judged });
+        // If each timeout is dithered, the backoff grows without dither. Otherwise the dithers would multiply.
         let base = if self.redither.is_on() { rto.min(longest) } else { timeout };
         let began = if self.samples_without_ack() { Fine::fitting(cue.now.as_micros()) } else { Fine::ZERO };
         (CocoaExchange { timeout, base, began, factor, retransmits: 0 }, timeout.into())
@@ -60,8 +62,10 @@ impl Controller for Cocoa {
     fn on_retransmit(&self, state: &mut CocoaState, exchange: &mut CocoaExchange, cue: Cue) -> Duration {
         let factor = match self.vbf_on {
             VbfOn::Initial | VbfOn::Dithered => exchange.factor,
+            // The pseudo-code of §4.2.1 chooses it again at each step.
             VbfOn::Current => self.backoff_factor(self.band(state), exchange.base),
         };
+        // An acknowledgement brings the number of retransmissions itself.
         if self.samples_without_ack() {
             exchange.count();
         }
@@ -78,6 +82,7 @@ impl Controller for Cocoa {
         let Some((rtt, retransmits)) = self.evidence(exchange, outcome, cue.now) else { return };
         self.count(state, retransmits);
         let learnt = rtt.is_some_and(|rtt| self.blend(state, rtt, retransmits));
+        // The sample comes first: a variant may replace the RTO that it made.
         let kept = retransmits > 0 && self.mind_backoff(state, exchange);
         if learnt || kept {
             state.rto = self.bounded(state.rto);
@@ -103,10 +108,11 @@ impl Controller for Cocoa {
 }
 
 impl Cocoa {
-    /// Takes in a sample (§4.2): a strong one without a retransmission, a weak one after one or two, none after more. Returns
-    /// whether it counts.
+    /// Blends a sample into the RTO (§4.2). The sample is strong if there was no retransmission, weak after one or two,
+    /// and ignored after more. Returns false if it was ignored.
     fn blend(&self, state: &mut CocoaState, rtt: Duration, retransmits: u8) -> bool {
         let (estimator, k, weight) = match retransmits {
+            // §4.2: K is 4 for a strong sample and 1 for a weak one, and the weights are 1/2 and 1/4.
             0 => (&mut state.strong, self.k_strong, self.strong_weight(state.streak)),
             n if n <= self.max_weak_n => (&mut state.weak, self.k_weak, self.weak_weight),
             _ => return false,
@@ -124,17 +130,18 @@ impl Cocoa {
         rto.min(self.max_rto.into()).at_least(self.min_rto)
     }
 
-    /// Returns the longest timeout: the longest RTO, or the longest backoff (§4.2.1).
+    /// Returns the longest possible timeout: the longest RTO, or the longest backoff (§4.2.1).
     fn longest(&self) -> Duration {
         self.max_rto.max(self.max_timeout)
     }
 
-    /// Returns U(`span`, ACK_RANDOM_FACTOR·`span`) (§4.2.1).
+    /// Returns a timeout that the random number of `cue` chooses between `span` and ACK_RANDOM_FACTOR·`span` (§4.2.1).
     fn dithered(&self, span: Fine, cue: Cue) -> Fine {
         span.dithered(self.ack_random_factor, cue.draw).floored(self.tick)
     }
 
-    /// Returns the variable backoff factor (VBF) of an RTO below, in or above the band (§4.2.1).
+    /// Returns the variable backoff factor (VBF) for `rto`: one factor below the band, one in the band, and one above
+    /// it (§4.2.1).
     fn backoff_factor(&self, (low, high): (Fine, Fine), rto: Fine) -> Ratio {
         // Copies, for a choice among fields of `self` would link all parameters into firmware, where they are constants.
         let Self { vbf_small, vbf_middle, vbf_large, .. } = *self;
@@ -145,7 +152,7 @@ impl Cocoa {
         }
     }
 
-    /// Ages the RTO by the time that has passed since it was renewed (§4.3). There must have been a sample.
+    /// Ages the RTO by the time since it was last changed (§4.3). Must not be called before the first sample.
     fn age(&self, state: &mut CocoaState, band: (Fine, Fine), now: Instant) {
         // Californium 3 ages like the draft, but later.
         if !matches!(self.ageing, Ageing::Draft03 | Ageing::Californium3) {
@@ -162,12 +169,13 @@ impl Cocoa {
         }
     }
 
-    /// Returns the time after which this RTO ages unless it is renewed, and the RTO after that; `None` if it does not age
-    /// (§4.3).
+    /// Returns how long an RTO may go without a new sample before it ages, and the RTO after that step (§4.3); `None`
+    /// if `rto` does not age.
     pub(super) fn next_age(&self, rto: Fine, (low, high): (Fine, Fine)) -> Option<(Duration, Fine)> {
         // A band that moves (`Band::Strong`) may lie out of reach: above the upper bound, or below the 2 s that 1 s + RTO/2
         // tends to. Ageing ends where it makes no progress.
         let (doubled, eased) = (rto.twice().min(self.max_rto.into()), self.eased(rto));
+        // §4.3: a short RTO ages after 16 times itself, a long one after 4 times itself.
         let (times, aged) = match rto {
             _ if rto < low && doubled > rto => (16, doubled),
             _ if rto > high && eased < rto => (4, eased),
@@ -176,7 +184,7 @@ impl Cocoa {
         Some((Duration::from(rto).times(times), aged))
     }
 
-    /// Returns 1 s + RTO/2.
+    /// Returns 1 s + RTO/2: the RTO after one step of ageing, if it was long.
     pub(super) fn eased(&self, rto: Fine) -> Fine {
         Fine::fitting(seconds(1).units() + rto.by(Ratio::new(1, 2)).units()).floored(self.tick)
     }

@@ -1,4 +1,4 @@
-//! The entries of `cocoa` and of the mechanisms that are CoCoA with other parameters.
+//! The registry entries of `cocoa` and of its variants with other parameters.
 
 use super::{AfterBackoff, Ageing, Band, Cocoa, CocoaState, SampleOfGiveUp, Weighting};
 use crate::estimator::UNBOUNDED;
@@ -15,7 +15,7 @@ const fn entry(
     Entry { name, summary, source, origin: Origin::Published, notes, mechanism: Mechanism::Cocoa(mechanism) }
 }
 
-/// The entry `cocoa`.
+/// The registry entry `cocoa`.
 pub(crate) const COCOA: Entry = entry(
     "cocoa",
     "strong and weak estimator blended into one RTO, variable backoff factor, ageing",
@@ -25,7 +25,7 @@ pub(crate) const COCOA: Entry = entry(
         use_when: "A general choice for confirmable messages over paths that are not known beforehand, and \
             where results are to be compared with other people's.",
         avoid_when: "Round trips vary a lot without a loss, or buffers are long: weak samples then follow \
-            needless retransmissions.",
+            spurious retransmissions.",
         hazards: "A sample of a retransmitted exchange may belong to another transmission than the one it \
             is counted from. RFC 8085 §3.1.1 therefore forbids its use. An answer that was lost makes the \
             RTO grow; one that was late makes it shrink. Transfers at heavy loss are therefore slow: 1 MiB \
@@ -68,7 +68,8 @@ impl Cocoa {
         ..Self::PUBLISHED
     };
 
-    /// The parameters of the first CoCoA, without a truncation: 60 s is the least bound that RFC 8085 §3.1.1 allows.
+    /// The parameters of the first CoCoA. It has no truncation, so `max_timeout` is 60 s, the least bound that RFC 8085
+    /// §3.1.1 allows.
     pub(super) const COCOA0: Self = Self {
         max_timeout: Duration::from_secs(60),
         k_weak: 4,
@@ -80,7 +81,7 @@ impl Cocoa {
         ..Self::DEFAULT
     };
 
-    /// The parameters of CoCoA+, without a truncation like the first CoCoA.
+    /// The parameters of CoCoA+. Like the first CoCoA, it has no truncation.
     pub(super) const COCOA_PLUS: Self = Self {
         max_timeout: Duration::from_secs(60),
         max_weak_n: 1,
@@ -89,20 +90,20 @@ impl Cocoa {
         ..Self::DEFAULT
     };
 
-    /// The parameters of full backoff over CoCoA. The example of Rathod 2022 §5.1.1 backs off from 32 s to 48 s, so the
-    /// truncation of the draft does not hold. The bound is 60 s, that of the RTO.
+    /// The parameters of full backoff with CoCoA. The example of Rathod 2022 §5.1.1 backs off from 32 s to 48 s, so the
+    /// draft's bound of 32 s does not apply here. The upper bound is 60 s, the same as the RTO's.
     pub(super) const FULLBACKOFF2: Self =
         Self { max_timeout: Duration::from_secs(60), after_backoff: AfterBackoff::Maximum, ..Self::DEFAULT };
 }
 
-/// The entry `cocoa0`.
+/// The registry entry `cocoa0`.
 ///
 /// **Differences from the source**
-/// * The gains of SRTT and RTTVAR are 1/8 and 1/4. So they are in er-cocoa, the code behind the published figures, and in
-///   draft-ietf-core-cocoa-03. Betzler et al. 2015 (§2.2) print 1/4 and 1/8 (preset `paper-2015`). Californium has the printed
-///   ones, so it is not proven that the paper exchanged them by mistake.
+/// * The gains of SRTT and RTTVAR are 1/8 and 1/4. The same gains are in er-cocoa, the code behind the published
+///   figures, and in draft-ietf-core-cocoa-03. Betzler et al. 2015 (§2.2) print 1/4 and 1/8 (preset `paper-2015`).
+///   Californium has the printed values, so it is not proven that the paper swapped them by mistake.
 /// * The RTO is 60 s at most, and 50 ms at least.
-/// * The RTO ages, not an estimator. In the draft an estimator does.
+/// * The RTO ages. In the draft an estimator ages.
 pub(crate) const COCOA0: Entry = entry(
     "cocoa0",
     "the first CoCoA: strong and weak estimates weigh the same, any exchange is a sample, always doubled",
@@ -114,16 +115,16 @@ pub(crate) const COCOA0: Entry = entry(
             faults.",
         hazards: "A sample of a retransmitted exchange weighs as much as an unambiguous one, after any \
             number of retransmissions. RFC 8085 §3.1.1 forbids the use of ambiguous samples. The RTO was \
-            not bounded; here it is 60 s at most. The gains of SRTT and RTTVAR are 1/8 and 1/4, those of \
+            not bounded; here it is 60 s at most. The gains of SRTT and RTTVAR are 1/8 and 1/4, as in \
             the code behind the published figures. The paper prints 1/4 and 1/8 (preset `paper-2015`).",
     },
     Cocoa::COCOA0,
 );
 
-/// The entry `cocoa-plus`. The paper (§3) adds the ageing of large RTOs to that of small ones, which stays.
+/// The registry entry `cocoa-plus`. The paper (§3) adds an ageing of large RTOs, and keeps the ageing of small ones.
 ///
 /// **Differences from the source**
-/// * The gains are those of `cocoa0`, for the reasons given there (preset `paper-2015`).
+/// * The gains are the same as in `cocoa0`, and for the same reasons (preset `paper-2015`).
 /// * The RTO is 60 s at most, and 50 ms at least.
 pub(crate) const COCOA_PLUS: Entry = entry(
     "cocoa-plus",
@@ -135,16 +136,17 @@ pub(crate) const COCOA_PLUS: Entry = entry(
         avoid_when: "You can have `cocoa`, unless a timeout above 3 s should grow by no more than 1.3.",
         hazards: "A sample of a retransmitted exchange may belong to another transmission. RFC 8085 §3.1.1 \
             forbids its use. Above 3 s a timeout grows by 1.3 only, so a congested network gets little \
-            rest. The gains of SRTT and RTTVAR are 1/8 and 1/4, those of the code behind the published \
+            rest. The gains of SRTT and RTTVAR are 1/8 and 1/4, as in the code behind the published \
             figures. The paper prints 1/4 and 1/8 (preset `paper-2015`).",
     },
     Cocoa::COCOA_PLUS,
 );
 
-/// The entry `cocoa-strong`. It uses no ambiguous samples, as RFC 8085 §3.1.1 demands.
+/// The registry entry `cocoa-strong`. It uses no ambiguous samples, as RFC 8085 §3.1.1 demands.
 ///
 /// **Unsafe as published**
-/// * No backoff is kept. If the round-trip time has outgrown the RTO, only ageing corrects the RTO. This is so here too.
+/// * No backoff is kept. If the round-trip time has outgrown the RTO, only ageing corrects the RTO. This mechanism does
+///   the same.
 pub(crate) const COCOA_STRONG: Entry = entry(
     "cocoa-strong",
     "CoCoA without the weak estimator: only exchanges without a retransmission are samples",
@@ -154,18 +156,18 @@ pub(crate) const COCOA_STRONG: Entry = entry(
         use_when: "Ambiguous samples are not wanted, and round trips change little.",
         avoid_when: "Round trips can outgrow the RTO: every exchange is then retransmitted, none makes a \
             sample, and only ageing helps in the end.",
-        hazards: "No backoff is kept, so needless retransmissions go on until the RTO has aged. This is a \
+        hazards: "No backoff is kept, so spurious retransmissions go on until the RTO has aged. This is a \
             danger where ageing is off or messages are frequent.",
     },
     Cocoa { max_weak_n: 0, ..Cocoa::DEFAULT },
 );
 
-/// The hazard of samples of retransmitted exchanges.
+/// The hazard text for mechanisms that use samples of retransmitted exchanges.
 const AMBIGUOUS: &str = "A sample of a retransmitted exchange may belong to another transmission than the \
     one it is counted from. RFC 8085 §3.1.1 therefore forbids its use. An answer that was lost makes the \
     RTO grow; one that was late makes it shrink. MAX_TRANSMIT_SPAN may be 240 s, where RFC 7252 has 45 s.";
 
-/// The entry `fullbackoff1-cocoa`.
+/// The registry entry `fullbackoff1-cocoa`.
 pub(crate) const FULLBACKOFF1_COCOA: Entry = entry(
     "fullbackoff1-cocoa",
     "CoCoA that takes over the timeout that a retransmitted exchange was answered after",
@@ -181,7 +183,7 @@ pub(crate) const FULLBACKOFF1_COCOA: Entry = entry(
     Cocoa { after_backoff: AfterBackoff::Take, ..Cocoa::FULLBACKOFF2 },
 );
 
-/// The entry `fullbackoff2-cocoa`.
+/// The registry entry `fullbackoff2-cocoa`.
 pub(crate) const FULLBACKOFF2_COCOA: Entry = entry(
     "fullbackoff2-cocoa",
     "CoCoA that takes over the timeout that a retransmitted exchange was answered after, if it is the longer",
@@ -196,7 +198,7 @@ pub(crate) const FULLBACKOFF2_COCOA: Entry = entry(
     Cocoa::FULLBACKOFF2,
 );
 
-/// The entry `gsrtc`.
+/// The registry entry `gsrtc`.
 pub(crate) const GSRTC: Entry = entry(
     "gsrtc",
     "CoCoA whose strong weight grows with every strong sample in a row, from 1/2 to 0.99",
@@ -214,14 +216,15 @@ pub(crate) const GSRTC: Entry = entry(
     Cocoa { weighting: Weighting::Gsrtc, ..Cocoa::DEFAULT },
 );
 
-/// The entry `cocoa-i`.
+/// The registry entry `cocoa-i`.
 ///
 /// **Differences from the source**
-/// * The endpoint gives a fresh Message ID only to retransmissions of requests that are idempotent, or that the application
-///   allows it for. Others are retransmitted like RFC 7252 says, and sampled like in `cocoa`.
+/// * Retransmissions have a fresh Message ID only if the request is idempotent, or if the application allows it. Other
+///   messages are retransmitted as in RFC 7252, and sampled as in `cocoa`.
 ///
 /// **Unsafe as published**
-/// * Every retransmission has a fresh Message ID, so a server carries out a request twice that is not idempotent.
+/// * Every retransmission has a fresh Message ID, so a server may carry out the same request twice, even if it is not
+///   idempotent.
 pub(crate) const COCOA_I: Entry = entry(
     "cocoa-i",
     "CoCoA whose band moves with the strong estimate, with a fresh Message ID for every retransmission",

@@ -1,5 +1,5 @@
-//! The steps of `draft.rs` that relatives and implementations of CoCoA replace, in its order: an enumeration for each, whose
-//! variants name their source, and the methods that apply them. Parameters choose the variants one by one.
+//! The steps of `draft.rs` that differ in variants and implementations of CoCoA. Each step has an enumeration of its
+//! rules, with their sources, and a method that applies the chosen rule. Each rule is chosen by a parameter.
 
 use super::draft::seconds;
 use super::{Cocoa, CocoaExchange, CocoaState};
@@ -10,21 +10,21 @@ use crate::stamp::Stamp;
 use crate::{Duration, Instant, Marking, Outcome, Ratio, division};
 
 choice! {
-    /// The span of time that a backoff factor is chosen from.
+    /// The duration that decides the backoff factor, by its place below, in or above the band.
     pub enum VbfOn {
-        /// The RTO that the exchange started from, before dither: one factor for all its timeouts (the text of
+        /// The RTO that the exchange started from, before dither: one factor for all timeouts of the exchange (the text of
         /// draft-ietf-core-cocoa-03 §4.2.1).
         Initial = "initial",
-        /// The timeout in force: a factor for each step (the pseudo-code of draft-ietf-core-cocoa-03 §4.2.1, and libcoap in
-        /// Raitahila 2019).
+        /// The current timeout, so the factor may change at each retransmission (the pseudo-code of
+        /// draft-ietf-core-cocoa-03 §4.2.1, and libcoap in Raitahila 2019).
         Current = "current",
-        /// The first timeout with its dither: one factor for all that follow (Californium 3).
+        /// The first timeout with its dither: one factor for all later timeouts of the exchange (Californium 3).
         Dithered = "dithered",
     }
 }
 
 choice! {
-    /// The band of RTOs that have the middle backoff factor and do not age.
+    /// The range of RTOs that have the middle backoff factor and do not age.
     pub enum Band {
         /// From `vbf_low` to `vbf_high` (draft-ietf-core-cocoa-03 §4.2.1).
         Fixed = "fixed",
@@ -34,12 +34,13 @@ choice! {
 }
 
 impl Cocoa {
-    /// Returns the ends of the band.
+    /// Returns the lower and upper end of the band.
     pub(super) fn band(&self, state: &CocoaState) -> (Fine, Fine) {
         match self.band {
             Band::Fixed => (self.vbf_low.into(), self.vbf_high.into()),
             Band::Strong => {
                 let measured = state.strong.rto(self.k_strong, self.granularity);
+                // Before a strong sample the band lies around the initial RTO.
                 let strong = measured.unwrap_or(self.initial_rto.into());
                 (strong.by(Ratio::new(1, 3)), strong.by(Ratio::new(5, 3)))
             }
@@ -48,9 +49,9 @@ impl Cocoa {
 }
 
 choice! {
-    /// The estimator of an answer to a marked retransmission.
+    /// The estimator that takes the sample if a marking shows that a retransmission was answered.
     pub enum EstimatorOf {
-        /// The strong estimator: the answer is as certain as one to a first transmission.
+        /// The strong estimator: the sample is as certain as the sample of a first transmission.
         Strong = "strong",
         /// The weak estimator. Meng et al. 2017 (CoCoA-I, §III) do not say which of the two takes it.
         Weak = "weak",
@@ -58,9 +59,9 @@ choice! {
 }
 
 choice! {
-    /// The effect of an exchange that is given up on the weak estimator.
+    /// How the weak estimator changes if an exchange is given up.
     pub enum SampleOfGiveUp {
-        /// The estimator stays (draft-ietf-core-cocoa-03 §4.2).
+        /// The estimator does not change (draft-ietf-core-cocoa-03 §4.2).
         Keep = "keep",
         /// The duration of the exchange is a weak sample (Betzler's er-cocoa for Contiki).
         Weak = "weak-sample",
@@ -68,9 +69,9 @@ choice! {
 }
 
 choice! {
-    /// The weight of a new strong estimate.
+    /// The weight of a new strong estimate in the RTO.
     pub enum Weighting {
-        /// `strong_weight` (draft-ietf-core-cocoa-03 §4.2).
+        /// The fixed weight `strong_weight` (draft-ietf-core-cocoa-03 §4.2).
         Fixed = "fixed",
         /// 1/2, 3/4, 7/8 … up to 0.99 while strong samples follow each other (Rathod 2022 §5.2, algorithm 2).
         Gsrtc = "gsrtc",
@@ -78,39 +79,42 @@ choice! {
 }
 
 choice! {
-    /// The effect on the RTO of a backoff that was answered or given up.
+    /// The effect on the RTO of an exchange that was answered after a retransmission, or given up.
     pub enum AfterBackoff {
-        /// The RTO stays (draft-ietf-core-cocoa-03).
+        /// The RTO does not change (draft-ietf-core-cocoa-03).
         Forget = "forget",
-        /// The RTO becomes the timeout that was in force (Fullbackoff1, Rathod 2022 §5.1).
+        /// The RTO becomes the last timeout of the exchange (Fullbackoff1, Rathod 2022 §5.1).
         Take = "take",
-        /// The RTO becomes that timeout if it is longer (Fullbackoff2, Rathod 2022 §5.1).
+        /// The RTO becomes the last timeout of the exchange if that is longer (Fullbackoff2, Rathod 2022 §5.1).
         Maximum = "maximum",
     }
 }
 
-/// The round-trip time of an exchange that has ended, if it has one, and the number of retransmissions that it counts with;
-/// `None` if it changes nothing.
+/// What an ended exchange teaches: its round-trip time, if it has one, and its number of retransmissions. `None` if the
+/// exchange changes nothing.
 type Evidence = Option<(Option<Duration>, u8)>;
 
 impl Cocoa {
-    /// Returns whether the end of an exchange can be a sample without an acknowledgement. In the draft it never is one.
+    /// Returns whether an exchange that ends with a Reset or is given up can be a sample. In the draft it cannot.
     pub(super) const fn samples_without_ack(&self) -> bool {
         self.sample_reset.is_on() || matches!(self.give_up, SampleOfGiveUp::Weak)
     }
 
-    /// Returns the evidence of an exchange. In the draft that is an acknowledgement, with the time from the first transmission on.
+    /// Returns the round-trip time and the number of retransmissions of an ended exchange. In the draft only
+    /// acknowledged exchanges have them, and the time counts from the first transmission on.
     pub(super) fn evidence(&self, exchange: CocoaExchange, outcome: Outcome, now: Instant) -> Evidence {
         let (elapsed, n) = (Some(exchange.elapsed(now)), exchange.retransmits);
         Some(match outcome {
             Outcome::Acked(sample) => match sample.answered {
                 Some(answer) if self.marking != Marking::None => {
                     let is_strong = self.marked_retransmission == EstimatorOf::Strong;
+                    // The answer is unambiguous, so it counts as a weak sample after any number of retransmissions.
                     (Some(answer.since), if is_strong { 0 } else { answer.ordinal.min(1) })
                 }
                 _ => (Some(sample.since_first), sample.retransmits),
             },
             Outcome::Reset if self.sample_reset.is_on() => (elapsed, n),
+            // Without an answer it is never a strong sample.
             Outcome::GivenUp if self.give_up == SampleOfGiveUp::Weak => (elapsed, n.max(1)),
             // An exchange that is given up leaves its backoff.
             Outcome::GivenUp if self.after_backoff != AfterBackoff::Forget => (None, 1),
@@ -120,28 +124,32 @@ impl Cocoa {
         })
     }
 
-    /// Counts an exchange with so many retransmissions in the streak, where a rule asks for it. The draft has none.
+    /// Counts an exchange with this many retransmissions in [`CocoaState::streak`], if a parameter needs that count.
+    /// The draft does not.
     pub(super) fn count(&self, state: &mut CocoaState, retransmits: u8) {
         if self.weighting == Weighting::Gsrtc || self.forget_strong_after > 0 {
+            // An exchange may have 255 retransmissions, which a streak of 8 bits cannot hold.
             let (streak, n) = (i16::from(state.streak), i16::from(retransmits));
             let streak = if n == 0 { streak.max(0) + 1 } else { streak.min(0) - n };
             state.streak = streak.clamp(i8::MIN.into(), i8::MAX.into()) as i8;
         }
     }
 
-    /// Returns the weight of a strong estimate. `streak` counts its sample already.
+    /// Returns the weight of a new strong estimate in the RTO. `streak` includes the sample of this estimate.
     pub(super) fn strong_weight(&self, streak: i8) -> Ratio {
         match (self.weighting, streak) {
             (Weighting::Fixed, _) => self.strong_weight,
             (Weighting::Gsrtc, 1..=6) => Ratio::new((1 << streak) - 1, 1 << streak),
+            // The next weight, 127/128, is above the limit of 0.99.
             (Weighting::Gsrtc, _) => Ratio::new(99, 100),
         }
     }
 
-    /// Applies what a retransmitted exchange changes beside its sample. Returns whether that is the RTO. In the draft it
-    /// changes nothing.
+    /// Changes the RTO and the strong estimator after a retransmitted exchange, as `after_backoff` and
+    /// `forget_strong_after` say. Returns whether the RTO was set. In the draft neither changes.
     pub(super) fn mind_backoff(&self, state: &mut CocoaState, exchange: CocoaExchange) -> bool {
         if self.forget_strong_after > 0 && state.streak.unsigned_abs() > self.forget_strong_after {
+            // The exchange was retransmitted, so the streak is negative.
             state.strong = Estimator::new();
         }
         state.rto = match self.after_backoff {
@@ -154,22 +162,24 @@ impl Cocoa {
 }
 
 choice! {
-    /// The rule by which an RTO ages that no sample renews.
+    /// The rule by which an RTO ages if no new samples come.
     pub enum Ageing {
-        /// Below the band it is doubled after 16 RTO; above it becomes 1 s + RTO/2 after 4 RTO; as often as the time allows
-        /// (draft-ietf-core-cocoa-03 §4.3).
+        /// Below the band the RTO is doubled after 16 RTO. Above the band it becomes 1 s + RTO/2 after 4 RTO. Both are
+        /// repeated while the idle time lasts (draft-ietf-core-cocoa-03 §4.3).
         Draft03 = "draft-03" | "on",
-        /// Below 1 s it becomes 1 s after 16 RTO (draft-bormann-core-cocoa-00).
+        /// An RTO below 1 s becomes 1 s after 16 RTO (draft-bormann-core-cocoa-00).
         Cocoa0 = "cocoa-0",
-        /// Like `cocoa-0`; above 2 s it becomes (2 s + RTO)/2 after more than 30 s (Betzler et al. 2015 §3).
+        /// Like `cocoa-0`, and an RTO above 2 s becomes (2 s + RTO)/2 after more than 30 s (Betzler et al. 2015 §3).
         CocoaPlus = "cocoa-plus",
-        /// Below 1 s it becomes 1 s after 16 RTO; above 3 s it becomes 1 s + RTO/2 after 4 RTO. Ageing does not restart the
-        /// idle time, so this happens once at each start (Betzler's er-cocoa for Contiki).
+        /// An RTO below 1 s becomes 1 s after 16 RTO, and an RTO above 3 s becomes 1 s + RTO/2 after 4 RTO. Ageing does
+        /// not restart the idle time, so the RTO ages once at each start of an exchange (Betzler's er-cocoa for
+        /// Contiki).
         ErCocoa = "er-cocoa",
-        /// Like the draft, but each step takes the time, and asks for the band, of the RTO that ageing began with. An RTO of
-        /// 0.1 s becomes 409.6 s after 20 s, which the upper bound makes 32 s (Californium 1.0 to 2.8).
+        /// Like the draft, but the time of each step and the band depend on the RTO from before all steps. An RTO of
+        /// 0.1 s becomes 409.6 s after 20 s, which the upper bound limits to 32 s (Californium 1.0 to 2.8).
         Californium2 = "californium-2",
-        /// Like the draft, but after the timeout was taken, so that the next exchange is the first to feel it (Californium 3).
+        /// Like the draft, but the RTO ages after the timeout is chosen, so that ageing first affects the next exchange
+        /// (Californium 3).
         Californium3 = "californium-3",
         /// No ageing.
         Off = "off",
@@ -177,10 +187,11 @@ choice! {
 }
 
 impl Ageing {
-    /// Returns the RTO that an exchange starts from and the RTO that its backoff factor is chosen from. The draft takes the aged
-    /// one for both.
+    /// Returns the RTO that an exchange starts from, and the RTO that decides its backoff factor. In the draft both are
+    /// the aged RTO.
     pub(super) fn in_force(self, unaged: Fine, aged: Fine) -> (Fine, Fine) {
         match self {
+            // Californium 2 chooses the factor before it ages the RTO, Californium 3 ages it after it has taken the timeout.
             Self::Californium2 => (aged, unaged),
             Self::Californium3 => (unaged, unaged),
             _ => (aged, aged),
@@ -189,7 +200,8 @@ impl Ageing {
 }
 
 impl Cocoa {
-    /// Ages the RTO by a rule that does so once at a start, whatever time is left.
+    /// Ages the RTO in one go at the start of an exchange, however long the idle time was: for all rules except the
+    /// draft's and Californium 3's.
     pub(super) fn age_once(&self, state: &mut CocoaState, band: (Fine, Fine), now: Instant) {
         let idle = state.renewed.until(now);
         let rto = state.rto;
@@ -200,6 +212,7 @@ impl Cocoa {
             Ageing::Cocoa0 | Ageing::CocoaPlus if small() => seconds(1),
             Ageing::CocoaPlus if large() => (seconds(2) + rto).halved(1),
             Ageing::ErCocoa => match due() {
+                // A short RTO becomes 1 s in one step, and is not doubled.
                 Some((_, aged)) if aged > rto => seconds(1),
                 Some((_, aged)) => aged,
                 None => return,
@@ -213,6 +226,7 @@ impl Cocoa {
             }
             _ => return,
         };
+        // er-cocoa leaves the idle time as it is, so the RTO ages again at the next start.
         if self.ageing != Ageing::ErCocoa {
             state.renewed = Stamp::of(now);
         }

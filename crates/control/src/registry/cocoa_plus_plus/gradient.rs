@@ -1,37 +1,38 @@
-//! The trend of the round-trip time: the mean change of the least and of the greatest sample from one interval to the next.
+//! The trend of the round-trip time: how much the smallest and the largest sample change from one interval to the next,
+//! on average.
 
 use crate::fine::Fine;
 use crate::stamp::Stamp;
 use crate::{Draw, Duration, Instant, division};
 
-/// The number of gradients that are averaged: the window a of Hayes and Armitage 2011.
+/// The number of gradients in the average: the window a of Hayes and Armitage 2011.
 const WINDOW: u8 = 8;
 
-/// Samples and gradients of one destination.
+/// The samples and the gradients of one destination.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Gradients {
-    /// The extremes of the open interval; both zero if none is open.
+    /// The smallest and largest sample of the open interval; both zero if none is open.
     open: Extremes,
-    /// The extremes of the last closed interval; both zero if none has closed.
+    /// The smallest and largest sample of the last closed interval; both zero if none has closed.
     closed: Extremes,
     opened: Stamp,
-    /// The number of gradients so far. From [`WINDOW`] on it counts up to 2·[`WINDOW`] − 1 and round again, so that modulo
-    /// [`WINDOW`] it is the place of the next gradient.
+    /// The number of gradients so far. After 2·[`WINDOW`] − 1 it continues at [`WINDOW`]. Modulo [`WINDOW`] it is the
+    /// position of the next gradient.
     taken: u8,
-    /// The last gradients of the least sample, in milliseconds.
+    /// The last [`WINDOW`] changes of the smallest sample, in milliseconds.
     least: [Millis; WINDOW as usize],
-    /// The last gradients of the greatest sample, in milliseconds.
+    /// The last [`WINDOW`] changes of the largest sample, in milliseconds.
     greatest: [Millis; WINDOW as usize],
 }
 
-/// The least and the greatest of some samples, in microseconds.
+/// The smallest and the largest sample of an interval, in microseconds; both zero without a sample.
 #[derive(Clone, Copy, Debug)]
 struct Extremes {
     least: [u8; 4],
     greatest: [u8; 4],
 }
 
-/// A gradient in milliseconds, at most ±32.767 s, in little-endian bytes.
+/// A gradient in milliseconds, from −32.767 s to 32.767 s, in little-endian bytes.
 type Millis = [u8; 2];
 
 impl Extremes {
@@ -51,9 +52,10 @@ impl Extremes {
     }
 }
 
-/// Returns the gradient from `old` to `new`, which are in microseconds.
+/// Returns the gradient from `old` to `new`, in milliseconds. Both samples are in microseconds.
 fn gradient(new: [u8; 4], old: [u8; 4]) -> Millis {
     let (new, old) = (u32::from_le_bytes(new), u32::from_le_bytes(old));
+    // To the nearest millisecond.
     let ms = i16::try_from(new.abs_diff(old).saturating_add(500) / 1_000).unwrap_or(i16::MAX);
     if new < old { -ms } else { ms }.to_le_bytes()
 }
@@ -68,18 +70,22 @@ impl Gradients {
         greatest: [[0; 2]; WINDOW as usize],
     };
 
-    /// Takes in a sample that arrived `now`. If it closes the interval, returns the greatest sample of the interval.
+    /// Adds a sample that arrived `now`. Returns the largest sample of the interval if this sample closes it, and
+    /// `None` otherwise.
     pub(super) fn take(&mut self, rtt: Duration, now: Instant) -> Option<Fine> {
+        // Zero marks an interval without a sample.
         let us = u32::try_from(rtt.as_micros()).unwrap_or(u32::MAX).max(1);
         if !self.open.is_some() {
             self.opened = Stamp::of(now);
         }
         self.open = self.open.with(us);
+        // An interval takes two round trips (see `mod.rs`).
         if self.opened.until(now) < Duration::from_micros(us.into()).doubled() {
             return None;
         }
         let before = core::mem::replace(&mut self.closed, self.open);
         self.open = Extremes::NONE;
+        // A gradient needs two closed intervals.
         if before.is_some() {
             let place = usize::from(self.taken % WINDOW);
             self.least[place] = gradient(self.closed.least, before.least);
@@ -89,23 +95,25 @@ impl Gradients {
         self.highest().map(Fine::from)
     }
 
-    /// Returns the greatest sample of the last closed interval.
+    /// Returns the largest sample of the last closed interval; `None` if no interval has closed.
     pub(super) fn highest(&self) -> Option<Duration> {
         let highest = u32::from_le_bytes(self.closed.greatest);
         (highest > 0).then(|| Duration::from_micros(highest.into()))
     }
 
-    /// Returns the mean rise of the delay in an interval, or zero if it does not rise. Returns `None` before the first
-    /// gradient.
+    /// Returns the mean change of the round-trip time from one interval to the next, or zero if it does not rise.
+    /// Returns `None` before the first gradient.
     pub(super) fn trend(&self) -> Option<Duration> {
         let filled = self.taken.min(WINDOW);
         let mean = |gradients: &[Millis]| {
             let sum: i32 =
                 gradients.iter().take(filled.into()).map(|&ms| i32::from(i16::from_le_bytes(ms))).sum();
+            // A fall counts as no rise. The sum of eight gradients of 32.767 s fits 32 bits in microseconds, too.
             let us = u32::try_from(sum).unwrap_or(0) * 1_000 / u32::from(filled.max(1));
             Duration::from_micros(us.into())
         };
         let least = mean(&self.least);
+        // Like in CDG, the greatest samples count only if the least ones do not rise.
         (filled > 0).then(|| if least > Duration::ZERO { least } else { mean(&self.greatest) })
     }
 }
@@ -115,6 +123,7 @@ const EIGHTH: u64 = 3_790_365_107;
 /// e^(−i/8) in units of 2⁻¹⁶, up to i/8 = 5.
 const EXPONENTIAL: [u16; 41] = {
     let mut table = [0; 41];
+    // This is one less than 2³², so that its upper half fits 16 bits.
     let mut power: u64 = u32::MAX as u64;
     let mut i = 0;
     while i < table.len() {
@@ -125,8 +134,8 @@ const EXPONENTIAL: [u16; 41] = {
     table
 };
 
-/// Returns whether a trend counts as a rise: with probability 1 − e^(−`trend`/`scaling`), and certainly above five times
-/// `scaling`.
+/// Returns whether a trend counts as a rise. `draw` decides, with probability 1 − e^(−`trend`/`scaling`). A trend above
+/// five times `scaling` always counts.
 pub(super) fn rises(trend: Duration, scaling: Duration, draw: Draw) -> bool {
     if trend == Duration::ZERO {
         return false;
@@ -134,11 +143,14 @@ pub(super) fn rises(trend: Duration, scaling: Duration, draw: Draw) -> bool {
     // In eighths of `scaling`, with eight more bits to interpolate between two entries of the table.
     let place = division::by(trend.as_micros().saturating_mul(8 << 8), scaling.as_micros());
     let (entry, between) = ((place >> 8).min(40) as usize, (place & 0xff) as u32);
+    // e^(−5) is 0.007.
     if entry == 40 {
         return true;
     }
     let (here, next) = (u32::from(EXPONENTIAL[entry]), u32::from(EXPONENTIAL[entry + 1]));
+    // Linear between two entries, with the eight bits below the eighth.
     let exponential = here - (((here - next) * between) >> 8);
+    // 16 bits of the draw are as fine as the table.
     draw.to_bits() >> 16 < 0x1_0000 - exponential
 }
 
@@ -147,7 +159,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_probability_of_a_rise_is_within_half_a_percent_of_the_exponential() {
+    fn the_approximated_probability_of_raising_the_rto_is_within_half_a_percent() {
         let scaling = Duration::from_micros(10_000);
         let probability = |us: u64| {
             let rising = |percent: &u32| {
@@ -167,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn a_trend_is_the_mean_of_the_last_eight_gradients() {
+    fn the_delay_trend_is_the_mean_of_the_last_eight_gradients() {
         let mut gradients = Gradients::NEW;
         let mut now = Instant::ZERO;
         let mut interval = |ms: u64| {

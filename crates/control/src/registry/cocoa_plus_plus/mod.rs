@@ -3,12 +3,13 @@
 //! **Source.** Rathod 2022 (doctoral thesis) §6, after CAIA delay gradients (CDG), Hayes and Armitage 2011. The preset
 //! `student-contiki` follows an implementation for Contiki that students published.
 //!
-//! **Idea.** The trend of the round-trip time counts, not its average. The least and the greatest sample of two round trips
-//! are compared with the interval before. While they rise, the RTO grows by 1.42, with a probability that rises with them.
-//! Otherwise it shrinks to 0.7 of itself.
+//! **Idea.** The trend of the round-trip time counts, not its average. The least and the greatest sample of two round
+//! trips are compared with the interval before. While they rise, the RTO is multiplied by 1.42, and the faster they
+//! rise, the more likely. Otherwise it is multiplied by 0.7.
 //!
 //! **Readings where the thesis is open**
-//! * The RTO stays between the greatest sample of the last interval and 32 s, so that it never undercuts a fresh measurement.
+//! * The RTO stays between the greatest sample of the last interval and 32 s, so that it is never below a recent
+//!   sample.
 //! * An interval closes with the first sample that comes two of its own round-trip times after the sample that opened it.
 //! * Every acknowledged exchange is a sample, measured from its first transmission. With unambiguous samples alone, an RTO
 //!   that is too short would never be corrected.
@@ -17,13 +18,14 @@
 //!
 //! **Differences from the source**
 //! * The RTO is 50 ms at least (`min_rto`).
-//! * Between the retransmissions of an exchange the timeout always grows by 1.42, unlike in the implementation (see below).
+//! * From one retransmission of an exchange to the next the timeout is always multiplied by 1.42, unlike in the
+//!   implementation (see below).
 //!
 //! **Unsafe as published**
-//! * The implementation applies the factor 0.7 between the retransmissions of an exchange, too. They then follow each other
-//!   ever faster. RFC 7252 §4.2 and RFC 8085 §3.1.1 ask for a backoff.
-//! * A factor of 1.42 is less than doubling: five timeouts take 11.4 RTO instead of 31. This is so here too.
-//! * Ambiguous samples count. RFC 8085 §3.1.1 forbids their use. This is so here too.
+//! * The implementation applies the factor 0.7 between the retransmissions of an exchange, too. The retransmissions
+//!   then follow each other ever faster. RFC 7252 §4.2 and RFC 8085 §3.1.1 ask for a backoff.
+//! * A factor of 1.42 is less than doubling: five timeouts take 11.4 RTO instead of 31. This mechanism does the same.
+//! * Ambiguous samples count. RFC 8085 §3.1.1 forbids their use. This mechanism uses them, too.
 
 mod gradient;
 mod student;
@@ -43,32 +45,32 @@ parameters! {
     pub struct CocoaPlusPlus {
         /// RTO before the first gradient, Rathod 2022 §6.
         initial_rto: Duration = Duration::from_secs(2),
-        /// Lower bound of the RTO, a quarter of that of Linux: above delays of schedulers and clock ticks of 10 ms. The source
-        /// has none.
+        /// Lower bound of the RTO, 50 ms by default: a quarter of the 200 ms of Linux, and longer than delays of
+        /// schedulers and clock ticks of 10 ms. The source has no lower bound.
         min_rto: Duration = MIN_RTO,
-        /// Upper bound of the RTO and of every timeout. Counts as 268 s if above.
+        /// Upper bound of the RTO and of every timeout. A longer value counts as 268 s.
         max_rto: Duration = Duration::from_secs(32),
-        /// ACK_RANDOM_FACTOR: the first timeout is U(RTO, ACK_RANDOM_FACTOR·RTO), RFC 7252 §4.2.
+        /// ACK_RANDOM_FACTOR: the first timeout is random, U(RTO, ACK_RANDOM_FACTOR·RTO), RFC 7252 §4.2.
         ack_random_factor: Ratio = Ratio::new(3, 2),
-        /// Factor from one timeout to the next at a retransmission, Rathod 2022 §6.
+        /// Factor from one timeout of an exchange to the next, Rathod 2022 §6.
         backoff: Ratio = Ratio::new(142, 100),
-        /// The probabilistic backoff factor while delays rise, Rathod 2022 §6.
+        /// PBF, the factor of the RTO or of a timeout (see `rule`), while delays rise, Rathod 2022 §6.
         up: Ratio = Ratio::new(142, 100),
-        /// The probabilistic backoff factor otherwise, Rathod 2022 §6.
+        /// PBF, the factor of the RTO or of a timeout (see `rule`), while delays do not rise, Rathod 2022 §6.
         down: Ratio = Ratio::new(7, 10),
         /// G: a gradient g counts as rising with probability 1 − e^(−g/G), Hayes and Armitage 2011.
         scaling: Duration = Duration::from_micros(23_438),
-        /// Target of the delay gradients: the RTO, or the timeouts of an exchange.
+        /// What the delay gradients change: the RTO, or the timeouts of an exchange.
         rule: Rule = Rule::Gradient,
-        /// Whether the last retransmission is waited for, RFC 7252 §4.2.
+        /// Whether the endpoint waits for an answer to the last retransmission, RFC 7252 §4.2.
         final_wait: Switch = Switch::On,
     }
     presets {
         /// An implementation for Contiki: er-cocoa with the probabilistic factor, up or down, in place of the variable
         /// backoff factor. Its arithmetic errors (a division by zero before the first group of samples, unsigned
-        /// gradients, a count modulo 256) are not reproduced. A first timeout may be longer than `max_rto`, which bounds the estimate and
-        /// timeouts that are backed off. Unsafe as published: timeouts may shrink from one retransmission
-        /// to the next, and nothing bounds them from below.
+        /// gradients, a count modulo 256) are not reproduced. `max_rto` bounds the RTO and timeouts of retransmissions,
+        /// but a first timeout may be longer. Unsafe as published: timeouts may shrink from one retransmission to the
+        /// next, and have no lower bound.
         "student-contiki" => |_| Self {
             min_rto: UNBOUNDED,
             max_rto: Duration::from_secs(60),
@@ -80,11 +82,11 @@ parameters! {
 }
 
 choice! {
-    /// The target of the delay gradients.
+    /// What the delay gradients change.
     pub enum Rule {
-        /// The RTO, at the end of each interval.
+        /// The RTO changes at the end of each interval.
         Gradient = "gradient",
-        /// The timeouts of an exchange, at each retransmission, in place of the backoff of er-cocoa.
+        /// The timeout changes at each retransmission, in place of the backoff of er-cocoa.
         Student = "student",
     }
 }
@@ -137,6 +139,7 @@ impl Controller for CocoaPlusPlus {
             (Rule::Student, Memory::Student(student)) => {
                 exchange.count();
                 let timeout = exchange.timeout().by(student.factor(self, cue.draw));
+                // The factor may shrink a timeout, but not to zero.
                 exchange.wait_for(timeout.min(self.max_rto.into()).max(Fine::SHORTEST));
             }
             _ => exchange.back_off(self.backoff, self.max_rto.into()),
@@ -151,9 +154,11 @@ impl Controller for CocoaPlusPlus {
                 if let Outcome::Acked(sample) = outcome
                     && let Some(highest) = gradients.take(sample.since_first, cue.now)
                 {
+                    // The RTO does not undercut the greatest sample of the interval (see the readings above).
                     *rto = self.bounded(rto.by(self.factor(gradients, cue)).max(highest));
                 }
             }
+            // The parameters were changed. The next start makes a new state.
             _ => {}
         }
     }
@@ -187,7 +192,7 @@ impl CocoaPlusPlus {
         rto.at_least(self.min_rto).min(self.max_rto.into())
     }
 
-    /// Returns the probabilistic backoff factor (PBF), or 1 before the first gradient.
+    /// Returns the probabilistic backoff factor (PBF): `up`, `down`, or 1 before the first gradient.
     fn factor(&self, gradients: &Gradients, cue: Cue) -> Ratio {
         match gradients.trend() {
             None => Ratio::new(1, 1),
@@ -196,7 +201,8 @@ impl CocoaPlusPlus {
         }
     }
 
-    /// Returns the er-cocoa of the implementation for Contiki, with the parameters of this mechanism.
+    /// Returns the mechanism er-cocoa that the implementation for Contiki is based on, with the parameters of this
+    /// mechanism.
     fn er_cocoa(&self) -> Cocoa {
         Cocoa {
             initial_rto: self.initial_rto,
@@ -209,7 +215,7 @@ impl CocoaPlusPlus {
     }
 }
 
-/// The entry `cocoa-plus-plus`.
+/// The registry entry `cocoa-plus-plus`.
 pub(crate) const COCOA_PLUS_PLUS: Entry = Entry {
     name: "cocoa-plus-plus",
     summary: "an RTO that grows while the least and greatest round-trip times rise, and shrinks else",
@@ -217,7 +223,7 @@ pub(crate) const COCOA_PLUS_PLUS: Entry = Entry {
     origin: Origin::Published,
     notes: Notes {
         status: "Published in a doctoral thesis, with code that differs from it.",
-        use_when: "Studying delay gradients. The RAM is twice that of the others.",
+        use_when: "Studying delay gradients. It needs twice the RAM of the others.",
         avoid_when: "Exchanges are rare: an interval takes several samples, and a gradient two intervals.",
         hazards: "The published code shortens timeouts between the retransmissions of an exchange, against \
             RFC 7252 §4.2. It is the preset `student-contiki`, for comparison alone. Here timeouts grow by \
@@ -237,8 +243,7 @@ mod tests {
 
     const PLUS: CocoaPlusPlus = CocoaPlusPlus::DEFAULT;
 
-    /// Returns the RTO in milliseconds after each of some exchanges that follow each other without a pause. All have the same
-    /// draw.
+    /// Returns the RTO in milliseconds after each of some consecutive exchanges, which all have the same random draw.
     fn series<const N: usize>(draw: u32, rtts: [u64; N]) -> [u64; N] {
         let state = &mut PLUS.state();
         let mut now = 0;
@@ -252,13 +257,13 @@ mod tests {
     }
 
     #[test]
-    fn an_interval_is_three_samples_of_a_steady_round_trip_and_a_steady_one_lets_the_rto_fall() {
+    fn cocoa_plus_plus_lowers_the_rto_after_intervals_with_a_steady_round_trip_time() {
         let rto = series(0, [1_000; 12]);
         assert_eq!(rto, [2_000, 2_000, 2_000, 2_000, 2_000, 1_400, 1_400, 1_400, 1_000, 1_000, 1_000, 1_000]);
     }
 
     #[test]
-    fn a_rising_delay_makes_it_grow_where_the_draw_allows() {
+    fn cocoa_plus_plus_raises_the_rto_if_delay_rises_and_the_random_draw_allows_it() {
         let rising = [500, 500, 500, 700, 700, 700];
         assert_eq!(series(0, rising)[5], 2_840);
         assert_eq!(series(u32::MAX, rising)[5], 2_840, "200 ms are more than 5 G: no draw is above that");
@@ -267,17 +272,17 @@ mod tests {
     }
 
     #[test]
-    fn it_never_undercuts_what_was_just_measured() {
+    fn the_rto_of_cocoa_plus_plus_is_never_below_the_last_sample() {
         assert_eq!(series(u32::MAX, [3_000; 6]), [2_000, 2_000, 3_000, 3_000, 3_000, 3_000]);
     }
 
     #[test]
-    fn between_retransmissions_a_timeout_always_grows() {
+    fn the_timeouts_of_cocoa_plus_plus_grow_with_each_retransmission() {
         assert_eq!(timeouts(&PLUS, &mut PLUS.state(), 4).1, [2_000, 2_840, 4_033, 5_727, 8_132]);
     }
 
     #[test]
-    fn as_published_retransmissions_may_follow_ever_faster() {
+    fn the_published_cocoa_plus_plus_may_shorten_timeouts_with_each_retransmission() {
         let mut student = PLUS;
         student.set("preset", "student-contiki").unwrap();
         assert_eq!(timeouts(&student, &mut student.state(), 4).1, [2_000, 1_400, 980, 686, 480]);

@@ -4,14 +4,14 @@ use super::CocoaPlusPlus;
 use crate::registry::cocoa::{CocoaExchange, CocoaState};
 use crate::{Controller, Cue, Draw, Duration, Gauges, Outcome, Ratio};
 
-/// State of the implementation for one destination.
+/// State of the implementation for Contiki for one destination.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Student {
     cocoa: CocoaState,
-    /// The least sample of the open group in microseconds, or zero if it has none.
+    /// The smallest sample of the open group in microseconds; zero if the group has no sample.
     least: [u8; 4],
-    /// The least sample of the last group in microseconds. It is the sum of all gradients since zero, which the code adds up
-    /// without a window.
+    /// The smallest sample of the last closed group in microseconds. It is also the sum of all gradients so far,
+    /// because the code adds them up without a window.
     closed: [u8; 4],
     /// The number of samples in the open group.
     samples: u8,
@@ -19,11 +19,11 @@ pub(super) struct Student {
     groups: u8,
 }
 
-/// The number of samples in a group. The last one closes the group, and its value is ignored.
+/// The number of samples in a group. The value of the last sample is ignored: it only closes the group.
 const GROUP: u8 = 5;
-/// The scale of the gradient: 300 ticks of 1/128 s.
+/// The mean gradient, in microseconds, that counts as one step in [`PERCENT`]: 300 ticks of 1/128 s.
 const STEP_US: u32 = 2_343_750;
-/// ⌊100·(1 − e^(−x))⌋ for x = 0, 1, 2 …
+/// The probability of a rise in percent after x steps: ⌊100·(1 − e^(−x))⌋ for x = 0, 1, 2 …
 const PERCENT: [u8; 6] = [0, 63, 86, 95, 98, 99];
 
 impl Student {
@@ -46,6 +46,7 @@ impl Student {
         mechanism.er_cocoa().on_end(&mut self.cocoa, exchange, outcome, cue);
         match outcome {
             Outcome::Acked(sample) => self.count(sample.since_first),
+            // er-cocoa takes both as samples, too.
             Outcome::Reset | Outcome::GivenUp => self.count(exchange.elapsed(cue.now)),
             Outcome::Cancelled => {}
         }
@@ -55,10 +56,12 @@ impl Student {
         mechanism.er_cocoa().gauges(&self.cocoa)
     }
 
-    /// Returns the factor from this timeout to the next.
+    /// Returns the factor from this timeout to the next: `up` if `draw` is below the probability of the gradient, else
+    /// `down`.
     pub(super) fn factor(&self, mechanism: &CocoaPlusPlus, draw: Draw) -> Ratio {
         let mean = u32::from_le_bytes(self.closed) / u32::from(self.groups.max(1));
         let steps = (mean / STEP_US).min(PERCENT.len() as u32 - 1);
+        // This is 0 to 99, so a table entry of 63 wins 63 times in a hundred.
         let percent = (u64::from(draw.to_bits()) * 100) >> 32;
         if u64::from(PERCENT[steps as usize]) > percent { mechanism.up } else { mechanism.down }
     }
@@ -72,6 +75,7 @@ impl Student {
             self.groups = self.groups.saturating_add(1);
             return;
         }
+        // Zero marks a group without a sample.
         let us = u32::try_from(rtt.as_micros()).unwrap_or(u32::MAX).max(1);
         let least = u32::from_le_bytes(self.least);
         self.least = if least == 0 { us } else { least.min(us) }.to_le_bytes();

@@ -1,25 +1,28 @@
-//! `tide`: a window that follows the queue, and takes a loss for congestion only if it comes with a queue.
+//! `tide`: a window that follows the queue, and treats a loss as congestion only if a queue is measured at the same time.
 //!
-//! **Source.** Coapace; docs/bulk.md describes and measures it. The target, the velocity and the idea of two modes come from Copa
-//! (Arun and Balakrishnan, NSDI 2018). The ebb is akin to the slowdowns of LEDBAT++ and to the probes of BBR.
+//! **Source.** Coapace; docs/bulk.md describes and measures it. The target, the velocity and the idea of two modes come from
+//! Copa (Arun and Balakrishnan, NSDI 2018). The ebb is akin to the slowdowns of LEDBAT++ and to the probes of BBR.
 //!
-//! **Idea.** A flow wants `target` datagrams of its own in the queue of the bottleneck, whose delay is the standing
-//! round-trip time less the least one. Below this target its window rises, and above it falls. If the queue was not empty for
-//! some round trips, the window *ebbs*: it makes room for a round trip. If the queue empties then, the flow itself had filled
-//! it, or flows like it, which ebb at the same time. If it stays, others fill it. The flow then *competes* like TCP: it takes
-//! back the rate that it had, grows by one datagram a round trip, and falls by a share at a loss.
+//! **Idea.** A flow aims to have `target` datagrams of its own in the queue of the bottleneck. The delay of that queue
+//! is the difference between the standing and the least round-trip time. Below this target its window rises, and above
+//! it falls. If the queue was not empty for some round trips, the window *ebbs*: for a round trip it is smaller. If the
+//! queue empties then, it was filled by this flow, or by others with `tide`, which ebb at the same time. If the queue
+//! does not empty, flows of another kind fill it. The flow then *competes* like TCP: it takes back the rate that it
+//! had, grows by one datagram a round trip, and falls by a share at a loss.
 //!
-//! **Losses.** An exchange is lost if one that departed SRTT/8 later was answered. Losses are counted apart while the queue is
-//! long and while it is short. They are congestion if they come with a long queue more than twice as often as with a short one,
-//! or if more than five in eight exchanges are lost. For some round trips after congestion the window grows by one datagram in
-//! each, because a flow that refills the link faster than TCP would take all of a short buffer.
+//! **Losses.** An exchange is lost if another that departed SRTT/8 later was answered. Losses with a long queue and
+//! with a short queue are counted separately. They are congestion if they come more than twice as often with a long
+//! queue as with a short one, or if more than five in eight exchanges are lost. For some round trips after congestion
+//! the window grows by one datagram in each, because a flow that refills the link faster than TCP would fill a short
+//! buffer alone.
 //!
-//! **Silence.** The first timeout in a round trip without a sample leaves the RTO as it is. Each later one makes it grow by
-//! half, until there is a sample, or an answer comes as soon after a retransmission as answers usually do. Two such timeouts
-//! without an answer between them leave a window of one.
+//! **Silence.** The first timeout in a round trip without a sample leaves the RTO as it is. Each later one makes it
+//! grow by half, until there is a sample, or an answer comes after a retransmission within the usual time. After two
+//! such timeouts without an answer between them, the window is one datagram.
 //!
-//! **Unsafe?** Timeouts grow by half, not twofold, like with `ebb`. Where a third of all exchanges is lost, the last block of
-//! a body would else be waited for longer than all others. RFC 8085 §3.1.1 asks for an exponential backoff and names no base.
+//! **Unsafe?** Timeouts grow by half, not twofold, like with `ebb`. If they doubled and a third of all exchanges was
+//! lost, the wait for the last block of a body would be longer than the time of all others. RFC 8085 §3.1.1 asks for an
+//! exponential backoff and names no base.
 
 mod steering;
 #[cfg(test)]
@@ -35,44 +38,44 @@ use crate::{
 };
 
 parameters! {
-    /// A window that follows the queue, and takes a loss for congestion only if it comes with a queue.
+    /// A window that follows the queue, and treats a loss as congestion only if a queue is measured at the same time.
     pub struct Tide {
         /// Exchanges that may be outstanding at first, RFC 6928 §2. Counts as 1 if it is 0.
         initial_window: u8 = 10,
-        /// Datagrams of its own that a flow keeps in the queue: 1/δ of Copa. Counts as 1 if it is 0.
+        /// Datagrams that a flow aims to keep in the queue of the bottleneck: 1/δ of Copa. Counts as 1 if it is 0.
         target: u8 = 2,
-        /// Least share by which the window falls in a round trip while the queue is above the target. A large window falls faster
-        /// than a small one, so flows become equal.
+        /// Least share by which the window shrinks in a round trip while the flow has more than `target` datagrams in
+        /// the queue. A large window falls faster than a small one, so flows become equal.
         fall: Ratio = Ratio::new(1, 10),
-        /// Round trips without an empty queue after which the window ebbs, 1 to 100.
+        /// Number of round trips without an empty queue after which the window ebbs, 1 to 100.
         ebb_after: u8 = 3,
-        /// Share that an ebb leaves of the window that needs no queue.
+        /// Share of the window that an ebb leaves, after the part for the queue is taken away.
         ebb: Ratio = Ratio::new(3, 4),
-        /// Greatest share of the queue that is left after an ebb if no others fill it.
+        /// Share of the longest queue that may be left after an ebb. If more is left, other flows fill the queue.
         ebbed: Ratio = Ratio::new(1, 2),
-        /// Whether the flow competes with others that fill the queue.
+        /// Whether the flow competes with other flows that fill the queue.
         compete: Switch = Switch::On,
-        /// Round trips of competition after which the window ebbs again, 100 at most.
+        /// Number of round trips of competition after which the window ebbs again, 100 at most.
         compete_for: u8 = 18,
-        /// Share of the window that a round trip with congestion leaves.
+        /// Share of the window that is left after a round trip with congestion.
         loss_leaves: Ratio = Ratio::new(3, 4),
-        /// Round trips after congestion in which the window grows by one datagram, 100 at most.
+        /// Number of round trips after congestion in which the window grows by only one datagram, 100 at most.
         wary_for: u8 = 32,
-        /// Share of the window that a round trip with congestion leaves in competition. TCP NewReno has 1/2.
+        /// Share of the window that is left after a round trip with congestion during competition. TCP NewReno has 1/2.
         competing_loss_leaves: Ratio = Ratio::new(9, 16),
         /// RTO before the first sample, the ACK_TIMEOUT of RFC 7252 §4.8.
         initial_rto: Duration = Duration::from_secs(2),
         /// Lower bound of the RTO.
         min_rto: Duration = MIN_RTO,
-        /// Upper bound of every timeout; RFC 8085 §3.1.1 asks for 60 s at least. Counts as 268 s if above.
+        /// Upper bound of every timeout; RFC 8085 §3.1.1 asks for 60 s at least. A longer value counts as 268 s.
         max_rto: Duration = Duration::from_secs(60),
         /// Greatest factor of the dither of a timeout.
         dither: Ratio = Ratio::new(5, 4),
-        /// Share of SRTT by which an exchange that departed later and was answered overtakes one that is lost.
+        /// An exchange counts as lost if another that departed later by this share of SRTT, or more, was answered.
         overtaken: Ratio = Ratio::new(1, 8),
-        /// Least time by which a lost exchange is overtaken.
+        /// Lower bound of the time that `overtaken` times SRTT gives.
         min_overtaken: Duration = Duration::from_millis(1),
-        /// Marking of transmissions. Without one, exchanges that were retransmitted are no samples.
+        /// How transmissions carry their ordinal. Without a marking, retransmitted exchanges are not samples.
         marking: Marking = Marking::None,
     }
     presets {}
@@ -83,84 +86,88 @@ parameters! {
 #[repr(Rust, packed)] // states have an alignment of 1
 pub struct TideState {
     estimator: Estimator,
-    /// The least round-trip time of this epoch and the one before.
+    /// The smallest round-trip time of this epoch and the epoch before.
     least: u32,
-    /// The least round-trip time of this epoch.
+    /// The smallest round-trip time of this epoch.
     next_least: u32,
-    /// The beginning of the epoch, in units of 2¹⁶ µs modulo 2¹⁶, which is 71 minutes.
+    /// The start of this epoch, the period of the least round-trip time, in units of 2¹⁶ µs modulo 2¹⁶ (71 minutes).
     epoch: u16,
-    /// The least round-trip times of this half of a round trip and of the one before.
+    /// The smallest round-trip times of the current and of the previous half of a round trip.
     standing: [u32; 2],
-    /// The beginning of this half of a round trip, in microseconds modulo 2³².
+    /// The start of the current half of a round trip, in microseconds modulo 2³².
     mark: u32,
     window: u32,
-    /// The window at the beginning of this round trip. From an ebb on: the window before it. In competition: the window to
-    /// regain.
+    /// The window at the start of this round trip. After an ebb: the window before the ebb. In competition: the window
+    /// that the flow had before the other flows came.
     marked: u32,
-    /// The longest recent delay in the queue.
+    /// The longest recent queueing delay, in microseconds. It fades by 1/16 in each round trip.
     longest: u32,
-    /// The shares of exchanges that were lost while the queue was short and while it was long, in units of 2⁻¹⁶.
+    /// The shares of exchanges lost while the queue was short and while it was long, in units of 2⁻¹⁶.
     loss: [u16; 2],
-    /// The window with which the queue was empty, in units of 1/16 datagram.
+    /// The largest recent window with which the queue was empty, in units of 1/16 datagram.
     calm: u16,
     /// The earliest departure of the next exchange, in microseconds.
     next: u64,
-    /// Round trips since the queue was empty. They are counted on through [`TidePhase`]s.
+    /// The number of round trips since the queue was empty. A change of the [`TidePhase`] does not reset it.
     full: u8,
-    /// Counts round trips, and reductions of the window.
+    /// The number of round trips and of reductions of the window so far, modulo 256.
     round: u8,
-    /// The round of the last reduction. Losses of exchanges from before do not make the window smaller again.
+    /// The value of `round` at the last reduction. The loss of an exchange from before that does not reduce the window
+    /// again.
     cut: u8,
-    /// Four flags, and above them the number of round trips in which the window moved in one direction.
+    /// Four flags in the low bits, and above them the number of consecutive round trips in which the window moved in
+    /// the same direction.
     trend: u8,
-    /// The number of silent round trips since the last sample, and [`ANSWERED`].
+    /// The number of silent round trips (with a timeout, but without a sample) since the last sample, and the flag
+    /// [`ANSWERED`].
     silence: u8,
 }
 
 /// State of [`Tide`] for one exchange.
 #[derive(Clone, Copy, Debug)]
 pub struct TideExchange {
-    /// The moment when the timeout of its last transmission passes, in microseconds modulo 2³².
+    /// The time when the timeout of the exchange's last transmission expires, in microseconds modulo 2³².
     deadline: [u8; 4],
-    /// The round in which that transmission departed.
+    /// The value of [`TideState::round`] when that transmission departed.
     round: u8,
 }
 
-/// The answer of a flow to a queue that does not empty.
+/// How a flow reacts to a queue that does not empty.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum TidePhase {
-    /// It keeps the target.
+    /// The flow keeps `target` datagrams in the queue.
     Calm,
-    /// It makes room for a round trip.
+    /// The flow shrinks its window for a round trip, to let the queue empty.
     Ebb,
-    /// It waits for a round trip that shows the effect of the ebb.
+    /// The flow waits for a round trip, to see whether the queue has emptied.
     Flood,
-    /// It fills the queue like the others.
+    /// The flow fills the queue, because other flows do.
     Competition,
 }
 
-/// A flag of [`TideState::trend`]: the window rose in the last round trip.
+/// A flag of [`TideState::trend`]: the window grew in the last round trip.
 const UP: u8 = 1;
-/// A flag: slow start.
+/// A flag of [`TideState::trend`]: the flow is in slow start.
 const SLOW: u8 = 2;
-/// A flag: the queue is long.
+/// A flag of [`TideState::trend`]: the queue is long.
 const LONG: u8 = 4;
-/// A flag: the second half of a round trip.
+/// A flag of [`TideState::trend`]: the second half of a round trip has begun.
 const HALF: u8 = 8;
-/// The bits of flags.
+/// The bits of the flags in [`TideState::trend`].
 const FLAGS: u8 = 15;
 
 /// A flag of [`TideState::silence`]: an exchange was answered since the last silent round trip.
 const ANSWERED: u8 = 128;
 
-/// The most rounds that [`TideState::cut`] is behind.
+/// The largest difference between [`TideState::round`] and [`TideState::cut`]. A longer time since the last reduction
+/// counts as this.
 const LONG_AGO: u8 = 100;
 
-/// A datagram, in the unit of windows.
+/// One datagram in the unit of windows, 1/256 datagram.
 const ONE: u32 = 256;
-/// The least window, except after two timeouts without an answer, which leave a window of one.
+/// The smallest window, except after two timeouts without an answer, which leave a window of one.
 const LEAST: u32 = 2 * ONE;
-/// The largest window: an endpoint keeps track of no more blocks beyond the first missing one.
+/// The largest window, 1024 datagrams: an endpoint does not track more blocks after the first missing block.
 const MOST: u32 = 1024 * ONE;
 
 impl Controller for Tide {
@@ -185,6 +192,7 @@ impl Controller for Tide {
             next: zero.into(),
             full: 0,
             round: 0,
+            // As if the last reduction was long ago, so the flow is not wary.
             cut: 0_u8.wrapping_sub(LONG_AGO),
             trend: UP | SLOW,
             silence: 0,
@@ -196,6 +204,7 @@ impl Controller for Tide {
     }
 
     fn on_retransmit(&self, state: &mut TideState, exchange: &mut TideExchange, cue: Cue) -> Duration {
+        // This comes first, because the next timeout depends on the silence that it counts.
         self.lose(state, *exchange, cue.now);
         let (departed, timeout) = self.depart(state, cue);
         *exchange = departed;
@@ -208,14 +217,15 @@ impl Controller for Tide {
             Outcome::GivenUp => return self.lose(state, exchange, cue.now),
             Outcome::Reset | Outcome::Cancelled => return,
         };
+        // Any answer shows that the peer is there, even without a sample.
         state.silence |= ANSWERED;
         state.count_answer();
         // The only retransmission cannot have been answered so soon, so the first transmission was.
-        let is_needless = state.estimator.is_measured()
+        let is_spurious = state.estimator.is_measured()
             && sample.retransmits == 1
             && sample.answered.is_none()
             && micros(sample.since_last) < state.least;
-        if let Some(rtt) = if is_needless { Some(sample.since_first) } else { sample.unambiguous() } {
+        if let Some(rtt) = if is_spurious { Some(sample.since_first) } else { sample.unambiguous() } {
             self.learn(state, rtt, cue);
         } else {
             self.end_backoff(state, sample.since_last);
@@ -237,7 +247,7 @@ impl Controller for Tide {
         }
     }
 
-    /// Reports a window in each round-trip time as the rate.
+    /// Reports the window divided by the round-trip time as the rate.
     fn gauges(&self, state: &TideState) -> Gauges {
         const UNITS_IN_1000_S: u64 = 1_000_000_000 / ONE as u64;
         let rate = division::by(u64::from(state.window) * UNITS_IN_1000_S, state.srtt().into());
@@ -255,7 +265,7 @@ impl TideState {
         self.trend = if on { self.trend | flag } else { self.trend & !flag };
     }
 
-    /// Returns the round trips in which the window moved in one direction, 15 at most.
+    /// Returns the number of consecutive round trips in which the window moved in the same direction, at most 15.
     fn steady(&self) -> u8 {
         self.trend >> 4
     }
@@ -274,13 +284,14 @@ impl TideState {
         self.estimator.srtt().map_or(0, |srtt| micros(srtt.into()))
     }
 
-    /// Returns the round-trip time with the standing queue: the least of the last half to whole round trip.
+    /// Returns the standing round-trip time, which includes the delay of the queue, in microseconds: the smallest of
+    /// the current and the previous half of a round trip.
     fn standing(&self) -> u32 {
         let [this, before] = self.standing;
         this.min(before)
     }
 
-    /// Returns the delay of the standing queue.
+    /// Returns the delay of the standing queue, in microseconds.
     fn queue(&self) -> u32 {
         self.standing().saturating_sub(self.least)
     }
@@ -290,12 +301,12 @@ impl TideState {
     }
 }
 
-/// Returns a span in microseconds, from 1 µs to the 268 s that [`Fine`] counts.
+/// Returns a duration in microseconds, at least 1 µs and at most the 268 s that [`Fine`] can hold.
 fn micros(span: Duration) -> u32 {
     u32::try_from(span.as_micros()).unwrap_or(u32::MAX).clamp(1, 1 << 28)
 }
 
-/// The entry `tide`.
+/// The registry entry `tide`.
 pub(crate) const TIDE: Entry = Entry {
     name: "tide",
     summary: "a window that keeps the queue short, ignores errors of links, and competes with flows that fill the queue",

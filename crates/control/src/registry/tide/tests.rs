@@ -16,11 +16,11 @@ fn window(state: &TideState) -> u16 {
     TIDE.limits(state).nstart.unwrap()
 }
 
-/// A path whose round-trip time is 100 ms and the delay in a queue that the window itself fills above 20 datagrams.
+/// A path with a round-trip time of 100 ms, and a queueing delay that the window itself causes above 20 datagrams.
 struct QueuedPath {
     state: TideState,
     now: u64,
-    /// A delay in the queue that others cause, in microseconds.
+    /// The queueing delay that other flows cause, in microseconds.
     others: u64,
 }
 
@@ -29,7 +29,7 @@ impl QueuedPath {
         Self { state: TIDE.state(), now: 1_000_000, others: 0 }
     }
 
-    /// Sends a window evenly and has it answered, but for so many first exchanges, which are overtaken.
+    /// Sends a window evenly and answers it, except this many first exchanges, which are overtaken.
     fn round(&mut self, lost: usize) {
         let full = window(&self.state);
         let rtt = 100_000 + self.others + 5_000 * u64::from(full.saturating_sub(20));
@@ -53,7 +53,7 @@ impl QueuedPath {
 }
 
 #[test]
-fn the_window_doubles_in_a_round_trip_until_two_datagrams_queue() {
+fn tide_doubles_its_window_each_round_trip_until_two_datagrams_are_queued() {
     let mut path = QueuedPath::new();
     path.round(0);
     assert_eq!(window(&path.state), 20);
@@ -66,7 +66,7 @@ fn the_window_doubles_in_a_round_trip_until_two_datagrams_queue() {
 }
 
 #[test]
-fn losses_without_a_queue_leave_the_window_and_with_one_make_it_smaller() {
+fn tide_shrinks_its_window_on_losses_only_if_a_queue_is_measured() {
     let mut path = QueuedPath::new();
     path.round(4);
     path.round(5);
@@ -85,7 +85,7 @@ fn losses_without_a_queue_leave_the_window_and_with_one_make_it_smaller() {
 }
 
 #[test]
-fn a_queue_that_others_fill_is_competed_with_and_one_that_empties_is_not() {
+fn tide_competes_for_a_queue_that_others_keep_full_and_not_for_one_that_drains() {
     for (others, expected) in [(300_000, true), (0, false)] {
         let mut path = QueuedPath::new();
         for _ in 0..10 {
@@ -102,7 +102,7 @@ fn a_queue_that_others_fill_is_competed_with_and_one_that_empties_is_not() {
 }
 
 #[test]
-fn exchanges_are_paced_at_two_windows_in_a_round_trip_and_a_late_timer_is_made_up_for() {
+fn tide_paces_at_two_windows_each_round_trip_and_catches_up_after_a_late_timer() {
     let mut path = QueuedPath::new();
     path.round(0);
     let gap = 100_000 / 2 / u64::from(window(&path.state));
@@ -118,7 +118,7 @@ fn exchanges_are_paced_at_two_windows_in_a_round_trip_and_a_late_timer_is_made_u
 }
 
 #[test]
-fn only_the_second_silent_round_trip_makes_the_timeout_grow_and_leaves_a_window_of_one() {
+fn tide_backs_off_and_shrinks_to_a_window_of_one_after_a_second_silent_round_trip() {
     let mut path = QueuedPath::new();
     for _ in 0..20 {
         path.round(0);
@@ -128,18 +128,18 @@ fn only_the_second_silent_round_trip_makes_the_timeout_grow_and_leaves_a_window_
     let (mut exchange, mut timeout) = TIDE.on_start(&mut path.state, cue(now, 1));
     assert_eq!(timeout.as_micros(), rto);
     let mut at = now;
-    let told = [(); 4].map(|()| {
+    let copies = [(); 4].map(|()| {
         at += timeout.as_micros();
         timeout = TIDE.on_retransmit(&mut path.state, &mut exchange, cue(at, 1));
         (timeout.as_micros(), window(&path.state))
     });
-    let [(first, before), (second, 1), (third, 1), (fourth, 1)] = told else { panic!("{told:?}") };
-    assert!(first == rto && before > 1, "{told:?}");
+    let [(first, before), (second, 1), (third, 1), (fourth, 1)] = copies else { panic!("{copies:?}") };
+    assert!(first == rto && before > 1, "{copies:?}");
     for (shorter, longer) in [(second, third), (third, fourth)] {
-        assert!((shorter + shorter / 2).abs_diff(longer) <= 2, "{told:?}");
+        assert!((shorter + shorter / 2).abs_diff(longer) <= 2, "{copies:?}");
     }
     TIDE.on_end(&mut path.state, exchange, acked(5_000, 4), cue(at + 100_000, 1));
-    assert_eq!(TIDE.gauges(&path.state).rto.as_micros(), fourth, "an ambiguous answer is no sample");
+    assert_eq!(TIDE.gauges(&path.state).rto.as_micros(), fourth, "an ambiguous answer is not a sample");
     let mut usual = path.state;
     TIDE.on_end(&mut usual, exchange, Outcome::Acked(usually()), cue(at + 110_000, 1));
     assert!(TIDE.gauges(&usual).rto.as_micros() < 2 * rto, "it came as soon as answers usually do");
@@ -148,13 +148,13 @@ fn only_the_second_silent_round_trip_makes_the_timeout_grow_and_leaves_a_window_
     assert!(path.state.is(SLOW));
 }
 
-/// An answer 110 ms after the last of four retransmissions.
+/// Returns an answer 110 ms after the last of four retransmissions.
 fn usually() -> Sample {
     Sample::unmarked(Duration::from_secs(5), Duration::from_millis(110), 4)
 }
 
 #[test]
-fn an_answer_sooner_than_any_before_shows_a_needless_retransmission_and_is_a_sample() {
+fn an_answer_sooner_than_any_before_shows_a_spurious_retransmission_and_is_a_sample() {
     let mut path = QueuedPath::new();
     path.round(0);
     let srtt = TIDE.gauges(&path.state).srtt;
@@ -163,7 +163,7 @@ fn an_answer_sooner_than_any_before_shows_a_needless_retransmission_and_is_a_sam
     let ambiguous = Outcome::Acked(Sample::unmarked(ms(300), ms(150), 1));
     TIDE.on_end(&mut path.state, exchange, ambiguous, at(9_300));
     assert_eq!(TIDE.gauges(&path.state).srtt, srtt);
-    let needless = Outcome::Acked(Sample::unmarked(ms(300), ms(50), 1));
-    TIDE.on_end(&mut path.state, exchange, needless, at(9_300));
+    let spurious = Outcome::Acked(Sample::unmarked(ms(300), ms(50), 1));
+    TIDE.on_end(&mut path.state, exchange, spurious, at(9_300));
     assert_eq!(TIDE.gauges(&path.state).srtt, Some(ms(125)));
 }

@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn strong_and_weak_samples_are_blended_and_a_third_retransmission_makes_none() {
+fn cocoa_blends_strong_and_weak_samples_and_takes_none_after_a_third_retransmission() {
     let state = &mut COCOA.state();
     let samples = [(1_000, 0), (1_000, 0), (1_000, 0), (3_500, 1), (9_000, 2), (20_000, 3), (1_200, 0)];
     let rto = samples.map(|(rtt, retransmits)| {
@@ -14,7 +14,7 @@ fn strong_and_weak_samples_are_blended_and_a_third_retransmission_makes_none() {
 }
 
 #[test]
-fn the_backoff_factor_is_3_below_1_s_and_1_5_above_3_s_and_2_on_the_boundaries() {
+fn the_backoff_factor_of_cocoa_is_3_below_1_s_1_5_above_3_s_and_2_on_the_boundaries() {
     let series = |us| timeouts(&COCOA, &mut with_rto(us), 4).1;
     assert_eq!(series(300_000), [300, 900, 2_700, 8_100, 24_300]);
     assert_eq!(series(900_000), [900, 2_700, 8_100, 24_300, 32_000]);
@@ -24,21 +24,21 @@ fn the_backoff_factor_is_3_below_1_s_and_1_5_above_3_s_and_2_on_the_boundaries()
 }
 
 #[test]
-fn the_literal_draft_backs_off_less_at_each_step() {
+fn the_literal_cocoa_draft_chooses_the_backoff_factor_from_each_timeout() {
     let literal = Cocoa { vbf_on: VbfOn::Current, ..COCOA };
     assert_eq!(timeouts(&literal, &mut with_rto(2_000_000), 4).1, [2_000, 4_000, 6_000, 9_000, 13_500]);
     assert_eq!(timeouts(&literal, &mut with_rto(900_000), 4).1, [900, 2_700, 5_400, 8_100, 12_150]);
 }
 
 #[test]
-fn the_factor_is_chosen_before_dither_and_the_dithered_timeout_is_truncated() {
+fn cocoa_chooses_the_backoff_factor_before_dither_and_truncates_after_it() {
     let dithered = |us| COCOA.on_start(&mut with_rto(us), Cue { draw: Draw::from_bits(1 << 31), ..at(0) });
     assert_eq!(dithered(2_900_000).0.factor, COCOA.vbf_middle); // 3.6 s is armed
     assert_eq!(dithered(50_000_000).1, Duration::from_secs(60));
 }
 
 #[test]
-fn read_literally_each_retransmission_is_dithered_from_the_undithered_backoff() {
+fn the_literal_draft_dithers_each_retransmission_from_the_undithered_backoff() {
     let literal = cocoa(COCOA_ENTRY, "draft-literal");
     let half = Cue { draw: Draw::from_bits(1 << 31), ..at(0) };
     let state = &mut with_rto(2_000_000);
@@ -49,7 +49,7 @@ fn read_literally_each_retransmission_is_dithered_from_the_undithered_backoff() 
 }
 
 #[test]
-fn the_backoff_is_truncated_at_32_s_and_a_longer_first_timeout_stays() {
+fn cocoa_truncates_backoff_at_32_s_but_not_a_longer_first_timeout() {
     let series = |us| timeouts(&COCOA, &mut with_rto(us), 2).1;
     assert_eq!(series(24_000_000), [24_000, 32_000, 32_000, 0, 0]);
     assert_eq!(series(45_000_000), [45_000, 45_000, 45_000, 0, 0]);
@@ -60,7 +60,7 @@ fn the_backoff_is_truncated_at_32_s_and_a_longer_first_timeout_stays() {
 }
 
 #[test]
-fn the_rto_is_50_ms_at_least_and_the_draft_has_no_such_bound() {
+fn the_rto_of_cocoa_is_at_least_50_ms_and_the_literal_draft_has_no_lower_bound() {
     let after_many = |mechanism: Cocoa| {
         let state = &mut mechanism.state();
         for _ in 0..40 {
@@ -76,7 +76,7 @@ fn the_rto_is_50_ms_at_least_and_the_draft_has_no_such_bound() {
 }
 
 #[test]
-fn an_rto_that_is_not_renewed_ages_into_the_dead_zone_and_stays_there() {
+fn without_new_samples_an_rto_of_cocoa_ages_into_1_to_3_s_and_stays_there() {
     let cases = [(50, 10, 400), (300, 20, 1_200), (300, 100, 1_200), (32_000, 60, 32_000)];
     for (rto, idle, expected) in cases.into_iter().chain([(32_000, 200, 9_500), (10_000, 300, 3_000)]) {
         assert_eq!(aged(COCOA, rto, idle), expected, "{rto} ms after {idle} s");
@@ -87,7 +87,7 @@ fn an_rto_that_is_not_renewed_ages_into_the_dead_zone_and_stays_there() {
 }
 
 #[test]
-fn ageing_twice_is_ageing_once() {
+fn ageing_in_several_steps_gives_the_same_rto_as_in_one_step() {
     let state = &mut with_rto(32_000_000);
     for ms in [100_000, 150_000, 200_000] {
         let _ = COCOA.on_start(state, at(ms));
@@ -96,7 +96,7 @@ fn ageing_twice_is_ageing_once() {
 }
 
 #[test]
-fn before_anything_is_measured_parallel_exchanges_wait_a_multiple_that_is_not_learnt() {
+fn before_the_first_sample_parallel_exchanges_wait_a_multiple_of_the_rto_without_changing_it() {
     let state = &mut COCOA.state();
     let (third, timeout) = COCOA.on_start(state, Cue { outstanding: 3, ..at(0) });
     assert_eq!(timeout, Duration::from_secs(6));
@@ -107,7 +107,7 @@ fn before_anything_is_measured_parallel_exchanges_wait_a_multiple_that_is_not_le
 }
 
 #[test]
-fn reset_and_give_up_leave_the_rto_as_it_is() {
+fn a_reset_and_a_give_up_do_not_change_the_rto_of_cocoa() {
     let state = &mut with_rto(1_500_000);
     for outcome in [Outcome::Reset, Outcome::GivenUp, Outcome::Cancelled] {
         let (ended, _) = timeouts(&COCOA, state, 4);

@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn full_backoff_goes_from_32_s_to_48_s() {
+fn fullbackoff_cocoa_backs_off_from_32_s_to_48_s() {
     for entry in [FULLBACKOFF1_COCOA, FULLBACKOFF2_COCOA] {
         assert_eq!(
             timeouts(&cocoa(entry, ""), &mut with_rto(32_000_000), 2).1[..3],
@@ -31,7 +31,7 @@ fn cocoa_plus_keeps_the_ageing_of_small_rtos() {
 }
 
 #[test]
-fn the_preset_of_the_paper_has_the_printed_gains_and_leaves_both_mechanisms_what_they_are() {
+fn the_preset_of_the_2015_paper_changes_only_gains_and_min_rto() {
     for entry in [COCOA0, COCOA_PLUS] {
         let (code, printed) = (cocoa(entry, ""), cocoa(entry, "paper-2015"));
         assert_eq!((printed.srtt_gain, printed.rttvar_gain), (Ratio::new(1, 4), Ratio::new(1, 8)));
@@ -42,14 +42,14 @@ fn the_preset_of_the_paper_has_the_printed_gains_and_leaves_both_mechanisms_what
 }
 
 #[test]
-fn er_cocoa_weighs_weak_samples_most_and_forgets_strong_ones_after_three_retransmissions() {
+fn er_cocoa_weights_weak_samples_most_and_drops_the_strong_estimate_after_three_retransmissions() {
     let samples = [(1_000, 0), (1_000, 0), (1_000, 0), (3_500, 1), (9_000, 2), (20_000, 3), (1_200, 0)];
     let rto = after(cocoa(COCOA_ENTRY, "er-cocoa"), samples);
     assert_eq!(rto, [2_500_000, 2_500_000, 2_312_500, 4_515_625, 6_285_156, 10_670_898, 7_135_449]);
 }
 
 #[test]
-fn er_cocoa_takes_a_give_up_for_a_weak_sample_and_ages_at_every_start() {
+fn er_cocoa_counts_a_give_up_as_a_weak_sample_and_ages_the_rto_at_every_new_exchange() {
     let er_cocoa = cocoa(COCOA_ENTRY, "er-cocoa");
     let state = &mut er_cocoa.state();
     let (given_up, _) = timeouts(&er_cocoa, state, 4);
@@ -62,7 +62,7 @@ fn er_cocoa_takes_a_give_up_for_a_weak_sample_and_ages_at_every_start() {
 }
 
 #[test]
-fn californium_exchanges_the_gains_and_counts_in_milliseconds() {
+fn californium_swaps_the_gains_of_srtt_and_rttvar_and_counts_milliseconds() {
     let samples = [(1_000, 0), (1_000, 0), (1_000, 0), (3_500, 1), (9_000, 2), (20_000, 3), (1_200, 0)];
     // Worked by hand in whole milliseconds; without rounding 2500, 2625, 2578.1, 3246.1, 4208.0, 4208.0, 3348.9.
     let rto = after(cocoa(COCOA_ENTRY, "californium-3"), samples).map(|us| us / 1_000);
@@ -70,7 +70,7 @@ fn californium_exchanges_the_gains_and_counts_in_milliseconds() {
 }
 
 #[test]
-fn in_californium_2_an_idle_rto_passes_the_band_and_in_3_it_ages_an_exchange_late() {
+fn californium_2_ages_an_idle_rto_past_the_bounds_and_californium_3_one_exchange_late() {
     let two = cocoa(COCOA_ENTRY, "californium-2");
     assert_eq!(aged(two, 100, 20), 32_000, "twelve doublings, 409.6 s");
     assert_eq!(aged(two, 10_000, 300), 2_062, "seven steps of 40 s");
@@ -81,7 +81,7 @@ fn in_californium_2_an_idle_rto_passes_the_band_and_in_3_it_ages_an_exchange_lat
 }
 
 #[test]
-fn the_first_cocoa_weighs_strong_and_weak_alike_and_ages_to_one_second() {
+fn the_first_cocoa_weights_strong_and_weak_samples_equally_and_ages_to_one_second() {
     let cocoa0 = cocoa(COCOA0, "");
     assert_eq!(after(cocoa0, [(1_000, 0), (10_000, 4)]), [2_500_000, 16_250_000]);
     assert_eq!(aged(cocoa0, 300, 20), 1_000);
@@ -90,13 +90,13 @@ fn the_first_cocoa_weighs_strong_and_weak_alike_and_ages_to_one_second() {
 }
 
 #[test]
-fn without_a_weak_estimator_a_retransmitted_exchange_teaches_nothing() {
+fn without_a_weak_estimator_a_retransmitted_exchange_is_not_a_sample() {
     assert_eq!(after(cocoa(COCOA_STRONG, ""), [(1_000, 0), (9_000, 1)]), [2_500_000, 2_500_000]);
     assert_eq!(cocoa(COCOA_STRONG, "californium-3").max_weak_n, 0);
 }
 
 #[test]
-fn full_backoff_takes_the_timeout_that_was_answered_or_the_longer_of_the_two() {
+fn fullbackoff_cocoa_keeps_the_answered_timeout_or_the_longer_of_it_and_the_rto() {
     // 2, 4, 8 s are armed, then 12 s from 8 s on. A quarter of each weak estimate, 9.75 s and 36.5 s, counts.
     let samples = |n| [(6_500, 2), (80_000, n)];
     assert_eq!(after(cocoa(COCOA_ENTRY, ""), samples(1)), [3_937_500, 12_078_125]);
@@ -107,7 +107,7 @@ fn full_backoff_takes_the_timeout_that_was_answered_or_the_longer_of_the_two() {
 }
 
 #[test]
-fn the_strong_weight_of_gsrtc_grows_with_every_strong_sample_in_a_row() {
+fn gsrtc_raises_the_strong_weight_with_each_consecutive_strong_sample() {
     let gsrtc = cocoa(GSRTC, "");
     let weights = [1, 2, 3, 6, 7, 127].map(|streak| gsrtc.strong_weight(streak));
     let [half, three_quarters] = [Ratio::new(1, 2), Ratio::new(3, 4)];
@@ -122,7 +122,7 @@ fn the_strong_weight_of_gsrtc_grows_with_every_strong_sample_in_a_row() {
 }
 
 #[test]
-fn full_backoff_outlives_a_give_up() {
+fn a_full_backoff_is_kept_after_a_give_up() {
     for entry in [FULLBACKOFF1_COCOA, FULLBACKOFF2_COCOA] {
         let mechanism = cocoa(entry, "");
         let state = &mut mechanism.state();
@@ -133,7 +133,7 @@ fn full_backoff_outlives_a_give_up() {
 }
 
 #[test]
-fn the_band_of_cocoa_i_moves_with_the_strong_estimate() {
+fn cocoa_i_moves_the_limits_of_variable_backoff_with_the_strong_estimate() {
     let cocoa_i = cocoa(COCOA_I, "");
     let state = &mut cocoa_i.state();
     let (low, high) = cocoa_i.band(state);
@@ -158,7 +158,7 @@ fn with_a_fresh_message_id_a_retransmitted_exchange_is_a_strong_sample() {
 }
 
 #[test]
-fn the_answer_to_a_retransmission_goes_to_the_weak_estimator_where_that_is_chosen() {
+fn the_answer_to_a_marked_retransmission_can_be_configured_as_a_weak_sample() {
     let cocoa_i = Cocoa { marked_retransmission: EstimatorOf::Weak, ..cocoa(COCOA_I, "") };
     for (ordinal, is_weak) in [(0, false), (1, true), (7, true)] {
         let state = &mut cocoa_i.state();
@@ -184,7 +184,7 @@ fn er_cocoa_samples_a_reset_as_an_acknowledgement() {
 }
 
 #[test]
-fn er_cocoa_bounds_an_estimate_before_it_is_blended() {
+fn er_cocoa_bounds_each_estimate_before_blending_it_into_the_rto() {
     let er_cocoa = cocoa(COCOA_ENTRY, "er-cocoa");
     let state = &mut er_cocoa.state();
     assert_eq!(exchange(&er_cocoa, state, 50_000, 0), 31_000_000); // the estimate of 150 s counts as 60 s
