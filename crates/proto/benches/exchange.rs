@@ -1,4 +1,5 @@
-//! One exchange between two endpoints: a confirmable GET and its piggybacked response, bytes included.
+//! Benchmarks one exchange between two endpoints: a confirmable GET and its piggybacked response, including encoding and
+//! decoding.
 
 use std::hint::black_box;
 use std::sync::Arc;

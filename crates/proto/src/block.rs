@@ -30,7 +30,7 @@ pub struct Block {
     szx: u8,
 }
 
-/// The options that name blocks (RFC 7959 §2.1, RFC 9177 §4.1).
+/// The option numbers of Block1, Block2, Q-Block1 and Q-Block2 (RFC 7959 §2.1, RFC 9177 §4.1).
 pub const OPTIONS: [u16; 4] = [option::BLOCK1, option::BLOCK2, option::Q_BLOCK1, option::Q_BLOCK2];
 
 /// The largest block number (RFC 7959 §2.2).
@@ -39,14 +39,15 @@ pub const MAX_NUM: u32 = 0xf_ffff;
 /// The largest size exponent, for blocks of 1024 bytes (RFC 7959 §2.2).
 pub const MAX_SZX: u8 = 6;
 
-/// The number of blocks of a set, after which a sender waits for the receiver (MAX_PAYLOADS, RFC 9177 §7.2).
+/// The number of blocks that a sender sends before it waits for the receiver. Such blocks form a *set* (MAX_PAYLOADS,
+/// RFC 9177 §7.2).
 pub const MAX_PAYLOADS: u32 = 10;
 
-/// The size exponent for any number of blocks of 1024 bytes over reliable transports (BERT, RFC 8323 §6).
+/// The size exponent 7: over a reliable transport, one message carries any number of blocks of 1024 bytes (BERT, RFC
+/// 8323 §6).
 pub const BERT: u8 = 7;
 
-/// The error that a block in a datagram has SZX 7, which is reserved there (RFC 7959 §2.2). Over streams it
-/// is [`BERT`].
+/// The error that a block in a datagram has SZX 7, which is reserved there (RFC 7959 §2.2). Over streams it is [`BERT`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReservedSize;
 
@@ -59,7 +60,7 @@ impl fmt::Display for ReservedSize {
 impl core::error::Error for ReservedSize {}
 
 impl Block {
-    /// Creates the value for block `num` of 2^(`szx` + 4) bytes. `more` tells whether blocks follow. Returns
+    /// Creates the value for block `num` of 2^(`szx` + 4) bytes. `more` is true if blocks follow. Returns
     /// `None` if `num` is above [`MAX_NUM`] or `szx` above [`BERT`].
     pub const fn new(num: u32, more: bool, szx: u8) -> Option<Self> {
         if num <= MAX_NUM && szx <= BERT { Some(Self { num, more, szx }) } else { None }
@@ -78,6 +79,7 @@ impl Block {
 
     /// Reads the value of an option that came over a reliable transport, where SZX 7 is [`BERT`].
     pub const fn decode_reliable(value: u32) -> Self {
+        // The option has 24 bits. More of them in `value` would exceed the range of NUM.
         Self { num: value >> 4 & MAX_NUM, more: value & 8 != 0, szx: value as u8 & 7 }
     }
 
@@ -86,7 +88,7 @@ impl Block {
         self.num << 4 | (self.more as u32) << 3 | self.szx as u32
     }
 
-    /// Returns NUM: how many blocks of this size come before.
+    /// Returns NUM: how many blocks of this size come before this one.
     pub const fn num(self) -> u32 {
         self.num
     }
@@ -106,9 +108,11 @@ impl Block {
         size(self.szx)
     }
 
-    /// Returns whether a payload of this length fits the block. A block that others follow is full.
+    /// Returns whether this block may have a payload of `len` bytes. A block that others follow must be full; the last
+    /// one may be shorter.
     pub(crate) const fn admits(self, len: usize) -> bool {
         match (self.szx, self.more) {
+            // Only the payload with the end of the body may end within a block of 1024 bytes (RFC 8323 §6).
             (BERT, true) => len > 0 && len.is_multiple_of(self.size()),
             (BERT, false) => true,
             (_, true) => len == self.size(),
@@ -118,20 +122,22 @@ impl Block {
 
     /// Returns how many bytes of the body come before this block.
     pub const fn offset(self) -> usize {
+        // A body has at most 2²⁰ blocks of 1024 bytes, so this fits 32 bits.
         self.num as usize * self.size()
     }
 }
 
-/// Returns the size of a block in bytes.
+/// Returns the size in bytes of a block with this size exponent.
 const fn size(szx: u8) -> usize {
+    // BERT numbers its blocks in units of 1024 bytes (RFC 8323 §6).
     16 << if szx > MAX_SZX { MAX_SZX } else { szx }
 }
 
-/// Returns the size exponent and the length of payloads, bytes, if no more than `room` bytes fit into a
-/// message.
+/// Returns the size exponent and the payload length, in bytes, for messages with `room` bytes for blocks. Only [`BERT`]
+/// adapts to `room`.
 ///
-/// With [`BERT`] a payload has as many blocks as fit. The exponent gets smaller if not even one block fits.
-/// Returns `None` if the smallest block does not fit.
+/// With [`BERT`] a payload has as many blocks of 1024 bytes as fit. If not even one fits, the size exponent is reduced.
+/// Returns `None` if even a block of 16 bytes does not fit.
 const fn step(szx: u8, room: usize) -> Option<(u8, usize)> {
     if szx < BERT {
         return Some((szx, size(szx)));
@@ -139,6 +145,7 @@ const fn step(szx: u8, room: usize) -> Option<(u8, usize)> {
     match room / size(BERT) {
         0 if room < size(0) => None,
         0 => {
+            // There is room for 16 to 1023 bytes here, so the exponent is 0 to 5.
             let szx = room.ilog2() as u8 - 4;
             Some((szx, size(szx)))
         }

@@ -77,34 +77,33 @@ impl Code {
         self.0 >> 5
     }
 
-    /// Returns whether it is a request method (class 0, not empty).
+    /// Returns whether the code is a request method (class 0, not empty).
     pub const fn is_request(self) -> bool {
         self.0 != 0 && self.0 < 32
     }
 
-    /// Returns whether it is a method that has the same effect however often a server carries it out: GET,
-    /// PUT, DELETE (RFC 7252 §5.8), FETCH, iPATCH (RFC 8132 §1). POST, PATCH and unknown methods are not
-    /// idempotent.
+    /// Returns whether the code is a method with the same effect however often a server executes it: GET, PUT, DELETE (RFC 7252
+    /// §5.8), FETCH, iPATCH (RFC 8132 §1). POST, PATCH and unknown methods are not idempotent.
     pub const fn is_idempotent(self) -> bool {
         matches!(self, Self::GET | Self::PUT | Self::DELETE | Self::FETCH | Self::IPATCH)
     }
 
-    /// Returns whether it is a response (classes 2, 4 and 5).
+    /// Returns whether the code is a response (classes 2, 4 and 5).
     pub const fn is_response(self) -> bool {
         matches!(self.class(), 2 | 4 | 5)
     }
 
-    /// Returns whether it is a response to a request that was carried out (class 2).
+    /// Returns whether the code is a successful response (class 2).
     pub const fn is_success(self) -> bool {
         self.class() == 2
     }
 
-    /// Returns the registered name, such as `GET` or `Not Found`.
+    /// Returns the registered name of the code, such as `GET` or `Not Found`; `None` for a code without a name.
     pub fn name(self) -> Option<&'static str> {
         code::to_name(self.0)
     }
 
-    /// Returns class and detail alone, such as `2.05`.
+    /// Returns only class and detail, such as `2.05`.
     pub const fn dotted(self) -> Dotted {
         Dotted(self)
     }
@@ -143,7 +142,8 @@ impl fmt::Display for BadCode {
 
 impl core::error::Error for BadCode {}
 
-/// Reads the text that [`Display`](fmt::Display) writes, or either half of it. Case does not matter.
+/// Reads `2.05 Content`, as [`Display`](fmt::Display) writes it, or only `2.05`, or only `Content`. Case does not
+/// matter.
 impl FromStr for Code {
     type Err = BadCode;
 
@@ -165,6 +165,7 @@ fn from_dotted(text: &str) -> Option<Code> {
         return None;
     };
     let detail = (tens - b'0') * 10 + (ones - b'0');
+    // The detail has five bits (RFC 7252 §3).
     (detail < 32).then_some(Code((class - b'0') << 5 | detail))
 }
 
@@ -175,7 +176,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_constant_has_the_number_and_the_name_of_the_registry() {
+    fn every_code_has_the_number_and_name_of_the_iana_registry() {
         for (code, dotted) in NAMED {
             assert_eq!(code.dotted().to_string(), *dotted);
             assert!(code.name().is_some(), "{dotted}");
@@ -185,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_is_read() {
+    fn a_code_parses_back_from_its_text() {
         for number in 0..=u8::MAX {
             let code = Code(number);
             assert_eq!(code.to_string().parse(), Ok(code));
@@ -203,14 +204,14 @@ mod tests {
     }
 
     #[test]
-    fn a_bad_code_is_refused() {
+    fn an_invalid_code_is_refused() {
         for text in ["", " ", "8.00", "2.5", "2.32", "2.055", "2,05", "2.05 Changed", "GETT", "é.05"] {
             assert_eq!(text.parse::<Code>(), Err(BadCode), "{text:?}");
         }
     }
 
     #[test]
-    fn codes_are_told_by_class() {
+    fn codes_are_requests_responses_or_signals_by_class() {
         assert!(Code::GET.is_request() && !Code::EMPTY.is_request() && !Code::CONTENT.is_request());
         assert!(Code::CONTENT.is_success() && !Code::NOT_FOUND.is_success() && Code::NOT_FOUND.is_response());
         assert!(!Code::CSM.is_response() && !Code(0x61).is_response());

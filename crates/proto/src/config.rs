@@ -4,30 +4,30 @@ use coapace_control::{Controller, Draw, Duration, Instant, Limits};
 
 use crate::Patience;
 
-/// Transmission parameters (RFC 7252 §4.8) and bounds of an endpoint.
+/// Transmission parameters (RFC 7252 §4.8) and limits of an endpoint.
 ///
 /// ACK_TIMEOUT and ACK_RANDOM_FACTOR are parameters of the mechanism.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Config {
     /// MAX_RETRANSMIT: retransmissions before an exchange is given up.
     pub max_retransmit: u8,
-    /// NSTART: exchanges outstanding to one peer. The others wait. A mechanism with a bound of its own ([`Limits::nstart`]) may stay below this
-    /// one and never exceeds it. `None` leaves the bound to the mechanism. It is 1 for a mechanism without one (RFC 7252 §4.7).
+    /// NSTART: the most outstanding exchanges with one peer. Others wait. A mechanism with its own limit ([`Limits::nstart`])
+    /// may stay below this one and never exceeds it. `None` leaves the limit to the mechanism; it is 1 for a mechanism without
+    /// one (RFC 7252 §4.7).
     pub nstart: Option<u16>,
-    /// True if [`Patience`] keeps the endpoint from giving up too early. Otherwise the mechanism alone
-    /// decides that, like in most publications.
+    /// True if [`Patience`] keeps the endpoint from giving up too early. Otherwise only the mechanism decides when to give up,
+    /// as in most publications.
     pub patience: bool,
-    /// PROBING_RATE: a rate of non-confirmable messages that is always allowed, in bytes of CoAP per second
-    /// (RFC 7252 §4.7, draft-ietf-core-cocoa-03 §5).
+    /// PROBING_RATE: a rate of non-confirmable messages that is always allowed, in bytes of CoAP per second (RFC 7252
+    /// §4.7, draft-ietf-core-cocoa-03 §5).
     ///
-    /// Faster messages keep the gap that the mechanism asks for, usually one RTO ([`Limits::non_gap`]). A
-    /// peer that is silent ([`Patience`]) gets no more than PROBING_RATE. With 0 the gap of the mechanism
-    /// alone counts.
+    /// Above this rate, two messages are at least the gap of the mechanism apart, usually one RTO
+    /// ([`Limits::non_gap`]). A silent peer ([`Patience`]) gets no more than PROBING_RATE. With 0 only the gap of the
+    /// mechanism counts.
     pub probing_rate: u32,
-    /// The number of messages in a row to one peer of which one is confirmable (draft-ietf-core-cocoa-03 §5
-    /// wants at least two in any sixteen). With 8, a non-confirmable message after seven others leaves as
-    /// confirmable. Requests and notifications count; retransmissions and responses do not. 0 leaves every
-    /// message as it is.
+    /// The number of consecutive messages to one peer of which at least one is confirmable (draft-ietf-core-cocoa-03 §5
+    /// requires at least two in any sixteen). With 8, a non-confirmable message after seven others is sent as
+    /// confirmable. Requests and notifications count; retransmissions and responses do not. 0 changes no message.
     pub confirmable_every: u8,
     /// MAX_LATENCY: the longest time a datagram takes from one end to the other.
     pub max_latency: Duration,
@@ -35,29 +35,29 @@ pub struct Config {
     pub processing_delay: Duration,
     /// The time to wait for the response to a request that is acknowledged or non-confirmable.
     pub response_timeout: Duration,
-    /// The critical options that the application recognises in responses. A response with another one is
-    /// rejected ([`Event::Rejected`](crate::Event::Rejected), RFC 7252 §5.4.1). `None` rejects none, for an
-    /// application that passes responses on as they are.
+    /// The critical options that the application recognises in responses. A response with another one is rejected
+    /// ([`Event::Rejected`](crate::Event::Rejected), RFC 7252 §5.4.1). `None` rejects none, for an application that forwards
+    /// responses unchanged.
     pub recognised: Option<&'static [u16]>,
-    /// The most exchanges at once, those that wait included.
+    /// The most exchanges at once, waiting ones included.
     pub max_exchanges: u32,
-    /// The most peers to remember, beside those that observe here. If there are more, the least recently used
-    /// one that has no exchange is forgotten.
+    /// The most peers to remember, in addition to observers. Beyond that, the least recently used one without an exchange is
+    /// dropped.
     pub max_peers: u32,
-    /// The length of the longest token that a request may have, bytes. A request with a longer one is
-    /// rejected. Tokens of more than 8 bytes are an extension of RFC 8974. The endpoint keeps at most
-    /// [`max_observers`](Self::max_observers) + [`max_peers`](Self::max_peers) of these.
+    /// The length of the longest token that a request may have, bytes. A request with a longer one is rejected. Tokens
+    /// of more than 8 bytes are an extension of RFC 8974. The endpoint keeps at most
+    /// [`max_observers`](Self::max_observers) + [`max_peers`](Self::max_peers) tokens of more than 8 bytes.
     pub max_token: u16,
     /// The most observers that may be registered here.
     pub max_observers: u32,
-    /// The most observations and requests to groups that this endpoint may have open.
+    /// The most observations of other endpoints and requests to groups that this endpoint may have open.
     pub max_listeners: u32,
     /// The most acknowledgements, Resets and responses that may wait to be sent.
     pub max_replies: u32,
-    /// The most messages to remember for deduplication. With 0 every copy is answered again.
+    /// The most messages to remember for deduplication. With 0 every copy is delivered again.
     pub max_deduplicated: u32,
-    /// The most peers whose last exchange is remembered. A copy of a request is then not answered while the answer may still be under way, at
-    /// most two copies in a row. 0 answers every copy (RFC 7252 §4.5).
+    /// The most peers whose last request is remembered, so that a copy of it is not answered while the first answer may
+    /// still be travelling, for at most two copies in a row. 0 answers every copy (RFC 7252 §4.5).
     pub max_sluiced: u32,
 }
 
@@ -69,8 +69,10 @@ impl Default for Config {
             patience: true,
             probing_rate: 1,
             confirmable_every: 8,
+            // RFC 7252 §4.8.2, where PROCESSING_DELAY is ACK_TIMEOUT.
             max_latency: Duration::from_secs(100),
             processing_delay: Duration::from_secs(2),
+            // EXCHANGE_LIFETIME with these parameters (RFC 7252 §4.8.2).
             response_timeout: Duration::from_secs(247),
             recognised: Some(&crate::block::OPTIONS),
             max_exchanges: 64,
@@ -94,9 +96,8 @@ impl Config {
         }
     }
 
-    /// Returns the least time between a non-confirmable message of this length and the next one. It is the
-    /// shorter of the times that PROBING_RATE and the `gap` of the mechanism ask for; the longer one if the
-    /// peer is silent.
+    /// Returns the least time between a non-confirmable message of this length and the next one. It is the shorter of the times
+    /// required by PROBING_RATE and by the `gap` of the mechanism; the longer one if the peer is silent.
     pub(crate) fn non_gap(&self, bytes: usize, gap: Duration, silent: bool) -> Duration {
         match self.probing_gap(bytes) {
             Duration::ZERO => gap,
@@ -119,10 +120,11 @@ impl Config {
 pub struct Setup<C> {
     /// The congestion control.
     pub controller: C,
-    /// The congestion control of the requests of bodies ([`Endpoint::request_part`](crate::Endpoint::request_part)). It decides how many are
-    /// under way at once. Without it they are single exchanges like all others.
+    /// The congestion control for requests that transfer a part of a body
+    /// ([`Endpoint::request_part`](crate::Endpoint::request_part)). It decides how many of them may be outstanding.
+    /// With `None` they are sent like all other requests.
     pub bulk: Option<C>,
-    /// The other parameters.
+    /// The parameters besides the congestion control.
     pub config: Config,
 }
 
@@ -135,9 +137,8 @@ impl<C: Controller> Setup<C> {
         self.controller.max_span(max_retransmit).max(probe)
     }
 
-    /// Returns the timeout to arm for a transmission for which the mechanism wants `timeout`. The copy that
-    /// [`Patience`] adds gets the rest of MAX_TRANSMIT_WAIT. A transmission to a silent peer gets no less
-    /// than the timeout of RFC 7252.
+    /// Returns the timeout to arm for a transmission for which the mechanism requests `timeout`. The copy that [`Patience`]
+    /// adds gets the rest of MAX_TRANSMIT_WAIT. A transmission to a silent peer gets at least the timeout of RFC 7252.
     pub(crate) fn patient(
         &self,
         now: Instant,
@@ -150,6 +151,7 @@ impl<C: Controller> Setup<C> {
         let max_retransmit = self.config.max_retransmit;
         let last = transmission > max_retransmit;
         match (last || silent).then(|| self.patience()).flatten() {
+            // The last copy may be answered until MAX_TRANSMIT_WAIT has passed since the first (RFC 7252 §4.8.2).
             Some(patience) if last => {
                 let rest = (first + patience.max_wait(max_retransmit)).since(now);
                 rest.max(patience.last_wait(max_retransmit))
@@ -159,8 +161,8 @@ impl<C: Controller> Setup<C> {
         }
     }
 
-    /// Returns the patience of the endpoint, if it is configured. Its ACK_TIMEOUT is the RTO that the
-    /// mechanism has for an unknown peer. Published mechanisms have 2 s there.
+    /// Returns the timer that keeps the endpoint from giving up too early; `None` if [`Config::patience`] is false. Its
+    /// ACK_TIMEOUT is the mechanism's RTO for an unknown peer, which is 2 s for published mechanisms.
     pub(crate) fn patience(&self) -> Option<Patience> {
         let ack_timeout = || self.controller.gauges(&self.controller.state()).rto;
         self.config.patience.then(|| Patience { ack_timeout: ack_timeout(), ..Patience::RFC7252 })

@@ -1,6 +1,6 @@
-//! The counts of an endpoint.
+//! The counters of an endpoint.
 
-/// Counts since the endpoint was made.
+/// Counters since the creation of the endpoint.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
     /// Datagrams received.
@@ -9,11 +9,11 @@ pub struct Counters {
     pub malformed: u64,
     /// Datagrams received that were copies of an earlier request or separate response.
     pub duplicates: u64,
-    /// Copies of requests that were not answered because the answer may still have been under way
+    /// Copies of requests that were not answered because the answer may still have been travelling
     /// ([`max_sluiced`](crate::Config::max_sluiced)). They do not count as duplicates.
     pub withheld: u64,
-    /// Acknowledgements, Resets and responses received that belong to no exchange under way. In a client they
-    /// are the sign of a retransmission that was not necessary.
+    /// Acknowledgements, Resets and responses received that belong to no outstanding exchange. In a client they are the sign of
+    /// a spurious retransmission.
     pub late_replies: u64,
     /// First transmissions of exchanges.
     pub started: u64,
@@ -21,7 +21,7 @@ pub struct Counters {
     pub retransmissions: u64,
     /// Exchanges that ended with a response or acknowledgement.
     pub completed: u64,
-    /// Messages that left as confirmable although the application had asked for non-confirmable, because of
+    /// Messages sent as confirmable although the application had requested non-confirmable, because of
     /// [`confirmable_every`](crate::Config::confirmable_every).
     pub converted: u64,
     /// Exchanges given up after MAX_RETRANSMIT.
@@ -31,31 +31,32 @@ pub struct Counters {
     pub timed_out: u64,
     /// Exchanges, other than pings, that the peer rejected with a Reset.
     pub rejected: u64,
-    /// Representations of resources that departed to an observer. Retransmissions do not count.
+    /// Representations of resources sent to an observer. Retransmissions do not count.
     pub notifications: u64,
-    /// Representations that did not depart to an observer because the resource had changed again before (RFC
-    /// 7641 §4.5.2).
+    /// Representations not sent to an observer because the resource changed again before they could depart (RFC 7641
+    /// §4.5.2).
     pub notifications_replaced: u64,
     /// Observers removed because they rejected a notification with a Reset.
     pub observers_rejected: u64,
     /// Observers removed because a notification was given up.
     pub observers_given_up: u64,
-    /// Observers of unverified addresses that were removed to admit others.
+    /// Observers with an unverified address that were removed to admit other observers.
     pub observers_displaced: u64,
-    /// Peers forgotten because [`max_peers`](crate::Config::max_peers) were remembered already.
+    /// Peers dropped because [`max_peers`](crate::Config::max_peers) were already remembered.
     pub peers_evicted: u64,
-    /// Replies not sent because [`max_replies`](crate::Config::max_replies) were waiting already.
+    /// Replies not sent because [`max_replies`](crate::Config::max_replies) were already waiting.
     pub replies_dropped: u64,
-    /// Received messages forgotten before their time because
-    /// [`max_deduplicated`](crate::Config::max_deduplicated) were remembered already. A copy of one would be
-    /// carried out again. Requests that may be carried out twice do not count.
+    /// Received messages dropped from deduplication before their lifetime passed, because
+    /// [`max_deduplicated`](crate::Config::max_deduplicated) were already remembered. A copy of such a message would be
+    /// executed again. Requests that may be executed twice are counted separately.
     pub forgotten_early: u64,
-    /// Requests that may be carried out twice, forgotten before their time because there was no room for
-    /// more.
+    /// Requests that may be executed twice, dropped from deduplication before their lifetime passed because the table
+    /// was full.
     pub repeatable_forgotten: u64,
 }
 
-/// The counts that every endpoint keeps. The others lie in the parts that only some endpoints have.
+/// The counters that every endpoint has. The other counters are in the parts that only some endpoints need, such as
+/// [`Rare`](crate::rare::Rare).
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct EndpointTally {
     pub(crate) received: u64,

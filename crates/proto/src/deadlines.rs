@@ -1,4 +1,4 @@
-//! A heap of deadlines that can be moved, without stale entries.
+//! The deadlines of an endpoint: a heap with at most one deadline for each timer.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -6,19 +6,20 @@ use alloc::vec::Vec;
 use coapace_control::Instant;
 use smallvec::SmallVec;
 
-/// The owner of a deadline.
+/// The owner of a deadline: an exchange or a peer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum DeadlineOwner {
     /// The exchange in this slot: its timeout, or the end of the wait for a response.
     Exchange(u32),
-    /// The peer in this slot: the moment at which the next exchange that waits may depart.
+    /// The peer in this slot: the time at which the next waiting exchange may depart.
     Peer(u32),
 }
 
 impl DeadlineOwner {
-    /// Returns a number that no other timer has. Slots are numbered from 0, and so are keys.
+    /// Returns the key of the timer, a number that no other timer has. Slots are numbered from 0, and so are keys.
     const fn key(self) -> u32 {
         match self {
+            // Each slot takes memory, so none has a number near 2³¹.
             Self::Exchange(index) => 2 * index,
             Self::Peer(slot) => 2 * slot + 1,
         }
@@ -29,18 +30,18 @@ impl DeadlineOwner {
     }
 }
 
-/// At most one deadline for each timer.
+/// The deadlines of all timers, at most one for each.
 #[derive(Debug, Default)]
 pub(crate) struct Deadlines {
     /// A binary heap by (deadline, key of the timer).
     heap: SmallVec<[(Instant, u32); 1]>,
-    /// The place of each key in the heap plus one; 0 if the timer has no deadline. It is kept once there are
-    /// more than [`SCANNED`] deadlines. Most endpoints never have so many, so it lies behind one pointer.
+    /// The position of each key in the heap plus one; 0 if the timer has no deadline. It is created for more than
+    /// [`SCANNED`] deadlines. Most endpoints never have so many, so it is behind one pointer.
     #[allow(clippy::box_collection)]
     places: Option<Box<Vec<u32>>>,
 }
 
-/// Up to this many deadlines, a look at each of them is the fastest way to find one.
+/// The most deadlines for which a linear search is the fastest way to find one.
 const SCANNED: usize = 4;
 
 impl Deadlines {
@@ -70,16 +71,17 @@ impl Deadlines {
         }
     }
 
-    /// Notes the place of a deadline that was added at the end of the heap.
+    /// Records the position of a deadline that was added at the end of the heap.
     fn note_last(&mut self) {
         if self.places.is_none() && self.heap.len() > SCANNED {
             self.places = Some(Box::default());
+            // Until now each search went through the heap, so no place is recorded yet.
             (0..self.heap.len() - 1).for_each(|place| self.note(place));
         }
         self.note(self.heap.len() - 1);
     }
 
-    /// Notes that the deadline at `place` lies there.
+    /// Records the position of the deadline at `place`.
     fn note(&mut self, place: usize) {
         let Some(places) = &mut self.places else { return };
         let key = self.heap[place].1 as usize;
@@ -97,13 +99,14 @@ impl Deadlines {
             places[key as usize] = 0;
         }
         self.heap.swap_remove(place);
+        // The last deadline of the heap now lies here. It may belong higher or lower.
         if place < self.heap.len() {
             self.note(place);
             self.sift(place);
         }
     }
 
-    /// Takes out the timer with the earliest deadline, if that has come. Returns it.
+    /// Removes and returns the timer with the earliest deadline, if that has passed.
     pub(crate) fn pop_due(&mut self, now: Instant) -> Option<DeadlineOwner> {
         let &(at, key) = self.heap.first()?;
         (at <= now).then(|| {
@@ -119,6 +122,7 @@ impl Deadlines {
             self.swap(place, (place - 1) / 2);
             place = (place - 1) / 2;
         }
+        // A deadline that moved up is earlier than both below its new place, so it does not move down again.
         loop {
             let mut least = place;
             for child in [2 * place + 1, 2 * place + 2] {
@@ -150,7 +154,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn deadlines_leave_in_order_whatever_was_set_moved_and_cleared(
+        fn deadlines_expire_in_order_of_time_after_any_changes(
             steps in proptest::collection::vec((0u32..20, proptest::option::of(0u64..1000)), 1..200),
         ) {
             let mut deadlines = Deadlines::default();

@@ -1,5 +1,4 @@
-//! Deduplication: messages that arrived lately are remembered, so that a copy gets the same answer (RFC 7252
-//! §4.5).
+//! Deduplication: recently received messages are remembered, so that a copy gets the same answer (RFC 7252 §4.5).
 
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
@@ -13,7 +12,7 @@ use crate::code::Code;
 use crate::message::Token;
 use crate::peer::Address;
 
-/// The reaction to a message that arrived.
+/// The answer that was sent to a message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Reaction {
     /// Nothing was sent yet.
@@ -30,38 +29,39 @@ pub(crate) enum Reaction {
     Rejected,
 }
 
-/// The identity of a message: its address, its Message ID, and its token without the ordinal of a
+/// The identity of a message: the address of its sender, its Message ID, and its token without the ordinal of a
 /// transmission.
 ///
-/// A sender that has restarted may use a Message ID again too early. The token tells its new message from the
-/// old one. Otherwise it would get the answer to the old one.
+/// A sender that has restarted may reuse a Message ID too early. The token distinguishes its new message from the old
+/// one. Otherwise the new message would get the answer to the old one.
 type MessageKey<A> = (A, u16, u64);
 
-/// The most repeatable requests of a class that are remembered: half of all Message IDs. A client may use a
-/// Message ID again within EXCHANGE_LIFETIME although it must not (RFC 7252 §4.4). With this bound, its new
-/// request is not taken for a copy of the old one.
+/// The most repeatable requests that are remembered from one class of sources: half of all Message IDs. A client may
+/// reuse a Message ID within EXCHANGE_LIFETIME although it must not (RFC 7252 §4.4). With this limit, its new request
+/// is not taken for a copy of the old one.
 const REPEATABLE: u32 = 32_768;
 
-/// The most places of a class, as a multiple of the places that are free.
+/// How many slots one class of sources may take, as a multiple of the slots that are still free.
 const SHARE: usize = 8;
 
-/// The number of classes in which sources are counted.
+/// The number of classes of sources. A hash of the source assigns it to a class.
 const CLASSES: usize = 256;
 
-/// The messages that arrived lately.
+/// The recently received messages.
 ///
-/// A server may handle copies of an idempotent request again (RFC 7252 §4.5). Such requests have a queue of
-/// their own. However many of them arrive, no other message is forgotten for them.
+/// A server may execute copies of an idempotent request again (RFC 7252 §4.5). Such requests have their own queue. However many
+/// of them arrive, no other message is dropped for them.
 #[derive(Debug)]
 pub(crate) struct Deduplication<A> {
     repeatable: RecentMessages<A>,
-    /// All other messages; only responses if requests are kept.
+    /// All other messages; only responses if requests are protected.
     others: RecentMessages<A>,
-    /// The requests that are not repeatable, if none of them may be forgotten before its time.
+    /// The requests that are not repeatable, after a call of [`keep_requests`](Self::keep_requests); `None` before it.
     kept: Option<ProtectedRequests<A>>,
     /// The number of repeatable messages of each class so far.
     arrived: Vec<u32>,
-    /// The bound of all queues together.
+    /// The most messages in each queue. After a call of [`keep_requests`](Self::keep_requests), the queues share this
+    /// number.
     bound: u32,
     seed: u64,
     source: fn(&A) -> u64,
@@ -83,14 +83,15 @@ pub(crate) struct IncomingMessage<A> {
     pub(crate) worth: Worth,
 }
 
-/// The harm that is done if a message is forgotten.
+/// The harm done if a message is dropped before its lifetime has passed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Worth {
-    /// None: a copy may be handled again.
+    /// None: a copy may be executed again.
     Repeatable,
-    /// A copy of a response would be taken for another one.
+    /// The message is a response: the endpoint would take a later copy for another response.
     Response,
-    /// A copy of a request would be carried out again.
+    /// The message is a request that must not be executed twice: the endpoint would execute a later copy
+    /// again.
     Request,
 }
 
@@ -110,11 +111,13 @@ impl<A: Address> Deduplication<A> {
         }
     }
 
-    /// Keeps all requests that are not repeatable for their lifetime from now on, see
+    /// From now on, drops no request that is not repeatable before its lifetime has passed, see
     /// [`Endpoint::keep_requests`](crate::Endpoint::keep_requests).
     pub(crate) fn keep_requests(&mut self, source: fn(&A) -> u64) {
         let Self { bound, seed, .. } = *self;
         self.source = source;
+        // Half is for requests that may be executed twice, and a quarter each for any source and for verified ones. Responses have
+        // an eighth in addition.
         self.repeatable.bound = bound.div_ceil(2) as usize;
         self.others.bound = bound.div_ceil(8) as usize;
         let places =
@@ -122,17 +125,17 @@ impl<A: Address> Deduplication<A> {
         self.kept = Some(ProtectedRequests { anybody: places(), verified: places() });
     }
 
-    /// Returns how many messages that are not repeatable were forgotten before their time.
+    /// Returns how many messages that are not repeatable were dropped before their time.
     pub(crate) fn forgotten_early(&self) -> u64 {
         self.others.forgotten_early
     }
 
-    /// Returns how many repeatable requests were forgotten before their time, because the table was full.
+    /// Returns how many repeatable requests were dropped before their time, because the table was full.
     pub(crate) fn repeatable_forgotten(&self) -> u64 {
         self.repeatable.forgotten_early
     }
 
-    /// Returns the reaction to this message, if the message is remembered.
+    /// Returns the reaction to this message, if it is remembered.
     pub(crate) fn find(
         &mut self,
         now: Instant,
@@ -144,6 +147,7 @@ impl<A: Address> Deduplication<A> {
         let key = (from, message_id, token.base());
         let Self { repeatable, others, kept, arrived, .. } = self;
         if let Some(known) = repeatable.get(&key) {
+            // Half of all Message IDs later, the same ID may belong to a new request.
             let later =
                 arrived.get(usize::from(known.class)).map_or(0, |count| count.wrapping_sub(known.nth));
             return (later < REPEATABLE).then_some(&mut known.reaction);
@@ -152,8 +156,7 @@ impl<A: Address> Deduplication<A> {
         core::iter::once(others).chain(kept).find_map(|recent| Some(&mut recent.get(&key)?.reaction))
     }
 
-    /// Returns the reaction to the first copy of a message that has just arrived, if it is a copy. Counts it
-    /// then.
+    /// Looks up a received message. If it is a copy, counts the copy and returns the reaction to the first one.
     pub(crate) fn recognise(
         &mut self,
         now: Instant,
@@ -161,13 +164,14 @@ impl<A: Address> Deduplication<A> {
         message_id: u16,
         token: Token,
     ) -> Option<&mut Reaction> {
+        // The message is searched twice, because the first result would borrow the table while the copy is counted.
         let copy = self.find(now, from, message_id, token).is_some();
         self.duplicates += u64::from(copy);
         if copy { self.find(now, from, message_id, token) } else { None }
     }
 
-    /// Remembers a message for its lifetime. If its queue is full, the oldest message there is forgotten
-    /// before its time. Returns false if the message is one of the requests that are kept, and has no place.
+    /// Remembers a message for its lifetime. If its queue is full, the oldest message in it is dropped before its time. Returns
+    /// false if the message is a protected request, and no slot is free.
     pub(crate) fn insert(&mut self, now: Instant, arrival: IncomingMessage<A>, reaction: Reaction) -> bool {
         let mut message = self.message(now, arrival, reaction);
         if arrival.worth == Worth::Repeatable {
@@ -183,12 +187,13 @@ impl<A: Address> Deduplication<A> {
         if let Some(kept) = self.kept.as_mut().filter(|_| arrival.worth == Worth::Request) {
             return kept.anybody.keep(message);
         }
+        // These are responses, or all other messages if no request is protected.
         self.others.push(message);
         true
     }
 
-    /// Remembers a request of a verified source that [`insert`](Self::insert) had no place for. Returns false
-    /// if verified sources have no place for it either.
+    /// Remembers a request of a verified source for which [`insert`](Self::insert) had no slot. Returns false if no slot for
+    /// verified sources is free either.
     pub(crate) fn insert_verified(&mut self, now: Instant, arrival: IncomingMessage<A>) -> bool {
         let message = self.message(now, arrival, Reaction::None);
         self.kept.as_mut().is_none_or(|kept| kept.verified.keep(message))
@@ -204,8 +209,8 @@ impl<A: Address> Deduplication<A> {
         Remembered { key, class, nth: 0, expires: now + lifetime, reaction }
     }
 
-    /// Forgets messages that are older than their lifetime. A message behind one with a longer lifetime is
-    /// kept a few minutes longer, which does no harm.
+    /// Drops messages that are older than their lifetime. A message behind one with a longer lifetime is kept a few minutes
+    /// longer, which does no harm.
     fn expire(&mut self, now: Instant) {
         while self.repeatable.expire(now).is_some() || self.others.expire(now).is_some() {}
         if let Some(kept) = &mut self.kept {
@@ -215,31 +220,33 @@ impl<A: Address> Deduplication<A> {
     }
 }
 
-/// The requests that no other may displace.
+/// The requests that are kept until their lifetime has passed: no other message displaces them.
 #[derive(Debug)]
 struct ProtectedRequests<A> {
-    /// Requests from any source, as long as places are free.
+    /// Requests from any source, as long as slots are free.
     anybody: MessagePlaces<A>,
-    /// Requests from verified sources that found no place in `anybody`.
+    /// Requests from verified sources that got no slot in `anybody`.
     verified: MessagePlaces<A>,
 }
 
-/// Places for messages that stay for their lifetime.
+/// Slots for messages that are kept until their lifetime has passed.
 #[derive(Debug)]
 struct MessagePlaces<A> {
     messages: RecentMessages<A>,
-    /// The number of messages of each class of sources.
+    /// The number of remembered messages from each class of sources.
     of_class: Vec<u32>,
 }
 
 impl<A: Address> MessagePlaces<A> {
-    /// Keeps a message, if there is a place and its class leaves enough places to others.
+    /// Stores a message, if a slot is free and the class of its source leaves enough slots to others. Returns whether
+    /// it was stored.
     fn keep(&mut self, message: Remembered<A>) -> bool {
         if self.of_class.is_empty() {
             self.of_class.resize(CLASSES, 0);
         }
         let free = self.messages.bound.saturating_sub(self.messages.messages.len());
         let taken = &mut self.of_class[usize::from(message.class)];
+        // The fewer places are free, the fewer a class of sources may take. So one source cannot fill the table.
         if *taken as usize >= SHARE.saturating_mul(free) {
             return false;
         }
@@ -255,11 +262,11 @@ impl<A: Address> MessagePlaces<A> {
     }
 }
 
-/// A message that is remembered.
+/// A remembered message.
 #[derive(Debug)]
 struct Remembered<A> {
     key: MessageKey<A>,
-    /// The class of its source.
+    /// The class of the source that sent the message.
     class: u8,
     /// The number of repeatable messages of its class that arrived before it.
     nth: u32,
@@ -271,7 +278,7 @@ struct Remembered<A> {
 #[derive(Debug)]
 struct RecentMessages<A> {
     messages: VecDeque<Remembered<A>>,
-    /// The number of each message. Messages are numbered in the order in which they arrived.
+    /// The number of each remembered message. Messages are numbered by arrival.
     index: HashMap<MessageKey<A>, u64, FixedState>,
     /// The number of the message at the front.
     front: u64,
@@ -286,11 +293,12 @@ impl<A: Address> RecentMessages<A> {
     }
 
     fn get(&mut self, key: &MessageKey<A>) -> Option<&mut Remembered<A>> {
+        // `forget_oldest` removes an entry with its message, so none is below the front.
         let place = (self.index.get(key)? - self.front) as usize;
         self.messages.get_mut(place)
     }
 
-    /// Adds a message. If the queue is full, the oldest one is forgotten for it.
+    /// Adds a message. If the queue is full, the oldest one is dropped for it.
     fn push(&mut self, message: Remembered<A>) {
         if self.bound == 0 {
             return;
@@ -299,17 +307,19 @@ impl<A: Address> RecentMessages<A> {
             self.forget_oldest();
             self.forgotten_early += 1;
         }
+        // A key that is there already belongs to the newer message from now on.
         self.index.insert(message.key, self.front + self.messages.len() as u64);
         self.messages.push_back(message);
     }
 
-    /// Forgets the oldest message if its time has come. Returns its class then.
+    /// Drops the oldest message if its lifetime has passed, and returns its class.
     fn expire(&mut self, now: Instant) -> Option<u8> {
         if self.messages.front()?.expires <= now { self.forget_oldest() } else { None }
     }
 
     fn forget_oldest(&mut self) -> Option<u8> {
         let message = self.messages.pop_front()?;
+        // A newer message may have the same key. Then the entry is about that one.
         if self.index.get(&message.key) == Some(&self.front) {
             self.index.remove(&message.key);
         }
@@ -333,7 +343,7 @@ mod tests {
         seen.insert(Instant::ZERO, arrival(from, message_id, token, repeatable), Reaction::None);
     }
 
-    /// Returns a table for 80 messages in which requests are kept.
+    /// Returns a table for 80 messages in which requests are protected.
     fn keeping() -> Deduplication<char> {
         let mut seen = Deduplication::new(80, 1, LIFETIME, LIFETIME);
         seen.keep_requests(|&address| u64::from(u32::from(address)));
@@ -349,7 +359,7 @@ mod tests {
     }
 
     #[test]
-    fn a_message_is_remembered_for_its_lifetime_and_no_longer() {
+    fn a_message_is_remembered_for_deduplication_for_exactly_its_lifetime() {
         let mut seen = Deduplication::new(10, 1, LIFETIME, LIFETIME);
         insert(&mut seen, 'a', 7, Token::EMPTY, false);
         assert_eq!(seen.find(Instant::from_millis(246_999), 'a', 7, Token::EMPTY), Some(&mut Reaction::None));
@@ -358,7 +368,7 @@ mod tests {
     }
 
     #[test]
-    fn a_message_with_the_id_of_another_and_another_token_is_no_copy_but_one_with_an_ordinal_may_be() {
+    fn a_known_message_id_with_another_token_is_not_a_copy_unless_the_token_has_an_ordinal() {
         let token = |bytes: &[u8]| Token::new(bytes).unwrap();
         for (first, second, copy) in [
             (&b""[..], &b""[..], true),
@@ -383,7 +393,7 @@ mod tests {
     }
 
     #[test]
-    fn the_oldest_leaves_when_full_and_that_is_reported() {
+    fn a_full_deduplication_table_drops_the_oldest_message_and_reports_it() {
         let mut seen = Deduplication::new(2, 1, LIFETIME, LIFETIME);
         for (id, forgotten) in [(1, 0), (2, 0), (3, 1)] {
             insert(&mut seen, 'a', id, Token::EMPTY, true);
@@ -394,7 +404,7 @@ mod tests {
     }
 
     #[test]
-    fn repeatable_requests_do_not_push_out_others() {
+    fn idempotent_requests_do_not_displace_others_from_deduplication() {
         let mut seen = Deduplication::new(8, 1, LIFETIME, LIFETIME);
         insert(&mut seen, 'a', 1, Token::EMPTY, false);
         (0..1_000).for_each(|id| insert(&mut seen, 'b', id, Token::EMPTY, true));
@@ -403,7 +413,7 @@ mod tests {
     }
 
     #[test]
-    fn a_request_that_is_kept_is_forgotten_for_no_other_and_one_without_a_place_is_told() {
+    fn a_protected_request_is_never_dropped_from_deduplication_and_a_full_table_is_reported() {
         let mut seen = keeping();
         assert!((0..5).all(|id| keeps(&mut seen, 'a', id)));
         let forged =
@@ -421,7 +431,7 @@ mod tests {
     }
 
     #[test]
-    fn verified_sources_have_places_that_nobody_else_can_take() {
+    fn deduplication_reserves_slots_for_verified_sources() {
         let mut seen = keeping();
         ('b'..='z').cycle().zip(0..10_000).for_each(|(from, id)| {
             keeps(&mut seen, from, id);
@@ -437,7 +447,7 @@ mod tests {
     }
 
     #[test]
-    fn a_message_id_that_comes_back_early_makes_a_new_request_however_much_room_there_is() {
+    fn a_message_id_reused_by_its_source_after_65536_messages_is_a_new_request() {
         let mut seen = Deduplication::new(1 << 20, 1, LIFETIME, LIFETIME);
         seen.keep_requests(|&address| u64::from(u32::from(address)));
         insert(&mut seen, 'b', 0, Token::EMPTY, true);

@@ -1,9 +1,9 @@
 //! Echo (RFC 9175 §2), which verifies that a client receives messages to its address.
 //!
-//! An attacker may send requests in the name of a victim, so that a server sends large responses to the
-//! victim. Against that, a server sends anyone no more than an [`Allowance`](crate::Allowance). Instead of a
-//! larger response it answers 4.01 with an Echo value, and the client repeats the request with that value. The
-//! server need not remember the values that it has made.
+//! An attacker may send requests in the name of a victim, so that a server sends large responses to the victim. To prevent
+//! that, a server sends anyone no more than an [`Allowance`](crate::Allowance). Instead of a larger response it answers 4.01
+//! with an Echo value, and the client repeats the request with that value. The server need not store the values that it has
+//! made.
 
 use alloc::collections::VecDeque;
 use core::hash::Hasher;
@@ -21,8 +21,8 @@ use crate::{Message, Tail};
 /// The length of an Echo value, bytes: a time and its MAC.
 const LEN: usize = 12;
 
-/// A maker of Echo values, which also verifies them. A value is the time in seconds at which it was made, and
-/// a MAC of the time and the address (RFC 9175 Appendix A, item 2).
+/// Makes and verifies Echo values. A value is the time in seconds at which it was made, and a MAC of the time and the address
+/// (RFC 9175 Appendix A, item 2).
 #[derive(Clone)]
 pub struct Echo {
     key: [u8; 16],
@@ -36,14 +36,15 @@ impl core::fmt::Debug for Echo {
 }
 
 impl Echo {
-    /// Creates a maker with a secret `key`. Draw it from the randomness of the operating system at every
-    /// start. A value is fresh for the time `freshness`, to the second.
+    /// Creates a maker and verifier of Echo values from a secret `key`. Draw the key from the randomness of the
+    /// operating system at every start. A value is fresh for the time `freshness`, to the second.
     pub const fn new(key: [u8; 16], freshness: Duration) -> Self {
         Self { key, freshness }
     }
 
-    /// Returns the value for this address.
+    /// Returns the Echo value for this address.
     pub fn value<A: Address>(&self, now: Instant, to: A) -> [u8; LEN] {
+        // In seconds, 32 bits last for 136 years.
         self.value_of((now.as_micros() / 1_000_000) as u32, to)
     }
 
@@ -51,9 +52,10 @@ impl Echo {
     pub fn is_fresh<A: Address>(&self, now: Instant, from: A, value: &[u8]) -> bool {
         let Some((time, _)) = value.split_first_chunk() else { return false };
         let made = u32::from_be_bytes(*time);
+        // The clock does not go back and the key is new at each start, so a value from the future is forged.
         let age = (now.as_micros() / 1_000_000).checked_sub(made.into());
         age.is_some_and(|age| Duration::from_secs(age) <= self.freshness)
-            && value == self.value_of(made, from)
+            && is_equal(value, &self.value_of(made, from))
     }
 
     fn value_of<A: Address>(&self, made: u32, address: A) -> [u8; LEN] {
@@ -67,20 +69,25 @@ impl Echo {
     }
 }
 
-/// A gate that keeps large responses from addresses that were not verified.
+/// Compares two values in a time that does not depend on how many bytes are equal. So a value cannot be guessed byte by
+/// byte.
+fn is_equal(value: &[u8], right: &[u8; LEN]) -> bool {
+    value.len() == LEN && value.iter().zip(right).fold(0, |differs, (a, b)| differs | (a ^ b)) == 0
+}
+
+/// The gate for large responses: it knows which clients have verified their address with an Echo value.
 #[derive(Debug)]
 pub struct Gate<A> {
     echo: Echo,
-    /// The addresses that were verified, and when.
+    /// The verified addresses, with the time of verification.
     verified: HashMap<A, Instant, FixedState>,
-    /// The verified addresses. The one that was verified first is in front.
+    /// The verified addresses, sorted by time of verification.
     order: VecDeque<A>,
     bound: usize,
 }
 
 impl<A: Address> Gate<A> {
-    /// Creates a gate that remembers at most `bound` verified addresses, each for as long as a value is
-    /// fresh.
+    /// Creates a gate that remembers at most `bound` verified addresses, each for as long as an Echo value is fresh.
     pub fn new(echo: Echo, bound: usize) -> Self {
         // Nobody else knows the key, so nobody can make addresses whose hashes collide.
         let seed = u64::from_le_bytes(*echo.key.first_chunk().unwrap_or(&[0; 8]));
@@ -88,11 +95,11 @@ impl<A: Address> Gate<A> {
         Self { echo, verified, order: VecDeque::new(), bound }
     }
 
-    /// Returns whether the client has shown a fresh value, in this request or in an earlier one that is
+    /// Returns whether the client has returned a fresh Echo value, in this request or in an earlier one that is
     /// remembered.
     ///
-    /// If not, a response that is larger than the [`Allowance`](crate::Allowance) of the request does not go to
-    /// the client. The server does not carry out the request then. It answers 4.01 with the options of
+    /// If not, a response larger than the [`Allowance`](crate::Allowance) of the request must not be sent to the
+    /// client. The server then does not execute the request. It answers 4.01 with the options of
     /// [`challenge`](Self::challenge), piggybacked or non-confirmable.
     pub fn verifies(&mut self, now: Instant, from: A, request: &Message<'_>) -> bool {
         let fresh = |at: Instant| now.since(at) <= self.echo.freshness;
@@ -100,15 +107,18 @@ impl<A: Address> Gate<A> {
         if self.verified.get(&from).is_some_and(|&at| fresh(at)) {
             return true;
         }
+        // Without a table, each request has to show a value of its own.
         if !shown || self.bound == 0 {
             return shown;
         }
+        // Addresses that are no longer fresh leave, and the oldest one if the table is full.
         while let Some(oldest) = self.order.front()
             && (self.order.len() >= self.bound || !self.verified.get(oldest).is_some_and(|&at| fresh(at)))
         {
             self.verified.remove(oldest);
             self.order.pop_front();
         }
+        // If `from` was there, it was no longer fresh and has left with the others, so the queue has it only once.
         self.verified.insert(from, now);
         self.order.push_back(from);
         true
@@ -121,13 +131,13 @@ impl<A: Address> Gate<A> {
     }
 }
 
-/// Returns the Echo value of a 4.01 response. The client repeats the request with it (RFC 9175 §2.3). A value
-/// in any other response is for the next request to that server.
+/// Returns the Echo value of a 4.01 response. The client repeats the request with it (RFC 9175 §2.3). Returns `None`
+/// for any other response, where an Echo value is for the next request to that server.
 pub fn challenged<'a>(response: &Message<'a>) -> Option<&'a [u8]> {
     response.echo().filter(|_| response.code.0 == code::UNAUTHORIZED)
 }
 
-/// Returns the options of a request with this Echo value, for its repetition.
+/// Returns the options for repeating a request with this Echo value.
 #[must_use]
 pub fn repeated(request: Options, value: &[u8]) -> Options {
     request.without(option::ECHO).echo(value)
@@ -155,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn a_value_is_good_for_its_address_and_its_time_and_the_key_it_was_made_with() {
+    fn an_echo_value_is_valid_only_for_its_address_time_and_key() {
         let value = echo().value(secs(100), 'a');
         assert!(echo().is_fresh(secs(100), 'a', &value) && echo().is_fresh(secs(160), 'a', &value));
         assert!(!echo().is_fresh(secs(161), 'a', &value), "too old");
@@ -166,12 +176,12 @@ mod tests {
     }
 
     #[test]
-    fn the_key_does_not_show() {
+    fn the_debug_output_does_not_show_the_echo_key() {
         assert!(!std::format!("{:?}", echo()).contains("48"));
     }
 
     #[test]
-    fn who_repeats_the_request_with_the_value_gets_the_response_and_is_known_for_a_while() {
+    fn a_client_that_repeats_its_request_with_the_echo_value_is_verified_for_a_time() {
         let mut gate = Gate::new(echo(), 2);
         let plain = Tail::default();
         let request = message(1, &plain);
@@ -186,13 +196,13 @@ mod tests {
     }
 
     #[test]
-    fn the_value_of_another_response_is_no_reason_to_repeat_the_request() {
+    fn an_echo_value_in_a_response_other_than_4_01_does_not_repeat_the_request() {
         let preemptive = Options::default().echo(b"v").tail(b"").unwrap();
         assert_eq!(challenged(&message(code::CONTENT, &preemptive)), None);
     }
 
     #[test]
-    fn of_too_many_addresses_the_one_verified_first_is_forgotten() {
+    fn a_full_table_of_verified_addresses_drops_the_oldest() {
         let mut gate = Gate::new(echo(), 2);
         let plain = Tail::default();
         let show = |gate: &mut Gate<char>, from| {
@@ -209,7 +219,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_value_that_was_changed_anywhere_is_not_good(at in 0usize..LEN, bit in 0u8..8) {
+        fn an_echo_value_with_any_changed_byte_is_invalid(at in 0usize..LEN, bit in 0u8..8) {
             let mut value = echo().value(secs(100), 'a');
             value[at] ^= 1 << bit;
             prop_assert!(!echo().is_fresh(secs(100), 'a', &value));

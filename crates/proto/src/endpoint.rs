@@ -1,4 +1,4 @@
-//! The endpoint, and the calls of the application.
+//! The endpoint, and the functions for the application.
 
 use alloc::boxed::Box;
 use alloc::sync::Arc;
@@ -31,20 +31,21 @@ pub struct Endpoint<C: Controller, A: Address> {
     pub(crate) peers: Peers<C, A>,
     pub(crate) exchanges: Slab<OpenExchange<C>>,
     pub(crate) deadlines: Deadlines,
-    /// The ends of the line of departures, which is linked through [`OpenExchange::next_due`].
+    /// The slots of the first exchange in the queue of departures (`due_head`) and of the last one (`due_tail`). The
+    /// queue is linked through [`OpenExchange::next_due`].
     pub(crate) due_head: u32,
     pub(crate) due_tail: u32,
     /// Exchanges that failed by a timeout and that [`poll_event`](Self::poll_event) has yet to return.
     pub(crate) failed: SlotStack,
-    /// The number of exchanges that were begun.
+    /// The number of exchanges begun.
     pub(crate) begun: u32,
     pub(crate) rare: Option<Box<Rare<A>>>,
     pub(crate) tally: EndpointTally,
 }
 
 impl<C: Controller, A: Address> Endpoint<C, A> {
-    /// Creates an endpoint. Message IDs and hash tables are derived from `seed`. Take it from the operating
-    /// system where anybody could exploit a known one.
+    /// Creates an endpoint. Message IDs and hash tables are derived from `seed`. Take a random seed from the operating
+    /// system if someone could exploit a known one.
     pub fn new(setup: Arc<Setup<C>>, seed: u64) -> Self {
         let Config { max_deduplicated: bound, max_sluiced, .. } = setup.config;
         let deduplication = (bound > 0).then(|| {
@@ -71,18 +72,19 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
     /// Sends a request as soon as NSTART and the mechanism allow, and PROBING_RATE if it is non-confirmable.
     ///
     /// # Errors
-    /// [`SendError`] names the bound that is reached. The endpoint has not changed then.
+    /// [`SendError`] names the limit that is reached. The endpoint is not changed then.
     pub fn request(&mut self, now: Instant, to: A, request: Request<'_>) -> Result<ExchangeId, SendError> {
         self.begin_request(now, to, request, ExchangePurpose::Request)
     }
 
-    /// Sends a request for a part of a body, such as a block (RFC 7959), as soon as [`Setup::bulk`] allows. Other requests to
-    /// the same peer do not wait for it. A copy of it has a Message ID of its own if the request is repeatable.
+    /// Sends a request for a part of a body, such as a block (RFC 7959), as soon as [`Setup::bulk`] allows. Other
+    /// requests to the same peer do not wait for it. Each copy has its own Message ID if the request is repeatable.
     ///
-    /// A request that is not confirmable, or that finds no [`Setup::bulk`], is sent like [any other](Self::request).
+    /// A non-confirmable request is sent like [any other](Self::request). So is every request if [`Setup::bulk`] is
+    /// `None`.
     ///
     /// # Errors
-    /// [`SendError`] names the bound that is reached. The endpoint has not changed then.
+    /// [`SendError`] names the limit that is reached. The endpoint is not changed then.
     pub fn request_part(
         &mut self,
         now: Instant,
@@ -103,27 +105,29 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
     ) -> Result<ExchangeId, SendError> {
         let Request { confirmable, code, token, tail, repeatable } = request;
         let id = self.begin(now, to, confirmable, purpose, code, token, tail)?;
+        // Only the method and the options decide whether it may be executed twice.
         let request = Message { code, tail, ..Message::empty(Kind::Confirmable, 0) };
         self.exchanges[id.index].repeatable = repeatable || request.is_repeatable();
         Ok(id)
     }
 
-    /// Sends a request that asks for no response with its No-Response option (RFC 7967).
+    /// Sends a request whose No-Response option (RFC 7967) asks the server for no response.
     ///
-    /// A confirmable one ends with [`Event::Acknowledged`], or with [`Event::Response`] if the server does
-    /// not know the option. A non-confirmable one ends without an event.
+    /// The exchange of a confirmable request ends with [`Event::Acknowledged`], or with [`Event::Response`] if the
+    /// server does not know the option. The exchange of a non-confirmable request ends without an event.
     ///
     /// # Errors
-    /// [`SendError`] names the bound that is reached.
+    /// [`SendError`] names the limit that is reached.
     pub fn tell(&mut self, now: Instant, to: A, request: Request<'_>) -> Result<ExchangeId, SendError> {
         let Request { confirmable, code, token, tail, .. } = request;
         self.begin(now, to, confirmable, ExchangePurpose::Statement, code, token, tail)
     }
 
-    /// Asks whether the peer is alive, with an empty confirmable message (RFC 7252 §4.3).
+    /// Checks whether the peer is alive, with an empty confirmable message (RFC 7252 §4.3). The answer is returned as
+    /// [`Event::Pong`].
     ///
     /// # Errors
-    /// [`SendError`] names the bound that is reached.
+    /// [`SendError`] names the limit that is reached.
     pub fn ping(&mut self, now: Instant, to: A) -> Result<ExchangeId, SendError> {
         self.begin(now, to, true, ExchangePurpose::Ping, Code::EMPTY, Token::EMPTY, &[])
     }
@@ -135,19 +139,21 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
         let mut allowance = responder.allowance;
         if responder.confirmable && !self.was_acknowledged(now, &responder, || Reaction::Acknowledged) {
             self.reply(responder.to, &Message::empty(Kind::Acknowledgement, responder.message_id), None);
+            // The request has four bytes or more, so its allowance suffices for this.
             allowance.spend(EMPTY);
         }
         Responder { acknowledged: true, allowance, ..responder }
     }
 
-    /// Answers a request. Returns the exchange of a separate response; `None` for any other.
+    /// Answers a request. Returns the exchange of a response that is separate and confirmable; `None` for any other
+    /// response.
     ///
-    /// The response to a confirmable request is piggybacked on the acknowledgement. If that was sent before,
-    /// the response is separate and confirmable. The response to a non-confirmable request is
+    /// The response to a confirmable request is piggybacked on the acknowledgement. If the request was already
+    /// acknowledged, the response is separate and confirmable. The response to a non-confirmable request is
     /// non-confirmable.
     ///
     /// # Errors
-    /// [`SendError`] names the bound that is reached.
+    /// [`SendError`] names the limit that is reached.
     pub fn respond(
         &mut self,
         now: Instant,
@@ -158,11 +164,11 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
         self.respond_with(now, responder, ExchangePurpose::Response, code, tail)
     }
 
-    /// Answers a request with a part of a body. A separate response departs when the mechanism for bodies ([`Setup::bulk`]) allows it,
-    /// beside others of its kind.
+    /// Answers a request with a part of a body. A separate response departs when the bulk mechanism ([`Setup::bulk`]) allows
+    /// it, concurrently with others.
     ///
     /// # Errors
-    /// [`SendError`] names the bound that is reached.
+    /// [`SendError`] names the limit that is reached.
     pub fn respond_part(
         &mut self,
         now: Instant,
@@ -184,7 +190,9 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
         tail: &[u8],
     ) -> Result<Option<ExchangeId>, SendError> {
         let Responder { to, message_id, token, confirmable, .. } = responder;
+        // Copies of the request get this response. It is only copied if the request is remembered.
         let reaction = || Reaction::Replied { code, tail: tail.into() };
+        // The acknowledgement has left already, so the response is an exchange of its own (RFC 7252 §5.2.2).
         if confirmable && self.was_acknowledged(now, &responder, reaction) {
             let id = self.begin(now, to, true, purpose, code, token, tail)?;
             let allowance = self.charge(&responder, tail.len());
@@ -209,13 +217,14 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
             sluice.answers(now, to, message_id);
         }
         if responder.allowance.is_limited() {
+            // The endpoint does not repeat this reply. What it leaves of the allowance is for the notifications of an observer.
             self.charge(&responder, tail.len());
         }
         Ok(None)
     }
 
-    /// Rejects a request with a Reset (RFC 7252 §4.2, §4.3), and every copy of it. Returns false if it was acknowledged
-    /// before: then it can only be [answered](Self::respond).
+    /// Rejects a request and every copy of it with a Reset (RFC 7252 §4.2, §4.3). Returns false if the request was
+    /// already acknowledged: then it can only be [answered](Self::respond).
     pub fn reject(&mut self, now: Instant, responder: &Responder<A>) -> bool {
         let acknowledged =
             responder.confirmable && self.was_acknowledged(now, responder, || Reaction::Rejected);
@@ -233,21 +242,22 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
     pub fn cancel(&mut self, now: Instant, id: ExchangeId) {
         self.stop_listening(id);
         let Some(exchange) = self.exchanges.get(id.index) else { return };
+        // The slot may have another exchange by now.
         if exchange.generation == id.generation && !exchange.stage.is_over() {
             self.end(now, id.index, ExchangeEnd::Cancelled);
         }
     }
 
-    /// Returns when to call [`handle_timeout`](Self::handle_timeout); `None` if there is nothing to wait for.
+    /// Returns when to call [`handle_timeout`](Self::handle_timeout); `None` without a deadline.
     ///
-    /// The answer may change with every call that takes `now`, and with no other. The moment may be in the
-    /// past: then call `handle_timeout` at once.
+    /// The time may change with every call that takes `now`, and with no other. It may be in the past: then call
+    /// `handle_timeout` at once.
     pub fn poll_timeout(&self) -> Option<Instant> {
         self.deadlines.next()
     }
 
-    /// Handles every deadline up to `now`. Call it at the moment that [`poll_timeout`](Self::poll_timeout) names; earlier calls do
-    /// nothing.
+    /// Handles every deadline up to `now`. Call it at the time returned by [`poll_timeout`](Self::poll_timeout); earlier calls
+    /// do nothing.
     pub fn handle_timeout(&mut self, now: Instant) {
         while let Some(timer) = self.deadlines.pop_due(now) {
             let index = match timer {
@@ -261,9 +271,11 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
             match stage {
                 ExchangeStage::InFlight if purpose.is_in_lane() => self.time_out_in_lane(now, index),
                 ExchangeStage::InFlight if confirmable => self.time_out(now, index),
+                // The message was acknowledged or non-confirmable, so only its response was still due.
                 ExchangeStage::InFlight | ExchangeStage::Acknowledged => {
                     self.end(now, index, ExchangeEnd::Failed(Failure::TimedOut));
                 }
+                // No deadline is set in these stages.
                 ExchangeStage::Waiting
                 | ExchangeStage::Due
                 | ExchangeStage::Lost
@@ -273,11 +285,12 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
         }
     }
 
-    /// Returns the next exchange that failed, or the next observer that was lost, unless another call has returned it.
+    /// Returns the event of the next failed exchange or lost observer; `None` if there are no more. A failure that
+    /// another call has returned, such as a Reset, is not returned again.
     ///
     /// Call this until it returns `None`, after [`handle_timeout`](Self::handle_timeout) and after
-    /// [`poll_transmit`](Self::poll_transmit). No other call adds an event. An exchange that is returned
-    /// frees its slot, so notifications that waited for one may depart: call `poll_transmit` again.
+    /// [`poll_transmit`](Self::poll_transmit). No other call adds an event. A returned exchange frees its slot, so
+    /// notifications that waited for one may depart: call `poll_transmit` again.
     pub fn poll_event(&mut self) -> Option<Event<'static, A>> {
         while let Some((id, purpose, failure)) = self.pop_failed() {
             // An observer that has left in the meantime makes no event.
@@ -289,8 +302,8 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
         None
     }
 
-    /// Returns the event for an exchange that failed. A notification takes its observer with it, and a
-    /// registration its listener.
+    /// Returns the event for a failed exchange. A failed notification removes its observer, and a failed registration
+    /// its listener. Returns `None` if that observer was removed before.
     pub(crate) fn failure_event(
         &mut self,
         id: ExchangeId,
@@ -313,33 +326,35 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
         self.rare.as_mut()?.sluice.as_deref_mut()
     }
 
-    /// Remembers every request that may not be carried out twice for its whole lifetime, from now on.
-    /// `source` groups addresses into sources: the addresses of one network, for example, are one source.
+    /// From now on, a request that must not be executed twice is remembered until its lifetime has passed, and never
+    /// displaced. `source` maps an address to its source: the addresses of one network, for example, are one source.
     ///
-    /// A quarter of [`max_deduplicated`](crate::Config::max_deduplicated) is for such requests of anybody. A
-    /// source may have eight times as many places as it leaves free. A request without a place arrives with
-    /// a responder that [is not remembered](Responder::is_remembered). Another quarter is for sources that the
-    /// application has verified ([`remember`](Self::remember)). Half is for requests that may be carried out
-    /// twice, the oldest of which make room.
+    /// The slots of [`max_deduplicated`](crate::Config::max_deduplicated) are then divided:
     ///
-    /// Without this call, the oldest request makes room for the next one.
+    /// * A quarter is for such requests from any source. One source may have eight times as many slots as it leaves
+    ///   free.
+    /// * A quarter is for such requests from sources that the application has verified ([`remember`](Self::remember)).
+    /// * Half is for requests that may be executed twice. The oldest of them are displaced.
+    ///
+    /// A request that gets no slot arrives with a responder that [is not remembered](Responder::is_remembered).
+    ///
+    /// Without this call, each request may displace the oldest one.
     pub fn keep_requests(&mut self, source: fn(&A) -> u64) {
         if let Some(deduplication) = self.deduplication() {
             deduplication.keep_requests(source);
         }
     }
 
-    /// Remembers a request [without a place](Responder::is_remembered), because its source is verified.
-    /// Returns false if verified sources have no place left either: then answer 5.03, and do not carry it
-    /// out.
+    /// Remembers a request [without a slot](Responder::is_remembered), because its source is verified. Returns false if
+    /// no slot for verified sources is left either: then answer 5.03, and do not execute the request.
     pub fn remember(&mut self, now: Instant, responder: &Responder<A>) -> bool {
         let &Responder { to: from, message_id, token, confirmable, .. } = responder;
         let arrival = IncomingMessage { from, message_id, token, confirmable, worth: Worth::Request };
         self.deduplication().is_none_or(|deduplication| deduplication.insert_verified(now, arrival))
     }
 
-    /// Forgets the state of the mechanism for a peer, like a program that starts again. Message IDs to that peer begin elsewhere
-    /// (RFC 7252 §4.4). Exchanges under way go on.
+    /// Drops the mechanism's state for a peer, as a restart of the program would. Message IDs to that peer continue at
+    /// a distant number (RFC 7252 §4.4). Outstanding exchanges continue.
     pub fn forget(&mut self, peer: A) {
         if let Some(slot) = self.peers.find(peer) {
             self.peers[slot].state = self.setup.controller.state();
@@ -352,14 +367,16 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
         Some(self.setup.controller.gauges(&self.peers[self.peers.find(peer)?].state))
     }
 
-    /// Returns the counts so far.
+    /// Returns the counters so far.
     pub fn counters(&self) -> Counters {
         let EndpointTally { received, late_replies, started, retransmissions, completed, given_up } =
             self.tally;
+        // Parts that this endpoint never needed are not there, and have counted nothing.
         let rare = self.rare.as_deref();
         let known = rare.and_then(|rare| rare.deduplication.as_ref());
         let observers = rare.and_then(|rare| rare.observers.as_ref());
         let counts = observers.map(|observers| observers.counts).unwrap_or_default();
+        // Every field is named, so that the compiler asks for a new one.
         Counters {
             received,
             malformed: rare.map_or(0, |rare| rare.malformed),
@@ -385,7 +402,7 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
         }
     }
 
-    /// Begins to keep [`measures`](Self::measures). They take 700 bytes.
+    /// Starts to collect [`measures`](Self::measures). They take 700 bytes.
     pub fn measure(&mut self) {
         self.rare.get_or_insert_default().measures.get_or_insert_default();
     }
@@ -400,12 +417,12 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
         &self.setup
     }
 
-    /// Returns the number of retransmissions of an exchange that is under way or was ended by the last event.
+    /// Returns the number of retransmissions of an exchange that is outstanding or was ended by the last event.
     pub fn retransmissions(&self, id: ExchangeId) -> u8 {
         self.exchanges.get(id.index).map_or(0, |exchange| exchange.retransmits)
     }
 
-    /// Returns how many exchanges are under way or waiting.
+    /// Returns how many exchanges are outstanding or waiting.
     pub fn exchanges(&self) -> usize {
         self.exchanges.in_use()
     }
@@ -415,8 +432,9 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
         self.peers.len()
     }
 
-    /// Returns whether there are Message IDs left that a peer no longer remembers (RFC 7252 §4.4). If not, 8,192 may be left for
-    /// exchanges under way, and later ones may have to wait. Another endpoint, on another port, has Message IDs of its own.
+    /// Returns whether the next block of 8,192 Message IDs to a peer is free, because the peer no longer remembers them
+    /// (RFC 7252 §4.4). If not, only the rest of the current block is left, and further exchanges may have to wait.
+    /// Another endpoint, on another port, has separate Message IDs.
     pub fn has_message_ids(&self, now: Instant, peer: A) -> bool {
         let known = self.peers.find(peer).map(|peer| &self.peers[peer].message_ids);
         known.is_none_or(|ids| ids.has_spare_block(now, || self.setup.exchange_lifetime()))

@@ -1,4 +1,4 @@
-//! The events that the endpoint hands to the application.
+//! The events that the endpoint returns to the application.
 
 use crate::allowance::Allowance;
 use crate::code::Code;
@@ -6,8 +6,7 @@ use crate::exchange::{ExchangeId, Failure};
 use crate::message::{Message, Token};
 use crate::registrations::Observer;
 
-/// The return address of a request. The application keeps it until it answers, so that the endpoint keeps
-/// nothing.
+/// The return address of a request. The application keeps it until it answers, so that the endpoint needs no memory for it.
 #[derive(Clone, Copy, Debug)]
 #[allow(clippy::struct_excessive_bools)] // They are independent of each other.
 pub struct Responder<A> {
@@ -15,8 +14,8 @@ pub struct Responder<A> {
     pub to: A,
     /// The method of the request.
     pub method: Code,
-    /// True if the request came to a group. Then [few responses](crate::group::is_worth_sending) are sent,
-    /// and not at once.
+    /// True if the request came to a group. Then only [some responses](crate::group::is_worth_sending) are sent, and after a
+    /// delay.
     pub group: bool,
     pub(crate) message_id: u16,
     pub(crate) token: Token,
@@ -33,28 +32,29 @@ impl<A> Responder<A> {
         self.token
     }
 
-    /// Returns false if there was no room to remember the request, so that a copy of it would be carried out
-    /// again ([`Endpoint::keep_requests`](crate::Endpoint::keep_requests)). Do not carry it out: answer 5.03,
-    /// or ask for an [Echo option](crate::echo), and [remember](crate::Endpoint::remember) the request if its
-    /// source is verified.
+    /// Returns false if no slot was free to remember the request, so that a copy of it would be executed again
+    /// ([`Endpoint::keep_requests`](crate::Endpoint::keep_requests)). Do not execute such a request: answer 5.03, or
+    /// ask for an [Echo option](crate::echo), and [remember](crate::Endpoint::remember) the request if its source is
+    /// verified.
     pub const fn is_remembered(&self) -> bool {
         self.remembered
     }
 
-    /// Returns a responder with the allowance of an unverified source. The allowance bounds the copies of a separate response,
-    /// and the messages to the source as an [observer](crate::Endpoint::register_stranger). A message beyond it does not
-    /// depart. The application keeps the first response [within it](Allowance::room).
+    /// Returns this responder with an `allowance`, because the source of the request is unverified. The allowance
+    /// limits the copies of a separate response, and the messages to the source as an
+    /// [observer](crate::Endpoint::register_stranger). A message beyond it is not sent. The application must keep the
+    /// first response [within it](Allowance::room).
     #[must_use]
     pub fn limited(self, allowance: Allowance) -> Self {
         Self { allowance, ..self }
     }
 
-    /// Returns the allowance that is left.
+    /// Returns the remaining allowance.
     pub const fn allowance(&self) -> Allowance {
         self.allowance
     }
 
-    /// Returns a responder for a non-confirmable response with the token of an earlier request from this peer.
+    /// Creates a responder for a later, non-confirmable response to a request from `to` that had this method and token.
     pub const fn later(to: A, method: Code, token: Token) -> Self {
         Self {
             to,
@@ -71,22 +71,22 @@ impl<A> Responder<A> {
     }
 
     /// Returns a responder for a further response to the same request, such as another block of a set (RFC 9177 §4.4). It is a
-    /// message of its own, confirmable if the request was.
+    /// separate message, confirmable if the request was.
     #[must_use]
     pub fn further(self) -> Self {
         Self { acknowledged: true, ..self }
     }
 
-    /// Returns a responder for a non-confirmable response, whatever the request was (RFC 7252 §5.2.2).
-    /// [`Endpoint::respond`](crate::Endpoint::respond) then sends it in a message of its own and keeps
-    /// nothing. A confirmable request still has to be [acknowledged](crate::Endpoint::acknowledge).
+    /// Returns this responder for a non-confirmable response, even if the request was confirmable (RFC 7252 §5.2.2).
+    /// [`Endpoint::respond`](crate::Endpoint::respond) then sends the response in a separate message without keeping
+    /// state. A confirmable request must still be [acknowledged](crate::Endpoint::acknowledge).
     #[must_use]
     pub fn unconfirmed(self) -> Self {
         Self { confirmable: false, ..self }
     }
 }
 
-/// A message of the endpoint to the application.
+/// An event that the endpoint returns to the application.
 #[derive(Clone, Copy, Debug)]
 pub enum Event<'a, A> {
     /// A request arrived. Answer it with [`Endpoint::respond`](crate::Endpoint::respond).
@@ -96,20 +96,20 @@ pub enum Event<'a, A> {
         /// The request.
         message: Message<'a>,
     },
-    /// The response to a request arrived. The exchange is over.
+    /// The response to a request arrived. The exchange has ended.
     Response {
         /// The request.
         exchange: ExchangeId,
         /// The response. It has the token of the request, without a marking.
         message: Message<'a>,
     },
-    /// An empty acknowledgement arrived. If the exchange is a request that asks for a response, the response
-    /// will come separately. Any other exchange is over.
+    /// An empty acknowledgement arrived. If the exchange is a request that asks for a response, the response will come
+    /// separately. Any other exchange has ended.
     Acknowledged {
         /// The request or separate response.
         exchange: ExchangeId,
     },
-    /// The peer answered a [`ping`](crate::Endpoint::ping). The exchange is over.
+    /// The peer answered a [`ping`](crate::Endpoint::ping). The exchange has ended.
     Pong {
         /// The ping.
         exchange: ExchangeId,
@@ -130,14 +130,14 @@ pub enum Event<'a, A> {
         failure: Failure,
     },
     /// A response has a critical option that is not [recognised](crate::Config::recognised). It is rejected (RFC 7252 §5.4.1),
-    /// and the exchange or the observation is over. Answers of other members of a group are not affected.
+    /// and the exchange or the observation has ended. Answers of other members of a group are not affected.
     Rejected {
         /// The request.
         exchange: ExchangeId,
         /// The number of the option.
         option: u16,
     },
-    /// An exchange is over without success.
+    /// An exchange has failed.
     Failed {
         /// The exchange.
         exchange: ExchangeId,

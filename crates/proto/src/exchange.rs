@@ -1,16 +1,17 @@
-//! One exchange that this endpoint began.
+//! An exchange begun by this endpoint.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 
-use coapace_control::{Answer, Controller, Duration, Instant, Marking, Outcome, Sample};
+use coapace_control::{Answer, Controller, Cue, Duration, Instant, Marking, Outcome, Sample};
 use smallvec::SmallVec;
 
 use crate::code::Code;
 use crate::message::Token;
 use crate::slab::Linked;
 
-/// The name of an exchange until its last event. It is not used again while that event is outstanding.
+/// The identifier of an exchange, valid until the last event of the exchange was returned. No other exchange has the
+/// same identifier before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ExchangeId {
     pub(crate) index: u32,
@@ -20,37 +21,39 @@ pub struct ExchangeId {
 /// One transmission of one exchange.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Step {
-    /// The exchange, counted from 0 in the order in which they were begun.
+    /// The number of the exchange, counted from 0.
     pub exchange: u32,
-    /// The transmission, 0 for the first.
+    /// The number of the transmission, 0 for the first.
     pub transmission: u8,
 }
 
-/// The reason for an exchange. It decides which answer is due.
+/// The purpose of an exchange, which decides which answer is expected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ExchangePurpose {
-    /// A request: a response is due.
+    /// A request: a response is expected.
     Request,
-    /// A confirmable request for a part of a body, in the [lane](crate::lane::Lane) of its peer: a response is due.
+    /// A confirmable request for a part of a body, in the [lane](crate::lane::Lane) of its peer: a response is expected.
     Part,
-    /// A request with the Observe option: a response is due, and notifications after it.
+    /// A request with the Observe option: a response is expected, and notifications after it.
     Observation,
-    /// A request that asks for no response (RFC 7967): an acknowledgement is due if it is confirmable.
+    /// A request that asks for no response (RFC 7967): an acknowledgement is expected if it is confirmable.
     Statement,
     /// A request to a group, never confirmable: responses may come from any address.
     Group,
-    /// A separate response: an acknowledgement is due.
+    /// A separate response: an acknowledgement is expected.
     Response,
-    /// A separate response with a part of a body, in the lane of its peer: an acknowledgement is due.
+    /// A separate response with a part of a body, in the [lane](crate::lane::Lane) of its peer: an
+    /// acknowledgement is expected.
     PartOfResponse,
-    /// A notification to an observer: an acknowledgement is due if it is confirmable.
+    /// A notification to an observer: an acknowledgement is expected if it is confirmable.
     Notification,
-    /// An empty confirmable message: a Reset is due.
+    /// An empty confirmable message (ping): a Reset is expected.
     Ping,
 }
 
 impl ExchangePurpose {
-    /// Returns whether the exchange is in the lane of its peer.
+    /// Returns whether the exchange is in the [lane](crate::lane::Lane) of its peer, because it transfers a part of a
+    /// body.
     pub(crate) const fn is_in_lane(self) -> bool {
         matches!(self, Self::Part | Self::PartOfResponse)
     }
@@ -60,40 +63,39 @@ impl ExchangePurpose {
         matches!(self, Self::Request | Self::Part | Self::Observation | Self::Statement)
     }
 
-    /// Returns whether a response is still due after an empty acknowledgement.
+    /// Returns whether a response is still expected after an empty acknowledgement.
     pub(crate) const fn awaits_response(self) -> bool {
         matches!(self, Self::Request | Self::Part | Self::Observation)
     }
 
-    /// Returns whether no answer is due after the departure of a non-confirmable message.
+    /// Returns whether the exchange ends when its non-confirmable message has departed, because no answer is expected.
     pub(crate) const fn ends_with_departure(self) -> bool {
         matches!(self, Self::Statement | Self::Group | Self::Notification)
     }
 
-    /// Returns whether the endpoint may send the message as confirmable although the application did not ask
-    /// for that.
+    /// Returns whether the endpoint may send the message as confirmable although the application did not request that.
     pub(crate) const fn may_be_confirmable(self) -> bool {
         !matches!(self, Self::Response | Self::PartOfResponse | Self::Group)
     }
 }
 
-/// The stage that an exchange is in.
+/// The stage of an exchange.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ExchangeStage {
-    /// Waits for a place of NSTART, or until its rate allows it to depart.
+    /// The exchange waits for a slot of NSTART, or until its rate allows it to depart.
     Waiting,
-    /// Is in the line of departures.
+    /// The exchange is in the queue of departures.
     Due,
-    /// Was transmitted. An acknowledgement or a response is due.
+    /// The message was transmitted. An acknowledgement or a response is expected.
     InFlight,
-    /// The last copy counts as lost, and the exchange waits for its place in the window again. Only an exchange in a lane
-    /// has this stage.
+    /// The last copy counts as lost, and the exchange waits for a place in the window of its lane. Only an exchange in
+    /// a [lane](crate::lane::Lane) has this stage.
     Lost,
-    /// Was acknowledged. The separate response is due.
+    /// The message was acknowledged. The separate response is expected.
     Acknowledged,
-    /// Is over. The slot is free, or will be once the line of departures has passed it.
+    /// The exchange has ended. Its slot is free, or will be once the queue of departures has passed it.
     Ended,
-    /// Is over without success. Its event has yet to be returned.
+    /// The exchange has failed. Its event was not returned yet.
     Failed(Failure),
 }
 
@@ -103,12 +105,12 @@ impl ExchangeStage {
     }
 }
 
-/// The end of an exchange.
+/// How an exchange ended.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum ExchangeEnd {
-    /// The exchange got the answer that it asked for. The mechanism gets this outcome.
+    /// The exchange got the answer that it expected. The mechanism gets this outcome.
     Answered(Outcome),
-    /// No answer is due, or nobody waits for it any longer.
+    /// No answer is expected, or the caller does not want it any more.
     Cancelled,
     /// The exchange failed.
     Failed(Failure),
@@ -117,35 +119,35 @@ pub(crate) enum ExchangeEnd {
 /// The cause of a failed exchange.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Failure {
-    /// No answer arrived until the timeout after the last retransmission passed, or until the last
-    /// retransmission departed if the mechanism waits no longer than that.
+    /// No answer arrived before the timeout of the last retransmission passed. If the mechanism does not wait after the
+    /// last retransmission, no answer arrived before that copy departed.
     GivenUp,
     /// The peer rejected the message with a Reset.
     Reset,
-    /// The response to an acknowledged or non-confirmable request did not come in time.
+    /// The response to an acknowledged or non-confirmable request did not arrive in time.
     TimedOut,
 }
 
 #[derive(Debug)]
 #[allow(clippy::struct_excessive_bools)] // They are independent of each other.
 pub(crate) struct OpenExchange<C: Controller> {
-    /// The departure of the first transmission. Before that: the moment at which the exchange was begun.
+    /// The departure of the first transmission; before that, the time at which the exchange was begun.
     pub(crate) first: Instant,
     /// The departure of the last transmission.
     pub(crate) last: Instant,
-    /// The mechanism's memory of this exchange, from the first departure on.
+    /// The state that the mechanism keeps for this exchange; `None` before the first departure, and after the end.
     pub(crate) control: Option<C::Exchange>,
     /// Options and payload, encoded.
     pub(crate) tail: SmallVec<[u8; 16]>,
-    /// The transmissions so far. They are kept only if the mechanism marks transmissions.
+    /// The transmissions so far, stored only if the mechanism marks transmissions.
     departures: Option<Box<Departures>>,
     /// The slot of the peer.
     pub(crate) peer: u32,
-    /// The next slot in the list that this one is in: waiting, active, failed or free.
+    /// The next slot in the list that contains this slot: waiting, active, failed or free exchanges.
     next: u32,
-    /// The next slot in the line of departures.
+    /// The next slot in the queue of departures.
     pub(crate) next_due: u32,
-    /// The number of exchanges that have used the slot before.
+    /// The number of earlier exchanges in the slot.
     pub(crate) generation: u32,
     /// The number of exchanges that the endpoint had begun before this one.
     pub(crate) ordinal: u32,
@@ -153,32 +155,32 @@ pub(crate) struct OpenExchange<C: Controller> {
     pub(crate) token: Token,
     pub(crate) code: Code,
     pub(crate) confirmable: bool,
-    /// True if a server may carry out the request more than once.
+    /// True if a server may execute the request more than once.
     pub(crate) repeatable: bool,
-    /// True if an [allowance](crate::rare::Rare::allowances) limits its messages.
+    /// True if an [allowance](crate::rare::Rare::allowances) limits the bytes of this exchange.
     pub(crate) limited: bool,
     pub(crate) purpose: ExchangePurpose,
     pub(crate) stage: ExchangeStage,
     pub(crate) retransmits: u8,
     /// True if the first transmission has departed.
     pub(crate) departed: bool,
-    /// True if the slot is in the line of departures. It stays there until the line has passed it, even if an
-    /// answer arrives first.
+    /// True if the slot is in the queue of departures. It stays there until the queue has passed it, even if an answer arrives
+    /// first.
     pub(crate) in_line: bool,
 }
 
-/// The transmissions of an exchange. They lie behind one pointer because most mechanisms have no use for
-/// them.
+/// The transmissions of an exchange. They are behind one pointer because most mechanisms do not use them.
 #[derive(Debug, Default)]
 struct Departures(Vec<TransmissionRecord>);
 
-/// One transmission.
+/// A record of one transmission.
 #[derive(Clone, Copy, Debug)]
 struct TransmissionRecord {
     at: Instant,
     /// The timeout that was armed for it.
     timeout: Duration,
-    /// `None` if its content is out of date. An acknowledgement of it then does not belong to the exchange.
+    /// The Message ID; `None` once the content of the transmission is outdated, so that its acknowledgement does not
+    /// count.
     message_id: Option<u16>,
 }
 
@@ -219,48 +221,59 @@ impl<C: Controller> OpenExchange<C> {
         }
     }
 
-    /// Counts a transmission that departs. Returns its name.
+    /// Counts a departing transmission. Returns its identity.
     pub(crate) fn count_transmission(&mut self) -> Step {
         let again = core::mem::replace(&mut self.departed, true);
+        // With a MAX_RETRANSMIT of 255, the extra copy of `Patience` exceeds the count.
         self.retransmits = self.retransmits.saturating_add(u8::from(again));
         Step { exchange: self.ordinal, transmission: self.retransmits }
     }
 
-    /// Remembers a transmission that departs, so that an answer can name it.
+    /// Returns the timeout that the mechanism arms for a transmission.
+    pub(crate) fn arm(&mut self, controller: &C, state: &mut C::State, cue: Cue) -> Duration {
+        if let Some(control) = &mut self.control {
+            return controller.on_retransmit(state, control, cue);
+        }
+        let (control, timeout) = controller.on_start(state, cue);
+        self.control = Some(control);
+        timeout
+    }
+
+    /// Records a departing transmission, so that an answer can identify it.
     pub(crate) fn note_departure(&mut self, at: Instant, timeout: Duration) {
         let departure = TransmissionRecord { at, timeout, message_id: Some(self.message_id) };
         self.departures.get_or_insert_default().0.push(departure);
     }
 
-    /// Returns whether an answer can name one of the transmissions so far.
+    /// Returns whether an answer can identify one of the transmissions so far.
     pub(crate) fn is_marked(&self) -> bool {
         self.departures.as_ref().is_some_and(|departures| !departures.0.is_empty())
     }
 
-    /// Forgets the transmissions of the exchange that used this slot before.
+    /// Drops the transmissions of the previous exchange in this slot.
     pub(crate) fn forget_departures(&mut self) {
         if let Some(departures) = &mut self.departures {
             departures.0.clear();
         }
     }
 
-    /// Notes that the content of the transmissions so far is out of date. Only later transmissions can be
-    /// acknowledged.
+    /// Marks the content of the transmissions so far as outdated. Only later transmissions can be acknowledged.
     pub(crate) fn outdate_departures(&mut self) {
         for departure in self.departures.iter_mut().flat_map(|departures| &mut departures.0) {
             departure.message_id = None;
         }
     }
 
-    /// Returns how the transmissions are marked if the mechanism wants `wanted`.
+    /// Returns how the transmissions are marked if the mechanism wants the marking `wanted`.
     ///
-    /// * Only confirmable requests and notifications are marked. A separate response must have the token of
-    ///   its request, and an empty message has no token (RFC 7252 §4.1).
-    /// * A notification has the token of the registration and may change its content at any time. Each
-    ///   transmission gets a Message ID of its own.
-    /// * A request that the endpoint made confirmable may have a token without room for a byte.
-    /// * A server carries out each copy that has a Message ID of its own. Only a repeatable request is marked so. A
-    ///   repeatable request of a body always is, so that each answer shows which earlier copies are lost.
+    /// * Only confirmable requests and notifications are marked. A separate response must have the token of its
+    ///   request, and an empty message has no token (RFC 7252 §4.1).
+    /// * A notification has the token of the registration and may change its content at any time. Each transmission
+    ///   gets its own Message ID.
+    /// * A request that the endpoint made confirmable may have a token without space for another byte. Then
+    ///   it is not marked.
+    /// * A server executes each copy that has its own Message ID. Only a repeatable request is marked in this way. If
+    ///   it transfers a part of a body, it is always marked so that each answer shows which earlier copies are lost.
     pub(crate) fn marking(&self, wanted: Marking) -> Marking {
         let in_token = matches!(wanted, Marking::Token | Marking::TokenOnRetransmit);
         let room = !(in_token && self.token.is_full());
@@ -280,17 +293,17 @@ impl<C: Controller> OpenExchange<C> {
         self.departed && self.message_id == message_id || self.ordinal_of(message_id).is_some()
     }
 
-    /// Returns the ordinal of the transmission that had this Message ID, if each had its own.
+    /// Returns the ordinal of the transmission that had this Message ID, if each had a different one.
     pub(crate) fn ordinal_of(&self, message_id: u16) -> Option<u8> {
         let Departures(departures) = self.departures.as_deref()?;
         Some(departures.iter().position(|departure| departure.message_id == Some(message_id))? as u8)
     }
 
-    /// Returns the facts of an answer that arrives `now` and names the transmission `answered`.
+    /// Returns the round-trip sample of an answer that arrives `now` and identifies the transmission `answered`.
     ///
-    /// A server may repeat its first answer for every copy (RFC 7252 §4.5). An answer that names an earlier
-    /// transmission may thus belong to a later one. It is believed in two cases: the peer `answers_each` copy
-    /// with the marking of that copy, or the timeout of the named transmission has not passed.
+    /// A server may repeat its first answer for every copy (RFC 7252 §4.5). An answer that identifies an earlier
+    /// transmission may thus belong to a later one. Such an answer is believed in two cases: the peer `answers_each`
+    /// copy with the marking of that copy, or the timeout of the identified transmission has not passed.
     pub(crate) fn sample(&self, now: Instant, answered: Option<u8>, answers_each: bool) -> Sample {
         let answered = answered.and_then(|ordinal| {
             let departure = self.departures.as_deref()?.0.get(usize::from(ordinal))?;

@@ -1,5 +1,5 @@
-//! Tokens of more than 8 bytes (RFC 8974). Clients without memory carry their state in them. This endpoint
-//! makes none, but gives them back.
+//! Tokens of more than 8 bytes (RFC 8974), in which clients without memory store their state. This endpoint creates no
+//! such tokens, but repeats them in its answers.
 
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
@@ -7,8 +7,8 @@ use alloc::collections::VecDeque;
 use crate::message::Token;
 use crate::peer::Address;
 
-/// The bytes of tokens of more than 8 bytes, least recently used first. Elsewhere a digest takes the place of
-/// such a token.
+/// The bytes of the tokens of more than 8 bytes, least recently used first. Outside this table, a token is represented
+/// by a digest of 8 bytes.
 #[derive(Debug)]
 pub(crate) struct ExtendedTokens<A> {
     entries: VecDeque<(A, Token, Box<[u8]>)>,
@@ -21,8 +21,8 @@ impl<A> Default for ExtendedTokens<A> {
 }
 
 impl<A: Address> ExtendedTokens<A> {
-    /// Keeps the token of a request. If there are `bound` already, the least recently used one that is not
-    /// `in_use` leaves.
+    /// Stores the token of a request. If `bound` tokens are already stored, the least recently used token that is not
+    /// `in_use` is dropped. If all are in use, nothing is stored.
     pub(crate) fn keep(
         &mut self,
         bound: u32,
@@ -33,6 +33,7 @@ impl<A: Address> ExtendedTokens<A> {
     ) {
         let known = self.entries.iter().position(|&(address, other, _)| address == from && other == token);
         let known = known.and_then(|place| self.entries.remove(place));
+        // Each entry is looked at once: one that is in use moves to the back and stays.
         for _ in 0..self.entries.len() {
             if self.entries.len() < bound as usize {
                 break;
@@ -47,7 +48,7 @@ impl<A: Address> ExtendedTokens<A> {
         }
     }
 
-    /// Returns the bytes of a token.
+    /// Returns the bytes that belong to the digest `token`; `None` if they were dropped.
     pub(crate) fn get(&self, to: A, token: Token) -> Option<&[u8]> {
         let known = self.entries.iter().find(|&&(address, other, _)| address == to && other == token);
         known.map(|(_, _, bytes)| &**bytes)

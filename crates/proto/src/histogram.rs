@@ -12,13 +12,13 @@ const BOUNDS_MS: [u64; 19] = [
 /// Counts of durations in 20 buckets with fixed bounds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Histogram {
-    /// The last bucket has the durations beyond the last bound.
+    /// The counts of the buckets. The last bucket has the durations beyond the last bound.
     counts: [u64; BOUNDS_MS.len() + 1],
     sum_us: u64,
 }
 
 impl Histogram {
-    /// Counts a duration. One that equals a bound belongs to the bucket below it.
+    /// Counts a duration. A duration that equals a bound belongs to the bucket that ends there.
     pub fn add(&mut self, duration: Duration) {
         let us = duration.as_micros();
         let place = BOUNDS_MS.partition_point(|&bound_ms| bound_ms * 1_000 < us);
@@ -56,7 +56,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_duration_counts_from_its_own_bound_on() {
+    fn a_duration_equal_to_a_bucket_bound_counts_in_that_bucket() {
         let mut histogram = Histogram::default();
         for us in [0, 1_000, 1_001, 2_000_000, 2_000_001, 120_000_000, 120_000_001] {
             histogram.add(Duration::from_micros(us));
@@ -68,7 +68,7 @@ mod tests {
     }
 
     #[test]
-    fn two_make_one_of_all() {
+    fn merged_histograms_contain_all_durations() {
         let of = |durations_ms: &[u64]| {
             let mut histogram = Histogram::default();
             for &ms in durations_ms {

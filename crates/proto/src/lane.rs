@@ -1,5 +1,5 @@
-//! The lane of a peer for the requests of bodies: their own mechanism, their own queue, and their own window. Single
-//! exchanges with the peer do not wait behind them.
+//! The lane of a peer: a separate mechanism, queue and window for exchanges that transfer parts of bodies. Single
+//! exchanges with the peer do not wait for them.
 
 use alloc::boxed::Box;
 
@@ -13,23 +13,23 @@ use crate::peer::Address;
 use crate::slab::Linked;
 use crate::{NONE, Setup};
 
-/// The most requests that wait in a lane. The application keeps the next ones, so that it asks for the blocks that are missing when
-/// they can depart.
+/// The most requests that wait in a lane. The application begins further requests only later, when it knows better
+/// which blocks are missing.
 const WAITING: u16 = 4;
 
-/// The number of copies to a silent peer after MAX_RETRANSMIT copies, each after a timeout of RFC 7252. The last one departs more than
-/// a minute after the peer fell silent.
+/// How many more copies a lane sends to a silent peer after MAX_RETRANSMIT copies, each after a timeout of RFC 7252.
+/// The last one departs more than a minute after the peer became silent.
 const SLOW_COPIES: u8 = 4;
 
-/// Copies after which a request is given up, although the peer answers others.
+/// The number of copies after which a request is given up, even if the peer answers other requests.
 const MAX_COPIES: u8 = 64;
 
-/// The memory of one peer for the requests of bodies.
+/// The lane of one peer: the state of its exchanges that transfer parts of bodies.
 #[derive(Debug)]
 pub(crate) struct Lane<C: Controller> {
-    /// The state of [`Setup::bulk`].
+    /// The state of the bulk mechanism ([`Setup::bulk`]) for this peer.
     state: C::State,
-    /// The number of exchanges that occupy a place of the window: due, or in flight.
+    /// The number of exchanges in the window: due, or in flight.
     outstanding: u16,
     /// The number of exchanges with a copy that has departed, was not answered and does not count as lost.
     in_flight: u16,
@@ -39,17 +39,18 @@ pub(crate) struct Lane<C: Controller> {
     waits: u16,
     /// Exchanges that wait for their first departure.
     waiting: SlotQueue,
-    /// True if an exchange was admitted and has not departed.
+    /// True from the admission of an exchange until it departs.
     leaving: bool,
-    /// The latest departure of a copy that was answered.
+    /// The departure of the latest copy that was answered. Copies that departed long before it are lost.
     answered: Instant,
-    /// The arrival of the last answer to a request of a body.
+    /// The arrival of the last answer to an exchange of this lane.
     heard: Instant,
-    /// The number of timeouts since the peer answered. A timeout counts if its copy departed after the last one that counted.
+    /// The number of timeouts since the peer answered. A timeout does not count if its copy departed before the last
+    /// timeout that counted.
     silence: u8,
-    /// The moment of the last timeout that counted.
+    /// The time of the last timeout that counted.
     silent_since: Instant,
-    /// Nothing is admitted before this moment.
+    /// No exchange is admitted before this time.
     paused_until: Instant,
 }
 
@@ -80,13 +81,13 @@ impl<C: Controller> Lane<C> {
         &mut self.waiting
     }
 
-    /// Notes that the peer has answered.
+    /// Records that the peer has answered.
     pub(crate) fn note_answer(&mut self) {
         self.silence = 0;
     }
 
-    /// Notes that a copy departs. Returns the timeout to arm. After more than MAX_RETRANSMIT timeouts without an answer, it is at
-    /// least a timeout of RFC 7252.
+    /// Records a departing copy. Returns the timeout to arm. After more than MAX_RETRANSMIT timeouts without an answer, it is
+    /// at least a timeout of RFC 7252.
     pub(crate) fn depart(
         &mut self,
         now: Instant,
@@ -98,13 +99,7 @@ impl<C: Controller> Lane<C> {
         self.leaving = false;
         let Some(controller) = &setup.bulk else { return setup.config.response_timeout };
         let cue = Cue { now, draw, outstanding: self.in_flight };
-        let timeout = if let Some(control) = &mut exchange.control {
-            controller.on_retransmit(&mut self.state, control, cue)
-        } else {
-            let (control, timeout) = controller.on_start(&mut self.state, cue);
-            exchange.control = Some(control);
-            timeout
-        };
+        let timeout = exchange.arm(controller, &mut self.state, cue);
         match setup.patience().filter(|_| self.silence > setup.config.max_retransmit) {
             Some(patience) => timeout.max(patience.timeout(self.silence.saturating_sub(2), draw)),
             None => timeout,
@@ -113,31 +108,32 @@ impl<C: Controller> Lane<C> {
 }
 
 impl<C: Controller, A: Address> Endpoint<C, A> {
-    /// Returns whether a request of a body to this peer would depart soon. Begin one while this returns true, again after
-    /// each response, and at least one at all times.
+    /// Returns whether another request for a part of a body to this peer would depart soon. Begin such requests while
+    /// this returns true, check again after each response, and keep at least one request outstanding.
     pub fn wants_bulk(&self, peer: A) -> bool {
         let lane = self.peers.find(peer).and_then(|slot| self.peers[slot].lane.as_ref());
         let is_full = self.exchanges.in_use() >= self.setup.config.max_exchanges as usize;
         !is_full && lane.is_none_or(|lane| lane.waits < WAITING)
     }
 
-    /// Returns the limits of the mechanism for bodies for a peer.
+    /// Returns the limits of the bulk mechanism for a peer; `None` before the first transfer of a part of a body.
     pub fn bulk_limits(&self, peer: A) -> Option<Limits> {
         self.bulk(peer).map(|(controller, state)| controller.limits(state))
     }
 
-    /// Returns the estimates of the mechanism for bodies for a peer.
+    /// Returns the estimates of the bulk mechanism for a peer; `None` before the first transfer of a part of a body.
     pub fn bulk_gauges(&self, peer: A) -> Option<Gauges> {
         self.bulk(peer).map(|(controller, state)| controller.gauges(state))
     }
 
-    /// Returns the mechanism for bodies with its state for a peer.
+    /// Returns the bulk mechanism and its state for a peer; `None` before the first transfer of a part of a body.
     fn bulk(&self, peer: A) -> Option<(&C, &C::State)> {
         let lane = self.peers[self.peers.find(peer)?].lane.as_ref()?;
         Some((self.setup.bulk.as_ref()?, &lane.state))
     }
 
-    /// Keeps requests of bodies to this peer from departing for a while, because the peer has no room for one now.
+    /// Admits no further request for a part of a body to this peer for the time `span`, because the peer has refused
+    /// one.
     pub fn pause_bulk(&mut self, now: Instant, peer: A, span: Duration) {
         let Some(slot) = self.peers.find(peer) else { return };
         if let Some(lane) = &mut self.peers[slot].lane {
@@ -145,7 +141,7 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
         }
     }
 
-    /// Puts an exchange at the end of those that wait in the lane.
+    /// Puts an exchange at the end of the queue of the lane.
     pub(crate) fn wait_in_lane(&mut self, index: u32) {
         let slot = self.exchanges[index].peer;
         let Some(controller) = &self.setup.bulk else { return };
@@ -154,7 +150,8 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
         lane.waits = lane.waits.saturating_add(1);
     }
 
-    /// Admits exchanges of the lane, as far as the mechanism allows. Lost ones have precedence. Returns when to try again.
+    /// Admits exchanges of the lane, as far as the mechanism allows. Lost exchanges have precedence. Returns the time
+    /// at which to try again; `None` if another event must come first, or if no exchange waits.
     pub(crate) fn admit_to_lane(&mut self, now: Instant, slot: u32) -> Option<Instant> {
         loop {
             let there = &self.peers[slot];
@@ -177,6 +174,7 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
                 return None;
             }
             let index = if lane.lost > 0 {
+                // A copy keeps its Message ID if no other is free (`transmit::mark`), so it need not wait for one.
                 self.longest_lost(slot)?
             } else {
                 let free = there.message_ids.free_at(|| self.setup.exchange_lifetime());
@@ -192,7 +190,7 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
         }
     }
 
-    /// Takes the lost exchange whose last copy departed first out of the lost ones.
+    /// Removes and returns the lost exchange whose last copy departed first.
     fn longest_lost(&mut self, slot: u32) -> Option<u32> {
         let active = self.peers[slot].active.iter(&self.exchanges);
         let lost = active.filter(|(_, exchange)| exchange.stage == ExchangeStage::Lost);
@@ -214,8 +212,9 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
         Some(index)
     }
 
-    /// Takes an exchange that is over out of the counts of its lane, and passes its outcome to the mechanism.
-    pub(crate) fn leave_lane(&mut self, now: Instant, index: u32, outcome: Outcome) {
+    /// Removes an ended exchange from the counts of its lane, and passes its outcome to the mechanism. `is_answered` is
+    /// true if a message of the peer ended the exchange.
+    pub(crate) fn leave_lane(&mut self, now: Instant, index: u32, outcome: Outcome, is_answered: bool) {
         let exchange = &mut self.exchanges[index];
         let there = &mut self.peers[exchange.peer];
         let (Some(lane), Some(controller)) = (&mut there.lane, &self.setup.bulk) else { return };
@@ -230,8 +229,10 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
                 lane.outstanding = lane.outstanding.saturating_sub(1);
                 lane.in_flight = lane.in_flight.saturating_sub(1);
             }
+            // An acknowledged request has left the lane with its acknowledgement.
             ExchangeStage::Acknowledged | ExchangeStage::Ended | ExchangeStage::Failed(_) => return,
         }
+        // Without a departed copy, the mechanism does not know the exchange.
         let Some(control) = exchange.control.take() else { return };
         // The exchange has no place any more. This stage keeps `find_overtaken` from counting it as lost.
         exchange.stage = ExchangeStage::Acknowledged;
@@ -244,7 +245,7 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
                 None => exchange.first,
             },
             // A response came without the acknowledgement before it.
-            Outcome::Cancelled if exchange.departed => exchange.first,
+            Outcome::Cancelled if is_answered => exchange.first,
             Outcome::Cancelled | Outcome::Reset | Outcome::GivenUp => return,
         };
         lane.answered = lane.answered.max(departure);
@@ -254,10 +255,12 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
         self.find_overtaken(now, slot);
     }
 
-    /// Marks exchanges as lost if a copy that departed later was answered. The mechanism decides how much later (RFC 8985).
+    /// Marks exchanges as lost whose last copy departed long before a copy that was answered. The mechanism decides how
+    /// long before (RFC 8985).
     fn find_overtaken(&mut self, now: Instant, slot: u32) {
         let there = &self.peers[slot];
         let (Some(lane), Some(controller)) = (&there.lane, &self.setup.bulk) else { return };
+        // Without this limit the mechanism takes a copy for lost only when its timeout has passed.
         let Some(overtaken) = controller.limits(&lane.state).overtaken else { return };
         let answered = lane.answered;
         let (mut lost, mut given_up) = (0, NONE);
@@ -272,6 +275,7 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
                 if exchange.retransmits >= MAX_COPIES {
                     given_up = index;
                 }
+                // A lost exchange waits for its place in the window, not for a timeout.
                 self.exchanges[index].stage = ExchangeStage::Lost;
                 self.deadlines.clear(DeadlineOwner::Exchange(index));
                 lost += 1;
@@ -288,8 +292,8 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
         }
     }
 
-    /// Acts on a timeout that has passed without an answer: the copy is lost, and the exchange waits for its place again. If
-    /// the peer has been silent for too long, the exchange is given up.
+    /// Handles a timeout without an answer: the copy is lost, and the exchange waits for a place in the window again.
+    /// If the peer has been silent for too long, the exchange is given up.
     pub(crate) fn time_out_in_lane(&mut self, now: Instant, index: u32) {
         let max_retransmit = self.setup.config.max_retransmit;
         let patient = self.setup.config.patience;
@@ -313,6 +317,7 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
             lane.silent_since = now;
         }
         there.silent |= lane.silence > max_retransmit;
+        // A patient endpoint sends some more copies at the pace of RFC 7252 before it gives up.
         let more = if patient && max_retransmit > 0 { SLOW_COPIES } else { 0 };
         let most = max_retransmit.saturating_add(more);
         let over = lane.silence > most || exchange.retransmits >= MAX_COPIES;

@@ -1,4 +1,4 @@
-//! The life of an exchange: it begins, waits for its place, is due for departure, and ends.
+//! The stages of an exchange: it begins, waits for a slot, is due for departure, and ends.
 
 use coapace_control::{Controller, Cue, Draw, Instant, Limits, Marking, Outcome};
 
@@ -13,8 +13,7 @@ use crate::request::SendError;
 use crate::{NONE, Patience, Setup};
 
 impl<C: Controller, A: Address> Endpoint<C, A> {
-    /// Begins an exchange: puts it at the end of those that wait for this peer, and admits it if its turn has
-    /// come.
+    /// Begins an exchange: appends it to the queue of its peer, and admits it if no limit makes it wait.
     #[allow(clippy::too_many_arguments)] // the fields of an exchange, once
     pub(crate) fn begin(
         &mut self,
@@ -26,6 +25,7 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
         token: Token,
         tail: &[u8],
     ) -> Result<ExchangeId, SendError> {
+        // The mechanism may need a byte of the token. This comes first, because an error must leave the endpoint as it was.
         let marked = confirmable && purpose == ExchangePurpose::Request;
         if marked
             && token.is_full()
@@ -35,6 +35,7 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
         }
         let bound = self.setup.config.max_exchanges;
         let index = self.exchanges.take(bound, OpenExchange::blank).ok_or(SendError::ExchangesFull)?;
+        // The slot of the exchange was taken before, so that a full table of exchanges does not displace a peer.
         let Some(peer) = self.find_or_insert_peer(to) else {
             self.exchanges.give_back(index);
             return Err(SendError::PeersFull);
@@ -42,6 +43,7 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
         let exchange = &mut self.exchanges[index];
         // This is the moment of the call, until the first transmission departs.
         exchange.first = now;
+        // The slot has the content of its last exchange, whose allocations are used again.
         exchange.tail.clear();
         exchange.tail.extend_from_slice(tail);
         exchange.forget_departures();
@@ -55,6 +57,7 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
         self.begun = self.begun.wrapping_add(1);
         let id = ExchangeId { index, generation: exchange.generation };
 
+        // Parts of bodies have a queue of their own, so that single exchanges do not wait behind them.
         if purpose.is_in_lane() {
             self.wait_in_lane(index);
         } else {
@@ -65,7 +68,7 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
     }
 
     /// Returns the slot of a peer. If the table is full, a new peer takes the slot of the least recently used one. Returns
-    /// `None` if all peers have exchanges under way.
+    /// `None` if all peers have outstanding exchanges.
     pub(crate) fn find_or_insert_peer(&mut self, to: A) -> Option<u32> {
         let Setup { controller, config, .. } = &*self.setup;
         let (slot, evicts) = self.peers.find_or_insert(to, config.max_peers, controller)?;
@@ -75,8 +78,7 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
         Some(slot)
     }
 
-    /// Returns how the mechanism wants transmissions to this peer to be marked, whether the peer is known or
-    /// not.
+    /// Returns how the mechanism marks transmissions to this peer, whether the peer is known or not.
     pub(crate) fn wanted_marking(&self, peer: A) -> Marking {
         let controller = &self.setup.controller;
         let limits = match self.peers.find(peer) {
@@ -86,10 +88,10 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
         limits.marking
     }
 
-    /// Admits exchanges that wait for this peer, as far as NSTART, the mechanism and PROBING_RATE allow.
+    /// Admits waiting exchanges with this peer, as far as NSTART, the mechanism and PROBING_RATE allow.
     ///
-    /// An exchange whose rate allows it overtakes one that has to wait for its own rate. Otherwise a
-    /// non-confirmable message would hold up confirmable ones for minutes.
+    /// An exchange that its rate allows to depart overtakes one that must still wait for its rate. Otherwise a
+    /// non-confirmable message would delay confirmable ones for minutes.
     pub(crate) fn admit(&mut self, now: Instant, peer: u32) {
         let single = self.admit_single(now, peer);
         let bulk = self.admit_to_lane(now, peer);
@@ -98,7 +100,8 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
         }
     }
 
-    /// Admits single exchanges. Returns when to try again.
+    /// Admits waiting exchanges outside the lane. Returns the time at which to try again; `None` if another event must
+    /// come first, or if no exchange waits.
     fn admit_single(&mut self, now: Instant, peer: u32) -> Option<Instant> {
         while !self.peers[peer].waiting.is_empty() {
             let there = &self.peers[peer];
@@ -132,11 +135,11 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
         None
     }
 
-    /// Returns the first waiting exchange that its rate allows to depart now.
+    /// Returns the first waiting exchange that may depart now by its rate.
     ///
     /// # Errors
-    /// The moment at which a rate allows an exchange to depart. `None` if it depends on a departure: `admit` is called again
-    /// after that.
+    /// The time at which an exchange may depart by its rate. `None` if that depends on a departure: `admit` is called again
+    /// after it.
     fn first_to_go(&self, now: Instant, peer: u32, limits: Limits) -> Result<u32, Option<Instant>> {
         let there = &self.peers[peer];
         let next_non = if there.owes_confirmable(self.setup.config.confirmable_every) {
@@ -161,7 +164,7 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
         Err((soonest > now).then_some(soonest))
     }
 
-    /// Puts an exchange at the end of the line of departures.
+    /// Appends an exchange to the queue of departures.
     pub(crate) fn line_up(&mut self, index: u32) {
         let exchange = &mut self.exchanges[index];
         (exchange.stage, exchange.in_line, exchange.next_due) = (ExchangeStage::Due, true, NONE);
@@ -171,7 +174,7 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
         }
     }
 
-    /// Takes the first exchange that is still due from the line of departures.
+    /// Removes and returns the first exchange in the queue of departures that is still due.
     pub(crate) fn next_in_line(&mut self) -> Option<u32> {
         while self.due_head != NONE {
             let index = self.due_head;
@@ -183,26 +186,27 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
             }
             match exchange.stage {
                 ExchangeStage::Due => return Some(index),
+                // The slot was kept only because the line led through it.
                 ExchangeStage::Ended => self.exchanges.give_back(index),
+                // It was acknowledged or has failed while its copy was queued, and keeps its slot.
                 _ => {}
             }
         }
         None
     }
 
-    /// Moves an exchange on after an empty acknowledgement: its place is free, and the response is still to
-    /// come.
+    /// Handles an empty acknowledgement: the slot of the exchange is free, and the response is expected.
     pub(crate) fn await_response(&mut self, now: Instant, index: u32, outcome: Outcome) {
-        self.leave_outstanding(now, index, outcome);
+        self.leave_outstanding(now, index, outcome, true);
         self.exchanges[index].stage = ExchangeStage::Acknowledged;
         self.deadlines.set(DeadlineOwner::Exchange(index), now + self.setup.config.response_timeout);
         self.admit(now, self.exchanges[index].peer);
     }
 
-    /// Ends an exchange that is not over. Tells the mechanism and the table of observers, counts the
-    /// exchange, frees its place and its slot, and admits the next one.
+    /// Ends an exchange. Informs the mechanism and the table of observers, counts the exchange, frees its slots, and admits the
+    /// next one.
     ///
-    /// The slot of an exchange that timed out is kept until [`pop_failed`](Self::pop_failed) takes it.
+    /// The table slot of an exchange that timed out is kept until [`pop_failed`](Self::pop_failed) takes it.
     pub(crate) fn end(&mut self, now: Instant, index: u32, end: ExchangeEnd) {
         let outcome = match end {
             ExchangeEnd::Answered(outcome) => {
@@ -215,6 +219,7 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
                 Outcome::GivenUp
             }
             ExchangeEnd::Failed(Failure::TimedOut) => {
+                // The mechanism has no part in this wait: the message was acknowledged, or non-confirmable.
                 self.rare.get_or_insert_default().timed_out += 1;
                 Outcome::Cancelled
             }
@@ -223,8 +228,10 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
                 Outcome::Reset
             }
         };
-        self.leave_outstanding(now, index, outcome);
+        // The mechanism learns the outcome first: its limits decide in `leave_peer` which exchange is admitted next.
+        self.leave_outstanding(now, index, outcome, matches!(end, ExchangeEnd::Answered(_)));
         self.leave_peer(now, index);
+        // A Reset is the event of its own datagram. The other failures wait in their slots for `poll_event`.
         if let ExchangeEnd::Failed(failure @ (Failure::GivenUp | Failure::TimedOut)) = end {
             self.exchanges[index].stage = ExchangeStage::Failed(failure);
             self.failed.push(&mut self.exchanges, index);
@@ -241,13 +248,14 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
         }
     }
 
-    /// Frees the place of an exchange among the outstanding, and passes its outcome to the mechanism.
-    fn leave_outstanding(&mut self, now: Instant, index: u32, outcome: Outcome) {
+    /// Removes an exchange from the outstanding ones, and passes its outcome to the mechanism.
+    fn leave_outstanding(&mut self, now: Instant, index: u32, outcome: Outcome, is_answered: bool) {
         self.deadlines.clear(DeadlineOwner::Exchange(index));
         let exchange = &mut self.exchanges[index];
         if exchange.purpose.is_in_lane() {
-            return self.leave_lane(now, index, outcome);
+            return self.leave_lane(now, index, outcome, is_answered);
         }
+        // Exchanges in other stages occupy no place of NSTART.
         if !matches!(exchange.stage, ExchangeStage::Due | ExchangeStage::InFlight) {
             return;
         }
@@ -266,7 +274,7 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
         }
     }
 
-    /// Takes an exchange out of the lists of its peer, and admits the next one.
+    /// Removes an exchange from the lists of its peer, and admits the next one.
     fn leave_peer(&mut self, now: Instant, index: u32) {
         let OpenExchange { peer, stage, purpose, .. } = self.exchanges[index];
         let there = &mut self.peers[peer];
@@ -282,18 +290,18 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
         self.admit(now, peer);
     }
 
-    /// Frees the slot of an exchange that is over. A slot in the line of departures is free when the line has
-    /// passed it.
+    /// Frees the slot of an ended exchange. A slot in the queue of departures is freed once the queue has passed it.
     fn release(&mut self, index: u32) {
         let exchange = &mut self.exchanges[index];
         exchange.stage = ExchangeStage::Ended;
+        // A late `cancel` of this exchange must not end the next one in the slot.
         exchange.generation = exchange.generation.wrapping_add(1);
         if !exchange.in_line {
             self.exchanges.give_back(index);
         }
     }
 
-    /// Takes the exchange that failed last by a timeout, and frees its slot.
+    /// Removes and returns the exchange that last failed by a timeout, and frees its slot.
     pub(crate) fn pop_failed(&mut self) -> Option<(ExchangeId, ExchangePurpose, Failure)> {
         let index = self.failed.first();
         let &OpenExchange { stage, generation, purpose, .. } = self.exchanges.get(index)?;
@@ -303,8 +311,7 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
         Some((ExchangeId { index, generation }, purpose, failure))
     }
 
-    /// Acts on a timeout that has passed without an answer: lines up the next copy, waits longer, or gives
-    /// up.
+    /// Handles a timeout without an answer: queues the next copy, waits longer, or gives up.
     pub(crate) fn time_out(&mut self, now: Instant, index: u32) {
         let exchange = &self.exchanges[index];
         let (first, retransmits) = (exchange.first, exchange.retransmits);
@@ -314,12 +321,14 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
             self.line_up(index);
             return;
         }
+        // A mechanism with short timers must not give up earlier than RFC 7252 does.
         let fast = |patience: &Patience| now.since(first) < patience.least_wait(max_retransmit);
         let Some(patience) = self.setup.patience().filter(fast) else {
             self.end(now, index, ExchangeEnd::Failed(Failure::GivenUp));
             return;
         };
         let probe = first + patience.max_span(max_retransmit);
+        // Without retransmissions there are no further copies: wait for the answer as long as RFC 7252 does.
         if max_retransmit == 0 {
             self.deadlines.set(DeadlineOwner::Exchange(index), first + patience.max_wait(0));
         } else if now < probe {
@@ -329,7 +338,7 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
         }
     }
 
-    /// Queues a reply, with the Rexmit-Cnt option if there is a `count`. Returns whether there was room.
+    /// Queues a reply, with the Rexmit-Cnt option if there is a `count`. Returns whether the queue had space.
     pub(crate) fn reply(&mut self, to: A, message: &Message<'_>, count: Option<u8>) -> bool {
         if message.token.is_extended() {
             return self.reply_extended(to, message, count);
@@ -338,8 +347,8 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
         outbox.push(self.setup.config.max_replies, to, |buffer| message.write_marked(count, buffer))
     }
 
-    /// Queues a message whose token is longer than 8 bytes. Returns false if the bytes of that token are forgotten: without
-    /// them the client could not match the message to its request.
+    /// Queues a message whose token is longer than 8 bytes. Returns false if the bytes of that token were dropped: without them
+    /// the client could not match the message to its request.
     #[cold]
     fn reply_extended(&mut self, to: A, message: &Message<'_>, count: Option<u8>) -> bool {
         let Rare { outbox, tokens, .. } = &mut **self.rare.get_or_insert_default();

@@ -4,7 +4,7 @@ use alloc::borrow::Cow;
 use alloc::string::String;
 use core::fmt;
 
-/// A writer of links.
+/// Writes links in CoRE Link Format (RFC 6690).
 ///
 /// ```
 /// use coapace_proto::link_format::Writer;
@@ -28,29 +28,29 @@ impl fmt::Display for BadLink {
 
 impl core::error::Error for BadLink {}
 
-/// A place at which a text is not in link format.
+/// A position at which a text is not in link format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Misread {
-    /// The place in bytes, 0 for the first.
+    /// The byte offset, 0 for the first byte.
     pub at: usize,
-    /// The problem.
+    /// The problem at this position.
     pub problem: Problem,
 }
 
 /// The problem of a text that is not in link format (RFC 6690 §2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Problem {
-    /// A link does not begin with `<`, such as behind a comma at the end.
+    /// A link does not begin with `<`, for example after a comma at the end.
     NoTarget,
-    /// A target has no `>`, or something before it that no URI reference has.
+    /// A target has no `>`, or a character before it that is not allowed in a URI reference.
     OpenTarget,
     /// Neither `;` nor `,` follows a target or an attribute.
     NoSeparator,
     /// An attribute has no name.
     NoName,
-    /// An attribute has `=`, and no value.
+    /// An attribute has `=` but no value.
     NoValue,
-    /// A value has no quotation mark at its end.
+    /// A value has no closing quotation mark.
     OpenQuote,
 }
 
@@ -59,7 +59,7 @@ impl fmt::Display for Misread {
         let problem = match self.problem {
             Problem::NoTarget => "a link must begin with <",
             Problem::OpenTarget => "> must end the target",
-            Problem::NoSeparator => "; or , must come before what follows",
+            Problem::NoSeparator => "a ; or , is missing",
             Problem::NoName => "; needs the name of an attribute",
             Problem::NoValue => "= needs a value",
             Problem::OpenQuote => "a value lacks its closing quotation mark",
@@ -71,11 +71,10 @@ impl fmt::Display for Misread {
 impl core::error::Error for Misread {}
 
 impl Writer {
-    /// Begins a link to this target.
+    /// Starts a link to this target.
     ///
     /// # Errors
-    /// [`BadLink`] if the target has an angle bracket, a space or a control character. A URI reference has
-    /// none.
+    /// [`BadLink`] if the target has an angle bracket, a space or a control character, which a URI reference must not have.
     pub fn link(mut self, target: &str) -> Result<Self, BadLink> {
         if target.chars().any(|c| matches!(c, '<' | '>' | ' ') || c.is_control()) {
             return Err(BadLink);
@@ -87,10 +86,11 @@ impl Writer {
         Ok(self)
     }
 
-    /// Adds an attribute whose value is a text, or several with spaces between them.
+    /// Adds an attribute with a text in quotation marks as its value. A list of values is one text, separated by
+    /// spaces.
     ///
     /// # Errors
-    /// [`BadLink`] if the name is not valid, if the value has a control character, or if no link comes before it.
+    /// [`BadLink`] if the name is invalid, if the value has a control character, or if no link was started.
     pub fn text(mut self, name: &str, value: &str) -> Result<Self, BadLink> {
         if value.chars().any(char::is_control) {
             return Err(BadLink);
@@ -98,6 +98,7 @@ impl Writer {
         self = self.flag(name)?;
         self.0.push_str("=\"");
         for c in value.chars() {
+            // Both are escaped in a quoted-string (RFC 2616 §2.2).
             if matches!(c, '"' | '\\') {
                 self.0.push('\\');
             }
@@ -110,7 +111,7 @@ impl Writer {
     /// Adds an attribute whose value is a number.
     ///
     /// # Errors
-    /// [`BadLink`] if the name is not valid, or if no link comes before it.
+    /// [`BadLink`] if the name is invalid, or if no link was started.
     pub fn number(mut self, name: &str, value: u32) -> Result<Self, BadLink> {
         self = self.flag(name)?;
         // Writing to a string does not fail.
@@ -121,27 +122,28 @@ impl Writer {
     /// Adds an attribute without a value.
     ///
     /// # Errors
-    /// [`BadLink`] if the name is not valid, or if no link comes before it.
+    /// [`BadLink`] if the name is invalid, or if no link was started.
     pub fn flag(mut self, name: &str) -> Result<Self, BadLink> {
         if self.0.is_empty() || !is_name(name) {
             return Err(BadLink);
         }
+        // An attribute belongs to the last link of the text.
         self.0.extend([";", name]);
         Ok(self)
     }
 
-    /// Returns the links.
+    /// Returns the text of all links.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// Returns the links.
+    /// Returns the text of all links, without a copy.
     pub fn into_string(self) -> String {
         self.0
     }
 }
 
-/// One link of a text.
+/// One link in a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WebLink<'a> {
     /// The target: a URI reference.
@@ -151,7 +153,7 @@ pub struct WebLink<'a> {
     attributes: &'a str,
 }
 
-/// Reads links. A link that cannot be read is an error, and reading goes on with the next link: the next `<` behind a comma.
+/// Parses links. An invalid link is an error, and parsing continues with the next link: the next `<` after a comma.
 pub fn parse(text: &str) -> impl Iterator<Item = Result<WebLink<'_>, Misread>> {
     let text = text.trim_ascii_end();
     let mut rest = Some(text.trim_ascii_start()).filter(|text| !text.is_empty());
@@ -174,7 +176,7 @@ pub fn parse(text: &str) -> impl Iterator<Item = Result<WebLink<'_>, Misread>> {
     })
 }
 
-/// Returns the text that begins with the next link: the first `<` behind a comma, at this place or later.
+/// Returns the text that begins with the next link: the first `<` after a comma, at this position or later.
 fn next_link(text: &str, place: usize) -> Option<&str> {
     let (before, behind) = text.split_at_checked(place)?;
     let is_after_comma = |before: &str| before.trim_ascii_end().ends_with(',');
@@ -188,7 +190,7 @@ fn next_link(text: &str, place: usize) -> Option<&str> {
 }
 
 impl<'a> WebLink<'a> {
-    /// Returns the link at the front, and the text after it.
+    /// Reads the link at the start of `text`. Returns it, and the text after it.
     fn read(text: &'a str) -> Result<(Self, &'a str), (Problem, &'a str)> {
         let behind = text.strip_prefix('<').ok_or((Problem::NoTarget, text))?;
         // A URI reference has none of these, so a `>` that is missing does not cost the links behind it.
@@ -214,14 +216,15 @@ impl<'a> WebLink<'a> {
         })
     }
 
-    /// Returns the value of the first attribute of this name, if it has one.
+    /// Returns the value of the first attribute with this name; `None` if the link has no such attribute, or one
+    /// without a value.
     pub fn attribute(&self, name: &str) -> Option<Cow<'a, str>> {
         self.attributes().find(|(other, _)| *other == name)?.1
     }
 
-    /// Returns whether the link fits an argument of a query, such as `rt=temperature`, `if=sensor*` or
-    /// `href=/s/*` (RFC 6690 §4.1). Some attributes are lists (`rt`, `if`, `rel`, `ct`): one fitting element
-    /// is enough. A name alone fits every link that has the attribute.
+    /// Returns whether the link matches an argument of a query, such as `rt=temperature`, `if=sensor*` or `href=/s/*` (RFC 6690
+    /// §4.1). Some attributes are lists (`rt`, `if`, `rel`, `ct`): one matching element is enough. A name alone matches every
+    /// link with the attribute.
     pub fn matches(&self, argument: &str) -> bool {
         let Some((name, wanted)) = argument.split_once('=') else {
             return self.attributes().any(|(name, _)| name == argument);
@@ -230,6 +233,7 @@ impl<'a> WebLink<'a> {
             Some(start) => value.starts_with(start),
             None => value == wanted,
         };
+        // `href` asks for the target, which is not an attribute (RFC 6690 §4.1).
         if name == "href" {
             return fits(self.target);
         }
@@ -241,7 +245,7 @@ impl<'a> WebLink<'a> {
     }
 }
 
-/// Returns the `links` that fit all `arguments` of a query. Text that is not a link is left out.
+/// Returns the `links` that match all `arguments` of a query. Text that is not a link is left out.
 pub fn filter(links: &str, arguments: &[&str]) -> String {
     let mut text = String::new();
     for link in parse(links).filter_map(Result::ok) {
@@ -258,7 +262,7 @@ pub fn filter(links: &str, arguments: &[&str]) -> String {
 /// The name and the value of an attribute.
 type Attribute<'a> = (&'a str, Option<Cow<'a, str>>);
 
-/// Returns the attribute at the front, and the text after it.
+/// Reads the attribute at the start of `text`. Returns it, and the text after it.
 fn attribute(text: &str) -> Result<(Attribute<'_>, &str), (Problem, &str)> {
     let text = text.trim_ascii_start();
     let end = text.find(|c| !is_name_char(c)).unwrap_or(text.len());
@@ -281,7 +285,8 @@ fn attribute(text: &str) -> Result<(Attribute<'_>, &str), (Problem, &str)> {
     Ok(((name, Some(Cow::Borrowed(found))), rest))
 }
 
-/// Returns the text up to the closing quotation mark without escapes, and the text after that.
+/// Reads the value up to the closing quotation mark. Returns it without escapes, and the text after the mark. Returns
+/// `None` if the mark is missing.
 fn unquote(text: &str) -> Option<(Cow<'_, str>, &str)> {
     let mut plain: Option<String> = None;
     let mut chars = text.char_indices();
@@ -293,6 +298,7 @@ fn unquote(text: &str) -> Option<(Cow<'_, str>, &str)> {
             }
             '\\' => {
                 let (_, escaped) = chars.next()?;
+                // A value without escapes is borrowed. The first escape makes a copy.
                 plain.get_or_insert_with(|| text[..at].into()).push(escaped);
             }
             c => plain.iter_mut().for_each(|plain| plain.push(c)),

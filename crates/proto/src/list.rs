@@ -1,7 +1,7 @@
 //! Lists of slots of a [`Slab`], linked through the slots themselves.
 //!
-//! A slot is in one list at a time. An exchange waits in the [`SlotQueue`] of its peer, is active or failed in a
-//! [`SlotStack`], or is free.
+//! A slot is in one list at a time. An exchange waits in the [`SlotQueue`] of its peer, is active or failed in a [`SlotStack`],
+//! or is free.
 
 use crate::NONE;
 use crate::slab::{Linked, Slab};
@@ -29,12 +29,13 @@ impl SlotStack {
         self.first = index;
     }
 
-    /// Takes out a slot that is in the list.
+    /// Removes a slot from the list.
     pub(crate) fn remove<T: Linked>(&mut self, slots: &mut Slab<T>, index: u32) {
         let next = slots[index].next();
         if self.first == index {
             self.first = next;
         } else {
+            // The list has no links back, so the slot before is searched. Lists of one peer are short.
             let before = predecessor(slots, self.first, index);
             slots[before].set_next(next);
         }
@@ -73,7 +74,7 @@ impl SlotQueue {
         }
     }
 
-    /// Takes out a slot from any place in the queue.
+    /// Removes a slot from any position of the queue.
     pub(crate) fn remove<T: Linked>(&mut self, slots: &mut Slab<T>, index: u32) {
         let next = slots[index].next();
         let before = if self.first == index {
@@ -85,6 +86,7 @@ impl SlotQueue {
             before
         };
         if next == NONE {
+            // `NONE` if it was the only slot.
             self.last = before;
         }
     }
@@ -95,7 +97,7 @@ impl SlotQueue {
     }
 }
 
-/// Returns the slot whose next is `index`, in a list that begins with `first` and contains both.
+/// Returns the slot before `index` in the list that begins with the slot `first`, which is not `index` itself.
 fn predecessor<T: Linked>(slots: &Slab<T>, first: u32, index: u32) -> u32 {
     let mut before = first;
     while slots[before].next() != index {
@@ -137,7 +139,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn lists_keep_their_order_whatever_is_pushed_and_removed(steps in proptest::collection::vec(0u32..8, 1..100)) {
+        fn linked_lists_keep_their_sequence_under_any_insertions_and_removals(steps in proptest::collection::vec(0u32..8, 1..100)) {
             let mut slots = Slab::default();
             let indices: Vec<_> = (0..16).map(|_| slots.take(16, || TestNode(NONE)).unwrap()).collect();
             let (mut stack, mut queue) = (SlotStack::EMPTY, SlotQueue::EMPTY);

@@ -1,5 +1,4 @@
-//! The table of requests to which responses go on coming: observations (RFC 7641 §3.2) and requests to groups
-//! (RFC 7252 §8.2).
+//! The table of requests that may get further responses: observations (RFC 7641 §3.2) and requests to groups (RFC 7252 §8.2).
 
 use foldhash::fast::FixedState;
 use hashbrown::HashMap;
@@ -8,8 +7,8 @@ use crate::exchange::ExchangeId;
 use crate::message::Token;
 use crate::peer::Address;
 
-/// The exchange that further responses belong to, by the address that they come from and their token. The
-/// address is `None` for a request to a group: members answer from addresses of their own.
+/// The exchanges that accept further responses, by the address and the token of such a response. The address is `None`
+/// for a request to a group, because members answer from their own addresses.
 #[derive(Debug)]
 pub(crate) struct Listeners<A> {
     table: HashMap<(Option<A>, Token), ExchangeId, FixedState>,
@@ -20,24 +19,25 @@ impl<A: Address> Listeners<A> {
         Self { table: HashMap::with_hasher(FixedState::with_seed(seed)) }
     }
 
-    /// Returns whether a request with this token may listen if the table holds `bound` requests at most.
+    /// Returns whether a request with this token fits in the table, which holds at most `bound` requests.
     pub(crate) fn has_room(&self, from: Option<A>, token: Token, bound: u32) -> bool {
         self.table.len() < bound as usize || self.table.contains_key(&(from, token))
     }
 
-    /// Listens for responses to `exchange`, in place of an earlier exchange with the same token.
+    /// Adds an `exchange`, and replaces an earlier one with the same address and token.
     pub(crate) fn insert(&mut self, from: Option<A>, token: Token, exchange: ExchangeId) {
         self.table.insert((from, token), exchange);
     }
 
-    /// Returns the exchange that a response from this address with this token belongs to, and whether it is
-    /// an observation.
+    /// Returns the exchange to which a response with this address and token belongs, and whether it is an observation.
+    /// Returns `None` if the response is unknown.
     pub(crate) fn find(&self, from: A, token: Token) -> Option<(ExchangeId, bool)> {
+        // An entry for a group matches every address, so it comes last.
         let observation = self.table.get(&(Some(from), token)).map(|&exchange| (exchange, true));
         observation.or_else(|| self.table.get(&(None, token)).map(|&exchange| (exchange, false)))
     }
 
-    /// Ends an observation.
+    /// Ends the observation at the address `from` with this token, if there is one.
     pub(crate) fn remove(&mut self, from: A, token: Token) {
         self.table.remove(&(Some(from), token));
     }

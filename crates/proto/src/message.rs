@@ -1,7 +1,7 @@
 //! CoAP messages in datagrams (RFC 7252 §3).
 //!
-//! The four header bytes and the token are read and written here. [`coap_message_implementations`] reads and
-//! writes the options. The options and the payload, which follow the token, are together called the *tail*.
+//! The four header bytes and the token are read and written here. [`coap_message_implementations`] reads and writes the
+//! options. The options and the payload, which follow the token, are together called the *tail*.
 
 use alloc::vec::Vec;
 use core::hash::Hasher;
@@ -18,7 +18,7 @@ use crate::code::Code;
 pub enum Kind {
     /// CON, which asks for an acknowledgement.
     Confirmable = 0,
-    /// NON.
+    /// NON, which asks for no acknowledgement.
     NonConfirmable = 1,
     /// ACK, empty or with a piggybacked response.
     Acknowledgement = 2,
@@ -28,18 +28,18 @@ pub enum Kind {
 
 /// A token: 0 to 8 bytes that the client has chosen (RFC 7252 §5.3.1).
 ///
-/// A request may have a longer token (RFC 8974). Then this is a digest of 8 bytes, and the endpoint that
-/// received the request keeps the bytes of the token for the answer.
+/// A request may have a longer token (RFC 8974). Then this is a digest of 8 bytes, and the endpoint that received the request
+/// stores the bytes of the token for the answer.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub struct Token {
     bytes: [u8; 8],
     len: u8,
 }
 
-/// The length of a token that marks a digest.
+/// The value of `len` in a token that is the digest of a longer one.
 const EXTENDED: u8 = u8::MAX;
 
-/// The largest ordinal of a transmission that other implementations are assumed to have.
+/// The largest ordinal that other implementations are assumed to write at the end of a token.
 const MAX_ORDINAL: u8 = 32;
 
 impl Token {
@@ -61,17 +61,17 @@ impl Token {
         Self { bytes: hasher.finish().to_be_bytes(), len: EXTENDED }
     }
 
-    /// Returns whether it is the digest of a token of more than 8 bytes.
+    /// Returns whether this is the digest of a token of more than 8 bytes.
     pub fn is_extended(&self) -> bool {
         self.len == EXTENDED
     }
 
-    /// Returns whether it has 8 bytes, so that no byte can be added.
+    /// Returns whether the token has 8 bytes, so that no byte can be added.
     pub fn is_full(&self) -> bool {
         usize::from(self.len) >= self.bytes.len()
     }
 
-    /// Returns this token with one more byte; without it if the token is full.
+    /// Returns this token with one more byte at its end. A full token is returned unchanged.
     #[must_use]
     pub fn with(mut self, byte: u8) -> Self {
         if let Some(last) = self.bytes.get_mut(usize::from(self.len)) {
@@ -81,12 +81,13 @@ impl Token {
         self
     }
 
-    /// Returns the token without the small bytes at its end. Copies of one message have the same base, even if
-    /// their sender marks each transmission with its ordinal. Tokens that differ only in small bytes at their end
-    /// have the same base, too.
+    /// Returns the token without the bytes at its end that may be an ordinal, 0 to [`MAX_ORDINAL`]. Copies of one
+    /// message have the same base, even if their sender marks each transmission with its ordinal. Tokens that differ
+    /// only in such bytes also have the same base.
     pub(crate) fn base(&self) -> u64 {
         let mut base = u64::from_be_bytes(self.bytes);
         while base != 0 {
+            // The last byte that is not 0. The bytes behind the token are 0, and an ordinal may be 0, too.
             let end = base.trailing_zeros() & !7;
             if (base >> end) as u8 > MAX_ORDINAL {
                 break;
@@ -96,7 +97,7 @@ impl Token {
         base
     }
 
-    /// Returns the byte that `longer` has beyond this token, if that is the only difference.
+    /// Returns the last byte of `longer` if that token is this one with a byte added, otherwise `None`.
     pub fn byte_beyond(&self, longer: &Self) -> Option<u8> {
         let len = usize::from(self.len);
         (!self.is_full() && longer.len == self.len + 1 && longer.bytes[..len] == self.bytes[..len])
@@ -118,7 +119,7 @@ impl core::fmt::Debug for Token {
     }
 }
 
-/// A message. Its bytes stay where they arrived.
+/// A message, which borrows the received bytes.
 #[derive(Clone, Copy, Debug)]
 pub struct Message<'a> {
     /// CON, NON, ACK or RST.
@@ -140,10 +141,9 @@ pub struct Message<'a> {
 /// The reason why bytes are not a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Malformed {
-    /// The bytes are shorter than a header, or have another version than 1. They are ignored silently (RFC
-    /// 7252 §3).
+    /// The bytes are shorter than a header, or have another version than 1. Such messages are ignored silently (RFC 7252 §3).
     NotCoap,
-    /// The header can be read, but the rest is wrong. They are rejected (RFC 7252 §4.2, §4.3).
+    /// The header is valid, but the rest is not. Such messages are rejected (RFC 7252 §4.2, §4.3).
     Format {
         /// The type in the header.
         kind: Kind,
@@ -152,20 +152,21 @@ pub enum Malformed {
     },
 }
 
-/// The number of the Rexmit-Cnt option. draft-ietf-core-fasor-02 §4.4 leaves it to be assigned. This one is
-/// from the range for experiments (RFC 7252 §12.2). It is elective, safe to forward and no cache key.
+/// The number of the Rexmit-Cnt option. draft-ietf-core-fasor-02 §4.4 leaves it unassigned; this one is from the experimental
+/// range (RFC 7252 §12.2). It is elective, safe to forward and not part of the cache key.
 pub const REXMIT_CNT: u16 = 65020;
 
-/// The value of Rexmit-Cnt in a request that asks whether the peer echoes the option.
+/// The value of Rexmit-Cnt in a request that tests whether the peer echoes the option.
 pub(crate) const REXMIT_CNT_PROBE: u8 = 255;
 
 impl<'a> Message<'a> {
     /// Reads a message from a datagram.
     ///
     /// # Errors
-    /// [`Malformed`] says how RFC 7252 wants the bytes to be treated.
+    /// [`Malformed`] says how RFC 7252 requires the bytes to be treated.
     pub fn parse(bytes: &'a [u8]) -> Result<Self, Malformed> {
         let &[first, code, high, low, ref rest @ ..] = bytes else { return Err(Malformed::NotCoap) };
+        // Messages of unknown versions are ignored silently (RFC 7252 §3).
         if first >> 6 != 1 {
             return Err(Malformed::NotCoap);
         }
@@ -176,6 +177,7 @@ impl<'a> Message<'a> {
             _ => Kind::Reset,
         };
         let message_id = u16::from_be_bytes([high, low]);
+        // From here on an error has a type and a Message ID, so that the message can be rejected.
         let malformed = Malformed::Format { kind, message_id };
 
         let (token, extended_token, tail) = if first & 15 <= 8 {
@@ -186,6 +188,7 @@ impl<'a> Message<'a> {
             (Token::digest(token), token, tail)
         };
         let code = Code(code);
+        // An empty message has four bytes (RFC 7252 §4.1). Classes 1, 6 and 7 are reserved in datagrams (§3).
         if code == Code::EMPTY && !rest.is_empty() || matches!(code.0 >> 5, 1 | 6 | 7) {
             return Err(malformed);
         }
@@ -196,6 +199,7 @@ impl<'a> Message<'a> {
                 // (§5.4.3).
                 OptItem::Option { number: REXMIT_CNT, data } => rexmit_cnt = rexmit_cnt.or(small_uint(data)),
                 OptItem::Option { .. } => {}
+                // A payload marker without a payload is a format error (RFC 7252 §3).
                 OptItem::Payload([]) | OptItem::Error(_) => return Err(malformed),
                 OptItem::Payload(_) => break,
             }
@@ -203,8 +207,8 @@ impl<'a> Message<'a> {
         Ok(Self { kind, code, message_id, token, extended_token, tail, rexmit_cnt })
     }
 
-    /// Returns the header and the token of a message whose end is missing: a message without options and payload.
-    /// Returns `None` if they are not there.
+    /// Returns the header and the token of a truncated message, as a message without options and payload. Returns `None` if
+    /// they are incomplete.
     pub fn head(bytes: &[u8]) -> Option<&[u8]> {
         let &[first, _, _, _, ref rest @ ..] = bytes else { return None };
         let tail = match usize::from(first & 15) {
@@ -252,11 +256,10 @@ impl<'a> Message<'a> {
         }
     }
 
-    /// Returns whether a server may carry out this request more than once, to the same effect and with the
-    /// same answer.
+    /// Returns whether a server may execute this request more than once, with the same effect and the same answer.
     ///
-    /// The method has to be idempotent. Block1 (RFC 7959), Q-Block1 (RFC 9177), If-Match and If-None-Match
-    /// (RFC 7252 §5.10.8) make the outcome depend on earlier requests. GET does not look at them.
+    /// The method must be idempotent. Block1 (RFC 7959), Q-Block1 (RFC 9177), If-Match and If-None-Match (RFC 7252 §5.10.8)
+    /// make the effect depend on earlier requests. GET is not affected by them.
     pub(crate) fn is_repeatable(&self) -> bool {
         const DEPENDENT: [u16; 4] =
             [option::IF_MATCH, option::IF_NONE_MATCH, option::BLOCK1, option::Q_BLOCK1];
@@ -264,7 +267,7 @@ impl<'a> Message<'a> {
             || self.code.is_idempotent() && !self.options().any(|(number, _)| DEPENDENT.contains(&number))
     }
 
-    /// Returns the options in their order, as (number, value).
+    /// Returns the options in sequence, as (number, value).
     pub fn options(&self) -> impl Iterator<Item = (u16, &'a [u8])> + use<'a> {
         OptPayloadReader::new(self.tail).map_while(|item| match item {
             OptItem::Option { number, data } => Some((number, data)),
@@ -283,10 +286,11 @@ impl<'a> Message<'a> {
     }
 }
 
-/// Writes the header and a token whose length may need bytes of its own (RFC 8974 §2.1).
+/// Writes the header and a token whose length may need additional bytes (RFC 8974 §2.1).
 #[cold]
 fn write_extended(mut header: [u8; 4], token: &[u8], buffer: &mut Vec<u8>) {
     let extended = token.len().saturating_sub(13);
+    // TKL is the length up to 12. 13 and 14 announce one and two bytes with the rest of it (RFC 8974 §2.1).
     let (tkl, skip) = match extended {
         0 if token.len() <= 12 => (token.len() as u8, 2),
         0..256 => (13, 1),
@@ -300,8 +304,7 @@ fn write_extended(mut header: [u8; 4], token: &[u8], buffer: &mut Vec<u8>) {
     buffer.extend_from_slice(token);
 }
 
-/// Splits a token of more than 8 bytes, or one whose length has bytes of its own (RFC 8974 §2.1), from the
-/// bytes after it.
+/// Splits a token of more than 8 bytes, or one whose length takes additional bytes (RFC 8974 §2.1), from the bytes after it.
 #[cold]
 fn split_extended(tkl: u8, rest: &[u8]) -> Option<(&[u8], &[u8])> {
     match (tkl, rest) {
@@ -310,6 +313,7 @@ fn split_extended(tkl: u8, rest: &[u8]) -> Option<(&[u8], &[u8])> {
         (14, &[high, low, ref rest @ ..]) => {
             rest.split_at_checked(269 + usize::from(u16::from_be_bytes([high, low])))
         }
+        // 15 is reserved (RFC 8974 §2.1).
         _ => None,
     }
 }
@@ -321,6 +325,7 @@ fn write_with_rexmit_cnt(tail: &[u8], count: u8, buffer: &mut Vec<u8>) {
     for item in OptPayloadReader::new(tail) {
         match item {
             OptItem::Option { number, .. } => last = number,
+            // The marker has one byte.
             OptItem::Payload(payload) => payload_len = payload.len() + 1,
             OptItem::Error(_) => break,
         }
@@ -330,6 +335,7 @@ fn write_with_rexmit_cnt(tail: &[u8], count: u8, buffer: &mut Vec<u8>) {
     let Some(delta) = REXMIT_CNT.checked_sub(last) else { return buffer.extend_from_slice(tail) };
     let (options, payload) = tail.split_at(tail.len() - payload_len);
     buffer.extend_from_slice(options);
+    // A uint of 0 has no bytes (RFC 7252 §3.2).
     buffer.extend_from_slice(encode_extensions(delta, u16::from(count != 0)).as_ref());
     if count != 0 {
         buffer.push(count);

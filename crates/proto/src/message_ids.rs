@@ -4,11 +4,10 @@ use alloc::boxed::Box;
 
 use coapace_control::{Duration, Instant};
 
-/// A source of 16-bit Message IDs. It gives no ID twice within EXCHANGE_LIFETIME (RFC 7252 §4.4).
+/// A source of 16-bit Message IDs that returns no ID twice within EXCHANGE_LIFETIME (RFC 7252 §4.4).
 ///
-/// The IDs are given in turn and lie in eight blocks. A block is entered again when EXCHANGE_LIFETIME has
-/// passed since it was left. The times at which blocks were left are kept from the first block that was used
-/// up.
+/// The IDs are returned in sequence. They belong to eight blocks. A block is used again when EXCHANGE_LIFETIME has
+/// passed since its last ID was returned. The table of these times is created when the first block is used up.
 #[derive(Clone, Debug)]
 pub(crate) struct MessageIds {
     next: u16,
@@ -24,10 +23,11 @@ impl MessageIds {
         Self { next: first, left: None }
     }
 
-    /// Returns the moment from which the next ID may be used.
+    /// Returns the time from which the next ID may be used.
     #[inline]
     pub(crate) fn free_at(&self, lifetime: impl FnOnce() -> Duration) -> Instant {
         match &self.left {
+            // Within a block every ID is free: all of them were when the block was entered.
             Some(left) if self.next.is_multiple_of(BLOCK) => match left[usize::from(self.next / BLOCK)] {
                 Instant::ZERO => Instant::ZERO,
                 left => left + lifetime(),
@@ -36,7 +36,7 @@ impl MessageIds {
         }
     }
 
-    /// Returns whether the block after the one in use is free. If it is not, few IDs may be left.
+    /// Returns whether the block after the current one is free. If it is not, few IDs may be left.
     pub(crate) fn has_spare_block(&self, now: Instant, lifetime: impl FnOnce() -> Duration) -> bool {
         let Some(left) = &self.left else { return true };
         match left[(usize::from(self.next / BLOCK) + 1) % BLOCKS] {
@@ -50,6 +50,7 @@ impl MessageIds {
     pub(crate) fn take(&mut self, now: Instant) -> u16 {
         let id = self.next;
         self.next = id.wrapping_add(1);
+        // `id` was the last one of its block.
         if self.next.is_multiple_of(BLOCK) {
             self.note_block(id / BLOCK, now);
         }
@@ -57,7 +58,7 @@ impl MessageIds {
     }
 
     #[cold]
-    /// Notes when a block was left.
+    /// Records the time at which the last ID of a block was returned.
     fn note_block(&mut self, block: u16, now: Instant) {
         // `Instant::ZERO` marks a block that was never left.
         let now = now.max(Instant::from_micros(1));
@@ -72,7 +73,7 @@ mod tests {
     const LIFETIME: Duration = Duration::from_secs(247);
 
     #[test]
-    fn an_id_comes_back_after_the_lifetime_and_not_before() {
+    fn a_message_id_is_reused_only_after_exchange_lifetime() {
         let mut ids = MessageIds::from(5_000);
         let mut used = alloc::vec![Instant::ZERO; 1 << 16];
         let mut now = Instant::from_secs(1);
@@ -91,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn before_ids_run_out_a_block_of_them_is_left() {
+    fn message_ids_are_reported_as_scarce_while_a_block_of_them_is_left() {
         let now = Instant::from_secs(1);
         for first in [0, 1, 5_000, 65_535] {
             let mut ids = MessageIds::from(first);

@@ -1,6 +1,6 @@
 //! Observe (RFC 7641).
 //!
-//! * [`order`]: the order and the freshness of notifications, for an application on either side.
+//! * [`order`]: the sequence and the freshness of notifications, for an application on either side.
 //! * [`server`]: the registration of observers at this endpoint, and the notifications to them.
 //! * Here: the observations of this endpoint at others, and requests to groups.
 
@@ -8,7 +8,7 @@ mod order;
 mod server;
 
 use coapace_control::{Controller, Instant};
-pub use order::{Observation, Sequence};
+pub use order::{NotificationOrder, Sequence};
 
 use crate::endpoint::Endpoint;
 use crate::exchange::{ExchangeId, ExchangePurpose};
@@ -17,21 +17,21 @@ use crate::peer::Address;
 use crate::request::{Request, SendError};
 
 impl<C: Controller, A: Address> Endpoint<C, A> {
-    /// Sends a request with the Observe option 0, like [`request`](Self::request) does.
+    /// Sends a request with the Observe option 0, like [`request`](Self::request).
     ///
-    /// If the first response has the option too, later ones are
-    /// [`Event::Notification`](crate::Event::Notification) with the exchange that is returned here. That goes
-    /// on until a response comes without the option, or until the exchange is [cancelled](Self::cancel).
-    /// After that a notification is rejected (RFC 7641 §3.6). To register again, ask again with the same
-    /// token.
+    /// If the first response also has the option, each later one is returned as an
+    /// [`Event::Notification`](crate::Event::Notification) with the exchange that this call returns. That continues
+    /// until a response comes without the option, or until the exchange is [cancelled](Self::cancel). After that a
+    /// notification is rejected (RFC 7641 §3.6). To register again, send the request again with the same token.
     ///
     /// # Errors
-    /// [`SendError`] names the bound that is reached.
+    /// [`SendError`] names the limit that is reached.
     pub fn observe(&mut self, now: Instant, to: A, request: Request<'_>) -> Result<ExchangeId, SendError> {
         self.listen(now, to, Some(to), ExchangePurpose::Observation, request)
     }
 
-    /// Sends a request that may get more than one response: from the address `from`, or from any.
+    /// Sends a request that may get more than one response: from the address `from`, or from any address if that is
+    /// `None`.
     pub(crate) fn listen(
         &mut self,
         now: Instant,
@@ -58,7 +58,7 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
         self.rare.as_mut()?.listeners.as_deref_mut()
     }
 
-    /// Listens no longer for responses to an exchange.
+    /// Stops accepting responses to an exchange.
     pub(crate) fn stop_listening(&mut self, exchange: ExchangeId) {
         if let Some(listeners) = self.listeners() {
             listeners.forget(exchange);

@@ -1,4 +1,4 @@
-//! Options. They are added in any order, and written in the order of their numbers.
+//! Options, which are added in any sequence, and written sorted by number.
 
 mod reading;
 mod rule;
@@ -17,7 +17,7 @@ pub use rule::{is_critical, is_no_cache_key, is_unsafe};
 use crate::block::Block;
 use crate::{Kind, Message, Tail};
 
-/// The options of a message, in the encoding of RFC 7252 §3.1. A few short ones need no allocation.
+/// The options of a message, in the encoding of RFC 7252 §3.1. A few short options need no allocation.
 ///
 /// ```
 /// use coapace_proto::Options;
@@ -27,11 +27,11 @@ use crate::{Kind, Message, Tail};
 /// ```
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct Options {
-    /// The encoded options, in the order of their numbers.
+    /// The encoded options, sorted by number.
     bytes: SmallVec<[u8; 32]>,
     /// The number of the last option.
     last: u16,
-    /// The number of the first option that was left out because its value is longer than any message takes.
+    /// The number of the first option that was left out because its value is too long for any message.
     too_long: Option<u16>,
 }
 
@@ -43,7 +43,7 @@ pub enum BadOption {
         /// The number of the option.
         number: u16,
     },
-    /// The option is there twice and must not be (RFC 7252 §5.4.5).
+    /// The option is repeated but must not be (RFC 7252 §5.4.5).
     Repeated {
         /// The number of the option.
         number: u16,
@@ -92,8 +92,8 @@ impl Options {
         Self::new().and(message.options())
     }
 
-    /// Adds an option, behind others of its number. Numbers are constants in [`coap_numbers::option`]. A
-    /// value of more than 65,535 bytes is left out, and [`tail`](Self::tail) returns an error then.
+    /// Adds an option, after others with its number. Numbers are constants in [`coap_numbers::option`]. A value of more than
+    /// 65,535 bytes is left out, and [`tail`](Self::tail) then returns an error.
     #[must_use]
     pub fn with(mut self, number: u16, value: &[u8]) -> Self {
         self.push(number, value);
@@ -106,6 +106,7 @@ impl Options {
             self.too_long.get_or_insert(number);
             return;
         };
+        // Numbers are encoded as differences, so an option in the middle changes the one after it. All are written again.
         if number < self.last {
             let before = Self { too_long: self.too_long, ..Self::new() };
             let before = before.and(self.iter().filter(|&(other, _)| other <= number)).with(number, value);
@@ -125,6 +126,7 @@ impl Options {
     #[must_use]
     pub fn with_uint(self, number: u16, value: u64) -> Self {
         let bytes = value.to_be_bytes();
+        // The number 0 has 64 leading zeros, and so no bytes.
         self.with(number, &bytes[value.leading_zeros() as usize / 8..])
     }
 
@@ -153,13 +155,13 @@ impl Options {
         self.with(option::URI_QUERY, argument.as_bytes())
     }
 
-    /// Adds Content-Format.
+    /// Adds Content-Format: the format of the payload.
     #[must_use]
     pub fn content_format(self, format: u16) -> Self {
         self.with_uint(option::CONTENT_FORMAT, format.into())
     }
 
-    /// Adds Accept.
+    /// Adds Accept: the format that the client wants the payload of the response to have.
     #[must_use]
     pub fn accept(self, format: u16) -> Self {
         self.with_uint(option::ACCEPT, format.into())
@@ -183,37 +185,38 @@ impl Options {
         self.with_uint(option::OBSERVE, (value & 0xff_ffff).into())
     }
 
-    /// Adds Block1.
+    /// Adds Block1, which names a part of the request body.
     #[must_use]
     pub fn block1(self, block: Block) -> Self {
         self.with_uint(option::BLOCK1, block.encode().into())
     }
 
-    /// Adds Block2.
+    /// Adds Block2, which names a part of the response body.
     #[must_use]
     pub fn block2(self, block: Block) -> Self {
         self.with_uint(option::BLOCK2, block.encode().into())
     }
 
-    /// Adds Q-Block1.
+    /// Adds Q-Block1, which names a part of a request body whose parts may arrive in any sequence.
     #[must_use]
     pub fn q_block1(self, block: Block) -> Self {
         self.with_uint(option::Q_BLOCK1, block.encode().into())
     }
 
-    /// Adds Q-Block2, behind others. The numbers of several ascend (RFC 9177 §4.4).
+    /// Adds Q-Block2, after others. The numbers of several must ascend (RFC 9177 §4.4).
     #[must_use]
     pub fn q_block2(self, block: Block) -> Self {
         self.with_uint(option::Q_BLOCK2, block.encode().into())
     }
 
-    /// Adds Size1, bytes.
+    /// Adds Size1: the length of the request body, bytes. In a 4.13 response it is the largest length that the server
+    /// accepts.
     #[must_use]
     pub fn size1(self, bytes: u32) -> Self {
         self.with_uint(option::SIZE1, bytes.into())
     }
 
-    /// Adds Size2, bytes.
+    /// Adds Size2: the length of the response body, bytes.
     #[must_use]
     pub fn size2(self, bytes: u32) -> Self {
         self.with_uint(option::SIZE2, bytes.into())
@@ -237,7 +240,7 @@ impl Options {
         self.with(option::REQUEST_TAG, tag)
     }
 
-    /// Returns the options as (number, value), in the order of their numbers.
+    /// Returns the options as (number, value), sorted by number.
     pub fn iter(&self) -> impl Iterator<Item = (u16, &[u8])> {
         self.message().options()
     }
@@ -252,7 +255,7 @@ impl Options {
         self.message().uint(number)
     }
 
-    /// Returns a message with these options and nothing else, to read them.
+    /// Returns a message with these options, so that the functions of [`Message`] can read them.
     fn message(&self) -> Message<'_> {
         Message { tail: &self.bytes, ..Message::empty(Kind::Reset, 0) }
     }
@@ -263,6 +266,7 @@ impl Options {
     /// [`BadOption`] names the first option that a recipient would not recognise.
     pub fn tail(&self, payload: &[u8]) -> Result<Tail, BadOption> {
         let (mut last, mut part_of_uri) = (None, None);
+        // A recipient ignores such an option, or rejects the message (RFC 7252 §5.4). So the sender learns of it here.
         for (number, value) in self.iter() {
             let rule = OptionRule::of(number);
             if !rule.allows(value.len()) {
@@ -291,7 +295,7 @@ impl Options {
         }
     }
 
-    /// Appends the options, allowed or not, and the payload to `buffer`.
+    /// Appends the options, valid or not, and the payload to `buffer`.
     pub fn write(&self, payload: &[u8], buffer: &mut Vec<u8>) {
         buffer.extend_from_slice(&self.bytes);
         if !payload.is_empty() {

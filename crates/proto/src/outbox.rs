@@ -11,7 +11,7 @@ pub(crate) struct Outbox<A> {
     /// The bytes of all messages, one after the other. The bytes before `sent` were sent.
     bytes: Vec<u8>,
     sent: usize,
-    /// The number of messages that found no room.
+    /// The number of messages that did not fit in the queue.
     pub(crate) dropped: u64,
 }
 
@@ -22,12 +22,13 @@ impl<A> Default for Outbox<A> {
 }
 
 impl<A> Outbox<A> {
-    /// Queues the message that `write` appends, unless `bound` messages wait. Returns whether there was room.
+    /// Queues the message that `write` appends, unless `bound` messages wait. Returns whether it was queued.
     pub(crate) fn push(&mut self, bound: u32, to: A, write: impl FnOnce(&mut Vec<u8>)) -> bool {
         if self.queue.len() >= bound as usize {
             self.dropped += 1;
             return false;
         }
+        // Most bytes are sent, so moving the others to the front costs less than they took to write.
         if self.sent > self.bytes.len() / 2 {
             self.bytes.drain(..self.sent);
             self.sent = 0;
@@ -38,9 +39,11 @@ impl<A> Outbox<A> {
         true
     }
 
-    /// Moves the oldest message to the end of `buffer`.
+    /// Moves the bytes of the oldest message to the end of `buffer`. Returns its destination; `None` if no message
+    /// waits.
     pub(crate) fn pop(&mut self, buffer: &mut Vec<u8>) -> Option<A> {
         let (to, len) = self.queue.pop_front()?;
+        // `push` may have moved the bytes to the front, and `sent` with them.
         let end = self.sent + len as usize;
         buffer.extend_from_slice(self.bytes.get(self.sent..end).unwrap_or(&[]));
         self.sent = end;

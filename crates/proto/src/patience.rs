@@ -1,26 +1,27 @@
-//! The time for which an endpoint waits for a peer that does not answer.
+//! How long an endpoint waits for a peer that does not answer.
 
 use coapace_control::{Draw, Duration, Ratio};
 
-/// The retransmission timer of RFC 7252 (§4.2, §4.8). It keeps an endpoint from giving up earlier than RFC
-/// 7252 does.
+/// The retransmission timer of RFC 7252 (§4.2, §4.8). It keeps an endpoint with a faster mechanism from giving up
+/// earlier than RFC 7252 does.
 ///
-/// A mechanism that follows a path of 1 ms has made all its retransmissions within a tenth of a second. If it
-/// gave up then, a reboot or a slow answer would be an error. An application that asks again at once would
-/// send hundreds of datagrams to a dead peer, and RFC 7252 sends five. Two rules prevent that:
+/// On a path with a round trip of 1 ms, a mechanism may have made all its retransmissions within a tenth of a second.
+/// If it gave up then, a reboot or a slow answer would be an error. An application that repeats the request at once
+/// would send hundreds of datagrams to a dead peer, while RFC 7252 sends five. Two rules prevent that:
 ///
-/// * If the timeouts of the mechanism together are shorter than [`least_wait`](Self::least_wait), the
-///   endpoint waits until [`max_wait`](Self::max_wait) has passed since the first transmission. One more copy
-///   departs when [`max_span`](Self::max_span) has passed, unless MAX_RETRANSMIT is 0. In no span of that
-///   length do more than MAX_RETRANSMIT + 1 transmissions depart. RFC 7252 makes no more either. If that copy
-///   departs late, because the device slept, it has [`last_wait`](Self::last_wait) for its answer.
-/// * A peer that let MAX_RETRANSMIT + 1 timeouts pass without an answer is *silent* until it answers. No timeout towards a
-///   silent peer is shorter than the RFC 7252 timeout of the same transmission. So the backoff outlives the exchange.
+/// * If the sum of the mechanism's timeouts is shorter than [`least_wait`](Self::least_wait), the endpoint waits until
+///   [`max_wait`](Self::max_wait) has passed since the first transmission. One more copy departs when
+///   [`max_span`](Self::max_span) has passed, unless MAX_RETRANSMIT is 0. So no more than MAX_RETRANSMIT + 1
+///   transmissions depart in any period as long as `max_span`, as with RFC 7252. If the additional copy departs late,
+///   because the device slept, the endpoint waits [`last_wait`](Self::last_wait) for its answer.
+/// * A peer that let MAX_RETRANSMIT + 1 timeouts pass without an answer is *silent* until it answers. No timeout
+///   towards a silent peer is shorter than the RFC 7252 timeout of the same transmission. So the next exchange with
+///   that peer does not begin with short timeouts again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Patience {
-    /// ACK_TIMEOUT.
+    /// ACK_TIMEOUT: the shortest timeout of a first transmission.
     pub ack_timeout: Duration,
-    /// ACK_RANDOM_FACTOR.
+    /// ACK_RANDOM_FACTOR: the largest factor by which dither lengthens a timeout.
     pub ack_random_factor: Ratio,
 }
 
@@ -28,38 +29,40 @@ pub struct Patience {
 const LONGEST: Duration = Duration::from_secs(60);
 
 impl Patience {
-    /// The parameters of RFC 7252 §4.8. An exchange of 4 retransmissions ends after 62 s at least, and one of
-    /// a fast mechanism after 93 s.
+    /// The parameters of RFC 7252 §4.8. With 4 retransmissions, an exchange without an answer ends after at least 62 s,
+    /// or after 93 s if the mechanism is fast.
     pub const RFC7252: Self =
         Self { ack_timeout: Duration::from_secs(2), ack_random_factor: Ratio::new(3, 2) };
 
-    /// Returns the timeout of RFC 7252 after `retransmits` retransmissions: ACK_TIMEOUT, doubled each time,
-    /// dithered, at most 60 s.
+    /// Returns the timeout of RFC 7252 after `retransmits` retransmissions: ACK_TIMEOUT, doubled each time, dithered, at most
+    /// 60 s.
     pub fn timeout(&self, retransmits: u8, draw: Draw) -> Duration {
+        // After 32 doublings every timeout is above `LONGEST`.
         let doubled = 1u32.checked_shl(retransmits.into()).unwrap_or(u32::MAX);
         draw.dither(self.ack_timeout.times(doubled), self.ack_random_factor).min(LONGEST)
     }
 
-    /// Returns the shortest time after which RFC 7252 gives up: the sum of its timeouts without dither. With
-    /// its parameters that is 62 s.
+    /// Returns the shortest time after which RFC 7252 gives up: the sum of its timeouts without dither. That is 62 s
+    /// with the parameters of RFC 7252.
     pub fn least_wait(&self, max_retransmit: u8) -> Duration {
         sum(self.ack_timeout, u16::from(max_retransmit) + 1)
     }
 
-    /// Returns MAX_TRANSMIT_WAIT, the longest time after which RFC 7252 gives up (§4.8.2). With its
-    /// parameters that is 93 s.
+    /// Returns MAX_TRANSMIT_WAIT, the longest time after which RFC 7252 gives up (§4.8.2). That is 93 s with the
+    /// parameters of RFC 7252.
     pub fn max_wait(&self, max_retransmit: u8) -> Duration {
         sum(self.longest_first(), u16::from(max_retransmit) + 1)
     }
 
-    /// Returns MAX_TRANSMIT_SPAN, the longest time until the last retransmission (RFC 7252 §4.8.2). With its
-    /// parameters that is 45 s.
+    /// Returns MAX_TRANSMIT_SPAN, the longest time until the last retransmission (RFC 7252 §4.8.2). That is 45 s with
+    /// the parameters of RFC 7252.
     pub fn max_span(&self, max_retransmit: u8) -> Duration {
         sum(self.longest_first(), max_retransmit.into())
     }
 
-    /// Returns the shortest wait for the answer to the last copy of the endpoint, even if the copy departs late: the time
-    /// from [`least_wait`](Self::least_wait) to [`max_wait`](Self::max_wait). With the parameters of RFC 7252 it is 31 s.
+    /// Returns how long the endpoint waits at least for an answer to its additional copy, even if that departs late:
+    /// [`max_wait`](Self::max_wait) less [`least_wait`](Self::least_wait). That is 31 s with the parameters of
+    /// RFC 7252.
     pub fn last_wait(&self, max_retransmit: u8) -> Duration {
         self.max_wait(max_retransmit) - self.least_wait(max_retransmit)
     }
@@ -70,7 +73,7 @@ impl Patience {
     }
 }
 
-/// Returns the sum of `count` timeouts. Each is twice as long as the one before, up to [`LONGEST`].
+/// Returns the sum of `count` timeouts. Each is twice as long as the previous one, up to [`LONGEST`].
 fn sum(mut timeout: Duration, count: u16) -> Duration {
     let mut sum = Duration::ZERO;
     for _ in 0..count {
@@ -85,7 +88,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_spans_are_those_of_rfc_7252() {
+    fn the_time_spans_agree_with_rfc_7252() {
         assert_eq!(Patience::RFC7252.least_wait(4), Duration::from_secs(62));
         assert_eq!(Patience::RFC7252.max_wait(4), Duration::from_secs(93));
         assert_eq!(Patience::RFC7252.max_span(4), Duration::from_secs(45));
@@ -95,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn a_timeout_doubles_with_every_retransmission_up_to_a_minute() {
+    fn the_patience_timeout_doubles_with_every_retransmission_up_to_a_minute() {
         let timeouts =
             [0, 1, 4, 5, 200].map(|n| Patience::RFC7252.timeout(n, Draw::ZERO).as_micros() / 1_000_000);
         assert_eq!(timeouts, [2, 4, 32, 60, 60]);

@@ -1,12 +1,13 @@
-//! The peers of an endpoint. If the table is full, the least recently used peer is forgotten.
+//! The peers of an endpoint. If the table is full, the least recently used peer is dropped.
 
 use alloc::boxed::Box;
 use core::fmt::Debug;
-use core::hash::{BuildHasher, Hash};
+use core::hash::{BuildHasher, Hash, Hasher};
 
 use coapace_control::{Controller, Instant, Marking};
 use foldhash::fast::FixedState;
 use hashbrown::HashTable;
+use siphasher::sip::SipHasher13;
 use smallvec::SmallVec;
 
 use crate::NONE;
@@ -15,89 +16,89 @@ use crate::list::{SlotQueue, SlotStack};
 use crate::message::{REXMIT_CNT_PROBE, Token};
 use crate::message_ids::MessageIds;
 
-/// The name of a peer: a socket address, or a node of a simulation.
+/// The address of a peer: a socket address, or a node of a simulation.
 pub trait Address: Copy + Eq + Hash + Debug {}
 impl<T: Copy + Eq + Hash + Debug> Address for T {}
 
-/// The memory of one peer.
+/// The state of one peer.
 #[derive(Debug)]
 pub(crate) struct Peer<C: Controller, A> {
     pub(crate) address: A,
     pub(crate) state: C::State,
-    /// The earliest moment for the next non-confirmable message.
+    /// The earliest time for the next non-confirmable message.
     pub(crate) next_non: Instant,
-    /// The exchange of the request that set `next_non`. Its response ends the wait. `NONE` if no response is
-    /// due.
+    /// The slot of the exchange that set `next_non`. Its response ends the wait. `NONE` if no response is expected.
     pub(crate) last_non: u32,
-    /// The number of exchanges that occupy a place of NSTART.
+    /// The number of exchanges that occupy a slot of NSTART.
     pub(crate) outstanding: u16,
     /// The number of outstanding exchanges that have departed.
     pub(crate) in_flight: u16,
     /// The number of timeouts that have passed since the peer answered.
     unanswered: u16,
-    /// True if the peer let so many timeouts pass that the timeouts of RFC 7252 are armed
-    /// ([`Patience`](crate::Patience)).
+    /// True if the peer let so many timeouts pass that the timeouts of RFC 7252 are armed ([`Patience`](crate::Patience)).
     pub(crate) silent: bool,
     pub(crate) message_ids: MessageIds,
     pub(crate) rexmit_cnt_echo: RexmitCntEcho,
-    /// True if the peer was seen to answer each copy of a request with the marking of that copy. RFC 7252
-    /// §4.5 lets it repeat its first answer instead.
+    /// True if the peer was seen to answer each copy of a request with the marking of that copy. RFC 7252 §4.5 allows it to
+    /// repeat its first answer instead.
     pub(crate) answers_each: bool,
     /// The last answer to a marked request that was retransmitted, until `answers_each` is known.
     pub(crate) answered: Option<Box<MarkedAnswer>>,
     /// The number of non-confirmable messages that have departed since the last confirmable one.
     pub(crate) nons: u8,
-    /// Exchanges that were admitted and are not over.
+    /// Exchanges that were admitted and have not ended.
     pub(crate) active: SlotStack,
-    /// Exchanges that wait for a place of NSTART or for their rate.
+    /// Exchanges that wait for a slot of NSTART or for their rate.
     pub(crate) waiting: SlotQueue,
-    /// The lane of requests of bodies. There is none before the first such request.
+    /// The lane for exchanges that transfer parts of bodies; `None` before the first of them.
     pub(crate) lane: Option<Box<Lane<C>>>,
-    /// True if the peer is held. It is then not in the order of use.
+    /// True if the peer stays in a full table, because it observes a resource. It is then not in the list sorted by
+    /// use.
     is_held: bool,
-    /// The neighbours in the order of use.
+    /// The slots of the neighbours in the list sorted by use, `newer` and `older`; `NONE` at the ends.
     newer: u32,
     older: u32,
 }
 
-/// The knowledge of whether a peer echoes the Rexmit-Cnt option.
+/// Whether a peer is known to echo the Rexmit-Cnt option.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum RexmitCntEcho {
     Unknown,
-    /// A request that asks has departed.
+    /// A request that tests whether the peer echoes the option has departed.
     Asked,
     Yes,
-    /// The peer answered without the option. It is asked again after this number of exchanges, because the
-    /// answer may have come from a proxy or may have been a copy.
+    /// The peer answered without the option. It is tested again after this number of exchanges, because the answer may have
+    /// come from a proxy or may have been a copy.
     No(u8),
 }
 
-/// Exchanges without the option between two requests that ask whether the peer echoes it.
+/// The number of exchanges without the option between two requests that test whether the peer echoes it.
 pub(crate) const ASK_AGAIN_AFTER: u8 = 15;
 
-/// An answer that ended a marked exchange.
+/// The answer that ended a marked exchange.
 #[derive(Debug)]
 pub(crate) struct MarkedAnswer {
     pub(crate) message_id: u16,
     /// The token of the request, without an ordinal.
     pub(crate) token: Token,
-    /// The transmission that the answer named.
+    /// The transmission that the answer identified.
     pub(crate) ordinal: u8,
 }
 
 impl<C: Controller, A> Peer<C, A> {
-    /// Notes that a timeout after `retransmits` retransmissions has passed without an answer.
+    /// Records a timeout after `retransmits` retransmissions without an answer.
     ///
-    /// The peer is silent if that was the last timeout of an exchange. It is silent, too, if there were more
-    /// timeouts than the outstanding exchanges can have had: others were cancelled then.
+    /// The peer becomes silent if that was the last timeout of an exchange. It also does if there were more timeouts
+    /// than the outstanding exchanges can have had, because other exchanges were cancelled.
     pub(crate) fn note_timeout(&mut self, retransmits: u8, max_retransmit: u8) {
         self.unanswered = self.unanswered.saturating_add(1);
+        // Each outstanding exchange may have had a timeout for all of its transmissions but the last.
         let most = u16::from(max_retransmit).saturating_mul(self.outstanding.max(1));
         self.silent |= retransmits >= max_retransmit || self.unanswered > most;
     }
 
-    /// Returns the value of the Rexmit-Cnt option of a transmission, if it has the option. The value is the
-    /// ordinal, or asks whether the peer echoes the option.
+    /// Returns the value of the Rexmit-Cnt option for a transmission: its ordinal, or 255 to test whether the peer
+    /// echoes the option. Returns `None` if the transmission gets no such option.
     pub(crate) fn rexmit_cnt(&mut self, marking: Marking, transmission: u8) -> Option<u8> {
         if marking != Marking::Option {
             return None;
@@ -108,6 +109,7 @@ impl<C: Controller, A> Peer<C, A> {
                 Some(REXMIT_CNT_PROBE)
             }
             RexmitCntEcho::Asked | RexmitCntEcho::Yes => Some(transmission),
+            // A retransmission does not count, so `rest` is a number of exchanges.
             RexmitCntEcho::No(rest) => {
                 self.rexmit_cnt_echo = RexmitCntEcho::No(rest - u8::from(transmission == 0));
                 None
@@ -115,7 +117,7 @@ impl<C: Controller, A> Peer<C, A> {
         }
     }
 
-    /// Notes that an answer has arrived.
+    /// Records that the peer has answered, so that it does not count as silent.
     pub(crate) fn note_answer(&mut self) {
         (self.unanswered, self.silent) = (0, false);
         if let Some(lane) = &mut self.lane {
@@ -123,8 +125,8 @@ impl<C: Controller, A> Peer<C, A> {
         }
     }
 
-    /// Returns whether a message that awaits no answer still counts as outstanding. It does until the next
-    /// non-confirmable message may depart (RFC 7641 §4.5.1).
+    /// Returns whether a non-confirmable message that expects no answer still counts as outstanding. It does until the
+    /// next such message may depart (RFC 7641 §4.5.1).
     pub(crate) fn has_gap(&self, now: Instant) -> bool {
         self.last_non == NONE && self.next_non > now
     }
@@ -135,7 +137,7 @@ impl<C: Controller, A> Peer<C, A> {
             && self.lane.as_ref().is_none_or(|lane| lane.is_idle())
     }
 
-    /// Returns whether the next message has to be confirmable, if one in `every` has to be. 0 asks for none.
+    /// Returns whether the next message must be confirmable, if one in `every` must be. 0 requires none.
     pub(crate) fn owes_confirmable(&self, every: u8) -> bool {
         every != 0 && self.nons >= every - 1
     }
@@ -144,21 +146,21 @@ impl<C: Controller, A> Peer<C, A> {
 /// The table of peers.
 #[derive(Debug)]
 pub(crate) struct Peers<C: Controller, A> {
-    /// The first lies in the table itself. Most clients have no other.
+    /// The slots of the peers. The first is inside the table itself, because most clients have no other.
     slots: SmallVec<[Peer<C, A>; 1]>,
-    /// Slots by address, once there are more than [`SCANNED`].
+    /// Slots by address, used for more than [`SCANNED`] peers.
     index: Option<Box<HashTable<u32>>>,
     seed: u32,
     newest: u32,
     oldest: u32,
     /// The number of peers that are held.
     held: u32,
-    /// The number of peers that were ever met, or met again. It makes Message IDs begin elsewhere when a forgotten peer
-    /// comes back.
+    /// The number of times that a peer was added to the table. It makes Message IDs start at another number when a
+    /// dropped peer returns.
     met: u16,
 }
 
-/// Up to this many peers, a look at each of them is the fastest way to find one.
+/// The most peers for which a linear search is the fastest way to find one.
 const SCANNED: usize = 8;
 
 impl<C: Controller, A: Address> Peers<C, A> {
@@ -166,6 +168,7 @@ impl<C: Controller, A: Address> Peers<C, A> {
         Self {
             slots: SmallVec::new(),
             index: None,
+            // Both halves count, because seeds may differ only in the upper one.
             seed: (seed ^ seed >> 32) as u32,
             newest: NONE,
             oldest: NONE,
@@ -193,10 +196,11 @@ impl<C: Controller, A: Address> Peers<C, A> {
         }
     }
 
-    /// Returns the slot of this address, and whether another peer was forgotten for it. Returns `None` if
-    /// `bound` peers that are not held have exchanges under way.
+    /// Returns the slot of this address, and whether another peer was dropped for it. An unknown address is added.
+    /// Returns `None` if `bound` peers that are not held have outstanding exchanges.
     pub(crate) fn find_or_insert(&mut self, address: A, bound: u32, controller: &C) -> Option<(u32, bool)> {
         if let Some(slot) = self.find(address) {
+            // A held peer is not in the order of use.
             if !self[slot].is_held {
                 self.unlink(slot);
                 self.link_newest(slot);
@@ -204,7 +208,8 @@ impl<C: Controller, A: Address> Peers<C, A> {
             return Some((slot, false));
         }
         let hash = hash_of(self.seed, address);
-        let message_ids = self.message_ids(hash);
+        // The peer may remember the IDs from before it was forgotten here, so the new ones begin elsewhere (RFC 7252 §4.4).
+        let message_ids = self.message_ids(address);
         let peer = Peer {
             address,
             state: controller.state(),
@@ -229,6 +234,7 @@ impl<C: Controller, A: Address> Peers<C, A> {
         // The bound (`max_peers`) does not count peers that are held.
         let full = self.slots.len() >= bound as usize + self.held as usize;
         let slot = if full {
+            // A peer with an exchange under way is never forgotten: nothing could match its answer.
             let slot = self.oldest_idle()?;
             self.forget(slot);
             self.slots[slot as usize] = peer;
@@ -242,19 +248,22 @@ impl<C: Controller, A: Address> Peers<C, A> {
         Some((slot, full))
     }
 
-    /// Makes the Message IDs of a peer begin elsewhere.
+    /// Lets the Message IDs to a peer continue at a number far from the earlier ones.
     pub(crate) fn renumber(&mut self, slot: u32) {
-        let hash = hash_of(self.seed, self[slot].address);
-        self[slot].message_ids = self.message_ids(hash);
+        self[slot].message_ids = self.message_ids(self[slot].address);
     }
 
-    /// Returns Message IDs for a peer whose address has this hash. They begin far from those that it had before.
-    fn message_ids(&mut self, hash: u64) -> MessageIds {
+    /// Returns Message IDs for a peer, which start far from its earlier ones.
+    fn message_ids(&mut self, address: A) -> MessageIds {
         self.met = self.met.wrapping_add(1);
-        MessageIds::from((hash as u16).wrapping_add(self.met.wrapping_mul(40_503)))
+        // Message IDs are in the trace of a run. The hash of the table differs between machines of 32 and 64 bits.
+        let mut hasher = SipHasher13::new_with_keys(self.seed.into(), 0);
+        address.hash(&mut hasher);
+        // 40,503 is 2¹⁶ divided by the golden ratio: successive multiples of it lie far apart.
+        MessageIds::from((hasher.finish() as u16).wrapping_add(self.met.wrapping_mul(40_503)))
     }
 
-    /// Keeps a peer until it is released.
+    /// Keeps a peer in the table until it is released.
     pub(crate) fn hold(&mut self, slot: u32) {
         if !core::mem::replace(&mut self[slot].is_held, true) {
             self.unlink(slot);
@@ -262,7 +271,7 @@ impl<C: Controller, A: Address> Peers<C, A> {
         }
     }
 
-    /// Lets a peer that is held be forgotten for others again.
+    /// Allows a held peer to be dropped for others again.
     pub(crate) fn release(&mut self, slot: u32) {
         if core::mem::take(&mut self[slot].is_held) {
             self.link_newest(slot);
@@ -270,8 +279,8 @@ impl<C: Controller, A: Address> Peers<C, A> {
         }
     }
 
-    /// Returns the least recently used peer that has no exchange. Peers that have one count as used now, so
-    /// that the next search does not meet them again.
+    /// Returns the least recently used peer without an exchange; `None` if each has one. Peers with an exchange that
+    /// the search meets count as used now, so that the next search does not meet them again.
     fn oldest_idle(&mut self) -> Option<u32> {
         for _ in 0..self.slots.len() {
             let slot = self.oldest;
@@ -290,6 +299,7 @@ impl<C: Controller, A: Address> Peers<C, A> {
         match &mut self.index {
             Some(index) => drop(index.insert_unique(hash, slot, rehash)),
             None if slots.len() > SCANNED => {
+                // The new peer is in its slot already, so the loop adds it, too.
                 let mut index = HashTable::with_capacity(2 * slots.len());
                 for slot in 0..slots.len() as u32 {
                     index.insert_unique(rehash(&slot), slot, rehash);
@@ -323,6 +333,7 @@ impl<C: Controller, A: Address> Peers<C, A> {
     }
 
     fn link_newest(&mut self, slot: u32) {
+        // No slot has the number `NONE`, so `get_mut` finds nothing at the ends of the list, here and in `unlink`.
         let second = self.newest;
         (self.slots[slot as usize].newer, self.slots[slot as usize].older) = (NONE, second);
         match self.slots.get_mut(second as usize) {
@@ -367,7 +378,7 @@ mod tests {
     }
 
     #[test]
-    fn every_address_is_found_again_whether_scanned_or_hashed() {
+    fn every_peer_is_found_by_address_in_small_and_large_tables() {
         for count in [1, 8, 9, 1000] {
             let peers = peers(0..count, 1000);
             for address in 0..count {
@@ -379,7 +390,7 @@ mod tests {
     }
 
     #[test]
-    fn the_least_recently_used_leaves_when_the_table_is_full() {
+    fn a_full_table_of_peers_drops_the_least_recently_used() {
         let mut peers = peers(0..20, 20);
         let mut evicts = |address| peers.find_or_insert(address, 20, &DefaultTimer::DEFAULT).unwrap().1;
         assert!(!evicts(0) && evicts(99));
@@ -389,7 +400,7 @@ mod tests {
     }
 
     #[test]
-    fn a_peer_that_is_held_stays_beside_as_many_others_as_there_may_be() {
+    fn a_protected_peer_stays_in_a_full_table_of_peers() {
         let mut peers = peers(0..10, 10);
         let held = peers.find(0).unwrap();
         peers.hold(held);
@@ -405,7 +416,7 @@ mod tests {
     }
 
     #[test]
-    fn a_peer_with_an_exchange_under_way_stays() {
+    fn a_peer_with_an_outstanding_exchange_is_not_dropped() {
         let mut peers = peers(0..10, 10);
         let mut exchanges = Slab::default();
         let mut busy = SlotStack::EMPTY;

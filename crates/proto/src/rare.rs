@@ -1,5 +1,5 @@
-//! The rare parts of an endpoint: those that many endpoints never need. They lie behind one pointer, so that
-//! a client costs less memory.
+//! The rare parts of an endpoint, which many endpoints never need. They are behind one pointer, so that a client takes less
+//! memory.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -13,22 +13,23 @@ use crate::outbox::Outbox;
 use crate::registrations::Observers;
 use crate::sluice::Sluice;
 
-/// The rare parts of an endpoint, and the counts that only they need.
+/// The rare parts of an endpoint, and the counters that only they need.
 #[derive(Debug)]
 pub(crate) struct Rare<A> {
     pub(crate) outbox: Outbox<A>,
     pub(crate) deduplication: Option<Deduplication<A>>,
-    /// `None` unless [`max_sluiced`](crate::Config::max_sluiced) is above 0.
+    /// The requests whose copies may be left unanswered; `None` unless [`max_sluiced`](crate::Config::max_sluiced) is
+    /// above 0.
     pub(crate) sluice: Option<Box<Sluice<A>>>,
-    /// `None` before the first token of more than 8 bytes.
+    /// The bytes of long tokens; `None` before the first token of more than 8 bytes.
     pub(crate) tokens: Option<Box<ExtendedTokens<A>>>,
     /// The allowance of each limited exchange, by its slot.
     pub(crate) allowances: Vec<Allowance>,
-    /// `None` before the first registration.
+    /// The clients that observe resources here; `None` before the first registration.
     pub(crate) observers: Option<Box<Observers<A>>>,
-    /// `None` before the first observation or request to a group.
+    /// The requests that may get further responses; `None` before the first observation or request to a group.
     pub(crate) listeners: Option<Box<Listeners<A>>>,
-    /// `None` unless the application asks for [measures](crate::Endpoint::measure).
+    /// The measures of the endpoint; `None` before a call of [`measure`](crate::Endpoint::measure).
     pub(crate) measures: Option<Box<Measures>>,
     pub(crate) malformed: u64,
     pub(crate) converted: u64,
@@ -38,14 +39,15 @@ pub(crate) struct Rare<A> {
 }
 
 impl<A> Rare<A> {
-    /// Takes a message of this length from the allowance of an exchange. Returns false if it is not allowed.
+    /// Subtracts a message of this length from the allowance of an exchange. Returns false if it exceeds the allowance.
     pub(crate) fn spend(rare: &mut Option<Box<Self>>, exchange: u32, length: usize) -> bool {
         let allowances = rare.as_mut().map(|rare| &mut rare.allowances);
         let allowance = allowances.and_then(|allowances| allowances.get_mut(exchange as usize));
+        // Exchanges without an entry are not limited.
         allowance.is_none_or(|allowance| allowance.spend(length))
     }
 
-    /// Returns the measures, if the endpoint measures. The other fields of the endpoint are not borrowed.
+    /// Returns the measures, if the endpoint collects them. The other fields of the endpoint are not borrowed.
     pub(crate) fn measures(rare: &mut Option<Box<Self>>) -> Option<&mut Measures> {
         rare.as_mut()?.measures.as_deref_mut()
     }

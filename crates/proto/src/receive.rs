@@ -1,4 +1,4 @@
-//! The meaning of a datagram that arrived.
+//! The handling of a received datagram.
 
 use alloc::boxed::Box;
 
@@ -15,7 +15,7 @@ use crate::peer::{ASK_AGAIN_AFTER, Address, MarkedAnswer, RexmitCntEcho};
 use crate::rare::Rare;
 
 impl<C: Controller, A: Address> Endpoint<C, A> {
-    /// Takes a datagram that arrived. Returns the event for the application, if any.
+    /// Handles a received datagram. Returns the event for the application, if any.
     ///
     /// Malformed datagrams are counted, and ignored or rejected according to RFC 7252 §4.2 and §4.3.
     pub fn handle_datagram<'b>(&mut self, now: Instant, from: A, bytes: &'b [u8]) -> Option<Event<'b, A>> {
@@ -24,6 +24,7 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
             Ok(message) if message.extended_token.len() <= usize::from(self.setup.config.max_token) => {
                 message
             }
+            // A token above the bound is treated like a format error: a confirmable message gets a Reset (RFC 7252 §4.2).
             Ok(Message { kind: Kind::Confirmable, message_id, .. })
             | Err(Malformed::Format { kind: Kind::Confirmable, message_id }) => {
                 self.reply(from, &Message::empty(Kind::Reset, message_id), None);
@@ -32,6 +33,7 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
             _ => return self.malformed(),
         };
         match message.kind {
+            // This is a ping: an empty confirmable message asks for a Reset (RFC 7252 §4.3).
             Kind::Confirmable if message.code == Code::EMPTY => {
                 self.reply(from, &Message::empty(Kind::Reset, message.message_id), None);
                 None
@@ -120,8 +122,8 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
         Some(Event::Request { responder, message })
     }
 
-    /// Keeps the bytes of a token of more than 8 bytes for the answer, and for as long as the client observes
-    /// with it.
+    /// Stores the bytes of a token of more than 8 bytes, because the answer needs them. They are kept as long as the
+    /// client observes a resource with this token.
     #[cold]
     fn keep_token(&mut self, from: A, request: &Message<'_>) {
         let bound = self.setup.config.max_observers.saturating_add(self.setup.config.max_peers);
@@ -149,8 +151,7 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
         }
     }
 
-    /// Returns whether the request, or a copy of it, was acknowledged before. If not, later copies get
-    /// `reaction`.
+    /// Returns whether the request, or a copy of it, was already acknowledged. If not, later copies get `reaction`.
     pub(crate) fn was_acknowledged(
         &mut self,
         now: Instant,
@@ -171,7 +172,7 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
         }
     }
 
-    /// Takes an acknowledgement, empty or with a piggybacked response.
+    /// Handles an acknowledgement, empty or with a piggybacked response.
     fn receive_ack<'b>(&mut self, now: Instant, from: A, message: Message<'b>) -> Option<Event<'b, A>> {
         let matches = |exchange: &OpenExchange<C>| exchange.departed_as(message.message_id);
         let Some((slot, index)) = self.find_active(from, matches) else {
@@ -199,6 +200,7 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
             let acked = Outcome::Acked(exchange.sample(now, by_message_id, true));
             let (id, purpose) = (self.id(index), exchange.purpose);
             self.peers[slot].note_answer();
+            // The acknowledgement shows that the client receives messages at its address. If it observes, it is verified now.
             if matches!(purpose, ExchangePurpose::Response | ExchangePurpose::PartOfResponse) {
                 self.verify_observer(now, from, self.exchanges[index].token);
             }
@@ -207,9 +209,11 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
             } else {
                 self.end(now, index, ExchangeEnd::Answered(acked));
             }
+            // The application does not know the exchanges of notifications.
             return (purpose != ExchangePurpose::Notification)
                 .then_some(Event::Acknowledged { exchange: id });
         }
+        // The token of a piggybacked response has to match, not only its Message ID (RFC 7252 §5.3.2).
         if !exchange.purpose.takes_response() || !may_answer(exchange, &message, marking) {
             return self.late();
         }
@@ -217,6 +221,7 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
         let by_option = self.echoed_ordinal(slot, index, &message, marking);
         let answered = by_message_id.or(by_token).or(by_option);
         let (exchange, peer) = (&self.exchanges[index], &mut self.peers[slot]);
+        // An acknowledgement has the Message ID of the copy that it answers (RFC 7252 §4.2), so that copy is believed.
         let each = by_message_id.is_some() || peer.answers_each;
         let sample = exchange.sample(now, answered, each);
         if let Some(ordinal) = answered.filter(|_| !each && exchange.retransmits > 0) {
@@ -226,7 +231,7 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
         Some(self.respond_to(now, index, message, Outcome::Acked(sample)))
     }
 
-    /// Takes a response in a message of its own.
+    /// Handles a separate or non-confirmable response.
     fn receive_separate<'b>(&mut self, now: Instant, from: A, message: Message<'b>) -> Option<Event<'b, A>> {
         let (id, token) = (message.message_id, message.token);
         // A copy is recognised before its token is looked for (RFC 7252 §4.5): an empty token, or one used again, would make it
@@ -260,14 +265,16 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
         Some(self.respond_to(now, index, message, Outcome::Cancelled))
     }
 
-    /// Takes a response that belongs to no exchange under way and is not a copy. It may be a further response to an observation or
-    /// to a request to a group, or unknown.
+    /// Handles a response that belongs to no outstanding exchange and is not a copy. It may be a further response to an
+    /// observation or to a request to a group, or unknown.
     fn receive_further<'b>(&mut self, now: Instant, from: A, message: Message<'b>) -> Option<Event<'b, A>> {
         let listened = self.listeners().and_then(|listeners| listeners.find(from, message.token));
         let unrecognised = listened.and_then(|_| self.unrecognised(&message));
+        // A notification that nobody waits for is rejected, so that the server ends the observation (RFC 7641 §3.6).
         self.take_in(now, from, &message, listened.is_none() || unrecognised.is_some());
         let Some((exchange, observation)) = listened else { return self.late() };
         if let Some(option) = unrecognised {
+            // Other members of the group may still answer, so the request goes on.
             if !observation {
                 return self.late();
             }
@@ -285,11 +292,10 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
         response.first_unrecognised(self.setup.config.recognised?)
     }
 
-    /// Acknowledges or rejects a separate response, and remembers it, so that its copies get the same reply
-    /// (RFC 7252 §4.5).
+    /// Acknowledges or rejects a separate response, and remembers it, so that its copies get the same reply (RFC 7252 §4.5).
     ///
-    /// A rejected response is among the messages that are forgotten first, because anybody may send responses that nobody waits
-    /// for. A copy of it can be judged again.
+    /// A rejected response is among the messages that are dropped first, because anyone may send unwanted responses. A copy of
+    /// it can be judged again.
     fn take_in(&mut self, now: Instant, from: A, message: &Message<'_>, rejected: bool) {
         self.reply_to_response(from, message, rejected);
         if let Some(deduplication) = self.deduplication() {
@@ -302,8 +308,8 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
         }
     }
 
-    /// Replies to a separate response. A Reset also ends the observation that a notification belongs to,
-    /// confirmable or not (RFC 7641 §3.6).
+    /// Replies to a separate response with an acknowledgement, or with a Reset if it is `rejected`. A notification is
+    /// rejected even if it is non-confirmable, because the Reset ends the observation (RFC 7641 §3.6).
     fn reply_to_response(&mut self, from: A, message: &Message<'_>, rejected: bool) {
         let confirmable = message.kind == Kind::Confirmable;
         let kind = match rejected {
@@ -334,9 +340,9 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
         self.failure_event(id, purpose, Failure::Reset)
     }
 
-    /// Learns from an acknowledgement that belongs to no exchange under way. If it is a second answer to the
-    /// exchange that ended last and names another transmission than the first answer, the peer marks each
-    /// answer like the copy that it answers.
+    /// Learns from an acknowledgement that belongs to no outstanding exchange. It may be a second answer to the
+    /// exchange that ended last. If it then identifies another transmission than the first answer, the peer marks each
+    /// answer like the answered copy.
     fn note_further_answer(&mut self, from: A, message: &Message<'_>) {
         let Some(slot) = self.peers.find(from) else { return };
         let peer = &mut self.peers[slot];
@@ -346,6 +352,7 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
         };
         let ordinal = match message.rexmit_cnt {
             Some(count) => Some(count).filter(|&count| count != REXMIT_CNT_PROBE),
+            // A plain token is the marking of the first transmission.
             None if first.token == message.token => Some(0),
             None => first.token.byte_beyond(&message.token),
         };
@@ -362,8 +369,7 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
         active.find(|(_, exchange)| matches(exchange)).map(|(index, _)| (slot, index))
     }
 
-    /// Returns the ordinal in the Rexmit-Cnt option of a response. Learns from the response whether the peer
-    /// echoes the option.
+    /// Returns the ordinal in the Rexmit-Cnt option of a response. Records whether the peer echoes the option.
     fn echoed_ordinal(
         &mut self,
         slot: u32,
@@ -384,6 +390,7 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
             (None, _) => RexmitCntEcho::No(ASK_AGAIN_AFTER),
         };
         let count = if message.rexmit_cnt? == REXMIT_CNT_PROBE { 0 } else { message.rexmit_cnt? };
+        // A higher ordinal was never sent.
         (count <= self.exchanges[index].retransmits).then_some(count)
     }
 
@@ -391,8 +398,8 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
         ExchangeId { index, generation: self.exchanges[index].generation }
     }
 
-    /// Ends an exchange with this response. Returns the event. No other response will come if this one is
-    /// rejected, so the exchange is over then, too.
+    /// Ends an exchange with this response. Returns the event. The exchange also ends if the response is rejected,
+    /// because no other one will come.
     fn respond_to<'b>(
         &mut self,
         now: Instant,
@@ -405,9 +412,11 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
         message.token = self.exchanges[index].token;
         let peer = &mut self.peers[self.exchanges[index].peer];
         peer.note_answer();
+        // The response ends the gap after its request.
         if peer.last_non == index {
             peer.next_non = Instant::ZERO;
         }
+        // A rejected response, or one without Observe, is the last one to this registration.
         let over = unrecognised.is_some() || !goes_on(&message);
         if self.exchanges[index].purpose == ExchangePurpose::Observation && over {
             self.stop_listening(exchange);
@@ -431,13 +440,14 @@ fn may_answer<C: Controller>(exchange: &OpenExchange<C>, message: &Message<'_>, 
     let ordinal = exchange.token.byte_beyond(&message.token);
     let longer = ordinal.is_some_and(|ordinal| ordinal <= exchange.retransmits);
     match marking {
+        // With this marking, even the first transmission has the byte.
         Marking::Token => longer,
         Marking::TokenOnRetransmit => plain || longer,
         Marking::None | Marking::Option | Marking::FreshMessageId => plain,
     }
 }
 
-/// Returns the ordinal of the transmission that the token of a response names.
+/// Returns the ordinal of the transmission that the token of a response identifies.
 fn token_ordinal<C: Controller>(
     exchange: &OpenExchange<C>,
     message: &Message<'_>,

@@ -17,13 +17,13 @@ use crate::slab::{Linked, Slab};
 /// The longest time between two confirmable notifications to an observer (RFC 7641 §4.5).
 const CONFIRM_WITHIN: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// One observer in 64 places may be a stranger, and at least 8 observers.
+/// The share of strangers, which are observers with an unverified address: one in 64 of all slots, and at least 8.
 const STRANGERS: (u32, u32) = (64, 8);
 
 /// The bytes of a message before its token (RFC 7252 §3).
 pub(crate) const HEAD: usize = 4;
 
-/// A stranger that was not heard for this time makes room for another.
+/// The time without an acknowledgement after which a stranger may be displaced by another.
 const SILENT: Duration = Duration::from_secs(30);
 
 /// A client that observes a resource.
@@ -37,34 +37,34 @@ pub struct Observer<A> {
     pub resource: u64,
 }
 
-/// The memory of one observer.
+/// The state of one observer.
 #[derive(Debug)]
 pub(crate) struct Registration<A> {
     pub(crate) observer: Observer<A>,
-    /// The slot of the exchange of the notification under way; `NONE` if there is none.
+    /// The slot of the exchange of the outstanding notification; `NONE` if there is none.
     pub(crate) exchange: u32,
     /// The version of the representation that the observer was sent last, in a notification or in the
     /// response to its request.
     sent_version: u32,
-    /// Message IDs of the last two notifications that departed, the latest first. A Reset may name either,
-    /// because it may cross the second on its way.
+    /// Message IDs of the last two notifications that departed, the latest first. A Reset may name either, because it
+    /// may have been sent before the second one arrived.
     message_ids: [Option<u16>; 2],
-    /// The moment at which the observer registered, or acknowledged a notification last.
+    /// The time at which the observer registered, or last acknowledged a notification.
     confirmed: Instant,
     /// The next observer of the same peer. In a free slot: the next free slot.
     next_of_peer: u32,
-    /// The neighbours among the observers of the same resource, in the order of registration.
+    /// The slots of the neighbours among the observers of the same resource, `earlier` and `later`, in the sequence of
+    /// registration; `NONE` at the ends.
     earlier: u32,
     later: u32,
-    /// True while nobody has verified that the observer receives messages to its address.
+    /// True while the address of the observer is unverified.
     is_stranger: bool,
-    /// The bytes that it may still be sent while it is a stranger.
+    /// How many bytes may still be sent to the observer while its address is unverified.
     pub(crate) allowance: Allowance,
     /// A number that differs between registrations in the same slot.
     serial: u32,
     is_queued: bool,
-    /// True if the observer was removed while it was in the queue. The slot is free when the queue has passed
-    /// it.
+    /// True if the observer was removed while it was in the queue. The slot is freed once the queue has passed it.
     is_gone: bool,
 }
 
@@ -83,7 +83,7 @@ impl<A> Linked for Registration<A> {
 struct ObservedResource {
     first: u32,
     last: u32,
-    /// The newest representation. Notifications take it when they depart.
+    /// The code of the newest representation, beside its `tail`. Notifications take both when they depart.
     code: Code,
     tail: Vec<u8>,
     confirmable: bool,
@@ -95,7 +95,7 @@ struct ObservedResource {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Full;
 
-/// Counts of notifications and of observers, see [`Counters`](crate::Counters).
+/// Counters of notifications and of observers, see [`Counters`](crate::Counters).
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct ObserveCounts {
     pub(crate) notifications: u64,
@@ -109,22 +109,22 @@ pub(crate) struct ObserveCounts {
 #[derive(Debug)]
 pub(crate) struct Observers<A> {
     registrations: Slab<Registration<A>>,
-    /// The first of the observers at each address.
+    /// The slot of the first observer at each address.
     by_peer: HashMap<A, u32, FixedState>,
     resources: HashMap<u64, ObservedResource, FixedState>,
-    /// Observers that were not sent the newest representation and have no notification under way.
+    /// The slots of observers that were not sent the newest representation and have no outstanding notification.
     queue: VecDeque<u32>,
-    /// Slots and serials of strangers in the order of registration. Some are verified or removed by now.
+    /// Slots and serial numbers of strangers in the sequence of registration. Some are verified or removed by now.
     strangers: VecDeque<(u32, u32)>,
     /// The number of strangers.
     stranger_count: u32,
     /// The serial of the last registration.
     last_serial: u32,
-    /// The number of observers that were removed and still occupy their slots.
+    /// The number of removed observers that still occupy their slots.
     gone: usize,
-    /// The observer that each exchange notifies, by the slot of the exchange.
+    /// The slot of the observer that each exchange notifies, by the slot of the exchange.
     of_exchange: Vec<u32>,
-    /// The number of notifications under way.
+    /// The number of outstanding notifications.
     pub(crate) under_way: u32,
     pub(crate) counts: ObserveCounts,
 }
@@ -175,7 +175,7 @@ impl<A: Address> Observers<A> {
         self.find(peer, |registration| registration.observer.token == token)
     }
 
-    /// Returns the observer whose last or last but one notification had this Message ID.
+    /// Returns the observer that was sent this Message ID in one of its last two notifications.
     pub(crate) fn find_message_id(&self, peer: A, message_id: u16) -> Option<u32> {
         self.find(peer, |registration| registration.message_ids.contains(&Some(message_id)))
     }
@@ -185,14 +185,15 @@ impl<A: Address> Observers<A> {
         self.by_peer.contains_key(&peer)
     }
 
-    /// Returns the observer that has to leave before another is registered, if any. It is always a stranger.
+    /// Returns the observer to remove before another is registered; `None` if there is space. It is always a stranger,
+    /// which is an observer with an unverified address.
     ///
-    /// Strangers have a small part of the `bound` places. If that part is full, a stranger that was not heard for
-    /// [`SILENT`] makes room for the next one. If all places are taken, the oldest stranger makes room for an observer
+    /// Strangers have a small share of the `bound` slots. If that share is used up, a stranger that was silent for
+    /// [`SILENT`] is displaced by the next one. If all slots are taken, the oldest stranger is displaced by an observer
     /// that is not a stranger.
     ///
     /// # Errors
-    /// [`Full`] if nobody leaves for it.
+    /// [`Full`] if no observer can be displaced.
     pub(crate) fn make_room(
         &mut self,
         now: Instant,
@@ -225,7 +226,7 @@ impl<A: Address> Observers<A> {
             .is_some_and(|known| known.serial == serial && known.is_stranger && !known.is_gone)
     }
 
-    /// Counts an observer no longer as a stranger, because it is verified or leaves.
+    /// Stops counting an observer as a stranger, because it is verified or removed.
     fn uncount_stranger(&mut self, slot: u32) {
         self.registrations[slot].allowance = Allowance::UNLIMITED;
         self.stranger_count -= u32::from(core::mem::take(&mut self.registrations[slot].is_stranger));
@@ -288,7 +289,7 @@ impl<A: Address> Observers<A> {
         true
     }
 
-    /// Takes an observer out. The caller ends the notification that is under way to it.
+    /// Removes an observer. The caller ends the outstanding notification to it.
     pub(crate) fn remove(&mut self, slot: u32) {
         let Registration {
             observer: Observer { to, resource, .. },
@@ -298,6 +299,7 @@ impl<A: Address> Observers<A> {
             is_queued,
             ..
         } = self.registrations[slot];
+        // The observers of a peer are linked in one direction, so the one before has to be searched.
         match self.by_peer.get(&to).copied() {
             Some(first) if first == slot && next_of_peer == NONE => drop(self.by_peer.remove(&to)),
             Some(first) if first == slot => drop(self.by_peer.insert(to, next_of_peer)),
@@ -318,6 +320,7 @@ impl<A: Address> Observers<A> {
                 NONE => known.last = earlier,
                 later => self.registrations[later].earlier = earlier,
             }
+            // A resource that nobody observes keeps no representation.
             if known.first == NONE {
                 self.resources.remove(&resource);
             }
@@ -332,8 +335,8 @@ impl<A: Address> Observers<A> {
         }
     }
 
-    /// Returns the observers of a resource that have no notification under way and may not be sent one with a tail of this
-    /// length.
+    /// Returns the observers of a resource whose allowance is too small for a notification with a tail of `tail` bytes.
+    /// Observers with an outstanding notification are left out.
     pub(crate) fn too_large_for(&self, resource: u64, tail: usize) -> Vec<(Observer<A>, Allowance)> {
         let mut strangers = Vec::new();
         if self.stranger_count > 0 {
@@ -349,7 +352,7 @@ impl<A: Address> Observers<A> {
         strangers
     }
 
-    /// Takes the new representation of a resource. Returns how many observers are to be notified.
+    /// Sets the new representation of a resource. Returns how many observers are to be notified.
     pub(crate) fn publish(&mut self, resource: u64, confirmable: bool, code: Code, tail: &[u8]) -> usize {
         let Some(known) = self.resources.get_mut(&resource) else { return 0 };
         known.tail.clear();
@@ -358,6 +361,7 @@ impl<A: Address> Observers<A> {
         let (mut count, mut slot, before) = (0, known.first, known.version);
         known.version = known.version.wrapping_add(1);
         while slot != NONE {
+            // Another version than the last means that the observer never got that one.
             self.counts.replaced += u64::from(self.registrations[slot].sent_version != before);
             self.enqueue(slot);
             count += 1;
@@ -366,7 +370,7 @@ impl<A: Address> Observers<A> {
         count
     }
 
-    /// Puts an observer into the queue, unless it is there or has a notification under way.
+    /// Puts an observer into the queue, unless it is there or has an outstanding notification.
     fn enqueue(&mut self, slot: u32) {
         let registration = &mut self.registrations[slot];
         if !registration.is_queued && registration.exchange == NONE {
@@ -375,13 +379,15 @@ impl<A: Address> Observers<A> {
         }
     }
 
-    /// Returns the observer to notify next, if there is one, whether the notification has to be confirmable, and the
-    /// allowance of the observer.
+    /// Returns the observer to notify next, whether the notification must be confirmable, and the allowance of the
+    /// observer. Returns `None` if no observer waits.
     ///
-    /// A stranger with a limited allowance gets a confirmable one, whose acknowledgement verifies it.
+    /// A stranger with a limited allowance gets a confirmable notification, because the acknowledgement verifies its
+    /// address.
     pub(crate) fn next(&mut self, now: Instant) -> Option<(Observer<A>, bool, Allowance)> {
         while let Some(&slot) = self.queue.front() {
             let Registration { observer, confirmed, is_gone, allowance, .. } = self.registrations[slot];
+            // The observer left while it was in the queue. Its slot is free from now on.
             if is_gone {
                 self.queue.pop_front();
                 self.registrations.give_back(slot);
@@ -396,7 +402,7 @@ impl<A: Address> Observers<A> {
         None
     }
 
-    /// Notes that a notification to the observer at the front of the queue is under way in this exchange.
+    /// Records that the notification to the observer at the front of the queue has begun, in this exchange.
     pub(crate) fn begun(&mut self, exchange: u32) {
         let Some(slot) = self.queue.pop_front() else { return };
         (self.registrations[slot].is_queued, self.registrations[slot].exchange) = (false, exchange);
@@ -413,8 +419,8 @@ impl<A: Address> Observers<A> {
         self.of_exchange.get(exchange as usize).copied().filter(|&slot| slot != NONE)
     }
 
-    /// Returns the newest representation and whether it has to be confirmable. Returns `None` if the observer
-    /// was sent it before. Counts it as sent.
+    /// Returns the newest representation (code and tail), and whether it must be sent as confirmable. Counts it as sent
+    /// to the observer. Returns `None` if the observer was already sent it.
     pub(crate) fn news(&mut self, slot: u32) -> Option<(Code, &[u8], bool)> {
         let registration = &mut self.registrations[slot];
         let resource = self.resources.get(&registration.observer.resource)?;
@@ -426,12 +432,14 @@ impl<A: Address> Observers<A> {
     /// Remembers the Message ID of a notification that departed.
     pub(crate) fn departed(&mut self, slot: u32, message_id: u16) {
         let ids = &mut self.registrations[slot].message_ids;
+        // A retransmission has the same ID and must not displace the ID of the notification before.
         if ids[0] != Some(message_id) {
             *ids = [Some(message_id), ids[0]];
         }
     }
 
-    /// Sets the allowance of an observer that is a stranger.
+    /// Sets how many bytes may still be sent to an observer whose address is unverified. Does nothing if the address is
+    /// verified.
     pub(crate) fn limit(&mut self, slot: u32, allowance: Allowance) {
         let registration = &mut self.registrations[slot];
         if registration.is_stranger {
@@ -439,14 +447,15 @@ impl<A: Address> Observers<A> {
         }
     }
 
-    /// Notes that the observer has acknowledged a notification.
+    /// Records that the observer has acknowledged a message, so that its address is verified.
     pub(crate) fn confirm(&mut self, now: Instant, slot: u32) {
         self.registrations[slot].confirmed = now;
         self.uncount_stranger(slot);
     }
 
-    /// Notes that the notification to this observer is over. If the resource has changed since it departed, the next one
-    /// is due. Returns whether it was the last for this observer (RFC 7641 §4.2).
+    /// Records that the notification to this observer has ended. If the resource has changed since the notification
+    /// departed, the next one is due. Returns whether the ended notification was the last one for this observer (RFC
+    /// 7641 §4.2).
     pub(crate) fn notification_over(&mut self, slot: u32) -> bool {
         let exchange = core::mem::replace(&mut self.registrations[slot].exchange, NONE);
         if let Some(of) = self.of_exchange.get_mut(exchange as usize) {
@@ -455,6 +464,7 @@ impl<A: Address> Observers<A> {
         }
         let Registration { observer, sent_version, .. } = self.registrations[slot];
         let Some(resource) = self.resources.get(&observer.resource) else { return true };
+        // A code other than 2.xx is the last notification (RFC 7641 §4.2). Otherwise nothing is due until the next change.
         if sent_version == resource.version {
             return !resource.code.is_success();
         }

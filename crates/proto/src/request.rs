@@ -1,4 +1,4 @@
-//! The requests of the application, and the reasons for which the endpoint does not take them.
+//! The requests of the application, and the reasons for which the endpoint refuses them.
 
 use core::fmt;
 
@@ -8,34 +8,34 @@ use crate::message::Token;
 /// A request to send.
 #[derive(Clone, Copy, Debug)]
 pub struct Request<'a> {
-    /// True for a confirmable message: it is retransmitted until it is acknowledged. A non-confirmable one
-    /// may still leave as confirmable, see [`confirmable_every`](crate::Config::confirmable_every).
+    /// True for a confirmable message, which is retransmitted until it is acknowledged. A non-confirmable one may still be sent
+    /// as confirmable, see [`confirmable_every`](crate::Config::confirmable_every).
     pub confirmable: bool,
     /// The method: GET, PUT, … (constants in [`coap_numbers::code`]).
     pub code: Code,
-    /// The token. Requests outstanding to one peer must differ in it, unless NSTART is 1 and responses are
-    /// piggybacked (RFC 7252 §5.3.1). A mechanism that [marks](crate#words) transmissions in the token needs
-    /// one byte: the token has at most 7 bytes then.
+    /// The token. Outstanding requests to one peer must have different tokens, unless NSTART is 1 and responses are
+    /// piggybacked (RFC 7252 §5.3.1). If the mechanism [marks](crate#words) transmissions in the token, it needs one
+    /// byte, and the token may have at most 7.
     pub token: Token,
     /// Options and payload, encoded.
     pub tail: &'a [u8],
-    /// True if a server may carry out the request more than once although its method or its options do not
-    /// say so. An example is a POST that only reads.
+    /// True if a server may execute the request more than once although its method or its options do not imply that. An example
+    /// is a POST that only reads.
     ///
-    /// GET, PUT, DELETE, FETCH and iPATCH may be carried out again anyway, unless they have Block1, If-Match
-    /// or If-None-Match: the effect of a second copy then depends on the first.
+    /// GET, PUT, DELETE, FETCH and iPATCH may be executed again anyway, unless they have Block1, If-Match or If-None-Match: the
+    /// effect of a second copy then depends on the first.
     ///
-    /// Under a mechanism with [`Marking::FreshMessageId`](coapace_control::Marking::FreshMessageId) a server
-    /// takes a retransmission for a new request. Only repeatable requests are marked so.
+    /// With a mechanism that uses [`Marking::FreshMessageId`](coapace_control::Marking::FreshMessageId), a server takes a
+    /// retransmission for a new request. Only repeatable requests are marked in this way.
     pub repeatable: bool,
 }
 
-/// The reason why the endpoint does not take a message.
+/// The reason why the endpoint refuses a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SendError {
-    /// [`max_exchanges`](crate::Config::max_exchanges) are under way or waiting.
+    /// [`max_exchanges`](crate::Config::max_exchanges) are outstanding or waiting.
     ExchangesFull,
-    /// [`max_peers`](crate::Config::max_peers) peers have exchanges under way.
+    /// [`max_peers`](crate::Config::max_peers) peers have outstanding exchanges.
     PeersFull,
     /// [`max_observers`](crate::Config::max_observers) are registered.
     ObserversFull,
@@ -50,12 +50,12 @@ pub enum SendError {
 impl fmt::Display for SendError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::ExchangesFull => "too many exchanges under way",
-            Self::PeersFull => "exchanges with too many peers under way",
+            Self::ExchangesFull => "too many exchanges are under way",
+            Self::PeersFull => "exchanges with too many peers are under way",
             Self::ObserversFull => "too many observers",
             Self::ListenersFull => "too many observations and requests to groups open",
             Self::RepliesFull => "too many replies waiting to be sent",
-            Self::TokenTooLong => "the token leaves no byte for the ordinal of the transmission",
+            Self::TokenTooLong => "the mechanism adds a byte to the token, so it may have at most 7 bytes",
         })
     }
 }

@@ -1,4 +1,4 @@
-//! Slots that are used again, named by their index.
+//! Reusable slots, identified by their index.
 
 use smallvec::SmallVec;
 
@@ -6,17 +6,17 @@ use crate::NONE;
 
 /// A bounded pool of slots.
 ///
-/// The first slot lies in the pool itself. Most clients have one exchange with one peer, and a simulation
-/// holds a hundred thousand of such clients in memory.
+/// The first slot is inside the pool itself. Most clients have one exchange with one peer, and a simulation holds a hundred
+/// thousand of such clients in memory.
 #[derive(Debug)]
 pub(crate) struct Slab<T> {
     slots: SmallVec<[T; 1]>,
-    /// The slot that was freed last. Its link leads to the one that was freed before it.
+    /// The slot that was freed last. Its link leads to the slot freed before it.
     free: u32,
     in_use: u32,
 }
 
-/// The content of a slot, which has room for the index of the next slot of a list.
+/// The content of a slot, which stores the index of the next slot of a list.
 pub(crate) trait Linked {
     /// Returns the next slot of the list that this one is in; `NONE` if it is the last.
     fn next(&self) -> u32;
@@ -31,7 +31,8 @@ impl<T> Default for Slab<T> {
 }
 
 impl<T: Linked> Slab<T> {
-    /// Returns a slot to use: a free one, or a new one made by `fresh` while there are fewer than `bound`.
+    /// Returns the index of a slot to use: a free one, or a new one made by `fresh`. Returns `None` if `bound` slots
+    /// are in use.
     pub(crate) fn take(&mut self, bound: u32, fresh: impl FnOnce() -> T) -> Option<u32> {
         let index = self.free;
         if let Some(slot) = self.slots.get(index as usize) {
@@ -49,6 +50,7 @@ impl<T: Linked> Slab<T> {
 
     /// Frees a slot. Its content stays, so that its allocations are used again.
     pub(crate) fn give_back(&mut self, index: u32) {
+        // A slot that is in no list lends its link to the list of free ones.
         self.slots[index as usize].set_next(self.free);
         self.free = index;
         self.in_use -= 1;

@@ -1,13 +1,12 @@
-//! The server's half of congestion control: a copy of a request whose answer may still be under way is not
-//! answered again.
+//! The server's part of congestion control: a copy of a request is not answered again while its answer may still be travelling.
 //!
-//! A client whose timer is too short for its path sends copies of a request that was answered long ago. Each
-//! copy that is answered puts one more needless message into the queue that made the answer late. The server
-//! cannot see the queue. It sees when it answered, and when that client asked its next question: the former
-//! answer had arrived by then. So the time from an answer to the next request bounds the delay of the path.
-//! A copy that comes sooner than that after the last answer is not answered, at most two in a row.
+//! A client whose timeout is too short for its path sends copies of a request that was answered long ago. Each answered copy
+//! adds one more useless message to the queue that delayed the answer. The server cannot see the queue, but it knows when it
+//! answered, and when that client made its next request: the former answer had arrived by then. So the time from an answer to
+//! the next request is an upper bound of the path's delay. A copy that comes sooner than that after the last answer is not
+//! answered, for at most two in a row.
 //!
-//! docs/sluice.md has the figures, docs/decisions/0043 the argument.
+//! docs/sluice.md has the results, docs/decisions/0043 the reasons.
 
 use alloc::vec::Vec;
 use core::hash::BuildHasher;
@@ -20,10 +19,10 @@ use crate::peer::Address;
 /// The most copies in a row that are not answered.
 const MOST_WITHHELD: u8 = 2;
 
-/// The number of places among which the hash of an address chooses.
+/// The number of slots where the entry of one address may be stored. A hash of the address selects them.
 const WAYS: usize = 8;
 
-/// The memory of one peer's last exchange. All times are in milliseconds.
+/// The state of one peer's last exchange. All times are in milliseconds.
 #[derive(Clone, Copy, Debug, Default)]
 struct LastExchange {
     /// The time of the last answer; it wraps after 49 days.
@@ -32,9 +31,9 @@ struct LastExchange {
     /// The times from the last two answers to the requests that followed them, the newer one first. 0 is
     /// unknown. A longer time than 65.5 s is kept as 65.5 s.
     turnarounds: [u16; 2],
-    /// The number of answers that the request has had.
+    /// The number of answers to the request.
     answers: u8,
-    /// The number of copies that were not answered since the last answer.
+    /// The number of unanswered copies since the last answer.
     withheld: u8,
 }
 
@@ -42,15 +41,16 @@ struct LastExchange {
 const _: () = assert!(size_of::<LastExchange>() == 12);
 
 impl LastExchange {
-    /// Returns the time for which an answer is taken to be under way. It is the shorter of the last two
-    /// turnarounds, because one includes a timeout if the request that ended it was lost.
+    /// Returns the time for which an answer is assumed to be travelling. It is the shorter of the last two turnarounds,
+    /// because a turnaround includes a timeout if the request at its end was lost.
     fn path(&self) -> u32 {
         let [newer, older] = self.turnarounds;
         u32::from(newer.min(older))
     }
 
-    /// Takes a confirmable request. Returns whether it is a copy that gets no answer.
+    /// Handles a confirmable request. Returns true if it is a copy that gets no answer.
     fn withholds(&mut self, now: u32, message_id: u16) -> bool {
+        // The milliseconds wrap after 49 days. Their difference stays right.
         let since = now.wrapping_sub(self.answered_at);
         if message_id == self.message_id {
             let withheld = self.answers > 0 && self.withheld < MOST_WITHHELD && since < self.path();
@@ -68,8 +68,8 @@ impl LastExchange {
     }
 }
 
-/// The peers that asked lately, in a table whose size never changes. A peer that finds its places taken
-/// displaces the one that was answered longest ago, which is then answered as if there were no sluice.
+/// The peers with recent requests, in a table of constant size. If all slots for an address are taken, a new peer
+/// displaces the one that was answered longest ago. Copies from the displaced peer are then answered.
 #[derive(Debug)]
 pub(crate) struct Sluice<A> {
     places: Vec<Option<(A, LastExchange)>>,
@@ -80,14 +80,14 @@ pub(crate) struct Sluice<A> {
 }
 
 impl<A: Address> Sluice<A> {
-    /// Creates a table for `peers` peers. It takes its memory with the first request.
+    /// Creates a table for `peers` peers. It allocates its memory at the first request.
     pub(crate) fn new(peers: u32, seed: u64) -> Self {
         // Half of the places stay free, so that few peers displace others.
         let sets = (2 * peers as usize).div_ceil(WAYS).max(1);
         Self { places: Vec::new(), sets, seed, withheld: 0 }
     }
 
-    /// Takes a confirmable request. Returns whether it is a copy that gets no answer, and counts it then.
+    /// Handles a confirmable request. Returns true if it is a copy that gets no answer, and counts the copy.
     pub(crate) fn withholds(&mut self, now: Instant, from: A, message_id: u16) -> bool {
         if self.places.is_empty() {
             self.places.resize(self.sets * WAYS, None);
@@ -100,6 +100,7 @@ impl<A: Address> Sluice<A> {
             return withholds;
         }
         let age = |place: &Option<(A, LastExchange)>| {
+            // A free place counts as the oldest.
             place.as_ref().map_or(u32::MAX, |(_, turn)| now.wrapping_sub(turn.answered_at))
         };
         if let Some(oldest) = set.iter_mut().max_by_key(|place| age(place)) {
@@ -109,7 +110,7 @@ impl<A: Address> Sluice<A> {
         false
     }
 
-    /// Notes that an answer to this request departs.
+    /// Records that an answer to this request departs.
     pub(crate) fn answers(&mut self, now: Instant, to: A, message_id: u16) {
         let turn = find(self.set_of(to), to);
         if let Some(turn) = turn.filter(|turn| turn.message_id == message_id) {
@@ -119,12 +120,13 @@ impl<A: Address> Sluice<A> {
         }
     }
 
-    /// Returns the places that an address may have.
+    /// Returns the slots where the entry of this address may be stored.
     fn set_of(&mut self, address: A) -> &mut [Option<(A, LastExchange)>] {
         let set = FixedState::with_seed(self.seed).hash_one(address) % self.sets as u64;
         self.places
             .get_mut(set as usize * WAYS..)
             .and_then(|places| places.get_mut(..WAYS))
+            // The table is allocated at the first request.
             .unwrap_or_default()
     }
 }
@@ -145,7 +147,7 @@ mod tests {
         Instant::from_millis(ms)
     }
 
-    /// Asks, and answers unless the copy is withheld. Returns whether there was an answer.
+    /// Makes a request, and answers it unless it is a withheld copy. Returns whether there was an answer.
     fn ask(sluice: &mut Sluice<u32>, ms: u64, from: u32, message_id: u16) -> bool {
         let withheld = sluice.withholds(at(ms), from, message_id);
         if !withheld {
@@ -154,8 +156,7 @@ mod tests {
         !withheld
     }
 
-    /// Returns a sluice that has seen a peer ask three times, `ms` after each answer. The last was asked at
-    /// twice that time.
+    /// Returns a table with a peer that has made three requests, `ms` after each answer. The last was made at twice that time.
     fn acquainted(ms: u64) -> Sluice<u32> {
         let mut sluice = Sluice::new(4, 1);
         (0..3).for_each(|turn| assert!(ask(&mut sluice, u64::from(turn) * ms, 9, turn)));
@@ -163,14 +164,14 @@ mod tests {
     }
 
     #[test]
-    fn copies_of_a_stranger_are_answered() {
+    fn copies_of_requests_from_an_unknown_peer_are_answered() {
         let mut sluice = Sluice::new(4, 1);
         assert!((0..5).all(|copy| ask(&mut sluice, copy, 9, 1)));
         assert_eq!(sluice.withheld, 0);
     }
 
     #[test]
-    fn a_copy_sooner_than_the_path_takes_is_not_answered_and_one_later_is() {
+    fn a_copy_that_arrives_within_the_round_trip_time_is_not_answered() {
         let mut sluice = acquainted(1_000);
         assert!(!ask(&mut sluice, 2_999, 9, 2));
         assert_eq!(sluice.withheld, 1);
@@ -180,14 +181,14 @@ mod tests {
     }
 
     #[test]
-    fn no_three_copies_in_a_row_are_withheld() {
+    fn the_answers_to_at_most_two_consecutive_copies_are_withheld() {
         let mut sluice = acquainted(60_000);
         let answered: Vec<_> = (1..8).map(|copy| ask(&mut sluice, 120_000 + copy, 9, 2)).collect();
         assert_eq!(answered, [false, false, true, false, false, true, false]);
     }
 
     #[test]
-    fn one_request_that_came_late_does_not_lengthen_the_path() {
+    fn one_late_request_does_not_raise_the_estimated_round_trip_time() {
         let mut sluice = acquainted(1_000);
         assert!(ask(&mut sluice, 8_000, 9, 3));
         assert!(ask(&mut sluice, 9_000, 9, 3), "a copy");
@@ -196,14 +197,14 @@ mod tests {
     }
 
     #[test]
-    fn after_several_answers_the_path_can_only_become_longer() {
+    fn several_late_requests_raise_the_estimated_round_trip_time() {
         let mut sluice = acquainted(1_000);
         assert!(ask(&mut sluice, 3_000, 9, 2) && ask(&mut sluice, 3_100, 9, 3));
-        assert!(!ask(&mut sluice, 4_000, 9, 3), "100 ms after the second answer is no turnaround");
+        assert!(!ask(&mut sluice, 4_000, 9, 3), "100 ms after the second answer is not a turnaround");
     }
 
     #[test]
-    fn a_longer_time_than_fits_is_65_seconds() {
+    fn the_estimated_round_trip_time_saturates_at_65_s() {
         let mut sluice = acquainted(3_600_000);
         assert!(!ask(&mut sluice, 7_200_000 + 65_534, 9, 2));
         let mut sluice = acquainted(3_600_000);
@@ -211,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn peers_beyond_the_bound_take_no_memory_and_are_answered() {
+    fn copies_of_peers_beyond_the_table_are_answered_without_memory() {
         let mut sluice = Sluice::new(100, 1);
         for round in 0..5 {
             assert!((0..10_000).all(|peer| ask(&mut sluice, round * 1_000, peer, round as u16)));
@@ -221,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn as_many_peers_as_the_table_is_for_are_nearly_all_remembered() {
+    fn a_table_of_round_trip_times_remembers_nearly_all_of_its_nominal_peers() {
         let mut sluice = Sluice::new(400, 1);
         for round in 0..3 {
             assert!((0..400).all(|peer| ask(&mut sluice, round * 1_000, peer, round as u16)));

@@ -1,7 +1,7 @@
 //! CoAP over reliable transports: framing and signalling of RFC 8323.
 //!
-//! The transport retransmits, removes duplicates and controls congestion. So messages have no type and no
-//! Message ID. They have a length in front, and a few messages with codes 7.xx are about the connection.
+//! The transport retransmits, removes duplicates and controls congestion. So messages have no type and no Message ID. They
+//! start with a length, and messages with codes 7.xx are about the connection.
 
 mod frame;
 mod signal;
@@ -15,13 +15,14 @@ use crate::message::Token;
 
 pub use signal::Signal;
 
-/// Max-Message-Size before a CSM says otherwise, bytes (RFC 8323 §5.3.1).
+/// Max-Message-Size until a CSM changes it, in bytes (RFC 8323 §5.3.1).
 pub const BASE_MAX_MESSAGE_SIZE: u32 = 1152;
 
-/// The most bytes in front of the token: the two lengths, four bytes of extended length, and the code.
+/// The most bytes before the token: a byte with the lengths of message and token, four bytes of extended length, and
+/// the code.
 const MAX_HEAD: usize = 6;
 
-/// A message of a stream. Its bytes stay where they arrived.
+/// A message of a stream, which borrows the received bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StreamMessage<'a> {
     /// The code of a method, a response or a signal.
@@ -32,14 +33,14 @@ pub struct StreamMessage<'a> {
     pub tail: &'a [u8],
 }
 
-/// The reason why a connection cannot go on. The endpoint sends a [`Signal::Abort`] and closes the
-/// connection (RFC 8323 §5.6).
+/// The reason why a connection cannot continue. The endpoint sends a [`Signal::Abort`] and closes the connection (RFC 8323
+/// §5.6).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Broken {
-    /// A message is larger than the receiver takes.
+    /// A message is larger than the receiver accepts.
     TooLong,
-    /// The length of a token is 9 to 15. RFC 8323 reserves it, and RFC 8974 allows it to peers that ask for
-    /// it in their CSM.
+    /// The token length is 9 to 15. RFC 8323 reserves these values. RFC 8974 allows them only towards peers that
+    /// announce it in their CSM.
     TokenTooLong,
     /// The options of a message cannot be read, or a frame is not a message.
     Malformed,
@@ -47,7 +48,7 @@ pub enum Broken {
     UnknownOption {
         /// The number of the option.
         number: u16,
-        /// True if it came in a CSM. Bad-CSM-Option names it then.
+        /// True if the option came in a CSM. The Abort then names it in its Bad-CSM-Option.
         in_csm: bool,
     },
 }
@@ -80,6 +81,7 @@ impl StreamMessage<'_> {
     /// # Errors
     /// [`Broken::TooLong`] if the tail does not fit the 32-bit length of RFC 8323 §3.2; nothing is appended.
     pub fn write(&self, buffer: &mut Vec<u8>) -> Result<(), Broken> {
+        // Len counts options and payload alone (RFC 8323 §3.2), and the token has at most 8 bytes.
         let token_len = self.token.len() as u8;
         let first = |nibble: u8| nibble << 4 | token_len;
         match self.tail.len() {
@@ -130,9 +132,11 @@ impl StreamHead {
         let Some(field) = bytes.get(1..code_at) else { return Ok(None) };
         let tail_len = field.iter().fold(0, |value, &byte| value << 8 | u64::from(byte)) + base;
         let total = (code_at + 1 + token_len) as u64 + tail_len;
+        // The length is checked before anything is buffered, so a peer cannot make this side allocate more.
         if total > u64::from(max) {
             return Err(Broken::TooLong);
         }
+        // This cannot fail where an address has 32 bits or more, because `max` has 32.
         let total = usize::try_from(total).map_err(|_| Broken::TooLong)?;
         Ok(Some(Self { code_at, token_len, total }))
     }
@@ -146,35 +150,37 @@ impl StreamHead {
     }
 }
 
-/// A decoder that cuts a stream of bytes into messages.
+/// Cuts a stream of bytes into messages.
 ///
-/// A message that arrives in one piece is handed out where it lies. Only a message in several pieces is
-/// copied. The buffer never holds more than one message of the largest size.
+/// A message that arrives in one piece is returned without a copy. Only a message in several pieces is copied. The buffer never
+/// holds more than one message of the largest size.
 #[derive(Debug)]
 pub struct Decoder {
     buffer: Vec<u8>,
-    /// True if the buffer holds a message that was handed out.
+    /// True if the buffer holds a message that was already returned.
     spent: bool,
     max_message_size: u32,
 }
 
 impl Decoder {
-    /// Creates a decoder that takes messages of up to `max_message_size` bytes, header and token included. It
-    /// is the Max-Message-Size of our own CSM (RFC 8323 §5.3.1).
+    /// Creates a decoder for messages of up to `max_message_size` bytes, header and token included. It is the Max-Message-Size
+    /// of our own CSM (RFC 8323 §5.3.1).
     pub const fn new(max_message_size: u32) -> Self {
         Self { buffer: Vec::new(), spent: false, max_message_size }
     }
 
-    /// Reads from `input` up to the end of one message. Returns how many bytes it took, and the message if it
-    /// is complete. If it is not, all of `input` is taken.
+    /// Reads from `input` up to the end of one message. Returns how many bytes it consumed, and the message if it is complete.
+    /// If it is not, all of `input` is consumed.
     ///
     /// # Errors
-    /// [`Broken`] if the connection cannot go on.
+    /// [`Broken`] if the connection cannot continue.
     pub fn read<'a>(&'a mut self, input: &'a [u8]) -> Result<(usize, Option<StreamMessage<'a>>), Broken> {
+        // The message of the last call lay in the buffer, and was borrowed until now.
         if self.spent {
             self.buffer.clear();
             self.spent = false;
         }
+        // Most messages arrive in one piece. They are not copied.
         if self.buffer.is_empty()
             && let Some(head) = StreamHead::read(input, self.max_message_size)?
             && let Some(message) = head.message(input)
@@ -198,6 +204,7 @@ impl Decoder {
                 return Ok((taken, None));
             }
             let piece = &rest[..wanted.min(rest.len())];
+            // The head was read before, so this is never above Max-Message-Size.
             self.buffer.reserve_exact(wanted.max(MAX_HEAD));
             self.buffer.extend_from_slice(piece);
             taken += piece.len();
@@ -242,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn a_message_without_options_is_two_bytes() {
+    fn a_tcp_message_without_token_and_options_takes_two_bytes() {
         // The empty CSM and the GET with a token of RFC 8323's figures 5 and 6.
         assert_eq!(
             bytes_of(StreamMessage { code: Code(code::CSM), token: Token::EMPTY, tail: &[] }),
@@ -256,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn the_length_grows_at_13_269_and_65805() {
+    fn the_length_field_over_tcp_grows_at_13_269_and_65805_bytes() {
         for (tail, head) in [
             (12, vec![0xc0]),
             (13, vec![0xd0, 0]),
@@ -273,7 +280,7 @@ mod tests {
     }
 
     #[test]
-    fn a_message_in_one_piece_is_not_copied() {
+    fn a_tcp_message_received_in_one_piece_is_not_copied() {
         let bytes = bytes_of(get(b"\xffpayload"));
         let mut decoder = Decoder::new(BASE_MAX_MESSAGE_SIZE);
         let (used, message) = decoder.read(&bytes).unwrap();
@@ -283,27 +290,27 @@ mod tests {
     }
 
     #[test]
-    fn the_largest_message_passes_and_one_byte_more_breaks_the_connection() {
+    fn a_tcp_message_one_byte_above_the_limit_ends_the_connection() {
         let largest = bytes_of(get(&[1; 96])); // three bytes of head
         assert_eq!(read_all(&largest, 7, 99).unwrap().len(), 1);
         assert_eq!(read_all(&bytes_of(get(&[1; 97])), 7, 99), Err(Broken::TooLong));
     }
 
     #[test]
-    fn a_length_of_four_gigabytes_is_refused_before_anything_is_stored() {
+    fn an_announced_length_of_four_gigabytes_is_refused_before_anything_is_stored() {
         let mut decoder = Decoder::new(BASE_MAX_MESSAGE_SIZE);
         assert_eq!(decoder.read(&[0xf0, 255, 255, 255, 255, 1]).unwrap_err(), Broken::TooLong);
         assert_eq!(decoder.buffer.capacity(), 0);
     }
 
     #[test]
-    fn an_extended_token_is_refused() {
+    fn an_extended_token_over_tcp_is_refused() {
         assert_eq!(read_all(&[0x09, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0], 11, 99), Err(Broken::TokenTooLong));
         assert_eq!(read_all(&[0x0d, 1, 0], 1, 99), Err(Broken::TokenTooLong));
     }
 
     #[test]
-    fn bytes_that_are_not_options_and_payload_are_not_well_formed() {
+    fn a_tcp_message_with_invalid_options_or_payload_is_malformed() {
         for sound in [&b""[..], b"\xb1x", b"\xb1x\xff!", b"\xff\xff"] {
             assert!(get(sound).is_well_formed(), "{sound:?}");
         }
@@ -314,7 +321,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn however_the_stream_is_cut_the_same_messages_come_out(
+        fn a_stream_cut_at_any_places_gives_the_same_messages(
             sent in prop::collection::vec((any::<u8>(), prop::collection::vec(any::<u8>(), 0..9), prop::collection::vec(any::<u8>(), 0..400)), 1..8),
             piece in 1_usize..700,
         ) {
@@ -329,7 +336,7 @@ mod tests {
         }
 
         #[test]
-        fn arbitrary_bytes_never_panic_and_never_fill_the_buffer(bytes in prop::collection::vec(any::<u8>(), 0..600), piece in 1_usize..50) {
+        fn arbitrary_bytes_on_a_stream_cause_no_panic_and_take_bounded_memory(bytes in prop::collection::vec(any::<u8>(), 0..600), piece in 1_usize..50) {
             let mut decoder = Decoder::new(100);
             'stream: for mut input in bytes.chunks(piece) {
                 while !input.is_empty() {

@@ -4,7 +4,7 @@ use alloc::vec::Vec;
 
 use coap_message_implementations::option_extension::encode_extensions;
 
-/// A writer of the tail of a message.
+/// Writes the tail of a message: its options, and the payload after them.
 ///
 /// ```
 /// use coapace_proto::Tail;
@@ -19,14 +19,13 @@ pub struct Tail {
 }
 
 impl Tail {
-    /// Creates a tail that begins with these encoded options. `last` is the number of the last one.
+    /// Creates a tail that starts with these encoded options. `last` is the number of the last one.
     pub(crate) fn of(options: &[u8], last: u16) -> Self {
         Self { bytes: options.into(), last }
     }
 
-    /// Adds an option. Options are added in the order of their numbers, which are constants in
-    /// [`coap_numbers::option`]. An option that comes too late is left out, and so is one of more than 65,535
-    /// bytes.
+    /// Adds an option. Add options sorted by number; the numbers are constants in [`coap_numbers::option`]. An option
+    /// with a lower number than the last one is left out, and so is one of more than 65,535 bytes.
     #[must_use]
     pub fn option(mut self, number: u16, value: &[u8]) -> Self {
         if let (Some(delta), Ok(len)) = (number.checked_sub(self.last), u16::try_from(value.len())) {
@@ -37,12 +36,13 @@ impl Tail {
         self
     }
 
-    /// Adds the payload. An empty one has no marker (RFC 7252 §3). No option can follow.
+    /// Adds the payload. An empty payload has no marker (RFC 7252 §3). After a payload, further options are left out.
     #[must_use]
     pub fn payload(mut self, payload: &[u8]) -> Self {
         if !payload.is_empty() {
             self.bytes.push(0xff);
             self.bytes.extend_from_slice(payload);
+            // `option` then leaves out all that follow, because their numbers are lower.
             self.last = u16::MAX;
         }
         self

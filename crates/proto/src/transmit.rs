@@ -1,4 +1,4 @@
-//! The one place where a message departs.
+//! The single function through which messages depart.
 
 use alloc::vec::Vec;
 
@@ -12,30 +12,29 @@ use crate::peer::{Address, Peer};
 use crate::rare::Rare;
 use crate::{Config, NONE, Setup};
 
-/// A datagram to send. Its bytes were appended to the buffer that was passed.
+/// A datagram to send. Its bytes were appended to the buffer passed to [`Endpoint::poll_transmit`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Transmit<A> {
     /// The destination.
     pub to: A,
-    /// The transmission that the datagram is; `None` for a reply.
+    /// The transmission in the datagram; `None` for a reply.
     pub step: Option<Step>,
-    /// The timeout that is armed for it, if it is confirmable and not given up at once.
+    /// The timeout armed for the transmission; `None` if the message is non-confirmable, or if its exchange does not
+    /// wait for an answer.
     pub timeout: Option<Duration>,
 }
 
 impl<C: Controller, A: Address> Endpoint<C, A> {
-    /// Appends the next datagram to send to `buffer`. Returns where it goes, or `None` if there is nothing to
-    /// send now.
+    /// Appends the next datagram to send to `buffer`. Returns its destination, or `None` if there is nothing to send now.
     ///
-    /// `draw` gives the one random number of a transmission.
+    /// `draw` returns the random number of a transmission.
     ///
-    /// Call this until it returns `None`. After that, these calls may give it something to return:
+    /// Call this until it returns `None`. After that, these calls may make a datagram available:
     /// [`handle_datagram`](Self::handle_datagram), [`handle_group_datagram`](Self::handle_group_datagram),
-    /// [`handle_timeout`](Self::handle_timeout), [`poll_event`](Self::poll_event) where notifications wait,
-    /// and everything that the application asks for: requests, pings, responses, acknowledgements,
-    /// [`notify`](Self::notify), [`register`](Self::register),
-    /// [`register_stranger`](Self::register_stranger), [`deregister`](Self::deregister) and
-    /// [`cancel`](Self::cancel). The passage of time alone does not.
+    /// [`handle_timeout`](Self::handle_timeout), [`poll_event`](Self::poll_event) if notifications wait, and all requests of
+    /// the application: requests, pings, responses, acknowledgements, [`notify`](Self::notify), [`register`](Self::register),
+    /// [`register_stranger`](Self::register_stranger), [`deregister`](Self::deregister) and [`cancel`](Self::cancel). The
+    /// passage of time alone does not.
     pub fn poll_transmit(
         &mut self,
         now: Instant,
@@ -51,7 +50,7 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
         Some(transmit)
     }
 
-    /// Writes a reply if one waits, else the next transmission of an exchange.
+    /// Writes a reply if one waits, otherwise the next transmission of an exchange.
     fn next_datagram(
         &mut self,
         now: Instant,
@@ -59,6 +58,7 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
         buffer: &mut Vec<u8>,
     ) -> Option<Transmit<A>> {
         if let Some(rare) = &mut self.rare {
+            // Replies go first: they wait for no rate, and a peer without its answer sends another copy.
             if let Some(to) = rare.outbox.pop(buffer) {
                 return Some(Transmit { to, step: None, timeout: None });
             }
@@ -69,14 +69,15 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
         loop {
             let (index, start) = (self.next_in_line()?, buffer.len());
             let transmit = self.depart(now, index, draw, buffer);
+            // Nothing was written if the allowance is used up. The next exchange has its turn then.
             if buffer.len() > start {
                 return Some(transmit);
             }
         }
     }
 
-    /// Writes the next transmission of an exchange, and moves the exchange on. Writes nothing if the allowance of the
-    /// exchange is used up; the exchange goes on as if the copy were lost.
+    /// Writes the next transmission of an exchange, and advances the exchange. Writes nothing if the allowance of the exchange
+    /// is used up; the exchange continues as if the copy were lost.
     fn depart(
         &mut self,
         now: Instant,
@@ -96,6 +97,7 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
         let step = exchange.count_transmission();
         let first = step.transmission == 0;
         if first {
+            // A lane counts its own exchanges in flight.
             peer.in_flight += u16::from(!exchange.purpose.is_in_lane());
             if choose_type(&setup.config, exchange, peer) {
                 rare.get_or_insert_default().converted += 1;
@@ -106,14 +108,17 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
             Some(lane) if exchange.purpose.is_in_lane() => lane.depart(now, setup, exchange, draw(step)),
             _ => ask(now, setup, exchange, peer, step, draw),
         };
+        // A non-confirmable request has a deadline, too: the end of the wait for its response.
         deadlines.set(DeadlineOwner::Exchange(index), now + timeout);
         if first {
             if let Some(measures) = Rare::measures(rare) {
+                // The RTO of a lane belongs to another mechanism, and a non-confirmable message arms none.
                 let single = exchange.confirmable && !exchange.purpose.is_in_lane();
                 let rto = single.then(|| setup.controller.gauges(&peer.state).rto);
                 measures.departs(now.since(exchange.first), rto);
             }
             tally.started += 1;
+            // Until now this was the moment of the call. Round-trip times count from the departure.
             exchange.first = now;
         } else {
             tally.retransmissions += 1;
@@ -125,26 +130,33 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
         mark(now, setup, exchange, peer, marking, renewed, timeout);
         let start = buffer.len();
         encode(rare.as_deref(), exchange, peer, marking, buffer);
+        // An unverified source gets no more than its allowance (RFC 9175 §2.4). The timer goes on as if this copy were lost.
         if exchange.limited && !Rare::spend(rare, index, buffer.len() - start) {
             buffer.truncate(start);
+            // The copy was counted above.
             tally.retransmissions -= u64::from(!first);
         }
         if !exchange.confirmable {
             let bytes = buffer.len() - start;
             peer.next_non = now + setup.config.non_gap(bytes, limits.non_gap, peer.silent);
+            // A response to a request ends the gap. No response follows a notification, so its gap has to pass (RFC 7641
+            // §4.5.1).
             peer.last_non = if may_be_last { NONE } else { index };
         }
         let (to, timeout) = (peer.address, exchange.confirmable.then_some(timeout));
+        // This may end the exchange, so everything that reads it comes before.
         let waits = self.move_on(now, index, limits, may_be_last);
         Transmit { to, step: Some(step), timeout: timeout.filter(|_| waits) }
     }
 
-    /// Ends an exchange that waits for no answer after this departure, or lets the next one go. Returns whether the exchange may
-    /// wait.
+    /// Continues after a departure: gives the exchange up if the mechanism does not wait after the last retransmission,
+    /// otherwise admits the next exchange with the peer. Returns whether the exchange may still wait for an answer.
     fn move_on(&mut self, now: Instant, index: u32, limits: Limits, may_be_last: bool) -> bool {
         let Config { max_retransmit, patience, .. } = self.setup.config;
         let &OpenExchange { retransmits, peer, .. } = &self.exchanges[index];
+        // With MAX_RETRANSMIT 0 the first transmission is also waited for.
         let last = retransmits > 0 && retransmits >= max_retransmit;
+        // Some mechanisms do not wait for an answer to the last retransmission. A patient endpoint does nevertheless.
         let is_over = last && !limits.final_wait && !patience;
         if is_over {
             self.end(now, index, ExchangeEnd::Failed(Failure::GivenUp));
@@ -157,8 +169,7 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
         !is_over
     }
 
-    /// Notes the departure of a message that may need no answer. If it is not confirmable, the exchange is
-    /// over.
+    /// Records the departure of a message that may need no answer. If it is not confirmable, the exchange has ended.
     #[cold]
     fn note_departure(&mut self, now: Instant, index: u32) {
         self.note_notification(index);
@@ -168,13 +179,14 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
     }
 }
 
-/// Decides, before the first transmission, whether the message leaves as confirmable. Returns true if it does
-/// although the application asked for non-confirmable.
+/// Decides, before the first transmission, whether the message is sent as confirmable. Returns true if a
+/// non-confirmable message was made confirmable.
 fn choose_type<C: Controller, A>(
     config: &Config,
     exchange: &mut OpenExchange<C>,
     peer: &mut Peer<C, A>,
 ) -> bool {
+    // A response takes its type from the request (RFC 7252 §5.2.3), and a request to a group is never confirmable (§8.1).
     if !exchange.purpose.may_be_confirmable() {
         return false;
     }
@@ -184,7 +196,8 @@ fn choose_type<C: Controller, A>(
     converted
 }
 
-/// Returns how long to wait after this transmission. The mechanism decides that for a confirmable message.
+/// Returns how long to wait for an answer to this transmission. The mechanism decides that for a confirmable message.
+/// For a non-confirmable one it is [`response_timeout`](Config::response_timeout).
 fn ask<C: Controller, A>(
     now: Instant,
     setup: &Setup<C>,
@@ -194,21 +207,16 @@ fn ask<C: Controller, A>(
     draw: &mut impl FnMut(Step) -> Draw,
 ) -> Duration {
     if !exchange.confirmable {
+        // The mechanism arms no timer here. This is the time for the response.
         return setup.config.response_timeout;
     }
     let cue = Cue { now, draw: draw(step), outstanding: peer.in_flight };
-    let timeout = if let Some(control) = &mut exchange.control {
-        setup.controller.on_retransmit(&mut peer.state, control, cue)
-    } else {
-        let (control, timeout) = setup.controller.on_start(&mut peer.state, cue);
-        exchange.control = Some(control);
-        timeout
-    };
+    let timeout = exchange.arm(&setup.controller, &mut peer.state, cue);
     setup.patient(now, exchange.first, step.transmission, peer.silent, cue.draw, timeout)
 }
 
-/// Gives a transmission a Message ID of its own where it needs one, and remembers a marked one for its
-/// answer.
+/// Gives a transmission its own Message ID if it needs one. Records a marked transmission, so that an answer can
+/// identify it.
 fn mark<C: Controller, A>(
     now: Instant,
     setup: &Setup<C>,
@@ -244,6 +252,7 @@ fn encode<C: Controller, A: Address>(
     let kind = if exchange.confirmable { Kind::Confirmable } else { Kind::NonConfirmable };
     let token = match marking {
         Marking::Token => exchange.token.with(transmission),
+        // The first transmission has the token of the application, so that only copies are longer.
         Marking::TokenOnRetransmit if transmission > 0 => exchange.token.with(transmission),
         _ => exchange.token,
     };

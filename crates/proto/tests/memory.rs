@@ -108,7 +108,7 @@ impl Server {
 const KEY: [u8; 16] = [7; 16];
 
 #[test]
-fn a_flood_of_sources_costs_no_memory_and_no_request_under_way() {
+fn a_flood_of_sources_takes_no_memory_and_disturbs_no_outstanding_request() {
     let config = Config {
         // This observation outlasts the flood.
         response_timeout: coapace_control::Duration::from_secs(1_000_000),

@@ -15,31 +15,32 @@ use crate::{Code, Message};
 /// A response body that arrives in blocks.
 #[derive(Clone, Debug)]
 pub(super) struct Download {
-    /// The bytes from the front of the body to the end of the last block that has arrived.
+    /// The received bytes of the body, up to the end of the last block that has arrived.
     pub(super) body: Vec<u8>,
     max_body: usize,
-    /// The properties that every block must have; `None` before the first block.
+    /// The properties that every block must share; `None` before the first block.
     common: Option<Common>,
     szx: u8,
     /// True if the transport is reliable, so that SZX 7 is [`BERT`].
     reliable: bool,
-    /// True if several blocks may be asked for at once.
+    /// True if several blocks may be requested at once.
     random: bool,
-    /// True if the first block may be larger than this side wants, because the request could not say so.
+    /// True if the first block may be larger than this client wants, because the request could not state a size.
     open: bool,
-    /// The option that the server names its blocks with.
+    /// The number of the option in which the server names its blocks.
     number: u16,
-    /// The blocks that have arrived or are under way; `None` if one is asked for after the other.
+    /// The blocks that have arrived or were requested; `None` if blocks are requested one after the other.
     window: Option<Box<Window>>,
-    /// The length of the body in bytes, if the last block has arrived.
+    /// The length of the body in bytes, once the last block has arrived.
     end: Option<usize>,
-    /// The bytes that have arrived.
+    /// The number of bytes that have arrived.
     pub(super) received: usize,
-    /// The front of the body from an earlier transfer. It is used if the first block shows that it belongs to this body.
+    /// The first part of the body from an earlier transfer. It is used if the first block shows that both transfers
+    /// have the same body.
     earlier: Option<Box<Partial>>,
 }
 
-/// The properties of the first block.
+/// The properties of the first block, which later blocks must share.
 #[derive(Clone, Debug)]
 struct Common {
     code: Code,
@@ -56,13 +57,14 @@ impl Common {
         Self { code: first.code, etag, size: first.size2(), is_partly_tagged: false }
     }
 
-    /// Compares another block with those that have arrived. Where an ETag is missing, the size of the body has to
-    /// show that the blocks belong together (RFC 7959 §2.4).
+    /// Returns an error if a block does not belong to the same body as the earlier ones. If only some blocks have an
+    /// ETag, the server must have stated the size of the body (RFC 7959 §2.4).
     fn compare(&mut self, block: &Message<'_>) -> Result<(), TransferError> {
         let tags = self.etag.as_deref().zip(block.etag());
         if self.code != block.code || tags.is_some_and(|(before, now)| before != now) {
             return Err(TransferError::Changed);
         }
+        // Below, at most one of the two has an ETag. It is kept, so that a later block with another one still shows the change.
         let is_tagged = tags.is_some();
         if !is_tagged && (self.etag.is_some() || block.etag().is_some()) {
             self.is_partly_tagged = true;
@@ -76,7 +78,8 @@ impl Common {
         if differs && !is_tagged { Err(TransferError::Changed) } else { Ok(()) }
     }
 
-    /// Checks the length of the whole body.
+    /// Returns an error if only some blocks have an ETag and the length of the complete body differs from the stated
+    /// size.
     fn check(&self, len: usize) -> Result<(), TransferError> {
         let differs = self.size.is_some_and(|size| size as usize != len);
         if self.is_partly_tagged && differs { Err(TransferError::Untagged) } else { Ok(()) }
@@ -101,16 +104,19 @@ impl Download {
         }
     }
 
-    /// Sets the front of the body from an earlier transfer. This transfer continues after it if the first block is of the same body.
+    /// Sets the first part of the body from an earlier transfer. This transfer continues after that part if the first
+    /// block is of the same body.
     pub(super) fn resume(&mut self, earlier: Partial) {
         self.earlier = Some(Box::new(earlier));
     }
 
-    /// Takes the front of the body, up to the first block that is missing, out of a transfer that is over.
+    /// Takes the first part of the body, up to the first missing block, from a transfer that has ended.
     pub(super) fn take_partial(&mut self) -> Option<Partial> {
         if let Some(earlier) = self.earlier.take() {
+            // No block has arrived since, so this part is still all that is known of the body.
             return Some(*earlier);
         }
+        // Only a 2.05 is a representation that a later request meets again, and only its ETag can show that it is the same one.
         let is_sure = |common: &&Common| common.code == Code::CONTENT && !common.is_partly_tagged;
         let etag = self.common.as_ref().filter(is_sure)?.etag.as_ref()?.to_vec();
         let len = self.prefix();
@@ -119,27 +125,27 @@ impl Download {
         (len > 0).then_some(Partial { etag, body })
     }
 
-    /// Allows several requests for blocks at once, after the first block. A reliable transport keeps blocks in order, so nothing
-    /// changes there.
+    /// Allows several outstanding requests for blocks, after the first block. Does nothing over a reliable transport,
+    /// which keeps blocks in sequence.
     pub(super) const fn allow_random_access(&mut self) {
         self.random = !self.reliable;
     }
 
-    /// Takes a first block of any size. Later ones are asked for in the size that this side wants.
+    /// Accepts a first block of any size. Later blocks are requested in the size that this client wants.
     pub(super) const fn open(&mut self) {
         self.open = true;
     }
 
-    /// Returns the Block2 option with which the first request asks for smaller blocks. Returns `None` if blocks have the largest size,
-    /// or if a first block of any size is taken.
+    /// Returns the Block2 option with which the first request asks for smaller blocks. Returns `None` if blocks have the
+    /// largest size, or if a first block of any size is accepted.
     pub(super) fn early(&self) -> Option<Block> {
         Block::new(0, false, self.szx).filter(|early| early.szx() < MAX_SZX && !self.open)
     }
 
-    /// Returns the option that asks for a block, and its value.
+    /// Returns the number and the value of the option that requests a block.
     ///
     /// # Errors
-    /// [`TransferError::TooLarge`] if the block has no number.
+    /// [`TransferError::TooLarge`] if the number of the block is above the largest.
     pub(super) fn option(&self, piece: Piece) -> Result<(u16, Block), TransferError> {
         let block = Block::new(piece.num, false, piece.szx).ok_or(TransferError::TooLarge)?;
         Ok((self.number, block))
@@ -159,50 +165,53 @@ impl Download {
         self.common.is_some()
     }
 
-    /// Returns the length of the body in bytes, if the server has said it.
+    /// Returns the length of the body in bytes, if the server has stated it.
     pub(super) fn size(&self) -> Option<usize> {
         self.common.as_ref()?.size.map(|size| size as usize)
     }
 
-    /// Returns the number of bytes at the front of the body that have no gaps.
+    /// Returns the number of bytes at the start of the body that have arrived without gaps.
     pub(super) fn prefix(&self) -> usize {
         let first = self.window.as_ref().map(|window| window.first() as usize * super::size(self.szx));
         first.map_or(self.body.len(), |first| first.min(self.body.len()))
     }
 
-    /// Returns the first block that is missing.
+    /// Returns the first missing block.
     pub(super) fn due(&self) -> Piece {
         let first = self.window.as_ref().map(|window| window.first());
+        // A number above the largest is refused when `option` encodes it.
         let by_length = || u32::try_from(self.body.len() / super::size(self.szx)).unwrap_or(u32::MAX);
         Piece { num: first.unwrap_or_else(by_length), szx: self.szx, turn: 0, up: false, alone: true }
     }
 
-    /// Returns the next block to ask for, if there is one for now.
+    /// Returns the next block to request; `None` if outstanding blocks must arrive first.
     pub(super) fn ask(&mut self) -> Option<Piece> {
         let due = self.due();
         let Some(window) = &mut self.window else { return Some(due) };
         // The body ends where the server has said. If it has not, blocks beyond `max_body` are not asked for.
-        let said = self.common.as_ref().and_then(|common| common.size).map(|size| size as usize);
-        let end = self.end.or(said).unwrap_or(self.max_body).min(self.max_body);
+        let size = self.common.as_ref().and_then(|common| common.size).map(|size| size as usize);
+        let end = self.end.or(size).unwrap_or(self.max_body).min(self.max_body);
         let blocks = u32::try_from(end.div_ceil(super::size(self.szx))).unwrap_or(u32::MAX);
         let (num, alone) = window.ask(blocks.min(super::MAX_NUM))?;
         Some(Piece { num, alone, ..due })
     }
 
-    /// Ends the wait for a block. Returns whether it may be asked for again.
+    /// Stops waiting for a block after its request was lost. Returns whether the block may be requested again.
     pub(super) fn lose(&mut self, piece: Piece) -> bool {
         match &mut self.window {
+            // A request in an earlier block size is not repeated: its bytes are requested in smaller blocks.
             Some(window) if !piece.alone => piece.szx != self.szx || window.lose(piece.num),
             _ => false,
         }
     }
 
-    /// Takes the response to the request for this block. Returns whether the body is complete.
+    /// Handles the response to the request for this block. Returns whether the body is complete.
     pub(super) fn handle(&mut self, asked: Piece, response: &Message<'_>) -> Result<bool, TransferError> {
         let payload = response.payload();
         let code = response.code;
         let block = self.block(response)?;
         if let Some(window) = self.window.as_mut().filter(|_| !asked.alone) {
+            // The answer is in an earlier block size, or this block has arrived already.
             if asked.szx != self.szx || !window.end(asked.num) {
                 return Ok(false);
             }
@@ -224,6 +233,7 @@ impl Download {
             return self.write(0, payload).map(|()| true);
         }
         let block = block.ok_or(TransferError::OutOfPlace)?;
+        // A server may send smaller blocks than it was asked for, but no larger ones (RFC 7959 §2.4).
         let is_large = block.szx() > self.szx && (self.has_begun() || !self.open);
         if block.offset() != asked.offset() || is_large {
             return Err(TransferError::OutOfPlace);
@@ -233,11 +243,13 @@ impl Download {
         }
         match &mut self.common {
             Some(common) => common.compare(response)?,
+            // Size2 shows with the first block that the body is too large, before the others are transferred.
             None if response.size2().is_some_and(|size| size as usize > self.max_body) => {
                 return Err(TransferError::TooLarge);
             }
             None => {
                 self.common = Some(Common::of(response));
+                // Later blocks are requested with the option that the server has used.
                 if response.value(option::BLOCK2).is_none() {
                     self.number = option::Q_BLOCK2;
                 }
@@ -247,6 +259,7 @@ impl Download {
             self.shrink(block);
         }
         let end = block.offset() + payload.len();
+        // Two blocks that place the end differently are parts of two representations.
         let is_beyond = self.end.is_some_and(|last| last < end || block.more() && last == end);
         if is_beyond || !block.more() && end < self.body.len() {
             return Err(TransferError::Changed);
@@ -259,6 +272,7 @@ impl Download {
         }
         match &mut self.window {
             Some(window) => window.add(block.num()),
+            // The first block has shown the size of blocks, so several may now be asked for at once.
             None if self.random && block.more() => {
                 self.window = Some(Box::new(Window::from(self.due().num)));
             }
@@ -271,8 +285,8 @@ impl Download {
         Ok(complete)
     }
 
-    /// Continues after the front of the body from an earlier transfer, if it is of this body. The last block of that front is asked for
-    /// again, because the body may end with it.
+    /// Continues after the part of the body that an `earlier` transfer has received, if it is of this body. The last
+    /// block of that part is requested again, because the body may end with it.
     fn go_on_after(&mut self, mut earlier: Partial) {
         let etag = self.common.as_ref().and_then(|common| common.etag.as_deref());
         let size = super::size(self.szx);
@@ -285,13 +299,15 @@ impl Download {
         }
     }
 
-    /// Continues with the smaller blocks of the server. Blocks that arrived out of order are asked for again.
+    /// Continues in the smaller block size that the server has chosen. Blocks that arrived ahead of `block` are
+    /// requested again.
     fn shrink(&mut self, block: Block) {
         self.szx = block.szx();
         if let Some(window) = &mut self.window {
             self.body.truncate(block.offset());
             (self.received, self.end) = (self.body.len(), None);
             **window = Window::from(block.num());
+            // The other requests asked for larger blocks. One block at a time is requested until the end.
             window.refuse(0);
         }
     }
@@ -302,6 +318,7 @@ impl Download {
         if offset == self.body.len() {
             self.body.extend_from_slice(payload);
         } else {
+            // A block that came early leaves a gap of zeros. `prefix` keeps it from the application until it is filled.
             self.body.resize(end.max(self.body.len()), 0);
             self.body.get_mut(offset..end).ok_or(TransferError::OutOfPlace)?.copy_from_slice(payload);
         }

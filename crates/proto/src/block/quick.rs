@@ -1,4 +1,4 @@
-//! The transfer of a request body with Q-Block1, in blocks of any order (RFC 9177 §4.3).
+//! The upload of a request body with Q-Block1, with blocks in any sequence (RFC 9177 §4.3).
 
 use coap_numbers::code;
 
@@ -9,19 +9,21 @@ use super::upload::{BlockAnswer, Upload};
 use super::window::Window;
 use crate::Message;
 
-/// The most blocks, counted from the first missing one, that are sent to a server that has discarded a body because too many were
-/// missing. libcoap keeps three runs of blocks: all before the first missing one, and every other one of the four after it.
+/// How many blocks, counted from the first missing one, may be sent to a server that has discarded a body because of
+/// too many gaps. libcoap keeps three runs of blocks: all before the first missing one, and every other one of the four
+/// after it.
 const NARROW: u32 = 5;
 
 /// The state of an upload with Q-Block1.
 #[derive(Clone, Debug)]
 pub(super) struct Quick {
     pub(super) window: Window,
-    /// True if a server may carry out the request twice.
+    /// True if a server may execute the request twice.
     idempotent: bool,
-    /// True if the server has taken the first block, so that others may follow before it answers.
+    /// True once the server has accepted a block, so that several requests may be outstanding. Before, the first block
+    /// is sent alone.
     known: bool,
-    /// The number of blocks that were sent at least once, from the first on.
+    /// The number of blocks sent at least once, counted from the first.
     sent: u32,
     /// The most blocks that may be sent, counted from the first that the server does not have.
     span: u32,
@@ -32,11 +34,12 @@ impl Quick {
         Self { window: Window::from(0), idempotent, known: false, sent: 0, span: u32::MAX }
     }
 
-    /// Returns the next block to send, if there is one for now. `due` is the first that the server does not have. `blocks` is the
-    /// number of blocks of the body.
+    /// Returns the next block to send; `None` if answers must arrive first. `due` is the first block that the server
+    /// does not have. `blocks` is the number of blocks of the body.
     pub(super) fn ask(&mut self, due: Piece, blocks: u32) -> Option<Piece> {
         let end = blocks.min(self.window.first().saturating_add(self.span));
         let (num, alone) = if self.known { self.window.ask(end)? } else { (0, true) };
+        // When all blocks have arrived, the window names the one after the last.
         if num >= blocks {
             return None;
         }
@@ -44,10 +47,12 @@ impl Quick {
         Some(Piece { num, alone, ..due })
     }
 
-    /// Begins again with the first block alone. A server that receives another block first concludes that it has lost some. Blocks of a
-    /// smaller size were not sent before.
+    /// Starts again with the first block, alone until the server accepts it: a server that receives another block first
+    /// concludes that it has lost some. `smaller` is true if the block size was reduced, so that no block of the new
+    /// size was sent yet.
     pub(super) const fn restart(&mut self, smaller: bool) {
         self.window = Window::from(0);
+        // The new size may be refused, too, so its first block goes alone.
         self.known = false;
         if smaller {
             self.sent = 0;
@@ -56,9 +61,10 @@ impl Quick {
 }
 
 impl Upload {
-    /// Notes that the server has this block, but has not responded yet. Returns whether the request waits for nothing more.
+    /// Records that the server has this block, but has not responded yet. Returns whether the request needs no further answer.
     pub(super) fn acknowledged(&mut self, piece: Piece) -> bool {
         let Some(quick) = &mut self.quick else { return false };
+        // A block of an earlier attempt has another Request-Tag, so it does not belong to this one.
         if piece.turn == self.turn {
             quick.known = true;
             quick.window.add(piece.num);
@@ -66,7 +72,7 @@ impl Upload {
         true
     }
 
-    /// Takes the response to a block with Q-Block1.
+    /// Handles the response to a block with Q-Block1.
     pub(super) fn handle_quick(
         &mut self,
         piece: Piece,
@@ -75,6 +81,7 @@ impl Upload {
         let Some(quick) = &self.quick else { return Ok(BlockAnswer::Next) };
         let (known, idempotent, sent) = (quick.known, quick.idempotent, quick.sent);
         let is_success = response.code.0 >> 5 == 2 && response.code.0 != code::CONTINUE;
+        // An answer to an attempt that was given up does not count, unless it is the response to the whole body.
         if piece.turn != self.turn && !is_success {
             return Ok(BlockAnswer::Next);
         }
@@ -83,7 +90,9 @@ impl Upload {
                 self.acknowledged(piece);
                 Ok(BlockAnswer::Next)
             }
+            // 4.08 lists missing blocks (RFC 9177 §5), or says that the server has discarded the body.
             code::REQUEST_ENTITY_INCOMPLETE => Ok(self.resend(piece, response)),
+            // Without a smaller block size, 4.13 is the answer to the whole request (RFC 7959 §2.9.3).
             code::REQUEST_ENTITY_TOO_LARGE => {
                 let (ours, theirs) = (self.block(piece)?, response.q_block1()?);
                 let smaller = self.smaller(ours, theirs, response.size1());
@@ -108,7 +117,7 @@ impl Upload {
         BlockAnswer::Next
     }
 
-    /// Takes a 4.08 response, which may list the missing blocks (RFC 9177 §5).
+    /// Handles a 4.08 response, which may list the missing blocks (RFC 9177 §5).
     fn resend(&mut self, piece: Piece, response: &Message<'_>) -> BlockAnswer {
         let listed = response.content_format() == Some(MISSING_BLOCKS);
         let missing = if listed { missing::read(response.payload()) } else { None };
@@ -117,6 +126,7 @@ impl Upload {
         let again = match missing {
             Some(missing) if !missing.iter().any(|&num| quick.window.has(num)) => {
                 quick.known = true;
+                // A 4.08 that does not list the block that it answers confirms this block.
                 if missing.contains(&piece.num) {
                     quick.window.lose(piece.num)
                 } else {
@@ -124,6 +134,7 @@ impl Upload {
                     true
                 }
             }
+            // A block is missing that the server had acknowledged, so it has discarded the body.
             Some(_) => self.was_discarded(),
             // The server did not keep track of so many missing blocks, or has another reason that it does not give.
             None if quick.span > NARROW => {

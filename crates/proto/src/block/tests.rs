@@ -32,7 +32,7 @@ fn tail(options: Options, payload: &[u8]) -> Tail {
     options.tail(payload).unwrap()
 }
 
-/// Returns a body. Each byte tells its place.
+/// Returns a body in which each byte depends on its offset.
 fn body(len: usize) -> Vec<u8> {
     (0..len).map(|at| (at % 251) as u8).collect()
 }
@@ -85,7 +85,7 @@ fn run(transfer: &mut Transfer, server: &mut BodyServer) -> (u32, Result<Vec<u8>
 }
 
 #[test]
-fn the_fields_are_those_of_rfc_7959() {
+fn the_fields_of_block_options_agree_with_rfc_7959() {
     assert_eq!(block(1, true, 2).encode(), 0b1_1010);
     assert_eq!(Block::decode(0b1_1010), Ok(block(1, true, 2)));
     assert_eq!((block(3, false, 6).size(), block(3, false, 6).offset()), (1024, 3072));
@@ -94,7 +94,7 @@ fn the_fields_are_those_of_rfc_7959() {
 }
 
 #[test]
-fn a_body_that_fits_goes_in_one_message_without_a_block_option() {
+fn a_body_that_fits_in_one_message_is_sent_without_a_block_option() {
     let mut server = BodyServer::new(Bounds::default(), vec![]);
     let mut transfer = Transfer::new(Options::default(), body(1024), 6, 10);
     assert_eq!(message(POST, transfer.request().unwrap().as_bytes()).block1(), Ok(None));
@@ -102,7 +102,7 @@ fn a_body_that_fits_goes_in_one_message_without_a_block_option() {
 }
 
 #[test]
-fn the_client_goes_on_with_the_smaller_blocks_that_the_server_asks_for() {
+fn the_client_continues_with_the_smaller_block_size_of_the_server() {
     let mut server = BodyServer::new(Bounds { max_szx: 1, ..Bounds::default() }, vec![]);
     let mut transfer = Transfer::new(Options::default(), body(300), 3, 10);
     // The first block has 128 bytes, and 172 bytes follow in blocks of 32.
@@ -110,7 +110,7 @@ fn the_client_goes_on_with_the_smaller_blocks_that_the_server_asks_for() {
 }
 
 #[test]
-fn after_4_13_with_a_smaller_block_the_client_begins_again_with_that() {
+fn after_4_13_with_a_smaller_block_size_the_client_restarts_with_it() {
     let mut transfer = Transfer::new(Options::default(), body(100), 6, 10);
     let hint = tail(Options::default().block1(block(0, true, 1)).size1(5000), b"");
     let too_large = message(Code(code::REQUEST_ENTITY_TOO_LARGE), hint.as_bytes());
@@ -123,7 +123,7 @@ fn after_4_13_with_a_smaller_block_the_client_begins_again_with_that() {
 }
 
 #[test]
-fn after_4_08_the_client_begins_again_a_few_times() {
+fn after_4_08_the_client_restarts_the_transfer_a_few_times() {
     let mut transfer = Transfer::new(Options::default(), body(64), 0, 10);
     let go_on = tail(Options::default().block1(block(0, true, 0)), b"");
     let incomplete = message(Code(code::REQUEST_ENTITY_INCOMPLETE), b"");
@@ -135,7 +135,7 @@ fn after_4_08_the_client_begins_again_a_few_times() {
 }
 
 #[test]
-fn a_part_yields_the_blocks_that_it_has_and_no_others() {
+fn a_part_of_a_representation_yields_only_its_complete_blocks() {
     let whole = body(5_000);
     let part = |range: core::ops::Range<usize>| Part::new(&whole[range.clone()], range.start, 5_000).unwrap();
     let cut =
@@ -158,7 +158,7 @@ fn a_part_yields_the_blocks_that_it_has_and_no_others() {
     assert!(all.is_whole() && !part(0..4_999).is_whole());
 }
 
-/// Returns the answer 4.13 with these options.
+/// Returns a 4.13 response with these options.
 fn too_large(transfer: &mut Transfer, options: Options) -> Result<Progress, TransferError> {
     let tail = tail(options, b"");
     transfer.handle(&message(Code(code::REQUEST_ENTITY_TOO_LARGE), tail.as_bytes()))
@@ -172,7 +172,7 @@ fn next(transfer: &Transfer) -> (Option<Block>, usize) {
 }
 
 #[test]
-fn after_4_13_to_a_body_in_one_message_the_client_sends_blocks_of_the_size_that_the_answer_names() {
+fn after_4_13_to_an_unfragmented_body_the_client_sends_blocks_of_the_named_size() {
     let size1 = |size| Options::default().size1(size);
     for (len, options, block_len, szx) in [
         (500, size1(64), 64, 2),
@@ -198,7 +198,7 @@ fn after_4_13_to_a_body_in_one_message_the_client_sends_blocks_of_the_size_that_
 }
 
 #[test]
-fn every_size_is_tried_once_after_4_13() {
+fn each_block_size_is_tried_once_after_4_13() {
     let mut transfer = Transfer::new(Options::default(), body(5_000), 6, 10);
     for (size, progress) in [
         (5_000, Progress::Complete),
@@ -221,7 +221,7 @@ fn every_size_is_tried_once_after_4_13() {
 }
 
 #[test]
-fn a_final_success_for_a_block_before_the_last_is_an_error_that_says_what_was_sent() {
+fn success_instead_of_continue_for_an_early_block_is_an_error_with_the_bytes_sent() {
     let changed = Code(code::CHANGED);
     for (reliable, sent) in [(false, 16), (true, 1_024)] {
         for at in 0..2 {
@@ -253,7 +253,7 @@ fn a_final_success_for_a_block_before_the_last_is_an_error_that_says_what_was_se
 }
 
 #[test]
-fn an_early_response_ends_the_transfer() {
+fn an_error_response_to_an_early_block_ends_the_transfer() {
     let mut transfer = Transfer::new(Options::default(), body(64), 0, 10);
     let refused = message(Code(code::FORBIDDEN), b"\xffno");
     assert_eq!(transfer.handle(&refused), Ok(Progress::Complete));
@@ -262,7 +262,7 @@ fn an_early_response_ends_the_transfer() {
 }
 
 #[test]
-fn a_server_that_answers_each_block_with_a_success_is_given_them_all() {
+fn all_blocks_are_sent_to_a_server_that_answers_each_with_success() {
     for is_not_final in [false, true] {
         let mut transfer = Transfer::new(Options::default(), body(40), 0, 10);
         for (num, more) in [(0, Progress::Continue), (1, Progress::Continue), (2, Progress::Complete)] {
@@ -274,7 +274,7 @@ fn a_server_that_answers_each_block_with_a_success_is_given_them_all() {
 }
 
 #[test]
-fn a_size_for_the_response_is_asked_for_with_the_last_block_of_the_request() {
+fn the_last_block_of_a_request_carries_the_block_size_for_the_response() {
     let mut transfer = Transfer::new(Options::default(), body(20), 0, 10);
     let first = transfer.request().unwrap();
     assert_eq!(message(POST, first.as_bytes()).block2(), Ok(None));
@@ -284,7 +284,7 @@ fn a_size_for_the_response_is_asked_for_with_the_last_block_of_the_request() {
     assert_eq!(message(POST, last.as_bytes()).block2(), Ok(Some(block(0, false, 0))));
 }
 
-/// Sends this to a client that has one block of 16 bytes. Returns what the client makes of it.
+/// Returns the result of this second response for a client that has one block of 16 bytes.
 fn second(options: Options, payload: &[u8]) -> Result<Progress, TransferError> {
     let mut transfer = Transfer::new(Options::default().observe(0), vec![], 6, 40);
     let first = tail(Options::default().etag(b"a").block2(block(0, true, 0)), &body(16));
@@ -295,7 +295,7 @@ fn second(options: Options, payload: &[u8]) -> Result<Progress, TransferError> {
 }
 
 #[test]
-fn a_block_out_of_its_place_or_of_another_representation_is_an_error() {
+fn an_unexpected_block_or_one_of_another_representation_is_an_error() {
     let a = || Options::default().etag(b"a");
     assert_eq!(second(a().block2(block(1, false, 0)), b"end"), Ok(Progress::Complete));
     assert_eq!(second(a().block2(block(2, false, 0)), b"end"), Err(TransferError::OutOfPlace));
@@ -327,7 +327,7 @@ fn three(etags: [Option<&[u8]>; 3], size2: Option<u32>) -> Result<Progress, Tran
 }
 
 #[test]
-fn blocks_without_an_etag_beside_others_with_one_are_whole_if_they_have_the_size_that_was_said() {
+fn blocks_with_and_without_an_etag_are_accepted_if_the_length_equals_size2() {
     let (a, b) = (Some(&b"a"[..]), Some(&b"b"[..]));
     for etags in [[a, None, None], [a, None, a], [None, a, a], [None, None, a]] {
         assert_eq!(three(etags, Some(35)), Ok(Progress::Complete), "{etags:?}");
@@ -343,7 +343,7 @@ fn blocks_without_an_etag_beside_others_with_one_are_whole_if_they_have_the_size
 }
 
 #[test]
-fn an_error_between_two_blocks_is_the_response() {
+fn an_error_between_two_blocks_becomes_the_response_of_the_transfer() {
     let mut transfer = Transfer::new(Options::default(), vec![], 6, 40);
     let first = tail(Options::default().block2(block(0, true, 0)), &body(16));
     transfer.handle(&message(CONTENT, first.as_bytes())).unwrap();
@@ -352,7 +352,7 @@ fn an_error_between_two_blocks_is_the_response() {
 }
 
 #[test]
-fn a_response_body_that_is_or_says_to_be_too_large_is_an_error() {
+fn an_oversized_response_body_or_announced_size_is_an_error() {
     for (max_body, requests) in [(48, 4), (47, 3)] {
         let mut server = BodyServer::new(Bounds { max_szx: 0, ..Bounds::default() }, body(48));
         let mut transfer = Transfer::new(Options::default(), vec![], 6, max_body);
@@ -366,14 +366,14 @@ fn a_response_body_that_is_or_says_to_be_too_large_is_an_error() {
 }
 
 #[test]
-fn an_option_that_cannot_be_is_an_error_of_the_request() {
+fn an_impossible_option_is_an_error_of_the_request() {
     let transfer = Transfer::new(Options::default().etag(b""), vec![], 6, 10);
     assert_eq!(transfer.request(), Err(TransferError::Option(BadOption::Length { number: 4 })));
 }
 
 proptest! {
     #[test]
-    fn any_body_arrives_both_ways_whatever_sizes_the_two_sides_prefer(
+    fn bodies_arrive_intact_both_ways_for_all_preferred_block_sizes(
         up in 0usize..5000, down in 0usize..5000, ours in 0u8..=6, theirs in 0u8..=6, tag: Option<[u8; 3]>,
     ) {
         let mut server = BodyServer::new(Bounds { max_szx: theirs, ..Bounds::default() }, body(down));
@@ -391,7 +391,7 @@ proptest! {
 }
 
 #[test]
-fn a_slice_beyond_the_end_is_none_and_the_empty_representation_has_one() {
+fn no_block_exists_beyond_the_end_but_an_empty_representation_has_one() {
     assert_eq!(Slice::new(&body(16), Some(block(1, false, 0)), 6), None);
     assert_eq!(Slice::new(&[], Some(block(0, false, 0)), 6).unwrap().payload, b"");
     let whole = Slice::new(b"short", None, 6).unwrap();
@@ -399,13 +399,13 @@ fn a_slice_beyond_the_end_is_none_and_the_empty_representation_has_one() {
 }
 
 #[test]
-fn nothing_has_no_blocks_though_one_is_asked_for() {
+fn an_empty_body_is_sent_without_block_options_even_if_a_block_is_requested() {
     let slice = Slice::new(&[], Some(block(0, false, 2)), 6).unwrap();
     assert_eq!(slice.options(Options::new()), Options::new());
 }
 
 #[test]
-fn the_etag_of_the_application_goes_before_the_one_derived_from_the_bytes() {
+fn an_etag_of_the_application_takes_precedence_over_a_hash_of_the_bytes() {
     let representation = body(2000);
     let slice = Slice::new(&representation, None, 6).unwrap();
     let read = |options: Options| {

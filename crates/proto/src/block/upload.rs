@@ -13,25 +13,25 @@ use crate::Message;
 /// A request body that is sent in blocks.
 #[derive(Clone, Debug)]
 pub(super) struct Upload {
-    /// The number of bytes that the server has, if the blocks are sent one after the other.
+    /// The number of bytes that the server has, if blocks are sent one after the other.
     offset: usize,
     /// The length of the body, bytes.
     len: usize,
     szx: u8,
-    /// The most bytes of a payload.
+    /// The largest payload of a request, in bytes.
     step: usize,
     /// True if the transport is reliable, so that SZX 7 is [`BERT`].
     reliable: bool,
     /// The number of times that the server has discarded earlier blocks.
     restarts: u8,
-    /// The number of times that the upload began again. Answers to earlier requests no longer count.
+    /// The number of times that the upload started again. Answers to earlier requests no longer count.
     pub(super) turn: u8,
-    /// Set if the blocks are sent in any order, with Q-Block1.
+    /// Set if the blocks are sent in any sequence, with Q-Block1.
     pub(super) quick: Option<Box<Quick>>,
 }
 
-/// The number of times that an upload begins again because the server has discarded the blocks before. A
-/// server under load may do that more than once. A server that has no room for the body does it each time.
+/// The number of times that an upload starts again because the server has discarded earlier blocks. A server under load may do
+/// that more than once; a server without space for the body does it each time.
 const MAX_RESTARTS: u8 = 4;
 
 /// The meaning of the response to a block.
@@ -39,7 +39,7 @@ const MAX_RESTARTS: u8 = 4;
 pub(super) enum BlockAnswer {
     /// More blocks are to be sent.
     Next,
-    /// This is the response to the request, or its first block.
+    /// The response answers the whole request. It is complete, or has the first block of the response body.
     Final,
 }
 
@@ -53,26 +53,27 @@ impl Upload {
     pub(super) fn reliable(len: usize, room: usize) -> Self {
         let whole = (BERT, len);
         let (szx, step) =
+            // A body that fits into one message is not cut into blocks.
             if len <= room { whole } else { super::step(BERT, room).unwrap_or((0, super::size(0))) };
         Self { step, reliable: true, ..Self::new(len, szx) }
     }
 
-    /// Sends the blocks with Q-Block1, if there are several and the transport is not reliable. Returns whether that is
-    /// so. The method may be carried out twice if it is `idempotent`.
+    /// Switches to Q-Block1 if the body has several blocks and the transport is not reliable. Returns whether Q-Block1
+    /// is used. `idempotent` is true if a server may execute the method twice.
     pub(super) fn hurry(&mut self, idempotent: bool) -> bool {
         let several = !self.reliable && self.len > self.step;
         self.quick = several.then(|| Box::new(Quick::new(idempotent)));
         several
     }
 
-    /// Returns the first block that the server does not have, as the only request under way.
+    /// Returns the first block that the server does not have, as the only outstanding request.
     pub(super) fn due(&self) -> Piece {
         let by_offset = || u32::try_from(self.offset / super::size(self.szx)).unwrap_or(u32::MAX);
         let num = self.quick.as_ref().map_or_else(by_offset, |quick| quick.window.first());
         Piece { num, szx: self.szx, turn: self.turn, up: true, alone: true }
     }
 
-    /// Returns the next block to send, if there is one for now.
+    /// Returns the next block to send; `None` if answers must arrive first.
     pub(super) fn ask(&mut self) -> Option<Piece> {
         let (due, blocks) = (self.due(), self.blocks());
         match &mut self.quick {
@@ -86,34 +87,35 @@ impl Upload {
         u32::try_from(self.len.div_ceil(super::size(self.szx))).unwrap_or(u32::MAX)
     }
 
-    /// Ends the wait for an answer. Returns whether the block may be sent again.
+    /// Stops waiting for the answer to a block. Returns whether the block may be sent again.
     pub(super) fn lose(&mut self, piece: Piece) -> bool {
         match &mut self.quick {
+            // A block of an earlier attempt is sent once more in this one anyway.
             Some(quick) if !piece.alone => piece.turn != self.turn || quick.window.lose(piece.num),
             _ => false,
         }
     }
 
-    /// Returns the number of bytes at the front of the body that the server has.
+    /// Returns the number of bytes at the start of the body that the server has.
     pub(super) fn sent(&self) -> usize {
         self.due().offset().min(self.len)
     }
 
-    /// Returns which bytes a block has.
+    /// Returns the byte range of a block.
     pub(super) fn range(&self, piece: Piece) -> Range<usize> {
         let start = piece.offset().min(self.len);
         start..self.len.min(start + self.step)
     }
 
-    /// Returns whether these are the last bytes.
+    /// Returns whether this block is the last one of the body.
     pub(super) fn is_last(&self, piece: Piece) -> bool {
         self.range(piece).end == self.len
     }
 
-    /// Returns the option of a block; `None` if it is the whole body.
+    /// Returns the value of the option that names a block (Block1 or Q-Block1); `None` if the block is the whole body.
     ///
     /// # Errors
-    /// [`TransferError::TooLarge`] if the block has no number.
+    /// [`TransferError::TooLarge`] if the number of the block is above the largest.
     pub(super) fn block(&self, piece: Piece) -> Result<Option<Block>, TransferError> {
         if piece.num == 0 && self.is_last(piece) {
             return Ok(None);
@@ -121,7 +123,7 @@ impl Upload {
         Block::new(piece.num, !self.is_last(piece), self.szx).ok_or(TransferError::TooLarge).map(Some)
     }
 
-    /// Begins again, in blocks that are no larger than the server wants them.
+    /// Starts again with the first block. The size exponent becomes `szx` if that is smaller.
     pub(super) fn restart(&mut self, szx: u8) {
         self.offset = 0;
         self.turn = self.turn.wrapping_add(1);
@@ -131,14 +133,15 @@ impl Upload {
         self.shrink(szx);
     }
 
-    /// Begins again because the server has discarded the blocks before. Returns false if it has done so too often.
+    /// Starts again because the server has discarded earlier blocks. Returns false if the server has done so more than
+    /// [`MAX_RESTARTS`] times.
     pub(super) fn was_discarded(&mut self) -> bool {
         self.restarts += 1;
         self.restart(self.szx);
         self.restarts <= MAX_RESTARTS
     }
 
-    /// Begins again with Block1.
+    /// Starts again with Block1 instead of Q-Block1.
     pub(super) fn slow_down(&mut self) {
         self.quick = None;
         self.restart(self.szx);
@@ -150,9 +153,9 @@ impl Upload {
         }
     }
 
-    /// Returns the size exponent to begin again with after 4.13 (RFC 7959 §2.9.3). The server names the size in Block1, or
-    /// without it in Size1. If the body was sent without Block1, 4.13 alone is a hint to try blocks. Returns `None` if there
-    /// are no smaller blocks, or if the server does not ask for them.
+    /// Returns the size exponent to start again with after a 4.13 response (RFC 7959 §2.9.3). The response states the
+    /// size in Block1 (`theirs`), or else in `size1`. If the request had no Block1 (`ours`), 4.13 alone is a hint to
+    /// try blocks. Returns `None` if there are no smaller blocks, or if the server does not ask for them.
     pub(super) fn smaller(
         &self,
         ours: Option<Block>,
@@ -162,13 +165,15 @@ impl Upload {
         let named = theirs.map(Block::size).or(size1.map(|size| size as usize));
         let size = match ours {
             Some(_) => named?,
+            // A body that was sent in one piece needs blocks that are smaller than itself.
             None => named.unwrap_or(usize::MAX).min(self.len.checked_sub(1)?),
         };
+        // The largest block that `size` admits; there is none below 16 bytes.
         let szx = size.checked_ilog2()?.checked_sub(4)?.min(MAX_SZX.into()) as u8;
         (szx < self.szx).then_some(szx)
     }
 
-    /// Takes the response to a block.
+    /// Handles the response to a block.
     pub(super) fn handle(
         &mut self,
         piece: Piece,
@@ -177,12 +182,14 @@ impl Upload {
         if self.quick.is_some() {
             return self.handle_quick(piece, response);
         }
+        // This answers a request from before the upload began again.
         if piece.turn != self.turn {
             return Ok(BlockAnswer::Next);
         }
         let ours = self.block(piece)?;
         let theirs = if self.reliable { response.block1_reliable() } else { response.block1()? };
         match response.code.0 {
+            // 4.08 after the first block: the server has lost earlier blocks (RFC 7959 §2.9.2).
             code::REQUEST_ENTITY_INCOMPLETE if self.offset > 0 && self.was_discarded() => {
                 Ok(BlockAnswer::Next)
             }

@@ -1,17 +1,18 @@
-//! The blocks of a body that may arrive in any order.
+//! The blocks of a body that may arrive in any sequence.
 
-/// The most blocks that may be under way or have arrived, counted from the first missing one.
+/// The length of the window, in blocks. Only blocks that are less than this ahead of the first missing one are
+/// requested or accepted.
 pub(super) const SPAN: u32 = 1024;
 
-/// The number of times that the first missing block may be lost with all its transmissions. Where a tenth of the
-/// messages is lost each way, a block is lost that often once in ten million.
+/// How often the first missing block may be lost, each time with all its transmissions, before the transfer fails. If a
+/// tenth of the messages is lost each way, a block is lost that often once in ten million.
 const MAX_LOSSES: u8 = 4;
 
-/// The blocks that have arrived: all before the first that is missing, and some of the next [`SPAN`].
+/// The received blocks: all before the first missing one, and some of the next [`SPAN`].
 #[derive(Clone, Debug)]
 pub(super) struct ArrivedBlocks {
     first: u32,
-    /// Block `num` has the bit `num` modulo [`SPAN`].
+    /// Bit `num` modulo [`SPAN`] is set if block `num` has arrived. Blocks before `first` have no bit.
     bits: Bits,
 }
 
@@ -31,7 +32,7 @@ impl Bits {
         self.0[word] & bit != 0
     }
 
-    /// Sets the bit of a block. Returns whether that is a change.
+    /// Sets the bit of a block to `to`. Returns whether the bit has changed.
     const fn set(&mut self, num: u32, to: bool) -> bool {
         let changes = self.has(num) != to;
         let (word, bit) = Self::place(num);
@@ -50,7 +51,7 @@ impl ArrivedBlocks {
         Self { first, bits: Bits::NONE }
     }
 
-    /// Returns the first block that is missing.
+    /// Returns the first missing block.
     pub(super) const fn first(&self) -> u32 {
         self.first
     }
@@ -65,6 +66,7 @@ impl ArrivedBlocks {
         if num < self.first || num - self.first >= SPAN || !self.bits.set(num, true) {
             return false;
         }
+        // The cleared bits are the places of the blocks that are `SPAN` ahead.
         while self.bits.set(self.first, false) {
             self.first += 1;
         }
@@ -72,21 +74,21 @@ impl ArrivedBlocks {
     }
 }
 
-/// The blocks that have arrived, are under way, or are to be asked for.
+/// The blocks that have arrived, are outstanding, or are to be requested.
 #[derive(Clone, Debug)]
 pub(super) struct Window {
     arrived: ArrivedBlocks,
     under_way: Bits,
-    /// Each block before this one has arrived or is under way.
+    /// Each block before this one has arrived or is outstanding.
     next: u32,
-    /// Blocks from this one on are asked for alone, after all before them.
+    /// This block and all after it are requested one by one, once all earlier blocks have arrived.
     limit: u32,
     /// The number of times that the first missing block was lost.
     losses: u8,
 }
 
 impl Window {
-    /// Creates a window in which all blocks before `first` have arrived and none is under way.
+    /// Creates a window in which all blocks before `first` have arrived and none is outstanding.
     pub(super) const fn from(first: u32) -> Self {
         Self {
             arrived: ArrivedBlocks::before(first),
@@ -97,7 +99,7 @@ impl Window {
         }
     }
 
-    /// Returns the first block that is missing.
+    /// Returns the first missing block.
     pub(super) const fn first(&self) -> u32 {
         self.arrived.first()
     }
@@ -107,8 +109,9 @@ impl Window {
         self.arrived.has(num)
     }
 
-    /// Returns the next block to ask for, and whether it is to be the only one under way. Blocks from `end` on
-    /// may not exist. They are asked for alone, after all before them.
+    /// Returns the next block to request, and whether it must be the only one outstanding. Returns `None` if
+    /// outstanding blocks must arrive first. Blocks from `end` on may not exist. They are requested one by one, once
+    /// all earlier blocks have arrived.
     pub(super) fn ask(&mut self, end: u32) -> Option<(u32, bool)> {
         let first = self.first();
         let end = end.min(self.limit).min(first.saturating_add(SPAN));
@@ -120,30 +123,34 @@ impl Window {
                 return Some((num, false));
             }
         }
+        // Beyond `end` a request is a trial, and waits for all others.
         (first >= end && self.under_way.is_empty()).then_some((first, true))
     }
 
-    /// Ends the wait for a block. Returns whether it is missing.
+    /// Counts a block as not outstanding. Returns whether the block is still missing.
     pub(super) const fn end(&mut self, num: u32) -> bool {
         if self.arrived.has(num) {
             return false;
         }
         self.under_way.set(num, false);
+        // The search for the next block begins here again, so a missing block is requested before later ones.
         if num < self.next {
             self.next = num;
         }
         true
     }
 
-    /// Ends the wait for a block that was lost. Returns whether it may be asked for again.
+    /// Counts a lost block as not outstanding. Returns false if the first missing block was lost too often
+    /// ([`MAX_LOSSES`]).
     pub(super) const fn lose(&mut self, num: u32) -> bool {
+        // Only the first missing block counts: as long as it changes, the transfer advances.
         if self.end(num) && num == self.first() {
             self.losses += 1;
         }
         self.losses < MAX_LOSSES
     }
 
-    /// Adds a block that has arrived.
+    /// Adds a received block.
     pub(super) const fn add(&mut self, num: u32) {
         self.under_way.set(num, false);
         let first = self.first();
@@ -153,7 +160,8 @@ impl Window {
         }
     }
 
-    /// Makes requests for this and later blocks go alone, because the server does not answer them out of order.
+    /// Makes requests for this block and all after it wait for the earlier blocks, because the server answers only in
+    /// sequence.
     pub(super) const fn refuse(&mut self, num: u32) {
         if num < self.limit {
             self.limit = num;

@@ -17,7 +17,7 @@ fn targets(arguments: &[&str]) -> Vec<String> {
 }
 
 #[test]
-fn links_and_their_attributes_are_read() {
+fn links_and_their_attributes_are_parsed() {
     let links: Vec<_> = parse(SENSORS).map(Result::unwrap).collect();
     assert_eq!(links.len(), 4);
     assert_eq!((links[0].target, links[0].text), ("/sensors", "</sensors>;ct=40;title=\"Sensor Index\""));
@@ -28,11 +28,11 @@ fn links_and_their_attributes_are_read() {
 }
 
 #[test]
-fn a_filter_compares_the_target_whole_values_and_single_ones_of_a_list() {
+fn a_link_filter_compares_the_target_whole_values_and_single_values_of_a_list() {
     assert_eq!(targets(&["rt=temperature-c"]), ["/sensors/temp"]);
     assert_eq!(targets(&["rt=core.sen-light"]), ["/sensors/light"]);
     assert_eq!(targets(&["rt=light-lux core.sen-light"]), ["/sensors/light"]);
-    assert_eq!(targets(&["title=Sensor"]), Vec::<&str>::new(), "a title is no list");
+    assert_eq!(targets(&["title=Sensor"]), Vec::<&str>::new(), "a title is not a list");
     assert_eq!(targets(&["ct=41"]), ["/sensors/light"]);
     assert_eq!(targets(&["href=/sensors"]), ["/sensors"]);
     assert_eq!(targets(&["obs"]), ["/sensors/temp"]);
@@ -40,15 +40,15 @@ fn a_filter_compares_the_target_whole_values_and_single_ones_of_a_list() {
 }
 
 #[test]
-fn a_star_at_the_end_stands_for_anything() {
+fn an_asterisk_at_the_end_of_a_filter_matches_any_text() {
     assert_eq!(targets(&["href=/sensors/*"]), ["/sensors/temp", "/sensors/light"]);
     assert_eq!(targets(&["rt=core.*"]), ["/sensors/light"]);
     assert_eq!(targets(&["if=*", "rt=temp*"]), ["/sensors/temp"], "both have to fit");
-    assert_eq!(targets(&["rt=*-lux"]), Vec::<&str>::new(), "elsewhere it stands for itself");
+    assert_eq!(targets(&["rt=*-lux"]), Vec::<&str>::new(), "elsewhere it means itself");
 }
 
 #[test]
-fn quotation_marks_commas_and_brackets_in_a_value_end_nothing() {
+fn commas_and_brackets_within_quotation_marks_do_not_end_a_link() {
     let title = "a \"b\", <c>; \\d";
     let links = Writer::default().link("/x").unwrap().text("title", title).unwrap().link("/y").unwrap();
     let read: Vec<_> = parse(links.as_str()).map(Result::unwrap).collect();
@@ -56,7 +56,7 @@ fn quotation_marks_commas_and_brackets_in_a_value_end_nothing() {
 }
 
 #[test]
-fn a_bad_link_is_an_error_with_its_place_and_the_links_around_it_are_read() {
+fn an_invalid_link_is_an_error_with_its_position_and_other_links_are_read() {
     use Problem::*;
     for (text, targets, misread) in [
         ("</a;rt=x,</b>", &["/b"][..], &[(9, OpenTarget)][..]),
@@ -81,8 +81,8 @@ fn a_bad_link_is_an_error_with_its_place_and_the_links_around_it_are_read() {
         assert_eq!((good, bad), (targets.to_vec(), misread.to_vec()), "{text}");
     }
     assert_eq!(filter("</a;rt=x,</b>", &[]), "</b>");
-    let told = parse("</x>title=").next().unwrap().unwrap_err().to_string();
-    assert_eq!(told, "byte 4: ; or , must come before what follows");
+    let text = parse("</x>title=").next().unwrap().unwrap_err().to_string();
+    assert_eq!(text, "byte 4: a ; or , is missing");
     assert_eq!(parse(" ").count(), 0);
     let line = parse("</a>;rt=x\n").next().unwrap().unwrap();
     assert_eq!(line.attribute("rt").as_deref(), Some("x"), "the end of a line is none of the value");
@@ -101,7 +101,7 @@ fn characters_that_a_link_cannot_have_are_not_written() {
 
 proptest! {
     #[test]
-    fn what_is_written_is_read(
+    fn written_links_parse_back(
         links in proptest::collection::vec(
             ("/[a-z0-9/%]{0,8}", proptest::collection::vec(("[a-z-]{1,6}", proptest::option::of("[ -~äß€]{0,12}")), 0..4)),
             0..5,
@@ -132,14 +132,14 @@ proptest! {
     }
 
     #[test]
-    fn no_text_brings_the_reader_down(text: String, argument: String) {
+    fn parsing_any_text_as_links_does_not_panic(text: String, argument: String) {
         for link in parse(&text).filter_map(Result::ok) {
             let _ = (link.attributes().count(), link.matches(&argument));
         }
     }
 
     #[test]
-    fn nearly_links_do_not_either(text in "[<>a/;,=\"\\\\ *ä\n]{0,30}") {
+    fn parsing_nearly_valid_links_does_not_panic(text in "[<>a/;,=\"\\\\ *ä\n]{0,30}") {
         let read: Vec<_> = parse(&text).collect();
         for link in read.iter().flatten() {
             prop_assert_eq!(parse(link.text).collect::<Vec<_>>(), [Ok(*link)]);

@@ -29,16 +29,16 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
         self.register_as(now, responder, resource, None)
     }
 
-    /// Adds an observer whose address nobody has verified, for example with an [Echo option](crate::echo).
-    /// Such an observer is called a stranger, until it acknowledges a notification.
+    /// Adds an observer whose address was not verified, for example with an [Echo option](crate::echo). Such an
+    /// observer is called a stranger. It remains one until it acknowledges a message.
     ///
-    /// The [allowance](Responder::limited) of its request bounds the messages to it meanwhile: the response to the
+    /// Until then, the [allowance](Responder::limited) of its request limits the messages to it: the response to the
     /// registration, and one confirmable notification with as many copies as the rest allows.
     /// [`dismiss_strangers`](Self::dismiss_strangers) removes strangers whose rest is too small.
     ///
-    /// Strangers have a sixty-fourth of all places, at least 8. A stranger that was not heard for 30 s makes
-    /// room for the next stranger. If all places are taken, the oldest stranger makes room for an observer
-    /// with a verified address.
+    /// Strangers may have a sixty-fourth of all slots, at least 8. A stranger that was silent for 30 s is displaced by
+    /// the next stranger. If all slots are taken, the oldest stranger is displaced by an observer with a verified
+    /// address.
     ///
     /// # Errors
     /// [`SendError::ObserversFull`]: answer without the Observe option, or ask for an Echo option.
@@ -60,6 +60,7 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
         stranger: Option<Allowance>,
     ) -> Result<(), SendError> {
         let observer = Observer { to: responder.to, token: responder.token, resource };
+        // This comes first, because the new registration may take the slot of the old one.
         self.deregister(now, observer.to, observer.token);
         let (seed, bound) = (self.peers.seed(), self.setup.config.max_observers);
         let observers = &mut self.rare.get_or_insert_default().observers;
@@ -73,6 +74,7 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
         // The peer of an observer is held: the path to it stays known, whatever room other peers need.
         let peer = self.find_or_insert_peer(observer.to).ok_or(SendError::PeersFull)?;
         let Some(observers) = self.observers() else { return Err(SendError::ObserversFull) };
+        // Removed observers that are still in the queue occupy slots, too, so this may fail although there was room.
         if !observers.insert(now, bound, observer, stranger) {
             return Err(SendError::ObserversFull);
         }
@@ -80,34 +82,35 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
         Ok(())
     }
 
-    /// Removes an observer, because it has asked for that (Observe 1) or the application wants it. A
-    /// notification under way to it is not retransmitted. Returns whether it was registered.
+    /// Removes an observer, because it has deregistered (Observe 1) or the application requests it. An outstanding
+    /// notification to it is not retransmitted. Returns false if the observer was not registered.
     pub fn deregister(&mut self, now: Instant, peer: A, token: Token) -> bool {
         let slot = self.observers().and_then(|observers| observers.find_token(peer, token));
         slot.and_then(|slot| self.remove_observer(now, slot)).is_some()
     }
 
-    /// Notifies the observers of `resource` that it has changed. Returns how many there are.
+    /// Notifies the observers of `resource` that it has changed. Returns the number of these observers.
     ///
-    /// Notifications with this code and tail depart in the order of registration, as soon as NSTART, the
-    /// mechanism and PROBING_RATE allow. They replace earlier representations that have not departed: a
-    /// notification that waits, or waits to be retransmitted, departs with the newest one (RFC 7641 §4.5.2).
+    /// Notifications with this code and tail depart in the sequence of registration, as soon as NSTART, the mechanism
+    /// and PROBING_RATE allow. They replace earlier representations that have not departed: a notification that waits
+    /// for its departure or its retransmission departs with the newest representation (RFC 7641 §4.5.2).
     ///
-    /// Non-confirmable notifications are made confirmable from time to time: one in
-    /// [`confirmable_every`](crate::Config::confirmable_every), and at least one within 24 hours (RFC 7641
-    /// §4.5).
+    /// Some non-confirmable notifications are made confirmable: one in
+    /// [`confirmable_every`](crate::Config::confirmable_every), and at least one within 24 hours (RFC 7641 §4.5).
     ///
-    /// A code other than 2.xx removes the observers (RFC 7641 §4.2). An observer that rejects a notification,
-    /// or does not acknowledge a confirmable one, is removed with [`Event::ObserverGone`].
+    /// A code other than 2.xx removes the observers (RFC 7641 §4.2). An observer that rejects a notification, or does
+    /// not acknowledge a confirmable one, is removed with [`Event::ObserverGone`].
     pub fn notify(&mut self, resource: u64, confirmable: bool, code: Code, tail: &[u8]) -> usize {
         let observers = self.rare.as_mut().and_then(|rare| rare.observers.as_mut());
         observers.map_or(0, |observers| observers.publish(resource, confirmable, code, tail))
     }
 
-    /// Removes observers of `resource` whose [allowance](Self::register_stranger) is too small for a notification with a tail
-    /// of `length` bytes: the address may be a victim's. Observers with a notification under way stay. `farewell` returns the
-    /// options of the last notification, which has this code and is non-confirmable. It is sent if the allowance is large
-    /// enough for it. Returns how many observers were removed.
+    /// Removes the observers of `resource` whose [allowance](Self::register_stranger) is too small for a notification
+    /// with a tail of `length` bytes, because the address may be a victim's. Observers with an outstanding notification
+    /// stay. Returns how many observers were removed.
+    ///
+    /// Each removed observer gets a last, non-confirmable notification with this `code` and the tail that `farewell`
+    /// returns, if the allowance suffices for it.
     pub fn dismiss_strangers(
         &mut self,
         now: Instant,
@@ -116,6 +119,7 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
         code: Code,
         mut farewell: impl FnMut(A) -> Tail,
     ) -> usize {
+        // This is a list, because the loop removes observers from the table.
         let strangers = self.observers().map(|observers| observers.too_large_for(resource, length));
         let mut dismissed = 0;
         for (Observer { to, token, .. }, allowance) in strangers.unwrap_or_default() {
@@ -126,6 +130,7 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
             if HEAD + token.len() + tail.as_bytes().len() > allowance.room() {
                 continue;
             }
+            // The last notification is a courtesy. Without room for the peer it is left out.
             let Some(peer) = self.find_or_insert_peer(to) else { continue };
             let message_id = self.peers[peer].message_ids.take(now);
             let farewell = Message {
@@ -155,9 +160,10 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
         self.rare.as_mut()?.observers.as_deref_mut()
     }
 
-    /// Begins notifications that are due. They leave half of the exchanges to others.
+    /// Begins the notifications that are due. They use at most half of [`max_exchanges`](crate::Config::max_exchanges).
     pub(crate) fn begin_notifications(&mut self, now: Instant) {
         let bound = self.setup.config.max_exchanges.div_ceil(2);
+        // If the endpoint has no room for another exchange, the observer stays at the front of the queue.
         while let Some(observers) = self.observers()
             && observers.under_way < bound
             && let Some((Observer { to, token, .. }, confirmable, allowance)) = observers.next(now)
@@ -170,8 +176,8 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
         }
     }
 
-    /// Puts the newest representation into a notification that is about to depart. Returns whether it differs
-    /// from the one that departed before. Different content needs another Message ID.
+    /// Puts the newest representation into a notification that is about to depart. Returns whether the content of the
+    /// notification has changed: different content needs another Message ID.
     #[cold]
     pub(crate) fn renew(&mut self, index: u32) -> bool {
         let observers = self.rare.as_mut().and_then(|rare| rare.observers.as_mut());
@@ -190,9 +196,9 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
         true
     }
 
-    /// Takes a response with a tail of this length from the allowance of its request. Returns the allowance of
-    /// the response and its copies. A response to an observer is sent once, and leaves the rest for
-    /// notifications.
+    /// Divides the allowance of a request between its response, with a tail of this length, and later notifications.
+    /// Returns the part for the response and its copies. That is all of it, unless the client observes: then the
+    /// response is sent once, and the rest is for notifications.
     pub(crate) fn charge(&mut self, responder: &Responder<A>, tail: usize) -> Allowance {
         let &Responder { to, token, mut allowance, .. } = responder;
         if !allowance.is_limited() {
@@ -207,7 +213,7 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
         allowance
     }
 
-    /// Sets the allowance of an exchange, if it is limited.
+    /// Limits the bytes of an exchange to `allowance`. Does nothing if the allowance is unlimited.
     pub(crate) fn limit(&mut self, exchange: u32, allowance: Allowance) {
         if !allowance.is_limited() {
             return;
@@ -221,7 +227,7 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
         allowances[place] = allowance;
     }
 
-    /// Notes that the observer with this token has acknowledged the response to its registration.
+    /// Records that the observer with this token has acknowledged the response to its registration.
     #[cold]
     pub(crate) fn verify_observer(&mut self, now: Instant, peer: A, token: Token) {
         if let Some(observers) = self.observers()
@@ -231,7 +237,7 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
         }
     }
 
-    /// Remembers the Message ID of a notification that has departed, because a Reset may name it.
+    /// Records the Message ID of a departed notification, because a Reset may name it.
     pub(crate) fn note_notification(&mut self, index: u32) {
         let message_id = self.exchanges[index].message_id;
         if let Some(observers) = self.observers()
@@ -241,8 +247,8 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
         }
     }
 
-    /// Notes that a notification is over: `acknowledged`, or non-confirmable. Its exchange is over too.
-    /// Removes the observer if that was its last notification.
+    /// Handles the end of a notification, after its exchange has ended. `acknowledged` is false if the notification was
+    /// non-confirmable or cancelled. Removes the observer if this was its last notification.
     pub(crate) fn notification_over(&mut self, now: Instant, index: u32, acknowledged: bool) {
         let Some(observers) = self.observers() else { return };
         let Some(slot) = observers.of_exchange(index) else { return };
@@ -269,8 +275,8 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
         Some(Event::ObserverGone { observer, failure })
     }
 
-    /// Removes the observer whose non-confirmable notification a Reset names (RFC 7641 §4.5). Such a notification has no
-    /// exchange any longer.
+    /// Removes the observer that has rejected a non-confirmable notification with this Message ID by a Reset (RFC 7641
+    /// §4.5). Such a notification no longer has an exchange.
     pub(crate) fn reset_observer(&mut self, now: Instant, from: A, message_id: u16) -> Option<Observer<A>> {
         let observers = self.observers()?;
         let slot = observers.find_message_id(from, message_id)?;
@@ -278,7 +284,7 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
         self.remove_observer(now, slot)
     }
 
-    /// Takes an observer out of the table. Its peer may be forgotten for others if it observes nothing else.
+    /// Removes an observer from the table. Its peer may be dropped for others if it observes nothing else.
     fn take_out(&mut self, slot: u32) {
         let Some(observers) = self.observers() else { return };
         let Some(peer) = observers.get(slot).map(|registration| registration.observer.to) else { return };
@@ -290,11 +296,12 @@ impl<C: Controller, A: Address> Endpoint<C, A> {
         }
     }
 
-    /// Removes an observer and ends the notification that is under way to it.
+    /// Removes an observer and ends the outstanding notification to it.
     fn remove_observer(&mut self, now: Instant, slot: u32) -> Option<Observer<A>> {
         let observers = self.observers()?;
         let registration = observers.get(slot)?;
         let (observer, exchange) = (registration.observer, registration.exchange);
+        // The exchange ends below, and must not find the observer that has this slot by then.
         observers.notification_over(slot);
         self.take_out(slot);
         let stage = self.exchanges.get(exchange).map(|exchange| exchange.stage);

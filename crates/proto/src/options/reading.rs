@@ -1,7 +1,7 @@
 //! Reading the options of a message.
 //!
-//! An option that is too long or too short counts as unrecognised (RFC 7252 §5.4.3), and so does one that is
-//! repeated and must not be (§5.4.5). An elective option is then ignored. A critical one is named by
+//! An option that is too long or too short counts as unrecognised (RFC 7252 §5.4.3), and so does a repeated option that must
+//! not be repeated (§5.4.5). An elective option is then ignored. A critical one is returned by
 //! [`first_unrecognised`](Message::first_unrecognised).
 
 use core::num::NonZeroU8;
@@ -20,12 +20,13 @@ pub const DEFAULT_MAX_AGE: u32 = 60;
 pub struct BadHopLimit;
 
 impl<'a> Message<'a> {
-    /// Returns the values of an option in their order. An option that must not be repeated has at most one.
+    /// Returns the values of an option in sequence. An option that must not be repeated has at most one.
     pub fn values(&self, number: u16) -> impl Iterator<Item = &'a [u8]> + use<'a> {
         let rule = OptionRule::of(number);
         self.options()
             .take_while(move |&(at, _)| at <= number)
             .filter(move |&(at, _)| at == number)
+            // This comes before the check of the length: a second option never takes the place of an invalid first (RFC 7252 §5.4.5).
             .take(if rule.repeatable { usize::MAX } else { 1 })
             .filter_map(move |(_, value)| rule.allows(value.len()).then_some(value))
     }
@@ -54,6 +55,7 @@ impl<'a> Message<'a> {
 
     /// Returns the format of the payload (RFC 7252 §5.10.3; numbers in RFC 7252 §12.3).
     pub fn content_format(&self) -> Option<u16> {
+        // `OptionRule` allows two bytes, so nothing is cut off, as with the other numbers here.
         self.uint(option::CONTENT_FORMAT).map(|value| value as u16)
     }
 
@@ -62,7 +64,7 @@ impl<'a> Message<'a> {
         self.uint(option::ACCEPT).map(|value| value as u16)
     }
 
-    /// Returns for how many seconds the response is fresh (RFC 7252 §5.10.5).
+    /// Returns for how many seconds the response is fresh (RFC 7252 §5.10.5); [`DEFAULT_MAX_AGE`] without the option.
     pub fn max_age(&self) -> u32 {
         self.uint(option::MAX_AGE).map_or(DEFAULT_MAX_AGE, |value| value as u32)
     }
@@ -95,7 +97,7 @@ impl<'a> Message<'a> {
         self.uint(option::BLOCK2).map(|value| Block::decode(value as u32)).transpose()
     }
 
-    /// Returns Q-Block1, the part of a request body whose parts come in any order (RFC 9177 §4.3).
+    /// Returns Q-Block1, the part of a request body whose parts may arrive in any sequence (RFC 9177 §4.3).
     ///
     /// # Errors
     /// [`ReservedSize`]: answer with 4.00.
@@ -121,8 +123,7 @@ impl<'a> Message<'a> {
         self.uint(option::BLOCK2).map(|value| Block::decode_reliable(value as u32))
     }
 
-    /// Returns Size1: the bytes of the request body, or in a 4.13 response the most that the server takes
-    /// (RFC 7959 §4).
+    /// Returns Size1: the bytes of the request body, or in a 4.13 response the most that the server accepts (RFC 7959 §4).
     pub fn size1(&self) -> Option<u32> {
         self.uint(option::SIZE1).map(|value| value as u32)
     }
@@ -132,18 +133,20 @@ impl<'a> Message<'a> {
         self.uint(option::SIZE2).map(|value| value as u32)
     }
 
-    /// Returns whether the client does not want a response of this code (RFC 7967 §2). A confirmable request
-    /// is acknowledged nevertheless: [`Endpoint::acknowledge`](crate::Endpoint::acknowledge).
+    /// Returns whether the client does not want a response of this code (RFC 7967 §2). A confirmable request is still
+    /// acknowledged: [`Endpoint::acknowledge`](crate::Endpoint::acknowledge).
     pub fn suppresses(&self, response: crate::Code) -> bool {
         let classes = self.uint(option::NO_RESPONSE).unwrap_or(0);
+        // The values 2, 8 and 16 are for the classes 2, 4 and 5 (RFC 7967 §2.1).
         response.is_response() && classes >> ((response.0 >> 5) - 1) & 1 == 1
     }
 
-    /// Returns the Hop-Limit: the proxies that the request may still pass (RFC 8768 §3).
+    /// Returns the Hop-Limit: how many proxies the request may still pass (RFC 8768 §3).
     ///
     /// # Errors
     /// [`BadHopLimit`]: answer with 4.00.
     pub fn hop_limit(&self) -> Result<Option<NonZeroU8>, BadHopLimit> {
+        // `uint` would skip a value of the wrong length, but here it is an error (RFC 8768 §3).
         let found = self.options().take_while(|&(at, _)| at <= option::HOP_LIMIT);
         match found.filter(|&(at, _)| at == option::HOP_LIMIT).map(|(_, value)| value).next() {
             None => Ok(None),

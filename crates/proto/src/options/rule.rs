@@ -15,12 +15,12 @@ pub const fn is_unsafe(number: u16) -> bool {
     number & 2 == 2
 }
 
-/// Returns whether a cache treats requests alike that differ in nothing but this option (RFC 7252 §5.4.2).
+/// Returns whether a cache treats requests as equal that differ only in this option (RFC 7252 §5.4.2).
 pub const fn is_no_cache_key(number: u16) -> bool {
     number & 0x1e == 0x1c
 }
 
-/// The rule for an option that its specification gives.
+/// The form of an option that its specification allows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct OptionRule {
     /// True if a message may have the option more than once (RFC 7252 §5.4.5).
@@ -32,7 +32,7 @@ pub(crate) struct OptionRule {
 }
 
 impl OptionRule {
-    /// Returns the rule of an option. An option that is not known here may have any form.
+    /// Returns the rule of an option. An option that is unknown here may have any form.
     ///
     /// Sources: RFC 7252 Table 4, RFC 7641 §2, RFC 7959 §2.1 and §4, RFC 7967 §2, RFC 8613 §2, RFC 8768 §3,
     /// RFC 9175 §2.2.1 and §3.2.1, RFC 9177 §4.1.
@@ -70,7 +70,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_classes_are_those_of_rfc_7252_table_4() {
+    fn the_classes_of_options_agree_with_rfc_7252_table_4() {
         let classes = |number| (is_critical(number), is_unsafe(number), is_no_cache_key(number));
         assert_eq!(classes(option::IF_MATCH), (true, false, false));
         assert_eq!(classes(option::URI_HOST), (true, true, false));
@@ -83,7 +83,7 @@ mod tests {
     }
 
     #[test]
-    fn no_option_that_is_unsafe_is_outside_the_cache_key() {
+    fn every_unsafe_option_is_part_of_the_cache_key() {
         assert!((0..=u16::MAX).all(|number| !(is_unsafe(number) && is_no_cache_key(number))));
     }
 }

@@ -14,13 +14,13 @@ fn message(tail: &[u8]) -> Message<'_> {
     Message { code: Code(1), tail, ..Message::empty(Kind::Confirmable, 1) }
 }
 
-/// Returns a message with these options, allowed or not.
+/// Returns a message with these options, valid or not.
 fn raw(options: &[(u16, &[u8])]) -> Vec<u8> {
     options.iter().fold(Tail::default(), |tail, &(number, value)| tail.option(number, value)).into_bytes()
 }
 
 #[test]
-fn a_hop_limit_is_from_1_to_255_in_one_byte() {
+fn the_hop_limit_option_is_from_1_to_255_in_one_byte() {
     for (value, read) in [
         (&[1][..], Ok(NonZeroU8::new(1))),
         (&[255], Ok(NonZeroU8::new(255))),
@@ -44,7 +44,7 @@ fn a_path_is_split_at_slashes_and_the_root_has_no_segments() {
 }
 
 #[test]
-fn what_is_built_is_read() {
+fn built_options_parse_back() {
     let block = Block::new(5, true, 2).unwrap();
     let options = Options::default()
         .no_response(26)
@@ -74,14 +74,14 @@ fn what_is_built_is_read() {
 }
 
 #[test]
-fn a_missing_key_has_its_default() {
+fn a_missing_option_has_its_default() {
     let message = message(&[]);
     assert_eq!((message.max_age(), message.observe(), message.block1()), (60, None, Ok(None)));
     assert!(!message.suppresses(Code(0x45)));
 }
 
 #[test]
-fn no_response_names_classes() {
+fn no_response_suppresses_responses_by_class() {
     let tail = Options::default().no_response(2 + 16).tail(b"").unwrap();
     let message = message(tail.as_bytes());
     assert!(message.suppresses(Code(0x45)) && message.suppresses(Code(0xa0)));
@@ -89,7 +89,7 @@ fn no_response_names_classes() {
 }
 
 #[test]
-fn a_critical_option_that_is_unknown_is_named_and_an_elective_one_is_not() {
+fn an_unknown_critical_option_is_reported_and_an_elective_one_ignored() {
     assert_eq!(message(&raw(&[(11, b"a"), (60, b"x")])).first_unrecognised(&KNOWN), None);
     assert_eq!(message(&raw(&[(11, b"a"), (2049, b"x")])).first_unrecognised(&KNOWN), Some(2049));
 }
@@ -103,14 +103,14 @@ fn a_critical_option_of_a_wrong_length_or_repeated_against_its_rule_is_not_recog
 }
 
 #[test]
-fn an_elective_option_of_a_wrong_length_is_not_there_and_of_two_the_first_counts() {
+fn an_elective_option_of_a_wrong_length_is_ignored_and_only_the_first_of_two_counts() {
     assert_eq!(message(&raw(&[(12, b"\0\0\x01")])).content_format(), None);
     assert_eq!(message(&raw(&[(14, b"\x01"), (14, b"\x02")])).max_age(), 1);
     assert_eq!(message(&raw(&[(12, b"\0\0\x01"), (12, b"\x01")])).content_format(), None);
 }
 
 #[test]
-fn options_of_a_wrong_length_are_not_written() {
+fn options_of_an_invalid_length_are_refused_when_written() {
     let twice = Options::default().accept(1).accept(2);
     assert_eq!(twice.tail(b""), Err(BadOption::Repeated { number: 17 }));
     let long = Options::default().etag(b"123456789");
@@ -133,7 +133,7 @@ fn options_of_a_wrong_length_are_not_written() {
 
 proptest! {
     #[test]
-    fn options_come_out_in_the_order_of_their_numbers_and_equal_ones_as_they_were_given(
+    fn options_are_sorted_by_number_and_equal_ones_keep_their_sequence(
         given in proptest::collection::vec((60_000u16..60_010, proptest::collection::vec(any::<u8>(), 0..300)), 0..20),
         payload: Vec<u8>,
     ) {
@@ -154,7 +154,7 @@ proptest! {
     }
 
     #[test]
-    fn a_number_is_written_in_the_fewest_bytes_and_read_with_leading_zeros_too(value: u64, zeros in 0usize..8) {
+    fn an_option_number_value_is_written_in_the_fewest_bytes_and_read_with_leading_zeros(value: u64, zeros in 0usize..8) {
         let tail = Options::default().with_uint(65_001, value).tail(b"").unwrap();
         let bytes = message(tail.as_bytes()).value(65_001).unwrap().to_vec();
         prop_assert_eq!(message(tail.as_bytes()).uint(65_001), Some(value));
@@ -165,7 +165,7 @@ proptest! {
     }
 
     #[test]
-    fn no_tail_brings_a_reader_down(tail: Vec<u8>, number: u16) {
+    fn reading_options_from_any_bytes_does_not_panic(tail: Vec<u8>, number: u16) {
         let message = message(&tail);
         message.first_unrecognised(&KNOWN);
         let _ = (message.uint(number), message.block1(), message.max_age(), message.suppresses(Code(0x84)));

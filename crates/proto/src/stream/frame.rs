@@ -1,5 +1,4 @@
-//! Messages in WebSocket frames (RFC 8323 §4.2). They are like those on TCP, without a length, because the
-//! frame has one.
+//! Messages in WebSocket frames (RFC 8323 §4.2). They are like those on TCP, but without a length, because the frame has one.
 
 use alloc::vec::Vec;
 
@@ -29,6 +28,7 @@ impl<'a> StreamMessage<'a> {
         if token_len > 8 {
             return Err(Broken::TokenTooLong);
         }
+        // The frame has the length of the message, so Len must be 0 (RFC 8323 §4.2).
         if first >> 4 != 0 {
             return Err(Broken::Malformed);
         }
@@ -47,7 +47,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_frame_has_no_length_and_what_has_one_is_malformed() {
+    fn a_websocket_frame_with_a_length_field_is_malformed() {
         let token = Token::new(&[0x7f]).unwrap();
         let message = StreamMessage { code: Code(0x45), token, tail: b"\xffhi" };
         assert_eq!(message.to_frame(), b"\x01\x45\x7f\xffhi");
@@ -60,14 +60,14 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_frame_that_can_be_read_is_written_as_the_same(frame in prop::collection::vec(any::<u8>(), 0..64)) {
+        fn a_parsed_frame_is_written_back_unchanged(frame in prop::collection::vec(any::<u8>(), 0..64)) {
             if let Ok(message) = StreamMessage::from_frame(&frame) {
                 prop_assert_eq!(message.to_frame(), frame);
             }
         }
 
         #[test]
-        fn a_message_that_is_written_is_read_as_the_same(
+        fn a_written_message_over_tcp_parses_back_unchanged(
             code: u8, token in prop::collection::vec(any::<u8>(), 0..9), tail in prop::collection::vec(any::<u8>(), 0..64),
         ) {
             let message = StreamMessage { code: Code(code), token: Token::new(&token).unwrap(), tail: &tail };

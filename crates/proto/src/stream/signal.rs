@@ -1,4 +1,4 @@
-//! Messages about the connection.
+//! Signalling messages about a connection.
 
 use alloc::vec::Vec;
 
@@ -13,17 +13,17 @@ use crate::message::Token;
 /// A message about the connection (RFC 8323 §5).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Signal {
-    /// 7.01: the abilities of the sender. It is the first message of each side.
+    /// 7.01: the capabilities of the sender. It is the first message of each side.
     Csm {
-        /// The largest message that the sender takes, bytes. `None` leaves the value of the CSM before, which
-        /// is at first [`BASE_MAX_MESSAGE_SIZE`].
+        /// The largest message that the sender accepts, in bytes. `None` keeps the value of the previous CSM, which is at first
+        /// [`BASE_MAX_MESSAGE_SIZE`](super::BASE_MAX_MESSAGE_SIZE).
         max_message_size: Option<u32>,
         /// True if the sender supports block-wise transfers.
         block_wise_transfer: bool,
     },
-    /// 7.02: asks whether the peer is alive. A Pong with the same token answers it.
+    /// 7.02: tests whether the peer is alive. A Pong with the same token answers it.
     Ping {
-        /// True if the Pong is to wait until all messages before the Ping are processed.
+        /// True if the Pong must wait until all messages before the Ping are processed.
         custody: bool,
     },
     /// 7.03: answers a Ping.
@@ -35,7 +35,7 @@ pub enum Signal {
     Release,
     /// 7.05: the sender closes the connection at once.
     Abort {
-        /// The option of our CSM that the peer does not know.
+        /// The number of the CSM option that the sender of the Abort does not know; `None` if the reason is another.
         bad_csm_option: Option<u16>,
     },
 }
@@ -71,12 +71,15 @@ impl Signal {
                 *max_message_size = Some(uint(data)?);
             }
             (Self::Csm { block_wise_transfer, .. }, signaling_option::BLOCK_WISE_TRANSFER) => {
+                // The option has no value (RFC 8323 §5.3.2).
                 *block_wise_transfer = true;
             }
             (Self::Ping { custody } | Self::Pong { custody }, signaling_option::CUSTODY) => *custody = true,
             (Self::Abort { bad_csm_option }, signaling_option::BAD_CSM_OPTION) => {
+                // No option has a number beyond 16 bits. The connection ends in any case.
                 *bad_csm_option = u16::try_from(uint(data)?).ok();
             }
+            // Options of signals are critical if their number is odd, like all others (RFC 8323 §5.2).
             (_, number) if number % 2 == 1 => {
                 return Err(Broken::UnknownOption { number, in_csm: matches!(self, Self::Csm { .. }) });
             }
@@ -97,6 +100,7 @@ impl Signal {
         let mut tail = Tail::default();
         let code = match self {
             Self::Csm { max_message_size, block_wise_transfer } => {
+                // Options are written in the order of their numbers, 2 before 4 (RFC 8323 §5.3).
                 if let Some(size) = max_message_size {
                     let size = size.to_be_bytes();
                     tail = tail.option(signaling_option::MAX_MESSAGE_SIZE, significant(&size));
@@ -106,6 +110,7 @@ impl Signal {
                 }
                 code::CSM
             }
+            // Custody is an option of both signals (RFC 8323 §5.4.1).
             Self::Ping { custody } | Self::Pong { custody } => {
                 if custody {
                     tail = tail.option(signaling_option::CUSTODY, &[]);
@@ -147,7 +152,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_csm_says_what_the_sender_is_able_to_do() {
+    fn a_csm_announces_the_capabilities_of_its_sender() {
         let csm = Signal::Csm { max_message_size: Some(1152), block_wise_transfer: true };
         let mut bytes = Vec::new();
         csm.write(Token::EMPTY, &mut bytes);
@@ -158,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn a_critical_option_nobody_knows_aborts_and_names_itself() {
+    fn an_unknown_critical_option_in_a_signal_aborts_the_connection() {
         let csm = StreamMessage { code: Code(code::CSM), token: Token::EMPTY, tail: &[0x70] };
         let broken = Signal::read(&csm).unwrap_err();
         assert_eq!(broken.abort(), Signal::Abort { bad_csm_option: Some(7) });

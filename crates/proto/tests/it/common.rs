@@ -77,3 +77,18 @@ pub(crate) fn ms(ms: u64) -> Instant {
 pub(crate) fn secs(s: u64) -> Instant {
     Instant::from_secs(s)
 }
+
+/// A source of numbers that depend on the seed alone.
+pub(crate) struct Random(pub(crate) u64);
+
+impl Random {
+    pub(crate) fn below(&mut self, bound: u64) -> u64 {
+        // Constants of Knuth's MMIX.
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) % bound
+    }
+
+    pub(crate) fn percent(&mut self, chance: u64) -> bool {
+        self.below(100) < chance
+    }
+}

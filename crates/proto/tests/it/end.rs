@@ -5,21 +5,13 @@ use std::sync::Arc;
 use coapace_control::{Draw, Instant, Mechanism};
 use coapace_proto::{Allowance, Code, Config, Endpoint, Event, Kind, Message, Options, Setup, Token};
 
-pub(crate) const GET: Code = Code(coap_numbers::code::GET);
-pub(crate) const CONTENT: Code = Code(coap_numbers::code::CONTENT);
+pub(crate) use crate::common::{CONTENT, GET, ms, secs};
+
 pub(crate) const NOT_FOUND: Code = Code(coap_numbers::code::NOT_FOUND);
 
 /// Returns a configuration without PROBING_RATE in which no message is made confirmable.
 pub(crate) fn plain() -> Config {
     Config { probing_rate: 0, confirmable_every: 0, ..Config::default() }
-}
-
-pub(crate) fn ms(ms: u64) -> Instant {
-    Instant::from_millis(ms)
-}
-
-pub(crate) fn secs(s: u64) -> Instant {
-    Instant::from_secs(s)
 }
 
 pub(crate) fn token(text: &str) -> Token {

@@ -5,7 +5,7 @@ use coapace_control::{DefaultTimer, Instant};
 use coapace_proto::{Code, Config, Event, Failure, Kind, Message, Request, SendError, Setup, Token};
 
 #[test]
-fn a_request_and_its_piggybacked_response() {
+fn a_request_gets_a_piggybacked_response() {
     let mut client = Client::default();
     let exchange = client.get(ms(0), "");
     let request = client.sent(ms(0)).unwrap();
@@ -22,7 +22,7 @@ fn a_request_and_its_piggybacked_response() {
 }
 
 #[test]
-fn the_same_bytes_are_retransmitted_at_doubled_timeouts_and_then_it_is_given_up() {
+fn an_exchange_retransmits_equal_bytes_with_doubled_timeouts_and_is_then_given_up() {
     let mut client = Client::default();
     let exchange = client.get(ms(0), "t");
     let first = client.sent(ms(0)).unwrap();
@@ -47,7 +47,7 @@ fn the_same_bytes_are_retransmitted_at_doubled_timeouts_and_then_it_is_given_up(
 }
 
 #[test]
-fn a_second_request_waits_for_a_place_of_nstart() {
+fn a_second_request_waits_until_nstart_allows_it() {
     let mut client = Client::default();
     client.get(ms(0), "a");
     client.get(ms(0), "b");
@@ -59,7 +59,7 @@ fn a_second_request_waits_for_a_place_of_nstart() {
 }
 
 #[test]
-fn an_empty_acknowledgement_frees_the_place_and_the_response_comes_separately() {
+fn an_empty_acknowledgement_lets_the_next_request_depart_before_the_separate_response() {
     let mut client = Client::default();
     let exchange = client.get(ms(0), "a");
     client.get(ms(0), "b");
@@ -67,7 +67,7 @@ fn an_empty_acknowledgement_frees_the_place_and_the_response_comes_separately() 
     let empty = [0x60, 0, first[2], first[3]];
     let ack = client.receive(ms(50), &empty);
     assert!(matches!(ack, Some(Event::Acknowledged { exchange: e }) if e == exchange));
-    assert!(client.sent(ms(50)).is_some(), "RFC 7252 §4.7: acknowledged is no longer outstanding");
+    assert!(client.sent(ms(50)).is_some(), "RFC 7252 §4.7: an acknowledged message is not outstanding");
 
     let separate = [0x41, CONTENT.0, 0xab, 0xcd, b'a', 0xff, b'!'];
     let event = client.receive(secs(90), &separate);
@@ -78,7 +78,7 @@ fn an_empty_acknowledgement_frees_the_place_and_the_response_comes_separately() 
 }
 
 #[test]
-fn a_separate_response_ends_the_exchange_even_if_the_acknowledgement_was_lost() {
+fn a_separate_response_ends_the_exchange_even_without_an_acknowledgement() {
     let mut client = Client::default();
     client.get(ms(0), "a");
     client.sent(ms(0)).unwrap();
@@ -92,7 +92,7 @@ fn a_separate_response_ends_the_exchange_even_if_the_acknowledgement_was_lost() 
 }
 
 #[test]
-fn a_late_copy_of_a_separate_response_is_no_answer_to_the_next_request_with_its_token() {
+fn a_late_copy_of_a_separate_response_does_not_answer_the_next_request_with_its_token() {
     for confirmable in [true, false] {
         let mut client = Client::default();
         let separate = [if confirmable { 0x40 } else { 0x50 }, CONTENT.0, 0xab, 0xcd, 0xff, b'!'];
@@ -136,7 +136,7 @@ fn a_reset_ends_the_exchange() {
 }
 
 #[test]
-fn a_reset_of_a_request_that_is_acknowledged_is_ignored_and_the_response_may_come() {
+fn a_reset_of_an_acknowledged_request_is_ignored() {
     for observes in [false, true] {
         let mut client = Client::default();
         let token = Token::new(b"a").unwrap();
@@ -157,7 +157,7 @@ fn a_reset_of_a_request_that_is_acknowledged_is_ignored_and_the_response_may_com
 }
 
 #[test]
-fn a_ping_is_answered_with_a_reset_and_known_as_pong() {
+fn a_reset_that_answers_a_ping_is_reported_as_a_pong() {
     let mut client = Client::default();
     let exchange = client.endpoint.ping(ms(0), 9).unwrap();
     let ping = client.sent(ms(0)).unwrap();
@@ -171,7 +171,7 @@ fn a_ping_is_answered_with_a_reset_and_known_as_pong() {
 }
 
 #[test]
-fn a_non_confirmable_request_is_sent_once_and_answered_in_kind() {
+fn a_non_confirmable_request_is_sent_once_and_gets_a_non_confirmable_response() {
     let mut client = Client::default();
     let request = Request {
         confirmable: false,
@@ -195,7 +195,7 @@ fn a_non_confirmable_request_is_sent_once_and_answered_in_kind() {
 }
 
 #[test]
-fn a_duplicate_request_gets_the_first_answer_again_and_is_not_delivered() {
+fn a_duplicate_request_gets_the_stored_answer_and_is_not_delivered_again() {
     let mut server = Client::default();
     let request = [0x41, 1, 0x12, 0x34, b't', 0xb1, b'x'];
     let Some(Event::Request { responder, message }) = server.receive(ms(0), &request) else { panic!() };
@@ -212,7 +212,7 @@ fn a_duplicate_request_gets_the_first_answer_again_and_is_not_delivered() {
 }
 
 #[test]
-fn a_duplicate_of_a_request_still_being_worked_on_is_acknowledged_and_then_answered_separately() {
+fn a_duplicate_of_a_pending_request_is_acknowledged_and_answered_separately() {
     let mut server = Client::default();
     let request = [0x41, 1, 0x12, 0x34, b't'];
     let Some(Event::Request { responder, .. }) = server.receive(ms(0), &request) else { panic!() };
@@ -241,7 +241,7 @@ fn without_deduplication_every_copy_is_delivered_and_nothing_is_kept() {
 }
 
 #[test]
-fn malformed_messages_are_rejected_or_ignored_as_the_rfc_says_and_counted() {
+fn malformed_messages_are_counted_and_rejected_or_ignored_as_in_rfc_7252() {
     let reset = Some(vec![0x70, 0, 0x12, 0x34]);
     for (bytes, answer) in [
         (&b""[..], None),
@@ -268,7 +268,7 @@ fn malformed_messages_are_rejected_or_ignored_as_the_rfc_says_and_counted() {
 }
 
 #[test]
-fn an_answer_to_no_exchange_is_counted_as_late_and_a_confirmable_one_is_rejected() {
+fn an_answer_without_an_exchange_is_counted_as_late_and_rejected_if_confirmable() {
     let mut client = Client::default();
     assert!(client.receive(ms(0), b"\x60\x45\x12\x34").is_none());
     assert_eq!(client.sent(ms(0)), None);
@@ -278,7 +278,7 @@ fn an_answer_to_no_exchange_is_counted_as_late_and_a_confirmable_one_is_rejected
 }
 
 #[test]
-fn a_piggybacked_response_with_another_token_is_not_taken() {
+fn a_piggybacked_response_with_another_token_is_ignored() {
     let mut client = Client::default();
     client.get(ms(0), "a");
     let mut request = client.sent(ms(0)).unwrap();
@@ -288,7 +288,7 @@ fn a_piggybacked_response_with_another_token_is_not_taken() {
 }
 
 #[test]
-fn a_full_table_is_an_error_and_changes_nothing() {
+fn a_request_beyond_the_table_of_exchanges_is_an_error_and_changes_nothing() {
     let mut client =
         Client::with(Config { max_exchanges: 2, max_peers: 1, max_replies: 1, ..Config::default() });
     let request = Request { confirmable: true, code: GET, token: Token::EMPTY, tail: b"", repeatable: false };
@@ -309,7 +309,7 @@ fn a_full_table_is_an_error_and_changes_nothing() {
 }
 
 #[test]
-fn a_cancelled_exchange_leaves_its_place_to_the_next_wherever_it_stood() {
+fn a_cancelled_exchange_lets_the_next_one_depart() {
     let mut client = Client::default();
     let ids: Vec<_> = ["a", "b", "c"].map(|token| client.get(ms(0), token)).into();
     client.endpoint.cancel(ms(0), ids[0]);
@@ -323,7 +323,7 @@ fn a_cancelled_exchange_leaves_its_place_to_the_next_wherever_it_stood() {
 }
 
 #[test]
-fn a_peer_that_makes_room_for_another_is_counted() {
+fn a_peer_dropped_for_another_is_counted() {
     let mut client = Client::with(Config { max_peers: 1, ..Config::default() });
     for (peer, evicted) in [(1, 0), (1, 0), (2, 1), (1, 2)] {
         let ping = client.endpoint.ping(ms(0), peer).unwrap();
@@ -333,7 +333,7 @@ fn a_peer_that_makes_room_for_another_is_counted() {
 }
 
 #[test]
-fn a_message_id_does_not_come_back_to_a_peer_within_exchange_lifetime() {
+fn a_message_id_is_not_reused_to_a_peer_within_exchange_lifetime() {
     let mut client = Client::default();
     let mut used = vec![None; 1 << 16];
     let mut now = secs(1);
@@ -357,7 +357,7 @@ fn a_message_id_does_not_come_back_to_a_peer_within_exchange_lifetime() {
 }
 
 #[test]
-fn exchange_lifetime_follows_the_parameters_in_force() {
+fn exchange_lifetime_follows_the_configured_parameters() {
     let lifetime = |max_retransmit, ack_timeout: &str| {
         let mut controller = DefaultTimer::DEFAULT;
         controller.ack_timeout = coapace_control::Duration::from_secs(ack_timeout.parse().unwrap());
@@ -370,7 +370,7 @@ fn exchange_lifetime_follows_the_parameters_in_force() {
 }
 
 #[test]
-fn a_message_written_is_the_message_read() {
+fn a_written_message_parses_back_unchanged() {
     let token = Token::new(b"12345678").unwrap();
     let message =
         Message { code: Code(0x45), token, tail: b"\xb1x\xffpay", ..Message::empty(Kind::NonConfirmable, 7) };

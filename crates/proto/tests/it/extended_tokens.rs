@@ -37,7 +37,7 @@ fn receive(server: &mut End, at: u64, from: u32, bytes: &[u8]) -> Option<Respond
 }
 
 #[test]
-fn a_message_is_written_as_it_was_read_with_a_token_of_any_length() {
+fn a_message_with_a_token_of_any_length_is_written_back_unchanged() {
     for len in [0, 1, 8, 9, 12, 13, 14, 268, 269, 270, 524, 65_000] {
         let bytes = request(len, 7, 1);
         let message = Message::parse(&bytes).unwrap();
@@ -52,7 +52,7 @@ fn a_message_is_written_as_it_was_read_with_a_token_of_any_length() {
 }
 
 #[test]
-fn the_head_of_a_message_whose_end_is_missing_is_its_header_and_its_token() {
+fn the_header_and_token_of_a_truncated_message_can_be_read() {
     for len in [0, 1, 8, 9, 12, 13, 268, 269, 1_000] {
         let bytes = [&request(len, 7, 1)[..], &[0xb5]].concat();
         let head = Message::head(&bytes).unwrap();
@@ -65,7 +65,7 @@ fn the_head_of_a_message_whose_end_is_missing_is_its_header_and_its_token() {
 }
 
 #[test]
-fn a_longer_token_than_is_taken_is_rejected() {
+fn a_token_longer_than_the_accepted_length_is_rejected() {
     for (max_token, len, taken) in [(8, 8, true), (8, 9, false), (40, 40, true), (40, 41, false)] {
         let mut server = server(max_token);
         assert_eq!(receive(&mut server, 0, 1, &request(len, 7, 1)).is_some(), taken);
@@ -76,7 +76,7 @@ fn a_longer_token_than_is_taken_is_rejected() {
 }
 
 #[test]
-fn the_response_has_the_token_of_the_request_piggybacked_repeated_and_separate() {
+fn piggybacked_repeated_and_separate_responses_carry_the_extended_token() {
     let mut server = server(300);
     let get = request(300, 7, 1);
     let responder = receive(&mut server, 0, 1, &get).unwrap();
@@ -94,7 +94,7 @@ fn the_response_has_the_token_of_the_request_piggybacked_repeated_and_separate()
 }
 
 #[test]
-fn an_observer_is_known_by_its_long_token_however_many_others_come() {
+fn an_observer_with_an_extended_token_is_kept_whatever_others_register() {
     let mut server = End::new(Config { max_token: 32, max_observers: 2, max_peers: 2, ..plain() });
     let responder = receive(&mut server, 0, 1, &request(32, 7, 1)).unwrap();
     server.0.register(ms(0), &responder, 5).unwrap();
@@ -117,7 +117,7 @@ fn responder_token(bytes: &[u8]) -> Token {
 }
 
 #[test]
-fn an_answer_whose_token_was_forgotten_is_not_sent() {
+fn an_answer_is_not_sent_once_its_extended_token_was_dropped() {
     let mut server = End::new(Config { max_token: 32, max_observers: 0, max_peers: 2, ..plain() });
     let first = receive(&mut server, 0, 1, &request(32, 7, 1)).unwrap();
     for number in 0..2 {
@@ -128,7 +128,7 @@ fn an_answer_whose_token_was_forgotten_is_not_sent() {
 }
 
 #[test]
-fn a_response_with_a_long_token_answers_nothing() {
+fn a_response_with_an_extended_token_matches_no_request_of_ours() {
     let mut client = server(64);
     let get = coapace_proto::Request {
         confirmable: true,

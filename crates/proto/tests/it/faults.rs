@@ -8,21 +8,13 @@ use coapace_control::{Controller, Draw, Instant, Marking, Mechanism, REGISTRY};
 use coapace_proto::{Code, Config, Endpoint, Event, Request, Responder, Setup, Token};
 use proptest::prelude::*;
 
+use crate::common::Random;
+
 const GET: Code = Code(coap_numbers::code::GET);
 const POST: Code = Code(coap_numbers::code::POST);
 
 const CLIENT: u8 = 0;
 const SERVER: u8 = 1;
-
-/// A source of numbers that depend on the seed alone.
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, bound: u64) -> u64 {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (self.0 >> 33) % bound
-    }
-}
 
 /// The faults of the network, in percent of the datagrams.
 #[derive(Clone, Copy, Debug)]
@@ -179,7 +171,7 @@ proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(200) })]
 
     #[test]
-    fn whatever_the_network_does_every_exchange_ends_and_no_slot_is_lost(
+    fn every_exchange_ends_and_frees_its_slot_under_any_network_faults(
         lost in 0u64..60, duplicated in 0u64..60, corrupted in 0u64..30, slow in 0u64..100, seed: u64,
         mechanism in 0..REGISTRY.len(),
     ) {
@@ -189,7 +181,7 @@ proptest! {
     }
 
     #[test]
-    fn no_bytes_from_the_network_bring_an_endpoint_down(
+    fn no_received_bytes_cause_a_panic_of_the_endpoint(
         datagrams in proptest::collection::vec(proptest::collection::vec(any::<u8>(), 0..40), 1..60),
         header in any::<bool>(),
     ) {

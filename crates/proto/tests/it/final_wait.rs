@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::common::{CONTENT, Client, ms, reply_to, secs};
-use crate::noting::{Noting, Told};
+use crate::noting::{NotedCall, Noting};
 use coapace_control::{Instant, Limits};
 use coapace_proto::{Config, Event, ExchangeId, Failure, Kind, Setup};
 
@@ -30,7 +30,7 @@ fn given_up(client: &mut Client<Noting>) -> Option<ExchangeId> {
 }
 
 #[test]
-fn an_exchange_is_given_up_as_its_last_retransmission_departs() {
+fn without_a_final_wait_an_exchange_is_given_up_with_its_last_retransmission() {
     let (setup, mut client) = impatient(Config::default());
     let exchange = client.get(ms(0), "t");
     let first = client.sent(ms(0)).unwrap();
@@ -40,19 +40,19 @@ fn an_exchange_is_given_up_as_its_last_retransmission_departs() {
     }
     assert_eq!(fire(&mut client, secs(30)), first, "the last one is sent");
     assert_eq!(given_up(&mut client), Some(exchange));
-    assert_eq!(given_up(&mut client), None, "told once");
+    assert_eq!(given_up(&mut client), None, "reported once");
     assert_eq!((client.endpoint.exchanges(), client.endpoint.poll_timeout()), (0, None));
     let counters = client.endpoint.counters();
     assert_eq!((counters.started, counters.retransmissions, counters.given_up), (1, 4, 1));
-    let retransmitted = [Told::Retransmitted; 4];
+    let retransmitted = [NotedCall::Retransmitted; 4];
     assert_eq!(
-        *setup.controller.told.lock().unwrap(),
-        [&[Told::Started], &retransmitted[..], &[Told::GivenUp]].concat()
+        *setup.controller.calls.lock().unwrap(),
+        [&[NotedCall::Started], &retransmitted[..], &[NotedCall::GivenUp]].concat()
     );
 }
 
 #[test]
-fn its_place_of_nstart_is_free_at_that_moment() {
+fn without_a_final_wait_the_next_request_departs_with_the_last_retransmission() {
     let (_, mut client) = impatient(Config { max_retransmit: 1, ..Config::default() });
     client.get(ms(0), "a");
     client.get(ms(0), "b");
@@ -62,13 +62,13 @@ fn its_place_of_nstart_is_free_at_that_moment() {
 }
 
 #[test]
-fn an_answer_that_still_comes_is_one_to_no_exchange() {
+fn without_a_final_wait_a_late_answer_matches_no_exchange() {
     let (_, mut client) = impatient(Config { max_retransmit: 1, ..Config::default() });
     client.get(ms(0), "t");
     let request = client.sent(ms(0)).unwrap();
     fire(&mut client, secs(2));
     for _ in 0..2 {
-        // The answer comes before the application was told of the failure, or after that.
+        // The answer comes before the application learned of the failure, or after it.
         assert!(client.receive(secs(3), &reply_to(&request, Kind::Acknowledgement, CONTENT, b"")).is_none());
         assert!(client.receive(secs(3), b"\x41\x45\x12\x34t").is_none());
         assert_eq!(client.sent(secs(3)).unwrap(), [0x70, 0, 0x12, 0x34], "a separate response is rejected");
@@ -79,19 +79,22 @@ fn an_answer_that_still_comes_is_one_to_no_exchange() {
 }
 
 #[test]
-fn an_answer_before_the_last_retransmission_ends_the_exchange_as_ever() {
+fn without_a_final_wait_an_answer_before_the_last_retransmission_still_counts() {
     let (setup, mut client) = impatient(Config { max_retransmit: 2, ..Config::default() });
     client.get(ms(0), "t");
     client.sent(ms(0)).unwrap();
     let request = fire(&mut client, secs(2));
     let response = reply_to(&request, Kind::Acknowledgement, CONTENT, b"");
     assert!(matches!(client.receive(secs(3), &response), Some(Event::Response { .. })));
-    assert_eq!(*setup.controller.told.lock().unwrap(), [Told::Started, Told::Retransmitted, Told::Acked]);
+    assert_eq!(
+        *setup.controller.calls.lock().unwrap(),
+        [NotedCall::Started, NotedCall::Retransmitted, NotedCall::Acked]
+    );
     assert_eq!(client.endpoint.poll_timeout(), None);
 }
 
 #[test]
-fn where_nothing_is_retransmitted_the_first_transmission_is_waited_for() {
+fn with_max_retransmit_0_an_exchange_still_waits_for_its_first_transmission() {
     let (_, mut client) = impatient(Config { max_retransmit: 0, ..Config::default() });
     let exchange = client.get(ms(0), "t");
     client.sent(ms(0)).unwrap();

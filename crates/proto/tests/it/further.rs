@@ -28,7 +28,7 @@ fn first_response(request: &[u8], tail: &[u8]) -> Vec<u8> {
 }
 
 #[test]
-fn a_client_is_told_of_notifications_until_one_comes_without_the_option() {
+fn a_client_gets_notifications_until_one_has_no_observe_option() {
     let (mut client, exchange, request) = observing(plain());
     let first = first_response(&request, b"\x61\x01");
     assert!(matches!(client.0.handle_datagram(ms(9), 9, &first), Some(Event::Response { .. })));
@@ -53,7 +53,7 @@ fn a_client_is_told_of_notifications_until_one_comes_without_the_option() {
 }
 
 #[test]
-fn a_cancelled_exchange_is_rejected() {
+fn notifications_of_a_cancelled_observation_are_rejected() {
     let (mut client, exchange, request) = observing(plain());
     client.0.handle_datagram(ms(9), 9, &first_response(&request, b"\x61\x01"));
     client.0.cancel(ms(9), exchange);
@@ -64,11 +64,11 @@ fn a_cancelled_exchange_is_rejected() {
     }
     let plain = notification(Kind::NonConfirmable, 3, CONTENT, b"");
     client.0.handle_datagram(ms(9), 9, &plain);
-    assert!(client.sent(ms(9)).is_empty(), "what is no notification is ignored");
+    assert!(client.sent(ms(9)).is_empty(), "a response that is not a notification is ignored");
 }
 
 #[test]
-fn a_registration_that_is_refused_or_fails_is_listened_for_no_longer() {
+fn a_refused_or_failed_registration_is_forgotten() {
     let config = Config { max_listeners: 1, ..plain() };
     let get = Request { confirmable: true, code: GET, token: token("u"), tail: b"\x60", repeatable: false };
     let (mut client, _, request) = observing(config);
@@ -83,7 +83,7 @@ fn a_registration_that_is_refused_or_fails_is_listened_for_no_longer() {
 }
 
 #[test]
-fn a_request_that_asks_for_no_response_ends_with_its_departure_or_its_acknowledgement() {
+fn a_request_with_no_response_ends_when_sent_or_acknowledged() {
     let mut client = End::new(plain());
     let tail = Options::default().no_response(26).tail(b"").unwrap();
     let post = Request {
@@ -123,7 +123,7 @@ fn a_request_to_a_group_is_never_confirmable_and_takes_responses_from_anywhere_u
 }
 
 #[test]
-fn a_member_of_a_group_hears_non_confirmable_requests_alone_and_rejects_nothing() {
+fn a_member_of_a_group_accepts_only_non_confirmable_requests_and_sends_no_reset() {
     let mut server = End::new(plain());
     let request = |kind, id| notification(kind, id, GET, b"");
     for deaf in [request(Kind::Confirmable, 1), request(Kind::Reset, 2), vec![0x49, 1, 0, 0], vec![]] {
@@ -144,7 +144,7 @@ fn a_member_of_a_group_hears_non_confirmable_requests_alone_and_rejects_nothing(
 }
 
 #[test]
-fn each_group_has_a_rate_of_its_own_and_what_it_keeps_back_is_told() {
+fn each_group_has_its_own_rate_and_reports_requests_held_back() {
     let mut client = End::new(plain());
     let ask = |client: &mut End, group: u32, name: &str| {
         let get =

@@ -1,11 +1,11 @@
-//! Requests of bodies: how many are under way, what counts as lost, and what a silent peer gets.
+//! Requests of bodies: the number under way, the rule for losses, and the copies for a silent peer.
 
 use std::sync::Arc;
 
 use coapace_control::{Controller, Duration, Instant, Mechanism, Mechanisms};
 use coapace_proto::{Config, Event, ExchangeId, Failure, Kind, Message, Request, Setup, Token};
 
-use crate::common::{CONTENT, Client, GET, ms, reply_to, secs};
+use crate::common::{CONTENT, Client, GET, Random, ms, reply_to, secs};
 use crate::noting::Noting;
 use proptest::prelude::*;
 
@@ -42,7 +42,7 @@ fn token(message: &[u8]) -> u32 {
 }
 
 #[test]
-fn as_many_parts_depart_as_the_window_allows_and_a_single_request_waits_for_none() {
+fn the_window_of_the_bulk_mechanism_limits_blocks_but_not_single_requests() {
     let mut client = client(5, Config::default());
     for number in 0..9 {
         assert!(client.endpoint.wants_bulk(9), "{number}");
@@ -62,7 +62,7 @@ fn as_many_parts_depart_as_the_window_allows_and_a_single_request_waits_for_none
 }
 
 #[test]
-fn a_part_that_others_overtook_is_sent_again_with_another_message_id_before_its_timeout() {
+fn a_block_overtaken_by_later_ones_is_sent_again_before_its_timeout() {
     let mut client = client(8, Config::default());
     let mut departed = Vec::new();
     for number in 0..4_u32 {
@@ -84,8 +84,20 @@ fn a_part_that_others_overtook_is_sent_again_with_another_message_id_before_its_
     assert_eq!(client.endpoint.exchanges(), 0);
 }
 
+#[test]
+fn a_cancelled_block_is_no_answer_that_overtakes_others() {
+    let mut client = client(8, Config::default());
+    let first = part(&mut client, ms(1_000), 0);
+    let departed = sent(&mut client, ms(1_000));
+    let last = part(&mut client, ms(1_020), 1);
+    assert_eq!(sent(&mut client, ms(1_020)).len(), 1);
+    client.endpoint.cancel(ms(1_030), last);
+    assert!(sent(&mut client, ms(1_030)).is_empty(), "nothing shows that {first:?} is lost");
+    assert!(answer(&mut client, ms(1_040), &departed[0]));
+}
+
 /// Runs until `end` against a peer that answers at once from `from` to `to`, and begins another part whenever the lane wants one. Returns the
-/// departures, the number of answers, and that of the parts that were given up, with the first of which it ends.
+/// departures, the number of answers, and the number of parts given up; the first of these ends the run.
 fn run<C: Controller>(
     client: &mut Client<C>,
     silent: std::ops::Range<Instant>,
@@ -120,7 +132,7 @@ fn run<C: Controller>(
 }
 
 #[test]
-fn a_peer_that_falls_silent_gets_eight_copies_of_what_is_under_way_and_nothing_else() {
+fn a_silent_peer_gets_at_most_eight_copies_of_outstanding_blocks() {
     let mut client = client(20, Config::default());
     let (departed, answered, failed) = run(&mut client, secs(2)..Instant::MAX, secs(5_000));
     assert!(answered == 1_000 && failed > 0, "{answered} {failed}");
@@ -133,14 +145,14 @@ fn a_peer_that_falls_silent_gets_eight_copies_of_what_is_under_way_and_nothing_e
 }
 
 #[test]
-fn a_peer_that_comes_back_after_60_s_is_asked_for_the_rest() {
+fn a_transfer_continues_with_a_peer_that_returns_after_60_s() {
     let mut client = client(20, Config::default());
     let (_, answered, failed) = run(&mut client, secs(2)..secs(62), secs(200));
     assert!(answered > 10_000 && failed == 0, "{answered} {failed}");
 }
 
 #[test]
-fn a_peer_that_falls_silent_gets_its_window_again_at_most_and_then_what_the_mechanism_allows() {
+fn a_silent_peer_gets_at_most_one_more_window_and_then_the_mechanisms_allowance() {
     let setup = |bulk: &str| Setup {
         controller: "default".parse::<Mechanism>().unwrap(),
         config: Config::default(),
@@ -166,7 +178,7 @@ fn a_peer_that_falls_silent_gets_its_window_again_at_most_and_then_what_the_mech
 }
 
 #[test]
-fn a_pause_holds_parts_back_and_no_single_request() {
+fn pacing_of_the_bulk_mechanism_delays_blocks_but_not_single_requests() {
     let mut client = client(5, Config::default());
     part(&mut client, secs(1), 0);
     let first = sent(&mut client, secs(1));
@@ -182,7 +194,7 @@ fn a_pause_holds_parts_back_and_no_single_request() {
 }
 
 #[test]
-fn without_a_mechanism_for_bodies_a_part_is_a_single_request() {
+fn without_a_bulk_mechanism_a_block_is_treated_as_a_single_request() {
     let setup = Setup { controller: Noting::with(Noting::LIMITS), config: Config::default(), bulk: None };
     let mut client = Client::set_up(&Arc::new(setup));
     for number in 0..3 {
@@ -195,7 +207,7 @@ fn without_a_mechanism_for_bodies_a_part_is_a_single_request() {
 }
 
 #[test]
-fn a_cancelled_part_leaves_its_place_wherever_it_is() {
+fn a_cancelled_block_frees_its_slot_whether_waiting_or_outstanding() {
     let mut client = client(2, Config::default());
     let ids: Vec<_> = (0..5).map(|number| part(&mut client, secs(1), number)).collect();
     let first = client.sent(secs(1)).unwrap();
@@ -220,12 +232,8 @@ fn wander(bulk: &str, longest: u64, seed: u64) -> usize {
     };
     let mut client = Client::set_up(&Arc::new(setup));
     let mut arrivals = std::collections::BTreeMap::new();
-    let (mut now, mut begun, mut answered, mut random) = (secs(1), 0, 0, seed);
-    let mut draw = move || {
-        // Constants of Knuth's MMIX.
-        random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        random >> 33
-    };
+    let (mut now, mut begun, mut answered, mut random) = (secs(1), 0, 0, Random(seed));
+    let mut draw = move || random.below(1 << 31);
     loop {
         while begun < 200 && client.endpoint.wants_bulk(9) {
             part(&mut client, now, begun);
@@ -255,7 +263,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
     #[test]
-    fn every_part_is_answered_whatever_the_order_of_answers(longest in 2..400_u64, seed: u64) {
+    fn every_block_is_answered_for_any_sequence_of_answers(longest in 2..400_u64, seed: u64) {
         for bulk in ["tide", "newreno", "rfc9177", "rtt-coap"] {
             prop_assert_eq!(wander(bulk, longest, seed), 200, "{}", bulk);
         }

@@ -68,7 +68,7 @@ fn answers_each(client: &mut Client) {
 }
 
 #[test]
-fn the_ordinal_follows_the_token_of_retransmissions_and_nothing_else_changes() {
+fn a_marked_retransmission_differs_only_in_the_ordinal_after_its_token() {
     let sent = transmissions(&mut running("fasor-token"), 3);
     let first = &sent[0].1;
     assert_eq!(*first, get_like(first, b"", b""), "the first transmission is as the application wants it");
@@ -78,7 +78,7 @@ fn the_ordinal_follows_the_token_of_retransmissions_and_nothing_else_changes() {
 }
 
 #[test]
-fn the_libcoap_of_2019_has_an_ordinal_in_the_first_transmission_too() {
+fn the_marking_of_libcoap_2019_also_has_an_ordinal_in_the_first_transmission() {
     let sent = transmissions(&mut running("fasor-token:preset=libcoap-2019"), 3);
     for (ordinal, (_, bytes)) in sent.iter().enumerate() {
         assert_eq!(*bytes, get_like(&sent[0].1, &[ordinal as u8], b""));
@@ -86,15 +86,15 @@ fn the_libcoap_of_2019_has_an_ordinal_in_the_first_transmission_too() {
 }
 
 #[test]
-fn an_answer_is_a_sample_of_the_transmission_that_its_token_names() {
+fn an_answer_to_a_marked_transmission_is_a_sample_of_that_transmission() {
     for mechanism in ["fasor-token", "fasor-token:preset=libcoap-2019"] {
         for ordinal in 0..=2 {
             let mut client = running(mechanism);
             answers_each(&mut client);
             let sent = transmissions(&mut client, 2);
             let now = sent[2].0 + Duration::from_millis(100);
-            let told = answer(&mut client, now, &sent[ordinal].1, b"");
-            assert_eq!(told, token(b"t"), "the application is told its own token");
+            let received = answer(&mut client, now, &sent[ordinal].1, b"");
+            assert_eq!(received, token(b"t"), "the application gets its own token");
             assert_eq!(
                 srtt(&client),
                 Some(now.since(sent[ordinal].0)),
@@ -105,7 +105,7 @@ fn an_answer_is_a_sample_of_the_transmission_that_its_token_names() {
 }
 
 #[test]
-fn an_answer_that_may_be_the_repeated_first_one_is_no_sample() {
+fn an_answer_that_may_repeat_the_first_answer_is_not_a_sample() {
     for (mechanism, option) in [("fasor-token", None), ("fasor-option", Some(255))] {
         // The first answer was lost. A server that remembers it repeats it for the second copy, with the same
         // ordinal.
@@ -126,7 +126,7 @@ fn an_answer_that_may_be_the_repeated_first_one_is_no_sample() {
 }
 
 #[test]
-fn an_answer_before_the_timeout_of_the_transmission_it_names_is_a_sample() {
+fn an_answer_before_the_timeout_of_its_marked_transmission_is_a_sample() {
     let mut client = running("fasor-token");
     let sent = transmissions(&mut client, 1);
     let now = sent[1].0 + Duration::from_millis(100);
@@ -135,7 +135,7 @@ fn an_answer_before_the_timeout_of_the_transmission_it_names_is_a_sample() {
 }
 
 #[test]
-fn without_a_marking_an_answer_after_a_retransmission_is_no_sample() {
+fn without_a_marking_an_answer_after_a_retransmission_is_not_a_sample() {
     let mut client = running("fasor");
     let sent = transmissions(&mut client, 1);
     assert_eq!(sent[0].1, sent[1].1);
@@ -144,7 +144,7 @@ fn without_a_marking_an_answer_after_a_retransmission_is_no_sample() {
 }
 
 #[test]
-fn an_answer_to_a_transmission_that_never_was_answers_nothing() {
+fn an_answer_marked_with_a_transmission_not_yet_sent_is_ignored() {
     let mut client = running("fasor-token");
     let mut sent = transmissions(&mut client, 1);
     let (at, mut forged) = sent.remove(1);
@@ -155,7 +155,7 @@ fn an_answer_to_a_transmission_that_never_was_answers_nothing() {
 }
 
 #[test]
-fn where_every_transmission_is_marked_the_bare_token_answers_none() {
+fn if_every_transmission_is_marked_an_answer_with_the_unmarked_token_is_ignored() {
     let mut client = running("fasor-token:preset=libcoap-2019");
     let sent = transmissions(&mut client, 0);
     let bare = get_like(&sent[0].1, b"", b"");
@@ -177,7 +177,7 @@ fn a_separate_response_may_carry_the_token_of_any_transmission() {
 }
 
 #[test]
-fn a_token_of_eight_bytes_is_refused_where_the_ordinal_needs_the_last_and_nothing_changes() {
+fn a_token_of_eight_bytes_is_refused_if_a_marking_needs_a_byte() {
     for mechanism in ["fasor-token", "fasor-token:preset=libcoap-2019"] {
         let mut client = running(mechanism);
         let request =
@@ -192,7 +192,7 @@ fn a_token_of_eight_bytes_is_refused_where_the_ordinal_needs_the_last_and_nothin
 }
 
 #[test]
-fn what_is_not_marked_may_have_a_token_of_eight_bytes() {
+fn a_request_without_a_marking_may_have_a_token_of_eight_bytes() {
     let mut client = running("fasor-token:preset=libcoap-2019");
     let request =
         Request { confirmable: false, code: GET, token: token(b"12345678"), tail: b"", repeatable: false };
@@ -212,7 +212,7 @@ fn what_is_not_marked_may_have_a_token_of_eight_bytes() {
 }
 
 #[test]
-fn a_separate_response_keeps_its_token_message_id_and_options_in_every_transmission() {
+fn retransmissions_of_a_separate_response_are_not_marked() {
     for mechanism in
         ["fasor-token", "fasor-token:preset=libcoap-2019", "fasor-option", "fasor:marking=fresh-message-id"]
     {
@@ -231,7 +231,7 @@ fn a_separate_response_keeps_its_token_message_id_and_options_in_every_transmiss
 }
 
 #[test]
-fn a_ping_is_empty_in_every_transmission() {
+fn retransmissions_of_a_ping_are_not_marked() {
     for mechanism in
         ["fasor-token", "fasor-token:preset=libcoap-2019", "fasor-option", "fasor:marking=fresh-message-id"]
     {
@@ -247,7 +247,7 @@ fn a_ping_is_empty_in_every_transmission() {
 }
 
 #[test]
-fn a_server_that_deduplicates_answers_a_duplicate_with_the_duplicates_own_token() {
+fn a_marked_duplicate_is_answered_with_its_own_token() {
     let mut client = running("fasor-token");
     let mut server = Client::default();
     let sent = transmissions(&mut client, 1);
@@ -269,7 +269,7 @@ fn a_server_that_deduplicates_answers_a_duplicate_with_the_duplicates_own_token(
 }
 
 #[test]
-fn with_fresh_message_ids_the_acknowledgement_names_the_transmission() {
+fn with_fresh_message_ids_an_acknowledgement_identifies_its_transmission() {
     for ordinal in 0..=2 {
         for empty in [false, true] {
             let mut client = running("fasor:marking=fresh-message-id");
@@ -294,7 +294,7 @@ fn with_fresh_message_ids_the_acknowledgement_names_the_transmission() {
 }
 
 #[test]
-fn a_request_that_must_not_be_carried_out_twice_keeps_its_message_id() {
+fn a_non_idempotent_request_keeps_its_message_id_in_retransmissions() {
     // A POST, a PATCH, and a POST that the application declares repeatable.
     for (code, repeatable, fresh) in [(2, false, false), (6, false, false), (2, true, true), (3, false, true)]
     {
@@ -308,7 +308,7 @@ fn a_request_that_must_not_be_carried_out_twice_keeps_its_message_id() {
 }
 
 #[test]
-fn an_idempotent_method_with_an_option_that_makes_it_depend_on_what_was_before_keeps_its_message_id() {
+fn an_idempotent_method_with_a_condition_keeps_its_message_id_in_retransmissions() {
     // Requests with If-Match, If-None-Match (RFC 7252 §5.10.8) or Block1 (RFC 7959 §2.5) are not repeatable.
     // One with Uri-Path is.
     for (option, value, fresh) in

@@ -51,7 +51,7 @@ fn a_marked_retransmission_is_a_strong_sample_of_its_own_time() {
 }
 
 #[test]
-fn the_rto_is_the_mechanisms_and_falls_with_what_it_learns() {
+fn the_measured_rto_is_that_of_the_mechanism() {
     let mut client = measuring("linux-rto");
     for nth in 0..10 {
         client.get(ms(nth * 1_000), "a");
@@ -79,7 +79,7 @@ fn the_wait_for_nstart_is_measured_from_the_call_to_the_departure() {
 }
 
 #[test]
-fn a_non_confirmable_message_waits_but_has_neither_timeout_nor_sample() {
+fn a_non_confirmable_message_is_measured_for_its_wait_only() {
     let mut client = measuring("default");
     client.ask(ms(0), "a", false);
     let request = client.sent(ms(5)).unwrap();
@@ -90,7 +90,7 @@ fn a_non_confirmable_message_waits_but_has_neither_timeout_nor_sample() {
 }
 
 #[test]
-fn who_was_not_told_to_measure_does_not() {
+fn an_endpoint_collects_histograms_only_after_measure_was_called() {
     let mut client = Client::default();
     client.get(ms(0), "a");
     let request = client.sent(ms(0)).unwrap();
@@ -99,13 +99,13 @@ fn who_was_not_told_to_measure_does_not() {
 }
 
 #[test]
-fn datagrams_and_their_bytes_are_counted_whatever_they_are() {
+fn datagrams_and_bytes_of_every_kind_are_counted() {
     let mut client = measuring("default");
     client.get(ms(0), "a");
     let request = client.sent(ms(0)).unwrap();
     let reset = reply_to(&[0x40, 1, request[2], request[3]], Kind::Reset, Code::EMPTY, b"");
     client.receive(ms(9), &reset).unwrap();
-    // A ping is answered. A datagram that is no CoAP message is not.
+    // A ping is answered. A datagram that is not a CoAP message is not.
     client.receive(ms(9), &[0x40, 0, 0, 1]);
     client.receive(ms(9), &[0xff; 7]);
     assert_eq!(client.sent(ms(9)).unwrap().len(), 4);

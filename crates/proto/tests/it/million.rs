@@ -8,26 +8,14 @@ use std::sync::Arc;
 use coapace_control::{Draw, Duration, Instant, Mechanism};
 use coapace_proto::{Code, Config, Endpoint, Event, ExchangeId, Request, Responder, Setup, Token};
 
+use crate::common::Random;
+
 const POST: Code = Code(coap_numbers::code::POST);
 const CHANGED: Code = Code(coap_numbers::code::CHANGED);
 const CLIENTS: u16 = 50;
 const SERVER: u16 = CLIENTS;
 /// The number of requests that a client has open at once.
 const OPEN: usize = 5;
-
-/// A source of numbers that depend on the seed alone.
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, bound: u64) -> u64 {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (self.0 >> 33) % bound
-    }
-
-    fn percent(&mut self, chance: u64) -> bool {
-        self.below(100) < chance
-    }
-}
 
 /// The faults of the network, in percent of the datagrams, and restarts, in percent of the answers that a
 /// client gets.
@@ -155,7 +143,7 @@ impl World {
             "the memory is large enough"
         );
         for (request, fate) in self.fates.iter().enumerate() {
-            assert!(fate.ended, "nobody was told of request {request}");
+            assert!(fate.ended, "request {request} has no event");
         }
         self.totals
     }

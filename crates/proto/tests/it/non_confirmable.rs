@@ -3,7 +3,7 @@
 
 use crate::common::{CONTENT, Client, GET, ms, reply_to, secs};
 use crate::end::End;
-use crate::noting::{Noting, Told};
+use crate::noting::{NotedCall, Noting};
 use coapace_control::{Controller, Draw, Duration, Instant, Limits, REGISTRY};
 use coapace_proto::{Config, Event, Failure, Kind, Request, Tail, Token};
 use proptest::prelude::*;
@@ -48,7 +48,7 @@ fn moments(departed: &[(Instant, Vec<u8>)]) -> Vec<u64> {
 }
 
 #[test]
-fn the_next_departs_when_the_gap_of_the_mechanism_is_over() {
+fn the_next_non_confirmable_message_departs_after_the_gap_of_the_mechanism() {
     let mut client = Client::with(roomy());
     for token in ["a", "b", "c"] {
         client.ask(ms(0), token, false);
@@ -92,7 +92,7 @@ fn a_destination_that_leaves_confirmable_messages_unanswered_gets_no_more_than_p
 }
 
 #[test]
-fn of_probing_rate_and_the_gap_of_the_mechanism_the_shorter_rules() {
+fn the_shorter_of_the_gaps_of_probing_rate_and_the_mechanism_applies() {
     let gap = |non_gap, probing_rate| {
         let limits = Limits { non_gap: Duration::from_secs(non_gap), ..Noting::LIMITS };
         let mut client = Client::set_up(&Noting::set_up(limits, Config { probing_rate, ..roomy() }));
@@ -107,7 +107,7 @@ fn of_probing_rate_and_the_gap_of_the_mechanism_the_shorter_rules() {
 }
 
 #[test]
-fn with_every_mechanism_they_are_3_s_apart_as_long_as_nothing_is_measured() {
+fn non_confirmable_messages_are_3_s_apart_with_every_mechanism_before_the_first_sample() {
     // rtt-coap allows one outstanding request until a round-trip time was measured, whatever NSTART is.
     for entry in REGISTRY.iter().filter(|entry| entry.name != "rtt-coap") {
         let mut client = Client::running(entry.name, Config { probing_rate: 0, ..roomy() });
@@ -119,7 +119,7 @@ fn with_every_mechanism_they_are_3_s_apart_as_long_as_nothing_is_measured() {
 }
 
 #[test]
-fn once_measured_they_are_an_rto_apart() {
+fn after_the_first_sample_non_confirmable_messages_are_an_rto_apart() {
     let mut client = Client::running("linux-rto", Config { probing_rate: 0, ..roomy() });
     client.get(ms(0), "m");
     let request = client.sent(ms(0)).unwrap();
@@ -130,7 +130,7 @@ fn once_measured_they_are_an_rto_apart() {
 }
 
 #[test]
-fn only_its_own_response_ends_the_wait_after_a_request() {
+fn only_the_response_to_a_non_confirmable_request_ends_the_wait_after_it() {
     let lets_go = |datagram: &dyn Fn(&[u8]) -> Vec<u8>| {
         let mut client = Client::with(roomy());
         client.ask(ms(0), "a", false);
@@ -152,7 +152,7 @@ fn only_its_own_response_ends_the_wait_after_a_request() {
 }
 
 #[test]
-fn a_notification_counts_as_outstanding_until_its_gap_is_over() {
+fn a_non_confirmable_notification_counts_as_outstanding_until_its_gap_ends() {
     let mut server = End::new(Config { nstart: None, ..roomy() });
     server.register(ms(0), 9, "a", 1);
     server.register(ms(0), 9, "b", 2);
@@ -165,7 +165,7 @@ fn a_notification_counts_as_outstanding_until_its_gap_is_over() {
 }
 
 #[test]
-fn a_rate_is_kept_however_much_is_asked_for_before_the_first_departs_and_for_each_destination() {
+fn non_confirmable_messages_queued_at_once_keep_the_rate_for_each_destination() {
     let mut client = Client::with(roomy());
     let request =
         Request { confirmable: false, code: GET, token: Token::EMPTY, tail: b"", repeatable: false };
@@ -181,7 +181,7 @@ fn a_rate_is_kept_however_much_is_asked_for_before_the_first_departs_and_for_eac
 }
 
 #[test]
-fn paced_confirmable_messages_asked_for_at_once_do_not_depart_at_once() {
+fn paced_confirmable_messages_queued_at_once_depart_one_by_one() {
     let limits = Limits { next_confirmable: secs(1), ..Noting::LIMITS };
     let mut client = Client::set_up(&Noting::set_up(limits, roomy()));
     for token in ["a", "b", "c"] {
@@ -202,7 +202,7 @@ fn cancelling_a_message_that_has_departed_does_not_lift_the_rate() {
 }
 
 #[test]
-fn a_cancelled_message_that_waited_for_its_rate_leaves_no_deadline() {
+fn cancelling_a_paced_message_removes_its_deadline() {
     let mut client = Client::with(roomy());
     let ids = ["a", "b", "c"].map(|token| client.ask(ms(0), token, false));
     client.sent(ms(0)).unwrap();
@@ -214,7 +214,7 @@ fn a_cancelled_message_that_waited_for_its_rate_leaves_no_deadline() {
 }
 
 #[test]
-fn a_confirmable_message_overtakes_one_that_waits_for_its_rate() {
+fn a_confirmable_message_overtakes_a_rate_limited_non_confirmable_one() {
     let mut client = Client::with(roomy());
     for (token, confirmable) in [("a", false), ("b", false), ("c", true), ("d", false), ("e", true)] {
         client.ask(ms(0), token, confirmable);
@@ -247,14 +247,14 @@ fn answered(config: Config, mechanism: &str, asked: &[bool]) -> (Vec<bool>, u64)
 }
 
 #[test]
-fn after_seven_in_a_row_the_eighth_is_confirmable_whatever_was_asked_for() {
+fn after_seven_non_confirmable_messages_in_a_row_the_eighth_is_sent_as_confirmable() {
     let (departed, converted) = answered(roomy(), "default", &[false; 24]);
     let eighth: Vec<_> = (1..=24).map(|ordinal| ordinal % 8 == 0).collect();
     assert_eq!((departed, converted), (eighth, 3));
 }
 
 #[test]
-fn a_confirmable_message_that_was_asked_for_restarts_the_count() {
+fn a_confirmable_message_restarts_the_count_of_non_confirmable_ones() {
     let mut asked = [false; 16];
     asked[5] = true;
     let (departed, converted) = answered(roomy(), "default", &asked);
@@ -263,7 +263,7 @@ fn a_confirmable_message_that_was_asked_for_restarts_the_count() {
 }
 
 #[test]
-fn how_many_may_be_in_a_row_can_be_set_and_nought_sets_no_bound() {
+fn the_limit_of_non_confirmable_messages_in_a_row_is_configurable_and_0_disables_it() {
     let converted =
         |confirmable_every| answered(Config { confirmable_every, ..roomy() }, "default", &[false; 240]).1;
     assert_eq!([0, 1, 2, 240, 241].map(converted), [0, 240, 120, 1, 0]);
@@ -275,7 +275,7 @@ proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(100) })]
 
     #[test]
-    fn of_any_sixteen_messages_two_are_confirmable(
+    fn of_any_sixteen_messages_at_least_two_are_confirmable(
         asked in proptest::collection::vec(proptest::bool::weighted(0.07), 16..120),
         mechanism in 0..REGISTRY.len(),
     ) {
@@ -289,7 +289,7 @@ proptest! {
 }
 
 #[test]
-fn the_converted_message_goes_through_the_mechanism_and_its_retransmissions_do_not_count() {
+fn a_message_converted_to_confirmable_uses_the_mechanism_and_counts_once() {
     let config = Config { confirmable_every: 3, probing_rate: 0, ..roomy() };
     let setup = Noting::set_up(Noting::LIMITS, config);
     let mut client = Client::set_up(&setup);
@@ -299,12 +299,12 @@ fn the_converted_message_goes_through_the_mechanism_and_its_retransmissions_do_n
         sent.iter().map(|bytes| is_confirmable(bytes)).collect::<Vec<_>>(),
         [false, false, true, false, false, true]
     );
-    assert_eq!(*setup.controller.told.lock().unwrap(), [Told::Started; 2]);
+    assert_eq!(*setup.controller.calls.lock().unwrap(), [NotedCall::Started; 2]);
 
     let ack = [0x60, 0, sent[2][2], sent[2][3]];
     let event = client.receive(secs(1), &ack);
     assert!(matches!(event, Some(Event::Acknowledged { exchange }) if exchange == ids[2]));
-    assert_eq!(setup.controller.told.lock().unwrap()[2..], [Told::Acked]);
+    assert_eq!(setup.controller.calls.lock().unwrap()[2..], [NotedCall::Acked]);
 
     let departed = play(&mut client, secs(1), secs(100));
     assert_eq!(moments(&departed), [2, 6, 14, 30]);
@@ -313,8 +313,8 @@ fn the_converted_message_goes_through_the_mechanism_and_its_retransmissions_do_n
     assert!(
         matches!(failed, Some(Event::Failed { exchange, failure: Failure::GivenUp }) if exchange == ids[5])
     );
-    assert_eq!(setup.controller.told.lock().unwrap()[3..7], [Told::Retransmitted; 4]);
-    assert_eq!(setup.controller.told.lock().unwrap()[7..], [Told::GivenUp]);
+    assert_eq!(setup.controller.calls.lock().unwrap()[3..7], [NotedCall::Retransmitted; 4]);
+    assert_eq!(setup.controller.calls.lock().unwrap()[7..], [NotedCall::GivenUp]);
 
     for token in ["g", "h"] {
         client.ask(secs(100), token, false);
@@ -323,7 +323,7 @@ fn the_converted_message_goes_through_the_mechanism_and_its_retransmissions_do_n
 }
 
 #[test]
-fn a_confirmable_message_counts_when_it_first_departs_and_not_again() {
+fn a_confirmable_message_restarts_the_count_only_at_its_first_transmission() {
     let mut client = Client::with(Config { confirmable_every: 3, probing_rate: 0, ..roomy() });
     for (token, confirmable) in [("a", true), ("b", false), ("c", false), ("d", false)] {
         client.ask(ms(0), token, confirmable);
@@ -336,7 +336,7 @@ fn a_confirmable_message_counts_when_it_first_departs_and_not_again() {
 }
 
 #[test]
-fn each_destination_has_its_own_count() {
+fn each_destination_has_its_own_count_of_non_confirmable_messages() {
     let mut client = Client::with(Config { confirmable_every: 2, ..roomy() });
     let request =
         Request { confirmable: false, code: GET, token: Token::EMPTY, tail: b"", repeatable: false };
@@ -352,7 +352,7 @@ fn each_destination_has_its_own_count() {
 }
 
 #[test]
-fn a_message_to_be_converted_waits_for_both_rates() {
+fn a_message_converted_to_confirmable_waits_for_both_rates() {
     let limits = Limits { next_confirmable: secs(20), ..Noting::LIMITS };
     let mut client = Client::set_up(&Noting::set_up(limits, Config { confirmable_every: 2, ..roomy() }));
     for token in ["a", "b", "c", "d"] {
@@ -367,7 +367,7 @@ fn a_message_to_be_converted_waits_for_both_rates() {
 }
 
 #[test]
-fn a_converted_message_whose_token_has_no_room_for_a_mark_is_not_marked() {
+fn a_message_converted_to_confirmable_is_not_marked_if_its_token_is_full() {
     for mechanism in ["fasor-token", "fasor-token:preset=libcoap-2019"] {
         let mut client = Client::running(mechanism, Config { confirmable_every: 1, ..roomy() });
         let token = Token::new(b"12345678").unwrap();
@@ -385,7 +385,7 @@ fn a_converted_message_whose_token_has_no_room_for_a_mark_is_not_marked() {
 }
 
 #[test]
-fn separate_responses_do_not_count() {
+fn separate_responses_do_not_count_towards_non_confirmable_messages_in_a_row() {
     let mut client = Client::with(Config { confirmable_every: 2, ..roomy() });
     client.ask(ms(0), "a", false);
     assert!(!is_confirmable(&client.sent(ms(0)).unwrap()));

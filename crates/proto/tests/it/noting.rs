@@ -7,7 +7,7 @@ use coapace_proto::{Config, Setup};
 
 /// A call of the mechanism.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Told {
+pub(crate) enum NotedCall {
     Started,
     Retransmitted,
     Acked,
@@ -19,7 +19,7 @@ pub(crate) enum Told {
 #[derive(Debug)]
 pub(crate) struct Noting {
     limits: Limits,
-    pub(crate) told: Mutex<Vec<Told>>,
+    pub(crate) calls: Mutex<Vec<NotedCall>>,
 }
 
 impl Noting {
@@ -33,7 +33,7 @@ impl Noting {
     };
 
     pub(crate) fn with(limits: Limits) -> Self {
-        Self { limits, told: Mutex::new(Vec::new()) }
+        Self { limits, calls: Mutex::new(Vec::new()) }
     }
 
     pub(crate) fn set_up(limits: Limits, config: Config) -> Arc<Setup<Self>> {
@@ -55,21 +55,21 @@ impl Controller for Noting {
         if self.limits.next_confirmable != Instant::ZERO {
             *next = cue.now + self.limits.next_confirmable.since(Instant::ZERO);
         }
-        self.told.lock().unwrap().push(Told::Started);
+        self.calls.lock().unwrap().push(NotedCall::Started);
         (Duration::from_secs(2), Duration::from_secs(2))
     }
 
     fn on_retransmit(&self, _: &mut Instant, exchange: &mut Duration, _: Cue) -> Duration {
-        self.told.lock().unwrap().push(Told::Retransmitted);
+        self.calls.lock().unwrap().push(NotedCall::Retransmitted);
         *exchange = exchange.doubled();
         *exchange
     }
 
     fn on_end(&self, _: &mut Instant, _: Duration, outcome: Outcome, _: Cue) {
-        self.told.lock().unwrap().push(match outcome {
-            Outcome::Acked(_) => Told::Acked,
-            Outcome::GivenUp => Told::GivenUp,
-            _ => Told::Other,
+        self.calls.lock().unwrap().push(match outcome {
+            Outcome::Acked(_) => NotedCall::Acked,
+            Outcome::GivenUp => NotedCall::GivenUp,
+            _ => NotedCall::Other,
         });
     }
 

@@ -10,7 +10,7 @@ use coapace_proto::{
 use proptest::prelude::*;
 
 #[test]
-fn observers_of_a_resource_are_told_in_the_order_of_their_registration() {
+fn observers_are_notified_in_sequence_of_registration() {
     let mut server = End::new(plain());
     for (peer, name) in [(3, "c"), (1, "a"), (2, "b"), (9, "x")] {
         server.register(ms(0), peer, name, u64::from(peer == 9));
@@ -28,7 +28,7 @@ fn observers_of_a_resource_are_told_in_the_order_of_their_registration() {
 }
 
 #[test]
-fn a_registration_of_the_same_peer_and_token_replaces_the_one_before() {
+fn a_registration_of_the_same_peer_and_token_replaces_the_previous_one() {
     let mut server = End::new(plain());
     server.register(ms(0), 1, "a", 7);
     server.register(secs(300), 1, "a", 8);
@@ -38,7 +38,7 @@ fn a_registration_of_the_same_peer_and_token_replaces_the_one_before() {
 }
 
 #[test]
-fn a_reset_of_a_notification_that_was_superseded_meanwhile_ends_the_observation() {
+fn a_reset_of_an_outdated_notification_ends_the_observation() {
     let mut server = End::new(plain());
     server.register(ms(0), 1, "a", 7);
     server.notify(7, true, "v0");
@@ -53,8 +53,7 @@ fn a_reset_of_a_notification_that_was_superseded_meanwhile_ends_the_observation(
 }
 
 #[test]
-fn a_notification_that_waits_to_be_retransmitted_departs_with_the_newest_representation_and_its_attempts_go_on()
- {
+fn a_retransmitted_notification_carries_the_newest_representation() {
     let mut server = End::new(plain());
     server.register(ms(0), 1, "a", 7);
     server.notify(7, true, "v0");
@@ -81,7 +80,7 @@ fn a_notification_that_waits_to_be_retransmitted_departs_with_the_newest_represe
 }
 
 #[test]
-fn if_the_mechanism_tells_transmissions_apart_each_of_a_notification_is_a_message_of_its_own() {
+fn with_a_marking_each_transmission_of_a_notification_has_its_own_message_id() {
     for answered in 0..=2 {
         let mut server = End::running("rtt-coap", plain());
         server.register(ms(0), 1, "a", 7);
@@ -101,7 +100,7 @@ fn if_the_mechanism_tells_transmissions_apart_each_of_a_notification_is_a_messag
 }
 
 #[test]
-fn an_acknowledgement_of_what_is_out_of_date_is_none_of_the_newest_representation() {
+fn an_acknowledgement_of_an_old_representation_does_not_acknowledge_the_newest() {
     let mut server = End::running("rtt-coap", plain());
     server.register(ms(0), 1, "a", 7);
     server.notify(7, true, "v0");
@@ -117,7 +116,7 @@ fn an_acknowledgement_of_what_is_out_of_date_is_none_of_the_newest_representatio
 }
 
 #[test]
-fn what_changed_while_a_notification_was_outstanding_departs_once_that_is_acknowledged() {
+fn a_change_during_an_outstanding_notification_is_sent_after_its_acknowledgement() {
     let mut server = End::new(plain());
     server.register(ms(0), 1, "a", 7);
     server.notify(7, true, "v1");
@@ -135,7 +134,7 @@ fn what_changed_while_a_notification_was_outstanding_departs_once_that_is_acknow
 }
 
 #[test]
-fn a_reset_removes_the_observer_whether_the_notification_was_confirmable_or_not() {
+fn a_reset_of_any_notification_removes_the_observer() {
     for confirmable in [true, false] {
         let mut server = End::new(plain());
         server.register(ms(0), 1, "a", 7);
@@ -155,7 +154,7 @@ fn a_reset_removes_the_observer_whether_the_notification_was_confirmable_or_not(
 }
 
 #[test]
-fn a_stranger_whose_notification_would_be_too_large_leaves_with_a_farewell() {
+fn an_unverified_observer_is_removed_with_an_error_if_its_notification_is_too_large() {
     let mut server = End::new(plain());
     server.register(ms(0), 1, "a", 7);
     server.register_stranger(ms(0), 2, "b", 7);
@@ -172,11 +171,11 @@ fn a_stranger_whose_notification_would_be_too_large_leaves_with_a_farewell() {
         (1, 2, Kind::NonConfirmable, unauthorized)
     );
     assert_eq!(message.token, token("b"));
-    assert_eq!(server.0.observer_count(), 2, "that of another resource stays, too");
+    assert_eq!(server.0.observer_count(), 2, "the observer of another resource stays, too");
 }
 
 #[test]
-fn a_stranger_is_sent_three_times_its_request_with_headers_until_it_acknowledges() {
+fn an_unverified_observer_is_sent_at_most_three_times_its_request_until_it_acknowledges() {
     let mut server = End::new(plain());
     // 6 bytes, of which 102 follow with headers: a response of 7, and a notification of 10, each with 28.
     server.register_stranger(ms(0), 1, "a", 7);
@@ -198,7 +197,7 @@ fn a_stranger_is_sent_three_times_its_request_with_headers_until_it_acknowledges
 }
 
 #[test]
-fn copies_of_a_separate_response_stay_within_the_allowance_of_its_request() {
+fn retransmissions_of_a_separate_response_stay_within_three_times_the_request() {
     let get = [0x40, 1, 0, 1];
     // With 28 bytes of headers each: the request 32, the acknowledgement 32, the response 33.
     for (allowance, transmissions) in
@@ -218,7 +217,7 @@ fn copies_of_a_separate_response_stay_within_the_allowance_of_its_request() {
 }
 
 #[test]
-fn a_reset_from_elsewhere_removes_nobody() {
+fn a_reset_from_another_address_does_not_remove_an_observer() {
     let mut server = End::new(plain());
     server.register(ms(0), 1, "a", 7);
     server.notify(7, false, "v1");
@@ -228,7 +227,7 @@ fn a_reset_from_elsewhere_removes_nobody() {
 }
 
 #[test]
-fn notifications_that_are_not_confirmable_depart_3_s_apart_as_long_as_no_round_trip_time_is_known() {
+fn non_confirmable_notifications_are_3_s_apart_before_the_first_round_trip_time() {
     let mut server = End::new(plain());
     server.register(ms(0), 1, "a", 7);
     server.notify(7, false, "v0");
@@ -243,7 +242,7 @@ fn notifications_that_are_not_confirmable_depart_3_s_apart_as_long_as_no_round_t
 }
 
 #[test]
-fn of_so_many_notifications_in_a_row_one_is_confirmable() {
+fn every_nth_notification_is_confirmable() {
     let mut server = End::new(Config { confirmable_every: 3, ..plain() });
     server.register(ms(0), 1, "a", 7);
     let mut kinds = Vec::new();
@@ -274,7 +273,7 @@ fn after_a_day_a_notification_is_confirmable() {
 }
 
 #[test]
-fn an_error_is_the_last_notification() {
+fn an_error_response_is_the_last_notification_of_an_observer() {
     for confirmable in [true, false] {
         let mut server = End::new(plain());
         server.register(ms(0), 1, "a", 7);
@@ -288,7 +287,7 @@ fn an_error_is_the_last_notification() {
 }
 
 #[test]
-fn when_all_observers_are_registered_the_next_is_refused() {
+fn an_observer_beyond_the_limit_is_refused() {
     let mut server = End::new(Config { max_observers: 1, ..plain() });
     server.register(ms(0), 1, "a", 7);
     let get = bytes(&Message { code: GET, token: token("b"), ..Message::empty(Kind::Confirmable, 1) });
@@ -301,7 +300,7 @@ fn when_all_observers_are_registered_the_next_is_refused() {
 }
 
 #[test]
-fn one_that_deregisters_is_sent_no_retransmission() {
+fn an_observer_that_deregisters_gets_no_retransmission() {
     let mut server = End::new(plain());
     server.register(ms(0), 1, "a", 7);
     server.notify(7, true, "v1");
@@ -315,7 +314,7 @@ fn one_that_deregisters_is_sent_no_retransmission() {
 }
 
 #[test]
-fn one_that_deregisters_after_its_notification_was_given_up_is_told_of_no_more() {
+fn an_observer_that_deregisters_after_a_give_up_causes_no_further_event() {
     let mut server = End::new(plain());
     server.register(ms(0), 1, "a", 7);
     server.notify(7, true, "v1");
@@ -326,7 +325,7 @@ fn one_that_deregisters_after_its_notification_was_given_up_is_told_of_no_more()
 }
 
 #[test]
-fn one_that_leaves_while_its_next_notification_waits_is_no_longer_counted() {
+fn an_observer_that_leaves_while_its_next_notification_waits_is_no_longer_counted() {
     let mut server = End::new(plain());
     server.register(ms(0), 1, "a", 7);
     server.register(ms(0), 1, "b", 7);
@@ -338,7 +337,7 @@ fn one_that_leaves_while_its_next_notification_waits_is_no_longer_counted() {
 }
 
 #[test]
-fn to_one_peer_no_more_than_nstart_are_outstanding() {
+fn at_most_nstart_notifications_to_one_peer_are_outstanding() {
     let mut server = End::new(plain());
     for name in ["a", "b", "c"] {
         server.register(ms(0), 1, name, 7);
@@ -353,22 +352,22 @@ fn to_one_peer_no_more_than_nstart_are_outstanding() {
 }
 
 #[test]
-fn notifications_leave_half_of_the_exchanges_to_others_and_all_are_told_in_the_end() {
+fn notifications_use_at_most_half_of_the_exchanges_and_are_all_sent_finally() {
     let mut server = End::new(Config { max_exchanges: 4, max_observers: 10, ..plain() });
     for peer in 0..10 {
         server.register(ms(0), peer, "a", 7);
     }
     server.notify(7, true, "v1");
-    let mut told = Vec::new();
+    let mut notified = Vec::new();
     for round in 0..5 {
         let sent = server.sent(ms(round));
         assert_eq!((sent.len(), server.0.exchanges()), (2, 2));
         for (peer, bytes) in sent {
-            told.push(peer);
+            notified.push(peer);
             server.answer(ms(round), peer, Kind::Acknowledgement, &bytes);
         }
     }
-    assert_eq!(told, (0..10).collect::<Vec<_>>());
+    assert_eq!(notified, (0..10).collect::<Vec<_>>());
 }
 
 #[derive(Clone, Debug)]
@@ -414,7 +413,7 @@ proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(500) })]
 
     #[test]
-    fn every_observer_that_is_left_has_the_newest_representation_in_the_end(
+    fn every_remaining_observer_finally_has_the_newest_representation(
         steps in proptest::collection::vec(step(), 1..120), nstart in 1u16..3, max_exchanges in 2u32..10,
         mechanism in prop_oneof![Just("default"), Just("cocoa:marking=option")],
     ) {
@@ -465,7 +464,7 @@ proptest! {
                             continue;
                         }
                         let version = u32::from_be_bytes(message.payload().try_into().unwrap());
-                        let known = model.get_mut(&(to, message.token.to_vec())).expect("nobody else is told");
+                        let known = model.get_mut(&(to, message.token.to_vec())).expect("nobody else is notified");
                         prop_assert!(version >= known.1, "nothing older comes after something newer");
                         known.1 = version;
                         arrived.push((to, sent));

@@ -60,7 +60,7 @@ fn most_within(moments: &[Instant], window: Duration) -> usize {
 }
 
 #[test]
-fn a_dead_peer_gets_no_more_than_rfc_7252_would_send_it_in_any_45_s() {
+fn with_patience_a_dead_peer_gets_no_more_copies_than_with_rfc_7252_in_any_45_s() {
     for entry in REGISTRY {
         let (mut client, now) = settled(entry.name, Config { nstart: Some(1), ..Config::default() });
         let (departed, _) = dead(&mut client, now, Duration::from_secs(600));
@@ -79,7 +79,7 @@ fn without_patience_a_fast_mechanism_floods_a_dead_peer() {
 }
 
 #[test]
-fn no_request_fails_sooner_than_with_rfc_7252() {
+fn with_patience_no_request_fails_sooner_than_with_rfc_7252() {
     for entry in REGISTRY {
         let (mut client, now) = settled(entry.name, Config { nstart: Some(1), ..Config::default() });
         let (_, failed) = dead(&mut client, now, Duration::from_secs(600));
@@ -91,7 +91,7 @@ fn no_request_fails_sooner_than_with_rfc_7252() {
 }
 
 #[test]
-fn a_peer_that_answers_after_an_outage_of_40_s_is_reached() {
+fn a_request_survives_an_outage_of_40_s() {
     for entry in REGISTRY {
         let (mut client, begun) = settled(entry.name, Config { nstart: Some(1), ..Config::default() });
         client.get(begun, "t");
@@ -114,7 +114,7 @@ fn a_peer_that_answers_after_an_outage_of_40_s_is_reached() {
 }
 
 #[test]
-fn a_last_copy_that_departs_late_has_time_for_its_answer() {
+fn a_late_last_retransmission_still_waits_for_its_answer() {
     let (mut client, mut now) = settled("fasor", Config::default());
     client.get(now, "t");
     for _ in 0..5 {
@@ -135,7 +135,7 @@ fn a_last_copy_that_departs_late_has_time_for_its_answer() {
 }
 
 #[test]
-fn after_a_give_up_timeouts_are_those_of_rfc_7252_until_the_peer_answers() {
+fn after_a_give_up_timeouts_follow_rfc_7252_until_the_peer_answers() {
     // The backoff of the mechanism may outlive the exchange, too, and be longer.
     let (mut client, now) = settled("fasor:give_up=keep", Config::default());
     let (departed, failed) = dead(&mut client, now, Duration::from_secs(150));
@@ -163,7 +163,7 @@ fn after_a_give_up_timeouts_are_those_of_rfc_7252_until_the_peer_answers() {
 }
 
 #[test]
-fn the_parameters_are_the_endpoints_own() {
+fn patience_follows_the_parameters_of_the_endpoint() {
     let (mut client, now) =
         settled("fasor:initial_rto=100ms", Config { max_retransmit: 2, ..Config::default() });
     let (departed, failed) = dead(&mut client, now, Duration::from_millis(1_200));
@@ -172,7 +172,7 @@ fn the_parameters_are_the_endpoints_own() {
 }
 
 #[test]
-fn where_nothing_is_retransmitted_nothing_is_probed_either() {
+fn with_max_retransmit_0_patience_sends_no_probes() {
     let (mut client, now) = settled("fasor", Config { max_retransmit: 0, ..Config::default() });
     let (departed, failed) = dead(&mut client, now, Duration::from_secs(4));
     assert_eq!(departed, [now, now + Duration::from_secs(3)]);
@@ -180,7 +180,7 @@ fn where_nothing_is_retransmitted_nothing_is_probed_either() {
 }
 
 #[test]
-fn the_default_mechanism_needs_no_patience() {
+fn patience_does_not_change_the_default_mechanism() {
     let (mut with, now) = settled("default", Config::default());
     let (mut without, _) = settled("default", Config { patience: false, ..Config::default() });
     let span = Duration::from_secs(500);

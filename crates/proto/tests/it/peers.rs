@@ -1,11 +1,11 @@
-//! Exchanges that wait for their place with a peer, and what is remembered of peers.
+//! Exchanges that wait for their place with a peer, and the state that is kept of peers.
 
 use crate::common::{CONTENT, Client, GET, ms, reply_to, secs};
 use coapace_control::{Draw, Duration, Instant};
 use coapace_proto::{Code, Config, Kind, Request, SendError, Token};
 
 #[test]
-fn as_many_exchanges_as_nstart_are_outstanding_and_each_answer_lets_one_more_go() {
+fn nstart_exchanges_are_outstanding_and_each_answer_releases_one_more() {
     let mut client = Client::with(Config { nstart: Some(2), ..Config::default() });
     for token in ["a", "b", "c", "d"] {
         client.get(ms(0), token);
@@ -53,7 +53,7 @@ fn exchange_with(client: &mut Client, at: Instant, peer: u32) -> u16 {
 }
 
 #[test]
-fn the_state_of_the_least_recently_used_peer_is_forgotten() {
+fn the_rto_estimate_of_the_least_recently_used_peer_is_dropped() {
     let mut client = Client::running("fasor", Config { max_peers: 2, ..Config::default() });
     for (at, peer) in [(0, 1), (1, 2), (2, 1), (3, 3)] {
         exchange_with(&mut client, secs(at), peer);
@@ -66,7 +66,7 @@ fn the_state_of_the_least_recently_used_peer_is_forgotten() {
 }
 
 #[test]
-fn a_refused_request_drives_no_peer_out() {
+fn a_refused_request_does_not_displace_a_peer() {
     let config = Config { max_peers: 1, max_exchanges: 0, ..Config::default() };
     let mut full = Client::with(config);
     let request = Request { confirmable: true, code: GET, token: Token::EMPTY, tail: b"", repeatable: false };
@@ -81,7 +81,7 @@ fn a_refused_request_drives_no_peer_out() {
 }
 
 #[test]
-fn a_peer_that_is_forgotten_is_unmeasured_and_an_unknown_one_has_no_gauges() {
+fn a_dropped_peer_has_no_rto_estimate_and_an_unknown_peer_no_gauges() {
     let mut client = Client::running("fasor", Config::default());
     assert_eq!(client.endpoint.gauges(1), None);
     exchange_with(&mut client, ms(0), 1);
@@ -90,7 +90,7 @@ fn a_peer_that_is_forgotten_is_unmeasured_and_an_unknown_one_has_no_gauges() {
 }
 
 #[test]
-fn message_ids_count_on_until_the_peer_is_forgotten() {
+fn message_ids_continue_until_the_peer_is_dropped() {
     let mut client = Client::running("fasor", Config::default());
     let first = exchange_with(&mut client, ms(0), 1);
     assert_eq!(exchange_with(&mut client, secs(1), 1), first.wrapping_add(1));

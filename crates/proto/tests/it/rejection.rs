@@ -59,7 +59,7 @@ fn a_response_with_an_unknown_critical_option_is_rejected_and_ends_its_request_a
 }
 
 #[test]
-fn an_option_that_is_elective_or_that_the_application_recognises_is_no_reason_to_reject() {
+fn elective_options_and_options_known_to_the_application_are_not_rejected() {
     let own: &[u16] = &[UNKNOWN];
     for (recognised, options) in [
         (Config::default().recognised, Options::default().with(UNKNOWN - 1, b"?")),
@@ -92,7 +92,7 @@ fn a_notification_with_an_unknown_critical_option_is_reset_and_ends_the_observat
 }
 
 #[test]
-fn a_registration_whose_response_is_rejected_observes_nothing() {
+fn a_registration_whose_response_is_rejected_starts_no_observation() {
     for kind in [Kind::Acknowledgement, Kind::Confirmable] {
         let mut client = Client::default();
         let token = Token::new(b"a").unwrap();
@@ -111,7 +111,7 @@ fn a_registration_whose_response_is_rejected_observes_nothing() {
 }
 
 #[test]
-fn responses_that_are_rejected_drive_no_request_out_of_deduplication() {
+fn rejected_responses_do_not_displace_requests_from_deduplication() {
     let mut server = Client::with(Config { max_deduplicated: 2, ..Config::default() });
     let post = [0x40, 2, 0, 1];
     assert!(matches!(server.receive(ms(0), &post), Some(Event::Request { .. })));
@@ -137,7 +137,7 @@ fn the_answer_of_one_member_does_not_end_a_request_to_a_group() {
 }
 
 #[test]
-fn an_acknowledgement_answers_no_non_confirmable_request() {
+fn an_acknowledgement_is_not_taken_as_the_answer_to_a_non_confirmable_request() {
     let mut client = Client::default();
     client.ask(ms(0), "a", false);
     let request = client.sent(ms(0)).unwrap();
@@ -155,7 +155,7 @@ fn an_acknowledgement_answers_no_non_confirmable_request() {
 }
 
 #[test]
-fn a_copy_of_a_response_that_was_rejected_is_rejected_even_if_its_token_is_used_again() {
+fn a_copy_of_a_rejected_response_is_rejected_even_if_its_token_is_reused() {
     for (kind, reply) in [(Kind::Confirmable, Some(vec![0x70, 0, 0, 7])), (Kind::NonConfirmable, None)] {
         let mut client = Client::default();
         let unasked = response(kind, 7, b"", &Options::default());
@@ -172,7 +172,7 @@ fn a_copy_of_a_response_that_was_rejected_is_rejected_even_if_its_token_is_used_
 }
 
 #[test]
-fn a_message_of_class_3_is_reset_if_it_is_confirmable_and_answers_nothing() {
+fn a_message_of_class_3_is_rejected_if_confirmable_and_matches_no_request() {
     let mut client = Client::default();
     client.get(ms(0), "a");
     let request = client.sent(ms(0)).unwrap();

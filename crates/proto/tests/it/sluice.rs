@@ -27,7 +27,7 @@ fn acquainted(max_deduplicated: u32) -> Client {
 }
 
 #[test]
-fn copies_are_withheld_while_the_answer_is_under_way_at_most_two_in_a_row() {
+fn answers_to_at_most_two_copies_are_withheld_while_the_first_answer_travels() {
     for max_deduplicated in [0, 256] {
         let mut server = acquainted(max_deduplicated);
         let answered = [21, 23, 27, 28, 39].map(|at| answers(&mut server, at, 2, b"t"));
@@ -37,7 +37,7 @@ fn copies_are_withheld_while_the_answer_is_under_way_at_most_two_in_a_row() {
 }
 
 #[test]
-fn a_copy_with_an_ordinal_in_its_token_is_a_copy() {
+fn a_copy_with_a_marked_token_counts_as_a_copy() {
     for max_deduplicated in [0, 256] {
         let mut server = acquainted(max_deduplicated);
         assert!(!answers(&mut server, 21, 2, b"t\x01"));
@@ -47,14 +47,14 @@ fn a_copy_with_an_ordinal_in_its_token_is_a_copy() {
 }
 
 #[test]
-fn a_copy_that_comes_after_the_answer_had_time_to_arrive_is_answered_at_once() {
+fn a_copy_that_arrives_after_the_round_trip_time_is_answered_at_once() {
     let mut server = acquainted(0);
     assert!(answers(&mut server, 30, 2, b"t"), "the answer was lost");
     assert_eq!(server.endpoint.counters().withheld, 0);
 }
 
 #[test]
-fn copies_of_a_request_that_is_not_answered_yet_are_acknowledged() {
+fn copies_of_a_request_without_an_answer_yet_are_acknowledged() {
     let mut server = acquainted(256);
     let request = [0x40, 1, 0, 9];
     let Some(Event::Request { responder, .. }) = server.receive(secs(30), &request) else { panic!() };
@@ -62,13 +62,13 @@ fn copies_of_a_request_that_is_not_answered_yet_are_acknowledged() {
     assert_eq!(server.sent(secs(30)).unwrap(), [0x60, 0, 0, 9]);
     for at in 31..35 {
         assert!(server.receive(secs(at), &request).is_none());
-        assert_eq!(server.sent(secs(at)).unwrap(), [0x60, 0, 0, 9], "the acknowledgement is no answer");
+        assert_eq!(server.sent(secs(at)).unwrap(), [0x60, 0, 0, 9], "the acknowledgement is not an answer");
     }
     assert!(server.endpoint.respond(secs(36), responder, CONTENT, b"").unwrap().is_some());
 }
 
 #[test]
-fn by_default_every_copy_is_answered() {
+fn by_default_every_copy_of_a_request_is_answered() {
     let mut server = Client::default();
     assert!((0..3).all(|turn| answers(&mut server, 10 * u64::from(turn), turn, b"t")));
     assert!((21..25).all(|at| answers(&mut server, at, 2, b"t")));

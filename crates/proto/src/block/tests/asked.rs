@@ -11,7 +11,7 @@ fn sent(options: &[(u32, bool, u8)]) -> Result<Vec<u32>, BadBlocks> {
 }
 
 #[test]
-fn the_meaning_of_m_depends_on_the_number() {
+fn the_meaning_of_m_in_q_block2_depends_on_the_block_number() {
     assert_eq!(sent(&[(0, false, 6)]), Ok(vec![0]), "this block");
     assert_eq!(sent(&[(0, true, 6)]), Ok((0..10).collect()), "the whole body, in sets");
     assert_eq!(sent(&[(20, true, 6)]), Ok((20..30).collect()), "the client goes on");
@@ -32,7 +32,7 @@ fn the_meaning_of_m_depends_on_the_number() {
 }
 
 #[test]
-fn a_client_that_asks_for_sets_and_for_what_it_lacks_gets_the_body() {
+fn a_client_that_requests_sets_and_missing_blocks_gets_the_body() {
     let whole = body(1_000);
     let (mut got, mut losing) = (vec![None; 32], (0..).map(|n| n % 3 == 1));
     let mut requests = 0;

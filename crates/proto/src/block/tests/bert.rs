@@ -34,7 +34,7 @@ fn reliably(body: &[u8], representation: &[u8], room: usize) -> (Vec<usize>, Vec
 }
 
 #[test]
-fn bert_moves_as_many_blocks_at_once_as_there_is_room_for() {
+fn bert_fills_a_message_with_as_many_blocks_as_fit() {
     let (requests, responses) = reliably(&body(10_000), &body(5_000), 4_500);
     assert_eq!((requests, responses), (vec![4_096, 4_096, 1_808, 0], vec![4_096, 904]));
     let (requests, responses) = reliably(&body(4_500), &body(4_500), 4_500);
@@ -42,13 +42,13 @@ fn bert_moves_as_many_blocks_at_once_as_there_is_room_for() {
 }
 
 #[test]
-fn without_room_for_a_block_of_bert_there_are_smaller_ones() {
+fn without_room_for_a_bert_block_smaller_blocks_are_used() {
     let (requests, responses) = reliably(&body(600), &body(400), 300);
     assert_eq!((requests, responses), (vec![256, 256, 88, 0], vec![256, 144]));
 }
 
 #[test]
-fn a_bert_block_before_others_is_full() {
+fn a_bert_block_before_the_last_is_a_multiple_of_1024_bytes() {
     for (len, full) in [(0, false), (1_023, false), (1_024, true), (1_025, false), (3_072, true)] {
         assert_eq!(block(0, true, BERT).admits(len), full, "{len}");
         assert!(block(0, false, BERT).admits(len));
@@ -59,7 +59,7 @@ fn a_bert_block_before_others_is_full() {
 
 proptest! {
     #[test]
-    fn whatever_the_lengths_are_bert_puts_them_together(up in 0_usize..9_000, down in 0_usize..9_000, room in 16_usize..5_000) {
+    fn bert_reassembles_bodies_from_blocks_of_any_length(up in 0_usize..9_000, down in 0_usize..9_000, room in 16_usize..5_000) {
         reliably(&body(up), &body(down), room);
     }
 }

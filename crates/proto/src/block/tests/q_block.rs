@@ -67,7 +67,7 @@ fn known(method: Code) -> (Transfer, Vec<(Piece, u32)>) {
 }
 
 #[test]
-fn the_blocks_of_a_body_are_sent_at_once_after_the_first_and_acknowledged_in_any_order() {
+fn q_block1_sends_all_blocks_after_the_first_at_once_and_accepts_any_sequence_of_answers() {
     let (mut transfer, others) = known(Code::POST);
     for at in [3, 0, 1, 4] {
         assert!(transfer.acknowledged(others[at].0));
@@ -82,13 +82,13 @@ fn the_blocks_of_a_body_are_sent_at_once_after_the_first_and_acknowledged_in_any
 }
 
 #[test]
-fn a_body_in_one_message_and_one_over_a_reliable_transport_have_no_q_block() {
+fn q_block_is_not_used_for_short_bodies_or_reliable_transports() {
     assert!(!Transfer::new(Options::default(), body(16), 0, 0).with_q_block(PUT, b"").uses_q_block());
     assert!(!Transfer::reliable(Options::default(), body(99), 16, 0).with_q_block(PUT, b"").uses_q_block());
 }
 
 #[test]
-fn a_server_that_does_not_know_the_option_is_sent_the_body_with_block1() {
+fn a_server_that_rejects_q_block1_is_sent_the_body_with_block1() {
     for (method, codes) in [
         (PUT, &[code::BAD_OPTION, code::BAD_REQUEST, code::NOT_IMPLEMENTED, code::CHANGED][..]),
         (Code::POST, &[code::BAD_OPTION]),
@@ -109,7 +109,7 @@ fn a_server_that_does_not_know_the_option_is_sent_the_body_with_block1() {
 }
 
 #[test]
-fn a_server_may_acknowledge_the_first_block_before_it_rejects_the_option() {
+fn a_server_may_acknowledge_the_first_block_before_it_rejects_q_block1() {
     let mut transfer = upload(100, PUT);
     let (first, _) = sent(&mut transfer)[0];
     assert!(transfer.acknowledged(first));
@@ -130,7 +130,7 @@ fn a_server_may_acknowledge_the_first_block_before_it_rejects_the_option() {
 }
 
 #[test]
-fn a_first_request_without_an_answer_ends_the_transfer_unless_the_caller_tries_block1() {
+fn an_unanswered_first_block_with_q_block1_ends_the_transfer_unless_block1_is_tried() {
     let mut transfer = upload(40, PUT);
     let (first, _) = sent(&mut transfer)[0];
     assert!(!transfer.lost(first));
@@ -169,7 +169,7 @@ fn blocks_that_the_server_has_discarded_are_sent_again_a_few_times() {
 }
 
 #[test]
-fn a_server_that_loses_account_of_what_is_missing_is_sent_few_blocks_at_once_and_then_one() {
+fn a_server_that_keeps_losing_blocks_gets_fewer_at_once_and_finally_one() {
     let (mut transfer, others) = known(PUT);
     let again = respond(&mut transfer, others[3].0, code::REQUEST_ENTITY_INCOMPLETE);
     assert_eq!(again, Ok(Progress::Continue));
@@ -197,7 +197,7 @@ fn a_server_that_loses_account_of_what_is_missing_is_sent_few_blocks_at_once_and
 }
 
 #[test]
-fn blocks_of_the_size_that_the_server_names_are_sent_after_4_13() {
+fn after_4_13_q_block1_uses_the_block_size_that_the_server_names() {
     let mut transfer = Transfer::new(Options::default(), body(200), 6, 100).with_q_block(PUT, b"tag");
     assert!(!transfer.uses_q_block(), "it fits into one");
     transfer = Transfer::new(Options::default(), body(200), 2, 100).with_q_block(PUT, b"tag");
@@ -262,7 +262,7 @@ fn hand(reassembly: &mut Reassembly<u8>, kind: Kind, tail: &Tail) -> (u8, Vec<u3
 }
 
 #[test]
-fn a_server_takes_confirmable_blocks_in_any_order_and_answers_the_last_one() {
+fn a_server_accepts_confirmable_q_block1_blocks_in_any_sequence_and_answers_the_last() {
     let whole = body(70);
     let mut reassembly = Reassembly::new(bounds());
     for num in [0, 3, 1, 3, 4] {
@@ -287,7 +287,7 @@ fn a_server_takes_confirmable_blocks_in_any_order_and_answers_the_last_one() {
 }
 
 #[test]
-fn a_server_that_has_discarded_blocks_says_what_is_missing() {
+fn a_server_that_discarded_blocks_lists_the_missing_ones() {
     let whole = body(70);
     let mut reassembly = Reassembly::new(bounds());
     let incomplete = |missing| (code::REQUEST_ENTITY_INCOMPLETE, missing);
@@ -303,7 +303,7 @@ fn a_server_that_has_discarded_blocks_says_what_is_missing() {
 }
 
 #[test]
-fn sets_of_non_confirmable_blocks_are_confirmed_and_gaps_are_named_when_the_next_set_begins() {
+fn a_server_confirms_each_set_of_non_confirmable_blocks_and_lists_gaps_when_the_next_begins() {
     let whole = body(16 * 30);
     let mut reassembly = Reassembly::new(bounds());
     let mut hand = |num| hand(&mut reassembly, Kind::NonConfirmable, &request(&whole, num));
@@ -381,7 +381,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 10_000, ..ProptestConfig::default() })]
 
     #[test]
-    fn a_server_gets_a_body_once_whatever_is_lost_doubled_overtaken_or_given_up(
+    fn a_server_gets_a_body_once_under_loss_duplication_reordering_and_give_ups(
         len in 17usize..1_500,
         discards: bool,
         steps in proptest::collection::vec((0u8..10, any::<u16>()), 0..400),
@@ -449,7 +449,7 @@ proptest! {
     }
 
     #[test]
-    fn hostile_blocks_take_no_more_memory_than_is_allowed(
+    fn hostile_blocks_take_bounded_memory(
         blocks in proptest::collection::vec(
             (0u8..4, 0u32..3_000, 0u8..=2, any::<bool>(), 0u32..400, any::<bool>(), 0u64..20), 1..200,
         ),

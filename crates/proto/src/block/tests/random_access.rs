@@ -56,7 +56,7 @@ fn numbers(pieces: &[(Piece, u32)]) -> Vec<u32> {
 }
 
 #[test]
-fn the_blocks_that_the_server_has_are_asked_for_at_once_and_taken_in_any_order() {
+fn a_random_access_download_requests_blocks_at_once_and_accepts_them_in_any_sequence() {
     let whole = body(75);
     let mut transfer = begun(75, 100);
     let asked = all(&mut transfer);
@@ -71,7 +71,7 @@ fn the_blocks_that_the_server_has_are_asked_for_at_once_and_taken_in_any_order()
 }
 
 #[test]
-fn a_transfer_without_random_access_has_one_request_under_way() {
+fn a_transfer_without_random_access_has_one_outstanding_request() {
     let (up, down) = (body(40), body(40));
     let mut server = BodyServer::new(Bounds { max_szx: 0, ..Bounds::default() }, down.clone());
     let mut transfer = Transfer::new(Options::default(), up.clone(), 0, 100);
@@ -94,7 +94,7 @@ fn a_transfer_without_random_access_has_one_request_under_way() {
 }
 
 #[test]
-fn a_lost_block_is_asked_for_again_until_it_was_lost_four_times_as_the_first_that_is_missing() {
+fn the_first_missing_block_is_requested_again_up_to_four_times() {
     let whole = body(80);
     let mut transfer = begun(80, 100);
     let asked = all(&mut transfer);
@@ -115,7 +115,7 @@ fn a_lost_block_is_asked_for_again_until_it_was_lost_four_times_as_the_first_tha
 }
 
 #[test]
-fn a_server_that_returns_no_block_out_of_its_order_is_asked_for_one_after_the_other() {
+fn a_server_that_serves_blocks_only_in_sequence_is_asked_for_one_at_a_time() {
     let whole = body(100);
     for error in ERRORS {
         let mut transfer = begun(100, 100);
@@ -142,7 +142,7 @@ fn a_server_that_returns_no_block_out_of_its_order_is_asked_for_one_after_the_ot
 }
 
 #[test]
-fn a_body_whose_size_is_not_said_ends_with_its_last_block() {
+fn a_body_of_unknown_size_ends_with_its_last_block() {
     let whole = body(70);
     let mut transfer = Transfer::new(Options::default(), vec![], 0, 16 * 20).with_random_access();
     let (first, _) = ask(&mut transfer).unwrap();
@@ -152,7 +152,7 @@ fn a_body_whose_size_is_not_said_ends_with_its_last_block() {
     let asked = all(&mut transfer);
     assert_eq!(numbers(&asked), (1..20).collect::<Vec<_>>(), "no more than are accepted");
     for &(piece, _) in asked[4..10].iter().rev() {
-        assert_eq!(hand(&mut transfer, piece), Ok(Progress::Continue), "there is no such block");
+        assert_eq!(hand(&mut transfer, piece), Ok(Progress::Continue), "the body has no such block");
     }
     for &(piece, num) in &asked[..3] {
         assert_eq!(hand(&mut transfer, piece), Ok(Progress::Continue), "{num}");
@@ -162,7 +162,7 @@ fn a_body_whose_size_is_not_said_ends_with_its_last_block() {
 }
 
 #[test]
-fn smaller_blocks_in_mid_transfer_are_asked_for_one_after_the_other() {
+fn after_a_smaller_block_in_mid_transfer_blocks_are_requested_one_by_one() {
     let whole = body(300);
     let mut transfer = Transfer::new(Options::default(), vec![], 2, 300).with_random_access();
     let (first, _) = ask(&mut transfer).unwrap();
@@ -191,7 +191,7 @@ fn smaller_blocks_in_mid_transfer_are_asked_for_one_after_the_other() {
 type AnswerFunction<'a> = &'a dyn Fn(&mut Transfer, &[(Piece, u32)]) -> Result<Progress, TransferError>;
 
 #[test]
-fn another_version_code_or_end_is_a_change() {
+fn another_etag_code_or_length_in_mid_transfer_is_an_error() {
     let whole = body(80);
     let other = |change: AnswerFunction<'_>| {
         let mut transfer = begun(80, 100);
@@ -226,7 +226,7 @@ fn another_version_code_or_end_is_a_change() {
 }
 
 #[test]
-fn what_a_transfer_remembers_beside_its_bodies_is_small() {
+fn the_state_of_a_transfer_apart_from_its_bodies_is_small() {
     assert!(size_of::<Transfer>() + size_of::<super::super::window::Window>() <= 768);
     let mut transfer = begun(16 * 5_000, 1 << 20);
     let asked = all(&mut transfer);
@@ -238,7 +238,7 @@ fn what_a_transfer_remembers_beside_its_bodies_is_small() {
 }
 
 #[test]
-fn no_more_blocks_are_asked_for_than_are_accepted() {
+fn no_blocks_beyond_the_accepted_body_size_are_requested() {
     let unsized_ = |options: Options| options.without(coap_numbers::option::SIZE2);
     let mut transfer = Transfer::new(Options::default(), vec![], 0, 40).with_random_access();
     let (first, _) = ask(&mut transfer).unwrap();
@@ -256,7 +256,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 10_000, ..ProptestConfig::default() })]
 
     #[test]
-    fn no_body_is_a_mixture_whatever_is_lost_doubled_overtaken_or_changed(
+    fn a_downloaded_body_never_mixes_two_versions_under_loss_duplication_and_reordering(
         lens in (0usize..900, 0usize..900),
         (szx, theirs) in (0u8..=2, 0u8..=2),
         sizes: bool,
@@ -279,7 +279,7 @@ proptest! {
                 }
                 if what == 2 { break }
             }
-            prop_assert!(!under_way.is_empty(), "it stands still");
+            prop_assert!(!under_way.is_empty(), "no request is left to send");
             let place = usize::from(which) % under_way.len();
             let (piece, request) = under_way[place].clone();
             // An answer that comes twice is doubled.
@@ -323,7 +323,7 @@ proptest! {
     }
 
     #[test]
-    fn hostile_answers_take_no_more_memory_than_the_body_may_have(
+    fn hostile_answers_take_at_most_the_memory_of_the_largest_accepted_body(
         answers in proptest::collection::vec(
             (any::<u16>(), 0u8..8, any::<u32>(), 0usize..40, any::<Option<u16>>(), any::<bool>()), 1..200,
         ),
@@ -357,7 +357,7 @@ fn resumed(whole: &[u8], earlier: Partial) -> Transfer {
 }
 
 #[test]
-fn a_transfer_goes_on_after_an_earlier_one_of_the_same_version() {
+fn a_transfer_continues_an_earlier_one_of_the_same_version() {
     let whole = body(200);
     let mut broken = begun(200, 300);
     for (piece, num) in all(&mut broken) {
@@ -396,7 +396,7 @@ fn a_transfer_goes_on_after_an_earlier_one_of_the_same_version() {
 }
 
 #[test]
-fn nothing_is_left_of_a_transfer_whose_version_is_unknown_or_has_changed() {
+fn a_transfer_is_not_continued_if_its_version_is_unknown_or_changed() {
     let whole = body(80);
     let mut untagged = Transfer::new(Options::default(), vec![], 0, 100);
     let (piece, _) = untagged.next_request().unwrap().unwrap();

@@ -23,7 +23,7 @@ fn then(bounds: Bounds, after: Duration, from: u8, code: Code, second: &Tail) ->
 }
 
 #[test]
-fn a_block_belongs_to_the_body_of_its_client_method_options_and_request_tag() {
+fn blocks_are_reassembled_by_client_method_options_and_request_tag() {
     let a = || Options::default().uri_path("a");
     let bounds = Bounds::default();
     let zero = Duration::ZERO;
@@ -41,7 +41,7 @@ fn a_block_belongs_to_the_body_of_its_client_method_options_and_request_tag() {
 }
 
 #[test]
-fn a_gap_a_late_block_and_a_block_that_is_not_full_are_refused() {
+fn a_block_after_a_gap_a_late_block_and_a_short_block_are_refused() {
     let a = || Options::default().uri_path("a");
     let bounds = Bounds { patience: Duration::from_secs(10), ..Bounds::default() };
     let late = |after| then(bounds, Duration::from_secs(after), 1, POST, &part(1, false, a(), b"end"));
@@ -54,7 +54,7 @@ fn a_gap_a_late_block_and_a_block_that_is_not_full_are_refused() {
 }
 
 #[test]
-fn a_body_that_is_or_says_to_be_too_large_is_answered_with_4_13_and_the_size_that_is_taken() {
+fn an_oversized_body_or_announced_size_is_answered_4_13_with_the_accepted_size() {
     let bounds = Bounds { max_body: 20, ..Bounds::default() };
     let a = || Options::default().uri_path("a");
     let large = part(1, true, a(), &body(16));
@@ -72,7 +72,7 @@ fn a_body_that_is_or_says_to_be_too_large_is_answered_with_4_13_and_the_size_tha
 }
 
 #[test]
-fn a_block_that_comes_again_is_acknowledged_again() {
+fn a_repeated_block_is_acknowledged_again() {
     let mut reassembly = Reassembly::new(Bounds::default());
     let mut hand = |num, more, payload: &[u8]| {
         let part = part(num, more, Options::default(), payload);
@@ -86,11 +86,15 @@ fn a_block_that_comes_again_is_acknowledged_again() {
     assert_eq!(hand(0, true, &whole[..16]), Err(code::CONTINUE));
     assert_eq!(hand(1, true, &whole[16..32]), Err(code::CONTINUE));
     assert_eq!(hand(1, true, &whole[16..32]), Err(code::CONTINUE));
-    assert_eq!(hand(2, false, &whole[32..]), Ok(whole));
+    assert_eq!(hand(2, true, &whole[..16]), Err(code::CONTINUE));
+    assert_eq!(hand(1, true, &whole[16..32]), Err(code::CONTINUE), "an old one, in another message");
+    assert_eq!(hand(5, true, &whole[..16]), Err(code::REQUEST_ENTITY_INCOMPLETE));
+    assert_eq!(hand(1, true, &whole[..16]), Err(code::REQUEST_ENTITY_INCOMPLETE), "it has other bytes");
+    assert_eq!(hand(3, false, &whole[32..]), Ok([&whole[..32], &whole[..16], &whole[32..]].concat()));
 }
 
 #[test]
-fn where_there_is_no_room_the_body_that_waits_longest_leaves() {
+fn a_full_reassembly_drops_the_body_that_waits_longest() {
     let mut reassembly = Reassembly::new(Bounds { max_bodies: 2, ..Bounds::default() });
     let mut hand = |from, num, more, len| {
         let part = part(num, more, Options::default(), &body(len));
@@ -111,7 +115,7 @@ fn first_block(body: &[u8]) -> Tail {
 }
 
 #[test]
-fn first_blocks_of_strangers_leave_uploads_of_others_alone() {
+fn first_blocks_of_unverified_clients_do_not_displace_uploads_of_others() {
     let bounds = Bounds { max_bodies: 8, ..Bounds::default() };
     let mut reassembly: Reassembly<u16> = Reassembly::new(bounds);
     let body = body(100);
@@ -138,7 +142,7 @@ fn first_blocks_of_strangers_leave_uploads_of_others_alone() {
 }
 
 #[test]
-fn a_stranger_whose_next_block_is_overdue_makes_room_for_another_and_one_that_goes_on_does_not() {
+fn an_unverified_upload_is_displaced_only_once_its_next_block_is_overdue() {
     let mut reassembly: Reassembly<u16> = Reassembly::new(Bounds { max_bodies: 4, ..Bounds::default() });
     let body = body(200);
     let first = first_block(&body);
@@ -150,7 +154,7 @@ fn a_stranger_whose_next_block_is_overdue_makes_room_for_another_and_one_that_go
     let _ = reassembly.handle_from(NOW, 2, false, &message(POST, second.as_bytes()));
     assert_eq!(reassembly.len(), 2);
     let _ = reassembly.handle_from(NOW, 3, false, &message(POST, first.as_bytes()));
-    assert_eq!(reassembly.len(), 3, "one that goes on is no stranger");
+    assert_eq!(reassembly.len(), 3, "a client that goes on is not a stranger");
     for from in [4, 5] {
         let answer = reassembly.handle_from(later, from, false, &message(POST, first.as_bytes()));
         assert_ne!(answer, Err(Unverified));
@@ -161,7 +165,7 @@ fn a_stranger_whose_next_block_is_overdue_makes_room_for_another_and_one_that_go
 }
 
 #[test]
-fn a_body_that_was_put_back_needs_its_last_block_alone_and_makes_room_for_others() {
+fn a_body_kept_during_a_challenge_needs_only_its_last_block_again() {
     let mut reassembly: Reassembly<u16> = Reassembly::new(Bounds { max_bodies: 2, ..Bounds::default() });
     let body = body(100);
     let first = first_block(&body);
@@ -185,7 +189,7 @@ fn a_body_that_was_put_back_needs_its_last_block_alone_and_makes_room_for_others
         let _ = reassembly.handle_from(NOW, from, true, &message(Code::FETCH, first.as_bytes()));
     }
     assert_eq!(reassembly.len(), 2);
-    assert!(!whole(&mut reassembly, &with_echo), "it made room");
+    assert!(!whole(&mut reassembly, &with_echo), "its place went to another body");
     assert!(matches!(
         reassembly.handle_from(NOW, 2, true, &message(Code::FETCH, plain.as_bytes())),
         Ok(Assembled::Whole { .. })
@@ -193,7 +197,7 @@ fn a_body_that_was_put_back_needs_its_last_block_alone_and_makes_room_for_others
 }
 
 #[test]
-fn a_body_that_is_put_back_takes_the_room_of_strangers() {
+fn a_body_kept_during_a_challenge_displaces_bodies_of_unverified_clients() {
     let mut reassembly: Reassembly<u16> = Reassembly::new(Bounds { max_bodies: 2, ..Bounds::default() });
     let body = body(100);
     let (first, last) =
@@ -220,7 +224,7 @@ fn a_body_that_is_put_back_takes_the_room_of_strangers() {
 
 proptest! {
     #[test]
-    fn a_reassembly_keeps_its_bounds_whatever_blocks_arrive(
+    fn a_reassembly_keeps_its_bounds_for_any_blocks(
         blocks in proptest::collection::vec((0u8..5, 0u8..3, 0u32..6, any::<bool>(), 0u64..100), 1..200),
     ) {
         let bounds = Bounds {

@@ -8,7 +8,7 @@ const COUNT: [u8; 3] = [0xe1, 0xfc, 0xe4];
 const COUNT_0: [u8; 3] = [0xe0, 0xfc, 0xe4];
 
 #[test]
-fn the_first_request_to_an_unknown_peer_asks_with_255_and_retransmissions_count() {
+fn a_first_request_carries_rexmit_cnt_255_and_retransmissions_count_up() {
     let sent = transmissions(&mut running("fasor-option"), 3);
     for (value, (_, bytes)) in [255, 1, 2, 3].into_iter().zip(&sent) {
         assert_eq!(*bytes, get_like(&sent[0].1, b"", &[&COUNT[..], &[value]].concat()));
@@ -16,7 +16,7 @@ fn the_first_request_to_an_unknown_peer_asks_with_255_and_retransmissions_count(
 }
 
 #[test]
-fn a_peer_that_echoes_is_remembered_and_a_first_transmission_counts_zero_in_no_bytes() {
+fn once_a_peer_echoes_the_option_first_transmissions_carry_an_empty_rexmit_cnt() {
     let mut client = running("fasor-option");
     let sent = transmissions(&mut client, 0);
     answer(&mut client, ms(100), &sent[0].1, &rexmit_cnt(&[255]));
@@ -29,7 +29,7 @@ fn a_peer_that_echoes_is_remembered_and_a_first_transmission_counts_zero_in_no_b
 }
 
 #[test]
-fn an_echoed_option_names_the_transmission() {
+fn an_echoed_rexmit_cnt_identifies_the_answered_transmission() {
     for (ordinal, echoed) in [(0, 0), (1, 1), (2, 2)] {
         let mut client = running("fasor-option");
         answers_each(&mut client);
@@ -41,7 +41,7 @@ fn an_echoed_option_names_the_transmission() {
 }
 
 #[test]
-fn an_echo_of_a_transmission_that_never_was_is_no_sample() {
+fn an_echoed_rexmit_cnt_of_a_transmission_not_yet_sent_is_not_a_sample() {
     let mut client = running("fasor-option");
     let sent = transmissions(&mut client, 1);
     answer(&mut client, sent[1].0 + Duration::from_millis(100), &sent[1].1, &rexmit_cnt(&[2]));
@@ -49,7 +49,7 @@ fn an_echo_of_a_transmission_that_never_was_is_no_sample() {
 }
 
 #[test]
-fn a_peer_that_does_not_echo_is_asked_again_after_fifteen_exchanges() {
+fn a_peer_that_does_not_echo_rexmit_cnt_is_probed_again_after_fifteen_exchanges() {
     let mut client = running("fasor-option");
     let sent = transmissions(&mut client, 1);
     answer(&mut client, sent[1].0 + Duration::from_millis(100), &sent[1].1, b"");
@@ -71,7 +71,7 @@ fn a_peer_that_does_not_echo_is_asked_again_after_fifteen_exchanges() {
 }
 
 #[test]
-fn a_peer_that_echoed_before_is_asked_at_once_when_an_answer_lacks_the_option() {
+fn a_peer_that_stops_echoing_rexmit_cnt_is_probed_at_once() {
     let mut client = running("fasor-option");
     for (count, tail) in [(255, rexmit_cnt(&[255])), (0, vec![]), (255, rexmit_cnt(&[255])), (0, vec![])] {
         let sent = transmissions(&mut client, 0);
@@ -81,7 +81,7 @@ fn a_peer_that_echoed_before_is_asked_at_once_when_an_answer_lacks_the_option() 
 }
 
 #[test]
-fn an_empty_acknowledgement_says_nothing_about_the_option() {
+fn an_empty_acknowledgement_does_not_count_as_a_missing_echo() {
     let mut client = running("fasor-option");
     let sent = transmissions(&mut client, 0);
     let request = &sent[0].1;
@@ -93,7 +93,7 @@ fn an_empty_acknowledgement_says_nothing_about_the_option() {
 }
 
 #[test]
-fn the_option_goes_after_lower_options_and_before_the_payload() {
+fn rexmit_cnt_is_written_after_lower_options_and_before_the_payload() {
     for (tail, marked) in [
         (Tail::default(), b"\xe1\xfc\xef\xff".to_vec()),
         (Tail::default().payload(b"p"), b"\xe1\xfc\xef\xff\xffp".to_vec()),
@@ -119,7 +119,7 @@ fn the_option_goes_after_lower_options_and_before_the_payload() {
 }
 
 #[test]
-fn a_non_confirmable_request_carries_no_option() {
+fn a_non_confirmable_request_carries_no_rexmit_cnt() {
     let mut client = running("fasor-option");
     let request = Request { confirmable: false, code: GET, token: token(b"t"), tail: b"", repeatable: false };
     client.endpoint.request(ms(0), PEER, request).unwrap();
@@ -127,7 +127,7 @@ fn a_non_confirmable_request_carries_no_option() {
 }
 
 #[test]
-fn a_server_echoes_the_option_on_piggybacked_responses_only() {
+fn a_server_echoes_rexmit_cnt_only_in_piggybacked_responses() {
     let mut client = running("fasor-option");
     let mut server = Client::default();
     let sent = transmissions(&mut client, 1);
@@ -148,7 +148,7 @@ fn a_server_echoes_the_option_on_piggybacked_responses_only() {
 }
 
 #[test]
-fn a_client_and_a_server_of_ours_agree_on_the_option() {
+fn our_client_and_server_agree_on_rexmit_cnt() {
     let mut client = running("fasor-option");
     let mut server = Client::default();
     let mut counts = Vec::new();
@@ -167,7 +167,7 @@ fn a_client_and_a_server_of_ours_agree_on_the_option() {
 }
 
 #[test]
-fn a_second_option_counts_as_unrecognised() {
+fn a_second_rexmit_cnt_option_counts_as_unrecognised() {
     let mut client = running("fasor-option");
     answers_each(&mut client);
     let sent = transmissions(&mut client, 2);
