@@ -11,7 +11,7 @@ use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_m
 
 const MESSAGE_BYTES: usize = 96;
 
-/// A host that sends requests to `to` at its moments, and answers requests with a short message.
+/// A host that sends requests to `to` at given times, and answers requests with a short message.
 struct Host {
     to: Option<NodeId>,
     next: Time,

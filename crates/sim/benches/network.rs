@@ -1,7 +1,7 @@
 //! The cost of an event: closed-loop echo clients through the bottleneck of Raitahila 2019, without CoAP.
 //!
-//! 400 clients with the smallest and the largest buffer, and 100,000 clients, whose load no link of 30 kbit/s carries,
-//! so that most requests are dropped, and with links a thousand times as fast. Each client keeps a retransmission timer.
+//! Measures 400 clients with the smallest and with the largest buffer, and 100,000 clients: once over links of 30 kbit/s, which
+//! drop most of their requests, and once over links a thousand times as fast. Each client keeps a retransmission timer.
 #![allow(missing_docs)]
 
 use std::collections::VecDeque;

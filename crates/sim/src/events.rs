@@ -8,17 +8,17 @@ use crate::Time;
 /// Events in the order of their time. Events at the same time are in the order in which they were pushed.
 ///
 /// The queue is a hierarchical timing wheel. Time is cut into ticks of 1.05 ms. Only the events of the present tick are
-/// sorted. All others are unsorted in slots. A level has sixty-four slots, and a slot is as long as the whole level below it.
-/// When time reaches a slot, its events move down. An event therefore costs one sequential write for each level that its
-/// distance spans, however many others wait. `benches/events.rs` compares this with a heap.
+/// sorted. All others are unsorted in slots. A level has sixty-four slots, and a slot is as long as the whole level
+/// below it. When time reaches a slot, its events move down. An event therefore costs one sequential write for each
+/// level that it passes through, however many others wait. `benches/events.rs` compares this with a heap.
 ///
 /// An entry is a number of 128 bits: 56 bits of time, 40 of serial number, 32 that the caller chooses. 56 bits of
 /// nanoseconds are 834 days. An event beyond that never happens.
 #[derive(Debug)]
 pub struct Events {
-    /// The events that the slot of `tick` held when time reached it. The next event is the last.
+    /// The events that the slot of `tick` held when time reached it. The last element is the next event.
     run: Vec<u128>,
-    /// The events that were pushed since then and are due in `tick` or before.
+    /// The events that were pushed after time reached `tick`, and are due in `tick` or before.
     late: BinaryHeap<Reverse<u128>>,
     /// The events that are due after `tick`. The level of an event is the highest digit, to the base of 64, in which its tick
     /// differs from `tick`.
@@ -40,9 +40,9 @@ const TICK_BITS: u32 = 20;
 const DIGIT_BITS: u32 = 6;
 const LEVELS: usize = ((TIME_BITS - TICK_BITS) / DIGIT_BITS) as usize;
 const SERIALS: u64 = (1 << 40) - 1;
-/// The largest slot whose memory is kept when it is empty.
+/// The largest capacity, in events, that an empty slot keeps. A larger buffer is freed.
 const KEPT_CAPACITY: usize = 128;
-/// The largest heap of late events whose memory is kept when it is empty.
+/// The largest capacity, in events, that the empty heap of late events keeps. A larger buffer is freed.
 const LATE_CAPACITY: usize = 4096;
 
 impl Events {
@@ -72,11 +72,12 @@ impl Events {
         self.len == 0
     }
 
-    /// Adds an event. Ignores one at [`HORIZON`](Self::HORIZON) or after it.
+    /// Adds an event. Ignores an event at [`HORIZON`](Self::HORIZON) or after it.
     pub fn push(&mut self, time: Time, what: u32) {
         if time >= Self::HORIZON {
             return;
         }
+        // Entries are compared as numbers: by time, then by serial number, so equal times keep the order of their pushes.
         let entry =
             u128::from(time.as_nanos()) << 72 | u128::from(self.serial & SERIALS) << 32 | u128::from(what);
         self.serial += 1;
@@ -84,8 +85,9 @@ impl Events {
         self.place(entry);
     }
 
-    /// Returns the time of the next event.
+    /// Returns the time of the next event; `None` if the queue is empty.
     pub fn next_time(&mut self) -> Option<Time> {
+        // A slot is sorted only when its time has come, so time may have to move on first.
         while self.run.is_empty() && self.late.is_empty() && self.len > 0 {
             self.advance();
         }
@@ -93,7 +95,7 @@ impl Events {
         self.run.last().copied().into_iter().chain(late).min().map(time_of)
     }
 
-    /// Removes and returns the next event, if it is not after `until`.
+    /// Removes and returns the next event. Returns `None` if the queue is empty or the next event is after `until`.
     pub fn pop(&mut self, until: Time) -> Option<(Time, u32)> {
         loop {
             let (entry, is_late) = match (self.run.last(), self.late.peek()) {
@@ -119,7 +121,7 @@ impl Events {
         }
     }
 
-    /// Removes the events that `keep` rejects.
+    /// Removes the events for which `keep` returns false.
     pub fn retain(&mut self, mut keep: impl FnMut(Time, u32) -> bool) {
         let mut keep = |entry: u128| keep(time_of(entry), entry as u32);
         self.run.retain(|&entry| keep(entry));
@@ -127,6 +129,7 @@ impl Events {
         self.len = self.run.len() + self.late.len();
         for level in &mut self.levels {
             for (place, slot) in level.slots.iter_mut().enumerate() {
+                // An empty slot must not stay marked: `advance` would stop at it.
                 slot.retain(|&entry| keep(entry));
                 self.len += slot.len();
                 if slot.is_empty() {
@@ -147,6 +150,7 @@ impl Events {
 
     /// Puts an event that is due after the present tick into its slot.
     fn put_off(&mut self, entry: u128, tick: u64) {
+        // The highest digit that differs from the present tick is the level at which the event waits.
         let digit = (tick ^ self.tick).ilog2() / DIGIT_BITS;
         let slot = (tick >> (digit * DIGIT_BITS)) as usize % 64;
         let level = &mut self.levels[digit as usize];
@@ -154,7 +158,7 @@ impl Events {
         level.slots[slot].push(entry);
     }
 
-    /// Moves time on to the first slot that holds an event, and the events of that slot down. The present tick is empty.
+    /// Advances time to the first slot that holds an event, and moves the events of that slot down. The present tick is empty.
     fn advance(&mut self) {
         let Some(digit) = self.levels.iter().position(|level| level.occupied != 0) else { return };
         // When all clients start at once, the heap holds an event of each, and later hardly any.
@@ -167,6 +171,7 @@ impl Events {
         level.occupied &= !(1 << slot);
         let entries = &mut level.slots[slot as usize];
         let shift = digit as u32 * DIGIT_BITS;
+        // The digits below the slot's own become 0: time is at the beginning of the slot.
         self.tick = ((self.tick >> shift) & !63 | u64::from(slot)) << shift;
         if digit == 0 {
             std::mem::swap(&mut self.run, entries);
@@ -180,11 +185,13 @@ impl Events {
                     self.put_off(entry, tick);
                 }
             }
+            // The slot keeps its memory for the next round, unless a burst has made it large.
             if entries.capacity() <= KEPT_CAPACITY {
                 entries.clear();
                 self.levels[digit].slots[slot as usize] = entries;
             }
         }
+        // The next event is the last, so that it is taken without moving the others.
         self.run.sort_unstable_by(|a, b| b.cmp(a));
     }
 }
@@ -214,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn events_at_the_same_time_come_in_the_order_they_were_pushed() {
+    fn events_at_the_same_time_are_popped_in_the_sequence_they_were_pushed() {
         let mut events = Events::new();
         for what in 0..1000 {
             events.push(at(u64::from(what % 3)), what);
@@ -229,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_popped_after_the_time_asked_for() {
+    fn no_event_after_the_given_time_is_popped() {
         let mut events = Events::new();
         events.push(at(10), 1);
         assert_eq!(events.pop(at(9)), None);
@@ -238,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn what_lies_beyond_the_horizon_never_happens() {
+    fn events_beyond_the_horizon_never_happen() {
         let mut events = Events::new();
         events.push(Time::MAX, 1);
         events.push(Events::HORIZON, 2);
@@ -247,7 +254,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn events_come_sorted_whatever_is_pushed_popped_and_removed(
+        fn events_are_sorted_by_time_after_any_pushes_pops_and_removals(
             steps in proptest::collection::vec((0u8..8, 0u64..5_000_000), 0..2000),
         ) {
             let mut events = Events::new();

@@ -4,17 +4,17 @@ use std::collections::VecDeque;
 
 use crate::packet::Header;
 
-/// Packets in the order in which they came. Each is a header and its bytes, in chunks of memory that are used again.
+/// Packets in the sequence in which they arrived. Each is a header and its bytes, in chunks of memory that are reused.
 ///
 /// The first packets of the queue have set out: their transmission has begun. The others wait.
 #[derive(Debug, Default)]
 pub(crate) struct Fifo {
     chunks: VecDeque<Chunk>,
-    /// One empty chunk. The memory of others is freed.
+    /// An empty chunk, kept for reuse. Further empty chunks are freed.
     spare: Option<Chunk>,
     /// The offset of the first packet in the first chunk.
     head: usize,
-    /// The chunk and the offset of the first packet that waits.
+    /// The index of the chunk with the first waiting packet, and the packet's offset in it.
     next: (usize, usize),
     packets: usize,
     waiting: usize,
@@ -38,10 +38,12 @@ impl Fifo {
     #[inline]
     pub(crate) fn push(&mut self, header: &Header, bytes: &[u8]) {
         let size = Header::BYTES + bytes.len();
+        // A packet is never split, so that its bytes are handed out as one slice.
         if self.chunks.back().is_none_or(|chunk| chunk.filled + size > CHUNK) {
             let fresh = || Chunk { bytes: vec![0; CHUNK].into_boxed_slice(), filled: 0 };
             self.chunks.push_back(self.spare.take().unwrap_or_else(fresh));
         }
+        // Always true, as a chunk with room for the packet is at the back now; written so that nothing can panic.
         if let Some(chunk) = self.chunks.back_mut()
             && let Some((head, tail)) = chunk.bytes[chunk.filled..][..size].split_first_chunk_mut()
         {
@@ -53,7 +55,7 @@ impl Fifo {
         }
     }
 
-    /// Returns the first packet.
+    /// Returns the first packet; `None` if the queue is empty.
     #[inline]
     pub(crate) fn head(&self) -> Option<(Header, &[u8])> {
         if self.packets == 0 {
@@ -71,6 +73,7 @@ impl Fifo {
         if self.packets == 0 {
             return;
         }
+        // The packet leaves before its transmission has begun, so `next` has to pass it first.
         if self.waiting == self.packets {
             self.set_out(length);
         }
@@ -101,7 +104,7 @@ impl Fifo {
         }
     }
 
-    /// Returns the header of the first packet that waits.
+    /// Returns the header of the first waiting packet; `None` if no packet waits.
     #[inline]
     pub(crate) fn waiting(&self) -> Option<Header> {
         if self.waiting == 0 {
@@ -112,7 +115,7 @@ impl Fifo {
         Some(Header::read(header))
     }
 
-    /// Lets the first packet that waits set out. It has `length` bytes.
+    /// Begins the transmission of the first waiting packet, which has `length` bytes.
     #[inline]
     pub(crate) fn set_out(&mut self, length: usize) {
         if self.waiting > 0 {
@@ -122,7 +125,8 @@ impl Fifo {
         }
     }
 
-    /// Returns the chunk and offset of the first packet that waits, in the next chunk if `next` is at the end of one.
+    /// Returns the chunk and offset of the first waiting packet. If `next` is at the end of a chunk, this is the start
+    /// of the following chunk.
     fn first_waiting(&self) -> (usize, usize) {
         let (chunk, offset) = self.next;
         let filled = self.chunks.get(chunk).map_or(0, |chunk| chunk.filled);
@@ -145,7 +149,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn packets_come_out_as_they_went_in(
+        fn a_queue_returns_packets_in_the_sequence_they_were_put_in(
             steps in proptest::collection::vec((0u8..6, prop_oneof![0u16..200, 20_000u16..=u16::MAX]), 0..400),
         ) {
             let mut fifo = Fifo::default();
@@ -179,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn an_empty_line_holds_two_chunks_at_most() {
+    fn an_empty_queue_keeps_at_most_two_chunks_of_memory() {
         let mut fifo = Fifo::default();
         for round in 0..10 {
             for n in 0..10_000 {

@@ -11,18 +11,18 @@ use crate::queue::{DropTailQueue, ManagedQueue, Queue};
 use crate::rate::Rate;
 use crate::{Accounting, Span, Time};
 
-/// The number of a hop, in the order in which hops were added to the network.
+/// The number of a hop. Hops are numbered as they are added to the network.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct HopId(pub u16);
 
-/// The effects of a hop on a packet, in this order. Each can be absent.
+/// The effects of a hop on a packet, applied in the sequence of the fields. Each can be absent.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Hop {
     /// A buffer and a link of limited rate.
     pub rate: Option<Rate>,
-    /// The management of the buffer; drop-tail without a rate.
+    /// The management of the buffer. It must be drop-tail if the hop has no rate.
     pub queue: Queue,
-    /// Whether queue management marks packets that are ECN-capable, in place of dropping them (RFC 3168).
+    /// True if queue management marks packets that are ECN-capable, in place of dropping them (RFC 3168).
     pub marks: bool,
     /// A constant delay.
     pub delay: Span,
@@ -47,7 +47,7 @@ pub enum HopError {
     NotAProbability,
     /// A jitter whose shortest delay is longer than its longest.
     EmptyJitter,
-    /// A network has 65,536 hops at most.
+    /// The network has more than 65,536 hops.
     TooMany,
 }
 
@@ -97,7 +97,8 @@ pub(crate) struct ActiveHop {
     /// Packets in the buffer, in transmission and in constant delay.
     pub(crate) fifo: Fifo,
     link: Option<DropTailQueue>,
-    /// The buffer in place of `link` if its packets are managed. Packets come into `fifo` when their transmission begins.
+    /// The buffer and link of a hop with queue management, which has no `link`; `None` with drop-tail. Packets move on
+    /// to `fifo` when their transmission begins.
     pub(crate) managed: Option<Box<ManagedQueue>>,
     pub(crate) accounting: Accounting,
     pub(crate) delay: Span,
@@ -105,12 +106,12 @@ pub(crate) struct ActiveHop {
     pub(crate) scatter: Option<Scatter>,
 }
 
-/// The answer of a hop to a packet that enters it.
+/// The decision of a hop about a packet that enters it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum HopAdmission {
-    /// The transmission begins after `wait`, and the packet leaves the hop at `due`.
+    /// The packet is accepted. Its transmission begins after `wait`, and it leaves the hop at `due`.
     Queued { due: Time, wait: Span, queue_bytes: u64 },
-    /// The buffer is full.
+    /// The packet is dropped because the buffer is full.
     Full { queue_bytes: u64 },
 }
 
@@ -120,6 +121,7 @@ impl ActiveHop {
         Self {
             fifo: Fifo::default(),
             link: hop.rate.filter(|_| hop.queue == Queue::DropTail).map(DropTailQueue::new),
+            // `ManagedQueue::new` returns none for drop-tail, so a hop has `link` or `managed` but never both.
             managed: (hop.rate)
                 .and_then(|rate| ManagedQueue::new(hop.queue, hop.marks, rate, luck, name))
                 .map(Box::new),
@@ -130,7 +132,8 @@ impl ActiveHop {
         }
     }
 
-    /// Returns the random delays of a hop without a rate. Its packets overtake each other, so they need no queue.
+    /// Returns the random delays of a hop without a rate, whose packets overtake each other and so need no queue.
+    /// Returns `None` if the hop has a rate or no random delays.
     pub(crate) fn unordered(&self) -> Option<Scatter> {
         if self.link.is_none() && self.managed.is_none() { self.scatter } else { None }
     }
@@ -143,6 +146,7 @@ impl ActiveHop {
         bytes: &[u8],
         wire_bytes: u32,
     ) -> HopAdmission {
+        // Without a rate nothing waits: the packet is only delayed.
         let Some(link) = &mut self.link else {
             packet.due = now + self.delay;
             self.fifo.push(&packet, bytes);
@@ -150,12 +154,15 @@ impl ActiveHop {
         };
         // The buffer is counted without the packets whose transmission has begun by now.
         link.begin_transmissions(now, self.delay, &mut self.fifo, self.accounting);
+        // An idle link finished its last packet before `now`.
         let start = link.transmitter.finish().max(now);
         let waits = start > now;
+        // A packet that finds the link idle needs no room in the buffer.
         if waits && link.queue_bytes + u64::from(wire_bytes) > link.capacity_bytes {
             return HopAdmission::Full { queue_bytes: link.queue_bytes };
         }
         let finish = link.transmitter.transmit(now, wire_bytes);
+        // The constant delay begins when the last bit has left, so it changes no order.
         packet.due = finish + self.delay;
         self.fifo.push(&packet, bytes);
         if waits {
@@ -172,7 +179,7 @@ impl ActiveHop {
         self.fifo.len() + self.managed.as_ref().map_or(0, |managed| managed.len())
     }
 
-    /// Returns the bytes that wait in the buffer.
+    /// Returns the number of bytes that wait in the buffer at `now`.
     pub(crate) fn queue_bytes(&mut self, now: Time) -> u64 {
         let Some(link) = &mut self.link else {
             return self.managed.as_ref().map_or(0, |managed| managed.bytes());
@@ -209,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn the_buffer_holds_its_capacity_to_the_byte_besides_what_is_transmitted() {
+    fn a_buffer_holds_its_exact_capacity_in_addition_to_the_packet_in_transmission() {
         let mut active_hop = active(100);
         assert_eq!(enter(&mut active_hop, 0, 60), queued(60, 0, 0));
         assert_eq!(enter(&mut active_hop, 0, 60), queued(120, 60, 60));
@@ -219,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn room_is_made_the_moment_a_transmission_begins() {
+    fn a_buffer_has_room_again_the_moment_a_transmission_begins() {
         let mut active_hop = active(100);
         enter(&mut active_hop, 0, 60);
         enter(&mut active_hop, 0, 100);
@@ -237,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn a_packet_without_bytes_waits_its_turn_like_others() {
+    fn a_packet_of_zero_bytes_waits_in_the_queue_like_others() {
         let mut active_hop = active(100);
         enter(&mut active_hop, 0, 60);
         assert_eq!(enter(&mut active_hop, 0, 0), queued(60, 60, 0));
@@ -246,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn a_hop_that_cannot_be_is_refused() {
+    fn a_hop_with_impossible_parameters_is_refused() {
         let rate = |bits_per_second| Some(Rate { bits_per_second, capacity_bytes: 0 });
         assert_eq!(Hop { rate: rate(0), ..Hop::default() }.check(), Err(HopError::NoRate));
         let loss = Loss::Random(1.5);

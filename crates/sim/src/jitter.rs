@@ -39,7 +39,7 @@ impl Reordering {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Scatter {
     min: Span,
-    /// The bound of the random part of the delay.
+    /// The exclusive upper limit of the random part of the delay.
     spread: Span,
     jitter: Stream,
     late: Chance,
@@ -54,7 +54,7 @@ impl Scatter {
             reordering.unwrap_or(Reordering { probability: 0.0, delay: Span::ZERO });
         Self {
             min,
-            // The longest delay is one of those that are drawn.
+            // The longest delay is among the drawn ones.
             spread: max - min + Span::from_nanos(1),
             jitter: luck.stream(&format!("{hop}/jitter")),
             late: Chance::new(probability),
@@ -63,10 +63,11 @@ impl Scatter {
         }
     }
 
-    /// Returns the moment at which this packet arrives.
+    /// Returns the time at which a packet that enters the random delay at `now` leaves it.
     pub(crate) fn due(&self, now: Time, packet: &Header) -> Time {
         let (a, b, c) = packet.key();
         let mut delay = self.min;
+        // A spread of 1 ns is a constant delay, which needs no draw.
         if self.spread > Span::from_nanos(1) {
             delay += self.jitter.within(self.spread, a, b, c);
         }

@@ -6,11 +6,11 @@
 //! # Words
 //!
 //! * **node**: a simulated host, which sends and receives packets.
-//! * **site**: a place in a network. The nodes of a site share its paths.
+//! * **site**: a location in a network. The nodes of a site share its paths.
 //! * **medium**: whatever carries packets between nodes: a [`Network`], or a [`Mesh`](mesh::Mesh) of radios.
 //! * **mark**: the exchange and transmission that a packet belongs to. It travels with the packet, outside its bytes.
-//! * **luck**: the source of all random numbers of a run ([`Luck`]). A number depends on the seed, its purpose and its
-//!   key alone, so two runs that differ in one thing meet the same luck in all others.
+//! * **luck**: the source of all random numbers of a run ([`Luck`]). A number depends on the seed, its purpose and its key
+//!   alone, so two runs that differ in one thing have the same random numbers in all others.
 //! * **tap**: an observer of a run, which sees every event and changes none ([`Tap`]).
 //!
 //! # Example

@@ -11,7 +11,7 @@ pub enum Loss {
     None,
     /// Each packet is lost with the same probability.
     Random(f64),
-    /// Each packet is lost with the probability of the state that the hop is in. The state changes between packets.
+    /// Each packet is lost with the probability of the chain's present state. The state changes between packets.
     Markov(Markov),
 }
 
@@ -22,21 +22,24 @@ pub struct Markov {
     pub p_good: f64,
     /// The probability of losing a packet in the bad state.
     pub p_bad: f64,
-    /// The probability of turning bad before a packet.
+    /// The probability, before each packet, that the good state turns bad.
     pub good_to_bad: f64,
-    /// The probability of turning good before a packet.
+    /// The probability, before each packet, that the bad state turns good.
     pub bad_to_good: f64,
 }
 
 impl Markov {
     /// Returns the chain that loses `mean` of all packets and stays bad for `burst` packets on average.
     ///
-    /// Returns `None` if no such chain exists. `mean` must lie from `p_good` to below `p_bad`. `burst` must be 1 at least,
-    /// and so long that the good state lasts one packet at least, too.
+    /// Returns `None` if no such chain exists. `mean` must lie from `p_good` to below `p_bad`. `burst` must be at least
+    /// 1, and long enough that the good state also lasts at least one packet on average.
     pub fn with_mean(p_good: f64, p_bad: f64, mean: f64, burst: f64) -> Option<Self> {
+        // The bad state ends after each packet with the same probability, so its mean length is 1 / bad_to_good.
         let bad_to_good = 1.0 / burst;
+        // From mean = p_good + (p_bad − p_good) · bad_share, solved for the way into the bad state.
         let good_to_bad = bad_to_good * (mean - p_good) / (p_bad - mean);
         let chain = Self { p_good, p_bad, good_to_bad, bad_to_good };
+        // Without the first test, `p_bad` < `mean` < `p_good` would pass: both differences above are negative then.
         (p_bad > mean && chain.is_valid()).then_some(chain)
     }
 
@@ -48,6 +51,7 @@ impl Markov {
 
     fn bad_share(&self) -> f64 {
         let turns = self.good_to_bad + self.bad_to_good;
+        // A chain that never changes its state has no unique stationary distribution: it stays in the good state.
         if turns > 0.0 { self.good_to_bad / turns } else { 0.0 }
     }
 
@@ -79,7 +83,7 @@ pub(crate) fn is_probability(p: f64) -> bool {
     (0.0..=1.0).contains(&p)
 }
 
-/// A probability in units of 2⁻⁶³, so that 1 is certain and 0 impossible.
+/// A probability in units of 2⁻⁶³, so that both 1 and 0 can be represented.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Chance(u64);
 
@@ -91,6 +95,7 @@ impl Chance {
     }
 
     pub(crate) fn happens(self, bits: u64) -> bool {
+        // 63 bits are always below 2⁶³, the probability 1, and never below 0.
         bits >> 1 < self.0
     }
 }
@@ -132,6 +137,7 @@ impl Losses {
                 Self::Markov {
                     good: state(chain.p_good, chain.good_to_bad),
                     bad: state(chain.p_bad, chain.bad_to_good),
+                    // The last part of the key keeps this draw apart from the draws of `lose`, which have 0 there.
                     in_bad: Chance::new(chain.bad_share()).happens(turning.bits(0, 0, 1)),
                     packets: 0,
                     luck: stream,
@@ -141,7 +147,7 @@ impl Losses {
         }
     }
 
-    /// Returns whether this packet is lost. Call it once for each packet, in the order in which the hop carried them.
+    /// Returns whether this packet is lost. Call it once for each packet, in the sequence in which the hop carried them.
     pub(crate) fn lose(&mut self, packet: &Header) -> bool {
         let (a, b, c) = packet.key();
         match self {
@@ -180,19 +186,19 @@ mod tests {
     }
 
     #[test]
-    fn the_impossible_never_happens_and_the_certain_always_does() {
+    fn a_loss_rate_of_0_never_loses_and_a_loss_rate_of_1_always_loses() {
         assert!(!fates(Loss::Random(0.0)).contains(&true));
         assert!(!fates(Loss::Random(1.0)).contains(&false));
     }
 
     #[test]
-    fn two_percent_are_lost_at_random() {
+    fn a_loss_rate_of_two_percent_loses_two_percent() {
         // The standard deviation of the share is 0.00014.
         assert!((share(&fates(Loss::Random(0.02))) - 0.02).abs() < 0.0007);
     }
 
     #[test]
-    fn the_published_chains_lose_ten_and_eighteen_percent() {
+    fn the_published_gilbert_elliott_chains_lose_ten_and_eighteen_percent() {
         // Raitahila 2019: 0 % / 50 % and 2 % / 80 %.
         for (p_good, p_bad, mean) in [(0.0, 0.5, 0.10), (0.02, 0.8, 0.18)] {
             let chain = Markov::with_mean(p_good, p_bad, mean, 4.0).unwrap();
@@ -203,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn the_bad_state_lasts_as_many_packets_as_asked() {
+    fn the_bad_state_of_burst_losses_lasts_the_configured_number_of_packets() {
         // With 0 % and 100 % the losses show the state.
         let chain = Markov::with_mean(0.0, 1.0, 0.2, 4.0).unwrap();
         let fates = fates(Loss::Markov(chain));
@@ -213,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn a_chain_starts_in_its_stationary_distribution() {
+    fn a_gilbert_elliott_chain_starts_in_its_stationary_distribution() {
         let chain = Markov::with_mean(0.0, 1.0, 0.2, 1_000.0).unwrap();
         let lost = (0..10_000)
             .filter(|&seed| Losses::new(Loss::Markov(chain), Luck::new(seed), "up").lose(&packet(0)))
@@ -223,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn a_chain_that_cannot_be_is_refused() {
+    fn a_gilbert_elliott_chain_with_impossible_parameters_is_refused() {
         assert_eq!(Markov::with_mean(0.0, 0.5, 0.5, 4.0), None);
         assert_eq!(Markov::with_mean(0.1, 0.5, 0.05, 4.0), None);
         assert_eq!(Markov::with_mean(0.0, 0.5, 0.4, 1.0), None);

@@ -1,8 +1,8 @@
 //! Random numbers without state: a number is a function of its purpose.
 //!
-//! A generator with a state returns its numbers in the order of the calls, so one packet more changes the numbers of all
-//! packets after it. Here a number is a hash of (seed, stream, key). Two mechanisms that send the same transmission of the
-//! same exchange meet the same jitter and the same loss, whatever else differs between their runs.
+//! A generator with a state returns its numbers in the sequence of the calls, so one packet more changes the numbers of all
+//! packets after it. Here a number is a hash of (seed, stream, key). Two mechanisms that send the same transmission of the same
+//! exchange have the same jitter and the same loss, whatever else differs between their runs.
 
 use coapace_control::Draw;
 
@@ -13,12 +13,13 @@ use crate::Span;
 pub struct Luck(u64);
 
 impl Luck {
-    /// Returns the luck of a run with this seed.
+    /// Returns the source of random numbers of a run with this seed.
     pub const fn new(seed: u64) -> Self {
+        // `scramble` maps 0 to 0. The constant, the fraction of √2, keeps seed 0 from that.
         Self(scramble(seed ^ 0x6a09_e667_f3bc_c908))
     }
 
-    /// Returns the numbers for one purpose, such as `"up/loss"`. Streams of different names are independent.
+    /// Returns the random numbers for one purpose, such as `"up/loss"`. Streams with different names are independent.
     pub fn stream(self, name: &str) -> Stream {
         // FNV-1a, scrambled, is enough for names, which are few and short.
         Stream(scramble(self.0.wrapping_add(scramble(fnv1a(name.bytes())))))
@@ -39,8 +40,9 @@ impl Stream {
         )
     }
 
-    /// Returns a number in [0, 1), uniform to 53 bits.
+    /// Returns a number in [0, 1), drawn uniformly from multiples of 2⁻⁵³.
     pub const fn unit(self, a: u64, b: u64, c: u64) -> f64 {
+        // An f64 holds 53 bits exactly. More would be rounded, and could give 1.
         (self.bits(a, b, c) >> 11) as f64 / (1u64 << 53) as f64
     }
 
@@ -49,8 +51,9 @@ impl Stream {
         Draw::from_bits((self.bits(a, b, c) >> 32) as u32)
     }
 
-    /// Returns a whole number of 0..`bound`, uniform to 2⁻⁶⁴·`bound`, or 0 if `bound` is 0.
+    /// Returns a whole number in 0..`bound`, uniform but for a bias of at most 2⁻⁶⁴·`bound`. Returns 0 if `bound` is 0.
     pub const fn below(self, bound: u64, a: u64, b: u64, c: u64) -> u64 {
+        // A multiplication is faster than a remainder, and nearly free of bias (D. Lemire 2019).
         ((self.bits(a, b, c) as u128 * bound as u128) >> 64) as u64
     }
 
@@ -60,7 +63,7 @@ impl Stream {
     }
 }
 
-/// Returns the FNV-1a hash of bytes, 64 bits. It finds equal bytes, and does not protect against forgery.
+/// Returns the FNV-1a hash of bytes, 64 bits. Equal bytes have equal hashes; it does not protect against forgery.
 pub fn fnv1a(bytes: impl IntoIterator<Item = u8>) -> u64 {
     let step = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
     bytes.into_iter().fold(0xcbf2_9ce4_8422_2325, step)
@@ -85,7 +88,7 @@ mod tests {
     }
 
     #[test]
-    fn draws_are_uniform_along_each_part_of_the_key() {
+    fn random_draws_are_uniform_along_each_part_of_the_key() {
         let stream = Luck::new(1).stream("test");
         let along: [fn(Stream, u64) -> u64; 3] = [
             |stream, i| stream.below(256, i, 7, 0),
@@ -104,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn a_unit_draw_lies_in_the_unit_interval_and_is_the_same_luck() {
+    fn a_draw_from_0_to_1_uses_the_same_random_bits_as_an_integer_draw() {
         let stream = Luck::new(1).stream("test");
         for i in 0..10_000 {
             let unit = stream.unit(i, 0, 0);
@@ -114,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn the_low_bits_are_as_uniform_as_the_high_ones() {
+    fn the_low_bits_of_random_draws_are_as_uniform_as_the_high_ones() {
         let stream = Luck::new(2).stream("test");
         let mut counts = [0; 256];
         for i in 0..256_000 {
@@ -124,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn draws_of_adjacent_keys_are_independent() {
+    fn random_draws_of_adjacent_keys_are_independent() {
         let stream = Luck::new(3).stream("test");
         // Pairs (clients, exchanges, transmissions next to each other) fill a 16 × 16 table evenly.
         let steps = [(1, 0, 0), (1 << 32, 0, 0), (0, 256, 0), (0, 1, 0), (0, 0, 1)];
@@ -142,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn streams_and_seeds_are_independent() {
+    fn random_draws_of_different_streams_and_seeds_are_independent() {
         let key = |i: u64| (i << 32, i << 8, 0);
         let pairs = [
             (Luck::new(1).stream("up"), Luck::new(2).stream("up")),
@@ -159,12 +162,12 @@ mod tests {
     }
 
     #[test]
-    fn the_same_key_draws_the_same_number_on_every_machine() {
+    fn the_same_key_gives_the_same_random_number_on_every_machine() {
         let stream = Luck::new(42).stream("up/loss");
         assert_eq!(stream.bits(1, 2, 3), stream.bits(1, 2, 3));
         assert_eq!(stream.bits(1, 2, 3), PINNED);
     }
 
-    /// The number that this key has to draw, so that results of earlier commits can be repeated.
+    /// The number that the stream must return for this key, so that results of earlier commits can be repeated.
     const PINNED: u64 = 195_400_261_455_695_187;
 }

@@ -20,12 +20,13 @@ pub trait Medium {
         bytes: &[u8],
     );
 
-    /// Handles the event that was pushed under the number `what`. If a packet arrives, passes it to `deliver` and returns
-    /// its receiver.
+    /// Handles the event that was pushed under the number `what`. If it makes a packet arrive, passes the packet to `deliver`
+    /// and returns its receiver.
     fn handle_event<T: Tap>(
         &mut self,
         moment: &mut MediumContext<'_, T>,
         what: u32,
+        // A callback, because the bytes of the packet are borrowed from the medium.
         deliver: impl FnOnce(Arrival<'_>),
     ) -> Option<NodeId>;
 }
@@ -39,13 +40,13 @@ pub struct Arrival<'a> {
     pub to: NodeId,
     /// The exchange and transmission that the packet belongs to.
     pub mark: Mark,
-    /// The ECN field of its IP header.
+    /// The ECN field of the packet's IP header.
     pub ecn: Ecn,
     /// The bytes of the packet.
     pub bytes: &'a [u8],
 }
 
-/// The surroundings of a medium at a moment of a run.
+/// The parts of the world that a medium may use during a call.
 #[derive(Debug)]
 pub struct MediumContext<'a, T> {
     /// The present moment.
@@ -67,6 +68,7 @@ impl MediumEvents<'_> {
     /// Adds the event `what`, a number below [`LIMIT`](Self::LIMIT), at `time`.
     #[inline]
     pub fn push(&mut self, time: Time, what: u32) {
+        // The highest bit keeps events of the medium apart from timers of nodes.
         self.0.push(time, Self::LIMIT | what);
     }
 }

@@ -56,44 +56,45 @@ use crate::{
     Record, Site, Span, Stream, Tap, Time, Transport, Waypoint,
 };
 
-/// A medium of radios: their places, and the datagrams under way between them. Node n of the layout is node n of the world.
+/// A medium of radios: the positions of the nodes, and the datagrams in flight between them. Node n of the layout is
+/// node n of the world.
 #[derive(Debug)]
 pub struct Mesh {
     config: MeshConfig,
     positions: Vec<Position>,
-    /// The future positions of nodes. The next one is the last.
+    /// The moves of nodes that are still to come, the latest first, so that the next one is popped from the end.
     waypoints: Vec<Waypoint>,
     air: Air,
     macs: Vec<Mac>,
-    /// The memory of each node for ContikiMAC; empty with any other MAC.
+    /// The ContikiMAC state of each node; empty with any other MAC.
     sleepers: Vec<Sleeper>,
-    /// The memory of each node that has one thread; empty if nodes have more.
+    /// The state of each node's thread; empty unless nodes have [one thread](MacConfig::one_thread).
     threads: Vec<NodeThread>,
     reassemblies: Vec<FragmentReassembly>,
-    /// The datagram tag of the next fragments of each node.
+    /// The datagram tag that each node gives to its next datagram in fragments.
     tags: Vec<u16>,
     packets: MeshPackets,
     routing: MeshRouting,
     counters: Vec<NodeCounters>,
     /// The random numbers of backoffs, with node and count as key.
     backoffs: Stream,
-    /// The moment at which each node is switched on.
+    /// The time at which each node is switched on.
     starts: Vec<Time>,
     is_prepared: bool,
-    /// A buffer for the fates of the frame that ends.
+    /// A reusable buffer for the outcome of a frame at each of its receivers.
     fates: Vec<(u32, ReceptionOutcome)>,
 }
 
 /// The reason why a mesh is refused.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum MeshError {
-    /// The mesh has no node, or more than events can name.
+    /// The mesh has this number of nodes: none, or more than the queue of events can number.
     Nodes(usize),
-    /// The border router or a sink is not among the nodes.
+    /// This node, the border router or a sink, is not in the mesh.
     Unknown(u32),
-    /// A waypoint names a node that is not in the mesh.
+    /// A waypoint moves this node, which is not in the mesh.
     Waypoint(u32),
-    /// Too many nodes hear each other.
+    /// More pairs of nodes hear each other than the table of links has room for.
     Links,
 }
 
@@ -111,7 +112,7 @@ impl fmt::Display for MeshError {
 impl std::error::Error for MeshError {}
 
 impl Mesh {
-    /// Returns whether there is room for all pairs of nodes that may hear each other.
+    /// Returns whether the table of links has room for all pairs of nodes that may hear each other.
     pub fn has_room(places: &[Position], propagation: Propagation) -> bool {
         RadioLinks::fit(places, propagation)
     }
@@ -130,6 +131,7 @@ impl Mesh {
         if !(1..=MeshEvent::NODES as usize).contains(&places.len()) {
             return Err(MeshError::Nodes(places.len()));
         }
+        // Events and tables are indexed by node, so every number is checked once, here.
         let is_there = |node: u32| (node as usize) < places.len();
         if let Some(&node) = [root].into_iter().chain(sinks).find(|&&node| !is_there(node)) {
             return Err(MeshError::Unknown(node));
@@ -137,13 +139,17 @@ impl Mesh {
         if let Some(lost) = waypoints.iter().find(|waypoint| !is_there(waypoint.node)) {
             return Err(MeshError::Waypoint(lost.node));
         }
+        // The links are counted before they are computed: a dense mesh would take all memory.
         if !Self::has_room(places, config.radio.propagation) {
             return Err(MeshError::Links);
         }
+        // The next waypoint is the last, so that it can be popped.
         waypoints.sort_by_key(|waypoint| std::cmp::Reverse((waypoint.time, waypoint.node)));
         let links = RadioLinks::new(places, config.radio.propagation, luck.stream("mesh/shadowing"));
+        // The border router is the first root. If it is a sink as well, it still has one tree.
         let mut roots = vec![*root];
         roots.extend(sinks.iter().filter(|&sink| sink != root));
+        // Nodes that start together would send together for ever.
         let start = luck.stream("mesh/start");
         let starts: Vec<_> = (0..places.len() as u64)
             .map(|node| Time::ZERO + start.within(config.radio.start_spread, node, 0, 0))
@@ -187,7 +193,7 @@ impl Mesh {
         self.counters.get(node.0 as usize).copied().unwrap_or_default()
     }
 
-    /// Returns the next hop of a node on its way to the border router, if it has a way there.
+    /// Returns the next hop of a node on its way to the border router; `None` at the router itself or without a route.
     pub fn parent(&self, node: NodeId) -> Option<NodeId> {
         self.routing.parent(node.0)
     }
@@ -220,7 +226,7 @@ impl Mesh {
         .map(|(current_ma, time)| current_ma * radio.voltage * time.as_secs_f64())
     }
 
-    /// Returns the number of datagrams under way, with those that a node puts together from fragments.
+    /// Returns the number of datagrams in flight, including datagrams that a node is reassembling.
     pub fn in_flight(&self) -> usize {
         self.packets.len()
     }
@@ -231,6 +237,7 @@ impl Mesh {
             self.positions[waypoint.node as usize] = waypoint.position;
         }
         self.air.survey(&self.positions);
+        // The links are new. Routes follow from them, so they come second.
         self.routing.survey(self.air.links());
         self.await_move(&mut moment.events);
     }
@@ -246,6 +253,7 @@ impl Medium for Mesh {
     fn place(&mut self, _: Site) {}
 
     fn prepare(&mut self, events: &mut MediumEvents<'_>) {
+        // The world calls this for every node that it wakes.
         if self.is_prepared {
             return;
         }
@@ -272,6 +280,7 @@ impl Medium for Mesh {
         } else {
             self.record(moment, Event::Dropped, packet);
         }
+        // The frames in the queues hold the datagram from here on. Without any it is gone.
         self.packets.release(packet);
     }
 
@@ -304,7 +313,7 @@ impl Medium for Mesh {
 }
 
 impl Mesh {
-    /// Passes a datagram that has arrived to `deliver` and returns its receiver.
+    /// Passes a datagram that has arrived to `deliver`, and returns the node that received it.
     fn arrive<T: Tap>(
         &mut self,
         moment: &mut MediumContext<'_, T>,
@@ -333,7 +342,9 @@ impl Mesh {
             to,
             mark: packet.mark,
             transport: Transport::Udp,
+            // No queue of a mesh marks packets.
             ecn: Ecn::NotCapable,
+            // Records count a datagram with whole headers. The frames that carry it have records of their own.
             wire_bytes: crate::Accounting::Ipv6.wire_bytes(Transport::Udp, packet.bytes.len()),
             queue_bytes: 0,
             wait: Span::ZERO,

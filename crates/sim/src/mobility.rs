@@ -1,4 +1,4 @@
-//! Models of mobility: the ways that nodes go. A new model is a file in `mobility/` and a variant of [`Model`].
+//! Models of mobility: how nodes move. A new model is a file in `mobility/` and a variant of [`Model`].
 //!
 //! The border router and the sinks stand still. All other nodes start from their places in the layout, and stay within the
 //! rectangle around it, grown by a margin. Defaults come from BonnMotion (sys-uos/BonnMotion at 80e85ec0, `models/*.java`),
@@ -47,16 +47,16 @@ pub enum Model {
     GaussMarkov(GaussMarkov),
     /// Along the streets of a grid, with turns at crossings.
     Manhattan(Manhattan),
-    /// After a leader who goes to one random destination after the other.
+    /// All nodes follow a leader, which goes to one random destination after the other.
     Pursue(Pursue),
 }
 
 /// The name of a parameter, its value, and the least and the largest value that it may have.
 type ParameterBound = (&'static str, f64, f64, f64);
 
-/// The way of a node.
+/// A model of mobility, as a generator of each node's positions.
 trait Trajectory {
-    /// Returns the bounds of the parameters that no other model has.
+    /// Returns the name, value and limits of each parameter that only this model has.
     fn bounds(&self) -> Vec<ParameterBound>;
     /// Returns the position of a node after each step.
     fn path(&self, walk: &Walk, start: Position, draws: MovementDraws) -> Vec<Position>;
@@ -65,7 +65,7 @@ trait Trajectory {
 /// The largest number of waypoints of a run.
 pub const MAX_WAYPOINTS: u64 = 10_000_000;
 
-/// The area and the steps that all nodes of a run have in common.
+/// The area and the time steps that all nodes of a run have in common.
 struct Walk {
     area: Area,
     /// The number of steps.
@@ -76,7 +76,7 @@ struct Walk {
 }
 
 impl Model {
-    /// Returns the common parameters and the way.
+    /// Returns the parameters that all models share, and the model's own trajectory.
     fn parts(&self) -> (&Movement, &dyn Trajectory) {
         match self {
             Self::RandomWaypoint(way) => (&way.movement, way),
@@ -86,8 +86,8 @@ impl Model {
         }
     }
 
-    /// Returns the positions of the nodes after each step of [`Movement::step`] up to `end`, in the order of time and then
-    /// of nodes. A node that has not moved since its last waypoint has none.
+    /// Returns the positions of the nodes after each step of [`Movement::step`] up to `end`, in the order of time and
+    /// then of nodes. A node that has not moved since its last waypoint gets no new one.
     ///
     /// # Errors
     /// [`MobilityError`] names the parameter that is out of range.
@@ -102,9 +102,10 @@ impl Model {
         let area = Area::around(&layout.places, movement.margin_m)?;
         let steps = end.as_nanos() / movement.step.as_nanos();
         let waypoints = steps.saturating_mul(layout.places.len() as u64);
+        // The number is known before any path is made, so a large one costs no memory.
         if waypoints > MAX_WAYPOINTS {
             return Err(MobilityError(format!(
-                "{} nodes that move {steps} times would make {waypoints} waypoints; there may be {MAX_WAYPOINTS}",
+                "{} nodes that move {steps} times would make {waypoints} waypoints; at most {MAX_WAYPOINTS} are possible",
                 layout.places.len()
             )));
         }
@@ -112,12 +113,14 @@ impl Model {
         let walk = Walk { area, steps, step_s: movement.step.as_secs_f64(), stream };
         let mut waypoints = Vec::new();
         for (node, &place) in (0..).zip(&layout.places) {
+            // The border router and the sinks do not move.
             if node == layout.root || layout.sinks.contains(&node) {
                 continue;
             }
             let mut last = place;
             let path = way.path(&walk, place, MovementDraws::new(stream, u64::from(node)));
             for (time, position) in path.into_iter().enumerate() {
+                // A node that rests needs no waypoint, and no survey of all links.
                 if position != last {
                     let time = Time::ZERO + movement.step * (time as u64 + 1);
                     waypoints.push(Waypoint { time, node, position });
@@ -186,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn nodes_keep_to_their_speed_and_their_area_and_move() {
+    fn moving_nodes_keep_their_speed_and_stay_in_their_area() {
         for margin_m in [0.0, 15.0] {
             let movement = Movement { margin_m, ..Movement::DEFAULT };
             for model in models(movement) {
@@ -206,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn router_and_sinks_never_move_and_all_start_from_their_places() {
+    fn router_and_sinks_never_move_and_all_nodes_start_at_their_positions() {
         for model in models(Movement::DEFAULT) {
             let layout = layout();
             let waypoints = model.waypoints(&layout, Time::from_secs(600), stream(3)).unwrap();
@@ -223,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn a_seed_is_a_path_and_another_seed_another() {
+    fn equal_seeds_give_equal_movements_and_different_seeds_different_ones() {
         for model in models(Movement::DEFAULT) {
             assert_eq!(paths(&model, 1), paths(&model, 1));
             assert_ne!(paths(&model, 1), paths(&model, 2), "{model:?}");
@@ -231,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn a_node_more_does_not_change_where_the_others_go() {
+    fn adding_a_node_does_not_change_the_movements_of_others() {
         for model in models(Movement::DEFAULT) {
             let layout = layout();
             let mut fewer = layout.clone();
@@ -246,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn nodes_of_a_row_move_along_it_and_off_it_within_the_margin() {
+    fn nodes_in_a_row_move_along_it_and_aside_by_at_most_the_margin() {
         let places = (0..20).map(|i| Position { x: f64::from(i) * 10.0, y: 0.0 }).collect();
         let row = Layout { places, root: 10, sinks: vec![0] };
         for (margin_m, expected) in [(0.0, 0.0..=1e-9), (10.0, 5.0..=10.0)] {
@@ -260,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn a_parameter_out_of_range_is_refused_by_its_name() {
+    fn a_mobility_parameter_out_of_range_is_refused_by_name() {
         let refused = |model: Model, end| model.waypoints(&layout(), end, stream(1)).unwrap_err().to_string();
         let end = Time::from_secs(1);
         let common = |movement| models(movement)[0];
@@ -288,7 +291,7 @@ mod tests {
         let model = common(Movement::DEFAULT);
         assert_eq!(
             refused(model, Time::MAX),
-            "36 nodes that move 18446744073 times would make 664082786628 waypoints; there may be 10000000"
+            "36 nodes that move 18446744073 times would make 664082786628 waypoints; at most 10000000 are possible"
         );
         let alone = Layout { places: vec![Position::default()], root: 0, sinks: vec![] };
         let error = model.waypoints(&alone, end, stream(1)).unwrap_err().to_string();

@@ -1,6 +1,7 @@
 //! Kinds of events that have names.
 
-/// Declares kinds of events with their names in traces. The doc comment of each is its description in `docs/results.md`, too.
+/// Declares kinds of events with their names in traces. The doc comment of each kind is also its description in
+/// `docs/results.md`.
 macro_rules! named {
     ($(#[$meta:meta])+ pub enum $name:ident { $($(#[doc = $about:literal])+ $event:ident = $text:literal,)+ }) => {
         $(#[$meta])+
@@ -10,12 +11,12 @@ macro_rules! named {
             /// All kinds.
             pub const ALL: &[Self] = &[$(Self::$event,)+];
 
-            /// Returns the name in traces.
+            /// Returns the kind's name in traces.
             pub const fn name(self) -> &'static str {
                 match self { $(Self::$event => $text,)+ }
             }
 
-            /// Returns the description in a sentence.
+            /// Returns the kind's description, in a sentence.
             pub const fn about(self) -> &'static str {
                 match self { $(Self::$event => concat!($($about),+).trim_ascii(),)+ }
             }

@@ -12,7 +12,7 @@ use crate::{
     Outgoing, PathError, Record, Site, Span, Tap, Time, Transport,
 };
 
-/// A network: hops, paths made of them, and the packets under way.
+/// A network: hops, paths made of them, and the packets in flight.
 ///
 /// A star around a bottleneck is two sites with a path each way. Paths may share hops. A packet between sites without a
 /// path is dropped.
@@ -43,14 +43,14 @@ impl Network {
         }
     }
 
-    /// Lets hosts send UDP datagrams as ECN-capable, ECT(0) (RFC 3168 §5). IP packets of a node's own keep the field in their
-    /// header; packets of the simulated TCP are not ECN-capable.
+    /// Sets whether hosts send UDP datagrams as ECN-capable, ECT(0) (RFC 3168 §5). IP packets that a node writes itself
+    /// keep the ECN field of their header. Packets of the simulated TCP are not ECN-capable.
     #[must_use]
     pub fn ecn_capable(self, is_ecn_capable: bool) -> Self {
         Self { is_ecn_capable, ..self }
     }
 
-    /// Adds a hop. Its random numbers depend on its name, so hops of one name have the same luck.
+    /// Adds a hop. Its random numbers depend on its name, so two hops of the same name have equal random numbers.
     ///
     /// # Errors
     /// [`HopError`] names the field that is out of range.
@@ -62,10 +62,10 @@ impl Network {
         Ok(HopId(id))
     }
 
-    /// Makes `hops`, in this order, the path from one site to another. It replaces an earlier path.
+    /// Makes `hops`, in this sequence, the path from one site to another. It replaces an earlier path.
     ///
     /// # Errors
-    /// [`PathError`] tells the reason why the path is refused.
+    /// [`PathError`] names the fault of the path.
     pub fn connect(&mut self, from: Site, to: Site, hops: &[HopId]) -> Result<(), PathError> {
         self.routes.connect(from, to, Path::new(hops, self.hops.len())?);
         Ok(())
@@ -86,8 +86,8 @@ impl Network {
         self.hops.iter().map(ActiveHop::packets).sum::<usize>() + self.scattered.len()
     }
 
-    /// Takes the first packet out of a hop's queue, and moves it on. If it has arrived, passes it to `deliver` and returns its
-    /// receiver.
+    /// Removes the first packet from a hop's queue, and moves it on. If the packet has arrived, passes it to `deliver` and
+    /// returns its receiver.
     fn head_leaves<T: Tap>(
         &mut self,
         moment: &mut MediumContext<'_, T>,
@@ -98,12 +98,15 @@ impl Network {
         let now = moment.now;
         let here = usize::from(hop.0);
         let active = hops.get_mut(here)?;
+        // The buffer is brought up to date first, because records show its length at this moment.
         let queue_bytes = active.queue_bytes(now);
         let (packet, bytes) = active.fifo.head()?;
         let mut receiver = None;
+        // Loss comes after the link and the delay: a lost packet has taken its time on the link.
         if active.losses.lose(&packet) {
             let record = record_of(*accounting, now, Event::Lost, &packet, bytes);
             moment.tap.record(&Record { hop: Some(hop), queue_bytes, ..record });
+        // The random delay comes last. From here on packets may overtake each other.
         } else if let Some(scatter) = &active.scatter {
             let due = scatter.due(now, &packet);
             moment.events.push(due, NetworkEvent::Scattered(scattered.insert(&packet, bytes)).encode());
@@ -120,6 +123,7 @@ impl Network {
             receiver = Some(packet.to());
         }
         let active = hops.get_mut(here)?;
+        // The packet is removed only now, because its bytes were lent to the next hop or to the receiver.
         active.fifo.pop(packet.length());
         if let Some((next, _)) = active.fifo.head() {
             moment.events.push(next.due, NetworkEvent::Head(hop).encode());
@@ -127,13 +131,15 @@ impl Network {
         receiver
     }
 
-    /// Moves a packet on that was delayed out of order. If it has arrived, passes it to `deliver` and returns its receiver.
+    /// Moves a packet on to its next hop after a random delay outside the queue. If the packet has arrived, passes it
+    /// to `deliver` and returns its receiver.
     fn scattered_leaves<T: Tap>(
         &mut self,
         moment: &mut MediumContext<'_, T>,
         index: u32,
         deliver: impl FnOnce(Arrival<'_>),
     ) -> Option<NodeId> {
+        // The bytes are moved out, because the next hop may scatter packets as well.
         let (packet, bytes) = self.scattered.take(index);
         let mut receiver = None;
         if let Some((next, packet)) = self.routes.next(packet) {
@@ -171,11 +177,13 @@ impl Medium for Network {
         match transport {
             Transport::Udp if self.is_ecn_capable => packet = packet.ecn_capable(),
             Transport::Udp => {}
+            // A whole IP packet has the field in its own header.
             Transport::Ip => packet = packet.with_ecn(Ecn::of_ip(bytes)),
         }
         let record = record_of(self.accounting, moment.now, Event::Sent, &packet, bytes);
         moment.tap.record(&record);
         match self.routes.hop(&packet) {
+            // A longer packet than 65,535 bytes fits no IP header, and is dropped.
             Some(hop) if length.is_ok() => {
                 enter(&mut self.hops[usize::from(hop.0)], &mut self.scattered, moment, hop, packet, bytes);
             }
@@ -204,7 +212,7 @@ fn arrival<'a>(packet: &Header, bytes: &'a [u8]) -> Arrival<'a> {
     Arrival { from: packet.from(), to: packet.to(), mark: packet.mark(), ecn: packet.ecn(), bytes }
 }
 
-/// Lets a packet enter a hop.
+/// Lets a packet enter a hop, which queues, delays, drops or loses it. Records the event.
 #[inline]
 fn enter<T: Tap>(
     active: &mut ActiveHop,
@@ -217,6 +225,7 @@ fn enter<T: Tap>(
     let now = moment.now;
     let record =
         Record { hop: Some(hop), ..record_of(active.accounting, now, Event::Queued, &packet, bytes) };
+    // Packets that overtake each other wait in no queue.
     if let Some(scatter) = active.unordered() {
         moment.tap.record(&record);
         if active.losses.lose(&packet) {
@@ -270,27 +279,28 @@ fn record_of<'a>(
     }
 }
 
-/// The meaning of a number in the queue of events.
+/// A network's event, which the queue of events stores as a number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum NetworkEvent {
     /// The first packet of a hop's queue leaves the hop.
     Head(HopId),
     /// The link of a hop with queue management is free.
     Free(HopId),
-    /// A packet that was delayed out of order leaves its hop.
+    /// A packet leaves its hop after a random delay outside the queue.
     Scattered(u32),
 }
 
 impl NetworkEvent {
-    /// The bit of packets out of order.
+    /// The bit that marks the number of a [`Scattered`](Self::Scattered) event.
     const SCATTERED: u32 = 1 << 30;
-    /// The bit of a free link.
+    /// The bit that marks the number of a [`Free`](Self::Free) event.
     const FREE: u32 = 1 << 29;
 
     fn encode(self) -> u32 {
         match self {
             Self::Head(hop) => u32::from(hop.0),
             Self::Free(hop) => Self::FREE | u32::from(hop.0),
+            // Far fewer than 2³⁰ packets fit into memory, so an index never reaches the bits of the kind.
             Self::Scattered(index) => Self::SCATTERED | index,
         }
     }

@@ -4,12 +4,12 @@ use coapace_control::Duration;
 
 use crate::Time;
 
-/// The number of a host, in the order in which hosts were added to the world.
+/// The number of a host. Hosts are numbered as they are added to the world.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct NodeId(pub u32);
 
 /// The exchange and transmission that a packet belongs to. A mark travels with the packet, outside its bytes. It is the key of
-/// the random numbers drawn for the packet, so that two mechanisms meet the same luck at the same step.
+/// the random numbers drawn for the packet, so that two mechanisms have the same losses and delays at the same step.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Mark {
     /// The exchange, counted by the client from 0.
@@ -30,18 +30,19 @@ pub enum Transport {
 /// The ECN field of a packet (RFC 3168 §5).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Ecn {
-    /// Not-ECT: the sender does not understand marks.
+    /// Not-ECT: the sender does not react to congestion marks.
     #[default]
     NotCapable,
-    /// ECT(0): a queue may mark the packet.
+    /// ECT(0): a queue may mark the packet instead of dropping it.
     Capable,
-    /// CE: a queue has marked it.
+    /// CE: a queue has marked the packet.
     Congested,
 }
 
 impl Ecn {
     /// Returns the field in the header of an IP packet, of either version. ECT(1) counts as [`Capable`](Self::Capable).
     pub fn of_ip(packet: &[u8]) -> Self {
+        // IPv4 has the field in the low bits of byte 1. IPv6 has it in the traffic class, which is spread over bytes 0 and 1.
         let bits = match packet {
             [first, second, ..] if first >> 4 == 4 => second & 3,
             [first, second, ..] if first >> 4 == 6 => second >> 4 & 3,
@@ -50,7 +51,7 @@ impl Ecn {
         [Self::NotCapable, Self::Capable, Self::Capable, Self::Congested][usize::from(bits)]
     }
 
-    /// Returns the two bits of the field.
+    /// Returns the two bits of the ECN field.
     pub const fn bits(self) -> u8 {
         match self {
             Self::NotCapable => 0b00,
@@ -76,7 +77,8 @@ pub trait Node {
     /// Handles a packet that arrived.
     fn handle_datagram(&mut self, now: Time, from: NodeId, mark: Mark, bytes: &[u8]);
 
-    /// Notes that the packet which [`handle_datagram`](Self::handle_datagram) is about to get was marked CE by a queue.
+    /// Announces that a queue has marked a packet CE. The next call of [`handle_datagram`](Self::handle_datagram)
+    /// passes that packet in.
     fn congestion_experienced(&mut self, _from: NodeId, _mark: Mark) {}
 
     /// Handles the deadline that [`poll_timeout`](Self::poll_timeout) returned.
@@ -85,7 +87,7 @@ pub trait Node {
     /// Returns the next packet to send, if any. Appends its bytes to `buffer`, which is empty.
     fn poll_transmit(&mut self, now: Time, buffer: &mut Vec<u8>) -> Option<Outgoing>;
 
-    /// Returns the moment at which to call [`handle_timeout`](Self::handle_timeout), if any.
+    /// Returns the time at which to call [`handle_timeout`](Self::handle_timeout), if any.
     fn poll_timeout(&self) -> Option<Time>;
 
     /// Returns the RTO towards the peer, for taps, or `None` if the host has no RTO.

@@ -2,20 +2,21 @@
 
 use crate::{Ecn, Mark, NodeId, Time, Transport};
 
-/// The state of a packet in the network, packed like it is stored before the bytes of the packet.
+/// The state of a packet in the network, in the form in which it is stored before the bytes of the packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Header {
-    /// The moment at which the packet leaves the hop that it is in.
+    /// The time at which the packet leaves its present hop.
     pub(crate) due: Time,
     /// Sender and receiver, 31 bits each. The highest bit says that the packet is ECN-capable, and bit 31 that it met congestion.
     ends: u64,
-    /// Bits of the other fields, from the lowest: transmission 8, exchange 32, length 16, place 4, copy 3, transport 1.
+    /// The other fields, from the lowest bit: transmission 8 bits, exchange 32, length 16, place 4, copy 3, transport
+    /// 1.
     rest: u64,
 }
 
 /// The largest number of hops of a path.
 pub(crate) const MAX_HOPS: usize = 16;
-/// The largest number of a copy. Further copies share its luck.
+/// The largest number that a copy of a packet can have. All later copies share its random numbers.
 pub(crate) const MAX_COPY: u8 = 7;
 
 /// The bits of ECN in `ends`. A world has fewer than 2³¹ nodes.
@@ -31,8 +32,8 @@ const TRANSPORT: u32 = 63;
 impl Header {
     pub(crate) const BYTES: usize = 24;
 
-    /// Returns the header of a packet of `length` bytes at the beginning of its path. `copy` others of the same ends and mark
-    /// were sent before it.
+    /// Returns the header of a packet of `length` bytes at the beginning of its path. `copy` is the number of packets
+    /// sent before it with the same sender, receiver and mark.
     pub(crate) fn new(
         from: NodeId,
         to: NodeId,
@@ -103,19 +104,21 @@ impl Header {
         (self.rest >> LENGTH) as u16 as usize
     }
 
-    /// Returns the number of the hop of its path that the packet is in.
+    /// Returns the index of the packet's present hop within its path.
     pub(crate) const fn place(&self) -> usize {
         (self.rest >> PLACE) as usize % MAX_HOPS
     }
 
     /// Returns the header on the next hop of the path, or `None` beyond the longest path.
     pub(crate) fn on_next_hop(self) -> Option<Self> {
+        // The place has 4 bits. One hop more would carry into the copy, and change the packet's random numbers.
         (self.place() + 1 < MAX_HOPS).then(|| Self { rest: self.rest + (1 << PLACE), ..self })
     }
 
-    /// Returns the key of the random numbers drawn for this packet: its ends, its mark, its copy.
+    /// Returns the key of the random numbers drawn for this packet: its sender and receiver, its mark, and its copy.
     pub(crate) const fn key(&self) -> (u64, u64, u64) {
         (
+            // The luck of a packet must not depend on ECN.
             self.ends & !(ECN_CAPABLE | CONGESTION),
             self.rest & ((1 << STEP_BITS) - 1),
             self.rest >> COPY & MAX_COPY as u64,
@@ -146,7 +149,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_header_keeps_what_it_is_given(
+        fn a_packet_header_keeps_the_bytes_it_is_given(
             (from, to) in (0..1u32 << 31, 0..1u32 << 31),
             ecn in 0u8..3,
             (exchange, transmission, length, ip) in any::<(u32, u8, u16, bool)>(),

@@ -31,18 +31,18 @@ pub struct Layout {
 }
 
 impl Layout {
-    /// Returns the nodes that are neither sinks nor the border router, in the order of their numbers.
+    /// Returns the nodes that are neither sinks nor the border router, sorted by their numbers.
     pub fn clients(&self) -> impl Iterator<Item = u32> + '_ {
         (0..self.places.len() as u32).filter(|node| *node != self.root && !self.sinks.contains(node))
     }
 
-    /// Returns the position of a node; the origin for one that is not there.
+    /// Returns the position of a node; the origin for an unknown node.
     pub fn place(&self, node: u32) -> Position {
         self.places.get(node as usize).copied().unwrap_or_default()
     }
 }
 
-/// The position of a node from a moment on.
+/// The position of a node from a given time on.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Waypoint {
     /// The moment.

@@ -5,20 +5,20 @@ use std::fmt;
 use crate::packet::{Header, MAX_HOPS};
 use crate::{HopId, NodeId};
 
-/// A place in a network. All nodes of a site take the same paths, and share their hops.
+/// A location in a network. All nodes of a site take the same paths, and share their hops.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Site(pub u8);
 
 /// The reason why a path is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PathError {
-    /// It has no hop.
+    /// The path has no hop.
     NoHop,
-    /// It has more than 16 hops.
+    /// The path has more than 16 hops.
     TooLong,
     /// The network has no such hop.
     UnknownHop(HopId),
-    /// It passes the same hop twice.
+    /// The path passes the same hop twice.
     Loop(HopId),
 }
 
@@ -27,7 +27,7 @@ impl fmt::Display for PathError {
         match self {
             Self::NoHop => f.write_str("a path needs a hop"),
             Self::TooLong => write!(f, "a path has {MAX_HOPS} hops at most"),
-            Self::UnknownHop(hop) => write!(f, "there is no hop {}", hop.0),
+            Self::UnknownHop(hop) => write!(f, "hop {} does not exist", hop.0),
             Self::Loop(hop) => write!(f, "the path passes hop {} twice", hop.0),
         }
     }
@@ -55,6 +55,7 @@ impl Path {
             if usize::from(hop.0) >= known {
                 return Err(PathError::UnknownHop(hop));
             }
+            // A hop twice on a path would be borrowed twice when a packet moves on.
             if hops[..place].contains(&hop) {
                 return Err(PathError::Loop(hop));
             }
@@ -71,7 +72,7 @@ impl Path {
 /// The paths between sites, and the sites of the nodes.
 #[derive(Debug, Default)]
 pub(crate) struct Routes {
-    /// The path between two sites is at `from * sites + to`. It has no hops if there is none.
+    /// The path between two sites is at `from * sites + to`. It is empty if the sites are not connected.
     paths: Vec<Path>,
     sites: usize,
     site_of: Vec<Site>,
@@ -95,9 +96,11 @@ impl Routes {
         self.site_of.len()
     }
 
-    /// Returns the hop that a packet is in, or `None` beyond the end of its path, or without a path.
+    /// Returns the present hop of a packet. Returns `None` if the packet is beyond the end of its path, or its sites
+    /// have no path.
     pub(crate) fn hop(&self, packet: &Header) -> Option<HopId> {
         let site = |node: NodeId| self.site_of.get(node.0 as usize).map(|site| usize::from(site.0));
+        // `place` has admitted the sites of both nodes, so the index is within the table.
         self.paths[site(packet.from())? * self.sites + site(packet.to())?].hop(packet.place())
     }
 
@@ -115,6 +118,7 @@ impl Routes {
         }
         let mut paths = vec![Path::default(); sites * sites];
         for from in 0..self.sites {
+            // The table grows in both directions, so each row moves.
             paths[from * sites..][..self.sites]
                 .copy_from_slice(&self.paths[from * self.sites..][..self.sites]);
         }
@@ -127,7 +131,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_path_that_cannot_be_is_refused() {
+    fn an_impossible_path_of_hops_is_refused() {
         let path = |hops: &[u16]| {
             let hops: Vec<_> = hops.iter().copied().map(HopId).collect();
             Path::new(&hops, 20).map(|path| path.length)

@@ -1,8 +1,9 @@
-//! Packets that are delayed out of order.
+//! Packets with random delays outside a queue, so that they overtake each other.
 
 use crate::packet::Header;
 
-/// Packets that are delayed out of order. Each has an event of its own. Places and buffers are used again.
+/// Packets with random delays outside a queue, so that they overtake each other. Each has an event of its own. Slots
+/// and buffers are reused.
 #[derive(Debug, Default)]
 pub(crate) struct Scattered {
     places: Vec<(Header, Vec<u8>)>,
@@ -18,6 +19,7 @@ impl Scattered {
         if let Some(index) = self.free.pop() {
             let (header, buffer) = &mut self.places[index as usize];
             *header = *packet;
+            // `give_back` has cleared the buffer.
             buffer.extend_from_slice(bytes);
             return index;
         }
@@ -25,13 +27,13 @@ impl Scattered {
         (self.places.len() - 1) as u32
     }
 
-    /// Lends a packet out, to be given [`back`](Self::give_back).
+    /// Takes a packet out of its slot. The caller frees the slot with [`give_back`](Self::give_back).
     pub(crate) fn take(&mut self, index: u32) -> (Header, Vec<u8>) {
         let (header, buffer) = &mut self.places[index as usize];
         (*header, std::mem::take(buffer))
     }
 
-    /// Frees the place of a packet, and takes its buffer back.
+    /// Frees the slot of a packet, and keeps its buffer for the next one.
     pub(crate) fn give_back(&mut self, index: u32, mut buffer: Vec<u8>) {
         buffer.clear();
         self.places[index as usize].1 = buffer;

@@ -50,7 +50,7 @@ impl Span {
     }
 }
 
-/// Converts an endpoint's span, which counts microseconds.
+/// Converts a span of an endpoint, which counts microseconds.
 impl From<Duration> for Span {
     fn from(span: Duration) -> Self {
         Self::from_micros(span.as_micros())
@@ -97,7 +97,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn arithmetic_saturates() {
+    fn arithmetic_of_durations_saturates() {
         let second = Span::from_secs(1);
         assert_eq!(second - Span::from_millis(1_001), Span::ZERO);
         assert_eq!((Span::MAX + second, Span::MAX * 2), (Span::MAX, Span::MAX));

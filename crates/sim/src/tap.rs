@@ -10,11 +10,11 @@ named! {
     /// A kind of event of a packet.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
     pub enum Event {
-        /// A node handed the packet to the network.
+        /// A node passed the packet to the network.
         Sent = "sent",
         /// A hop received it.
         Queued = "queued",
-        /// A hop had no room for it; without a hop: there is no path, or the packet is longer than 65,535 bytes.
+        /// A hop had no room for it; without a hop: no path leads there, or the packet is longer than 65,535 bytes.
         Dropped = "dropped",
         /// A hop carried it and lost it.
         Lost = "lost",
@@ -32,11 +32,11 @@ named! {
 /// An event of a packet.
 #[derive(Clone, Copy, Debug)]
 pub struct Record<'a> {
-    /// The moment.
+    /// The time of the event.
     pub time: Time,
     /// The kind of event.
     pub event: Event,
-    /// The hop where it happened, if it was not at a node.
+    /// The hop where the event happened; `None` if it happened at a node.
     pub hop: Option<HopId>,
     /// The sender.
     pub from: NodeId,
@@ -46,20 +46,20 @@ pub struct Record<'a> {
     pub mark: Mark,
     /// The layer that its bytes begin with.
     pub transport: Transport,
-    /// The ECN field of its IP header, after the event.
+    /// The ECN field of the packet's IP header, after the event.
     pub ecn: Ecn,
     /// The size of the packet on a link, with headers.
     pub wire_bytes: u32,
     /// The bytes on the wire that wait in the hop's buffer after the event.
     pub queue_bytes: u64,
-    /// The time until its transmission begins, for [`Event::Queued`] in a drop-tail buffer; the time that it has waited, for
-    /// [`Event::Begun`].
+    /// The time until the transmission of the packet begins, for [`Event::Queued`] in a drop-tail buffer; the time that
+    /// the packet has waited, for [`Event::Begun`].
     pub wait: Span,
     /// The bytes of the packet, without the headers of [`Accounting`](crate::Accounting).
     pub bytes: &'a [u8],
 }
 
-/// An event of a node other than one of a packet.
+/// A new state of a node, or a message of its routing protocol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NodeEvent {
     /// The RTO of the node at this moment; see [`Node::rto`](crate::Node::rto).
@@ -87,8 +87,8 @@ pub enum NodeEvent {
 impl NodeEvent {
     /// The names in traces, with descriptions.
     pub const NAMES: [(&str, &str); 6] = [
-        ("rto", "The node's RTO is another than before: after a sample, or as its mechanism lets it age."),
-        ("rpl parent", "The node has another parent than before, or none; rank is what it has with it."),
+        ("rto", "The node's RTO has changed: after a sample, or because its mechanism lets it age."),
+        ("rpl parent", "The node has another parent than before, or none; rank is its rank from now on."),
         ("rpl rank", "The node has another rank than before, with the same parent."),
         ("rpl dis", "The node asks its neighbours for DIOs."),
         ("rpl dio", "The node says how far the root is."),
@@ -96,12 +96,13 @@ impl NodeEvent {
     ];
 }
 
-/// An observer of a run. It sees every event in order, and changes none.
+/// An observer of a run. It sees every event in sequence, and changes none.
 pub trait Tap {
     /// Observes an event of a packet.
     fn record(&mut self, record: &Record<'_>);
 
-    /// Returns whether [`node`](Self::node) is to be called. The world then looks up the RTO of nodes at every event.
+    /// Returns whether the tap wants calls of [`node`](Self::node). If so, the world looks up the RTO of nodes at every
+    /// event.
     #[inline]
     fn watches_nodes(&self) -> bool {
         false
@@ -116,13 +117,13 @@ pub trait Tap {
     fn frame(&mut self, _: &FrameRecord<'_>) {}
 }
 
-/// Observes nothing.
+/// The tap `()` observes nothing.
 impl Tap for () {
     #[inline]
     fn record(&mut self, _: &Record<'_>) {}
 }
 
-/// Shows every event to both.
+/// Passes every event to both taps.
 impl<A: Tap, B: Tap> Tap for (A, B) {
     #[inline]
     fn record(&mut self, record: &Record<'_>) {
@@ -145,7 +146,7 @@ impl<A: Tap, B: Tap> Tap for (A, B) {
     }
 }
 
-/// Shows every event to the tap, if there is one.
+/// Passes every event to the tap, if there is one.
 impl<T: Tap> Tap for Option<T> {
     #[inline]
     fn record(&mut self, record: &Record<'_>) {

@@ -50,7 +50,7 @@ pub struct Topology {
     pub name: &'static str,
     /// A description in one line.
     pub summary: &'static str,
-    /// The meaning of [`Shape::columns`]; `None` if it has none.
+    /// The meaning of [`Shape::columns`] in this topology; `None` if the topology has no columns.
     pub columns: Option<&'static str>,
     /// Builds the layout of a shape that [`layout`](Self::layout) has checked.
     build: fn(&Shape) -> Result<Layout, TopologyError>,
@@ -68,7 +68,7 @@ pub struct Shape {
     pub nodes: u32,
     /// The distance from a node to the next, in metres, from 0.01 to 10,000; rounded down to a quarter of a micrometre.
     pub spacing_m: f64,
-    /// The width, if the topology has one; see [`Topology::columns`]. `None` leaves it to the topology.
+    /// The width, if the topology has one; see [`Topology::columns`]. `None` lets the topology choose.
     pub columns: Option<u32>,
     /// The range of the radios in metres, from 0.01 to 10,000. Random places are drawn until all nodes are connected at this
     /// range.
@@ -84,8 +84,8 @@ pub const MAX_NODES: u32 = 100_000;
 /// experiments of Rathod 2022 have two sinks and 17 nodes or more; Rathod's 3×3 grid and half dumbbell have one.
 const SECOND_SINK_FROM: u32 = 12;
 
-/// The factor by which circles are smaller, 10 nm in 10 m. Without it a rounding error of a sine could make a distance longer
-/// than the range.
+/// The factor by which circles are drawn smaller, 10 nm in 10 m. Without it, a rounding error of a sine could make a
+/// distance longer than the range.
 const SHRINK: f64 = 1.0 - 1e-9;
 
 impl Topology {
@@ -93,7 +93,7 @@ impl Topology {
     /// [`Shape::range_m`]), and no two nodes share a place.
     ///
     /// # Errors
-    /// [`TopologyError`] tells the need of the topology that the shape does not meet.
+    /// [`TopologyError`] names the need of the topology that the shape does not meet.
     pub fn layout(&self, shape: &Shape) -> Result<Layout, TopologyError> {
         let error = |problem: String| Err(TopologyError(problem));
         if !(3..=MAX_NODES).contains(&shape.nodes) {
@@ -106,7 +106,7 @@ impl Topology {
         }
         match (shape.columns, self.columns) {
             (Some(0), _) => error("columns must be 1 or more".to_owned()),
-            (Some(_), None) => error(format!("columns mean nothing in a topology of the kind {}", self.name)),
+            (Some(_), None) => error(format!("a topology of the kind {} has no columns", self.name)),
             // Multiples of a multiple of 2⁻²² m have no rounding error, so no link is longer than another.
             _ => (self.build)(&Shape {
                 spacing_m: (shape.spacing_m * 4_194_304.0).floor() / 4_194_304.0,
@@ -128,18 +128,19 @@ impl fmt::Display for TopologyError {
 
 impl std::error::Error for TopologyError {}
 
-/// Returns the sinks of a network of so many nodes: one or both.
+/// Returns the sinks of a network of so many nodes: the primary one, and also the secondary one if there are enough
+/// nodes.
 fn sinks(nodes: u32, primary: u32, secondary: u32) -> Vec<u32> {
     if nodes < SECOND_SINK_FROM { vec![primary] } else { vec![primary, secondary] }
 }
 
-/// Returns the position so many spacings to the east and to the south.
+/// Returns the position that is `x` spacings east and `y` spacings south of the origin.
 fn at(spacing_m: f64, x: i64, y: i64) -> Position {
     Position { x: x as f64 * spacing_m, y: y as f64 * spacing_m }
 }
 
-/// Returns a position on a circle around the origin, or a little within. `turn` is the share of the circle from the east,
-/// clockwise.
+/// Returns a position on a circle around the origin, or slightly within it. `turn` is the angle from the east,
+/// clockwise, as a share of a full turn.
 fn on_circle(radius_m: f64, turn: f64) -> Position {
     let angle = std::f64::consts::TAU * turn;
     Position { x: SHRINK * radius_m * libm::cos(angle), y: SHRINK * radius_m * libm::sin(angle) }
@@ -220,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn names_are_distinct_and_find_their_topology() {
+    fn names_of_topologies_are_distinct_and_found() {
         for topology in TOPOLOGIES {
             assert_eq!(named(topology.name).unwrap().summary, topology.summary);
             assert_eq!(TOPOLOGIES.iter().filter(|other| other.name == topology.name).count(), 1);
@@ -229,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn contradictory_options_are_refused_with_a_hint() {
+    fn contradictory_options_of_a_topology_are_refused_with_a_hint() {
         let refused = |name: &str, shape: Shape| named(name).unwrap().layout(&shape).unwrap_err().to_string();
         assert_eq!(refused("chain", shape(2)), "a topology needs from 3 to 100000 nodes, not 2");
         assert_eq!(refused("chain", shape(100_001)), "a topology needs from 3 to 100000 nodes, not 100001");
@@ -243,7 +244,7 @@ mod tests {
         );
         assert_eq!(
             refused("chain", Shape { columns: Some(5), ..shape(36) }),
-            "columns mean nothing in a topology of the kind chain"
+            "a topology of the kind chain has no columns"
         );
         assert_eq!(refused("flower", Shape { columns: Some(0), ..shape(36) }), "columns must be 1 or more");
         assert_eq!(
@@ -279,21 +280,21 @@ mod tests {
     }
 
     #[test]
-    fn the_grid_of_nine_has_the_router_in_its_centre_one_server_in_a_corner_and_seven_clients() {
+    fn a_grid_topology_of_nine_has_the_router_in_its_centre_and_one_server_in_a_corner() {
         let grid = layout("grid", 9);
         assert_eq!(grid.places[grid.root as usize], Position { x: 10.0, y: 10.0 });
         assert_eq!(grid.sinks, [0]);
     }
 
     #[test]
-    fn a_chain_is_as_long_as_it_has_nodes() {
+    fn a_chain_topology_has_one_hop_fewer_than_nodes() {
         let chain = layout("chain", 17);
         assert_eq!(hops(&chain, chain.sinks[0])[chain.sinks[1] as usize], 16);
         assert_eq!(hops(&chain, chain.sinks[0])[chain.root as usize], 8);
     }
 
     #[test]
-    fn a_dumbbell_of_21_is_two_squares_of_nine_and_a_bar_of_three() {
+    fn a_dumbbell_topology_of_21_is_two_squares_of_nine_and_a_bar_of_three() {
         let dumbbell = layout("dumbbell", 21);
         let (east, south) = dumbbell
             .places
@@ -308,8 +309,7 @@ mod tests {
     }
 
     #[test]
-    fn in_a_double_star_of_21_each_hub_hears_ten_nodes_and_the_halves_hear_each_other_over_the_router_alone()
-    {
+    fn in_a_double_star_of_21_each_hub_has_ten_neighbours_and_only_the_router_joins_the_halves() {
         let star = layout("double-star", 21);
         assert_eq!((star.root, &star.sinks[..]), (0, &[1, 2][..]));
         assert_eq!([0, 1, 2].map(|node| degree(&star, node)), [2, 10, 10]);
@@ -318,14 +318,14 @@ mod tests {
     }
 
     #[test]
-    fn in_a_half_dumbbell_clients_and_server_hear_the_router_and_no_client_the_server() {
+    fn in_a_half_dumbbell_the_router_is_in_range_of_all_and_no_client_of_the_server() {
         let half = layout("half-dumbbell", 5);
         assert_eq!(degree(&half, half.root), 4);
         assert_eq!(degree(&half, half.sinks[0]), 1);
     }
 
     #[test]
-    fn a_flower_of_36_has_five_loops_of_eight_hops_through_the_centre() {
+    fn a_flower_topology_of_36_has_five_loops_of_eight_hops_through_the_centre() {
         let flower = layout("flower", 36);
         // From the centre two sides of three go to each tip.
         let hops = hops(&flower, flower.root);
@@ -339,7 +339,7 @@ mod tests {
     }
 
     #[test]
-    fn circles_of_57_and_112_nodes_have_a_way_inwards_from_every_node() {
+    fn in_concentric_topologies_of_57_and_112_nodes_every_node_has_a_path_inwards() {
         for (nodes, circles) in [(57, 4), (112, 8)] {
             let layout = layout("concentric", nodes);
             let hops = hops(&layout, layout.root);
@@ -356,7 +356,7 @@ mod tests {
     }
 
     #[test]
-    fn random_places_are_the_same_for_a_seed_and_others_for_another() {
+    fn random_topologies_depend_on_the_seed_only() {
         let random = named("random").unwrap();
         let seeded = |seed| {
             let stream = Luck::new(seed).stream("places");

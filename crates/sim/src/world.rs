@@ -7,8 +7,8 @@ use crate::{
 
 /// A simulated world: nodes, the medium between them, and a tap.
 ///
-/// After a node has handled a packet or a deadline, the world fetches all packets that it has to send, and then its next
-/// deadline. A node whose deadline has come must move it, or time does not go on.
+/// After a node has handled a packet or a deadline, the world fetches all packets that it has to send, and then its
+/// next deadline. A node must move its deadline once that has come, or time stops there.
 #[derive(Debug)]
 pub struct World<N, T = (), M = Network> {
     nodes: Vec<N>,
@@ -25,7 +25,7 @@ pub struct World<N, T = (), M = Network> {
 /// The summary of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Summary {
-    /// The moment of the last event.
+    /// The time of the last event.
     pub ended_at: Time,
     /// The number of events since the world began: events of the medium, and deadlines of nodes.
     pub events: u64,
@@ -49,7 +49,7 @@ impl<N: Node, T: Tap, M: Medium> World<N, T, M> {
         }
     }
 
-    /// Makes room for so many nodes more.
+    /// Reserves memory for so many further nodes.
     pub fn reserve(&mut self, nodes: usize) {
         self.nodes.reserve_exact(nodes);
         self.timers.armed.reserve_exact(nodes);
@@ -76,14 +76,15 @@ impl<N: Node, T: Tap, M: Medium> World<N, T, M> {
         }
     }
 
-    /// Calls [`wake`](Self::wake) for all nodes, in their order: the start of a run.
+    /// Calls [`wake`](Self::wake) for all nodes, sorted by their numbers: the start of a run.
     pub fn wake_all(&mut self) {
         for node in 0..self.nodes.len() as u32 {
             self.wake(NodeId(node));
         }
     }
 
-    /// Lets time pass to the end of the moment `until`, or until there are no more events.
+    /// Handles all events up to and including `until`, or until there are no more. Returns the summary of the run so
+    /// far.
     pub fn run(&mut self, until: Time) -> Summary {
         while let Some((time, code)) = self.events.pop(until) {
             let medium = code & MediumEvents::LIMIT != 0;
@@ -91,6 +92,7 @@ impl<N: Node, T: Tap, M: Medium> World<N, T, M> {
             if !medium && !self.timers.fires(NodeId(code), time) {
                 continue;
             }
+            // The time moves only for an event that counts, so a run ends at its last real event.
             self.now = time;
             self.handled += 1;
             if !medium {
@@ -103,6 +105,7 @@ impl<N: Node, T: Tap, M: Medium> World<N, T, M> {
                 events: MediumEvents(&mut self.events),
                 tap: (&mut self.hash, &mut self.tap),
             };
+            // The medium lends the bytes to the node. They stay where they lie.
             let deliver = |arrival: Arrival<'_>| {
                 if let Some(node) = nodes.get_mut(arrival.to.0 as usize) {
                     if arrival.ecn == Ecn::Congested {
@@ -112,6 +115,7 @@ impl<N: Node, T: Tap, M: Medium> World<N, T, M> {
                 }
             };
             let receiver = self.medium.handle_event(&mut moment, code & !MediumEvents::LIMIT, deliver);
+            // The node may have an answer to send, and its deadline may have moved.
             if let Some(node) = receiver {
                 self.drain(node);
             }
@@ -119,17 +123,17 @@ impl<N: Node, T: Tap, M: Medium> World<N, T, M> {
         self.summary()
     }
 
-    /// Lets time pass to the end of the moment `until`, and makes that the present moment, at which [`wake`](Self::wake)
-    /// fetches packets. This is for worlds that follow a clock; a world that is only [`run`](Self::run) stays at the moment of
-    /// its last event.
+    /// Handles all events up to and including `until`, and makes that the present moment, at which [`wake`](Self::wake)
+    /// fetches packets. Use it for a world that follows a clock; after [`run`](Self::run) the present moment is the
+    /// last event's.
     pub fn advance(&mut self, until: Time) -> Summary {
         let summary = self.run(until);
         self.now = self.now.max(until);
         summary
     }
 
-    /// Returns a moment at which [`advance`](Self::advance) has something to do, and before which it has nothing to do. `None`
-    /// means that nothing happens until a node is woken.
+    /// Returns the time of the next event, before which [`advance`](Self::advance) has nothing to do. `None` means that
+    /// nothing happens until a node is woken.
     pub fn next_event(&mut self) -> Option<Time> {
         self.events.next_time()
     }
@@ -166,6 +170,7 @@ impl<N: Node, T: Tap, M: Medium> World<N, T, M> {
             self.medium.send(&mut moment, node, outgoing, &self.buffer);
         }
         if let Some(deadline) = host.poll_timeout() {
+            // A deadline in the past is due now: the queue must never go back in time.
             self.timers.arm(&mut self.events, node, deadline.max(self.now));
         }
         if self.tap.watches_nodes()
@@ -182,7 +187,8 @@ impl<N, T, M> World<N, T, M> {
         &self.nodes
     }
 
-    /// Returns a node, to change it from outside. Call [`wake`](World::wake) after that.
+    /// Returns a node, to change it from outside; `None` for an unknown number. Call [`wake`](World::wake) after the
+    /// change.
     pub fn node_mut(&mut self, node: NodeId) -> Option<&mut N> {
         self.nodes.get_mut(node.0 as usize)
     }
@@ -192,7 +198,7 @@ impl<N, T, M> World<N, T, M> {
         &self.tap
     }
 
-    /// Returns the tap, to change it from outside.
+    /// Returns the tap, to change it.
     pub fn tap_mut(&mut self) -> &mut T {
         &mut self.tap
     }
@@ -210,12 +216,12 @@ impl<N, T, M> World<N, T, M> {
 
 /// The timers of the nodes, at most one armed for each.
 ///
-/// A deadline that moves later costs nothing. Its timer fires, the deadline turns out to lie ahead, and the timer is armed
-/// for it. Every answer that comes in time moves a deadline so. A deadline that moves earlier leaves a stale event behind.
-/// When stale events outnumber the nodes, they are removed.
+/// Moving a deadline later costs nothing: its timer fires, the deadline turns out to be in the future, and the timer is armed
+/// for it. Every answer in time moves a deadline this way. Moving a deadline earlier leaves a stale event in the queue. When
+/// stale events outnumber the nodes, they are removed.
 #[derive(Debug, Default)]
 struct Timers {
-    /// The moment at which each node's timer fires, or `NEVER`.
+    /// The time at which each node's timer fires, or `NEVER`.
     armed: Vec<Time>,
     stale: usize,
 }
@@ -226,6 +232,7 @@ const STALE_ALLOWANCE: usize = 1024;
 impl Timers {
     fn arm(&mut self, events: &mut Events, node: NodeId, deadline: Time) {
         let armed = &mut self.armed[node.0 as usize];
+        // An earlier timer finds out by itself that the deadline lies ahead.
         if deadline >= *armed || deadline >= Events::HORIZON {
             return;
         }
@@ -234,6 +241,7 @@ impl Timers {
         }
         *armed = deadline;
         events.push(deadline, node.0);
+        // The queue is searched rarely enough that the cost for each event stays constant.
         if self.stale > self.armed.len() + STALE_ALLOWANCE {
             self.stale = 0;
             events.retain(|time, code| {
@@ -259,7 +267,7 @@ mod tests {
     use super::*;
     use crate::{Accounting, Luck, Mark, Outgoing};
 
-    /// A node with one deadline after the other. It keeps a list of the moments at which it was called.
+    /// A node with one deadline after the other. It keeps a list of the times at which it was called.
     struct Alarm {
         deadlines: Vec<Time>,
         deadline: Option<Time>,
@@ -304,7 +312,7 @@ mod tests {
     }
 
     #[test]
-    fn a_deadline_is_kept_to_the_nanosecond() {
+    fn a_deadline_of_a_node_is_met_to_the_nanosecond() {
         let mut world = world(&[5, 5, 7, 3]);
         world.run(Time::MAX);
         // The second 5 and the 3 have passed when they are asked for.
@@ -339,7 +347,7 @@ mod tests {
     }
 
     #[test]
-    fn a_deadline_taken_back_is_not_met() {
+    fn a_cancelled_deadline_does_not_fire() {
         let mut world = world(&[5]);
         set(&mut world, None);
         world.run(Time::MAX);
@@ -350,7 +358,7 @@ mod tests {
     }
 
     #[test]
-    fn a_world_that_follows_a_clock_is_at_the_moment_it_was_advanced_to() {
+    fn a_simulation_driven_by_a_clock_is_at_the_time_it_was_advanced_to() {
         let mut world = world(&[5]);
         assert_eq!(world.next_event(), Some(Time::from_nanos(5)));
         world.advance(Time::from_nanos(3));
@@ -370,7 +378,7 @@ mod tests {
     }
 
     #[test]
-    fn stale_timers_do_not_pile_up() {
+    fn outdated_timers_do_not_accumulate() {
         let mut world = world(&[]);
         for n in 1..=100_000 {
             // The deadlines of a node between exchanges and in one: 247 s ahead, then 2 s.

@@ -37,7 +37,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_interface_identifier_is_the_eui_64_with_its_universal_bit_turned_over() {
+    fn the_interface_identifier_is_the_eui_64_with_its_universal_bit_inverted() {
         for node in [0, 1, 0x0102_0304, u32::MAX].map(NodeId) {
             let mut identifier = eui64(node);
             identifier[0] ^= 2;

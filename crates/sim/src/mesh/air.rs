@@ -26,7 +26,7 @@ enum RadioState {
     /// The radio is switched off between wake-ups.
     Asleep,
     Listening,
-    /// The radio has found the beginning of a frame. `spoiled` tells that another transmission has destroyed the frame since.
+    /// The radio has found the beginning of a frame. `spoiled` is true if another transmission has destroyed it since.
     Receiving {
         from: u32,
         power: i16,
@@ -41,33 +41,33 @@ struct Radio {
     phase: RadioState,
     since: Time,
     times: RadioTimes,
-    /// The nodes in range or in interference range that are sending, and their received power.
+    /// The nodes in range or in interference range that are sending, and their received power in hundredths of a dBm.
     signals: SmallVec<[(u32, i16); 4]>,
     /// The number of signals that clear channel assessment notices.
     sensed: u16,
-    /// The moment at which the last of them ended.
+    /// The end of the last signal that reached this radio.
     quiet_since: Time,
-    /// The time that the radio was on during its sleep, to assess the channel.
+    /// The time that the radio was switched on for assessments of the channel while it slept.
     probed: Span,
 }
 
-/// The fate of a transmission at a node that it reaches.
+/// The result of a transmission at a node that it reaches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ReceptionOutcome {
     /// The frame was received.
     Received,
-    /// Another transmission destroyed the frame, or was on the air before it.
+    /// Another transmission destroyed the frame, or was already on the air when it began.
     Collided,
     /// The link lost the frame, or the radio was off, sending, or receiving another frame.
     Missed,
 }
 
-/// A link of a node that sends, and the fate of the beginning of its frame at the other end.
+/// A node that the last frame of a sender reached, and whether its radio caught the beginning of the frame.
 #[derive(Clone, Copy, Debug)]
 struct Reached {
     to: u32,
     sensed: bool,
-    /// Whether the link delivers frames, or only disturbs.
+    /// True if the node can receive frames of the sender. Otherwise they only disturb it.
     in_range: bool,
     begun: ReceptionOutcome,
 }
@@ -77,14 +77,15 @@ struct Reached {
 pub(super) struct Air {
     links: RadioLinks,
     capture: i16,
-    /// The share of frames that leave their sender.
+    /// The share of frames that go on the air. The others fail at their sender.
     success_ratio_tx: f64,
     /// The share of frames that a link delivers.
     delivery: Delivery,
     radios: Vec<Radio>,
-    /// The links of each node that sends, from the beginning of its frame. Nodes may move while a frame is on the air.
+    /// The nodes that the last frame of each node reached, from the beginning of the frame: nodes may move while it is
+    /// on the air.
     reached: Vec<Vec<Reached>>,
-    /// The random numbers of links, with sender, transmission of that sender, and receiver as key.
+    /// The random numbers of links. The key is the sender, its count of frames, and the receiver.
     luck: Stream,
 }
 
@@ -128,7 +129,7 @@ impl Air {
         self.radios[node as usize].phase != RadioState::Off
     }
 
-    /// Switches a radio off that listens and receives nothing.
+    /// Lets a radio sleep if it is listening and receives no frame. Does nothing in any other state.
     pub(super) fn sleep(&mut self, now: Time, node: u32) {
         let radio = &mut self.radios[node as usize];
         if radio.phase == RadioState::Listening {
@@ -136,7 +137,7 @@ impl Air {
         }
     }
 
-    /// Switches a radio on that sleeps.
+    /// Switches a sleeping radio on. Does nothing if the radio does not sleep.
     pub(super) fn wake(&mut self, now: Time, node: u32) {
         let radio = &mut self.radios[node as usize];
         if radio.phase == RadioState::Asleep {
@@ -144,7 +145,7 @@ impl Air {
         }
     }
 
-    /// Counts time in which a radio that sleeps was on to assess the channel.
+    /// Adds `span` to the time that a sleeping radio was on to assess the channel.
     pub(super) fn probe(&mut self, node: u32, span: Span) {
         self.radios[node as usize].probed += span;
     }
@@ -157,18 +158,20 @@ impl Air {
         matches!(self.radios[node as usize].phase, RadioState::Receiving { .. })
     }
 
-    /// Returns the end of the last transmission that a node could notice.
+    /// Returns the end of the last signal that reached a node.
     pub(super) fn quiet_since(&self, node: u32) -> Time {
         self.radios[node as usize].quiet_since
     }
 
-    /// Returns the result of clear channel assessment at a node.
+    /// Returns whether clear channel assessment at a node finds the channel busy.
     pub(super) fn is_busy(&self, node: u32) -> bool {
         let radio = &self.radios[node as usize];
+        // A link may deliver frames and yet be too weak to be sensed.
         radio.sensed > 0 || matches!(radio.phase, RadioState::Receiving { .. })
     }
 
-    /// Returns whether clear channel assessment at a node notices a transmission, by its power alone.
+    /// Returns whether clear channel assessment at a node notices a transmission by its power. A weaker frame does not
+    /// count, even if the node is receiving it.
     pub(super) fn is_sensed(&self, node: u32) -> bool {
         self.radios[node as usize].sensed > 0
     }
@@ -178,18 +181,20 @@ impl Air {
         let radio = &self.radios[node as usize];
         let mut times = radio.times;
         times.add(radio.phase, (now - radio.since).as_nanos());
+        // The radio was on for its assessments although it counts as asleep.
         let probed = Span::from_nanos(radio.probed.as_nanos().min(times.sleep.as_nanos()));
         (times.listen, times.sleep) = (times.listen + probed, times.sleep - probed);
         times
     }
 
-    /// Begins the frame number `count` of `node`. A frame that the node was receiving is lost. A frame that fails at its sender
-    /// reaches no node.
+    /// Begins frame number `count` of `node`. If the node was receiving a frame, that frame is lost. A share of frames
+    /// fails at the sender and reaches no node.
     pub(super) fn begin(&mut self, now: Time, node: u32, count: u32) {
         let Self { links, capture, success_ratio_tx, delivery, radios, reached, luck } = self;
         radios[node as usize].enter(now, RadioState::Sending);
         let reached = &mut reached[node as usize];
         reached.clear();
+        // Cooja's medium draws this once for each frame, before any receiver is looked at.
         if *success_ratio_tx < 1.0
             && luck.unit(u64::from(node), u64::from(count), NO_RECEIVER) >= *success_ratio_tx
         {
@@ -197,8 +202,10 @@ impl Air {
         }
         for &link in links.of(node) {
             let radio = &mut radios[link.to as usize];
+            // Frames that were on the air before this one destroy it, unless it is stronger by `capture`.
             let overlapped =
                 radio.signals.iter().any(|&(_, power)| power.saturating_add(*capture) > link.power);
+            // The frame disturbs a node even if that node cannot receive it.
             radio.signals.push((node, link.power));
             radio.sensed += u16::from(link.sensed);
             let begun = match &mut radio.phase {
@@ -224,8 +231,8 @@ impl Air {
         }
     }
 
-    /// Returns the nodes that notice the beginning or the end of the last frame of `node`: only those that receive a frame notice its
-    /// beginning, and all that it reached notice its end, unless they send.
+    /// Returns the nodes that notice the beginning or the end of the last frame of `node`. The beginning is noticed by
+    /// the nodes that started to receive the frame, the end by all that it reached and that are not sending.
     pub(super) fn woken(&self, node: u32, begins: bool) -> impl Iterator<Item = u32> {
         let notices = move |reached: &&Reached| {
             let phase = self.radios[reached.to as usize].phase;
@@ -234,13 +241,14 @@ impl Air {
         self.reached[node as usize].iter().filter(notices).map(|reached| reached.to)
     }
 
-    /// Ends the frame of `node`. Fills `fates` with the fate of the frame at the nodes in receiving range, in their order.
+    /// Ends the frame of `node`. Fills `fates` with each node in receiving range and the outcome of the frame there.
     pub(super) fn end(&mut self, now: Time, node: u32, fates: &mut Vec<(u32, ReceptionOutcome)>) {
         let Self { radios, reached, .. } = self;
         radios[node as usize].enter(now, RadioState::Listening);
         fates.clear();
         for &Reached { to, sensed, in_range, begun } in &reached[node as usize] {
             let radio = &mut radios[to as usize];
+            // The signal may be missing if the node was moved out of reach while the frame was on the air.
             if let Some(place) = radio.signals.iter().position(|&(from, _)| from == node) {
                 radio.signals.swap_remove(place);
                 radio.sensed -= u16::from(sensed);
@@ -256,13 +264,14 @@ impl Air {
                 _ => begun,
             };
             if in_range {
+                // Nodes that are only disturbed have no result: the frame could not have arrived there.
                 fates.push((to, fate));
             }
         }
     }
 }
 
-/// The receiver in the key of a random number that belongs to the sender alone.
+/// The number in place of the receiver in the key of a draw that depends on the sender alone.
 const NO_RECEIVER: u64 = u64::MAX;
 
 /// Returns whether a link delivers a frame that nothing disturbs.
@@ -270,6 +279,7 @@ fn delivers(delivery: &Delivery, link: &RadioLink, luck: Stream, from: u32, coun
     if delivery.is_all() && link.delivery >= 1.0 {
         return true;
     }
+    // The two halves of one draw are independent: one draws the share for this frame, the other whether it arrives.
     let bits = luck.bits(u64::from(from), u64::from(count), u64::from(link.to));
     let unit = |bits: u32| f64::from(bits) / 4_294_967_296.0;
     let share = delivery.at(unit((bits >> 32) as u32)) * f64::from(link.delivery);
@@ -324,7 +334,7 @@ mod tests {
     }
 
     #[test]
-    fn those_in_range_receive_and_those_in_the_ring_do_not() {
+    fn nodes_in_transmission_range_receive_and_nodes_in_interference_range_do_not() {
         let mut air = row(4, DISK, Delivery::ALL);
         air.begin(at(0), 1, 0);
         assert!(air.is_busy(0), "a frame that is being received is noticed");
@@ -334,7 +344,7 @@ mod tests {
     }
 
     #[test]
-    fn overlapping_frames_in_interference_range_destroy_each_other() {
+    fn overlapping_frames_within_interference_range_collide() {
         let mut air = row(5, DISK, Delivery::ALL);
         // 0 → 1, and 3, which does not hear 0, disturbs 1.
         air.begin(at(0), 0, 0);
@@ -345,7 +355,7 @@ mod tests {
     }
 
     #[test]
-    fn a_radio_that_is_disturbed_does_not_find_the_beginning_of_a_frame() {
+    fn a_radio_under_interference_misses_the_start_of_a_frame() {
         let mut air = row(4, DISK, Delivery::ALL);
         air.begin(at(0), 3, 0);
         air.begin(at(5), 0, 0);
@@ -358,11 +368,11 @@ mod tests {
     }
 
     #[test]
-    fn who_sends_receives_nothing() {
+    fn a_node_receives_nothing_while_it_sends() {
         let mut air = row(3, DISK, Delivery::ALL);
         air.begin(at(0), 0, 0);
         air.begin(at(5), 1, 0);
-        assert_eq!(end(&mut air, 10, 0), [(1, ReceptionOutcome::Missed)], "what was being received is lost");
+        assert_eq!(end(&mut air, 10, 0), [(1, ReceptionOutcome::Missed)], "a frame in reception is lost");
         assert_eq!(end(&mut air, 12, 1), [(0, ReceptionOutcome::Missed), (2, ReceptionOutcome::Collided)]);
         let times = air.times(at(20), 1);
         let [transmit, receive, listen] = [7, 5, 8].map(Span::from_micros);
@@ -370,7 +380,7 @@ mod tests {
     }
 
     #[test]
-    fn a_link_delivers_its_share_with_a_draw_for_every_frame() {
+    fn a_link_delivers_its_share_of_frames_with_an_independent_draw_for_each() {
         let mut air = row(2, DISK, Delivery::new(vec![0.75, 1.0]).unwrap());
         let mut received = 0;
         for count in 0..10_000 {
@@ -382,7 +392,7 @@ mod tests {
     }
 
     #[test]
-    fn a_frame_that_fails_at_its_sender_reaches_nobody_and_disturbs_nobody() {
+    fn a_frame_that_fails_at_its_sender_is_neither_received_nor_interferes() {
         let disk = UnitDisk { success_ratio_tx: 0.5, success_ratio_rx: 0.5, ..UnitDisk::NARROW };
         let mut air = row(4, Propagation::UnitDisk(disk), Delivery::ALL);
         let (mut sent, mut received, mut both) = (0, 0, 0);
@@ -402,7 +412,7 @@ mod tests {
     }
 
     #[test]
-    fn a_much_stronger_frame_survives_where_power_counts() {
+    fn a_much_stronger_frame_survives_a_collision_if_capture_is_modelled() {
         let model = LogDistance { shadowing_db: 0.0, sense_dbm: -95.0, ..LogDistance::CC2420 };
         let propagation = Propagation::LogDistance(model);
         let mut air = row(4, propagation, Delivery::ALL);

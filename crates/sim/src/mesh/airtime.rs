@@ -7,10 +7,11 @@ use crate::{NodeId, Span};
 /// The time of a byte at 250 kbit/s.
 const BYTE: Span = Span::from_micros(32);
 
-/// A hop limit that takes no byte.
+/// A hop limit that takes no byte in a compressed header (RFC 6282 §3.1.1).
 const ELIDED: u8 = 64;
 
-/// The place of a hop on the path of a datagram. An end of the path that is an end of the hop, too, takes no address.
+/// The position of a hop on the path of a datagram. The headers carry no address for an end of the path that is also an
+/// end of the hop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HopPlace {
     /// The only hop of the path.
@@ -31,9 +32,11 @@ pub struct HopFrames {
 }
 
 impl RadioConfig {
-    /// Returns the time on the air of a frame of so many bytes, checksum included, with its preamble and length field.
+    /// Returns the time on the air of a frame of this many bytes, checksum included. The preamble and the length field
+    /// are added.
     #[inline]
     pub fn air_time(&self, bytes: u16) -> Span {
+        // `bytes` counts the standard's checksum of 2 bytes. A radio may send another number, such as none on a Cooja mote.
         let content = u64::from(bytes.saturating_sub(FCS_BYTES));
         BYTE * (u64::from(self.phy_header_bytes + self.checksum_bytes) + content)
     }
@@ -46,9 +49,10 @@ impl MeshConfig {
         self.mac.ack_turnaround + self.radio.air_time(ACK_BYTES)
     }
 
-    /// Returns the frames, on a hop at `place`, of a UDP datagram with a payload of so many bytes. A hop limit counts as one that
-    /// takes no byte. Returns `None` if frames cannot carry the payload.
+    /// Returns the frames that carry a UDP datagram with `payload_bytes` of payload over a hop at `place`. The hop
+    /// limit is assumed to take no byte in the compressed header. Returns `None` if frames cannot carry the payload.
     pub fn hop_frames(&self, place: HopPlace, payload_bytes: usize) -> Option<HopFrames> {
+        // Any four nodes do: only whether the ends of the hop are ends of the path changes the headers.
         let [source, relay, other, dest] = [0, 1, 2, 3].map(NodeId);
         let (from, to) = match place {
             HopPlace::Only => (source, dest),
@@ -80,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn addresses_and_the_rpl_option_make_frames_longer() {
+    fn addresses_and_the_rpl_option_increase_the_length_of_frames() {
         // Preamble and the like 6, MAC 21 + 2, IPv6 2, UDP 7, and the payload of 10 bytes.
         let bytes =
             |config: &MeshConfig, place| config.hop_frames(place, 10).unwrap().on_air.as_micros() / 32;
@@ -102,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn an_acknowledgement_comes_after_the_turnaround() {
+    fn an_802_15_4_acknowledgement_comes_after_the_turnaround() {
         assert_eq!(config(RoutingConfig::Shortest).acknowledgement_time(), Span::from_micros(192 + 11 * 32));
     }
 }

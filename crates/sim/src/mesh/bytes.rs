@@ -23,9 +23,9 @@ const PAN: Ieee802154Pan = Ieee802154Pan(0xabcd);
 
 const COAP_PORT: u16 = 5683;
 
-/// The bit in the second byte of a compressed header that tells that the source has a context.
+/// The bit in the second byte of a compressed header that gives the source a context.
 const SAC: u8 = 1 << 6;
-/// The bit that tells that the destination has a context.
+/// The bit that gives the destination a context.
 const DAC: u8 = 1 << 2;
 
 /// Appends a data frame to `out`, from its MAC header to its checksum. The datagram was cut into frames of
@@ -44,6 +44,7 @@ pub(crate) fn write_frame(
     };
     let header = header_bytes(datagram.source, datagram.dest, frame.from, frame.to, frame.leg, is_icmpv6);
     let fragments = Fragments::new(max_frame_bytes, frame.to, header, payload.len())?;
+    // A capture may ask for a frame that the datagram does not have.
     if frame.fragment >= fragments.count() {
         return None;
     }
@@ -51,10 +52,13 @@ pub(crate) fn write_frame(
     let start = out.len();
     write_mac_header(frame, out);
     if fragments.count() > 1 {
+        // 2 bytes of hop-by-hop header and 6 of option (RFC 6553 §3).
         let option = if frame.leg.option.is_some() { 8 } else { 0 };
+        // Fragment headers count the uncompressed packet: IPv6, the RPL option and UDP (RFC 4944 §5.3).
         let before = 40 + option + if is_icmpv6 { 0 } else { 8 };
         let size = before + payload.len() as u16;
         let offset = (before + range.start) / 8;
+        // A packet has at most 1,280 bytes, so the offset in units of 8 fits a byte.
         write_fragment_header(frame, size, offset as u8, out);
     }
     // The checksum of UDP covers all of the payload, so the whole packet is written, and then cut to this fragment.
@@ -83,8 +87,10 @@ fn write_mac_header(frame: &Frame, out: &mut Vec<u8>) {
         frame_type: Ieee802154FrameType::Data,
         security_enabled: false,
         frame_pending: false,
+        // All receivers of a broadcast would acknowledge at the same moment.
         ack_request: frame.to.is_some(),
         sequence_number: Some(frame.sequence),
+        // Both ends are in the same PAN, so the source's identifier is left out.
         pan_id_compression: true,
         frame_version: Ieee802154FrameVersion::Ieee802154_2006,
         dst_pan_id: Some(PAN),
@@ -141,6 +147,7 @@ fn write_ipv6_header(
     };
     let buffer = grow(out, repr.buffer_len());
     repr.emit(&mut SixlowpanIphcPacket::new_unchecked(&mut *buffer));
+    // smoltcp took the addresses for link-local ones. These bits say that context 0 is meant (RFC 6282 §3.1.1).
     if matches!(datagram.content, Content::Udp(_)) {
         buffer[1] |= if datagram.dest.is_some() { SAC | DAC } else { SAC };
     }
@@ -171,6 +178,7 @@ fn write_udp(datagram: &Ipv6Packet<'_>, payload: &[u8], out: &mut Vec<u8>) {
     let buffer = grow(out, header + payload.len());
     repr.emit(
         &mut SixlowpanUdpNhcPacket::new_unchecked(&mut *buffer),
+        // The checksum covers the addresses that the receiver restores (RFC 8200 §8.1), not the link-local ones of `repr`.
         &global(datagram.source),
         &datagram.dest.map_or(ALL_RPL_NODES, global),
         payload.len(),

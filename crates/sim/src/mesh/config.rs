@@ -3,16 +3,16 @@
 use super::{ContikiMacConfig, Delivery, DutyCycle, Propagation, TschConfig, UnitDisk};
 use crate::Span;
 
-/// The configuration of a mesh, without its places.
+/// The configuration of a mesh, without the positions of its nodes.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MeshConfig {
     /// The radios.
     pub radio: RadioConfig,
-    /// The sharing of the channel.
+    /// Medium access: how nodes share the channel.
     pub mac: MacConfig,
-    /// The division of datagrams into frames.
+    /// 6LoWPAN: how datagrams are cut into frames.
     pub lowpan: LowpanConfig,
-    /// The routes of datagrams.
+    /// The source of routes.
     pub routing: RoutingConfig,
 }
 
@@ -21,13 +21,13 @@ pub struct MeshConfig {
 pub struct RadioConfig {
     /// The model of propagation.
     pub propagation: Propagation,
-    /// The share of frames that a link delivers. It does not count frames that other transmissions destroy.
+    /// The share of frames that a link delivers, without counting frames that other transmissions destroy.
     pub delivery: Delivery,
     /// The bytes before every frame: preamble, start of frame, length (6 in the standard).
     pub phy_header_bytes: u32,
     /// The bytes of a frame's checksum on the air: 2 in the standard, none on a Cooja mote.
     pub checksum_bytes: u32,
-    /// The span of time in which nodes are switched on at random moments.
+    /// The span from the start of the run in which each node is switched on at a random moment.
     pub start_spread: Span,
     /// The current while the radio sends, in milliamperes.
     pub transmit_ma: f64,
@@ -55,49 +55,49 @@ impl RadioConfig {
     };
 }
 
-/// The configuration of unslotted CSMA/CA, with the variants of stacks.
+/// The configuration of medium access: unslotted CSMA/CA, with the deviations of Contiki and other stacks, or TSCH.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MacConfig {
-    /// Whether the channel is assessed before a frame is sent. If not, the frame is sent at once.
+    /// True if the channel is assessed before a frame is sent. If not, the frame is sent at once.
     pub csma: bool,
-    /// Whether frames to one node are acknowledged, and sent again if not.
+    /// True if frames to one node are acknowledged, and sent again if not.
     pub acknowledgements: bool,
     /// The rule by which backoffs are drawn.
     pub backoff: Backoff,
-    /// The length of a unit of the backoff, or of a tick of the clock.
+    /// The length of a backoff unit; with [`Backoff::Ticks`], the length of a tick of the clock.
     pub backoff_unit: Span,
-    /// The number of ticks in a unit, for [`Backoff::Ticks`].
+    /// The number of ticks in a backoff unit, for [`Backoff::Ticks`].
     pub backoff_ticks: u32,
-    /// macMinBE.
+    /// macMinBE: the exponent of the first backoff.
     pub min_be: u8,
-    /// macMaxBE.
+    /// macMaxBE: the largest exponent of a backoff.
     pub max_be: u8,
-    /// macMaxCSMABackoffs: the number of backoffs after a busy channel before the attempt is over.
+    /// macMaxCSMABackoffs: the number of further backoffs after a busy channel before the attempt fails.
     pub max_csma_backoffs: u8,
     /// macMaxFrameRetries: the number of further attempts when no acknowledgement comes.
     pub max_frame_retries: u8,
-    /// The end of an attempt that found the channel busy too often.
+    /// The consequence of finding the channel busy too often in one attempt.
     pub channel_busy: ChannelBusy,
     /// The duration of clear channel assessment. The state of the channel at its end counts.
     pub cca: Span,
     /// The time from a clear channel to the first bit of a frame.
     pub turnaround: Span,
-    /// The time from the last bit of a frame to the first of its acknowledgement.
+    /// The time from the last bit of a frame to the first bit of its acknowledgement.
     pub ack_turnaround: Span,
-    /// The time from the last bit of a frame in which its acknowledgement must have come whole.
+    /// The time after the last bit of a frame within which its whole acknowledgement must arrive.
     pub ack_wait: Span,
-    /// The interframe space: the time from an attempt to the next action of the node.
+    /// The interframe space: the time between an attempt and the next backoff of the node.
     pub spacing: Span,
-    /// The room of a node in frames, over all its queues.
+    /// The number of frames that a node has room for, over all its queues.
     pub queue_frames: u16,
-    /// The number of queues of a node, at most 15. Each neighbour with frames has one, with a backoff of its own. `None` is
-    /// one queue for all.
+    /// The number of queues of a node, at most 15. Each neighbour that frames wait for has a queue with a backoff of
+    /// its own. `None` is one queue for all neighbours.
     pub neighbour_queues: Option<u8>,
-    /// The number of senders, those heard last, whose last frame a node recognises when it comes again
+    /// The number of senders, the last heard, whose last frame a node remembers to recognise copies of it
     /// (core/net/mac/mac-sequence.c of Contiki).
     pub duplicates: u8,
-    /// Whether a node has one thread: while it sends a frame and waits for the acknowledgement, it handles nothing else, and its
-    /// radio keeps one frame of those that come (Contiki's nullrdc on a Cooja mote).
+    /// True if a node has one thread: while it sends a frame and waits for the acknowledgement, it handles nothing
+    /// else. Of the frames that arrive meanwhile, its radio keeps the last (Contiki's nullrdc on a Cooja mote).
     pub one_thread: bool,
     /// The times at which radios are on.
     pub duty_cycle: DutyCycle,
@@ -110,6 +110,7 @@ impl MacConfig {
         csma: true,
         acknowledgements: true,
         backoff: Backoff::Units,
+        // aUnitBackoffPeriod: 20 symbols.
         backoff_unit: Span::from_micros(320),
         backoff_ticks: 1,
         min_be: 3,
@@ -117,10 +118,13 @@ impl MacConfig {
         max_csma_backoffs: 4,
         max_frame_retries: 3,
         channel_busy: ChannelBusy::Drop,
+        // 8 symbols.
         cca: Span::from_micros(128),
+        // aTurnaroundTime: 12 symbols.
         turnaround: Span::from_micros(192),
         ack_turnaround: Span::from_micros(192),
         ack_wait: Span::from_micros(864),
+        // The long interframe space: 40 symbols.
         spacing: Span::from_micros(640),
         queue_frames: 16,
         neighbour_queues: None,
@@ -218,17 +222,17 @@ pub enum Backoff {
     Units,
     /// A whole number of ticks from 0 to (2^BE − 1)·`backoff_ticks` − 1, and none if BE is 0 (Contiki 3.x and Contiki-NG).
     Ticks,
-    /// No backoff before the first attempt. Later a unit, and a random number of microseconds up to as many units as there
-    /// were attempts, three at most (Contiki 2.x).
+    /// No backoff before the first attempt. Later one unit, plus a random time of up to one unit for each attempt, the
+    /// present one included, and three units at most (Contiki 2.x).
     Linear,
 }
 
-/// The end of an attempt that found the channel busy too often.
+/// What happens at the end of an attempt that found the channel busy too often.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ChannelBusy {
     /// The frame is dropped (the standard).
     Drop,
-    /// The attempt counts like one without an acknowledgement (Contiki).
+    /// The attempt counts as one that was not acknowledged (Contiki).
     Attempt,
 }
 
@@ -239,18 +243,19 @@ pub struct LowpanConfig {
     pub max_frame_bytes: u16,
     /// The hop limit of datagrams.
     pub hop_limit: u8,
-    /// The number of datagrams that a node puts together at the same time.
+    /// The number of datagrams that a node can reassemble at the same time.
     pub reassembly_contexts: u8,
-    /// The time that a node waits for all fragments of a datagram.
+    /// The time that a node waits for all fragments of a datagram, from the first fragment on.
     pub reassembly_timeout: Span,
-    /// Whether a datagram that is put together is given up for a newer one: for any datagram of one frame, and for a first
-    /// fragment of another sender where all contexts are in use. If not, that first fragment is dropped.
+    /// True if a newer datagram ends the reassembly of older ones. An unfragmented datagram then ends all reassemblies.
+    /// A first fragment ends one of another sender if all contexts are in use; if this field is false, such a first
+    /// fragment is dropped.
     pub prefer_new: bool,
 }
 
 impl LowpanConfig {
     /// Contiki 3.x on a Cooja mote: two datagrams at a time, each for 8/16 s (core/net/ipv6/sicslowpan.c; platform/cooja/contiki-conf.h,
-    /// `SICSLOWPAN_CONF_MAXAGE`). On other platforms it is 20/16 s.
+    /// `SICSLOWPAN_CONF_MAXAGE`). On other platforms the time is 20/16 s.
     pub const CONTIKI_3: Self = Self {
         max_frame_bytes: 127,
         hop_limit: 64,
@@ -272,7 +277,7 @@ impl LowpanConfig {
 /// The source of routes.
 #[derive(Clone, Debug, PartialEq)]
 pub enum RoutingConfig {
-    /// Shortest paths to and from every sink, known from the start and after every move.
+    /// Shortest paths to and from every sink. All nodes know them from the start and after every move.
     Shortest,
     /// RPL in storing mode (RFC 6550).
     Rpl(RplConfig),
@@ -285,55 +290,61 @@ pub enum RoutingConfig {
 pub struct RplConfig {
     /// Trickle's Imin: 2^DIOIntervalMin ms.
     pub dio_interval_min: Span,
-    /// DIOIntervalDoublings.
+    /// DIOIntervalDoublings: how often the interval of DIOs may double.
     pub dio_doublings: u8,
-    /// DIORedundancyConstant: the number of DIOs heard that suppress one's own; 0 suppresses none.
+    /// DIORedundancyConstant: a node that hears this many DIOs in an interval does not send its own. 0 suppresses no
+    /// DIO.
     pub dio_redundancy: u8,
-    /// Whether every DIO that the root sends to all asks for new DAOs, by a higher DTSN (Contiki).
+    /// True if every DIO that the root sends to all neighbours has a higher DTSN, which asks for new DAOs (Contiki).
     pub dio_refreshes_routes: bool,
+    /// The time from the start to the moment at which the root begins its DODAG. Contiki's border router waits for a prefix.
+    pub root_start: Span,
     /// The time from the start to the first DIS of a node without a parent.
     pub dis_start: Span,
     /// The time from one DIS to the next.
     pub dis_interval: Span,
-    /// The delay of a DAO. It is random between half and one and a half of this.
+    /// The mean delay of a DAO. The delay is drawn from 0.5 to 1.5 times this span.
     pub dao_delay: Span,
     /// The lifetime of a route. The route is renewed after a half to three quarters of it. On the wire the
     /// lifetime is whole minutes, 255 at most.
     pub route_lifetime: Span,
-    /// The interval at whose end a node chooses its parent again after frames have changed what it knows of links; 0 is at once. Contiki
-    /// does so every second.
+    /// If frames have changed the ETX of its links, a node chooses its parent again at the end of this interval; 0 is
+    /// at once. Contiki has an interval of 1 s.
     pub selection_interval: Span,
-    /// Whether a child, to which the node has a route, cannot become its parent. Contiki leaves it to ranks.
+    /// True if a node never chooses a child, a neighbour to which it has a direct route, as its parent. Contiki
+    /// compares only ranks.
     pub excludes_children: bool,
-    /// Whether a packet that goes down and finds no route is sent back (RFC 6550 §11.2.2.3), and the route deleted at once. If not,
-    /// the packet is dropped, and a no-path DAO takes the route back (Contiki).
+    /// True if a packet on its way down that finds no route is sent back (RFC 6550 §11.2.2.3), and its last sender
+    /// deletes the route at once. If false, the packet is dropped, and a no-path DAO revokes the route (Contiki).
     pub sends_back: bool,
-    /// The time that a route is used after a no-path DAO took it back. A new route mostly comes before.
+    /// How long a route is still used after a no-path DAO revoked it. Mostly a new route arrives before that.
     pub no_path_delay: Span,
     /// MinHopRankIncrease: the least rise of the rank from one node to the next, and the rank of the root.
     pub min_hop_rank_increase: u16,
     /// PARENT_SWITCH_THRESHOLD: the least gain of a new path over the present one (RFC 6719 §5), in 1/128.
     pub parent_switch_threshold: u16,
-    /// DAGMaxRankIncrease: the largest rise of a node's rank before it has to leave; 0 is any.
+    /// DAGMaxRankIncrease: the largest rise of a node's rank above its lowest rank so far. A node above that leaves its
+    /// parent. 0 allows any rise.
     pub max_rank_increase: u16,
     /// MAX_LINK_METRIC: the highest ETX of a usable link (RFC 6719 §5), in 1/128.
     pub max_link_metric: u16,
-    /// MAX_PATH_COST (RFC 6719 §5), in 1/128.
+    /// MAX_PATH_COST: the highest cost of a usable path to the root (RFC 6719 §5), in 1/128.
     pub max_path_cost: u16,
     /// The ETX of a link before the first frame over it, in transmissions.
     pub initial_etx: u8,
-    /// The number of transmissions that count for a frame that was never acknowledged.
+    /// The number of transmissions that a frame adds to the ETX average if it was never acknowledged.
     pub no_ack_etx: u8,
-    /// The weight in percent, 0 to 100, of a frame in the ETX of a link: first while few frames are counted, then after that.
+    /// The weight of a new frame in the moving average of a link's ETX, in percent from 0 to 100: first the weight
+    /// while few recent transmissions are counted, then the weight after that.
     pub etx_weights: (u8, u8),
-    /// The time between two probes of links; 0 is never. A probe is a DIO to one neighbour. The time is
-    /// random between half and one and a half of this.
+    /// The mean time between two probes of links; 0 is never. A probe is a DIO to one neighbour. The time is drawn from
+    /// 0.5 to 1.5 times this span.
     pub probing_interval: Span,
     /// The largest number of neighbours in a node's table.
     pub max_neighbours: u16,
     /// The largest number of routes in a node's table.
     pub max_routes: u16,
-    /// The largest number of routes in the table of the root, if it differs from other nodes.
+    /// The largest number of routes in the table of the root; `None` if it is the same as on other nodes.
     pub max_root_routes: Option<u16>,
 }
 
@@ -343,10 +354,12 @@ impl RplConfig {
     ///
     /// Other platforms have smaller tables by default: 8 neighbours and 20 routes (core/contiki-default-conf.h).
     pub const CONTIKI_3: Self = Self {
+        // 2¹² ms.
         dio_interval_min: Span::from_millis(4_096),
         dio_doublings: 8,
         dio_redundancy: 10,
         dio_refreshes_routes: true,
+        root_start: Span::ZERO,
         dis_start: Span::from_secs(5),
         dis_interval: Span::from_secs(60),
         dao_delay: Span::from_secs(4),
@@ -356,8 +369,10 @@ impl RplConfig {
         sends_back: false,
         no_path_delay: Span::from_secs(60),
         min_hop_rank_increase: 128,
+        // 0.75 transmissions.
         parent_switch_threshold: 96,
         max_rank_increase: 7 * 128,
+        // 8 and 256 transmissions.
         max_link_metric: 1_024,
         max_path_cost: 32_768,
         initial_etx: 2,
@@ -388,16 +403,19 @@ impl RplConfig {
         ..Self::CONTIKI_3
     };
 
-    /// The defaults of RFC 6550 §17 and RFC 6719 §5. They are silent on DIS, ETX, probing and tables, for which
-    /// [`CONTIKI_3`](Self::CONTIKI_3) has the values.
+    /// The defaults of RFC 6550 §17 and RFC 6719 §5. The RFCs give no values for DIS, ETX, probing and tables, which
+    /// are taken from [`CONTIKI_3`](Self::CONTIKI_3).
     pub const STANDARD: Self = Self {
+        // 2³ ms.
         dio_interval_min: Span::from_millis(8),
         dio_doublings: 20,
         dio_refreshes_routes: false,
         dao_delay: Span::from_secs(1),
         min_hop_rank_increase: 256,
+        // 1.5 transmissions.
         parent_switch_threshold: 192,
         max_rank_increase: 0,
+        // 4 transmissions.
         max_link_metric: 512,
         excludes_children: true,
         sends_back: true,

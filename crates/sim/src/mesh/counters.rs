@@ -13,7 +13,7 @@ pub struct NodeCounters {
     pub acks: u64,
     /// Frames sent for RPL, with every attempt.
     pub control_frames: u64,
-    /// Frames for this node that it received, with copies.
+    /// Frames for this node that it received, copies included.
     pub received: u64,
     /// Frames for this node that another transmission destroyed.
     pub collided: u64,
@@ -29,13 +29,14 @@ pub struct NodeCounters {
     pub no_route: u64,
     /// Datagrams dropped: their hop limit was reached, or they were found in a loop.
     pub hop_limit: u64,
-    /// Fragments dropped: no context was free to put them together, or their first was missing.
+    /// Fragments dropped: no reassembly context was free, or the first fragment of the datagram was missing.
     pub reassembly: u64,
 }
 
 impl NodeCounters {
     /// Returns every count with the name of its field.
     pub fn named(&self) -> [(&'static str, u64); 12] {
+        // The list of names exists once, with mutable references, so a copy lends them.
         let mut copy = *self;
         copy.named_mut().map(|(name, count)| (name, *count))
     }
@@ -80,10 +81,11 @@ impl AddAssign for NodeCounters {
     }
 }
 
-/// Subtracts the counts of an earlier moment.
+/// Subtracts the counts of an earlier time.
 impl SubAssign for NodeCounters {
     fn sub_assign(&mut self, earlier: Self) {
         for ((_, count), (_, earlier)) in self.named_mut().into_iter().zip(earlier.named()) {
+            // Counts never fall, so this cannot underflow.
             *count -= earlier;
         }
     }

@@ -40,11 +40,12 @@ pub struct ContikiMacConfig {
     pub cca: Span,
     /// The time between the two assessments of a wake-up, t_c.
     pub cca_gap: Span,
-    /// The time from a frame to its repetition, t_i; longer than an acknowledgement takes to begin, and shorter than `cca_gap`.
+    /// The time from a frame to its repetition, t_i; it must exceed the time until an acknowledgement begins, and be below
+    /// `cca_gap`.
     pub frame_gap: Span,
     /// The time that a node which noticed a transmission waits for a frame.
     pub listen: Span,
-    /// Whether a sender remembers when its neighbours wake up, and begins shortly before.
+    /// True if a sender remembers when its neighbours wake up, and begins shortly before.
     pub phase_lock: bool,
 }
 
@@ -62,23 +63,24 @@ impl ContikiMacConfig {
 
     /// The time before an expected wake-up at which a sender with phase lock begins: a frame of the largest size and more.
     pub(super) const GUARD: Span = Span::from_millis(6);
-    /// The time after which a sender with phase lock gives up (contikimac.c, `MAX_PHASE_STROBE_TIME`).
+    /// How long a sender with phase lock repeats a frame (contikimac.c, `MAX_PHASE_STROBE_TIME`).
     pub(super) const LOCKED_STROBE: Span = Span::from_micros(16_667);
 }
 
 /// The slots of TSCH (IEEE 802.15.4-2015 §6.2.6) with the minimal schedule of RFC 8180: one shared cell in a slotframe, for all
 /// frames, with slotted Aloha.
 ///
-/// Not modelled: joining, drifting clocks and their correction, enhanced beacons, and several channels: one cell needs one.
+/// Not modelled: joining, drifting clocks and their correction, enhanced beacons, and several channels, because one
+/// cell needs only one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TschConfig {
     /// The length of a slot; at least 10 ms.
     pub slot: Span,
-    /// The slots of a slotframe.
+    /// The number of slots in a slotframe.
     pub slotframe: u16,
     /// macTsTxOffset: the time from the beginning of a slot to the first bit of its frame.
     pub tx_offset: Span,
-    /// Half of macTsRxWait: a receiver listens so long before and after the moment at which a frame should begin.
+    /// Half of macTsRxWait: a receiver listens for this time before and after the moment at which a frame should begin.
     pub guard: Span,
 }
 
@@ -92,16 +94,16 @@ impl TschConfig {
     };
 }
 
-/// The memory of a node of ContikiMAC.
+/// The state of a node that uses ContikiMAC.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Sleeper {
     /// The end of the repetitions of the present frame.
     pub(super) strobe_end: Option<Time>,
     /// The beginning of the last repetition.
     pub(super) strobe_start: Time,
-    /// Whether the present frame is sent shortly before its receiver is expected to wake up.
+    /// True if the present frame is sent shortly before its receiver is expected to wake up.
     pub(super) is_locked: bool,
-    /// A moment at which each neighbour was awake, the one learned last first.
+    /// The neighbours whose wake-up is known, with a time at which each was awake. The last learned is the first.
     phases: SmallVec<[(NodeId, Time); 4]>,
 }
 
@@ -111,6 +113,7 @@ const PHASES: usize = 30;
 impl Sleeper {
     pub(super) fn learn(&mut self, node: NodeId, awake: Time) {
         self.forget(node);
+        // The neighbour learned longest ago is the last, and makes room.
         self.phases.truncate(PHASES - 1);
         self.phases.insert(0, (node, awake));
     }
@@ -119,9 +122,11 @@ impl Sleeper {
         self.phases.retain(|(known, _)| *known != node);
     }
 
-    /// Returns the next moment from `from` on at which a neighbour is expected to be awake, if that is known.
+    /// Returns the next time from `from` on at which a neighbour is expected to be awake, or `None` if its wake-ups are
+    /// unknown.
     pub(super) fn awake(&self, node: NodeId, from: Time, interval: Span) -> Option<Time> {
         let &(_, phase) = self.phases.iter().find(|(known, _)| *known == node)?;
+        // Clocks do not drift here, so a neighbour is awake at whole intervals after its phase.
         let since = (from - phase).as_nanos();
         Some(phase + interval * since.div_ceil(interval.as_nanos().max(1)))
     }
@@ -132,7 +137,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_phase_is_expected_again_after_whole_intervals() {
+    fn phase_lock_expects_a_neighbour_to_wake_after_whole_intervals() {
         let (mut sleeper, interval) = (Sleeper::default(), Span::from_millis(125));
         let at = |ms: u64| Time::from_nanos(ms * 1_000_000);
         assert_eq!(sleeper.awake(NodeId(1), at(0), interval), None);

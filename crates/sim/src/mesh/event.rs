@@ -1,6 +1,6 @@
 //! The events of a mesh, and their numbers in the queue of events.
 
-/// An event of a node.
+/// An event of a mesh. The first value of a variant, if it has values, is the number of the node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum MeshEvent {
     /// The backoff of a queue is over, and the channel has been assessed.
@@ -31,10 +31,11 @@ pub(super) enum MeshEvent {
     Cell,
     /// Nodes that heard nothing in a cell stop listening.
     CellIdle,
-    /// The call of a node with one thread goes on.
+    /// The driver call of a node with one thread continues.
     Tick(u32),
 }
 
+// These 27 bits leave 4 for the kind: the number of a medium's event is below 2³¹.
 const NODE_BITS: u32 = 23;
 const QUEUE_BITS: u32 = 4;
 const KIND: u32 = NODE_BITS + QUEUE_BITS;
@@ -91,7 +92,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_number_stands_for_what_it_was_made_of() {
+    fn an_encoded_mesh_event_decodes_to_itself() {
         let last = MeshEvent::NODES - 1;
         for event in [
             MeshEvent::Assess(last, 14),

@@ -46,11 +46,11 @@ pub struct Leg {
 /// The RPL option of a packet (RFC 6553 §3). The instance is 0.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RplOption {
-    /// Whether the packet goes down, away from the root.
+    /// True if the packet goes down, away from the root.
     pub down: bool,
-    /// Whether a node found a rank that does not agree with the direction.
+    /// True if a node found a rank that does not agree with the direction.
     pub rank_error: bool,
-    /// Whether a node had no route down.
+    /// True if a node had no route down, and sent the packet back.
     pub forwarding_error: bool,
     /// The rank of the node that forwards the packet.
     pub sender_rank: u16,
@@ -80,19 +80,19 @@ crate::named::named! {
     /// A kind of event of a frame.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
     pub enum FrameEvent {
-        /// Its first bit is on the air; every attempt is one.
+        /// The frame's first bit is on the air. Every attempt is an event of its own.
         Sent = "sent",
-        /// It was received whole.
+        /// The whole frame was received.
         Received = "received",
-        /// It was being received, and another transmission destroyed it.
+        /// Another transmission destroyed the frame during its reception.
         Collided = "collided",
-        /// The node it was for did not receive it: the link failed it, or the node heard or sent something else.
+        /// The addressed node did not receive the frame: the link lost it, or the node received or sent something else.
         Missed = "missed",
-        /// It is given up: no attempt of it was acknowledged.
+        /// The frame is given up: no attempt was acknowledged.
         NotAcknowledged = "not acknowledged",
-        /// It is given up: the channel was busy too often.
+        /// The frame is given up: the channel was busy too often.
         ChannelBusy = "channel busy",
-        /// There was no room for it in a queue.
+        /// A queue had no room for the frame.
         QueueFull = "queue full",
     }
 }
@@ -100,11 +100,11 @@ crate::named::named! {
 /// An event of a frame.
 #[derive(Clone, Copy, Debug)]
 pub struct FrameRecord<'a> {
-    /// The moment.
+    /// The time of the event.
     pub time: crate::Time,
     /// The kind of event.
     pub event: FrameEvent,
-    /// The node where it happened: the receiver of a frame that is received, destroyed or missed, and else the sender.
+    /// The node where the event happened: the receiver if the frame is received, destroyed or missed, or else the sender.
     pub node: NodeId,
     /// The frame.
     pub frame: &'a Frame,

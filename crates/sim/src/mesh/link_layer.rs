@@ -9,8 +9,8 @@ use super::{ChannelBusy, DutyCycle, Frame, FrameEvent, FrameKind, FrameRecord, M
 use crate::{Mark, MediumContext, NodeId, Span, Tap, Time};
 
 impl Mesh {
-    /// Puts a frame of a datagram into its queue at `node`. The caller has checked that there is room. Returns false if all
-    /// queues belong to other neighbours.
+    /// Puts a frame of a datagram into its queue at `node`. The caller has checked that there is room. Returns false,
+    /// and drops the frame, if all queues belong to other neighbours.
     pub(super) fn enqueue<T: Tap>(
         &mut self,
         moment: &mut MediumContext<'_, T>,
@@ -23,6 +23,7 @@ impl Mesh {
             self.record_frame(moment, FrameEvent::QueueFull, node, &queued);
             return false;
         };
+        // Each queued frame holds its datagram, so that the bytes stay until the last frame is gone.
         self.packets.hold(packet);
         if self.macs[node as usize].queues[usize::from(queue)].state == QueueState::Idle {
             self.contend(moment, node, queue, moment.now);
@@ -30,7 +31,8 @@ impl Mesh {
         true
     }
 
-    /// Lets the first frame of a queue wait for its backoff, from `earliest` on.
+    /// Draws a backoff for the first frame of a queue, and schedules the channel assessment at its end. The backoff
+    /// begins at `earliest`.
     fn contend<T>(&mut self, moment: &mut MediumContext<'_, T>, node: u32, queue: u8, earliest: Time) {
         let config = &self.config.mac;
         let mac = &mut self.macs[node as usize];
@@ -57,6 +59,7 @@ impl Mesh {
     /// Assesses the channel at the end of a queue's backoff.
     pub(super) fn assess<T: Tap>(&mut self, moment: &mut MediumContext<'_, T>, node: u32, queue: u8) {
         let mac = &mut self.macs[node as usize];
+        // The radio is taken. `resume` lets the queue assess again when it is free.
         if mac.active.is_some() || self.config.mac.one_thread && mac.acknowledging.is_some() {
             mac.queues[usize::from(queue)].state = QueueState::Ready;
         } else if !self.air.is_on(node) {
@@ -71,6 +74,7 @@ impl Mesh {
             || self.config.mac.csma && self.air.is_busy(node)
             || !self.is_quiet(moment.now, node)
         {
+            // A radio that owes an acknowledgement cannot send, which counts as a busy channel.
             self.channel_is_busy(moment, node, queue);
         } else {
             self.macs[node as usize].active = Some(queue);
@@ -86,6 +90,7 @@ impl Mesh {
     ) {
         let config = &self.config.mac;
         let first = &mut self.macs[node as usize].queues[usize::from(queue)];
+        // A busy channel raises the backoff exponent, up to macMaxCSMABackoffs (IEEE 802.15.4-2015 §6.2.5.1).
         if first.backoffs < config.max_csma_backoffs {
             first.backoffs += 1;
             self.contend(moment, node, queue, moment.now);
@@ -151,28 +156,32 @@ impl Mesh {
         for &(other, fate) in fates.iter().filter(|&&(other, _)| to.is_none_or(|to| to.0 == other)) {
             self.record_frame(moment, event_of(fate), other, &queued);
             if fate == ReceptionOutcome::Received {
+                // A copy is acknowledged as well: the acknowledgement of the first frame may be lost.
                 if to.is_some() && self.config.mac.acknowledgements {
                     will_acknowledge = self.owe_acknowledgement(moment, other, &queued.frame);
                 }
                 let mac = &mut self.macs[other as usize];
                 if !mac.knows(&self.config.mac, NodeId(node), queued.frame.sequence) {
+                    // Frames to all carry RPL messages only, which `receive` handles. So one receiver at most returns a datagram.
                     arrived = self.receive(moment, other, &queued).or(arrived);
                 }
             }
         }
         match self.config.mac.duty_cycle {
             DutyCycle::None(_) => {}
-            // A node that heard the end of a frame alone waits for its repetition.
+            // A node that heard only the end of a frame stays awake for its repetition.
             DutyCycle::ContikiMac(_) => {
                 let heard = fates.iter().filter(|(_, fate)| *fate == ReceptionOutcome::Received);
                 heard.for_each(|&(other, _)| self.fall_asleep(moment.now, other));
             }
+            // A cell carries one frame, so nothing else comes in it.
             DutyCycle::Tsch(_) => fates.iter().for_each(|&(other, _)| self.fall_asleep(moment.now, other)),
         }
         self.fates = fates;
         match to {
             Some(to) if self.config.mac.acknowledgements => {
                 self.macs[node as usize].awaiting = Some(to);
+                // If an acknowledgement is on its way, its end decides. Otherwise a timer does.
                 if !will_acknowledge && !self.repeat(moment, node) {
                     let at = moment.now + self.config.mac.ack_wait;
                     moment.events.push(at, MeshEvent::NotAcknowledged(node).encode());
@@ -181,13 +190,15 @@ impl Mesh {
             _ if self.repeat(moment, node) => {}
             _ => self.finish(moment, node, queue, FrameEvent::Received),
         }
+        // Nobody takes the datagram over, so the hold of this function ends here.
         if arrived.is_none() {
             self.packets.release(queued.packet);
         }
         arrived
     }
 
-    /// Schedules the acknowledgement of a frame that `node` has received. Returns whether it can come in time.
+    /// Schedules the acknowledgement of a frame that `node` has received. Returns whether the acknowledgement can
+    /// arrive before its sender gives up.
     fn owe_acknowledgement<T>(
         &mut self,
         moment: &mut MediumContext<'_, T>,
@@ -195,6 +206,7 @@ impl Mesh {
         frame: &Frame,
     ) -> bool {
         let mac = &mut self.macs[node as usize];
+        // The radio acknowledges one frame at a time.
         if mac.acknowledging.is_some() {
             return false;
         }
@@ -203,6 +215,7 @@ impl Mesh {
             Some(Frame { kind: FrameKind::Ack, from: own, to: Some(frame.from), bytes: ACK_BYTES, ..*frame });
         let at = moment.now + self.config.mac.ack_turnaround;
         moment.events.push(at, MeshEvent::Acknowledge(node).encode());
+        // A configuration may allow less time than an acknowledgement takes. It is sent then, and ignored.
         self.config.acknowledgement_time() <= self.config.mac.ack_wait
     }
 
@@ -214,7 +227,8 @@ impl Mesh {
         self.begin(moment, node, &ack, MeshEvent::Acknowledged(node));
     }
 
-    /// Ends an acknowledgement whose last bit has left. Returns a datagram that arrives now.
+    /// Ends an acknowledgement whose last bit has left. With one thread per node, returns the datagram that arrives
+    /// now, if there is one.
     pub(super) fn acknowledged<T: Tap>(
         &mut self,
         moment: &mut MediumContext<'_, T>,
@@ -228,6 +242,7 @@ impl Mesh {
         let ack = self.macs[node as usize].acknowledging.take();
         self.fall_asleep(moment.now, node);
         let (ack, NodeId(to)) = ack.and_then(|ack| Some((ack, ack.to?)))?;
+        // The node is not in the list if it was out of reach, or if the acknowledgement failed at its sender.
         let fate =
             fates.iter().find(|&&(other, _)| other == to).map_or(ReceptionOutcome::Missed, |&(_, fate)| fate);
         self.fates = fates;
@@ -243,6 +258,7 @@ impl Mesh {
                     self.finish(moment, to, queue, FrameEvent::Received);
                 }
             } else if !self.repeat(moment, to) {
+                // The acknowledgement is lost, but the sender does not know, and waits until its time is over.
                 moment.events.push(moment.now + (wait - takes), MeshEvent::NotAcknowledged(to).encode());
             }
         }
@@ -261,7 +277,7 @@ impl Mesh {
         }
     }
 
-    /// Begins another attempt after one that failed, or gives the frame up because of `event`.
+    /// Begins another attempt after one that failed, or gives the frame up and reports `event`.
     pub(super) fn attempt_failed<T: Tap>(
         &mut self,
         moment: &mut MediumContext<'_, T>,
@@ -270,6 +286,7 @@ impl Mesh {
         event: FrameEvent,
     ) {
         let first = &mut self.macs[node as usize].queues[usize::from(queue)];
+        // A new attempt begins with the smallest backoff.
         first.backoffs = 0;
         first.attempts = first.attempts.saturating_add(1);
         if first.attempts > self.config.mac.max_frame_retries {
@@ -293,7 +310,7 @@ impl Mesh {
         self.finish(moment, node, queue, event);
     }
 
-    /// Removes the first frame of a queue, which was given up or, as far as the node knows, received.
+    /// Removes the first frame of a queue, because it was given up or because the node believes that it was received.
     pub(super) fn finish<T: Tap>(
         &mut self,
         moment: &mut MediumContext<'_, T>,
@@ -313,6 +330,7 @@ impl Mesh {
         if let Some(Queued { frame, packet }) = popped {
             self.packets.release(packet);
             if let Some(to) = frame.to {
+                // The last attempt counts as well if it was acknowledged, for ETX.
                 let transmissions = attempts.saturating_add(u8::from(outcome == FrameEvent::Received));
                 self.frame_done(moment, node, to, outcome, transmissions);
             }
@@ -322,10 +340,11 @@ impl Mesh {
         if !first.frames.is_empty() {
             self.contend(moment, node, queue, moment.now + self.config.mac.spacing);
         }
+        // The radio is free now, and other queues may have waited for it.
         self.resume(moment, node);
     }
 
-    /// Lets queues that waited for the radio assess the channel, if the radio is free.
+    /// If the radio of `node` is free, lets the queues that waited for it assess the channel.
     pub(super) fn resume<T>(&mut self, moment: &mut MediumContext<'_, T>, node: u32) {
         let config = &self.config.mac;
         let mac = &mut self.macs[node as usize];
@@ -341,7 +360,7 @@ impl Mesh {
         }
     }
 
-    /// Counts an event of a frame at `node`, and shows it to the tap.
+    /// Counts an event of a queued frame at `node`, and shows it to the tap.
     pub(super) fn record_frame<T: Tap>(
         &mut self,
         moment: &mut MediumContext<'_, T>,

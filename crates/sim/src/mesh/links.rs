@@ -11,7 +11,7 @@ pub(crate) struct RadioLink {
     pub(crate) delivery: f32,
     /// Received power in hundredths of a dBm; 0 on a unit disk.
     pub(crate) power: i16,
-    /// Whether clear channel assessment notices the transmissions.
+    /// True if clear channel assessment notices the transmissions.
     pub(crate) sensed: bool,
 }
 
@@ -26,22 +26,22 @@ pub(crate) struct RadioLinks {
     shadowing: Stream,
 }
 
-/// The factor on ranges that keeps a link of exactly the range in spite of rounding.
+/// The factor by which ranges are widened, so that a link as long as the range is kept in spite of rounding.
 const TOLERANCE: f64 = 1.0 + 1e-9;
 
 /// The least share of frames that a link delivers, one in 20. A link with less only disturbs.
 const LEAST_DELIVERY: f64 = 0.05;
 
-/// The dB below the sensitivity at which a link delivers that share: ln 19, by [`RadioLinks::link`].
+/// How many dB below the sensitivity a link delivers [`LEAST_DELIVERY`]: ln 19, by the formula in [`RadioLinks::link`].
 const LEAST_DELIVERY_DB: f64 = 2.944_438_979_166_44;
 
-/// The largest number of links, of 16 bytes each, that leaves memory for the rest.
+/// The largest number of links. A link takes 16 bytes, so this many leave memory for the rest.
 const MOST: usize = 50_000_000;
 
 /// The wavelength at 2.4 GHz, in metres.
 const WAVELENGTH_M: f64 = 0.125;
 
-/// The least power of a link, which 16 bits of hundredths of a dBm can hold.
+/// The least power of a link that fits into 16 bits of hundredths of a dBm.
 const WEAKEST_DBM: f64 = -300.0;
 
 impl RadioLinks {
@@ -58,6 +58,7 @@ impl RadioLinks {
         let mut left = MOST;
         positions.iter().all(|&place| {
             let within = |other: &u32| place.distance(positions[*other as usize]) <= reach;
+            // The search stops when the bound is passed, so a mesh that is too dense is refused quickly.
             let near = cells.around(place).filter(within).take(left + 1).count();
             left = left.saturating_sub(near);
             left > 0
@@ -76,7 +77,8 @@ impl RadioLinks {
         self.first.len() - 1
     }
 
-    /// Returns the lead that a frame needs over others that overlap, in hundredths of a dB. On a unit disk no lead is enough.
+    /// Returns how much stronger a frame must be than the frames that overlap it to survive, in hundredths of a dB. On
+    /// a unit disk no difference is enough.
     pub(crate) fn capture(&self) -> i16 {
         match self.propagation {
             Propagation::UnitDisk(_) => i16::MAX,
@@ -85,7 +87,7 @@ impl RadioLinks {
         }
     }
 
-    /// Returns the share of frames that leave their sender.
+    /// Returns the share of frames that go on the air. The others fail at their sender.
     pub(crate) fn success_ratio_tx(&self) -> f64 {
         match self.propagation {
             Propagation::UnitDisk(UnitDisk { success_ratio_tx, .. }) => success_ratio_tx,
@@ -108,6 +110,7 @@ impl RadioLinks {
                     self.all.extend(link);
                 }
             }
+            // The order of events must not depend on the order of squares.
             self.all[first..].sort_unstable_by_key(|link| link.to);
         }
         self.first.push(self.all.len());
@@ -115,6 +118,7 @@ impl RadioLinks {
 
     fn link(&self, from: u32, to: u32, distance_m: f64) -> Option<RadioLink> {
         let (power_dbm, sensitivity_dbm, sense_dbm) = match self.propagation {
+            // A disk knows no power: the distance alone decides, like in Cooja's `UDGM.java`.
             Propagation::UnitDisk(UnitDisk {
                 range_m,
                 interference_m,
@@ -124,8 +128,10 @@ impl RadioLinks {
                 ..
             }) => {
                 let within = |bound: f64| distance_m <= bound * TOLERANCE;
+                // An open edge excludes a node at exactly the bound, in spite of rounding.
                 let inside =
                     |bound: f64| if open_edge { distance_m * TOLERANCE < bound } else { within(bound) };
+                // The share of frames falls with the square of the distance, to `success_ratio_rx` at the edge (Cooja's `UDGM.java`).
                 let share = distance_m / range_m;
                 let delivery =
                     if within(range_m) { 1.0 - share * share * (1.0 - success_ratio_rx) } else { 0.0 };
@@ -138,15 +144,18 @@ impl RadioLinks {
                 });
             }
             Propagation::LogDistance(model) => {
+                // The model has no meaning below one metre, so such distances count as one.
                 let loss_db = model.first_metre_db + 10.0 * model.exponent * libm::log10(distance_m.max(1.0));
                 let obstacle_db = model.shadowing_db * self.normal(from, to);
                 (model.power_dbm - loss_db - obstacle_db, model.sensitivity_dbm, model.sense_dbm)
             }
             Propagation::TwoRay(model) => {
+                // Two nodes at the same place would have an infinite gain.
                 let gain_db = two_ray_db(distance_m.max(0.1), model.height_m, model.reflection);
                 (model.power_dbm + gain_db, model.sensitivity_dbm, model.sense_dbm)
             }
         };
+        // The signal neither arrives nor disturbs, so the mesh keeps no link.
         if power_dbm < self.propagation.faintest_dbm() {
             return None;
         }
@@ -160,16 +169,18 @@ impl RadioLinks {
         })
     }
 
-    /// Returns a number of the standard normal distribution (Box and Muller), the same for both directions of a pair.
+    /// Returns a number from the standard normal distribution (Box and Muller) for a pair of nodes, the same in both
+    /// directions.
     fn normal(&self, one: u32, other: u32) -> f64 {
         let (low, high) = (u64::from(one.min(other)), u64::from(one.max(other)));
+        // `unit` may be 0, which has no logarithm; 1 − `unit` may not.
         let radius = libm::sqrt(-2.0 * libm::log(1.0 - self.shadowing.unit(low, high, 0)));
         radius * libm::cos(2.0 * std::f64::consts::PI * self.shadowing.unit(low, high, 1))
     }
 }
 
 impl Propagation {
-    /// Returns the distance beyond which no node is heard or disturbed.
+    /// Returns the distance beyond which a transmission is neither heard nor disturbs a node, in metres.
     fn reach_m(&self) -> f64 {
         match *self {
             Self::UnitDisk(UnitDisk { range_m, interference_m, sense_m, .. }) => {
@@ -178,6 +189,7 @@ impl Propagation {
             Self::LogDistance(LogDistance { power_dbm, first_metre_db, exponent, shadowing_db, .. }) => {
                 // Shadowing may help by four standard deviations.
                 let budget_db = power_dbm - first_metre_db + 4.0 * shadowing_db - self.faintest_dbm();
+                // `link` counts shorter distances as one metre.
                 libm::pow(10.0, budget_db / (10.0 * exponent)).max(1.0)
             }
             Self::TwoRay(TwoRay { power_dbm, .. }) => {
@@ -194,14 +206,16 @@ impl Propagation {
             Self::UnitDisk(_) => WEAKEST_DBM,
             Self::LogDistance(LogDistance { sensitivity_dbm, sense_dbm, capture_db, .. })
             | Self::TwoRay(TwoRay { sensitivity_dbm, sense_dbm, capture_db, .. }) => {
+                // A signal that is weaker than a frame by the capture lead does not harm it.
                 sense_dbm.min(sensitivity_dbm - LEAST_DELIVERY_DB - capture_db)
             }
         }
     }
 }
 
-/// Returns the gain of the direct ray and the ray reflected by the ground, together, in dB.
+/// Returns the total gain of two rays, one direct and one reflected by the ground, in dB.
 fn two_ray_db(distance_m: f64, height_m: f64, reflection: f64) -> f64 {
+    // The reflected ray is as long as a ray from the sender's mirror image below the ground. Both antennas have the same height.
     let bounced_m = libm::sqrt(distance_m * distance_m + 4.0 * height_m * height_m);
     let phase = 2.0 * std::f64::consts::PI * (bounced_m - distance_m) / WAVELENGTH_M;
     // The ground turns the phase by half a turn.
@@ -222,6 +236,7 @@ struct Cells {
 
 impl Cells {
     fn new(positions: &[Position], side_m: f64) -> Self {
+        // A side of 0, for a reach of 0, would divide by 0.
         let mut cells = Self { side_m: side_m.max(1e-3), nodes: Vec::with_capacity(positions.len()) };
         for (node, &place) in positions.iter().enumerate() {
             let (row, column) = cells.cell(place);
@@ -235,10 +250,11 @@ impl Cells {
         ((place.y / self.side_m).floor() as i64, (place.x / self.side_m).floor() as i64)
     }
 
-    /// Returns the nodes of the nine squares around a place.
+    /// Returns the nodes in the square of a place and in the eight squares around it.
     fn around(&self, place: Position) -> impl Iterator<Item = u32> {
         let (row, column) = self.cell(place);
         (row - 1..=row + 1).flat_map(move |row| {
+            // The three squares of a row follow each other in the sorted list.
             let begin = self.nodes.partition_point(|&(r, c, _)| (r, c) < (row, column - 1));
             let rest = self.nodes.get(begin..).unwrap_or_default().iter();
             rest.take_while(move |&&(r, c, _)| (r, c) <= (row, column + 1)).map(|&(.., node)| node)
@@ -260,14 +276,14 @@ mod tests {
         Propagation::UnitDisk(UnitDisk { sense_m: 5.0, success_ratio_rx: 0.5, ..UnitDisk::NARROW });
 
     #[test]
-    fn a_unit_disk_has_a_core_that_hears_and_a_ring_that_is_disturbed() {
+    fn a_unit_disk_has_a_transmission_range_and_a_larger_interference_range() {
         let links = links(&[(0.0, 0.0), (5.0, 0.0), (10.0, 0.0), (20.0, 0.0), (20.1, 0.0)], DISK);
         let of: Vec<_> = links.of(0).iter().map(|link| (link.to, link.delivery, link.sensed)).collect();
         assert_eq!(of, [(1, 0.875, true), (2, 0.5, false), (3, 0.0, false)]);
     }
 
     #[test]
-    fn with_an_open_edge_nodes_at_exactly_a_range_only_receive() {
+    fn nodes_exactly_at_an_open_edge_receive_frames_and_are_not_disturbed() {
         let Propagation::UnitDisk(disk) = DISK else { panic!("{DISK:?}") };
         let disk = UnitDisk { sense_m: 10.0, open_edge: true, ..disk };
         let links = links(
@@ -279,7 +295,7 @@ mod tests {
     }
 
     #[test]
-    fn squares_find_whom_a_look_at_all_pairs_finds() {
+    fn the_grid_search_for_neighbours_finds_the_same_nodes_as_comparing_all_pairs() {
         let stream = Luck::new(2).stream("places");
         let place = |n| (100.0 * stream.unit(n, 0, 0) - 50.0, 100.0 * stream.unit(n, 1, 0) - 50.0);
         let places: Vec<_> = (0..200).map(place).collect();
@@ -300,7 +316,7 @@ mod tests {
     }
 
     #[test]
-    fn with_distance_a_link_fades_from_good_over_bad_to_none() {
+    fn the_delivery_of_a_link_falls_with_distance() {
         let propagation = Propagation::LogDistance(LogDistance {
             shadowing_db: 0.0,
             sensitivity_dbm: -85.0,
@@ -316,7 +332,7 @@ mod tests {
     }
 
     #[test]
-    fn shadowing_is_the_same_both_ways_and_differs_from_pair_to_pair() {
+    fn shadowing_is_equal_in_both_directions_and_different_for_each_pair() {
         let propagation = Propagation::LogDistance(LogDistance {
             exponent: 2.0,
             shadowing_db: 6.0,
@@ -330,7 +346,7 @@ mod tests {
     }
 
     #[test]
-    fn two_rays_cancel_at_some_distances() {
+    fn the_two_ray_model_cancels_at_some_distances() {
         let free_space_db = 20.0 * libm::log10(WAVELENGTH_M / (4.0 * std::f64::consts::PI * 10.0));
         let gains: Vec<_> = (1..100).map(|n| two_ray_db(f64::from(n) * 0.5, 1.0, 0.9)).collect();
         assert!((two_ray_db(10.0, 1.0, 0.0) - free_space_db).abs() < 1e-9, "without a ground");

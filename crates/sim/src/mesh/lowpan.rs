@@ -27,14 +27,15 @@ pub(crate) const fn mac_header_bytes(to: Option<NodeId>) -> u16 {
     if to.is_some() { 21 } else { 15 }
 }
 
-/// Returns the length of the compressed headers of a packet from `source` to `dest` on its hop `from`, `to`, without a
-/// fragment header: IPv6, the RPL option, and UDP if there is any. An ICMPv6 message counts as payload.
+/// Returns the length of the compressed headers of a packet from `source` to `dest` on its hop from `from` to `to`,
+/// without a fragment header: IPv6, the RPL option, and UDP if there is any. An ICMPv6 message counts as payload.
 ///
 /// A hop limit other than 1, 64 and 255 takes a byte, an end of the path that is not an end of the hop takes 8, and
 /// ff02::1a takes 1 (RFC 6282 §3.1.1); UDP between ports 5683 takes 7 with its checksum (§4.3).
 ///
-/// This is the least that the RFC allows. Contiki (`sicslowpan.c`, `compress_hdr_iphc`) names contexts though they are 0,
-/// which is a byte more with UDP. Contiki 3.x compresses nothing behind an RPL option, which is 3 bytes more.
+/// This is the least that the RFC allows. Contiki (`sicslowpan.c`, `compress_hdr_iphc`) writes context identifiers
+/// though they are 0, which is a byte more with UDP. Contiki 3.x compresses nothing behind an RPL option, which is 3
+/// bytes more.
 #[inline]
 pub(crate) fn header_bytes(
     source: NodeId,
@@ -53,11 +54,12 @@ pub(crate) fn header_bytes(
     };
     let option = if leg.option.is_some() { 2 + 6 } else { 0 };
     // A header that is not compressed is named in the header before it.
+    // A compressed UDP header has a byte of its own, two ports, and a checksum.
     let next = if is_icmpv6 { 1 } else { 1 + 4 + 2 };
     2 + hop_limit + source + dest + option + next
 }
 
-/// The frames that a packet takes on a hop (RFC 4944 §5.3), counted from 0.
+/// The division of a packet into frames on one hop (RFC 4944 §5.3). Frames are numbered from 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Fragments {
     /// The length of MAC header and checksum.
@@ -67,7 +69,7 @@ pub(crate) struct Fragments {
     payload: u16,
     /// The payload in the first frame.
     first: u16,
-    /// The payload in each of the others but the last, which has the rest.
+    /// The payload in each further frame. The last frame has the rest.
     next: u16,
     count: u8,
 }
@@ -76,8 +78,8 @@ impl Fragments {
     /// The largest number of frames of a packet.
     pub(crate) const MAX: u8 = 64;
 
-    /// Returns the frames, of `max_frame_bytes` at most, of a packet with compressed headers of `header` bytes and a payload of
-    /// `payload` bytes on a hop to `to`.
+    /// Divides a packet into frames of at most `max_frame_bytes` for a hop to `to`. The packet has compressed headers
+    /// of `header` bytes and a payload of `payload` bytes.
     ///
     /// Returns `None` if the payload is longer than [`MAX_PAYLOAD_BYTES`], if it takes more than [`MAX`](Self::MAX) frames, or
     /// if the headers do not fit the first frame (RFC 6282 §2).
@@ -86,12 +88,14 @@ impl Fragments {
         let payload = u16::try_from(payload).ok().filter(|&payload| payload <= MAX_PAYLOAD_BYTES)?;
         let overhead = mac_header_bytes(to) + FCS_BYTES;
         let room = max_frame_bytes.checked_sub(overhead)?;
+        // A packet that fits one frame has no fragment header.
         if header + payload <= room {
             return Some(Self { overhead, header, payload, first: payload, next: 0, count: 1 });
         }
         // Offsets are in units of 8 bytes of the uncompressed packet, whose headers are a multiple of 8 themselves.
         let first = room.checked_sub(FRAG1_BYTES + header)? & !7;
         let next = room.checked_sub(FRAGN_BYTES)? & !7;
+        // The payload did not fit one frame, so it exceeds `first`. Frames without room for 8 bytes make `next` 0: no plan.
         let others = (payload - first).checked_add(next.checked_sub(1)?)? / next;
         let count = u8::try_from(1 + others).ok().filter(|&count| count <= Self::MAX)?;
         Some(Self { overhead, header, payload, first, next, count })
@@ -141,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn an_end_of_the_path_is_elided_where_it_is_an_end_of_the_hop() {
+    fn lowpan_elides_an_ip_address_that_equals_the_link_address_of_the_hop() {
         assert_eq!(udp(0, 3, 64, None), 2 + 7);
         assert_eq!(udp(0, 1, 64, None), 2 + 8 + 7);
         assert_eq!(udp(1, 2, 63, None), 2 + 1 + 16 + 7);
@@ -163,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn what_frames_cannot_carry_is_refused() {
+    fn a_datagram_too_long_for_6lowpan_is_refused() {
         let to = Some(HOPS[3]);
         assert!(Fragments::new(127, to, 42, usize::from(MAX_PAYLOAD_BYTES)).is_some());
         assert_eq!(Fragments::new(127, to, 42, usize::from(MAX_PAYLOAD_BYTES) + 1), None);
@@ -178,7 +182,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn frames_carry_the_payload_in_order_and_in_units_of_eight(
+        fn lowpan_fragments_carry_the_payload_in_sequence_and_in_units_of_eight(
             max_frame_bytes in 40u16..200,
             header in 9u16..43,
             payload in 0usize..1_300,

@@ -8,25 +8,27 @@ use super::packets::PacketId;
 use super::{Backoff, Frame, MacConfig};
 use crate::{NodeId, Span, Stream};
 
-/// The state of medium access of a node. In a large mesh it is in no near cache, so each pointer costs. The usual numbers of
-/// queues and senders therefore have room within the struct.
+/// The state of medium access of a node. In a large mesh this state is not in a near cache, so each pointer costs. The usual
+/// numbers of queues and senders therefore have room within the struct.
 #[derive(Debug, Default)]
 pub(super) struct Mac {
     pub(super) queues: SmallVec<[FrameQueue; 2]>,
-    /// The queue whose first frame has the radio, from a clear channel to the end of the wait for its acknowledgement.
+    /// The queue whose first frame is being sent, from a clear channel until the acknowledgement has come or is
+    /// overdue.
     pub(super) active: Option<u8>,
     /// An acknowledgement that is due or on the air.
     pub(super) acknowledging: Option<Frame>,
-    /// The neighbour whose acknowledgement is waited for.
+    /// The neighbour from which the node awaits an acknowledgement.
     pub(super) awaiting: Option<NodeId>,
-    /// The number of frames begun, with acknowledgements. It is the key of the next frame's random numbers.
+    /// The number of transmissions begun, acknowledgements included. It is the key of the next transmission's random
+    /// numbers.
     pub(super) sent: u32,
     /// The number of frames in all queues.
     frames: u16,
     sequence: u8,
-    /// The number of backoffs drawn, which is the key of the next.
+    /// The number of backoffs drawn, which is the key of the next draw.
     draws: u32,
-    /// The senders heard last, the latest first, and the sequence number of the last frame of each.
+    /// The senders heard last, the latest first, each with the sequence number of its last frame.
     seen: SmallVec<[(NodeId, u8); 8]>,
 }
 
@@ -34,7 +36,7 @@ pub(super) struct Mac {
 #[derive(Debug, Default)]
 pub(super) struct FrameQueue {
     pub(super) frames: VecDeque<Queued>,
-    /// The number of backoffs after a busy channel, within this attempt.
+    /// The number of times that this attempt has found the channel busy and backed off again.
     pub(super) backoffs: u8,
     /// The number of attempts that failed.
     pub(super) attempts: u8,
@@ -58,23 +60,23 @@ pub(super) enum QueueState {
     Idle,
     /// The queue waits for the end of a backoff, of a transmission, or of the wait for an acknowledgement.
     Busy,
-    /// The queue waits for the radio, which another queue has.
+    /// The queue waits for the radio, which another queue or an acknowledgement uses.
     Ready,
 }
 
-/// The largest number of queues of a node, which an event can name.
+/// The largest number of queues of a node. The number of an event has room for no more.
 pub(super) const MOST_QUEUES: u8 = 15;
 
 /// The number of attempts after which a linear backoff grows no more.
 const LINEAR_STEPS: u64 = 3;
 
 impl Mac {
-    /// Returns the number of frames that there is room for.
+    /// Returns the number of frames that the node still has room for.
     pub(super) fn room(&self, config: &MacConfig) -> u16 {
         config.queue_frames.saturating_sub(self.frames)
     }
 
-    /// Returns the number of frames that wait.
+    /// Returns the number of frames in all queues.
     pub(super) fn queued(&self) -> usize {
         usize::from(self.frames)
     }
@@ -89,6 +91,7 @@ impl Mac {
             Some(_) => queue.frames.front().is_some_and(|first| first.frame.to == queued.frame.to),
         };
         let most = usize::from(config.neighbour_queues.unwrap_or(1).clamp(1, MOST_QUEUES));
+        // A queue of the same neighbour comes first, to keep the frames in order. An empty or a new one is taken otherwise.
         let place = (self.queues.iter().position(is_its))
             .or_else(|| self.queues.iter().position(|queue| queue.frames.is_empty()))
             .or_else(|| {
@@ -104,7 +107,7 @@ impl Mac {
         Some(place as u8)
     }
 
-    /// Takes the first frame out of a queue.
+    /// Removes and returns the first frame of a queue.
     pub(super) fn pop(&mut self, queue: u8) -> Option<Queued> {
         let queue = self.queues.get_mut(usize::from(queue))?;
         let queued = queue.frames.pop_front()?;
@@ -113,8 +116,9 @@ impl Mac {
         Some(queued)
     }
 
-    /// Returns whether this frame is a copy of the last one of its sender, and remembers it as the last. Older frames are not
-    /// remembered, because a sender has only 256 numbers for all its neighbours.
+    /// Returns whether a frame is a copy: whether the last frame from its sender had the same sequence number.
+    /// Remembers the frame as the last one. Older frames are not remembered, because a sender has only 256 numbers for
+    /// all its neighbours.
     pub(super) fn knows(&mut self, config: &MacConfig, from: NodeId, sequence: u8) -> bool {
         let place = self.seen.iter().position(|(sender, _)| *sender == from);
         let known = place.is_some_and(|place| self.seen[place].1 == sequence);
@@ -125,6 +129,7 @@ impl Mac {
             }
             self.seen.len().saturating_sub(1)
         });
+        // The sender moves to the front. The one heard longest ago drops out of a full list.
         if let Some(senders) = self.seen.get_mut(..=last) {
             senders.rotate_right(1);
             senders[0] = (from, sequence);
@@ -137,6 +142,7 @@ impl Mac {
     pub(super) fn cells(&mut self, config: &MacConfig, luck: Stream, node: u32, queue: u8) -> u8 {
         let attempts = self.queues.get(usize::from(queue)).map_or(0, |queue| queue.attempts);
         let Some(failed) = attempts.checked_sub(1) else { return 0 };
+        // The number of cells has 8 bits.
         let exponent = config.min_be.saturating_add(failed).min(config.max_be).min(8);
         self.draws = self.draws.wrapping_add(1);
         luck.below(1 << exponent, u64::from(node), u64::from(self.draws), 0) as u8
@@ -148,6 +154,7 @@ impl Mac {
             return Span::ZERO;
         }
         let Some(queue) = self.queues.get(usize::from(queue)) else { return Span::ZERO };
+        // The exponent grows with each busy channel, up to macMaxBE.
         let exponent = config.min_be.saturating_add(queue.backoffs).min(config.max_be).min(31);
         let slots = (1u64 << exponent) - 1;
         let attempts = u64::from(queue.attempts);
@@ -193,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn the_standard_has_one_queue_for_all_and_contiki_one_for_each_of_two_neighbours() {
+    fn the_standard_mac_has_one_queue_and_contiki_one_for_each_of_two_neighbours() {
         let mut mac = Mac::default();
         let push = |mac: &mut Mac, config, to| mac.push(config, frame(to));
         assert_eq!([1, 2, 3].map(|to| push(&mut mac, &MacConfig::STANDARD, to)), [Some(0); 3]);
@@ -206,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn a_full_node_takes_no_frame_more_whichever_queue_it_is_for() {
+    fn a_node_with_full_queues_takes_no_frame_for_any_neighbour() {
         let config = MacConfig { queue_frames: 3, ..MacConfig::CONTIKI_3 };
         let mut mac = Mac::default();
         assert_eq!([1, 1, 2, 2].map(|to| mac.push(&config, frame(to)).is_some()), [true, true, true, false]);
@@ -214,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn sequence_numbers_tell_frames_apart_and_copies_are_known() {
+    fn mac_sequence_numbers_distinguish_new_frames_from_copies() {
         let mut mac = Mac::default();
         mac.push(&MacConfig::STANDARD, frame(1));
         mac.push(&MacConfig::STANDARD, frame(1));
@@ -238,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn backoffs_are_drawn_as_each_stack_draws_them() {
+    fn csma_backoffs_are_drawn_as_in_each_operating_system() {
         assert_eq!(bounds(&MacConfig::STANDARD, 0, 0), (0, 7 * 320));
         assert_eq!(bounds(&MacConfig::STANDARD, 4, 0), (0, 31 * 320), "macMaxBE");
         assert_eq!(bounds(&MacConfig::CONTIKI_3, 0, 0), (0, 0), "2^0 − 1 ticks");

@@ -1,4 +1,4 @@
-//! 6LoWPAN and routing: from a datagram to frames for the next hop, and back.
+//! 6LoWPAN and routing: from a datagram to frames for the next hop, and from frames to the datagram.
 
 use super::address::{ALL_RPL_NODES, global, link_local};
 use super::event::MeshEvent;
@@ -14,7 +14,8 @@ use crate::{Event, MediumContext, NodeEvent, NodeId, Tap};
 const NEIGHBOURS: u8 = 255;
 
 impl Mesh {
-    /// Receives a frame at `node`. Returns the datagram if it is whole and has arrived.
+    /// Handles a frame that `node` has received, and forwards its datagram once that is complete. Returns the datagram
+    /// instead if `node` is its receiver.
     pub(super) fn receive<T: Tap>(
         &mut self,
         moment: &mut MediumContext<'_, T>,
@@ -23,6 +24,7 @@ impl Mesh {
     ) -> Option<PacketId> {
         let Queued { frame, packet } = *queued;
         let packet = if frame.fragments == 1 {
+            // A whole datagram ends reassemblies in stacks that prefer new ones. Their packets are no longer held.
             for ended in self.reassemblies[node as usize].handle_whole() {
                 self.packets.release(PacketId(ended));
             }
@@ -30,6 +32,7 @@ impl Mesh {
         } else {
             self.put_together(moment, node, queued)?
         };
+        // Messages of RPL go one hop and are never forwarded.
         if let Some(message) = self.packets.get(packet).message {
             if let Some(rpl) = self.routing.rpl() {
                 rpl.node(node).handle(moment.now, frame.from, &message);
@@ -41,6 +44,7 @@ impl Mesh {
             // The caller holds the datagram until it is delivered.
             return Some(packet);
         }
+        // The hop limit is lowered before the packet is sent on, and 0 is not sent (RFC 8200 §3).
         if let Some(hop_limit @ 1..) = frame.leg.hop_limit.checked_sub(1) {
             let leg = Leg { hop_limit, ..frame.leg };
             self.forward(moment, node, packet, Some(frame.from), leg);
@@ -51,7 +55,7 @@ impl Mesh {
         None
     }
 
-    /// Receives a fragment at `node`. Returns the datagram if that was the last fragment.
+    /// Handles a fragment that `node` has received. Returns the datagram if the fragment completes it.
     fn put_together<T: Tap>(
         &mut self,
         moment: &mut MediumContext<'_, T>,
@@ -61,6 +65,7 @@ impl Mesh {
         let Queued { frame, packet } = queued;
         match self.reassemblies[node as usize].handle(moment.now, frame, packet.0) {
             Reassembled::Opened(over) => {
+                // The context holds its datagram until it is whole or given up.
                 self.packets.hold(*packet);
                 if let Some(over) = over {
                     self.packets.release(PacketId(over));
@@ -91,7 +96,8 @@ impl Mesh {
         self.forward(moment, node, packet, None, leg);
     }
 
-    /// Sends a datagram on from `node`, where it began or came to `from` a neighbour.
+    /// Forwards a datagram at `node` to its next hop. `from` is the neighbour that sent it here; `None` if it began at
+    /// `node`.
     fn forward<T: Tap>(
         &mut self,
         moment: &mut MediumContext<'_, T>,
@@ -128,17 +134,20 @@ impl Mesh {
     ) {
         let packet = self.packets.get(id);
         let from = NodeId(node);
+        // The compressed headers differ from hop to hop, so the frames are planned for each.
         let header = header_bytes(packet.source, packet.dest, from, to, leg, packet.message.is_some());
         let max = self.config.lowpan.max_frame_bytes;
         let plan = Fragments::new(max, to, header, packet.bytes.len());
         let fits =
             |plan: &Fragments| u16::from(plan.count()) <= self.macs[node as usize].room(&self.config.mac);
+        // All frames have room or none is queued: a part of a datagram would be of no use.
         let Some(plan) = plan.filter(fits) else {
             self.counters[node as usize].queue_full += 1;
             self.record(moment, Event::Dropped, id);
             return;
         };
         let tag = self.tags[node as usize];
+        // Only fragments have a tag (RFC 4944 §5.3).
         if plan.count() > 1 {
             self.tags[node as usize] = tag.wrapping_add(1);
         }
@@ -147,6 +156,7 @@ impl Mesh {
                 kind: FrameKind::Data,
                 from,
                 to,
+                // The queue gives the frame its number when it takes it.
                 sequence: 0,
                 bytes: plan.frame_bytes(fragment),
                 fragment,
@@ -162,7 +172,8 @@ impl Mesh {
         }
     }
 
-    /// Tells RPL that a frame for one neighbour was given up or, as far as `node` knows, received after so many transmissions.
+    /// Reports to RPL how a frame to the neighbour `to` ended after so many `transmissions`: given up or, as far as
+    /// `node` knows, received.
     pub(super) fn frame_done<T: Tap>(
         &mut self,
         moment: &mut MediumContext<'_, T>,
@@ -184,6 +195,7 @@ impl Mesh {
         self.air.switch_on(moment.now, node);
         self.fall_asleep(moment.now, node);
         if let Some(config) = self.contikimac() {
+            // Wake-ups count from the moment at which the node was switched on. That is random, so nodes do not wake up together.
             moment.events.push(moment.now + config.wake_interval, MeshEvent::WakeUp(node).encode());
         }
         self.update_routing(moment, node);
@@ -200,10 +212,12 @@ impl Mesh {
     fn update_routing<T: Tap>(&mut self, moment: &mut MediumContext<'_, T>, node: u32) {
         loop {
             let Some(rpl) = self.routing.rpl() else { return };
+            // One message may lead to another, so this goes on until there is none.
             let Some((to, message)) = rpl.poll_transmit(node) else { break };
             let config = *rpl.config();
             let id = self.packets.insert_message(NodeId(node), to, message);
             let ends = (link_local(NodeId(node)).octets(), to.map_or(ALL_RPL_NODES, link_local).octets());
+            // The bytes are written only now, because the checksum covers the addresses.
             message.write(&config, ends, |node| global(node).octets(), self.packets.bytes_mut(id));
             if moment.tap.watches_nodes() {
                 let bytes = self.packets.get(id).bytes.len() as u16;

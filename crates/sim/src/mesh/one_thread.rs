@@ -2,17 +2,19 @@
 //!
 //! Contiki works so on a Cooja mote (core/net/mac/nullrdc.c, platform/cooja/dev/cooja-radio.c, platform/cooja/contiki-cooja-main.c):
 //!
-//! * To send a frame takes one call. The radio turns to sending, the node looks at the channel, sends, and waits for the acknowledgement
-//!   for a fixed time, also where the acknowledgement comes earlier.
-//! * The node does not look at the channel before the radio turns, but does not begin while it receives a frame.
+//! * To send a frame takes one call. The radio turns to sending, the node looks at the channel, sends, and waits for
+//!   the acknowledgement for a fixed time, even if the acknowledgement comes earlier.
+//! * The node does not look at the channel before the radio turns, but begins no call while it receives a frame.
 //! * The radio keeps one frame. A frame that comes during a call waits there, and the next frame takes its place. That may be a
 //!   frame for another node: the radio keeps all that it hears.
 //! * Only after the call does the node handle the frame and acknowledge it. The sender may have given up by then.
 //! * A call that finds another frame than its acknowledgement discards that frame, and counts as a busy channel.
 //! * An acknowledgement is not sent if the channel is busy.
-//! * A call goes on at ticks: a tick of the clock after the last, or earlier, when a frame begins or ends at the node. So the turn of the
-//!   radio may take less time than its ticks, and the wait more.
-//! * After a missing acknowledgement the next attempt begins at once, or a tick later, in turn.
+//! * A call goes on at ticks: a tick of the clock after the last, or earlier, when a frame begins or ends at the node.
+//!   So the radio may turn in less time than its number of ticks, and the wait for an acknowledgement may take longer
+//!   than set.
+//! * After a missing acknowledgement the next attempt begins at once, and after the following one a tick later, by
+//!   turns.
 
 use smallvec::SmallVec;
 
@@ -25,34 +27,34 @@ use super::packets::PacketId;
 use super::{Frame, FrameEvent, FrameKind, MacConfig, Mesh};
 use crate::{MediumContext, NodeId, Span, Tap, Time};
 
-/// The memory of a node with one thread.
+/// The state of a node with one thread.
 #[derive(Clone, Debug)]
 pub(super) struct NodeThread {
     stage: CallStage,
     /// The time of the next tick of the call.
     tick: Time,
-    /// The frame that the radio keeps.
+    /// The frame that the radio has received and the node has not yet read.
     kept: Option<KeptFrame>,
-    /// The frame that the node is acknowledging. It goes to the layers above afterwards.
+    /// The frame that the node is acknowledging. It is passed up after its acknowledgement.
     handled: Option<Queued>,
-    /// Whether the next attempt after a missing acknowledgement begins a tick later.
+    /// Whether the next attempt after a missing acknowledgement waits one tick. Otherwise it begins at once.
     is_late: bool,
 }
 
-/// A part of a call that takes ticks.
+/// The present stage of a driver call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum CallStage {
-    /// The node is in no call, or sends.
+    /// The node is in no call, or is transmitting.
     Other,
     /// The radio turns to sending, for so many more ticks.
     Turning(u64),
-    /// The radio turns to sending an acknowledgement.
+    /// The radio turns to sending an acknowledgement, for so many more ticks.
     TurningToAcknowledge(u64),
     /// The node waits for an acknowledgement until this moment.
     Waiting(Time),
 }
 
-/// A frame in a radio, with its datagram.
+/// A received frame that waits in the radio, with its datagram.
 #[derive(Clone, Copy, Debug)]
 enum KeptFrame {
     Data(Queued),
@@ -63,8 +65,10 @@ impl NodeThread {
     pub(super) const IDLE: Self =
         Self { stage: CallStage::Other, tick: Time::MAX, kept: None, handled: None, is_late: false };
 
-    /// Returns whether an attempt after a missing acknowledgement begins a tick later: every other one does.
+    /// Returns whether this attempt after a missing acknowledgement begins a tick later. Every second call returns
+    /// true.
     pub(super) fn begins_late(&mut self) -> bool {
+        // The flag turns before it is read, so the first of these attempts begins at once.
         self.is_late = !self.is_late;
         !self.is_late
     }
@@ -76,12 +80,13 @@ impl MacConfig {
         self.backoff_unit.max(Span::from_nanos(1))
     }
 
-    /// Returns the ticks in a time, begun ones included.
+    /// Returns the number of ticks in a span, rounded up.
     fn ticks(&self, time: Span) -> u64 {
         time.as_nanos().div_ceil(self.tick().as_nanos())
     }
 
-    /// Returns the time from the end of a backoff to the moment at which the state of the channel counts.
+    /// Returns the duration of the channel assessment that follows a backoff: zero without CSMA, and with one thread,
+    /// where it is part of the call.
     pub(super) fn listening(&self) -> Span {
         // With one thread, a call begins at the end of the backoff, and looks at the channel later.
         if self.csma && !self.one_thread { self.cca } else { Span::ZERO }
@@ -98,6 +103,7 @@ impl Mesh {
     pub(super) fn call_driver<T: Tap>(&mut self, moment: &mut MediumContext<'_, T>, node: u32, queue: u8) {
         let mac = &mut self.macs[node as usize];
         let Some(first) = mac.queues[usize::from(queue)].frames.front() else { return };
+        // nullrdc does not begin a frame to one node while the radio holds another that waits to be read.
         let is_kept = first.frame.to.is_some() && self.threads[node as usize].kept.is_some();
         if is_kept || self.air.is_receiving(node) {
             self.channel_is_busy(moment, node, queue);
@@ -108,24 +114,27 @@ impl Mesh {
         }
     }
 
-    /// Begins a part of a call.
+    /// Begins a stage of a call, and schedules its first tick.
     fn enter<T>(&mut self, moment: &mut MediumContext<'_, T>, node: u32, stage: CallStage) {
         self.threads[node as usize].stage = stage;
         let ticks = match stage {
             CallStage::Other => return,
             CallStage::Turning(ticks) | CallStage::TurningToAcknowledge(ticks) => ticks,
+            // The thread looks at the clock once a tick.
             CallStage::Waiting(_) => 1,
         };
+        // Without time to turn, the tick is due now. It goes through the queue, after the events that are there already.
         let after = if ticks == 0 { Span::ZERO } else { self.config.mac.tick() };
         self.tick_at(moment, node, moment.now + after);
     }
 
     fn tick_at<T>(&mut self, moment: &mut MediumContext<'_, T>, node: u32, at: Time) {
+        // The event of the former tick stays in the queue. `tick` knows it by its time.
         self.threads[node as usize].tick = at;
         moment.events.push(at, MeshEvent::Tick(node).encode());
     }
 
-    /// Lets calls go on at nodes where the frame of `node` has just begun or ended.
+    /// Lets driver calls continue now at nodes that notice the beginning or the end of the frame of `node`.
     pub(super) fn wake_others<T>(&mut self, moment: &mut MediumContext<'_, T>, node: u32, begins: bool) {
         let woken: SmallVec<[u32; 16]> = self.air.woken(node, begins).collect();
         for other in woken {
@@ -135,7 +144,7 @@ impl Mesh {
         }
     }
 
-    /// Goes on with a call. Returns a datagram that arrives now.
+    /// Continues a driver call. Returns the datagram that arrives now, if there is one.
     pub(super) fn tick<T: Tap>(&mut self, moment: &mut MediumContext<'_, T>, node: u32) -> Option<PacketId> {
         let thread = &mut self.threads[node as usize];
         if thread.tick != moment.now {
@@ -175,7 +184,8 @@ impl Mesh {
         }
     }
 
-    /// Ends the frame of a call, which is now in all radios that heard it.
+    /// Ends the frame of a call: the radio of each node that received it now keeps it. The node then waits for the
+    /// acknowledgement, if it expects one.
     pub(super) fn frame_ends_in_call<T: Tap>(&mut self, moment: &mut MediumContext<'_, T>, node: u32) {
         let mut fates = std::mem::take(&mut self.fates);
         self.air.end(moment.now, node, &mut fates);
@@ -187,16 +197,20 @@ impl Mesh {
         if let Some((queued, queue)) = first {
             let to = queued.frame.to;
             for &(other, fate) in &fates {
+                // Every radio keeps each frame that it hears, also a frame for another node.
                 if fate == ReceptionOutcome::Received {
                     self.packets.hold(queued.packet);
                     self.keep(moment, other, KeptFrame::Data(queued));
                 } else {
+                    // Only the nodes that the frame was for count it as lost.
                     if to.is_none_or(|to| to.0 == other) {
                         self.record_frame(moment, event_of(fate), other, &queued);
                     }
+                    // The end of the frame frees the radio, which may now give out the frame that it keeps.
                     self.handle_kept(moment, other);
                 }
             }
+            // The thread waits for the acknowledgement and handles nothing until then.
             if to.is_some() && self.config.mac.acknowledgements {
                 self.macs[node as usize].awaiting = to;
                 let until = moment.now + self.config.mac.ack_wait;
@@ -209,17 +223,19 @@ impl Mesh {
         self.fates = fates;
     }
 
-    /// Ends the wait for an acknowledgement, whether it has come or not.
+    /// Ends the wait for an acknowledgement: takes the frame from the radio, and finishes or repeats the attempt.
     fn wait_ends<T: Tap>(&mut self, moment: &mut MediumContext<'_, T>, node: u32) {
         self.threads[node as usize].stage = CallStage::Other;
         let mac = &mut self.macs[node as usize];
         let (Some(queue), Some(peer)) = (mac.active.take(), mac.awaiting.take()) else { return };
         let sequence = mac.queues[usize::from(queue)].frames.front().map(|queued| queued.frame.sequence);
+        // A frame that is coming in hides the one before it.
         let kept = if self.air.is_receiving(node) { None } else { self.threads[node as usize].kept.take() };
         match kept {
             Some(KeptFrame::Ack(ack)) if ack.from == peer && Some(ack.sequence) == sequence => {
                 self.finish(moment, node, queue, FrameEvent::Received);
             }
+            // The frame in the radio is not the acknowledgement. Contiki discards it and takes the channel for busy.
             Some(other) => {
                 self.lose(moment, node, other);
                 self.channel_is_busy(moment, node, queue);
@@ -229,7 +245,7 @@ impl Mesh {
         self.end_call(moment, node);
     }
 
-    /// Puts a frame that was heard into the radio of a node, which handles it at once unless it is in a call.
+    /// Puts a received frame into the radio of a node. The node handles it at once unless it is in a driver call.
     fn keep<T: Tap>(&mut self, moment: &mut MediumContext<'_, T>, node: u32, frame: KeptFrame) {
         if let Some(before) = self.threads[node as usize].kept.replace(frame) {
             self.lose(moment, node, before);
@@ -237,7 +253,7 @@ impl Mesh {
         self.handle_kept(moment, node);
     }
 
-    /// Loses a frame that was in the radio.
+    /// Drops a frame that was in the radio. Counts it as missed if it was for this node.
     fn lose<T: Tap>(&mut self, moment: &mut MediumContext<'_, T>, node: u32, frame: KeptFrame) {
         if let KeptFrame::Data(queued) = frame {
             if queued.frame.to.is_none_or(|to| to.0 == node) {
@@ -247,16 +263,20 @@ impl Mesh {
         }
     }
 
-    /// Handles the frame that the radio keeps, if there is one. While another frame comes in, the radio does not give it out.
+    /// Handles the frame that the radio keeps, if there is one. Does nothing during a call or while the radio receives
+    /// another frame: the frame then stays in the radio.
     fn handle_kept<T: Tap>(&mut self, moment: &mut MediumContext<'_, T>, node: u32) {
+        // The thread is in a call, or the radio is receiving. The frame stays in the radio.
         if self.is_calling(node) || self.air.is_receiving(node) {
             return;
         }
+        // An acknowledgement that is read outside of a call comes too late, and is dropped.
         let Some(KeptFrame::Data(queued)) = self.threads[node as usize].kept.take() else { return };
         let frame = queued.frame;
         match frame.to {
             Some(to) if to.0 == node => {
                 self.record_frame(moment, FrameEvent::Received, node, &queued);
+                // The acknowledgement goes first. `pass_up` hands the frame on afterwards.
                 self.threads[node as usize].handled = Some(queued);
                 let ack =
                     Frame { kind: FrameKind::Ack, from: to, to: Some(frame.from), bytes: ACK_BYTES, ..frame };
@@ -264,9 +284,11 @@ impl Mesh {
                 let config = &self.config.mac;
                 let turns = if config.acknowledgements { config.ack_turnaround } else { Span::ZERO };
                 let ticks = config.ticks(turns);
+                // The packet is still held for `handled`, so this returns before the release below.
                 self.enter(moment, node, CallStage::TurningToAcknowledge(ticks));
                 return;
             }
+            // The radio kept a frame for another node. The thread drops it.
             Some(_) => {}
             None => {
                 self.record_frame(moment, FrameEvent::Received, node, &queued);
@@ -279,8 +301,8 @@ impl Mesh {
         self.packets.release(queued.packet);
     }
 
-    /// Sends the acknowledgement of the frame that the node handles, if the channel is clear. Returns the datagram that arrived
-    /// with the frame if the acknowledgement is not sent.
+    /// Sends the acknowledgement of the frame that the node handles. If the channel is busy, passes the frame up
+    /// without it, and returns the datagram that arrived.
     fn acknowledge_in_call<T: Tap>(
         &mut self,
         moment: &mut MediumContext<'_, T>,
@@ -295,7 +317,8 @@ impl Mesh {
         None
     }
 
-    /// Ends an acknowledgement, which is now in all radios that heard it. Returns the datagram that arrived with the frame.
+    /// Ends an acknowledgement: the radio of each node that received it now keeps it. Passes the acknowledged frame up,
+    /// and returns the datagram that arrived with it.
     pub(super) fn acknowledged_in_call<T: Tap>(
         &mut self,
         moment: &mut MediumContext<'_, T>,
@@ -320,11 +343,13 @@ impl Mesh {
         self.pass_up(moment, node)
     }
 
-    /// Gives the frame that the node has handled to the layers above. Returns the datagram that arrived with it.
+    /// Passes the frame that the node has handled to the layers above. Returns the datagram that arrived with it, if it
+    /// is complete and new.
     fn pass_up<T: Tap>(&mut self, moment: &mut MediumContext<'_, T>, node: u32) -> Option<PacketId> {
         self.macs[node as usize].acknowledging = None;
         let queued = self.threads[node as usize].handled.take()?;
         let Frame { from, sequence, .. } = queued.frame;
+        // A copy was acknowledged again, as its sender may have missed the first acknowledgement, and ends here.
         let known = self.macs[node as usize].knows(&self.config.mac, from, sequence);
         let arrived = if known { None } else { self.receive(moment, node, &queued) };
         if arrived.is_none() {
@@ -334,7 +359,7 @@ impl Mesh {
         arrived
     }
 
-    /// Lets a node whose call is over handle the frame in its radio, and then let its queues call.
+    /// Ends a driver call: handles the frame in the radio, and lets queues begin their calls.
     fn end_call<T: Tap>(&mut self, moment: &mut MediumContext<'_, T>, node: u32) {
         self.handle_kept(moment, node);
         self.resume(moment, node);

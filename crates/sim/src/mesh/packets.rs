@@ -1,11 +1,11 @@
-//! The datagrams under way in a mesh. Their bytes are stored once, however many nodes hold a fragment.
+//! The datagrams in flight in a mesh. The bytes of each are stored once, however many nodes hold a fragment.
 
 use super::Content;
 use super::frame::Ipv6Packet;
 use super::rpl::RplMessage;
 use crate::{Mark, NodeId};
 
-/// The place of a datagram in [`MeshPackets`].
+/// The index of a datagram in [`MeshPackets`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct PacketId(pub(super) u32);
 
@@ -17,13 +17,13 @@ pub(super) struct MeshPacket {
     pub(super) dest: Option<NodeId>,
     pub(super) mark: Mark,
     pub(super) bytes: Vec<u8>,
-    /// The message of RPL in it; `None` is a datagram of CoAP.
+    /// The RPL message that the datagram carries; `None` for a datagram of UDP.
     pub(super) message: Option<RplMessage>,
-    /// The number of frames and reassemblies that refer to it.
+    /// The number of frames and reassemblies that refer to the datagram.
     holders: u32,
 }
 
-/// All datagrams under way.
+/// All datagrams in flight.
 #[derive(Debug, Default)]
 pub(super) struct MeshPackets {
     slots: Vec<MeshPacket>,
@@ -34,7 +34,7 @@ pub(super) struct MeshPackets {
 const KEPT_CAPACITY: usize = 1_280;
 
 impl MeshPackets {
-    /// Stores a datagram with one holder.
+    /// Stores a datagram, with the caller as its only holder, and returns its index.
     pub(super) fn insert(
         &mut self,
         source: NodeId,
@@ -49,7 +49,7 @@ impl MeshPackets {
         id
     }
 
-    /// Stores a message of RPL with one holder. The caller writes its bytes.
+    /// Stores a datagram for a message of RPL, with the caller as its only holder. The caller writes its bytes.
     pub(super) fn insert_message(
         &mut self,
         source: NodeId,
@@ -61,9 +61,10 @@ impl MeshPackets {
         id
     }
 
-    /// Returns an empty slot.
+    /// Returns an empty slot with one holder, reused or new.
     fn take(&mut self) -> PacketId {
         let slot = self.free.pop().unwrap_or_else(|| {
+            // `insert` writes the three fields. They only fill the new slot here.
             let (source, dest, mark) = (NodeId(0), None, Mark::default());
             self.slots.push(MeshPacket { source, dest, mark, bytes: Vec::new(), message: None, holders: 0 });
             self.slots.len() as u32 - 1
@@ -82,16 +83,17 @@ impl MeshPackets {
         &self.slots[id.0 as usize]
     }
 
-    /// Adds a holder.
+    /// Adds a holder of a datagram, which keeps the datagram stored until the holder releases it.
     pub(super) fn hold(&mut self, id: PacketId) {
         self.slots[id.0 as usize].holders += 1;
     }
 
-    /// Removes a holder. The last one frees the slot.
+    /// Removes a holder of a datagram. The last one frees its slot.
     pub(super) fn release(&mut self, id: PacketId) {
         let packet = &mut self.slots[id.0 as usize];
         packet.holders -= 1;
         if packet.holders == 0 {
+            // A slot keeps the memory of an ordinary datagram, and gives back more.
             if packet.bytes.capacity() > KEPT_CAPACITY {
                 packet.bytes = Vec::new();
             }

@@ -3,11 +3,11 @@
 /// A model of propagation.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Propagation {
-    /// All or nothing, by the distance.
+    /// A frame is received within a range, and not beyond it.
     UnitDisk(UnitDisk),
-    /// Power that falls with the logarithm of distance.
+    /// Received power falls with the logarithm of distance.
     LogDistance(LogDistance),
-    /// A direct ray and one that the ground reflects.
+    /// Received power is the sum of two rays, one direct and one reflected by the ground.
     TwoRay(TwoRay),
 }
 
@@ -19,21 +19,21 @@ pub struct UnitDisk {
     pub range_m: f64,
     /// The range within which transmissions destroy other frames, in metres.
     pub interference_m: f64,
-    /// The range within which clear channel assessment notices a transmission, in metres. It always notices a frame that is
-    /// being received.
+    /// The range within which clear channel assessment notices a transmission, in metres. A node also notices any frame
+    /// that it is receiving.
     pub sense_m: f64,
-    /// Whether nodes at exactly `interference_m` or `sense_m` are outside. In Cooja they are: only nodes nearer than the larger range
+    /// True if nodes at exactly `interference_m` or `sense_m` are outside. In Cooja they are: only nodes nearer than the larger range
     /// are neighbours, and at exactly the range of reception the signal is too weak to be noticed.
     pub open_edge: bool,
     /// The share of frames that leave their sender. Nobody receives the others, and they disturb nobody.
     pub success_ratio_tx: f64,
-    /// The share of frames received at the very edge of `range_m`; at distance d it is 1 − (d/range)²·(1 − ratio). It is drawn
-    /// for each receiver. A frame that a receiver misses still destroys others there.
+    /// The share of frames received at the very edge of `range_m`; at distance d it is 1 − (d/range)²·(1 − ratio). The
+    /// outcome is drawn for each receiver. A frame that a receiver misses still destroys others there.
     pub success_ratio_rx: f64,
 }
 
 /// Power that falls with the logarithm of distance. Each pair of nodes has an obstacle of its own between them (log-normal
-/// shadowing). A transmission destroys a frame that it overlaps unless it is weaker by `capture_db`.
+/// shadowing). A transmission destroys a frame that it overlaps, except when the transmission is weaker by `capture_db`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LogDistance {
     /// Transmit power in dBm.
@@ -46,9 +46,9 @@ pub struct LogDistance {
     pub shadowing_db: f64,
     /// Received power at which half of the frames are received, in dBm.
     pub sensitivity_dbm: f64,
-    /// Received power from which clear channel assessment notices, in dBm.
+    /// The least received power that clear channel assessment notices, in dBm.
     pub sense_dbm: f64,
-    /// The lead in dB that a frame needs over each that overlaps.
+    /// How much stronger than each overlapping frame a frame must be to survive, in dB.
     pub capture_db: f64,
 }
 
@@ -64,9 +64,9 @@ pub struct TwoRay {
     pub reflection: f64,
     /// Received power at which half of the frames are received, in dBm.
     pub sensitivity_dbm: f64,
-    /// Received power from which clear channel assessment notices, in dBm.
+    /// The least received power that clear channel assessment notices, in dBm.
     pub sense_dbm: f64,
-    /// The lead in dB that a frame needs over each that overlaps.
+    /// How much stronger than each overlapping frame a frame must be to survive, in dB.
     pub capture_db: f64,
 }
 

@@ -5,12 +5,12 @@ use smallvec::SmallVec;
 use super::{Frame, LowpanConfig};
 use crate::{NodeId, Span, Time};
 
-/// The datagrams of which a node has some fragments and waits for others (RFC 4944 §5.3). Each has a context, with the handle
-/// of its packet. All memory is allocated at the start.
+/// The datagrams of which a node has some fragments and waits for others (RFC 4944 §5.3). Each has a context, which
+/// holds the handle of its packet. All memory is allocated at the start.
 ///
-/// Only a first fragment opens a context, like in Contiki (`sicslowpan.c`, `add_fragment`). If all contexts are in use, the
-/// datagram is dropped. Contexts that have waited too long are over when the next first fragment comes. Until then, a late
-/// fragment is added (the RFC lets none be added).
+/// Only a first fragment opens a context, like in Contiki (`sicslowpan.c`, `add_fragment`). If all contexts are in use,
+/// the datagram is dropped. A context past its deadline stays until the first fragment of another datagram takes its
+/// place. Until then, a late fragment is still added, which the RFC does not allow.
 ///
 /// With [`prefer_new`](LowpanConfig::prefer_new) a newer datagram ends older ones, like in Contiki 2.7 (`sicslowpan.c`,
 /// `PRIORITIZE_NEW_PACKETS`).
@@ -28,24 +28,24 @@ struct Context {
     from: NodeId,
     tag: u16,
     packet: u32,
-    /// The fragments that have not come, a bit for each.
+    /// A bit for each fragment, set while the fragment has not arrived.
     missing: u64,
     deadline: Time,
 }
 
-/// The effect of a fragment.
+/// The effect of a fragment on the reassembly.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Reassembled {
-    /// The fragment opened a context, which keeps its handle. Holds the handle of a context that it replaced, if any, which
-    /// the caller releases.
+    /// The fragment opened a context, which keeps the handle of its packet. If the context replaced another, the value is the
+    /// handle of the other packet, which the caller releases.
     Opened(Option<u32>),
     /// The fragment was added, and its context waits for more.
     Added,
-    /// The fragment is a copy of one that came before.
+    /// The fragment is a copy of an earlier fragment.
     Repeated,
-    /// The fragment was the last. The context is closed, and the caller has the handle of the datagram again.
+    /// The fragment completed the datagram. Its context is closed, and the caller takes back the handle of its packet.
     Whole(u32),
-    /// A first fragment found no context, because all are in use.
+    /// A first fragment was dropped, because all contexts are in use.
     Full,
     /// A further fragment found no context: the first was lost or dropped, or this one came too late.
     Stray,
@@ -66,8 +66,10 @@ impl FragmentReassembly {
     /// Handles a fragment of the packet with this handle. `frame.fragments` is more than 1, and
     /// [`Fragments::MAX`](super::lowpan::Fragments::MAX) at most.
     pub(crate) fn handle(&mut self, now: Time, frame: &Frame, packet: u32) -> Reassembled {
+        // `Fragments::MAX` is 64, so every fragment has its bit.
         let bit = 1 << frame.fragment;
         let found = self.contexts.iter().position(|context| {
+            // A first fragment after the deadline opens a context again. A later fragment is still added (Contiki).
             (context.from, context.tag) == (frame.from, frame.tag)
                 && (frame.fragment > 0 || now < context.deadline)
         });
@@ -75,6 +77,7 @@ impl FragmentReassembly {
             Some(index) => self.add(index, bit),
             None if frame.fragment > 0 => Reassembled::Stray,
             None => {
+                // One bit for each fragment, without the one that has just come.
                 let missing = (u64::MAX >> (64 - u32::from(frame.fragments))) & !bit;
                 let deadline = now + self.timeout;
                 self.open(now, Context { from: frame.from, tag: frame.tag, packet, missing, deadline })
@@ -82,7 +85,8 @@ impl FragmentReassembly {
         }
     }
 
-    /// Ends the contexts that a datagram of one frame ends. Returns their handles, which the caller releases.
+    /// Handles a datagram in a single frame: ends all contexts with [`prefer_new`](LowpanConfig::prefer_new), and none
+    /// without. Returns the handles of their packets, which the caller releases.
     pub(crate) fn handle_whole(&mut self) -> SmallVec<[u32; 2]> {
         if !self.prefer_new {
             return SmallVec::new();
@@ -137,11 +141,6 @@ mod tests {
         })
     }
 
-    /// Returns the node of Contiki 2.7.
-    fn older_node() -> FragmentReassembly {
-        FragmentReassembly::new(&LowpanConfig::CONTIKI_2_7)
-    }
-
     fn fragment(from: u32, tag: u16, fragment: u8, fragments: u8) -> Frame {
         Frame {
             kind: FrameKind::Data,
@@ -161,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn a_datagram_is_whole_with_its_last_fragment_in_whatever_order() {
+    fn a_datagram_is_complete_with_its_last_fragment_in_any_sequence() {
         let mut node = node(1);
         assert_eq!(node.handle(at(0), &fragment(1, 5, 0, 4), 70), Opened(None));
         assert_eq!(node.handle(at(1), &fragment(1, 5, 3, 4), 70), Added);
@@ -171,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn as_many_fragments_as_there_can_be_are_told_apart() {
+    fn reassembly_distinguishes_the_largest_possible_number_of_fragments() {
         let mut node = node(1);
         let last = Fragments::MAX - 1;
         assert_eq!(node.handle(at(0), &fragment(1, 5, 0, Fragments::MAX), 70), Opened(None));
@@ -182,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn only_a_first_fragment_opens_a_context() {
+    fn only_a_first_fragment_opens_a_reassembly_context() {
         let mut node = node(2);
         assert_eq!(node.handle(at(0), &fragment(1, 5, 1, 2), 70), Stray);
         assert_eq!(node.handle(at(0), &fragment(1, 5, 0, 2), 70), Opened(None));
@@ -192,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn a_fragment_that_comes_again_changes_nothing() {
+    fn a_repeated_fragment_changes_nothing() {
         let mut node = node(2);
         assert_eq!(node.handle(at(0), &fragment(1, 5, 0, 3), 70), Opened(None));
         assert_eq!(node.handle(at(0), &fragment(1, 5, 0, 3), 70), Repeated);
@@ -202,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn where_all_contexts_are_in_use_a_datagram_is_dropped() {
+    fn a_datagram_is_dropped_if_all_reassembly_contexts_are_in_use() {
         let mut node = node(2);
         assert_eq!(node.handle(at(0), &fragment(1, 5, 0, 2), 70), Opened(None));
         assert_eq!(node.handle(at(0), &fragment(2, 5, 0, 2), 71), Opened(None));
@@ -213,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn a_context_that_is_over_takes_late_fragments_until_a_first_one_needs_its_room() {
+    fn an_expired_reassembly_context_accepts_late_fragments_until_it_is_reused() {
         let over = at(TIMEOUT.as_nanos());
         let mut node = node(1);
         assert_eq!(node.handle(at(0), &fragment(1, 5, 0, 3), 70), Opened(None));
@@ -227,8 +226,8 @@ mod tests {
     }
 
     #[test]
-    fn a_newer_datagram_ends_an_older_one_if_it_is_preferred() {
-        let mut node = older_node();
+    fn a_newer_datagram_replaces_an_incomplete_older_one_if_so_configured() {
+        let mut node = FragmentReassembly::new(&LowpanConfig::CONTIKI_2_7);
         assert_eq!(node.handle(at(0), &fragment(1, 5, 0, 2), 70), Opened(None));
         assert_eq!(node.handle(at(1), &fragment(2, 5, 0, 2), 71), Opened(Some(70)), "of another sender");
         assert_eq!(node.handle(at(2), &fragment(1, 5, 1, 2), 70), Stray);
@@ -241,12 +240,12 @@ mod tests {
     }
 
     #[test]
-    fn a_node_without_contexts_puts_nothing_together() {
+    fn a_node_without_reassembly_contexts_reassembles_nothing() {
         assert_eq!(node(0).handle(at(0), &fragment(1, 5, 0, 2), 70), Full);
     }
 
     #[test]
-    fn no_memory_is_taken_after_the_start() {
+    fn reassembly_allocates_no_memory_after_the_start() {
         let mut node = node(3);
         let capacity = node.contexts.capacity();
         for sender in 0..50 {

@@ -38,6 +38,7 @@ impl MeshRouting {
             RoutingConfig::Shortest => Self::Shortest(Trees::new(links, roots, stream)),
             RoutingConfig::Rpl(config) => {
                 let node = |(&start, node): (&Time, u32)| {
+                    // The DODAG has one root. RPL knows nothing of the other sinks.
                     RplNode::new(config, NodeId(node), roots.first() == Some(&node), stream, start)
                 };
                 Self::Rpl(Rpl {
@@ -56,7 +57,7 @@ impl MeshRouting {
         }
     }
 
-    /// Returns the next hop of a node on its way to the border router.
+    /// Returns the next hop of a node on its way to the border router; `None` at the router itself or without a route.
     pub(super) fn parent(&self, node: u32) -> Option<NodeId> {
         match self {
             Self::Shortest(trees) => trees.parent(node),
@@ -64,7 +65,7 @@ impl MeshRouting {
         }
     }
 
-    /// Returns the parent and the rank of a node, if RPL makes the routes.
+    /// Returns the parent and the rank of a node; `None` without RPL.
     pub(super) fn parent_and_rank(&self, node: u32) -> Option<(Option<NodeId>, u16)> {
         match self {
             Self::Shortest(_) => None,
@@ -72,8 +73,8 @@ impl MeshRouting {
         }
     }
 
-    /// Returns the next hop of a packet from `node`, and its RPL option. The packet began at `node`, or came to it `from` a
-    /// neighbour with `option`.
+    /// Returns the next hop of a packet from `node`, and its RPL option. The packet began at `node`, or arrived from the
+    /// neighbour `from` with `option`.
     pub(super) fn next(
         &mut self,
         now: Time,
@@ -82,6 +83,7 @@ impl MeshRouting {
         from: Option<NodeId>,
         option: Option<RplOption>,
     ) -> Result<(NodeId, Option<RplOption>), Unroutable> {
+        // Only messages of RPL have no receiver, and they are never forwarded.
         let dest = packet.dest.ok_or(Unroutable::NoRoute)?;
         match self {
             Self::Shortest(trees) => {
@@ -95,7 +97,7 @@ impl MeshRouting {
         }
     }
 
-    /// Returns the RPL of all nodes, if RPL makes the routes.
+    /// Returns the RPL of all nodes; `None` if routes are shortest paths.
     pub(super) fn rpl(&mut self) -> Option<&mut Rpl> {
         match self {
             Self::Shortest(_) => None,
@@ -113,15 +115,17 @@ impl Rpl {
         &mut self.nodes[node as usize]
     }
 
-    /// Returns the next message of a node, with its receiver; `None` is all neighbours.
+    /// Returns the next RPL message of a node and its receiver, if there is a message. The receiver `None` is all
+    /// neighbours.
     pub(super) fn poll_transmit(&mut self, node: u32) -> Option<(Option<NodeId>, RplMessage)> {
         self.nodes[node as usize].poll_transmit()
     }
 
-    /// Arms a node's timer. Returns the moment, or `None` if the timer was armed for that moment or an earlier one.
+    /// Arms a node's timer. Returns the time, or `None` if the timer was already armed for that time or an earlier one.
     pub(super) fn arm(&mut self, now: Time, node: u32) -> Option<Time> {
         let deadline = self.nodes[node as usize].poll_timeout()?.max(now);
         let armed = &mut self.armed[node as usize];
+        // An event for that moment or an earlier one is in the queue already. Events cannot be taken out of it.
         if armed.is_some_and(|armed| armed <= deadline) {
             return None;
         }
@@ -129,7 +133,7 @@ impl Rpl {
         Some(deadline)
     }
 
-    /// Handles a node's timer. Returns false for a stale one: an earlier moment was armed after it.
+    /// Handles a node's timer. Returns false for a stale timer: an earlier time was armed after it.
     pub(super) fn fires(&mut self, now: Time, node: u32) -> bool {
         let armed = &mut self.armed[node as usize];
         if *armed != Some(now) {
@@ -137,6 +141,7 @@ impl Rpl {
         }
         *armed = None;
         let own = &mut self.nodes[node as usize];
+        // The deadline may have moved to a later moment since the timer was armed.
         if own.poll_timeout().is_some_and(|deadline| deadline <= now) {
             own.handle_timeout(now);
         }

@@ -1,8 +1,8 @@
 //! RPL in storing mode (RFC 6550): the routes from the nodes of a mesh to a root, and back.
 //!
-//! A [`RplNode`] is the RPL of one node. It is a state machine: the caller brings the time, messages and the outcome of
-//! frames, and fetches messages to send. Choices that the RFCs leave open follow Contiki. One root has one DODAG, whose
-//! version never changes. DAOs are not acknowledged, and every node is a router.
+//! A [`RplNode`] is the RPL of one node. It is a state machine: the caller passes in the time, messages and the outcome of
+//! frames, and fetches messages to send. Choices that the RFCs leave open follow Contiki. One root has one DODAG, whose version
+//! never changes. DAOs are not acknowledged, and every node is a router.
 //!
 //! Routes up and down are learnt apart. DIOs (`dio`) announce the distance to the root. Each node chooses the best sender of
 //! DIOs as its `parent`, which is the next hop of all packets up. DAOs (`dao`) announce a node to all nodes above it, which
@@ -56,15 +56,15 @@ pub use sequence::LollipopCounter;
 use trickle::Trickle;
 
 use super::RplConfig;
-use crate::{NodeId, Stream, Time};
+use crate::{NodeId, Span, Stream, Time};
 
-/// The rank of a node without a way to the root (RFC 6550 §17).
+/// The rank of a node without a path to the root (RFC 6550 §17).
 pub const INFINITE_RANK: u16 = u16::MAX;
 
 /// The largest number of messages that wait to be fetched. Further ones are lost.
 const OUTBOX: usize = 16;
 
-/// The RPL of one node.
+/// The state of RPL on one node: its parent, its routes down, its neighbours and its timers.
 #[derive(Clone, Debug)]
 pub struct RplNode {
     config: RplConfig,
@@ -86,15 +86,15 @@ pub struct RplNode {
     neighbours: Neighbours,
     routes: DownwardRoutes,
     trickle: Trickle,
-    /// The time of the next DIS.
+    /// The time of the next DIS; for a root, the time at which its DODAG begins.
     dis: Time,
-    /// The time of the next DAO after a change.
+    /// The time of the next DAO after a change; `Time::MAX` if none is scheduled.
     dao: Time,
-    /// The time of the next DAO because of the age of the last.
+    /// The time of the next DAO that renews the route because the last DAO is old.
     renewal: Time,
     /// The time of the next probe of a link.
     probe: Time,
-    /// The neighbour that the next probe goes to, if one is better than the parent as far as is known.
+    /// The neighbour to probe next, because it may be a better parent; `None` without such a neighbour.
     urgent: Option<NodeId>,
     /// The time at which the node was switched on.
     started: Time,
@@ -135,11 +135,19 @@ impl RplNode {
         };
         if is_root {
             node.root = Some(id);
-            node.rank = config.min_hop_rank_increase;
-            node.dis = Time::MAX;
-            node.reset_trickle(now);
+            node.dis = now + config.root_start;
+            if config.root_start == Span::ZERO {
+                node.begin_dodag(now);
+            }
         }
         node
+    }
+
+    /// Begins the DODAG of this node, its root.
+    fn begin_dodag(&mut self, now: Time) {
+        self.rank = self.config.min_hop_rank_increase;
+        self.dis = Time::MAX;
+        self.reset_trickle(now);
     }
 
     /// Returns the preferred parent: the next hop of all packets up.
@@ -177,12 +185,15 @@ impl RplNode {
             Some(false) => self.counters.dios_suppressed += 1,
             None => {}
         }
+        // The parent is chosen before the DAO and the probe, because both look at it.
         if self.selection <= now {
             self.selection = Time::MAX;
             self.select_parent(now);
         }
-        if self.dis <= now {
-            self.send_dis(now);
+        match self.is_root() {
+            _ if self.dis > now => {}
+            true => self.begin_dodag(now),
+            false => self.send_dis(now),
         }
         if self.dao <= now || self.renewal <= now {
             self.renew_route(now);
@@ -192,7 +203,7 @@ impl RplNode {
         }
     }
 
-    /// Returns the next message to send, with the neighbour that receives it; `None` is all neighbours.
+    /// Returns the next message to send and its receiver, if there is a message. The receiver `None` is all neighbours.
     pub fn poll_transmit(&mut self) -> Option<(Option<NodeId>, RplMessage)> {
         self.outbox.pop_front()
     }
@@ -203,6 +214,7 @@ impl RplNode {
             RplMessage::Dis => self.handle_dis(now),
             RplMessage::Dio { root, rank, dtsn } => self.handle_dio(now, from, root, rank, dtsn),
             RplMessage::Dao { root, target, path, no_path, .. } => {
+                // A node without a rank has no way up, so no packet for the target would come through it.
                 if self.root == Some(root) && self.rank < INFINITE_RANK {
                     self.handle_dao(now, from, target, path, no_path);
                 }
@@ -214,8 +226,9 @@ impl RplNode {
         self.root == Some(self.id)
     }
 
-    /// Returns the table entry of a neighbour that was heard, or `None` if the table is full. The way through the neighbour
-    /// costs `cost`. The parent and children keep their places.
+    /// Returns the table entry of a neighbour that sent a message, and adds it if need be. `cost` is the cost of the
+    /// path through the neighbour. In a full table the entry replaces a costlier one, but never the parent or a child.
+    /// Returns `None` if no entry may be replaced.
     fn note(&mut self, now: Time, id: NodeId, cost: u16) -> Option<&mut Neighbour> {
         let (routes, parent) = (&self.routes, self.parent);
         let kept = |id| parent == Some(id) || routes.is_child(now, id);

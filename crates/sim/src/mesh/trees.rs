@@ -11,7 +11,7 @@ const LEAST_DELIVERY: f32 = 0.5;
 #[derive(Debug)]
 pub(super) struct Trees {
     trees: Vec<Tree>,
-    /// The random numbers of the choice among parents that are equally near, with tree and node as key.
+    /// The random numbers by which a node chooses among equally near parents. The key is the tree and the node.
     luck: Stream,
 }
 
@@ -20,7 +20,7 @@ pub(super) struct Trees {
 struct Tree {
     root: u32,
     parent: Vec<u32>,
-    /// The range of numbers of each node and its descendants, in a walk through the tree branch by branch.
+    /// The range of numbers that each node and its descendants have in a depth-first walk through the tree.
     span: Vec<(u32, u32)>,
     /// The children of node n, in the order of the walk, are `children[first[n]..first[n + 1]]`.
     first: Vec<u32>,
@@ -45,14 +45,15 @@ impl Trees {
         }
     }
 
-    /// Returns the next hop from `node` of a packet from `source` to `dest`.
+    /// Returns the next hop from `node` of a packet from `source` to `dest`; `None` without a path.
     pub(super) fn next(&self, node: u32, source: u32, dest: u32) -> Option<NodeId> {
         let of = |root: u32| self.trees.iter().find(|tree| tree.root == root);
+        // A packet to a sink takes the tree of that sink, and a packet from a sink goes down the same tree.
         let tree = of(dest).or_else(|| of(source)).or(self.trees.first())?;
         tree.next(node, dest).map(NodeId)
     }
 
-    /// Returns the next hop of a node on its way to the border router.
+    /// Returns the next hop of a node on its way to the border router; `None` at the router itself or without a path.
     pub(super) fn parent(&self, node: u32) -> Option<NodeId> {
         let parent = *self.trees.first()?.parent.get(node as usize)?;
         (parent != NONE).then_some(NodeId(parent))
@@ -85,6 +86,7 @@ impl Tree {
                     if *known == own {
                         let draw = |parent: u32| luck.bits(key << 32 | u64::from(node), u64::from(parent), 0);
                         let parent = &mut self.parent[node as usize];
+                        // The lowest draw wins, so the choice does not depend on the order in which parents are found.
                         if *parent == NONE || draw(above) < draw(*parent) {
                             *parent = above;
                         }
@@ -96,10 +98,12 @@ impl Tree {
         self.walk(&found);
     }
 
-    /// Lists the children of every node, and numbers the nodes branch by branch. `found` has parents before children.
+    /// Lists the children of every node, and numbers the nodes in a depth-first walk. In `found`, parents come before
+    /// children.
     fn walk(&mut self, found: &[u32]) {
         let nodes = self.parent.len();
         self.first = vec![0; nodes + 1];
+        // The number of children of each node comes first, and then the sum, which is the place of its first child.
         for &node in found.iter().filter(|&&node| node != self.root) {
             self.first[self.parent[node as usize] as usize + 1] += 1;
         }
@@ -121,6 +125,7 @@ impl Tree {
         self.span = vec![(NONE, NONE); nodes];
         self.span[self.root as usize] = (0, below[self.root as usize]);
         for &node in found {
+            // A node has the first number of its span. Its children share the rest, one after the other.
             let mut begin = self.span[node as usize].0 + 1;
             for place in self.first[node as usize]..self.first[node as usize + 1] {
                 let child = self.children[place as usize] as usize;
@@ -135,11 +140,13 @@ impl Tree {
         if number == NONE || own.0 == NONE {
             return None;
         }
+        // The destination is not below this node, so the packet goes up.
         if !(own.0..own.1).contains(&number) {
             return Some(self.parent[node as usize]);
         }
         let children =
             &self.children[self.first[node as usize] as usize..self.first[node as usize + 1] as usize];
+        // The spans of the children follow each other, so the last that does not begin after the number contains it.
         let after = children.partition_point(|&child| self.span[child as usize].0 <= number);
         children.get(after.checked_sub(1)?).copied()
     }
@@ -172,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn to_and_from_a_sink_the_path_is_a_shortest_one() {
+    fn paths_to_and_from_a_sink_are_shortest_paths() {
         let (_, trees) = grid(6, 1);
         for node in 0..36u32 {
             for sink in [0, 35u32] {
@@ -183,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn any_two_reach_each_other() {
+    fn shortest_path_trees_connect_any_two_nodes() {
         let (_, trees) = grid(6, 2);
         for source in 0..36 {
             for dest in 0..36 {
@@ -193,14 +200,14 @@ mod tests {
     }
 
     #[test]
-    fn another_seed_draws_other_parents_among_equals() {
+    fn different_seeds_draw_different_parents_among_equally_near_ones() {
         let parents = |seed| (0..36).map(|node| grid(6, seed).1.parent(node)).collect::<Vec<_>>();
         assert_eq!(parents(1), parents(1));
         assert_ne!(parents(1), parents(2));
     }
 
     #[test]
-    fn who_is_cut_off_has_no_path() {
+    fn an_unreachable_node_has_no_path() {
         let positions = [0.0, 10.0, 30.0].map(|x| Position { x, y: 0.0 });
         let disk = Propagation::UnitDisk(UnitDisk::NARROW);
         let links = RadioLinks::new(&positions, disk, Luck::new(1).stream("shadowing"));

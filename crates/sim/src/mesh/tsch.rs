@@ -14,9 +14,10 @@ impl Mesh {
         }
     }
 
-    /// Plans the first cell.
+    /// Schedules the first cell.
     pub(super) fn await_cell(&self, events: &mut MediumEvents<'_>) {
         if let Some(TschConfig { tx_offset, guard, .. }) = self.tsch() {
+            // Receivers begin to listen a guard time before the first bit may come.
             events.push(Time::ZERO + (tx_offset - guard), MeshEvent::Cell.encode());
         }
     }
@@ -30,6 +31,7 @@ impl Mesh {
             }
             self.air.wake(moment.now, node);
             let mac = &mut self.macs[node as usize];
+            // An attempt of the last cell is not over.
             if mac.active.is_some() || mac.acknowledging.is_some() {
                 continue;
             }
@@ -50,12 +52,13 @@ impl Mesh {
                 moment.events.push(moment.now + config.guard, MeshEvent::Send(node).encode());
             }
         }
+        // A frame whose first bit has not come a guard time after it was due does not come.
         moment.events.push(moment.now + config.guard * 2, MeshEvent::CellIdle.encode());
         let frame = config.slot * u64::from(config.slotframe);
         moment.events.push(moment.now + frame, MeshEvent::Cell.encode());
     }
 
-    /// Lets the nodes that have heard nothing in the cell sleep.
+    /// Lets the nodes that have heard nothing in the cell switch off their radios.
     pub(super) fn cell_is_idle<T>(&mut self, moment: &mut MediumContext<'_, T>) {
         for node in 0..self.macs.len() as u32 {
             self.fall_asleep(moment.now, node);

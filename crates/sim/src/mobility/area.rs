@@ -25,6 +25,7 @@ impl Area {
         if diagonal <= 0.0 {
             return Err(MobilityError("nodes need an area to move in: two places, or a margin".to_owned()));
         }
+        // Beyond this, steps would be lost in the rounding of positions.
         if diagonal.is_nan() || diagonal > 1e9 {
             return Err(MobilityError("nodes cannot move in an area of more than 1000000 km".to_owned()));
         }
@@ -35,16 +36,17 @@ impl Area {
     pub(super) fn anywhere(&self, draws: &mut MovementDraws) -> Position {
         let x = draws.between(self.low.x, self.high.x);
         let y = draws.between(self.low.y, self.high.y);
+        // Rounding may have put the place a little outside.
         self.clamp(Position { x, y })
     }
 
-    /// Returns the nearest place in the area.
+    /// Returns the position in the area that is nearest to `place`.
     pub(super) fn clamp(&self, place: Position) -> Position {
         Position { x: place.x.clamp(self.low.x, self.high.x), y: place.y.clamp(self.low.y, self.high.y) }
     }
 }
 
-/// Returns the place after `share` of the way from one place to another.
+/// Returns the position at a `share` of the way from one place to another.
 pub(super) fn towards(from: Position, to: Position, share: f64) -> Position {
     Position { x: from.x + share * (to.x - from.x), y: from.y + share * (to.y - from.y) }
 }

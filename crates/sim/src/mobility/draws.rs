@@ -1,4 +1,4 @@
-//! The random numbers of a node on its way, one after the other. No other node's way depends on them.
+//! The random numbers of a moving node, one after the other. No other node's movement depends on them.
 
 use crate::Stream;
 
@@ -19,7 +19,7 @@ impl MovementDraws {
         self.stream.unit(self.node, self.drawn, 0)
     }
 
-    /// Returns one of 0..`bound`.
+    /// Returns a whole number in 0..`bound`, uniformly.
     pub(super) fn below(&mut self, bound: u32) -> usize {
         self.drawn += 1;
         self.stream.below(u64::from(bound), self.node, self.drawn, 0) as usize
@@ -44,7 +44,7 @@ mod tests {
     use crate::Luck;
 
     #[test]
-    fn normal_draws_have_mean_zero_and_deviation_one() {
+    fn normal_random_draws_have_mean_0_and_standard_deviation_1() {
         let mut draws = MovementDraws::new(Luck::new(1).stream("normal"), 0);
         let numbers: Vec<f64> = (0..100_000).map(|_| draws.normal()).collect();
         let mean = numbers.iter().sum::<f64>() / 1e5;

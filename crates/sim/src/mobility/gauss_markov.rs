@@ -14,11 +14,11 @@ use crate::Position;
 pub struct GaussMarkov {
     /// Speed, steps and area.
     pub movement: Movement,
-    /// The share of speed and direction that stays from one step to the next, from 0 to 1.
+    /// The share of speed and direction that carries over from one step to the next, from 0 to 1.
     pub alpha: f64,
-    /// The standard deviation of speed in m/s, to 1,000.
+    /// The standard deviation of speed in m/s, up to 1,000.
     pub speed_deviation_m_s: f64,
-    /// The standard deviation of the direction in degrees, to 360.
+    /// The standard deviation of the direction in degrees, up to 360.
     pub turn_deviation_deg: f64,
 }
 
@@ -56,6 +56,7 @@ impl Trajectory for GaussMarkov {
             let way = speed * walk.step_s;
             let (x, turned_x) = reflected(here.x + way * libm::cos(direction), area.low.x, area.high.x);
             let (y, turned_y) = reflected(here.y + way * libm::sin(direction), area.low.y, area.high.y);
+            // The mean turns as well. Otherwise the node would be drawn back to the wall.
             for angle in [&mut direction, &mut mean_direction] {
                 if turned_x {
                     *angle = PI - *angle;
@@ -64,6 +65,7 @@ impl Trajectory for GaussMarkov {
                     *angle = -*angle;
                 }
             }
+            // Rounding may have put the node a little outside.
             here = area.clamp(Position { x, y });
             here
         };
@@ -71,7 +73,8 @@ impl Trajectory for GaussMarkov {
     }
 }
 
-/// Returns the end of a way to `to` between two reflecting walls, and whether the direction is reversed there.
+/// Reflects the coordinate `to` at walls at `low` and `high`. Returns the coordinate between the walls, and whether the
+/// direction of movement is reversed.
 fn reflected(to: f64, low: f64, high: f64) -> (f64, bool) {
     let width = high - low;
     if width <= 0.0 {
@@ -87,7 +90,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_wall_turns_a_node_round_and_two_walls_let_it_go_on() {
+    fn gauss_markov_mobility_reflects_nodes_at_the_edge_of_the_area() {
         assert_eq!(reflected(4.0, 0.0, 10.0), (4.0, false));
         assert_eq!(reflected(12.0, 0.0, 10.0), (8.0, true));
         assert_eq!(reflected(-3.0, 0.0, 10.0), (3.0, true));

@@ -1,9 +1,9 @@
 //! Manhattan grid (ETSI TR 101 112 §B.1.4.1.2, in the form of BonnMotion's ManhattanGrid): nodes keep to streets and turn at
 //! crossings.
 //!
-//! At a crossing a node turns with a probability, left or right alike, and goes back only if no other way is open. It then draws a
-//! new speed, uniformly. (Chosen: BonnMotion draws it from a normal distribution every 5 m at times.) A node whose place is not a
-//! crossing goes to the nearest one first. A row of nodes has a single street.
+//! At a crossing a node turns with a fixed probability, left as often as right, and goes back only if no other way is
+//! open. It then draws a new speed, uniformly. (Chosen: BonnMotion draws it from a normal distribution every 5 m at
+//! times.) A node whose place is not a crossing goes to the nearest one first. A row of nodes has a single street.
 
 use super::area::towards;
 use super::{Movement, MovementDraws, ParameterBound, Trajectory, Walk};
@@ -17,7 +17,7 @@ pub struct Manhattan {
     /// The distance from a crossing to the next in metres, from 0.01 to 10⁶. It is adjusted so that a whole number of blocks fills
     /// the area.
     pub block_m: f64,
-    /// The probability of a turn at a crossing, left or right alike, from 0 to 1.
+    /// The probability that a node turns at a crossing, left as often as right, from 0 to 1.
     pub turn_probability: f64,
 }
 
@@ -29,7 +29,7 @@ impl Manhattan {
 /// The largest number of crossings that a node passes within a step.
 const CROSSINGS: u32 = 1_000;
 
-/// The directions east, south, west and north. The next one is a turn to the right.
+/// The directions east, south, west and north. Each is a right turn from the one before it.
 const WAYS: [(i64, i64); 4] = [(1, 0), (0, 1), (-1, 0), (0, -1)];
 
 impl Trajectory for Manhattan {
@@ -48,14 +48,17 @@ impl Trajectory for Manhattan {
         let mut speed = draws.between(slowest, fastest);
         let mut step = || {
             let mut left = walk.step_s;
+            // A bound, because blocks may be so small that a step crosses very many.
             for _ in 0..CROSSINGS {
                 let there =
                     walk.area.clamp(Position { x: streets_x.at(crossing.0), y: streets_y.at(crossing.1) });
                 let way = here.distance(there);
+                // The step ends on the street before the next crossing.
                 if speed * left < way {
                     here = walk.area.clamp(towards(here, there, speed * left / way));
                     break;
                 }
+                // The node is at the crossing, with the rest of the step left.
                 left -= way / speed;
                 here = there;
                 let open = |way: usize| {
@@ -72,21 +75,23 @@ impl Trajectory for Manhattan {
     }
 }
 
-/// Returns the direction in which a node goes on from a crossing. At least one is open.
+/// Draws the direction in which a node leaves a crossing, among the directions that `open` accepts: at least one.
 fn turned(
     heading: usize,
     open: impl Fn(usize) -> bool,
     probability: f64,
     draws: &mut MovementDraws,
 ) -> usize {
+    // Both are drawn at every crossing, so that the draws after it do not depend on the turn.
     let (turn, to_the_right) = (draws.unit() < probability, draws.unit() < 0.5);
     let (ahead, back) = (heading, heading + 2);
     let (one, other) = if to_the_right { (heading + 1, heading + 3) } else { (heading + 3, heading + 1) };
     let wishes = if turn { [one, other, ahead, back] } else { [ahead, one, other, back] };
+    // An area is never a single point, so one way is always open. `back` only satisfies the compiler.
     wishes.into_iter().find(|&way| open(way)).unwrap_or(back) % 4
 }
 
-/// Streets side by side.
+/// Parallel streets at equal distances, in one direction of the grid.
 struct Streets {
     low: f64,
     block: f64,
@@ -124,7 +129,7 @@ mod tests {
     use crate::{Layout, Luck, Time};
 
     #[test]
-    fn nodes_that_stand_on_crossings_never_leave_the_streets() {
+    fn manhattan_nodes_never_leave_the_streets() {
         let places = (0..9).map(|i| Position { x: f64::from(i % 3) * 20.0, y: f64::from(i / 3) * 20.0 });
         let layout = Layout { places: places.collect(), root: 4, sinks: vec![0] };
         let stream = Luck::new(1).stream("mobility");
@@ -142,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn without_turns_a_node_goes_straight_until_the_street_ends() {
+    fn without_turns_a_manhattan_node_goes_straight_until_the_street_ends() {
         let mut draws = MovementDraws::new(Luck::new(1).stream("turns"), 0);
         for heading in 0..4 {
             assert_eq!(turned(heading, |_| true, 0.0, &mut draws), heading);

@@ -8,9 +8,9 @@ use crate::Span;
 pub struct Movement {
     /// The slowest and the fastest speed in m/s, from above 0 to 1,000.
     pub speed_m_s: (f64, f64),
-    /// The distance by which nodes may leave the rectangle around the layout, in metres, to 10⁶.
+    /// The distance by which nodes may leave the rectangle around the layout, in metres, up to 10⁶.
     pub margin_m: f64,
-    /// The time from one waypoint to the next, from 1 ms.
+    /// The time from one waypoint to the next, at least 1 ms.
     pub step: Span,
 }
 
@@ -21,6 +21,7 @@ impl Movement {
     /// Checks that these fields, and the parameters with these `bounds`, are in their ranges.
     pub(super) fn check(&self, bounds: &[ParameterBound]) -> Result<(), MobilityError> {
         let (slowest, fastest) = self.speed_m_s;
+        // Written as a negation, so that NaN is refused, too.
         if !(slowest > 0.0 && slowest <= fastest && fastest <= 1_000.0) {
             return Err(MobilityError(format!(
                 "the speeds must be above 0 and up to 1000 m/s, the slowest first, not {slowest} and {fastest}"
@@ -28,7 +29,7 @@ impl Movement {
         }
         if self.step < Span::from_millis(1) {
             return Err(MobilityError(format!(
-                "a step must be 1000000 ns or more, not {}",
+                "a step must be 1 ms or more, not {} ns",
                 self.step.as_nanos()
             )));
         }

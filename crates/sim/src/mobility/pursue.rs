@@ -1,8 +1,9 @@
 //! Pursue (M. Sánchez and P. Manzoni 2001; T. Camp, J. Boleng and V. Davies 2002, §3.5): all nodes follow one leader.
 //!
-//! The leader is a point, not a node. It moves by the random waypoint model from the centre of the area, without pauses, like
-//! in BonnMotion's Pursue. At every step a node aims at a point on the way to the leader, with a random deviation. (Chosen:
-//! BonnMotion's steps have random lengths.) If the point is too far for the fastest speed, the node draws a speed.
+//! The leader is a point, not a node. It moves by the random waypoint model from the centre of the area, without
+//! pauses, like in BonnMotion's Pursue. At every step a node aims at a point between itself and the leader, with a
+//! random deviation. (Chosen: BonnMotion's steps have random lengths.) If the point is too far for the fastest speed,
+//! the node draws a speed.
 
 use super::area::towards;
 use super::{Movement, MovementDraws, ParameterBound, RandomWaypoint, Trajectory, Walk};
@@ -13,9 +14,9 @@ use crate::{Position, Span};
 pub struct Pursue {
     /// Speed, steps and area.
     pub movement: Movement,
-    /// The share of the way to the leader that a node aims at in one step, from 0 to 1.
+    /// How far along its way to the leader a node aims in one step, as a share from 0 to 1.
     pub aggressiveness: f64,
-    /// The largest deviation from that point along each axis, in metres, to 10⁶.
+    /// The largest deviation from the point aimed at, along each axis, in metres, up to 10⁶.
     pub swerve_m: f64,
 }
 
@@ -27,6 +28,7 @@ impl Pursue {
     fn leader(&self, walk: &Walk) -> Vec<Position> {
         let start = towards(walk.area.low, walk.area.high, 0.5);
         let model = RandomWaypoint { movement: self.movement, pause: Span::ZERO };
+        // The draws are the same for every node that calls this, so all of them follow one leader.
         model.path(walk, start, MovementDraws::new(walk.stream, LEADER))
     }
 }
@@ -49,6 +51,7 @@ impl Trajectory for Pursue {
             let y = aim.y + draws.between(-swerve, swerve);
             let there = walk.area.clamp(Position { x, y });
             let way = here.distance(there);
+            // The point is out of reach for this step.
             if way > fastest * walk.step_s {
                 let reach = draws.between(slowest, fastest) * walk.step_s;
                 here = walk.area.clamp(towards(here, there, reach / way));
@@ -68,7 +71,7 @@ mod tests {
     use crate::{Layout, Luck, Time};
 
     #[test]
-    fn those_who_pursue_come_together_and_those_who_do_not_stay_apart() {
+    fn pursuing_nodes_come_together_and_others_stay_apart() {
         let places = (0..36).map(|i| Position { x: f64::from(i % 6) * 10.0, y: f64::from(i / 6) * 10.0 });
         let layout = Layout { places: places.collect(), root: 21, sinks: vec![] };
         let spread = |aggressiveness| {

@@ -12,7 +12,7 @@ use crate::{Position, Span};
 pub struct RandomWaypoint {
     /// Speed, steps and area.
     pub movement: Movement,
-    /// The longest pause at a destination, to 10⁶ s.
+    /// The longest pause at a destination, up to 10⁶ s.
     pub pause: Span,
 }
 
@@ -39,14 +39,17 @@ impl Trajectory for RandomWaypoint {
         let mut step = || {
             let mut left = walk.step_s;
             for _ in 0..DESTINATIONS {
+                // The pause at the last destination comes first. It may take the whole step.
                 let rest = pause.min(left);
                 pause -= rest;
                 left -= rest;
                 let way = here.distance(destination);
+                // The step ends on the way.
                 if speed * left < way {
                     here = walk.area.clamp(towards(here, destination, speed * left / way));
                     break;
                 }
+                // The node rests beyond the end of the step. It has not reached the destination, so nothing new is drawn.
                 if pause > 0.0 {
                     break;
                 }

@@ -19,6 +19,7 @@ pub(super) fn enter<T: Tap>(
     let (now, accounting) = (moment.now, active.accounting);
     let Some(managed) = &mut active.managed else { return };
     let arrived = managed.arrive(now, &mut packet, bytes, record.wire_bytes);
+    // The queue may have marked the packet, so the record has its ECN field from after that.
     let record = Record { queue_bytes: managed.bytes(), ecn: packet.ecn(), ..*record };
     let event = match arrived {
         PacketFate::Full => Event::Dropped,
@@ -29,11 +30,13 @@ pub(super) fn enter<T: Tap>(
     if arrived == PacketFate::Marked {
         moment.tap.record(&Record { event: Event::Marked, ..record });
     }
+    // FQ-CoDel lets the packet in and drops one of the longest flow instead, which may be another.
     while let Some((header, bytes, place)) = managed.overflow() {
         let dropped = record_of(accounting, now, Event::Dropped, &header, &bytes);
         moment.tap.record(&Record { hop: Some(hop), queue_bytes: managed.bytes(), ..dropped });
         managed.give_back(place, bytes);
     }
+    // An idle link begins at once. Otherwise the end of the present transmission begins the next one.
     if !managed.is_sending() {
         begin(active, moment, hop);
     }
@@ -57,6 +60,7 @@ pub(super) fn begin<T: Tap>(active: &mut ActiveHop, moment: &mut MediumContext<'
     }
     moment.tap.record(&begun);
     header.due = finish + active.delay;
+    // Only the first packet of a hop has an event.
     if active.fifo.len() == 0 {
         moment.events.push(header.due, NetworkEvent::Head(hop).encode());
     }

@@ -14,7 +14,8 @@ pub struct CodelConfig {
     /// TARGET: the acceptable wait of a standing queue. RFC 8289 §4.4 asks for at least the transmission time of a packet of the
     /// largest size.
     pub target: Span,
-    /// INTERVAL: the time that a queue may be above the target; about the largest usual round-trip time.
+    /// INTERVAL: how long packets may wait longer than the target before drops begin; about the largest usual
+    /// round-trip time.
     pub interval: Span,
     /// MAXPACKET: a queue of no more bytes than this is never too long.
     pub mtu_bytes: u32,
@@ -33,20 +34,21 @@ impl CodelConfig {
 /// The state of CoDel, of a whole buffer or of one flow.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Codel {
-    /// The moment from which on a packet that still waited too long is dropped.
+    /// The time from which on a packet is dropped if the waits have stayed above the target; `None` while they are
+    /// below.
     first_above: Option<Time>,
     is_dropping: bool,
-    /// The moment of the next drop.
+    /// The time of the next drop.
     next_drop: Time,
-    /// The drops since the dropping state was entered.
+    /// The number of drops since the dropping state was entered.
     count: u32,
     /// `count` when the dropping state was last entered.
     last_count: u32,
 }
 
 impl Codel {
-    /// Takes the next packet out of `lane`, and says whether it is to be marked. The packets before it that are dropped are
-    /// added to `discarded`.
+    /// Removes the next packet from `lane`. Returns the packet and whether to mark it, or `None` if no packet is left.
+    /// Adds the packets before it that are dropped to `discarded`.
     pub(super) fn pop(
         &mut self,
         config: &CodelConfig,
@@ -55,14 +57,17 @@ impl Codel {
         discarded: &mut Vec<WaitingPacket>,
     ) -> Option<(WaitingPacket, bool)> {
         let (mut packet, mut is_late) = self.take(config, now, lane)?;
+        // The queue has stood too long. Drops come faster until a packet waited less than the target.
         if self.is_dropping {
             self.is_dropping = is_late;
             while self.is_dropping && now >= self.next_drop {
                 self.count += 1;
+                // A mark takes the place of the drop, so the packet stays and the next drop is planned all the same.
                 if packet.is_markable {
                     self.next_drop = control_law(config, self.next_drop, self.count);
                     return Some((packet, true));
                 }
+                // A late packet leaves more than MAXPACKET bytes behind it, so there is a next one.
                 discarded.push(packet);
                 (packet, is_late) = self.take(config, now, lane)?;
                 if is_late {
@@ -71,6 +76,7 @@ impl Codel {
                     self.is_dropping = false;
                 }
             }
+        // The queue has been above the target for a whole interval for the first time.
         } else if is_late {
             self.is_dropping = true;
             // A new episode soon after the last begins with the rate that controlled that one.
@@ -88,7 +94,8 @@ impl Codel {
         Some((packet, false))
     }
 
-    /// Takes a packet out, and says whether the queue has been too long for an interval. An empty queue ends the dropping.
+    /// Removes a packet from `lane`. Returns the packet and whether the waits have been above the target for an
+    /// interval. An empty queue ends the dropping state.
     fn take(
         &mut self,
         config: &CodelConfig,
@@ -99,6 +106,7 @@ impl Codel {
             (self.first_above, self.is_dropping) = (None, false);
             return None;
         };
+        // A short wait, or a queue of one packet, shows that the queue is not standing.
         if now - packet.arrived < config.target || lane.bytes() <= u64::from(config.mtu_bytes) {
             self.first_above = None;
             return Some((packet, false));
@@ -108,7 +116,8 @@ impl Codel {
     }
 }
 
-/// Returns the moment of the drop after the one at `time`, which was the `count`th of its episode (RFC 8289 §4.1).
+/// Returns the time of the drop after the drop at `time`, which was number `count` of the present dropping state (RFC
+/// 8289 §4.1).
 fn control_law(config: &CodelConfig, time: Time, count: u32) -> Time {
     // Square roots and quotients are exact in IEEE 754, and so the same on every machine.
     #[allow(clippy::cast_sign_loss)]
@@ -146,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn drops_of_an_unresponsive_load_follow_the_inverse_square_root() {
+    fn codel_drops_of_an_unresponsive_load_follow_the_inverse_square_root() {
         // Worked by hand from RFC 8289 §4.1: intervals of 100, 70.7, 57.7, 50 and 44.7 ms.
         for is_markable in [false, true] {
             let (moments, left) = overload(500, is_markable, 1_000);
@@ -162,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn a_short_queue_and_a_short_burst_are_left_alone() {
+    fn codel_does_not_drop_from_a_short_queue_or_a_short_burst() {
         // A packet a millisecond, as many as the link carries.
         assert_eq!(overload(1_000, false, 5_000).0, []);
         let (mut codel, mut lane, mut discarded) = (Codel::default(), PacketLane::default(), Vec::new());
@@ -174,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn the_standing_queue_of_a_responsive_load_settles_around_the_target() {
+    fn codel_keeps_the_queue_of_a_responsive_load_near_its_target() {
         // A load that adds a packet to its window every round trip, and halves it for every packet that it loses: 20 ms of
         // propagation, a packet a millisecond. Its queue without CoDel would grow without bound.
         let (mut codel, mut lane, mut discarded) = (Codel::default(), PacketLane::default(), Vec::new());

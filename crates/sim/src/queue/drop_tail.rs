@@ -4,7 +4,7 @@ use crate::fifo::Fifo;
 use crate::rate::{Rate, Transmitter};
 use crate::{Accounting, Span, Time};
 
-/// A buffer and the transmitter behind it. Its packets are the waiting ones of a [`Fifo`].
+/// A buffer and the transmitter behind it. The packets that wait in the buffer are stored in the [`Fifo`] of the hop.
 #[derive(Debug)]
 pub(crate) struct DropTailQueue {
     pub(crate) transmitter: Transmitter,
@@ -24,8 +24,8 @@ impl DropTailQueue {
         }
     }
 
-    /// Removes the packets from the buffer whose transmission has begun by `now`. Such a moment needs no event of its own,
-    /// because it has no effect but room in the buffer. It is enough to call this before the buffer is looked at.
+    /// Removes from the buffer the packets whose transmission has begun by `now`. The beginning of a transmission needs
+    /// no event of its own, because all it does is to free room in the buffer. Call this before reading the buffer.
     pub(crate) fn begin_transmissions(
         &mut self,
         now: Time,
@@ -36,7 +36,9 @@ impl DropTailQueue {
         while self.free_at <= now {
             let Some(next) = fifo.waiting() else { break };
             let wire_bytes = accounting.wire_bytes(next.transport(), next.length());
+            // `ActiveHop::enter` added the same size, so this cannot underflow.
             self.queue_bytes -= u64::from(wire_bytes);
+            // `due` is the end of the transmission and the constant delay after it.
             self.free_at = next.due - delay;
             fifo.set_out(next.length());
         }

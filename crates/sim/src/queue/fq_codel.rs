@@ -2,8 +2,8 @@
 //!
 //! **Source.** RFC 8290 §4.
 //!
-//! **Idea.** Packets are hashed into queues by their sender and receiver. Queues take turns of a quantum of bytes (deficit
-//! round robin), and those that were empty go first. CoDel looks after each.
+//! **Idea.** Packets are hashed into queues by their sender and receiver. Queues take turns of a quantum of bytes
+//! (deficit round robin), and the queues that were empty go first. CoDel manages each queue.
 //!
 //! **Readings where the source is open.** CoDel's smallest queue, MAXPACKET, refers to the queue of the flow. A packet that
 //! exceeds the buffer is dropped from the head of the longest queue.
@@ -38,7 +38,7 @@ impl FqCodelConfig {
 pub(super) struct FqCodel {
     config: FqCodelConfig,
     flows: Vec<QueuedFlow>,
-    /// The queues that were empty before, by number.
+    /// The numbers of the queues that were empty until lately, which go first.
     new: VecDeque<u32>,
     old: VecDeque<u32>,
 }
@@ -47,7 +47,8 @@ pub(super) struct FqCodel {
 struct QueuedFlow {
     lane: PacketLane,
     codel: Codel,
-    /// The bytes that it may still send in its turn; negative after a packet larger than that.
+    /// The bytes that the queue may still send in its turn; negative if its last packet was larger than the rest of the
+    /// turn.
     credit: i64,
     is_listed: bool,
 }
@@ -58,23 +59,25 @@ impl FqCodel {
         Self { config, flows, new: VecDeque::new(), old: VecDeque::new() }
     }
 
-    /// Adds a packet to the queue that `hash` names.
+    /// Adds a packet to the queue of its flow. The number of the queue is `hash` modulo the number of queues.
     pub(super) fn push(&mut self, packet: WaitingPacket, hash: u64) {
         let number = hash % self.flows.len() as u64;
         let flow = &mut self.flows[number as usize];
         flow.lane.push(packet);
+        // A flow that was empty goes to the new ones, which have precedence (RFC 8290 §4.1).
         if !flow.is_listed {
             (flow.is_listed, flow.credit) = (true, i64::from(self.config.quantum_bytes));
             self.new.push_back(number as u32);
         }
     }
 
-    /// Takes the first packet out of the longest queue.
+    /// Removes and returns the first packet of the longest queue.
     pub(super) fn pop_longest(&mut self) -> Option<WaitingPacket> {
+        // The queue stays listed even if it is empty now. `pop` takes it off the list at its turn.
         self.flows.iter_mut().max_by_key(|flow| flow.lane.bytes())?.lane.pop()
     }
 
-    /// Takes the next packet out; see [`Codel::pop`].
+    /// Removes the next packet in turn. Returns the packet and whether to mark it; see [`Codel::pop`].
     pub(super) fn pop(
         &mut self,
         now: Time,
@@ -85,6 +88,7 @@ impl FqCodel {
             let list = if is_new { &mut self.new } else { &mut self.old };
             let number = *list.front()?;
             let flow = &mut self.flows[number as usize];
+            // The flow has used up its turn. It goes to the end of the old ones with a new quantum.
             if flow.credit <= 0 {
                 flow.credit += i64::from(self.config.quantum_bytes);
                 list.pop_front();
@@ -93,6 +97,7 @@ impl FqCodel {
             }
             if let Some((packet, marked)) = flow.codel.pop(&self.config.codel, now, &mut flow.lane, discarded)
             {
+                // The credit may become negative: a packet larger than the quantum takes bytes of later turns.
                 flow.credit -= i64::from(packet.wire_bytes);
                 return Some((packet, marked));
             }
@@ -122,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn queues_take_turns_of_a_quantum_and_a_sparse_flow_goes_first() {
+    fn fq_codel_serves_a_quantum_of_each_queue_in_turn_and_sparse_flows_first() {
         let mut queue = FqCodel::new(FqCodelConfig { quantum_bytes: 300, ..FqCodelConfig::RFC_8290 });
         // Flow 1 has small packets, flow 2 large ones. Three small ones are a quantum.
         (0..6).for_each(|n| queue.push(packet(10 + n, 100), 1));
@@ -140,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn the_longest_queue_pays_for_a_full_buffer() {
+    fn fq_codel_drops_from_the_longest_queue_if_the_buffer_is_full() {
         let mut queue = FqCodel::new(FqCodelConfig::RFC_8290);
         queue.push(packet(1, 100), 1);
         (0..3).for_each(|n| queue.push(packet(20 + n, 100), 2));

@@ -7,13 +7,13 @@ use crate::Time;
 /// A packet that waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct WaitingPacket {
-    /// Its place in the store of the queue.
+    /// The index of the packet in the store of its queue.
     pub(crate) place: u32,
-    /// The moment at which it came.
+    /// The time at which the packet arrived.
     pub(crate) arrived: Time,
-    /// Its bytes on the wire.
+    /// The length on the wire, in bytes.
     pub(crate) wire_bytes: u32,
-    /// Whether it is marked in place of being dropped: the hop marks, and the packet is ECN-capable.
+    /// True if the packet is marked instead of dropped: its hop marks packets, and this one is ECN-capable.
     pub(crate) is_markable: bool,
 }
 
@@ -29,7 +29,7 @@ impl PacketLane {
         self.packets.len()
     }
 
-    /// Returns the bytes on the wire of all packets.
+    /// Returns the total length of all packets on the wire, in bytes.
     pub(super) fn bytes(&self) -> u64 {
         self.bytes
     }

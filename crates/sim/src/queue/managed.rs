@@ -1,4 +1,4 @@
-//! A buffer whose packets are managed, and the transmitter behind it.
+//! A buffer with active queue management, and the transmitter behind it.
 
 use super::codel::Codel;
 use super::fq_codel::FqCodel;
@@ -12,10 +12,10 @@ use crate::rate::{Rate, Transmitter};
 use crate::scattered::Scattered;
 use crate::{Span, Time};
 
-/// A buffer whose packets are managed, and the transmitter behind it.
+/// A buffer with active queue management, and the transmitter behind it.
 ///
-/// Like with drop-tail, the buffer does not hold the packet in transmission, and a packet that finds the link idle needs no
-/// room. It is bounded by its capacity.
+/// Like with drop-tail, the buffer does not hold the packet in transmission, and a packet that finds the link idle
+/// needs no room. The capacity limits only the packets that wait.
 #[derive(Debug)]
 pub(crate) struct ManagedQueue {
     discipline: Discipline,
@@ -27,7 +27,7 @@ pub(crate) struct ManagedQueue {
     is_sending: bool,
     luck: Stream,
     flows: Stream,
-    /// Packets that management dropped, until [`take_discarded`](Self::take_discarded).
+    /// Packets that queue management dropped and [`take_discarded`](Self::take_discarded) has not returned yet.
     discarded: Vec<WaitingPacket>,
 }
 
@@ -39,16 +39,16 @@ enum Discipline {
     Red(Red, PacketLane),
 }
 
-/// The fate of a packet that comes.
+/// The result for a packet that arrives at the buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum PacketFate {
-    /// It waits.
+    /// The packet waits.
     Queued,
-    /// It waits, and was marked.
+    /// The packet waits, and was marked.
     Marked,
-    /// Management dropped it.
+    /// Queue management dropped the packet.
     Discarded,
-    /// The buffer is full.
+    /// The packet was dropped because the buffer is full.
     Full,
 }
 
@@ -58,11 +58,11 @@ pub(crate) struct Departure {
     pub(crate) header: Header,
     pub(crate) bytes: Vec<u8>,
     pub(crate) place: u32,
-    /// The time that it waited.
+    /// The time that the packet waited.
     pub(crate) wait: Span,
-    /// Whether it was marked just now.
+    /// True if queue management marked the packet when it left the buffer.
     pub(crate) is_marked: bool,
-    /// The end of its transmission.
+    /// The end of the packet's transmission.
     pub(crate) finish: Time,
 }
 
@@ -96,7 +96,7 @@ impl ManagedQueue {
         self.store.len()
     }
 
-    /// Returns the bytes on the wire that wait.
+    /// Returns the number of bytes on the wire that wait.
     pub(crate) fn bytes(&self) -> u64 {
         self.bytes
     }
@@ -106,7 +106,7 @@ impl ManagedQueue {
         self.is_sending
     }
 
-    /// Adds a packet, if management and room let it in, and marks it if management says so.
+    /// Adds a packet, marks and adds it, or drops it, as the room and queue management decide.
     pub(crate) fn arrive(
         &mut self,
         now: Time,
@@ -121,11 +121,13 @@ impl ManagedQueue {
             return PacketFate::Full;
         }
         let (a, b, c) = header.key();
+        // Only a packet whose sender understands marks is marked (RFC 3168 §5).
         let is_markable = self.marks && header.is_ecn_capable();
         let mut packet = WaitingPacket { place: 0, arrived: now, wire_bytes, is_markable };
         let verdict = match &mut self.discipline {
             Discipline::Codel(..) | Discipline::FqCodel(_) => Verdict::Keep,
             Discipline::Pie(pie, _) => {
+                // PIE corrects its probability for the queue before this packet.
                 pie.advance(now, self.bytes);
                 pie.admit(self.bytes, &packet, self.luck.unit(a, b, c))
             }
@@ -133,6 +135,7 @@ impl ManagedQueue {
         };
         match verdict {
             Verdict::Drop => return PacketFate::Discarded,
+            // A mark that cannot be set is a drop.
             Verdict::Mark if !is_markable => return PacketFate::Discarded,
             Verdict::Mark => header.mark_congestion(),
             Verdict::Keep => {}
@@ -143,12 +146,14 @@ impl ManagedQueue {
             Discipline::Codel(_, _, lane) | Discipline::Pie(_, lane) | Discipline::Red(_, lane) => {
                 lane.push(packet);
             }
+            // `a` holds the two ends, so packets of one direction between two nodes share a queue.
             Discipline::FqCodel(fq) => fq.push(packet, self.flows.bits(a, 0, 0)),
         }
         if verdict == Verdict::Mark { PacketFate::Marked } else { PacketFate::Queued }
     }
 
-    /// Takes a packet out that is one too many, if there is one. FQ-CoDel lets a packet in and drops another.
+    /// Removes and returns a packet if the buffer holds more than its capacity. Only FQ-CoDel needs this: it accepts a
+    /// packet and then drops another.
     pub(crate) fn overflow(&mut self) -> Option<(Header, Vec<u8>, u32)> {
         let Discipline::FqCodel(fq) = &mut self.discipline else { return None };
         if !self.is_sending || self.bytes <= self.capacity_bytes {
@@ -158,7 +163,7 @@ impl ManagedQueue {
         Some(self.take(packet))
     }
 
-    /// Begins the next transmission; `None` if no packet waits.
+    /// Begins the transmission of the next packet, and returns that packet; `None` if no packet waits.
     pub(crate) fn depart(&mut self, now: Time) -> Option<Departure> {
         let next = match &mut self.discipline {
             Discipline::Codel(config, codel, lane) => codel.pop(config, now, lane, &mut self.discarded),
@@ -175,6 +180,7 @@ impl ManagedQueue {
                 packet.map(|packet| (packet, false))
             }
         };
+        // Without a packet the link is idle, and the next one that arrives begins its transmission itself.
         self.is_sending = next.is_some();
         let (packet, is_marked) = next?;
         let (mut header, bytes, place) = self.take(packet);
@@ -185,8 +191,10 @@ impl ManagedQueue {
         Some(Departure { header, bytes, place, wait: now - packet.arrived, is_marked, finish })
     }
 
-    /// Takes out a packet that management dropped since the last call, to be given back.
+    /// Removes and returns the next packet that queue management dropped, if there is one. The caller passes its memory
+    /// to [`give_back`](Self::give_back).
     pub(crate) fn take_discarded(&mut self) -> Option<(Header, Vec<u8>, u32)> {
+        // From the front: taps see the drops in their sequence.
         let packet = if self.discarded.is_empty() { None } else { Some(self.discarded.remove(0)) };
         packet.map(|packet| self.take(packet))
     }
@@ -197,7 +205,7 @@ impl ManagedQueue {
         (header, bytes, packet.place)
     }
 
-    /// Frees the place of a packet that was taken out.
+    /// Takes back the memory of a removed packet.
     pub(crate) fn give_back(&mut self, place: u32, bytes: Vec<u8>) {
         self.store.give_back(place, bytes);
     }

@@ -46,6 +46,7 @@ impl Queue {
             Self::FqCodel(config) => config.quantum_bytes > 0 && (1..=65_536).contains(&config.flows),
             Self::Pie(config) => config.update > Span::ZERO && is_probability(config.mark_limit),
             Self::Red(config) => {
+                // The slope of the probability divides by the difference of the thresholds.
                 config.min_packets < config.max_packets
                     && is_probability(config.max_probability)
                     && is_probability(config.weight)
@@ -59,7 +60,7 @@ impl Queue {
 pub(crate) enum Verdict {
     /// The packet stays as it is.
     Keep,
-    /// The packet is marked (RFC 3168), or dropped if it cannot be.
+    /// The packet is marked (RFC 3168), or dropped if it cannot be marked.
     Mark,
     /// The packet is dropped.
     Drop,

@@ -5,9 +5,9 @@
 //! **Idea.** A packet that comes is dropped with a probability that is corrected at regular moments: by how far the delay is
 //! from its reference, and by how much it grew since the last moment.
 //!
-//! **Readings where the source is open.** The delay is the bytes that wait by the rate of the link (§4.3, Little's law with the
-//! known rate in place of an estimated one). The corrections are computed when they matter: between two packets that come or go
-//! the delay is constant, so the result is the same as with a timer.
+//! **Readings where the source is open.** The delay is the number of bytes that wait divided by the rate of the link
+//! (§4.3, Little's law with the known rate in place of an estimated one). The corrections are computed when they
+//! matter: between two packets that come or go the delay is constant, so the result is the same as with a timer.
 
 use super::Verdict;
 use super::lane::WaitingPacket;
@@ -22,9 +22,9 @@ pub struct PieConfig {
     pub update: Span,
     /// MAX_BURST: the time during which an idle queue may grow without drops.
     pub max_burst: Span,
-    /// The weight of the deviation from the target, in 1/s.
+    /// The weight of the deviation from the target in a correction of the probability, in 1/s.
     pub alpha: f64,
-    /// The weight of the growth, in 1/s.
+    /// The weight of the growth of the delay in a correction of the probability, in 1/s.
     pub beta: f64,
     /// MEAN_PKTSIZE: a queue of up to two such packets is never too long.
     pub mean_packet_bytes: u32,
@@ -80,7 +80,8 @@ impl Pie {
         }
     }
 
-    /// Makes the corrections up to `now`, while so many `bytes` wait. Call it before these change.
+    /// Makes the corrections of the probability that are due by `now`, with `bytes` waiting in the buffer. Call it
+    /// before the number of bytes changes.
     pub(super) fn advance(&mut self, now: Time, bytes: u64) {
         let update = self.config.update.max(Span::from_nanos(1));
         let delay_s = self.delay_s(bytes);
@@ -98,15 +99,17 @@ impl Pie {
         }
     }
 
-    /// Returns the verdict on a packet that finds `bytes` waiting, with a random number of [0, 1).
+    /// Returns the verdict on a packet that arrives while `bytes` wait. `draw` is a random number in [0, 1).
     pub(super) fn admit(&mut self, bytes: u64, packet: &WaitingPacket, draw: f64) -> Verdict {
         let half_s = self.config.target.as_secs_f64() / 2.0;
+        // An idle queue may grow by a burst again before packets are dropped (RFC 8033 §4.4).
         if self.probability == 0.0 && self.delay_s(bytes) < half_s && self.last_delay_s < half_s {
             self.burst = self.config.max_burst;
         }
         if self.burst > Span::ZERO || !self.strikes(bytes, draw) {
             return Verdict::Keep;
         }
+        // Beyond the limit senders do not heed marks enough, so packets are dropped (RFC 8033 §5.1).
         if packet.is_markable && self.probability <= self.config.mark_limit {
             Verdict::Mark
         } else {
@@ -114,9 +117,10 @@ impl Pie {
         }
     }
 
-    /// Returns whether a packet is hit.
+    /// Returns whether to mark or drop a packet that arrives while `bytes` wait.
     fn strikes(&mut self, bytes: u64, draw: f64) -> bool {
         let is_calm = self.last_delay_s < self.config.target.as_secs_f64() / 2.0 && self.probability < 0.2;
+        // Small queues are left alone, whatever the probability (RFC 8033 §4.1).
         if is_calm || bytes <= 2 * u64::from(self.config.mean_packet_bytes) {
             return false;
         }
@@ -124,6 +128,7 @@ impl Pie {
             self.accumulated = 0.0;
         }
         self.accumulated += self.probability;
+        // Drops come neither close together nor far apart: from a sum of 0.85 on, and at 8.5 at the latest (RFC 8033 §5.4).
         let strikes = self.accumulated >= 0.85 && (self.accumulated >= 8.5 || draw < self.probability);
         if strikes {
             self.accumulated = 0.0;
@@ -135,16 +140,17 @@ impl Pie {
         bytes as f64 * 8.0 / self.bits_per_second as f64
     }
 
-    /// Returns whether further corrections at this delay change nothing.
+    /// Returns whether further corrections at this delay would change nothing.
     fn is_at_rest(&self, delay_s: f64) -> bool {
         delay_s == 0.0 && self.last_delay_s == 0.0 && self.probability == 0.0 && self.burst == Span::ZERO
     }
 
-    /// Corrects the probability (RFC 8033 §4.2).
+    /// Corrects the probability for a delay of `delay_s` seconds (RFC 8033 §4.2).
     fn correct(&mut self, delay_s: f64) {
         let target_s = self.config.target.as_secs_f64();
         let mut step =
             self.config.alpha * (delay_s - target_s) + self.config.beta * (delay_s - self.last_delay_s);
+        // The step is scaled down while the probability is small, so that it does not swing (RFC 8033 §4.2).
         let scales = [(1e-6, 2_048.0), (1e-5, 512.0), (1e-4, 128.0), (1e-3, 32.0), (1e-2, 8.0), (1e-1, 2.0)];
         step /= scales.iter().find(|(bound, _)| self.probability < *bound).map_or(1.0, |(_, scale)| *scale);
         // A large probability grows by 2 % at most (RFC 8033 §5.5, cap of the adjustment).
@@ -152,6 +158,7 @@ impl Pie {
             step = step.min(0.02);
         }
         self.probability += step;
+        // The probability decays by 2 % at each correction while the queue is short (RFC 8033 §4.2).
         if delay_s < target_s / 2.0 && self.last_delay_s < target_s / 2.0 {
             self.probability *= 0.98;
         }
@@ -178,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn corrections_are_those_worked_by_hand() {
+    fn pie_probabilities_equal_values_worked_out_manually() {
         let mut pie = pie();
         pie.advance(at(15), 20_000);
         // (0.125 · (0.020 − 0.015) + 1.25 · 0.020) / 2048.
@@ -198,14 +205,14 @@ mod tests {
     }
 
     #[test]
-    fn a_calm_probability_decays_by_two_percent() {
+    fn the_drop_probability_of_pie_decays_by_two_percent_without_a_queue() {
         let mut pie = Pie { probability: 0.5, last_delay_s: 0.005, ..pie() };
         pie.advance(at(15), 5_000);
         assert!((pie.probability - (0.5 - 0.125 * 0.010) * 0.98).abs() < 1e-12);
     }
 
     #[test]
-    fn a_burst_of_150_ms_passes_whatever_the_probability() {
+    fn pie_lets_a_burst_of_150_ms_pass_at_any_probability() {
         let mut pie = Pie { probability: 1.0, last_delay_s: 0.1, ..pie() };
         for n in 0..10 {
             pie.advance(at(15 * n), 100_000);
@@ -220,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn drops_come_once_in_so_many_packets_and_not_in_rows() {
+    fn pie_spaces_its_drops_instead_of_dropping_in_a_row() {
         let mut pie = Pie { probability: 0.05, last_delay_s: 0.1, burst: Span::ZERO, ..pie() };
         let luck = crate::Luck::new(1).stream("pie");
         let hits: Vec<u64> = (0..200_000)
@@ -235,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn long_silence_is_skipped_to_the_same_state() {
+    fn pie_skips_a_long_silence_with_the_same_result_as_step_by_step() {
         let (mut slow, mut fast) = (Pie { probability: 0.3, ..pie() }, Pie { probability: 0.3, ..pie() });
         (1..=4_000).for_each(|n| slow.advance(at(15 * n + 7), 0));
         fast.advance(at(15 * 4_000 + 7), 0);

@@ -5,9 +5,9 @@
 //!
 //! **Idea.** A packet that comes is dropped with a probability that grows with the average length of the queue.
 //!
-//! **Readings where the source is open.** While the queue is empty, the average decays by the transmission time of a typical
-//! small packet. This time is taken from the packet that ends the silence. Above the upper threshold packets are dropped, not
-//! marked (RFC 3168 §7).
+//! **Readings where the source is open.** While the queue is empty, the average decays by the transmission time of a
+//! typical small packet. This time is taken from the packet that ends the idle time. Above the upper threshold packets
+//! are dropped, not marked (RFC 3168 §7).
 
 use super::Verdict;
 use super::lane::WaitingPacket;
@@ -16,15 +16,16 @@ use crate::Time;
 /// The parameters of RED.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RedConfig {
-    /// min_th, in packets.
+    /// min_th: the lower threshold of the average length, in packets.
     pub min_packets: u32,
-    /// max_th, in packets; more than `min_packets`.
+    /// max_th: the upper threshold of the average length, in packets; more than `min_packets`.
     pub max_packets: u32,
     /// max_p: the probability at the upper threshold.
     pub max_probability: f64,
     /// w_q: the weight of the present length in the average.
     pub weight: f64,
-    /// Whether the probability grows on above the upper threshold, in place of being 1.
+    /// True if the probability keeps growing above the upper threshold, from its largest value to 1; false if it is 1
+    /// there.
     pub is_gentle: bool,
 }
 
@@ -42,9 +43,9 @@ pub(super) struct Red {
     config: RedConfig,
     bits_per_second: u64,
     average: f64,
-    /// Packets since the last that was hit, while the average is above the lower threshold.
+    /// The number of packets since the last one marked or dropped, while the average is above the lower threshold.
     count: u32,
-    /// The moment at which the queue became empty.
+    /// The time at which the queue became empty; `None` after the next packet has arrived.
     empty_since: Option<Time>,
 }
 
@@ -53,15 +54,16 @@ impl Red {
         Self { config, bits_per_second, average: 0.0, count: 0, empty_since: Some(Time::ZERO) }
     }
 
-    /// Notes that the last packet left the queue.
+    /// Records that the last packet left the queue at `now`.
     pub(super) fn becomes_empty(&mut self, now: Time) {
         self.empty_since = Some(now);
     }
 
-    /// Returns the verdict on a packet that finds `packets` waiting, with a random number of [0, 1).
+    /// Returns the verdict on a packet that arrives while `packets` wait. `draw` is a random number in [0, 1).
     pub(super) fn admit(&mut self, now: Time, packets: usize, packet: &WaitingPacket, draw: f64) -> Verdict {
         let RedConfig { weight, is_gentle, .. } = self.config;
         let (min_packets, max_packets) = self.thresholds();
+        // The average falls as if small packets had passed through the empty queue (Floyd, Jacobson 1993, figure 2).
         if let Some(since) = self.empty_since.take() {
             let typical_s = f64::from(packet.wire_bytes.max(1)) * 8.0 / self.bits_per_second as f64;
             self.average *= libm::pow(1.0 - weight, (now - since).as_secs_f64() / typical_s);
@@ -88,7 +90,7 @@ impl Red {
         (f64::from(self.config.min_packets), f64::from(self.config.max_packets))
     }
 
-    /// Returns the probability of the average, before it is spread: p_b.
+    /// Returns p_b: the probability of marking or dropping a packet that follows from the average length alone.
     fn probability(&self) -> f64 {
         let max_probability = self.config.max_probability;
         let (min_packets, max_packets) = self.thresholds();
@@ -100,9 +102,10 @@ impl Red {
     }
 }
 
-/// Returns the probability of the `count`th packet since a hit, counted from 1, that makes the distance between hits uniform
-/// (Floyd, Jacobson 1993 §8): p_a.
+/// Returns p_a: the probability of marking or dropping packet number `count` since the last one marked or dropped,
+/// counted from 1. It makes the distance between them uniform (Floyd, Jacobson 1993 §8).
 fn spread(probability: f64, count: u32) -> f64 {
+    // Near the end of the uniform range the quotient would exceed 1, and then become negative.
     let left = 1.0 - f64::from(count - 1) * probability;
     if left <= probability { 1.0 } else { probability / left }
 }
@@ -115,7 +118,7 @@ mod tests {
         WaitingPacket { place: 0, arrived: Time::ZERO, wire_bytes: 1_000, is_markable: false };
 
     #[test]
-    fn the_average_of_a_burst_is_that_of_equation_1() {
+    fn the_average_queue_of_red_in_a_burst_follows_equation_1() {
         // Floyd, Jacobson 1993 §6: after a burst of L packets into an empty queue the average is
         // L + 1 + ((1 − w)^(L + 1) − 1)/w, and with L = 50 a weight up to 0.0042 (rounded) keeps it below 5 packets.
         for (weight, is_below) in [(0.002, true), (0.004_15, true), (0.004_25, false)] {
@@ -131,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn the_probability_is_linear_and_then_gentle() {
+    fn the_drop_probability_of_red_is_linear_and_then_gentle() {
         let at = |config, average| Red { average, ..Red::new(config, 8_000) }.probability();
         let close = |a: f64, b: f64| assert!((a - b).abs() < 1e-12, "{a} instead of {b}");
         close(at(RedConfig::FLOYD_1993, 10.0), 0.01);
@@ -146,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn the_distance_between_hits_is_uniform() {
+    fn the_number_of_packets_between_drops_of_red_is_uniform() {
         // Floyd, Jacobson 1993 §8, method 2: uniform over 1 to 1/p packets; with p = 0.02 the mean is 25.5.
         let luck = crate::Luck::new(1).stream("red");
         let (mut hits, mut count) = (Vec::new(), 0);
@@ -163,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn silence_lets_the_average_decay() {
+    fn the_average_queue_of_red_decays_during_silence() {
         let mut red = Red { average: 10.0, ..Red::new(RedConfig::GENTLE, 8_000_000) };
         red.becomes_empty(Time::ZERO);
         // 500 packets of a millisecond could have left: 10 · 0.998^500, and the packet itself.

@@ -51,7 +51,7 @@ impl<W: Write> CaptureFile<W> {
     pub fn new(writer: W) -> Self {
         let mut file = Self { writer, interfaces: 0, block: Vec::new(), result: Ok(()) };
         let block = &mut file.block;
-        block.extend_from_slice(&0x1a2b_3c4d_u32.to_le_bytes()); // tells the byte order
+        block.extend_from_slice(&0x1a2b_3c4d_u32.to_le_bytes()); // shows the byte order
         block.extend_from_slice(&1u32.to_le_bytes()); // version 1.0
         block.extend_from_slice(&u64::MAX.to_le_bytes()); // length unknown
         add_option(block, SHB_USERAPPL, b"coapace");
@@ -110,6 +110,7 @@ impl<W: Write> CaptureFile<W> {
     /// Writes the contents of `block` as a block of this type, and clears it.
     fn write(&mut self, kind: u32) {
         if self.result.is_ok() {
+            // The length counts the type before the contents, and itself before and after them.
             let length = (12 + self.block.len() as u32).to_le_bytes();
             let parts = [&kind.to_le_bytes()[..], &length, &self.block, &length];
             self.result = parts.into_iter().try_for_each(|part| self.writer.write_all(part));
@@ -119,6 +120,7 @@ impl<W: Write> CaptureFile<W> {
 }
 
 fn add_option(block: &mut Vec<u8>, code: u16, value: &[u8]) {
+    // The length has 16 bits, so a longer value is cut.
     let length = u16::try_from(value.len()).unwrap_or(u16::MAX);
     block.extend_from_slice(&code.to_le_bytes());
     block.extend_from_slice(&length.to_le_bytes());
@@ -130,7 +132,7 @@ fn end_options(block: &mut Vec<u8>) {
     block.extend_from_slice(&[0; 4]);
 }
 
-/// Pads a block to a multiple of 32 bits, where each of its parts ends.
+/// Pads a block with zeros to a multiple of 32 bits, at which its next part must begin.
 fn pad(block: &mut Vec<u8>) {
     block.resize(block.len().next_multiple_of(4), 0);
 }

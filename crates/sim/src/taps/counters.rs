@@ -2,12 +2,12 @@
 
 use crate::{Event, HopId, Record, Tap, Time};
 
-/// Counts of packets and of their fates.
+/// Counts of the packets of a run, by what happened to them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PacketCounters {
-    /// Packets handed to the network.
+    /// Packets passed to the network.
     pub sent: u64,
-    /// Packets handed to their receivers.
+    /// Packets passed to their receivers.
     pub delivered: u64,
     /// Packets dropped because a buffer was full, queue management dropped them, or there was no path.
     pub dropped: u64,
@@ -21,21 +21,21 @@ pub struct PacketCounters {
 /// The counters of a hop.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct HopCounters {
-    /// Packets received, without those that found the buffer full or were dropped as they came.
+    /// Packets that the hop accepted. Packets dropped on arrival do not count.
     pub packets: u64,
-    /// Bytes on the wire of those packets.
+    /// Bytes on the wire of the packets that the hop accepted.
     pub bytes: u64,
     /// Packets that found the buffer full, or that queue management dropped.
     pub dropped: u64,
-    /// Packets among `dropped` that queue management dropped, when there was room.
+    /// Packets that queue management dropped although there was room. `dropped` counts them, too.
     pub discarded: u64,
     /// Packets marked by queue management.
     pub marked: u64,
-    /// Packets carried and lost.
+    /// Packets that links carried and then lost.
     pub lost: u64,
     /// The longest queue, in bytes on the wire.
     pub max_queue_bytes: u64,
-    /// The sum over all packets of their bytes times the nanoseconds they wait.
+    /// The sum over all packets of their bytes times their wait in nanoseconds.
     waited: u128,
 }
 
@@ -54,8 +54,8 @@ impl PacketCounters {
 impl HopCounters {
     /// Returns the mean length of the queue over a run that ended at `end`, in bytes on the wire.
     ///
-    /// It is computed by Little's law from the wait of each packet. With drop-tail the whole wait of packets that still wait at
-    /// the end counts. With queue management only packets whose transmission has begun count.
+    /// It is computed by Little's law from the wait of each packet. With drop-tail, a packet that still waits at the
+    /// end counts with its whole wait. With queue management, only packets whose transmission has begun count.
     pub fn mean_queue_bytes(&self, end: Time) -> f64 {
         if end == Time::ZERO { 0.0 } else { self.waited as f64 / end.as_nanos() as f64 }
     }
@@ -72,6 +72,7 @@ impl Tap for PacketCounters {
             Event::Lost => self.lost += 1,
             Event::Delivered => self.delivered += 1,
         }
+        // Events at nodes count for the whole network alone.
         let Some(HopId(hop)) = record.hop else { return };
         let hop = usize::from(hop);
         if hop >= self.hops.len() {
@@ -92,6 +93,7 @@ impl Tap for PacketCounters {
             }
             Event::Marked => hop.marked += 1,
             Event::Begun => {
+                // With queue management the wait is known only when the transmission begins.
                 hop.waited += u128::from(record.wire_bytes) * u128::from(record.wait.as_nanos());
             }
             Event::Lost => hop.lost += 1,

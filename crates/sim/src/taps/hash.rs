@@ -3,8 +3,8 @@
 use crate::mesh::FrameRecord;
 use crate::{Record, Tap};
 
-/// A hash over every event of a run: its time, kind, place, ends, mark, size and bytes. Two runs with equal hashes are equal.
-/// The hash is the same on every machine. It resists accidents, not malice.
+/// A hash over every event of a run: its time, kind, hop, sender, receiver, mark, size and bytes. Runs with equal
+/// hashes are equal, and the hash is the same on every machine. It protects against accidents, not against malice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TraceHash(u64);
 
@@ -41,7 +41,7 @@ impl Tap for TraceHash {
         self.0 = fold(self.0 ^ when, what ^ digest(record.bytes)).wrapping_add(KEYS[5]);
     }
 
-    /// Hashes the headers of a frame. The bytes of its datagram are hashed where that is sent and delivered.
+    /// Hashes the headers of a frame. The bytes of its datagram are hashed where the datagram is sent and delivered.
     #[inline]
     fn frame(&mut self, record: &FrameRecord<'_>) {
         let frame = record.frame;
@@ -52,6 +52,7 @@ impl Tap for TraceHash {
             | u64::from(frame.sequence) << 8
             | record.event as u64;
         let option = frame.leg.option.map_or(0, |option| {
+            // This bit keeps an option of zeros apart from no option.
             1 << 19
                 | u64::from(option.sender_rank) << 3
                 | u64::from(option.down) << 2
@@ -69,8 +70,8 @@ impl Tap for TraceHash {
     }
 }
 
-/// Hashes bytes in blocks of sixteen. Each block is multiplied with keys of its place, so that no product waits for another.
-/// The last block is the last sixteen bytes, which may overlap with the block before. A shorter packet is padded.
+/// Hashes bytes in blocks of sixteen. Each block is multiplied with keys that depend on its index, so that the products are
+/// independent. The last block is the last sixteen bytes, which may overlap with the block before. A shorter packet is padded.
 fn digest(bytes: &[u8]) -> u64 {
     let (blocks, tail) = bytes.as_chunks::<16>();
     let mut hash = bytes.len() as u64;
@@ -92,7 +93,7 @@ fn product(block: [u8; 16], key: u64) -> u64 {
     fold(block as u64 ^ key, (block >> 64) as u64 ^ !key)
 }
 
-/// Returns the exclusive or of the halves of a product of 128 bits.
+/// Returns the exclusive or of the two halves of the 128-bit product of `a` and `b`.
 const fn fold(a: u64, b: u64) -> u64 {
     let product = a as u128 * b as u128;
     product as u64 ^ (product >> 64) as u64
@@ -139,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn whatever_changes_changes_the_hash() {
+    fn a_change_of_any_field_of_an_event_changes_the_trace_hash() {
         let others = [
             Record { time: Time::from_nanos(5_066_668), ..RECORD },
             Record { event: Event::Sent, ..RECORD },
@@ -163,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn the_order_and_number_of_events_count() {
+    fn the_sequence_and_number_of_events_change_the_trace_hash() {
         let later = Record { time: Time::from_secs(1), ..RECORD };
         assert_ne!(hash(&[RECORD, later]), hash(&[later, RECORD]));
         assert_ne!(hash(&[RECORD]), hash(&[RECORD, RECORD]));

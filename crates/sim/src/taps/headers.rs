@@ -28,6 +28,7 @@ pub fn udp_packet(
             packet.extend_from_slice(&[0x45, ecn.bits()]);
             packet.extend_from_slice(&total.to_be_bytes());
             packet.extend_from_slice(&identification.to_be_bytes());
+            // Don't Fragment, time to live 64, and a checksum of 0 until the header is complete.
             packet.extend_from_slice(&[0x40, 0, 64, UDP, 0, 0]);
             packet.extend_from_slice(&from.octets());
             packet.extend_from_slice(&to.octets());
@@ -79,7 +80,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_checksum_is_that_of_rfc_1071() {
+    fn the_internet_checksum_agrees_with_rfc_1071() {
         // RFC 1071 §3: 00 01 f2 03 f4 f5 f6 f7 sum up to ddf2.
         assert_eq!(checksum(sum(&[0x00, 0x01, 0xf2, 0x03, 0xf4, 0xf5, 0xf6, 0xf7])), !0xddf2);
         assert_eq!(sum(&[1, 2, 3]), 0x0102 + 0x0300);
@@ -90,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_summed_up_with_its_checksums_is_all_ones() {
+    fn the_sum_over_a_packet_with_its_checksum_is_all_ones() {
         let ends = [("10.0.0.1:5683", "10.0.0.2:40000"), ("[fd00::1]:5683", "[fd00::2]:40000")];
         let fields = [(Ecn::NotCapable, 0), (Ecn::Capable, 2), (Ecn::Congested, 3)];
         for ((from, to), (ecn, field)) in ends.into_iter().flat_map(|ends| fields.map(|field| (ends, field)))
@@ -112,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_fit_leaves_no_trace() {
+    fn a_header_that_does_not_fit_the_buffer_writes_nothing() {
         let (four, six) = (address("10.0.0.1:1"), address("[::1]:1"));
         let mut packet = Vec::new();
         assert_eq!(udp_packet(four, six, 0, Ecn::NotCapable, b"", &mut packet), None);

@@ -10,8 +10,8 @@ use crate::mesh::bytes::{write_ack, write_frame};
 use crate::mesh::{Content, Frame, FrameEvent, FrameKind, FrameRecord, Ipv6Packet, Leg, LowpanConfig};
 use crate::{NodeId, Record, Tap, Time};
 
-/// Writes a [`CaptureFile`] of a mesh, like a sniffer that hears all nodes: every frame that is sent, with its checksum and
-/// the time of its first bit. The fate of a frame is not in it.
+/// Writes a [`CaptureFile`] of a mesh, like a sniffer that hears all nodes: every frame that is sent, with its checksum and the
+/// time of its first bit. The capture does not show whether a frame was received.
 ///
 /// Node n has the EUI-64 02:12:74:00 and n, and the addresses fd00::12:7400:0:n and fe80::12:7400:0:n (n in two words of 16
 /// bits). fd00::/64 is context 0 of header compression. Readers need to know that. tshark takes
@@ -39,7 +39,7 @@ impl<W: Write> MeshPcapng<W> {
         for name in INTERFACES {
             file.add_interface(CaptureFile::IEEE_802_15_4, name, "");
         }
-        let comment = "not on the air: tells context 0 of header compression";
+        let comment = "not on the air: gives context 0 of header compression";
         file.add_packet(CONTEXT, Time::ZERO, &context_advertisement(), Some(comment));
         Self { file, max_frame_bytes: config.max_frame_bytes, frame: Vec::new() }
     }
@@ -83,6 +83,7 @@ fn context_advertisement() -> Vec<u8> {
     // No mesh has so many nodes that one has this number.
     const NOBODY: NodeId = NodeId(u32::MAX);
     let mut message = [0; 32];
+    // The type of a Router Advertisement.
     message[0] = 134;
     // Option 34 of 2 · 8 bytes: a prefix of 64 bits, for compression, context 0, valid for the longest time there is.
     message[16..20].copy_from_slice(&[34, 2, 64, 0x10]);
@@ -127,7 +128,7 @@ mod tests {
     };
     const ONE_HOP: Leg = Leg { hop_limit: 64, option: None };
 
-    /// A mesh without chance, and the frames that were sent in it.
+    /// A mesh without random losses, and the frames that were sent in it.
     struct TestMesh {
         capture: MeshPcapng<Vec<u8>>,
         now: Time,
@@ -268,7 +269,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_sent_is_in_the_capture_and_nothing_else_but_the_context() {
+    fn the_capture_of_a_mesh_has_every_sent_frame_and_the_6lowpan_context() {
         let TestMesh { capture, sent, .. } = line();
         let packets = packets(&capture.finish().expect("a capture"));
         assert_eq!(packets[0], (CONTEXT, Time::ZERO, 15 + 4 + 32 + 2));
@@ -277,7 +278,7 @@ mod tests {
     }
 
     #[test]
-    fn a_frame_of_a_datagram_that_is_not_there_is_left_out() {
+    fn the_capture_leaves_out_a_frame_of_an_unknown_datagram() {
         let mut air = TestMesh::new();
         let frame = Frame {
             kind: FrameKind::Data,
@@ -317,7 +318,7 @@ mod tests {
 
     #[test]
     #[ignore = "needs tshark"]
-    fn wireshark_finds_rpl_and_coap_on_every_hop_and_nothing_wrong() {
+    fn wireshark_decodes_rpl_and_coap_on_every_hop_without_errors() {
         let TestMesh { capture, sent, .. } = line();
         let name = format!("coapace-mesh-{}.pcapng", std::process::id());
         let file = TestFile(std::env::temp_dir().join(name));

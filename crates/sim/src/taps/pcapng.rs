@@ -20,7 +20,7 @@ pub struct Pcapng<W> {
     accounting: Accounting,
     servers: Range<u32>,
     hops: Vec<String>,
-    /// The number of packets written, which is the identification of the next.
+    /// The number of packets written, which is the identification of the next packet.
     packets: u16,
     packet: Vec<u8>,
 }
@@ -70,15 +70,16 @@ impl<W: Write> Pcapng<W> {
     }
 
     fn port(&self, node: NodeId) -> u16 {
+        // 59,999 at most, which is below the last port. Clients that share a port have different addresses.
         if self.servers.contains(&node.0) { COAP_PORT } else { 40_000 + (node.0 % 20_000) as u16 }
     }
 
-    /// Returns the reason why a packet was discarded, if it was.
+    /// Returns the reason why a packet was discarded, if it was discarded.
     fn comment(&self, record: &Record<'_>) -> Option<String> {
         let hop = record.hop.and_then(|hop| self.hops.get(usize::from(hop.0)));
         match (record.event, hop) {
             (Event::Dropped, Some(hop)) => Some(format!(
-                "dropped: {} bytes wait for {hop}, which has room for no more",
+                "dropped: {} bytes wait for {hop}, which has no room for this packet",
                 record.queue_bytes
             )),
             (Event::Discarded, Some(hop)) => {
@@ -93,6 +94,7 @@ impl<W: Write> Pcapng<W> {
 
 impl<W: Write> Tap for Pcapng<W> {
     fn record(&mut self, record: &Record<'_>) {
+        // The numbers are the places in `INTERFACES`.
         let interface = match record.event {
             Event::Sent => 0u32,
             Event::Delivered => 1,
@@ -121,7 +123,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn addresses_derive_from_the_node() {
+    fn addresses_in_a_capture_derive_from_the_node_number() {
         assert_eq!(ipv4(NodeId(0x01_02_03)), [10, 1, 2, 3]);
         assert_eq!(
             ipv6(NodeId(0x0a0b_0c0d)),

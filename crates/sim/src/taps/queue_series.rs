@@ -2,9 +2,9 @@
 
 use crate::{Event, HopId, Record, Span, Tap, Time};
 
-/// Samples of the queue of each hop. A sample is the longest queue that a packet made or found in an interval of time.
-/// Intervals without packets have none. The intervals start at a microsecond, and double when there are too many samples. So
-/// the memory is bounded, and a run of any length is covered evenly.
+/// Samples of the queue of each hop. A sample is the longest queue that a packet caused or found within an interval of time.
+/// Intervals without packets have no sample. The intervals start at a microsecond, and double when there are too many samples,
+/// so the memory is bounded and a run of any length is covered evenly.
 #[derive(Clone, Debug)]
 pub struct QueueSeries {
     points: usize,
@@ -19,12 +19,12 @@ struct HopSeries {
 }
 
 impl QueueSeries {
-    /// Returns a series of at most so many points for each hop, but at least two.
+    /// Returns a series of at most `points` samples for each hop, or two if `points` is less.
     pub fn new(points: usize) -> Self {
         Self { points: points.max(2), hops: Vec::new() }
     }
 
-    /// Returns the samples of a hop: the moment and the bytes on the wire.
+    /// Returns the samples of a hop: the time and the length of the queue in bytes on the wire.
     pub fn hop(&self, hop: HopId) -> &[(Time, u64)] {
         self.hops.get(usize::from(hop.0)).map_or(&[], |series| &series.samples)
     }
@@ -34,6 +34,7 @@ impl HopSeries {
     fn add(&mut self, time: Time, bytes: u64, points: usize) {
         self.merge(time, bytes);
         while self.samples.len() > points {
+            // Samples of neighbouring intervals become one, and the longer queue stays.
             self.interval = self.interval * 2;
             for (time, bytes) in std::mem::take(&mut self.samples) {
                 self.merge(time, bytes);
@@ -45,6 +46,7 @@ impl HopSeries {
         let interval = |time: Time| time.as_nanos() / self.interval.as_nanos();
         match self.samples.last_mut() {
             Some(last) if interval(last.0) == interval(time) => {
+                // The time stays with its length, so a peak is drawn where it was.
                 if bytes > last.1 {
                     *last = (time, bytes);
                 }

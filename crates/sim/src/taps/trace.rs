@@ -28,24 +28,24 @@ impl<W> Trace<W> {
         ("event", "What happened."),
         (
             "hop",
-            "The hop where it happened, as `up.NAME` or `down.NAME`; of a frame and of what a node knows, `node N`; empty for what happens at a node.",
+            "The hop where it happened, as `up.NAME` or `down.NAME`; `node N` for a frame and for the RTO and RPL of a node; empty for a packet at a node.",
         ),
         (
             "from",
-            "The number of the node that sent the packet or the frame, or of the node that knows or says something.",
+            "The number of the node that sent the packet or the frame, or of the node whose RTO, route or message it is.",
         ),
         (
             "to",
-            "The number of the node that it is for; of a frame, the next one, and empty where it is for everyone; of `rpl parent`, the parent.",
+            "The number of the node that receives the packet; of a frame, the next node, empty for all nodes; of `rpl parent`, the parent.",
         ),
         (
             "bytes",
-            "Its bytes on the wire or on the air, headers included; of a message of RPL, those of its ICMPv6 message.",
+            "The bytes on the wire or on the air, headers included; of a message of RPL, the bytes of its ICMPv6 message.",
         ),
-        ("queue_bytes", "What waits in the hop's buffer after the event, in bytes."),
+        ("queue_bytes", "The bytes that wait in the hop's buffer after the event."),
         (
             "exchange",
-            "The number of the exchange among those of its client, where the packet belongs to one.",
+            "The number of the exchange among the exchanges of its client, where the packet belongs to one.",
         ),
         ("transmission", "The number of the transmission, 0 for the first."),
         ("rank", "The node's rank in RPL, in 1/128 of a transmission; 65535 without a parent."),
@@ -90,6 +90,7 @@ impl<W: Write> Tap for Trace<W> {
         }
         let hop = record.hop.and_then(|hop| self.hops.get(usize::from(hop.0))).map_or("", String::as_str);
         let Record { time, from, to, mark, .. } = record;
+        // `new` has quoted the names of hops. No other field needs quotes.
         self.result = writeln!(
             self.writer,
             "{time},{},{hop},{},{},{},{},{},{},,",
@@ -133,6 +134,7 @@ impl<W: Write> Tap for Trace<W> {
             }
             NodeEvent::Route { parent, rank } => {
                 let before = self.routes.get(number as usize).copied().flatten();
+                // The node reports after every event. Only a change is a line.
                 if !changes(&mut self.routes, node, (parent, rank)) {
                     return;
                 }
@@ -149,7 +151,7 @@ impl<W: Write> Tap for Trace<W> {
     }
 }
 
-/// Remembers the value of a node. Returns whether it differs from the one before.
+/// Remembers the value of a node. Returns whether it differs from the value before.
 fn changes<T: Copy + PartialEq>(known: &mut Vec<Option<T>>, node: NodeId, value: T) -> bool {
     let place = node.0 as usize;
     if known.len() <= place {
@@ -163,7 +165,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_state_of_a_node_is_recorded_when_it_changes() {
+    fn the_trace_records_the_state_of_a_node_when_it_changes() {
         let mut trace = Trace::new(Vec::new(), &[]);
         let route = |parent, rank| NodeEvent::Route { parent: Some(NodeId(parent)), rank };
         for (second, event) in [

@@ -7,19 +7,20 @@ use smoltcp::socket::tcp::Socket;
 /// The length of the longest signal that answers a message: a Pong with a token of eight bytes, or an Abort.
 const SIGNAL_BYTES: usize = 16;
 
-/// The messages of one end of a connection.
+/// The CoAP messages that one end of a connection sends and receives.
 #[derive(Debug)]
 pub(super) struct Channel {
     decoder: Decoder,
-    /// Messages on their way into the socket.
+    /// Encoded messages that are about to be written to the socket.
     outbox: Vec<u8>,
     max_message_bytes: u32,
     csm_sent: bool,
-    /// Whether the peer's CSM has come, so that requests may be sent. RFC 8323 §5.3 allows earlier ones, but libcoap waits.
+    /// True if the peer's CSM has come, so that requests may be sent. RFC 8323 §5.3 allows requests before that, but
+    /// libcoap waits.
     pub(super) csm_received: bool,
-    /// The bytes that were read, until the caller takes them.
+    /// The number of bytes read. The caller takes it, and resets it to zero.
     pub(super) read_bytes: u64,
-    /// Whether the peer ends the connection, or has sent something that is not CoAP.
+    /// True if the peer ends the connection, or has sent something that is not CoAP.
     pub(super) over: bool,
 }
 
@@ -36,7 +37,7 @@ impl Channel {
         }
     }
 
-    /// Sends the CSM, once, when the connection is established.
+    /// Sends the CSM if the connection is established and the CSM has not been sent yet.
     pub(super) fn greet(&mut self, socket: &mut Socket<'_>) {
         if !self.csm_sent && socket.may_send() {
             self.csm_sent = true;
@@ -61,13 +62,14 @@ impl Channel {
     /// of up to `answer_bytes` bytes. A message stays unread while the socket has no room for its answer.
     ///
     /// # Errors
-    /// [`Broken`], after it has sent an Abort. The caller closes the connection.
+    /// Returns [`Broken`] after sending an Abort. The caller closes the connection.
     pub(super) fn read(
         &mut self,
         socket: &mut Socket<'_>,
         answer_bytes: usize,
         mut take: impl FnMut(&StreamMessage<'_>, &mut Vec<u8>),
     ) -> Result<(), Broken> {
+        // A message is read only if its answer has room, so no answer is ever lost.
         while !self.over && socket.can_recv() && room(socket) >= answer_bytes.max(SIGNAL_BYTES) {
             self.outbox.clear();
             let Self { decoder, outbox, csm_received, read_bytes, over, .. } = self;
@@ -89,6 +91,7 @@ impl Channel {
                     });
                     (used, dealt)
                 }
+                // The rest cannot be cut into messages any more, so all of it is thrown away.
                 Err(broken) => (input.len(), Err(broken)),
             });
             // An error of the socket is the end of the connection, which the caller sees in the socket's state.

@@ -14,8 +14,8 @@ use super::stack::IpStack;
 use super::{MAX_HEAD, PORT, TcpParameters};
 use crate::{Mark, Node, NodeId, Outgoing, Span, Time, Transport};
 
-/// The largest number of connections that are closing. Beyond it the oldest is forgotten, and its packets are answered with
-/// RST.
+/// The largest number of connections that a client keeps while they close. Beyond it the oldest is forgotten, and its
+/// packets are answered with RST.
 const MAX_CLOSING: usize = 8;
 
 /// The number of connections that may fail in a row.
@@ -29,11 +29,11 @@ const FIRST_PORT: u16 = 49_152;
 pub struct TcpPlan {
     /// The server.
     pub server: NodeId,
-    /// The number of exchanges of each connection. With one entry all are over one connection.
+    /// The number of exchanges of each connection, in the order of the connections.
     pub batches: Vec<u32>,
-    /// The moment to open the first connection.
+    /// The time to open the first connection.
     pub connect_at: Time,
-    /// The moment of the first request, which leaves later if the connection is not ready.
+    /// The time of the first request, which leaves later if the connection is not ready.
     pub request_at: Time,
     /// The time from a response to the next request.
     pub pause: Span,
@@ -45,26 +45,26 @@ pub struct TcpPlan {
     pub tail: Vec<u8>,
 }
 
-/// The observations of a client.
+/// The results of a client: times and counts.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TcpReport {
-    /// The moment at which the first connection was established.
+    /// The time at which the first connection was established.
     pub connected: Option<Time>,
-    /// The moment at which the first request was handed to TCP.
+    /// The time at which the first request was handed to TCP.
     pub first_request: Option<Time>,
-    /// The moments at which the responses were complete, in order.
+    /// The times at which the responses were complete, the first response first.
     pub completions: Vec<Time>,
-    /// The moment at which the plan was finished.
+    /// The time at which the plan was finished.
     pub finished: Option<Time>,
     /// Connections opened.
     pub connections: u32,
-    /// Connections that ended before their batch. The rest of such a batch goes over a new one.
+    /// Connections that ended before their batch was finished. A new connection takes the rest of the batch.
     pub failed_connections: u32,
-    /// The moment at which the plan was given up because several connections in a row failed without a response.
+    /// The time at which the plan was given up because several connections in a row failed without a response.
     pub abandoned: Option<Time>,
     /// Segments sent that repeat sequence numbers of data, SYN or FIN.
     pub retransmitted_segments: u64,
-    /// Segments received whose sequence numbers had all come before.
+    /// Segments received whose sequence numbers had all arrived before.
     pub duplicate_segments: u64,
     /// Bytes of messages that were read, heads and signals included.
     pub received_bytes: u64,
@@ -74,7 +74,7 @@ pub struct TcpReport {
 struct ClientConnection {
     connection: TcpConnection,
     port: u16,
-    /// Whether a request is outstanding.
+    /// True if a request has been sent on this connection and its response has not come.
     outstanding: bool,
 }
 
@@ -88,13 +88,13 @@ pub struct TcpClient {
     current: Option<ClientConnection>,
     /// The connections whose batch is done.
     closing: VecDeque<ClientConnection>,
-    /// The number of the present batch.
+    /// The index of the present batch in [`TcpPlan::batches`].
     batch: usize,
-    /// The number of exchanges of that batch that are done.
+    /// The number of finished exchanges of the present batch.
     done_in_batch: u32,
     /// The number of connections that have failed since the last response.
     failures: u32,
-    /// The moment at which the pause after the last response is over.
+    /// The time at which the pause after the last response ends.
     rested: Time,
     /// The mark of the next packet.
     mark: Mark,
@@ -124,7 +124,7 @@ impl TcpClient {
         client
     }
 
-    /// Returns the observations so far.
+    /// Returns the results so far.
     pub fn report(&self) -> &TcpReport {
         &self.report
     }
@@ -134,7 +134,7 @@ impl TcpClient {
         &self.plan
     }
 
-    /// Runs the application: does everything that is possible at `now`.
+    /// Runs the application: executes every step that is possible at `now`.
     fn run(&mut self, now: Time) {
         while self.report.finished.is_none() && self.report.abandoned.is_none() && now >= self.plan.connect_at
         {
@@ -142,8 +142,10 @@ impl TcpClient {
                 self.report.finished = Some(now);
                 return;
             }
+            // A connection that failed is replaced, and the rest of its batch goes over the new one.
             let Some(mut link) = self.current.take().or_else(|| self.connect()) else { return };
             let alive = self.converse(now, &mut link);
+            // The batch goes on when something arrives or the pause is over.
             if alive && self.done_in_batch < self.batch_size() {
                 self.current = Some(link);
                 return;
@@ -157,6 +159,7 @@ impl TcpClient {
             } else {
                 self.report.failed_connections += 1;
                 self.failures += 1;
+                // A server that is gone must not keep the run from ending.
                 if self.failures >= MAX_FAILURES {
                     self.report.abandoned = Some(now);
                 }
@@ -165,6 +168,7 @@ impl TcpClient {
     }
 
     fn connect(&mut self) -> Option<ClientConnection> {
+        // A connection in TIME-WAIT costs memory. The oldest one is forgotten.
         while self.closing.len() >= MAX_CLOSING {
             self.closing.pop_front();
         }
@@ -185,6 +189,7 @@ impl TcpClient {
         if socket.may_send() && self.report.connected.is_none() {
             self.report.connected = Some(now);
         }
+        // The CSM is the first message of each side (RFC 8323 §5.3).
         channel.greet(socket);
 
         let token = self.plan.token;
@@ -193,6 +198,7 @@ impl TcpClient {
             answered |= *outstanding && message.code.is_response() && message.token == token;
         });
         self.report.received_bytes += std::mem::take(&mut channel.read_bytes);
+        // This comes before the state of the connection is looked at: the last response may arrive with the FIN.
         if answered {
             *outstanding = false;
             self.rested = now + self.plan.pause;
@@ -208,6 +214,7 @@ impl TcpClient {
         if read.is_err() || channel.over || !matches!(socket.state(), State::SynSent | State::Established) {
             return false;
         }
+        // libcoap waits for the CSM of the peer before it sends a request, so this client does, too.
         if !*outstanding && channel.csm_received && now >= self.plan.request_at.max(self.rested) {
             let request = StreamMessage { code: self.plan.method, token, tail: &self.plan.tail };
             if channel.send(socket, &request) {
@@ -228,7 +235,7 @@ impl TcpClient {
         }
     }
 
-    /// Runs the application and TCP, and sets the deadline. It is called after every event.
+    /// Runs the application and TCP, and sets the client's next deadline. Call it after every event.
     fn update(&mut self, now: Time) {
         // The ACK of a SYN leaves before the application knows of the connection, like from a kernel.
         self.flush(now);
@@ -263,6 +270,7 @@ impl Node for TcpClient {
             report.duplicate_segments += u64::from(connection.ledger.arrives(&segment));
             connection.receive(now, stack, bytes);
         } else {
+            // Without a socket, smoltcp answers with RST, whatever the time.
             stack.receive(Instant::ZERO, bytes, &mut SocketSet::new(Vec::new()));
         }
         self.update(now);

@@ -11,10 +11,10 @@ use super::stack::IpStack;
 use super::wheel::Wheel;
 use crate::{Span, Time};
 
-/// The least wait before smoltcp is polled again. Time goes on even if smoltcp asks to be polled at once.
+/// The least wait before smoltcp is polled again. It makes time pass even if smoltcp asks to be polled at once.
 const LEAST_WAIT: Span = Span::from_millis(1);
 
-/// The room of a send buffer for signals beside a message: a CSM and a Pong, in bytes.
+/// The bytes that a send buffer needs beside a message, for two signals: a CSM and a Pong.
 const SIGNALS_BYTES: usize = 32;
 
 /// The step of smoltcp's clock.
@@ -23,11 +23,11 @@ const STEP: Duration = Duration::from_micros(1);
 /// A timer of smoltcp.
 #[derive(Clone, Copy, Debug)]
 struct SocketTimer {
-    /// The moment for which smoltcp has set it.
+    /// The time for which smoltcp has set the timer.
     due: Instant,
-    /// The time that it runs.
+    /// The duration of the timer.
     timeout: Span,
-    /// The moment at which it fires, not before `due`.
+    /// The time at which the timer fires, not before `due`.
     fires: Time,
 }
 
@@ -39,17 +39,19 @@ pub(super) struct TcpConnection {
     /// The factor on the timeouts of the handshake, in per cent.
     handshake_timeout_percent: u64,
     wheel: Option<Wheel>,
-    /// The timers that are known to be set, the first to expire last: a delayed ACK may stand before a retransmission.
+    /// The timers that are known to be set, sorted so that the last element expires first: a delayed ACK may come before a
+    /// retransmission.
     timers: Vec<SocketTimer>,
     pub(super) ledger: SequenceLedger,
     pub(super) channel: Channel,
 }
 
 impl TcpConnection {
-    /// Returns a closed connection that can send messages of `message_bytes`.
+    /// Returns a closed connection that can send messages of up to `message_bytes` bytes.
     pub(super) fn new(parameters: TcpParameters, message_bytes: usize) -> Self {
         let buffer_bytes = parameters.buffer_bytes as usize;
         let buffer = |bytes| SocketBuffer::new(vec![0; bytes]);
+        // A message is written as a whole or not at all, so the buffer has to hold the longest, whatever is configured.
         let send_bytes = buffer_bytes.max(message_bytes + SIGNALS_BYTES);
         let mut socket = Socket::new(buffer(buffer_bytes.max(1)), buffer(send_bytes));
         socket.set_nagle_enabled(parameters.nagle);
@@ -77,13 +79,14 @@ impl TcpConnection {
         self.sockets.get::<Socket<'_>>(self.handle).state()
     }
 
-    /// Returns whether nothing is left to send or to wait for. A socket that was reset before it was connected listens again.
+    /// Returns whether the connection is over: nothing is left to send or to wait for. A socket that was reset during
+    /// the handshake listens again, which also counts as over.
     pub(super) fn is_over(&self) -> bool {
         let socket = self.sockets.get::<Socket<'_>>(self.handle);
         socket.remote_endpoint().is_none() || socket.state() == State::Listen
     }
 
-    /// Handles a packet.
+    /// Passes a packet that has arrived to smoltcp.
     pub(super) fn receive(&mut self, now: Time, stack: &mut IpStack, packet: &[u8]) {
         let before = self.progress();
         stack.receive(instant(now), packet, &mut self.sockets);
@@ -93,7 +96,7 @@ impl TcpConnection {
         }
     }
 
-    /// Returns values that change when the other end acknowledges something new.
+    /// Returns the state and the length of the send queue. They change when the other end acknowledges something new.
     fn progress(&self) -> (State, usize) {
         let socket = self.sockets.get::<Socket<'_>>(self.handle);
         (socket.state(), socket.send_queue())
@@ -101,13 +104,14 @@ impl TcpConnection {
 
     /// Sends the packets that are due.
     ///
-    /// smoltcp looks at its timers only when it is polled. Until a timer fires, it is polled with a moment just before that for
-    /// which it has set the timer.
+    /// smoltcp checks its timers only when it is polled. Until a delayed timer fires, smoltcp is polled with a time
+    /// just before the one at which it would act by itself.
     pub(super) fn flush(&mut self, now: Time, stack: &mut IpStack) {
         let waiting = self.timers.iter().rev().find(|timer| now < timer.fires);
         let polled = waiting.map_or(instant(now), |timer| instant(now).min(timer.due - STEP));
         stack.flush(polled, &mut self.sockets);
         let Some(due) = stack.deadline(polled, &self.sockets) else { return self.timers.clear() };
+        // smoltcp has moved on past these timers.
         while self.timers.pop_if(|timer| timer.due < due).is_some() {}
         if self.timers.last().is_none_or(|timer| timer.due != due) {
             let timeout = self.lengthened(due.max(polled) - polled);
@@ -115,14 +119,14 @@ impl TcpConnection {
         }
     }
 
-    /// Starts the timers again.
+    /// Restarts all timers at `now`, each with its full timeout.
     pub(super) fn restart_timers(&mut self, now: Time) {
         for timer in &mut self.timers {
             timer.fires = fires(self.wheel, now, timer.timeout);
         }
     }
 
-    /// Returns a timeout of smoltcp, lengthened if it is one of the handshake.
+    /// Returns a timeout of smoltcp, lengthened during the handshake by its factor.
     fn lengthened(&self, timeout: Duration) -> Span {
         let timeout = Span::from_micros(timeout.total_micros());
         match self.state() {
@@ -131,22 +135,24 @@ impl TcpConnection {
         }
     }
 
-    /// Returns the moment at which to call [`flush`](Self::flush) again.
+    /// Returns the time at which to call [`flush`](Self::flush) again; `None` if no timer is set.
     pub(super) fn deadline(&self, now: Time) -> Option<Time> {
         let fires = self.timers.iter().map(|timer| timer.fires).min();
         fires.map(|fires| fires.max(now + LEAST_WAIT))
     }
 }
 
-/// Returns the moment at which a timer fires that is set at `now`.
+/// Returns the time at which a timer fires that is set at `now` for `timeout`: on the grid of the wheel, if there is a
+/// wheel.
 fn fires(wheel: Option<Wheel>, now: Time, timeout: Span) -> Time {
     match wheel {
         Some(wheel) if timeout > Span::ZERO => wheel.fires(now, timeout),
+        // smoltcp's clock counts whole microseconds, so its timers start at the last one.
         _ => Time::from(now.instant()) + timeout,
     }
 }
 
-/// Converts a moment to a moment of smoltcp, in whole microseconds.
+/// Converts a time to a time of smoltcp, in whole microseconds.
 fn instant(time: Time) -> Instant {
     Instant::from_micros(i64::try_from(time.as_nanos() / 1_000).unwrap_or(i64::MAX))
 }

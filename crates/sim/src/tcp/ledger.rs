@@ -1,8 +1,8 @@
-//! The count of segments that say nothing new, from the view of one end of a connection.
+//! Recognises TCP segments without new data, from the view of one end of a connection.
 
 use smoltcp::wire::{IpProtocol, Ipv4Packet, TcpPacket};
 
-/// The fields of a segment that the count needs.
+/// The fields of a segment that [`SequenceLedger`] needs.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct TcpSegment {
     pub(super) source: u16,
@@ -32,7 +32,7 @@ impl TcpSegment {
         })
     }
 
-    /// Returns whether the segment asks for a connection.
+    /// Returns whether the segment requests a connection.
     pub(super) fn opens(&self) -> bool {
         self.synchronises && self.acknowledgement.is_none()
     }
@@ -42,7 +42,7 @@ impl TcpSegment {
     }
 }
 
-/// The progress of the sequence numbers of a connection.
+/// How far the sequence numbers of a connection have advanced in each direction, as one end sees it.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct SequenceLedger {
     /// The number after the highest sequence number sent.
@@ -52,12 +52,13 @@ pub(super) struct SequenceLedger {
 }
 
 impl SequenceLedger {
-    /// Takes note of a segment that is sent. Returns whether it repeats sequence numbers that were sent before.
+    /// Records a segment that is sent. Returns whether it repeats sequence numbers that were sent before.
     pub(super) fn sends(&mut self, segment: &TcpSegment) -> bool {
         if let Some(acknowledged) = segment.acknowledgement {
             // An acknowledgement counts data beyond a gap that has closed.
             advance(&mut self.arrived, acknowledged);
         }
+        // A pure ACK takes no sequence number, so it repeats none.
         let again = segment.length > 0 && self.sent.is_some_and(|sent| before(segment.sequence, sent));
         if segment.length > 0 {
             advance(&mut self.sent, segment.end());
@@ -65,13 +66,14 @@ impl SequenceLedger {
         again
     }
 
-    /// Takes note of a segment that arrives. Returns whether all its sequence numbers had come before.
+    /// Records a segment that arrives. Returns whether all its sequence numbers had arrived before.
     pub(super) fn arrives(&mut self, segment: &TcpSegment) -> bool {
         if segment.length == 0 {
             return false;
         }
         match self.arrived {
             Some(arrived) if !before(arrived, segment.end()) => true,
+            // Data beyond a gap count when an acknowledgement shows that the gap has closed.
             Some(arrived) if before(arrived, segment.sequence) => false,
             _ => {
                 self.arrived = Some(segment.end());
@@ -101,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn a_segment_sent_again_is_a_retransmission_across_the_end_of_the_sequence_space() {
+    fn tcp_retransmissions_are_recognised_across_the_wrap_of_sequence_numbers() {
         let mut ledger = SequenceLedger::default();
         assert!(!ledger.sends(&data(u32::MAX - 9, 20)));
         assert!(!ledger.sends(&data(10, 20)));
@@ -110,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn the_segment_that_closes_a_gap_is_no_duplicate() {
+    fn the_tcp_segment_that_closes_a_gap_is_not_a_duplicate() {
         let mut ledger = SequenceLedger::default();
         assert!(!ledger.arrives(&data(100, 10)));
         assert!(!ledger.arrives(&data(120, 10)));

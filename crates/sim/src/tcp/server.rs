@@ -36,7 +36,7 @@ pub struct TcpServerCounters {
     pub requests: u64,
     /// Segments sent that repeat sequence numbers of data, SYN or FIN.
     pub retransmitted_segments: u64,
-    /// Segments received whose sequence numbers had all come before.
+    /// Segments received whose sequence numbers had all arrived before.
     pub duplicate_segments: u64,
     /// Packets that were not TCP segments.
     pub malformed: u64,
@@ -44,27 +44,28 @@ pub struct TcpServerCounters {
     pub received_bytes: u64,
 }
 
-/// The client's end of a connection: its node and port.
+/// The client's end of a connection, by which the server finds it: the node and the port.
 type ConnectionKey = (NodeId, u16);
 
-/// The time from a request of a client to its response. The mark has the client's exchange.
+/// A function of a client and of a mark with the client's exchange, which returns the time from the request to its
+/// response.
 type ServiceTimeFunction = Box<dyn Fn(NodeId, Mark) -> Span + Send>;
 
 struct ServerConnection {
     connection: TcpConnection,
-    /// The moment and the token of each response that is not ready yet, the earliest first.
+    /// The time and the token of each response that is not ready yet, the earliest first.
     working: VecDeque<(Time, Token)>,
     deadline: Option<Time>,
     /// The packet that answered the SYN, until the handshake is done.
     syn_ack: Vec<u8>,
 }
 
-/// A host that answers requests.
+/// A host that sends the same response to every request over TCP.
 pub struct TcpServer {
     response: TcpResponse,
-    /// `None` if requests are answered at once.
+    /// The service time of each request; `None` if requests are answered at once.
     service_time: Option<ServiceTimeFunction>,
-    /// The largest number of bytes of a response in a stream.
+    /// The largest length of an encoded response, in bytes.
     response_bytes: usize,
     parameters: TcpParameters,
     max_connections: usize,
@@ -102,7 +103,7 @@ impl TcpServer {
         }
     }
 
-    /// Lets every request wait for its response. Requests do not wait for each other.
+    /// Makes every request wait for its response for the span that `time` returns. Requests do not wait for each other.
     #[must_use]
     pub fn serving_in(self, time: impl Fn(NodeId, Mark) -> Span + Send + 'static) -> Self {
         Self { service_time: Some(Box::new(time)), ..self }
@@ -118,7 +119,7 @@ impl TcpServer {
         self.connections.len()
     }
 
-    /// Returns a connection that waits for a SYN.
+    /// Returns a new connection that listens for a SYN; `None` if smoltcp refuses.
     fn listen(&self) -> Option<ServerConnection> {
         let mut connection = TcpConnection::new(self.parameters, self.response_bytes);
         connection.parts().0.listen(PORT).ok()?;
@@ -137,12 +138,14 @@ impl TcpServer {
             if !message.code.is_request() {
                 return;
             }
+            // The time depends on client and exchange alone, so that runs with other mechanisms have the same.
             let time = service_time.as_ref().map_or(Span::ZERO, |time| time(from, mark));
             if time == Span::ZERO {
                 counters.requests += 1;
                 let written = answer(message.token).write(outbox);
                 debug_assert!(written.is_ok(), "the send buffer would not hold it either");
             } else {
+                // Responses are ordered by the moment at which they are ready, not by their requests.
                 let place = working.partition_point(|(at, _)| *at <= now + time);
                 working.insert(place, (now + time, message.token));
             }
@@ -157,16 +160,18 @@ impl TcpServer {
             counters.requests += 1;
             working.pop_front();
         }
+        // A client that has closed its side still gets the answers to its requests.
         let is_answered = !socket.can_recv() && working.is_empty();
         if channel.over || socket.state() == State::CloseWait && is_answered {
             socket.close();
         }
     }
 
-    /// Sends the packets of a connection and puts it back, unless it is over.
+    /// Sends the packets of a connection. Stores the connection with its next deadline, unless it is over.
     fn update(&mut self, now: Time, key: ConnectionKey, mut link: ServerConnection) {
         let ServerConnection { connection, working, syn_ack, deadline } = &mut link;
         connection.flush(now, &mut self.stack);
+        // The handshake is over, so the answer to its SYN is not needed again.
         if connection.state() != State::SynReceived {
             *syn_ack = Vec::new();
         }
@@ -174,13 +179,15 @@ impl TcpServer {
         if connection.is_over() {
             return;
         }
+        // A response that is ready and found no room waits for an acknowledgement, not for a time.
         let response = working.front().map(|&(at, _)| at).filter(|&at| at > now);
         *deadline = [connection.deadline(now), response].into_iter().flatten().min();
         self.deadlines.extend(deadline.map(|deadline| (deadline, key)));
         self.connections.insert(key, link);
     }
 
-    /// Takes the packets for `to` from the stack. Keeps a copy of a SYN in `syn_ack`.
+    /// Moves packets from the stack to the queue of packets for `to`, and counts retransmissions. Keeps a copy of the
+    /// answer to a SYN in `syn_ack`.
     fn collect(&mut self, to: NodeId, ledger: &mut SequenceLedger, syn_ack: &mut Vec<u8>) {
         while let Some(packet) = self.stack.next_packet() {
             if let Some(segment) = TcpSegment::read(&packet) {
@@ -207,22 +214,27 @@ impl Node for TcpServer {
             return;
         };
         let last = self.marks.entry(from).or_insert(Mark { transmission: 0, ..mark });
+        // The client is at a later exchange. The packets of the server begin to count from 0 there.
         if self.parameters.exchange(*last) < self.parameters.exchange(mark) {
             *last = Mark { transmission: 0, ..mark };
         }
         let key = (from, segment.source);
         let known = self.connections.remove(&key);
+        // Only a SYN opens a connection. Other segments of unknown connections get RST from the stack.
         let new = known.is_none() && segment.opens() && segment.destination == PORT;
         if new && self.connections.len() >= self.max_connections {
+            // The SYN gets no answer, so the client's timer sends it again.
             self.counters.refused += 1;
             return;
         }
         let Some(mut link) = known.or_else(|| new.then(|| self.listen()).flatten()) else {
+            // Without a socket, smoltcp answers with RST, whatever the time.
             self.stack.receive(Instant::ZERO, bytes, &mut SocketSet::new(Vec::new()));
             self.collect(from, &mut SequenceLedger::default(), &mut Vec::new());
             return;
         };
         self.counters.accepted += u64::from(new);
+        // `update` sets the deadline again. Until then the old one must not fire.
         if let Some(deadline) = link.deadline.take() {
             self.deadlines.remove(&(deadline, key));
         }

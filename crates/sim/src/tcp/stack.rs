@@ -1,4 +1,4 @@
-//! The interface of smoltcp, driven packet by packet.
+//! The IP layer of smoltcp, to which the caller passes one packet at a time.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -14,7 +14,7 @@ use crate::NodeId;
 /// The least MTU in bytes: smoltcp accepts no MSS below 48.
 const MIN_MTU: u16 = 88;
 
-/// The largest number of packets whose memory is kept.
+/// The largest number of unused packet buffers that are kept for reuse.
 const MAX_SPARE: usize = 64;
 
 /// The IP layer of a host. The caller passes the socket of one connection at a time, because smoltcp searches a set of sockets
@@ -34,13 +34,14 @@ impl IpStack {
         let mut wire = StackDevice { packets: &mut packets, incoming: None };
         let mut interface = Interface::new(config, &mut wire, Instant::ZERO);
         interface.update_ip_addrs(|addresses| {
+            // All hosts are in 10.0.0.0/8, so no packet needs a gateway.
             let pushed = addresses.push(IpCidr::new(address(node).into(), 8));
             debug_assert!(pushed.is_ok(), "an interface has room for one address");
         });
         Self { interface, packets }
     }
 
-    /// Lets `socket` open a connection. Returns false if it cannot.
+    /// Lets `socket` open a connection. Returns false if smoltcp refuses.
     pub(super) fn connect(
         &mut self,
         socket: &mut Socket<'_>,
@@ -51,29 +52,30 @@ impl IpStack {
         socket.connect(self.interface.context(), to, from).is_ok()
     }
 
-    /// Passes a packet to `sockets`. If none of them is open for it, the answer is RST.
+    /// Passes a packet to `sockets`. If no socket takes the packet, queues a RST as the answer.
     pub(super) fn receive(&mut self, now: Instant, packet: &[u8], sockets: &mut SocketSet<'_>) {
         let mut wire = StackDevice { packets: &mut self.packets, incoming: Some(packet) };
         self.interface.poll_ingress_single(now, &mut wire, sockets);
     }
 
-    /// Lets `sockets` send their packets.
+    /// Lets `sockets` put the packets that they have to send into the queue of [`next_packet`](Self::next_packet).
     pub(super) fn flush(&mut self, now: Instant, sockets: &mut SocketSet<'_>) {
         let mut wire = StackDevice { packets: &mut self.packets, incoming: None };
+        // smoltcp sends one packet of a socket at each call.
         while self.interface.poll_egress(now, &mut wire, sockets) == PollResult::SocketStateChanged {}
     }
 
-    /// Returns the moment at which to flush `sockets` again.
+    /// Returns the moment at which to flush `sockets` again; `None` if they wait for packets only.
     pub(super) fn deadline(&mut self, now: Instant, sockets: &SocketSet<'_>) -> Option<Instant> {
         self.interface.poll_at(now, sockets)
     }
 
-    /// Returns the next packet to send.
+    /// Removes and returns the next packet to send, if there is one.
     pub(super) fn next_packet(&mut self) -> Option<Vec<u8>> {
         self.packets.queue.pop_front()
     }
 
-    /// Takes the memory of a packet back.
+    /// Takes back the memory of a packet, to reuse it.
     pub(super) fn recycle(&mut self, packet: Vec<u8>) {
         if self.packets.spare.len() < MAX_SPARE {
             self.packets.spare.push(packet);

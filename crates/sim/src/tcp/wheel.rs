@@ -5,10 +5,10 @@ use crate::{Span, Time};
 /// The number of slots of a level.
 const SLOTS: u64 = 64;
 
-/// The grain of a level is the grain of the level before, shifted by this.
+/// The grain of each level is the grain of the level before it, shifted left by this many bits.
 const SHIFT: u32 = 3;
 
-/// The last level.
+/// The number of the last level, which has the coarsest grid.
 const LAST_LEVEL: u32 = 8;
 
 const NANOS_PER_SECOND: u128 = 1_000_000_000;
@@ -25,18 +25,20 @@ pub(super) struct Wheel {
 }
 
 impl Wheel {
-    /// Returns the wheel of a kernel with `hz` ticks a second, or none for 0.
+    /// Returns the wheel of a kernel with `hz` ticks a second; `None` if `hz` is 0.
     pub(super) fn new(hz: u16) -> Option<Self> {
         (hz > 0).then_some(Self { hz })
     }
 
-    /// Returns the moment at which a timer fires that is set at `now` for `timeout`.
+    /// Returns the moment at which a timer fires that is set at `now` and expires after `timeout`.
     pub(super) fn fires(self, now: Time, timeout: Span) -> Time {
         let hz = u128::from(self.hz);
         let tick = u128::from(now.as_nanos()) * hz / NANOS_PER_SECOND;
         let ticks = (u128::from(timeout.as_nanos()) * hz).div_ceil(NANOS_PER_SECOND);
+        // A timer goes to the lowest level that reaches as far as it runs.
         let level = (0..LAST_LEVEL).find(|level| ticks < u128::from(SLOTS - 1) << (level * SHIFT));
         let shift = level.unwrap_or(LAST_LEVEL) * SHIFT;
+        // Rounded up to the grain of the level, because a timer must not fire early. On the grid it goes to the next one, like in Linux.
         let fires = (((tick + ticks) >> shift) + 1) << shift;
         Time::from_nanos((fires * NANOS_PER_SECOND).div_ceil(hz).try_into().unwrap_or(u64::MAX))
     }
@@ -54,7 +56,7 @@ mod tests {
     }
 
     #[test]
-    fn a_timeout_is_rounded_up_to_the_next_slot_of_its_level() {
+    fn the_timer_wheel_of_linux_rounds_a_timeout_up_to_the_next_slot_of_its_level() {
         // `calc_index` with `expires = 1000 + timeout` in ticks: ((expires + LVL_GRAN(n)) >> LVL_SHIFT(n)) << LVL_SHIFT(n).
         for (timeout, level, slot) in [
             (1, 0, 1_002),
@@ -75,7 +77,7 @@ mod tests {
     }
 
     #[test]
-    fn a_timer_that_expires_on_the_grid_fires_a_grain_later() {
+    fn a_timer_that_expires_exactly_on_a_slot_fires_one_slot_later() {
         assert_eq!(fires(250, 0, 2_048), 2_048 + 256);
         assert_eq!(fires(250, 0, 2_047), 2_048 + 256, "2.047 s are 512 ticks");
         assert_eq!(fires(250, 0, 2_044), 2_048);
@@ -83,13 +85,13 @@ mod tests {
     }
 
     #[test]
-    fn timers_set_at_different_moments_fire_together() {
+    fn timers_set_at_different_moments_fire_in_the_same_slot() {
         let wheel = [31_000, 31_200, 32_000, 32_700].map(|now| fires(250, now, 32_000));
         assert_eq!(wheel, [63_488, 63_488, 65_536, 65_536]);
     }
 
     #[test]
-    fn ticks_that_are_no_whole_nanoseconds_and_timeouts_beyond_the_wheel_stay_in_order() {
+    fn timers_stay_in_sequence_with_fractional_ticks_and_timeouts_beyond_the_wheel() {
         assert_eq!(fires(300, 0, 10), 13, "four ticks of 3.33 ms");
         let wheel = Wheel::new(1_000).unwrap();
         assert_eq!(wheel.fires(Time::ZERO, Span::MAX), Time::MAX);

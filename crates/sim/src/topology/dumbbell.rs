@@ -17,6 +17,7 @@ pub(super) const TOPOLOGY: Topology = Topology {
 
 fn build(shape: &Shape) -> Result<Layout, TopologyError> {
     let nodes = shape.nodes;
+    // The bar takes the odd node, so that both bells have the same size.
     let bar = 4 - nodes % 2;
     if nodes < bar + 2 {
         return Err(TopologyError(format!("a dumbbell needs 5 nodes or more, not {nodes}")));
@@ -32,6 +33,7 @@ fn build(shape: &Shape) -> Result<Layout, TopologyError> {
         // The least odd height with which a bell is not longer than high.
         None => (1..).step_by(2).find(|height| height * height >= bell).unwrap_or(bell),
     };
+    // The nodes of the bar have the lowest numbers, and the nodes of the two bells follow.
     let (bell_first, bar_end) = (bar, i64::from(bar) - 1);
     let mut places: Vec<_> = (0..i64::from(bar)).map(|x| at(shape.spacing_m, x, 0)).collect();
     for (bar_edge, away) in [(bar_end, 1), (0, -1)] {
@@ -40,6 +42,7 @@ fn build(shape: &Shape) -> Result<Layout, TopologyError> {
             at(shape.spacing_m, column, middle_out(i % height))
         }));
     }
+    // A column begins with its middle, so this is the first node of the last column.
     let last_middle = (bell - 1) / height * height;
     Ok(Layout {
         places,

@@ -37,7 +37,7 @@ fn build(shape: &Shape) -> Result<Layout, TopologyError> {
     Ok(Layout { places, root: 0, sinks: sinks(nodes, tip_of(0), tip_of(petals / 2)) })
 }
 
-/// Returns the positions of the nodes of a petal along its axis and aside of it, in spacings, from the centre outwards.
+/// Returns the positions of the nodes of a petal, from the centre outwards: along its axis and across it, in spacings.
 fn loop_of(petal: u32, petals: u32) -> impl Iterator<Item = (f64, f64)> {
     let side = petal / 2;
     // The ends of the sides are in range of the tip between them, or of each other, with some room. The sides of a short

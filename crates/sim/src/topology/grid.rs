@@ -35,6 +35,7 @@ fn build(shape: &Shape) -> Result<Layout, TopologyError> {
         places: (0..nodes)
             .map(|i| at(shape.spacing_m, i64::from(i % columns), i64::from(i / columns)))
             .collect(),
+        // Rounded down from 0: without a node in the centre, the one south-east of it.
         root: rows / 2 * columns + columns / 2,
         sinks: sinks(nodes, 0, nodes - 1),
     })

@@ -1,9 +1,9 @@
 //! Nodes anywhere in a square.
 //!
-//! The square has an area of the spacing squared for each node. All places are drawn again until the nodes are connected, up
-//! to [`DRAWINGS`] times. More than a few nodes hardly ever are at a range of one spacing; at a range of two they mostly are.
-//! The border router is the node nearest to the centre. The primary sink is the node farthest from it, and the secondary sink
-//! the node farthest from the primary one.
+//! The square has an area of the spacing squared for each node. All places are drawn again until the nodes are
+//! connected, up to [`DRAWINGS`] times. More than a few nodes are hardly ever connected at a range of one spacing; at a
+//! range of two they mostly are. The border router is the node nearest to the centre. The primary sink is the node
+//! farthest from it, and the secondary sink the node farthest from the primary one.
 
 use super::{Shape, Topology, TopologyError, connected, sinks};
 use crate::{Layout, Position};
@@ -15,7 +15,7 @@ pub(super) const TOPOLOGY: Topology = Topology {
     build,
 };
 
-/// The number of drawings before giving up.
+/// The number of times that places are drawn before giving up.
 const DRAWINGS: u64 = 100;
 
 fn build(shape: &Shape) -> Result<Layout, TopologyError> {
@@ -24,6 +24,7 @@ fn build(shape: &Shape) -> Result<Layout, TopologyError> {
         let along = |node: u32, axis: u64| side * shape.stream.unit(u64::from(node), axis, drawing);
         (0..shape.nodes).map(|node| Position { x: along(node, 0), y: along(node, 1) }).collect()
     };
+    // The drawing is part of the key of the random numbers, so each one has other places.
     let Some(places) = (0..DRAWINGS).map(draw).find(|places| connected(places, shape.range_m)) else {
         return Err(TopologyError(format!(
             "{} random nodes in a square of {side:.0} m at a range of {} m were not connected in any of {DRAWINGS} \
@@ -35,6 +36,7 @@ fn build(shape: &Shape) -> Result<Layout, TopologyError> {
     let farthest = |from: Position, but: u32| {
         (0..shape.nodes)
             .filter(|&node| node != but)
+            // `max_by` returns the last of equals.
             .rev()
             .max_by(|&a, &b| {
                 let distance = |node: u32| from.distance(places[node as usize]);

@@ -17,6 +17,7 @@ pub fn connected(places: &[Position], range_m: f64) -> bool {
     for &place in &places[1..] {
         waiting.entry(square(place)).or_default().push(place);
     }
+    // A search from the first node: if it finds all, every node reaches every other.
     let (mut reached, mut left) = (vec![places[0]], places.len() - 1);
     while let Some(from) = reached.pop() {
         let [x, y] = square(from);
@@ -55,7 +56,7 @@ mod tests {
     }
 
     #[test]
-    fn squares_find_what_comparing_all_pairs_finds() {
+    fn the_grid_search_for_connections_equals_comparing_all_pairs() {
         let (mut connected_ones, cases) = (0, 300);
         for case in 0..cases {
             let stream = Luck::new(case).stream("reach");
@@ -77,7 +78,7 @@ mod tests {
     }
 
     #[test]
-    fn a_row_of_nodes_exactly_at_range_is_connected_however_the_products_are_rounded() {
+    fn a_row_of_nodes_exactly_at_range_is_connected_despite_rounding() {
         for spacing in [0.1, 0.3, 1.0 / 3.0, 7.7, 10.0] {
             // The range is the longest hop as rounded: whatever the mesh calls in range is in range here.
             let places: Vec<_> =
@@ -89,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn one_node_is_connected_and_two_far_ones_are_not() {
+    fn a_single_node_counts_as_connected_and_two_distant_nodes_do_not() {
         let far = Position { x: 1e300, y: -1e300 };
         assert!(connected(&[], 10.0));
         assert!(connected(&[far], 10.0));
@@ -98,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn ten_thousand_nodes_are_compared_with_their_neighbours_only() {
+    fn the_connections_of_ten_thousand_nodes_are_found_without_comparing_all_pairs() {
         // 10,000 nodes in a row of 100 km, one of them missing: comparing all pairs would take minutes in a debug build.
         let mut places: Vec<_> = (0..10_000).map(|i| Position { x: f64::from(i) * 10.0, y: 0.0 }).collect();
         assert!(connected(&places, 10.0));

@@ -16,7 +16,7 @@ fn capture(accounting: Accounting) -> (Vec<u8>, PacketCounters) {
 }
 
 #[test]
-fn blocks_follow_one_another_to_the_end_of_the_file() {
+fn the_blocks_of_a_pcapng_file_are_contiguous_to_its_end() {
     for accounting in [Accounting::Ipv4, Accounting::Ipv6] {
         let (bytes, counters) = capture(accounting);
         let word = |at: usize| u32::from_le_bytes(bytes[at..at + 4].try_into().unwrap());
@@ -41,7 +41,7 @@ fn blocks_follow_one_another_to_the_end_of_the_file() {
 
 #[test]
 #[ignore = "needs tshark"]
-fn wireshark_finds_coap_and_nothing_wrong() {
+fn wireshark_decodes_coap_in_captures_without_errors() {
     for (accounting, name) in [(Accounting::Ipv4, "ipv4"), (Accounting::Ipv6, "ipv6")] {
         let (bytes, counters) = capture(accounting);
         let path = std::env::temp_dir().join(format!("coapace-{}-{name}.pcapng", std::process::id()));

@@ -90,7 +90,7 @@ fn total(world: &World<Host, PacketCounters, Mesh>, of: fn(NodeCounters) -> u64)
 }
 
 #[test]
-fn a_light_load_arrives_over_many_hops_in_the_time_that_frames_take() {
+fn at_low_load_messages_cross_a_mesh_in_the_airtime_of_their_frames() {
     let mut world = world(1, &chain(6), Vec::new(), config(), (10_000, 40));
     world.run(Time::from_secs(62));
     let sink = &world.nodes()[0];
@@ -103,7 +103,7 @@ fn a_light_load_arrives_over_many_hops_in_the_time_that_frames_take() {
 }
 
 #[test]
-fn hidden_nodes_collide_and_long_backoffs_between_retries_repair_it() {
+fn hidden_nodes_collide_unless_backoffs_between_retries_are_long() {
     // 0 – 1 – 2: 0 and 2 do not hear each other, and both send to 1.
     let layout = Layout { root: 1, sinks: vec![1], ..chain(3) };
     let run = |mac| {
@@ -138,7 +138,7 @@ fn cooja() -> MeshConfig {
 }
 
 #[test]
-fn a_hop_of_a_cooja_mote_takes_the_turn_the_frame_and_the_acknowledgement() {
+fn the_time_of_a_hop_of_a_cooja_mote_is_turnaround_frame_and_acknowledgement() {
     // As in Contiki 3.x in Cooja: 2 ms for the turn, 32 µs a byte, 1.096 ms until the acknowledgement is sent.
     for (bytes, us) in
         [(10, 2_000 + 32 * 40 + 1_096), (96, 2_000 + 32 * 114 + 2_096 + 2_000 + 32 * 42 + 1_096)]
@@ -152,7 +152,7 @@ fn a_hop_of_a_cooja_mote_takes_the_turn_the_frame_and_the_acknowledgement() {
 }
 
 #[test]
-fn two_hidden_cooja_motes_that_collide_once_collide_with_every_attempt() {
+fn two_hidden_cooja_motes_that_collide_once_collide_at_every_retry() {
     let layout = Layout { root: 1, sinks: vec![1], ..chain(3) };
     let run = |mac| {
         let mesh = Mesh::new(Luck::new(3), &layout, Vec::new(), MeshConfig { mac, ..cooja() }).unwrap();
@@ -173,7 +173,7 @@ fn two_hidden_cooja_motes_that_collide_once_collide_with_every_attempt() {
 }
 
 #[test]
-fn a_run_is_its_seed() {
+fn equal_seeds_give_equal_mesh_runs() {
     let run = |seed| {
         let lossy =
             RadioConfig { delivery: Delivery::new(vec![0.75, 1.0]).unwrap(), ..RadioConfig::UNIT_DISK };
@@ -208,7 +208,7 @@ fn table(world: &World<Host, PacketCounters, Mesh>, events: u64, end: Time) -> S
 }
 
 #[test]
-fn these_runs_do_what_they_did() {
+fn mesh_runs_equal_their_recorded_snapshots() {
     let rpl = RoutingConfig::Rpl(RplConfig::CONTIKI_3);
     for (name, mac, routing) in [
         ("mesh-standard-shortest.txt", MacConfig::STANDARD, RoutingConfig::Shortest),
@@ -224,7 +224,7 @@ fn these_runs_do_what_they_did() {
 }
 
 #[test]
-fn every_datagram_is_delivered_or_dropped_or_still_there() {
+fn every_datagram_of_a_mesh_is_delivered_dropped_or_still_in_a_node() {
     for (mac, every_ms) in [
         (MacConfig::STANDARD, 300),
         (MacConfig::CONTIKI_2, 300),
@@ -249,7 +249,7 @@ fn every_datagram_is_delivered_or_dropped_or_still_there() {
 }
 
 #[test]
-fn a_node_that_walks_away_is_not_heard_until_it_comes_back() {
+fn a_node_that_moves_out_of_range_is_not_received_until_it_returns() {
     let step = |time, x| Waypoint { time: Time::from_secs(time), node: 1, position: Position { x, y: 0.0 } };
     let waypoints = vec![step(40, 10.0), step(20, 100.0)];
     let mut world = world(1, &chain(2), waypoints, config(), (1_000, 40));
@@ -263,7 +263,7 @@ fn a_node_that_walks_away_is_not_heard_until_it_comes_back() {
 }
 
 #[test]
-fn with_rpl_a_grid_finds_its_routes_and_everything_arrives() {
+fn with_rpl_all_messages_arrive_in_a_grid() {
     for mac in [MacConfig::STANDARD, MacConfig::CONTIKI_2, MacConfig::CONTIKI_NG] {
         let config = MeshConfig { mac, routing: RoutingConfig::Rpl(RplConfig::CONTIKI_3), ..config() };
         let mut heard = 0;
@@ -292,7 +292,7 @@ fn with_rpl_a_grid_finds_its_routes_and_everything_arrives() {
 }
 
 #[test]
-fn with_rpl_a_node_that_walks_to_the_other_end_is_found_again() {
+fn with_rpl_a_node_that_moves_to_the_other_end_is_reached_again() {
     let to = |time, x| Waypoint { time: Time::from_secs(time), node: 5, position: Position { x, y: 5.0 } };
     let config = MeshConfig { routing: RoutingConfig::Rpl(RplConfig::CONTIKI_3), ..config() };
     let mut world = world(1, &chain(6), vec![to(200, 5.0)], config, (5_000, 40));
@@ -305,7 +305,7 @@ fn with_rpl_a_node_that_walks_to_the_other_end_is_found_again() {
 }
 
 #[test]
-fn radios_account_for_every_nanosecond() {
+fn the_times_in_radio_states_add_up_to_the_whole_run() {
     let mut world = world(1, &grid(3), Vec::new(), config(), (200, 60));
     world.run(Time::from_secs(30));
     for node in 0..9 {
@@ -319,7 +319,7 @@ fn radios_account_for_every_nanosecond() {
 }
 
 #[test]
-fn errors_of_a_mesh_are_one_line() {
+fn errors_about_a_mesh_are_one_line() {
     let new = |layout: &Layout, node| {
         let waypoint = Waypoint { time: Time::ZERO, node, position: Position::default() };
         Mesh::new(Luck::new(1), layout, vec![waypoint], config()).map(|_| ()).unwrap_err()

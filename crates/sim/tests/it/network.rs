@@ -48,7 +48,7 @@ fn link(bits_per_second: u64, capacity_bytes: u64) -> Hop {
 }
 
 #[test]
-fn a_request_takes_5_066667_ms_and_the_delay() {
+fn a_request_of_38_bytes_at_60_kbit_s_takes_5_066667_ms_and_the_delay() {
     let hop = Hop { delay: Span::from_millis(200), ..link(60_000, 2_500) };
     let mut world = one_hop(hop, 1, [(0, 10), (0, 10), (1_000 * MS, 10)]);
     let summary = world.run(Time::MAX);
@@ -80,7 +80,7 @@ fn packets_sent_at_the_same_time_arrive_in_the_order_they_were_sent() {
 }
 
 #[test]
-fn jitter_stays_within_its_bounds_and_changes_the_order() {
+fn jitter_stays_within_its_bounds_and_reorders_packets() {
     let jitter = Some(Jitter { min: Span::from_millis(10), max: Span::from_millis(20) });
     let mut world = one_hop(
         Hop { jitter, delay: Span::from_millis(100), ..Hop::default() },
@@ -99,7 +99,7 @@ fn jitter_stays_within_its_bounds_and_changes_the_order() {
 }
 
 #[test]
-fn a_few_packets_come_late() {
+fn rare_extra_delay_applies_to_a_few_packets() {
     let reordering = Some(Reordering { probability: 0.1, delay: Span::from_millis(50) });
     let mut world = one_hop(
         Hop { reordering, delay: Span::from_millis(1), ..Hop::default() },
@@ -117,7 +117,7 @@ fn a_few_packets_come_late() {
 }
 
 #[test]
-fn a_lost_packet_was_carried() {
+fn a_lost_packet_still_occupies_the_link() {
     // Both packets are lost, and the second had to wait for the first.
     let hop = Hop { loss: Loss::Random(1.0), ..link(8_000, 2_500) };
     let mut world = one_hop(hop, 1, [(0, 72), (0, 72)]);
@@ -141,7 +141,7 @@ fn packets_without_a_path_or_beyond_65535_bytes_are_dropped() {
 }
 
 #[test]
-fn a_run_stops_at_its_end_and_goes_on_from_there() {
+fn a_run_stops_at_its_end_and_can_be_continued() {
     let mut world =
         one_hop(Hop { delay: Span::from_nanos(10), ..Hop::default() }, 1, [(0, 1), (5, 1), (6, 1)]);
     assert_eq!(world.run(Time::from_nanos(15)).ended_at, Time::from_nanos(15));
@@ -151,7 +151,7 @@ fn a_run_stops_at_its_end_and_goes_on_from_there() {
 }
 
 #[test]
-fn the_same_packet_sent_twice_has_luck_of_its_own_each_time() {
+fn the_same_packet_sent_twice_is_lost_independently() {
     // All bear the same mark; with one luck for all, either all were lost or none.
     let mut network = Network::new(Luck::new(1), Accounting::Ipv4);
     let hop = network.add_hop("hop", Hop { loss: Loss::Random(0.5), ..Hop::default() }).unwrap();
@@ -174,7 +174,7 @@ fn the_same_packet_sent_twice_has_luck_of_its_own_each_time() {
 }
 
 #[test]
-fn a_packet_meets_the_same_luck_alone_and_in_company() {
+fn the_loss_of_a_packet_does_not_depend_on_other_packets() {
     let jitter = Some(Jitter { min: Span::from_millis(10), max: Span::from_millis(20) });
     let hop = Hop { jitter, loss: Loss::Random(0.3), ..Hop::default() };
     let arrivals = |company: u64| {
@@ -200,15 +200,15 @@ fn a_packet_meets_the_same_luck_alone_and_in_company() {
 }
 
 #[test]
-fn the_same_seed_is_the_same_run_and_another_is_not() {
+fn equal_seeds_give_equal_runs_and_different_seeds_different_runs() {
     let run = |seed| thesis(seed, 14_100, Loss::Random(0.02), 50, ()).run(Time::from_secs(300));
     assert_eq!(run(1), run(1));
     assert_ne!(run(1).hash, run(2).hash);
 }
 
 #[test]
-fn a_run_is_the_same_on_every_machine() {
-    // Results of earlier commits can only be repeated as long as this number stands.
+fn a_simulated_run_is_the_same_on_every_machine() {
+    // Results of earlier commits can only be repeated as long as this number is the same.
     let summary = thesis(1, 2_500, Loss::None, 10, ()).run(Time::from_secs(60));
     assert_eq!((summary.events, summary.hash), PINNED);
 }
@@ -216,7 +216,7 @@ fn a_run_is_the_same_on_every_machine() {
 const PINNED: (u64, u64) = (3_848, 1_514_734_635_688_010_666);
 
 #[test]
-fn a_bottleneck_carries_what_it_did() {
+fn a_bottleneck_carries_the_recorded_numbers_of_packets() {
     let mut table =
         String::from("buffer loss hop packets bytes dropped lost max_queue_bytes mean_queue_bytes\n");
     for (buffer, percent) in [(2_500, 0), (14_100, 2)] {
@@ -241,7 +241,7 @@ fn a_bottleneck_carries_what_it_did() {
 }
 
 #[test]
-fn taps_see_and_change_nothing() {
+fn taps_do_not_change_a_run() {
     let plain = thesis(1, 2_500, Loss::Random(0.1), 10, ()).run(Time::from_secs(60));
     let trace = Trace::new(Vec::new(), &["up".into(), "down".into()]);
     let mut watched = thesis(1, 2_500, Loss::Random(0.1), 10, (PacketCounters::new(), Some(trace)));
@@ -261,7 +261,7 @@ fn taps_see_and_change_nothing() {
 }
 
 #[test]
-fn the_mean_queue_is_that_of_a_saturated_link() {
+fn the_mean_queue_of_a_saturated_link_is_as_computed() {
     // Offered 2 packets of 100 bytes each 100 ms and carrying one, the queue fills to its capacity and stays there.
     let hop = link(8_000, 1_000);
     let mut network = Network::new(Luck::new(1), Accounting::Ipv4);

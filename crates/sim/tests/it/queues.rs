@@ -50,7 +50,7 @@ fn steady(gap: u64, until: u64) -> Vec<u64> {
 }
 
 #[test]
-fn management_that_never_acts_is_drop_tail_to_the_nanosecond() {
+fn queue_management_that_never_drops_equals_drop_tail_to_the_nanosecond() {
     let never = Span::from_secs(1_000_000);
     let senders = [steady(5, 2_000), steady(7, 2_000)];
     let expected =
@@ -78,7 +78,7 @@ fn management_that_never_acts_is_drop_tail_to_the_nanosecond() {
 }
 
 #[test]
-fn packets_are_marked_if_both_the_hop_and_they_know_ecn() {
+fn packets_are_marked_if_both_hop_and_packet_support_ecn() {
     let managed = [
         Queue::Codel(CodelConfig::RFC_8289),
         Queue::FqCodel(FqCodelConfig::RFC_8290),
@@ -125,7 +125,7 @@ impl Node for Ear {
 }
 
 #[test]
-fn a_node_is_told_of_every_marked_packet_that_it_gets() {
+fn a_node_is_notified_of_every_ecn_marked_packet_that_it_receives() {
     let mut network = Network::new(Luck::new(1), Accounting::Ipv4).ecn_capable(true);
     let queue = Queue::Codel(CodelConfig::RFC_8289);
     let hop = network.add_hop("hop", Hop { rate: Some(RATE), queue, marks: true, ..Hop::default() }).unwrap();
@@ -140,7 +140,7 @@ fn a_node_is_told_of_every_marked_packet_that_it_gets() {
 }
 
 #[test]
-fn captures_have_the_ecn_field_of_what_arrives() {
+fn captures_contain_the_ecn_field_of_arriving_packets() {
     let pcapng = Pcapng::new(Vec::new(), Accounting::Ipv4, 0..1, &["hop".to_owned()]);
     let codel = Queue::Codel(CodelConfig::RFC_8289);
     let (pcapng, counters) = run(codel, (true, true), &[steady(6, 1_000)], (pcapng, PacketCounters::new()));
@@ -152,7 +152,7 @@ fn captures_have_the_ecn_field_of_what_arrives() {
 }
 
 #[test]
-fn fair_queueing_shields_a_sparse_flow_from_a_greedy_one() {
+fn fq_codel_protects_a_sparse_flow_from_a_greedy_one() {
     let longest = |queue| {
         let senders = [steady(4, 4_000), (0..20).map(|n| 1_000 + n * 101).collect()];
         let sparse: Vec<_> = senders[1].clone();

@@ -60,7 +60,7 @@ fn contikimac(phase_lock: bool) -> MacConfig {
 }
 
 #[test]
-fn an_idle_contikimac_is_on_for_two_assessments_each_125_ms() {
+fn an_idle_contikimac_radio_is_on_for_two_channel_assessments_every_125_ms() {
     // Two assessments of 0.32 ms in 125 ms are 0.512 %. Dunkels 2011 measured about 0.6 % at 8 Hz.
     let (_, on) = pair(contikimac(true), &[], 1_000);
     assert!(on.iter().all(|on| (on - 0.005_12).abs() < 0.000_05), "{on:?}");
@@ -78,7 +78,7 @@ fn a_sender_of_contikimac_waits_half_an_interval_on_average() {
 }
 
 #[test]
-fn phase_lock_saves_the_sender_its_strobes_and_not_the_wait() {
+fn phase_lock_saves_strobes_but_not_the_waiting_time() {
     let (delays, on) = pair(contikimac(true), &moments(), 2_100);
     assert_eq!(delays.len(), 1_000);
     assert!((62.5..75.0).contains(&mean(&delays)), "{}", mean(&delays));
@@ -112,7 +112,7 @@ fn crowd(mac: MacConfig) -> f64 {
 }
 
 #[test]
-fn many_senders_at_once_cost_slotted_aloha_more_than_strobes_that_listen_first() {
+fn many_simultaneous_senders_delay_slotted_aloha_more_than_carrier_sensing_strobes() {
     let (awake, strobed) = (crowd(MacConfig::CONTIKI_2), crowd(contikimac(true)));
     let tsch = crowd(MacConfig::TSCH);
     let patient = crowd(MacConfig { max_frame_retries: 7, ..MacConfig::TSCH });

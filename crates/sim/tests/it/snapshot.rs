@@ -1,11 +1,11 @@
-//! Tables that pin what a run does, as text files in `tests/snapshots`.
+//! Tables that pin the behaviour of a run, as text files in `tests/snapshots`.
 //!
-//! A change that alters what the simulator does on purpose rewrites them: `BLESS=1 cargo test -p coapace-sim`. Their diff
-//! shows what has changed.
+//! A change that alters the simulator on purpose rewrites them: `BLESS=1 cargo test -p coapace-sim`. Their diff
+//! shows the change.
 
 use std::path::Path;
 
-/// Checks that `table` is that of the file `name`, or writes it there with BLESS=1.
+/// Checks that `table` is the content of the file `name`, or writes it there with BLESS=1.
 pub(crate) fn check(name: &str, table: &str) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/snapshots").join(name);
     if std::env::var_os("BLESS").is_some() {

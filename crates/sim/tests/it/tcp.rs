@@ -67,7 +67,7 @@ impl Tap for Packets {
 /// A run of the testbed.
 #[derive(Clone, Copy)]
 struct Cell {
-    /// Whether clients keep one connection, or connect again for every batch of requests.
+    /// True if clients keep one connection. Otherwise they connect again for every batch of requests.
     continuous: bool,
     clients: u32,
     buffer_bytes: u64,
@@ -185,7 +185,7 @@ fn high_loss() -> Loss {
 }
 
 #[test]
-fn one_client_takes_as_long_as_published() {
+fn one_coap_over_tcp_client_takes_the_published_time() {
     let run = Cell::quiet().run(1);
     let report = run.report();
     let time = completion_s(report);
@@ -197,21 +197,21 @@ fn one_client_takes_as_long_as_published() {
 }
 
 #[test]
-fn packets_have_the_published_sizes() {
+fn coap_over_tcp_packets_have_the_published_sizes() {
     let run = Cell::quiet().run(1);
     // ACK and FIN, CSM, request, SYN; ACK and FIN, CSM, SYN, response.
     assert_eq!(run.world.tap().sizes, [[40, 45, 48, 52].into(), [40, 45, 52, 104].into()]);
 }
 
 #[test]
-fn fifty_clients_are_bound_by_the_rate_of_the_link() {
+fn fifty_coap_over_tcp_clients_are_limited_by_the_rate_of_the_link() {
     let rate_bound = f64::from(50 * 50 * 104 * 8) / 30_000.0;
     let median = Cell { clients: 50, ..Cell::quiet() }.run(1).median_completion_s();
     assert!((rate_bound - 0.5..rate_bound * 1.02).contains(&median), "{median}");
 }
 
 #[test]
-fn every_batch_has_a_connection_of_its_own_and_none_is_left() {
+fn every_batch_of_exchanges_opens_and_closes_its_own_connection() {
     let run = Cell { continuous: false, clients: 10, ..Cell::quiet() }.run(1);
     let batches: usize = run.clients().map(|client| client.plan().batches.len()).sum();
     assert_eq!(run.sum(|report| u64::from(report.connections)), batches as u64);
@@ -222,7 +222,7 @@ fn every_batch_has_a_connection_of_its_own_and_none_is_left() {
 }
 
 #[test]
-fn the_first_request_waits_for_the_csm_of_the_server_and_for_the_ack_of_our_own() {
+fn the_first_request_waits_for_the_servers_csm_and_the_delayed_ack_of_our_csm() {
     let run = Cell { continuous: false, ..Cell::quiet() }.run(1);
     let report = run.report();
     let since_start = |time: Option<Time>| time.unwrap().as_secs_f64() - 100.0;
@@ -236,7 +236,7 @@ fn the_first_request_waits_for_the_csm_of_the_server_and_for_the_ack_of_our_own(
 }
 
 #[test]
-fn lost_segments_are_sent_again_until_all_have_arrived() {
+fn lost_tcp_segments_are_retransmitted_until_all_arrive() {
     let run = Cell { clients: 10, loss: high_loss(), ..Cell::quiet() }.run(1);
     assert_eq!(run.sum(|report| report.completions.len() as u64), 500);
     assert!(run.sum(|report| report.retransmitted_segments) > 50);
@@ -248,7 +248,7 @@ fn lost_segments_are_sent_again_until_all_have_arrived() {
 }
 
 #[test]
-fn the_same_seed_gives_the_same_bytes() {
+fn equal_seeds_give_equal_tcp_segments() {
     let loss = Loss::Random(0.02);
     let cell = Cell { continuous: false, clients: 20, buffer_bytes: 2_500, loss, ..Cell::quiet() };
     let hash = |seed| cell.run(seed).hash;
@@ -307,7 +307,7 @@ fn a_syn_is_repeated_after_two_four_and_up_to_120_seconds() {
 }
 
 #[test]
-fn a_syn_ack_is_repeated_as_late_as_a_syn() {
+fn a_syn_ack_is_repeated_after_the_same_times_as_a_syn() {
     let mut client = client();
     let syn = alone(&mut client, Time::from_secs(1)).remove(0).1;
     let mut server = TcpServer::new(SERVER, response(), 10, TcpParameters::default(), 2);
@@ -321,7 +321,7 @@ fn a_syn_ack_is_repeated_as_late_as_a_syn() {
 }
 
 #[test]
-fn the_first_timeout_of_data_is_three_times_the_true_round_trip_of_the_handshake() {
+fn the_first_tcp_timeout_of_data_is_three_round_trips_of_the_handshake() {
     let mut client = client();
     let syn = alone(&mut client, Time::from_secs(1)).remove(0).1;
     let mut server = TcpServer::new(SERVER, response(), 10, TcpParameters::default(), 2);
@@ -348,7 +348,7 @@ fn greeting(timer_hz: u16) -> (TcpClient, TcpServer, Vec<u8>) {
 }
 
 #[test]
-fn a_lost_segment_is_repeated_on_the_grid_of_the_timer_wheel() {
+fn a_lost_tcp_segment_is_repeated_at_a_slot_of_the_timer_wheel() {
     let waits = |timer_hz| -> Vec<u64> {
         let (mut client, _, csm) = greeting(timer_hz);
         let repeated = alone(&mut client, Time::from_secs(200));
@@ -363,7 +363,7 @@ fn a_lost_segment_is_repeated_on_the_grid_of_the_timer_wheel() {
 }
 
 #[test]
-fn the_handshake_waits_for_the_timer_wheel_too() {
+fn the_tcp_handshake_also_uses_the_timer_wheel() {
     let parameters = TcpParameters { timer_hz: 250, ..TcpParameters::default() };
     let start = Time::from_nanos(1_001 * MS);
     let mut client = TcpClient::new(CLIENT, plan(vec![1], start), parameters, 1);
@@ -377,7 +377,7 @@ fn the_handshake_waits_for_the_timer_wheel_too() {
 }
 
 #[test]
-fn what_arrives_before_the_wheel_has_turned_is_handled_at_its_own_time() {
+fn a_segment_that_arrives_after_the_rto_but_before_the_timer_fires_is_handled_in_time() {
     let (mut client, mut server, csm) = greeting(250);
     // The RTO is over at 2.784 s, the timer fires at 2.816 s.
     let server_csm = answers(&mut server, Time::from_nanos(1_200 * MS), &csm).remove(0);
@@ -393,7 +393,7 @@ fn what_arrives_before_the_wheel_has_turned_is_handled_at_its_own_time() {
 }
 
 #[test]
-fn a_syn_that_comes_again_is_answered_again_at_once_and_restarts_the_timer() {
+fn a_repeated_syn_is_answered_at_once_and_restarts_the_timer() {
     let mut client = client();
     let syn = alone(&mut client, Time::from_secs(1)).remove(0).1;
     let mut server = TcpServer::new(SERVER, response(), 10, TcpParameters::default(), 2);
@@ -407,7 +407,7 @@ fn a_syn_that_comes_again_is_answered_again_at_once_and_restarts_the_timer() {
 }
 
 #[test]
-fn a_segment_of_no_connection_is_answered_with_a_reset() {
+fn a_tcp_segment_without_a_connection_is_answered_with_a_reset() {
     let mut client = client();
     let syn = alone(&mut client, Time::from_secs(1)).remove(0).1;
     let mut server = TcpServer::new(SERVER, response(), 10, TcpParameters::default(), 2);
@@ -425,7 +425,7 @@ fn a_segment_of_no_connection_is_answered_with_a_reset() {
 }
 
 #[test]
-fn a_server_that_is_full_leaves_a_syn_unanswered() {
+fn a_full_tcp_server_does_not_answer_a_syn() {
     let mut client = client();
     let syn = alone(&mut client, Time::from_secs(1)).remove(0).1;
     let mut server = TcpServer::new(SERVER, response(), 0, TcpParameters::default(), 2);
@@ -434,7 +434,7 @@ fn a_server_that_is_full_leaves_a_syn_unanswered() {
 }
 
 #[test]
-fn a_message_larger_than_the_server_takes_aborts_the_connection_and_the_plan_in_the_end() {
+fn an_oversized_message_aborts_the_connection_and_finally_the_transfer() {
     let server = TcpParameters { max_message_bytes: 7, ..TcpParameters::default() };
     let run = Cell { server, ..Cell::quiet() }.run(1);
     let report = run.report();
@@ -445,7 +445,7 @@ fn a_message_larger_than_the_server_takes_aborts_the_connection_and_the_plan_in_
 }
 
 #[test]
-fn bytes_that_are_no_packets_are_counted_and_dropped() {
+fn bytes_that_are_not_ip_packets_are_counted_and_dropped() {
     let damage = Luck::new(1).stream("damage");
     let mut server = TcpServer::new(SERVER, response(), 10, TcpParameters::default(), 2);
     let mut client = client();
@@ -466,6 +466,6 @@ fn bytes_that_are_no_packets_are_counted_and_dropped() {
 }
 
 #[test]
-fn a_connection_ends_with_a_fin_from_either_side() {
+fn a_tcp_connection_ends_with_a_fin_from_either_side() {
     assert_eq!(Cell::quiet().run(1).world.tap().fins, [1, 1]);
 }

@@ -102,7 +102,7 @@ fn read(frames: &[(Frame, Vec<u8>)], has_context: bool) -> ParsedDatagram {
     };
     length += payload.len();
     assert_eq!(size.map_or(length, usize::from), length);
-    // The offset of a fragment counts uncompressed bytes: the compressed ones, and those that compression took from the headers.
+    // The offset of a fragment counts uncompressed bytes: the compressed ones, and the bytes that compression took from the headers.
     let lost = length - (packet.len() - usize::from(has_context));
     assert!(offsets.iter().skip(1).all(|&(offset, compressed)| offset == compressed + lost));
     let (source, dest, hop_limit) = (ip.src_addr, ip.dst_addr, ip.hop_limit);
@@ -141,7 +141,7 @@ fn node() -> impl Strategy<Value = NodeId> {
 
 proptest! {
     #[test]
-    fn what_is_written_has_the_length_that_was_planned_and_reads_back(
+    fn the_bytes_of_a_frame_have_the_planned_length_and_parse_back(
         (source, from) in (node(), node()),
         (dest, to) in (proptest::option::of(node()), proptest::option::of(node())),
         hop_limit: u8,
@@ -172,7 +172,7 @@ proptest! {
 }
 
 #[test]
-fn the_arithmetic_of_headers_is_that_of_the_bytes_in_every_case() {
+fn the_computed_lengths_of_6lowpan_headers_equal_the_written_ones() {
     let nodes = [NodeId(0), NodeId(7), NodeId(u32::MAX)];
     let peers = [None, Some(nodes[0]), Some(nodes[1]), Some(nodes[2])];
     for (source, from) in nodes.into_iter().flat_map(|source| nodes.map(|from| (source, from))) {
@@ -199,7 +199,7 @@ const UP: RplOption =
     RplOption { down: false, rank_error: false, forwarding_error: false, sender_rank: 0x0200 };
 
 #[test]
-fn a_datagram_between_neighbours_is_as_the_rfcs_have_it() {
+fn the_bytes_of_a_datagram_between_neighbours_equal_the_example_of_the_rfcs() {
     let datagram =
         Ipv6Packet { source: NodeId(1), dest: Some(NodeId(2)), content: Content::Udp(&[0xab, 0xcd]) };
     let leg = Leg { hop_limit: 64, option: None };
@@ -219,7 +219,7 @@ fn a_datagram_between_neighbours_is_as_the_rfcs_have_it() {
 }
 
 #[test]
-fn a_datagram_between_others_has_its_addresses_and_its_option() {
+fn a_datagram_over_several_hops_carries_addresses_and_the_rpl_option() {
     let datagram = Ipv6Packet { source: NodeId(1), dest: Some(NodeId(2)), content: Content::Udp(&[]) };
     let leg = Leg { hop_limit: 62, option: Some(UP) };
     let bytes = &frames(&datagram, NodeId(8), Some(NodeId(9)), leg, 127)[0].1;
@@ -233,7 +233,7 @@ fn a_datagram_between_others_has_its_addresses_and_its_option() {
 }
 
 #[test]
-fn a_message_to_all_is_a_broadcast_without_an_acknowledgement() {
+fn a_message_to_all_nodes_is_a_broadcast_frame_without_an_acknowledgement() {
     let datagram = Ipv6Packet { source: NodeId(1), dest: None, content: Content::Icmpv6(&[155, 0]) };
     let leg = Leg { hop_limit: 64, option: None };
     let bytes = &frames(&datagram, NodeId(1), None, leg, 127)[0].1;
@@ -244,7 +244,7 @@ fn a_message_to_all_is_a_broadcast_without_an_acknowledgement() {
 }
 
 #[test]
-fn an_acknowledgement_takes_five_bytes_with_its_checksum() {
+fn an_802_15_4_acknowledgement_takes_five_bytes_with_its_checksum() {
     let mut out = vec![1];
     write_ack(0x56, &mut out);
     assert_eq!(out[..4], [1, 2, 0, 0x56]);
@@ -270,7 +270,7 @@ fn a_checksum_of_zero_is_written_as_all_ones() {
 }
 
 #[test]
-fn what_is_no_frame_of_its_datagram_leaves_no_trace() {
+fn a_fragment_beyond_its_datagram_is_not_written() {
     let datagram = Ipv6Packet { source: NodeId(1), dest: Some(NodeId(2)), content: Content::Udp(&[0; 200]) };
     let leg = Leg { hop_limit: 64, option: None };
     let mut frame = frames(&datagram, NodeId(1), Some(NodeId(2)), leg, 127)[0].0;

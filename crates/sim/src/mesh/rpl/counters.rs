@@ -15,18 +15,18 @@ pub struct RplCounters {
     pub trickle_resets: u32,
     /// Changes from one parent to another.
     pub parent_changes: u32,
-    /// Losses of the last parent, which begin a local repair.
+    /// Times that the node left its parent without another to choose, which begins a local repair.
     pub detachments: u32,
-    /// Packets forwarded with the mark that a rank on their way did not agree with their direction.
+    /// Packets that met a rank which does not fit their direction, and were forwarded with the rank error flag.
     pub rank_errors: u32,
-    /// Loops found: packets dropped with a second rank error, and DAOs from the parent or for this node.
+    /// Loops found: packets dropped with a second rank error, and DAOs from the parent or from a node nearer to the root.
     pub loops: u32,
-    /// Packets sent back because there was no route down, or dropped when they came back.
+    /// Packets sent back because the node had no route down, or dropped when they came back.
     pub forwarding_errors: u32,
     /// DAOs refused because there was no room for their route.
     pub routes_full: u32,
     /// Neighbours ignored because there was no room in the table.
     pub neighbours_full: u32,
-    /// Messages lost because earlier ones were not fetched.
+    /// Messages lost because the outbox was full of earlier ones.
     pub outbox_full: u32,
 }

@@ -15,12 +15,14 @@ impl RplNode {
     ) {
         if no_path {
             let until = now + self.config.no_path_delay;
+            // The no-path DAO goes on upwards only if it has changed a route here.
             if target != self.id && self.routes.take_back(now, (target, from), path, until) {
                 self.send_dao(self.parent, target, path, true);
             }
             return;
         }
         // A DAO goes up. One from the parent, or from a node nearer to the root, goes in a circle (Contiki, `dao_input_storing`).
+        // DAGRank (RFC 6550 §3.5.1).
         let hops = |rank: u16| rank / self.config.min_hop_rank_increase.max(1);
         let own = hops(self.rank);
         let is_parent = self.parent == Some(from);
@@ -33,6 +35,7 @@ impl RplNode {
             self.select_parent_later(now);
             return;
         }
+        // A DAO for this node came in a circle. A sender without a place in the table cannot be a next hop.
         if target == self.id || self.note(now, from, 0).is_none() {
             return;
         }
@@ -46,10 +49,11 @@ impl RplNode {
         }
     }
 
-    /// Sends the parent a new DAO for this node, and schedules the next before the route is too old.
+    /// Sends the parent a new DAO for this node, and schedules the next one well before the route expires.
     pub(super) fn renew_route(&mut self, now: Time) {
         self.dao = Time::MAX;
         let half = self.config.route_lifetime / 2;
+        // With a lifetime of zero, the renewal would be due at once, again and again.
         self.renewal = now + (half + self.draws.within(half / 2)).max(Span::from_nanos(1));
         self.path = self.path.next();
         self.send_dao(self.parent, self.id, self.path, false);
@@ -62,13 +66,13 @@ impl RplNode {
         }
     }
 
-    /// Asks the children to send their DAOs again soon.
+    /// Asks the children for new DAOs: raises the DTSN, and announces it soon.
     pub(super) fn refresh_routes(&mut self, now: Time) {
         self.dtsn = self.dtsn.next();
         self.reset_trickle(now);
     }
 
-    /// Sends `parent` a DAO, if there is a parent.
+    /// Sends `parent` a DAO about `target`, if there is a parent.
     pub(super) fn send_dao(
         &mut self,
         parent: Option<NodeId>,
@@ -90,7 +94,7 @@ mod tests {
     use crate::mesh::rpl::tests::{TestLinks, between, dao, fetched};
 
     #[test]
-    fn a_no_path_dao_ends_a_route_at_every_node_above() {
+    fn a_no_path_dao_deletes_the_route_at_every_node_above() {
         let mut links = TestLinks::new(&RplConfig::CONTIKI_3, 4, 1, |a, b| a.abs_diff(b) == 1);
         links.run(Time::from_secs(60));
         let (sequence, path) = (LollipopCounter::START, links.nodes[3].path);
@@ -104,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn a_node_without_room_for_routes_refuses_them_and_counts() {
+    fn a_node_with_a_full_routing_table_refuses_and_counts_new_routes() {
         let config = RplConfig { max_routes: 2, ..RplConfig::CONTIKI_3 };
         let mut links = TestLinks::new(&config, 5, 1, |a, b| a.abs_diff(b) == 1);
         links.run(Time::from_secs(120));
@@ -114,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn the_root_may_have_a_table_of_its_own() {
+    fn the_root_may_have_a_routing_table_of_another_size() {
         let config = RplConfig { max_routes: 2, max_root_routes: Some(9), ..RplConfig::CONTIKI_3 };
         // All hear the root.
         let mut links = TestLinks::new(&config, 5, 1, |a, b| a.min(b) == 0);
@@ -123,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn a_dao_that_was_here_before_is_not_passed_on() {
+    fn a_repeated_dao_is_not_forwarded() {
         let (mut node, now) = between();
         node.handle(now, NodeId(9), &dao(9, 1));
         node.handle(now, NodeId(8), &dao(9, 1));
@@ -134,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn routes_are_renewed_before_their_time_is_over() {
+    fn routes_are_renewed_before_they_expire() {
         let config = RplConfig {
             route_lifetime: Span::from_secs(100),
             dio_refreshes_routes: false,

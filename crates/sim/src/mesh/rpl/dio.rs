@@ -13,6 +13,7 @@ impl RplNode {
     }
 
     pub(super) fn handle_dis(&mut self, now: Time) {
+        // A DIS of a neighbour is an inconsistency for Trickle (RFC 6550 §8.3), if there is a rank to announce.
         if self.rank < INFINITE_RANK {
             self.reset_trickle(now);
         }
@@ -27,12 +28,14 @@ impl RplNode {
         dtsn: LollipopCounter,
     ) {
         if self.is_root() {
+            // The root chooses no parent. It only counts consistent DIOs, for Trickle.
             if root == self.id && rank < INFINITE_RANK {
                 self.trickle.hear();
             }
             return;
         }
         if self.root != Some(root) {
+            // A node that has joined stays in its DODAG, and a DODAG without a rank is not joined.
             if self.parent.is_some() || rank == INFINITE_RANK {
                 return;
             }
@@ -40,20 +43,25 @@ impl RplNode {
             self.neighbours.forget_ranks();
             self.root = Some(root);
         }
+        // The neighbour has no way to the root, so it does not earn a place in the table.
         if rank == INFINITE_RANK && self.neighbours.get(from).is_none() {
             return;
         }
         let parent = self.parent;
+        // A neighbour that is new to the table has no statistics yet, so its link counts with the initial ETX.
         let cost = rank.saturating_add(u16::from(self.config.initial_etx).saturating_mul(ETX_UNIT));
         let Some(neighbour) = self.note(now, from, cost) else { return };
         let consistent = neighbour.rank == rank;
+        // A higher DTSN of the parent asks for DAOs (RFC 6550 §9.6).
         let refresh = dtsn.is_newer_than(neighbour.dtsn) && parent == Some(from);
         neighbour.rank = rank;
         neighbour.dtsn = dtsn;
+        // Only a DIO that says nothing new suppresses one's own (RFC 6206 §4.2).
         if consistent && parent.is_some() {
             self.trickle.hear();
         }
         self.select_parent(now);
+        // The children are asked in turn. A new parent gets a DAO anyway.
         if refresh && self.parent == parent {
             self.dtsn = self.dtsn.next();
             self.schedule_dao(now);
@@ -88,7 +96,7 @@ mod tests {
     use crate::mesh::rpl::tests::{TestLinks, between, dio};
 
     #[test]
-    fn a_dis_is_answered_soon_by_those_who_have_a_parent() {
+    fn nodes_with_a_parent_answer_a_dis_soon() {
         let mut links = TestLinks::new(&RplConfig::CONTIKI_3, 3, 1, |a, b| a.abs_diff(b) == 1);
         links.run(Time::from_secs(600));
         let before = [1, 2].map(|node| links.nodes[node].counters().dios);
@@ -105,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn trickle_suppresses_most_dios_where_many_hear_each_other() {
+    fn trickle_suppresses_most_dios_in_a_dense_network() {
         let dios = |dio_redundancy| {
             let config = RplConfig { dio_redundancy, probing_interval: Span::ZERO, ..RplConfig::CONTIKI_3 };
             let mut links = TestLinks::new(&config, 20, 1, |_, _| true);
@@ -127,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn routes_through_a_child_stay_whatever_rank_it_announces() {
+    fn routes_through_a_child_are_kept_whatever_rank_it_announces() {
         for rank in [511, INFINITE_RANK] {
             let (mut node, now) = between();
             node.handle(now, NodeId(9), &dio(513));

@@ -26,7 +26,7 @@ impl NodeDraws {
         Span::from_nanos(self.below(bound.as_nanos()))
     }
 
-    /// Returns a moment between a half and one and a half of `span` after `now`.
+    /// Returns a random time, from 0.5 to 1.5 times `span` after `now`.
     pub(super) fn around(&mut self, now: Time, span: Span) -> Time {
         now + span / 2 + self.within(span)
     }

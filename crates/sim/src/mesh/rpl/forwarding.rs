@@ -13,13 +13,14 @@ pub enum Unroutable {
     NoRoute,
     /// The ranks on the packet's way disagreed with its direction twice (RFC 6550 §11.2.2.2).
     Loop,
-    /// A child sent the packet back because it has no route (RFC 6550 §11.2.2.3).
+    /// The packet was going down, and a node on its way has no route: this node, or a child that sent it back (RFC 6550
+    /// §11.2.2.3).
     ForwardingError,
 }
 
 impl RplNode {
-    /// Returns the next hop of a packet for `to`, another node, and its RPL option. The packet begins at this node, or came
-    /// `from` a neighbour with `option`.
+    /// Returns the next hop of a packet to another node, `to`, and the RPL option to send with it. The packet begins at
+    /// this node, or arrived from the neighbour `from` with `option`.
     ///
     /// # Errors
     ///
@@ -32,7 +33,9 @@ impl RplNode {
         option: Option<RplOption>,
     ) -> Result<(NodeId, RplOption), Unroutable> {
         let mut ahead = option.unwrap_or_default();
+        // A packet that begins here has no way behind it that could be wrong.
         if let (Some(from), Some(option)) = (from, option) {
+            // The child has no route any more, so this node forgets it and asks for new DAOs (RFC 6550 §11.2.2.3).
             if option.forwarding_error {
                 self.counters.forwarding_errors += 1;
                 self.routes.remove((to, from));
@@ -43,6 +46,7 @@ impl RplNode {
             let (sender, own) = (option.sender_rank, self.rank);
             let known = self.neighbours.get_mut(from);
             let is_known = known.is_some();
+            // The ranks on the packet's way disagree, so the rank in the option replaces the one that the sender announced.
             if let Some(known) = known.filter(|_| option.rank_error) {
                 known.rank = sender;
             }
@@ -51,6 +55,7 @@ impl RplNode {
                 if is_known {
                     self.send(Some(from), self.dio());
                 }
+                // This is the second disagreement on the way of the packet. It is dropped (RFC 6550 §11.2.2.2).
                 if option.rank_error {
                     self.counters.loops += 1;
                     self.reset_trickle(now);
@@ -71,9 +76,11 @@ impl RplNode {
             None => {}
         }
         match (from, self.parent) {
+            // A packet on its way down never turns upwards here: its next hop could send it down again.
             (Some(from), _) if ahead.down => {
                 self.counters.forwarding_errors += 1;
                 if !self.config.sends_back {
+                    // A no-path DAO makes the sender take its route back (Contiki).
                     if self.neighbours.get(from).is_some() {
                         self.send_dao(Some(from), to, self.path, true);
                     }
@@ -98,7 +105,7 @@ mod tests {
     use crate::mesh::rpl::{DownwardRoutes, LollipopCounter, RplMessage};
 
     #[test]
-    fn a_packet_sent_down_to_where_the_route_ends_comes_back_and_takes_the_route_with_it() {
+    fn a_downward_packet_without_a_further_route_returns_and_deletes_the_route() {
         let config = RplConfig { sends_back: true, ..RplConfig::CONTIKI_3 };
         let mut links = TestLinks::new(&config, 4, 1, |a, b| a.abs_diff(b) == 1);
         links.run(Time::from_secs(60));
@@ -113,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn contiki_drops_a_packet_where_its_route_ends_and_takes_the_route_back() {
+    fn contiki_drops_a_downward_packet_without_a_further_route_and_deletes_the_route() {
         let mut links = TestLinks::new(&RplConfig::CONTIKI_3, 4, 1, |a, b| a.abs_diff(b) == 1);
         links.run(Time::from_secs(60));
         links.nodes[2].routes = DownwardRoutes::default();
@@ -126,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn a_loop_made_by_force_is_found_by_rank_and_broken() {
+    fn a_forced_routing_loop_is_detected_by_rank_and_broken() {
         // 1 can go either way; 1, 2 and 3 hear each other.
         let mut links = TestLinks::new(&RplConfig::CONTIKI_3, 4, 1, |a, b| a.min(b) > 0 || a + b == 1);
         links.run(Time::from_secs(60));
@@ -146,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn one_rank_that_does_not_agree_is_tolerated_and_a_second_is_not() {
+    fn one_rank_inconsistency_of_a_packet_is_tolerated_and_a_second_is_not() {
         let config = RplConfig::CONTIKI_3;
         let stream = Luck::new(1).stream("rpl");
         let mut node = RplNode::new(&config, NodeId(5), false, stream, Time::ZERO);
@@ -168,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn a_packet_from_where_its_route_leads_goes_up_and_the_route_is_forgotten() {
+    fn a_packet_that_comes_from_the_next_hop_of_its_route_goes_up_and_deletes_the_route() {
         let (mut node, now) = between();
         node.config.sends_back = true;
         node.handle(now, NodeId(9), &dao(10, 1));

@@ -12,7 +12,7 @@ use crate::mesh::RplConfig;
 /// A message between neighbours. The instance is 0, and the version of the DODAG never changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RplMessage {
-    /// A question to all neighbours whether there is a DODAG.
+    /// A request to all neighbours to announce a DODAG.
     Dis,
     /// The announcement of a DODAG.
     Dio {
@@ -23,7 +23,7 @@ pub enum RplMessage {
         /// The DTSN. A higher number than before asks the children for DAOs.
         dtsn: LollipopCounter,
     },
-    /// The announcement of a node that can be reached through the sender.
+    /// The announcement that a node can be reached through the sender.
     Dao {
         /// The root of the DODAG.
         root: NodeId,
@@ -33,7 +33,7 @@ pub enum RplMessage {
         sequence: LollipopCounter,
         /// The count of the DAOs that the target began. Nodes that pass a DAO on do not change it.
         path: LollipopCounter,
-        /// Whether the target can no longer be reached.
+        /// True if the target can no longer be reached.
         no_path: bool,
     },
 }
@@ -44,11 +44,11 @@ const MRHOF: u16 = 1;
 const LIFETIME_UNIT: u16 = 60;
 /// The length of a DODAG Configuration option (RFC 6550 §6.7.6).
 const CONFIGURATION: usize = 16;
-/// The length of that and a Prefix Information option (RFC 6550 §6.7.10).
+/// The length of a DODAG Configuration option and a Prefix Information option (RFC 6550 §6.7.10).
 const DIO_OPTIONS: usize = CONFIGURATION + 32;
 /// The length of an RPL Target option (RFC 6550 §6.7.7).
 const TARGET: usize = 20;
-/// The length of that and a Transit Information option (RFC 6550 §6.7.8).
+/// The length of an RPL Target option and a Transit Information option (RFC 6550 §6.7.8).
 const DAO_OPTIONS: usize = TARGET + 6;
 
 impl RplMessage {
@@ -79,6 +79,7 @@ impl RplMessage {
             Self::Dis => append(&RplRepr::DodagInformationSolicitation { options: &[] }, addresses, bytes),
             Self::Dio { root, rank, dtsn } => {
                 let root = address(root);
+                // The mesh has one /64, which is the prefix of its root.
                 let mut prefix = [0; 16];
                 prefix[..8].copy_from_slice(&root[..8]);
                 let mut options = [0; DIO_OPTIONS];
@@ -87,6 +88,7 @@ impl RplMessage {
                     authentication_enabled: false,
                     path_control_size: 0,
                     dio_interval_doublings: config.dio_doublings,
+                    // The field is an exponent: Imin is 2^DIOIntervalMin ms (RFC 6550 §8.3.1).
                     dio_interval_min: (config.dio_interval_min.as_micros() / 1_000)
                         .checked_ilog2()
                         .unwrap_or(0) as u8,
@@ -100,9 +102,11 @@ impl RplMessage {
                 .emit(&mut RplOptionPacket::new_unchecked(configuration));
                 RplOptionRepr::PrefixInformation {
                     prefix_length: 64,
+                    // Nodes make their addresses from the prefix, but reach each other only through RPL.
                     on_link: false,
                     autonomous_address_configuration: true,
                     router_address: false,
+                    // All ones are infinity (RFC 4861 §4.6.2): nodes keep their addresses.
                     valid_lifetime: u32::MAX,
                     preferred_lifetime: u32::MAX,
                     destination_prefix: &prefix,
@@ -132,7 +136,9 @@ impl RplMessage {
                     external: false,
                     path_control: 0,
                     path_sequence: path.get(),
+                    // A lifetime of 0 makes this a no-path DAO (RFC 6550 §6.7.8).
                     path_lifetime: if no_path { 0 } else { lifetime },
+                    // The storing mode does not name the parent: the DAO goes to it.
                     parent_address: None,
                 }
                 .emit(&mut RplOptionPacket::new_unchecked(second));
@@ -196,7 +202,7 @@ mod tests {
     fn written(message: RplMessage) -> Vec<u8> {
         let mut bytes = vec![0xaa];
         message.write(&CONFIG, (SOURCE, ALL_NODES), address, &mut bytes);
-        assert_eq!(bytes.remove(0), 0xaa, "what was there stays");
+        assert_eq!(bytes.remove(0), 0xaa, "earlier bytes stay");
         bytes
     }
 
@@ -221,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn a_dio_says_what_the_dodag_is_and_its_prefix() {
+    fn a_dio_carries_the_dodag_configuration_and_its_prefix() {
         let bytes = written(DIO);
         // 4 of ICMPv6, 24 of the DIO, 16 of configuration, 32 of prefix.
         assert_eq!((bytes.len(), &bytes[..2]), (76, &[155, 1][..]));
@@ -288,14 +294,14 @@ mod tests {
     }
 
     #[test]
-    fn a_dis_is_six_bytes() {
+    fn an_rpl_dis_message_has_six_bytes() {
         let bytes = written(RplMessage::Dis);
         assert_eq!((bytes.len(), &bytes[..2]), (6, &[155, 0][..]));
         assert!(matches!(read(&bytes), RplRepr::DodagInformationSolicitation { options: [] }));
     }
 
     #[test]
-    fn a_lifetime_is_never_written_as_none() {
+    fn a_route_lifetime_is_never_encoded_as_zero() {
         for (seconds, units) in [(0, 1), (59, 1), (1_800, 30), (1_000_000, 255)] {
             let config = RplConfig { route_lifetime: Span::from_secs(seconds), ..CONFIG };
             assert_eq!(lifetime_units(&config), units);
@@ -323,7 +329,7 @@ mod tests {
     }
 
     #[test]
-    fn tshark_reads_every_message_and_finds_nothing_wrong() {
+    fn tshark_decodes_every_rpl_message_without_errors() {
         let path = std::env::temp_dir().join(format!("coapace-rpl-{}.pcap", std::process::id()));
         std::fs::write(&path, capture()).unwrap();
         let fields = [

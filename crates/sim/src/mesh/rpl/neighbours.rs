@@ -6,11 +6,11 @@ use crate::{NodeId, Span, Time};
 
 /// A transmission in the unit of ETX and ranks, 1/128 (RFC 6551 §4.3.2).
 pub(super) const ETX_UNIT: u16 = 128;
-/// The age of the last frame up to which link statistics are fresh (Contiki, net/link-stats.c).
+/// The greatest age of the last frame with which link statistics are fresh (Contiki, net/link-stats.c).
 const FRESH: Span = Span::from_secs(600);
-/// The number of transmissions from which on link statistics are fresh.
+/// The least number of recent transmissions with which link statistics are fresh.
 const FRESH_COUNT: u8 = 4;
-/// The largest count of transmissions.
+/// The largest value of the count of recent transmissions.
 const MAX_COUNT: u8 = 16;
 /// The time in which the count of transmissions is halved.
 const HALF_LIFE: Span = Span::from_secs(1_200);
@@ -25,7 +25,7 @@ pub(super) struct Neighbour {
     pub(super) dtsn: LollipopCounter,
     /// The expected transmissions of a frame to the neighbour, in 1/128.
     etx: u16,
-    /// The number of transmissions lately.
+    /// The number of recent transmissions.
     counted: u8,
     /// The time of the last transmission; the start of the run if there was none.
     last: Time,
@@ -43,22 +43,23 @@ impl Neighbour {
         }
     }
 
-    /// Returns the cost of the path to the root through this neighbour (RFC 6719 §3.1).
+    /// Returns the cost of the path to the root through this neighbour: its rank and the ETX of the link (RFC 6719
+    /// §3.1).
     fn cost(&self) -> u16 {
         self.rank.saturating_add(self.etx)
     }
 
-    /// Returns the rank of a child of this neighbour (RFC 6719 §3.3).
+    /// Returns the rank that a child of this neighbour has (RFC 6719 §3.3).
     pub(super) fn rank_through(&self, config: &RplConfig) -> u16 {
         self.cost().max(self.rank.saturating_add(config.min_hop_rank_increase))
     }
 
-    /// Returns whether the link is good enough.
+    /// Returns whether the ETX of the link is low enough to use it.
     pub(super) fn is_reachable(&self, config: &RplConfig) -> bool {
         self.etx <= config.max_link_metric
     }
 
-    /// Returns whether there were enough transmissions lately to trust the ETX.
+    /// Returns whether there were enough recent transmissions to trust the ETX.
     pub(super) fn is_fresh(&self, now: Time) -> bool {
         self.counted >= FRESH_COUNT && now - self.last < FRESH
     }
@@ -69,9 +70,11 @@ impl Neighbour {
             && self.rank_through(config) < INFINITE_RANK
     }
 
-    /// Takes the outcome of a frame into the ETX, by the moving average of Contiki (net/link-stats.c).
+    /// Updates the ETX with the outcome of a frame, by the moving average of Contiki (net/link-stats.c).
     fn sent(&mut self, now: Time, acknowledged: bool, transmissions: u8, config: &RplConfig) {
+        // Old transmissions count less, so that a link that was not used is measured again.
         let half_lives = (now - self.last).as_nanos() / HALF_LIFE.as_nanos();
+        // The count has 8 bits, so 8 half-lives leave nothing. A shift by 8 is out of range and gives `None`.
         let counted = self.counted.checked_shr(half_lives.min(8) as u32).unwrap_or(0);
         self.last = now;
         self.counted = counted.saturating_add(transmissions).min(MAX_COUNT);
@@ -97,8 +100,9 @@ impl Neighbours {
         self.0.iter_mut().find(|neighbour| neighbour.id == id)
     }
 
-    /// Returns the entry of `id`, and adds it if there is none. In a full table it replaces the neighbour of the highest cost
-    /// that is not `kept` and costs more than `cost`. Returns `None` if no neighbour may be replaced.
+    /// Returns the entry of `id`, and adds it if there is none. In a full table, the new entry replaces the neighbour
+    /// of the highest cost, among those that cost more than `cost` and for which `kept` is false. Returns `None` if no
+    /// neighbour may be replaced.
     pub(super) fn get_or_add(
         &mut self,
         id: NodeId,
@@ -123,7 +127,7 @@ impl Neighbours {
         self.0.get_mut(at)
     }
 
-    /// Takes the outcome of a frame to `id` into its ETX. Returns the neighbour, if it is in the table.
+    /// Updates the ETX of `id` with the outcome of a frame. Returns the neighbour, if it is in the table.
     pub(super) fn sent(
         &mut self,
         now: Time,
@@ -136,8 +140,8 @@ impl Neighbours {
         Some(*neighbour)
     }
 
-    /// Returns the best of the neighbours that `counts`: an acceptable one of the lowest cost. The parent `present` stays unless its
-    /// cost is higher by the threshold (RFC 6719 §3.2.2).
+    /// Returns the acceptable neighbour of the lowest cost, among those for which `counts` is true. The parent
+    /// `present` is returned instead unless the other costs less by at least the threshold (RFC 6719 §3.2.2).
     pub(super) fn best(
         &self,
         present: Option<NodeId>,
@@ -149,6 +153,7 @@ impl Neighbours {
         for neighbour in
             self.0.iter().filter(|neighbour| neighbour.is_acceptable(config) && counts(neighbour))
         {
+            // The parent is kept apart, because a better neighbour has to beat it by a threshold.
             if Some(neighbour.id) == present {
                 stays = Some(neighbour);
             } else if best.is_none_or(|best| neighbour.cost() < best.cost()) {
@@ -158,15 +163,16 @@ impl Neighbours {
         match (stays, best) {
             (Some(stays), Some(best)) => {
                 let better = stays.cost().saturating_sub(best.cost());
+                // A small gain is not a reason to change the parent: the tree would not come to rest (RFC 6719 §3.2.2).
                 Some(if better > 0 && better >= config.parent_switch_threshold { best } else { stays })
             }
             (stays, best) => stays.or(best),
         }
     }
 
-    /// Returns the neighbour whose link to probe, by the rule of Contiki. It is the `parent`, unless its statistics are fresh.
-    /// Otherwise it is the neighbour of the lowest cost without fresh statistics. If `oldest` is set or all are fresh, it is
-    /// the one with the oldest statistics.
+    /// Returns the neighbour whose link to probe, by the rule of Contiki. It is the `parent`, unless the parent's statistics
+    /// are fresh. Otherwise it is the neighbour of the lowest cost without fresh statistics. If `oldest` is set or all are
+    /// fresh, it is the neighbour with the oldest statistics.
     pub(super) fn to_probe(&self, now: Time, parent: Option<NodeId>, oldest: bool) -> Option<NodeId> {
         let candidates = || self.0.iter().filter(|neighbour| neighbour.rank < INFINITE_RANK);
         if let Some(parent) = parent
@@ -179,7 +185,7 @@ impl Neighbours {
         chosen.or_else(|| candidates().min_by_key(|neighbour| neighbour.last)).map(|neighbour| neighbour.id)
     }
 
-    /// Returns whether any neighbour has a way to the root.
+    /// Returns whether any neighbour has a path to the root.
     pub(super) fn any_joined(&self) -> bool {
         self.0.iter().any(|neighbour| neighbour.rank < INFINITE_RANK)
     }
@@ -213,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn etx_goes_to_one_over_a_good_link_and_out_of_use_over_a_dead_one() {
+    fn etx_approaches_one_over_a_good_link_and_becomes_unusable_over_a_dead_one() {
         let mut neighbours = table(&[128, 128]);
         let mut now = Time::ZERO;
         for _ in 0..60 {
@@ -229,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_frames_weigh_more_than_later_ones() {
+    fn the_first_frames_to_a_neighbour_weigh_more_in_etx_than_later_ones() {
         let mut neighbours = table(&[128]);
         // 0.7 · 256 + 0.3 · 128, then, fresh, 0.85 · 217 + 0.15 · 4 · 128.
         let etx = |neighbours: &Neighbours| neighbours.get(NodeId(0)).unwrap().etx;
@@ -242,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn the_cheapest_is_chosen_and_left_only_for_one_better_by_the_threshold() {
+    fn the_cheapest_parent_is_chosen_and_changed_only_for_one_better_by_the_threshold() {
         let neighbours = table(&[400, 300, 305]);
         assert_eq!(best(&neighbours, None), Some(1));
         assert_eq!(best(&neighbours, Some(2)), Some(2));
@@ -254,7 +260,7 @@ mod tests {
     }
 
     #[test]
-    fn neighbours_infinitely_far_and_those_that_do_not_count_are_no_parents() {
+    fn neighbours_of_infinite_rank_and_excluded_ones_are_not_chosen_as_parents() {
         let neighbours = table(&[300, INFINITE_RANK, 900]);
         let best =
             |without: u32| neighbours.best(None, &CONFIG, |it| it.id.0 != without).map(|best| best.id.0);
@@ -264,13 +270,13 @@ mod tests {
     }
 
     #[test]
-    fn rank_rises_by_the_least_increase_over_a_link_that_costs_less() {
+    fn rank_rises_by_at_least_min_hop_rank_increase() {
         let config = RplConfig { min_hop_rank_increase: 512, ..CONFIG };
         assert_eq!(table(&[512]).get(NodeId(0)).unwrap().rank_through(&config), 1_024);
     }
 
     #[test]
-    fn a_full_table_gives_up_its_most_expensive_neighbour_for_a_better_one() {
+    fn a_full_neighbour_table_replaces_its_most_expensive_neighbour_by_a_better_one() {
         let config = RplConfig { max_neighbours: 3, ..CONFIG };
         let mut neighbours = table(&[300, 700, 900]);
         assert!(neighbours.get_or_add(NodeId(7), 1_200, &config, |_| false).is_none());
@@ -280,7 +286,7 @@ mod tests {
     }
 
     #[test]
-    fn the_parent_is_probed_first_then_the_unknown_then_the_one_heard_of_longest_ago() {
+    fn probing_starts_with_the_parent_then_unmeasured_and_then_least_recently_heard_neighbours() {
         let mut neighbours = table(&[300, 700, 500]);
         let probe = |neighbours: &Neighbours, oldest| {
             neighbours.to_probe(Time::from_secs(10), Some(NodeId(0)), oldest).map(|id| id.0)

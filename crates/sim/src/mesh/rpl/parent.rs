@@ -1,29 +1,32 @@
-//! The choice of the preferred parent, its consequences, and the probing of links that it rests on (RFC 6550 §8.2).
+//! The choice of the preferred parent, its consequences, and the probing of links on which the choice depends (RFC 6550
+//! §8.2).
 
 use super::{INFINITE_RANK, Neighbour, RplNode};
 use crate::{NodeId, Span, Time};
 
 /// The time within which a node without a parent probes a neighbour (Contiki, rpl-timers.c).
 const URGENT: Span = Span::from_secs(10);
-/// The rise of the rank since its last announcement, in units of MinHopRankIncrease, that is announced soon (Contiki-NG's
-/// rpl-lite, rpl-conf.h).
+/// A node announces its rank soon if it has risen by this since its last announcement, in units of MinHopRankIncrease
+/// (Contiki-NG's rpl-lite, rpl-conf.h).
 const SIGNIFICANT_HOPS: u16 = 4;
 
 impl RplNode {
-    /// Takes the outcome of a frame to one neighbour into its ETX, after so many `transmissions`. Leave out frames that were
-    /// given up because the channel was busy: they say nothing about the link.
+    /// Updates the ETX of a neighbour after a frame that took so many `transmissions`. Leave out frames that were given
+    /// up because the channel was busy: they say nothing about the link.
     pub fn on_sent(&mut self, now: Time, neighbour: NodeId, acknowledged: bool, transmissions: u8) {
         let Some(known) = self.neighbours.sent(now, neighbour, (acknowledged, transmissions), &self.config)
         else {
             return;
         };
+        // Enough frames have shown that the link is bad. Its routes would only lose packets.
         if !known.is_reachable(&self.config) && known.is_fresh(now) {
             self.routes.remove_through(neighbour);
         }
         self.select_parent_later(now);
     }
 
-    /// Lets the node choose its parent at the end of the interval of [`RplConfig::selection_interval`](crate::mesh::RplConfig).
+    /// Schedules the choice of a parent for the end of the present
+    /// [`RplConfig::selection_interval`](crate::mesh::RplConfig).
     pub(super) fn select_parent_later(&mut self, now: Time) {
         let interval = self.config.selection_interval.as_nanos();
         if interval == 0 {
@@ -35,7 +38,8 @@ impl RplNode {
         }
     }
 
-    /// Chooses the best parent, if there is one, and sets the rank.
+    /// Chooses the best parent and sets the rank. Leaves the present parent if no neighbour is acceptable or the rank
+    /// would rise too far.
     pub(super) fn select_parent(&mut self, now: Time) {
         if self.is_root() {
             return;
@@ -52,11 +56,13 @@ impl RplNode {
                 if before.is_none() {
                     self.lowest_rank = rank;
                 }
+                // DAGMaxRankIncrease counts from the lowest rank since the node joined (RFC 6550 §8.2.2.4).
                 self.lowest_rank = self.lowest_rank.min(rank);
                 if before != Some(parent) {
                     self.move_to(now, parent);
                 }
                 let significant = self.config.min_hop_rank_increase.saturating_mul(SIGNIFICANT_HOPS);
+                // The children learn soon that this way has become much longer.
                 if rank >= self.announced_rank.saturating_add(significant) {
                     self.reset_trickle(now);
                 }
@@ -74,8 +80,8 @@ impl RplNode {
         }
     }
 
-    /// Returns the best neighbour. Like in Contiki (`rpl_select_parent`), it is one whose statistics are fresh, if there is one, and
-    /// a better one without fresh statistics is probed soon.
+    /// Returns the best neighbour. Like in Contiki (`rpl_select_parent`), it is a neighbour with fresh statistics, if there is
+    /// one. A better neighbour without fresh statistics is probed soon.
     fn best_neighbour(&mut self, now: Time) -> Option<Neighbour> {
         let (routes, excludes) = (&self.routes, self.config.excludes_children);
         let may_be = |neighbour: &Neighbour| !(excludes && routes.is_child(now, neighbour.id));
@@ -93,18 +99,21 @@ impl RplNode {
     fn move_to(&mut self, now: Time, parent: NodeId) {
         if let Some(before) = self.parent.replace(parent) {
             self.counters.parent_changes += 1;
+            // The former parent must not keep a route to this node.
             self.send_dao(Some(before), self.id, self.path, true);
         }
+        // A node with a parent hears DIOs without asking.
         self.dis = Time::MAX;
         if self.probe == Time::MAX && self.config.probing_interval > Span::ZERO {
             self.probe = self.draws.around(now, self.config.probing_interval);
         }
+        // The nodes above have no route to this node yet, nor to the nodes below it, which the new DTSN asks for DAOs.
         self.schedule_dao(now);
         self.refresh_routes(now);
     }
 
-    /// Begins a local repair (RFC 6550 §8.2.2.5): the node leaves its parent and says so. It keeps its routes and what it knows of its
-    /// neighbours, and may choose again (Contiki, `rpl_local_repair`).
+    /// Begins a local repair (RFC 6550 §8.2.2.5): the node leaves its parent and announces that. It keeps its routes and its
+    /// knowledge of its neighbours, and may choose a parent again (Contiki, `rpl_local_repair`).
     fn detach(&mut self, now: Time, parent: NodeId) {
         self.counters.detachments += 1;
         self.send_dao(Some(parent), self.id, self.path, true);
@@ -116,13 +125,16 @@ impl RplNode {
             // Without probes, only frames would show that a link has become better, and no frame takes a bad link.
             self.neighbours.clear();
         }
+        // DIOs with an infinite rank soon show the children that this way is gone (RFC 6550 §8.2.2.5).
         self.reset_trickle(now);
         self.dis = self.draws.around(now, self.config.dis_start);
     }
 
     /// Sends a DIO to a neighbour, to measure the link.
     pub(super) fn probe_link(&mut self, now: Time) {
+        // `around` halves the interval. With less than 2 ns the next probe would be due now, again and again.
         self.probe = self.draws.around(now, self.config.probing_interval.max(Span::from_nanos(2)));
+        // Contiki probes the neighbour with the oldest statistics every other time, at random.
         let oldest = self.parent.is_some() && self.draws.below(2) == 0;
         let urgent = self.urgent.take();
         if let Some(neighbour) = urgent.or_else(|| self.neighbours.to_probe(now, self.parent, oldest)) {
@@ -157,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn a_node_that_loses_its_last_parent_says_so_and_takes_its_children_along() {
+    fn a_node_that_loses_its_last_parent_announces_it_and_its_children_leave_too() {
         let config = RplConfig { excludes_children: true, ..RplConfig::CONTIKI_3 };
         let mut links = TestLinks::new(&config, 4, 1, |a, b| a.abs_diff(b) == 1);
         links.run(Time::from_secs(60));
@@ -203,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn a_node_without_room_for_neighbours_keeps_its_parent_and_counts() {
+    fn a_node_with_a_full_neighbour_table_keeps_its_parent_and_counts_refusals() {
         let config = RplConfig { max_neighbours: 3, ..RplConfig::CONTIKI_3 };
         let mut links = TestLinks::new(&config, 8, 1, |_, _| true);
         links.run(Time::from_secs(60));
@@ -212,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn a_node_takes_its_path_back_from_the_parent_that_it_leaves() {
+    fn a_node_that_changes_its_parent_sends_the_old_one_a_no_path_dao() {
         let (mut node, now) = between();
         node.handle(now, NodeId(2), &dio(161));
         assert_eq!(
@@ -230,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn the_routes_through_a_child_that_does_not_answer_are_forgotten() {
+    fn routes_through_an_unreachable_child_are_deleted() {
         let (mut node, now) = between();
         // From an ETX of 2 towards 10 by 15 % each: the ninth makes it more than 8.
         for _ in 0..8 {
@@ -242,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn a_node_that_would_sink_too_far_leaves_and_poisons_what_is_below() {
+    fn a_node_whose_rank_would_rise_too_much_leaves_and_poisons_its_subtree() {
         let (mut node, now) = between();
         node.handle(now, NodeId(1), &dio(256 + 896));
         assert_eq!((node.parent(), node.rank()), (Some(NodeId(1)), 512 + 896));
@@ -260,7 +272,7 @@ mod tests {
     }
 
     #[test]
-    fn a_node_that_hears_only_what_it_cannot_reach_probes_it_within_ten_seconds() {
+    fn a_node_probes_its_only_unreachable_neighbour_within_ten_seconds() {
         let (mut node, now) = between();
         (0..9).for_each(|_| node.on_sent(now, NodeId(1), false, 8));
         let second = Span::from_secs(1);

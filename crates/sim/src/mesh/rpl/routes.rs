@@ -10,23 +10,24 @@ struct DownwardRoute {
     next: NodeId,
     /// The path sequence of the DAO that made the route.
     path: LollipopCounter,
-    /// Whether a no-path DAO took the route back.
+    /// True if a no-path DAO revoked the route.
     taken_back: bool,
     until: Time,
 }
 
-/// The effect of a DAO on the table.
+/// The effect of a DAO on the table of routes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum StoreOutcome {
     /// The route is new, or renewed.
     New,
-    /// The DAO, or a newer one, came before: it went round in a circle, or was late.
+    /// This DAO, or a newer one, was stored before. It was late, or came back in a loop.
     Known,
     /// The table is full.
     Full,
 }
 
-/// The routes, sorted by their destinations. A route whose lifetime is over counts no more, and makes room when room is needed.
+/// The routes, sorted by their destinations. An expired route does not count, and is removed when the table needs its
+/// room.
 #[derive(Clone, Debug, Default)]
 pub(super) struct DownwardRoutes(Vec<DownwardRoute>);
 
@@ -35,13 +36,13 @@ impl DownwardRoutes {
         self.0.binary_search_by_key(&to, |route| route.to)
     }
 
-    /// Returns the next hop to `to`.
+    /// Returns the next hop to `to`; `None` without a valid route.
     pub(super) fn next_hop(&self, now: Time, to: NodeId) -> Option<NodeId> {
         let route = &self.0[self.find(to).ok()?];
         (now < route.until).then_some(route.next)
     }
 
-    /// Returns whether `neighbour` is a child: a route to it goes through itself.
+    /// Returns whether `neighbour` is a child: the route to it is direct.
     pub(super) fn is_child(&self, now: Time, neighbour: NodeId) -> bool {
         self.next_hop(now, neighbour) == Some(neighbour)
     }
@@ -59,12 +60,14 @@ impl DownwardRoutes {
         match self.find(to) {
             Ok(at) => {
                 let known = &mut self.0[at];
+                // An old or equal path sequence went round in a circle, or came late (RFC 6550 §9.2.1).
                 if now < known.until && (known.path == path || known.path.is_newer_than(path)) {
                     return StoreOutcome::Known;
                 }
                 *known = route;
             }
             Err(mut at) => {
+                // Routes whose lifetime is over stay until their room is needed.
                 if self.0.len() >= max {
                     self.0.retain(|route| now < route.until);
                     // Without the old routes, the place may be another.
@@ -79,8 +82,8 @@ impl DownwardRoutes {
         StoreOutcome::New
     }
 
-    /// Takes back the route to `to` through `next`, which then holds until `until` at most. Returns false if the table has no
-    /// such route, if a newer DAO made it, or if it was taken back before.
+    /// Revokes the route to `to` through `next`, which stays valid until `until` at most. Returns false if the table
+    /// has no such route, if the route comes from a newer DAO, or if it was revoked before.
     pub(super) fn take_back(
         &mut self,
         now: Time,
@@ -112,7 +115,7 @@ impl DownwardRoutes {
         self.0.retain(|route| route.next != next);
     }
 
-    /// Returns the number of routes whose lifetime is not over.
+    /// Returns the number of routes that have not expired.
     pub(super) fn count(&self, now: Time) -> usize {
         self.0.iter().filter(|route| now < route.until).count()
     }
@@ -135,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn a_route_holds_until_its_time_is_over_and_is_renewed() {
+    fn a_route_expires_unless_it_is_renewed() {
         let mut routes = DownwardRoutes::default();
         assert_eq!(routes.insert(NOW, route(5, 2), path(0), LATER, 4), StoreOutcome::New);
         assert_eq!(routes.next_hop(Time::from_secs(199), NodeId(5)), Some(NodeId(2)));
@@ -148,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn a_dao_that_comes_again_or_late_changes_nothing_while_the_route_holds() {
+    fn a_repeated_or_late_dao_does_not_change_a_valid_route() {
         let mut routes = DownwardRoutes::default();
         routes.insert(NOW, route(5, 2), path(3), LATER, 4);
         for old in [path(3), path(2)] {
@@ -164,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn a_full_table_refuses_new_routes_until_old_ones_are_over() {
+    fn a_full_routing_table_refuses_new_routes_until_old_ones_expire() {
         let mut routes = DownwardRoutes::default();
         routes.insert(NOW, route(9, 1), path(0), LATER, 2);
         routes.insert(NOW, route(5, 1), path(0), Time::from_secs(300), 2);
@@ -178,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn only_the_next_hop_of_a_route_takes_it_back_only_once_and_not_a_newer_one() {
+    fn only_the_next_hop_of_a_route_can_delete_it_and_not_a_newer_one() {
         let mut routes = DownwardRoutes::default();
         routes.insert(NOW, route(5, 2), path(4), LATER, 4);
         let soon = Time::from_secs(110);
@@ -191,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn the_routes_through_a_lost_child_go_and_others_stay() {
+    fn losing_a_child_deletes_the_routes_through_it_only() {
         let mut routes = DownwardRoutes::default();
         for (to, next) in [(5, 2), (2, 2), (7, 3)] {
             routes.insert(NOW, route(to, next), path(0), LATER, 4);

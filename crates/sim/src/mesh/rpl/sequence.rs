@@ -22,6 +22,7 @@ impl LollipopCounter {
     /// Returns the number after this one.
     #[must_use]
     pub const fn next(self) -> Self {
+        // 127 and 255 are both followed by 0, the first number of the circle.
         if self.0 < 128 { Self((self.0 + 1) & 127) } else { Self(self.0.wrapping_add(1)) }
     }
 
@@ -46,7 +47,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_of_many_numbers_is_newer_than_the_one_before_and_not_the_other_way() {
+    fn each_rpl_sequence_number_is_newer_than_the_previous_one() {
         let mut sequence = LollipopCounter::START;
         for _ in 0..1_000 {
             let next = sequence.next();
@@ -60,7 +61,7 @@ mod tests {
 
     /// The examples of RFC 6550 §7.2.
     #[test]
-    fn the_start_of_the_lollipop_is_compared_with_its_circle_by_distance() {
+    fn linear_and_circular_rpl_sequence_numbers_are_compared_by_distance() {
         assert!(LollipopCounter(5).is_newer_than(LollipopCounter(250)));
         assert!(!LollipopCounter(250).is_newer_than(LollipopCounter(5)));
         assert!(LollipopCounter(240).is_newer_than(LollipopCounter(5)));

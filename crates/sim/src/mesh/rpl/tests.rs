@@ -12,7 +12,7 @@ use crate::mesh::RplConfig;
 use crate::{Luck, Span, Time};
 
 #[test]
-fn a_grid_of_36_forms_a_dodag_within_a_minute_and_all_reach_the_root_and_back() {
+fn a_grid_of_36_forms_a_dodag_with_routes_both_ways_within_a_minute() {
     for seed in 0..10 {
         let mut links = TestLinks::grid(&RplConfig::CONTIKI_3, 6, seed);
         links.run(Time::from_secs(60));
@@ -35,7 +35,17 @@ fn a_grid_of_36_forms_a_dodag_within_a_minute_and_all_reach_the_root_and_back() 
 }
 
 #[test]
-fn nodes_beside_each_other_talk_through_what_is_above_both_and_no_higher() {
+fn an_rpl_root_sends_nothing_before_its_start() {
+    let config = RplConfig { root_start: Span::from_secs(30), ..RplConfig::CONTIKI_3 };
+    let mut links = TestLinks::grid(&config, 3, 1);
+    links.run(Time::from_secs(30));
+    assert!(links.sent.contains(&RplMessage::Dis) && links.sent.iter().all(|&it| it == RplMessage::Dis));
+    links.run(Time::from_secs(90));
+    links.assert_all_reach();
+}
+
+#[test]
+fn packets_between_siblings_pass_their_nearest_common_ancestor() {
     // 0 is above 1, 1 above 2 and 3.
     let mut links = TestLinks::new(&RplConfig::CONTIKI_3, 4, 1, |a, b| a.min(b) == 1 || a + b == 1);
     links.run(Time::from_secs(60));
@@ -43,7 +53,7 @@ fn nodes_beside_each_other_talk_through_what_is_above_both_and_no_higher() {
 }
 
 #[test]
-fn a_quiet_grid_sends_little() {
+fn rpl_sends_few_control_messages_in_a_stable_grid() {
     let mut links = TestLinks::grid(&RplConfig::CONTIKI_3, 6, 3);
     links.run(Time::from_secs(60));
     let joining = links.sent.len();
@@ -58,7 +68,7 @@ fn a_quiet_grid_sends_little() {
 }
 
 #[test]
-fn the_same_stream_is_the_same_history_and_another_is_another() {
+fn equal_random_streams_give_equal_rpl_histories_and_different_ones_do_not() {
     let history = |seed| {
         let mut links = TestLinks::grid(&RplConfig::CONTIKI_NG, 4, seed);
         links.loss = 0.2;
@@ -70,14 +80,14 @@ fn the_same_stream_is_the_same_history_and_another_is_another() {
 }
 
 #[test]
-fn the_defaults_of_the_rfc_form_a_dodag_too() {
+fn rpl_with_the_defaults_of_the_rfc_forms_a_dodag() {
     let mut links = TestLinks::grid(&RplConfig::STANDARD, 5, 1);
     links.run(Time::from_secs(60));
     links.assert_all_reach();
 }
 
 #[test]
-fn a_node_is_small() {
+fn the_rpl_state_of_a_node_is_small() {
     assert!(size_of::<RplMessage>() <= 16);
     assert!(size_of::<RplNode>() <= 512, "{}", size_of::<RplNode>());
 }
@@ -95,14 +105,14 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
     #[test]
-    fn connected_graphs_converge(count in 2usize..25, seed in any::<u64>(), density in 0.0..0.5) {
+    fn rpl_converges_on_every_connected_graph(count in 2usize..25, seed in any::<u64>(), density in 0.0..0.5) {
         let mut links = TestLinks::new(&RplConfig::CONTIKI_3, count, seed, linked(seed, density));
         links.run(Time::from_secs(300));
         links.assert_all_reach();
     }
 
     #[test]
-    fn loss_and_change_never_make_packets_go_round_for_ever_nor_storms(
+    fn losses_and_changes_cause_neither_endless_loops_nor_storms_in_rpl(
         count in 2usize..20, seed in any::<u64>(), density in 0.0..0.5, loss in 0.0..0.6, tables in 1u16..20,
     ) {
         let config =

@@ -9,7 +9,7 @@ use crate::{Span, Time};
 pub(super) struct Trickle {
     /// I, the length of the interval; 0 before the first.
     interval: Span,
-    /// t, the moment to send unless enough others did; `Time::MAX` once it has passed.
+    /// t, the time at which to send a DIO, unless enough other nodes did; `Time::MAX` once it has passed.
     send: Time,
     /// The end of the interval.
     end: Time,
@@ -20,7 +20,7 @@ pub(super) struct Trickle {
 impl Trickle {
     pub(super) const STOPPED: Self = Self { interval: Span::ZERO, send: Time::MAX, end: Time::MAX, heard: 0 };
 
-    /// Begins an interval of Imin after an inconsistency, unless the present one is Imin already (RFC 6206 §4.2, rule 6).
+    /// Begins an interval of Imin after an inconsistency, unless the present interval is Imin already (RFC 6206 §4.2, rule 6).
     /// Returns whether it began one.
     pub(super) fn reset(&mut self, now: Time, config: &RplConfig, draws: &mut NodeDraws) -> bool {
         if self.interval == shortest(config) {
@@ -35,12 +35,13 @@ impl Trickle {
         self.heard = self.heard.saturating_add(1);
     }
 
-    /// Returns the moment at which to call [`handle_timeout`](Self::handle_timeout).
+    /// Returns the time at which to call [`handle_timeout`](Self::handle_timeout).
     pub(super) fn poll_timeout(&self) -> Time {
         self.send.min(self.end)
     }
 
-    /// Handles the end of t and of the interval. At t it returns whether to send a DIO, and else `None`.
+    /// Handles the timeout at t or at the end of the interval. Returns whether to send a DIO if t has come, else
+    /// `None`.
     pub(super) fn handle_timeout(
         &mut self,
         now: Time,
@@ -53,6 +54,7 @@ impl Trickle {
             sends = Some(config.dio_redundancy == 0 || self.heard < config.dio_redundancy);
         }
         if self.end <= now {
+            // 64 doublings or more do not fit the factor: the interval then grows without a bound.
             let times = 1u64.checked_shl(u32::from(config.dio_doublings)).unwrap_or(u64::MAX);
             self.begin(now, (self.interval * 2).min(shortest(config) * times), draws);
         }
@@ -62,13 +64,14 @@ impl Trickle {
     fn begin(&mut self, now: Time, interval: Span, draws: &mut NodeDraws) {
         let half = interval / 2;
         self.interval = interval;
+        // t lies in the second half, so that everybody has time to listen first (RFC 6206 §4.2).
         self.send = now + half + draws.within(interval - half);
         self.end = now + interval;
         self.heard = 0;
     }
 }
 
-/// Returns Imin. With an interval of zero, time would stand still.
+/// Returns Imin, or 1 ns if it is zero: with intervals of zero, time would not advance.
 fn shortest(config: &RplConfig) -> Span {
     config.dio_interval_min.max(Span::from_nanos(1))
 }
@@ -84,7 +87,7 @@ mod tests {
         NodeDraws::new(Luck::new(1).stream("trickle"), NodeId(1))
     }
 
-    /// Returns the lengths of the first `count` intervals, and the moments within them at which a DIO was sent.
+    /// Returns the lengths of the first `count` intervals, and the times within them at which a DIO was sent.
     fn intervals(config: &RplConfig, count: usize, hears: u8) -> Vec<(Span, Option<Span>)> {
         let (mut trickle, mut draws) = (Trickle::STOPPED, draws());
         let mut result = Vec::new();
@@ -107,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn intervals_double_up_to_the_longest_and_each_sends_once_in_its_second_half() {
+    fn trickle_intervals_double_up_to_the_longest_with_one_message_in_the_second_half() {
         let config = RplConfig { dio_interval_min: MS * 8, dio_doublings: 3, ..RplConfig::STANDARD };
         let intervals = intervals(&config, 6, 0);
         assert_eq!(
@@ -121,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn as_many_heard_as_the_redundancy_constant_suppress_and_one_less_does_not() {
+    fn trickle_suppresses_a_message_after_as_many_heard_as_the_redundancy_constant() {
         let config = RplConfig { dio_redundancy: 3, ..RplConfig::STANDARD };
         assert!(intervals(&config, 4, 3).iter().all(|(_, sent)| sent.is_none()));
         assert!(intervals(&config, 4, 2).iter().all(|(_, sent)| sent.is_some()));
@@ -130,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn a_reset_restarts_the_shortest_interval_but_not_within_it() {
+    fn a_trickle_reset_restarts_the_shortest_interval_unless_already_in_it() {
         let config = RplConfig::CONTIKI_3;
         let (mut trickle, mut draws) = (Trickle::STOPPED, draws());
         assert_eq!(trickle.poll_timeout(), Time::MAX);
@@ -146,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn as_many_doublings_as_a_byte_can_say_do_not_overflow() {
+    fn trickle_with_255_doublings_does_not_overflow() {
         let config = RplConfig { dio_interval_min: Span::MAX / 2, dio_doublings: 255, ..RplConfig::STANDARD };
         let (mut trickle, mut draws) = (Trickle::STOPPED, draws());
         trickle.reset(Time::ZERO, &config, &mut draws);

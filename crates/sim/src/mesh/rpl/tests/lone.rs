@@ -1,4 +1,4 @@
-//! One node alone, which hears what a test tells it.
+//! One node alone, which hears the frames of a test.
 
 use crate::mesh::RplConfig;
 use crate::mesh::rpl::{LollipopCounter, RplMessage, RplNode};
