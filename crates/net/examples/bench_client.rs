@@ -1,7 +1,7 @@
-//! The cost of a sequential confirmable GET for a client, beside a bare socket that sends and receives:
-//! `cargo run --release -p coapace-net --example bench_client [coap://HOST:PORT/PATH]`
+//! Measures what a sequential confirmable GET costs a client, compared with a bare socket that sends and receives: `cargo run
+//! --release -p coapace-net --example bench_client [coap://HOST:PORT/PATH]`
 //!
-//! Without a URI the server is a thread of this process. The cost is the CPU time of the client's thread alone.
+//! Without a URI the server is a thread of this process. The cost is the CPU time of the client's thread only.
 
 use std::net::{SocketAddr, UdpSocket};
 use std::time::Duration;
@@ -21,7 +21,7 @@ fn cpu() -> Result<Duration, Box<dyn std::error::Error>> {
     Ok(Duration::from_nanos(schedstat.split(' ').next().unwrap_or_default().parse()?))
 }
 
-/// Sends and receives, and does nothing else.
+/// Sends and receives datagrams without any protocol.
 fn bare(server: SocketAddr, uri_path: &[u8]) -> std::io::Result<()> {
     let socket = UdpSocket::bind("127.0.0.1:0")?;
     socket.connect(server)?;

@@ -1,7 +1,7 @@
-//! The client that `bench/peers` measures: `bench_requests ADDRESS PORT PATH PAYLOAD`
+//! The client that `evidence/peers` measures: `bench_requests ADDRESS PORT PATH PAYLOAD`
 //!
-//! For every number N on a line of standard input it makes N confirmable GETs, one after the other, and prints how many
-//! were answered with the payload.
+//! For every number N on a line of standard input it makes N confirmable GETs, one after the other, and prints how many were
+//! answered with the payload.
 
 use std::io::{BufRead, Write};
 

@@ -1,9 +1,10 @@
-//! The cost of a request for a server, beside a bare UDP responder: `cargo run --release -p coapace-net --example bench_server`
+//! Measures what a request costs a server, compared with a bare UDP responder: `cargo run --release -p coapace-net --example
+//! bench_server`
 //!
-//! Each server is a process of its own on one core, the generator is on another: N sockets, each of which sends its next
-//! confirmable GET when the response to the last one has come. Every response is checked. The cost is the CPU time that
-//! the kernel has booked to the server's threads, divided by the requests; the servers take turns, and the table has the
-//! medians. `--sources N` has so many sources send one request each to our server, and measures again.
+//! Each server is its own process on one core, the generator is on another: N sockets, each of which sends its next confirmable
+//! GET when the response to the previous one has come. Every response is checked. The cost is the CPU time of the server's
+//! threads according to the kernel, divided by the requests; the servers take turns, and the table has the medians. With
+//! `--sources N`, N sources send one request each to our server before it measures again.
 
 use std::io;
 use std::net::{SocketAddr, UdpSocket};
@@ -63,7 +64,7 @@ fn ours(address: &str) -> io::Result<()> {
     runtime.block_on(server.serve(Router::new().get("/temp", temperature)))
 }
 
-/// A server that runs beside this process, on the first core.
+/// A server process on the first core, beside this process.
 struct Running {
     name: &'static str,
     child: Child,
@@ -91,7 +92,7 @@ impl Running {
         Ok(Self { name, child, address: ([127, 0, 0, 1], port).into() })
     }
 
-    /// Returns the CPU time of all of its threads.
+    /// Returns the CPU time of all threads of the server.
     fn cpu(&self) -> io::Result<Duration> {
         let mut nanos = 0;
         for task in std::fs::read_dir(format!("/proc/{}/task", self.child.id()))? {
@@ -102,7 +103,7 @@ impl Running {
         Ok(Duration::from_nanos(nanos))
     }
 
-    /// Returns the bytes of memory in use.
+    /// Returns the resident memory of the server, in bytes.
     fn resident(&self) -> io::Result<u64> {
         let rollup = std::fs::read_to_string(format!("/proc/{}/smaps_rollup", self.child.id()))?;
         let line = rollup.lines().find_map(|line| line.strip_prefix("Rss:")).unwrap_or_default();
@@ -110,7 +111,7 @@ impl Running {
         Ok(kib * 1024)
     }
 
-    /// Returns the microseconds of CPU for each request of so many clients.
+    /// Returns the CPU time for each request with this many clients, in microseconds.
     fn cost(&self, generator: &mut Generator, clients: usize) -> io::Result<f64> {
         let before = self.cpu()?;
         let requests = generator.run(self.address, clients)?;
@@ -126,11 +127,11 @@ fn pin(core: usize) -> io::Result<()> {
     Ok(())
 }
 
-/// One closed-loop client.
+/// A client that sends its next request after each response.
 struct Source {
     socket: UdpSocket,
     message_id: u16,
-    /// Set if a response is to come.
+    /// Set if a response is expected.
     waits: bool,
 }
 
@@ -182,7 +183,7 @@ impl Generator {
         Ok(Self { sources, epoll })
     }
 
-    /// Lets so many clients go on for a round. Returns the responses that came.
+    /// Runs this many clients for a round. Returns the number of responses.
     fn run(&mut self, to: SocketAddr, clients: usize) -> io::Result<u64> {
         let sources = &mut self.sources[..clients];
         let (mut responses, mut open, mut silences) = (0, clients, 0);
@@ -196,7 +197,7 @@ impl Generator {
                 sources.iter().filter(|source| source.waits).try_for_each(|source| source.send(to))?;
                 silences += 1;
                 if silences > 100 {
-                    return Err(io::Error::other(format!("{open} responses did not come")));
+                    return Err(io::Error::other(format!("{open} responses are missing")));
                 }
             }
             for event in &events[..count] {
@@ -212,7 +213,7 @@ impl Generator {
     }
 }
 
-/// Sends one request from each of so many sources.
+/// Sends one request from each of this many sources.
 fn ask_once(server: SocketAddr, sources: usize) -> io::Result<()> {
     for _ in 0..sources {
         let socket = UdpSocket::bind("127.0.0.1:0")?;

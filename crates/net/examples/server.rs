@@ -11,7 +11,7 @@ async fn greet(request: Request) -> Result<Response, Rejection> {
     Ok(Response::content(format!("Hello, {name}!")).content_format(0))
 }
 
-/// Takes longer than a client should wait for an acknowledgement, so the response is separate.
+/// Takes longer than the acknowledgement may be delayed, so the response is separate.
 async fn slow(request: Request) -> Result<Response, Rejection> {
     let ms = request.argument("ms").unwrap_or("3000").parse()?;
     tokio::time::sleep(Duration::from_millis(ms)).await;

@@ -1,4 +1,4 @@
-//! A server over WebSockets at port 8080, or at the address that is given: GET /hello, and /clock to be observed.
+//! A server over WebSockets on port 8080, or at the given address: GET /hello, and /clock, which can be observed.
 
 use std::time::Duration;
 

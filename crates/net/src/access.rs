@@ -15,30 +15,30 @@ use crate::request::path;
 
 const TARGET: &str = "coapace_net::access";
 
-/// The most requests that are logged in a second, over all servers. A flood would fill the disk otherwise.
+/// The most requests logged in a second, over all servers, because a flood would otherwise fill the disk.
 const MAX_LOGGED: u32 = 1_000;
 
-/// The requests that were logged lately.
+/// Counts the requests that are logged in each second, over all servers of the process.
 static SAMPLE: AccessRate = AccessRate(Mutex::new((None, 0, None)));
 
-/// The most requests that are noted at once. Further ones are not logged.
+/// The most unanswered requests that are tracked for the log. Further ones are not logged.
 const MAX_NOTED: usize = 65_536;
 
-/// The most bytes of a path in the log.
+/// The most bytes of a path in the access log.
 const MAX_PATH: usize = 256;
 
-/// Returns whether a subscriber wants the events of requests.
+/// Returns whether a `tracing` subscriber wants the events of the access log.
 pub(crate) fn is_wanted() -> bool {
     tracing::enabled!(target: TARGET, Level::INFO)
 }
 
-/// The requests that are not answered yet, by a key that identifies them.
+/// The unanswered requests to be logged, by a key that identifies them.
 #[derive(Debug)]
 pub(crate) struct AccessLog<K> {
     noted: HashMap<K, Noted>,
 }
 
-/// A request.
+/// A tracked request.
 #[derive(Debug)]
 struct Noted {
     since: Instant,
@@ -55,7 +55,8 @@ impl<K> Default for AccessLog<K> {
 }
 
 impl<K: Eq + Hash> AccessLog<K> {
-    /// Notes a received request. Call it only if the log [is wanted](is_wanted).
+    /// Tracks a received request until it is answered and logged. Beyond [`MAX_NOTED`] or [`MAX_LOGGED`] it does
+    /// nothing. Call it only if the log [is wanted](is_wanted).
     pub(crate) fn note(
         &mut self,
         key: K,
@@ -63,14 +64,17 @@ impl<K: Eq + Hash> AccessLog<K> {
         peer: IdentifiedPeer,
         message: &Message<'_>,
     ) {
+        // A full table is checked first, so that a request without an entry does not use up the rate.
         if self.noted.len() < MAX_NOTED && SAMPLE.takes(Instant::now(), transport, &peer) {
             let (method, path) = (message.code, short_path(message));
             self.noted.insert(key, Noted { since: Instant::now(), transport, peer, method, path });
         }
     }
 
-    /// Logs a noted request with the code of its response, if it got one, and the length of options and payload, in bytes.
+    /// Logs a tracked request, with the code of its response (`None` without a response) and the `bytes` of the
+    /// response's options and payload. Does nothing if the request is not tracked.
     pub(crate) fn answered(&mut self, key: &K, code: Option<Code>, bytes: usize) {
+        // Most servers have no log, and this is called for every response.
         if self.noted.is_empty() {
             return;
         }
@@ -85,10 +89,10 @@ impl<K: Eq + Hash> AccessLog<K> {
     }
 }
 
-/// The rate of logged requests: the beginning of the present second, the number of requests in it, and the requests left out.
+/// The rate of logged requests: the start of the current second, the number of requests in it, and the requests left out.
 struct AccessRate(Mutex<(Option<Instant>, u32, Option<LeftOut>)>);
 
-/// The requests that were not logged, with the transport and the peer of the last.
+/// The number of requests that were not logged, and the transport and the peer of the last of them.
 #[derive(Debug)]
 struct LeftOut {
     count: u64,
@@ -97,10 +101,12 @@ struct LeftOut {
 }
 
 impl AccessRate {
-    /// Returns whether a request is to be logged. The first of a second also logs how many were left out before.
+    /// Returns whether a request is to be logged. The first request of a second also logs how many were left out before
+    /// it.
     fn takes(&self, now: Instant, transport: &'static str, peer: &IdentifiedPeer) -> bool {
         let mut locked = lock(&self.0);
         let (begun, taken, left_out) = &mut *locked;
+        // A second begins with a request, not with the clock, so an idle server needs no timer.
         if begun.is_none_or(|begun| now.saturating_duration_since(begun) >= Duration::from_secs(1)) {
             (*begun, *taken) = (Some(now), 0);
             if let Some(LeftOut { count, transport, peer }) = left_out.take() {
@@ -111,17 +117,20 @@ impl AccessRate {
         if *taken <= MAX_LOGGED {
             return true;
         }
+        // The count must not overflow in a flood that lasts a second.
         *taken = MAX_LOGGED;
+        // Only the last request is described: a list could grow as long as the flood.
         let count = left_out.as_ref().map_or(0, |left_out| left_out.count) + 1;
         *left_out = Some(LeftOut { count, transport, peer: peer.remote.address() });
         false
     }
 }
 
-/// Returns the path of a request, cut where it is long. The query may be private, and is left out.
+/// Returns the path of a request, shortened if it is long. The query may be private, and is left out.
 fn short_path(message: &Message<'_>) -> String {
     let mut path = path(message);
     if path.len() > MAX_PATH {
+        // A path may have any characters, and `truncate` panics inside of one.
         let end = (0..=MAX_PATH).rev().find(|&end| path.is_char_boundary(end)).unwrap_or(0);
         path.truncate(end);
         path.push('…');
@@ -135,7 +144,7 @@ mod tests {
     use coapace_proto::{Kind, Options};
 
     #[test]
-    fn a_flood_is_logged_up_to_a_rate_and_what_is_left_out_is_counted() {
+    fn requests_above_a_rate_are_counted_instead_of_logged() {
         let (sample, begun) = (AccessRate(Mutex::new((None, 0, None))), Instant::now());
         let remote = crate::address::Remote::new(std::net::Ipv6Addr::LOCALHOST, 1, 0);
         let peer = IdentifiedPeer { remote, identity: None };
@@ -145,11 +154,11 @@ mod tests {
         assert_eq!((logged(0), logged(999)), (1_000, 0));
         assert_eq!(lock(&sample.0).2.as_ref().unwrap().count, 9_000);
         assert_eq!(logged(1_000), 1_000);
-        assert_eq!(lock(&sample.0).2.as_ref().unwrap().count, 4_000, "those before were told");
+        assert_eq!(lock(&sample.0).2.as_ref().unwrap().count, 4_000, "the earlier ones were logged");
     }
 
     #[test]
-    fn a_path_is_cut_where_it_is_long_and_has_no_query() {
+    fn the_log_shortens_long_paths_and_leaves_out_queries() {
         let read = |options: Options| {
             let tail = options.tail(b"").unwrap();
             short_path(&Message { tail: tail.as_bytes(), ..Message::empty(Kind::Confirmable, 1) })

@@ -5,7 +5,7 @@ use std::hash::{Hash, Hasher};
 use std::net::{IpAddr, Ipv6Addr, SocketAddr, SocketAddrV6};
 use std::sync::Mutex;
 
-/// The address of a peer, and the local address that it talks to. It has only 20 bytes, because an endpoint keeps one with
+/// The address of a peer, and the local address that it sends to. It has only 20 bytes, because an endpoint stores one with
 /// every remembered message. IPv4 is mapped into IPv6 (RFC 4291 §2.5.5.2).
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Remote {
@@ -16,7 +16,7 @@ pub(crate) struct Remote {
     pub(crate) local: u16,
 }
 
-/// Hashes three words, which is faster than the derived implementation.
+/// Hashes the address as three integers, which is faster than the derived implementation.
 impl Hash for Remote {
     fn hash<H: Hasher>(&self, state: &mut H) {
         let ip = self.ip.to_bits();
@@ -37,18 +37,19 @@ impl Remote {
         Self { ip, port, local }
     }
 
-    /// Returns a hash of the [`network`] that it is in.
+    /// Returns a hash of the peer's [`network`].
     pub(crate) fn source(&self) -> u64 {
         let bits = network(self.ip).to_bits();
+        // The upper bits of the product depend on all bits of the address.
         ((bits >> 64) as u64 ^ bits as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32
     }
 
-    /// Returns the address in the form that people write, with IPv4 unmapped.
+    /// Returns the address in its usual form, with IPv4 unmapped.
     pub(crate) fn address(&self) -> SocketAddr {
         SocketAddr::new(self.ip.to_canonical(), self.port)
     }
 
-    /// Returns the address in the form that an IPv6 socket takes.
+    /// Returns the address in the form for an IPv6 socket.
     pub(crate) fn v6(&self, scope: u32) -> SocketAddrV6 {
         SocketAddrV6::new(self.ip, self.port, 0, scope)
     }
@@ -68,22 +69,22 @@ pub(crate) fn mapped(ip: IpAddr) -> Ipv6Addr {
     }
 }
 
-/// A local address.
+/// An address of this host, from which datagrams are sent to a peer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct LocalAddress {
-    /// The address, unspecified where the system is to choose.
+    /// The address, unspecified if the system is to choose.
     pub(crate) ip: Ipv6Addr,
-    /// The interface, if the peer's address is link-local, and 0 otherwise.
+    /// The index of the interface, if the peer's address is link-local, and 0 otherwise.
     pub(crate) scope: u32,
 }
 
 impl LocalAddress {
-    /// An address of the system's choice.
+    /// A local address chosen by the system.
     pub(crate) const ANY: Self = Self { ip: Ipv6Addr::UNSPECIFIED, scope: 0 };
 }
 
-/// The local addresses that datagrams were sent to so far, by number. A host has few. For addresses beyond the bound, the
-/// system chooses the source of answers.
+/// The local addresses at which datagrams have arrived so far; the number of an address is its index here. A host has
+/// few. Beyond the limit no address is added, and the system chooses the source address of answers.
 #[derive(Debug)]
 pub(crate) struct LocalAddresses(Mutex<Vec<LocalAddress>>);
 
@@ -96,20 +97,23 @@ impl Default for LocalAddresses {
 }
 
 impl LocalAddresses {
-    /// Returns the number of this address.
+    /// Returns the number of this address, which is added if it is new. Returns 0, the number of [`LocalAddress::ANY`],
+    /// if the table is full.
     pub(crate) fn number(&self, local: LocalAddress) -> u16 {
         let mut known = lock(&self.0);
+        // A host has few addresses, so a search takes less time than a hash.
         match known.iter().position(|&other| other == local) {
             Some(place) => place as u16,
             None if known.len() < MAX_LOCALS => {
                 known.push(local);
                 known.len() as u16 - 1
             }
+            // The table is full. Number 0 leaves the choice of the source to the system.
             None => 0,
         }
     }
 
-    /// Returns the address of this number.
+    /// Returns the address with this number, or [`LocalAddress::ANY`] if the number is unknown.
     pub(crate) fn get(&self, number: u16) -> LocalAddress {
         let known = lock(&self.0);
         known.get(usize::from(number)).copied().unwrap_or(LocalAddress::ANY)
@@ -121,7 +125,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_peer_takes_20_bytes_and_keeps_its_address() {
+    fn a_stored_peer_takes_20_bytes_and_gives_back_its_address() {
         assert_eq!(size_of::<Remote>(), 20);
         for text in ["192.0.2.7:5683", "[2001:db8::7]:61616"] {
             let address: SocketAddr = text.parse().unwrap();
@@ -130,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn a_network_of_64_bits_is_one_source_and_an_ipv4_address_another() {
+    fn an_ipv6_network_of_64_bits_counts_as_one_source_and_an_ipv4_address_as_another() {
         let source = |text: &str| Remote::new(mapped(text.parse().unwrap()), 1, 0).source();
         assert_eq!(source("2001:db8::1"), source("2001:db8::ffff:2"));
         assert_ne!(source("2001:db8::1"), source("2001:db8:0:1::1"));
@@ -138,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn local_addresses_are_numbered_up_to_their_bound() {
+    fn local_addresses_of_a_server_are_numbered_up_to_a_limit() {
         let locals = LocalAddresses::default();
         let nth = |n: u128| LocalAddress { ip: Ipv6Addr::from_bits(n), scope: 0 };
         assert_eq!(

@@ -1,4 +1,4 @@
-//! The sender of a call's requests: one request for each block of the bodies.
+//! Sends the requests of a call: one request for each block of the bodies.
 
 use std::fmt;
 use std::sync::Arc;
@@ -19,7 +19,7 @@ use crate::stream::{ConnectionHandle, StreamRequest};
 use crate::turns::Turns;
 use crate::{Error, Response, Salvage};
 
-/// The bounds of bodies larger than a datagram.
+/// The limits of bodies larger than a datagram.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Blocks {
     /// The size exponent of the largest block that either side shall send (RFC 7959 §2.2).
@@ -44,13 +44,16 @@ impl Blocks {
 
     /// Returns whether a request needs Block options, or has some already.
     pub(crate) fn are_needed(self, options: &Options, payload: usize) -> bool {
-        let said = |(number, _)| matches!(number, option::BLOCK1 | option::BLOCK2 | option::SIZE1);
-        self.szx < coapace_proto::block::MAX_SZX || payload > self.size() || options.iter().any(said)
+        let needs = |(number, _)| matches!(number, option::BLOCK1 | option::BLOCK2 | option::SIZE1);
+        // A client that wants smaller blocks says so in its first request (RFC 7959 §2.4).
+        self.szx < coapace_proto::block::MAX_SZX || payload > self.size() || options.iter().any(needs)
     }
 }
 
-/// Returns the size exponent of the largest block of at most so many bytes, or of 16 bytes (RFC 7959 §2.2).
+/// Returns the size exponent of the largest block that has at most `bytes` bytes (RFC 7959 §2.2). Fewer than 16 bytes count as
+/// 16.
 pub(crate) fn szx(bytes: usize) -> u8 {
+    // A block of 2^(szx + 4) bytes must not be larger than `bytes`, and `ilog2` rounds down.
     (bytes.max(16).ilog2() - 4).min(coapace_proto::block::MAX_SZX.into()) as u8
 }
 
@@ -64,7 +67,7 @@ impl fmt::Debug for OnProgress {
     }
 }
 
-/// The path of requests to a server.
+/// How requests travel to a server.
 #[derive(Clone, Debug)]
 pub(crate) enum RequestPath {
     /// Datagrams of an endpoint to this peer, over UDP or DTLS.
@@ -80,19 +83,19 @@ pub(crate) struct Asker {
     /// The addresses of the server, until it is known which of them answers.
     pub(crate) turns: Option<Arc<Turns>>,
     pub(crate) code: Code,
-    /// Set if requests in datagrams are confirmable.
+    /// Whether requests in datagrams are confirmable.
     pub(crate) confirmable: bool,
     pub(crate) repeatable: bool,
     /// The token of all requests, if they share one.
     pub(crate) token: Option<Token>,
     pub(crate) progress: Option<OnProgress>,
-    /// The place for the first blocks of a response whose transfer ends early.
+    /// Gets the first blocks of a response, if the response's transfer ends early.
     pub(crate) salvage: Option<Salvage>,
 }
 
 impl Asker {
-    /// Makes the request of a call and returns the whole response. Futures that are seldom needed are boxed, so that the
-    /// future of every call is small.
+    /// Makes the request of a call and returns the complete response. Rarely needed futures are boxed, so that the future of
+    /// every call is small.
     pub(crate) async fn transact(
         mut self,
         options: Options,
@@ -108,6 +111,7 @@ impl Asker {
         let first = if is_short && matches!(self.path, RequestPath::Endpoint(..)) {
             let tail = options.tail(&payload).map_err(TransferError::Option)?;
             let response = match self.turns {
+                // One address is known to answer, so nothing has to be raced.
                 None => self.send(None, tail).await?,
                 Some(_) => Box::pin(self.send_first(None, tail)).await?,
             };
@@ -115,6 +119,7 @@ impl Asker {
             if is_whole(&response) && !in_blocks {
                 return within(response, blocks);
             }
+            // The body goes again in blocks, because 4.13 came to a request that had all of it (RFC 7959 §2.9.3).
             if in_blocks {
                 self.share_token();
             }
@@ -124,6 +129,7 @@ impl Asker {
             None
         };
         Box::pin(async move {
+            // A server that has answered a short request already gets the rest with Block1.
             let may_hurry = first.is_none() && blocks.at_once && self.has_bulk();
             let in_all = payload.len().div_ceil(blocks.size());
             let hurries = may_hurry && self.takes_q_block(&options, in_all).await?;
@@ -131,6 +137,7 @@ impl Asker {
             if hurries {
                 transfer = transfer.with_q_block(self.code, &self.tag());
             }
+            // With Q-Block1 the transfer sends its first block itself, together with the next ones.
             let first = match first {
                 None if transfer.uses_q_block() => None,
                 None => Some(self.send_first(self.token, transfer.request()?).await?),
@@ -141,8 +148,8 @@ impl Asker {
         .await
     }
 
-    /// Gives all blocks of a body one token, except over DTLS, where no token is used twice (RFC 9175 §4.2). No
-    /// specification requires one token, but go-coap and node-coap put blocks together by their token alone.
+    /// Gives all blocks of a body one token, except over DTLS, where no token is used twice (RFC 9175 §4.2). No specification
+    /// requires one token, but go-coap and node-coap reassemble blocks only by their token.
     pub(crate) fn share_token(&mut self) {
         self.token = match &self.path {
             RequestPath::Endpoint(hub, _) => (!hub.is_secure()).then(|| hub.lock().random.token()),
@@ -150,7 +157,7 @@ impl Asker {
         };
     }
 
-    /// Returns the transfer of `body` to the server and of the response's body back.
+    /// Returns a transfer that sends `body` to the server, and receives the body of the response.
     pub(crate) async fn transfer(
         &self,
         options: Options,
@@ -162,13 +169,15 @@ impl Asker {
         }
         let is_in_blocks = body.len() > blocks.size();
         let mut transfer = Transfer::new(options, body, blocks.szx, blocks.max_body);
+        // A server tells bodies of one client apart by their Request-Tag (RFC 9175 §3.3).
         if is_in_blocks {
             transfer.tag(&self.tag());
         }
         Ok(transfer)
     }
 
-    /// Returns a Request-Tag, which distinguishes a body from other bodies of this client for the same resource (RFC 9175 §3.3).
+    /// Returns a Request-Tag, which distinguishes a body from other bodies of this client for the same resource (RFC 9175
+    /// §3.3).
     pub(crate) fn tag(&self) -> Token {
         match &self.path {
             RequestPath::Endpoint(hub, _) => hub.lock().random.token(),
@@ -188,7 +197,7 @@ impl Asker {
         }
     }
 
-    /// Sends one request of these options and this payload, and returns the response.
+    /// Sends one request with these options and this payload, and returns the response.
     pub(crate) async fn send(&self, token: Option<Token>, tail: Tail) -> Result<Response, Error> {
         match &self.path {
             &RequestPath::Endpoint(ref hub, to) => {
@@ -206,12 +215,12 @@ impl Asker {
         }
     }
 
-    /// Returns a request for a connection.
+    /// Returns a request in the form for a connection.
     pub(crate) fn stream_request(&self, token: Token, tail: Tail) -> StreamRequest {
         StreamRequest::new(self.code, token, tail.into_bytes())
     }
 
-    /// Returns a request for an endpoint.
+    /// Returns a request in the form for an endpoint.
     pub(crate) fn request<'a>(&self, token: Token, tail: &'a [u8]) -> coapace_proto::Request<'a> {
         let &Self { confirmable, code, repeatable, .. } = self;
         coapace_proto::Request { confirmable, code, token, tail, repeatable }
@@ -225,7 +234,7 @@ pub(crate) fn is_whole(response: &Response) -> bool {
     !response.options.iter().any(more)
 }
 
-/// Returns a response in one message, or an error if its body is larger than the client accepts.
+/// Returns a single-message response, or an error if its body is larger than the client accepts.
 pub(crate) fn within(response: Response, blocks: Blocks) -> Result<Response, Error> {
     let fits = response.payload.len() <= blocks.max_body;
     if fits { Ok(response) } else { Err(TransferError::TooLarge.into()) }
@@ -236,7 +245,7 @@ pub(crate) fn fits(tail: &[u8]) -> Result<(), Error> {
     if tail.len() > MAX_DATAGRAM { Err(Error::TooLarge { bytes: tail.len() }) } else { Ok(()) }
 }
 
-/// Begins an exchange on a hub and waits for its first response. Later ones go into the inbox. If the future is dropped, the
+/// Starts an exchange on a hub and waits for its first response. Later ones go into the inbox. If the future is dropped, the
 /// exchange is cancelled.
 pub(crate) async fn exchange(
     hub: &Arc<Hub>,
@@ -246,11 +255,12 @@ pub(crate) async fn exchange(
 ) -> Result<Response, Error> {
     let (first, response) = oneshot::channel();
     let receivers = Receivers { first: Some(first), inbox: inbox.cloned(), acknowledged: None };
+    // A future that is dropped while it waits cancels the exchange, so that no more copies are sent.
     let _abandoned = Abandon { hub, id: hub.with(|state, now| expect(state, now, to, receivers, begin))? };
     response.await.unwrap_or(Err(Error::Closed))
 }
 
-/// Begins an exchange on a hub, and notes the receivers of its responses.
+/// Starts an exchange on a hub, and registers the receivers of its responses.
 pub(crate) fn expect(
     state: &mut LockedHub,
     now: Instant,
@@ -263,7 +273,7 @@ pub(crate) fn expect(
     Ok(id)
 }
 
-/// Cancels an exchange whose task has stopped waiting.
+/// A guard that cancels an exchange when the guard is dropped, unless the first response has come.
 pub(crate) struct Abandon<'a> {
     pub(crate) hub: &'a Hub,
     pub(crate) id: ExchangeId,
@@ -280,7 +290,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_block_is_the_largest_that_is_allowed() {
+    fn a_client_uses_the_largest_block_size_that_is_allowed() {
         let sizes = [0, 16, 31, 32, 100, 512, 1023, 1024, 70_000].map(|bytes| 16 << szx(bytes));
         assert_eq!(sizes, [16, 16, 16, 32, 64, 512, 512, 1024, 1024]);
     }

@@ -1,4 +1,4 @@
-//! A client for programs without a runtime. Its calls block until the response is there.
+//! A client for programs without an async runtime. Its calls block until the response arrives.
 
 use std::future::Future;
 use std::io;
@@ -24,7 +24,7 @@ use crate::{Call, ClientBuilder, Destination, Error, Metrics, Profile, Response,
 /// takes two system calls, to send and to receive.
 ///
 /// Retransmissions, block-wise transfers, mechanisms and parameters are the same as with [`Client`](crate::Client). Nothing is
-/// received between two calls. A response that the server repeats in between is acknowledged by the next call.
+/// received between two calls. A response that the server repeats in the meantime is acknowledged by the next call.
 ///
 /// ```no_run
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -77,12 +77,12 @@ macro_rules! methods {
 }
 
 impl Client {
-    /// Is like [`Client::new`](crate::Client::new).
+    /// Like [`Client::new`](crate::Client::new).
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Is like [`Client::builder`](crate::Client::builder). [`ClientBuilder::build_blocking`] builds the client.
+    /// Like [`Client::builder`](crate::Client::builder). [`ClientBuilder::build_blocking`] builds the client.
     pub fn builder() -> ClientBuilder {
         ClientBuilder::default()
     }
@@ -110,7 +110,7 @@ impl Client {
     ) -> Result<Response, Error> {
         let (call, give_up) = self.prepared(method, uri, prepare)?;
         loop {
-            let result = call.told(self.block_on(call.again(), give_up).unwrap_or_else(Err));
+            let result = call.explained(self.block_on(call.again(), give_up).unwrap_or_else(Err));
             match give_up.and_then(|deadline| holds::pause(&result, deadline)) {
                 Some(wait) => std::thread::sleep(wait),
                 None => return result,
@@ -118,7 +118,7 @@ impl Client {
         }
     }
 
-    /// Is like [`Client::observe`](crate::Client::observe). The client is borrowed until the observation is over.
+    /// Like [`Client::observe`](crate::Client::observe). The client is borrowed until the observation ends.
     ///
     /// # Errors
     /// [`Error::NotObserved`] if the server answers with an error, and the errors of [`request`](Self::request).
@@ -126,7 +126,7 @@ impl Client {
         self.observe_with(Code::GET, uri, |call| call)
     }
 
-    /// Observes with GET or FETCH. `prepare` adds options.
+    /// Observes a resource with GET or FETCH. `prepare` adds options to the request.
     ///
     /// # Errors
     /// The errors of [`observe`](Self::observe).
@@ -138,26 +138,26 @@ impl Client {
     ) -> Result<Observation<'_>, Error> {
         let (call, give_up) = self.prepared(method, uri, prepare)?;
         let begun = self.block_on(call.observe_unhurried(), give_up).unwrap_or_else(Err);
-        let inner = call.told(begun)?;
+        let inner = call.explained(begun)?;
         Ok(Observation { client: self, inner })
     }
 
-    /// Is like [`Client::stats`](crate::Client::stats).
+    /// Like [`Client::stats`](crate::Client::stats).
     pub fn stats(&self) -> Stats {
         self.inner.stats()
     }
 
-    /// Is like [`Client::metrics`](crate::Client::metrics).
+    /// Like [`Client::metrics`](crate::Client::metrics).
     pub fn metrics(&self) -> Metrics {
         self.inner.metrics()
     }
 
-    /// Is like [`Client::destinations`](crate::Client::destinations).
+    /// Like [`Client::destinations`](crate::Client::destinations).
     pub fn destinations(&self) -> Vec<(Profile, Destination)> {
         self.inner.destinations()
     }
 
-    /// Returns a call, and the moment at which it is given up if it has a timeout.
+    /// Returns a call to be made, and the time at which the call is given up if it has a timeout.
     fn prepared(
         &self,
         method: Code,
@@ -165,6 +165,7 @@ impl Client {
         prepare: impl FnOnce(Call) -> Call,
     ) -> Result<(Call, Option<std::time::Instant>), Error> {
         let call = prepare(self.inner.request(method, uri));
+        // Sessions and connections need the tasks of a runtime.
         match call.uri()?.scheme {
             Scheme::Coap => {}
             other => return Err(Error::Scheme(other)),
@@ -180,6 +181,7 @@ impl Client {
         give_up: Option<std::time::Instant>,
     ) -> Result<T, Error> {
         let mut future = pin!(future);
+        // Nobody wakes the future: it is polled after each turn of its endpoint.
         let mut context = Context::from_waker(Waker::noop());
         let undriven = self.inner.0.undriven.as_ref().ok_or(Error::Closed)?;
         // An earlier call may have been given up while it waited for this moment.
@@ -190,15 +192,18 @@ impl Client {
             }
             let (hub, until) = {
                 let wait = undriven.wait();
+                // The future says by this record which endpoint it waits for.
                 (wait.hub.clone().ok_or(Error::Closed)?, wait.until)
             };
             let drives = |endpoint: &DrivenEndpoint| Arc::ptr_eq(&endpoint.driver.hub, &hub);
+            // The endpoint is new: the request has opened it during this poll.
             if !self.endpoints.iter().any(drives) {
                 self.endpoints.push(DrivenEndpoint::new(hub.clone())?);
             }
             let driving = self.endpoints.iter_mut().find(|endpoint| drives(endpoint));
             let endpoint = driving.ok_or(Error::Closed)?;
             endpoint.turn(give_up, until).map_err(Error::Io)?;
+            // A response that this turn has brought came too late.
             if give_up.is_some_and(|at| at <= std::time::Instant::now()) {
                 return Err(Error::TimedOut);
             }
@@ -217,13 +222,13 @@ pub struct Observation<'a> {
 }
 
 impl Observation<'_> {
-    /// Is like [`Observation::first`](crate::Observation::first).
+    /// Like [`Observation::first`](crate::Observation::first).
     pub fn first(&self) -> &Response {
         self.inner.first()
     }
 
-    /// Waits for the next representation, at most for `patience`. Returns [`Error::TimedOut`] if none comes, and the
-    /// observation goes on.
+    /// Waits for the next representation, at most for `patience`. Returns [`Error::TimedOut`] if none comes; the observation
+    /// continues.
     ///
     /// # Errors
     /// The errors of the [iterator](Self::next).
@@ -232,7 +237,7 @@ impl Observation<'_> {
         self.client.block_on(self.inner.next(), Some(give_up)).unwrap_or_else(|error| Some(Err(error)))
     }
 
-    /// Is like [`Observation::end`](crate::Observation::end).
+    /// Like [`Observation::end`](crate::Observation::end).
     ///
     /// # Errors
     /// The errors of a request.
@@ -250,11 +255,11 @@ impl Iterator for Observation<'_> {
     }
 }
 
-/// An endpoint that the blocked thread drives.
+/// An endpoint driven by the blocked thread.
 #[derive(Debug)]
 struct DrivenEndpoint {
     driver: Driver<Single, ClientService>,
-    /// The longest time that the system waits for a datagram, which is set at the socket.
+    /// The longest time that the system waits for a datagram, as set on the socket.
     patience: Duration,
 }
 
@@ -265,13 +270,17 @@ impl DrivenEndpoint {
         Ok(Self { driver, patience: Duration::MAX })
     }
 
-    /// Waits for a datagram, a deadline, `give_up` or `until`. Handles the datagrams and deadlines that have come.
+    /// Waits until a datagram arrives, a deadline of the endpoint expires, or the time `give_up` or `until` has come.
+    /// Then handles arrived datagrams and expired deadlines.
     fn turn(&mut self, give_up: Option<std::time::Instant>, until: Option<Instant>) -> io::Result<()> {
         let hub = &self.driver.hub;
         let now = hub.clock.now();
         let give_up = give_up.map(|at| hub.clock.moment(at));
+        // Only servers have delayed responses and overdue blocks, so the endpoint has all other deadlines of a client.
         let deadline = [hub.lock().endpoint.poll_timeout(), give_up, until].into_iter().flatten().min();
+        // Any long wait suffices without a deadline: after it, the socket is read again.
         let left = deadline.map_or(Duration::from_secs(60), |at| at.since(now).into());
+        // A deadline has come. Receiving would block, so only timeouts are handled.
         if left.is_zero() {
             self.driver.send(now);
         } else {
@@ -281,8 +290,9 @@ impl DrivenEndpoint {
         Ok(())
     }
 
-    /// Limits the time that the system waits for a datagram. A new limit takes a system call, and so does receiving again after
-    /// too short a wait. So the limit is changed only if it is too long, or far too short.
+    /// Limits the time that the system waits for a datagram to about `left`. Each new limit costs a system call, and so
+    /// does receiving again because the limit was too short. So the limit is changed only if it is longer than `left`,
+    /// or far shorter.
     fn be_patient(&mut self, left: Duration) -> io::Result<()> {
         if left < self.patience || left / 16 > self.patience {
             self.driver.hub.socket.set_patience(left.max(Duration::from_millis(1)))?;

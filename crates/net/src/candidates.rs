@@ -1,4 +1,4 @@
-//! The addresses of a server, and the order in which they are tried (RFC 8305).
+//! The addresses of a server, and the sequence in which they are tried (RFC 8305).
 
 use std::collections::HashMap;
 use std::future::{Future, poll_fn};
@@ -12,7 +12,8 @@ use crate::lock::lock;
 /// The most addresses of one name that are tried.
 const MOST: usize = 16;
 
-/// The most names whose address is remembered. Beyond it, any one is forgotten, and all its addresses are tried again.
+/// The most names whose address is remembered. Beyond that an arbitrary one is forgotten, and all its addresses are tried
+/// again.
 const MOST_NAMES: usize = 1_024;
 
 /// The addresses of a server: at least one.
@@ -29,29 +30,33 @@ impl From<SocketAddr> for Candidates {
 }
 
 impl Candidates {
-    /// Returns these addresses in the order in which they are tried: the resolver's order (RFC 6724 §6), but with the two
-    /// families in turn (RFC 8305 §4). Returns `None` without addresses.
+    /// Returns the addresses of a server in the sequence in which they are tried: as the resolver sorted them (RFC 6724
+    /// §6), but alternating between the two families (RFC 8305 §4). Returns `None` without addresses.
     pub(crate) fn new(found: impl IntoIterator<Item = SocketAddr>) -> Option<Self> {
         let mut distinct: Vec<SocketAddr> = Vec::new();
+        // A resolver may return an address twice, and the copy would only delay the next one.
         for address in found {
             if !distinct.contains(&address) {
                 distinct.push(address);
             }
         }
+        // The resolver's first choice keeps its place, and its family goes first.
         let v6_leads = distinct.first()?.is_ipv6();
         let (leading, other): (Vec<_>, Vec<_>) =
             distinct.into_iter().partition(|address| address.is_ipv6() == v6_leads);
         let pairs = (0..leading.len().max(other.len())).map(|nth| [leading.get(nth), other.get(nth)]);
+        // The limit applies after the alternation, so that addresses of both families are left.
         let mut in_turn = pairs.flatten().flatten().copied().take(MOST);
         Some(Self { first: in_turn.next()?, others: in_turn.collect() })
     }
 
-    /// Returns all addresses in their order.
+    /// Returns all addresses in sequence.
     pub(crate) fn iter(&self) -> impl Iterator<Item = SocketAddr> {
         std::iter::once(self.first).chain(self.others.iter().copied())
     }
 
-    /// Returns the addresses as one socket takes them: IPv4 is mapped into IPv6 (RFC 4291 §2.5.5.2) if there are both.
+    /// Returns the addresses in the form for one socket: if there are IPv6 addresses, IPv4 is mapped into IPv6 (RFC
+    /// 4291 §2.5.5.2).
     pub(crate) fn in_one_family(&self) -> Self {
         let has_v6 = self.iter().any(|address| address.is_ipv6());
         let mapped = |address: SocketAddr| match address.ip() {
@@ -61,18 +66,18 @@ impl Candidates {
         Self { first: mapped(self.first), others: self.others.iter().copied().map(mapped).collect() }
     }
 
-    /// Returns the addresses of IPv4, if there are any.
+    /// Returns only the IPv4 addresses, or `None` if there are none.
     pub(crate) fn of_ipv4(&self) -> Option<Self> {
         Self::new(self.iter().filter(SocketAddr::is_ipv4))
     }
 }
 
-/// The addresses that have answered, of servers with several, by host and port. Later requests go there at once.
+/// The addresses that have answered, of servers with several, by host and port. Later requests go directly to them.
 #[derive(Debug, Default)]
 pub(crate) struct AnsweredAddresses(Mutex<HashMap<(String, u16), SocketAddr>>);
 
 impl AnsweredAddresses {
-    /// Notes that a server has answered from this address.
+    /// Records that a server has answered from this address.
     pub(crate) fn note(&self, host: &str, port: u16, address: SocketAddr) {
         let mut known = lock(&self.0);
         if known.len() >= MOST_NAMES
@@ -86,16 +91,18 @@ impl AnsweredAddresses {
     /// Forgets the address of a server, because a request to it has failed.
     pub(crate) fn forget(&self, host: &str, port: u16) {
         let mut known = lock(&self.0);
+        // Most clients remember no name, and need no key for the search.
         if !known.is_empty() {
             known.remove(&(host.to_owned(), port));
         }
     }
 
-    /// Returns the address that has answered, if it is still one of these, and otherwise all.
+    /// Returns only the address that has answered, if it is still in `found`. Otherwise returns all of `found`.
     pub(crate) fn prefer(&self, host: &str, port: u16, found: Candidates) -> Candidates {
         if found.others.is_empty() {
             return found;
         }
+        // The remembered address may have IPv4 mapped into IPv6, as the socket took it.
         let canonical = |address: SocketAddr| (address.ip().to_canonical(), address.port());
         let known = lock(&self.0).get(&(host.to_owned(), port)).copied();
         let still = known.filter(|&known| found.iter().any(|address| canonical(address) == canonical(known)));
@@ -103,8 +110,9 @@ impl AnsweredAddresses {
     }
 }
 
-/// Makes attempts until one succeeds. The next begins when the newest has failed, or when the newest one's `delay` is over.
-/// Earlier attempts go on. Returns the number and result of the first that succeeds, or the error of the last that fails.
+/// Makes attempts until one succeeds. The next attempt begins when the newest has failed, or when the `delay` of the
+/// newest has passed. Earlier attempts continue. Returns the number and the result of the first attempt that succeeds,
+/// or else the error of the last that fails.
 ///
 /// `count` is the number of attempts, at least 1.
 pub(crate) async fn race<T, E, A, D>(
@@ -116,6 +124,7 @@ where
     A: Future<Output = Result<T, E>>,
     D: Future<Output = ()>,
 {
+    // An attempt that is overtaken goes on: a slow address may still be the only one that works.
     let mut running: Vec<(usize, Pin<Box<A>>)> = vec![(0, Box::pin(attempt(0)))];
     let mut begun = 1;
     let mut pause = Some(Box::pin(delay(0)));
@@ -131,6 +140,7 @@ where
                             pause = None;
                         }
                         running.swap_remove(place);
+                        // No address is left, so the error of this one is the result.
                         if running.is_empty() && begun >= count {
                             return Poll::Ready(Err(error));
                         }
@@ -138,8 +148,14 @@ where
                     Poll::Pending => place += 1,
                 }
             }
+            // Nothing begins after the last attempt. Its pause is not polled, because a future that is over must not be polled again.
+            if begun >= count {
+                return Poll::Pending;
+            }
+            // The pause is polled last, so that an attempt that has just succeeded begins no other one.
             let is_due = pause.as_mut().is_none_or(|pause| pause.as_mut().poll(context).is_ready());
-            if begun >= count || !is_due {
+            // Wakers of the attempts and of the pause are set, so this is polled again when one of them moves.
+            if !is_due {
                 return Poll::Pending;
             }
             running.push((begun, Box::pin(attempt(begun))));
@@ -162,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn the_families_take_turns_and_the_first_is_the_resolvers() {
+    fn addresses_of_ipv6_and_ipv4_alternate_in_the_sequence_of_the_resolver() {
         let found = addresses(&["[::1]:1", "[::2]:1", "[::1]:1", "[::3]:1", "1.1.1.1:1", "2.2.2.2:1"]);
         let tried = Candidates::new(found).unwrap();
         let order = addresses(&["[::1]:1", "1.1.1.1:1", "[::2]:1", "2.2.2.2:1", "[::3]:1"]);
@@ -175,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn one_socket_takes_both_families_and_the_one_that_answered_is_asked_alone() {
+    fn a_client_sends_only_to_the_address_that_answered_whether_ipv6_or_ipv4() {
         let both = Candidates::new(addresses(&["[::1]:1", "1.1.1.1:1"])).unwrap();
         let one_family = both.in_one_family();
         assert_eq!(one_family.others, addresses(&["[::ffff:1.1.1.1]:1"]));
@@ -191,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn an_attempt_begins_when_the_last_has_failed_or_waits_too_long_and_earlier_ones_go_on() {
+    fn a_connection_attempt_begins_when_the_previous_one_fails_or_takes_too_long() {
         let started = RefCell::new(Vec::new());
         let ended: [Cell<Option<Result<char, usize>>>; 4] = Default::default();
         let waited: [Cell<bool>; 4] = Default::default();
@@ -219,14 +235,17 @@ mod tests {
     }
 
     #[test]
-    fn the_error_is_that_of_the_last_attempt_that_fails() {
+    fn the_error_of_a_connection_is_that_of_the_last_attempt() {
         let ended: [Cell<Option<Result<(), usize>>>; 2] = Default::default();
         let begin = |number: usize| {
             let ended = &ended[number];
             poll_fn(move |_| ended.get().map_or(Poll::Pending, Poll::Ready))
         };
-        let mut race = std::pin::pin!(race(2, begin, |_| std::future::ready(())));
+        // Like a wait for a timeout, this panics if it is polled after its end.
+        let mut race = std::pin::pin!(race(2, begin, |_| async {}));
         let mut poll = || race.as_mut().poll(&mut Context::from_waker(Waker::noop()));
+        assert!(poll().is_pending());
+        assert!(poll().is_pending(), "the time of the last attempt is over");
         ended[1].set(Some(Err(1)));
         assert!(poll().is_pending());
         ended[0].set(Some(Err(0)));

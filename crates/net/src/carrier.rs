@@ -1,4 +1,4 @@
-//! The requests of a transfer, of which several may be under way.
+//! The requests of a transfer, of which several may be outstanding.
 
 use std::collections::VecDeque;
 use std::future::Future;
@@ -19,32 +19,35 @@ use crate::datagram::hub::LockedHub;
 use crate::receivers::Receivers;
 use crate::{Error, Response, Salvage};
 
-/// The number of acknowledged requests that are kept, because the response to a body may still come to one of them. It comes to
-/// one of the last that the server has received (RFC 9177 §4.3). If more requests are in flight, as many are kept.
+/// The most acknowledged requests whose responses the client still awaits. The only response to a body may answer any
+/// of them, usually one of the last (RFC 9177 §4.3). If more requests than this are not acknowledged yet, their number
+/// is the limit.
 const KEPT: usize = 32;
 
-/// Refusals (5.03) in a row of a request that is the only one under way, after which the transfer fails.
+/// The number of consecutive refusals (5.03) of the only outstanding request after which the transfer fails.
 const MAX_REFUSED: u32 = 7;
 
-/// The pause after the first of these refusals. It doubles with each, and all of them take 3 s.
+/// The pause after the first refusal of the only outstanding request. It doubles with each further refusal. All pauses
+/// together take 3 s.
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// The bound of requests under way, for a server that has no room for more. A refusal sets it to half of the requests under way.
-/// It grows by one when as many requests have been answered.
+/// The limit of outstanding requests, for a server that refuses more. A refusal sets the limit to half of the
+/// outstanding requests. When as many requests were answered as the limit allows at once, it grows by one.
 struct Share {
     most: usize,
     answered: usize,
-    /// Refusals in a row of a request that was alone.
+    /// The number of consecutive refusals of the only outstanding request.
     refused: u32,
 }
 
 impl Share {
     const WHOLE: Self = Self { most: usize::MAX, answered: 0, refused: 0 };
 
-    /// Takes the refusal of a request beside `under_way` others. Returns the pause before the next request, or `None` if there were
-    /// too many refusals.
+    /// Handles the refusal of a request while `under_way` others are outstanding. Returns the pause before the next
+    /// request, or `None` if there were too many refusals.
     fn refuse(&mut self, under_way: usize) -> Option<Duration> {
         (self.most, self.answered) = ((under_way / 2).max(1), 0);
+        // The answers to the others set the pace, so no pause is needed.
         if under_way > 0 {
             return Some(Duration::ZERO);
         }
@@ -67,7 +70,7 @@ struct Salvaged<'a> {
 }
 
 impl<'a> Salvaged<'a> {
-    /// Lets a transfer go on after the blocks that are at this place.
+    /// Continues `transfer` after the blocks that `place` holds, if it holds any.
     fn new(mut transfer: Transfer, place: Option<&'a Salvage>) -> Self {
         if let Some(earlier) = place.and_then(Salvage::take) {
             transfer.resume(earlier);
@@ -102,22 +105,24 @@ impl DerefMut for Salvaged<'_> {
 
 /// The outcome of a request of a transfer.
 enum PieceOutcome<'a> {
-    /// The server has the block. The response may come to this request, or to another.
+    /// The server has acknowledged the block. The response may come to this request, or to another of the transfer.
     Acknowledged(Piece, ExchangeId, PendingRequest<'a>),
-    /// The response, or the reason why there is none. Names the exchange if the server had acknowledged the request.
+    /// The response, or the reason why there is none. Holds the exchange if the server had acknowledged the request
+    /// before.
     Answered(Piece, Result<Response, Error>, Option<ExchangeId>),
 }
 
-/// A request that is under way.
+/// An outstanding request.
 type PendingRequest<'a> = Pin<Box<dyn Future<Output = PieceOutcome<'a>> + Send + 'a>>;
 
 impl Asker {
-    /// Returns whether several requests of a body may be under way.
+    /// Returns whether several requests of a body may be outstanding at once.
     pub(crate) fn has_bulk(&self) -> bool {
         matches!(&self.path, RequestPath::Endpoint(hub, _) if hub.profile.bulk.is_some()) && self.confirmable
     }
 
-    /// Returns whether another request for a block would depart soon.
+    /// Returns whether another request of the transfer would depart soon: the bulk mechanism has room for it. Over a
+    /// connection it returns `false`.
     fn wants_more(&self) -> bool {
         match &self.path {
             RequestPath::Endpoint(hub, to) => hub.lock().endpoint.wants_bulk(*to),
@@ -125,13 +130,15 @@ impl Asker {
         }
     }
 
-    /// Begins a request of a transfer when the future is polled. It departs with what the hub sends next. If it may be
-    /// `acknowledged` without a response, it has a token of its own.
+    /// Starts a request of a transfer when the future is polled. The request departs with the next messages of the hub.
+    /// If the server may acknowledge the request without a response (`acknowledged`), the request has its own token.
     async fn ask(&self, piece: Piece, tail: Tail, acknowledged: bool) -> PieceOutcome<'_> {
         let RequestPath::Endpoint(hub, to) = &self.path else {
             return PieceOutcome::Answered(piece, self.send(self.token, tail).await, None);
         };
         let begin = |state: &mut LockedHub, now| {
+            // A request that may be acknowledged without a response has its own token: a late response must not answer another
+            // one.
             let shared = self.token.filter(|_| !acknowledged);
             let token = shared.unwrap_or_else(|| state.random.token());
             let request = self.request(token, tail.as_bytes());
@@ -147,6 +154,7 @@ impl Asker {
         let receivers =
             Receivers { first: Some(first), inbox: None, acknowledged: acknowledged.then_some(acknowledge) };
         let exchange = fits(tail.as_bytes()).and_then(|()| {
+            // The request is only begun here. `gather` and the next sending let it depart together with others.
             let (mut state, now) = (hub.lock(), hub.clock.now());
             let exchange = expect(&mut state, now, *to, receivers, begin);
             state.gather(now);
@@ -156,12 +164,14 @@ impl Asker {
             Ok(id) => id,
             Err(error) => return PieceOutcome::Answered(piece, Err(error), None),
         };
+        // Moved into the future below, so that dropping it cancels the exchange.
         let abandoned = Abandon { hub, id };
         let mut answer = async move {
             let _abandoned = abandoned;
             response.await.unwrap_or(Err(Error::Closed))
         }
         .boxed();
+        // Either the acknowledgement or the response comes first. Both end the wait for room in the window.
         if acknowledged {
             match select(acknowledgement, answer).await {
                 Either::Left((Ok(()), answer)) => {
@@ -281,7 +291,8 @@ impl Asker {
         }
     }
 
-    /// Stops waiting for responses to the oldest acknowledged requests, if too many of `all` requests are acknowledged.
+    /// Stops waiting for responses to the oldest of the acknowledged requests (`kept`), if there are too many. `all` is
+    /// the number of outstanding requests, acknowledged or not.
     fn let_go(&self, kept: &mut VecDeque<ExchangeId>, all: usize) {
         let RequestPath::Endpoint(hub, _) = &self.path else { return };
         while kept.len() > KEPT.max(all.saturating_sub(kept.len()))
@@ -291,14 +302,14 @@ impl Asker {
         }
     }
 
-    /// Sends the requests that have begun.
+    /// Sends the requests that have been started.
     fn depart(&self) {
         if let RequestPath::Endpoint(hub, _) = &self.path {
             hub.with(|_, _| ());
         }
     }
 
-    /// Lets no other block depart for this time.
+    /// Delays all further blocks for this time.
     fn pause(&self, span: Duration) {
         if let RequestPath::Endpoint(hub, to) = &self.path {
             hub.with(|state, now| state.endpoint.pause_bulk(now, *to, span));

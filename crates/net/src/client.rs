@@ -12,16 +12,16 @@ use crate::endpoints::Endpoints;
 use crate::uri::{BadUri, Uri};
 use crate::{Destination, Error, Interceptor, Metrics, Observation, Profile, Stats};
 
-/// A client. Clones are the same client. Any number of tasks may use it at once. NSTART and the mechanism bound the
-/// exchanges with one destination (RFC 7252 §4.7), and further requests wait.
+/// A client. Clones are the same client. Any number of tasks may use it at once. NSTART and the mechanism limit the exchanges
+/// with one destination (RFC 7252 §4.7), and further requests wait.
 ///
-/// A server may answer 4.29 Too Many Requests (RFC 8516). Until the Max-Age of that response is over, at least one second and
-/// at most a day, the client sends no request of the same method to the same path of that server: it waits and asks again
-/// if that fits into the [timeout](Call::timeout) of the request. Otherwise the result is the response, and further requests
-/// fail with [`Error::TooManyRequests`]. Up to 1,024 such paths are remembered.
+/// A server may answer 4.29 Too Many Requests (RFC 8516). For the Max-Age of that response, at least one second and at
+/// most a day, the client sends no request of the same method to the same path of that server: a call waits and repeats
+/// its request if that fits into its [timeout](Call::timeout). Otherwise its result is the 4.29 response, and further
+/// calls fail with [`Error::TooManyRequests`]. Up to 1,024 such paths are remembered.
 ///
-/// If a name has several addresses, requests try one after the other until one answers: over UDP after the first timeout or ICMP
-/// error, over TCP after 250 ms or a refusal (RFC 8305 §5). Later requests go to the address that has answered.
+/// If a name has several addresses, requests try one after the other until one answers: over UDP after the first timeout or
+/// ICMP error, over TCP after 250 ms or a refusal (RFC 8305 §5). Later requests go to the address that has answered.
 ///
 /// A client needs a tokio runtime with I/O and time. It opens a socket with the first request of each [`Profile`] over IPv4,
 /// and another with the first over IPv6.
@@ -37,27 +37,27 @@ use crate::{Destination, Error, Interceptor, Metrics, Observation, Profile, Stat
 #[derive(Clone, Debug, Default)]
 pub struct Client(pub(crate) Arc<Endpoints>);
 
-/// Sets up a client.
+/// Configures a client.
 #[derive(Debug, Default)]
 pub struct ClientBuilder(pub(crate) Endpoints);
 
 impl ClientBuilder {
-    /// Sets the mechanism of requests that do not [name another](Call::mechanism).
+    /// Sets the mechanism of all requests that do not choose [their own](Call::mechanism).
     #[must_use]
     pub fn mechanism(mut self, mechanism: Mechanism) -> Self {
         self.0.profile.mechanism = mechanism;
         self
     }
 
-    /// Sets the mechanism of the blocks of a body, several of which are asked for at once. The default is `tide`. `None` asks
-    /// for one block after the other, like single exchanges.
+    /// Sets the mechanism for the blocks of a body, several of which are requested at once. The default is `tide`. `None`
+    /// requests one block after the other, like single exchanges.
     #[must_use]
     pub fn bulk(mut self, mechanism: Option<Mechanism>) -> Self {
         self.0.profile.bulk = mechanism;
         self
     }
 
-    /// Sets the transmission parameters of requests that do not [name others](Call::config).
+    /// Sets the transmission parameters of all requests that do not choose [their own](Call::config).
     #[must_use]
     pub fn config(mut self, config: Config) -> Self {
         self.0.profile.config = config;
@@ -67,6 +67,7 @@ impl ClientBuilder {
     /// Sets the profile of requests to one destination: the host of a URI, and a port.
     #[must_use]
     pub fn destination(mut self, host: &str, port: u16, profile: Profile) -> Self {
+        // Hosts are compared without case (RFC 3986 §3.2.2). A parsed URI has them in lower case.
         self.0.destinations.insert((host.to_lowercase(), port), profile);
         self
     }
@@ -87,14 +88,16 @@ impl ClientBuilder {
         self
     }
 
-    /// Sets the forward proxy (RFC 7252 §5.7.2) that all requests go to, such as `coap://[::1]:5683`. Its scheme is the transport.
-    /// The URI of a request names the resource. The proxy gets it as Proxy-Scheme and the parts of the URI, or as Proxy-Uri if the
-    /// scheme is not CoAP's, such as `http://example.org/`. The proxy is the destination of pings, and its profile is used.
+    /// Sets the forward proxy (RFC 7252 §5.7.2) that all requests go to, such as `coap://[::1]:5683`. Its scheme is the
+    /// transport. The URI of a request names the resource. The proxy gets it as Proxy-Scheme and the parts of the URI,
+    /// or as Proxy-Uri if the scheme is not CoAP's, such as `http://example.org/`. Pings go to the proxy itself, and
+    /// every request uses the profile of the proxy.
     ///
     /// # Errors
     /// The reason why `uri` is not a URI, or [`BadUri::PathOfProxy`].
     pub fn proxy(mut self, uri: &str) -> Result<Self, BadUri> {
         let uri: Uri = uri.parse()?;
+        // Each request has a path of its own, so a path of the proxy would be lost.
         if !uri.path.is_empty() || !uri.query.is_empty() {
             return Err(BadUri::PathOfProxy);
         }
@@ -109,17 +112,17 @@ impl ClientBuilder {
         self
     }
 
-    /// Ends a request at once if the network says that its destination cannot be reached (ICMP), or the system refuses to send.
-    /// Otherwise such an error ends nothing, because a later datagram may arrive: the server may be starting. Requests are then
-    /// retransmitted as after silence (RFC 7252 §4.2), and the error is the reason why they fail in the end. Connections are not
-    /// affected: a refused one always fails at once.
+    /// Ends a request at once if the network reports that its destination cannot be reached (ICMP), or the system
+    /// refuses to send. Without this call, the error does not end the request, because a later datagram may arrive: the
+    /// server may be starting. Requests are then retransmitted as if there were no error (RFC 7252 §4.2), and if they
+    /// fail, the error is reported as the reason. Connections are not affected: a refused one always fails at once.
     #[must_use]
     pub fn fail_fast(mut self) -> Self {
         self.0.fails_fast = true;
         self
     }
 
-    /// Sets the addresses of a name. The system's resolver is not asked for them then.
+    /// Sets the addresses of a name, which replace the addresses from the system's resolver.
     #[must_use]
     pub fn resolve(mut self, name: &str, addresses: &[IpAddr]) -> Self {
         self.0.names.insert(name.to_lowercase(), addresses.to_vec());
@@ -144,7 +147,7 @@ macro_rules! methods {
 }
 
 impl Client {
-    /// Returns a client with RFC 7252's own congestion control.
+    /// Returns a client with RFC 7252's congestion control.
     pub fn new() -> Self {
         Self::default()
     }
@@ -193,9 +196,10 @@ impl Client {
         Metrics::of(self.0.hubs().iter())
     }
 
-    /// Returns the destinations that exchanges have ended with, each with its profile.
+    /// Returns the destinations of all ended exchanges, each with its profile.
     pub fn destinations(&self) -> Vec<(Profile, Destination)> {
         let mut known = Vec::new();
+        // A destination of requests with two profiles is listed twice, because each has estimates of its own.
         for hub in &*self.0.hubs() {
             let state = hub.lock();
             let endpoint = &state.endpoint;
@@ -218,7 +222,7 @@ mod tests {
     use crate::datagram::hub::Hub;
     use crate::endpoints::kinds;
 
-    /// Answers every request 4.04, and remembers ports and Message IDs. Fails if a Message ID of a port comes twice.
+    /// Answers every request 4.04, and remembers ports and Message IDs. Fails if a Message ID of a port is repeated.
     async fn remember(socket: tokio::net::UdpSocket, requests: usize) -> HashSet<u16> {
         let (mut known, mut ports) = (HashSet::new(), HashSet::new());
         let mut bytes = [0; 64];
@@ -245,7 +249,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_peer_is_asked_from_another_port_before_message_ids_come_back() {
+    async fn a_client_changes_its_port_before_message_ids_repeat() {
         let socket = tokio::net::UdpSocket::bind("127.0.0.1:0").await.unwrap();
         let address = socket.local_addr().unwrap();
         let uri = format!("coap://{address}/x");

@@ -6,7 +6,7 @@ use std::time;
 use coapace_control::{Draw, Instant};
 use coapace_proto::Token;
 
-/// The monotonic clock of the system, counted from the moment an endpoint was made.
+/// The monotonic clock of the system, counted from the creation of an endpoint.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Clock(time::Instant);
 
@@ -19,12 +19,12 @@ impl Clock {
         Instant::from_micros(self.0.elapsed().as_micros() as u64)
     }
 
-    /// Converts a moment of the system's monotonic clock.
+    /// Converts a time of the system's monotonic clock to this clock. A time before the start of this clock becomes 0.
     pub(crate) fn moment(&self, at: time::Instant) -> Instant {
         Instant::from_micros(at.saturating_duration_since(self.0).as_micros() as u64)
     }
 
-    /// Returns the moment for a timer of tokio, or `None` if it is more than a year away.
+    /// Converts a time of this clock for a timer of tokio. Returns `None` if the time is more than a year away.
     pub(crate) fn at(&self, moment: Instant) -> Option<tokio::time::Instant> {
         // A timer of tokio that is set for years ahead expires at once.
         const DISTANT: time::Duration = time::Duration::from_secs(366 * 24 * 60 * 60);
@@ -34,7 +34,7 @@ impl Clock {
     }
 }
 
-/// Makes random numbers that nobody can guess: SipHash of a counter, with keys of the operating system.
+/// Generates unpredictable random numbers: SipHash of a counter, with keys of the operating system.
 #[derive(Debug, Default)]
 pub(crate) struct Random {
     keys: RandomState,
@@ -51,10 +51,11 @@ impl Random {
         Draw::from_bits(self.next() as u32)
     }
 
-    /// Returns a token of 6 bytes: 32 random bits (RFC 7252 §5.3.1) and a count, so that no two of the last 65,536 are
-    /// equal. Two bytes are left for a mechanism that marks its transmissions in the token.
+    /// Returns a token of 6 bytes: 32 random bits (RFC 7252 §5.3.1) and a counter, so that no two of the last 65,536 are equal.
+    /// Two bytes are left for a mechanism that marks its transmissions in the token.
     pub(crate) fn token(&mut self) -> Token {
         let mut bytes = self.next().to_le_bytes();
+        // The count makes tokens distinct, and the random bits keep them from being guessed.
         bytes[4..6].copy_from_slice(&(self.drawn as u16).to_le_bytes());
         Token::new(&bytes[..6]).unwrap_or(Token::EMPTY)
     }
@@ -65,7 +66,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn tokens_differ_and_leave_room_for_a_marking() {
+    fn tokens_are_unique_and_leave_a_byte_for_a_marking() {
         let mut random = Random::default();
         let tokens: std::collections::HashSet<Token> = (0..60_000).map(|_| random.token()).collect();
         assert_eq!(tokens.len(), 60_000);

@@ -1,10 +1,10 @@
-//! The end of an endpoint or server, which takes no new requests from its beginning on.
+//! The closing state of an endpoint or server, which then takes no new requests.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use tokio::sync::Notify;
 
-/// Says whether the end has begun, and wakes the tasks that wait for that.
+/// Holds whether closing has begun, and wakes the tasks that wait for that.
 #[derive(Debug, Default)]
 pub(crate) struct Closing {
     has_begun: AtomicBool,
@@ -13,6 +13,7 @@ pub(crate) struct Closing {
 
 impl Closing {
     pub(crate) fn begin(&self) {
+        // Set before the tasks wake, because they look at it.
         self.has_begun.store(true, Ordering::Release);
         self.beginning.notify_waiters();
     }
@@ -21,7 +22,7 @@ impl Closing {
         self.has_begun.load(Ordering::Acquire)
     }
 
-    /// Returns once the end has begun. The future may be dropped at any time.
+    /// Returns once closing has begun. The future may be dropped at any time.
     pub(crate) async fn begun(&self) {
         // Made before the check, so that no notification is missed.
         let beginning = self.beginning.notified();

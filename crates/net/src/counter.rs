@@ -1,4 +1,4 @@
-//! The declaration of counters. One line gives a field, its sum, a line of Prometheus, a row of `docs/metrics.md` and a line
+//! The declaration of counters. One line declares a field, its sum, a line of Prometheus, a row of `docs/metrics.md` and a line
 //! of the log.
 
 /// A section of `docs/metrics.md`, and of the metrics for Prometheus.
@@ -21,16 +21,16 @@ pub(crate) struct Counter {
     pub(crate) label: Option<(&'static str, &'static str)>,
     /// The documentation of the field.
     pub(crate) text: &'static str,
-    /// The text for the log, if the counter counts a bound that was reached.
+    /// The text for the log, if the counter counts how often a limit was reached.
     pub(crate) warning: Option<&'static str>,
 }
 
-/// A struct of counters.
+/// A struct whose fields are counters.
 pub(crate) trait CounterSet {
-    /// The counters, in the order of the fields.
+    /// The counters, in the sequence of the fields.
     const COUNTERS: &'static [Counter];
 
-    /// Returns the values of the fields, in their order.
+    /// Returns the values of the fields, in sequence.
     fn values(&self) -> Vec<u64>;
 
     /// Adds the counts of another client or server.
@@ -49,8 +49,8 @@ pub(crate) trait CounterSet {
 /// Section: name => "coap_metric_total" { label = "value" }, warn "words for the log";
 /// ```
 ///
-/// where the label and the text for the log are optional. `pub struct` declares the struct, too. `extern` takes a struct of
-/// another crate, and has to name each of its fields.
+/// where the label and the text for the log are optional. `pub struct` also declares the struct. `extern` adds a struct of
+/// another crate, and must name each of its fields.
 macro_rules! counters {
     ($(#[doc = $about:literal])+ pub struct $name:ident {
         $($(#[doc = $text:literal])+ $section:ident: $field:ident => $metric:literal
@@ -81,6 +81,7 @@ macro_rules! counters {
             },)+];
 
             fn values(&self) -> Vec<u64> {
+                // Without `..`, a struct with a field that is not declared here does not compile.
                 let Self { $($field),+ } = self;
                 vec![$(*$field),+]
             }

@@ -1,4 +1,4 @@
-//! The destinations of a client's requests, with counts and estimates.
+//! The destinations of a client's requests, with counters and estimates.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -12,23 +12,23 @@ use crate::address::Remote;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Destination {
-    /// Its address.
+    /// The address.
     pub address: SocketAddr,
     /// The RTO: the estimate that timeouts start from, before dither.
     pub rto: Duration,
-    /// The smoothed round-trip time, if the mechanism measures it and has done so.
+    /// The smoothed round-trip time, if the mechanism has measured it.
     pub srtt: Option<Duration>,
-    /// The variation of the round-trip time, if the mechanism measures it and has done so.
+    /// The variation of the round-trip time, if the mechanism has measured it.
     pub rttvar: Option<Duration>,
-    /// The exchanges of a body that may be under way at once, if several were.
+    /// The window of the bulk mechanism: how many exchanges of a body may be outstanding. `None` before the first body.
     pub window: Option<u16>,
-    /// The smoothed round-trip time of the blocks of bodies, if several were under way and it is measured.
+    /// The smoothed round-trip time of the blocks of bodies, if the bulk mechanism has measured it.
     pub bulk_srtt: Option<Duration>,
-    /// Exchanges that have ended.
+    /// The number of exchanges that have ended.
     pub exchanges: u64,
-    /// Exchanges that have ended without an answer.
+    /// The number of exchanges that have ended without an answer.
     pub failed: u64,
-    /// Retransmissions in all exchanges that have ended.
+    /// The number of retransmissions in all ended exchanges.
     pub retransmissions: u64,
 }
 
@@ -47,7 +47,7 @@ impl Destination {
         }
     }
 
-    /// Adds the present estimates of the mechanism, and of the mechanism of bodies if it has transferred one.
+    /// Adds the current estimates of the mechanism, and of the bulk mechanism if it has transferred a body.
     fn estimated(self, gauges: Gauges, bulk: Option<(Limits, Gauges)>) -> Self {
         let Gauges { rto, srtt, rttvar, .. } = gauges;
         Self {
@@ -61,7 +61,7 @@ impl Destination {
     }
 }
 
-/// A bounded number of destinations, without their estimates.
+/// The destinations of an endpoint's requests, without their estimates. Their number is bounded.
 #[derive(Debug)]
 pub(crate) struct Destinations {
     known: HashMap<Remote, Known>,
@@ -71,7 +71,7 @@ pub(crate) struct Destinations {
 #[derive(Debug)]
 struct Known {
     destination: Destination,
-    /// Whether it takes Q-Block options (RFC 9177), if it was asked.
+    /// Whether the destination supports Q-Block options (RFC 9177). `None` if that was not tested.
     q_block: Option<bool>,
 }
 
@@ -80,8 +80,9 @@ impl Destinations {
         Self { known: HashMap::new(), bound }
     }
 
-    /// Counts the end of an exchange, which has `failed` if nothing answered it.
+    /// Counts an ended exchange with `to` and its `transmissions`. The exchange has `failed` if nothing answered it.
     pub(crate) fn count(&mut self, to: Remote, failed: bool, transmissions: u8) {
+        // The table is bounded like the table of peers.
         if self.known.len() >= self.bound && !self.known.contains_key(&to) {
             // Which destination is removed does not matter.
             let Some(&other) = self.known.keys().next() else { return };
@@ -94,14 +95,15 @@ impl Destinations {
         destination.retransmissions += u64::from(transmissions.saturating_sub(1));
     }
 
-    /// Notes whether a destination, which has answered, takes Q-Block options.
+    /// Records whether a destination supports Q-Block options.
     pub(crate) fn note_q_block(&mut self, to: Remote, takes: bool) {
+        // A destination that was removed since the test is simply tested again.
         if let Some(known) = self.known.get_mut(&to) {
             known.q_block = Some(takes);
         }
     }
 
-    /// Returns whether a destination takes Q-Block options, if that is known.
+    /// Returns whether a destination supports Q-Block options, if that is known.
     pub(crate) fn q_block(&self, to: Remote) -> Option<bool> {
         self.known.get(&to)?.q_block
     }
@@ -113,6 +115,7 @@ impl Destinations {
         bulk: impl Fn(Remote) -> Option<(Limits, Gauges)>,
     ) -> impl Iterator<Item = Destination> {
         let now = move |(&to, known): (&Remote, &Known)| {
+            // The endpoint may have forgotten the peer already, and with it the estimates.
             known.destination.estimated(gauges(to).unwrap_or_default(), bulk(to))
         };
         self.known.iter().map(now)

@@ -23,21 +23,22 @@ use crate::undriven::Undriven;
 use crate::uri::{Host, Uri};
 use crate::{Error, Interceptor, Profile, Refused, Response, interface};
 
-/// The state of a client: its settings, and the endpoints and connections of its requests. They close when it is dropped.
+/// The state of a client: its settings, and the endpoints and connections of its requests. The endpoints and
+/// connections close when this is dropped.
 #[derive(Debug, Default)]
 pub(crate) struct Endpoints {
     pub(crate) profile: Profile,
-    /// The profiles of destinations that have one of their own, by the host of their URI and the port.
+    /// The profiles of single destinations, by the host and port of their URIs. Other destinations use `profile`.
     pub(crate) destinations: BTreeMap<(String, u16), Profile>,
-    /// The addresses of names that the resolver is not asked for.
+    /// The configured addresses of names, which are used instead of the resolver's.
     pub(crate) names: BTreeMap<String, Vec<IpAddr>>,
     pub(crate) answered: AnsweredAddresses,
-    /// Set if an error of the network ends a request at once.
+    /// Set if a network error ends a request at once.
     pub(crate) fails_fast: bool,
     pub(crate) blocks: Blocks,
     pub(crate) interceptor: Option<Arc<dyn Interceptor>>,
     pub(crate) dtls: Option<Dtls>,
-    /// The proxy that all requests go to.
+    /// The proxy that all requests go to, if one is configured.
     pub(crate) proxy: Option<Uri>,
     pub(crate) connections: Connections,
     pub(crate) last: LastTarget,
@@ -50,8 +51,8 @@ pub(crate) struct Endpoints {
 /// The most kinds of endpoints of a client. A kind is a profile, with or without DTLS, over IPv4 or IPv6.
 const MAX_PROFILES: usize = 16;
 
-/// The most endpoints of one kind. Each has a port and Message IDs of its own. With so many, one peer can be sent 25,000
-/// requests a second for ever.
+/// The most endpoints of one kind. Each has its own port and Message IDs. All of them together can send one peer 25,000
+/// requests a second for any length of time.
 const MAX_PORTS: usize = 128;
 
 impl Endpoints {
@@ -59,15 +60,16 @@ impl Endpoints {
         lock(&self.hubs)
     }
 
-    /// Returns the profile of requests to this URI that name none.
+    /// Returns the profile for requests to this URI, which applies unless a request specifies another.
     pub(crate) fn profile_of(&self, uri: &Uri) -> &Profile {
+        // Most clients have one profile for all destinations, and need no key for the search.
         if self.destinations.is_empty() {
             return &self.profile;
         }
         self.destinations.get(&(uri.host.to_string(), uri.port)).unwrap_or(&self.profile)
     }
 
-    /// Returns the addresses of the server that a URI names. If one of several has answered, returns only that one.
+    /// Returns the addresses of a URI's server. If one of several has answered, returns only that one.
     pub(crate) async fn resolve(&self, uri: &Uri) -> Result<Candidates, Error> {
         let name = match &uri.host {
             Host::Address(ip, zone) => {
@@ -87,13 +89,14 @@ impl Endpoints {
     }
 
     async fn look_up(&self, host: &str, port: u16) -> std::io::Result<Option<Candidates>> {
+        // A blocking client has no runtime, so its own thread asks the resolver.
         if self.undriven.is_some() {
             return Ok(Candidates::new((host, port).to_socket_addrs()?));
         }
         Ok(Candidates::new(Box::pin(tokio::net::lookup_host((host, port))).await?))
     }
 
-    /// Returns an endpoint that reaches all these addresses, and the addresses as its socket takes them.
+    /// Returns an endpoint that reaches all these addresses, and the addresses in the form for its socket.
     pub(crate) fn hub_for_all(
         &self,
         profile: &Profile,
@@ -108,8 +111,8 @@ impl Endpoints {
         }
     }
 
-    /// Returns an endpoint of this profile for requests to `address`, and opens it if there is none. Its datagrams go
-    /// through DTLS if `secure`.
+    /// Returns an endpoint with this profile for requests to `address`, and opens it if there is none. If `secure`, its
+    /// datagrams pass through DTLS.
     pub(crate) fn hub(
         &self,
         profile: &Profile,
@@ -122,6 +125,7 @@ impl Endpoints {
         // An endpoint whose Message IDs are used up is not used, because the peer remembers them. The Message IDs of another
         // port are new to the peer.
         if let Some(hub) = hubs.iter().filter(serves).find(|hub| hub.has_message_ids(address)) {
+            // The blocked thread has to receive at this endpoint, and not at the one of its last request.
             if let Some(undriven) = &self.undriven {
                 undriven.drive(hub);
             }
@@ -130,10 +134,12 @@ impl Endpoints {
         // Endpoints whose runtime has ended are closing.
         hubs.retain(|hub| !hub.closing.has_begun());
         match hubs.iter().find(serves).cloned() {
+            // The bound is reached. Requests wait for Message IDs of the first port.
             Some(first) if hubs.iter().filter(serves).count() >= MAX_PORTS => return Ok(first),
             None if kinds(&hubs) >= MAX_PROFILES => return Err(Error::TooManyProfiles),
             _ => {}
         }
+        // The socket is of the family of its first destination, so the kinds differ by family.
         let mut socket = Socket::open(address).map_err(Error::Io)?;
         socket.interceptor.clone_from(&self.interceptor);
         let dtls = match &self.dtls {
@@ -151,12 +157,12 @@ impl Endpoints {
     }
 }
 
-/// Returns the profile of an endpoint, and whether its socket has DTLS and IPv6.
+/// Returns the kind of an endpoint: its profile, whether it uses DTLS, and whether its socket is an IPv6 one.
 fn kind_of(hub: &Hub) -> (&Profile, bool, bool) {
     (&hub.profile, hub.is_secure(), hub.socket.v6)
 }
 
-/// Returns the number of kinds of these endpoints.
+/// Returns how many different kinds of endpoints `hubs` has.
 pub(crate) fn kinds(hubs: &[Arc<Hub>]) -> usize {
     let is_first = |&at: &usize| !hubs[..at].iter().any(|before| kind_of(before) == kind_of(&hubs[at]));
     (0..hubs.len()).filter(is_first).count()
@@ -165,6 +171,7 @@ pub(crate) fn kinds(hubs: &[Arc<Hub>]) -> usize {
 /// Spawns the driver of an endpoint.
 fn run(hub: &Arc<Hub>) {
     match &hub.sessions {
+        // The transfer is a type, so that the driver has no branch for each datagram.
         Some(sessions) => tokio::spawn(Driver::new(hub.clone(), Sealed::over(sessions), ClientService).run()),
         None => tokio::spawn(Driver::new(hub.clone(), Single::taking(ANY_DATAGRAM), ClientService).run()),
     };
@@ -179,9 +186,9 @@ impl Drop for Endpoints {
     }
 }
 
-/// The service of a client's driver. It answers confirmable requests with 5.01, because they have to be answered or rejected (RFC
-/// 7252 §4.2). It ignores others (§4.3): they may have come to a group, whose members send no errors (§8.2), and an answer would
-/// take a place among the peers from which something was learnt.
+/// The part of a client's driver that handles requests. It answers confirmable requests with 5.01, because they must be
+/// answered or rejected (RFC 7252 §4.2). It ignores others (§4.3): they may have come to a group, whose members send no errors
+/// (§8.2), and an answer would displace a peer with a learned estimate.
 #[derive(Debug)]
 pub(crate) struct ClientService;
 

@@ -12,7 +12,7 @@ use crate::{Metrics, Profile};
 struct MetricFamily<'a> {
     section: MetricsSection,
     name: &'static str,
-    /// Its meaning, in Markdown.
+    /// The description of the metric, in Markdown.
     text: String,
     samples: Samples<'a>,
 }
@@ -30,13 +30,14 @@ impl Display for Metrics {
     }
 }
 
-/// Returns all metrics, in the order of the sections.
+/// Returns all metrics, sorted by section.
 fn families(metrics: &Metrics) -> Vec<MetricFamily<'_>> {
     let mut families = measured(metrics);
     for (counter, value) in metrics.stats.counters() {
         let labels = counter.label.map_or(String::new(), |(name, value)| format!("{name}=\"{value}\""));
         let says = counter.label.map_or(String::new(), |(_, value)| format!("`{value}`:"));
         let text = format!("{says}{}", counter.text);
+        // Several fields may be one metric with different labels. Their texts are joined.
         match families.iter_mut().find(|family| family.name == counter.metric) {
             Some(MetricFamily { text: before, samples: Samples::Counters(samples), .. }) => {
                 before.push(' ');
@@ -54,6 +55,7 @@ fn families(metrics: &Metrics) -> Vec<MetricFamily<'_>> {
             }),
         }
     }
+    // The sort is stable, so the metrics of a section keep the order of their declarations.
     families.sort_by_key(|family| family.section);
     families
 }
@@ -72,9 +74,11 @@ fn measured(metrics: &Metrics) -> Vec<MetricFamily<'_>> {
     use Samples::{Counters, Gauges, Histograms};
     let Metrics { requests, measures, profiles, exchanges, observers, peers, sessions, pending, .. } =
         metrics;
+    // A metric without labels is one sample with an empty label.
     let one = |value: &u64| vec![(String::new(), *value)];
     let infos = profiles.iter().map(|profile| (info(profile), 1)).collect();
     let requests = requests.iter().map(|(method, code, count)| (answered(method, code), count)).collect();
+    // Karn's problem: after a retransmission it is not known which copy was acknowledged.
     let (strong, weak) =
         (("sample=\"strong\"", &measures.rtt_strong), ("sample=\"weak\"", &measures.rtt_weak));
     declared! {
@@ -125,6 +129,7 @@ impl MetricFamily<'_> {
 impl Display for MetricFamily<'_> {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         let Self { name, samples, .. } = self;
+        // The backticks are for `docs/metrics.md`; HELP is plain text.
         writeln!(f, "# HELP {name} {}\n# TYPE {name} {}", self.text.replace('`', ""), self.kind())?;
         match samples {
             Samples::Counters(samples) | Samples::Gauges(samples) => {
@@ -145,10 +150,12 @@ fn sample(f: &mut Formatter<'_>, name: &str, end: &str, labels: &str, value: imp
 }
 
 fn distribution(f: &mut Formatter<'_>, name: &str, labels: &str, histogram: &Histogram) -> fmt::Result {
+    // The bound of a bucket is one more label.
     let comma = if labels.is_empty() { "" } else { "," };
     for (bound, up_to) in histogram.cumulative() {
         sample(f, name, "_bucket", &format!("{labels}{comma}le=\"{}\"", seconds(bound)), up_to)?;
     }
+    // The format requires a last bucket with all samples.
     sample(f, name, "_bucket", &format!("{labels}{comma}le=\"+Inf\""), histogram.count())?;
     sample(f, name, "_sum", labels, seconds(histogram.sum()))?;
     sample(f, name, "_count", labels, histogram.count())
@@ -158,18 +165,19 @@ fn seconds(duration: coapace_control::Duration) -> f64 {
     duration.as_micros() as f64 / 1e6
 }
 
-/// Returns the labels of requests. An unknown method, and a missing response, has an empty label.
+/// Returns the labels of requests. An unknown method, or a missing response, has an empty label.
 fn answered(method: Option<Code>, code: Option<Code>) -> String {
     let method = method.and_then(Code::name).unwrap_or_default();
     let code = code.map(|code| code.dotted().to_string()).unwrap_or_default();
     format!("method=\"{method}\",code=\"{code}\"")
 }
 
-/// Returns the labels of a profile.
+/// Returns the labels that describe a profile.
 fn info(profile: &Profile) -> String {
     let mechanism = &profile.mechanism;
     let state = mechanism.state();
     let nstart = profile.config.nstart(&mechanism.limits(&state));
+    // The state has no sample yet, so this is the initial RTO.
     let ack_timeout = seconds(mechanism.gauges(&state).rto);
     // Names and values of parameters have no characters that would have to be escaped.
     format!("mechanism=\"{mechanism}\",nstart=\"{nstart}\",ack_timeout_seconds=\"{ack_timeout}\"")
@@ -184,7 +192,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_timeout_and_nstart_are_those_of_the_mechanism_towards_an_unknown_destination() {
+    fn metrics_show_the_timeout_and_nstart_for_an_unknown_destination() {
         let labels = |text: &str| info(&Profile::from(text.parse::<Mechanism>().unwrap()));
         assert_eq!(
             labels("default:ack_timeout=500ms"),
@@ -194,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn counters_of_one_metric_and_label_are_added() {
+    fn counters_with_the_same_metric_and_label_are_summed() {
         let mut metrics = Metrics::default();
         (metrics.stats.net.panics, metrics.stats.tcp.panics) = (2, 3);
         metrics.stats.endpoint.observers_rejected = 4;

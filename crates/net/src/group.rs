@@ -17,21 +17,21 @@ use crate::datagram::hub::Hub;
 use crate::endpoints::Endpoints;
 use crate::{Error, Response};
 
-/// The number of answers that may wait to be taken. Further ones are dropped.
+/// The most answers that may be queued. Further ones are dropped.
 const MAX_WAITING: usize = 1_024;
 
-/// The time that answers are awaited beyond the leisure of the members: for the way there and back, and for their work.
+/// The time added to the leisure of the members, for the way there and back, and for their processing.
 const MARGIN: Duration = Duration::from_secs(1);
 
 /// The value of No-Response that suppresses responses of all classes (RFC 7967 §2.1).
 const NO_CLASS: u64 = 26;
 
-/// The answers of a group's members, in the order of arrival. Members spread their answers over a time, usually 5 s
-/// (DEFAULT_LEISURE, RFC 7252 §8.2). Nobody knows which answer is the last: answers are awaited for the
-/// [leisure](crate::Call::leisure) and a second more, or for the [timeout](crate::Call::timeout) of the request.
+/// The answers of a group's members, sorted by arrival. Members spread their answers over a time, usually 5 s (DEFAULT_LEISURE,
+/// RFC 7252 §8.2). The last answer cannot be recognised: answers are awaited for the [leisure](crate::Call::leisure) and a
+/// second more, or for the [timeout](crate::Call::timeout) of the request.
 ///
 /// A member with a large body sends its first block, or asks for an Echo option (4.01). [`whole`](Self::whole) then gets the
-/// rest from that member alone (RFC 7959 §2.8).
+/// rest from only that member (RFC 7959 §2.8).
 ///
 /// ```no_run
 /// # async fn example() -> Result<(), coapace_net::Error> {
@@ -53,10 +53,10 @@ pub struct Group {
     request: GroupRequest,
 }
 
-/// The request to a group. It is made again to a single member for the rest of its answer.
+/// The request to a group, which is also sent to a single member to get the rest of the member's answer.
 #[derive(Debug)]
 pub(crate) struct GroupRequest {
-    /// The sender of the request, whose path leads to the group.
+    /// Sends the request. Its destination is the group.
     pub(crate) asker: Asker,
     pub(crate) options: Options,
     pub(crate) payload: Vec<u8>,
@@ -65,24 +65,25 @@ pub(crate) struct GroupRequest {
     pub(crate) timeout: Option<Duration>,
 }
 
-/// A request to a group, as its endpoint knows it.
+/// A request to a group, as registered at its endpoint.
 #[derive(Debug)]
 pub(crate) struct GroupExchange {
     to: Remote,
-    /// The moment of its departure, or of the call before that.
+    /// The time at which the request departed; before that, the time of the call.
     since: Instant,
     departed: Option<oneshot::Sender<Result<(), Error>>>,
     answers: mpsc::Sender<(Remote, Response)>,
 }
 
 impl GroupExchange {
-    /// Hands on the answer of a member. It is dropped if too many wait already, or if nobody waits for it.
+    /// Queues the answer of a member. The answer is dropped if too many are queued, or if the receiver is gone.
     pub(crate) fn answer(&self, now: Instant, from: Remote, message: &Message<'_>) {
         let response = Response::of(message, now.since(self.since).into(), 1);
+        // The caller holds the lock of the hub, so it must not wait for room.
         let _ = self.answers.try_send((from, response));
     }
 
-    /// Notes that the request has departed.
+    /// Records that the request has departed, and wakes the task that waits for this. Later calls have no effect.
     pub(crate) fn depart(&mut self, now: Instant) {
         if let Some(departed) = self.departed.take() {
             self.since = now;
@@ -90,7 +91,7 @@ impl GroupExchange {
         }
     }
 
-    /// Notes that the system refused to send a datagram. If it was this request, the request has failed.
+    /// Records that the system refused to send a datagram. If it was this request, the request has failed.
     pub(crate) fn fail(&mut self, to: Remote, error: &io::Error) {
         if to == self.to
             && let Some(departed) = self.departed.take()
@@ -101,7 +102,7 @@ impl GroupExchange {
 }
 
 impl Group {
-    /// Sends a request to a group, as soon as NSTART and PROBING_RATE allow it. Each group is a destination of its own.
+    /// Sends a request to a group, as soon as NSTART and PROBING_RATE allow. Each group is a separate destination.
     pub(crate) async fn begin(client: Arc<Endpoints>, request: GroupRequest) -> Result<Self, Error> {
         let RequestPath::Endpoint(hub, to) = request.asker.path.clone() else { return Err(Error::Closed) };
         let mut tail = Vec::new();
@@ -118,13 +119,15 @@ impl Group {
             Ok::<_, Error>(id)
         })?;
         let until = tokio::time::Instant::now();
+        // Made before the wait, so that the request is cancelled if the future is dropped.
         let mut this = Self { hub, _client: client, id, answers, until, request };
+        // The time for answers begins when the request departs: PROBING_RATE may delay it.
         departure.await.unwrap_or(Err(Error::Closed))?;
         this.until = tokio::time::Instant::now() + this.wait();
         Ok(this)
     }
 
-    /// Returns the time for which answers are awaited. None come if No-Response says so.
+    /// Returns the time for which answers are awaited; zero if No-Response suppresses them.
     fn wait(&self) -> Duration {
         let suppressed = self.request.options.uint(option::NO_RESPONSE).unwrap_or(0);
         let wait = self.request.timeout.unwrap_or(self.request.leisure.saturating_add(MARGIN));
@@ -132,8 +135,9 @@ impl Group {
         if suppressed & NO_CLASS == NO_CLASS { Duration::ZERO } else { wait.min(Duration::from_secs(86_400)) }
     }
 
-    /// Returns the next answer and its member, or nothing once the time is over or the client is closed. Answers with an unknown
-    /// critical option are left out. The future may be dropped before it is done, and `next` called again.
+    /// Returns the next answer and the address of its member, or `None` once the time has passed or the client is
+    /// closed. Answers with an unknown critical option are left out. The future may be dropped before it is done, and
+    /// `next` called again.
     pub async fn next(&mut self) -> Option<(SocketAddr, Response)> {
         let (from, response) = tokio::select! {
             // Answers that arrived while a member was asked for the rest come before the end of the time.
@@ -144,8 +148,8 @@ impl Group {
         Some((self.hub.socket.address(from), response))
     }
 
-    /// Returns the whole answer of a member. If it was a first block, or asked for an Echo option, the member is asked for the rest
-    /// with confirmable requests (RFC 7959 §2.8, RFC 9175 §2.3).
+    /// Returns the complete answer of a member. If it was a first block, or asked for an Echo option, the rest is requested
+    /// from the member with confirmable requests (RFC 7959 §2.8, RFC 9175 §2.3).
     ///
     /// # Errors
     /// The errors of any request to the member.
@@ -157,13 +161,14 @@ impl Group {
         let path = RequestPath::Endpoint(self.hub.clone(), self.hub.socket.remote(member));
         let mut asker = Asker { path, confirmable: true, ..asker.clone() };
         asker.share_token();
+        // No-Response is for the group. This member has to answer every request for a block.
         let options = options.clone().without(option::NO_RESPONSE);
         let transfer = asker.transfer(options, payload.clone(), *blocks).await?;
         crate::call::in_time(*timeout, asker.carry(transfer, Some(response))).await
     }
 }
 
-/// Drops later answers.
+/// Discards later answers.
 impl Drop for Group {
     fn drop(&mut self) {
         self.hub.with(|state, now| {

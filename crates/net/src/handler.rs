@@ -1,4 +1,4 @@
-//! Handlers: asynchronous functions. A call takes no allocation if the handler does not wait.
+//! Handlers: asynchronous functions. A call needs no allocation if the handler does not wait.
 
 use std::future::{Future, poll_fn};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -19,12 +19,12 @@ pub(crate) enum Routed<'a> {
     Handler(ChosenHandler<'a>),
 }
 
-/// The handler of a request, which is not called yet.
+/// The handler of a request, not called yet.
 pub(crate) struct ChosenHandler<'a> {
-    /// A number for the resource. It is unique for each path with routes, and one for all requests of the fallback.
+    /// A number for the resource. It is unique for each path with routes, and the same for all requests of the fallback.
     pub(crate) resource: usize,
     pub(crate) handler: &'a mut dyn Handler,
-    /// The names and values of the path's parameters.
+    /// The names and values of the path's parameters. The names are `None` if it has none.
     pub(crate) names: Option<Names>,
     pub(crate) values: SmallVec<[SegmentRange; 4]>,
 }
@@ -33,6 +33,7 @@ impl ChosenHandler<'_> {
     /// Calls the handler with the request that it was chosen for. The result is in the Content-Format that the request accepts.
     pub(crate) fn call(self, peer: IdentifiedPeer, message: &Message<'_>) -> Called {
         let called = self.handler.call(Request::new(peer, message, self.names, self.values));
+        // Another method has had its effect already, and 4.06 would hide that.
         let reads = matches!(message.code, Code::GET | Code::FETCH);
         match message.accept() {
             Some(format) if reads => called.in_format(format),
@@ -45,7 +46,7 @@ impl ChosenHandler<'_> {
 pub(crate) enum Called {
     /// The handler has answered. `None` if it has panicked.
     Ready(Option<Response>),
-    /// The handler waits for something. This is the rest of it.
+    /// The handler waits for something. This is its future.
     Pending(HandlerFuture),
 }
 
@@ -69,7 +70,7 @@ impl From<Response> for Called {
     }
 }
 
-/// The rest of a handler. The output is `None` if it panics.
+/// The remaining future of a handler. The output is `None` if it panics.
 pub(crate) type HandlerFuture = Pin<Box<dyn Future<Output = Option<Response>> + Send>>;
 
 /// A handler of any type.
@@ -77,7 +78,7 @@ pub(crate) trait Handler: Send {
     /// Calls the handler, and polls its future once.
     fn call(&mut self, request: Request) -> Called;
 
-    /// Returns a copy of the handler for another core.
+    /// Returns a copy of the handler for another thread.
     fn copy(&self) -> Box<dyn Handler>;
 }
 
@@ -87,12 +88,12 @@ impl Clone for Box<dyn Handler> {
     }
 }
 
-/// A function that handles requests: it takes a [`Request`], and returns a future of a [`Response`] or of an error that converts
-/// into a [`Rejection`]. All such functions and closures implement this trait.
+/// A function that handles requests: it takes a [`Request`], and returns a future of a [`Response`] or of an error that
+/// converts into a [`Rejection`]. All such functions and closures implement this trait.
 pub trait HandlerFunction: Fn(Request) -> <Self as HandlerFunction>::Answer + Clone + Send + 'static {
-    /// The future.
+    /// The future of the response.
     type Answer: Future<Output = Result<Response, Self::Error>> + Send + 'static;
-    /// The error.
+    /// The error of the response.
     type Error: Into<Rejection>;
 }
 
@@ -106,10 +107,11 @@ where
     type Error = E;
 }
 
-/// A function, and the memory for its future.
+/// A handler function, with memory for the future of its next call.
 pub(crate) struct Function<F: HandlerFunction> {
     function: F,
-    /// The memory for the future of the next call. All calls that do not wait use the same allocation.
+    /// The memory for the future of the next call. All calls that do not wait use the same allocation. `None` until the
+    /// first call, and after a call that waits or panics.
     place: Option<Pin<Box<Option<F::Answer>>>>,
 }
 
@@ -123,6 +125,7 @@ impl<F: HandlerFunction> Handler for Function<F> {
     fn call(&mut self, request: Request) -> Called {
         let mut place = self.place.take().unwrap_or_else(|| Box::pin(None));
         let function = &self.function;
+        // A handler that panics costs its request, not the server.
         let polled = catch_unwind(AssertUnwindSafe(|| {
             place.set(Some(function(request)));
             // The task that runs the rest polls it first, so no waker is needed here.
@@ -134,12 +137,14 @@ impl<F: HandlerFunction> Handler for Function<F> {
                 Called::Ready(Some(response))
             }
             Ok(Poll::Pending) => {
+                // The future keeps its memory until it is done, so the next call allocates.
                 let rest = poll_fn(move |context| {
                     let polled = catch_unwind(AssertUnwindSafe(|| poll_in(&mut place, context)));
                     polled.map_or(Poll::Ready(None), |polled| polled.map(Some))
                 });
                 Called::Pending(Box::pin(rest))
             }
+            // The memory is dropped, because the future in it must not be polled after a panic.
             Err(_) => Called::Ready(None),
         }
     }
@@ -157,11 +162,12 @@ where
 {
     let Some(future) = place.as_mut().as_pin_mut() else { return Poll::Pending };
     let Poll::Ready(result) = future.poll(context) else { return Poll::Pending };
+    // What the future holds is dropped now, not with the next call.
     place.set(None);
     Poll::Ready(result.unwrap_or_else(|error| error.into().into()))
 }
 
-/// Returns the response of a handler. If it has panicked, calls `count` and returns 5.00.
+/// Returns the response of a handler. If the handler has panicked (`None`), calls `count` and returns 5.00.
 pub(crate) fn or_panicked(response: Option<Response>, count: impl FnOnce()) -> Response {
     response.unwrap_or_else(|| {
         count();

@@ -1,4 +1,4 @@
-//! The requests that servers have asked a client not to repeat yet, with 4.29 Too Many Requests (RFC 8516).
+//! The requests that a client must not repeat yet, because servers answered 4.29 Too Many Requests (RFC 8516).
 
 use std::collections::HashMap;
 use std::hash::{BuildHasher, RandomState};
@@ -11,16 +11,16 @@ use crate::lock::lock;
 use crate::uri::Uri;
 use crate::{Error, Response};
 
-/// The most requests that are held. Beyond it one of them is forgotten, and the server asks again.
+/// The most requests that are held. Beyond that one of them is forgotten, and the server answers 4.29 again.
 const MOST: usize = 1_024;
 
-/// The shortest time that a request is held, so that a Max-Age of 0 makes no client ask without a pause.
+/// The shortest time that a request is held. With a Max-Age of 0, a client would otherwise repeat it without a pause.
 const SHORTEST: Duration = Duration::from_secs(1);
 
 /// The longest time that a request is held. A forged response with a large Max-Age would otherwise lock a client out.
 const LONGEST: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// The requests that are held. Requests of one method to one path of one origin are alike, whatever their query and payload.
+/// The held requests. Requests of one method to one path of one origin count as one, whatever their query and payload.
 #[derive(Debug, Default)]
 pub(crate) struct Holds {
     keys: RandomState,
@@ -28,9 +28,10 @@ pub(crate) struct Holds {
 }
 
 impl Holds {
-    /// Returns how long requests of this method to this URI are held from `now` on, if they are.
+    /// Returns for how long requests of this method to this URI are held from `now` on, if they are.
     pub(crate) fn left(&self, now: Instant, method: Code, uri: &Uri) -> Option<Duration> {
         let until = lock(&self.until);
+        // Most clients hold nothing, so the URI is not hashed for each request.
         if until.is_empty() {
             return None;
         }
@@ -38,10 +39,11 @@ impl Holds {
         (left > Duration::ZERO).then_some(left)
     }
 
-    /// Holds requests like the one that this response answers, if the server asks for that.
+    /// Holds requests of this method to this URI for the Max-Age of `response`, if it is 4.29. Does nothing otherwise.
     pub(crate) fn note(&self, now: Instant, method: Code, uri: &Uri, response: &Response) {
         let Some(wait) = wanted(response) else { return };
         let mut held = lock(&self.until);
+        // Entries that have expired are removed only here: searching for them at every call would cost more.
         if held.len() >= MOST {
             held.retain(|_, until| *until > now);
         }
@@ -58,19 +60,20 @@ impl Holds {
     }
 }
 
-/// Returns the time after which the server may be asked again, if the response is 4.29.
+/// Returns the time after which the request may be repeated, if the response is 4.29.
 pub(crate) fn wanted(response: &Response) -> Option<Duration> {
     let wait = || response.as_message(|message| Duration::from_secs(message.max_age().into()));
     (response.code == Code::TOO_MANY_REQUESTS).then(|| wait().clamp(SHORTEST, LONGEST))
 }
 
-/// Returns how long to wait until a request may be made again, if its server asks for a pause that ends before the deadline.
+/// Returns how long to wait before a request may be repeated, if its server asks for a pause that ends before the deadline.
 pub(crate) fn pause(result: &Result<Response, Error>, deadline: Instant) -> Option<Duration> {
     let wait = match result {
         Ok(response) => wanted(response)?,
         Err(Error::TooManyRequests { wait }) => *wait,
         Err(_) => return None,
     };
+    // Without time for a response after the pause, the caller gets the refusal at once.
     (Instant::now() + wait < deadline).then_some(wait)
 }
 
@@ -83,7 +86,7 @@ mod tests {
     }
 
     #[test]
-    fn a_request_is_held_for_the_max_age_and_another_path_method_or_origin_is_not() {
+    fn after_4_29_a_request_is_held_for_max_age_and_other_paths_methods_and_origins_are_not() {
         let (holds, now) = (Holds::default(), Instant::now());
         let response = Response::new(Code::TOO_MANY_REQUESTS).max_age(7);
         holds.note(now, Code::GET, &uri("coap://a/x?1"), &response);
@@ -97,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wait_is_a_minute_by_default_and_from_a_second_to_a_day() {
+    fn the_pause_after_4_29_is_a_minute_by_default_and_one_second_to_one_day() {
         let response = Response::new(Code::TOO_MANY_REQUESTS);
         assert_eq!(wanted(&response), Some(Duration::from_secs(60)), "RFC 7252 §5.10.5");
         assert_eq!(wanted(&response.clone().max_age(0)), Some(SHORTEST));
@@ -106,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn no_more_requests_are_held_than_the_table_has_room_for() {
+    fn the_table_of_requests_held_after_4_29_is_bounded() {
         let (holds, now) = (Holds::default(), Instant::now());
         for number in 0..2 * MOST {
             let response = Response::new(Code::TOO_MANY_REQUESTS);

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::address::Remote;
 
-/// The identity that a peer has proved, with a key or a certificate.
+/// The identity that a peer has proved by a key or a certificate.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Identity {

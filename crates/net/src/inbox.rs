@@ -1,4 +1,4 @@
-//! The newest notification of an observation, until it is taken.
+//! Holds the newest notification of an observation until it is read.
 
 use std::sync::{Mutex, MutexGuard};
 
@@ -9,12 +9,13 @@ use tokio::sync::Notify;
 use crate::lock::lock;
 use crate::{Error, Response};
 
-/// The place of notifications between a hub or connection, which puts them in, and an observation, which takes them out. A
-/// newer representation replaces one that was not taken yet (RFC 7641 §1.3).
+/// Where a hub or connection puts notifications, and an observation takes them. A newer representation replaces an unread one
+/// (RFC 7641 §1.3).
 #[derive(Debug, Default)]
 pub(crate) struct Inbox {
     newest: Mutex<Newest>,
-    /// Notified when something was put in.
+    /// Wakes the observation when a notification arrives, an error ends the observation, or a registration is
+    /// scheduled.
     pub(crate) arrived: Notify,
 }
 
@@ -22,12 +23,13 @@ pub(crate) struct Inbox {
 #[derive(Debug, Default)]
 struct Newest {
     response: Option<Response>,
-    order: coapace_proto::Observation,
-    /// Set while a registration is under way. No other is due then, however stale the representation is.
+    order: coapace_proto::NotificationOrder,
+    /// Set while a registration is outstanding. No other is due then, however stale the representation is.
     registering: bool,
-    /// The moment of the next registration, if it does not depend on how stale the representation is.
+    /// The time of the next registration, if one is scheduled. If not, the next is due when the representation is
+    /// stale.
     again: Option<Instant>,
-    /// Set if no more notifications come: the server has ended the observation, or has never begun it, or there was an error.
+    /// Set if no more notifications come: the server has ended the observation, or has never started it, or there was an error.
     end: Option<Result<(), Error>>,
     /// Set if a notification was rejected. The server has not ended the observation then.
     rejected: bool,
@@ -38,9 +40,9 @@ struct Newest {
 pub(crate) enum InboxContent {
     /// The newest representation.
     News(Response),
-    /// Nothing yet. Holds the moment to register again, or nothing while a registration is under way.
+    /// No notification yet. Holds the time to register again, or nothing while a registration is outstanding.
     Nothing(Option<Instant>),
-    /// Nothing, and nothing will come. Holds the error, if there was one.
+    /// No notification, and none will come. Holds the error, if there was one.
     Over(Option<Error>),
 }
 
@@ -49,9 +51,9 @@ impl Inbox {
         lock(&self.newest)
     }
 
-    /// Puts in a notification, or the response to a registration. The response to the first registration goes to the caller in
-    /// another way: `response` is `None`, and only the order and freshness of `message` are noted. Over a connection, messages
-    /// are `in_order` (RFC 8323 §7).
+    /// Puts in a notification, or the response to a registration. The response to the first registration reaches the caller in
+    /// another way: then `response` is `None`, and only the sequence number and freshness of `message` are recorded. Over a
+    /// connection, messages are `in_order` (RFC 8323 §7).
     pub(crate) fn put(
         &self,
         now: Instant,
@@ -63,7 +65,7 @@ impl Inbox {
         let registered = std::mem::take(&mut newest.registering);
         if registered && message.kind == Kind::Acknowledgement || in_order {
             // The message is newer than all before. A server that was restarted may count from any number.
-            newest.order = coapace_proto::Observation::new();
+            newest.order = coapace_proto::NotificationOrder::new();
         }
         if newest.order.update(now, message) {
             if !message.code.is_success() || message.observe().is_none() {
@@ -80,38 +82,42 @@ impl Inbox {
         self.arrived.notify_one();
     }
 
-    /// Notes that a registration is under way.
+    /// Records that a registration is outstanding.
     pub(crate) fn register(&self) {
         let mut newest = self.lock();
         newest.registering = true;
+        // A scheduled registration continues the observation, even after the server has ended it.
         if newest.again.take().is_some() {
             newest.end = None;
         }
     }
 
-    /// Makes a registration due at this moment, unless the observation is over.
+    /// Schedules a registration at this time, unless the observation has ended.
     pub(crate) fn register_at(&self, at: Instant) {
         let mut newest = self.lock();
         if newest.end.is_none() || newest.again.is_some() {
+            // A new session may be with a server that knows no observers.
             newest.again = Some(at);
             drop(newest);
             self.arrived.notify_one();
         }
     }
 
-    /// Makes a registration due at this moment, after the server has ended the observation.
+    /// Schedules a registration at this time, after the server has ended the observation.
     pub(crate) fn resume_at(&self, at: Instant) {
         self.lock().again = Some(at);
     }
 
-    /// Goes on after the server has ended the observation.
+    /// Continues the observation, although the server has ended it.
     pub(crate) fn reopen(&self) {
         self.lock().end = None;
     }
 
-    /// Returns the time since the newest representation became stale, if that makes a registration due.
+    /// Returns for how long the newest representation has been stale. Returns `None` if the next registration is
+    /// scheduled for another reason.
     pub(crate) fn overdue(&self, now: Instant) -> Option<Duration> {
         let newest = self.lock();
+        // A registration at a fixed time has another reason than staleness.
         newest.again.is_none().then(|| now.since(newest.order.fresh_until()))
     }
 
@@ -119,12 +125,13 @@ impl Inbox {
     pub(crate) fn fail(&self, error: Error) {
         let mut newest = self.lock();
         newest.rejected |= matches!(error, Error::BadOption(_));
+        // The first reason is the cause, and later errors follow from it.
         newest.end.get_or_insert(Err(error));
         drop(newest);
         self.arrived.notify_one();
     }
 
-    /// Returns whether the observation goes on at the server, as far as the client knows.
+    /// Returns whether the observation continues at the server, as far as the client knows.
     pub(crate) fn goes_on(&self) -> bool {
         let newest = self.lock();
         newest.end.is_none() || newest.rejected
@@ -137,6 +144,7 @@ impl Inbox {
         }
         match newest.end.take() {
             Some(end) if newest.again.is_none() => {
+                // The error is handed out once. Later calls see only that it is over.
                 newest.end = Some(Ok(()));
                 InboxContent::Over(end.err())
             }
@@ -171,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn of_representations_that_were_not_taken_the_newest_is_there() {
+    fn an_observation_keeps_only_the_newest_unread_representation() {
         let inbox = Inbox::default();
         put(&inbox, 1, "a");
         put(&inbox, 3, "c");
@@ -183,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn the_acknowledgement_of_another_registration_is_new_whatever_its_number() {
+    fn the_response_to_a_repeated_registration_is_new_whatever_its_observe_number() {
         let inbox = Inbox::default();
         put(&inbox, 9, "before");
         inbox.register();
@@ -196,7 +204,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_registration_that_is_answered_separately_with_nothing_newer_is_followed_by_another() {
+    async fn an_outdated_separate_response_to_a_registration_causes_another_registration() {
         for (number, again) in [(9, 135), (3, 105)] {
             let inbox = Inbox::default();
             put(&inbox, 9, "before");
@@ -207,13 +215,13 @@ mod tests {
             put_at(Instant::from_secs(100), Kind::Confirmable, &inbox, number, "again");
             let woken = tokio::time::timeout(std::time::Duration::from_secs(5), inbox.arrived.notified());
             woken.await.expect("a task that waits for news looks again");
-            let InboxContent::Nothing(Some(at)) = inbox.take(Draw::ZERO) else { panic!("it is no news") };
+            let InboxContent::Nothing(Some(at)) = inbox.take(Draw::ZERO) else { panic!("it is not newer") };
             assert_eq!(at, Instant::from_secs(again));
         }
     }
 
     #[test]
-    fn a_notification_without_the_option_is_the_last() {
+    fn a_response_without_the_observe_option_is_the_last_notification() {
         let inbox = Inbox::default();
         let message = Message { code: Code::NOT_FOUND, ..Message::empty(Kind::Confirmable, 1) };
         inbox.put(Instant::ZERO, &message, false, Some(Response::new(message.code)));
@@ -223,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn an_observation_that_has_ended_goes_on_with_a_registration_at_the_moment_that_was_chosen() {
+    fn an_ended_observation_registers_again_after_the_chosen_pause() {
         let inbox = Inbox::default();
         let message = Message { code: Code::SERVICE_UNAVAILABLE, ..Message::empty(Kind::Confirmable, 1) };
         inbox.put(Instant::ZERO, &message, false, Some(Response::new(message.code)));
@@ -242,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn an_error_is_told_once() {
+    fn an_error_of_an_observation_is_reported_once() {
         let inbox = Inbox::default();
         inbox.register();
         assert!(matches!(inbox.take(Draw::ZERO), InboxContent::Nothing(None)));

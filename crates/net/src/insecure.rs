@@ -16,7 +16,7 @@ use crate::lock::lock;
 use crate::stream::ByteStream;
 use crate::{DtlsCounters, Refused, TlsError};
 
-/// Set if the crate is built with DTLS and TLS.
+/// Whether the crate is built with DTLS and TLS.
 pub(crate) const IS_BUILT: bool = false;
 
 /// A type without values, for everything that needs DTLS or TLS.

@@ -3,11 +3,11 @@
 use std::fmt::Debug;
 use std::net::SocketAddr;
 
-/// Sees every datagram of a client or server, and may drop it: for captures, and to imitate a bad network. It sees DTLS as
+/// Sees every datagram of a client or server, and may drop it: for captures, and to simulate a bad network. It sees DTLS as
 /// records, and does not see TCP.
 pub trait Interceptor: Debug + Send + Sync {
-    /// Sees a datagram that is about to leave, or has arrived. Returns `false` to drop it. The task that sends or receives
-    /// calls this, so it must not block.
+    /// Called with a datagram that is about to be sent, or has arrived. Returns `false` to drop it. The task that sends or
+    /// receives calls this, so it must not block.
     fn pass(&self, datagram: &Datagram<'_>) -> bool;
 }
 
@@ -15,13 +15,13 @@ pub trait Interceptor: Debug + Send + Sync {
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct Datagram<'a> {
-    /// Its direction.
+    /// The direction.
     pub direction: Direction,
-    /// The local address. Its IP address is unspecified where the system chooses it.
+    /// The local address. Its IP address is unspecified if the system chooses it.
     pub local: SocketAddr,
     /// The address of the peer.
     pub peer: SocketAddr,
-    /// Its bytes.
+    /// The content.
     pub bytes: &'a [u8],
 }
 
@@ -35,8 +35,8 @@ impl<'a> Datagram<'a> {
 /// The direction of a datagram.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Direction {
-    /// It goes to the peer.
+    /// To the peer.
     Sent,
-    /// It comes from the peer.
+    /// From the peer.
     Received,
 }

@@ -1,7 +1,8 @@
 //! CoAP on real sockets: clients and servers for tokio, with a choice of congestion control.
 //!
-//! A [`Client`] sends requests. A [`Server`] answers requests with the handlers of its [`Router`]. Both run the endpoint of
-//! [`coapace_proto`] with a mechanism of [`coapace_control`], which is named at run time: `"fasor"`, `"cocoa:max_rto=10s"`.
+//! A [`Client`] sends requests. A [`Server`] answers requests with the handlers of its [`Router`]. Both use the endpoint of
+//! [`coapace_proto`] with a mechanism of [`coapace_control`], which is chosen at run time by its name: `"fasor"`,
+//! `"cocoa:max_rto=10s"`.
 //!
 //! ```
 //! use coapace_net::{Client, Mechanism, Rejection, Request, Response, Router, Server};
@@ -32,12 +33,10 @@
 //!   as it receives requests, and sends the responses of a batch with one system call.
 //! * `stream/`: connections over TCP, TLS and WebSockets, with [`coapace_proto::stream`]. They have no retransmissions, no
 //!   endpoint and no mechanism.
-//! * `conversation/`: the part of a server that is the same over datagrams and connections: block-wise transfers, Observe,
-//!   the bound of handlers that wait.
-//! * `secure/`: DTLS and TLS, with the feature `tls`. DTLS sessions lie between an endpoint and its socket. A session begins
+//! * `conversation/`: the part of a server that is common to datagrams and connections: block-wise transfers, Observe, the
+//!   limit of waiting handlers.
+//! * `secure/`: DTLS and TLS, with the feature `tls`. DTLS sessions are between an endpoint and its socket. A session is opened
 //!   before the first request is sent, so that the handshake is not measured as part of a round trip.
-//!
-//! * `relay/`: a relay that runs a mechanism for programs without one, with an endpoint at each side; with the feature `tls`.
 //!
 //! Servers of both kinds call handlers through the same [`Router`]. Requests of both kinds are made with the same [`Call`].
 //!
@@ -45,14 +44,15 @@
 //! EXCHANGE_LIFETIME (RFC 7252 §4.4), which is 265 a second. A client that sends requests faster opens further endpoints.
 //!
 //! The crate runs on Unix. Only on Linux, a datagram is answered from the address it was sent to, servers [join
-//! groups](Membership), a client hears ICMP errors, and a server moves batches of datagrams with one system call.
+//! groups](Membership), a client receives ICMP errors, and a server transfers batches of datagrams with one system call.
 //!
 //! # Words
 //!
-//! A *stranger* is a client that has not shown that its address is its own. A *place* is one of a bounded number, such as the
-//! place of a handler that waits. The *tail* of a message is its options and payload. The *terms* of a request are all that
-//! its answer depends on besides the handler, such as the block that it asks for. The *leisure* of a response to a group is
-//! its delay (RFC 7252 §8.2). To *publish* is to send a notification to all observers of a resource.
+//! A *stranger* is a client whose address is not verified. A *place* is one of a limited number of slots, such as the
+//! slot of a waiting handler. The *tail* of a message is its options and payload. The *terms* of a request are
+//! everything that its answer depends on other than the handler, such as the requested block. The *leisure* of a
+//! response to a group is its delay (RFC 7252 §8.2). To *publish* is to send a notification to all observers of a
+//! resource.
 // Code that takes the types of `insecure.rs` is unreachable, because they have no values.
 #![cfg_attr(not(feature = "tls"), allow(dead_code, unreachable_code, unused_variables))]
 
@@ -92,8 +92,6 @@ mod profile;
 mod receivers;
 mod refusals;
 mod rejection;
-#[cfg(feature = "tls")]
-pub mod relay;
 mod request;
 mod resource;
 mod response;

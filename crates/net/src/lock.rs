@@ -1,4 +1,4 @@
-//! Locks.
+//! Locks that ignore poisoning.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 

@@ -2,7 +2,7 @@
 //! (`coapace_net::handshake`), limits (`coapace_net::limit`), observations (`coapace_net::observe`), and destinations that a
 //! client does not reach (`coapace_net::unreachable`).
 //!
-//! No event has a payload or a key. Text that peers choose, such as paths and identities, is recorded as strings, which
+//! No event contains a payload or a key. Text that peers choose, such as paths and identities, is recorded as strings, which
 //! subscribers escape.
 
 use std::fmt::Display;
@@ -13,10 +13,10 @@ use std::time::{Duration, Instant};
 use crate::lock::lock;
 use crate::{Identity, Stats};
 
-/// The rate of logged failed handshakes, which anyone can cause without end.
+/// Limits the log events for failed handshakes, which anyone can cause without end.
 static FAILED_HANDSHAKES: EventLimiter = EventLimiter::new();
 
-/// Passes one event a second. Holds the time of the last event that passed, and the number of events suppressed since.
+/// Passes one event a second. Holds the time of the last passed event, and the number of events suppressed since.
 #[derive(Debug)]
 struct EventLimiter(Mutex<(Option<Instant>, u64)>);
 
@@ -30,6 +30,7 @@ impl EventLimiter {
     /// Returns the number of events that were suppressed since the last that passed, or `None` if this event is suppressed.
     fn pass(&self, now: Instant) -> Option<u64> {
         let (passed, suppressed) = &mut *lock(&self.0);
+        // Another thread may have set a later time than this `now`.
         if passed.is_some_and(|passed| now.saturating_duration_since(passed) < Self::INTERVAL) {
             *suppressed += 1;
             return None;
@@ -39,13 +40,13 @@ impl EventLimiter {
     }
 }
 
-/// Logs a handshake that has ended with a session or connection.
+/// Logs a handshake that led to a session or connection.
 pub(crate) fn handshake(transport: &str, peer: SocketAddr, identity: Option<&Identity>) {
     let identity = identity.map(ToString::to_string);
     tracing::info!(target: "coapace_net::handshake", transport, %peer, identity, "handshake completed");
 }
 
-/// Logs a handshake that has failed.
+/// Logs a failed handshake.
 pub(crate) fn handshake_failed(
     transport: &str,
     peer: SocketAddr,
@@ -59,22 +60,22 @@ pub(crate) fn handshake_failed(
     }
 }
 
-/// The rate of logged refusals. Many clients may meet the refusals of one server at once.
+/// Limits the log events for unreachable destinations. One server may refuse many clients of this process at once.
 static REFUSALS: EventLimiter = EventLimiter::new();
 
-/// Logs that datagrams do not reach a destination, which a client goes on asking.
+/// Logs that datagrams do not reach a destination. The client keeps sending.
 pub(crate) fn unreachable(peer: SocketAddr, kind: std::io::ErrorKind) {
     if REFUSALS.pass(Instant::now()).is_none() {
         return;
     }
     if kind == std::io::ErrorKind::ConnectionRefused {
-        tracing::warn!(target: "coapace_net::unreachable", %peer, "nobody listens there yet, asking on");
+        tracing::warn!(target: "coapace_net::unreachable", %peer, "nobody listens there yet; still trying");
     } else {
-        tracing::warn!(target: "coapace_net::unreachable", %peer, %kind, "nothing arrives there yet, asking on");
+        tracing::warn!(target: "coapace_net::unreachable", %peer, %kind, "datagrams do not arrive there yet; still trying");
     }
 }
 
-/// Logs the beginning or end of an observation.
+/// Logs the start or end of an observation.
 pub(crate) fn observer(peer: SocketAddr, what: &'static str) {
     tracing::debug!(target: "coapace_net::observe", %peer, what, "observer");
 }
@@ -91,8 +92,8 @@ pub(crate) fn unavailable(wait: coapace_control::Duration) {
     tracing::warn!(target: "coapace_net::observe", wait_s, "the server is unavailable; registering again until it is back");
 }
 
-/// Logs the bounds that the server has reached since the last look. An event that happens often makes one line with its
-/// count, and costs nothing where it happens. `peer` is the last peer that a bound has stopped.
+/// Logs the limits that the server has reached since the last check. A frequent event makes one line with its count, and costs
+/// nothing when it happens. `peer` is the last peer affected by a limit.
 pub(crate) fn limits(transport: &str, peer: Option<SocketAddr>, before: &Stats, now: &Stats) {
     for ((counter, now), (_, before)) in now.counters().zip(before.counters()) {
         let count = now.saturating_sub(before);
@@ -108,7 +109,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_event_a_second_passes_and_tells_how_many_did_not() {
+    fn a_rate_limited_log_passes_one_event_a_second_with_the_number_suppressed() {
         let (rate, begin) = (EventLimiter::new(), Instant::now());
         let at = |ms| rate.pass(begin + Duration::from_millis(ms));
         assert_eq!(

@@ -25,13 +25,13 @@ pub const ALL_COAP_NODES_SITE_LOCAL: Ipv6Addr = Ipv6Addr::new(0xff05, 0, 0, 0, 0
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Membership {
     group: IpAddr,
-    /// The name or index of the interface.
+    /// The name or index of the interface. If it is `None`, the system's routes choose one.
     interface: Option<String>,
     optional: bool,
 }
 
 impl Membership {
-    /// Returns the membership of a group on the interface that the system's routes choose. If the address is not a group's, the
+    /// Returns the membership of a group on the interface chosen by the system's routes. If the address is not a group's, the
     /// server fails to join.
     pub fn of(group: impl Into<IpAddr>) -> Self {
         Self { group: group.into(), interface: None, optional: false }
@@ -43,7 +43,7 @@ impl Membership {
         Self { interface: Some(interface.into()), ..self }
     }
 
-    /// Lets the server go on if it cannot join this group, as long as it joins another.
+    /// Lets the server continue if it cannot join this group, as long as it joins another.
     #[must_use]
     pub fn if_possible(self) -> Self {
         Self { optional: true, ..self }
@@ -71,6 +71,7 @@ impl Membership {
                     if !membership.optional {
                         return Err(error);
                     }
+                    // It is returned only if no group could be joined, and then the last reason is as good as any.
                     failed = Some(error);
                 }
             }
@@ -85,35 +86,36 @@ impl Membership {
         }
         // On other systems, datagrams to a group could not be distinguished from others.
         if cfg!(not(target_os = "linux")) {
-            return refused(io::ErrorKind::Unsupported, "servers join groups on Linux alone");
+            return refused(io::ErrorKind::Unsupported, "only servers on Linux can join groups");
         }
+        // The destination of a datagram shows whether it came to a group. The system names it only on such a socket.
         if !socket.tells_local {
             return refused(
                 io::ErrorKind::InvalidInput,
-                "only what is bound to every address, [::] or 0.0.0.0, hears groups",
+                "only a server bound to every address, [::] or 0.0.0.0, can join groups",
             );
         }
         if self.group.is_ipv6() && !socket.v6 {
-            return refused(io::ErrorKind::InvalidInput, "the server is bound to IPv4 alone");
+            return refused(io::ErrorKind::InvalidInput, "the server is bound to IPv4 only; bind it to [::]");
         }
         socket.join(self.group, self.interface.as_deref()).map_err(|error| {
             // `io::ErrorKind` has no kind for ENODEV.
             if error.raw_os_error() == Some(NO_DEVICE) {
                 let why = match &self.interface {
-                    Some(interface) => format!("there is no interface {interface}"),
+                    Some(interface) => format!("this host has no interface {interface}"),
                     None => format!("no route leads there; name an interface, as in {}%eth0", self.group),
                 };
                 return io::Error::new(io::ErrorKind::NotFound, why);
             }
             match error.kind() {
-                kind @ io::ErrorKind::AddrInUse => io::Error::new(kind, "it is joined already"),
+                kind @ io::ErrorKind::AddrInUse => io::Error::new(kind, "the server has joined it already"),
                 _ => error,
             }
         })
     }
 }
 
-/// ENODEV, of Linux.
+/// The number of the error ENODEV (no such device), as on Linux.
 const NO_DEVICE: i32 = 19;
 
 /// Writes the form that [`FromStr`] parses.
@@ -138,7 +140,7 @@ impl FromStr for Membership {
     }
 }
 
-/// The error of a text that names no group.
+/// The error of parsing a text that is not the address of a group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("expected the address of a group, as 224.0.1.187 or ff02::fd%eth0")]
 pub struct NoGroup;
@@ -157,7 +159,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_membership_is_parsed_from_what_it_is_shown_as() {
+    fn a_group_membership_parses_back_from_its_displayed_text() {
         for text in ["224.0.1.187", "224.0.1.187%eth0", "ff02::fd", "ff05::fd%2"] {
             assert_eq!(
                 text.parse::<Membership>().map(|membership| membership.to_string()),

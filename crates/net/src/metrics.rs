@@ -14,23 +14,24 @@ use crate::{Profile, Requests, Stats};
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct Metrics {
-    /// The counters since the client or server began.
+    /// The counters since the client or server started.
     pub stats: Stats,
     /// The requests to a server.
     pub requests: Requests,
-    /// Distributions over its own exchanges. The exchanges of a server are separate responses and notifications.
+    /// Distributions over the exchanges of the client or server. The exchanges of a server are separate responses and
+    /// notifications.
     pub measures: Measures,
-    /// The profiles of its endpoints.
+    /// The profiles of the endpoints.
     pub profiles: Vec<Profile>,
-    /// Exchanges of its own under way or waiting.
+    /// The number of exchanges of the client or server that are outstanding or waiting.
     pub exchanges: u64,
-    /// Observers that are registered with a server.
+    /// The number of registered observers of a server.
     pub observers: u64,
-    /// Peers that the endpoints remember.
+    /// The number of peers remembered by the endpoints.
     pub peers: u64,
-    /// DTLS sessions, handshakes included.
+    /// The number of DTLS sessions, handshakes included.
     pub sessions: u64,
-    /// Handlers that wait for something.
+    /// The number of handlers that wait for something.
     pub pending: u64,
 }
 
@@ -58,6 +59,7 @@ impl Metrics {
         for hub in hubs {
             sum.pending += u64::from(hub.pending.load(Ordering::Relaxed));
             sum.sessions += hub.sessions.as_ref().map_or(0, |sessions| lock(sessions).len() as u64);
+            // The lock of the sessions is free again: a hub that sends takes it while it holds its own.
             let LockedHub { endpoint, answers, .. } = &*hub.lock();
             sum.requests.merge(&answers.requests);
             endpoint.measures().into_iter().for_each(|measures| sum.measures.merge(measures));

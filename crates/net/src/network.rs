@@ -6,7 +6,7 @@ use std::str::FromStr;
 
 use crate::address::mapped;
 
-/// A network. It is read from `ADDRESS/BITS`, or from `ADDRESS` alone for one address.
+/// A network, parsed from `ADDRESS/BITS`, or from `ADDRESS` for a single address.
 ///
 /// ```
 /// use coapace_net::Network;
@@ -16,13 +16,13 @@ use crate::address::mapped;
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Network {
-    /// The address, with IPv4 mapped into IPv6 and the other bits cleared.
+    /// The first address, with IPv4 mapped into IPv6 and the other bits cleared.
     first: u128,
-    /// The number of bits that count, of 128.
+    /// The number of leading bits that all addresses of the network have in common, of 128.
     bits: u32,
 }
 
-/// The error of a text that is not a network.
+/// The error of parsing a text that is not a network.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NoNetwork;
 
@@ -43,12 +43,14 @@ impl Network {
 
     /// Returns whether an address is in the network.
     pub fn contains(&self, address: IpAddr) -> bool {
+        // The same IPv4 address may be given as it is or mapped into IPv6.
         cleared(mapped(address.to_canonical()), self.bits) == self.first
     }
 }
 
-/// Returns an address with all but the first bits cleared.
+/// Returns an address with all bits cleared except the first `bits`.
 fn cleared(address: Ipv6Addr, bits: u32) -> u128 {
+    // With 0 bits the shift is by the whole width, which only `checked_shl` allows.
     address.to_bits() & u128::MAX.checked_shl(128 - bits.min(128)).unwrap_or(0)
 }
 
@@ -59,10 +61,11 @@ impl FromStr for Network {
         let (address, bits) =
             text.split_once('/').map_or((text, None), |(address, bits)| (address, Some(bits)));
         let address: IpAddr = address.parse().map_err(|_| NoNetwork)?;
+        // IPv4 is mapped into IPv6, behind 96 fixed bits.
         let before = if address.is_ipv4() { 96 } else { 0 };
         let bits = match bits {
             None => 128,
-            Some(bits) => before + bits.parse::<u32>().map_err(|_| NoNetwork)?,
+            Some(bits) => before + u32::from(bits.parse::<u8>().map_err(|_| NoNetwork)?),
         };
         if bits > 128 {
             return Err(NoNetwork);
@@ -76,7 +79,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_network_contains_the_addresses_with_its_first_bits_however_they_are_written() {
+    fn a_network_contains_the_addresses_with_its_prefix_even_as_mapped_ipv4() {
         let contains = |network: &str, address: &str| {
             network.parse::<Network>().unwrap().contains(address.parse().unwrap())
         };
@@ -94,7 +97,9 @@ mod tests {
             let address = address.parse().unwrap();
             assert!(Network::LOOPBACK.iter().any(|network| network.contains(address)), "{address}");
         }
-        for text in ["", "10.0.0.0/33", "2001:db8::/129", "10.0.0/8", "a/8", "10.0.0.0/x"] {
+        for text in
+            ["", "10.0.0.0/33", "2001:db8::/129", "10.0.0/8", "a/8", "10.0.0.0/x", "10.0.0.0/4294967295"]
+        {
             assert_eq!(text.parse::<Network>(), Err(NoNetwork), "{text}");
         }
     }

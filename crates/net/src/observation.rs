@@ -17,10 +17,11 @@ use crate::{Error, Response, log};
 /// The representations of a resource as it changes. [`first`](Self::first) is the response to the registration, and each
 /// call of [`next`](Self::next) returns a later representation.
 ///
-/// If the server answers or notifies 5.03 Service Unavailable or 4.29 Too Many Requests, it has ended the observation for a while,
-/// for example to restart. [`next`](Self::next) registers again after its Max-Age (RFC 7252 §5.9.3.4, RFC 8516), or after 5 s
-/// without one. The pauses grow to 5 minutes. If ten registrations in a row are answered so, over some 25 minutes, the last of
-/// these responses ends the observation. With [`Call::once`](crate::Call::once) the first such response does.
+/// If the server answers or notifies 5.03 Service Unavailable or 4.29 Too Many Requests, it has ended the observation
+/// temporarily, for example to restart. [`next`](Self::next) registers again after its Max-Age (RFC 7252 §5.9.3.4, RFC 8516),
+/// or after 5 s without one. The pauses grow to 5 minutes. If ten consecutive registrations get such an answer, over some 25
+/// minutes, the last of these responses ends the observation. With [`Call::once`](crate::Call::once) the first such response
+/// does.
 ///
 /// Only the newest representation is kept, so a slow program does not see all of them. If none has come 5 to 15 s after the
 /// last became stale (Max-Age), [`next`](Self::next) registers again (RFC 7641 §3.3.1). Over a connection, this shows
@@ -44,33 +45,35 @@ pub struct Observation {
     call: Call,
     inbox: Arc<Inbox>,
     first: Response,
-    /// A notification that lacks blocks.
+    /// A notification whose later blocks must still be fetched, if there is one.
     partial: Option<Response>,
-    /// Set if the server had asked for the last registration with an Echo value.
+    /// Whether the last registration was repeated with an Echo value on the server's request.
     is_repeated: bool,
-    /// The number of registrations in a row for which the server was unavailable.
+    /// The number of consecutive registrations for which the server was unavailable.
     refused: u32,
     random: Random,
     /// The random delay of the next registration.
     draw: Draw,
 }
 
-/// The number of registrations in a row for which a server may be unavailable.
+/// The number of consecutive registrations for which a server may be unavailable before the observation ends.
 const MAX_REFUSED: u32 = 10;
 
-/// The first pause after a response without Max-Age, and the longest that a client chooses itself. They are the project's choice:
-/// the 60 s that RFC 7252 §5.10.5 gives a response without Max-Age are about caches.
+/// The first pause after a response without Max-Age, and the longest pause that a client chooses itself. Both are our choice:
+/// the 60 s that RFC 7252 §5.10.5 specifies for a response without Max-Age are about caches.
 const FIRST_PAUSE: Duration = Duration::from_secs(5);
 const LONGEST_PAUSE: Duration = Duration::from_secs(300);
 
-/// The longest Max-Age that is waited for, in seconds.
+/// The longest Max-Age that a client waits for, in seconds.
 const MAX_AGE: u64 = 24 * 60 * 60;
 
-/// Returns the pause before the next registration. It is dithered, so that the observers of a server do not come back at once.
+/// Returns the pause before the next registration, after the server was unavailable for `refused` others. The pause is
+/// random, so that the observers of a server do not return all at once.
 fn pause(refused: u32, max_age: Option<u64>, draw: Draw) -> Duration {
+    // 5 s · 2⁶ is longer than the longest pause, so a larger shift is not needed.
     let own = FIRST_PAUSE.times(1 << refused.min(6)).min(LONGEST_PAUSE);
     let asked = max_age.map(|seconds| Duration::from_secs(seconds.min(MAX_AGE)));
-    // The first pause is what the server asks for.
+    // The server chooses the first pause.
     let least = match asked {
         Some(asked) if refused == 0 => asked.max(Duration::from_secs(1)),
         asked => own.max(asked.unwrap_or(own)),
@@ -78,7 +81,7 @@ fn pause(refused: u32, max_age: Option<u64>, draw: Draw) -> Duration {
     draw.dither(least, Ratio::new(3, 2))
 }
 
-/// Returns whether a registration that has failed like this may succeed later.
+/// Returns whether a registration that failed with this error may succeed later.
 fn is_passing(error: &Error) -> bool {
     matches!(
         error,
@@ -95,6 +98,7 @@ fn is_passing(error: &Error) -> bool {
 impl Observation {
     pub(crate) async fn begin(call: Call, mut asker: Asker) -> Result<Self, Error> {
         if asker.turns.is_some() {
+            // An observation stays with one address, so it is found out first which of them answers.
             Box::pin(asker.find()).await?;
         }
         let mut random = Random::default();
@@ -114,6 +118,7 @@ impl Observation {
         // A challenge has ended the first registration and its inbox.
         if let Some(value) = response.challenge() {
             this.show_address(&value);
+            // The endpoint must not wait for notifications to the registration that was challenged.
             this.subscription.forget();
             this.inbox = Arc::default();
             response = this.register().await?;
@@ -126,20 +131,19 @@ impl Observation {
         Ok(this)
     }
 
-    /// Returns the response to the registration, which is a success. No other follows if the server does not let the
-    /// resource be observed.
+    /// Returns the response to the registration, which is a success. No other follows if the resource cannot be observed.
     pub fn first(&self) -> &Response {
         &self.first
     }
 
-    /// Returns the next representation, or nothing once the server has ended the observation. The last response may be an
-    /// error of the server, such as 4.04.
+    /// Returns the next representation, or `None` once the server has ended the observation. The last response may be
+    /// an error of the server, such as 4.04.
     ///
     /// The future may be dropped before it is done, and `next` called again.
     ///
     /// # Errors
-    /// The errors of fetching the rest of a large representation, after which the observation goes on. The errors of
-    /// registering again and of the connection, after which it is over.
+    /// The errors of fetching the rest of a large representation, after which the observation continues. The errors of
+    /// registering again and of the connection, after which it has ended.
     pub async fn next(&mut self) -> Option<Result<Response, Error>> {
         loop {
             match self.inbox.take(self.draw) {
@@ -156,6 +160,7 @@ impl Observation {
                     continue;
                 }
             }
+            // A copy stays in `partial`, so that the call can be dropped while it fetches further blocks.
             let Some(news) = self.partial.clone() else { continue };
             let challenge = news.challenge().filter(|_| !self.is_repeated);
             self.is_repeated = challenge.is_some();
@@ -175,6 +180,7 @@ impl Observation {
                 }
                 return Some(Ok(news));
             }
+            // The server is back, so the next pauses begin small again.
             self.refused = 0;
             let finished = self.complete(news).await;
             self.partial = None;
@@ -197,7 +203,7 @@ impl Observation {
         }
     }
 
-    /// Fetches the blocks that a representation lacks.
+    /// Returns the complete representation, after fetching its missing blocks if there are any.
     async fn complete(&self, response: Response) -> Result<Response, Error> {
         if is_whole(&response) || !response.is_success() {
             return within(response, self.call.blocks);
@@ -210,12 +216,12 @@ impl Observation {
         self.call.options.clone().observe(0)
     }
 
-    /// Adds the Echo option that shows the server the client's address (RFC 9175 §2.3).
+    /// Adds the Echo option that verifies the client's address (RFC 9175 §2.3).
     fn show_address(&mut self, value: &[u8]) {
         self.call.options = echo::repeated(std::mem::take(&mut self.call.options), value);
     }
 
-    /// Puts off the next registration by at least `max_age` seconds, because the server is unavailable. Returns `false` if the
+    /// Delays the next registration by at least `max_age` seconds, because the server is unavailable. Returns `false` if the
     /// server was unavailable too often.
     fn put_off(&mut self, max_age: Option<u64>) -> bool {
         if self.call.once || self.refused >= MAX_REFUSED {
@@ -235,7 +241,7 @@ impl Observation {
         self.subscription.register(transfer.request()?, &self.inbox).await
     }
 
-    /// Registers again. An error ends the observation.
+    /// Registers again. An error ends the observation, unless the server was unavailable before and may return.
     async fn register_again(&mut self) {
         if let Err(error) = self.try_to_register_again().await
             && !(self.refused > 0 && is_passing(&error) && self.put_off(None))
@@ -258,9 +264,10 @@ impl Observation {
         self.subscription.register_again(transfer.request()?, &self.inbox).await
     }
 
-    /// Waits for a notification, or registers again when it is time.
+    /// Waits for a notification, or until it is time to register again, and then registers.
     async fn wait(&mut self, again: Option<Instant>) {
         let clock = self.subscription.clock();
+        // Made before the inbox could change, so that no notification is missed.
         let arrived = self.inbox.arrived.notified();
         let Some((again, at)) = again.and_then(|again| Some((again, clock.at(again)?))) else {
             return arrived.await;
@@ -276,8 +283,9 @@ impl Observation {
         }
     }
 
-    /// Ends the observation in this client. Returns options and payload of the request that deregisters, if one is needed.
+    /// Ends the observation in this client. Returns options and payload of the deregistration, if one is needed.
     fn farewell(&mut self) -> Option<Tail> {
+        // Forgotten in any case, so that the endpoint rejects later notifications even if nothing is sent here.
         if !self.subscription.forget() || !self.inbox.goes_on() {
             return None;
         }
@@ -298,7 +306,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn pauses_are_at_least_what_the_server_asks_for_and_grow() {
+    fn pauses_before_registrations_grow_and_are_at_least_those_of_the_server() {
         let seconds = |max_age| -> Vec<u64> {
             (0..9).map(|refused| pause(refused, max_age, Draw::ZERO).as_micros() / 1_000_000).collect()
         };

@@ -1,4 +1,4 @@
-//! Whether a server takes several blocks of a body at once (Q-Block1, RFC 9177).
+//! The test whether a server accepts several blocks of a body at once (Q-Block1, RFC 9177).
 
 use std::time::Duration;
 
@@ -11,17 +11,18 @@ use crate::asker::{Asker, RequestPath, exchange, fits};
 use crate::call::in_time;
 use crate::{Error, Response};
 
-/// The number of blocks up to which a body is sent one block after the other. The question to the server takes a round trip, like
-/// a block.
+/// The number of blocks up to which a body is sent one block after the other, because the test takes a round trip, like a
+/// block.
 const TOO_FEW: usize = 4;
 
-/// The longest wait for the answer. Some servers drop a request with a critical option that they do not know.
+/// The longest wait for the answer. Some servers drop a request with an unknown critical option.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 impl Asker {
-    /// Returns whether a body of so many blocks is worth Q-Block1 and the server supports it. An unknown server is asked for 16
-    /// bytes of its links with Q-Block2, which it supports if it supports Q-Block1 (RFC 9177 §4.1). A block of the body itself
-    /// could do harm: some servers ignore critical options that they do not know, and would take the block for the whole body.
+    /// Returns whether Q-Block1 is worthwhile for a body of this many blocks, and the server supports it. From an
+    /// unknown server the client requests 16 bytes of the server's links with Q-Block2: a server that supports Q-Block1
+    /// also supports Q-Block2 (RFC 9177 §4.1). Testing with a block of the body could do harm: some servers ignore
+    /// unknown critical options, and would take the block for the whole body.
     ///
     /// # Errors
     /// The errors of any request.
@@ -41,6 +42,7 @@ impl Asker {
             to_host
         });
         let links = to_host.uri_path(".well-known").uri_path("core");
+        // The smallest block, because only the option in the answer matters.
         let least = Block::new(0, false, 0).into_iter().fold(links, Options::q_block2);
         let tail = least.tail(&[]).map_err(TransferError::Option)?;
         // A client that blocks may have no runtime. It waits until it gives up.
@@ -75,6 +77,7 @@ impl Asker {
             state.endpoint.request(now, *to, get.request(token, tail.as_bytes()))
         });
         match asked.await {
+            // Some servers reject the unknown option with a Reset. That is an answer, too.
             Err(Error::Reset | Error::BadOption(_)) => Ok(Response::new(Code::BAD_OPTION)),
             response => response,
         }

@@ -9,7 +9,7 @@ use coapace_proto::Config;
 pub struct Profile {
     /// The congestion control of single exchanges.
     pub mechanism: Mechanism,
-    /// The congestion control of the blocks of a body, several of which are asked for at once. `None` asks for one block after
+    /// The congestion control for the blocks of a body, several of which are requested at once. `None` requests one block after
     /// the other, like single exchanges.
     pub bulk: Option<Mechanism>,
     /// The parameters.
@@ -17,7 +17,7 @@ pub struct Profile {
 }
 
 impl Default for Profile {
-    /// Returns the congestion control of RFC 7252, `tide` for the blocks of a body, and bounds that suit a host: 4,096
+    /// Returns the congestion control of RFC 7252, `tide` for the blocks of a body, and limits suitable for a host: 4,096
     /// exchanges, 1,024 destinations, 4,096 observers, 1,024 observations, 32,768 remembered messages.
     ///
     /// Fewer messages are remembered than there are Message IDs. The requests of a client that reuses Message IDs within

@@ -12,21 +12,21 @@ use crate::{Error, Response};
 /// The receivers of the responses to one request, over datagrams or a connection.
 #[derive(Debug, Default)]
 pub(crate) struct Receivers {
-    /// The task that waits for the first response.
+    /// The task that waits for the first response. `None` once it has the response.
     pub(crate) first: Option<oneshot::Sender<Result<Response, Error>>>,
-    /// The inbox for notifications.
+    /// The inbox for notifications, if the request has Observe.
     pub(crate) inbox: Option<Arc<Inbox>>,
-    /// The task that waits for the acknowledgement of a block.
+    /// The task that waits for the acknowledgement of a block, if one does.
     pub(crate) acknowledged: Option<oneshot::Sender<()>>,
 }
 
 impl Receivers {
-    /// Returns whether anything still waits for a response.
+    /// Returns whether any receiver still waits for a response.
     pub(crate) fn are_waiting(&self) -> bool {
         self.inbox.is_some() || self.first.as_ref().is_some_and(|first| !first.is_closed())
     }
 
-    /// Hands on a response that was read from `message`. Over a connection, messages are `in_order`. Returns whether
+    /// Passes on a response that was read from `message`. Over a connection, messages are `in_order`. Returns whether
     /// notifications may follow.
     pub(crate) fn receive(
         &mut self,
@@ -36,6 +36,7 @@ impl Receivers {
         response: Result<Response, Error>,
     ) -> bool {
         let is_success = response.as_ref().is_ok_and(Response::is_success);
+        // Only a success with Observe begins or continues an observation (RFC 7641 §4.2).
         let goes_on = self.inbox.is_some() && is_success && message.observe().is_some();
         if let (Some(inbox), Ok(response)) = (&self.inbox, &response) {
             inbox.put(now, message, in_order, self.first.is_none().then(|| response.clone()));
@@ -43,7 +44,8 @@ impl Receivers {
         self.end(response) && goes_on
     }
 
-    /// Hands on the result of a request without notifications, or an error. Returns whether anything has received it.
+    /// Passes the result of a request to the task that waits for it, or else an error to the inbox. Returns `false` if
+    /// the task has stopped waiting.
     pub(crate) fn end(&mut self, result: Result<Response, Error>) -> bool {
         match (self.first.take(), &self.inbox, result) {
             // The task that waited may have stopped a moment ago.

@@ -9,15 +9,15 @@ use tokio::sync::Notify;
 use crate::address::Remote;
 use crate::log;
 
-/// The most destinations that are noted. Beyond it, any one is forgotten, and noted again with its next error.
+/// The most destinations that are recorded. Beyond that an arbitrary one is dropped, and recorded again at its next error.
 const MOST: usize = 256;
 
-/// EACCES, of every Unix: no datagram may go there from here, for example to a broadcast address.
+/// The number of the error EACCES on every Unix: this host may not send to the address, such as a broadcast address.
 const NOT_ALLOWED: i32 = 13;
 
-/// The destinations that sent ICMP errors, or that the system refused to send to, since they were last heard. Neither shows that a
-/// later datagram will not arrive: a host that reboots reports for a while that nobody listens at its port. So neither ends a
-/// request by itself, and requests go on as after silence (RFC 7252 §4.2).
+/// The destinations that sent ICMP errors, or that the system refused to send to, since they last answered. A later
+/// datagram may still arrive: a host that reboots reports closed ports for a while. So an error does not end a request
+/// by itself: the request is retransmitted as if there were no error (RFC 7252 §4.2).
 #[derive(Debug)]
 pub(crate) struct Refusals {
     known: HashMap<Remote, io::ErrorKind>,
@@ -32,7 +32,8 @@ impl Default for Refusals {
 }
 
 impl Refusals {
-    /// Notes the error of a datagram to a destination that is still asked. Logs the first since the destination was heard.
+    /// Records the error of a datagram to a destination with outstanding requests. Logs the error if it is the first
+    /// since the destination last answered.
     pub(crate) fn note(&mut self, to: Remote, kind: io::ErrorKind) {
         if self.known.len() >= MOST
             && !self.known.contains_key(&to)
@@ -40,26 +41,28 @@ impl Refusals {
         {
             self.known.remove(&other);
         }
+        // Each retransmission may cause another error, and these say nothing new.
         if self.known.insert(to, kind).is_none() {
             log::unreachable(to.address(), kind);
         }
+        // A request that tries several addresses goes on to the next one now.
         self.news.notify_waiters();
     }
 
-    /// Forgets the errors of a destination, because it was heard.
+    /// Clears the errors of a destination, because it answered.
     pub(crate) fn forget(&mut self, from: Remote) {
         if !self.known.is_empty() {
             self.known.remove(&from);
         }
     }
 
-    /// Returns the last error of a destination that was not heard since.
+    /// Returns the last error of a destination, or `None` if there was none since the destination last answered.
     pub(crate) fn of(&self, to: Remote) -> Option<io::ErrorKind> {
         self.known.get(&to).copied()
     }
 }
 
-/// Returns whether the system refuses every datagram like this one, so that it is useless to send another.
+/// Returns whether the system would refuse a retransmission with the same error, so that retransmitting is useless.
 pub(crate) fn is_final(error: &io::Error) -> bool {
     error.kind() == io::ErrorKind::InvalidInput || error.raw_os_error() == Some(NOT_ALLOWED)
 }
@@ -69,7 +72,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_destination_is_refused_until_it_is_heard_and_the_table_is_bounded() {
+    fn an_icmp_refusal_is_remembered_until_the_destination_answers_in_a_bounded_table() {
         let mut refusals = Refusals::default();
         let remote = |port| Remote::new(std::net::Ipv6Addr::LOCALHOST, port, 0);
         refusals.note(remote(1), io::ErrorKind::ConnectionRefused);
@@ -84,7 +87,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_no_other_datagram_can_change_is_final() {
+    fn only_errors_that_no_further_datagram_can_cure_end_a_request() {
         let of = |number| is_final(&io::Error::from_raw_os_error(number));
         // EINVAL and EACCES; EPERM, EMSGSIZE, ENETUNREACH, ECONNREFUSED and EHOSTUNREACH of Linux.
         assert_eq!([22, 13, 1, 90, 101, 111, 113].map(of), [true, true, false, false, false, false, false]);

@@ -18,7 +18,7 @@ impl Rejection {
         Self(Response::new(if is_error { code } else { Code::INTERNAL_SERVER_ERROR }))
     }
 
-    /// Returns 4.00.
+    /// Returns 4.00 with the reason as its payload.
     pub fn bad_request(why: impl Into<String>) -> Self {
         Self::new(Code::BAD_REQUEST).because(why)
     }
@@ -28,22 +28,22 @@ impl Rejection {
         Self::new(Code::NOT_FOUND)
     }
 
-    /// Returns 5.00.
+    /// Returns 5.00 with the reason as its payload.
     pub fn internal(why: impl Into<String>) -> Self {
         Self::new(Code::INTERNAL_SERVER_ERROR).because(why)
     }
 
-    /// Returns 5.03: the client may try again after so many seconds (RFC 7252 §5.9.3.4).
+    /// Returns 5.03: the client may try again after this many seconds (RFC 7252 §5.9.3.4).
     pub fn unavailable(seconds: u32) -> Self {
         Self(Response::new(Code::SERVICE_UNAVAILABLE).max_age(seconds))
     }
 
-    /// Returns 4.29: the client has asked too often, and may repeat such a request after so many seconds (RFC 8516).
+    /// Returns 4.29: the client is too fast, and may repeat the request after this many seconds (RFC 8516).
     pub fn too_many_requests(seconds: u32) -> Self {
         Self(Response::new(Code::TOO_MANY_REQUESTS).max_age(seconds))
     }
 
-    /// Sets the payload to the reason, which a person can read.
+    /// Sets the payload to the reason, as readable text.
     #[must_use]
     pub fn because(self, why: impl Into<String>) -> Self {
         Self(self.0.payload(why.into()))
@@ -68,28 +68,28 @@ impl From<Rejection> for Response {
     }
 }
 
-/// Serves handlers that cannot fail.
+/// Allows handlers that cannot fail.
 impl From<std::convert::Infallible> for Rejection {
     fn from(never: std::convert::Infallible) -> Self {
         match never {}
     }
 }
 
-/// Makes 4.00 of bytes that are not UTF-8.
+/// Returns 4.00 for bytes that are not UTF-8.
 impl From<std::str::Utf8Error> for Rejection {
     fn from(error: std::str::Utf8Error) -> Self {
         Self::bad_request(error.to_string())
     }
 }
 
-/// Makes 4.00 of text that is not a number.
+/// Returns 4.00 for text that is not a number.
 impl From<std::num::ParseIntError> for Rejection {
     fn from(error: std::num::ParseIntError) -> Self {
         Self::bad_request(error.to_string())
     }
 }
 
-/// Makes 5.00 without the text of the error, which may reveal something of the system.
+/// Returns 5.00 without the text of the error, which may reveal internals of the system.
 impl From<std::io::Error> for Rejection {
     fn from(_: std::io::Error) -> Self {
         Self::new(Code::INTERNAL_SERVER_ERROR)

@@ -12,13 +12,13 @@ use smallvec::SmallVec;
 use crate::identity::IdentifiedPeer;
 use crate::{Identity, Rejection};
 
-/// The parameters of a route, in the order of its path.
+/// The names of a route's parameters, in the sequence of its path.
 pub(crate) type Names = Arc<[Box<str>]>;
 
 /// The range of a segment in the options and payload of a message: start and length.
 pub(crate) type SegmentRange = (u16, u16);
 
-/// A request that a server has received. Its handler owns it. A short request takes no allocation.
+/// A request that a server has received. Its handler owns it. A short request needs no allocation.
 #[derive(Clone, Debug)]
 pub struct Request {
     peer: IdentifiedPeer,
@@ -26,7 +26,7 @@ pub struct Request {
     code: Code,
     tail: SmallVec<[u8; 64]>,
     names: Option<Names>,
-    /// The values of the parameters.
+    /// The values of the route's parameters.
     values: SmallVec<[SegmentRange; 4]>,
 }
 
@@ -46,9 +46,9 @@ impl Request {
         self.peer.remote.address()
     }
 
-    /// Returns the identity that the client has proved: the one of its pre-shared key, or its certificate. A resource whose
-    /// representation depends on the identity must not be observed over DTLS, because [observers share
-    /// calls](crate::Router::observe) of the handler.
+    /// Returns the identity that the client has proved, if it has: the identity of its pre-shared key, or its
+    /// certificate. A resource whose representation depends on the identity must not be observed over DTLS, because
+    /// [observers share calls](crate::Router::observe) of the handler.
     pub fn peer_identity(&self) -> Option<&Identity> {
         self.peer.identity.as_deref()
     }
@@ -68,37 +68,39 @@ impl Request {
         Message { code: self.code, tail: &self.tail, ..Message::empty(self.kind, 0) }
     }
 
-    /// Returns the options as (number, value), in the order of their numbers.
+    /// Returns the options as (number, value), sorted by number.
     pub fn options(&self) -> impl Iterator<Item = (u16, &[u8])> {
         self.message().options()
     }
 
-    /// Returns the first option of this number.
+    /// Returns the value of the first option of this number, if there is one.
     pub fn option(&self, number: u16) -> Option<&[u8]> {
         self.options().find(|&(other, _)| other == number).map(|(_, value)| value)
     }
 
-    /// Returns the first option of this number, as an unsigned integer.
+    /// Returns the value of the first option of this number as an unsigned integer, if there is one.
     pub fn uint(&self, number: u16) -> Option<u64> {
         self.message().uint(number)
     }
 
-    /// Returns the value of a parameter of the route: `id` names `{id}`. Returns `None` if the route has no such parameter, or if
-    /// the value is not UTF-8.
+    /// Returns the value of a parameter of the route: `id` names `{id}`. Returns `None` if the route has no such parameter, or
+    /// if the value is not UTF-8.
     pub fn parameter(&self, name: &str) -> Option<&str> {
         let place = self.names.as_ref()?.iter().position(|other| **other == *name)?;
         let &(start, len) = self.values.get(place)?;
         std::str::from_utf8(self.tail.get(usize::from(start)..)?.get(..usize::from(len))?).ok()
     }
 
-    /// Returns the range of bytes of the representation that a GET asks for. It is the block that a Block2 option names (RFC
-    /// 7959 §2.2), or the blocks of a Q-Block2 option (RFC 9177 §4.4), and has no end if the server may choose how much to send.
-    /// Only handlers that answer with [`Response::part`](crate::Response::part) need it.
+    /// Returns the byte range of the representation that a GET asks for: the block of a Block2 option (RFC 7959 §2.2), or the
+    /// blocks of a Q-Block2 option (RFC 9177 §4.4). It has no end if the server may choose how much to send. Only handlers that
+    /// answer with [`Response::part`](crate::Response::part) need it.
     pub fn range(&self) -> Range<usize> {
+        // A malformed option was answered 4.00 before the handler was called.
         if let Ok(Some(set)) = Asked::of(&self.message(), MAX_SZX) {
             return set.range();
         }
         match self.message().block2_reliable() {
+            // With BERT the server may fill the message (RFC 8323 §6), so the range has no end.
             Some(block) if block.szx() < BERT => block.offset()..block.offset() + block.size(),
             block => block.map_or(0, Block::offset)..usize::MAX,
         }
@@ -109,9 +111,10 @@ impl Request {
     /// [`Router::conditional`](crate::Router::conditional).
     ///
     /// # Errors
-    /// 4.12 if there are If-Match options, none with this ETag and none empty. 4.12 if there is an If-None-Match option and
+    /// 4.12 if there are If-Match options, but none with this ETag and none empty. 4.12 if there is an If-None-Match option and
     /// the resource exists.
     pub fn precondition(&self, etag: Option<&[u8]>) -> Result<(), Rejection> {
+        // An empty If-Match is fulfilled by any representation (RFC 7252 §5.10.8.1).
         let mut wanted = self.options().filter(|&(number, _)| number == option::IF_MATCH).peekable();
         let matches = wanted.peek().is_none()
             || etag.is_some_and(|etag| wanted.any(|(_, wanted)| wanted.is_empty() || wanted == etag));
@@ -124,7 +127,7 @@ impl Request {
         path(&self.message())
     }
 
-    /// Returns the arguments of the query, in their order.
+    /// Returns the arguments of the query, in sequence.
     pub fn query(&self) -> impl Iterator<Item = &str> {
         let arguments = self.options().filter(|&(number, _)| number == option::URI_QUERY);
         arguments.filter_map(|(_, argument)| std::str::from_utf8(argument).ok())

@@ -32,7 +32,7 @@ pub struct Resource(Arc<Watched>);
 
 #[derive(Debug)]
 struct Watched {
-    /// The number of its changes.
+    /// The number of changes of the resource.
     version: watch::Sender<u64>,
     confirmable: bool,
     hubs: Mutex<Vec<Weak<Hub>>>,
@@ -51,8 +51,8 @@ impl Resource {
         Self::default()
     }
 
-    /// Returns a resource with non-confirmable notifications. Every eighth is confirmable nevertheless. Their rate is
-    /// PROBING_RATE (RFC 7252 §4.7).
+    /// Returns a resource with non-confirmable notifications. Every eighth is still confirmable. Their rate is PROBING_RATE
+    /// (RFC 7252 §4.7).
     pub fn non_confirmable() -> Self {
         Self::of(false)
     }
@@ -61,11 +61,12 @@ impl Resource {
         Self(Arc::new(Watched { version: watch::Sender::new(0), confirmable, hubs: Mutex::default() }))
     }
 
-    /// Notifies the observers. Over datagrams, each core calls the handler once for all observers whose requests are equal
-    /// (query, Accept, parameters of the path), and sends them all the result. Over connections, the handler is called for
-    /// each observer. Changes that come faster than handlers or the network become one. An error ends the observations, and
-    /// so does another Content-Format than before, for which observers are sent 4.06 (RFC 7641 §4.2).
+    /// Notifies the observers. Over datagrams, each thread calls the handler once for all observers whose requests are equal
+    /// (query, Accept, parameters of the path), and sends them all the result. Over connections, the handler is called for each
+    /// observer. Changes that come faster than handlers or the network are merged. An error ends the observations, and so does
+    /// a change of Content-Format, for which observers are sent 4.06 (RFC 7641 §4.2).
     pub fn changed(&self) {
+        // Changed before the hubs are woken, because their drivers compare versions.
         self.0.version.send_modify(|version| *version += 1);
         let hubs = lock(&self.0.hubs);
         hubs.iter().filter_map(Weak::upgrade).for_each(|hub| hub.look_at_resources());
@@ -87,6 +88,7 @@ impl Resource {
     /// Makes changes wake the driver of this hub.
     pub(crate) fn attach(&self, hub: &Arc<Hub>) {
         let mut hubs = lock(&self.0.hubs);
+        // Servers that were dropped leave their entries behind.
         hubs.retain(|other| other.strong_count() > 0);
         if !hubs.iter().any(|other| other.as_ptr() == Arc::as_ptr(hub)) {
             hubs.push(Arc::downgrade(hub));

@@ -16,17 +16,17 @@ pub struct Response {
     pub options: Options,
     /// The payload, empty if there is none.
     pub payload: Bytes,
-    /// The time from the client's call to this response. Zero in a response that was not received.
+    /// The time from the client's call to this response. Zero if the response was not received.
     pub elapsed: Duration,
     /// The number of transmissions of the request, 1 if it was not retransmitted. In a block-wise transfer it is the largest
-    /// number of any block. 0 in a response that was not received.
+    /// number of any block. 0 if the response was not received.
     pub transmissions: u8,
     /// The offset of the payload in the representation, and the size of the representation, if the payload is a part of it.
     pub(crate) part: Option<(u32, u32)>,
 }
 
 impl Response {
-    /// Returns a response of this code and nothing else.
+    /// Returns a response with this code and nothing else.
     pub const fn new(code: Code) -> Self {
         Self {
             code,
@@ -43,13 +43,13 @@ impl Response {
         Self::new(Code::CONTENT).payload(payload)
     }
 
-    /// Returns 2.05 with a part of a representation of `size` bytes, which begins at `offset`. It is for a GET of a
+    /// Returns 2.05 with a part of a representation of `size` bytes, which starts at `offset`. It is for a GET of a
     /// representation that is too large to be read as a whole. The handler is called for every block, and reads
     /// [`Request::range`](crate::Request::range).
     ///
-    /// A part begins at or before the start of that range, and has at least 1024 bytes unless it is the last. The handler
-    /// adds an ETag, which is the same for all parts of a version. Clients recognise by it that nothing has changed between
-    /// two blocks (RFC 7959 §2.4).
+    /// A part starts at or before the start of that range, and has at least 1024 bytes unless it is the last. The handler adds
+    /// an ETag, which is the same for all parts of a version. Clients use it to detect changes between two blocks (RFC 7959
+    /// §2.4).
     pub fn part(payload: impl Into<Bytes>, offset: usize, size: usize) -> Self {
         // No block number names an offset beyond 1 GiB.
         let short = |bytes: usize| u32::try_from(bytes).unwrap_or(u32::MAX);
@@ -99,7 +99,7 @@ impl Response {
         self
     }
 
-    /// Returns whether the request was carried out: the code has class 2.
+    /// Returns whether the code has class 2, a success.
     pub fn is_success(&self) -> bool {
         self.code.is_success()
     }
@@ -109,22 +109,25 @@ impl Response {
         String::from_utf8_lossy(&self.payload)
     }
 
-    /// Returns the Content-Format.
+    /// Returns the Content-Format of the response, if it has one.
     pub fn format(&self) -> Option<u16> {
         self.options.uint(option::CONTENT_FORMAT)?.try_into().ok()
     }
 
-    /// Returns the response to a request that accepts this Content-Format, or any: 4.06 in place of a representation in another
-    /// format (RFC 7252 §5.10.4). A representation without a named format stays, and so does a response other than 2.05.
+    /// Returns this response for a client that accepts the Content-Format `accepted`, or any if it is `None`. A
+    /// representation in another format becomes 4.06 (RFC 7252 §5.10.4). A representation without a Content-Format is
+    /// kept, and so is a response other than 2.05.
     pub(crate) fn in_format(self, accepted: Option<u16>) -> Self {
         let named = accepted.zip(self.format());
+        // A format is judged only if both sides name one.
         let differs = self.code == Code::CONTENT && named.is_some_and(|(accepted, own)| own != accepted);
         if differs { Self::new(Code::NOT_ACCEPTABLE) } else { self }
     }
 
-    /// Returns the representation that blocks are cut from, or the part of it that this response has.
+    /// Returns the representation that blocks are cut from, or the part of it in this response.
     pub(crate) fn representation(&self) -> Part<'_> {
         let (offset, size) = self.part.unwrap_or_default();
+        // A response without a part has size 0 here, and one with a wrong size is sent as if it were the whole.
         Part::new(&self.payload, offset as usize, size as usize).unwrap_or(Part::whole(&self.payload))
     }
 
@@ -154,7 +157,7 @@ impl Response {
         self.as_message(|message| echo::challenged(message).map(<[u8]>::to_vec))
     }
 
-    /// Returns a received response.
+    /// Creates a response from a received message.
     pub(crate) fn of(message: &Message<'_>, elapsed: Duration, transmissions: u8) -> Self {
         let payload = Bytes::copy_from_slice(message.payload());
         Self { options: Options::of(message), payload, elapsed, transmissions, ..Self::new(message.code) }

@@ -14,20 +14,20 @@ use crate::{Resource, Response};
 
 /// Handlers by path and method.
 ///
-/// A path is a sequence of segments, each after a slash, as in Uri-Path options (RFC 7252 §5.10.1). `{name}` matches
-/// any segment, and [`Request::parameter`] returns its value. If two routes match, the one whose earlier segments are
-/// literal is taken. A request that matches no path goes to the [`fallback`](Self::fallback), or is answered 4.04. A method
-/// without a handler is answered 4.05. An unknown critical option is answered 4.02 (RFC 7252 §5.4.1), or 5.05 if it asks for
-/// a proxy (§5.7.2). An invalid Hop-Limit is answered 4.00 (RFC 8768 §3). A GET or FETCH that accepts another Content-Format
-/// than the handler's 2.05 names is answered 4.06 (RFC 7252 §5.10.4); a handler that has several formats looks at Accept.
-/// If-Match and If-None-Match are known where handlers are [`conditional`](Self::conditional). A GET of `/.well-known/core` is
-/// answered with links to the paths (RFC 6690), see [`describe`](Self::describe).
+/// A path is a sequence of segments, each after a slash, as in Uri-Path options (RFC 7252 §5.10.1). `{name}` matches any
+/// segment, and [`Request::parameter`](crate::Request::parameter) returns its value. If two routes match, the one whose earlier segments are literal is
+/// taken. A request that matches no path goes to the [`fallback`](Self::fallback), or is answered 4.04. A method without a
+/// handler is answered 4.05. An unknown critical option is answered 4.02 (RFC 7252 §5.4.1), or 5.05 if it asks for a proxy
+/// (§5.7.2). An invalid Hop-Limit is answered 4.00 (RFC 8768 §3). A GET or FETCH that accepts another Content-Format than the
+/// one of the handler's 2.05 is answered 4.06 (RFC 7252 §5.10.4); a handler with several formats reads Accept. If-Match and
+/// If-None-Match are supported by [`conditional`](Self::conditional) handlers. A GET of `/.well-known/core` is answered with
+/// links to the paths (RFC 6690), see [`describe`](Self::describe).
 ///
-/// Handlers do not see block-wise transfers (RFC 7959): they get whole bodies, and return whole bodies.
+/// Handlers do not see block-wise transfers (RFC 7959): they get and return complete bodies.
 ///
-/// A handler is a function of a [`Request`] that returns a future of a [`Response`] or of an error that converts into a
-/// [`Rejection`]. It may be called on several threads at once. The result of a handler that does not wait is sent with the
-/// acknowledgement. A handler that waits goes on as a task. If a handler panics, the response is 5.00.
+/// A handler is a function of a [`Request`](crate::Request) that returns a future of a [`Response`] or of an error that converts into a
+/// [`Rejection`](crate::Rejection). It may be called on several threads at once. The result of a handler that does not wait is sent with the
+/// acknowledgement. A handler that waits continues as a task. If a handler panics, the response is 5.00.
 ///
 /// ```
 /// use coapace_net::{Rejection, Request, Response, Router};
@@ -41,10 +41,10 @@ use crate::{Resource, Response};
 /// ```
 #[derive(Clone)]
 pub struct Router {
-    /// The nodes, with the root first.
+    /// The nodes of the path tree; the first is the root.
     nodes: Vec<PathRoutes>,
     fallback: Option<HandlerRoute>,
-    /// Set if the fallback checks the conditions of requests.
+    /// Whether the fallback checks the conditions of requests.
     conditional_fallback: bool,
     /// The critical options that this crate or a handler understands.
     understood: Vec<u16>,
@@ -59,11 +59,11 @@ struct PathRoutes {
     methods: [Option<HandlerRoute>; METHODS],
     /// The resource, if it can be observed.
     resource: Option<Resource>,
-    /// The path, percent-encoded. `None` where it has parameters.
+    /// The path, percent-encoded. `None` if it has parameters.
     path: Option<String>,
-    /// The attributes of its link (RFC 6690 §3).
+    /// The attributes of the path's link (RFC 6690 §3).
     attributes: Vec<(String, String)>,
-    /// Set if the handlers check the conditions of requests.
+    /// Whether the handlers check the conditions of requests.
     conditional: bool,
 }
 
@@ -73,8 +73,8 @@ struct HandlerRoute {
     handler: Box<dyn Handler>,
 }
 
-/// The critical options that this crate understands. The options for conditions (RFC 7252 §5.10.8) are first, and are left
-/// to handlers that declare it.
+/// The critical options that this crate understands. The options for conditions (RFC 7252 §5.10.8) come first, and are left to
+/// handlers that declare them.
 const UNDERSTOOD: [u16; 11] = [
     option::IF_MATCH,
     option::IF_NONE_MATCH,
@@ -89,16 +89,16 @@ const UNDERSTOOD: [u16; 11] = [
     option::Q_BLOCK2,
 ];
 
-/// The number of options for conditions among these.
+/// The number of options for conditions in [`UNDERSTOOD`].
 const CONDITIONS: usize = 2;
 
-/// The path of RFC 6690 §4.
+/// The path of the links to a server's resources (RFC 6690 §4).
 const WELL_KNOWN_CORE: [&[u8]; 2] = [b".well-known", b"core"];
 
 /// The Content-Format of links (RFC 7252 §12.3).
 const LINK_FORMAT: u16 = 40;
 
-/// The number of the resource of all requests that the fallback handles.
+/// The resource number of all requests handled by the fallback.
 const FALLBACK: usize = usize::MAX;
 
 /// The methods of RFC 7252 §12.1.1 and RFC 8132 §7.1.
@@ -145,11 +145,12 @@ impl Router {
         ipatch = IPATCH, "iPATCH (RFC 8132 §3)";
     }
 
-    /// Routes a method of `path` to `handler`, in place of an earlier handler. A code that is none of the seven methods has
+    /// Routes a method of `path` to `handler`, and replaces an earlier handler. A code other than one of the seven methods has
     /// no effect.
     #[must_use]
     pub fn route(mut self, method: Code, path: &str, handler: impl HandlerFunction) -> Self {
         let (node, names) = self.reach(path);
+        // Most paths have no parameters, so their requests need no list of names.
         let names = (!names.is_empty()).then(|| names.into());
         if let Some(method) = index(method) {
             self.nodes[node].methods[method] =
@@ -158,9 +159,9 @@ impl Router {
         self
     }
 
-    /// Routes GET of `path` to `handler`, and lets clients observe the result (RFC 7641). The handler is called again for
-    /// them whenever the [`Resource`] has [changed](Resource::changed). Observers over datagrams with equal requests share
-    /// one call, which has the request of the first of them.
+    /// Routes GET of `path` to `handler`, and lets clients observe the result (RFC 7641). The handler is called again for them
+    /// whenever the [`Resource`] has [changed](Resource::changed). Observers over datagrams with equal requests share one call,
+    /// with the request of the first of them.
     #[must_use]
     pub fn observe(self, path: &str, resource: &Resource, handler: impl HandlerFunction) -> Self {
         let mut router = self.get(path, handler);
@@ -173,7 +174,7 @@ impl Router {
     /// values of `ct` and `sz` are numbers. An attribute with an empty value is a flag. Invalid attributes are left out.
     /// `obs` is added for resources that can be observed.
     ///
-    /// There is a link for every path that has routes and no parameters. A route of `/.well-known/core` replaces them all.
+    /// Every path with routes and without parameters has a link. A route of `/.well-known/core` replaces them all.
     #[must_use]
     pub fn describe(mut self, path: &str, attributes: &[(&str, &str)]) -> Self {
         let (node, _) = self.reach(path);
@@ -186,7 +187,9 @@ impl Router {
     fn reach(&mut self, path: &str) -> (usize, Vec<Box<str>>) {
         let mut names: Vec<Box<str>> = Vec::new();
         let mut node = 0;
+        // The slash before the first segment may be missing.
         for segment in path.split('/').skip(usize::from(path.starts_with('/'))) {
+            // `/` and the empty path have no segment. In any other path an empty segment counts.
             if segment.is_empty() && path.len() <= 1 {
                 break;
             }
@@ -198,6 +201,7 @@ impl Router {
             } else {
                 *self.nodes[node].children.entry(segment.as_bytes().into()).or_insert(fresh)
             };
+            // The node is new. Its path is known only below nodes without parameters.
             if next == fresh {
                 let path = self.nodes[node].path.as_ref().filter(|_| parameter.is_none());
                 let path = path.map(|path| format!("{path}/{}", crate::uri::encoded(segment)));
@@ -213,14 +217,14 @@ impl Router {
         self.nodes.iter().filter_map(|node| node.resource.as_ref())
     }
 
-    /// Returns the resource that a request names, if it can be observed.
+    /// Returns the resource of a request, if it can be observed.
     pub(crate) fn observable(&self, message: &Message<'_>) -> Option<&Resource> {
         let (path, _) = path_of(message);
         let node = self.find(0, message.tail, &path, &mut SmallVec::new())?;
         self.nodes[node].resource.as_ref()
     }
 
-    /// Returns the links to all paths that have routes and no parameters, in the form of `/.well-known/core` (RFC 6690 §4).
+    /// Returns the links to all paths with routes and without parameters, in the form of `/.well-known/core` (RFC 6690 §4).
     pub fn links(&self) -> String {
         let mut links = Writer::default();
         let routed = |node: &&PathRoutes| node.methods.iter().any(Option::is_some);
@@ -245,7 +249,7 @@ impl Router {
         links.into_string()
     }
 
-    /// Returns the links that a query asks for (RFC 6690 §4.1).
+    /// Returns the links that match a query (RFC 6690 §4.1).
     fn discover(&self, message: &Message<'_>) -> Response {
         let arguments: Vec<&str> =
             message.uri_query().map_while(|text| std::str::from_utf8(text).ok()).collect();
@@ -261,10 +265,10 @@ impl Router {
     }
 
     /// Declares that the handlers of `path` check If-Match and If-None-Match (RFC 7252 §5.10.8) with
-    /// [`Request::precondition`]. On other paths, a request with one of these options is answered 4.02, because a condition
+    /// [`Request::precondition`](crate::Request::precondition). On other paths, a request with one of these options is answered 4.02, because a condition
     /// must not be ignored (§5.4.1).
     ///
-    /// Handlers run on several threads at once. A handler has to check the condition and change the resource in one step.
+    /// Handlers run on several threads at once. A handler must check the condition and change the resource in one step.
     #[must_use]
     pub fn conditional(mut self, path: &str) -> Self {
         let (node, _) = self.reach(path);
@@ -287,11 +291,12 @@ impl Router {
         self
     }
 
-    /// Chooses the handler of a request, or answers the request if it has none.
+    /// Chooses the handler of a request. Returns the answer if the request has no handler or is refused.
     pub(crate) fn route_of(&mut self, message: &Message<'_>) -> Routed<'_> {
         let (path, exceptional) = path_of(message);
         let mut values = SmallVec::new();
         let found = self.find(0, message.tail, &path, &mut values);
+        // Most requests have no such option, so they are not searched for one.
         if let Some(refusal) = exceptional.then(|| self.refusal(found, message)).flatten() {
             return Routed::Answer(refusal);
         }
@@ -301,6 +306,7 @@ impl Router {
                 let route = method.and_then(|method| self.nodes[node].methods[method].as_mut());
                 route.ok_or(Code::METHOD_NOT_ALLOWED)
             }
+            // The links of RFC 6690 are made here, unless a route of its own answers.
             None if message.code == Code::GET && message.uri_path().eq(WELL_KNOWN_CORE) => {
                 return Routed::Answer(self.discover(message));
             }
@@ -330,11 +336,13 @@ impl Router {
     /// Returns whether a request has a critical option that would be answered 4.02. A non-confirmable request with one is
     /// rejected: it gets no response (RFC 7252 §5.4.1, §4.3).
     pub(crate) fn is_bad_option(&self, message: &Message<'_>) -> bool {
-        self.bad_option(message).is_some_and(|number| !is_for_proxies(number))
+        let (path, exceptional) = path_of(message);
+        let found = || self.find(0, message.tail, &path, &mut SmallVec::new());
+        exceptional && self.not_understood(found(), message).is_some_and(|number| !is_for_proxies(number))
     }
 
-    /// Returns the answer to a block of a body if the whole request would be refused for one of its options. Nothing of the
-    /// body is kept then.
+    /// Returns the refusal of a request that brings a block of a body, if one of its options is refused. The caller
+    /// then stores nothing of the body. Returns `None` for other requests.
     pub(crate) fn refuses_block(&self, message: &Message<'_>) -> Option<Response> {
         message.value(option::BLOCK1).or(message.value(option::Q_BLOCK1))?;
         let (path, exceptional) = path_of(message);
@@ -342,7 +350,8 @@ impl Router {
         if exceptional { self.refusal(found(), message) } else { None }
     }
 
-    /// Returns the answer to a request that is refused for one of its options.
+    /// Returns the refusal of a request for one of its options, or `None` if all are accepted. `found` is the node of
+    /// the request's path.
     fn refusal(&self, found: Option<usize>, message: &Message<'_>) -> Option<Response> {
         if message.hop_limit().is_err() {
             return Some(Response::new(Code::BAD_REQUEST).payload("Hop-Limit is one byte from 1 to 255"));
@@ -350,17 +359,11 @@ impl Router {
         self.not_understood(found, message).map(refused)
     }
 
-    /// Returns the first critical option of a request that is not understood.
-    fn bad_option(&self, message: &Message<'_>) -> Option<u16> {
-        let (path, exceptional) = path_of(message);
-        let found = || self.find(0, message.tail, &path, &mut SmallVec::new());
-        if exceptional { self.not_understood(found(), message) } else { None }
-    }
-
-    /// Returns the first critical option that neither this crate nor the handlers of a node understand. Without a node, the
-    /// handler is the fallback.
+    /// Returns the first critical option that neither this crate nor the handlers of a node understand, if there is
+    /// one. If no node is `found`, the handler is the fallback.
     fn not_understood(&self, found: Option<usize>, message: &Message<'_>) -> Option<u16> {
         let conditional = found.map_or(self.conditional_fallback, |node| self.nodes[node].conditional);
+        // A condition must not be ignored (RFC 7252 §5.4.1), so without a handler for it, it counts as unrecognised.
         message.first_unrecognised(if conditional {
             &self.understood
         } else {
@@ -368,8 +371,8 @@ impl Router {
         })
     }
 
-    /// Returns the node that has routes for the rest of a path below `node`. Appends the values of its parameters to
-    /// `values`.
+    /// Returns the node that has routes for `path`, which is the rest of a path below `node`. Appends the values of its
+    /// parameters to `values`. Returns `None` if no route matches.
     fn find(
         &self,
         node: usize,
@@ -378,11 +381,13 @@ impl Router {
         values: &mut SmallVec<[SegmentRange; 4]>,
     ) -> Option<usize> {
         let here = &self.nodes[node];
+        // A path may have thousands of segments, but the recursion goes no deeper than the routes do.
         let [segment, rest @ ..] = path else {
             return here.methods.iter().any(Option::is_some).then_some(node);
         };
         let (start, len) = (usize::from(segment.0), usize::from(segment.1));
         let literal = here.children.get(tail.get(start..start + len)?);
+        // A literal segment has precedence. If nothing matches below it, the parameter is tried.
         if let Some(found) = literal.and_then(|&child| self.find(child, tail, rest, values)) {
             return Some(found);
         }
@@ -403,6 +408,7 @@ fn path_of(message: &Message<'_>) -> (SmallVec<[SegmentRange; 8]>, bool) {
     for (number, value) in message.options() {
         if number == option::URI_PATH {
             path.push(segment_of(message, value));
+            // A Uri-Path of more than 255 bytes counts as unrecognised (RFC 7252 §5.4.3).
             exceptional |= value.len() > 255;
         } else {
             exceptional |= is_critical(number) || number == option::HOP_LIMIT;
@@ -411,21 +417,22 @@ fn path_of(message: &Message<'_>) -> (SmallVec<[SegmentRange; 8]>, bool) {
     (path, exceptional)
 }
 
-/// Returns the answer to a request with this option, which is critical and not understood (RFC 7252 §5.4.1, §5.7.2). It names
-/// the option (§5.5.2).
+/// Returns the answer to a request with a critical option of this number that is not understood (RFC 7252 §5.4.1,
+/// §5.7.2). The payload names the option (§5.5.2).
 pub(crate) fn refused(number: u16) -> Response {
     let code = if is_for_proxies(number) { Code::PROXYING_NOT_SUPPORTED } else { Code::BAD_OPTION };
     Response::new(code).payload(format!("option {number} is not understood"))
 }
 
-/// Returns whether an option asks for a proxy. It is answered 5.05 (RFC 7252 §5.7.2).
+/// Returns whether an option asks for a proxy. A request with one is answered 5.05 (RFC 7252 §5.7.2).
 fn is_for_proxies(number: u16) -> bool {
     matches!(number, option::PROXY_URI | option::PROXY_SCHEME)
 }
 
-/// Returns the range of a segment in a message.
+/// Returns the range of a path segment in the options and payload of a message.
 fn segment_of(message: &Message<'_>, segment: &[u8]) -> SegmentRange {
     let start = segment.as_ptr() as usize - message.tail.as_ptr() as usize;
+    // Options end within the 65,535 bytes of the longest message, so both numbers have room.
     (start as u16, segment.len() as u16)
 }
 

@@ -1,4 +1,4 @@
-//! The first blocks of a response whose transfer ends before it is whole.
+//! Keeps the first blocks of a response whose transfer ends early.
 
 use std::sync::{Arc, Mutex};
 
@@ -6,8 +6,9 @@ use coapace_proto::block::Partial;
 
 use crate::lock::lock;
 
-/// Keeps the first blocks of a response if its call fails, times out or is dropped. Another [call](crate::Call::salvage) with the
-/// same `Salvage` continues after them, if the server still has the same version (ETag).
+/// Keeps the first blocks of a response if its call fails, times out or is dropped. Another
+/// [call](crate::Call::salvage) with the same `Salvage` continues after these blocks, if the server still has the same
+/// version (ETag).
 ///
 /// ```no_run
 /// # async fn update(client: coapace_net::Client) -> Result<(), coapace_net::Error> {
@@ -26,7 +27,7 @@ use crate::lock::lock;
 pub struct Salvage(Arc<Mutex<Option<Partial>>>);
 
 impl Salvage {
-    /// Takes the blocks. There are none if the server names no versions.
+    /// Takes the kept blocks out. Returns `None` if there are none, for example because the server sends no ETag.
     pub fn take(&self) -> Option<Partial> {
         lock(&self.0).take()
     }
@@ -36,7 +37,7 @@ impl Salvage {
     }
 }
 
-/// Continues after blocks that were kept elsewhere, such as in a file.
+/// Lets a call continue after blocks that were stored elsewhere, such as in a file.
 impl From<Partial> for Salvage {
     fn from(partial: Partial) -> Self {
         Self(Arc::new(Mutex::new(Some(partial))))

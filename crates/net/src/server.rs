@@ -1,4 +1,4 @@
-//! A server, which uses the same port on all cores.
+//! A server, which uses the same port on all threads.
 
 use std::io;
 use std::net::{SocketAddr, TcpListener, ToSocketAddrs, UdpSocket};
@@ -24,60 +24,57 @@ use crate::{Budget, Interceptor, Membership, Metrics, Profile, Rejection, Respon
 /// The configuration of a server.
 #[derive(Clone, Debug)]
 pub struct ServerConfig {
-    /// The memory that clients can make the server use. It bounds connections, DTLS sessions, and the data that is queued
-    /// for them.
+    /// The memory that clients can make the server use. It limits connections, DTLS sessions, and the data queued for them.
     pub budget: Budget,
-    /// The mechanism of the server's own exchanges (separate responses and notifications), and the bounds of its endpoints.
-    /// The bounds of peers, observers and remembered messages are for all endpoints together, and each endpoint has an equal
-    /// share. The other bounds are for each endpoint. [`Budget::bound`] sets the bounds that follow from the memory.
+    /// The mechanism of the server's own exchanges (separate responses and notifications), and the limits of its endpoints. The
+    /// limits of peers, observers and remembered messages are for all endpoints together, and each endpoint has an equal share.
+    /// The other limits are for each endpoint. [`Budget::bound`] sets the limits that follow from the memory.
     pub profile: Profile,
-    /// The number of endpoints, each with a thread and a socket of its own. The system spreads the clients over them. The
-    /// default is the number of cores that the process may use.
+    /// The number of endpoints, each with its own thread and socket. The system distributes the clients among them. The default
+    /// is the number of cores that the process may use.
     pub cores: usize,
-    /// The number of handlers of one endpoint over UDP or DTLS that may be under way at once, at least 1. A handler is only
-    /// called if there is a place for it, because it may wait for something. Without a place its request is answered 5.03. One
-    /// resource may have at most as many places as are left, so that a slow resource leaves room for others. Clients that have
-    /// not shown an Echo option may take half as many, and are then asked for the option. Over connections, memory is the
-    /// bound ([`Budget`]).
+    /// The most handlers of one endpoint over UDP or DTLS that may run at once, at least 1. A handler is called only if a slot
+    /// is free, because it may wait for something. Otherwise its request is answered 5.03. One resource may use at most as many
+    /// slots as are left, so that a slow resource leaves slots to others. Clients that have not returned an Echo option may use
+    /// half as many, and are then asked for the option. Over connections, memory is the limit ([`Budget`]).
     pub max_pending: u32,
-    /// The requests that each client over UDP or DTLS may make in a second, if that is limited. A client is an address and a
-    /// port, or a DTLS session. It may save up the requests of one second. Faster ones are answered 4.29 (RFC 8516), with the time
-    /// until the next may come in Max-Age. Copies of one request count once, the blocks of a body each. As many clients are
-    /// remembered as peers.
+    /// The most requests that each client over UDP or DTLS may make in a second, if that is limited. A client is an
+    /// address and a port, or a DTLS session. A client may accumulate the requests of one second. Faster requests are
+    /// answered 4.29 (RFC 8516), with the time until the next is allowed in Max-Age. Copies of one request count once,
+    /// each block of a body counts. The limit of remembered clients is the limit of peers.
     pub max_rate: Option<NonZeroU32>,
     /// The time that a handler may take until its request is acknowledged and the response becomes a separate one (RFC 7252
     /// §5.2.2). It should be well below ACK_TIMEOUT, which is 2 s.
     pub acknowledge_after: Duration,
-    /// The Max-Age of a 5.03 response, in whole seconds. After it the client may try again.
+    /// The Max-Age of a 5.03 response, in whole seconds, after which the client may try again.
     pub retry_after: Duration,
-    /// The most connections over TCP, TLS and WebSockets, over all cores. The [`budget`](Self::budget) may bound them
-    /// further. For a new connection beyond the bound, the address with the most connections loses one: first one that is
-    /// still opening, then an idle one, and among equals the one that was silent for longest.
+    /// The most connections over TCP, TLS and WebSockets, over all threads. The [`budget`](Self::budget) may limit them
+    /// further. For a new connection beyond the limit, the address with the most connections loses one: first one that is still
+    /// opening, then an idle one, and among equals the one that was silent for longest.
     pub max_connections: usize,
-    /// The time that a connection may be silent until the server releases it. A connection with observers is pinged first,
-    /// and released if it stays silent for the same time again.
+    /// The time after which the server closes a silent connection. A connection with observers is pinged first, and closed if
+    /// it stays silent for the same time again.
     pub idle_timeout: Duration,
-    /// The groups that a server over UDP joins. The server has to be bound to every address, and run on Linux. A
-    /// non-confirmable request to a group is answered after a delay, and only if the response has a payload and is not an error
-    /// (RFC 7252 §8). It registers no observer. A response that is larger than the client [may be sent](Verify) is cut to
-    /// its first block.
+    /// The groups that a server over UDP joins. The server must be bound to every address, and run on Linux. A
+    /// non-confirmable request to a group is answered after a delay, and only if the response has a payload and is not
+    /// an error (RFC 7252 §8). A request to a group does not register an observer. A response that is larger than the
+    /// client [may be sent](Verify) is cut to its first block.
     pub groups: Vec<Membership>,
     /// The longest delay of a response to a group (DEFAULT_LEISURE, RFC 7252 §8.2). The default is 5 s.
     pub leisure: Duration,
     /// The number of responses to groups that may be delayed at once. Further ones are dropped, and so are all of them when
     /// the server shuts down.
     pub max_delayed: usize,
-    /// The bounds of bodies larger than a block, in each endpoint. They hold for requests that are not complete, and once
-    /// more for responses whose last block the client has not asked for yet. The default is 256 bodies of at most 1 MiB, and
-    /// 8 MiB in all. If the response to a GET finds no room, the handler is called again for each block. For other methods, the
-    /// next block is answered 4.08.
+    /// The limits of bodies larger than a block, in each endpoint. They apply to incomplete requests, and again to responses
+    /// whose last block has not been requested yet. The default is 256 bodies of at most 1 MiB, and 8 MiB in total. If the
+    /// response to a GET exceeds them, the handler is called again for each block. For other methods, the next block is
+    /// answered 4.08.
     pub bodies: Bounds,
-    /// The clients that have to show that their address is their own before they are sent large responses.
+    /// The clients that must verify their address before they are sent large responses.
     pub verify: Verify,
-    /// The time that handlers and separate responses get to end when the server shuts down.
+    /// The time for handlers and separate responses to end when the server shuts down.
     pub shutdown_timeout: Duration,
-    /// Sees the datagrams of all cores, and may drop them. With an interceptor, each datagram takes a system call of its
-    /// own.
+    /// Sees the datagrams of all threads, and may drop them. With an interceptor, each datagram takes a separate system call.
     pub interceptor: Option<Arc<dyn Interceptor>>,
 }
 
@@ -107,7 +104,7 @@ impl Default for ServerConfig {
 }
 
 impl ServerConfig {
-    /// Returns the response to a request that finds no room: 5.03.
+    /// Returns the response to a request beyond a limit: 5.03.
     pub(crate) fn unavailable(&self) -> Response {
         Rejection::unavailable(u32::try_from(self.retry_after.as_secs()).unwrap_or(u32::MAX)).into()
     }
@@ -120,9 +117,10 @@ impl ServerConfig {
         Response { options, ..Response::new(Code::REQUEST_ENTITY_TOO_LARGE) }.payload(why)
     }
 
-    /// Returns the profile of each endpoint.
+    /// Returns the profile of each endpoint, with its share of the limits.
     pub(crate) fn of_each_core(&self) -> Profile {
         let config = self.profile.config;
+        // Shares are rounded up below, so that none is 0, which would switch a table off.
         let cores = u32::try_from(self.cores.max(1)).unwrap_or(u32::MAX);
         let config = Config {
             max_peers: config.max_peers.div_ceil(cores),
@@ -153,13 +151,13 @@ impl ServerConfig {
 pub struct Server {
     config: ServerConfig,
     handle: ServerHandle,
-    /// The listening socket of a server over connections.
+    /// The listening socket of a server over connections. `None` over datagrams.
     listener: Option<TcpListener>,
 }
 
 impl Server {
-    /// Binds to an address with the default configuration. `[::]` means every address of the host, over IPv4 too. A zone by name
-    /// (`[fe80::1%eth0]:5683`) is read by [`addresses`](crate::addresses).
+    /// Binds to an address with the default configuration. `[::]` means every address of the host, including IPv4.
+    /// [`addresses`](crate::addresses) resolves a zone given by name (`[fe80::1%eth0]:5683`).
     ///
     /// # Errors
     /// The errors of the system: the address is in use, or not one of the host's.
@@ -176,7 +174,7 @@ impl Server {
     }
 
     /// Binds to the first of the addresses that is available, to serve `coap+tcp` (RFC 8323). The settings of mechanisms and
-    /// messages have no effect. Each core accepts connections and serves them.
+    /// messages have no effect. Each thread accepts connections and serves them.
     ///
     /// # Errors
     /// The error of the system for the last address.
@@ -193,12 +191,11 @@ impl Server {
         Self::bind_stream(address, config, Acceptor { tls: None, ws: true })
     }
 
-    /// Takes over sockets that are bound already, to serve `coap`. Each gets a thread, whatever
-    /// [`cores`](ServerConfig::cores) says. Several sockets need one address and SO_REUSEPORT, so that the system spreads the
-    /// clients over them.
+    /// Takes over sockets that are bound already, to serve `coap`. Each gets a thread, whatever [`cores`](ServerConfig::cores)
+    /// is. Several sockets need one address and SO_REUSEPORT, so that the system distributes the clients among them.
     ///
     /// # Errors
-    /// The error of the system, or one that holds [`NotJoined`](crate::NotJoined). There has to be a socket.
+    /// The error of the system, or an error that holds [`NotJoined`](crate::NotJoined). There has to be a socket.
     pub fn adopt(sockets: Vec<UdpSocket>, config: ServerConfig) -> io::Result<Self> {
         Self::adopt_hubs(sockets, config, None)
     }
@@ -232,6 +229,7 @@ impl Server {
         config: ServerConfig,
         acceptor: Acceptor,
     ) -> io::Result<Self> {
+        // An adopted listener may block, which would stop all tasks of its thread.
         listener.set_nonblocking(true)?;
         let tcp = Some(Arc::new(StreamServer::new(acceptor)));
         let handle = ServerHandle { hubs: Arc::default(), tcp, runtimes: Arc::default() };
@@ -301,15 +299,17 @@ impl Server {
         self.start(&router)?.run().await
     }
 
-    /// Opens all that the server needs to answer requests, and answers none yet. Each core gets a thread with a runtime of its
-    /// own, on which its handlers run. Announce the server after this: nothing that the system may refuse is left.
+    /// Opens everything that the server needs to answer requests, but answers none yet. Each thread has its own runtime, on
+    /// which its handlers run. Announce the server after this: nothing is left that the system may refuse.
     ///
     /// # Errors
     /// The errors of the system, if it has no room for another thread or file descriptor.
     pub fn start(self, router: &Router) -> io::Result<Started> {
         let mut started = Started::new(self.handle);
         for (core, hub) in started.handle().hubs.iter().cloned().enumerate() {
+            // Duplicated here, so that a lack of file descriptors is an error of this call.
             let (router, config, watched) = (router.clone(), self.config.clone(), hub.socket.duplicate()?);
+            // A thread of its own for each core: handlers and endpoint share no lock with other cores.
             started.add(format!("coap-{core}"), move || serve_core(hub, watched, router, config))?;
         }
         if let (Some(listener), Some(shared)) = (self.listener, started.handle().tcp) {
@@ -326,6 +326,7 @@ impl Server {
 
 /// Calls `bind` for each address until it succeeds. Returns its last result.
 fn first<T>(address: impl ToSocketAddrs, mut bind: impl FnMut(SocketAddr) -> io::Result<T>) -> io::Result<T> {
+    // The error of a name without any address.
     let mut bound = Err(io::ErrorKind::AddrNotAvailable.into());
     for address in address.to_socket_addrs()? {
         bound = bind(address);
@@ -350,12 +351,12 @@ fn sockets(address: SocketAddr, count: usize) -> io::Result<Vec<Socket>> {
 pub struct ServerHandle {
     hubs: Arc<[Arc<Hub>]>,
     pub(crate) tcp: Option<Arc<StreamServer>>,
-    /// The runtimes of the cores.
+    /// The runtimes of the server's threads.
     pub(crate) runtimes: Arc<Mutex<Vec<runtime::Handle>>>,
 }
 
 impl ServerHandle {
-    /// Returns the counters, summed over all cores.
+    /// Returns the counters, summed over all threads.
     pub fn stats(&self) -> Stats {
         let tcp = self.tcp.as_ref().map(|shared| *shared.counters());
         Stats { tcp: tcp.unwrap_or_default(), ..Stats::of(self.hubs.iter()) }
@@ -370,10 +371,11 @@ impl ServerHandle {
         }
     }
 
-    /// Returns the last peer that a bound has stopped since the last call.
+    /// Returns a peer that a limit has affected since the last call, if there is one.
     pub(crate) fn stopped(&self) -> Option<SocketAddr> {
         let mut stopped = None;
         for hub in self.hubs.iter() {
+            // Also taken if another peer is returned, so that the next call does not return an old one.
             stopped = hub.lock().stopped.take().or(stopped);
         }
         match stopped {
@@ -382,13 +384,13 @@ impl ServerHandle {
         }
     }
 
-    /// Returns the metrics of the server, over all cores.
+    /// Returns the metrics of the server, over all threads.
     pub fn metrics(&self) -> Metrics {
         Metrics { stats: self.stats(), ..Metrics::of(self.hubs.iter()) }
     }
 
-    /// Waits until every core has had time for another task, and none holds its locks. A core that hangs keeps this waiting;
-    /// one that has ended does not. It costs a core one task.
+    /// Waits until every thread has run another task, and none holds its locks. A thread that hangs keeps this function
+    /// waiting, and a thread that has ended does not. Each call costs each thread one task.
     pub async fn pulse(&self) {
         let runtimes = lock(&self.runtimes).clone();
         // All are asked before the first answer is waited for.
@@ -397,6 +399,7 @@ impl ServerHandle {
             // An error means that the core has ended.
             let _ = turn.await;
         }
+        // This takes all locks, so it waits for a thread that holds one.
         self.stats();
     }
 
@@ -406,8 +409,8 @@ impl ServerHandle {
         ends.chain(self.tcp.as_ref().map(|shared| &shared.closing)).any(Closing::has_begun)
     }
 
-    /// Shuts the server down. New requests are answered 5.03, and every observer gets a last notification with this code
-    /// (RFC 7641 §4.2). Handlers, separate responses and notifications that are under way get
+    /// Shuts the server down. New requests are answered 5.03, and every observer gets a last notification with this code (RFC
+    /// 7641 §4.2). Running handlers, separate responses and notifications get
     /// [`shutdown_timeout`](ServerConfig::shutdown_timeout) to end. Then [`Server::serve`] returns.
     pub fn shutdown(&self) {
         self.hubs.iter().for_each(|hub| hub.close());

@@ -1,4 +1,4 @@
-//! A server that has all it needs to answer requests: the threads and runtimes of its cores.
+//! A server with everything it needs to answer requests: its threads and their runtimes.
 
 use std::io;
 use std::net::UdpSocket;
@@ -17,25 +17,25 @@ use crate::lock::lock;
 use crate::secure::Sealed;
 use crate::{Router, ServerConfig, ServerHandle, log};
 
-/// The time between two looks at the counters of a server.
+/// The time between two checks of a server's counters.
 const LIMITS_INTERVAL: Duration = Duration::from_secs(1);
 
-/// The error of the core that failed first.
-type Told = Result<(), Arc<io::Error>>;
+/// The error of the first thread that failed.
+type FirstFailure = Result<(), Arc<io::Error>>;
 
-/// A server that has all it needs. [`run`](Self::run) makes it answer. Dropping it ends its threads.
+/// A server that is ready to answer. [`run`](Self::run) makes it answer. Dropping it ends its threads.
 #[derive(Debug)]
 pub struct Started {
     end: ShutDown,
-    /// Lets each thread begin.
+    /// A sender for each thread, whose message lets the thread start.
     begin: Vec<mpsc::Sender<()>>,
-    tell: watch::Sender<Told>,
+    failure: watch::Sender<FirstFailure>,
 }
 
 impl Started {
     /// Returns a server without threads.
     pub(crate) fn new(handle: ServerHandle) -> Self {
-        Self { end: ShutDown(handle), begin: Vec::new(), tell: watch::channel(Ok(())).0 }
+        Self { end: ShutDown(handle), begin: Vec::new(), failure: watch::channel(Ok(())).0 }
     }
 
     /// Returns a handle, which reads the counters of the server and shuts it down.
@@ -43,13 +43,13 @@ impl Started {
         self.end.0.clone()
     }
 
-    /// Adds a core: a thread with a runtime of its own, which waits to begin.
+    /// Adds a thread with its own runtime, which waits to start.
     pub(crate) fn add<F: Future<Output = io::Result<()>>>(
         &mut self,
         name: String,
         core: impl FnOnce() -> F + Send + 'static,
     ) -> io::Result<()> {
-        let tell = self.tell.clone();
+        let failure = self.failure.clone();
         let ((begin, begins), (open, opened)) = (mpsc::channel(), mpsc::channel());
         let run = move || {
             let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
@@ -61,10 +61,11 @@ impl Started {
             if begins.recv().is_ok()
                 && let Err(error) = runtime.block_on(async { core().await })
             {
-                let _ = tell.send_replace(Err(Arc::new(error)));
+                let _ = failure.send_replace(Err(Arc::new(error)));
             }
         };
         thread::Builder::new().name(name).spawn(run)?;
+        // Without a result, the thread has panicked.
         let runtime = opened.recv().unwrap_or_else(|_| Err(io::ErrorKind::BrokenPipe.into()))?;
         lock(&self.end.0.runtimes).push(runtime);
         self.begin.push(begin);
@@ -72,8 +73,8 @@ impl Started {
     }
 
     /// Answers requests until the server is shut down. Dropping the future shuts the server down, and its threads end a moment
-    /// later. After [`ServerHandle::shutdown`] the future ends when the threads have ended. The sockets are closed when the last
-    /// [`ServerHandle`] is dropped, too.
+    /// later. After [`ServerHandle::shutdown`] the future completes when the threads have ended. The sockets are closed once
+    /// the last [`ServerHandle`] is also dropped.
     ///
     /// # Errors
     /// The errors of the system, if a runtime cannot watch a socket.
@@ -81,10 +82,10 @@ impl Started {
     /// # Panics
     /// Panics outside a tokio runtime that has timers (`enable_time`).
     pub async fn run(self) -> io::Result<()> {
-        let Self { end, begin, tell } = self;
-        let mut told = tell.subscribe();
+        let Self { end, begin, failure } = self;
+        let mut failures = failure.subscribe();
         // With this sender dropped, the loop below ends when the last thread has dropped its own.
-        drop(tell);
+        drop(failure);
         // Taken before any thread counts, so that nothing is missed.
         let mut before = end.0.stats();
         for begin in begin {
@@ -93,7 +94,7 @@ impl Started {
         }
         // The loop ends with an error, or when every core has ended.
         loop {
-            match timeout(LIMITS_INTERVAL, told.changed()).await {
+            match timeout(LIMITS_INTERVAL, failures.changed()).await {
                 Ok(Ok(())) => {}
                 ended => {
                     let now = end.0.stats();
@@ -104,22 +105,24 @@ impl Started {
                     }
                 }
             }
-            if let Err(error) = &*told.borrow_and_update() {
+            if let Err(error) = &*failures.borrow_and_update() {
                 return Err(io::Error::new(error.kind(), error.clone()));
             }
         }
     }
 }
 
-/// Serves datagrams on one core. `watched` is a duplicate of the hub's socket.
+/// Serves datagrams on one thread. `watched` is a duplicate of the hub's socket.
 pub(crate) async fn serve_core(
     hub: Arc<Hub>,
     watched: UdpSocket,
     router: Router,
     config: ServerConfig,
 ) -> io::Result<()> {
+    // The secret of Echo values is drawn here, before the first request.
     hub.lock().serve(&config, hub.is_secure());
     let service = Serving::new(&hub, router, config);
+    // Records go one by one, because each has to be opened before the next is known to be data.
     if let Some(sessions) = hub.sessions.clone() {
         return drive(Driver::new(hub, Sealed::over(&sessions), service).watching(watched)).await;
     }
@@ -127,6 +130,7 @@ pub(crate) async fn serve_core(
     {
         use crate::datagram::batch::BatchBuffers;
         use nix::sys::socket::{SockaddrIn, SockaddrIn6};
+        // The address family is a type, so that no branch is left for each datagram.
         if hub.socket.v6 {
             let io = BatchBuffers::<SockaddrIn6>::of(&hub.socket);
             return drive(Driver::new(hub, io, service).watching(watched)).await;
@@ -154,7 +158,7 @@ async fn drive(driver: Driver<impl DatagramIo, Serving>) -> io::Result<()> {
     }
 }
 
-/// Shuts the server down when it is dropped.
+/// A guard that shuts the server down when the guard is dropped.
 #[derive(Debug)]
 struct ShutDown(ServerHandle);
 

@@ -1,4 +1,4 @@
-//! The registration of a client that observes, over datagrams or a connection.
+//! The registration of an observing client, over datagrams or a connection.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use crate::inbox::Inbox;
 use crate::receivers::Receivers;
 use crate::{Error, Response};
 
-/// A registration.
+/// A registration for notifications.
 #[derive(Debug)]
 pub(crate) struct Subscription {
     asker: Asker,
@@ -21,12 +21,12 @@ pub(crate) struct Subscription {
     begun: Option<OpenRegistration>,
 }
 
-/// A registration that was sent, and has not ended.
+/// A registration that was sent and has not ended.
 #[derive(Debug)]
 enum OpenRegistration {
-    /// The exchange of an endpoint.
+    /// Over datagrams: an exchange of the endpoint.
     Exchange(ExchangeId),
-    /// A place among the requests of a connection.
+    /// Over a connection: a slot among its outstanding requests.
     Place(#[allow(dead_code)] OwnedSemaphorePermit),
 }
 
@@ -36,10 +36,11 @@ impl Subscription {
             RequestPath::Endpoint(hub, _) => hub.lock().random.token(),
             RequestPath::Connection(connection) => connection.token(),
         };
+        // A second execution of a registration replaces the first (RFC 7641 §4.1).
         Self { asker: Asker { repeatable: true, ..asker }, token, begun: None }
     }
 
-    /// Returns the clock that the inbox is used with.
+    /// Returns the clock for the inbox.
     pub(crate) fn clock(&self) -> Clock {
         match &self.asker.path {
             RequestPath::Endpoint(hub, _) => hub.clock,
@@ -47,7 +48,7 @@ impl Subscription {
         }
     }
 
-    /// Returns whether its connection takes no more requests.
+    /// Returns whether the connection takes no more requests. Returns `false` over datagrams.
     pub(crate) fn is_over(&self) -> bool {
         matches!(&self.asker.path, RequestPath::Connection(connection) if connection.is_closed())
     }
@@ -60,6 +61,7 @@ impl Subscription {
     /// Fetches the rest of a representation, after its first blocks.
     pub(crate) async fn finish(&self, transfer: Transfer, response: Response) -> Result<Response, Error> {
         let mut asker = self.asker.clone();
+        // On a connection the token of the registration is reserved for notifications.
         if matches!(asker.path, RequestPath::Connection(_)) {
             asker.share_token();
         }
@@ -95,6 +97,7 @@ impl Subscription {
                 // The response may arrive as soon as the registration is sent.
                 inbox.register();
                 hub.with(|state, now| {
+                    // The token stays the same, so the old exchange must not take the new notifications.
                     if let Some(OpenRegistration::Exchange(id)) = begun.take() {
                         state.forget(now, id);
                     }
@@ -110,6 +113,7 @@ impl Subscription {
                 })
             }
             RequestPath::Connection(connection) => {
+                // The place of the first registration is kept for all later ones.
                 if begun.is_none() {
                     *begun = Some(OpenRegistration::Place(connection.place().await?));
                 }
@@ -118,7 +122,8 @@ impl Subscription {
         }
     }
 
-    /// Ends the registration in this client. An endpoint rejects later notifications. Returns whether there was one.
+    /// Ends the registration in this client. An endpoint rejects later notifications. Returns whether there was a
+    /// registration.
     pub(crate) fn forget(&mut self) -> bool {
         match (self.begun.take(), &self.asker.path) {
             (Some(OpenRegistration::Exchange(id)), RequestPath::Endpoint(hub, _)) => {
@@ -133,7 +138,7 @@ impl Subscription {
         self.asker.send(Some(self.token), tail).await
     }
 
-    /// Sends a last request, and waits for nothing.
+    /// Sends a last request without waiting for the response.
     pub(crate) fn send(&self, tail: Tail) {
         let Self { asker, token, .. } = self;
         match &asker.path {

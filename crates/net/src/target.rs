@@ -1,4 +1,4 @@
-//! The target of a request: a URI that is parsed once.
+//! The target of a request: a URI that is parsed only once.
 
 use std::sync::{Arc, Mutex};
 
@@ -10,18 +10,19 @@ use crate::uri::{BadUri, Uri, proxy_uri};
 #[derive(Debug)]
 pub(crate) struct Target {
     text: Box<str>,
-    /// The destination of the requests. If it is a proxy, its path is the text of the URI.
+    /// The destination of the requests. If that is a proxy, the path here is the text of the requested URI.
     pub(crate) uri: Uri,
     pub(crate) options: Options,
 }
 
-/// The target of a client's last request. A program that polls a resource thus does not parse its URI each time, which would
-/// be a fifth of the instructions of a request.
+/// The target of a client's last request. A program that polls a resource thus does not parse its URI each time, which would be
+/// a fifth of the instructions of a request.
 #[derive(Debug, Default)]
 pub(crate) struct LastTarget(Mutex<Option<Arc<Target>>>);
 
 impl LastTarget {
-    /// Returns the target of this URI, and keeps it for the next request. All requests of a client go to its proxy, or none.
+    /// Returns the target of this URI, and keeps it for the next request. A client passes the same `proxy` at every
+    /// call, or always `None`.
     pub(crate) fn target(&self, text: &str, proxy: Option<&Uri>) -> Result<Arc<Target>, BadUri> {
         let mut last = lock(&self.0);
         if let Some(target) = last.as_ref().filter(|target| &*target.text == text) {
@@ -34,9 +35,11 @@ impl LastTarget {
             }
             Some(proxy) => {
                 let options = match text.parse::<Uri>() {
+                    // The proxy may support schemes that this crate does not have.
                     Err(BadUri::UnknownScheme) => proxy_uri(text)?,
                     uri => uri?.options_for_proxy()?,
                 };
+                // The path makes a pause after 4.29 hold this URI, and not all URIs behind the proxy.
                 (options, Uri { path: vec![text.to_owned()], ..proxy.clone() })
             }
         };
@@ -51,7 +54,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_uri_is_taken_apart_when_it_changes() {
+    fn the_parsed_uri_of_a_target_is_reused_until_it_changes() {
         let last = LastTarget::default();
         let first = last.target("coap://[::1]/a", None).unwrap();
         assert!(Arc::ptr_eq(&first, &last.target("coap://[::1]/a", None).unwrap()));
@@ -61,7 +64,7 @@ mod tests {
     }
 
     #[test]
-    fn requests_of_a_client_with_a_proxy_go_there() {
+    fn requests_of_a_client_with_a_proxy_go_to_the_proxy() {
         let (last, proxy) = (LastTarget::default(), "coap://proxy:9".parse::<Uri>().unwrap());
         let target = last.target("coap://h/a", Some(&proxy)).unwrap();
         assert_eq!((&target.uri.host, target.uri.port), (&proxy.host, 9));

@@ -1,4 +1,4 @@
-//! The first request to a server with several addresses, none of which is known to answer.
+//! The first request to a server with several addresses, when it is unknown which of them answers.
 
 use std::future::{Future, pending};
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use crate::endpoints::Endpoints;
 use crate::uri::Uri;
 use crate::{Error, Response};
 
-/// The longest wait for an answer before the next address is tried, too. A mechanism may have a longer timeout.
+/// The longest wait for an answer before the next address is also tried. A mechanism may have a longer timeout.
 const LONGEST: Duration = Duration::from_secs(3);
 
 /// The addresses of a server, in the form that the socket of the hub takes.
@@ -32,7 +32,7 @@ impl Turns {
     }
 
     /// Makes an attempt at one address after the other, until one succeeds. The next begins after the first timeout or ICMP
-    /// error of the last. Remembers the address that succeeds.
+    /// error of the previous. Remembers the address that succeeds.
     pub(crate) async fn first_of<T, A>(
         &self,
         hub: &Arc<Hub>,
@@ -60,6 +60,7 @@ impl Turns {
             let state = hub.lock();
             let controller = &state.endpoint.setup().controller;
             let known = state.endpoint.gauges(to);
+            // Nothing was measured at a new address, so the initial RTO of the mechanism applies.
             let gauges = known.unwrap_or_else(|| controller.gauges(&controller.state()));
             (gauges.rto.min(LONGEST), state.refusals.news.clone())
         };
@@ -67,6 +68,7 @@ impl Turns {
         let refused = async {
             loop {
                 let mut noted = std::pin::pin!(news.notified());
+                // From here on a refusal is noticed, so that none is missed between the look and the wait.
                 noted.as_mut().enable();
                 if hub.lock().refusals.of(to).is_some() {
                     return;
@@ -77,16 +79,17 @@ impl Turns {
         match (&self.client.undriven, hub.clock.at(until)) {
             (Some(undriven), _) => drop(undriven.before(until, &hub.clock, refused).await),
             (None, Some(at)) => drop(tokio::time::timeout_at(at, refused).await),
+            // Not reachable, because no timer is refused for a wait of at most 3 s.
             (None, None) => pending().await,
         }
     }
 }
 
 impl Asker {
-    /// Sends the first request of a call, and returns the response. If the server has several addresses, all later requests go to
-    /// the address that the response has come from.
+    /// Sends the first request of a call, and returns the response. If the server has several addresses, all later requests go
+    /// to the address that the response has come from.
     ///
-    /// A request that changes something might be carried out at one address and then at another. So pings look for the address
+    /// A request that changes something might be executed at one address and then at another, so pings look for the address
     /// first.
     pub(crate) async fn send_first(&mut self, token: Option<Token>, tail: Tail) -> Result<Response, Error> {
         if self.turns.is_none() {
@@ -104,7 +107,7 @@ impl Asker {
         self.settle(Asker::ping_owned).await.map(drop)
     }
 
-    /// Asks the addresses of the server in turn. All later requests go to the address that has answered.
+    /// Tries the addresses of the server in turn. All later requests go to the address that has answered.
     pub(crate) async fn settle<A>(&mut self, ask: impl Fn(Asker) -> A) -> Result<Response, Error>
     where
         A: Future<Output = Result<Response, Error>>,

@@ -1,4 +1,4 @@
-//! The state that a blocked thread shares with the futures of its calls.
+//! The state shared between a blocked thread and the futures of its calls.
 
 use std::future::{Future, poll_fn};
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -10,15 +10,16 @@ use crate::clock::Clock;
 use crate::datagram::hub::Hub;
 use crate::lock::lock;
 
-/// Holds the endpoint that the blocked thread shall drive, and the moment at which it shall poll again.
+/// Holds the endpoint that the blocked thread shall drive, and the time at which it shall poll again.
 #[derive(Debug, Default)]
 pub(crate) struct Undriven(Mutex<NextTurn>);
 
 #[derive(Debug, Default)]
 pub(crate) struct NextTurn {
-    /// The endpoint of the last request.
+    /// The endpoint of the last request, if there was one.
     pub(crate) hub: Option<Arc<Hub>>,
-    /// The moment that the future waits for, by the clock of that endpoint.
+    /// The time until which the polled future waits, by the clock of that endpoint. `None` if it waits only for
+    /// datagrams.
     pub(crate) until: Option<Instant>,
 }
 
@@ -27,12 +28,12 @@ impl Undriven {
         lock(&self.0)
     }
 
-    /// Notes that a request uses this endpoint.
+    /// Records that a request uses this endpoint.
     pub(crate) fn drive(&self, hub: &Arc<Hub>) {
         self.wait().hub = Some(hub.clone());
     }
 
-    /// Returns whether `event` happens before `until`.
+    /// Waits for `event`, but not longer than `until`. Returns whether it has happened.
     pub(crate) async fn before(
         &self,
         until: Instant,
@@ -40,8 +41,10 @@ impl Undriven {
         event: impl Future<Output = ()>,
     ) -> bool {
         self.wait().until = Some(until);
+        // No waker is registered: the blocked thread polls after each of its turns.
         let expired = poll_fn(|_| if clock.now() >= until { Poll::Ready(()) } else { Poll::Pending });
         let is_there = tokio::select! {
+            // An event that came by the deadline counts.
             biased;
             () = event => true,
             () = expired => false,

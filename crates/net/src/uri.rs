@@ -77,9 +77,9 @@ pub struct Uri {
     pub host: Host,
     /// The port.
     pub port: u16,
-    /// The segments of its path, decoded; none for `/`.
+    /// The decoded segments of the path; none for `/`.
     pub path: Vec<String>,
-    /// The arguments of its query, decoded.
+    /// The decoded arguments of the query.
     pub query: Vec<String>,
 }
 
@@ -104,16 +104,16 @@ pub enum BadUri {
     /// The port is not a number up to 65535.
     #[error("the port is not a number up to 65535")]
     Port,
-    /// The byte at this place, counted from 0, has to be percent-encoded.
+    /// The byte at this position of the text, counted from 0, has to be percent-encoded.
     #[error("byte {} has to be percent-encoded", .0 + 1)]
     Character(usize),
     /// The percent-encoded bytes are not UTF-8, or a percent sign is not followed by two hexadecimal digits.
-    #[error("% is not followed by two hexadecimal digits, or what is encoded is not UTF-8")]
+    #[error("% is not followed by two hexadecimal digits, or the decoded bytes are not UTF-8")]
     Encoding,
     /// A segment of the path is an encoded `.` or `..`, which a request must not have (RFC 7252 §5.10.1).
     #[error("a segment of the path must not be %2E or %2E%2E")]
     Dots,
-    /// The zone of an IPv6 address means nothing to a proxy.
+    /// The zone of an IPv6 address has no meaning for a proxy.
     #[error("a zone (%…) has a meaning on this host only, and not for a proxy")]
     ZoneForProxy,
     /// The URI of a proxy has a path or a query.
@@ -130,8 +130,10 @@ impl FromStr for Uri {
     /// Parses a URI (RFC 7252 §6.4).
     fn from_str(text: &str) -> Result<Self, BadUri> {
         let (scheme, rest) = text.split_once("://").ok_or(BadUri::NotAbsolute)?;
+        // Schemes are compared without case (RFC 3986 §3.1).
         let known = Scheme::ALL.into_iter().find(|known| known.name().eq_ignore_ascii_case(scheme));
         let scheme = known.ok_or(BadUri::UnknownScheme)?;
+        // A fragment is for the client alone and is never part of a request (RFC 7252 §6.4).
         if rest.contains('#') {
             return Err(BadUri::Fragment);
         }
@@ -139,12 +141,14 @@ impl FromStr for Uri {
             rest.split_once('?').map_or((rest, None), |(before, query)| (before, Some(query)));
         let authority_len = before.find('/').unwrap_or(before.len());
         let (authority, path) = before.split_at(authority_len);
+        // The error names the byte of the whole text, not of its part.
         let place_of = |part: &str| part.as_ptr() as usize - text.as_ptr() as usize;
         let check = |part: &str, allowed: fn(u8) -> bool| match part.bytes().position(|byte| !allowed(byte)) {
             Some(place) => Err(BadUri::Character(place_of(part) + place)),
             None => Ok(()),
         };
         let (host, port) = parse_authority(authority, check)?;
+        // `&` separates the arguments of a query, and means nothing in a path.
         check(path, |byte| is_plain(byte) || matches!(byte, b'/' | b'%' | b'&'))?;
         check(query.unwrap_or(""), |byte| is_plain(byte) || matches!(byte, b'/' | b'%' | b'&' | b'?'))?;
         let segments = without_dots(path).into_iter().map(decode).collect::<Result<Vec<_>, _>>()?;
@@ -216,7 +220,7 @@ fn without_dots(path: &str) -> Vec<&str> {
     if segments == [""] { Vec::new() } else { segments }
 }
 
-/// Decodes percent-encoded text (RFC 3986 §2.1). Returns nothing if a `%` is not followed by two hexadecimal digits.
+/// Decodes percent-encoded text (RFC 3986 §2.1). Returns `None` if a `%` is not followed by two hexadecimal digits.
 pub fn percent_decoded(text: &str) -> Option<Vec<u8>> {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.bytes();
@@ -258,7 +262,7 @@ pub fn encoded(segment: &str) -> String {
     text
 }
 
-/// Writes text with all bytes percent-encoded but those that are plain.
+/// Writes text, with every byte percent-encoded for which `plain` returns `false`.
 fn encode(text: &str, plain: impl Fn(u8) -> bool, f: &mut impl fmt::Write) -> fmt::Result {
     text.bytes().try_for_each(
         |byte| {
@@ -281,6 +285,7 @@ impl fmt::Display for Uri {
             }
             Host::Name(name) => encode(name, is_plain_in_host, f)?,
         }
+        // A default port is left out, so that equal URIs have one text.
         if self.port != self.scheme.default_port() {
             write!(f, ":{}", self.port)?;
         }
@@ -316,7 +321,7 @@ impl fmt::Display for Host {
 
 impl Uri {
     /// Returns host and port for an HTTP server. An IPv6 address is in brackets and without its zone. The port is always
-    /// there.
+    /// included.
     pub(crate) fn authority(&self) -> String {
         match &self.host {
             Host::Address(address, _) => SocketAddr::new(*address, self.port).to_string(),
@@ -324,7 +329,7 @@ impl Uri {
         }
     }
 
-    /// Returns host and port, without a port that is the scheme's default. An IPv6 address has brackets, and its zone as it is.
+    /// Returns host and port, without the scheme's default port. An IPv6 address has brackets and its unencoded zone.
     pub fn place(&self) -> String {
         let host = match &self.host {
             Host::Address(IpAddr::V6(ip), Some(zone)) => format!("[{ip}%{zone}]"),
@@ -335,7 +340,7 @@ impl Uri {
     }
 
     /// Returns the options of a request for this resource (RFC 7252 §6.4 steps 5 to 9): Uri-Host of a name, Uri-Path and
-    /// Uri-Query. Uri-Port is the port that the request goes to, and need not be sent.
+    /// Uri-Query. Uri-Port is the port that the request is sent to, and need not be sent.
     pub fn options(&self) -> Options {
         let mut options = Options::new();
         if let Host::Name(name) = &self.host {
@@ -346,8 +351,8 @@ impl Uri {
         options
     }
 
-    /// Returns the options of a request to a proxy for this resource: Proxy-Scheme and all parts of the URI (RFC 7252 §5.10.2). Host
-    /// and port are always among them, because their defaults are the proxy's own (§5.10.1).
+    /// Returns the options of a request to a proxy for this resource: Proxy-Scheme and all parts of the URI (RFC 7252 §5.10.2).
+    /// Host and port are always included, because their defaults would be the proxy's own (§5.10.1).
     ///
     /// # Errors
     /// [`BadUri::ZoneForProxy`].
@@ -385,6 +390,7 @@ pub(crate) fn proxy_uri(text: &str) -> Result<Options, BadUri> {
     if let Some(place) = text.bytes().position(|byte| !allowed(byte)) {
         return Err(BadUri::Character(place));
     }
+    // The longest Proxy-Uri (RFC 7252 §5.10).
     if text.len() > 1_034 {
         return Err(BadUri::TooLong);
     }
@@ -392,144 +398,4 @@ pub(crate) fn proxy_uri(text: &str) -> Result<Options, BadUri> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use proptest::prelude::*;
-
-    fn uri(text: &str) -> Uri {
-        text.parse().unwrap()
-    }
-
-    #[test]
-    fn the_three_examples_of_rfc_7252_6_3_are_one_resource() {
-        let texts = [
-            "coap://example.com:5683/~sensors/temp.xml",
-            "coap://EXAMPLE.com/%7Esensors/temp.xml",
-            "coap://EXAMPLE.com:/%7esensors/temp.xml",
-        ];
-        for text in texts {
-            assert_eq!(uri(text), uri(texts[0]));
-        }
-        assert_eq!(uri(texts[0]).path, ["~sensors", "temp.xml"]);
-    }
-
-    #[test]
-    fn what_is_encoded_is_decoded_once_and_empty_segments_stay() {
-        let uri = uri("coap://h/a%2Fb//%2525/?q=%26&&x/y?z");
-        assert_eq!(uri.path, ["a/b", "", "%25", ""]);
-        assert_eq!(uri.query, ["q=&", "", "x/y?z"]);
-        assert_eq!(uri.to_string(), "coap://h/a%2Fb//%2525/?q=%26&&x/y?z");
-    }
-
-    #[test]
-    fn the_root_has_no_segment_and_dots_are_followed() {
-        for (text, path) in [
-            ("coap://h", ""),
-            ("coap://h/", ""),
-            ("coap://h/a/./b/../c", "a c"),
-            ("coap://h/../..", ""),
-            ("coap://h/a/.", "a "),
-        ] {
-            assert_eq!(uri(text).path.join(" "), path, "{text}");
-        }
-    }
-
-    #[test]
-    fn addresses_and_ports_are_as_given_or_of_the_scheme() {
-        let address = |text: &str| match uri(text) {
-            Uri { host: Host::Address(address, zone), port, .. } => (address.to_string(), zone, port),
-            other => panic!("{other:?}"),
-        };
-        assert_eq!(address("coap://192.0.2.1:61616/"), ("192.0.2.1".into(), None, 61616));
-        assert_eq!(address("coaps://[2001:db8::1]/x"), ("2001:db8::1".into(), None, 5684));
-        assert_eq!(address("coap+tcp://[fe80::1%25eth0]:9"), ("fe80::1".into(), Some("eth0".into()), 9));
-        let default = |scheme: &str| uri(&format!("{scheme}://h")).port;
-        assert_eq!(Scheme::ALL.map(|scheme| default(scheme.name())), [5683, 5684, 5683, 5684, 80, 443]);
-    }
-
-    #[test]
-    fn a_bad_uri_says_why() {
-        for (text, why) in [
-            ("/temp", BadUri::NotAbsolute),
-            ("http://h/", BadUri::UnknownScheme),
-            ("coap://h/#x", BadUri::Fragment),
-            ("coap:///x", BadUri::Host),
-            ("coap://:5683/", BadUri::Host),
-            ("coap://[::1/", BadUri::Address),
-            ("coap://[h]/", BadUri::Address),
-            ("coap://h:99999/", BadUri::Port),
-            ("coap://h:+1/", BadUri::Port),
-            ("coap://[::1]5/", BadUri::Port),
-            ("coap://me@h/", BadUri::Character(9)),
-            ("coap://h/a b", BadUri::Character(10)),
-            ("coap://h/%4", BadUri::Encoding),
-            ("coap://h/%ff", BadUri::Encoding),
-            ("coap://h/a/%2e%2E/b", BadUri::Dots),
-            ("coap://h/%2e", BadUri::Dots),
-            ("coap://h/.%2E/b", BadUri::Dots),
-        ] {
-            assert_eq!(text.parse::<Uri>(), Err(why), "{text}");
-        }
-        assert_eq!(format!("coap://h/{}", "x".repeat(256)).parse::<Uri>(), Err(BadUri::TooLong));
-    }
-
-    #[test]
-    fn a_name_becomes_uri_host_and_an_address_does_not() {
-        let options = uri("coap://h:1/a?b").options();
-        let options: Vec<_> = options.iter().collect();
-        assert_eq!(options, [(3, &b"h"[..]), (11, b"a"), (15, b"b")]);
-        assert_eq!(uri("coap://[::1]:1/").options(), Options::new());
-    }
-
-    #[test]
-    fn a_proxy_gets_every_part_of_a_uri_of_coap_and_any_other_as_a_whole() {
-        let parts = |text: &str| -> Vec<(u16, Vec<u8>)> {
-            let options = uri(text).options_for_proxy().unwrap();
-            options.iter().map(|(number, value)| (number, value.to_vec())).collect()
-        };
-        let part = |number, text: &str| (number, text.as_bytes().to_vec());
-        assert_eq!(
-            parts("coap+tcp://h/a?b"),
-            [part(3, "h"), (7, vec![0x16, 0x33]), part(11, "a"), part(15, "b"), part(39, "coap+tcp")]
-        );
-        assert_eq!(parts("coap://[::1]:9/"), [part(3, "[::1]"), (7, vec![9]), part(39, "coap")]);
-        assert_eq!(uri("coap://[fe80::1%25eth0]/").options_for_proxy(), Err(BadUri::ZoneForProxy));
-
-        let whole = proxy_uri("http://example.org/a?b=[c]").unwrap();
-        assert_eq!(whole.iter().collect::<Vec<_>>(), [(35, &b"http://example.org/a?b=[c]"[..])]);
-        for (text, why) in [
-            ("example.org", BadUri::NotAbsolute),
-            ("1://h", BadUri::NotAbsolute),
-            ("http://", BadUri::Host),
-            ("http:///x", BadUri::Host),
-            ("http://h/#x", BadUri::Fragment),
-            ("http://h/a b", BadUri::Character(10)),
-        ] {
-            assert_eq!(proxy_uri(text), Err(why), "{text}");
-        }
-        assert_eq!(proxy_uri(&format!("http://h/{}", "x".repeat(1_026))), Err(BadUri::TooLong));
-    }
-
-    proptest! {
-        #[test]
-        fn a_uri_that_is_written_reads_as_the_same(
-            path in proptest::collection::vec("\\PC{0,8}", 0..5),
-            query in proptest::collection::vec("\\PC{0,8}", 0..4),
-            name in "\\PC{1,8}",
-            port in any::<u16>(),
-        ) {
-            let host = Host::Name(name.to_lowercase());
-            // `/` has no path segments; a lone `?` has no query arguments.
-            prop_assume!(!path.iter().any(|segment| matches!(segment.as_str(), "." | "..")));
-            prop_assume!(path != [""] && host.clone() != Host::Name(String::new()));
-            prop_assume!(name.parse::<Ipv4Addr>().is_err() && name.to_lowercase().to_lowercase() == name.to_lowercase());
-            let uri = Uri { scheme: Scheme::Coap, host, port, path, query };
-            prop_assert_eq!(uri.to_string().parse::<Uri>(), Ok(uri));
-        }
-
-        #[test]
-        fn whatever_is_read_does_not_panic(text in "(coap://)?\\PC{0,40}") {
-            let _ = text.parse::<Uri>();
-        }
-    }
-}
+mod tests;

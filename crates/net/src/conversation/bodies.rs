@@ -1,5 +1,5 @@
-//! Bodies larger than a message (RFC 7959). The bodies of requests are put together, and the bodies of responses are cut
-//! into blocks.
+//! Bodies larger than a message (RFC 7959). The bodies of requests are reassembled, and the bodies of responses are cut into
+//! blocks.
 
 use std::borrow::Cow;
 
@@ -13,46 +13,46 @@ use super::terms::{Terms, length};
 use crate::Response;
 use crate::address::Remote;
 
-/// The bodies of block-wise transfers that are not complete: of requests, and of responses whose first blocks were sent.
+/// The bodies of incomplete block-wise transfers: of requests, and of responses whose first blocks were sent.
 #[derive(Debug)]
 pub(crate) struct TransferBodies {
     requests: Reassembly<Remote>,
     responses: LargeResponses,
 }
 
-/// The next step of a server with a request.
+/// What a server does next with a request.
 #[derive(Debug)]
 pub(crate) enum ServerStep<'a> {
-    /// Call the handler with these options and this payload. The body is complete.
+    /// Call the handler with these options and this complete payload.
     Call(Cow<'a, [u8]>),
     /// Answer with a block of this response, whose earlier blocks were sent.
     Answer(Response),
     /// Send this code with these options.
     Reply(Code, Tail),
-    /// Acknowledge a confirmable request, and send nothing else. Its body goes on in other requests.
+    /// Acknowledge a confirmable request without a response, because the body continues in other requests.
     Acknowledge,
-    /// Challenge the client, because more bodies of strangers find no room.
+    /// Challenge the client, because the limit of bodies of unverified clients is reached.
     Challenge,
 }
 
 /// The transport of a response, with the size of its messages.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum ResponseTransport {
-    /// A datagram with a block of 2^(`max_szx` + 4) bytes at most. [`Terms`] bound the whole message.
+    /// A datagram with a block of at most 2^(`max_szx` + 4) bytes. [`Terms`] limit the whole message.
     Datagram { max_szx: u8 },
-    /// A message over a connection with `room` bytes of options and payload at most, to a client that takes many
-    /// blocks in one message (BERT) or does not.
+    /// A message over a connection with at most `room` bytes of options and payload, to a client that may accept many blocks in
+    /// one message (BERT).
     Stream { room: usize, bert: bool },
 }
 
-/// The outcome of writing a response.
+/// The result of writing a response: the next step of the caller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ResponseOutcome {
     /// Send this code, with the options and payload that were written.
     Send(Code),
     /// Send nothing, because the client does not want this response (RFC 7967).
     Unwanted,
-    /// The response is larger than this client may be sent.
+    /// Send an error or a challenge instead: the response has more bytes than this client may be sent.
     TooLarge,
 }
 
@@ -61,17 +61,19 @@ impl TransferBodies {
         Self { requests: Reassembly::new(bounds), responses: LargeResponses::new(bounds) }
     }
 
-    /// Returns the moment from which non-confirmable blocks of requests may be overdue.
+    /// Returns the time from which non-confirmable blocks of requests may be overdue.
     pub(crate) const fn overdue_from(&self) -> Instant {
         self.requests.overdue_from()
     }
 
-    /// Returns the next 4.08 response to a client whose non-confirmable blocks are overdue (RFC 9177 §7.2).
+    /// Returns the next 4.08 response to a client whose non-confirmable blocks are overdue (RFC 9177 §7.2), if there is
+    /// one.
     pub(crate) fn take_overdue(&mut self, now: Instant) -> Option<Overdue<Remote>> {
         self.requests.take_overdue(now)
     }
 
-    /// Handles the Block options of a request.
+    /// Handles the Block options of a request, and returns the next step. If the request completes a body, `terms` gets
+    /// its last block.
     pub(crate) fn take<'a>(
         &mut self,
         now: Instant,
@@ -95,15 +97,18 @@ impl TransferBodies {
             Err(Unverified) => ServerStep::Challenge,
             Ok(Assembled::Answer { code, tail }) => ServerStep::Reply(code, tail),
             Ok(Assembled::Taken) => ServerStep::Acknowledge,
+            // The body came in one message, so the handler reads it where it lies.
             Ok(Assembled::Whole { body: Cow::Borrowed(_), .. }) => {
                 ServerStep::Call(Cow::Borrowed(message.tail))
             }
             Ok(Assembled::Whole { body, block }) => {
                 terms.block1 = block;
+                // The response may turn out too large for a stranger. Then the client repeats the last block only.
                 if terms.may_be_challenged() {
                     self.requests.put_back(now, from, message, &body);
                 }
                 let mut whole = Vec::new();
+                // The handler sees the whole body, so the options that described its blocks would be wrong.
                 let ends = [option::BLOCK1, option::Q_BLOCK1, option::SIZE1];
                 ends.into_iter().fold(Options::of(message), Options::without).write(&body, &mut whole);
                 ServerStep::Call(Cow::Owned(whole))
@@ -111,8 +116,8 @@ impl TransferBodies {
         }
     }
 
-    /// Writes options and payload of the answer to a request on its terms, and keeps the response if the client will ask for
-    /// further blocks. `to` is `None` for a notification to all observers.
+    /// Writes options and payload of the answer to a request according to its terms, and stores the response if the client will
+    /// request further blocks. `to` is `None` for a notification to all observers.
     pub(crate) fn answer(
         &mut self,
         now: Instant,
@@ -131,6 +136,7 @@ impl TransferBodies {
             ResponseTransport::Datagram { max_szx } => (max_szx, 16 << max_szx),
             ResponseTransport::Stream { room, .. } => (MAX_SZX, room),
         };
+        // All blocks of a body need the same ETag, so that a client notices a change between two of them.
         let response = if response.size() > whole { response.with_etag() } else { response };
         let mut options = terms.block1.into_iter().fold(response.options.clone(), Options::block1);
         options = observed.into_iter().fold(options, Options::observe);
@@ -155,6 +161,7 @@ impl TransferBodies {
                 None => Slice::of(part, asked, szx),
             };
             into.clear();
+            // The client asked for a block behind the end of the representation.
             let Some(slice) = slice else { return ResponseOutcome::Send(Code::BAD_REQUEST) };
             let options = options.clone();
             let named =
@@ -186,6 +193,7 @@ impl TransferBodies {
             }
         };
         let (code, is_first) = (response.code, terms.block2.is_none_or(|block| block.num() == 0));
+        // The client will ask for more. A member of a group is asked again as a server of its own (RFC 7959 §2.8).
         if is_first && !last && !terms.to_group {
             self.responses.put(now, to, terms.operation, response);
         } else if !is_first && last && (terms.repeatable || terms.set.is_some()) {
@@ -210,7 +218,7 @@ mod tests {
         read(&message);
     }
 
-    /// Answers a request that is not verified. Returns the outcome and the number of bytes written.
+    /// Answers a request of an unverified client. Returns the outcome and the number of bytes written.
     fn answered(code: Code, response: Response, medium: ResponseTransport) -> (ResponseOutcome, usize) {
         let (mut bodies, mut into) = (TransferBodies::new(Bounds::default()), Vec::new());
         let mut answered = ResponseOutcome::Unwanted;
@@ -223,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stranger_is_asked_again_where_that_does_no_harm_and_sent_small_blocks_where_it_would() {
+    fn an_unverified_client_is_challenged_for_safe_requests_and_sent_small_blocks_otherwise() {
         let datagram = ResponseTransport::Datagram { max_szx: MAX_SZX };
         let large = || Response::content(vec![7; 500]);
         assert_eq!(answered(Code::GET, large(), datagram).0, ResponseOutcome::TooLarge);
@@ -234,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn a_message_over_a_connection_is_filled_and_options_that_do_not_fit_are_too_large() {
+    fn a_block_over_tcp_fills_the_message_and_oversized_options_are_an_error() {
         let stream = |bert| ResponseTransport::Stream { room: 5_000, bert };
         let send = ResponseOutcome::Send(Code::CONTENT);
         let large = || Response::content(vec![7; 9_000]);
@@ -248,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn a_block_whose_response_was_not_kept_calls_a_get_again_and_ends_a_post() {
+    fn a_block_of_a_forgotten_response_repeats_a_get_and_fails_a_post() {
         let mut bodies = TransferBodies::new(Bounds::default());
         let second = Options::default().block2(Block::new(1, false, 0).unwrap());
         for (method, calls) in [(Code::GET, true), (Code::POST, false)] {
@@ -261,7 +269,7 @@ mod tests {
     }
 
     #[test]
-    fn the_blocks_of_a_get_come_from_one_call_in_any_order() {
+    fn all_blocks_of_a_get_come_from_one_call_of_the_handler() {
         let (mut bodies, mut into) = (TransferBodies::new(Bounds::default()), Vec::new());
         for num in [0_u32, 2, 1, 2] {
             let options = Options::default().block2(Block::new(num, false, 2).unwrap());
@@ -280,7 +288,7 @@ mod tests {
     }
 
     #[test]
-    fn the_blocks_of_a_response_come_from_one_call_and_the_last_ends_that() {
+    fn all_blocks_of_a_response_come_from_one_call_and_the_last_block_frees_it() {
         let (mut bodies, mut into) = (TransferBodies::new(Bounds::default()), Vec::new());
         let medium = ResponseTransport::Datagram { max_szx: 2 };
         for num in 0..4_u32 {

@@ -6,13 +6,14 @@ use coapace_proto::Code;
 
 use crate::Response;
 
-/// The Content-Format of the first representation, if there was one. It must not change during an observation.
+/// The Content-Format of the first representation, if there was one. The format must not change during an observation.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Format(OnceCell<Option<u16>>);
 
 impl Format {
-    /// Notes the format of the first representation. Returns whether this one has the same.
+    /// Records the format of the first representation. Returns whether the representation in `response` has the same format.
     pub(crate) fn note(&self, response: &Response) -> bool {
+        // Only 2.05 has a representation, so the format of other responses does not count.
         response.code != Code::CONTENT || *self.0.get_or_init(|| response.format()) == response.format()
     }
 

@@ -8,8 +8,8 @@ use coapace_proto::block::Bounds;
 use crate::Response;
 use crate::address::Remote;
 
-/// Large responses, the oldest first. They are kept so that all blocks come from one call of the handler, and a POST is
-/// carried out once. A notification is kept for all observers.
+/// Large responses, the oldest first. They are stored so that all blocks come from one call of the handler, and a POST is
+/// executed once. A notification is stored for all observers.
 #[derive(Debug)]
 pub(super) struct LargeResponses {
     bounds: Bounds,
@@ -22,14 +22,14 @@ struct LargeResponse {
     /// The client, or `None` for all observers.
     to: Option<Remote>,
     operation: u64,
-    /// The moment of the last block, within [`TOUCHED`].
+    /// The time of the last block, to within [`TOUCHED`].
     since: Instant,
-    /// True if its last block was sent. A later notification has precedence then.
+    /// True if the response's last block was sent. A later notification then has precedence over it.
     done: bool,
     response: Response,
 }
 
-/// The time after which another block makes a response the youngest again.
+/// If a stored response is older than this, a request for one of its blocks makes it the youngest again.
 const TOUCHED: Duration = Duration::from_secs(1);
 
 impl LargeResponses {
@@ -37,15 +37,21 @@ impl LargeResponses {
         Self { bounds, responses: VecDeque::new(), bytes: 0 }
     }
 
-    /// Keeps a response, in place of an earlier one to the same request. A [part](Response::part) of a representation is not
-    /// kept, because its handler is called for every block.
+    /// Stores a response, and replaces an earlier one to the same request. A [part](Response::part) of a representation is not
+    /// stored, because its handler is called for every block.
     pub(super) fn put(&mut self, now: Instant, to: Option<Remote>, operation: u64, response: Response) {
+        // Blocks of an earlier response and of this one must not be mixed.
         self.take(to, operation);
         if !response.representation().is_whole() {
             return;
         }
         let Bounds { max_bodies, max_bytes, patience, .. } = self.bounds;
         let bytes = response.payload.len();
+        // Without a stored response, the handler of a GET is called for each block, and other methods get 4.08.
+        if max_bodies == 0 || bytes > max_bytes {
+            return;
+        }
+        // The front was used least recently, or its last block was sent.
         while let Some(oldest) = self.responses.front()
             && (now.since(oldest.since) > patience
                 || self.responses.len() >= max_bodies
@@ -54,23 +60,25 @@ impl LargeResponses {
             self.bytes -= oldest.response.payload.len();
             self.responses.pop_front();
         }
-        if max_bodies > 0 && bytes <= max_bytes {
-            self.bytes += bytes;
-            self.responses.push_back(LargeResponse { to, operation, since: now, done: false, response });
-        }
+        self.bytes += bytes;
+        self.responses.push_back(LargeResponse { to, operation, since: now, done: false, response });
     }
 
-    /// Returns the kept response to a request: this client's own, or a notification to all observers.
+    /// Returns the stored response to a request: one to this client, or a notification to all observers. Returns `None`
+    /// if neither is stored, or if it is too old.
     pub(super) fn get(&mut self, now: Instant, to: Remote, operation: u64) -> Option<Response> {
         let own = self.place(Some(to), operation);
         let is_done = |place: &usize| self.responses.get(*place).is_some_and(|one| one.done);
+        // A client that still lacks blocks of its own response asks for them, not for blocks of a notification.
         let published = own.is_none_or(|own| is_done(&own)).then(|| self.place(None, operation)).flatten();
         let place = published.or(own)?;
         let one = self.responses.get(place)?;
         let (age, response) = (now.since(one.since), one.response.clone());
+        // Nothing is removed here: `put` removes whatever is too old.
         if age > self.bounds.patience {
             return None;
         }
+        // Within a second the order does not change, so that a fast transfer moves nothing.
         if age > TOUCHED && !one.done {
             let one = self.responses.remove(place)?;
             self.responses.push_back(LargeResponse { since: now, ..one });
@@ -82,15 +90,15 @@ impl LargeResponses {
         self.responses.iter().position(|one| one.to == to && one.operation == operation)
     }
 
-    /// Removes a response, whose last block was sent.
+    /// Removes the stored response to a request, if there is one.
     pub(super) fn take(&mut self, to: Option<Remote>, operation: u64) {
         if let Some(one) = self.place(to, operation).and_then(|place| self.responses.remove(place)) {
             self.bytes -= one.response.payload.len();
         }
     }
 
-    /// Makes a response the first to leave for others, because its last block was sent. It is kept, because a client that asks
-    /// for several blocks at once may not have the blocks before the last.
+    /// Makes a response the first to be dropped, because its last block was sent. It is still stored, because a client that
+    /// requests several blocks at once may lack earlier blocks.
     pub(super) fn let_go(&mut self, to: Option<Remote>, operation: u64) {
         if let Some(one) = self.place(to, operation).and_then(|place| self.responses.remove(place)) {
             self.responses.push_front(LargeResponse { done: true, ..one });
@@ -107,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn a_response_is_kept_for_its_client_and_a_while_and_replaced_by_the_next() {
+    fn a_large_response_is_stored_for_its_client_for_a_time_or_until_the_next() {
         let bounds = Bounds { patience: Duration::from_secs(10), ..Bounds::default() };
         let mut kept = LargeResponses::new(bounds);
         let at = Instant::from_secs;
@@ -121,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_published_is_for_all_who_have_no_blocks_of_another() {
+    fn a_published_representation_serves_all_clients_without_blocks_of_an_older_one() {
         let mut kept = LargeResponses::new(Bounds::default());
         let text = |kept: &mut LargeResponses, port| {
             kept.get(Instant::ZERO, peer(port), 7).map(|it| it.text().into_owned())
@@ -137,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn the_oldest_leave_for_what_has_no_room_and_what_never_had_is_not_kept() {
+    fn the_oldest_stored_responses_are_dropped_for_new_ones_and_oversized_ones_are_not_stored() {
         let mut kept = LargeResponses::new(Bounds { max_bodies: 3, max_bytes: 10, ..Bounds::default() });
         let put = |kept: &mut LargeResponses, port, len| {
             kept.put(Instant::ZERO, Some(peer(port)), 0, Response::content(vec![0; len]));
@@ -151,7 +159,7 @@ mod tests {
         put(&mut kept, 4, 8);
         assert!(!there(&mut kept, 3) && !there(&mut kept, 5) && there(&mut kept, 4));
         put(&mut kept, 6, 11);
-        assert!(!there(&mut kept, 6));
+        assert!(!there(&mut kept, 6) && there(&mut kept, 4), "it does not cost the others their places");
         assert_eq!(kept.bytes, kept.responses.iter().map(|one| one.response.payload.len()).sum());
     }
 }

@@ -1,4 +1,4 @@
-//! The bound of handlers that are under way, with shares for each resource and for strangers.
+//! The limit of running handlers, with shares for each resource and for unverified clients.
 
 use std::sync::{Arc, Mutex};
 
@@ -6,7 +6,7 @@ use foldhash::HashMap;
 
 use crate::lock::lock;
 
-/// The places of the handlers of one endpoint. Clones share them.
+/// The slots for running handlers of one endpoint. Clones share them.
 #[derive(Clone, Debug)]
 pub(crate) struct HandlerPlaces {
     max: u32,
@@ -25,7 +25,7 @@ struct Occupancy {
     strangers: u32,
 }
 
-/// The place of a handler, taken before the handler is called. Dropping it gives it back.
+/// The slot of a running handler, taken before it is called. Dropping it frees the slot.
 #[derive(Debug)]
 pub(crate) struct HandlerPlace {
     places: HandlerPlaces,
@@ -36,27 +36,30 @@ pub(crate) struct HandlerPlace {
 /// The reason why a handler is not called.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum NoPlace {
-    /// The resource has no places left.
+    /// The resource has no slots left.
     Full,
-    /// Strangers have no places left, but verified clients have.
+    /// Unverified clients have no slots left, but verified clients have.
     Strangers,
 }
 
 impl HandlerPlaces {
-    /// Returns `max` places, and one if that is 0.
+    /// Returns `max` slots, but at least one.
     pub(crate) fn new(max: u32) -> Self {
         Self { max: max.max(1), taken: Arc::default() }
     }
 
-    /// Takes a place for a handler of a resource. A resource may take as many places as it leaves free. So several resources
-    /// with endless requests take equal parts, and leave one part free. The requests of strangers may take half as many.
+    /// Takes a slot for a handler of a resource, if fewer slots are in use by this resource than are free. So several
+    /// flooded resources get equal parts, and one such part stays free. Handlers for unverified clients (`stranger`)
+    /// may use half as many.
     pub(crate) fn take(&self, resource: usize, stranger: bool) -> Result<HandlerPlace, NoPlace> {
         let mut taken = lock(&self.taken);
         let free = self.max.saturating_sub(taken.all);
         let counts = taken.by_resource.entry(resource).or_default();
+        // A resource that has as many places as are free must leave the rest to others.
         if counts.all >= free {
             return Err(NoPlace::Full);
         }
+        // Rounded up, so that a stranger may take the last slot.
         if stranger && counts.strangers >= free.div_ceil(2) {
             return Err(NoPlace::Strangers);
         }
@@ -68,8 +71,9 @@ impl HandlerPlaces {
 }
 
 impl HandlerPlace {
-    /// Notes that the client is verified.
+    /// Records that the client is verified, so that the slot no longer counts as one of an unverified client.
     pub(crate) fn verify(&mut self) {
+        // Reset, so that dropping the slot does not count the stranger a second time.
         if std::mem::take(&mut self.stranger)
             && let Some(counts) = lock(&self.places.taken).by_resource.get_mut(&self.resource)
         {
@@ -85,6 +89,7 @@ impl Drop for HandlerPlace {
         if let Some(counts) = taken.by_resource.get_mut(&self.resource) {
             counts.all -= 1;
             counts.strangers -= u32::from(self.stranger);
+            // The table has only resources with handlers under way.
             if counts.all == 0 {
                 taken.by_resource.remove(&self.resource);
             }
@@ -107,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn strangers_at_one_resource_leave_room_for_others_there_and_for_other_resources() {
+    fn unverified_clients_of_one_resource_leave_handler_slots_to_others() {
         let places = HandlerPlaces::new(900);
         let (strangers, why) = fill(&places, 1, true);
         assert_eq!((strangers.len(), why), (300, NoPlace::Strangers));
@@ -120,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn every_resource_that_is_asked_for_without_end_leaves_some_to_others() {
+    fn several_flooded_resources_leave_handler_slots_to_others() {
         let places = HandlerPlaces::new(1_024);
         let filled: Vec<_> = (0..5).map(|resource| fill(&places, resource, false)).collect();
         assert!(filled.iter().all(|(places, why)| !places.is_empty() && *why == NoPlace::Full));
@@ -130,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn a_client_that_is_verified_later_frees_its_place_for_strangers() {
+    fn a_client_that_becomes_verified_frees_its_slot_for_unverified_clients() {
         let places = HandlerPlaces::new(90);
         let (mut strangers, _) = fill(&places, 1, true);
         assert_eq!(places.take(1, true).unwrap_err(), NoPlace::Strangers);
@@ -143,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn the_only_place_there_is_can_be_had_by_anyone() {
+    fn a_single_handler_slot_is_open_to_unverified_clients() {
         let places = HandlerPlaces::new(1);
         let place = places.take(1, true).unwrap();
         assert_eq!(places.take(1, true).unwrap_err(), NoPlace::Full);

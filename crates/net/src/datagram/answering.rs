@@ -14,8 +14,9 @@ use crate::handler::or_panicked;
 use crate::{Resource, Response, log};
 
 impl LockedHub {
-    /// Adds the sender of a request to the observers of a resource. A verified client that finds no room is answered without the
-    /// Observe option (RFC 7641 §4.1). Returns `false` if a stranger finds no room: then it is to be challenged.
+    /// Adds the sender of a request to the observers of a resource. If no slot is free, a verified client is answered without
+    /// the Observe option (RFC 7641 §4.1); for an unverified client the function returns `false`, and the client is to be
+    /// challenged.
     pub(crate) fn register(
         &mut self,
         now: Instant,
@@ -31,6 +32,7 @@ impl LockedHub {
         } else {
             endpoint.register_stranger(now, responder, number)
         };
+        // A client that is verified simply does not observe. A stranger may find room once it is verified.
         if registered.is_err() {
             self.stopped = Some(responder.to);
             self.counters.observers_refused += u64::from(terms.verified);
@@ -43,6 +45,7 @@ impl LockedHub {
             return true;
         }
         if answers.observed.len() >= answers.max_observed {
+            // Requests without observers are dropped only here: looking at all of them each time would cost more.
             answers.observed.retain(|&number, _| endpoint.is_observed(number));
         }
         // The request is kept once for all observers with equal requests, so options of a single exchange are left out.
@@ -64,14 +67,14 @@ impl LockedHub {
         true
     }
 
-    /// Ends the observation of the sender of a request, which has asked for that.
+    /// Removes the sender of a deregistration from the observers.
     pub(crate) fn deregister(&mut self, now: Instant, responder: &Responder<Remote>, token: Token) {
         let was_there = self.endpoint.deregister(now, responder.to, token);
         self.counters.deregistered += u64::from(was_there);
         log::observer(responder.to.address(), "deregistered");
     }
 
-    /// Answers a request on its terms with the result of a handler, which is `None` if it has panicked.
+    /// Answers a request according to its terms with the result of a handler, which is `None` if it has panicked.
     pub(crate) fn answer(
         &mut self,
         now: Instant,
@@ -80,6 +83,7 @@ impl LockedHub {
         response: Option<Response>,
     ) {
         let response = or_panicked(response, || self.counters.panics += 1);
+        // Only a success begins an observation (RFC 7641 §4.1).
         self.refuse_to_observe(now, &responder, terms, !response.is_success());
         let Answers { bodies, observed, scratch, medium, .. } = &mut self.answers;
         if let Some(form) = terms.observed.and_then(|_| observed.get(&terms.observable())) {
@@ -119,8 +123,8 @@ impl LockedHub {
         }
     }
 
-    /// Sends the blocks after the first that a request asks for with Q-Block2, each in a response of its own, as far as there is
-    /// room. The client asks for the others again.
+    /// Sends all blocks but the first that a request asks for with Q-Block2, each in its own response. If the queue has
+    /// no space for the last of them, the client requests them again.
     fn answer_rest(
         &mut self,
         now: Instant,
@@ -128,6 +132,7 @@ impl LockedHub {
         terms: &Terms,
         response: &Response,
     ) {
+        // A stranger gets one block for each request.
         if terms.allowance.is_limited() {
             return;
         }
@@ -144,6 +149,7 @@ impl LockedHub {
             };
             self.counters.responses_dropped += u64::from(sent.is_err());
             let Ok(sent) = sent else { return self.answers.sets.close(&responder) };
+            // The block in the middle shows when the next set may follow.
             if place <= MAX_PAYLOADS / 2 {
                 middle = sent.zip(terms.block2);
             }
@@ -166,7 +172,8 @@ impl LockedHub {
         }
     }
 
-    /// Asks the client to repeat its request with an Echo value (RFC 9175 §2.3).
+    /// Challenges the client: asks it to repeat its request with an Echo value (RFC 9175 §2.3). A new observation is
+    /// ended.
     pub(crate) fn challenge(&mut self, now: Instant, responder: Responder<Remote>, terms: &Terms) {
         self.refuse_to_observe(now, &responder, terms, true);
         self.counters.challenged += 1;
@@ -174,12 +181,14 @@ impl LockedHub {
         self.respond_with(now, responder, Code::UNAUTHORIZED, challenge.as_bytes());
     }
 
-    /// Sends the result of a handler to the observers. Returns whether the resource has changed again.
+    /// Sends the result of a handler, `None` if it has panicked, to the observers whose request has this `number`.
+    /// Returns whether the resource has changed again, so that the handler must be called again.
     pub(crate) fn publish(&mut self, now: Instant, number: u64, response: Option<Response>) -> bool {
         let response = or_panicked(response, || self.counters.panics += 1);
         let Self { endpoint, answers, .. } = self;
         let Answers { bodies, observed, scratch, medium, sequence, gate, .. } = answers;
         let Some(form) = observed.get_mut(&number) else { return false };
+        // The last observer has left while the handler ran.
         if !endpoint.is_observed(number) {
             observed.remove(&number);
             return false;
@@ -188,21 +197,24 @@ impl LockedHub {
         let again = form.resource.version() != form.called;
         let response = form.format.admit(response);
         form.terms.observed = response.is_success().then(|| sequence.next());
+        // Nothing is to be sent to observers, but the resource may have changed again.
         let ResponseOutcome::Send(code) = bodies.answer(now, None, &form.terms, response, *medium, scratch)
         else {
             return again;
         };
         let challenge = |to| gate.challenge(now, to);
+        // Strangers for whom this notification is too large are removed, with a challenge if it is small enough.
         let dismissed = endpoint.dismiss_strangers(now, number, scratch.len(), Code::UNAUTHORIZED, challenge);
         self.counters.challenged += dismissed as u64;
         endpoint.notify(number, form.resource.is_confirmable(), code, scratch);
+        // An error has ended the observations (RFC 7641 §4.2), so the handler need not be called again.
         if !code.is_success() {
             observed.remove(&number);
         }
         again
     }
 
-    /// Sends every observer this response. It is an error, so it ends the observation (RFC 7641 §4.2).
+    /// Sends this response to every observer. It is an error response, so it ends their observations (RFC 7641 §4.2).
     pub(crate) fn dismiss_observers(&mut self, response: &Response) {
         let Self { endpoint, answers: Answers { observed, scratch, .. }, .. } = self;
         scratch.clear();
@@ -212,7 +224,7 @@ impl LockedHub {
         }
     }
 
-    /// Queues a response without regard to terms.
+    /// Queues a response as it is, whatever the terms of the request are.
     pub(crate) fn respond(&mut self, now: Instant, responder: Responder<Remote>, response: &Response) {
         self.answers.scratch.clear();
         response.options.write(&response.payload, &mut self.answers.scratch);
@@ -226,8 +238,8 @@ impl LockedHub {
         self.answers.scratch = tail;
     }
 
-    /// Queues the answer to a request. If the request came to a group, the answer is delayed first, or dropped if it is not
-    /// worth sending.
+    /// Queues the answer to a request. If the request came to a group, the answer is delayed first, and dropped if it
+    /// is an error or has no payload.
     pub(crate) fn respond_with(
         &mut self,
         now: Instant,
@@ -249,7 +261,7 @@ impl LockedHub {
         }
     }
 
-    /// Queues the answers to groups whose delay is over, and asks clients for blocks that are overdue.
+    /// Sends the answers to group requests whose delay has passed, and 4.08 to clients whose blocks are overdue.
     pub(crate) fn send_delayed(&mut self, now: Instant) {
         while let Some(Overdue { to, token, tail }) = self.answers.bodies.take_overdue(now) {
             let responder = Responder::later(to, Code::EMPTY, token);
@@ -266,7 +278,7 @@ impl LockedHub {
         self.note_queued(&responder, code, tail.len(), queued);
     }
 
-    /// Queues the first block of a set, whose options and payload are in `scratch`.
+    /// Queues the first of the blocks that a request asks for with Q-Block2. Its options and payload are in `scratch`.
     fn queue_first_of_set(&mut self, now: Instant, responder: Responder<Remote>, code: Code) {
         let tail = &self.answers.scratch;
         let queued = self.endpoint.respond_part(now, responder, code, tail);

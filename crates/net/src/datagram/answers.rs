@@ -1,4 +1,5 @@
-//! The state of a server over datagrams for its answers. Clients whose addresses may be forged are sent only small answers.
+//! The state that a server over datagrams needs to answer requests. Clients whose addresses may be forged are sent only
+//! small answers.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -17,30 +18,29 @@ use crate::address::Remote;
 use crate::conversation::{Format, ResponseTransport, Terms, TransferBodies, length};
 use crate::{Network, Requests, Resource, Response, ServerConfig};
 
-/// The clients that have to show with an Echo option that their address is their own. Until then they are sent at most three
-/// times the bytes that they sent (RFC 9175 §2.4, item 3). Headers of IP and UDP count, and so do copies of separate responses
-/// and notifications.
+/// The clients that must verify their address with an Echo option. Until then they are sent at most three times the bytes that
+/// they sent (RFC 9175 §2.4, item 3). Headers of IP and UDP count, and so do copies of separate responses and notifications.
 ///
 /// Without this rule, anyone could make a server send large responses to a forged address. It costs one more round trip for
-/// each client in five minutes. If a GET or FETCH has a large response, a client that does not know Echo gets 4.01. Other
-/// methods have had their effect, so they are answered in smaller blocks instead; with the code alone if their options are too
-/// long. An observer that does not know Echo is sent a confirmable notification first, whose acknowledgement shows the same.
+/// each client in five minutes. If a GET or FETCH has a large response, a client without Echo gets 4.01. Other methods have
+/// already had their effect, so they are answered in smaller blocks instead, or with only the code if their options are too
+/// long. An observer without Echo is sent a confirmable notification first, whose acknowledgement also verifies the address.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Verify {
     /// No client, for networks without forged addresses.
     Nobody,
-    /// All clients but those on this host, whose addresses cannot be forged from elsewhere. This is the default, which RFC
+    /// All clients except those on this host, whose addresses cannot be forged from elsewhere. This is the default, which RFC
     /// 9175 §2.4 recommends.
     #[default]
     Strangers,
-    /// All clients but those in these networks: nobody can send datagrams with the address of another there.
+    /// All clients except those in these networks, from which nobody can send with a forged address.
     Outside(Arc<[Network]>),
     /// All clients.
     Everybody,
 }
 
 impl Verify {
-    /// Returns whether this client has to show that its address is its own.
+    /// Returns whether this client must verify its address.
     pub fn concerns(&self, client: IpAddr) -> bool {
         match self {
             Self::Nobody => false,
@@ -54,7 +54,7 @@ impl Verify {
 /// The time that an address stays verified.
 const FRESHNESS: Duration = Duration::from_secs(300);
 
-/// The part of a hub that only servers use.
+/// The part of a hub that only servers use, to answer requests.
 #[derive(Debug)]
 pub(crate) struct Answers {
     pub(super) verify: Verify,
@@ -63,38 +63,38 @@ pub(crate) struct Answers {
     /// The largest payload of a block, in bytes.
     block: usize,
     pub(crate) bodies: TransferBodies,
-    /// The bodies that go to clients in confirmable sets.
+    /// The bodies that are being sent to clients in confirmable sets of blocks (Q-Block2).
     pub(super) sets: BodyRequests,
-    /// The requests that observers have made, each once for all observers with equal requests. The key is the number that
-    /// the endpoint knows it under.
+    /// The requests of observers. Observers with equal requests share one entry. The key is the number by which the
+    /// endpoint knows the request.
     pub(super) observed: HashMap<u64, ObservedRequest>,
-    /// The bound of `observed`.
+    /// The limit of the number of entries in `observed`.
     pub(super) max_observed: usize,
     pub(super) sequence: Sequence,
     /// The responses to groups that wait to be sent.
     pub(crate) leisure: Leisure,
     pub(crate) requests: Requests,
-    /// The requests that are not answered yet, by peer and token.
+    /// The unanswered requests for the access log, by peer and token.
     pub(crate) access: AccessLog<(Remote, Token)>,
     /// The options and payload of the response that is being sent.
     pub(super) scratch: Vec<u8>,
 }
 
-/// A request that observers have made. All observers that made it are sent the same notifications.
+/// A request of observers. All observers with this request are sent the same notifications.
 #[derive(Debug)]
 pub(super) struct ObservedRequest {
     pub(super) resource: Resource,
-    /// The first observer who made it, and its options.
+    /// The first observer with the request, and its options.
     pub(super) from: Remote,
     pub(super) tail: Vec<u8>,
     pub(super) terms: Terms,
     pub(super) format: Format,
-    /// The version of the resource that the handler was called for last.
+    /// The version of the resource for which the handler was last called.
     pub(super) called: u64,
     pub(super) under_way: bool,
 }
 
-/// A handler that is to be called for observers.
+/// A handler that must be called for observers.
 #[derive(Debug)]
 pub(crate) struct DueHandler {
     pub(crate) number: u64,
@@ -103,7 +103,7 @@ pub(crate) struct DueHandler {
 }
 
 impl Answers {
-    /// Returns the state of a server. `key` is the secret of its Echo values.
+    /// Returns the state of a server. `key` is the secret for its Echo values.
     pub(crate) fn of(config: &ServerConfig, key: [u8; 16], secure: bool) -> Self {
         let &ServerConfig { bodies, leisure, max_delayed, .. } = config;
         // The handshakes of DTLS sessions have verified the addresses of their clients.
@@ -134,7 +134,8 @@ impl Answers {
         max_szx
     }
 
-    /// Returns the bytes that this client may be sent if it is not verified.
+    /// Returns how many bytes this client may be sent while it is unverified: without limit, if it need not verify its
+    /// address.
     fn allowance(&self, client: Remote, request: &Message<'_>) -> Allowance {
         let ip = IpAddr::V6(client.ip);
         if self.verify.concerns(ip) {
@@ -144,9 +145,10 @@ impl Answers {
         }
     }
 
-    /// Writes options and payload of a response to `scratch`, unless it needs blocks. Returns whether it needs none and is small
-    /// enough for this client even if that is not verified.
+    /// Writes options and payload of a response to `scratch`, unless it needs blocks. Returns whether it needs none and is
+    /// small enough even for an unverified client.
     pub(super) fn write_small(&mut self, to: Remote, request: &Message<'_>, response: &Response) -> bool {
+        // The response goes in blocks, which depend on the terms of the request.
         if response.size() > self.block {
             return false;
         }
@@ -155,7 +157,7 @@ impl Answers {
         length(request.token, self.scratch.len()) <= self.allowance(to, request).room()
     }
 
-    /// Returns the terms of a request, changed if the client's address is verified or may be forged.
+    /// Returns the terms of a request, with the client's address marked as verified or as possibly forged.
     pub(crate) fn admit(
         &mut self,
         now: Instant,
@@ -166,11 +168,13 @@ impl Answers {
         if self.verify == Verify::Nobody || self.gate.verifies(now, from, message) {
             return terms.verified();
         }
+        // A trusted address has no limit, but is not verified: programs on its own host can forge it (decision 0032).
         terms.allowance = self.allowance(from, message);
         terms
     }
 
-    /// Counts a request and logs its response. `bytes` is the length of options and payload.
+    /// Counts a request and logs its `response`, which is `None` if none is sent. `bytes` is the length of the
+    /// response's options and payload.
     pub(crate) fn note_answer(
         &mut self,
         responder: &Responder<Remote>,
@@ -186,6 +190,7 @@ impl Answers {
     pub(crate) fn due(&mut self) -> Vec<DueHandler> {
         let mut due = Vec::new();
         for (&number, observed) in self.observed.iter_mut().filter(|(_, observed)| !observed.under_way) {
+            // Read before the handler is called, so that a change during the call makes it due again.
             let version = observed.resource.version();
             if std::mem::replace(&mut observed.called, version) != version {
                 observed.under_way = true;
@@ -196,9 +201,10 @@ impl Answers {
     }
 }
 
-/// Returns the first number of notifications, which is taken from the clock. With fewer than 125 notifications a second, the
-/// clock runs ahead of the numbers, so that they are newer after a restart (RFC 7641 §4.4).
+/// Returns the sequence number with which notifications begin: the time, in units of 8 ms. A server that sends fewer
+/// than 125 notifications a second has newer numbers after a restart than before it (RFC 7641 §4.4).
 fn first_number() -> u32 {
     let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    // The sequence keeps 24 bits of this, which wrap around after 37 hours.
     (since.as_millis() / 8) as u32
 }

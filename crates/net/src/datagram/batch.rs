@@ -19,18 +19,19 @@ const BATCH: usize = 32;
 #[derive(Debug)]
 pub(crate) struct BatchBuffers<S> {
     received: MultiHeaders<S>,
-    /// The headers of datagrams without a local address, and of those with one.
+    /// The headers of datagrams: `sent` if the system chooses the source address, `sent_from` if the address is given.
     sent: MultiHeaders<S>,
     sent_from: MultiHeaders<S>,
     buffers: Box<[u8]>,
     addresses: Vec<Option<S>>,
-    /// The local address that the last datagram came to, and its number.
+    /// The local address at which the last datagram arrived, and the number of this address.
     last: (LocalAddress, u16),
 }
 
 impl<S: Family> BatchBuffers<S> {
     pub(crate) fn of(socket: &Socket) -> Self {
         Self {
+            // Only a socket that reports local addresses needs memory for control messages.
             received: MultiHeaders::preallocate(BATCH, socket.tells_local.then(S::space)),
             sent: MultiHeaders::preallocate(BATCH, None),
             sent_from: MultiHeaders::preallocate(BATCH, Some(S::space())),
@@ -40,8 +41,8 @@ impl<S: Family> BatchBuffers<S> {
         }
     }
 
-    /// Sends the datagrams at the front of `outgoing` that leave from the same local address, because they share a control
-    /// message. Returns their number.
+    /// Sends the datagrams at the front of `outgoing` whose source is the address `local` with this `number`: they
+    /// share a control message. Returns how many were sent.
     fn send_alike(
         &mut self,
         socket: &Socket,
@@ -61,7 +62,7 @@ impl<S: Family> BatchBuffers<S> {
         let sent = if local.ip.is_unspecified() {
             sendmmsg(fd, &mut self.sent, slices, addresses, [], flags)?.count()
         } else {
-            S::tell(local, |control| {
+            S::with_source(local, |control| {
                 sendmmsg(fd, &mut self.sent_from, slices, addresses, control, flags).map(Iterator::count)
             })?
         };
@@ -86,18 +87,21 @@ impl<S: Family> DatagramIo for BatchBuffers<S> {
         let mut count = 0;
         for message in messages {
             count += 1;
+            // A datagram without a sender cannot be answered.
             let Some(address) = message.address else { continue };
             let (ip, port, scope) = address.parts();
-            let told = if socket.tells_local {
-                message.cmsgs().ok().and_then(|mut controls| controls.find_map(S::told))
+            let arrival = if socket.tells_local {
+                message.cmsgs().ok().and_then(|mut controls| controls.find_map(S::arrival))
             } else {
                 None
             };
-            let (ip_here, to_group) = told.unwrap_or((Ipv6Addr::UNSPECIFIED, false));
+            let (ip_here, to_group) = arrival.unwrap_or((Ipv6Addr::UNSPECIFIED, false));
+            // Broadcasts arrive at every socket of the port. Only a member of a group wants such datagrams.
             if to_group && !socket.is_member {
                 continue;
             }
             let local = LocalAddress { ip: ip_here, scope };
+            // Most datagrams come to one address, so its number is looked up once.
             if self.last.0 != local {
                 self.last = (local, socket.locals.number(local));
             }
@@ -119,6 +123,7 @@ impl<S: Family> DatagramIo for BatchBuffers<S> {
             return send_all(socket, outgoing);
         }
         while let Some((first, _)) = outgoing.get(0) {
+            // One system call for many datagrams of equal length is cheaper than a batch.
             if send_run(socket, outgoing) {
                 continue;
             }
@@ -126,6 +131,7 @@ impl<S: Family> DatagramIo for BatchBuffers<S> {
             let local = if number == self.last.1 { self.last.0 } else { socket.locals.get(number) };
             match self.send_alike(socket, outgoing, number, local) {
                 Ok(count) => outgoing.advance(count),
+                // The rest waits until the driver sees that the socket accepts datagrams again.
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
                 Err(error) => outgoing.fail(error),
             }

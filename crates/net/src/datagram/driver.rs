@@ -15,7 +15,7 @@ use super::sets::BodyRequest;
 use super::watch::{SocketWatch, Wakeup};
 use crate::address::Remote;
 
-/// The number of batches received before other tasks of the thread get their turn.
+/// The number of batches received before other tasks of the thread run.
 const ROUNDS: u32 = 8;
 
 /// The part of a driver that differs between clients and servers.
@@ -27,10 +27,10 @@ pub(crate) trait EndpointRole {
         self.request(hub, now, responder, head);
     }
 
-    /// Sends the next set of a body, because the one before has arrived.
+    /// Sends the next set of blocks of a body, because half of the previous set has arrived.
     fn proceed(&mut self, _: &Arc<Hub>, _: Instant, _: &BodyRequest) {}
 
-    /// Returns whether datagrams are expected.
+    /// Returns whether the endpoint expects datagrams. If not, receiving again would be a wasted system call.
     fn expects(&self, _: &LockedHub) -> bool {
         true
     }
@@ -38,7 +38,7 @@ pub(crate) trait EndpointRole {
     /// Notifies the observers of resources that have changed.
     fn resources_changed(&mut self, _: &Arc<Hub>) {}
 
-    /// Sends all observers their last notification, because the hub begins to close.
+    /// Sends all observers their last notification, because the hub starts to close.
     fn closing(&mut self, _: &Arc<Hub>) {}
 }
 
@@ -48,9 +48,9 @@ pub(crate) struct Driver<C, S> {
     pub(crate) hub: Arc<Hub>,
     pub(crate) io: C,
     pub(crate) service: S,
-    /// A duplicate of the hub's socket for the runtime to watch, if it is there already.
+    /// A duplicate of the hub's socket for the runtime to watch. If it is `None`, the driver makes one.
     watched: Option<std::net::UdpSocket>,
-    /// Set if the last reading ended before the system had said that nothing is left.
+    /// Set if the last attempt to receive ended before the system reported that nothing is left.
     unasked: bool,
 }
 
@@ -59,13 +59,13 @@ impl<C: DatagramIo, S: EndpointRole> Driver<C, S> {
         Self { hub, io, service, watched: None, unasked: false }
     }
 
-    /// Returns the driver with a duplicate of the hub's socket, so that it need not make one.
+    /// Returns the driver with a given duplicate of the hub's socket, so that it need not make one.
     pub(crate) fn watching(mut self, duplicate: std::net::UdpSocket) -> Self {
         self.watched = Some(duplicate);
         self
     }
 
-    /// Runs until the hub is closing and nothing is under way any more.
+    /// Runs until the hub is closing and no exchange is left.
     pub(crate) async fn run(mut self) -> io::Result<()> {
         let hub = self.hub.clone();
         let watched = UdpSocket::from_std(match self.watched.take() {
@@ -78,6 +78,7 @@ impl<C: DatagramIo, S: EndpointRole> Driver<C, S> {
         let mut armed = Instant::MAX;
         let mut farewell_said = false;
         loop {
+            // The last notifications depart before the hub waits for its exchanges to end.
             if hub.closing.has_begun() && !std::mem::replace(&mut farewell_said, true) {
                 self.service.closing(&hub);
                 self.send(hub.clock.now());
@@ -96,6 +97,7 @@ impl<C: DatagramIo, S: EndpointRole> Driver<C, S> {
                     watch.set_timer(at);
                     armed = deadline;
                 }
+                // Other tasks compare their deadlines with this, and wake the driver only for earlier ones.
                 state.armed = armed;
                 !state.outgoing.is_empty()
             };
@@ -109,6 +111,7 @@ impl<C: DatagramIo, S: EndpointRole> Driver<C, S> {
                         // There may be more, but other tasks of this thread have their turn first.
                         tokio::task::yield_now().await;
                     }
+                    // The task that got its response runs now. If it sends no further request, the rest is read here.
                     if std::mem::take(&mut self.unasked) {
                         requeue().await;
                         while !self.service.expects(&hub.lock()) && (0..ROUNDS).all(|_| self.round()) {
@@ -130,10 +133,12 @@ impl<C: DatagramIo, S: EndpointRole> Driver<C, S> {
                 }
                 Wakeup::Attention => {}
                 Wakeup::Timer => {
+                    // The timer has fired, so any deadline may set it again.
                     armed = Instant::MAX;
                     self.send(hub.clock.now());
                 }
             }
+            // Timers of DTLS are looked at after every event, because they have no event of their own.
             if carrier_at.is_some_and(|at| at <= hub.clock.now()) {
                 self.io.timeout(&hub.socket);
             }
@@ -170,14 +175,14 @@ impl<C: DatagramIo, S: EndpointRole> Driver<C, S> {
         Ok(())
     }
 
-    /// Receives a batch, handles and answers it. Returns whether more may be there.
+    /// Receives a batch, handles and answers it. Returns whether more may be available.
     pub(crate) fn round(&mut self) -> bool {
         let (now, more) = self.receive();
         self.send(now);
         more
     }
 
-    /// Receives and handles a batch. Returns the time, and whether more may be there.
+    /// Receives and handles a batch. Returns the time, and whether more may be available.
     fn receive(&mut self) -> (Instant, bool) {
         let Self { hub, io, service, .. } = self;
         // The clock is read with the first datagram, because the system may have waited for it.
@@ -201,7 +206,7 @@ impl<C: DatagramIo, S: EndpointRole> Driver<C, S> {
                         Event::Acknowledged { exchange } => state.answers.sets.take(exchange),
                         _ => None,
                     };
-                    state.tell(now, Some(from), event);
+                    state.deliver(now, Some(from), event);
                     if let Some(open) = open {
                         drop(state);
                         service.proceed(hub, now, &open);
@@ -210,7 +215,9 @@ impl<C: DatagramIo, S: EndpointRole> Driver<C, S> {
                 None => {}
             }
         });
+        // Nothing has arrived, but timers and waiting datagrams still need the time.
         let now = now.unwrap_or_else(|| hub.clock.now());
+        // Not inside of `receive`: the lock of a hub is taken before the lock of its sessions.
         if let Some(server) = io.begun() {
             hub.lock().register_again(server);
         }
@@ -241,6 +248,7 @@ impl<C: DatagramIo, S: EndpointRole> Driver<C, S> {
             if let Some(Event::Request { responder, message }) =
                 state.endpoint.handle_datagram(now, *from, head)
             {
+                // The service takes this lock itself.
                 drop(state);
                 service.too_long(hub, now, responder, &message);
                 state = hub.lock();
@@ -266,8 +274,7 @@ impl<C: DatagramIo, S: EndpointRole> Driver<C, S> {
     }
 }
 
-/// Lets the tasks that are ready have their turn. [`yield_now`](tokio::task::yield_now) would also let the runtime poll the
-/// system.
+/// Lets the ready tasks run. [`yield_now`](tokio::task::yield_now) would also let the runtime poll the system.
 async fn requeue() {
     let mut first = true;
     std::future::poll_fn(|cx| {
@@ -280,12 +287,12 @@ async fn requeue() {
     .await;
 }
 
-/// Returns the error that makes the runtime wait for the socket.
+/// Returns the error `WouldBlock`, which makes the runtime wait for the socket.
 fn drained() -> io::Result<()> {
     Err(io::ErrorKind::WouldBlock.into())
 }
 
-/// Ends all that tasks wait for, however the loop has ended.
+/// Closes the hub and ends all its exchanges and observations, however the loop has ended: no task waits forever.
 impl<C, S> Drop for Driver<C, S> {
     fn drop(&mut self) {
         self.hub.close();

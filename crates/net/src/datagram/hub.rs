@@ -1,4 +1,4 @@
-//! An endpoint, and the state that its tasks share: socket, clock, and the waiters for its exchanges.
+//! An endpoint with the state that its tasks share: socket, clock, and the receivers of responses.
 
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -25,14 +25,14 @@ use crate::refusals::{Refusals, is_final};
 use crate::secure::{Dtls, Sessions};
 use crate::{Error, NetCounters, Profile, Refused, Response, ServerConfig, log};
 
-/// One endpoint on one socket. Its driver receives, and keeps its timers. Every other task sends by itself, and does not go
-/// through the driver's task.
+/// One endpoint on one socket. A driver receives for the endpoint and keeps its timers. Other tasks send datagrams
+/// themselves, without going through the driver's task.
 #[derive(Debug)]
 pub(crate) struct Hub {
     pub(crate) profile: Profile,
     state: Mutex<LockedHub>,
     pub(crate) socket: Socket,
-    /// The DTLS sessions of its datagrams, if it uses DTLS.
+    /// The DTLS sessions that the hub's datagrams pass through. `None` without DTLS.
     pub(crate) sessions: Option<Arc<Mutex<Sessions>>>,
     pub(crate) clock: Clock,
     /// Wakes the driver: there is an earlier deadline, or a datagram that could not be sent, or the hub is closing.
@@ -40,7 +40,7 @@ pub(crate) struct Hub {
     /// Set when a resource of the server has changed.
     changed: AtomicBool,
     pub(crate) closing: Closing,
-    /// The number of handlers that wait for something.
+    /// The number of running handlers that wait for something.
     pub(crate) pending: AtomicU32,
 }
 
@@ -52,18 +52,18 @@ pub(crate) struct LockedHub {
     pub(crate) counters: NetCounters,
     pub(crate) destinations: Destinations,
     pub(crate) refusals: Refusals,
-    /// Set if an error of the network ends the requests to a destination at once.
+    /// Set if a network error ends the requests to a destination at once.
     pub(crate) fails_fast: bool,
     pub(crate) random: Random,
-    /// The exchanges and observations whose responses somebody waits for.
+    /// The exchanges and observations with a waiting receiver.
     pub(crate) waiting: HashMap<ExchangeId, Waiter>,
     /// The requests to groups.
     pub(crate) groups: HashMap<ExchangeId, GroupExchange>,
     /// The state that only servers use.
     pub(crate) answers: Answers,
-    /// The last client that a bound of the server has stopped.
+    /// The last client that was affected by a limit of the server since the last report, if there is one.
     pub(crate) stopped: Option<Remote>,
-    /// The moment that the driver's timer is set for. The driver has to be woken for earlier deadlines only.
+    /// The time that the driver's timer is set for. The driver must be woken only for earlier deadlines.
     pub(crate) armed: Instant,
 }
 
@@ -76,13 +76,14 @@ pub(crate) struct Waiter {
 }
 
 impl Hub {
-    /// Returns a hub. Its datagrams go through DTLS if `dtls` is given.
+    /// Returns a hub. If `dtls` is given, the hub's datagrams pass through DTLS.
     pub(crate) fn new(socket: Socket, profile: &Profile, dtls: Option<&Dtls>) -> io::Result<Arc<Self>> {
         let sessions = dtls.map(Sessions::new).transpose()?;
         let mut random = Random::default();
         let profile = *profile;
         let Profile { mechanism: controller, bulk, config } = profile;
         let mut endpoint = Endpoint::new(Arc::new(Setup { controller, bulk, config }), random.next());
+        // Metrics are always on: they cost 700 bytes and a few additions for each exchange.
         endpoint.measure();
         let state = LockedHub {
             endpoint,
@@ -122,6 +123,8 @@ impl Hub {
         let mut state = self.lock();
         let done = act(&mut state, now);
         state.send(now, |outgoing| self.transmit(outgoing));
+        // The driver sleeps until its timer. It has to learn of an earlier deadline, and of datagrams that the system did not
+        // take.
         let sooner = state.poll_timeout().is_some_and(|at| at < state.armed);
         if sooner || !state.outgoing.is_empty() {
             self.attention.notify_one();
@@ -129,7 +132,7 @@ impl Hub {
         done
     }
 
-    /// Sends from the front of `outgoing` as far as the system takes it.
+    /// Sends from the front of `outgoing` as much as the system accepts.
     fn transmit(&self, outgoing: &mut OutgoingDatagrams) {
         if let Some(sessions) = &self.sessions {
             if lock(sessions).send(&self.socket, outgoing) {
@@ -146,6 +149,7 @@ impl Hub {
         let begins = self.sessions.as_ref().is_some_and(|sessions| lock(sessions).peer(to).is_none());
         let is_over = {
             let mut state = self.lock();
+            // No session, so no exchange is there to note the error: it is the reason if the handshake fails.
             if begins && !state.ends(error) {
                 state.refusals.note(to, error.kind());
             }
@@ -165,35 +169,38 @@ impl Hub {
 
     /// Returns whether a resource has changed since the last call.
     pub(crate) fn has_changed(&self) -> bool {
+        // The driver asks after every event, and reading costs less than swapping.
         self.changed.load(Ordering::Relaxed) && self.changed.swap(false, Ordering::Acquire)
     }
 
-    /// Begins to close: new requests are refused, and exchanges under way may end.
+    /// Starts to close the hub: new requests are refused, and running exchanges may still complete.
     pub(crate) fn close(&self) {
         self.closing.begin();
         self.attention.notify_one();
     }
 
-    /// Returns whether its datagrams go through DTLS.
+    /// Returns whether the hub's datagrams go through DTLS.
     pub(crate) fn is_secure(&self) -> bool {
         self.sessions.is_some()
     }
 
-    /// Returns a peer of the endpoint with its identity.
+    /// Returns a peer of the endpoint, with the identity that the peer has proved in its DTLS session, if there is one.
     pub(crate) fn peer(&self, remote: Remote) -> IdentifiedPeer {
         let identity = self.sessions.as_ref().and_then(|sessions| lock(sessions).identity(remote));
         IdentifiedPeer { remote, identity }
     }
 
-    /// Returns whether messages to this address have Message IDs left.
+    /// Returns whether any Message IDs are left for messages to this address.
     pub(crate) fn has_message_ids(&self, address: std::net::SocketAddr) -> bool {
         self.lock().endpoint.has_message_ids(self.clock.now(), self.socket.remote(address))
     }
 
-    /// Returns the endpoint's name for the peer at this address. Over DTLS, waits until there is a session.
+    /// Returns the [`Remote`] by which the endpoint knows the peer at this address. Over DTLS, waits until there is a
+    /// session.
     pub(crate) async fn reach(&self, address: std::net::SocketAddr) -> Result<Remote, Error> {
         let to = self.socket.remote(address);
         let Some(sessions) = &self.sessions else { return Ok(to) };
+        // The lock is free before the wait, because the driver needs it to make the handshake.
         let connected = {
             let mut sessions = lock(sessions);
             if let Some(peer) = sessions.peer(to) {
@@ -206,13 +213,15 @@ impl Hub {
         let connected = connected.await.unwrap_or(Err(Refused::GivenUp));
         connected.map_err(|refused| {
             let unreachable = || self.lock().refusals.of(to).map(Refused::Unreachable);
+            // If the handshake timed out, an ICMP error is the better explanation.
             let is_silent = refused == Refused::TimedOut;
             Error::Session(if is_silent { unreachable().unwrap_or(refused) } else { refused })
         })
     }
 
-    /// Returns whether nothing is under way any more.
+    /// Returns whether no exchange, handler or message is left.
     pub(crate) fn is_idle(&self) -> bool {
+        // Pairs with the decrement by a handler that has ended: its response is queued by then, so it is seen below.
         self.pending.load(Ordering::Acquire) == 0 && {
             let state = self.lock();
             state.endpoint.exchanges() == 0 && state.outgoing.is_empty()
@@ -222,11 +231,14 @@ impl Hub {
     /// Cancels an exchange if the task that waited for its first response has stopped.
     pub(crate) fn abandon(&self, exchange: ExchangeId) {
         let mut state = self.lock();
+        // The exchange may be over, or its first response may have come a moment ago.
         let Some(waiter) = state.waiting.get_mut(&exchange) else { return };
         if waiter.receivers.first.take().is_some() {
+            // The entry of an observation stays, so that dropping the observation still deregisters at the server.
             if waiter.receivers.inbox.is_none() {
                 state.waiting.remove(&exchange);
             }
+            // `with` takes the same lock.
             drop(state);
             self.with(|state, now| state.endpoint.cancel(now, exchange));
         }
@@ -234,7 +246,8 @@ impl Hub {
 }
 
 impl LockedHub {
-    /// Returns the next deadline of the endpoint, of delayed responses, and of blocks that are missing.
+    /// Returns the earliest deadline of the endpoint, of delayed responses, and of missing blocks. `None` if there is
+    /// none.
     pub(crate) fn poll_timeout(&self) -> Option<Instant> {
         let overdue = Some(self.answers.bodies.overdue_from()).filter(|&at| at < Instant::MAX);
         [self.endpoint.poll_timeout(), self.answers.leisure.next(), overdue].into_iter().flatten().min()
@@ -246,7 +259,7 @@ impl LockedHub {
         self.waiting.remove(&observation).is_some()
     }
 
-    /// Makes the observations at a server register again: a session has begun, and it may be with another server than before.
+    /// Makes the observations at a server register again, because a new DTLS session may lead to another server.
     pub(crate) fn register_again(&self, server: Remote) {
         let there = self.waiting.values().filter(|waiter| waiter.to == server);
         there
@@ -254,7 +267,7 @@ impl LockedHub {
             .for_each(|inbox| inbox.register_at(Instant::ZERO));
     }
 
-    /// Prepares the hub for a server.
+    /// Makes this hub a server's: replaces the state for answers, with a new secret for Echo values.
     pub(crate) fn serve(&mut self, config: &ServerConfig, secure: bool) {
         let mut key = [0; 16];
         key[..8].copy_from_slice(&self.random.next().to_le_bytes());
@@ -263,12 +276,12 @@ impl LockedHub {
         self.endpoint.keep_requests(Remote::source);
     }
 
-    /// Notes the receivers of an exchange's responses.
+    /// Registers the receivers of an exchange's responses.
     pub(crate) fn expect(&mut self, now: Instant, exchange: ExchangeId, to: Remote, receivers: Receivers) {
         self.waiting.insert(exchange, Waiter { to, since: now, receivers });
     }
 
-    /// Takes datagrams from the endpoint that [`send`](Self::send) then sends, as many as it sends at once.
+    /// Moves datagrams from the endpoint to `outgoing`, until there are as many as one system call sends.
     pub(crate) fn gather(&mut self, now: Instant) {
         let Self { endpoint, outgoing, random, .. } = self;
         // One system call takes so many, and their bytes fit into the processor's cache.
@@ -280,7 +293,8 @@ impl LockedHub {
         }
     }
 
-    /// Sends the endpoint's datagrams, until `send` leaves some. Then handles the exchanges that have failed.
+    /// Passes the endpoint's datagrams to `send`, until none is left or `send` leaves some unsent. Then handles the
+    /// datagrams that the system refused, and the events of the endpoint.
     pub(crate) fn send(&mut self, now: Instant, mut send: impl FnMut(&mut OutgoingDatagrams)) {
         loop {
             self.gather(now);
@@ -298,15 +312,16 @@ impl LockedHub {
             // No copy of a request to a group follows.
             self.groups.values_mut().for_each(|asked| asked.fail(to, &error));
         }
+        // Only after the failures: a refused request has left the queue, too, and would count as departed.
         if !self.groups.is_empty() {
             self.note_departed(now);
         }
         while let Some(event) = self.endpoint.poll_event() {
-            self.tell(now, None, event);
+            self.deliver(now, None, event);
         }
     }
 
-    /// Notes which requests to groups have departed.
+    /// Records which requests to groups have departed.
     #[cold]
     fn note_departed(&mut self, now: Instant) {
         for (&exchange, asked) in &mut self.groups {
@@ -316,9 +331,10 @@ impl LockedHub {
         }
     }
 
-    /// Hands an event to the task that waits for it. `from` is the peer, if the event comes from a datagram.
-    pub(crate) fn tell(&mut self, now: Instant, from: Option<Remote>, event: Event<'_, Remote>) {
+    /// Passes an event to the task that waits for it. `from` is the peer, if the event comes from a datagram.
+    pub(crate) fn deliver(&mut self, now: Instant, from: Option<Remote>, event: Event<'_, Remote>) {
         if let Some(from) = from {
+            // The peer has answered, so an earlier ICMP error does not explain later timeouts.
             self.refusals.forget(from);
         }
         let exchange = match event {
@@ -351,9 +367,11 @@ impl LockedHub {
         }
         let Some(Waiter { to, since, receivers }) = self.waiting.get_mut(&exchange) else { return };
         let (mut transmissions, mut elapsed) = (1, Duration::ZERO);
+        // A notification does not answer a transmission of this client.
         if !matches!(event, Event::Notification { .. }) {
             transmissions += self.endpoint.retransmissions(exchange);
         }
+        // The exchange ends with the first response. Later notifications do not count as exchanges.
         if receivers.first.is_some() {
             elapsed = now.since(*since).into();
             let failed = matches!(event, Event::Failed { .. });
@@ -375,13 +393,12 @@ impl LockedHub {
         self.waiting.remove(&exchange);
     }
 
-    /// Returns whether an error of the network ends the requests to its destination.
+    /// Returns whether this network error ends the requests to the destination at once.
     fn ends(&self, error: &io::Error) -> bool {
         self.fails_fast || is_final(error)
     }
 
-    /// Notes that a destination cannot be reached. The exchanges with it go on as if nothing had come, unless the error ends
-    /// them.
+    /// Records that a destination cannot be reached. The exchanges with it continue, unless the error ends them.
     pub(crate) fn unreachable(&mut self, now: Instant, to: Remote, error: &io::Error) {
         if !self.ends(error) {
             if self.waiting.values().any(|waiter| waiter.to == to) {
@@ -389,8 +406,10 @@ impl LockedHub {
             }
             return;
         }
+        // An observation that has its first response survives the error: its server may come back.
         let there =
             |(_, waiter): &(&ExchangeId, &Waiter)| waiter.to == to && waiter.receivers.first.is_some();
+        // A list, because ending an exchange changes the table.
         let exchanges: Vec<ExchangeId> = self.waiting.iter().filter(there).map(|(&id, _)| id).collect();
         for exchange in exchanges {
             let Some(mut waiter) = self.waiting.remove(&exchange) else { continue };
@@ -405,11 +424,12 @@ impl LockedHub {
         for (_, mut waiter) in self.waiting.drain() {
             waiter.receivers.end(Err(Error::Closed));
         }
+        // The waiting callers see the end of the answers, because their senders are dropped.
         self.groups.clear();
     }
 }
 
-/// Returns the error of an exchange. `refused` is the network's error for its destination, if there was one.
+/// Returns the error of a failed exchange. `refused` is the network's error for its destination, if there was one.
 fn failed(failure: Failure, transmissions: u8, refused: Option<io::ErrorKind>) -> Error {
     match (failure, refused) {
         (Failure::Reset, _) => Error::Reset,

@@ -8,39 +8,39 @@ use super::socket::Socket;
 use crate::Direction;
 use crate::address::Remote;
 
-/// The longest datagram that a server takes, and that anybody sends, in bytes. RFC 7252 §4.6 suggests at most 1152 bytes for
-/// unknown paths.
+/// The longest datagram that a server accepts, and that a server or client sends, in bytes. RFC 7252 §4.6 suggests at
+/// most 1152 bytes for unknown paths.
 pub(crate) const MAX_DATAGRAM: usize = 2048;
 
-/// The longest datagram that a client takes, in bytes: any. A long response has arrived already, and asking for it again in blocks
-/// could carry out the request twice (decision 0071).
+/// The longest datagram that a client accepts, in bytes: the longest of UDP. A long response has already arrived, and requesting
+/// it again in blocks could execute the request twice (decision 0071).
 pub(crate) const ANY_DATAGRAM: usize = u16::MAX as usize;
 
 /// Moves datagrams between a socket and a driver: one with each system call, or many.
 pub(crate) trait DatagramIo {
-    /// How often to receive before sending.
+    /// The most system calls that receive before the first that sends.
     const READS: u32 = 32;
 
-    /// Receives the datagrams that have arrived, and hands each to `each`, with its sender and whether it came to a group.
+    /// Receives the datagrams that have arrived, and passes each to `each`, with its sender and whether it came to a group.
     ///
     /// # Errors
     /// The errors of the system, among them [`WouldBlock`](io::ErrorKind::WouldBlock) if nothing has arrived.
     fn receive(&mut self, socket: &Socket, each: impl FnMut(Remote, bool, &[u8])) -> io::Result<Reception>;
 
-    /// Sends from the front of `outgoing` as far as the system takes it.
+    /// Sends from the front of `outgoing` as much as the system accepts.
     fn send(&mut self, socket: &Socket, outgoing: &mut OutgoingDatagrams);
 
-    /// Returns the server with which the last [`receive`](Self::receive) has begun a session.
+    /// Returns the server with which the last [`receive`](Self::receive) has started a DTLS session, if there is one.
     fn begun(&mut self) -> Option<Remote> {
         None
     }
 
-    /// Returns when [`timeout`](Self::timeout) is to be called, if there are timers.
+    /// Returns when to call [`timeout`](Self::timeout), if there are timers.
     fn deadline(&self) -> Option<time::Instant> {
         None
     }
 
-    /// Handles timers that have expired. It may be called too early.
+    /// Handles timers that have expired. Calling it too early does no harm.
     fn timeout(&mut self, _: &Socket) {}
 
     /// Closes all sessions.
@@ -50,16 +50,16 @@ pub(crate) trait DatagramIo {
 /// The result of [`DatagramIo::receive`].
 #[derive(Debug, Default)]
 pub(crate) struct Reception {
-    /// Set if more may have arrived.
+    /// Whether more datagrams may have arrived.
     pub(crate) more: bool,
     /// The number of datagrams that were too long.
     pub(crate) truncated: u64,
-    /// The senders of requests among these, with header and token.
+    /// For each truncated request, its sender, and its header and token.
     pub(crate) heads: Vec<(Remote, Vec<u8>)>,
 }
 
 impl Reception {
-    /// Notes a datagram whose end is missing.
+    /// Records a truncated datagram.
     #[cold]
     pub(crate) fn note_truncated(&mut self, from: Remote, to_group: bool, bytes: &[u8]) {
         self.truncated += 1;
@@ -77,31 +77,31 @@ const MAX_SEGMENTS: usize = 64;
 /// The most bytes of a [`DatagramTrain`]. With headers, it is one datagram of IP inside the system.
 const MAX_RUN: usize = 64_000;
 
-/// Successive datagrams to one destination that the system can take as one, and cut: UDP_SEGMENT in udp(7).
+/// Consecutive datagrams to one destination that the system can take as one and split: UDP_SEGMENT in udp(7).
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct DatagramTrain<'a> {
     pub(crate) to: Remote,
     pub(crate) bytes: &'a [u8],
-    /// The length of each datagram but the last, which may be shorter.
+    /// The length of each datagram except the last, which may be shorter.
     pub(crate) segment: u16,
     pub(crate) count: usize,
 }
 
-/// Datagrams that are to be sent.
+/// Datagrams to be sent.
 #[derive(Debug, Default)]
 pub(crate) struct OutgoingDatagrams {
     /// The destination of each datagram, and the end of its bytes in `bytes`.
     messages: Vec<(Remote, usize)>,
     /// The bytes of all datagrams.
     pub(crate) bytes: Vec<u8>,
-    /// The number of datagrams at the front that are sent.
+    /// The number of datagrams at the front that have been sent already.
     sent: usize,
-    /// The destinations of datagrams that the system refused to send, with its errors.
+    /// The destinations of datagrams that the system refused to send, each with the system's error.
     pub(crate) failed: Vec<(Remote, io::Error)>,
 }
 
 impl OutgoingDatagrams {
-    /// Adds a datagram. It has the bytes that were appended to `bytes` since the last call.
+    /// Adds a datagram. It consists of the bytes appended to `bytes` since the last call.
     pub(crate) fn push(&mut self, to: Remote) {
         self.messages.push((to, self.bytes.len()));
     }
@@ -112,7 +112,8 @@ impl OutgoingDatagrams {
         self.push(to);
     }
 
-    /// Removes the first datagram, and appends it to `buffer`. Returns its destination.
+    /// Removes the first datagram, and appends it to `buffer`. Returns its destination, or `None` if no datagram is
+    /// left.
     pub(crate) fn take(&mut self, buffer: &mut Vec<u8>) -> Option<Remote> {
         let (to, bytes) = self.get(0)?;
         buffer.extend_from_slice(bytes);
@@ -128,7 +129,7 @@ impl OutgoingDatagrams {
         self.messages.len() - self.sent
     }
 
-    /// Returns the `nth` datagram that is not sent yet.
+    /// Returns the `nth` datagram that is not sent yet, counted from 0, if there are so many.
     pub(crate) fn get(&self, nth: usize) -> Option<(Remote, &[u8])> {
         let place = self.sent + nth;
         let &(to, end) = self.messages.get(place)?;
@@ -136,8 +137,8 @@ impl OutgoingDatagrams {
         Some((to, &self.bytes[start..end]))
     }
 
-    /// Returns the datagrams at the front that go to one destination and are equally long, but for the last, which may be
-    /// shorter: the destination, their bytes, the length of each, and their number.
+    /// Returns the longest train at the front: datagrams with one destination and one length, of which only the last
+    /// may be shorter. Returns `None` if no datagram is left.
     pub(crate) fn run(&self) -> Option<DatagramTrain<'_>> {
         let (to, first) = self.get(0)?;
         let (segment, most) = (first.len(), MAX_RUN / first.len().max(1));
@@ -151,6 +152,7 @@ impl OutgoingDatagrams {
             };
             count += 1;
             len += bytes.len();
+            // Only the last datagram of a run may be shorter.
             if bytes.len() < segment {
                 break;
             }
@@ -164,17 +166,18 @@ impl OutgoingDatagrams {
         })
     }
 
-    /// Removes the first `count`, which are sent.
+    /// Removes the first `count` datagrams, which are sent.
     pub(crate) fn advance(&mut self, count: usize) {
         self.sent += count;
         if self.is_empty() {
+            // The memory is used again from its beginning, once all datagrams are sent.
             self.messages.clear();
             self.bytes.clear();
             self.sent = 0;
         }
     }
 
-    /// Removes the first, which the system refused to send.
+    /// Removes the first datagram, which the system refused to send, and adds its destination to `failed`.
     pub(crate) fn fail(&mut self, error: io::Error) {
         if let Some((to, _)) = self.get(0) {
             self.failed.push((to, error));
@@ -183,15 +186,16 @@ impl OutgoingDatagrams {
     }
 }
 
-/// Moves one datagram with each system call.
+/// Transfers one datagram with each system call.
 #[derive(Debug)]
 pub(crate) struct Single {
     buffer: Box<[u8]>,
 }
 
 impl Single {
-    /// Takes datagrams of at most `longest` bytes.
+    /// Returns a transfer that accepts datagrams of at most `longest` bytes.
     pub(crate) fn taking(longest: usize) -> Self {
+        // The additional byte shows that a datagram is longer than `longest`.
         Self { buffer: vec![0; longest + 1].into() }
     }
 }
@@ -215,8 +219,8 @@ impl DatagramIo for Single {
     }
 }
 
-/// Receives one datagram. The buffer has one byte more than the longest accepted datagram. If the datagram is longer, returns its
-/// sender and its beginning.
+/// Receives one datagram. The buffer has one byte more than the longest accepted datagram. If the datagram is longer, returns
+/// its sender and its start.
 pub(crate) fn receive_singly<'a>(
     socket: &Socket,
     buffer: &'a mut [u8],
@@ -232,8 +236,8 @@ pub(crate) fn receive_singly<'a>(
     Ok(None)
 }
 
-/// Sends from the front as far as the system takes it: each [`DatagramTrain`] with one system call, and each other datagram with one. An
-/// interceptor sees datagrams, so with one there are no runs.
+/// Sends from the front as much as the system accepts: each [`DatagramTrain`] with one system call, and each other datagram
+/// with one. An interceptor sees single datagrams, so with one there are no trains.
 pub(crate) fn send_all(socket: &Socket, outgoing: &mut OutgoingDatagrams) {
     loop {
         if socket.interceptor.is_none() && send_run(socket, outgoing) {
@@ -247,12 +251,13 @@ pub(crate) fn send_all(socket: &Socket, outgoing: &mut OutgoingDatagrams) {
         match socket.send(to, bytes) {
             Ok(()) => outgoing.advance(1),
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
+            // This datagram is not sent, but the next ones may have other destinations.
             Err(error) => outgoing.fail(error),
         }
     }
 }
 
-/// Sends the run at the front with one system call, if there are several. Returns whether they were sent.
+/// Sends the train at the front with one system call, if it has several datagrams. Returns whether they were sent.
 pub(crate) fn send_run(socket: &Socket, outgoing: &mut OutgoingDatagrams) -> bool {
     if let Some(run) = outgoing.run().filter(|run| run.count > 1)
         && socket.send_run(&run)
@@ -269,7 +274,7 @@ mod tests {
     use std::net::Ipv6Addr;
 
     #[test]
-    fn datagrams_leave_from_the_front_and_the_rest_keeps_its_bytes() {
+    fn sending_removes_datagrams_from_the_front_of_the_buffer() {
         let mut outgoing = OutgoingDatagrams::default();
         for (port, bytes) in [(1, "a"), (2, "bc"), (3, "")] {
             outgoing.add(Remote::new(Ipv6Addr::LOCALHOST, port, 0), bytes.as_bytes());
@@ -287,7 +292,7 @@ mod tests {
     }
 
     #[test]
-    fn a_run_has_one_destination_one_length_and_perhaps_a_shorter_end() {
+    fn datagrams_sent_in_one_call_have_one_destination_and_one_length_except_a_shorter_last() {
         let to = |port| Remote::new(Ipv6Addr::LOCALHOST, port, 0);
         let mut outgoing = OutgoingDatagrams::default();
         for (port, bytes) in
@@ -321,7 +326,7 @@ mod tests {
 
     #[cfg(target_os = "linux")]
     #[test]
-    fn a_run_arrives_as_datagrams_over_ipv4_and_ipv6() {
+    fn several_datagrams_sent_in_one_call_arrive_separately_over_ipv4_and_ipv6() {
         use super::super::socket::{Socket, SocketPurpose};
         for host in ["127.0.0.1:0", "[::1]:0"] {
             let address = host.parse().expect("an address");
@@ -345,7 +350,7 @@ mod tests {
 
     #[cfg(target_os = "linux")]
     #[test]
-    fn datagrams_of_a_run_that_the_system_refuses_fail_one_by_one() {
+    fn datagrams_that_the_system_refuses_as_a_batch_fail_one_by_one() {
         use super::super::socket::{Socket, SocketPurpose};
         let sender =
             Socket::bind("127.0.0.1:0".parse().expect("an address"), SocketPurpose::Ask).expect("a socket");

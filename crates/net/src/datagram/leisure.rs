@@ -1,4 +1,4 @@
-//! Responses to groups, which have random delays so that the members do not answer all at once (RFC 7252 §8.2).
+//! Responses to group requests, which are delayed at random so that the members do not answer all at once (RFC 7252 §8.2).
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use crate::address::Remote;
 pub(crate) struct Leisure {
     span: Duration,
     bound: usize,
-    /// The responses by the moment when they are sent, then by their order of arrival.
+    /// The responses, sorted by sending time and then by arrival.
     waiting: BTreeMap<(Instant, u64), Delayed>,
     count: u64,
 }
@@ -22,7 +22,7 @@ pub(crate) struct Leisure {
 pub(crate) struct Delayed {
     pub(crate) responder: Responder<Remote>,
     pub(crate) code: Code,
-    /// Options and payload.
+    /// Options and payload of the response.
     pub(crate) tail: Vec<u8>,
 }
 
@@ -37,16 +37,17 @@ impl Leisure {
             return Err(delayed);
         }
         self.count += 1;
+        // The number distinguishes responses of the same moment, which would replace each other otherwise.
         self.waiting.insert((now + group::leisure(self.span, draw), self.count), delayed);
         Ok(())
     }
 
-    /// Returns when the next response is to be sent.
+    /// Returns when the next response is to be sent, or `None` if no response is delayed.
     pub(crate) fn next(&self) -> Option<Instant> {
         self.waiting.first_key_value().map(|(&(at, _), _)| at)
     }
 
-    /// Takes a response whose delay is over.
+    /// Takes a response whose delay has passed, if there is one.
     pub(crate) fn take(&mut self, now: Instant) -> Option<Delayed> {
         let first = self.waiting.first_entry()?;
         (first.key().0 <= now).then(|| first.remove())
@@ -73,7 +74,7 @@ mod tests {
     }
 
     #[test]
-    fn each_waits_for_its_moment_and_what_finds_no_room_comes_back() {
+    fn answers_to_a_group_wait_for_their_random_time_and_are_returned_if_the_queue_is_full() {
         let mut leisure = Leisure::new(Duration::from_secs(4), 2);
         let at = Instant::from_secs;
         leisure.put(at(10), Draw::from_bits(3 << 30), delayed()).expect("room");

@@ -1,4 +1,4 @@
-//! The server of one core over datagrams. It calls handlers for requests and for changes of resources.
+//! The server of one thread over datagrams. It calls handlers for requests and for changes of resources.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -19,12 +19,12 @@ use crate::conversation::{HandlerPlace, HandlerPlaces, NoPlace, ServerStep, Term
 use crate::handler::{Called, HandlerFuture, Routed};
 use crate::{Rejection, Response, Router, ServerConfig};
 
-/// Calls the handlers of requests. Handlers that wait go on as tasks.
+/// Calls the handlers of requests. Handlers that wait continue as tasks.
 pub(crate) struct Serving {
     router: Router,
     pub(crate) config: ServerConfig,
     places: HandlerPlaces,
-    /// `None` if clients may ask as fast as they like.
+    /// `None` if the rate of clients is not limited.
     rates: Option<Rates>,
 }
 
@@ -34,6 +34,7 @@ impl EndpointRole for Serving {
             hub.lock().counters.group_requests += 1;
         }
         note_access(hub, &responder, message);
+        // A server that stops takes no new requests, but says so (5.03).
         if hub.closing.has_begun() {
             return self.refuse(hub, now, responder);
         }
@@ -45,9 +46,11 @@ impl EndpointRole for Serving {
             state.stopped = Some(responder.to);
             return state.respond(now, responder, &Rejection::too_many_requests(seconds).into());
         }
+        // A non-confirmable request with an unknown critical option is ignored (RFC 7252 §5.4.1).
         if message.kind == Kind::NonConfirmable && self.router.is_bad_option(message) {
             return hub.lock().answers.note_answer(&responder, None, 0);
         }
+        // The common request has none of these, and takes the short way below.
         if responder.group || !responder.is_remembered() || has_terms(message) {
             return self.negotiate(hub, now, responder, message);
         }
@@ -74,6 +77,7 @@ impl EndpointRole for Serving {
     }
 
     fn proceed(&mut self, hub: &Arc<Hub>, now: Instant, open: &BodyRequest) {
+        // The client asked for the whole body once. Each further set is answered as if it had asked for it.
         let tail = open.next_tail();
         let responder = open.responder.further();
         let (code, token) = (responder.method, responder.token());
@@ -123,7 +127,8 @@ impl Serving {
         Self { router, config, places, rates }
     }
 
-    /// Handles a request whose options affect its answer.
+    /// Handles a request whose answer depends on its terms, such as its Block options or whether the client is
+    /// verified.
     fn negotiate(
         &mut self,
         hub: &Arc<Hub>,
@@ -142,7 +147,7 @@ impl Serving {
         let set = match Asked::of(message, state.answers.max_szx()) {
             // A server ignores it in a request to a group (RFC 9177 §4.8), and beside Block it must not be (§4.1).
             Ok(Some(_)) if responder.group => return state.answers.note_answer(&responder, None, 0),
-            Ok(Some(_)) if is_mixed(message) => {
+            Ok(Some(_)) if has_block_options(message) => {
                 return state.respond(now, responder, &Response::new(Code::BAD_OPTION));
             }
             Ok(set) => set,
@@ -158,6 +163,7 @@ impl Serving {
         let terms = if responder.group { terms.to_group() } else { terms };
         let mut terms = state.answers.admit(now, responder.to, message, terms);
         let responder = responder.limited(terms.allowance);
+        // A request that a copy could repeat is not carried out, unless the source is verified and a place is left for it.
         let remembered =
             responder.is_remembered() || terms.verified && state.endpoint.remember(now, &responder);
         if !remembered {
@@ -170,6 +176,7 @@ impl Serving {
                 return state.respond_with(now, responder, code, tail.as_bytes());
             }
             ServerStep::Acknowledge => {
+                // A later request gets the response, so this one needs no responder any more.
                 let _ = state.endpoint.acknowledge(now, responder);
                 return state.answers.note_answer(&responder, None, 0);
             }
@@ -195,7 +202,7 @@ impl Serving {
         }
     }
 
-    /// Calls the handler of a request in a place, if there is one.
+    /// Calls the handler of a request in a slot, if one is free.
     fn call(
         &mut self,
         hub: &Hub,
@@ -206,13 +213,14 @@ impl Serving {
         Ok(match self.router.route_of(request) {
             Routed::Answer(response) => (response.into(), None),
             Routed::Handler(chosen) => {
+                // The place comes before the call, because a handler that has begun cannot be taken back.
                 let place = self.places.take(chosen.resource, stranger)?;
                 (chosen.call(hub.peer(from), request), Some(place))
             }
         })
     }
 
-    /// Answers with the result of a handler, or lets the handler wait in its place.
+    /// Answers with the result of a handler, or lets the handler wait in its slot.
     fn settle(
         &self,
         hub: &Arc<Hub>,
@@ -232,8 +240,8 @@ impl Serving {
         }
     }
 
-    /// Answers a request whose handler has no place. Nothing has happened yet, so a stranger may repeat it with an Echo option,
-    /// unless its body would have to come again, too.
+    /// Refuses a request because no slot is free for its handler. The request has had no effect, so an unverified
+    /// client may repeat it with an Echo option, unless its body would have to be sent again.
     fn turn_away(
         &self,
         hub: &Arc<Hub>,
@@ -251,7 +259,8 @@ impl Serving {
         self.refuse(hub, now, responder);
     }
 
-    /// Answers a request that is not carried out, because a copy of it would not be recognised.
+    /// Refuses a request that the endpoint has no space to remember, because a copy of it would be executed again. A
+    /// verified client gets 5.03, others are challenged, and a group request is not answered.
     fn forgo(&self, state: &mut LockedHub, now: Instant, responder: Responder<Remote>, terms: &Terms) {
         state.counters.unremembered += 1;
         state.stopped = Some(responder.to);
@@ -260,6 +269,7 @@ impl Serving {
         } else if terms.verified {
             state.respond(now, responder, &self.config.unavailable());
         } else {
+            // The repetition is verified, and may take a slot for verified sources.
             state.challenge(now, responder, terms);
         }
     }
@@ -274,11 +284,11 @@ impl Serving {
 }
 
 /// Returns whether a request has Block options.
-fn is_mixed(message: &Message<'_>) -> bool {
+fn has_block_options(message: &Message<'_>) -> bool {
     message.value(option::BLOCK1).or(message.value(option::BLOCK2)).is_some()
 }
 
-/// Begins the line of a request in the log of accesses.
+/// Starts the access log entry of a request.
 fn note_access(hub: &Hub, responder: &Responder<Remote>, message: &Message<'_>) {
     if access::is_wanted() {
         let (peer, key) = (hub.peer(responder.to), (responder.to, responder.token()));
@@ -287,7 +297,7 @@ fn note_access(hub: &Hub, responder: &Responder<Remote>, message: &Message<'_>) 
     }
 }
 
-/// Counts a handler that waits, and holds its place. A handler that is called for observers takes no place.
+/// Counts a waiting handler, and holds its slot. A handler called for observers needs no slot.
 struct WaitingHandler {
     hub: Arc<Hub>,
     place: Option<HandlerPlace>,
@@ -309,7 +319,7 @@ impl Drop for WaitingHandler {
     }
 }
 
-/// Acknowledges if the handler takes long, and answers when it is done.
+/// Acknowledges a request if its handler takes longer than `patience`, and answers when the handler is done.
 async fn answer_later(
     mut waiting: WaitingHandler,
     mut responder: Responder<Remote>,

@@ -1,5 +1,5 @@
-//! Bodies whose blocks go to a client in confirmable sets (Q-Block2, RFC 9177 §4.4). A set departs when half of the set before
-//! it has arrived.
+//! Bodies that are sent to a client in confirmable sets of blocks (Q-Block2, RFC 9177 §4.4). A set departs when half of the
+//! previous set has arrived.
 
 use coap_numbers::option;
 use coapace_proto::block::{Block, MAX_PAYLOADS};
@@ -7,10 +7,11 @@ use coapace_proto::{ExchangeId, Kind, Message, Options, Responder};
 
 use crate::address::Remote;
 
-/// The most bodies on their way. The oldest makes room for another: its client asks for the next set itself.
+/// The most bodies in progress. Beyond that the oldest is dropped, and the client of that body requests the next set
+/// itself.
 const MOST: usize = 64;
 
-/// The bodies on their way.
+/// The bodies in progress.
 #[derive(Debug, Default)]
 pub(crate) struct BodyRequests {
     open: Vec<BodyRequest>,
@@ -24,36 +25,41 @@ pub(crate) struct BodyRequest {
     tail: Vec<u8>,
     /// The first block of the next set.
     next: Block,
-    /// The block in the middle of this set, once it is on its way.
+    /// The exchange that sends the block in the middle of this set, once it has begun.
     middle: Option<ExchangeId>,
 }
 
 impl BodyRequests {
-    /// Notes a request if it is confirmable and asks for a whole body, or for its rest from the first block of a set.
+    /// Tracks a request if it is confirmable and asks for a whole body, or for its rest from the first block of a set.
     pub(super) fn note(&mut self, responder: Responder<Remote>, message: &Message<'_>) {
+        // A request with the same token replaces the earlier one.
         self.close(&responder);
+        // With M the option asks for the whole body, or to continue it with the next set (RFC 9177 §4.4).
         let whole = |block: &Block| block.more() && block.num().is_multiple_of(MAX_PAYLOADS);
         let Some(asked) = message.q_block2().ok().flatten().filter(whole) else { return };
         let next = Block::new(asked.num() + MAX_PAYLOADS, true, asked.szx());
+        // Acknowledgements of confirmable blocks show when a set has arrived. Otherwise the client asks for the next one.
         if let Some(next) = next.filter(|_| message.kind == Kind::Confirmable) {
             if self.open.len() >= MOST {
+                // The client of the oldest body asks for its next set by itself.
                 self.open.remove(0);
             }
             self.open.push(BodyRequest { responder, tail: message.tail.to_vec(), next, middle: None });
         }
     }
 
-    /// Notes which block of a set shows that the next one may depart, and the size of blocks.
+    /// Records the exchange whose acknowledgement lets the next set depart (`middle`), and the size of the blocks.
     pub(super) fn wait(&mut self, responder: &Responder<Remote>, middle: ExchangeId, szx: u8) {
         let Some(place) = self.place(responder) else { return };
         let open = &mut self.open[place];
         open.middle = Some(middle);
+        // The first set may have had smaller blocks than the request asked for. The number already counts these.
         if let Some(next) = Block::new(open.next.num(), true, szx) {
             open.next = next;
         }
     }
 
-    /// Forgets a request, because its body ends or its further sets are not sent.
+    /// Drops a request, because its body is complete or its further sets are not sent.
     pub(super) fn close(&mut self, responder: &Responder<Remote>) {
         if let Some(place) = self.place(responder) {
             self.open.remove(place);
@@ -67,7 +73,7 @@ impl BodyRequests {
         self.open.iter().position(is_same)
     }
 
-    /// Takes the request whose set has this exchange in its middle. The exchange is over.
+    /// Takes the request whose set had `exchange` in its middle, now that the exchange has ended, if there is one.
     pub(super) fn take(&mut self, exchange: ExchangeId) -> Option<BodyRequest> {
         let place = self.open.iter().position(|open| open.middle == Some(exchange))?;
         Some(self.open.remove(place))
@@ -79,6 +85,7 @@ impl BodyRequest {
     pub(super) fn next_tail(&self) -> Vec<u8> {
         let message = Message { tail: &self.tail, ..Message::empty(Kind::Confirmable, 0) };
         let mut tail = Vec::new();
+        // A further set continues the same answer, so it must not register an observer again.
         let options = Options::of(&message).without(option::Q_BLOCK2).without(option::OBSERVE);
         options.q_block2(self.next).write(message.payload(), &mut tail);
         tail

@@ -2,6 +2,7 @@
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
+#[cfg(unix)]
 use std::os::fd::{AsRawFd, RawFd};
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,19 +11,19 @@ use super::io::DatagramTrain;
 use crate::address::{LocalAddress, LocalAddresses, Remote, mapped};
 use crate::{Datagram, Direction, Interceptor};
 
-/// The size of the receive buffer that is asked for, in bytes. It holds what 1,000 clients that begin at once send in half a
-/// second. The system may grant less.
+/// The requested size of the receive buffer, in bytes. It holds what 1,000 clients that start at once send in half a second.
+/// The system may grant less.
 const RECEIVE_BUFFER: usize = 4 << 20;
 
 /// The purpose of a socket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum SocketPurpose {
-    /// A server answers from the address that a request came to.
+    /// A server, which answers from the address that a request was sent to.
     Serve {
         /// Set if several sockets share the port, over which the system spreads the clients.
         shared: bool,
     },
-    /// A client receives the ICMP errors of its destinations.
+    /// A client, which receives the ICMP errors of its destinations.
     Ask,
 }
 
@@ -32,15 +33,16 @@ pub(crate) struct Socket {
     inner: UdpSocket,
     /// Set if it is an IPv6 socket, which may carry mapped IPv4 addresses.
     pub(crate) v6: bool,
-    /// Set if the system says which local address a datagram came to.
+    /// Set if the system reports which local address a datagram was sent to.
     pub(crate) tells_local: bool,
-    /// Set if it has joined a group. Otherwise datagrams to groups and broadcasts are dropped.
+    /// Set if the socket has joined a group. Otherwise datagrams to groups and broadcasts are dropped.
     pub(crate) is_member: bool,
     pub(crate) locals: LocalAddresses,
-    /// With an interceptor, each datagram takes a system call of its own.
+    /// Sees every datagram, and may drop it. With an interceptor, each datagram takes a separate system call.
     pub(crate) interceptor: Option<Arc<dyn Interceptor>>,
 }
 
+#[cfg(unix)]
 impl AsRawFd for Socket {
     fn as_raw_fd(&self) -> RawFd {
         self.inner.as_raw_fd()
@@ -48,15 +50,20 @@ impl AsRawFd for Socket {
 }
 
 impl Socket {
-    /// Binds to `address`. `[::]` means every address of IPv4, too.
+    /// Binds to `address`. `[::]` also means every IPv4 address.
     pub(crate) fn bind(address: SocketAddr, purpose: SocketPurpose) -> io::Result<Self> {
         let domain = socket2::Domain::for_address(address);
         let socket = socket2::Socket::new(domain, socket2::Type::DGRAM, None)?;
+        // One socket serves both families. Some systems have the other default.
         if address.is_ipv6() {
             socket.set_only_v6(false)?;
         }
         if purpose == (SocketPurpose::Serve { shared: true }) {
+            #[cfg(unix)]
             socket.set_reuse_port(true)?;
+            // Windows spreads no clients: its option of that name lets another program take the port over.
+            #[cfg(not(unix))]
+            return Err(io::ErrorKind::Unsupported.into());
         }
         // A smaller buffer is not an error.
         let _ = socket.set_recv_buffer_size(RECEIVE_BUFFER);
@@ -119,9 +126,9 @@ impl Socket {
     pub(crate) fn passes(&self, direction: Direction, peer: Remote, bytes: &[u8]) -> bool {
         let Some(interceptor) = &self.interceptor else { return true };
         let Ok(mut local) = self.local_addr() else { return true };
-        let told = self.locals.get(peer.local).ip;
-        if !told.is_unspecified() {
-            local.set_ip(told.to_canonical());
+        let known = self.locals.get(peer.local).ip;
+        if !known.is_unspecified() {
+            local.set_ip(known.to_canonical());
         }
         interceptor.pass(&Datagram { direction, local, peer: peer.address(), bytes })
     }
@@ -132,7 +139,7 @@ impl Socket {
         Ok((len, self.remote(from)))
     }
 
-    /// Returns the peer at this address. For a link-local address, it holds the interface.
+    /// Returns the peer at this address. For a link-local address, it includes the interface.
     pub(crate) fn remote(&self, address: SocketAddr) -> Remote {
         let local = match address {
             SocketAddr::V6(address) if address.scope_id() != 0 => {
@@ -143,7 +150,7 @@ impl Socket {
         Remote::new(mapped(address.ip()), address.port(), local)
     }
 
-    /// Returns the address of a peer in the form that people write, with the interface if it is link-local.
+    /// Returns the address of a peer in its usual form, with the interface if it is link-local.
     pub(crate) fn address(&self, peer: Remote) -> SocketAddr {
         match peer.address() {
             SocketAddr::V6(_) => peer.v6(self.locals.get(peer.local).scope).into(),
@@ -178,6 +185,7 @@ impl Socket {
                 let _ = socket.set_multicast_all_v6(false);
             }
         }
+        // A client learns of ICMP errors through the error queue, which also names the destination.
         if purpose == SocketPurpose::Ask {
             setsockopt(&self.inner, sockopt::Ipv4RecvErr, &true)?;
             if self.v6 {
@@ -229,8 +237,8 @@ impl Socket {
         }
     }
 
-    /// Sends a run with one system call. Returns whether the system has taken it. A refused run is left to [`send`](Self::send):
-    /// perhaps the system cannot cut it, or the path is too narrow for its datagrams.
+    /// Sends a train with one system call. Returns whether the system has accepted it. Otherwise the caller must
+    /// [`send`](Self::send) each datagram: perhaps the system cannot split the train, or the path MTU is too small.
     pub(crate) fn send_run(&self, run: &DatagramTrain<'_>) -> bool {
         #[cfg(target_os = "linux")]
         return self.address_of(run.to).is_ok()
@@ -252,7 +260,8 @@ impl Socket {
         }
     }
 
-    /// Calls `each` with every ICMP error that was received for datagrams of this socket, and its destination.
+    /// For each ICMP error that was received for a datagram of this socket, calls `each` with the datagram's
+    /// destination and the error.
     #[cfg(target_os = "linux")]
     pub(crate) fn take_errors(&self, mut each: impl FnMut(Remote, io::Error)) {
         use nix::sys::socket::{ControlMessageOwned as Control, MsgFlags, SockaddrStorage, recvmsg};
@@ -276,6 +285,7 @@ impl Socket {
                 _ => None,
             });
             for errno in errors {
+                // An error without a destination cannot be matched to a request.
                 if let Some(to) = to {
                     each(self.remote(to), io::Error::from_raw_os_error(errno.cast_signed()));
                 }

@@ -1,4 +1,4 @@
-//! The events that a driver waits for.
+//! The events that wake a driver.
 
 use std::future::{Future, poll_fn};
 use std::io;
@@ -12,20 +12,20 @@ use tokio::time::{Instant, Sleep};
 /// The event that has woken a driver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Wakeup {
-    /// Datagrams may have come.
+    /// Datagrams may have arrived.
     Readable,
-    /// The socket takes datagrams again.
+    /// The socket accepts datagrams again.
     Writable,
     /// The socket has an error.
     Error,
-    /// The hub has called for attention.
+    /// The hub has requested attention.
     Attention,
     /// The timer has expired.
     Timer,
 }
 
-/// Waits for a socket, a hub's call for attention and a timer at once. The futures are kept from one datagram to the next.
-/// Making them again for every datagram would be a twentieth of a client's instructions.
+/// Waits for a socket, a hub's request for attention and a timer at once. The futures are kept from one datagram to the next,
+/// because creating them for every datagram would take a twentieth of a client's instructions.
 pub(crate) struct SocketWatch<'a> {
     socket: &'a UdpSocket,
     errors: Pin<Box<dyn Future<Output = io::Result<Ready>> + Send + 'a>>,
@@ -41,6 +41,7 @@ impl<'a> SocketWatch<'a> {
             errors: Box::pin(socket.ready(Interest::ERROR)),
             attention,
             called: Box::pin(attention.notified()),
+            // Not polled before `set_timer`, so its first time does not matter.
             timer: Box::pin(tokio::time::sleep_until(Instant::now())),
         }
     }
@@ -61,6 +62,7 @@ impl<'a> SocketWatch<'a> {
                 ready.map(|()| Wakeup::Writable)
             }
             ready = errors.as_mut() => {
+                // A future that is complete must not be polled again.
                 *errors = Box::pin(socket.ready(Interest::ERROR));
                 ready.map(|_| Wakeup::Error)
             }

@@ -1,4 +1,4 @@
-//! TLS for `coaps+tcp` and `coaps+ws`: trusted certificates, and one's own.
+//! TLS for `coaps+tcp` and `coaps+ws`: the trusted certificates, and the certificate to present to peers.
 
 use std::fmt;
 use std::io;
@@ -26,10 +26,10 @@ use crate::stream::ByteStream;
 const COAP: &[u8] = b"coap";
 const HTTP: &[u8] = b"http/1.1";
 
-/// The trusted certificates, and one's own certificate with its key.
+/// The trusted certificates, and the certificate that this client or server presents to its peers, with its key.
 ///
-/// A client needs the roots of its servers. A server needs its own certificate. If a server trusts roots, its clients have
-/// to show certificates too.
+/// A client needs the root certificates of its servers. A server needs its own certificate. If a server trusts roots, its
+/// clients must also present certificates.
 ///
 /// ```no_run
 /// use coapace_net::{Certificates, Client, Server, ServerConfig};
@@ -48,12 +48,12 @@ const HTTP: &[u8] = b"http/1.1";
 #[derive(Clone)]
 pub struct Certificates {
     roots: Arc<RootCertStore>,
-    /// The own certificate, those between it and the root, and its key.
+    /// The certificate to present to peers, its intermediate certificates, and its key.
     own: Option<Arc<CertifiedKey>>,
     anonymous: bool,
 }
 
-/// Prints no keys.
+/// Never prints keys.
 impl fmt::Debug for Certificates {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Certificates")
@@ -72,7 +72,7 @@ pub enum BadCertificate {
     #[error("not a PEM file: {0}")]
     Pem(String),
     /// The file has no certificate.
-    #[error("there is no certificate in it")]
+    #[error("the file has no certificate")]
     None,
     /// A certificate cannot be read, or its key is of an unknown kind.
     #[error("the certificate cannot be used: {0}")]
@@ -110,7 +110,7 @@ fn certificates(pem: &[u8]) -> Result<Vec<CertificateDer<'static>>, BadCertifica
 }
 
 impl Certificates {
-    /// Returns a setup without trusted certificates and without an own one.
+    /// Returns settings without trusted certificates and without a certificate to present.
     pub fn new() -> Self {
         Self { roots: RootCertStore::empty().into(), own: None, anonymous: false }
     }
@@ -127,7 +127,8 @@ impl Certificates {
         Ok(self)
     }
 
-    /// Sets the own certificate and its private key, in PEM. The certificates between it and the root follow it.
+    /// Sets the certificate to present to peers, and its private key, both in PEM. Intermediate certificates follow the
+    /// certificate.
     ///
     /// # Errors
     /// [`BadCertificate`].
@@ -135,19 +136,20 @@ impl Certificates {
         let chain = certificates(chain)?;
         let key =
             PrivateKeyDer::from_pem_slice(key).map_err(|error| BadCertificate::Pem(error.to_string()))?;
+        // This fails if the key belongs to another certificate.
         self.own = Some(CertifiedKey::from_der(chain, key, &ring::default_provider())?.into());
         Ok(self)
     }
 
-    /// Lets a server accept clients without a certificate. A certificate that a client shows is verified nevertheless.
+    /// Lets a server accept clients without a certificate. A certificate that a client presents is still verified.
     #[must_use]
     pub fn allow_anonymous(mut self) -> Self {
         self.anonymous = true;
         self
     }
 
-    /// Returns the time during which the own certificate and those that follow it are all valid (RFC 5280 §4.1.2.5). `None`
-    /// without an own certificate, and if one of them cannot be read.
+    /// Returns the period during which the presented certificate and its intermediate certificates are all valid (RFC
+    /// 5280 §4.1.2.5). `None` if no certificate is set, or one of them cannot be read.
     pub fn validity(&self) -> Option<Range<SystemTime>> {
         let times = self.own.as_ref()?.cert.iter().map(|der| validity(der));
         times.reduce(|one, other| {
@@ -165,6 +167,7 @@ impl Certificates {
             Some(own) => builder.with_client_cert_resolver(Arc::new(SingleCertAndKey::from(own.clone()))),
             None => builder.with_no_client_auth(),
         };
+        // The two schemes differ only in the protocol that ALPN names.
         Ok([COAP, HTTP].map(|protocol| {
             let mut config = config.clone();
             config.alpn_protocols = vec![protocol.into()];
@@ -174,10 +177,12 @@ impl Certificates {
 
     /// Returns the configuration of a server for `coaps+ws` if `ws` is set, and for `coaps+tcp` otherwise.
     fn server(&self, ws: bool) -> Result<Arc<ServerConfig>, BadCertificate> {
+        // A server without a certificate could not make any handshake, so it must not start.
         let own = self.own.as_ref().ok_or(BadCertificate::None)?;
         let provider = Arc::new(ring::default_provider());
         let builder =
             ServerConfig::builder_with_provider(provider.clone()).with_safe_default_protocol_versions()?;
+        // Without roots no certificate of a client could be verified, so none is asked for.
         let builder = if self.roots.is_empty() {
             builder.with_no_client_auth()
         } else {
@@ -198,9 +203,10 @@ impl Certificates {
 pub(crate) struct Connector(Arc<ClientConfig>);
 
 impl Connector {
-    /// Makes the handshake with the server of this name. Returns the decrypted stream.
+    /// Performs the handshake with the server of this name. Returns the decrypted stream.
     pub(crate) async fn connect(&self, name: &str, stream: TcpStream) -> io::Result<Box<dyn ByteStream>> {
         let name = ServerName::try_from(name.to_owned());
+        // A URI allows hosts that cannot be in a certificate, such as names with spaces.
         let name = name.map_err(|_| io::Error::from(io::ErrorKind::InvalidInput))?;
         Ok(Box::new(TlsConnector::from(self.0.clone()).connect(name, stream).await?))
     }
@@ -214,7 +220,7 @@ fn read(der: &[u8]) -> Option<Certificate> {
     Some(Certificate { der: der.to_vec(), subject: certificate.subject.to_string(), public_key })
 }
 
-/// Returns the time during which a certificate is valid.
+/// Returns the time during which a certificate is valid, or `None` if it cannot be read.
 fn validity(der: &[u8]) -> Option<Range<SystemTime>> {
     use x509_cert::der::Decode;
     let validity = x509_cert::Certificate::from_der(der).ok()?.tbs_certificate.validity;
@@ -237,19 +243,23 @@ impl ServerTls {
 
     /// Replaces the certificates for later handshakes.
     pub(crate) fn replace(&self, certificates: &Certificates) -> Result<(), BadCertificate> {
+        // Made before the lock is taken: certificates that cannot be used leave the old ones in place.
         let config = certificates.server(self.ws)?;
         *lock(&self.config) = config;
         Ok(())
     }
 
-    /// Makes the handshake of a connection. Returns the decrypted stream, and the client's certificate.
+    /// Performs the handshake of a connection. Returns the decrypted stream, and the client's certificate if the client
+    /// has presented one.
     pub(crate) async fn accept(
         &self,
         stream: TcpStream,
     ) -> io::Result<(Box<dyn ByteStream>, Option<Arc<Identity>>)> {
+        // The lock must not be held while the client takes its time for the handshake.
         let config = lock(&self.config).clone();
         let stream = TlsAcceptor::from(config).accept(stream).await?;
         let shown = stream.get_ref().1.peer_certificates().and_then(<[_]>::first);
+        // A certificate that cannot be read here gives the client no identity.
         let certificate = shown.and_then(|shown| read(shown));
         Ok((Box::new(stream), certificate.map(Identity::Certificate).map(Arc::new)))
     }

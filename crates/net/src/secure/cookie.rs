@@ -1,4 +1,4 @@
-//! Cookies of DTLS 1.2 (RFC 6347 §4.2.1): a client has to show that it receives datagrams at its address before the server
+//! Cookies of DTLS 1.2 (RFC 6347 §4.2.1): a client must prove that it receives datagrams at its address before the server
 //! stores anything for it.
 
 use std::hash::{BuildHasher, RandomState};
@@ -19,7 +19,7 @@ const CONTENT_HANDSHAKE: u8 = 22;
 const CLIENT_HELLO: u8 = 1;
 const HELLO_VERIFY_REQUEST: u8 = 3;
 
-/// A ClientHello in one record and not fragmented.
+/// An unfragmented ClientHello in one record.
 ///
 /// A fragmented ClientHello is ignored, because the server stores nothing for its sender yet, and so no fragments.
 #[derive(Clone, Copy, Debug)]
@@ -28,10 +28,10 @@ pub(crate) struct Hello<'a> {
     sequence: &'a [u8],
     /// The sequence number of the handshake message.
     pub(crate) message: u16,
-    /// Version, random and session identifier.
+    /// Version, random and session identifier of the ClientHello.
     before: &'a [u8],
     cookie: &'a [u8],
-    /// Cipher suites and compression methods.
+    /// The offered cipher suites and compression methods.
     offered: &'a [u8],
     extensions: &'a [u8],
 }
@@ -40,17 +40,20 @@ impl<'a> Hello<'a> {
     /// Reads a datagram. Returns `None` if it is not a ClientHello.
     pub(crate) fn read(datagram: &'a [u8]) -> Option<Self> {
         let (header, rest) = datagram.split_at_checked(RECORD)?;
+        // A ClientHello is in epoch 0, before any key.
         if header[0] != CONTENT_HANDSHAKE || header[3..5] != [0, 0] {
             return None;
         }
         let record = rest.get(..usize::from(u16::from_be_bytes([header[11], header[12]])))?;
         let (handshake, body) = record.split_at_checked(HANDSHAKE)?;
         let length = &handshake[1..4];
+        // The fragment begins at 0 and is as long as the message: there is only one.
         let whole = handshake[6..9] == [0, 0, 0] && handshake[9..12] == *length;
         let declared = usize::from(length[0]) << 16 | usize::from(length[1]) << 8 | usize::from(length[2]);
         if handshake[0] != CLIENT_HELLO || !whole || declared != body.len() {
             return None;
         }
+        // All lengths are chosen by the sender, so every split is checked.
         let session_id_len = usize::from(*body.get(34)?);
         let (before, rest) = body.split_at_checked(35 + session_id_len)?;
         let (&cookie_len, rest) = rest.split_first()?;
@@ -72,7 +75,7 @@ impl<'a> Hello<'a> {
         self.cookie.try_into().ok()
     }
 
-    /// Returns the first ClientHello of this handshake, which is this one without its cookie.
+    /// Returns the first ClientHello of this handshake, which equals this one without its cookie.
     pub(crate) fn first(&self) -> Vec<u8> {
         let body = [self.before, &[0], self.offered, self.extensions].concat();
         let mut first = Vec::with_capacity(RECORD + HANDSHAKE + body.len());
@@ -96,9 +99,9 @@ fn header(into: &mut Vec<u8>, sequence: &[u8], kind: u8, message: u16, body: usi
     into.extend_from_slice(&length[1..]);
 }
 
-/// Makes cookies and verifies them, without storing any. A cookie is a keyed hash of the client's address, of the minute,
-/// and of the parts that are equal in both ClientHellos. The extensions are left out (RFC 6347 §4.2.1): pion sends more of them
-/// the second time.
+/// Makes cookies and verifies them, without storing any. A cookie is a keyed hash of the client's address, of the minute, and
+/// of the parts that are equal in both ClientHellos. The extensions are left out (RFC 6347 §4.2.1), because pion sends more of
+/// them the second time.
 #[derive(Debug)]
 pub(crate) struct Cookies {
     keys: RandomState,
@@ -117,6 +120,7 @@ impl Cookies {
     fn cookie(&self, period: u64, from: Remote, hello: &Hello<'_>) -> [u8; COOKIE] {
         let mut cookie = [0; COOKIE];
         for (part, bytes) in cookie.chunks_exact_mut(8).enumerate() {
+            // Each part is a hash of 8 bytes, and its number makes it differ from the others.
             let same = (hello.before, hello.offered);
             let hash = self.keys.hash_one((part, period, from.ip, from.port, same));
             bytes.copy_from_slice(&hash.to_be_bytes());
@@ -124,7 +128,7 @@ impl Cookies {
         cookie
     }
 
-    /// Returns whether the ClientHello has the cookie of this address and of the present or last minute.
+    /// Returns whether the ClientHello has the cookie of this address and of the current or previous minute.
     pub(crate) fn verify(&self, now: time::Instant, from: Remote, hello: &Hello<'_>) -> bool {
         let Some(shown) = hello.cookie() else { return false };
         let period = self.period(now);
@@ -138,6 +142,7 @@ impl Cookies {
 
     /// Appends the HelloVerifyRequest that answers a ClientHello. It has 60 bytes, fewer than a ClientHello.
     pub(crate) fn request(&self, now: time::Instant, from: Remote, hello: &Hello<'_>, into: &mut Vec<u8>) {
+        // The record has the sequence number of the ClientHello's record (RFC 6347 §4.2.1), so no number has to be kept.
         header(into, hello.sequence, HELLO_VERIFY_REQUEST, 0, 3 + COOKIE);
         into.extend_from_slice(&[0xfe, 0xff, COOKIE as u8]);
         into.extend_from_slice(&self.cookie(self.period(now), from, hello));
@@ -153,7 +158,7 @@ mod tests {
 
     use super::*;
 
-    /// A ClientHello with this cookie, as the `message`th of its client.
+    /// Returns a ClientHello with this cookie, as the `message`th of its client.
     fn hello(message: u16, cookie: &[u8]) -> Vec<u8> {
         let mut body = vec![0xfe, 0xfd];
         body.extend_from_slice(&[7; 32]);
@@ -172,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cookie_is_known_again_at_its_address_alone_and_for_a_while() {
+    fn a_dtls_cookie_is_valid_only_for_its_address_and_for_a_time() {
         let now = Instant::now();
         let cookies = Cookies::new(now);
         let first = hello(0, &[]);
@@ -191,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn a_second_hello_may_have_other_extensions() {
+    fn a_second_client_hello_may_have_other_extensions() {
         let now = Instant::now();
         let cookies = Cookies::new(now);
         let mut request = Vec::new();
@@ -209,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn a_hello_in_fragments_or_of_a_later_epoch_is_none() {
+    fn a_fragmented_or_late_epoch_client_hello_is_not_accepted() {
         let whole = hello(0, &[]);
         let mut fragment = whole.clone();
         fragment[19] = 1;
@@ -223,7 +228,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_hello_with_a_changed_byte_keeps_its_cookie(place in 25_usize..99, change in 1_u8..) {
+        fn changing_any_byte_of_a_client_hello_invalidates_its_cookie(place in 25_usize..99, change in 1_u8..) {
             let now = Instant::now();
             let cookies = Cookies::new(now);
             let first = hello(0, &[]);

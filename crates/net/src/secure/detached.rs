@@ -1,4 +1,4 @@
-//! DTLS sessions for programs that have sockets of their own.
+//! DTLS sessions for programs that manage their own sockets.
 
 use std::io;
 use std::net::{SocketAddr, SocketAddrV6};
@@ -12,14 +12,15 @@ use crate::datagram::io::OutgoingDatagrams;
 
 /// The DTLS sessions of a client or server, without a socket.
 ///
-/// Hand it every record that arrives, and every datagram that is to be sent. After each call, take the datagrams of
+/// Pass it every arriving record, and every datagram to be sent. After each call, take the datagrams of
 /// [`poll_datagram`](Self::poll_datagram), send the records of [`poll_record`](Self::poll_record), and ask
 /// [`deadline`](Self::deadline) when to call [`handle_timeout`](Self::handle_timeout).
 ///
-/// A server has a name for each session: the client's address, mapped into IPv6, with the number of the session in place of the flow
-/// information. So the memory of one session does not affect another session of the same address (RFC 7252 §9.1.1). The scope of
-/// link-local addresses is not kept. A client begins a session with the first datagram to an address, and holds the datagram until
-/// the handshake is over. If its server leaves messages unanswered, it begins another session, and sends them again there.
+/// A server has a name for each session: the client's address, mapped into IPv6, with the number of the session instead of the
+/// flow information. So the state of one session does not affect another session of the same address (RFC 7252 §9.1.1). The
+/// scope of link-local addresses is not included. A client opens a session with the first datagram to an address, and queues
+/// the datagram until the handshake is complete. If its server leaves messages unanswered, it opens another session, and sends
+/// them again there.
 #[derive(Debug)]
 pub struct DtlsSessions {
     sessions: Sessions,
@@ -40,33 +41,35 @@ impl DtlsSessions {
         })
     }
 
-    /// Takes a datagram that arrived from this address. A datagram that is not DTLS is counted as a stray.
+    /// Handles a datagram that arrived from this address. A datagram that is not DTLS is counted as a stray.
     pub fn handle_record(&mut self, from: SocketAddr, record: &[u8]) {
         self.sessions.open(remote(from), record, &mut self.arrived);
     }
 
-    /// Appends the next datagram that was opened to `buffer`. Returns the name of its session.
+    /// Appends the next decrypted datagram to `buffer`. Returns the name of its session, or `None` if no datagram is
+    /// left.
     pub fn poll_datagram(&mut self, buffer: &mut Vec<u8>) -> Option<SocketAddr> {
         let from = self.arrived.take(buffer)?;
         Some(if self.is_server { named(from) } else { from.address() })
     }
 
-    /// Seals a datagram. A server drops it if the session has ended.
+    /// Encrypts a datagram. A server drops it if the session has ended.
     pub fn send(&mut self, to: SocketAddr, datagram: &[u8]) {
         self.sessions.seal(Instant::now(), remote(to), datagram);
     }
 
-    /// Appends the next record to `buffer`. Returns its destination.
+    /// Appends the next record to `buffer`. Returns its destination, or `None` if no record is left.
     pub fn poll_record(&mut self, buffer: &mut Vec<u8>) -> Option<SocketAddr> {
         self.sessions.take_record(buffer).map(|to| to.address())
     }
 
-    /// Returns when to call [`handle_timeout`](Self::handle_timeout).
+    /// Returns when to call [`handle_timeout`](Self::handle_timeout), or `None` without a session.
     pub fn deadline(&self) -> Option<Instant> {
         self.sessions.deadline()
     }
 
-    /// Repeats the flights of handshakes whose timers have expired, and closes idle sessions. It may be called too early.
+    /// Repeats the flights of handshakes whose timers have expired, and closes idle sessions. Calling it too early does
+    /// no harm.
     pub fn handle_timeout(&mut self) {
         self.sessions.expire(|_| ());
     }
@@ -100,6 +103,7 @@ fn named(peer: Remote) -> SocketAddr {
 /// Returns the peer with this address, or with this name of a session.
 fn remote(name: SocketAddr) -> Remote {
     let session = match name {
+        // Servers name sessions by IPv6 addresses only, so this is the address of a peer.
         SocketAddr::V4(_) => 0,
         SocketAddr::V6(name) => name.flowinfo() as u16,
     };
@@ -111,11 +115,11 @@ mod tests {
     use super::*;
     use crate::secure::session::MAX_HELD;
 
-    /// Hands the records of one side to the other. Returns whether there were any.
+    /// Passes the records of one side to the other. Returns whether there were any.
     fn carry(sender: &mut DtlsSessions, receiver: &mut DtlsSessions, [from, to]: [SocketAddr; 2]) -> bool {
         let (mut record, mut any) = (Vec::new(), false);
-        while let Some(told) = sender.poll_record(&mut record) {
-            assert_eq!(told, to);
+        while let Some(destination) = sender.poll_record(&mut record) {
+            assert_eq!(destination, to);
             receiver.handle_record(from, &record);
             record.clear();
             any = true;
@@ -123,8 +127,8 @@ mod tests {
         any
     }
 
-    /// Moves records between a client at this port and a server until there are none. Returns the datagrams that each has opened,
-    /// with their names.
+    /// Moves records between a client at this port and a server until there are none. Returns the datagrams that each has
+    /// decrypted, with their names.
     fn settle(
         client: &mut DtlsSessions,
         server: &mut DtlsSessions,
@@ -150,7 +154,7 @@ mod tests {
     const SERVER: ([u8; 4], u16) = ([192, 0, 2, 2], 5684);
 
     #[test]
-    fn datagrams_that_begin_a_session_arrive_after_its_handshake_and_answers_come_back() {
+    fn requests_that_start_a_dtls_session_are_sent_after_the_handshake_and_answered() {
         let [mut client, mut server] = pair("a long secret");
         client.send(SERVER.into(), b"one");
         client.send(SERVER.into(), b"two");
@@ -167,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn another_session_from_the_same_address_has_another_name() {
+    fn a_new_dtls_session_from_the_same_address_has_a_new_name() {
         let [mut client, mut server] = pair("a long secret");
         let [mut other, _] = pair("a long secret");
         let mut names = Vec::new();
@@ -183,7 +187,7 @@ mod tests {
         assert_eq!(answers, [], "what belongs to the first session does not reach the second");
     }
 
-    /// Two confirmables and an acknowledgement, all empty.
+    /// Two confirmable messages and an acknowledgement, all empty.
     const CON: &[u8] = b"\x40\x00\x00\x01";
     const NEXT: &[u8] = b"\x40\x00\x00\x02";
     const ACK: &[u8] = b"\x60\x00\x00\x01";
@@ -197,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn messages_that_a_server_leaves_unanswered_are_sent_again_in_another_session() {
+    fn requests_unanswered_in_a_dtls_session_are_repeated_in_a_new_one() {
         let [mut client, mut server] = pair("a long secret");
         client.send(SERVER.into(), CON);
         let [_, arrived] = settle(&mut client, &mut server, 7);
@@ -228,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn a_session_that_is_answered_in_after_all_stays() {
+    fn a_dtls_session_in_which_a_late_answer_arrives_is_kept() {
         let [mut client, mut server] = pair("a long secret");
         client.send(SERVER.into(), CON);
         let [_, arrived] = settle(&mut client, &mut server, 7);
@@ -247,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_forged_for_the_other_handshake_costs_no_session() {
+    fn forged_records_of_a_second_handshake_do_not_end_the_dtls_session() {
         let [mut client, mut server] = pair("a long secret");
         client.send(SERVER.into(), CON);
         let [_, arrived] = settle(&mut client, &mut server, 7);
@@ -264,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn a_session_that_its_server_closes_gives_its_place_to_the_handshake_beside_it() {
+    fn a_dtls_session_closed_by_its_server_is_replaced_by_the_pending_handshake() {
         let [mut client, mut server] = pair("a long secret");
         client.send(SERVER.into(), CON);
         settle(&mut client, &mut server, 7);
@@ -277,7 +281,7 @@ mod tests {
     }
 
     #[test]
-    fn messages_that_wait_for_a_failed_handshake_are_dropped() {
+    fn messages_queued_for_a_failed_dtls_handshake_are_dropped() {
         let [mut client, mut server] = pair("a wrong key");
         for number in 0..2 * MAX_HELD as u8 {
             client.send(SERVER.into(), &[number]);
@@ -291,7 +295,7 @@ mod tests {
     }
 
     #[test]
-    fn datagrams_that_are_not_dtls_are_strays() {
+    fn datagrams_that_are_not_dtls_are_counted_as_strays() {
         let [_, mut server] = pair("a long secret");
         server.handle_record(([192, 0, 2, 1], 7).into(), b"\x40\x01\x00\x01");
         assert_eq!(server.counters().strays, 1);

@@ -1,38 +1,40 @@
-//! A client's doubt whether its server still knows a session.
+//! Detects that a client's server may no longer know a DTLS session.
 
 use std::time::{Duration, Instant};
 
-/// The number of messages that are known to be unanswered. Beyond it the oldest is forgotten.
+/// The most messages recorded as unanswered. Beyond that the oldest is dropped.
 const MAX_MESSAGES: usize = 64;
 
-/// The time from one handshake to the next. It doubles each time, until a message is answered before its second copy.
+/// The shortest time from one handshake to the next. It doubles with each handshake, up to the longest pause, until a
+/// message is answered before its second copy.
 const FIRST_PAUSE: Duration = Duration::from_secs(15);
 const LONGEST_PAUSE: Duration = Duration::from_secs(60);
 
-/// The confirmable messages that a server has not answered since it was last heard in a session, and the handshakes that this
-/// has caused. Nothing in DTLS 1.2 tells a client that its server has restarted, or that a NAT has given the client another
-/// port: the server drops the records of a session that it does not know.
+/// The confirmable messages that a server has left unanswered since it last sent something in a session, and the resulting
+/// handshakes. DTLS 1.2 does not inform a client that its server has restarted, or that a NAT has assigned another port: the
+/// server drops the records of an unknown session.
 #[derive(Debug, Default)]
 pub(super) struct Doubt {
     /// The Message IDs, and how often each message was sent.
     unanswered: Vec<(u16, u8)>,
-    /// The handshakes since a message was answered before its second copy, and when the next may begin.
+    /// The number of handshakes since a message was answered before its second copy, and when the next may begin.
     handshakes: u32,
     not_before: Option<Instant>,
-    /// Set if the last handshake has begun since the server was last heard.
+    /// Whether the last handshake has begun since the server last sent something.
     has_begun: bool,
-    /// Set if the session has replaced another and the server was not heard in it yet.
+    /// Whether the session has replaced another and the server has sent nothing in it yet.
     is_new: bool,
 }
 
 impl Doubt {
-    /// Notes a message that the session carries. Returns whether so many copies of it are unanswered that another session is
-    /// worth a handshake.
+    /// Records a message sent in the session. Returns whether so many copies of it are unanswered that another handshake is
+    /// worthwhile.
     ///
-    /// That is the second copy. If the method is not idempotent (RFC 7252 §5.1), it is the third: the other session is another
-    /// sender to the server, which may act on the message once more (§9.1.1).
+    /// The second copy is enough. For a method that is not idempotent (RFC 7252 §5.1), it is the third: to the server, another
+    /// session is another sender, so it may execute the message once more (§9.1.1).
     pub(super) fn note_sent(&mut self, message: &[u8]) -> bool {
         let &[first, code, high, low, ..] = message else { return false };
+        // Nothing has to answer a non-confirmable message, so its silence shows nothing.
         if !is_confirmable(first) {
             return false;
         }
@@ -41,6 +43,7 @@ impl Doubt {
             *copies = copies.saturating_add(1);
             return *copies >= if is_idempotent(code) { 2 } else { 3 };
         }
+        // Forgetting a message only delays a handshake: its copies are counted from 1 again.
         if self.unanswered.len() >= MAX_MESSAGES {
             self.unanswered.remove(0);
         }
@@ -48,13 +51,16 @@ impl Doubt {
         false
     }
 
-    /// Notes that the server has sent a message. Returns whether a needless handshake may be under way.
+    /// Records that the server has sent a message. Returns whether a superfluous handshake may be in progress.
     ///
-    /// The pause before the next one stays. Where answers take longer than timeouts, every exchange would begin a handshake.
+    /// The pause before the next handshake stays. If answers take longer than timeouts, every exchange would start a
+    /// handshake.
     pub(super) fn note_heard(&mut self) -> bool {
+        // The server has answered in the new session, so the old one was lost indeed, and the handshake was right.
         if std::mem::take(&mut self.is_new) {
             (self.handshakes, self.not_before) = (0, None);
         }
+        // Every message was answered before its second copy, so the path is as fast as its timeouts.
         if self.unanswered.iter().all(|&(_, copies)| copies == 1) {
             self.handshakes = 0;
         }
@@ -62,10 +68,11 @@ impl Doubt {
         std::mem::take(&mut self.has_begun)
     }
 
-    /// Returns whether another handshake may begin, and notes that it does.
+    /// Returns whether another handshake may begin, and records that it does.
     pub(super) fn begin(&mut self, now: Instant) -> bool {
         let may = self.not_before.is_none_or(|at| at <= now);
         if may {
+            // 15 s · 2⁸ is longer than the longest pause, so a larger shift is not needed.
             let pause = FIRST_PAUSE.saturating_mul(1 << self.handshakes.min(8)).min(LONGEST_PAUSE);
             self.not_before = now.checked_add(pause);
             self.handshakes += 1;
@@ -74,19 +81,20 @@ impl Doubt {
         may
     }
 
-    /// Returns the doubt about a session that takes the place of this one. It keeps the pause until the server is heard.
+    /// Returns the state for a session that replaces this one. The new state keeps the pause until the server sends
+    /// something in the new session.
     pub(super) fn handed_on(&mut self) -> Self {
         let Self { handshakes, not_before, .. } = std::mem::take(self);
         Self { handshakes, not_before, is_new: true, ..Self::default() }
     }
 }
 
-/// Returns whether a message with this first byte has to be answered (RFC 7252 §4.2).
+/// Returns whether a message with this first byte must be answered (RFC 7252 §4.2).
 pub(super) fn is_confirmable(first: u8) -> bool {
     first & 0x30 == 0
 }
 
-/// Returns whether a request with this code may be carried out twice: it is neither POST (RFC 7252 §5.8.2) nor PATCH (RFC 8132
+/// Returns whether a request with this code may be executed twice: it is neither POST (RFC 7252 §5.8.2) nor PATCH (RFC 8132
 /// §2.5).
 fn is_idempotent(code: u8) -> bool {
     !matches!(code, 2 | 6)
@@ -97,7 +105,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_second_copy_of_a_get_and_the_third_of_a_post_are_worth_a_handshake() {
+    fn a_new_dtls_handshake_starts_at_the_second_copy_of_a_get_or_the_third_of_a_post() {
         let mut doubt = Doubt::default();
         let mut send = |message: &[u8]| doubt.note_sent(message);
         assert_eq!([b"\x40\x01\0\x01", b"\x40\x01\0\x01"].map(|get| send(get)), [false, true]);
@@ -110,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn messages_beyond_the_bound_displace_the_oldest() {
+    fn messages_kept_for_a_new_dtls_session_are_bounded_and_replace_the_oldest() {
         let mut doubt = Doubt::default();
         for id in 0..1_000_u16 {
             let [high, low] = id.to_be_bytes();
@@ -121,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn the_pause_between_handshakes_grows_until_a_session_has_been_answered_in() {
+    fn pauses_between_dtls_handshakes_grow_until_a_session_gets_an_answer() {
         let (begin, mut doubt) = (Instant::now(), Doubt::default());
         let seconds = |doubt: &mut Doubt| {
             (0..300).filter(|&s| doubt.begin(begin + Duration::from_secs(s))).collect::<Vec<_>>()
@@ -133,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn answers_that_come_after_a_timeout_begin_few_handshakes() {
+    fn late_answers_cause_few_new_dtls_handshakes() {
         let (begin, mut doubt) = (Instant::now(), Doubt::default());
         let mut handshakes = 0;
         for id in 0..100_u8 {

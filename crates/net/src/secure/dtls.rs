@@ -16,19 +16,19 @@ use crate::Refused;
 /// The longest datagram of a handshake, in bytes. It fits into the least MTU of IPv6.
 const MTU: usize = 1_200;
 
-/// Returns the key of an identity.
+/// A function that returns the key of an identity, or `None` for an unknown identity.
 type Lookup = dyn Fn(&[u8]) -> Option<Vec<u8>> + Send + Sync;
 
-/// The setup of DTLS: the keys, and the bounds of its sessions.
+/// The settings of DTLS: the keys, and the limits of sessions.
 ///
-/// The cipher suite is `TLS_PSK_WITH_AES_128_CCM_8`, which every CoAP implementation with pre-shared keys has. The peer has
-/// to support the extended master secret (RFC 7627).
+/// The cipher suite is `TLS_PSK_WITH_AES_128_CCM_8`, which every CoAP implementation with pre-shared keys supports. The peer
+/// must support the extended master secret (RFC 7627).
 ///
-/// A server that has restarted does not know a client's session, and neither does a server that sees the client at another port of
-/// a NAT: it drops the client's records. So a client begins another handshake with the second unanswered copy of a message, or with
-/// the third of a POST or PATCH, and sends the message again when it is over. Until then the old session works on. If the server is
-/// heard in it within half a second of its first answer to the handshake, the old session stays. From one handshake to the next
-/// there are 15 s at least, then 30 s, then a minute, until a message is answered before its second copy.
+/// A restarted server does not know a client's session, and neither does a server that sees the client at a new NAT port: it
+/// drops the client's records. So a client starts another handshake at the second unanswered copy of a message, or at the third
+/// of a POST or PATCH, and sends the message again when the handshake is complete. Until then the old session stays in use. If
+/// the server answers in it within half a second of its first answer to the handshake, the old session stays. Handshakes are at
+/// least 15 s apart, then 30 s, then a minute, until a message is answered before its second copy.
 ///
 /// ```
 /// use coapace_net::{Client, Dtls, Server, ServerConfig};
@@ -46,7 +46,7 @@ type Lookup = dyn Fn(&[u8]) -> Option<Vec<u8>> + Send + Sync;
 /// ```
 #[derive(Clone)]
 pub struct Dtls {
-    /// The identity of a client. A server has none.
+    /// The identity of a client; `None` for a server.
     identity: Option<Vec<u8>>,
     keys: Arc<Lookup>,
     max_sessions: Option<usize>,
@@ -54,7 +54,7 @@ pub struct Dtls {
     pub(crate) handshake_timeout: Duration,
 }
 
-/// Prints no keys.
+/// Never prints keys.
 impl fmt::Debug for Dtls {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Dtls")
@@ -67,15 +67,15 @@ impl fmt::Debug for Dtls {
 }
 
 impl Dtls {
-    /// Returns the setup of a client with this identity and key. Every peer accepts identities of up to 128 bytes and keys
+    /// Returns the settings of a client with this identity and key. Every peer accepts identities of up to 128 bytes and keys
     /// of up to 64 (RFC 4279 §5.3).
     pub fn client(identity: impl Into<Vec<u8>>, key: impl Into<Vec<u8>>) -> Self {
         let key = key.into();
         Self::client_by(identity, move || key.clone())
     }
 
-    /// Returns the setup of a client with this identity. `key` returns its key, which may change: each handshake asks for it. It
-    /// is called while datagrams wait, so it should be fast.
+    /// Returns the settings of a client with this identity. `key` returns the key of the identity, which may change:
+    /// the function is called at each handshake, while datagrams wait, so it should be fast.
     pub fn client_by(
         identity: impl Into<Vec<u8>>,
         key: impl Fn() -> Vec<u8> + Send + Sync + 'static,
@@ -83,8 +83,9 @@ impl Dtls {
         Self::new(Some(identity.into()), Arc::new(move |_| Some(key())))
     }
 
-    /// Returns the setup of a server. `lookup` returns the key of an identity, or `None` for an unknown identity. It is
-    /// called while datagrams wait, so it should be fast. A client does not learn whether its identity or its key is wrong.
+    /// Returns the settings of a server. `lookup` returns the key of an identity, or `None` for an unknown identity.
+    /// The function is called while datagrams wait, so it should be fast. A client does not learn whether its identity
+    /// or its key is wrong.
     pub fn server(lookup: impl Fn(&[u8]) -> Option<Vec<u8>> + Send + Sync + 'static) -> Self {
         Self::new(None, Arc::new(lookup))
     }
@@ -99,16 +100,16 @@ impl Dtls {
         }
     }
 
-    /// Sets the number of sessions of each endpoint, handshakes included, to at least 1. The default is 10,000 for a client,
-    /// and as many as there is [memory](crate::Budget) for in a server. Beyond it, the oldest handshake is given up, or the
-    /// session that was not used for longest is closed. Handshakes may be an eighth of the number, and at least 16.
+    /// Sets the most sessions of each endpoint, handshakes included, at least 1. The default is 10,000 for a client, and as
+    /// many as [memory](crate::Budget) allows for a server. Beyond that, the oldest handshake is given up, or the least
+    /// recently used session is closed. Handshakes may be an eighth of the number, and at least 16.
     #[must_use]
     pub fn max_sessions(mut self, max: usize) -> Self {
         self.max_sessions = Some(max.max(1));
         self
     }
 
-    /// Sets the default number of sessions.
+    /// Sets the most sessions of each endpoint, unless [`max_sessions`](Self::max_sessions) was called.
     pub(crate) fn at_most(mut self, max: usize) -> Self {
         self.max_sessions.get_or_insert(max.max(1));
         self
@@ -118,7 +119,7 @@ impl Dtls {
         self.max_sessions.unwrap_or(10_000)
     }
 
-    /// Returns the number of handshakes that may be under way.
+    /// Returns the most handshakes that may be in progress.
     pub(crate) fn handshakes(&self) -> usize {
         (self.sessions() / 8).max(16)
     }
@@ -146,11 +147,13 @@ impl Dtls {
     /// # Errors
     /// [`InvalidInput`](io::ErrorKind::InvalidInput) if the library refuses it, such as a timeout of 0 or of ten years.
     pub(crate) fn build(&self) -> io::Result<Arc<Config>> {
+        // Only the HMAC differs from the library's default, for the cookies of `with_cookie`.
         let provider = CryptoProvider { hmac_provider: &Hmac, ..rust_crypto::default_provider() };
         let builder = Config::builder()
             .with_crypto_provider(provider)
             .mtu(MTU)
             .handshake_timeout(self.handshake_timeout)
+            // RFC 7252 §9.1.3.1 makes this suite mandatory for pre-shared keys.
             .dtls12_cipher_suites(&[Dtls12CipherSuite::PSK_AES128_CCM_8])
             .dtls13_cipher_suites(&[]);
         let resolver = Arc::new(Resolver(AssertUnwindSafe(self.keys.clone())));
@@ -168,29 +171,31 @@ struct Resolver(AssertUnwindSafe<Arc<Lookup>>);
 impl PskResolver for Resolver {
     fn resolve(&self, identity: &[u8]) -> Option<Vec<u8>> {
         let key = (self.0)(identity);
+        // The library does not hand the identity out, so it is kept here for the session.
         RESOLVED.set(Some((identity.to_vec(), key.is_some())));
         key
     }
 }
 
 thread_local! {
-    /// The cookie that the library shall take for its own.
+    /// The cookie that the library shall treat as its own, while [`with_cookie`] runs.
     static SHOWN: Cell<Option<[u8; COOKIE]>> = const { Cell::new(None) };
 
-    /// The identity whose key the library has looked up last, and whether it has one.
+    /// The identity whose key the library has looked up last, and whether the identity has a key.
     static RESOLVED: Cell<Option<(Vec<u8>, bool)>> = const { Cell::new(None) };
 }
 
-/// Returns the identity whose key the library has looked up since the last call, and whether it has one.
+/// Returns the identity whose key the library has looked up last, and whether the identity has a key. Returns `None` if
+/// there was no look-up since the last call.
 pub(crate) fn take_resolved() -> Option<(Vec<u8>, bool)> {
     RESOLVED.take()
 }
 
-/// Makes the library take this cookie for its own while `act` runs.
+/// Makes the library treat this cookie as its own while `act` runs.
 ///
-/// The library would store a session for every ClientHello, with a cookie of its own. Here a session begins with the second
-/// ClientHello, whose cookie [`Cookies`](super::cookie::Cookies) has verified. Both sides hash the ClientHello, so its
-/// cookie cannot be replaced by the library's.
+/// The library would store a session for every ClientHello, with its own cookie. Here a session begins with the second
+/// ClientHello, whose cookie [`Cookies`](super::cookie::Cookies) has verified. Both sides hash the ClientHello, so its cookie
+/// cannot be replaced with the library's.
 pub(crate) fn with_cookie<T>(cookie: [u8; COOKIE], act: impl FnOnce() -> T) -> T {
     struct Reset;
     impl Drop for Reset {
@@ -199,6 +204,7 @@ pub(crate) fn with_cookie<T>(cookie: [u8; COOKIE], act: impl FnOnce() -> T) -> T
         }
     }
     SHOWN.set(Some(cookie));
+    // Reset even if the library panics: the next handshake of this thread must not accept this cookie.
     let _reset = Reset;
     act()
 }

@@ -1,9 +1,9 @@
 //! `coaps` with DTLS and pre-shared keys; `coaps+tcp` and `coaps+ws` with TLS and certificates.
 //!
-//! `dtls.rs` has the keys and bounds of DTLS, `session.rs` one session, `table.rs` all sessions of an endpoint, `doubt.rs`
-//! when a client begins another, `cookie.rs` the cookies before a session begins, `records.rs` the transfer of an endpoint's
-//! datagrams through them, and `detached.rs` sessions without a socket.
-//! `certificates.rs` has TLS. Without the feature `tls`, `insecure.rs` replaces this module.
+//! `dtls.rs` has the keys and limits of DTLS, `session.rs` one session, `table.rs` all sessions of an endpoint, `doubt.rs` when
+//! a client starts another, `cookie.rs` the cookies before a session begins, `records.rs` the transfer of an endpoint's
+//! datagrams through sessions, and `detached.rs` sessions without a socket. `certificates.rs` has TLS. Without the feature
+//! `tls`, `insecure.rs` replaces this module.
 mod certificates;
 mod cookie;
 mod detached;
@@ -29,7 +29,7 @@ use crate::{ClientBuilder, Server, ServerConfig, ServerHandle};
 /// The memory of a DTLS session or handshake, in bytes.
 const SESSION: usize = 8_192;
 
-/// Set if the crate is built with DTLS and TLS.
+/// Whether the crate is built with DTLS and TLS.
 pub(crate) const IS_BUILT: bool = true;
 
 impl Server {
@@ -110,17 +110,21 @@ impl Server {
     }
 }
 
-/// Returns the setup of each of a server's endpoints.
+/// Returns the settings for each of a server's endpoints.
 fn of_each_core(dtls: &Dtls, config: &ServerConfig, cores: usize) -> io::Result<Dtls> {
     if !dtls.is_server() {
-        return Err(io::Error::new(io::ErrorKind::InvalidInput, "the keys of a client cannot serve"));
+        return Err(io::Error::new(
+            io::ErrorKind::InvalidInput,
+            "these are the keys of a client; a server needs keys of Dtls::server",
+        ));
     }
     let sessions = config.budget.count(SESSION) as usize;
+    // Rounded up, so that each endpoint may have a session.
     Ok(dtls.clone().at_most(sessions.div_ceil(cores.max(1))))
 }
 
 impl ServerHandle {
-    /// Replaces the certificates for new connections over TLS. Open connections go on. A server without TLS ignores the
+    /// Replaces the certificates for new connections over TLS. Open connections continue. A server without TLS ignores the
     /// call.
     ///
     /// # Errors
@@ -132,15 +136,16 @@ impl ServerHandle {
 }
 
 impl ClientBuilder {
-    /// Sets the identity and key for `coaps`. Without them, requests with this scheme fail. A client has one identity.
+    /// Sets the identity and key for `coaps`. Without this call, requests with this scheme fail. A client has one
+    /// identity.
     #[must_use]
     pub fn dtls(mut self, dtls: Dtls) -> Self {
         self.0.dtls = Some(dtls);
         self
     }
 
-    /// Sets the trusted roots for `coaps+tcp` and `coaps+ws`, and the certificate that the client shows. Without them,
-    /// requests with these schemes fail.
+    /// Sets the trusted roots for `coaps+tcp` and `coaps+ws`, and the certificate that the client presents. Without
+    /// this call, requests with these schemes fail.
     ///
     /// # Errors
     /// [`BadCertificate`] if the TLS library refuses them.

@@ -10,11 +10,11 @@ use crate::datagram::io::{DatagramIo, MAX_DATAGRAM, OutgoingDatagrams, Reception
 use crate::datagram::socket::Socket;
 use crate::lock::lock;
 
-/// The longest datagram that a client takes over DTLS, in bytes: the content of the largest record (RFC 6347 §4.1). A server takes
-/// no more than over UDP, because the library keeps the room of the longest record for every session (decision 0071).
+/// The longest datagram that a client accepts over DTLS, in bytes: the content of the largest record (RFC 6347 §4.1). A server
+/// accepts no more than over UDP, because the library reserves the longest record for every session (decision 0071).
 const ANY_RECORD: usize = 1 << 14;
 
-/// Moves the datagrams of an endpoint in the records of DTLS sessions.
+/// Transfers the datagrams of an endpoint in the records of DTLS sessions.
 pub(crate) struct Sealed {
     sessions: Arc<Mutex<Sessions>>,
     buffer: Box<[u8]>,
@@ -23,12 +23,13 @@ pub(crate) struct Sealed {
 }
 
 impl Sealed {
-    /// Returns the transfer over these sessions. Records that are too long are counted and dropped: without its end a record
-    /// cannot be opened.
+    /// Returns the transfer through these sessions. Records that are too long are counted and dropped, because a truncated
+    /// record cannot be decrypted.
     pub(crate) fn over(sessions: &Arc<Mutex<Sessions>>) -> Self {
         let longest = if lock(sessions).is_server() { MAX_DATAGRAM } else { ANY_RECORD };
         Self {
             sessions: sessions.clone(),
+            // The additional byte shows that a record is too long.
             buffer: vec![0; longest + OVERHEAD + 1].into(),
             arrived: OutgoingDatagrams::default(),
             begun: None,
@@ -47,6 +48,7 @@ impl DatagramIo for Sealed {
             let mut sessions = lock(sessions);
             *begun = sessions.open(from, record, arrived);
             sessions.flush(socket);
+            // `each` locks the hub, and the lock of a hub is taken before the lock of its sessions.
             drop(sessions);
             while let Some((from, bytes)) = arrived.get(0) {
                 each(from, false, bytes);

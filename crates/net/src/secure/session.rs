@@ -12,36 +12,37 @@ use crate::address::Remote;
 use crate::datagram::io::OutgoingDatagrams;
 use crate::identity::Identity;
 
-/// The number of records that are queued while the socket takes none. Further ones are dropped.
+/// The most records that are queued while the socket accepts none. Further ones are dropped.
 pub(crate) const MAX_READY: usize = 1_024;
 
-/// The number of datagrams that wait for the end of a handshake. Further ones are dropped, and the endpoint repeats them.
+/// The most datagrams that are queued during a handshake. Further ones are dropped, and the endpoint retransmits them.
 pub(super) const MAX_HELD: usize = 64;
 
 /// A session or handshake.
 #[derive(Debug)]
 pub(crate) struct Session {
     pub(crate) library: dimpl::Dtls,
-    /// The destination of its datagrams.
+    /// The address that the session's records are sent to.
     pub(crate) path: Remote,
-    /// The endpoint's name for its peer. A server's endpoint has a new name for each session, so that what it remembers of
-    /// one session does not affect another (RFC 7252 §9.1.1).
+    /// The [`Remote`] by which the endpoint knows the peer. A server's endpoint has a new name for each session, so
+    /// that the state of one session does not affect another (RFC 7252 §9.1.1).
     pub(crate) peer: Remote,
-    /// The client's random.
+    /// The random of the ClientHello, by which a server recognises copies of it.
     pub(crate) random: Vec<u8>,
     pub(crate) connected: bool,
-    /// The identity that the peer of a server claims. Completing the handshake proves it.
+    /// The identity that the peer of a server claims. A completed handshake proves it.
     pub(crate) identity: Option<Arc<Identity>>,
-    /// Set if the server has no key for that identity.
+    /// Set if the server has no key for the claimed identity.
     pub(crate) is_unknown: bool,
-    /// Its key in the order of the sessions, together with `connected`.
+    /// The total number of uses of all sessions at the last use of this session. Sessions are sorted by `connected` and
+    /// `used`.
     pub(crate) used: u64,
     pub(crate) used_at: Instant,
     pub(crate) timer: Option<Instant>,
     pub(crate) seen: ClientFlight,
-    /// A client's doubt whether the server still knows the session.
+    /// A client's record of unanswered messages in the session.
     pub(super) doubt: Doubt,
-    /// The datagrams that are sent when the handshake is over.
+    /// The datagrams to be sent after the handshake.
     pub(super) held: Vec<Vec<u8>>,
     pub(super) first_answer: FirstAnswer,
     /// The tasks that wait for the end of the handshake.
@@ -49,12 +50,13 @@ pub(crate) struct Session {
 }
 
 impl Session {
-    /// Calls the library at a deadline, and hands it the answer whose time has come.
+    /// Calls the library at a deadline. Also passes it the server's delayed first answer, if that is due.
     pub(crate) fn wake(&mut self, now: Instant) -> Result<(), dimpl::Error> {
         self.library.handle_timeout(now)?;
         if !matches!(self.first_answer, FirstAnswer::Kept { until, .. } if until <= now) {
             return Ok(());
         }
+        // From now on the server may have forgotten the old session, so the handshake must go on.
         match std::mem::replace(&mut self.first_answer, FirstAnswer::Taken) {
             FirstAnswer::Kept { datagram, .. } => self.library.handle_packet(&datagram),
             _ => Ok(()),
@@ -70,11 +72,13 @@ impl Session {
     ) -> SessionProgress {
         let mut next = SessionProgress::Continues;
         loop {
+            // The library has to be asked until it names its next timeout.
             match self.library.poll_output(buffer) {
                 Output::Packet(record) if ready.len() < MAX_READY => {
                     ready.add(self.path, record);
                 }
                 Output::ApplicationData(bytes) => {
+                    // A session that is being closed has nobody left to read its data.
                     if let Some(arrived) = &mut arrived {
                         arrived.add(self.peer, bytes);
                     }
@@ -83,6 +87,7 @@ impl Session {
                 Output::Connected => self.connected = true,
                 Output::CloseNotify => next = SessionProgress::Closed,
                 Output::Timeout(at) => {
+                    // An answer that is kept has a deadline of its own, which may be the earlier one.
                     self.timer = Some(match self.first_answer {
                         FirstAnswer::Kept { until, .. } => at.min(until),
                         _ => at,
@@ -96,8 +101,9 @@ impl Session {
     }
 }
 
-/// The server's first answer to a handshake that may replace a session. The library gets it after a moment only. Its reaction
-/// may make the server forget the old session, in which an answer may be on its way.
+/// The server's first answer to a handshake that may replace a session. The answer is passed to the library only after
+/// a moment, because the library's next record makes the server forget the old session, in which a message of the
+/// server may still be on its way.
 #[derive(Debug, Default)]
 pub(super) enum FirstAnswer {
     Awaited,
@@ -105,7 +111,7 @@ pub(super) enum FirstAnswer {
         until: Instant,
         datagram: Vec<u8>,
     },
-    /// The library has it, or no old session needs the wait.
+    /// The library has the answer, or no old session requires the delay.
     #[default]
     Taken,
 }
@@ -113,13 +119,13 @@ pub(super) enum FirstAnswer {
 /// The result of an event for a session.
 pub(crate) enum SessionProgress {
     Continues,
-    /// The peer has closed it.
+    /// The peer has closed the session.
     Closed,
     Failed(Refused),
 }
 
-/// The last messages of a client in a handshake that have arrived. If all have arrived and the server cannot decrypt them,
-/// the keys differ.
+/// Records which of a client's last messages in a handshake have arrived. If all have arrived and the server cannot
+/// decrypt them, the keys differ.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct ClientFlight {
     key_exchange: bool,
@@ -136,6 +142,7 @@ impl ClientFlight {
             match (header[0], epoch) {
                 (20, 0) => self.change = true,
                 (22, 0) => self.key_exchange |= record.first() == Some(&16),
+                // Finished is the first encrypted message, in epoch 1.
                 (22, 1) => self.finished = true,
                 _ => {}
             }

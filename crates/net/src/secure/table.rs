@@ -37,29 +37,29 @@ const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 pub(crate) struct Sessions {
     setup: Dtls,
     library: Arc<dimpl::Config>,
-    /// The cookies of a server.
+    /// The cookies of a server. `None` for a client.
     cookies: Option<Cookies>,
     by_peer: HashMap<Remote, Session>,
     /// The number of sessions that are handshakes.
     handshakes: usize,
-    /// The sessions in the order in which they are given up for others: handshakes first, then by their last use.
+    /// The sessions in the sequence in which they are dropped for others: handshakes first, then the least recently used.
     order: BTreeMap<(bool, u64), Remote>,
-    /// The timers of sessions, for repetitions and for giving up.
+    /// The timers of sessions, for repeated flights and for giving up.
     timers: BTreeSet<(Instant, Remote)>,
     /// The number of uses so far, which orders sessions by their last use.
     uses: u64,
-    /// The number of sessions so far, which names the peers of a server.
+    /// The number of sessions that a server has accepted, modulo 65,536. The endpoint distinguishes their peers by it.
     accepted: u16,
-    /// The server of the client's session that has just begun.
+    /// The server with which a client has just opened a session, until [`open`](Self::open) returns it.
     begun: Option<Remote>,
-    /// Records that are to be sent.
+    /// Records to be sent.
     ready: OutgoingDatagrams,
     counters: DtlsCounters,
     /// The buffer for the output of the library.
     buffer: Vec<u8>,
 }
 
-/// Returns the key of the session with a peer, whatever local address the peer talks to.
+/// Returns the key of the session with a peer, whatever local address the peer uses.
 fn key(remote: Remote) -> Remote {
     Remote { local: 0, ..remote }
 }
@@ -97,12 +97,13 @@ impl Sessions {
         self.counters
     }
 
-    /// Seals datagrams from the front of `outgoing`, and sends the records as far as the system takes them. Returns whether the
-    /// [deadline](Self::deadline) has come nearer, because a handshake has begun.
+    /// Encrypts datagrams from the front of `outgoing`, and sends the records as far as the system accepts them. Returns
+    /// whether the [deadline](Self::deadline) is now earlier, because a handshake has begun.
     pub(crate) fn send(&mut self, socket: &Socket, outgoing: &mut OutgoingDatagrams) -> bool {
         let now = Instant::now();
         let before = self.timers.first().map(|&(at, _)| at);
         self.flush(socket);
+        // One datagram at a time, and only while the socket takes records: others wait unsealed.
         while let Some((to, bytes)) = outgoing.get(0)
             && self.ready.is_empty()
         {
@@ -114,13 +115,14 @@ impl Sessions {
         self.timers.first().is_some_and(|&(at, _)| before.is_none_or(|before| at < before))
     }
 
-    /// Returns the endpoint's name for this server, if there is a session.
+    /// Returns the [`Remote`] by which the endpoint knows this server, if there is a session.
     pub(crate) fn peer(&self, to: Remote) -> Option<Remote> {
         self.by_peer.get(&key(to)).filter(|session| session.connected).map(|session| session.peer)
     }
 
-    /// Begins a client's handshake with this server, unless one is under way. Returns the receiver of the endpoint's name for the
-    /// server, or of the reason why the handshake has failed. Call it only where [`peer`](Self::peer) has found no session.
+    /// Starts a client's handshake with this server, unless one is in progress. The returned receiver gets the
+    /// [`Remote`] by which the endpoint knows the server, or the reason why the handshake failed. Call it only if
+    /// [`peer`](Self::peer) found no session.
     ///
     /// # Errors
     /// The reason why no handshake can begin.
@@ -129,6 +131,7 @@ impl Sessions {
         socket: &Socket,
         to: Remote,
     ) -> Result<oneshot::Receiver<Result<Remote, Refused>>, Refused> {
+        // One handshake serves all tasks that wait for this server.
         if !self.by_peer.contains_key(&key(to)) {
             self.begin(Instant::now(), key(to), to)?;
         }
@@ -140,18 +143,19 @@ impl Sessions {
         Ok(connected)
     }
 
-    /// Appends the next record that waits to be sent to `buffer`. Returns its destination.
+    /// Appends the next record to be sent to `buffer`. Returns its destination, or `None` if no record is left.
     pub(super) fn take_record(&mut self, buffer: &mut Vec<u8>) -> Option<Remote> {
         self.ready.take(buffer)
     }
 
-    /// Returns the identity that a server's peer has shown.
+    /// Returns the identity that a server's peer has proved, or `None` if the peer's session has ended.
     pub(crate) fn identity(&self, peer: Remote) -> Option<Arc<Identity>> {
         let session = self.by_peer.get(&key(peer))?;
+        // The name of an ended session must not get the identity of a later session from the same address.
         session.identity.clone().filter(|_| session.connected && session.peer == peer)
     }
 
-    /// Ends a handshake with a peer that cannot be reached.
+    /// Ends the handshake with a peer that cannot be reached. A session whose handshake is complete continues.
     pub(crate) fn unreachable(&mut self, to: Remote, error: &io::Error) {
         if self.by_peer.get(&key(to)).is_some_and(|session| !session.connected) {
             self.counters.handshakes_failed += 1;
@@ -159,7 +163,7 @@ impl Sessions {
         }
     }
 
-    /// Returns when [`expire`](Self::expire) is to be called.
+    /// Returns when [`expire`](Self::expire) is to be called, or `None` without a session.
     pub(crate) fn deadline(&self) -> Option<Instant> {
         let timer = self.timers.first().map(|&(at, _)| at);
         let idle = self.longest_unused().and_then(|(_, at)| at.checked_add(self.setup.idle_timeout));
@@ -196,8 +200,8 @@ impl Sessions {
         }
     }
 
-    /// Takes a datagram. Datagrams for the endpoint are appended to `arrived`, and records wait to be sent. Returns the server with
-    /// which this has begun a session.
+    /// Handles a datagram. Datagrams for the endpoint are appended to `arrived`, and records are queued. Returns the
+    /// server, if the datagram has completed a client's handshake with it.
     pub(super) fn open(
         &mut self,
         from: Remote,
@@ -216,7 +220,7 @@ impl Sessions {
         self.begun.take()
     }
 
-    /// Opens the records of a datagram in the session or handshake at this place.
+    /// Decrypts the records of a datagram in the session or handshake in this slot.
     fn open_in(&mut self, now: Instant, place: Remote, datagram: &[u8], arrived: &mut OutgoingDatagrams) {
         if !self.by_peer.contains_key(&place) {
             self.counters.strays += 1;
@@ -224,16 +228,18 @@ impl Sessions {
         }
         let before = arrived.len();
         self.drive(now, place, Some(arrived), |session| {
+            // The library reads no clock, so it takes its time from this call.
             session.library.handle_timeout(now)?;
             session.library.handle_packet(datagram)
         });
+        // Only data that could be opened shows that the peer is there. Anybody can send other records.
         if arrived.len() > before {
             self.touch(now, place);
             self.note_heard(place);
         }
     }
 
-    /// Notes that a session was used.
+    /// Records that a session was used.
     fn touch(&mut self, now: Instant, place: Remote) {
         let Some(session) = self.by_peer.get_mut(&place) else { return };
         self.uses += 1;
@@ -242,7 +248,7 @@ impl Sessions {
         self.order.insert((session.connected, session.used), place);
     }
 
-    /// Begins a client's handshake with this server, in a place that is free.
+    /// Starts a client's handshake with this server, in a free slot.
     fn begin(&mut self, now: Instant, place: Remote, to: Remote) -> Result<(), Refused> {
         if self.cookies.is_some() {
             return Err(Refused::NoKeys);
@@ -269,6 +275,7 @@ impl Sessions {
             self.counters.evicted += 1;
             self.close(now, leaving);
         }
+        // Every session begins as a handshake. `drive` counts it out when it is connected.
         self.handshakes += 1;
         self.uses += 1;
         self.order.insert((false, self.uses), place);
@@ -292,9 +299,9 @@ impl Sessions {
         self.by_peer.insert(place, session);
     }
 
-    /// Returns the session that is given up for one with this peer. If the peer's own network has an eighth of the
-    /// handshakes, it is the oldest of these. So one network cannot push out others. Otherwise it is the oldest handshake,
-    /// or the session that was not used for longest.
+    /// Chooses the session to drop for a session with `newcomer`. If the newcomer's network has an eighth of the
+    /// handshakes, the oldest handshake of this network is dropped, so that one network cannot displace others.
+    /// Otherwise the oldest handshake is dropped, or without handshakes the least recently used session.
     fn first_to_leave(&self, newcomer: Remote) -> Option<Remote> {
         let source = network(newcomer.ip);
         let handshakes = self.order.range(..(true, 0)).map(|(_, &place)| place);
@@ -305,7 +312,7 @@ impl Sessions {
         oldest.filter(|_| has_its_share).or(first)
     }
 
-    /// Seals a datagram. A server drops it if the session has ended.
+    /// Encrypts a datagram. A server drops it if the session has ended.
     pub(super) fn seal(&mut self, now: Instant, to: Remote, bytes: &[u8]) {
         if self.cookies.is_none() {
             return self.seal_for_server(now, to, bytes);
@@ -318,7 +325,7 @@ impl Sessions {
         }
     }
 
-    /// Seals a datagram in the session at this place.
+    /// Encrypts a datagram in the session in this slot.
     fn put_in_record(&mut self, now: Instant, place: Remote, bytes: &[u8]) {
         self.touch(now, place);
         self.drive(now, place, None, |session| {
@@ -338,8 +345,9 @@ impl Sessions {
         let Self { by_peer, handshakes, order, timers, ready, counters, buffer, cookies, .. } = self;
         let Some(session) = by_peer.get_mut(&place) else { return };
         let (was_connected, timer) = (session.connected, session.timer);
-        // If a peer makes the library panic, only its session ends.
+        // The library may have looked a key up for another session since the last call.
         take_resolved();
+        // If a peer makes the library panic, only its session ends.
         let next = catch_unwind(AssertUnwindSafe(|| {
             let done = act(session);
             let next = session.take_output(ready, arrived, buffer);
@@ -351,11 +359,13 @@ impl Sessions {
             session.is_unknown = !known;
             session.identity = Some(Arc::new(Identity::Psk(identity)));
         }
+        // The table of timers follows the session, so that the next deadline is found without a search.
         if session.timer != timer {
             timer.map(|at| timers.remove(&(at, place)));
             session.timer.map(|at| timers.insert((at, place)));
         }
         let is_new = session.connected && !was_connected;
+        // A session that has become connected leaves after all handshakes.
         if is_new {
             order.remove(&(false, session.used));
             order.insert((true, session.used), place);
@@ -363,9 +373,11 @@ impl Sessions {
             counters.handshakes += 1;
             log::handshake("coaps", session.path.address(), session.identity.as_deref());
             for tell in session.waiting.drain(..) {
+                // The task may have stopped waiting.
                 let _ = tell.send(Ok(session.peer));
             }
         }
+        // All messages of the client have come, and the library could not open the last one.
         let keys_differ = cookies.is_some() && !session.connected && session.seen.all();
         match next {
             SessionProgress::Continues | SessionProgress::Failed(_) if keys_differ => {
@@ -378,12 +390,13 @@ impl Sessions {
             }
             SessionProgress::Failed(why) => self.fail(place, HANDSHAKE_FAILURE, &why),
         }
+        // Last, because the datagrams that waited are sent in this session, by another call of this function.
         if is_new && self.cookies.is_none() {
             self.established(now, place);
         }
     }
 
-    /// Ends a session that has failed.
+    /// Ends a failed session. If it was still a handshake, a server sends the client this alert.
     fn fail(&mut self, place: Remote, alert: u8, why: &Refused) {
         let Some(session) = self.by_peer.get(&place) else { return };
         if !session.connected {
@@ -397,6 +410,7 @@ impl Sessions {
                 };
                 log::handshake_failed("coaps", session.path.address(), session.identity.as_deref(), reason);
             }
+            // A client that did not answer in time is not there to read an alert.
             if self.cookies.is_some() && !matches!(why, Refused::TimedOut) {
                 self.counters.alerts_sent += 1;
                 // The alert is fatal, and its record is not encrypted, because there are no keys yet. Its sequence number is
@@ -414,6 +428,7 @@ impl Sessions {
         if let Some(session) = by_peer.get_mut(&place)
             && session.connected
         {
+            // Closing runs the library, too, and a panic there must not end the thread.
             let _ = catch_unwind(AssertUnwindSafe(|| {
                 let closed = session.library.handle_timeout(now).and_then(|()| session.library.close());
                 session.take_output(ready, None, buffer);
@@ -443,13 +458,13 @@ impl Sessions {
         }
     }
 
-    /// Returns the session that was not used for longest, and when it was used.
+    /// Returns the least recently used session, and when it was last used. Handshakes do not count.
     fn longest_unused(&self) -> Option<(Remote, Instant)> {
         let (_, place) = self.order.range((true, 0)..).next()?;
         self.by_peer.get(place).map(|session| (*place, session.used_at))
     }
 
-    /// Sends the records that wait, as far as the system takes them.
+    /// Sends the queued records as far as the system accepts them.
     pub(super) fn flush(&mut self, socket: &Socket) {
         send_all(socket, &mut self.ready);
     }

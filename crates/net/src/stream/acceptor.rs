@@ -11,7 +11,7 @@ use super::wire::{ByteStream, Wire};
 use crate::identity::Identity;
 use crate::secure::ServerTls;
 
-/// TLS, WebSocket, both or none.
+/// The layers over the TCP connections of a server: TLS, a WebSocket, both or none.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Acceptor {
     pub(crate) tls: Option<ServerTls>,
@@ -41,6 +41,7 @@ impl Acceptor {
             None => (Box::new(stream), None),
             Some(tls) => tls.accept(stream).await?,
         };
+        // The WebSocket is inside of TLS (RFC 8323 §8.4).
         if self.ws {
             return Ok((Box::new(WebSocketWire::accept(stream).await?), identity));
         }
@@ -48,7 +49,7 @@ impl Acceptor {
     }
 }
 
-/// The bytes of a connection that may wait in the kernel before TCP sends them. Otherwise the kernel would queue megabytes
-/// for a client that does not read, which no budget counts, and notifications would be old when they arrive.
+/// The most bytes of a connection that may be queued in the kernel before TCP sends them. Otherwise the kernel would queue
+/// megabytes for a client that does not read, outside of any budget, and notifications would be old when they arrive.
 #[cfg(any(target_os = "linux", target_os = "android"))]
 const UNSENT: u32 = 32 << 10;

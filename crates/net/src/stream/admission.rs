@@ -1,4 +1,4 @@
-//! The bound of a server's connections, and the choice of the connection that is ended for a new one.
+//! The limit of a server's connections, and the choice of the connection that is closed for a new one.
 
 use std::collections::HashMap;
 use std::net::Ipv6Addr;
@@ -24,29 +24,29 @@ struct OpenConnections {
     begun: u64,
 }
 
-/// The activity of a connection, in the order in which connections are ended for others.
+/// The activity of a connection, in the sequence in which connections are closed for others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Doing {
-    /// Its handshake or its first message has not come yet.
+    /// The handshake is incomplete, or the first message has not arrived.
     Opening,
-    /// It waits for a request.
+    /// The connection waits for a request.
     Idle,
-    /// It waits for an answer, or has observers.
+    /// A request waits for its answer, or the connection has observers.
     Busy,
 }
 
-/// The record of a connection.
+/// The activity of an admitted connection, which decides whether it is closed for another.
 #[derive(Debug)]
 struct Activity {
     /// The [`network`] of the client.
     from: Ipv6Addr,
     doing: AtomicU8,
-    /// The moment of the last message, in milliseconds since the table was made.
+    /// The time of the last message, in milliseconds since the table was created.
     heard: AtomicU64,
     leave: Notify,
 }
 
-/// An admitted connection. Dropping it frees its place.
+/// An admitted connection. Dropping it frees its slot.
 #[derive(Debug)]
 pub(crate) struct Admitted {
     table: Arc<Admission>,
@@ -61,16 +61,17 @@ impl Default for Admission {
 }
 
 impl Admission {
-    /// Admits a connection from this address. Returns it, and whether another is ended for it because there are `bound`
-    /// already.
+    /// Admits a connection from this address. Returns the connection, and whether another one is closed because there
+    /// are already `bound` connections.
     ///
-    /// The address with the most connections loses one: the connection with the least activity, and among equals the one that was
-    /// silent for longest. So an address that opens many connections loses its own, and not the connections of others.
+    /// The address with the most connections loses one: the connection with the least activity, and among equals the one that
+    /// was silent for longest. So an address that opens many connections loses its own, and not those from other addresses.
     pub(crate) fn enter(self: &Arc<Self>, from: Ipv6Addr, bound: usize) -> (Admitted, bool) {
         let from = network(from);
         let mut open = lock(&self.open);
         let full = open.connections.len() >= bound.max(1);
         let leaving = if full { open.first_to_leave() } else { None };
+        // Removed at once, although its task ends later, so that the next newcomer displaces another one.
         if let Some(state) = leaving.and_then(|number| open.connections.remove(&number)) {
             state.leave.notify_one();
         }
@@ -97,8 +98,10 @@ impl OpenConnections {
         for state in self.connections.values() {
             *counts.entry(state.from).or_default() += 1;
         }
+        // Ties between addresses are broken by the connections below.
         let most = counts.values().copied().max()?;
         let of_these = self.connections.iter().filter(|(_, state)| counts[&state.from] == most);
+        // Another thread may change these now. A slightly wrong choice does no harm.
         let worth =
             |state: &Activity| (state.doing.load(Ordering::Relaxed), state.heard.load(Ordering::Relaxed));
         of_these.min_by_key(|&(&number, state)| (worth(state), number)).map(|(&number, _)| number)
@@ -106,7 +109,7 @@ impl OpenConnections {
 }
 
 impl Admitted {
-    /// Notes that a message has arrived.
+    /// Records that a message has arrived.
     pub(crate) fn heard(&self) {
         self.state.heard.store(self.table.now(), Ordering::Relaxed);
     }
@@ -115,8 +118,9 @@ impl Admitted {
         self.state.doing.store(doing as u8, Ordering::Relaxed);
     }
 
-    /// Returns once the connection is to be ended for another.
+    /// Returns when the connection must be closed because another connection needs its slot.
     pub(crate) async fn left(&self) {
+        // `notify_one` leaves a permit, so a call before this wait is not lost.
         self.state.leave.notified().await;
     }
 }
@@ -135,7 +139,7 @@ mod tests {
         crate::address::mapped(text.parse().unwrap())
     }
 
-    /// Returns whether a connection is to be ended for another.
+    /// Returns whether a connection must be closed because another needs its slot.
     fn leaves(place: &Admitted) -> bool {
         use std::future::Future;
         let mut left = std::pin::pin!(place.left());
@@ -143,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn the_address_with_most_connections_makes_room_and_others_stay() {
+    fn a_new_connection_replaces_one_of_the_address_with_the_most_connections() {
         let table = Arc::new(Admission::default());
         let many: Vec<Admitted> = (0..3).map(|_| table.enter(address("192.0.2.1"), 4).0).collect();
         let (other, full) = table.enter(address("192.0.2.2"), 4);
@@ -154,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_not_begun_makes_room_before_what_is_idle_and_that_before_what_waits_for_an_answer() {
+    fn connections_are_closed_in_the_sequence_opening_idle_busy() {
         let table = Arc::new(Admission::default());
         let connections: Vec<Admitted> = (0..3).map(|_| table.enter(address("192.0.2.1"), 3).0).collect();
         connections[0].set(Doing::Busy);
@@ -171,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn a_place_is_free_again_when_its_connection_ends() {
+    fn a_closed_connection_frees_its_slot() {
         let table = Arc::new(Admission::default());
         let (place, _) = table.enter(address("192.0.2.1"), 1);
         drop(place);

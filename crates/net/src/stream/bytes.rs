@@ -11,13 +11,13 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use super::MAX_MESSAGE;
 use super::wire::{ByteStream, ConnectionEnd, Wire};
 
-/// The bytes that are read at once, and the most messages that are handled at once. The bytes may have thousands of short
-/// messages.
+/// The most bytes that are read at once, and the most messages (`MESSAGES`) that are handled at once: the bytes may
+/// contain thousands of short messages.
 const READ: usize = 8_192;
 const MESSAGES: usize = 32;
 
-/// The written bytes that are kept in the queue. More are removed once they are half of it. An empty queue keeps at most
-/// this memory.
+/// The number of bytes that may stay in the queue after they were written. Above this, they are removed once they are
+/// half of the queue. An empty queue keeps at most this much memory.
 const WRITTEN: usize = 64 << 10;
 
 /// A stream of bytes, cut into messages.
@@ -25,12 +25,12 @@ const WRITTEN: usize = 64 << 10;
 pub(crate) struct ByteWire {
     stream: Box<dyn ByteStream>,
     decoder: Decoder,
-    /// The bytes that were read and are not handled yet.
+    /// The bytes that were read but not handled yet.
     read: Bytes,
     /// The bytes to be written, from `written` on.
     out: Vec<u8>,
     written: usize,
-    /// Set if the stream has to be flushed.
+    /// Whether the stream must be flushed.
     unflushed: bool,
 }
 
@@ -54,6 +54,7 @@ impl Wire for ByteWire {
     }
 
     fn queued(&self) -> usize {
+        // Bytes that are written but not flushed may still be in TLS, so the queue does not count as empty.
         self.out.len() - self.written + usize::from(self.unflushed)
     }
 
@@ -64,6 +65,7 @@ impl Wire for ByteWire {
                 count => {
                     self.written += count;
                     self.unflushed = true;
+                    // Moving the rest to the front costs less than half of the bytes were written for.
                     if self.written >= WRITTEN.max(self.out.len() / 2) {
                         self.out.drain(..self.written);
                         self.written = 0;
@@ -92,11 +94,13 @@ impl Wire for ByteWire {
             let mut bytes = [0; READ];
             let mut buffer = ReadBuf::new(&mut bytes);
             ready!(Pin::new(&mut self.stream).poll_read(context, &mut buffer))?;
+            // Zero bytes are the end of the stream.
             if buffer.filled().is_empty() {
                 return Poll::Ready(Err(ConnectionEnd::Io(io::ErrorKind::UnexpectedEof.into())));
             }
             self.read = Bytes::copy_from_slice(buffer.filled());
         }
+        // The rest waits in `read`, so that one connection does not keep a core from others.
         for _ in 0..MESSAGES {
             let (used, message) = self.decoder.read(&self.read)?;
             message.map(&mut *each).transpose()?;

@@ -36,7 +36,7 @@ const ATTEMPT_DELAY: Duration = Duration::from_millis(250);
 #[derive(Debug, Default)]
 pub(crate) struct Connections {
     open: Mutex<HashMap<ConnectionTarget, (Candidates, ConnectionHandle)>>,
-    /// The connectors for `coaps+tcp` and `coaps+ws`.
+    /// The connectors for `coaps+tcp` and `coaps+ws`. `None` if the client has no certificates.
     pub(crate) tls: Option<[Connector; 2]>,
 }
 
@@ -55,11 +55,11 @@ struct RemoteServer {
     candidates: Candidates,
     /// The host and port of the URI.
     authority: String,
-    /// The name that the certificate of the server has to be for.
+    /// The name that the server's certificate must be valid for.
     name: String,
 }
 
-/// A connection, from the view of the tasks that make requests.
+/// A connection, as seen by tasks that make requests.
 #[derive(Clone, Debug)]
 pub(crate) struct ConnectionHandle {
     requests: mpsc::Sender<StreamRequest>,
@@ -72,7 +72,8 @@ pub(crate) struct ConnectionHandle {
 }
 
 impl Connections {
-    /// Returns the connection to the server of a URI, which has these addresses, and opens it if there is none.
+    /// Returns the connection to the server of a URI, and opens one if there is none. `candidates` are the addresses of
+    /// the server.
     pub(crate) fn to(&self, uri: &Uri, candidates: Candidates) -> Result<ConnectionHandle, Error> {
         let origin = ConnectionTarget { scheme: uri.scheme, host: uri.host.clone(), port: uri.port };
         let mut open = lock(&self.open);
@@ -84,7 +85,9 @@ impl Connections {
         {
             return Ok(stream.clone());
         }
+        // Connections that have ended are removed only when another is opened.
         open.retain(|_, (_, stream)| !stream.requests.is_closed());
+        // This may fail, so it comes before the task is spawned.
         let security = self.security(uri.scheme)?;
         let (requests, receiver) = mpsc::channel(MAX_OUTSTANDING);
         let (tell, server) = watch::channel(None);
@@ -118,7 +121,7 @@ impl Connections {
 }
 
 impl ConnectionHandle {
-    /// Returns the transfer of `body` to the server and of the response's body back.
+    /// Returns a transfer that sends `body` to the server, and receives the body of the response.
     pub(crate) async fn transfer(
         &self,
         mut options: Options,
@@ -134,6 +137,7 @@ impl ConnectionHandle {
             None => (body.len() < takes.room().saturating_sub(head.len()), false),
             Some(bert) => (body.len() <= if bert { room } else { room.min(blocks.size()) }, bert),
         };
+        // A body in blocks needs a Request-Tag, like over datagrams (RFC 9175 §3.3).
         if !in_one && options.value(option::REQUEST_TAG).is_none() {
             options.push(option::REQUEST_TAG, &self.token());
         }
@@ -150,11 +154,11 @@ impl ConnectionHandle {
     /// Returns the limits of the server, once its CSM has arrived.
     async fn server(&self) -> Result<PeerLimits, Error> {
         let mut server = self.server.clone();
-        let said = server.wait_for(Option::is_some).await.ok().and_then(|said| said.clone());
-        Ok(said.ok_or_else(ended)??)
+        let limits = server.wait_for(Option::is_some).await.ok().and_then(|limits| limits.clone());
+        Ok(limits.ok_or_else(ended)??)
     }
 
-    /// Returns whether it takes no more requests.
+    /// Returns whether the connection takes no more requests.
     pub(crate) fn is_closed(&self) -> bool {
         self.requests.is_closed()
     }
@@ -171,7 +175,7 @@ impl ConnectionHandle {
         self.exchange(request).await
     }
 
-    /// Returns a place for an observation among the requests that are under way, once there is one.
+    /// Waits until a slot among the outstanding requests is free, and takes it for an observation.
     pub(crate) async fn place(&self) -> Result<OwnedSemaphorePermit, Error> {
         self.outstanding.clone().acquire_owned().await.map_err(|_| ended())
     }
@@ -212,7 +216,7 @@ impl ConnectionHandle {
         Ok(())
     }
 
-    /// Sends a request whose response nobody waits for, if there is room.
+    /// Sends a request whose response is not awaited. Drops it if the queue of requests is full.
     pub(crate) fn send(&self, request: StreamRequest) {
         let _ = self.requests.try_send(request);
     }
@@ -222,10 +226,10 @@ fn ended() -> Error {
     Error::Connection(io::ErrorKind::ConnectionAborted)
 }
 
-/// Opens a connection and sends requests, until no more can come.
+/// Opens a connection and sends the requests of the client's tasks over it, until no more can come.
 ///
-/// A server may close a connection that is idle just before a request arrives. Requests that change nothing and have no answer
-/// then are sent once more, over a second connection.
+/// A server may close an idle connection just before a request arrives. Then requests that are still unanswered and
+/// change nothing are sent once more, over a second connection.
 async fn run(
     to: RemoteServer,
     security: Option<Connector>,
@@ -240,6 +244,7 @@ async fn run(
             Ok(Err(error)) => ConnectionFailure::opening(&error, &to.name),
             Ok(Ok(mut connection)) => {
                 let conversed = converse(&mut connection, &mut requests, &mut unanswered, &server).await;
+                // An Abort or a Release is still queued. The server gets a second to take it.
                 if matches!(conversed, Err(ConnectionEnd::Broken(_)) | Ok(())) {
                     let _ = timeout(Duration::from_secs(1), connection.close()).await;
                 }
@@ -250,7 +255,9 @@ async fn run(
             }
         };
         requests.close();
-        server.send_if_modified(|said| said.is_none().then(|| *said = Some(Err(lost.clone()))).is_some());
+        server
+            .send_if_modified(|limits| limits.is_none().then(|| *limits = Some(Err(lost.clone()))).is_some());
+        // Only a connection that has worked may have been closed as idle. After the second one the requests fail.
         let may_repeat = unanswered.has_answered && !is_second;
         let late = std::iter::from_fn(|| requests.try_recv().ok());
         let (again, over): (Vec<_>, Vec<_>) =
@@ -287,7 +294,7 @@ async fn open(server: &RemoteServer, security: Option<Connector>) -> io::Result<
     Ok(Connection::new(wire))
 }
 
-/// Connects to the first address that takes a connection. The next is tried when the last has refused, or after 250 ms.
+/// Connects to the first address that accepts a connection. The next is tried when the last has refused, or after 250 ms.
 async fn connect(candidates: &Candidates) -> io::Result<TcpStream> {
     let addresses: Vec<SocketAddr> = candidates.iter().collect();
     let attempt =
@@ -340,6 +347,7 @@ async fn converse(
                 Err(cause) => ended = Some(cause),
             },
             () = silent, if !unanswered.is_empty() => {
+                // The server has answered neither the request nor a Ping.
                 if std::mem::replace(&mut pinged, true) {
                     return Err(ConnectionEnd::Io(io::ErrorKind::TimedOut.into()));
                 }

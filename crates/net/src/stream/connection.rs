@@ -15,10 +15,10 @@ use super::{MAX_MESSAGE, PATIENCE};
 /// The longest header of a message over TCP: length, code and token, in bytes.
 const HEAD: usize = 14;
 
-/// The bytes in the queue beyond which no responses are added. The system has buffers of its own.
+/// The number of queued bytes above which no responses are added. The system has additional buffers.
 const STOP_ADDING: usize = 16 << 10;
 
-/// The bytes in the queue beyond which nothing more is read, because the peer does not read either.
+/// The number of queued bytes above which nothing more is read, because the peer does not read either.
 const STOP_READING: usize = 4 * MAX_MESSAGE as usize;
 
 /// A connection, and the capabilities of its peer.
@@ -26,13 +26,13 @@ const STOP_READING: usize = 4 * MAX_MESSAGE as usize;
 pub(crate) struct Connection {
     wire: Box<dyn Wire>,
     pub(super) limits: PeerLimits,
-    /// Set once the peer's CSM has come.
+    /// Whether the peer's CSM has arrived.
     pub(super) greeted: bool,
-    /// Expires when the peer has taken nothing for [`PATIENCE`].
+    /// A timer that expires when the peer has read nothing for [`PATIENCE`], while something is queued for it.
     stalled: Option<Pin<Box<Sleep>>>,
 }
 
-/// The limits of a peer, as in its CSM.
+/// The limits of a peer, from its CSM (RFC 8323 §5.3). Until it arrives, the default values apply.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct PeerLimits {
     /// The largest message the peer takes, in bytes.
@@ -42,12 +42,12 @@ pub(crate) struct PeerLimits {
 }
 
 impl PeerLimits {
-    /// Returns the most bytes of options and payload that the peer takes in a message.
+    /// Returns the most bytes of options and payload that the peer accepts in a message.
     pub(crate) fn room(self) -> usize {
         (self.max_message_size as usize).saturating_sub(HEAD)
     }
 
-    /// Returns `None` if the peer does not support block-wise transfers. `Some(true)` means that it takes many blocks in one
+    /// Returns `None` if the peer does not support block-wise transfers. `Some(true)` means that it accepts many blocks in one
     /// message (BERT, RFC 8323 §6).
     pub(crate) fn blocks(self) -> Option<bool> {
         self.block_wise.then_some(self.max_message_size > stream::BASE_MAX_MESSAGE_SIZE)
@@ -61,12 +61,12 @@ pub(crate) enum Received {
     Message(Code, Token, Vec<u8>),
     /// The answer to a ping with this token.
     Pong(Token),
-    /// The peer wants to end the connection: it takes no new requests.
+    /// The peer wants to close the connection: it takes no new requests.
     Release,
 }
 
 impl Connection {
-    /// Begins a connection with a CSM.
+    /// Starts a connection with a CSM.
     pub(crate) fn new(wire: Box<dyn Wire>) -> Self {
         let limits = PeerLimits { max_message_size: stream::BASE_MAX_MESSAGE_SIZE, block_wise: false };
         let mut this = Self { wire, limits, greeted: false, stalled: None };
@@ -86,7 +86,7 @@ impl Connection {
         self.wire.queued() >= STOP_ADDING
     }
 
-    /// Returns whether nothing is left to be written.
+    /// Returns whether everything is written.
     pub(crate) fn is_written(&self) -> bool {
         self.wire.queued() == 0
     }
@@ -106,13 +106,14 @@ impl Connection {
     /// something has arrived. The future may be dropped at any time.
     ///
     /// # Errors
-    /// The end of the connection. If the peer broke the protocol, an Abort is queued, which [`close`](Self::close) sends.
+    /// The end of the connection. If the peer violated the protocol, an Abort is queued, which [`close`](Self::close) sends.
     pub(crate) async fn turn(
         &mut self,
         hear: bool,
         mut each: impl FnMut(Received),
     ) -> Result<bool, ConnectionEnd> {
         let ended = poll_fn(|context| {
+            // A peer that does not read gets nothing more to answer, so the queue stays bounded.
             let hear = hear && self.wire.queued() < STOP_READING;
             if hear && let Poll::Ready(read) = self.poll_read(context, &mut each) {
                 return Poll::Ready(read.map(|()| true));
@@ -144,11 +145,13 @@ impl Connection {
     fn poll_write(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         let before = self.wire.queued();
         let written = self.wire.poll_write(context);
+        // Only a peer that leaves something in the queue is stalled.
         if written.is_ready() || before == 0 {
             self.stalled = None;
             return written;
         }
         let stalled = self.stalled.get_or_insert_with(|| Box::pin(sleep(PATIENCE)));
+        // The peer has taken something, so its time begins again.
         if self.wire.queued() < before {
             stalled.as_mut().reset(Instant::now() + PATIENCE);
         }
@@ -171,6 +174,7 @@ impl Connection {
             match signal {
                 Some(Signal::Csm { max_message_size: size, block_wise_transfer }) => {
                     *greeted = true;
+                    // Options of several CSMs are cumulative, so one that is not repeated stays (RFC 8323 §5.3).
                     limits.block_wise |= block_wise_transfer;
                     limits.max_message_size = size.unwrap_or(limits.max_message_size);
                 }
@@ -185,6 +189,7 @@ impl Connection {
             }
             Ok(())
         });
+        // Answered after reading, which borrows the wire.
         for token in pings {
             self.signal(Signal::Pong { custody: false }, token);
         }

@@ -1,4 +1,4 @@
-//! The reason why a connection is lost, which all its requests are answered with.
+//! The reason why a connection is lost, which is the error of all its requests.
 
 use std::io;
 
@@ -13,23 +13,24 @@ pub(crate) enum ConnectionFailure {
     Io(io::ErrorKind),
     /// An error of TLS.
     Tls(crate::TlsError),
-    /// A fault of the peer, or of its HTTP server.
+    /// A protocol violation by the peer, or by its HTTP server.
     Protocol(String),
 }
 
 impl ConnectionFailure {
-    /// Reads the error of a connection to the host of this name that could not be opened.
+    /// Converts the error of an attempt to open a connection to the host `name`.
     pub(crate) fn opening(error: &io::Error, name: &str) -> Self {
         if let Some(error) = tls_error(error, name) {
             return Self::Tls(error);
         }
         match error.get_ref() {
-            Some(said) if error.kind() == io::ErrorKind::InvalidData => Self::Protocol(said.to_string()),
+            // The WebSocket layer reports the answer of an HTTP server with this kind.
+            Some(cause) if error.kind() == io::ErrorKind::InvalidData => Self::Protocol(cause.to_string()),
             _ => Self::Io(error.kind()),
         }
     }
 
-    /// Reads the end of an open connection.
+    /// Converts the end of an open connection to the host `name`.
     pub(crate) fn open(ended: &ConnectionEnd, name: &str) -> Self {
         match ended {
             // In TLS 1.3 a server refuses a certificate when the client's handshake is already complete.

@@ -1,10 +1,9 @@
 //! CoAP over reliable transports (RFC 8323): TCP, TLS and WebSockets.
 //!
-//! A [`Wire`](wire::Wire) carries whole messages: in a stream of bytes (`bytes.rs`; TCP, TLS) or in the frames of a
+//! A [`Wire`](wire::Wire) carries complete messages: in a stream of bytes (`bytes.rs`; TCP, TLS) or in the frames of a
 //! WebSocket (`websocket.rs`). A [`Connection`](connection::Connection) adds the signals. The client sends requests over it
-//! (`client.rs`, `unanswered.rs`), and the server answers (`acceptor.rs`, `server.rs`, `shared.rs`, `talk.rs`,
-//! `observers.rs`). The number of a server's connections is bounded (`admission.rs`), and so is the memory that each may use
-//! (`share.rs`).
+//! (`client.rs`, `unanswered.rs`), and the server answers (`acceptor.rs`, `server.rs`, `shared.rs`, `talk.rs`, `observers.rs`).
+//! The number of a server's connections is limited (`admission.rs`), and so is the memory of each (`share.rs`).
 mod acceptor;
 mod admission;
 mod bytes;
@@ -30,12 +29,12 @@ pub(crate) use shared::StreamServer;
 pub(crate) use unanswered::StreamRequest;
 pub(crate) use wire::ByteStream;
 
-/// The largest accepted message, in bytes (RFC 8323 §5.3.1). The router relies on it: it stores the ranges of parameters in
-/// 16 bits.
+/// The largest accepted message, in bytes (RFC 8323 §5.3.1). The router relies on it, because it stores the ranges of
+/// parameters in 16 bits.
 const MAX_MESSAGE: u32 = 65_535;
 
-/// The time after which a peer that reads nothing is given up, and the time to open a connection.
+/// The time after which a connection to a peer that reads nothing is closed, and the time to open a connection.
 const PATIENCE: std::time::Duration = std::time::Duration::from_secs(30);
 
-/// The most requests of a client's connection that are under way, observations included. Further ones wait.
+/// The most outstanding requests of a client's connection, observations included. Further ones wait.
 const MAX_OUTSTANDING: usize = 256;

@@ -11,16 +11,16 @@ use super::share::MemoryShare;
 use crate::Resource;
 use crate::conversation::{Format, Terms};
 
-/// The memory of an observer beside its request, in bytes: a task and entries in tables.
+/// The memory of an observer in addition to its request, in bytes: a task and entries in tables.
 const OBSERVER: usize = 1_024;
 
 /// The observers of one connection. When a resource has changed, the handler is called only once the client can be sent
-/// something. So no representation waits, and the client gets the newest.
+/// something. So no representation is queued, and the client gets the newest.
 #[derive(Debug, Default)]
 pub(super) struct ConnectionObservers {
     /// The observers whose resource has not changed.
     watching: JoinSet<ConnectionObserver>,
-    /// The observers whose resource has changed, in the order of the changes.
+    /// The observers whose resource has changed, in the sequence of the changes.
     due: VecDeque<ConnectionObserver>,
     known: HashMap<Token, Registered>,
     begun: u64,
@@ -55,7 +55,7 @@ impl ConnectionObservers {
         self.known.is_empty()
     }
 
-    /// Adds the sender of a request to the observers. Returns `None` if the connection has no memory left for it.
+    /// Adds the sender of a request to the observers. Returns `None` if the memory of the connection is used up.
     pub(super) fn begin(
         &mut self,
         share: &mut MemoryShare,
@@ -64,6 +64,7 @@ impl ConnectionObservers {
         terms: Terms,
     ) -> Option<ConnectionObserver> {
         let mut tail = Vec::new();
+        // The options of this one exchange do not belong to the later calls of the handler.
         let options = Options::of(request).without(option::OBSERVE).without(option::NO_RESPONSE);
         options.write(request.payload(), &mut tail);
         let bytes = OBSERVER + tail.len();
@@ -77,12 +78,12 @@ impl ConnectionObservers {
         Some(ConnectionObserver { number, changes, code, tail, terms, format: Format::default() })
     }
 
-    /// Returns whether an observer has not been ended or replaced.
+    /// Returns whether an observer has been neither ended nor replaced.
     pub(super) fn has(&self, observer: &ConnectionObserver) -> bool {
         self.known.get(&observer.terms.token).is_some_and(|known| known.number == observer.number)
     }
 
-    /// Waits for the next change of the observer's resource.
+    /// Starts to wait for the next change of the observer's resource. Does nothing if the observation has ended.
     pub(super) fn watch(&mut self, mut observer: ConnectionObserver) {
         if let Some(known) = self.known.get_mut(&observer.terms.token)
             && known.number == observer.number
@@ -97,6 +98,7 @@ impl ConnectionObservers {
 
     /// Returns once another observer may be due. The future may be dropped at any time.
     pub(super) async fn changed(&mut self) {
+        // An error means that the watch was aborted, because the observation has ended.
         if let Some(Ok(observer)) = self.watching.join_next().await {
             self.due.push_back(observer);
         }
@@ -107,8 +109,9 @@ impl ConnectionObservers {
         !self.watching.is_empty()
     }
 
-    /// Returns the next observer that is due.
+    /// Returns the next observer whose resource has changed, if there is one.
     pub(super) fn next_due(&mut self) -> Option<ConnectionObserver> {
+        // An observer may have ended, or have been replaced, while it was in this queue.
         while let Some(observer) = self.due.pop_front() {
             if self.has(&observer) {
                 return Some(observer);
@@ -139,6 +142,7 @@ impl ConnectionObserver {
     /// seen.
     pub(super) fn request(&mut self) -> Option<Message<'_>> {
         self.changes.has_changed().ok()?;
+        // Before the call, so that a change during the call makes the observer due again.
         self.changes.mark_unchanged();
         Some(Message { code: self.code, tail: &self.tail, ..Message::empty(Kind::Confirmable, 0) })
     }

@@ -1,4 +1,4 @@
-//! The connections of a server. Each core accepts some, and serves each in a task.
+//! The connections of a server. Each thread accepts some, and serves each in a task.
 
 use std::io;
 use std::net::SocketAddr;
@@ -34,6 +34,7 @@ pub(crate) async fn serve(
     let listener = TcpListener::from_std(listener)?;
     let mut connections = JoinSet::new();
     let mut closing = pin!(shared.closing.begun());
+    // A block over a connection may be as large as a message (BERT, RFC 8323 §6).
     let bounds = Bounds { max_szx: BERT, ..config.bodies };
     let core = Arc::new(Core {
         router: router.into(),
@@ -62,8 +63,10 @@ pub(crate) async fn serve(
             },
             () = &mut closing => break,
         }
+        // Connections that have ended are removed, so that the set does not grow.
         while connections.try_join_next().is_some() {}
     }
+    // The port is free for another server while the last connections end.
     drop(listener);
     let rest = async { while connections.join_next().await.is_some() {} };
     let _ = timeout(core.config.shutdown_timeout, rest).await;
@@ -88,6 +91,7 @@ async fn begin(core: Arc<Core>, stream: TcpStream, from: SocketAddr, admitted: A
             return log::handshake_failed(core.transport, from, None, &error);
         }
     };
+    // Plain TCP has no handshake of its own.
     if core.transport != "coap+tcp" {
         log::handshake(core.transport, from, identity.as_deref());
     }

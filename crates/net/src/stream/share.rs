@@ -1,16 +1,16 @@
-//! The share of a connection in a server's memory, for queued answers and observers.
+//! A connection's share of a server's memory, for queued responses and observers.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// The bytes that are counted for an answer until the handler returns it: as many as the largest message has.
+/// The bytes counted for a response until the handler returns it: the size of the largest message.
 pub(super) const ANSWER: usize = super::MAX_MESSAGE as usize;
 
-/// The bytes of answers that every connection may have queued, whatever others have. There is always room for one answer
-/// beside some that are queued, so a connection whose client reads goes on.
+/// The bytes of responses that every connection may queue, whatever others use. It always suffices for one response beside some
+/// that are queued, so a connection whose client reads can continue.
 const OWN: usize = ANSWER + (32 << 10);
 
-/// A connection may have one of so many parts of the free pool. So some of the pool is always left.
+/// A connection may use 1/`PART` of the free pool, so that some of the pool is always left.
 const PART: usize = 8;
 
 /// The memory that all connections share, beyond the [`OWN`] of each.
@@ -26,7 +26,7 @@ impl Pool {
     }
 }
 
-/// The memory that one connection uses.
+/// The memory used by one connection.
 #[derive(Debug)]
 pub(super) struct MemoryShare {
     pool: Arc<Pool>,
@@ -39,17 +39,18 @@ impl MemoryShare {
         Self { pool, answers: 0, observers: 0 }
     }
 
-    /// Sets the bytes of answers: those that are queued, and [`ANSWER`] for each handler that waits.
+    /// Sets the bytes of responses: the queued ones, and [`ANSWER`] for each handler that waits.
     pub(super) fn set_answers(&mut self, bytes: usize) {
         self.change(bytes, self.observers);
     }
 
-    /// Returns whether there is room for one more answer.
+    /// Returns whether one more response fits.
     pub(super) fn has_room(&self) -> bool {
         self.admits(beyond_own(self.answers + ANSWER) + self.observers)
     }
 
-    /// Takes the bytes of an observer. Returns whether there was room.
+    /// Reserves memory for an observer in this connection's share. Returns whether it fits; if not, reserves
+    /// nothing.
     pub(super) fn observe(&mut self, bytes: usize) -> bool {
         let admitted = self.admits(self.drawn() + bytes);
         if admitted {
@@ -58,7 +59,7 @@ impl MemoryShare {
         admitted
     }
 
-    /// Gives back the bytes of an observer.
+    /// Frees the bytes of an observer.
     pub(super) fn forget(&mut self, bytes: usize) {
         self.change(self.answers, self.observers.saturating_sub(bytes));
     }
@@ -69,7 +70,9 @@ impl MemoryShare {
 
     fn admits(&self, drawn: usize) -> bool {
         let own = self.drawn();
+        // Other threads may draw in the meantime. A connection that gets a little too much does no harm.
         let others = self.pool.drawn.load(Ordering::Relaxed).saturating_sub(own);
+        // A connection that needs no more than it has is always admitted.
         drawn <= own || drawn <= self.pool.bytes.saturating_sub(others) / PART
     }
 
@@ -99,7 +102,7 @@ fn beyond_own(answers: usize) -> usize {
 mod tests {
     use super::*;
 
-    /// Lets a connection take as many answers as it may; returns how many.
+    /// Lets a connection take as many responses as it may; returns how many.
     fn fill(share: &mut MemoryShare) -> usize {
         let mut count = 0;
         while share.has_room() {
@@ -110,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn a_connection_has_an_eighth_of_what_is_left_and_one_answer_always() {
+    fn a_connection_may_use_an_eighth_of_the_free_memory_and_at_least_one_response() {
         let pool = Arc::new(Pool::new(64 * ANSWER));
         let mut shares: Vec<MemoryShare> = (0..200).map(|_| MemoryShare::new(pool.clone())).collect();
         let counts: Vec<usize> = shares.iter_mut().map(fill).collect();
@@ -122,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn observers_leave_a_connection_the_room_for_its_answers() {
+    fn observers_leave_room_for_the_responses_of_their_connection() {
         let mut share = MemoryShare::new(Arc::new(Pool::new(8 << 10)));
         assert!(share.observe(1 << 10) && !share.observe(1 << 10), "an eighth of the pool");
         assert!(share.has_room());

@@ -1,4 +1,4 @@
-//! The state that the connections of a server share.
+//! The state shared by the connections of a server.
 
 use std::net::SocketAddr;
 use std::sync::atomic::AtomicU16;
@@ -15,16 +15,17 @@ use crate::identity::IdentifiedPeer;
 use crate::lock::lock;
 use crate::{Router, ServerConfig, TcpCounters};
 
-/// The state that the tasks and handles of a server share.
+/// The state shared by the tasks and handles of a server.
 #[derive(Debug, Default)]
 pub(crate) struct StreamServer {
     pub(crate) acceptor: Acceptor,
     pub(crate) closing: Closing,
     counters: Mutex<TcpCounters>,
-    /// The last peer that a bound has stopped.
+    /// The last peer whose connection the server aborted or evicted, or which it refused an observation,
+    /// since the last report.
     stopped: Mutex<Option<SocketAddr>>,
-    /// The number of connections so far. The next connection from the same port thus has another name, and cannot get the
-    /// rest of a response to the last.
+    /// The number of connections so far. This number distinguishes a later connection from the same port, which must
+    /// not get the rest of a response to the earlier one.
     pub(super) begun: AtomicU16,
 }
 
@@ -42,7 +43,7 @@ impl StreamServer {
     }
 }
 
-/// The state that the connections of one core share.
+/// The state shared by the connections of one thread.
 pub(super) struct Core {
     pub(super) router: Mutex<Router>,
     pub(super) bodies: Mutex<TransferBodies>,
@@ -59,6 +60,7 @@ impl Core {
     }
 
     pub(super) fn call(&self, peer: &IdentifiedPeer, request: &Message<'_>) -> Called {
+        // Only the tasks of one thread use this router, and they do not wait while they hold the lock.
         let mut router = lock(&self.router);
         router.call(peer.clone(), request)
     }

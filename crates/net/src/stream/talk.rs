@@ -38,7 +38,7 @@ pub(super) struct ServedConnection {
     arrived: VecDeque<Received>,
     /// Handlers that wait for something.
     handlers: JoinSet<HandlerResult>,
-    /// The requests that are not answered.
+    /// The unanswered requests for the access log.
     access: AccessLog<Token>,
     observers: ConnectionObservers,
 }
@@ -108,6 +108,7 @@ impl ServedConnection {
                 return Ok(());
             }
             let full = self.connection.is_full();
+            // Nothing is read before the last messages are handled. TCP then stops the client.
             let hear = open && !full && self.arrived.is_empty();
             let Self { connection, arrived, handlers, observers, admitted, .. } = self;
             tokio::select! {
@@ -115,13 +116,14 @@ impl ServedConnection {
                     if turned? {
                         pinged = false;
                         admitted.heard();
+                        // A client has to send its CSM soon (RFC 8323 §5.3).
                         let patience = if connection.greeted { idle_timeout } else { PATIENCE };
                         idle.as_mut().reset(Instant::now() + patience.min(idle_timeout));
                     }
                 }
                 Some(done) = handlers.join_next(), if !handlers.is_empty() && !full => {
-                    if let Ok(said) = done {
-                        self.settle(said);
+                    if let Ok(result) = done {
+                        self.settle(result);
                     }
                 }
                 () = observers.changed(), if observers.are_watching() => {}
@@ -137,6 +139,7 @@ impl ServedConnection {
                     if !self.handlers.is_empty() {
                         continue;
                     }
+                    // The client did not answer the Ping, or has no reason to stay.
                     if pinged || self.observers.is_empty() {
                         self.core.shared.counters().idle += 1;
                         self.connection.signal(Signal::Release, Token::EMPTY);
@@ -155,9 +158,10 @@ impl ServedConnection {
         }
     }
 
-    /// Handles received messages and calls handlers for observers, while there is room for their answers. If a client does
+    /// Handles received messages and calls handlers for observers, while there is memory for their responses. If a client does
     /// not read, nothing more is read from it, and no handler is called for it. Returns whether the connection stays open.
     fn go_on(&mut self, mut open: bool) -> bool {
+        // A connection that is released tells its observers nothing more.
         if !open {
             self.observers.end_all(&mut self.share);
         }
@@ -165,7 +169,7 @@ impl ServedConnection {
             if let Some(each) = self.arrived.pop_front() {
                 open &= self.take(each);
             } else if let Some(observer) = self.observers.next_due() {
-                self.tell(observer);
+                self.notify(observer);
             } else {
                 break;
             }
@@ -179,13 +183,13 @@ impl ServedConnection {
         open
     }
 
-    /// Returns whether there is room for another answer.
+    /// Returns whether another response fits.
     fn has_room(&mut self) -> bool {
         self.share.set_answers(self.connection.queued() + self.handlers.len() * ANSWER);
         !self.connection.is_full() && self.share.has_room()
     }
 
-    /// Sends every observer its last notification: the server ends (RFC 7641 §4.2).
+    /// Sends every observer its last notification, because the server stops (RFC 7641 §4.2).
     fn dismiss_observers(&mut self) {
         let farewell = self.core.config.unavailable();
         let mut tail = Vec::new();
@@ -215,6 +219,7 @@ impl ServedConnection {
         if access::is_wanted() {
             self.access.note(message.token, self.core.transport, self.peer.clone(), message);
         }
+        // The handshake of TCP has verified the address.
         let mut terms = Terms::of(message, message.block2_reliable()).verified();
         // Over a reliable transport Q-Block has no use.
         let is_quick = message.value(option::Q_BLOCK2).is_some();
@@ -240,7 +245,7 @@ impl ServedConnection {
         self.called(terms, observer, called);
     }
 
-    /// Handles the result of a handler, or waits for it.
+    /// Answers with the result of a handler, or lets the handler continue as a task.
     fn called(&mut self, terms: Terms, observer: Option<ConnectionObserver>, called: Called) {
         match called {
             Called::Ready(response) => self.settle(HandlerResult { terms, response, observer }),
@@ -250,10 +255,11 @@ impl ServedConnection {
         }
     }
 
-    /// Begins or ends an observation, if the request asks for that (RFC 7641, RFC 8323 §7). A registration that finds no room is
-    /// answered without the Observe option.
+    /// Starts or ends an observation, if the request asks for that (RFC 7641, RFC 8323 §7). Returns the new observer,
+    /// if there is one. If no memory is left for it, the response has no Observe option.
     fn register(&mut self, request: &Message<'_>, terms: Terms) -> Option<ConnectionObserver> {
         let wish = terms.wish(request)?;
+        // A registration with the same token replaces the one before (RFC 7641 §4.1).
         self.observers.end(&mut self.share, request.token);
         let router = lock(&self.core.router);
         let resource = router.observable(request).filter(|_| wish == Wish::Observe)?;
@@ -270,13 +276,13 @@ impl ServedConnection {
         observer
     }
 
-    /// Notes that a bound has stopped the peer.
+    /// Records that a limit has affected the peer.
     fn note_stopped(&self) {
         *self.core.shared.stopped() = Some(self.peer.remote.address());
     }
 
-    /// Calls the handler of a resource that has changed.
-    fn tell(&mut self, mut observer: ConnectionObserver) {
+    /// Calls the handler for an observer, because the resource has changed.
+    fn notify(&mut self, mut observer: ConnectionObserver) {
         self.core.shared.counters().notifications += 1;
         let terms = observer.terms;
         let called = match observer.request() {
@@ -286,9 +292,9 @@ impl ServedConnection {
         self.called(terms, Some(observer), called);
     }
 
-    /// Answers with the result of a handler. If it was called for an observer, the observation goes on.
-    fn settle(&mut self, said: HandlerResult) {
-        let HandlerResult { mut terms, response, observer } = said;
+    /// Answers with the result of a handler. If it was called for an observer, the observation continues.
+    fn settle(&mut self, result: HandlerResult) {
+        let HandlerResult { mut terms, response, observer } = result;
         let response = or_panicked(response, || self.core.shared.counters().panics += 1);
         let Some(mut observer) = observer else { return self.answer(&terms, response) };
         if !self.observers.has(&observer) {
@@ -310,7 +316,7 @@ impl ServedConnection {
         self.observers.watch(observer);
     }
 
-    /// Answers a request on its terms.
+    /// Answers a request according to its terms.
     fn answer(&mut self, terms: &Terms, response: Response) {
         let bert = self.connection.limits.blocks() == Some(true);
         // A message is in memory until the client reads it, so it has at most [`ANSWER`] bytes.

@@ -1,4 +1,4 @@
-//! The requests of a client's connection that are not answered yet.
+//! The unanswered requests of a client's connection.
 
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
@@ -18,7 +18,7 @@ use crate::{Error, Response};
 pub(crate) struct StreamRequest {
     pub(super) code: Code,
     pub(super) token: Token,
-    /// Options and payload.
+    /// Options and payload of the request.
     pub(super) tail: Vec<u8>,
     pub(super) since: Instant,
     pub(super) receivers: Receivers,
@@ -29,18 +29,18 @@ impl StreamRequest {
         Self { code, token, tail, since: Instant::now(), receivers: Receivers::default() }
     }
 
-    /// Returns whether it may be sent on another connection if this one ends without an answer: it changes nothing (RFC 7252
-    /// §5.8.1), and begins no observation.
+    /// Returns whether a request may be sent on another connection if this one ends without an answer: it changes nothing (RFC
+    /// 7252 §5.8.1), and does not start an observation.
     pub(super) fn may_repeat(&self) -> bool {
         matches!(self.code, Code::GET | Code::FETCH) && self.receivers.inbox.is_none()
     }
 }
 
-/// The requests that are not answered yet, by token.
+/// The unanswered requests, by token.
 #[derive(Debug)]
 pub(super) struct Unanswered {
     requests: HashMap<Token, StreamRequest>,
-    /// Set when the connection has answered a request.
+    /// Whether the connection has answered a request.
     pub(super) has_answered: bool,
     clock: Clock,
 }
@@ -58,7 +58,8 @@ impl Unanswered {
         self.requests.into_values()
     }
 
-    /// Sends a request.
+    /// Queues a request, and keeps it until it is answered. The request fails if the server does not accept a message
+    /// of this size.
     pub(super) fn send(&mut self, connection: &mut Connection, mut request: StreamRequest) {
         // Requests that no task waits for any more are removed.
         if self.requests.len() >= MAX_OUTSTANDING {
@@ -74,6 +75,7 @@ impl Unanswered {
             return;
         }
         if request.receivers.are_waiting() {
+            // The bytes are kept only for a request that another connection may carry.
             if !request.may_repeat() {
                 request.tail = Vec::new();
             }
@@ -105,7 +107,7 @@ impl Unanswered {
         true
     }
 
-    /// Hands a response to the task that waits for it.
+    /// Passes a response to the task that waits for it.
     fn answer(&mut self, token: Token, code: Code, tail: &[u8]) {
         let Some(StreamRequest { since, receivers, .. }) = self.requests.get_mut(&token) else { return };
         self.has_answered = true;

@@ -69,9 +69,10 @@ impl WebSocketWire {
     }
 }
 
-/// Answers another path with 404, and a client that does not speak CoAP with 400.
+/// Answers another path with 404, and a client without the subprotocol of CoAP with 400.
 #[allow(clippy::result_large_err)] // as the library wants it
 fn admit(request: &Request, mut response: Response) -> Result<Response, ErrorResponse> {
+    // A client may offer subprotocols in several headers and in lists (RFC 6455 §11.3.4).
     let mut offered = request.headers().get_all(header::SEC_WEBSOCKET_PROTOCOL).iter();
     let speaks = offered
         .any(|names| names.to_str().is_ok_and(|names| names.split(',').any(|name| name.trim() == PROTOCOL)));
@@ -96,8 +97,9 @@ fn io_error(error: Error) -> io::Error {
         | Error::AlreadyClosed
         | Error::Protocol(ProtocolError::ResetWithoutClosingHandshake) => io::ErrorKind::UnexpectedEof.into(),
         Error::Http(response) => {
-            let said = format!("the server has no CoAP over WebSockets: HTTP {}", response.status().as_u16());
-            io::Error::new(io::ErrorKind::InvalidData, said)
+            let message =
+                format!("the server has no CoAP over WebSockets: HTTP {}", response.status().as_u16());
+            io::Error::new(io::ErrorKind::InvalidData, message)
         }
         other => io::Error::new(io::ErrorKind::InvalidData, format!("WebSocket: {other}")),
     }
@@ -105,6 +107,7 @@ fn io_error(error: Error) -> io::Error {
 
 fn ended(error: Error) -> ConnectionEnd {
     match error {
+        // The client learns by an Abort why the connection ends.
         Error::Capacity(CapacityError::MessageTooLong { .. }) => Broken::TooLong.into(),
         other => io_error(other).into(),
     }

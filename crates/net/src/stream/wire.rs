@@ -1,4 +1,4 @@
-//! The two ways to carry whole messages.
+//! The common interface of the two ways to carry complete messages: a stream of bytes, and a WebSocket.
 
 use std::fmt;
 use std::io;
@@ -12,7 +12,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 pub(crate) enum ConnectionEnd {
     /// An error of the system, of TLS or of the WebSocket.
     Io(io::Error),
-    /// The peer broke the protocol, and is to be sent an Abort (RFC 8323 §5.6).
+    /// The peer violated the protocol, and will be sent an Abort (RFC 8323 §5.6).
     Broken(Broken),
     /// The peer has sent an Abort.
     Aborted,
@@ -35,13 +35,13 @@ pub(crate) trait Wire: Send + fmt::Debug {
     /// Queues a message.
     fn push(&mut self, message: &StreamMessage<'_>);
 
-    /// Returns the number of queued bytes. It is 0 only once all are written.
+    /// Returns the number of queued bytes. The number is 0 only once all bytes are written.
     fn queued(&self) -> usize;
 
-    /// Writes the queued messages. It is ready when all are written. [`queued`](Self::queued) shows the progress.
+    /// Writes the queued messages. The poll is ready when all are written. [`queued`](Self::queued) shows the progress.
     fn poll_write(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>>;
 
-    /// Closes the direction that is written.
+    /// Closes the sending direction.
     fn poll_close(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>>;
 
     /// Reads some messages, or none, and calls `each` with them.

@@ -7,12 +7,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-use coapace_net::{
-    Client, ClientBuilder, Error, Rejection, Request, Resource, Response, Router, Server, ServerConfig,
-};
+use coapace_net::{Client, ClientBuilder, Error, Rejection, Request, Resource, Response, Router, Server};
 use tokio::time::timeout;
 
-use crate::common::{Running, run, until};
+use crate::common::{Running, one_core, run, until};
 
 const LONG: Duration = Duration::from_secs(60);
 const BOTH: [IpAddr; 2] = [IpAddr::V6(Ipv6Addr::LOCALHOST), IpAddr::V4(Ipv4Addr::LOCALHOST)];
@@ -28,17 +26,13 @@ fn router(puts: &Arc<AtomicU32>) -> Router {
         })
 }
 
-fn config() -> ServerConfig {
-    ServerConfig { cores: 1, ..ServerConfig::default() }
-}
-
 /// A server on IPv4 alone, which has counted its PUTs, and a socket at the same port of IPv6.
 fn on_ipv4() -> (Running, Arc<AtomicU32>, UdpSocket) {
     let puts = Arc::default();
     loop {
         let v6 = UdpSocket::bind((Ipv6Addr::LOCALHOST, 0)).expect("IPv6 of loopback");
         let place = (Ipv4Addr::LOCALHOST, v6.local_addr().unwrap().port());
-        match Server::bind_with(place, config()) {
+        match Server::bind_with(place, one_core()) {
             Err(error) if error.kind() == ErrorKind::AddrInUse => {}
             bound => return (run("coap", bound, router(&puts)), puts, v6),
         }
@@ -61,7 +55,7 @@ fn received(socket: &UdpSocket) -> usize {
 }
 
 #[tokio::test]
-async fn the_second_address_is_asked_if_nobody_listens_at_the_first() {
+async fn a_client_tries_the_second_address_of_a_name_if_the_first_refuses() {
     let (server, puts, v6) = on_ipv4();
     drop(v6);
     let client = knowing().build();
@@ -83,7 +77,7 @@ async fn the_second_address_is_asked_if_nobody_listens_at_the_first() {
 }
 
 #[tokio::test]
-async fn silence_at_the_first_address_takes_one_timeout_and_no_request_is_made_twice() {
+async fn a_silent_first_address_costs_one_timeout_and_no_request_is_executed_twice() {
     let (server, puts, v6) = on_ipv4();
     let client = knowing().build();
     let get = timeout(LONG, client.get(&uri(&server, "/large")).into_future()).await.unwrap().unwrap();
@@ -105,7 +99,7 @@ async fn silence_at_the_first_address_takes_one_timeout_and_no_request_is_made_t
 }
 
 #[tokio::test]
-async fn an_address_that_stops_answering_is_not_preferred_for_ever() {
+async fn an_address_that_stops_answering_loses_its_preference() {
     let (mut server, puts, v6) = on_ipv4();
     drop(v6);
     let client = knowing().mechanism("default:ack_timeout=50ms".parse().unwrap()).build();
@@ -116,12 +110,12 @@ async fn an_address_that_stops_answering_is_not_preferred_for_ever() {
     until(|| UdpSocket::bind(address).is_ok()).await;
     assert!(client.get(&uri).await.is_err());
     let moved = SocketAddr::new(BOTH[0], address.port());
-    let _server = run("coap", Server::bind_with(moved, config()), router(&puts));
+    let _server = run("coap", Server::bind_with(moved, one_core()), router(&puts));
     assert_eq!(client.get(&uri).await.unwrap().text(), "here");
 }
 
 #[test]
-fn a_client_without_a_runtime_tries_all_addresses_too() {
+fn the_blocking_client_also_tries_all_addresses() {
     let (server, v6) = {
         let runtime =
             tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
@@ -140,8 +134,8 @@ fn a_client_without_a_runtime_tries_all_addresses_too() {
 }
 
 #[tokio::test]
-async fn a_connection_is_opened_to_the_address_that_takes_it() {
-    let bound = Server::bind_tcp((Ipv4Addr::LOCALHOST, 0), config());
+async fn a_tcp_connection_is_opened_to_the_address_that_accepts_it() {
+    let bound = Server::bind_tcp((Ipv4Addr::LOCALHOST, 0), one_core());
     let server = run("coap+tcp", bound, router(&Arc::default()));
     let get = || async {
         let client = knowing().build();
@@ -172,11 +166,11 @@ async fn a_connection_is_opened_to_the_address_that_takes_it() {
 
 #[cfg(feature = "tls")]
 #[tokio::test]
-async fn a_handshake_is_made_with_the_address_that_answers() {
+async fn a_dtls_handshake_is_made_with_the_address_that_answers() {
     use crate::secured::{KEY, keys};
     let v6 = UdpSocket::bind((Ipv6Addr::LOCALHOST, 0)).expect("IPv6 of loopback");
     let place = (Ipv4Addr::LOCALHOST, v6.local_addr().unwrap().port());
-    let server = run("coaps", Server::bind_dtls(place, config(), &keys()), router(&Arc::default()));
+    let server = run("coaps", Server::bind_dtls(place, one_core(), &keys()), router(&Arc::default()));
     let client = || knowing().dtls(coapace_net::Dtls::client("lamp-7", KEY)).build();
     let get = timeout(LONG, client().get(&uri(&server, "/x")).into_future()).await.unwrap();
     assert_eq!(get.unwrap().text(), "here", "silence at the first");
@@ -186,7 +180,7 @@ async fn a_handshake_is_made_with_the_address_that_answers() {
 }
 
 #[tokio::test]
-async fn a_link_local_address_needs_a_zone() {
+async fn requests_to_a_link_local_address_without_a_zone_fail() {
     let client = Client::new();
     for uri in ["coap://[fe80::1]/", "coap+tcp://[fe80::1]/", "coap://[fe80::1%25no-such]/"] {
         let error = client.get(uri).await.unwrap_err();

@@ -14,22 +14,19 @@ use coapace_proto::block::Block;
 use coapace_proto::{Kind, Message};
 
 use crate::bodies::body;
-use crate::common::{serve, serve_with};
+use crate::common::{changed, serve, serve_with};
 use crate::loss::proxy;
 
 const LEN: usize = 60_000;
 
 fn router() -> Router {
-    Router::new().get("/large", |_: Request| async { Ok::<_, Rejection>(Response::content(body(LEN))) }).post(
-        "/echo",
-        |request: Request| async move {
-            Ok::<_, Rejection>(Response::changed().payload(request.payload().to_vec()))
-        },
-    )
+    Router::new()
+        .get("/large", |_: Request| async { Ok::<_, Rejection>(Response::content(body(LEN))) })
+        .post("/echo", changed)
 }
 
 #[tokio::test]
-async fn several_blocks_are_under_way_and_those_that_are_lost_are_asked_for_again() {
+async fn a_download_requests_several_blocks_at_once_and_repeats_lost_ones() {
     let server = serve(router());
     let most = Arc::new((AtomicI32::new(0), AtomicI32::new(0)));
     let seen = most.clone();
@@ -47,7 +44,7 @@ async fn several_blocks_are_under_way_and_those_that_are_lost_are_asked_for_agai
 }
 
 #[tokio::test]
-async fn without_a_mechanism_for_bodies_one_block_is_asked_for_after_the_other() {
+async fn without_a_bulk_mechanism_blocks_are_requested_one_by_one() {
     let server = serve(router());
     let under_way = Arc::new(AtomicI32::new(0));
     let counted = under_way.clone();
@@ -62,7 +59,7 @@ async fn without_a_mechanism_for_bodies_one_block_is_asked_for_after_the_other()
 }
 
 #[tokio::test]
-async fn a_server_with_few_places_for_handlers_is_asked_for_fewer_blocks_at_once() {
+async fn a_client_requests_fewer_blocks_at_once_from_a_server_with_few_handler_slots() {
     let router = Router::new().get("/parts", |request: Request| async move {
         let start = request.range().start.min(LEN);
         tokio::time::sleep(Duration::from_millis(3)).await;
@@ -75,7 +72,7 @@ async fn a_server_with_few_places_for_handlers_is_asked_for_fewer_blocks_at_once
 }
 
 #[tokio::test]
-async fn a_body_is_sent_in_several_blocks_at_once_to_a_server_that_is_asked_once() {
+async fn an_upload_sends_several_blocks_at_once_after_one_probe_of_q_block() {
     let asked = Arc::new(AtomicI32::new(0));
     let counted = asked.clone();
     let router = router().get("/.well-known/core", move |_: Request| {
@@ -140,7 +137,7 @@ fn in_order(socket: &UdpSocket, code: Code) -> (u32, Vec<u8>, Vec<u8>) {
 }
 
 #[tokio::test]
-async fn a_server_that_does_not_say_that_it_takes_q_block_gets_one_block_after_the_other() {
+async fn a_server_that_does_not_support_q_block_gets_blocks_one_by_one() {
     // Some servers ignore a critical option that they do not know, against RFC 7252 §5.4.1.
     for code in [Code::BAD_OPTION, Code::CONTENT, Code::NOT_FOUND, Code::UNAUTHORIZED] {
         let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
@@ -153,7 +150,7 @@ async fn a_server_that_does_not_say_that_it_takes_q_block_gets_one_block_after_t
 }
 
 #[tokio::test]
-async fn a_server_that_drops_requests_with_q_block_gets_one_block_after_the_other() {
+async fn a_server_that_ignores_requests_with_q_block_gets_blocks_one_by_one() {
     let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
     let uri = format!("coap://{}/x", socket.local_addr().unwrap());
     let serving = thread::spawn(move || in_order(&socket, Code::EMPTY));
@@ -166,7 +163,7 @@ async fn a_server_that_drops_requests_with_q_block_gets_one_block_after_the_othe
 }
 
 #[tokio::test]
-async fn a_body_of_four_blocks_and_one_without_q_block_are_sent_at_once_to_nobody() {
+async fn bodies_of_four_blocks_or_without_q_block_are_sent_one_block_at_a_time() {
     for (bytes, may) in [(4_096, true), (5_000, false)] {
         let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
         let uri = format!("coap://{}/x", socket.local_addr().unwrap());
@@ -179,7 +176,7 @@ async fn a_body_of_four_blocks_and_one_without_q_block_are_sent_at_once_to_nobod
 }
 
 #[tokio::test]
-async fn a_call_goes_on_after_what_an_earlier_one_has_left() {
+async fn a_download_continues_after_the_bytes_of_an_earlier_one() {
     let server = serve(router());
     let passing = Arc::new(AtomicI32::new(30));
     let left = passing.clone();

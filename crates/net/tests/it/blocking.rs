@@ -8,7 +8,6 @@ use std::time::{Duration, Instant};
 use coapace_net::blocking::Client;
 use coapace_net::{
     Code, Datagram, Direction, Error, Interceptor, Rejection, Request, Resource, Response, Router, Server,
-    ServerConfig,
 };
 
 /// A server in a thread of its own, as the client has no runtime to share. Returns where it is.
@@ -34,7 +33,7 @@ fn serve() -> String {
         .put("/length", async |request: Request| {
             Ok::<_, Rejection>(Response::changed().payload(request.payload().len().to_string()))
         });
-    let config = ServerConfig { cores: 1, ..ServerConfig::default() };
+    let config = crate::common::one_core();
     let server = Server::bind_with("127.0.0.1:0", config).unwrap();
     let uri = format!("coap://{}", server.local_addr().unwrap());
     std::thread::spawn(|| {
@@ -45,7 +44,7 @@ fn serve() -> String {
 }
 
 #[test]
-fn it_asks_for_what_fits_into_a_message_and_for_what_does_not() {
+fn the_blocking_client_fetches_small_and_large_representations() {
     let (server, mut client) = (serve(), Client::new());
     for _ in 0..3 {
         assert_eq!(client.get(&format!("{server}/hello")).unwrap().text(), "Hello");
@@ -59,7 +58,7 @@ fn it_asks_for_what_fits_into_a_message_and_for_what_does_not() {
 }
 
 #[test]
-fn it_waits_for_a_separate_response_and_measures_how_long() {
+fn the_blocking_client_waits_for_a_separate_response_and_measures_the_time() {
     let (server, mut client) = (serve(), Client::new());
     let response = client.get(&format!("{server}/later")).unwrap();
     assert_eq!(response.text(), "at last");
@@ -67,7 +66,7 @@ fn it_waits_for_a_separate_response_and_measures_how_long() {
     assert!((300..3_000).contains(&elapsed), "{elapsed} ms");
 }
 
-/// Loses what is sent first of each request.
+/// Loses the first transmission of each request.
 #[derive(Debug, Default)]
 struct Loss {
     sent: AtomicU32,
@@ -80,7 +79,7 @@ impl Interceptor for Loss {
 }
 
 #[test]
-fn a_lost_request_is_sent_again_when_its_timeout_is_over() {
+fn the_blocking_client_retransmits_a_lost_request_after_its_timeout() {
     let server = serve();
     let tap = Arc::new(Loss::default());
     let builder = Client::builder().mechanism("default:ack_timeout=50ms".parse().unwrap());
@@ -93,7 +92,7 @@ fn a_lost_request_is_sent_again_when_its_timeout_is_over() {
 }
 
 #[test]
-fn it_gives_up_when_told_to() {
+fn the_blocking_client_gives_up_at_the_timeout_of_the_call() {
     let silent = UdpSocket::bind("127.0.0.1:0").unwrap();
     let uri = format!("coap://{}/x", silent.local_addr().unwrap());
     let mut client = Client::new();
@@ -107,7 +106,7 @@ fn it_gives_up_when_told_to() {
 }
 
 #[test]
-fn other_schemes_and_bad_uris_are_errors_at_once() {
+fn the_blocking_client_rejects_unsupported_schemes_and_invalid_uris_at_once() {
     let mut client = Client::new();
     assert!(matches!(client.get("coaps://[::1]/x"), Err(Error::Scheme(_))));
     assert!(matches!(client.get("coap+tcp://[::1]/x"), Err(Error::Scheme(_))));
@@ -116,7 +115,7 @@ fn other_schemes_and_bad_uris_are_errors_at_once() {
 }
 
 #[test]
-fn every_method_has_a_call_of_its_own() {
+fn the_blocking_client_has_a_function_for_every_method() {
     let (server, mut client) = (serve(), Client::new());
     let (count, length) = (format!("{server}/count"), format!("{server}/length"));
     assert_eq!(client.post(&count, "").unwrap().code, Code::CHANGED);
@@ -130,7 +129,7 @@ fn every_method_has_a_call_of_its_own() {
 }
 
 #[test]
-fn it_observes_and_takes_what_has_come_meanwhile_at_the_next_call() {
+fn the_blocking_client_receives_notifications_that_arrived_between_calls() {
     let (server, mut client, mut other) = (serve(), Client::new(), Client::new());
     let uri = format!("{server}/count");
     let mut seen = client.observe(&uri).unwrap();
@@ -148,7 +147,7 @@ fn it_observes_and_takes_what_has_come_meanwhile_at_the_next_call() {
 }
 
 #[test]
-fn an_observation_that_is_refused_or_has_no_more_to_come_is_not_waited_for() {
+fn the_blocking_client_does_not_wait_for_an_observation_that_has_ended() {
     let (server, mut client) = (serve(), Client::new());
     let refused = client.observe(&format!("{server}/nothing"));
     assert!(
@@ -162,7 +161,7 @@ fn an_observation_that_is_refused_or_has_no_more_to_come_is_not_waited_for() {
 }
 
 #[test]
-fn a_dropped_observation_does_not_keep_the_next_request_waiting() {
+fn a_dropped_observation_does_not_delay_the_next_request() {
     let (server, silent) = (serve(), UdpSocket::bind("127.0.0.1:0").unwrap());
     let mut client = Client::new();
     drop(client.observe(&format!("{server}/count")).unwrap());

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use crate::common::{Running, connected, receive, serve, serve_with};
+use crate::common::{Running, connected, one_core, receive, serve, serve_with};
 use coap_numbers::option;
 use coapace_net::{
     Bounds, Client, Code, Error, Rejection, Request, Response, Router, ServerConfig, TransferError, Verify,
@@ -16,11 +16,7 @@ pub(crate) fn body(len: usize) -> Vec<u8> {
     (0..len).map(|at| (at / 16 * 7 + at % 251) as u8).collect()
 }
 
-fn one_core() -> ServerConfig {
-    ServerConfig { cores: 1, ..ServerConfig::default() }
-}
-
-/// Says what was sent, and a GET something new with each call: so many bytes, as the query has it. Counts calls.
+/// Returns a router that answers with the body sent, and a GET with new bytes in each call, as many as the query says. Counts calls.
 fn router(calls: &Arc<AtomicU64>) -> Router {
     let (read, given) = (calls.clone(), calls.clone());
     Router::new()
@@ -47,7 +43,7 @@ fn started(config: ServerConfig) -> (Running, Arc<AtomicU64>) {
 }
 
 #[tokio::test]
-async fn a_large_response_arrives_whole_from_one_call_of_its_handler() {
+async fn all_blocks_of_a_large_response_come_from_one_call_of_its_handler() {
     let (server, calls) = started(one_core());
     let client = Client::new();
     let response = client.get(&server.uri("/large")).await.unwrap();
@@ -59,7 +55,7 @@ async fn a_large_response_arrives_whole_from_one_call_of_its_handler() {
 }
 
 #[tokio::test]
-async fn the_block_size_is_the_smaller_of_both_sides() {
+async fn the_block_size_is_the_smaller_one_of_client_and_server() {
     let bodies = Bounds { max_szx: 4, ..one_core().bodies };
     let (server, _) = started(ServerConfig { bodies, ..one_core() });
     for (size, exchanges) in [(64, 32), (100, 32), (1024, 8)] {
@@ -72,7 +68,7 @@ async fn the_block_size_is_the_smaller_of_both_sides() {
 }
 
 #[tokio::test]
-async fn a_large_request_reaches_its_handler_whole_and_once() {
+async fn a_large_request_reaches_its_handler_complete_and_once() {
     let (server, calls) = started(one_core());
     let client = Client::new();
     for query in ["", "?slow"] {
@@ -85,7 +81,7 @@ async fn a_large_request_reaches_its_handler_whole_and_once() {
 }
 
 #[tokio::test]
-async fn uploads_of_one_client_to_one_resource_do_not_mix() {
+async fn concurrent_uploads_of_one_client_to_one_resource_do_not_mix() {
     let (server, _) = started(one_core());
     let client = Client::new();
     let calls: Vec<_> = (0u8..8)
@@ -101,7 +97,7 @@ async fn uploads_of_one_client_to_one_resource_do_not_mix() {
 }
 
 #[tokio::test]
-async fn a_body_larger_than_a_bound_is_an_error_at_either_side() {
+async fn a_body_above_the_size_limit_is_an_error_at_client_and_server() {
     let bodies = Bounds { max_body: 3000, ..one_core().bodies };
     let (server, calls) = started(ServerConfig { bodies, ..one_core() });
     let client = Client::new();
@@ -119,7 +115,7 @@ async fn a_body_larger_than_a_bound_is_an_error_at_either_side() {
 }
 
 #[tokio::test]
-async fn an_option_that_no_server_would_recognise_is_an_error_before_anything_is_sent() {
+async fn an_invalid_option_of_a_request_is_an_error_before_anything_is_sent() {
     let client = Client::new();
     let error = client.get("coap://127.0.0.1:9/").option(option::ETAG, &[0; 9]).await.unwrap_err();
     assert!(matches!(error, Error::Transfer(TransferError::Option(_))), "{error}");
@@ -134,7 +130,7 @@ impl Raw {
         Self(connected(server))
     }
 
-    /// What comes back, if anything does.
+    /// Returns the datagram that comes back, if one does.
     async fn ask(&self, message: &[u8]) -> Option<Vec<u8>> {
         self.0.send(message).unwrap();
         receive(&self.0, Duration::from_millis(500)).await
@@ -142,7 +138,7 @@ impl Raw {
 }
 
 #[tokio::test]
-async fn a_block_whose_predecessor_is_missing_is_4_08_and_one_of_a_reserved_size_4_00() {
+async fn a_block_after_a_gap_is_answered_4_08_and_one_of_a_reserved_size_4_00() {
     let (server, calls) = started(one_core());
     let raw = Raw::to(&server);
     // POST /echo, Block1: 1/0/16
@@ -161,7 +157,7 @@ async fn a_block_whose_predecessor_is_missing_is_4_08_and_one_of_a_reserved_size
 }
 
 #[tokio::test]
-async fn a_critical_option_that_nobody_knows_is_4_02_if_confirmable_and_else_silence() {
+async fn an_unknown_critical_option_is_answered_4_02_if_confirmable_and_ignored_otherwise() {
     let (server, calls) = started(one_core());
     let raw = Raw::to(&server);
     // GET /large with option 65001
@@ -169,14 +165,14 @@ async fn a_critical_option_that_nobody_knows_is_4_02_if_confirmable_and_else_sil
     let refused = raw.ask(&request(0x40, 1)).await.unwrap();
     assert_eq!(refused[..4], [0x60, 0x82, 0, 1]);
     assert_eq!(raw.ask(&request(0x50, 2)).await, None);
-    // Proxy-Uri is no bad option (RFC 7252 §5.7.2).
+    // Proxy-Uri is not a bad option (RFC 7252 §5.7.2).
     let refused = raw.ask(b"\x50\x01\x00\x03\xd1\x16x").await.unwrap();
     assert_eq!(refused[..2], [0x50, 0xa5]);
     assert_eq!(calls.load(Ordering::Relaxed), 0);
 }
 
 #[tokio::test]
-async fn a_body_with_a_critical_option_that_nobody_knows_is_refused_with_its_first_block() {
+async fn a_body_with_an_unknown_critical_option_is_refused_at_its_first_block() {
     let (server, calls) = started(one_core());
     let raw = Raw::to(&server);
     // POST /echo, Block1: 0/1/16, option 65001
@@ -187,7 +183,7 @@ async fn a_body_with_a_critical_option_that_nobody_knows_is_refused_with_its_fir
 }
 
 #[tokio::test]
-async fn a_body_is_not_kept_for_a_client_that_is_asked_for_nothing() {
+async fn a_reassembled_body_is_kept_only_for_a_client_that_is_challenged_for_echo() {
     let (server, calls) = started(one_core());
     let raw = Raw::to(&server);
     // POST /echo, Block1: 0/1/16, and 1/0/16 twice
@@ -200,7 +196,7 @@ async fn a_body_is_not_kept_for_a_client_that_is_asked_for_nothing() {
 }
 
 #[tokio::test]
-async fn a_response_that_is_not_wanted_is_an_empty_acknowledgement_or_nothing() {
+async fn a_response_suppressed_by_no_response_becomes_an_empty_acknowledgement_or_nothing() {
     let (server, calls) = started(one_core());
     let raw = Raw::to(&server);
     // POST /echo, No-Response: 2
@@ -214,7 +210,7 @@ async fn a_response_that_is_not_wanted_is_an_empty_acknowledgement_or_nothing() 
 }
 
 #[tokio::test]
-async fn a_client_shows_its_address_once_before_it_gets_a_large_response() {
+async fn a_client_verifies_its_address_by_echo_once_before_it_gets_a_large_response() {
     let (server, calls) = started(ServerConfig { verify: Verify::Everybody, ..one_core() });
     let client = Client::new();
     assert!(client.get(&server.uri("/large?len=100")).await.unwrap().is_success());
@@ -228,7 +224,7 @@ async fn a_client_shows_its_address_once_before_it_gets_a_large_response() {
 }
 
 #[tokio::test]
-async fn no_stranger_is_sent_more_than_136_bytes_or_three_times_what_it_sent() {
+async fn an_unverified_client_is_sent_at_most_136_bytes_or_three_times_its_own() {
     let (server, _) = started(ServerConfig { verify: Verify::Everybody, ..one_core() });
     let raw = Raw::to(&server);
     let challenge = raw.ask(b"\x40\x01\x00\x01\xb5large").await.unwrap();
@@ -248,7 +244,7 @@ async fn no_stranger_is_sent_more_than_136_bytes_or_three_times_what_it_sent() {
 }
 
 #[tokio::test]
-async fn a_post_of_an_unknown_client_is_carried_out_once() {
+async fn a_post_of_an_unverified_client_is_executed_once() {
     let (server, calls) = started(ServerConfig { verify: Verify::Everybody, ..one_core() });
     let client = Client::new();
     for query in ["", "?slow"] {
@@ -276,7 +272,7 @@ async fn a_fetch_whose_last_block_is_challenged_repeats_that_block_alone() {
 }
 
 #[tokio::test]
-async fn links_lead_to_every_path_without_parameters_and_a_query_chooses() {
+async fn discovery_lists_every_path_without_parameters_and_a_query_filters() {
     let text = async |_: Request| Ok::<_, Rejection>(Response::content("x"));
     let clock = coapace_net::Resource::new();
     let server = serve(
@@ -304,7 +300,7 @@ async fn links_lead_to_every_path_without_parameters_and_a_query_chooses() {
 }
 
 #[tokio::test]
-async fn no_more_of_a_representation_is_read_than_is_sent() {
+async fn a_handler_reads_only_the_part_of_a_representation_that_is_sent() {
     const SIZE: usize = 1 << 20;
     // Bytes that were read, and after how many of them there is another version.
     let (read, stable) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicU64::new(u64::MAX)));

@@ -5,7 +5,7 @@ use std::time::SystemTime;
 
 use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair, date_time_ymd};
 
-/// A root, and what it vouches for.
+/// A root, and the certificates that it signs.
 pub(crate) struct Authority {
     issuer: Issuer<'static, KeyPair>,
     pub(crate) pem: String,
@@ -34,12 +34,12 @@ impl Authority {
         self.sign(names, |_| ())
     }
 
-    /// One that was good until the end of the year 2000.
+    /// Issues a certificate that was good until the end of the year 2000.
     pub(crate) fn issue_expired(&self, names: &[&str]) -> Issued {
         self.sign(names, |params| params.not_after = date_time_ymd(2000, 12, 31))
     }
 
-    /// One that is good until a moment.
+    /// Issues a certificate that is good until a moment.
     pub(crate) fn issue_until(&self, names: &[&str], end: SystemTime) -> Issued {
         self.sign(names, |params| params.not_after = end.into())
     }

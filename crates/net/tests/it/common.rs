@@ -5,7 +5,7 @@ use std::net::{SocketAddr, UdpSocket};
 use std::process::Child;
 use std::time::Duration;
 
-use coapace_net::{Client, Router, Server, ServerConfig, ServerHandle};
+use coapace_net::{Client, Rejection, Request, Response, Router, Server, ServerConfig, ServerHandle};
 use tokio::task::JoinHandle;
 use tokio::time::{sleep, timeout};
 
@@ -28,7 +28,7 @@ impl Running {
         format!("{}://{}{path}", self.scheme, self.address)
     }
 
-    /// Ends it in the middle of what it does.
+    /// Ends it in the middle of its work.
     pub(crate) async fn crash(&mut self) {
         self.task.abort();
         let ended = (&mut self.task).await;
@@ -52,15 +52,31 @@ pub(crate) fn connected(server: &Running) -> UdpSocket {
 pub(crate) async fn receive(socket: &UdpSocket, patience: Duration) -> Option<Vec<u8>> {
     let socket = socket.try_clone().unwrap();
     socket.set_read_timeout(Some(patience)).unwrap();
-    let received = tokio::task::spawn_blocking(move || {
-        let mut buffer = [0; 2_048];
-        socket.recv(&mut buffer).map(|len| buffer[..len].to_vec())
-    });
-    received.await.unwrap().ok()
+    tokio::task::spawn_blocking(move || received(&socket)).await.unwrap()
+}
+
+/// Waits for the next datagram in this thread, as long as the socket does.
+pub(crate) fn received(socket: &UdpSocket) -> Option<Vec<u8>> {
+    let mut buffer = [0; 2_048];
+    socket.recv(&mut buffer).ok().map(|len| buffer[..len].to_vec())
+}
+
+pub(crate) fn one_core() -> ServerConfig {
+    ServerConfig { cores: 1, ..ServerConfig::default() }
+}
+
+/// Answers a request with its payload.
+pub(crate) async fn echo(request: Request) -> Result<Response, Rejection> {
+    Ok(Response::content(request.payload().to_vec()))
+}
+
+/// Answers a request that changes something with its payload.
+pub(crate) async fn changed(request: Request) -> Result<Response, Rejection> {
+    Ok(Response::changed().payload(request.payload().to_vec()))
 }
 
 pub(crate) fn serve(router: Router) -> Running {
-    serve_at("127.0.0.1:0", router, ServerConfig { cores: 1, ..ServerConfig::default() })
+    serve_at("127.0.0.1:0", router, one_core())
 }
 
 pub(crate) fn serve_with(router: Router, config: ServerConfig) -> Running {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use crate::common::{Running, run, until};
+use crate::common::{Running, echo, run, until};
 use crate::secured::{KEY, keys};
 use coapace_net::{
     Client, Datagram, Direction, Dtls, Error, Identity, Interceptor, Refused, Rejection, Request, Resource,
@@ -24,9 +24,7 @@ fn router() -> Router {
             sleep(Duration::from_millis(400)).await;
             Ok::<_, Rejection>(Response::content("done"))
         })
-        .post("/echo", |request: Request| async move {
-            Ok::<_, Rejection>(Response::content(request.payload().to_vec()))
-        })
+        .post("/echo", echo)
 }
 
 fn serve() -> Running {
@@ -38,7 +36,7 @@ fn client(identity: &str, key: &[u8]) -> Client {
 }
 
 #[tokio::test]
-async fn a_session_begins_with_the_first_request_and_serves_all() {
+async fn the_first_request_opens_a_dtls_session_for_all_requests() {
     let server = serve();
     let client = client("lamp-7", KEY);
     for _ in 0..20 {
@@ -51,7 +49,7 @@ async fn a_session_begins_with_the_first_request_and_serves_all() {
 }
 
 #[tokio::test]
-async fn a_handler_knows_the_identity_of_the_client() {
+async fn a_handler_gets_the_psk_identity_of_the_client() {
     let who = |request: Request| async move {
         let Some(Identity::Psk(identity)) = request.peer_identity() else {
             return Err(Rejection::not_found());
@@ -68,7 +66,7 @@ async fn a_handler_knows_the_identity_of_the_client() {
 }
 
 #[tokio::test]
-async fn separate_responses_pings_and_the_largest_payloads_pass() {
+async fn separate_responses_pings_and_the_largest_payloads_work_over_dtls() {
     let server = serve();
     let client = client("lamp-7", KEY);
     assert_eq!(client.get(&server.uri("/slow")).await.unwrap().text(), "done");
@@ -81,7 +79,7 @@ async fn separate_responses_pings_and_the_largest_payloads_pass() {
 }
 
 #[tokio::test]
-async fn many_tasks_share_one_session() {
+async fn many_tasks_share_one_dtls_session() {
     let server = serve();
     let client = client("lamp-7", KEY);
     let uri = server.uri("/hello");
@@ -93,7 +91,7 @@ async fn many_tasks_share_one_session() {
 }
 
 #[tokio::test]
-async fn a_wrong_key_and_a_wrong_identity_are_one_clear_error_at_once() {
+async fn a_wrong_key_or_identity_fails_the_request_at_once_with_a_clear_error() {
     let server = serve();
     for (nth, client) in [client("lamp-7", b"another"), client("lamp-8", KEY)].iter().enumerate() {
         let call = timeout(Duration::from_secs(5), client.get(&server.uri("/hello")).into_future());
@@ -107,13 +105,13 @@ async fn a_wrong_key_and_a_wrong_identity_are_one_clear_error_at_once() {
 }
 
 #[tokio::test]
-async fn without_keys_there_is_no_request() {
+async fn without_keys_no_request_is_sent_over_dtls() {
     let error = Client::new().get("coaps://127.0.0.1/hello").await.unwrap_err();
     assert!(matches!(error, Error::Session(Refused::NoKeys)), "{error:?}");
 }
 
 #[tokio::test]
-async fn a_server_that_keeps_silent_ends_the_handshake() {
+async fn a_handshake_with_a_silent_server_ends_with_an_error() {
     let dtls = Dtls::client("lamp-7", KEY).handshake_timeout(Duration::from_millis(300));
     let client = Client::builder().dtls(dtls).build();
     let silent = UdpSocket::bind("127.0.0.1:0").unwrap();
@@ -122,7 +120,7 @@ async fn a_server_that_keeps_silent_ends_the_handshake() {
 }
 
 #[tokio::test]
-async fn a_session_closed_by_the_server_begins_again() {
+async fn after_the_server_closes_a_dtls_session_the_next_request_opens_another() {
     let keys = keys().idle_timeout(Duration::from_millis(100));
     let server = crate::secured::serve(router(), &keys);
     let client = client("lamp-7", KEY);
@@ -163,7 +161,7 @@ async fn restart((mut server, mute): (Running, Arc<Mute>), router: Router) -> Ru
     let address = server.address;
     server.crash().await;
     drop(server);
-    let config = ServerConfig { cores: 1, ..ServerConfig::default() };
+    let config = crate::common::one_core();
     let bound = async {
         loop {
             match Server::bind_dtls(address, config.clone(), &keys()) {
@@ -178,7 +176,7 @@ async fn restart((mut server, mute): (Running, Arc<Mute>), router: Router) -> Ru
 }
 
 #[tokio::test]
-async fn requests_to_a_server_that_has_restarted_are_answered_in_another_session() {
+async fn requests_to_a_restarted_server_are_answered_in_a_new_dtls_session() {
     let mortal = mortal(router());
     let (client, uri) = (hasty(), mortal.0.uri("/hello"));
     assert_eq!(client.get(&uri).await.unwrap().text(), "Hello!");
@@ -193,7 +191,7 @@ async fn requests_to_a_server_that_has_restarted_are_answered_in_another_session
 }
 
 #[tokio::test]
-async fn observations_register_again_in_the_session_that_a_request_has_begun() {
+async fn observations_register_again_in_a_new_dtls_session() {
     let observed = |resource: &Resource, text: &'static str| {
         router().observe("/text", resource, move |_| async move {
             Ok::<_, Rejection>(Response::content(text).max_age(3_600))
@@ -241,7 +239,7 @@ async fn translate(inside: tokio::net::UdpSocket, server: SocketAddr, mut again:
 }
 
 #[tokio::test]
-async fn a_nat_that_gives_the_client_another_port_costs_no_request_and_no_observation() {
+async fn a_new_nat_port_interrupts_neither_requests_nor_observations_over_dtls() {
     let resource = Resource::new();
     let text = |_| async { Ok::<_, Rejection>(Response::content("text").max_age(0)) };
     let server = crate::secured::serve(router().observe("/text", &resource, text), &keys());
@@ -251,9 +249,9 @@ async fn a_nat_that_gives_the_client_another_port_costs_no_request_and_no_observ
     let (rebind, again) = channel(1);
     let nat = tokio::spawn(translate(inside, server.address, again));
     let rebind = || async {
-        let (tell, told) = oneshot::channel();
-        rebind.send(tell).await.unwrap();
-        told.await.unwrap();
+        let (done, is_done) = oneshot::channel();
+        rebind.send(done).await.unwrap();
+        is_done.await.unwrap();
     };
     let client = hasty();
     assert_eq!(client.get(&hello).await.unwrap().text(), "Hello!");
@@ -291,7 +289,7 @@ impl Interceptor for Deaf {
 }
 
 #[tokio::test]
-async fn loss_costs_no_session_although_another_handshake_has_begun() {
+async fn packet_loss_does_not_end_a_dtls_session_while_a_second_handshake_runs() {
     let server = serve();
     let deaf = Arc::new(Deaf::default());
     let mechanism = "default:ack_timeout=100ms".parse().unwrap();
@@ -308,7 +306,7 @@ async fn loss_costs_no_session_although_another_handshake_has_begun() {
 }
 
 #[tokio::test]
-async fn a_client_that_is_dropped_closes_its_session() {
+async fn a_dropped_client_closes_its_dtls_session() {
     let server = serve();
     let client = client("lamp-7", KEY);
     client.get(&server.uri("/hello")).await.unwrap();
@@ -317,7 +315,7 @@ async fn a_client_that_is_dropped_closes_its_session() {
 }
 
 #[tokio::test]
-async fn the_session_unused_for_longest_makes_room_and_comes_back() {
+async fn the_least_recently_used_dtls_session_is_replaced_and_can_be_opened_again() {
     let server = crate::secured::serve(router(), &keys().max_sessions(2));
     let clients: Vec<_> = (0..3).map(|_| client("lamp-7", KEY)).collect();
     for client in &clients {
@@ -343,7 +341,7 @@ fn hello() -> Vec<u8> {
 }
 
 #[test]
-fn ten_thousand_hellos_without_a_cookie_leave_nothing_behind() {
+fn ten_thousand_client_hellos_without_a_cookie_take_no_memory() {
     let hello = hello();
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
     let _inside = runtime.enter();
@@ -363,7 +361,7 @@ fn ten_thousand_hellos_without_a_cookie_leave_nothing_behind() {
             source.send_to(&hello, server.address).unwrap();
             let mut answer = [0; 2048];
             let len = source.recv(&mut answer).unwrap();
-            // HelloVerifyRequest: shorter than what it answers.
+            // HelloVerifyRequest: shorter than the ClientHello.
             assert_eq!((len, answer[13]), (60, 3));
             assert!(len < hello.len());
             answers += 1;
@@ -376,7 +374,7 @@ fn ten_thousand_hellos_without_a_cookie_leave_nothing_behind() {
 }
 
 #[test]
-fn garbage_ends_no_session_and_no_server() {
+fn garbage_datagrams_end_neither_a_dtls_session_nor_the_server() {
     let hello = hello();
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
     let _inside = runtime.enter();

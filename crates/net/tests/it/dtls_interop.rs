@@ -10,8 +10,8 @@ use tokio::time::{sleep, timeout};
 
 const LIBRARIES: [&str; 2] = ["openssl", "gnutls"];
 
-/// The program of libcoap, if it is installed.
-fn installed(program: &str) -> bool {
+/// Returns whether a program is installed, and prints a line if it is not.
+pub(crate) fn installed(program: &str) -> bool {
     let found = Command::new(program).arg("-h").stdout(Stdio::null()).stderr(Stdio::null()).status().is_ok();
     if !found {
         eprintln!("skipped: {program} is not installed");
@@ -32,7 +32,7 @@ async fn ask(library: &str, identity: &str, key: &str, uri: String) -> Output {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn clients_of_libcoap_are_answered() {
+async fn libcoap_clients_get_responses_from_our_server_over_dtls() {
     let router = Router::new().get("/hello", |_| async { Ok::<_, Rejection>(Response::content("Hello!")) });
     for library in LIBRARIES {
         if !installed(&format!("coap-client-{library}")) {
@@ -45,8 +45,8 @@ async fn clients_of_libcoap_are_answered() {
         assert_eq!((counted.cookies_asked, counted.handshakes), (1, 1), "{library}");
         for (identity, key) in [("lamp-7", "another"), ("lamp-8", text(KEY))] {
             let output = ask(library, identity, key, server.uri("/hello")).await;
-            let said = String::from_utf8_lossy(&output.stdout);
-            assert!(!said.contains("Hello!"), "{library}: {said}");
+            let answer = String::from_utf8_lossy(&output.stdout);
+            assert!(!answer.contains("Hello!"), "{library}: {answer}");
         }
         let counted = server.handle.stats().dtls;
         assert_eq!(counted.handshakes, 1, "{library}");
@@ -65,13 +65,13 @@ impl Drop for Libcoap {
 }
 
 #[tokio::test]
-async fn servers_of_libcoap_answer() {
+async fn our_client_gets_responses_from_libcoap_servers_over_dtls() {
     for library in LIBRARIES {
         let program = format!("coap-server-{library}");
         if !installed(&program) {
             continue;
         }
-        // The port below that of DTLS is that of UDP.
+        // The port for UDP is one below the port for DTLS.
         let free = UdpSocket::bind("127.0.0.1:0").and_then(|socket| socket.local_addr()).expect("a port");
         let (port, secure) = (free.port(), free.port() + 1);
         let arguments =

@@ -16,7 +16,7 @@ fn content(asked: &[u8], id: u8, payload: &[u8]) -> Vec<u8> {
 }
 
 #[tokio::test]
-async fn any_holder_of_the_token_may_answer_and_copies_count_once() {
+async fn every_member_of_a_group_may_answer_and_copies_of_an_answer_count_once() {
     let group = UdpSocket::bind("127.0.0.1:0").await.expect("a port");
     let members =
         [UdpSocket::bind("127.0.0.1:0").await.unwrap(), UdpSocket::bind("127.0.0.1:0").await.unwrap()];
@@ -44,7 +44,7 @@ async fn any_holder_of_the_token_may_answer_and_copies_count_once() {
 }
 
 #[tokio::test]
-async fn a_group_is_asked_over_udp_alone() {
+async fn requests_to_a_group_are_refused_over_tcp_and_dtls() {
     let client = Client::new();
     for uri in ["coaps://224.0.1.187/", "coap+tcp://224.0.1.187/"] {
         assert!(matches!(client.get(uri).group().await, Err(Error::Scheme(_))), "{uri}");
@@ -71,7 +71,7 @@ async fn nothing_confirmable_is_sent_to_a_group() {
 }
 
 #[tokio::test]
-async fn answers_end_when_the_leisure_or_the_timeout_is_over_or_when_none_is_asked_for() {
+async fn a_group_request_ends_after_the_leisure_or_the_timeout_or_at_once_without_responses() {
     let group = UdpSocket::bind("127.0.0.1:0").await.unwrap();
     let uri = format!("coap://{}/x", group.local_addr().unwrap());
     let calls: [fn(Call) -> Call; 3] = [
@@ -87,7 +87,7 @@ async fn answers_end_when_the_leisure_or_the_timeout_is_over_or_when_none_is_ask
 }
 
 #[tokio::test]
-async fn the_rest_of_a_large_answer_comes_from_its_member() {
+async fn later_blocks_of_a_group_response_come_from_the_member_alone() {
     let group = UdpSocket::bind("127.0.0.1:0").await.unwrap();
     let uri = format!("coap://{}/x", group.local_addr().unwrap());
     let client = Client::new();
@@ -115,7 +115,7 @@ async fn the_rest_of_a_large_answer_comes_from_its_member() {
 
 #[cfg(target_os = "linux")]
 #[tokio::test]
-async fn a_group_without_a_route_is_an_error() {
+async fn a_request_to_a_group_without_a_route_is_an_error() {
     // Nothing is sent from an address of loopback to the network, and no socket of this host has this zone.
     let gone = Client::new().get("coap://[ff02::fd%25123456789]/x").group().await;
     assert!(matches!(gone, Err(Error::Unreachable(_))), "{gone:?}");

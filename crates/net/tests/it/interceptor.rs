@@ -1,4 +1,4 @@
-//! What watches a client or a server sees all of its datagrams, and may lose them.
+//! An interceptor of a client or a server sees all of its datagrams, and may lose them.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -27,7 +27,7 @@ impl Interceptor for Noting {
 }
 
 #[tokio::test]
-async fn a_tap_sees_requests_and_responses_and_what_it_loses_is_sent_again() {
+async fn an_interceptor_sees_requests_and_responses_and_datagrams_it_drops_are_retransmitted() {
     let server =
         serve(Router::new().get("/a", |_: Request| async { Ok::<_, Rejection>(Response::content("1")) }));
     let tap = Arc::new(Noting::default());
@@ -47,7 +47,7 @@ async fn a_tap_sees_requests_and_responses_and_what_it_loses_is_sent_again() {
 }
 
 #[tokio::test]
-async fn a_tap_of_a_server_sees_and_loses_what_comes_and_goes() {
+async fn an_interceptor_of_a_server_sees_and_drops_datagrams_in_both_directions() {
     let tap = Arc::new(Noting::default());
     tap.loses.lock().unwrap().extend([Direction::Sent, Direction::Received]);
     let config = ServerConfig { cores: 1, interceptor: Some(tap.clone()), ..ServerConfig::default() };

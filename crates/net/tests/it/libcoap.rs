@@ -4,7 +4,7 @@ use std::net::UdpSocket;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use crate::common::{serve, serve_with};
+use crate::common::{changed, serve, serve_with};
 use coapace_net::{Client, Code, Rejection, Request, Response, Router, ServerConfig, Verify};
 
 /// The first of these commands that is there; else says that the test is skipped.
@@ -17,7 +17,7 @@ fn installed(names: &[&'static str]) -> Option<&'static str> {
     found
 }
 
-/// What libcoap's client prints for a request.
+/// Returns the output of libcoap's client for a request.
 async fn ask(client: &'static str, arguments: &[&str]) -> String {
     let mut command = Command::new(client);
     command.args(["-B", "10"]).args(arguments);
@@ -34,9 +34,7 @@ async fn libcoaps_client_understands_our_server() {
                 let x = request.parameter("x").unwrap_or_default().to_owned();
                 Ok::<_, Rejection>(Response::content(format!("got {x}")).content_format(0))
             })
-            .put("/echo", |request: Request| async move {
-                Ok::<_, Rejection>(Response::changed().payload(request.payload().to_vec()))
-            })
+            .put("/echo", changed)
             .get("/slow", |_: Request| async {
                 tokio::time::sleep(Duration::from_millis(2_500)).await;
                 Ok::<_, Rejection>(Response::content("late"))
@@ -52,7 +50,7 @@ async fn libcoaps_client_understands_our_server() {
 }
 
 #[tokio::test]
-async fn libcoaps_client_shows_its_address_with_the_last_block_of_a_body_alone() {
+async fn a_libcoap_client_repeats_only_the_last_block_of_a_body_with_an_echo_value() {
     let Some(client) = installed(&["coap-client-notls", "coap-client"]) else { return };
     let router = Router::new().fetch("/twice", async |request: Request| {
         Ok::<_, Rejection>(Response::content(request.payload().repeat(2)))

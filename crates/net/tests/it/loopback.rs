@@ -4,16 +4,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-use crate::common::{Running, serve, serve_at, serve_with, until};
+use crate::common::{Running, echo, serve, serve_at, serve_with, until};
 use coap_numbers::option;
 use coapace_net::{Client, Code, Config, Error, Profile, Rejection, Request, Response, Router, ServerConfig};
 
 async fn temperature(_: Request) -> Result<Response, Rejection> {
     Ok(Response::content("21.5").content_format(0))
-}
-
-async fn echo(request: Request) -> Result<Response, Rejection> {
-    Ok(Response::content(request.payload().to_vec()))
 }
 
 async fn slow(request: Request) -> Result<Response, Rejection> {
@@ -65,7 +61,7 @@ async fn text_of(client: &Client, uri: &str) -> String {
 }
 
 #[tokio::test]
-async fn a_get_is_answered_on_its_acknowledgement() {
+async fn a_get_gets_a_piggybacked_response() {
     let server = started();
     let client = Client::new();
     let response = client.get(&server.uri("/temperature")).await.unwrap();
@@ -88,14 +84,14 @@ async fn every_method_reaches_its_handler_with_its_payload() {
 }
 
 #[tokio::test]
-async fn parameters_of_the_path_are_handed_over_and_literal_segments_come_first() {
+async fn handlers_get_path_parameters_and_literal_segments_take_precedence() {
     let server = started();
     let client = Client::new();
     assert_eq!(text_of(&client, &server.uri("/things/7")).await, "7 by /things/7");
     assert_eq!(text_of(&client, &server.uri("/things/all")).await, "21.5");
     assert_eq!(text_of(&client, &server.uri("/things/all/parts/a%20b")).await, "a b");
     let response = client.get(&server.uri("/things/seven")).await.unwrap();
-    assert_eq!(response.code, Code::BAD_REQUEST, "a parameter that is no number is a bad request");
+    assert_eq!(response.code, Code::BAD_REQUEST, "a parameter that is not a number is a bad request");
 }
 
 #[tokio::test]
@@ -118,7 +114,7 @@ async fn a_missing_resource_is_4_04_and_a_method_without_a_handler_4_05() {
 }
 
 #[tokio::test]
-async fn a_condition_goes_to_handlers_that_keep_to_it_and_is_4_02_elsewhere() {
+async fn if_match_is_passed_to_handlers_that_support_it_and_answered_4_02_otherwise() {
     async fn update(request: Request) -> Result<Response, Rejection> {
         request.precondition((request.path() != "/nothing").then_some(b"v1"))?;
         Ok(Response::changed())
@@ -155,7 +151,7 @@ async fn a_condition_goes_to_handlers_that_keep_to_it_and_is_4_02_elsewhere() {
 }
 
 #[tokio::test]
-async fn the_fallback_takes_what_no_path_matches() {
+async fn the_fallback_handler_gets_requests_that_match_no_path() {
     let server = serve(router().fallback(|request: Request| async move {
         Ok::<_, Rejection>(Response::content(format!("no {}", request.path())))
     }));
@@ -163,7 +159,7 @@ async fn the_fallback_takes_what_no_path_matches() {
 }
 
 #[tokio::test]
-async fn a_handler_that_waits_is_acknowledged_in_time_and_answered_separately() {
+async fn the_request_of_a_slow_handler_is_acknowledged_in_time_and_answered_separately() {
     let server = started();
     let client = Client::new();
     // Longer than ACK_TIMEOUT: without the acknowledgement there would be a retransmission.
@@ -177,7 +173,7 @@ async fn a_handler_that_waits_is_acknowledged_in_time_and_answered_separately() 
 }
 
 #[tokio::test]
-async fn a_handler_that_waits_for_less_is_answered_on_the_acknowledgement() {
+async fn the_response_of_a_fast_handler_is_piggybacked() {
     let server = started();
     let response = Client::new().get(&server.uri("/slow?ms=20")).await.unwrap();
     assert_eq!(response.text(), "late");
@@ -185,7 +181,7 @@ async fn a_handler_that_waits_for_less_is_answered_on_the_acknowledgement() {
 }
 
 #[tokio::test]
-async fn a_handler_that_panics_is_answered_5_00_and_the_server_goes_on() {
+async fn a_panic_of_a_handler_is_answered_5_00_and_the_server_keeps_running() {
     let server = started();
     let client = Client::new();
     for path in ["/panic", "/panic/later"] {
@@ -207,7 +203,7 @@ async fn a_non_confirmable_request_is_answered_without_confirmation() {
 }
 
 #[tokio::test]
-async fn a_ping_is_answered() {
+async fn a_ping_gets_a_pong() {
     let server = started();
     let client = Client::new();
     let pong = client.ping(&server.uri("")).await.unwrap();
@@ -215,7 +211,7 @@ async fn a_ping_is_answered() {
 }
 
 #[tokio::test]
-async fn requests_beyond_the_bound_of_waiting_handlers_are_refused_with_max_age() {
+async fn requests_above_the_limit_of_waiting_handlers_are_refused_with_max_age() {
     let config = ServerConfig { max_pending: 1, cores: 1, ..ServerConfig::default() };
     let server = serve_with(router(), config);
     let (first, second) = (Client::new(), Client::new());
@@ -233,7 +229,7 @@ async fn requests_beyond_the_bound_of_waiting_handlers_are_refused_with_max_age(
 }
 
 #[tokio::test]
-async fn a_handler_without_a_place_is_not_called() {
+async fn a_handler_is_not_called_without_a_free_slot() {
     let count = Arc::new(AtomicU32::new(0));
     let counted = count.clone();
     let push = move |_: Request| {
@@ -252,12 +248,12 @@ async fn a_handler_without_a_place_is_not_called() {
     assert_eq!(second.post(&uri).await.unwrap().code, Code::SERVICE_UNAVAILABLE);
     assert_eq!(second.get(&uri).await.unwrap().code, Code::METHOD_NOT_ALLOWED, "no handler, no place");
     assert_eq!(waiting.await.unwrap().unwrap().code, Code::CHANGED);
-    assert_eq!(count.load(Ordering::Relaxed), 1, "what was refused has not happened");
+    assert_eq!(count.load(Ordering::Relaxed), 1, "a refused request has not happened");
     assert_eq!(second.post(&uri).await.unwrap().code, Code::CHANGED, "there is room again");
 }
 
 #[tokio::test]
-async fn many_tasks_share_a_client_and_nstart_is_kept() {
+async fn many_tasks_share_a_client_without_exceeding_nstart() {
     let server = started();
     let client = Client::new();
     let calls: Vec<_> = (0..200)
@@ -276,7 +272,7 @@ async fn many_tasks_share_a_client_and_nstart_is_kept() {
 }
 
 #[tokio::test]
-async fn a_mechanism_of_a_request_learns_for_itself() {
+async fn a_mechanism_chosen_for_a_request_has_its_own_rto_estimate() {
     let server = started();
     let client = Client::builder().mechanism("cocoa".parse().unwrap()).build();
     let uri = server.uri("/temperature");
@@ -292,7 +288,7 @@ async fn a_mechanism_of_a_request_learns_for_itself() {
 }
 
 #[tokio::test]
-async fn a_destination_may_have_a_profile_of_its_own() {
+async fn a_destination_can_have_its_own_profile() {
     let (near, far) = (started(), started());
     let cocoa = Profile::from("cocoa".parse::<coapace_net::Mechanism>().unwrap());
     let client = Client::builder().destination("127.0.0.1", far.address.port(), cocoa).build();
@@ -306,7 +302,7 @@ async fn a_destination_may_have_a_profile_of_its_own() {
 }
 
 #[tokio::test]
-async fn a_response_that_must_be_understood_and_is_not_is_an_error_and_so_is_a_reset() {
+async fn a_response_with_an_unknown_critical_option_and_a_reset_are_errors() {
     let strange = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
     let address = strange.local_addr().unwrap();
     let server = std::thread::spawn(move || {
@@ -336,7 +332,7 @@ async fn a_response_that_must_be_understood_and_is_not_is_an_error_and_so_is_a_r
 }
 
 #[tokio::test]
-async fn a_representation_in_another_format_than_the_accepted_one_becomes_4_06() {
+async fn a_representation_in_another_format_than_accept_is_answered_4_06() {
     let server = serve(
         Router::new()
             .get("/temperature", temperature)
@@ -367,7 +363,7 @@ async fn a_representation_in_another_format_than_the_accepted_one_becomes_4_06()
 }
 
 #[tokio::test]
-async fn a_client_answers_confirmable_requests_alone() {
+async fn a_client_answers_only_confirmable_requests_with_5_01() {
     let strange = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
     let address = strange.local_addr().unwrap();
     let server = std::thread::spawn(move || {
@@ -386,7 +382,7 @@ async fn a_client_answers_confirmable_requests_alone() {
 }
 
 #[tokio::test]
-async fn dropping_the_call_cancels_the_exchange() {
+async fn dropping_a_call_cancels_its_exchange() {
     let silent = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
     let client = Client::new();
     let uri = format!("coap://{}/x", silent.local_addr().unwrap());
@@ -402,7 +398,7 @@ async fn dropping_the_call_cancels_the_exchange() {
 }
 
 #[tokio::test]
-async fn a_name_that_nobody_has_is_not_found() {
+async fn an_unknown_host_name_is_reported_as_not_found() {
     let error = Client::new().get("coap://nobody.invalid/x").await.unwrap_err();
     assert!(matches!(error, Error::NotFound { .. }), "{error}");
     let error = Client::new().get("coap://h h/x").await.unwrap_err();
@@ -415,7 +411,7 @@ async fn a_name_that_nobody_has_is_not_found() {
 }
 
 #[tokio::test]
-async fn nobody_home_is_given_up_after_the_last_retransmission() {
+async fn a_silent_address_is_given_up_after_the_last_retransmission() {
     let silent = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
     let config = Config { max_retransmit: 1, ..Config::default() };
     let mechanism = "default:ack_timeout=100ms".parse().unwrap();
@@ -428,7 +424,7 @@ async fn nobody_home_is_given_up_after_the_last_retransmission() {
 }
 
 #[tokio::test]
-async fn a_shutdown_lets_handlers_end_and_refuses_new_requests() {
+async fn a_shutdown_waits_for_running_handlers_and_refuses_new_requests() {
     let mut server = started();
     let client = Client::new();
     let uri = server.uri("/slow?ms=600");
@@ -451,7 +447,7 @@ async fn an_answer_comes_from_the_address_that_was_asked() {
         let client = Client::new();
         let hosts = ["127.0.0.5", "127.0.0.1", "[::1]"];
         for host in hosts.into_iter().filter(|host| bind.starts_with('[') || !host.starts_with('[')) {
-            // A client is told only what comes from where it asked. More often than there are places in a batch.
+            // A client takes only responses from the address it asked. 50 requests are more than a batch has places.
             let uri = format!("coap://{host}:{}/temperature", server.address.port());
             for _ in 0..50 {
                 assert_eq!(text_of(&client, &uri).await, "21.5");
@@ -463,7 +459,7 @@ async fn an_answer_comes_from_the_address_that_was_asked() {
 }
 
 #[tokio::test]
-async fn several_cores_share_a_port() {
+async fn several_threads_of_a_server_share_a_port() {
     let config = ServerConfig { cores: 3, ..ServerConfig::default() };
     let server = serve_with(router(), config);
     let calls: Vec<_> = (0..30)

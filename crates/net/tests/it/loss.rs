@@ -51,7 +51,7 @@ fn impatient() -> Client {
 }
 
 #[tokio::test]
-async fn a_lost_request_is_sent_again_and_carried_out_once() {
+async fn a_lost_request_is_retransmitted_and_executed_once() {
     let count = Arc::new(AtomicU32::new(0));
     let handled = count.clone();
     let server = serve(Router::new().post("/count", move |_: Request| {
@@ -101,7 +101,7 @@ async fn a_non_confirmable_request_that_is_lost_is_not_sent_again() {
 }
 
 #[tokio::test]
-async fn long_and_foreign_datagrams_are_counted_and_the_server_goes_on() {
+async fn oversized_and_unexpected_datagrams_are_counted_and_the_server_keeps_running() {
     let server =
         serve(Router::new().get("/x", |_: Request| async { Ok::<_, Rejection>(Response::content("x")) }));
     let stranger = UdpSocket::bind("127.0.0.1:0").unwrap();

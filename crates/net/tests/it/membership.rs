@@ -71,7 +71,7 @@ fn get(id: u8, path: &str) -> Vec<u8> {
 }
 
 #[tokio::test]
-async fn of_many_cores_one_answers_and_from_its_own_address() {
+async fn one_thread_of_a_server_answers_a_group_request_from_its_own_address() {
     let Some((server, _)) = member(ServerConfig { cores: 4, ..config() }) else { return };
     for path in ["/here", "/later"] {
         // The group has a rate, which would keep the next request of the same client back.
@@ -88,11 +88,11 @@ async fn of_many_cores_one_answers_and_from_its_own_address() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn errors_empty_answers_copies_and_what_has_to_be_confirmed_are_met_with_silence() {
+async fn a_group_member_does_not_answer_errors_empty_results_copies_or_confirmable_requests() {
     let Some((server, stranger)) = member(config()) else { return };
     let silent = [
         request(0x40, GET, 1, "here", Options::default()),
-        // An empty confirmable message, a ping to anyone else; one that is no CoAP, and a format error.
+        // An empty confirmable message, a ping to anyone else; a datagram that is not CoAP, and a format error.
         vec![0x40, 0, 0, 2],
         vec![0xff; 9],
         vec![0x49, GET, 0, 3],
@@ -123,7 +123,7 @@ async fn errors_empty_answers_copies_and_what_has_to_be_confirmed_are_met_with_s
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn answers_are_spread_over_the_leisure() {
+async fn answers_to_a_group_request_are_spread_over_the_leisure() {
     let Some((server, stranger)) = member(ServerConfig { leisure: Duration::from_secs(2), ..config() })
     else {
         return;
@@ -147,7 +147,7 @@ async fn answers_are_spread_over_the_leisure() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn answers_that_find_no_room_to_wait_are_counted() {
+async fn answers_to_a_group_request_that_exceed_the_queue_are_counted() {
     let config = ServerConfig { leisure: Duration::from_millis(500), max_delayed: 3, ..config() };
     let Some((server, stranger)) = member(config) else { return };
     for id in 0..8 {
@@ -163,7 +163,7 @@ async fn answers_that_find_no_room_to_wait_are_counted() {
 }
 
 #[tokio::test]
-async fn a_large_representation_is_its_first_block_and_the_rest_is_asked_for_alone() {
+async fn a_group_member_sends_the_first_block_of_a_large_representation() {
     let Some((server, _)) = member(config()) else { return };
     let client = Client::new();
     let uri = format!("coap://{ALL_COAP_NODES}:{}/large", server.address.port());
@@ -179,7 +179,7 @@ async fn a_large_representation_is_its_first_block_and_the_rest_is_asked_for_alo
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn nobody_observes_through_a_group() {
+async fn a_request_to_a_group_begins_no_observation() {
     let Some((server, stranger)) = member(config()) else { return };
     ask(&stranger, &server, &request(0x50, GET, 1, "here", Options::default().observe(0)));
     let mut answer = [0; 64];
@@ -189,7 +189,7 @@ async fn nobody_observes_through_a_group() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn who_has_joined_nothing_hears_nothing_though_another_of_the_host_has() {
+async fn a_server_outside_a_group_gets_no_requests_although_another_server_of_the_host_joined() {
     let Some((server, stranger)) = member(ServerConfig { groups: Vec::new(), ..config() }) else { return };
     let other = UdpSocket::bind("0.0.0.0:0").unwrap();
     other.join_multicast_v4(&ALL_COAP_NODES, &Ipv4Addr::UNSPECIFIED).unwrap();
@@ -201,7 +201,7 @@ async fn who_has_joined_nothing_hears_nothing_though_another_of_the_host_has() {
 }
 
 #[tokio::test]
-async fn a_server_of_both_families_is_a_member_in_both() {
+async fn a_server_on_ipv6_and_ipv4_joins_groups_of_both() {
     let groups = Membership::all_coap_nodes().to_vec();
     let Some((server, _)) = member_at("[::]:0", ServerConfig { groups, cores: 2, ..config() }) else {
         return;
@@ -227,14 +227,14 @@ async fn a_server_of_both_families_is_a_member_in_both() {
 }
 
 #[test]
-fn a_group_that_cannot_be_joined_is_told_in_a_line() {
+fn an_error_about_joining_a_group_names_the_group_in_one_line() {
     for (address, group, expected) in [
-        ("0.0.0.0:0", Membership::of(ALL_COAP_NODES).on("nowhere0"), "there is no interface nowhere0"),
-        ("0.0.0.0:0", Membership::of(ALL_COAP_NODES).on("65000"), "there is no interface 65000"),
-        ("127.0.0.1:0", Membership::of(ALL_COAP_NODES), "only what is bound to every address"),
-        ("0.0.0.0:0", "ff02::fd".parse().unwrap(), "the server is bound to IPv4 alone"),
+        ("0.0.0.0:0", Membership::of(ALL_COAP_NODES).on("nowhere0"), "this host has no interface nowhere0"),
+        ("0.0.0.0:0", Membership::of(ALL_COAP_NODES).on("65000"), "this host has no interface 65000"),
+        ("127.0.0.1:0", Membership::of(ALL_COAP_NODES), "only a server bound to every address"),
+        ("0.0.0.0:0", "ff02::fd".parse().unwrap(), "the server is bound to IPv4 only; bind it to [::]"),
         ("0.0.0.0:0", Membership::of(Ipv4Addr::new(192, 0, 2, 7)), "it is not the address of a group"),
-        ("127.0.0.1:0", Membership::of(ALL_COAP_NODES).if_possible(), "only what is bound to every address"),
+        ("127.0.0.1:0", Membership::of(ALL_COAP_NODES).if_possible(), "only a server bound to every address"),
     ] {
         let config = ServerConfig { groups: vec![group.clone()], ..config() };
         let error = Server::bind_with(address, config).expect_err("no member");

@@ -1,5 +1,5 @@
-//! What a server and its clients say of themselves, after traffic that is known.
-#![allow(clippy::float_cmp)] // Counts, and sums of what is configured.
+//! The metrics of a server and its clients after known traffic.
+#![allow(clippy::float_cmp)] // Counts, and sums of configured values.
 
 use std::collections::BTreeMap;
 use std::net::UdpSocket;
@@ -14,7 +14,7 @@ use coapace_net::{
 };
 use tokio::time::sleep;
 
-/// A number that is observed, a text that takes 60 ms, one that is large, and a handler that panics.
+/// A number that is observed, a text that takes 60 ms, a large text, and a handler that panics.
 fn router(number: &Resource) -> Router {
     let value = AtomicU64::new(0);
     let value = Arc::new(value);
@@ -38,7 +38,7 @@ fn router(number: &Resource) -> Router {
         })
 }
 
-/// The samples of an exposition by name and labels. What is against the format is an error.
+/// The samples of an exposition by name and labels. A violation of the format is an error.
 fn parsed(text: &str) -> BTreeMap<String, f64> {
     let (mut samples, mut families) = (BTreeMap::new(), BTreeMap::new());
     let mut helped = "";
@@ -49,7 +49,7 @@ fn parsed(text: &str) -> BTreeMap<String, f64> {
             helped = name;
         } else if let Some(family) = line.strip_prefix("# TYPE ") {
             let (name, kind) = family.split_once(' ').expect("a type behind the name");
-            assert_eq!(name, helped, "HELP stands before TYPE");
+            assert_eq!(name, helped, "HELP comes before TYPE");
             assert!(families.insert(name, kind).is_none(), "{name} twice");
             assert_eq!(kind == "counter", name.ends_with("_total"), "{line}");
         } else {
@@ -57,7 +57,7 @@ fn parsed(text: &str) -> BTreeMap<String, f64> {
             let name = sample.split('{').next().unwrap_or_default();
             let of_histogram = ["_bucket", "_sum", "_count"].iter().find_map(|end| name.strip_suffix(end));
             let family = of_histogram.filter(|_| families.get(helped) == Some(&"histogram")).unwrap_or(name);
-            assert_eq!(family, helped, "{line} stands with its family");
+            assert_eq!(family, helped, "{line} is with its family");
             assert!(sample == name || sample.ends_with("\"}"), "{line}");
             assert!(samples.insert(sample.to_owned(), value.parse().expect(line)).is_none(), "{line} twice");
         }
@@ -84,7 +84,7 @@ fn parsed(text: &str) -> BTreeMap<String, f64> {
 }
 
 #[tokio::test]
-async fn requests_are_counted_by_method_and_code_and_those_without_an_answer_too() {
+async fn metrics_count_requests_by_method_and_code_including_unanswered_ones() {
     let server = serve(router(&Resource::new()));
     let client = Client::new();
     for _ in 0..3 {
@@ -98,7 +98,7 @@ async fn requests_are_counted_by_method_and_code_and_those_without_an_answer_too
     assert_eq!(client.get(&server.uri("/large")).await.unwrap().payload.len(), 3_000);
     let stranger = UdpSocket::bind("127.0.0.1:0").unwrap();
     stranger.connect(server.address).unwrap();
-    // A method that nobody knows, twice the same; one that wants no response of success.
+    // A method that nobody knows, twice the same; a request that wants no response of success.
     for request in [&[0x40, 31, 0, 1][..], &[0x40, 31, 0, 1]] {
         stranger.send(request).unwrap();
     }
@@ -135,7 +135,7 @@ async fn requests_are_counted_by_method_and_code_and_those_without_an_answer_too
     assert_eq!(of("coap_received_bytes_total"), sent.sent_bytes as f64 + strange);
 }
 
-/// Loses one datagram that arrives, whenever it is told to.
+/// Loses the next datagram that arrives, whenever the test sets the flag.
 #[derive(Debug, Default)]
 struct Losing(AtomicBool);
 
@@ -146,7 +146,7 @@ impl Interceptor for Losing {
 }
 
 #[tokio::test]
-async fn notifications_that_are_lost_make_retransmissions_and_weak_samples() {
+async fn metrics_count_retransmissions_and_weak_samples_of_lost_notifications() {
     let (number, losing) = (Resource::new(), Arc::new(Losing::default()));
     let profile = Profile::from("default:ack_timeout=100ms".parse::<coapace_net::Mechanism>().unwrap());
     let config = ServerConfig { cores: 1, profile, ..ServerConfig::default() };
@@ -193,7 +193,7 @@ async fn notifications_that_are_lost_make_retransmissions_and_weak_samples() {
 }
 
 #[tokio::test]
-async fn a_client_measures_its_round_trips_and_the_wait_for_nstart() {
+async fn metrics_of_a_client_have_round_trip_times_and_waits_for_nstart() {
     let server = serve(router(&Resource::new()));
     let client = Client::new();
     let uri = server.uri("/slow");
@@ -211,7 +211,7 @@ async fn a_client_measures_its_round_trips_and_the_wait_for_nstart() {
 }
 
 #[tokio::test]
-async fn who_has_to_show_its_address_is_counted_as_a_challenge_and_answered_4_01() {
+async fn a_client_challenged_for_echo_is_counted_and_answered_4_01() {
     let config = ServerConfig { cores: 1, verify: Verify::Everybody, ..ServerConfig::default() };
     let server = serve_with(router(&Resource::new()), config);
     assert_eq!(Client::new().get(&server.uri("/large")).await.unwrap().payload.len(), 3_000);
@@ -221,7 +221,7 @@ async fn who_has_to_show_its_address_is_counted_as_a_challenge_and_answered_4_01
 }
 
 #[tokio::test]
-async fn two_servers_are_one_when_their_metrics_are_merged() {
+async fn merged_metrics_of_two_servers_look_like_one_server() {
     let impatient =
         Profile { config: Config { nstart: Some(2), ..Profile::default().config }, ..Profile::default() };
     let other = ServerConfig { cores: 2, profile: impatient, ..ServerConfig::default() };

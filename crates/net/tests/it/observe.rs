@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use crate::common::{Running, run, serve, serve_with};
+use crate::common::{Running, one_core, received, run, serve, serve_with};
 use coapace_net::{
     Client, Code, Error, Observation, Rejection, Request, Resource, Response, Router, Server, ServerConfig,
     Verify,
@@ -75,7 +75,7 @@ async fn is_quiet(observation: &mut Observation) -> bool {
 }
 
 #[tokio::test]
-async fn an_observer_gets_the_present_state_and_then_every_change() {
+async fn an_observer_gets_the_current_state_and_then_every_change() {
     let (server, counter) = started();
     let client = Client::new();
     for path in ["/counter", "/slow"] {
@@ -91,7 +91,7 @@ async fn an_observer_gets_the_present_state_and_then_every_change() {
 }
 
 #[tokio::test]
-async fn observers_on_all_cores_are_told() {
+async fn observers_on_all_threads_of_a_server_are_notified() {
     let counter = Counter::new(Resource::new());
     let server = serve_with(counter.router(), ServerConfig { cores: 3, ..ServerConfig::default() });
     let mut observations = Vec::new();
@@ -105,7 +105,7 @@ async fn observers_on_all_cores_are_told() {
 }
 
 #[tokio::test]
-async fn each_form_of_a_request_is_told_in_its_form_by_one_call_of_the_handler() {
+async fn one_call_of_the_handler_serves_all_observers_with_equal_requests() {
     let (server, counter) = started();
     let client = Client::new();
     let mut observations = Vec::new();
@@ -117,13 +117,13 @@ async fn each_form_of_a_request_is_told_in_its_form_by_one_call_of_the_handler()
     let [short, same, long] = &mut observations[..] else { panic!("three") };
     assert_eq!(next(short).await.as_deref(), Some("005"));
     assert_eq!(next(same).await.as_deref(), Some("005"));
-    let told = next(long).await.unwrap();
-    assert_eq!((told.len(), told.parse()), (3000, Ok(5)));
+    let text = next(long).await.unwrap();
+    assert_eq!((text.len(), text.parse()), (3000, Ok(5)));
     assert_eq!(counter.calls.load(Ordering::Relaxed) - before, 2);
 }
 
 #[tokio::test]
-async fn who_takes_its_time_gets_the_newest_state_and_none_before() {
+async fn a_slow_observer_gets_only_the_newest_state() {
     let (server, counter) = started();
     let mut observation = Client::new().observe(&server.uri("/counter")).await.unwrap();
     for value in 1..=30 {
@@ -136,7 +136,7 @@ async fn who_takes_its_time_gets_the_newest_state_and_none_before() {
 }
 
 #[tokio::test]
-async fn an_error_is_the_last_that_is_heard() {
+async fn an_error_response_is_the_last_notification() {
     let (server, counter) = started();
     let mut observation = Client::new().observe(&server.uri("/counter")).await.unwrap();
     counter.set(99);
@@ -146,14 +146,14 @@ async fn an_error_is_the_last_that_is_heard() {
 }
 
 #[tokio::test]
-async fn a_resource_that_cannot_be_observed_has_one_response_and_no_more() {
+async fn observing_a_resource_without_observe_gives_one_response() {
     let (server, counter) = started();
     let client = Client::new();
     let mut fixed = client.observe(&server.uri("/fixed")).await.unwrap();
     assert_eq!(fixed.first().text(), "fixed");
     assert!(fixed.next().await.is_none());
     counter.set(99);
-    // A loop over what comes next would never see an error that came first.
+    // A loop over the notifications would never see an error that came before them.
     let missing = client.observe(&server.uri("/counter")).await;
     assert!(
         matches!(&missing, Err(Error::NotObserved(response)) if response.code == Code::NOT_FOUND),
@@ -163,11 +163,11 @@ async fn a_resource_that_cannot_be_observed_has_one_response_and_no_more() {
     let started = server.handle.stats().endpoint.started;
     counter.set(1);
     tokio::time::sleep(Duration::from_millis(100)).await;
-    assert_eq!(server.handle.stats().endpoint.started, started, "nobody is told");
+    assert_eq!(server.handle.stats().endpoint.started, started, "nobody is notified");
 }
 
 #[tokio::test]
-async fn the_server_is_told_when_an_observation_is_dropped_or_ended() {
+async fn the_server_forgets_an_observation_that_is_dropped_or_ended() {
     let (server, counter) = started();
     let client = Client::new();
     let dropped = client.observe(&server.uri("/counter")).await.unwrap();
@@ -182,7 +182,7 @@ async fn the_server_is_told_when_an_observation_is_dropped_or_ended() {
 }
 
 #[tokio::test]
-async fn an_observation_goes_on_when_the_client_is_dropped() {
+async fn an_observation_continues_after_its_client_is_dropped() {
     let (server, counter) = started();
     let mut observation = Client::new().observe(&server.uri("/counter")).await.unwrap();
     counter.set(3);
@@ -190,7 +190,7 @@ async fn an_observation_goes_on_when_the_client_is_dropped() {
 }
 
 #[tokio::test]
-async fn a_stale_representation_is_asked_for_again_though_waiting_was_broken_off() {
+async fn a_stale_observation_registers_again_even_if_its_reader_cancelled_the_wait() {
     let (server, counter) = started();
     let mut observation = Client::new().observe(&server.uri("/counter?age=0")).await.unwrap();
     assert_eq!(counter.calls.load(Ordering::Relaxed), 1);
@@ -211,7 +211,7 @@ async fn a_stale_representation_is_asked_for_again_though_waiting_was_broken_off
 }
 
 #[tokio::test]
-async fn an_observer_shows_its_address_before_it_gets_a_large_response() {
+async fn an_observer_verifies_its_address_before_it_gets_a_large_response() {
     let counter = Counter::new(Resource::new());
     let config = ServerConfig { cores: 1, verify: Verify::Everybody, ..ServerConfig::default() };
     let server = serve_with(counter.router(), config);
@@ -222,15 +222,8 @@ async fn an_observer_shows_its_address_before_it_gets_a_large_response() {
     assert_eq!(next(&mut observation).await.unwrap().parse(), Ok(4));
 }
 
-/// Returns the next datagram, or nothing after a second.
-fn receive(socket: &UdpSocket) -> Option<Vec<u8>> {
-    let mut buffer = [0; 2_048];
-    let len = socket.recv(&mut buffer).ok()?;
-    Some(buffer[..len].to_vec())
-}
-
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn no_stranger_is_notified_of_more_than_136_bytes() {
+async fn notifications_to_an_unverified_client_have_at_most_136_bytes() {
     let config = ServerConfig { cores: 1, verify: Verify::Everybody, ..ServerConfig::default() };
     let (len, resource) = (Arc::new(AtomicU64::new(5)), Resource::new());
     let shown = len.clone();
@@ -247,23 +240,23 @@ async fn no_stranger_is_notified_of_more_than_136_bytes() {
     stranger.connect(server.address).unwrap();
     stranger.set_read_timeout(Some(Duration::from_secs(1))).unwrap();
     stranger.send(b"\x41\x01\0\x01t\x60\x54text").unwrap();
-    assert!(receive(&stranger).is_some_and(|bytes| bytes.ends_with(b"\xffxxxxx")));
+    assert!(received(&stranger).is_some_and(|bytes| bytes.ends_with(b"\xffxxxxx")));
 
     let mut honest = Client::new().observe(&server.uri("/text")).await.unwrap();
     change(500);
     let news = next(&mut honest).await.unwrap();
     assert_eq!(news.len(), 500, "it has repeated its registration with the Echo value");
-    let last = receive(&stranger).unwrap();
+    let last = received(&stranger).unwrap();
     assert!(last.len() < 40 && last[..2] == [0x51, 0x81], "4.01, non-confirmable: {last:02x?}");
     change(600);
     assert_eq!(next(&mut honest).await.unwrap().len(), 600);
-    assert_eq!(receive(&stranger), None, "it observes no longer");
+    assert_eq!(received(&stranger), None, "it observes no longer");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn strangers_have_few_places_and_a_verified_client_has_one() {
+async fn unverified_observers_have_few_slots_and_leave_one_for_a_verified_client() {
     let counter = Counter::new(Resource::new());
-    let mut config = ServerConfig { cores: 1, ..ServerConfig::default() };
+    let mut config = one_core();
     config.profile.config.max_observers = 100;
     let server = serve_with(counter.router(), config);
     // Sources that do not answer: eight of them, and no more, have a place.
@@ -290,9 +283,9 @@ async fn strangers_have_few_places_and_a_verified_client_has_one() {
 }
 
 #[tokio::test]
-async fn an_observer_that_there_is_no_place_for_is_answered_and_counted() {
+async fn an_observer_refused_for_lack_of_slots_is_answered_and_counted() {
     let counter = Counter::new(Resource::new());
-    let mut config = ServerConfig { cores: 1, ..ServerConfig::default() };
+    let mut config = one_core();
     config.profile.config.max_observers = 10;
     let server = serve_with(counter.router(), config);
     let mut observed = 0;
@@ -307,15 +300,15 @@ async fn an_observer_that_there_is_no_place_for_is_answered_and_counted() {
     counter.set(1);
     tokio::time::sleep(Duration::from_millis(300)).await;
     let stats = server.handle.stats();
-    let told = stats.endpoint.notifications;
-    assert_eq!(told + stats.endpoint.observers_displaced, observed as u64, "{stats:?}");
-    assert!(told <= 10, "{stats:?}");
+    let notified = stats.endpoint.notifications;
+    assert_eq!(notified + stats.endpoint.observers_displaced, observed as u64, "{stats:?}");
+    assert!(notified <= 10, "{stats:?}");
 }
 
 #[tokio::test]
 async fn notifications_may_be_non_confirmable() {
     let counter = Counter::new(Resource::non_confirmable());
-    let server = serve_with(counter.router(), ServerConfig { cores: 1, ..ServerConfig::default() });
+    let server = serve_with(counter.router(), one_core());
     let mut observation = Client::new().observe(&server.uri("/counter")).await.unwrap();
     counter.set(1);
     assert_eq!(next(&mut observation).await.as_deref(), Some("1"));
@@ -324,7 +317,7 @@ async fn notifications_may_be_non_confirmable() {
 }
 
 #[tokio::test]
-async fn a_server_that_stops_tells_its_observers_and_does_not_wait_for_those_that_are_gone() {
+async fn a_stopping_server_notifies_its_observers_without_waiting_for_vanished_ones() {
     for resource in [Resource::new(), Resource::non_confirmable()] {
         let counter = Counter::new(resource);
         let shutdown_timeout = Duration::from_secs(2);
@@ -354,7 +347,7 @@ async fn a_server_that_stops_tells_its_observers_and_does_not_wait_for_those_tha
 }
 
 #[tokio::test]
-async fn an_observation_goes_on_when_its_server_has_stopped_and_is_back() {
+async fn an_observation_continues_after_its_server_stopped_and_returned() {
     let (retry_after, shutdown_timeout) = (Duration::from_secs(1), Duration::from_secs(2));
     let config = ServerConfig { cores: 1, retry_after, shutdown_timeout, ..ServerConfig::default() };
     for scheme in ["coap", "coap+tcp"] {
@@ -397,7 +390,7 @@ async fn an_observation_goes_on_when_its_server_has_stopped_and_is_back() {
 
 /// A server that is bytes.
 #[tokio::test]
-async fn a_notification_that_nobody_waits_for_any_more_is_rejected() {
+async fn a_notification_of_a_dropped_observation_is_rejected() {
     let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
     socket.set_read_timeout(Some(Duration::from_secs(3))).unwrap();
     let uri = format!("coap://{}/x", socket.local_addr().unwrap());
@@ -433,7 +426,7 @@ async fn a_notification_that_nobody_waits_for_any_more_is_rejected() {
 
 /// A server that is bytes.
 #[tokio::test]
-async fn a_notification_that_must_be_understood_and_is_not_is_rejected_and_ends_the_observation() {
+async fn a_notification_with_an_unknown_critical_option_is_rejected_and_ends_the_observation() {
     let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
     socket.set_read_timeout(Some(Duration::from_secs(3))).unwrap();
     let uri = format!("coap://{}/x", socket.local_addr().unwrap());

@@ -5,10 +5,10 @@ use std::io::ErrorKind;
 use std::net::{SocketAddr, UdpSocket};
 use std::time::Duration;
 
-use coapace_net::{Client, ClientBuilder, Code, Config, Error, Rejection, Response, Router, ServerConfig};
+use coapace_net::{Client, ClientBuilder, Code, Config, Error, Rejection, Response, Router};
 use tokio::time::timeout;
 
-use crate::common::{serve_again, until};
+use crate::common::{one_core, serve_again, until};
 
 const LONG: Duration = Duration::from_secs(60);
 
@@ -26,17 +26,13 @@ fn quick() -> ClientBuilder {
     Client::builder().mechanism("default:ack_timeout=300ms".parse().unwrap())
 }
 
-fn config() -> ServerConfig {
-    ServerConfig { cores: 1, ..ServerConfig::default() }
-}
-
 #[tokio::test]
-async fn a_server_that_starts_while_it_is_asked_answers() {
+async fn a_request_is_answered_by_a_server_that_starts_meanwhile() {
     let address = vacant();
     let client = quick().build();
     let get = tokio::spawn(client.get(&format!("coap://{address}/x")).into_future());
     until(|| client.stats().endpoint.retransmissions > 0).await;
-    let _server = serve_again(&address.to_string(), router(), config()).await;
+    let _server = serve_again(&address.to_string(), router(), one_core()).await;
     let response = timeout(LONG, get).await.unwrap().unwrap().unwrap();
     assert_eq!(response.text(), "here");
     assert!(response.transmissions > 1, "{}", response.transmissions);
@@ -45,7 +41,7 @@ async fn a_server_that_starts_while_it_is_asked_answers() {
 }
 
 #[tokio::test]
-async fn after_the_last_retransmission_the_error_says_that_nobody_listened() {
+async fn after_the_last_retransmission_the_error_says_that_the_port_was_closed() {
     let client = Client::builder()
         .mechanism("default:ack_timeout=50ms".parse().unwrap())
         .config(Config { max_retransmit: 2, ..Config::default() })
@@ -61,7 +57,7 @@ async fn after_the_last_retransmission_the_error_says_that_nobody_listened() {
 }
 
 #[tokio::test]
-async fn a_timeout_of_ones_own_is_told_with_the_reason_too() {
+async fn a_timeout_of_the_application_reports_that_the_port_was_closed() {
     let (client, uri) = (Client::new(), format!("coap://{}/x", vacant()));
     let soon = Duration::from_millis(300);
     let error = client.get(&uri).timeout(soon).await.unwrap_err();
@@ -74,8 +70,8 @@ async fn a_timeout_of_ones_own_is_told_with_the_reason_too() {
 }
 
 #[tokio::test]
-async fn a_server_that_left_and_came_back_is_not_taken_for_gone() {
-    let mut server = crate::common::serve_with(router(), config());
+async fn a_server_that_restarts_during_a_request_is_not_reported_as_gone() {
+    let mut server = crate::common::serve_with(router(), one_core());
     let client = quick().config(Config { max_retransmit: 1, ..Config::default() }).build();
     let (uri, address) = (server.uri("/x"), server.address);
     client.get(&uri).await.unwrap();
@@ -84,7 +80,7 @@ async fn a_server_that_left_and_came_back_is_not_taken_for_gone() {
     until(|| UdpSocket::bind(address).is_ok()).await;
     let gone = client.get(&uri).await.unwrap_err();
     assert!(matches!(gone, Error::Unreachable(_)), "{gone:?}");
-    let mut again = serve_again(&address.to_string(), router(), config()).await;
+    let mut again = serve_again(&address.to_string(), router(), one_core()).await;
     client.get(&uri).await.unwrap();
     again.crash().await;
     drop(again);
@@ -93,12 +89,12 @@ async fn a_server_that_left_and_came_back_is_not_taken_for_gone() {
     let silent = client.get(&uri).await.unwrap_err();
     assert!(
         matches!(silent, Error::GivenUp { transmissions: 2 }),
-        "what the network said then is over: {silent:?}"
+        "the earlier error of the network is over: {silent:?}"
     );
 }
 
 #[tokio::test]
-async fn a_client_that_fails_fast_takes_the_network_at_its_word() {
+async fn a_client_with_fail_fast_ends_a_request_at_an_icmp_error() {
     let client = Client::builder().fail_fast().build();
     let uri = format!("coap://{}/x", vacant());
     let error = timeout(Duration::from_secs(20), client.get(&uri).into_future()).await.unwrap().unwrap_err();
@@ -107,7 +103,7 @@ async fn a_client_that_fails_fast_takes_the_network_at_its_word() {
 }
 
 #[test]
-fn a_client_without_a_runtime_asks_on_too() {
+fn the_blocking_client_keeps_retransmitting_after_an_icmp_error() {
     let address = vacant();
     let mut client = quick().build_blocking();
     let mut hasty = Client::builder().fail_fast().build_blocking();
@@ -140,19 +136,19 @@ mod dtls {
     use crate::secured::{KEY, keys};
 
     #[tokio::test]
-    async fn a_handshake_goes_on_until_the_server_has_started() {
+    async fn a_dtls_handshake_continues_until_the_server_has_started() {
         let address = vacant();
         let client = Client::builder().dtls(Dtls::client("lamp-7", KEY)).build();
         let get = tokio::spawn(client.get(&format!("coaps://{address}/x")).into_future());
         // The handshake has begun when there is a session for the request, and the first flight has found nobody.
         until(|| client.metrics().sessions == 1).await;
-        let _server = run("coaps", Server::bind_dtls(address, config(), &keys()), router());
+        let _server = run("coaps", Server::bind_dtls(address, one_core(), &keys()), router());
         let response = timeout(LONG, get).await.unwrap().unwrap().unwrap();
         assert_eq!(response.text(), "here");
     }
 
     #[tokio::test]
-    async fn a_handshake_with_nobody_says_so_in_the_end() {
+    async fn a_dtls_handshake_without_a_server_finally_reports_a_closed_port() {
         let dtls = Dtls::client("lamp-7", KEY).handshake_timeout(Duration::from_millis(300));
         let client = Client::builder().dtls(dtls).build();
         let error = client.get(&format!("coaps://{}/", vacant())).await.unwrap_err();

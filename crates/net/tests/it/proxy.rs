@@ -2,7 +2,7 @@
 
 use coapace_net::uri::BadUri;
 use coapace_net::{
-    BadOption, Client, Code, Error, Rejection, Request, Response, Router, Server, ServerConfig, TransferError,
+    BadOption, Client, Code, Error, Rejection, Request, Response, Router, Server, TransferError,
 };
 
 use crate::common::{Running, run, serve};
@@ -14,7 +14,7 @@ const QUERY: u16 = 15;
 const PROXY_URI: u16 = 35;
 const PROXY_SCHEME: u16 = 39;
 
-/// Returns the URI that a request to a proxy is for (RFC 7252 §6.5). There is no percent-encoding in these tests.
+/// Returns the URI that a request to a proxy is for (RFC 7252 §6.5). These tests have no percent-encoding.
 fn wanted(request: &Request) -> String {
     let text = |number| request.option(number).map(|text| String::from_utf8_lossy(text).into_owned());
     if let Some(uri) = text(PROXY_URI) {
@@ -44,7 +44,7 @@ fn proxy(scheme: &'static str) -> Running {
     let client = Client::new();
     let router = Router::new().fallback(move |request| forward(client.clone(), request));
     let router = router.understands(PROXY_URI).understands(PROXY_SCHEME);
-    let config = ServerConfig { cores: 1, ..ServerConfig::default() };
+    let config = crate::common::one_core();
     let bound = match scheme {
         "coap" => Server::bind_with("127.0.0.1:0", config),
         _ => Server::bind_tcp("127.0.0.1:0", config),
@@ -62,7 +62,7 @@ fn target() -> Running {
 }
 
 #[tokio::test]
-async fn a_proxy_asks_the_server_that_the_uri_names() {
+async fn a_proxy_requests_the_resource_from_the_server_in_the_uri() {
     let target = target();
     for scheme in ["coap", "coap+tcp"] {
         let proxy = proxy(scheme);
@@ -80,7 +80,7 @@ async fn a_proxy_asks_the_server_that_the_uri_names() {
 }
 
 #[tokio::test]
-async fn a_server_that_is_no_proxy_says_so() {
+async fn a_server_that_is_not_a_proxy_answers_5_05() {
     let target = target();
     let client = Client::builder().proxy(&target.uri("")).unwrap().build();
     let response = client.get("coap://192.0.2.1/a/b").await.unwrap();
@@ -88,7 +88,7 @@ async fn a_server_that_is_no_proxy_says_so() {
 }
 
 #[tokio::test]
-async fn options_that_a_request_must_not_have_are_not_sent() {
+async fn options_not_allowed_in_requests_are_not_sent() {
     let target = target();
     let client = Client::new();
     let error = client.get(&target.uri("/a")).option(PROXY_URI, b"coap://h/x").await.unwrap_err();

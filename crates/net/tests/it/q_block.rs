@@ -4,21 +4,15 @@ use std::net::UdpSocket;
 use std::time::Duration;
 
 use coap_numbers::option;
-use coapace_net::{Code, Options, Rejection, Request, Response, Router, ServerConfig, Verify};
+use coapace_net::{Code, Options, Router, ServerConfig, Verify};
 use coapace_proto::block::Block;
 use coapace_proto::{Kind, Message, Token};
 
 use crate::bodies::body;
-use crate::common::{Running, connected, receive, serve_with};
+use crate::common::{Running, changed, connected, one_core, receive, serve_with};
 
 fn started(verify: Verify) -> Running {
-    let echo = |request: Request| async move {
-        Ok::<_, Rejection>(Response::changed().payload(request.payload().to_vec()))
-    };
-    serve_with(
-        Router::new().post("/echo", echo),
-        ServerConfig { cores: 1, verify, ..ServerConfig::default() },
-    )
+    serve_with(Router::new().post("/echo", changed), ServerConfig { verify, ..one_core() })
 }
 
 /// Sends block `num` of a body in blocks of 64 bytes in message `id`, and returns the answer: its type, code, options and payload.
@@ -57,7 +51,7 @@ async fn blocks_with_q_block1_are_acknowledged_in_any_order_and_the_last_is_answ
 }
 
 #[tokio::test]
-async fn a_stranger_shows_its_address_before_blocks_with_q_block1_are_kept() {
+async fn blocks_with_q_block1_are_stored_only_for_verified_clients() {
     let server = started(Verify::Everybody);
     let (socket, body) = (connected(&server), body(100));
     let (_, code, options, _) = send(&socket, &body, (0, 0), Options::default()).await;

@@ -1,4 +1,4 @@
-//! Servers that answer as a test wants: those that know little of block-wise transfers, or send more than a datagram should have.
+//! Servers that answer as a test wants: servers that know little of block-wise transfers, or send more than a datagram should have.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, UdpSocket};
@@ -27,10 +27,10 @@ impl Answer {
     }
 }
 
-/// What a server has seen of a request: its Block1 option, its Request-Tag, and the length of its payload.
+/// The parts of a request that a server notes: its Block1 option, its Request-Tag, and the length of its payload.
 type Seen = (Option<Block>, Option<Vec<u8>>, usize);
 
-/// Starts a server that answers every request like this, until the process ends. Returns its URI, and what it receives.
+/// Starts a server that answers every request like this, until the process ends. Returns its URI, and the requests that it receives.
 fn start(answer: impl Fn(&Message<'_>) -> Answer + Send + 'static) -> (String, Receiver<Seen>) {
     let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
     let uri = format!("coap://{}/x", socket.local_addr().unwrap());
@@ -58,7 +58,7 @@ fn block(num: u32, more: bool, szx: u8) -> Block {
 }
 
 #[tokio::test]
-async fn a_body_of_which_a_server_took_the_first_block_for_all_is_an_error_with_every_method() {
+async fn a_server_that_takes_the_first_block_for_the_whole_body_causes_an_error_with_every_method() {
     let (uri, seen) = start(|_| Answer::new(Code::CHANGED));
     for method in [Code::PUT, Code::POST, Code::FETCH, Code::PATCH, Code::IPATCH] {
         let error = Client::new().request(method, &uri).payload(body(3_000)).await.unwrap_err();
@@ -71,7 +71,7 @@ async fn a_body_of_which_a_server_took_the_first_block_for_all_is_an_error_with_
 }
 
 #[tokio::test]
-async fn a_body_of_which_a_server_took_the_first_blocks_for_all_is_an_error_over_tcp_and_with_bert() {
+async fn a_server_that_takes_the_first_blocks_for_the_whole_body_causes_an_error_over_tcp() {
     // CSMs of a server that says nothing of blocks, and of one that takes BERT in messages of 4096 bytes.
     for (greeting, sent) in [(&b"\x00\xe1"[..], 1_024), (b"\x40\xe1\x22\x10\x00\x20", 3_072)] {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -101,14 +101,14 @@ async fn a_body_of_which_a_server_took_the_first_blocks_for_all_is_an_error_over
 }
 
 #[tokio::test]
-async fn an_error_for_a_block_before_the_last_is_the_response() {
+async fn an_error_answered_to_an_early_block_is_the_response_to_the_request() {
     let (uri, _) = start(|_| Answer::new(Code::FORBIDDEN));
     let response = Client::new().put(&uri).payload(body(3_000)).await.unwrap();
     assert_eq!(response.code, Code::FORBIDDEN);
 }
 
 #[tokio::test]
-async fn the_answer_to_the_last_block_may_come_in_blocks() {
+async fn the_response_to_the_last_block_may_itself_come_in_blocks() {
     let (uri, _) = start(|request| {
         let mut answer = Answer::new(Code::CONTINUE);
         let part = request.block2().unwrap().map_or(0, Block::num);
@@ -142,7 +142,7 @@ fn small(refusal: impl Fn() -> Options + Send + 'static) -> (String, Receiver<Se
 }
 
 #[tokio::test]
-async fn a_body_that_is_too_large_for_one_message_goes_in_blocks_of_the_size_that_the_server_names() {
+async fn after_4_13_a_body_is_sent_in_blocks_of_the_size_that_the_server_names() {
     for (refusal, first) in [
         ((|| Options::default().size1(64)) as fn() -> Options, vec![500]),
         (|| Options::default().size1(70).block1(block(0, true, 2)), vec![500]),
@@ -164,7 +164,7 @@ async fn a_body_that_is_too_large_for_one_message_goes_in_blocks_of_the_size_tha
 }
 
 #[tokio::test]
-async fn a_server_that_knows_no_blocks_is_understood_by_its_first_answer() {
+async fn a_server_without_block_support_is_recognised_by_its_first_answer() {
     let (uri, seen) = start(|request| match request.block1().unwrap() {
         Some(_) => Answer::new(Code::BAD_OPTION),
         None => Answer {
@@ -179,7 +179,7 @@ async fn a_server_that_knows_no_blocks_is_understood_by_its_first_answer() {
 }
 
 #[tokio::test]
-async fn a_server_that_refuses_every_size_is_asked_a_few_times_and_its_answer_is_the_response() {
+async fn a_server_that_refuses_every_block_size_is_tried_a_few_times() {
     let (uri, seen) = start(|_| Answer {
         options: Options::default().size1(64),
         ..Answer::new(Code::REQUEST_ENTITY_TOO_LARGE)
@@ -193,7 +193,7 @@ async fn a_server_that_refuses_every_size_is_asked_a_few_times_and_its_answer_is
 }
 
 #[tokio::test]
-async fn blocks_of_which_the_first_alone_has_an_etag_are_whole_if_their_number_is_that_of_size2() {
+async fn blocks_with_an_etag_only_in_the_first_are_accepted_if_their_length_matches_size2() {
     for (size2, whole) in [(Some(40), true), (Some(41), false), (None, false)] {
         let (uri, _) = start(move |request| {
             let num = request.block2().unwrap().map_or(0, Block::num);
@@ -213,7 +213,7 @@ async fn blocks_of_which_the_first_alone_has_an_etag_are_whole_if_their_number_i
 }
 
 #[tokio::test]
-async fn a_response_of_any_length_that_a_datagram_can_have_is_taken_once() {
+async fn a_response_of_any_datagram_length_is_accepted_once() {
     for len in [2_049, 8_000, 60_000] {
         let (uri, seen) = start(move |_| Answer { payload: body(len), ..Answer::new(Code::CONTENT) });
         let client = Client::new();
@@ -226,7 +226,7 @@ async fn a_response_of_any_length_that_a_datagram_can_have_is_taken_once() {
 }
 
 #[test]
-fn a_client_without_a_runtime_takes_a_long_response_too() {
+fn the_blocking_client_accepts_a_long_response() {
     let (uri, _) = start(|_| Answer { payload: body(8_000), ..Answer::new(Code::CONTENT) });
     assert!(coapace_net::blocking::Client::new().get(&uri).unwrap().payload == body(8_000));
 }
@@ -234,7 +234,7 @@ fn a_client_without_a_runtime_takes_a_long_response_too() {
 /// A server that speaks DTLS, and answers with one record.
 #[cfg(feature = "tls")]
 #[tokio::test]
-async fn a_response_that_fills_a_record_of_dtls_is_taken_and_a_request_that_does_is_counted() {
+async fn a_response_that_fills_a_dtls_record_is_accepted_and_such_a_request_is_counted() {
     use crate::secured::{KEY, keys};
     use coapace_net::{Dtls, DtlsSessions};
 
@@ -272,22 +272,21 @@ async fn a_response_that_fills_a_record_of_dtls_is_taken_and_a_request_that_does
     let stranger = UdpSocket::bind("127.0.0.1:0").unwrap();
     stranger.send_to(&[&b"\x40\x03\x00\x01\xff"[..], &[7; 3_000]].concat(), server.address).unwrap();
     crate::common::until(|| server.handle.stats().net.truncated == 1).await;
-    assert_eq!(server.handle.stats().endpoint.received, 0, "what is in the clear is not read");
+    assert_eq!(server.handle.stats().endpoint.received, 0, "a datagram in the clear is not read");
 }
 
-/// Sends a datagram of `len` bytes that begins like this, and returns what comes back within a second.
+/// Sends a datagram of `len` bytes that begins like this, and returns the answer that comes back within a second.
 fn asked(server: SocketAddr, head: &[u8], len: usize) -> Option<Vec<u8>> {
     let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
     socket.set_read_timeout(Some(Duration::from_secs(1))).unwrap();
     let mut bytes = head.to_vec();
     bytes.resize(len, 0x78);
     socket.send_to(&bytes, server).unwrap();
-    let mut buffer = [0; 2_048];
-    socket.recv(&mut buffer).ok().map(|len| buffer[..len].to_vec())
+    crate::common::received(&socket)
 }
 
 #[tokio::test]
-async fn a_request_that_is_too_long_for_a_datagram_is_answered_with_the_size_that_is_taken() {
+async fn a_request_too_long_for_a_datagram_is_answered_4_13_with_the_accepted_size() {
     let server = crate::common::serve(coapace_net::Router::new());
     let address = server.address;
     let answers = tokio::task::spawn_blocking(move || {

@@ -1,7 +1,7 @@
 //! A DTLS server that runs beside a test.
 
-use crate::common::{Running, run};
-use coapace_net::{Dtls, Router, Server, ServerConfig};
+use crate::common::{Running, one_core, run};
+use coapace_net::{Dtls, Router, Server};
 
 pub(crate) const KEY: &[u8] = b"a long secret";
 
@@ -11,6 +11,5 @@ pub(crate) fn keys() -> Dtls {
 }
 
 pub(crate) fn serve(router: Router, dtls: &Dtls) -> Running {
-    let config = ServerConfig { cores: 1, ..ServerConfig::default() };
-    run("coaps", Server::bind_dtls("127.0.0.1:0", config, dtls), router)
+    run("coaps", Server::bind_dtls("127.0.0.1:0", one_core(), dtls), router)
 }

@@ -11,7 +11,7 @@ use coapace_proto::block::{Block, MISSING_BLOCKS};
 use coapace_proto::{Kind, Message, Token};
 
 use crate::bodies::body;
-use crate::common::{Running, connected, receive, run, serve_with};
+use crate::common::{Running, changed, connected, one_core, receive, run, serve_with};
 
 const LEN: usize = 1_500;
 
@@ -30,10 +30,7 @@ fn router() -> (Router, Arc<AtomicU32>) {
         let end = LEN.min(range.end.max(range.start + 1_024));
         Ok::<_, Rejection>(Response::part(body(LEN)[range.start..end].to_vec(), range.start, LEN))
     };
-    let put = |request: Request| async move {
-        Ok::<_, Rejection>(Response::changed().payload(request.payload().to_vec()))
-    };
-    (Router::new().get("/large", large).get("/part", part).put("/put", put), calls)
+    (Router::new().get("/large", large).get("/part", part).put("/put", changed), calls)
 }
 
 fn started(verify: Verify) -> (Running, Arc<AtomicU32>) {
@@ -116,7 +113,7 @@ fn add(all: &[Received], whole: &mut Vec<u8>) {
 }
 
 #[tokio::test]
-async fn a_set_of_ten_blocks_answers_a_request_for_the_whole_and_the_next_one_each_continue() {
+async fn a_request_with_q_block2_is_answered_with_ten_blocks_and_ten_more_at_each_continue() {
     let (server, calls) = started(Verify::Nobody);
     for path in ["large", "part"] {
         let (raw, mut whole) = (Raw::to(&server), Vec::new());
@@ -132,7 +129,7 @@ async fn a_set_of_ten_blocks_answers_a_request_for_the_whole_and_the_next_one_ea
 }
 
 #[tokio::test]
-async fn confirmable_sets_follow_each_other_when_they_are_acknowledged() {
+async fn a_confirmable_set_of_blocks_follows_when_the_previous_set_is_acknowledged() {
     let (server, calls) = started(Verify::Nobody);
     for path in ["large", "part"] {
         let (raw, mut whole) = (Raw::to(&server), Vec::new());
@@ -163,7 +160,7 @@ async fn the_blocks_of_a_confirmable_set_do_not_wait_for_each_other() {
 }
 
 #[tokio::test]
-async fn missing_blocks_are_sent_again_and_no_others() {
+async fn only_missing_blocks_of_a_set_are_sent_again() {
     let (server, _) = started(Verify::Nobody);
     let raw = Raw::to(&server);
     let non = Kind::NonConfirmable;
@@ -174,7 +171,7 @@ async fn missing_blocks_are_sent_again_and_no_others() {
 }
 
 #[tokio::test]
-async fn blocks_that_cannot_be_are_refused() {
+async fn impossible_q_block2_options_are_refused() {
     let (server, _) = started(Verify::Nobody);
     let raw = Raw::to(&server);
     let code = async |id, blocks: &[(u32, bool)]| {
@@ -190,7 +187,7 @@ async fn blocks_that_cannot_be_are_refused() {
 }
 
 #[tokio::test]
-async fn a_stranger_that_asks_for_a_set_shows_its_address_first() {
+async fn an_unverified_client_verifies_its_address_before_it_gets_a_set_of_blocks() {
     let (server, _) = started(Verify::Everybody);
     let raw = Raw::to(&server);
     let all = raw.get(Kind::NonConfirmable, 1, "large", &[(0, true)]).await;
@@ -204,14 +201,14 @@ async fn a_stranger_that_asks_for_a_set_shows_its_address_first() {
 #[tokio::test]
 async fn over_a_reliable_transport_q_block2_is_refused() {
     let (router, _) = router();
-    let config = ServerConfig { cores: 1, ..ServerConfig::default() };
+    let config = one_core();
     let server = run("coap+tcp", coapace_net::Server::bind_tcp("127.0.0.1:0", config), router);
     let call = Client::new().get(&server.uri("/large")).option(option::Q_BLOCK2, &[8]);
     assert_eq!(call.await.unwrap().code, Code::BAD_OPTION);
 }
 
 #[tokio::test]
-async fn non_confirmable_blocks_are_confirmed_in_sets_and_the_missing_are_asked_for_in_time() {
+async fn non_confirmable_blocks_are_confirmed_in_sets_and_missing_ones_requested_in_time() {
     let (server, _) = started(Verify::Nobody);
     let raw = Raw::to(&server);
     let send = |id: u16, num: u32| {
@@ -239,7 +236,7 @@ async fn non_confirmable_blocks_are_confirmed_in_sets_and_the_missing_are_asked_
     assert!(begun.elapsed() > Duration::from_secs(3), "{:?}", begun.elapsed());
     assert_eq!(next.options.uint(option::CONTENT_FORMAT), Some(MISSING_BLOCKS.into()));
     assert_eq!((next.kind, &next.payload[..]), (Kind::NonConfirmable, &[12, 22, 23][..]));
-    assert_eq!(next.token, Token::new(&[0, 21]).unwrap(), "that of the last request");
+    assert_eq!(next.token, Token::new(&[0, 21]).unwrap(), "the token of the last request");
     for num in [12, 22, 23] {
         send(30 + num as u16, num);
     }

@@ -17,7 +17,7 @@ fn two_cores() -> ServerConfig {
 }
 
 #[tokio::test]
-async fn a_server_that_is_started_answers_when_it_runs_and_what_came_before_too() {
+async fn a_started_server_also_answers_requests_that_arrived_before_it_ran() {
     let router = Router::new().get("/", hello);
     for (scheme, server) in [
         ("coap", Server::bind_with("127.0.0.1:0", two_cores()).unwrap()),
@@ -38,7 +38,7 @@ async fn a_server_that_is_started_answers_when_it_runs_and_what_came_before_too(
 }
 
 #[tokio::test]
-async fn a_server_that_is_started_and_dropped_leaves_its_port() {
+async fn a_dropped_server_releases_its_port() {
     let server = Server::bind_with("127.0.0.1:0", two_cores()).unwrap();
     let address = server.local_addr().unwrap();
     drop(server.start(&Router::new()).unwrap());
@@ -53,7 +53,7 @@ async fn a_server_that_is_started_and_dropped_leaves_its_port() {
 }
 
 #[tokio::test]
-async fn a_handler_that_blocks_its_thread_stops_the_pulse() {
+async fn a_handler_that_blocks_its_thread_stops_the_servers_sign_of_life() {
     let (release, released) = mpsc::channel::<()>();
     let released = Arc::new(Mutex::new(released));
     let (entered, mut has_entered) = tokio::sync::mpsc::unbounded_channel();
@@ -66,7 +66,7 @@ async fn a_handler_that_blocks_its_thread_stops_the_pulse() {
             Ok::<_, Rejection>(Response::content("at last"))
         }
     });
-    let config = ServerConfig { cores: 1, ..ServerConfig::default() };
+    let config = crate::common::one_core();
     let server = Server::bind_with("127.0.0.1:0", config).unwrap();
     let uri = format!("coap://{}/", server.local_addr().unwrap());
     let started = server.start(&router).unwrap();
@@ -82,7 +82,7 @@ async fn a_handler_that_blocks_its_thread_stops_the_pulse() {
 }
 
 #[tokio::test]
-async fn sockets_that_somebody_else_has_bound_are_served() {
+async fn a_server_answers_on_sockets_bound_by_the_caller() {
     let router = Router::new().get("/", hello);
     let udp = UdpSocket::bind("127.0.0.1:0").unwrap();
     let tcp = TcpListener::bind("127.0.0.1:0").unwrap();

@@ -1,4 +1,4 @@
-//! Programs that send in the names of others: what they can take from honest clients.
+//! Programs that send in the names of others, and the little that they can take from honest clients.
 
 use std::collections::HashMap;
 use std::net::{SocketAddr, UdpSocket};
@@ -40,9 +40,7 @@ impl Source {
     /// Returns the next datagram that arrives within a time.
     pub(crate) fn receive(&self, within: Duration) -> Option<Vec<u8>> {
         self.socket.set_read_timeout(Some(within.max(Duration::from_millis(1)))).expect("a timeout");
-        let mut buffer = [0; 2_048];
-        let length = self.socket.recv(&mut buffer).ok()?;
-        Some(buffer[..length].to_vec())
+        crate::common::received(&self.socket)
     }
 
     /// Sends a request until it is answered. Returns the code of the answer and its Echo value.
@@ -82,7 +80,7 @@ fn post(n: impl std::fmt::Display) -> Options {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn forged_posts_make_no_honest_post_be_carried_out_twice() {
+async fn forged_posts_do_not_cause_a_genuine_post_to_be_executed_twice() {
     let (server, done) = counting();
     let honest = Source::at(1, 1, server.address);
     for id in 0..20 {
@@ -107,7 +105,7 @@ async fn forged_posts_make_no_honest_post_be_carried_out_twice() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_verified_client_whose_posts_cannot_be_remembered_any_more_is_told_to_wait() {
+async fn a_verified_client_waits_if_the_server_cannot_remember_more_posts() {
     let (server, done) = counting();
     let client = Source::at(1, 1, server.address);
     let mut echo = None;
@@ -181,7 +179,7 @@ async fn an_unverified_client_is_sent_at_most_three_times_its_request_if_the_res
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn no_method_and_no_option_of_its_response_gets_a_stranger_more() {
+async fn no_method_or_response_option_gets_an_unverified_client_more_than_three_times_its_bytes() {
     let methods = [Code::GET, Code::POST, Code::PUT, Code::DELETE, Code::FETCH, Code::PATCH, Code::IPATCH];
     let large = async |_: Request| {
         let response = Response::content(vec![b'x'; 700]);
@@ -200,9 +198,9 @@ async fn no_method_and_no_option_of_its_response_gets_a_stranger_more() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_hop_limit_that_is_none_is_answered_4_00() {
+async fn an_invalid_hop_limit_is_answered_4_00() {
     let router = Router::new().get("/a", async |_: Request| Ok::<_, Rejection>(Response::content("a")));
-    let config = ServerConfig { cores: 1, ..ServerConfig::default() };
+    let config = crate::common::one_core();
     let stream = run("coap+tcp", Server::bind_tcp("127.0.0.1:0", config.clone()), router.clone());
     let server = serve_with(router, config);
     let source = Source::at(6, 1, server.address);

@@ -1,4 +1,4 @@
-//! What is the same over TCP, TLS and WebSockets.
+//! Behaviour that is the same over TCP, TLS and WebSockets.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use crate::certified::Authority;
-use crate::common::{Running, run};
+use crate::common::{Running, echo, run};
 use coapace_net::{
     Bounds, Certificates, Client, Code, Error, Rejection, Request, Resource, Response, Router, Server,
     ServerConfig, TransferError,
@@ -52,9 +52,7 @@ fn serve(scheme: &'static str, config: ServerConfig) -> Changing {
             sleep(Duration::from_millis(200)).await;
             Ok::<_, Rejection>(Response::content("done"))
         })
-        .post("/echo", |request: Request| async move {
-            Ok::<_, Rejection>(Response::content(request.payload().to_vec()))
-        })
+        .post("/echo", echo)
         .observe("/count", &resource, move |request: Request| {
             let text = read.load(Ordering::Relaxed).to_string();
             let age = request.argument("age").map_or(Ok(60), str::parse);
@@ -80,7 +78,7 @@ fn all() -> impl Iterator<Item = Changing> {
 }
 
 #[tokio::test]
-async fn requests_share_a_connection_and_overtake_each_other() {
+async fn concurrent_requests_share_a_connection_and_finish_in_any_sequence() {
     for server in all() {
         let client = &server.client;
         let (slow, hello) = (server.uri("/slow"), server.uri("/hello"));
@@ -96,7 +94,7 @@ async fn requests_share_a_connection_and_overtake_each_other() {
 }
 
 #[tokio::test]
-async fn bodies_larger_than_a_message_go_both_ways_in_blocks() {
+async fn bodies_larger_than_a_message_are_sent_and_received_in_blocks() {
     for server in all() {
         for len in [0_usize, 1, 1_152, 65_400, 65_600, 200_000] {
             let body: Vec<u8> = (0..len).map(|at| (at % 251) as u8).collect();
@@ -120,20 +118,20 @@ async fn a_body_larger_than_the_server_takes_is_answered_4_13() {
 }
 
 #[tokio::test]
-async fn observers_get_the_newest_state() {
+async fn observers_over_a_connection_get_the_newest_state() {
     for server in all() {
         let mut seen = server.client.observe(&server.uri("/count")).await.unwrap();
         let mut large = server.client.observe(&server.uri("/large")).await.unwrap();
         assert_eq!((seen.first().text().as_ref(), large.first().payload.len()), ("0", 150_000));
         for nth in 1..=3_u8 {
             server.change();
-            let told = timeout(Duration::from_secs(5), seen.next()).await.expect("within 5 s");
-            let told = told.unwrap().unwrap();
-            assert_eq!(told.text(), nth.to_string(), "{}", server.scheme);
+            let notification = timeout(Duration::from_secs(5), seen.next()).await.expect("within 5 s");
+            let notification = notification.unwrap().unwrap();
+            assert_eq!(notification.text(), nth.to_string(), "{}", server.scheme);
             // Observe: 1 was in the first response.
-            assert_eq!(told.options.value(6), Some(&[nth + 1][..]), "{}", server.scheme);
-            let told = timeout(Duration::from_secs(5), large.next()).await.expect("within 5 s");
-            assert_eq!(told.unwrap().unwrap().payload, vec![nth; 150_000], "{}", server.scheme);
+            assert_eq!(notification.options.value(6), Some(&[nth + 1][..]), "{}", server.scheme);
+            let notification = timeout(Duration::from_secs(5), large.next()).await.expect("within 5 s");
+            assert_eq!(notification.unwrap().unwrap().payload, vec![nth; 150_000], "{}", server.scheme);
         }
         let counted = server.handle.stats().tcp;
         assert_eq!((counted.registered, counted.notifications), (2, 6));
@@ -146,15 +144,15 @@ async fn observers_get_the_newest_state() {
         // Once more, and the server says that it goes.
         let mut seen = server.client.get(&server.uri("/count")).once().observe().await.unwrap();
         server.handle.shutdown();
-        let told = timeout(Duration::from_secs(5), seen.next()).await.expect("within 5 s");
-        let told = told.expect("a last notification").unwrap();
-        assert_eq!(told.code, Code::SERVICE_UNAVAILABLE, "{}: 5.03 (RFC 7641 §4.2)", server.scheme);
+        let notification = timeout(Duration::from_secs(5), seen.next()).await.expect("within 5 s");
+        let notification = notification.expect("a last notification").unwrap();
+        assert_eq!(notification.code, Code::SERVICE_UNAVAILABLE, "{}: 5.03 (RFC 7641 §4.2)", server.scheme);
         assert!(seen.next().await.is_none());
     }
 }
 
 #[tokio::test]
-async fn a_resource_without_observe_answers_once() {
+async fn observing_a_resource_without_observe_over_a_connection_gives_one_response() {
     for server in all() {
         let mut seen = server.client.observe(&server.uri("/hello")).await.unwrap();
         assert_eq!(seen.first().text(), "Hello!");
@@ -163,7 +161,7 @@ async fn a_resource_without_observe_answers_once() {
 }
 
 #[tokio::test]
-async fn a_shutdown_answers_what_is_under_way_and_ends() {
+async fn a_shutdown_answers_running_requests_and_then_closes_the_connection() {
     for mut server in all() {
         let call = tokio::spawn(server.client.get(&server.uri("/slow")).into_future());
         while server.handle.stats().tcp.requests < 1 {
@@ -178,15 +176,15 @@ async fn a_shutdown_answers_what_is_under_way_and_ends() {
 }
 
 #[tokio::test]
-async fn observers_that_are_there_keep_an_idle_connection_and_others_do_not() {
+async fn an_idle_connection_is_kept_only_while_its_observers_are_alive() {
     for scheme in SCHEMES {
         let idle_timeout = Duration::from_millis(100);
         let server = serve(scheme, ServerConfig { idle_timeout, ..ServerConfig::default() });
         let mut seen = server.client.observe(&server.uri("/count")).await.unwrap();
         sleep(Duration::from_millis(500)).await;
         server.change();
-        let told = timeout(Duration::from_secs(5), seen.next()).await.expect("within 5 s");
-        assert_eq!(told.unwrap().unwrap().text(), "1", "{scheme}");
+        let notification = timeout(Duration::from_secs(5), seen.next()).await.expect("within 5 s");
+        assert_eq!(notification.unwrap().unwrap().text(), "1", "{scheme}");
         assert_eq!(server.handle.stats().tcp.idle, 0);
         seen.end().await.unwrap();
         sleep(Duration::from_millis(500)).await;
@@ -195,7 +193,7 @@ async fn observers_that_are_there_keep_an_idle_connection_and_others_do_not() {
 }
 
 #[tokio::test]
-async fn a_connection_beyond_the_bound_takes_the_place_of_one_that_is_idle() {
+async fn a_connection_above_the_limit_replaces_an_idle_one() {
     let config = ServerConfig { max_connections: 1, ..ServerConfig::default() };
     let server = serve("coap+ws", config);
     let first = Client::new();
@@ -208,7 +206,7 @@ async fn a_connection_beyond_the_bound_takes_the_place_of_one_that_is_idle() {
 }
 
 #[tokio::test]
-async fn a_handshake_that_never_ends_costs_one_connection_and_other_clients_nothing() {
+async fn an_endless_handshake_occupies_one_connection_and_does_not_disturb_others() {
     for server in all() {
         let silent = tokio::net::TcpStream::connect(server.address).await.unwrap();
         let response = server.client.get(&server.uri("/hello")).timeout(Duration::from_secs(5)).await;
@@ -218,7 +216,7 @@ async fn a_handshake_that_never_ends_costs_one_connection_and_other_clients_noth
 }
 
 #[tokio::test]
-async fn a_stale_representation_is_asked_for_again() {
+async fn a_stale_observation_registers_again() {
     let server = serve("coap+tcp", ServerConfig::default());
     let mut seen = server.client.observe(&server.uri("/count?age=0")).await.unwrap();
     // The server does not say that it has changed.
@@ -232,19 +230,19 @@ async fn a_stale_representation_is_asked_for_again() {
     assert_eq!(news.text(), "5");
     assert!(begun.elapsed() > Duration::from_millis(4_500), "too early");
     server.change();
-    let told = timeout(Duration::from_secs(5), seen.next()).await.expect("within 5 s");
-    assert_eq!(told.unwrap().unwrap().text(), "6", "it goes on");
+    let notification = timeout(Duration::from_secs(5), seen.next()).await.expect("within 5 s");
+    assert_eq!(notification.unwrap().unwrap().text(), "6", "it goes on");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn a_body_with_a_critical_option_that_nobody_knows_is_refused_with_its_first_block() {
+async fn a_body_with_an_unknown_critical_option_is_refused_at_its_first_block() {
     let server = serve("coap+tcp", ServerConfig::default());
     let mut stream = TcpStream::connect(server.address).unwrap();
     stream.set_read_timeout(Some(Duration::from_secs(5))).unwrap();
     // A CSM, and POST /echo with Block1: 0/1/16 and option 65001
     let post = b"\x00\xe1\xd0\x0f\x02\xb4echo\xd1\x03\x08\xe0\xfc\xc1\xff";
     stream.write_all(&[&post[..], &[7; 16]].concat()).unwrap();
-    let mut said = [0; 6 + 3 + 31];
-    stream.read_exact(&mut said).unwrap();
-    assert_eq!(said[6..], [&b"\xd0\x12\x82\xff"[..], b"option 65001 is not understood"].concat());
+    let mut answer = [0; 6 + 3 + 31];
+    stream.read_exact(&mut answer).unwrap();
+    assert_eq!(answer[6..], [&b"\xd0\x12\x82\xff"[..], b"option 65001 is not understood"].concat());
 }

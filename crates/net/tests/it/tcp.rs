@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use crate::common::{Running, libcoap_answers, run, until};
+use crate::common::{Running, echo, libcoap_answers, run, until};
 use coapace_net::{
     Budget, Client, Code, Error, Rejection, Request, Resource, Response, Router, Server, ServerConfig,
 };
@@ -25,9 +25,7 @@ fn serve(config: ServerConfig) -> Running {
             assert!(request.payload() != b"", "as asked");
             Ok::<_, Rejection>(Response::content(""))
         })
-        .post("/echo", |request: Request| async move {
-            Ok::<_, Rejection>(Response::content(request.payload().to_vec()))
-        });
+        .post("/echo", echo);
     start(router, config)
 }
 
@@ -36,7 +34,7 @@ fn start(router: Router, config: ServerConfig) -> Running {
 }
 
 #[tokio::test]
-async fn requests_share_a_connection_and_overtake_each_other() {
+async fn concurrent_requests_share_a_connection_and_finish_in_any_sequence() {
     let server = serve(ServerConfig::default());
     let client = Client::new();
     let (slow, hello) = (server.uri("/slow"), server.uri("/hello"));
@@ -53,7 +51,7 @@ async fn requests_share_a_connection_and_overtake_each_other() {
 }
 
 #[tokio::test]
-async fn payloads_pass_up_to_the_largest_message() {
+async fn payloads_up_to_the_largest_message_pass_over_tcp() {
     let server = serve(ServerConfig::default());
     let client = Client::new();
     for len in [0, 1, 2_000, 20_000, 65_000] {
@@ -64,7 +62,7 @@ async fn payloads_pass_up_to_the_largest_message() {
 }
 
 #[tokio::test]
-async fn many_tasks_ask_at_once() {
+async fn many_tasks_send_requests_over_tcp_at_once() {
     let server = serve(ServerConfig::default());
     let client = Client::new();
     let uri = server.uri("/slow");
@@ -76,7 +74,7 @@ async fn many_tasks_ask_at_once() {
 }
 
 #[tokio::test]
-async fn a_closed_port_is_an_error_at_once() {
+async fn a_closed_tcp_port_is_an_error_at_once() {
     let address = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let error = Client::new().get(&format!("coap+tcp://{address}/")).await.unwrap_err();
     assert!(matches!(error, Error::Connection(io::ErrorKind::ConnectionRefused)), "{error:?}");
@@ -102,7 +100,7 @@ fn greeted(listener: &std::net::TcpListener) -> TcpStream {
 
 /// A server that is bytes.
 #[tokio::test]
-async fn an_observation_is_deregistered_after_a_notification_that_must_be_understood_and_is_not() {
+async fn an_observation_is_deregistered_after_a_notification_with_an_unknown_critical_option() {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let uri = format!("coap+tcp://{}/x", listener.local_addr().unwrap());
     let server = std::thread::spawn(move || {
@@ -127,7 +125,7 @@ async fn an_observation_is_deregistered_after_a_notification_that_must_be_unders
 
 /// A server that is bytes.
 #[tokio::test]
-async fn an_observation_whose_first_response_is_rejected_or_not_waited_for_is_deregistered() {
+async fn an_observation_is_deregistered_if_its_first_response_is_rejected_or_not_awaited() {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let uri = format!("coap+tcp://{}/x", listener.local_addr().unwrap());
     let server = std::thread::spawn(move || {
@@ -182,7 +180,7 @@ async fn a_message_in_the_same_segment_as_the_csm_is_handled() {
 
 /// A server that is bytes.
 #[tokio::test]
-async fn responses_are_handed_on_though_the_signal_after_them_ends_the_connection() {
+async fn responses_before_a_signal_that_ends_the_connection_reach_their_callers() {
     // Abort, Release, and a message with an option of the reserved length 15.
     for signal in [&b"\x00\xe5"[..], b"\x00\xe4", b"\x10\x45\xf0"] {
         let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
@@ -210,7 +208,7 @@ async fn responses_are_handed_on_though_the_signal_after_them_ends_the_connectio
 
 /// A server that is bytes.
 #[tokio::test]
-async fn a_request_or_an_empty_message_of_the_server_is_no_response_though_its_token_is() {
+async fn a_request_or_empty_message_with_a_known_token_is_not_taken_as_a_response() {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
     let server = std::thread::spawn(move || {
@@ -228,7 +226,7 @@ async fn a_request_or_an_empty_message_of_the_server_is_no_response_though_its_t
 }
 
 #[tokio::test]
-async fn a_shutdown_answers_what_is_under_way_and_ends() {
+async fn a_shutdown_answers_running_requests_and_then_closes_the_connection() {
     let mut server = serve(ServerConfig::default());
     let client = Client::new();
     let call = tokio::spawn(client.get(&server.uri("/slow")).into_future());
@@ -241,7 +239,7 @@ async fn a_shutdown_answers_what_is_under_way_and_ends() {
 }
 
 #[tokio::test]
-async fn an_idle_connection_is_released_and_the_next_request_opens_another() {
+async fn an_idle_connection_is_closed_and_the_next_request_opens_another() {
     let server = serve(ServerConfig { idle_timeout: Duration::from_millis(100), ..ServerConfig::default() });
     let client = Client::new();
     for nth in 1..=2 {
@@ -252,14 +250,14 @@ async fn an_idle_connection_is_released_and_the_next_request_opens_another() {
     assert_eq!(server.handle.stats().tcp.connections, 2);
 }
 
-/// What a server says to these bytes until it closes the connection.
-fn said(server: &Running, bytes: &[u8]) -> Vec<u8> {
+/// Returns the bytes that a server sends after these until it closes the connection.
+fn answer_to(server: &Running, bytes: &[u8]) -> Vec<u8> {
     let mut stream = TcpStream::connect(server.address).unwrap();
     stream.set_read_timeout(Some(Duration::from_secs(5))).unwrap();
     stream.write_all(bytes).unwrap();
-    let mut said = Vec::new();
-    stream.read_to_end(&mut said).unwrap();
-    said
+    let mut answer = Vec::new();
+    stream.read_to_end(&mut answer).unwrap();
+    answer
 }
 
 /// A connection whose client says that it takes messages of any size.
@@ -270,7 +268,7 @@ fn greedy(address: SocketAddr) -> TcpStream {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn no_handler_is_called_for_answers_that_a_client_does_not_take() {
+async fn no_handler_is_called_while_a_client_does_not_read_its_responses() {
     let called = Arc::new(AtomicUsize::new(0));
     let count = called.clone();
     let router = Router::new().get("/f", move |_| {
@@ -299,7 +297,7 @@ async fn no_handler_is_called_for_answers_that_a_client_does_not_take() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn the_connection_that_was_silent_for_longest_makes_room() {
+async fn the_connection_silent_for_longest_is_replaced() {
     let server = serve(ServerConfig { max_connections: 2, ..ServerConfig::default() });
     let silent = TcpStream::connect(server.address).unwrap();
     until(|| server.handle.stats().tcp.connections == 1).await;
@@ -314,7 +312,7 @@ async fn the_connection_that_was_silent_for_longest_makes_room() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn observers_that_there_is_no_memory_for_are_answered_and_counted() {
+async fn observers_above_the_memory_budget_are_answered_and_counted_as_refused() {
     let resource = Resource::new();
     let router =
         Router::new().observe("/o", &resource, |_| async { Ok::<_, Rejection>(Response::content("now")) });
@@ -341,7 +339,7 @@ async fn observers_that_there_is_no_memory_for_are_answered_and_counted() {
 }
 
 #[tokio::test]
-async fn an_observation_ends_with_4_06_when_the_content_format_changes() {
+async fn an_observation_ends_with_4_06_when_its_content_format_changes() {
     let (resource, format) = (Resource::new(), Arc::new(AtomicUsize::new(0)));
     let read = format.clone();
     let router = Router::new().observe("/o", &resource, move |_| {
@@ -358,7 +356,7 @@ async fn an_observation_ends_with_4_06_when_the_content_format_changes() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn a_request_before_the_csm_a_message_too_long_and_options_that_cannot_be_read_abort_the_connection() {
+async fn a_request_before_the_csm_an_oversized_message_or_invalid_options_abort_the_connection() {
     let server = serve(ServerConfig::default());
     let get = [0x01, 0x01, 0x7f];
     let too_long = [0x00, 0xe1, 0xf0, 0, 0, 255, 255, 1];
@@ -366,35 +364,35 @@ async fn a_request_before_the_csm_a_message_too_long_and_options_that_cannot_be_
     let unreadable = [&[0x00, 0xe1, 0x70, 0x01, 0xb5][..], b"hello", &[0x0f]].concat();
     for (nth, bytes) in [&get[..], &too_long, &unreadable].into_iter().enumerate() {
         // A CSM with Max-Message-Size 65535 and Block-wise-Transfer, and an Abort.
-        assert_eq!(said(&server, bytes), [0x40, 0xe1, 0x22, 0xff, 0xff, 0x20, 0x00, 0xe5]);
+        assert_eq!(answer_to(&server, bytes), [0x40, 0xe1, 0x22, 0xff, 0xff, 0x20, 0x00, 0xe5]);
         assert_eq!(server.handle.stats().tcp.aborted, nth as u64 + 1);
     }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn a_client_that_did_not_speak_of_blocks_is_sent_blocks_of_what_does_not_fit_into_a_message() {
+async fn a_large_response_is_sent_in_blocks_to_a_client_that_did_not_announce_block_support() {
     let server = serve(ServerConfig::default());
     // An empty CSM, a GET of /large with the token 7, and a Release.
     let asked = [&[0x00, 0xe1, 0x61, 0x01, 0x07, 0xb5][..], b"large", &[0x00, 0xe4]].concat();
-    let said = said(&server, &asked);
-    assert!(said.ends_with(&[b'x'; 1_024]) && !said.ends_with(&[b'x'; 1_025]), "a block of 1024 bytes");
-    assert!(said.windows(2).any(|pair| pair == [0x45, 0x07]), "2.05 with the token: {said:x?}");
+    let answer = answer_to(&server, &asked);
+    assert!(answer.ends_with(&[b'x'; 1_024]) && !answer.ends_with(&[b'x'; 1_025]), "a block of 1024 bytes");
+    assert!(answer.windows(2).any(|pair| pair == [0x45, 0x07]), "2.05 with the token: {answer:x?}");
     // Block2 0/1/1024, and Size2 2000.
-    assert!(said.windows(4).any(|four| four == [0x0e, 0x52, 0x07, 0xd0]), "{said:x?}");
+    assert!(answer.windows(4).any(|four| four == [0x0e, 0x52, 0x07, 0xd0]), "{answer:x?}");
     assert_eq!(server.handle.stats().tcp.too_large, 0);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn a_release_is_answered_by_the_end_of_the_connection() {
+async fn a_release_signal_is_answered_by_closing_the_connection() {
     let server = serve(ServerConfig::default());
     // CSM, GET /hello with the token 7f, Release.
     let bytes = [&[0x00, 0xe1, 0x61, 0x01, 0x7f, 0xb5][..], b"hello", &[0x00, 0xe4]].concat();
     let expected = [&[0x40, 0xe1, 0x22, 0xff, 0xff, 0x20, 0x71, 0x45, 0x7f, 0xff][..], b"Hello!"].concat();
-    assert_eq!(said(&server, &bytes), expected);
+    assert_eq!(answer_to(&server, &bytes), expected);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn clients_of_libcoap_are_answered() {
+async fn libcoap_clients_get_responses_from_our_server_over_tcp() {
     let server = serve(ServerConfig::default());
     let uri = server.uri("/hello");
     let ask = move || Command::new("coap-client-openssl").args(["-B", "5"]).arg(uri).output();
@@ -406,7 +404,7 @@ async fn clients_of_libcoap_are_answered() {
 }
 
 #[tokio::test]
-async fn servers_of_libcoap_answer() {
+async fn our_client_gets_responses_from_libcoap_servers_over_tcp() {
     let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let mut command = Command::new("coap-server-openssl");
     command.args(["-A", "127.0.0.1", "-p", &free.port().to_string()]);

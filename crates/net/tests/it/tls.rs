@@ -1,10 +1,11 @@
-//! `coaps+tcp`: certificates that are good and those that are not, and libcoap at the other end.
+//! `coaps+tcp`: good and bad certificates, and libcoap at the other end.
 
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use crate::certified::{Authority, Files, Issued};
 use crate::common::{Running, libcoap_answers, run};
+use crate::dtls_interop::installed;
 use coapace_net::{
     BadCertificate, Certificates, Client, Error, Identity, Rejection, Request, Response, Router, Server,
     ServerConfig, TlsError,
@@ -36,7 +37,7 @@ fn serve(certificates: &Certificates) -> Running {
 }
 
 #[tokio::test]
-async fn a_certificate_is_good_for_its_name_and_from_its_issuer_alone() {
+async fn a_certificate_is_accepted_only_for_its_name_and_from_a_trusted_issuer() {
     let (authority, stranger) = (Authority::new(), Authority::new());
     let server = serve(&own(&authority.issue(&["127.0.0.1"])));
     let response = client(&trusting(&authority)).get(&server.uri("/who")).await.unwrap();
@@ -55,7 +56,7 @@ async fn a_certificate_is_good_for_its_name_and_from_its_issuer_alone() {
 }
 
 #[tokio::test]
-async fn a_server_that_trusts_roots_knows_who_asks() {
+async fn a_server_with_trusted_issuers_knows_the_certificate_of_the_client() {
     let (authority, stranger) = (Authority::new(), Authority::new());
     let lamp = authority.issue(&["lamp-7"]);
     let certificates = own(&authority.issue(&["127.0.0.1"])).trust(authority.pem.as_bytes()).unwrap();
@@ -76,7 +77,7 @@ async fn a_server_that_trusts_roots_knows_who_asks() {
 }
 
 #[test]
-fn a_bad_certificate_and_a_key_of_another_have_clear_errors() {
+fn an_invalid_certificate_and_a_key_that_does_not_match_have_clear_errors() {
     let authority = Authority::new();
     let (a, b) = (authority.issue(&["a"]), authority.issue(&["b"]));
     let identity = |chain: &str, key: &str| Certificates::new().identity(chain.as_bytes(), key.as_bytes());
@@ -87,17 +88,8 @@ fn a_bad_certificate_and_a_key_of_another_have_clear_errors() {
     assert!(Server::bind_tls("127.0.0.1:0", ServerConfig::default(), &Certificates::new()).is_err());
 }
 
-/// Whether a program is there; says so if not.
-fn installed(program: &str) -> bool {
-    let found = Command::new(program).arg("-h").stdout(Stdio::null()).stderr(Stdio::null()).status().is_ok();
-    if !found {
-        eprintln!("skipped: {program} is not installed");
-    }
-    found
-}
-
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn clients_of_libcoap_are_answered_and_known_by_their_certificates() {
+async fn libcoap_clients_get_responses_and_are_identified_by_their_certificates() {
     if !installed("coap-client-openssl") {
         return;
     }
@@ -120,7 +112,7 @@ async fn clients_of_libcoap_are_answered_and_known_by_their_certificates() {
 }
 
 #[tokio::test]
-async fn servers_of_libcoap_answer() {
+async fn our_client_gets_responses_from_libcoap_servers_over_tls() {
     if !installed("coap-server-openssl") {
         return;
     }

@@ -14,7 +14,7 @@ fn limited(rate: u32) -> Running {
 }
 
 #[tokio::test]
-async fn a_client_that_asks_too_fast_is_told_when_to_come_back_and_sends_nothing_until_then() {
+async fn a_client_that_gets_4_29_sends_nothing_until_max_age_has_passed() {
     let server = limited(2);
     let client = Client::new();
     for _ in 0..2 {
@@ -30,7 +30,7 @@ async fn a_client_that_asks_too_fast_is_told_when_to_come_back_and_sends_nothing
 }
 
 #[tokio::test]
-async fn a_request_with_a_timeout_waits_and_is_made_again() {
+async fn after_4_29_a_request_with_a_long_timeout_waits_and_is_sent_again() {
     let server = limited(1);
     let client = Client::new();
     client.get(&server.uri("/a")).await.unwrap();
@@ -42,7 +42,7 @@ async fn a_request_with_a_timeout_waits_and_is_made_again() {
 }
 
 #[tokio::test]
-async fn a_pause_longer_than_the_timeout_is_not_waited_for() {
+async fn after_4_29_a_request_fails_at_once_if_the_pause_exceeds_its_timeout() {
     let server = limited(1);
     let client = Client::new();
     client.get(&server.uri("/a")).await.unwrap();
@@ -51,7 +51,7 @@ async fn a_pause_longer_than_the_timeout_is_not_waited_for() {
 }
 
 #[tokio::test]
-async fn another_path_or_method_is_asked_and_another_client_is_served() {
+async fn a_4_29_does_not_hold_back_other_paths_methods_or_clients() {
     let server = limited(1);
     let client = Client::new();
     client.get(&server.uri("/a")).await.unwrap();
@@ -64,7 +64,7 @@ async fn another_path_or_method_is_asked_and_another_client_is_served() {
 }
 
 #[tokio::test]
-async fn an_observation_is_held_back_like_a_request() {
+async fn a_registration_is_held_back_after_4_29_like_a_request() {
     let server = limited(1);
     let client = Client::new();
     client.get(&server.uri("/b")).await.unwrap();
@@ -74,7 +74,7 @@ async fn an_observation_is_held_back_like_a_request() {
 }
 
 #[tokio::test]
-async fn a_client_without_a_runtime_waits_too() {
+async fn the_blocking_client_waits_after_4_29() {
     let server = limited(1);
     let uri = server.uri("/a");
     let codes = tokio::task::spawn_blocking(move || {

@@ -1,4 +1,4 @@
-//! `coap+ws`: what a server says to those who are no clients of it, and to those who do not listen.
+//! `coap+ws`: the answers of a server to programs that are not its clients, or that do not listen.
 
 use std::io::{self, Read, Write};
 use std::net::TcpStream;
@@ -25,7 +25,7 @@ fn serve_ws() -> Running {
     serve("coap+ws", Server::bind_ws)
 }
 
-/// Asks for a WebSocket. Returns what the server says, up to the end of its headers.
+/// Asks for a WebSocket. Returns the answer of the server, up to the end of its headers.
 fn upgrade(server: &Running, path: &str, protocol: &str) -> (TcpStream, String) {
     let mut stream = TcpStream::connect(server.address).unwrap();
     stream.set_read_timeout(Some(Duration::from_secs(5))).unwrap();
@@ -34,12 +34,12 @@ fn upgrade(server: &Running, path: &str, protocol: &str) -> (TcpStream, String) 
          Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n{protocol}\r\n"
     );
     stream.write_all(request.as_bytes()).unwrap();
-    let mut said = Vec::new();
+    let mut answer = Vec::new();
     let mut byte = [0];
-    while !said.ends_with(b"\r\n\r\n") && stream.read(&mut byte).unwrap() == 1 {
-        said.push(byte[0]);
+    while !answer.ends_with(b"\r\n\r\n") && stream.read(&mut byte).unwrap() == 1 {
+        answer.push(byte[0]);
     }
-    (stream, String::from_utf8(said).unwrap())
+    (stream, String::from_utf8(answer).unwrap())
 }
 
 const COAP: &str = "Sec-WebSocket-Protocol: chat, coap\r\n";
@@ -50,28 +50,28 @@ fn frame(kind: u8, payload: &[u8]) -> Vec<u8> {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn only_its_path_and_its_protocol_are_upgraded() {
+async fn a_websocket_is_opened_only_for_the_path_and_subprotocol_of_coap() {
     let server = serve_ws();
     for (path, protocol, status) in [
         ("/", COAP, "HTTP/1.1 404"),
         ("/.well-known/coap", "", "HTTP/1.1 400"),
         ("/.well-known/coap", "Sec-WebSocket-Protocol: mqtt\r\n", "HTTP/1.1 400"),
     ] {
-        let (_, said) = upgrade(&server, path, protocol);
-        assert!(said.starts_with(status), "{path} {protocol}: {said}");
+        let (_, answer) = upgrade(&server, path, protocol);
+        assert!(answer.starts_with(status), "{path} {protocol}: {answer}");
     }
-    let (_, said) = upgrade(&server, "/.well-known/coap", COAP);
-    assert!(said.starts_with("HTTP/1.1 101"), "{said}");
+    let (_, answer) = upgrade(&server, "/.well-known/coap", COAP);
+    assert!(answer.starts_with("HTTP/1.1 101"), "{answer}");
     // The example of RFC 6455 §1.3.
-    let said = said.to_lowercase();
-    assert!(said.contains("sec-websocket-accept: s3pplmbitxaq9kygzzhzrbk+xoo="), "{said}");
-    assert!(said.contains("sec-websocket-protocol: coap\r\n"), "{said}");
+    let answer = answer.to_lowercase();
+    assert!(answer.contains("sec-websocket-accept: s3pplmbitxaq9kygzzhzrbk+xoo="), "{answer}");
+    assert!(answer.contains("sec-websocket-protocol: coap\r\n"), "{answer}");
     // A refusal is counted after it was sent.
     until(|| server.handle.stats().tcp.handshakes_failed == 3).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn text_a_length_and_half_a_message_abort_the_connection() {
+async fn text_frames_length_fields_and_truncated_messages_abort_a_websocket() {
     let server = serve_ws();
     let csm = frame(2, &[0, 0xe1]);
     for (nth, wrong) in
@@ -80,18 +80,18 @@ async fn text_a_length_and_half_a_message_abort_the_connection() {
         let (mut stream, _) = upgrade(&server, "/.well-known/coap", COAP);
         stream.write_all(&csm).unwrap();
         stream.write_all(wrong).unwrap();
-        let mut said = Vec::new();
-        stream.read_to_end(&mut said).unwrap();
+        let mut answer = Vec::new();
+        stream.read_to_end(&mut answer).unwrap();
         // The CSM with Max-Message-Size 65535 and Block-wise-Transfer, an Abort, and the end of the WebSocket.
         let expected = [0x82, 7, 0, 0xe1, 0x22, 0xff, 0xff, 0x20, 0, 0x82, 2, 0, 0xe5];
-        assert_eq!(said[2..8], expected[2..8], "{nth}");
-        assert!(said.windows(4).any(|bytes| bytes == [0x82, 2, 0, 0xe5]), "{nth}: {said:x?}");
+        assert_eq!(answer[2..8], expected[2..8], "{nth}");
+        assert!(answer.windows(4).any(|bytes| bytes == [0x82, 2, 0, 0xe5]), "{nth}: {answer:x?}");
         assert_eq!(server.handle.stats().tcp.aborted, nth as u64 + 1);
     }
 }
 
 #[tokio::test]
-async fn a_server_of_something_else_is_an_error_that_says_so() {
+async fn a_websocket_server_without_coap_is_a_clear_error() {
     let tcp = serve_tcp();
     let error = Client::new().get(&format!("coap+ws://{}/hello", tcp.address)).await.unwrap_err();
     assert!(matches!(error, Error::Protocol(_) | Error::Connection(_)), "{error:?}");
@@ -101,7 +101,7 @@ async fn a_server_of_something_else_is_an_error_that_says_so() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn a_client_that_does_not_read_is_not_read_from() {
+async fn a_server_stops_reading_from_a_client_that_does_not_read_its_responses() {
     for ws in [false, true] {
         let server = if ws { serve_ws() } else { serve_tcp() };
         let mut stream = if ws {

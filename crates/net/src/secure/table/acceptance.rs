@@ -12,7 +12,8 @@ use crate::secure::dtls::with_cookie;
 use crate::secure::session::MAX_READY;
 
 impl Sessions {
-    /// Takes a client's datagram.
+    /// Handles a datagram from a client. Answers a first ClientHello with a cookie, starts a session at the second one,
+    /// and decrypts records of the session.
     pub(super) fn open_of_client(&mut self, from: Remote, datagram: &[u8], arrived: &mut OutgoingDatagrams) {
         let (now, place) = (Instant::now(), key(from));
         if let Some(cookies) = &self.cookies
@@ -44,7 +45,7 @@ impl Sessions {
         self.open_in(now, place, datagram, arrived);
     }
 
-    /// Begins a server's session with the ClientHello that has a cookie.
+    /// Starts a server's session with the ClientHello that has a cookie.
     fn accept(&mut self, now: Instant, from: Remote, hello: &Hello<'_>, datagram: &[u8]) {
         let Some(cookie) = hello.cookie() else { return };
         let place = key(from);

@@ -1,8 +1,9 @@
-//! The handshake of a client that may replace a session which its server no longer answers in.
+//! The handshake of a client that may replace a session in which the server no longer answers.
 //!
-//! It runs beside the session, which works until the other one is complete. So neither loss nor a forged datagram costs a
-//! session. The server's first answer to it is kept for [`GRACE`], because what a client sends next makes the server forget the
-//! old session (RFC 6347 §4.2.8). If the server is heard in the old session by then, the handshake is dropped.
+//! The handshake runs beside the session, which stays in use until the handshake is complete. So neither loss nor a
+//! forged datagram ends a session. The server's first answer to the handshake is delayed by [`GRACE`], because the next
+//! record of a client makes the server forget the old session (RFC 6347 §4.2.8). If the server sends something in the
+//! old session by then, the handshake is dropped.
 
 use std::time::{Duration, Instant};
 
@@ -11,24 +12,24 @@ use crate::Refused;
 use crate::secure::doubt::is_confirmable;
 use crate::secure::session::{FirstAnswer, MAX_HELD};
 
-/// The time that a server which answers a handshake has to answer in the old session. Servers of this crate acknowledge within
-/// 0.2 s.
+/// The time in which a server that answers a handshake may still answer in the old session. Servers of this crate acknowledge
+/// within 0.2 s.
 const GRACE: Duration = Duration::from_millis(500);
 
-/// Returns the place of the handshake that may replace the session at this one.
+/// Returns the slot of the handshake that may replace the session in this slot.
 pub(super) fn beside(place: Remote) -> Remote {
     Remote { local: 1, ..place }
 }
 
-/// Returns whether a datagram from a server belongs to a handshake, if one is under way beside a session: it begins with a
-/// record of a handshake, or with an alert in the clear.
+/// Returns whether a datagram from a server belongs to a handshake in progress beside a session: it begins with a handshake
+/// record, or with an unencrypted alert.
 fn is_of_handshake(datagram: &[u8]) -> bool {
     matches!(datagram, [20 | 22, ..] | [21, _, _, 0, 0, ..])
 }
 
 impl Sessions {
-    /// Seals a client's datagram. Without a session it waits for the handshake. Where the server leaves copies unanswered, another
-    /// handshake begins.
+    /// Encrypts a client's datagram. Without a session, the datagram waits for the handshake. If the server leaves
+    /// copies of a message unanswered, another handshake begins.
     pub(super) fn seal_for_server(&mut self, now: Instant, to: Remote, bytes: &[u8]) {
         let (place, trial) = (key(to), beside(key(to)));
         if !self.by_peer.contains_key(&place) {
@@ -54,28 +55,31 @@ impl Sessions {
                 }
             }
         }
+        // If the server has lost the session, messages that it has to answer are sent again in the new one.
         if bytes.first().is_some_and(|&first| is_confirmable(first)) && self.by_peer.contains_key(&trial) {
             self.hold(trial, bytes);
         }
     }
 
-    /// Keeps a datagram until a handshake is over.
+    /// Queues a datagram until a handshake is complete.
     fn hold(&mut self, place: Remote, bytes: &[u8]) {
         match self.by_peer.get_mut(&place).map(|session| &mut session.held) {
+            // The copies of a message are equal, and the server needs one of them.
             Some(held) if held.iter().any(|other| other == bytes) => {}
             Some(held) if held.len() < MAX_HELD => held.push(bytes.to_vec()),
             _ => self.counters.unsent += 1,
         }
     }
 
-    /// Returns the place of the session or handshake that a datagram from a server belongs to.
+    /// Returns the slot of the session or handshake that a datagram from a server belongs to.
     pub(super) fn place_of(&self, place: Remote, datagram: &[u8]) -> Remote {
         let trial = beside(place);
         if is_of_handshake(datagram) && self.by_peer.contains_key(&trial) { trial } else { place }
     }
 
-    /// Keeps a server's first answer to a handshake beside a session, and drops further ones meanwhile, which the server will repeat.
-    /// Returns whether this is one.
+    /// Keeps a server's first answer to a handshake beside a session, until the answer's delay has passed. Drops
+    /// further answers meanwhile, because the server will repeat them. Returns whether the datagram was kept or
+    /// dropped.
     pub(super) fn keep_first_answer(&mut self, now: Instant, place: Remote, datagram: &[u8]) -> bool {
         let Some(session) = self.by_peer.get_mut(&place) else { return false };
         match session.first_answer {
@@ -84,12 +88,13 @@ impl Sessions {
             FirstAnswer::Awaited => {}
         }
         session.first_answer = FirstAnswer::Kept { until: now + GRACE, datagram: datagram.to_vec() };
+        // The library is not shown the answer yet. This only sets the timer for the moment at which it will be.
         self.drive(now, place, None, |session| session.library.handle_timeout(now));
         true
     }
 
-    /// Notes that a server was heard in a session. A handshake beside it is dropped, unless it has gone so far that the server may
-    /// have forgotten the session. Then only the datagrams that wait for it are dropped.
+    /// Records that a server sent something in a session. A handshake beside it is dropped, unless it has advanced so far that
+    /// the server may have forgotten the session. Then only the datagrams queued for it are dropped.
     pub(super) fn note_heard(&mut self, place: Remote) {
         if !self.by_peer.get_mut(&place).is_some_and(|session| session.doubt.note_heard()) {
             return;
@@ -101,13 +106,14 @@ impl Sessions {
         }
     }
 
-    /// Sends the datagrams that have waited for a client's session, which has begun. If the session began beside another, it takes
-    /// the other's place.
+    /// Sends the datagrams queued for a client's session, which is now open. If the session was opened beside another, it
+    /// replaces the other.
     pub(super) fn established(&mut self, now: Instant, place: Remote) {
         let Some(session) = self.by_peer.get_mut(&place) else { return };
         let (held, peer) = (std::mem::take(&mut session.held), session.peer);
         if place != key(peer) {
             self.counters.lost += 1;
+            // Read before the removal, which moves the new session into the slot of the old one.
             let doubt = self.by_peer.get_mut(&key(peer)).map(|old| old.doubt.handed_on());
             self.remove(key(peer), &Refused::GivenUp);
             if let (Some(session), Some(doubt)) = (self.by_peer.get_mut(&key(peer)), doubt) {
@@ -120,7 +126,7 @@ impl Sessions {
         }
     }
 
-    /// Puts the session or handshake beside this place into it.
+    /// Moves the session or handshake beside this slot into this slot, if there is one.
     pub(super) fn promote(&mut self, place: Remote) {
         let trial = beside(place);
         let Some(session) = self.by_peer.remove(&trial) else { return };

@@ -320,7 +320,7 @@ async fn td_coap_core_23_put_with_the_if_none_match_option() {
     assert_eq!(response.code, Code::PRECONDITION_FAILED);
 }
 
-/// What is left of TD_COAP_CORE_29 without a proxy: the response says for how long it is fresh.
+/// The rest of TD_COAP_CORE_29 without a proxy: the response says for how long it is fresh.
 #[tokio::test]
 async fn td_coap_core_29_get_of_what_has_a_max_age() {
     let plug = Plug::begin("TD_COAP_CORE_29");

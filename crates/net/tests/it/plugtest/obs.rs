@@ -1,4 +1,4 @@
-//! TD_COAP_OBS: observations (td-coap4, `block`; RFC 7641). TD_COAP_OBS_03 is that of the guide of November 2012.
+//! TD_COAP_OBS: observations (td-coap4, `block`; RFC 7641). TD_COAP_OBS_03 comes from the guide of November 2012.
 
 use std::net::UdpSocket;
 use std::sync::Arc;
@@ -18,7 +18,7 @@ use crate::common::receive;
 /// Long enough for a notification, if there were one.
 const A_WHILE: Duration = Duration::from_millis(300);
 
-/// The client asks to observe what is at `path`, and its server agrees.
+/// The client asks to observe the resource at `path`, and its server agrees.
 async fn begin(plug: &Plug, path: &str) -> (Observation, Seen) {
     let observation = plug.get(path).observe().await.expect("a response");
     let request = plug.client_sends(&format!("CON GET {path}")).await.with_token().with(OBSERVE, 0);
@@ -28,17 +28,17 @@ async fn begin(plug: &Plug, path: &str) -> (Observation, Seen) {
     (observation, content)
 }
 
-/// What the client is told next.
-async fn told(observation: &mut Observation) -> String {
+/// Returns the text of the next notification.
+async fn next_text(observation: &mut Observation) -> String {
     let next = tokio::time::timeout(Duration::from_secs(5), observation.next()).await;
     next.expect("in time").expect("a representation").expect("a response").text().into_owned()
 }
 
-/// /obs changes, and the client is told.
+/// /obs changes, and the client is notified.
 async fn notified(plug: &Plug, observation: &mut Observation, before: &Seen, text: &str) -> Seen {
     plug.state.set_obs(text);
     let notification = arrives(plug, before, text).await;
-    assert_eq!(told(observation).await, text);
+    assert_eq!(next_text(observation).await, text);
     notification
 }
 
@@ -72,7 +72,7 @@ async fn td_coap_obs_02_non_confirmable_notifications() {
         plug.state.set_obs(text);
         let notification = plug.server_sends("NON 2.05").await.of(&request).newer_than(&last);
         last = notification.with_content(TEXT).with_payload(text);
-        assert_eq!(told(&mut observation).await, text);
+        assert_eq!(next_text(&mut observation).await, text);
     }
 }
 
@@ -126,7 +126,7 @@ async fn td_coap_obs_05_the_client_is_switched_off() {
         again.after(&before, Duration::from_millis(timeout));
         before = again;
     }
-    // Nothing was heard until after the representation was stale: the client is no observer any more (RFC 7641 §4.5).
+    // Nothing was heard until after the representation was stale: the client is not an observer any more (RFC 7641 §4.5).
     before.after(&first, Duration::from_secs(OBS_MAX_AGE.into()));
     tokio::time::sleep(Duration::from_millis(2_600)).await;
     plug.state.set_obs("3");
@@ -143,7 +143,7 @@ async fn td_coap_obs_06_the_client_is_rebooted() {
     plug.wire.switch_off();
     drop(observation);
     plug.client = Client::new();
-    // What is at its address now knows of nothing.
+    // The program at its address now knows of nothing.
     let port = plug.wire.client_port();
     let left = async {
         loop {
@@ -193,8 +193,8 @@ async fn td_coap_obs_07_the_resource_is_deleted() {
 async fn it_ends(plug: &Plug, observation: &mut Observation, content: &Seen, name: &str) {
     let last = plug.server_sends(name).await.of(content).without(OBSERVE);
     plug.client_sends("ACK 0.00").await.empty_to(&last);
-    let told = observation.next().await.expect("the error").expect("a response");
-    assert_eq!(told.code, last.code);
+    let notification = observation.next().await.expect("the error").expect("a response");
+    assert_eq!(notification.code, last.code);
     assert!(observation.next().await.is_none());
     plug.state.set_obs("9");
     plug.is_silent(A_WHILE).await;
@@ -221,7 +221,7 @@ async fn td_coap_obs_09_the_resource_is_updated() {
     let request = plug.client_sends("CON POST /obs").await.with_content(TEXT);
     plug.server_sends("ACK 2.04").await.to(&request);
     let last = arrives(&plug, &last, "2").await;
-    assert_eq!((response.code, told(&mut observation).await.as_str()), (Code::CHANGED, "2"));
+    assert_eq!((response.code, next_text(&mut observation).await.as_str()), (Code::CHANGED, "2"));
     notified(&plug, &mut observation, &last, "3").await;
 }
 
@@ -241,14 +241,14 @@ async fn td_coap_obs_11_notifications_on_a_lossy_path() {
     let plug = Plug::begin_with("TD_COAP_OBS_11", "200ms", Profile::default().config);
     let (mut observation, content) = begin(&plug, "/obs").await;
 
-    // While a notification is not acknowledged, what is newer takes its place: no second one is under way.
+    // While a notification is not acknowledged, a newer one takes its place: no second one is under way.
     plug.wire.lose(Received, "CON 2.05");
     plug.state.set_obs("1");
     let first = plug.server_sends("CON 2.05").await.lost().of(&content).newer_than(&content);
     plug.state.set_obs("2");
     let second = arrives(&plug, &first, "2").await;
     second.after(&first, Duration::from_millis(200));
-    assert_eq!(told(&mut observation).await, "2");
+    assert_eq!(next_text(&mut observation).await, "2");
 
     plug.wire.lose(Sent, "ACK 0.00");
     plug.state.set_obs("3");
@@ -256,7 +256,7 @@ async fn td_coap_obs_11_notifications_on_a_lossy_path() {
     plug.client_sends("ACK 0.00").await.lost().empty_to(&third);
     plug.server_sends("CON 2.05").await.again(&third);
     plug.client_sends("ACK 0.00").await.empty_to(&third);
-    assert_eq!(told(&mut observation).await, "3");
+    assert_eq!(next_text(&mut observation).await, "3");
     plug.is_silent(A_WHILE).await;
 }
 
@@ -276,14 +276,14 @@ async fn td_coap_obs_12_a_get_with_observe_1_ends_it() {
 async fn pumped(plug: &Plug, observation: &mut Observation, before: &Seen, text: &str) -> Seen {
     let body = if text.len() > 1 { text.repeat(600) } else { text.into() };
     plug.state.set_obs(text);
-    assert_eq!(told(observation).await, body);
+    assert_eq!(next_text(observation).await, body);
     let notification = plug.server_sends("CON 2.05").await.of(before).newer_than(before).with_content(TEXT);
     plug.client_sends("ACK 0.00").await.empty_to(&notification);
     the_rest_comes(plug, &notification, &body).await;
     notification
 }
 
-/// The client fetches what a notification has no room for: with a request for each block, that are no observations.
+/// The client fetches the blocks after the notification, each with a request that does not observe.
 async fn the_rest_comes(plug: &Plug, notification: &Seen, body: &str) {
     let blocks: Vec<&[u8]> = body.as_bytes().chunks(1024).collect();
     assert_eq!(notification.payload, blocks[0]);

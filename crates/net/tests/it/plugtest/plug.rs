@@ -12,7 +12,7 @@ use super::seen::Seen;
 use super::wire::Wire;
 use crate::common::{Running, receive, serve_again, serve_at};
 
-/// How long anything may take that is to come at once.
+/// The most time that an immediate answer may take.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(5);
 
 /// A case under way.
@@ -31,7 +31,7 @@ impl Drop for Plug {
 }
 
 impl Plug {
-    /// Begins a case. `ack_timeout`, as in `100ms`, is that of both sides; ACK_RANDOM_FACTOR is 1.
+    /// Begins a case. `ack_timeout`, as in `100ms`, holds for both sides; ACK_RANDOM_FACTOR is 1.
     pub(crate) fn begin_with(case: &str, ack_timeout: &str, config: Config) -> Self {
         let timer = format!("default:ack_timeout={ack_timeout},ack_random_factor=1");
         let profile = Profile { mechanism: timer.parse().expect("a mechanism"), config, bulk: None };
@@ -87,7 +87,7 @@ impl Plug {
         self.client.delete(&self.uri(path))
     }
 
-    /// What the client is given as the response.
+    /// Returns the response that the client gets.
     pub(crate) async fn response(&self, call: Call) -> Response {
         tokio::time::timeout(PATIENCE, call.into_future()).await.expect("in time").expect("a response")
     }

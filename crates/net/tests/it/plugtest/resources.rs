@@ -13,7 +13,7 @@ pub(crate) const LINKS: u16 = 40;
 pub(crate) const XML: u16 = 41;
 pub(crate) const JSON: u16 = 50;
 
-/// How long /separate takes.
+/// The time that /separate takes.
 pub(crate) const SEPARATE: Duration = Duration::from_millis(800);
 
 /// For how many seconds /obs is fresh.
@@ -25,7 +25,7 @@ pub(crate) fn large() -> String {
     lines.concat()
 }
 
-/// What the resources say, and who is to be told when they change.
+/// The texts of the resources, and the resources to notify when they change.
 #[derive(Clone)]
 pub(crate) struct Contents {
     things: Arc<Mutex<Things>>,

@@ -119,14 +119,14 @@ impl Seen {
         self
     }
 
-    /// The payload is not empty, and its Content-Format is said.
+    /// The payload is not empty, and its Content-Format is given.
     #[track_caller]
     pub(crate) fn with_content(self, format: u16) -> Self {
         assert!(!self.payload.is_empty(), "a payload in {self:?}");
         self.with(option::CONTENT_FORMAT, format.into())
     }
 
-    /// The Content-Format is said if there is a payload.
+    /// The Content-Format is given if there is a payload.
     #[track_caller]
     pub(crate) fn says_its_format(self) -> Self {
         assert!(self.payload.is_empty() || self.values(option::CONTENT_FORMAT).len() == 1, "{self:?}");
@@ -140,28 +140,28 @@ impl Seen {
         self
     }
 
-    /// It goes with this request: the token is the same.
+    /// Checks that it goes with this request: the token is the same.
     #[track_caller]
     pub(crate) fn of(self, request: &Self) -> Self {
         assert_eq!(self.token, request.token, "{self:?} of {request:?}");
         self
     }
 
-    /// It answers this request in its acknowledgement: Message ID and token are the same.
+    /// Checks that it answers this request in its acknowledgement: Message ID and token are the same.
     #[track_caller]
     pub(crate) fn to(self, request: &Self) -> Self {
         assert_eq!(self.id, request.id, "{self:?} to {request:?}");
         self.of(request)
     }
 
-    /// It is an empty message that goes with this one: four bytes with its Message ID.
+    /// Checks that it is an empty message that goes with `other`: four bytes with its Message ID.
     #[track_caller]
     pub(crate) fn empty_to(self, other: &Self) -> Self {
         assert_eq!((self.bytes.len(), self.id), (4, other.id), "{self:?} to {other:?}");
         self
     }
 
-    /// It is another message than these: a new Message ID, and a new token.
+    /// Checks that it is another message than these: a new Message ID, and a new token.
     #[track_caller]
     pub(crate) fn new_after(self, others: &[&Self]) -> Self {
         for other in others {
@@ -170,14 +170,14 @@ impl Seen {
         self
     }
 
-    /// It is a copy of this one.
+    /// Checks that it is a copy of `first`.
     #[track_caller]
     pub(crate) fn again(self, first: &Self) -> Self {
         assert_eq!(self.bytes, first.bytes, "a retransmission");
         self
     }
 
-    /// It was lost on its way.
+    /// Checks that it was lost on its way.
     #[track_caller]
     pub(crate) fn lost(self) -> Self {
         assert!(self.is_lost, "{self:?}");
@@ -191,7 +191,7 @@ impl Seen {
         assert!(passed + MOMENT >= time, "{passed:?} instead of {time:?}");
     }
 
-    /// Its Observe option is newer than that of the one before (RFC 7641 §3.4).
+    /// Checks that the Observe option is newer than the one of `before` (RFC 7641 §3.4).
     #[track_caller]
     pub(crate) fn newer_than(self, before: &Self) -> Self {
         let (old, new) = (before.uint(option::OBSERVE), self.uint(option::OBSERVE));

@@ -30,12 +30,12 @@ pub(crate) struct Wire {
 #[derive(Debug, Default)]
 struct Noted {
     seen: Vec<Seen>,
-    /// How many of them the case has looked at.
+    /// The number of them that the case has looked at.
     looked_at: usize,
     losses: Vec<(Direction, String)>,
     off: bool,
     server_off: bool,
-    /// How many datagrams the server has sent without power.
+    /// The number of datagrams that the server has sent without power.
     unsent: u32,
     client_port: u16,
     capture: Option<CaptureFile<BufWriter<File>>>,
@@ -65,17 +65,17 @@ impl Wire {
         self.state().losses.push((direction, name.into()));
     }
 
-    /// The client is without power: what arrives is not taken, what it would send never leaves.
+    /// The client is without power: it takes no datagram, and none leaves it.
     pub(crate) fn switch_off(&self) {
         self.state().off = true;
     }
 
-    /// The server is without power: what it would say at its end never leaves.
+    /// The server is without power: its last datagrams never leave.
     pub(crate) fn server_is_off(&self) {
         self.state().server_off = true;
     }
 
-    /// The server is on again and is heard, once what it said at its end is gone: the client may read that late.
+    /// The server is on again and is heard, once its last datagrams are gone: the client may read these late.
     pub(crate) async fn server_is_on(&self, patience: Duration) {
         let gone = async {
             while self.state().unsent == 0 {
@@ -99,7 +99,7 @@ impl Wire {
         let loss = state.losses.iter().position(|loss| *loss == (direction, name.clone()));
         seen.is_lost = loss.map(|place| state.losses.remove(place)).is_some();
         let goes_on = !seen.is_lost;
-        // At the client's interface, what it sends is there before it is lost, what it would receive is not.
+        // The client's interface sees a sent datagram before its loss, but not a lost datagram to the client.
         if goes_on || direction == Direction::Sent {
             state.capture(direction, bytes);
         }
