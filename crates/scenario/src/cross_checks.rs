@@ -1,4 +1,4 @@
-//! Checks of a whole scenario that need the places of its mesh.
+//! Checks of a whole scenario that need the positions of the nodes of its mesh.
 
 use std::path::Path;
 
@@ -13,14 +13,16 @@ use crate::schema::kind::Lines;
 use crate::schema::table::Misfit;
 use crate::transfers::Protocol;
 
-/// The path of the table of a mesh.
+/// The dotted path of the table of the mesh.
 const MESH: &str = "network.mesh";
 
 /// The most messages that a flow may make in a run. More would take days to simulate.
 const MOST_MESSAGES: u128 = 1_000_000_000;
 
-/// Finds the places of the nodes, counts the clients, and checks the keys that depend on either.
+/// Finds the positions of the nodes of a mesh, counts its clients, and checks the keys that depend on positions or on
+/// the number of clients. Returns `None` for a network of hops.
 pub(crate) fn place(file: &mut File, item: &Item, folder: Option<&Path>) -> Result<Option<Places>, Misfit> {
+    // Without a duration this is 0 s, which suits nodes that stay. Movements of a model are refused below in that case.
     let end = Time::ZERO + file.workload.duration.unwrap_or_default();
     let places = file.network.mesh.as_ref().map(|mesh| Places::of(mesh, folder, end)).transpose();
     let places = places.map_err(|(key, problem)| Misfit::new(format!("{MESH}.{key}"), problem))?;
@@ -34,6 +36,7 @@ pub(crate) fn place(file: &mut File, item: &Item, folder: Option<&Path>) -> Resu
         }
     }
     if let (Some(mesh), Some(places)) = (&file.network.mesh, &places) {
+        // Checked with the propagation in force, which the file of the topology may just have replaced.
         let has_room = Mesh::has_room(&places.layout.places, mesh.radio.propagation);
         let problem = "reaches too far: more than 50 million pairs of nodes may hear each other";
         Misfit::unless(has_room, format!("{MESH}.radio.propagation"), problem)?;
@@ -41,21 +44,26 @@ pub(crate) fn place(file: &mut File, item: &Item, folder: Option<&Path>) -> Resu
         let problem = "needs a `workload.duration`, until which nodes move";
         Misfit::unless(ends, format!("{MESH}.mobility.kind"), problem)?;
     }
+    // The places decide how many sinks and clients a mesh has. A number in the file may only repeat the count.
     let mut sinks = file.server.count;
     if let Some(Places { layout, .. }) = &places {
         sinks = layout.sinks.len() as u32;
+        // A border router that is a sink, too, must not be subtracted twice.
         let relays = u32::from(!layout.sinks.contains(&layout.root));
+        // Does not underflow: `Places::of` refuses a mesh without a client.
         let clients = layout.places.len() as u32 - sinks - relays;
+        // The file's own number counts, not the 1 that a mesh gets before its clients are counted.
         let is_said = item.get("clients").and_then(|clients| clients.get("count")).is_some();
         let problem = format!("must be left out in a mesh, which has {clients} clients here");
         Misfit::unless(!is_said || file.clients.count == clients, "clients.count", problem)?;
         file.clients.count = clients;
     }
     let clients = file.clients.count;
+    // From here on the number of clients is known, also in a mesh.
     for (transfer, own) in file.workload.transfers.iter().zip(file.workload.transferring(clients)) {
-        let problem = format!("leaves it no client: there are {clients}");
+        let problem = format!("leaves this transfer no client: there are {clients} in all");
         Misfit::unless(!own.is_empty(), transfer.path("clients"), problem)?;
-        let problem = "must not be \"tcp\" in a mesh, which has none";
+        let problem = "must not be \"tcp\" in a mesh: TCP is simulated over hops only";
         let is_carried = places.is_none() || transfer.protocol != Protocol::Tcp;
         Misfit::unless(is_carried, transfer.path("protocol"), problem)?;
     }
@@ -67,13 +75,16 @@ pub(crate) fn place(file: &mut File, item: &Item, folder: Option<&Path>) -> Resu
         Misfit::unless(layout.is_some() || flow.to.is_some(), flow.path("to"), problem)?;
         let problem = "must be \"all\" without a mesh: hops have no sides";
         Misfit::unless(layout.is_some() || flow.from == Side::All, flow.path("from"), problem)?;
+        // Messages are kept until the run ends, so their number is bounded before it begins.
         let bits = u128::from(flow.sizes(file.clients.uri_path_bytes()).1) * 8;
         let seconds = u128::from(file.workload.duration.unwrap_or_default().as_micros() / 1_000_000);
+        // A flow with an interval needs no bound here: `flow_fits` demands 1 ms or more.
         let messages = u128::from(flow.rate.unwrap_or(0)) * seconds / bits.max(1);
-        let problem = format!("makes {messages} messages, of which there may be {MOST_MESSAGES}");
+        let problem = format!("makes {messages} messages; a flow may make at most {MOST_MESSAGES}");
         Misfit::unless(messages <= MOST_MESSAGES, flow.path("rate"), problem)?;
         let leaves_none = |flow: &Flow| flow.sinks(file.clients.count, layout).iter().all(Option::is_none);
         if leaves_none(flow) {
+            // With a share of 1 only the side decides, so this try shows which of the two keys is wrong.
             let all = Flow { share: 1.0, ..flow.clone() };
             let cause = if leaves_none(&all) { "from" } else { "share" };
             return Err(Misfit::new(flow.path(cause), "leaves no client to take part"));
@@ -82,12 +93,14 @@ pub(crate) fn place(file: &mut File, item: &Item, folder: Option<&Path>) -> Resu
     Ok(places)
 }
 
-/// Makes the names of the files of a mesh absolute, so that they lead to the same files from any folder.
+/// Makes the file names in the keys of a mesh absolute, so that they name the same files from any working directory.
 pub(crate) fn name_files(item: &mut Item, folder: Option<&Path>, places: Option<&Places>) {
     for (key, _) in places.map_or(&[][..], |places| &places.files) {
         let path = format!("{MESH}.{key}");
         let Item { at, value: TomlValue::Text(name) } = item.nearest_to(&path) else { continue };
+        // Without a working directory the name stays relative, which is still right on this machine.
         let Ok(absolute) = std::path::absolute(found(name, folder)) else { continue };
+        // A path that is not UTF-8 cannot be written in TOML.
         if let Some(name) = absolute.to_str() {
             let named = Item { at: *at, value: TomlValue::Text(name.to_owned()) };
             // The member exists, so this does not fail.
@@ -96,7 +109,7 @@ pub(crate) fn name_files(item: &mut Item, folder: Option<&Path>, places: Option<
     }
 }
 
-/// Replaces the names of files by hashes of their contents, because a run depends on the contents alone.
+/// Replaces each file name in `lines` by a hash of the file's content, because a run depends on the content alone.
 pub(crate) fn with_contents(mut lines: Lines, places: Option<&Places>) -> Lines {
     for (key, hash) in places.map_or(&[][..], |places| &places.files) {
         let path = format!("{MESH}.{key}");

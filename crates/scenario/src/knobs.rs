@@ -1,11 +1,15 @@
 //! Knobs: short names that a scenario gives to its settings.
 
+use serde_json::{Value, json};
+
 use crate::schema::document::{Item, TomlValue, is_name, joined, setting};
 use crate::schema::error::{Fault, ValueOrigin, shown};
+use crate::schema::json::any_of;
 use crate::schema::kind::{KeyEntry, Lines, ValueKind, listed, near, refused};
+use crate::schema::scalar::name_schema;
 use crate::schema::unknown::resolve;
 
-/// The knobs of a scenario, in the order of the file.
+/// The knobs of a scenario, in the sequence of the file.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Knobs(Vec<Knob>);
 
@@ -18,9 +22,9 @@ struct Knob {
 
 #[derive(Clone, Debug, PartialEq)]
 enum Effect {
-    /// Sets all these keys to the value of the knob.
+    /// The knob gives its value to all these keys.
     Paths(Vec<String>),
-    /// Sets the keys of the choice that the value names.
+    /// The value of the knob is the name of one of these choices, and the knob makes the settings of that choice.
     Choices(Vec<KnobChoice>),
 }
 
@@ -33,9 +37,9 @@ struct KnobChoice {
 const KNOB: &str = "a path, a list of paths, or a table of choices";
 const CHOICE: &str = "a table of settings, such as { \"workload.kind\" = \"random\" }";
 
-/// The kind of the table of knobs. Each key of the table is the name of a knob. The function returns the keys that a knob may
-/// set.
-pub(crate) struct KnobsKind(pub(crate) fn() -> Vec<KeyEntry>);
+/// The kind of the table `knobs`. Each key of the table is the name of a knob. The function returns the keys that a
+/// knob may set.
+pub(crate) struct KnobsKind(pub(crate) fn() -> &'static [KeyEntry]);
 
 /// Reads a file, and returns the effective value of every key that shapes a run.
 pub(crate) type FileReader = fn(&Item) -> Result<Lines, Fault>;
@@ -47,13 +51,20 @@ impl ValueKind for KnobsKind {
         "a table of names, each of a path, a list of paths, or a table of choices".to_owned()
     }
 
+    fn schema(&self) -> Value {
+        let (name, path) = (name_schema(), json!({ "type": "string" }));
+        let choices = json!({ "type": "object", "propertyNames": name, "additionalProperties": { "type": "object" }, "minProperties": 1 });
+        let knob = any_of([path.clone(), json!({ "type": "array", "items": path, "minItems": 1 }), choices]);
+        json!({ "type": "object", "propertyNames": name, "additionalProperties": knob })
+    }
+
     fn read(&self, item: &Item, path: &str) -> Result<Knobs, Fault> {
         let TomlValue::Table(members) = &item.value else { return Err(self.refuse(item, path)) };
         let root = (self.0)();
         let knob = |(name, item): &(String, Item)| {
             let path = joined(path, name);
             named(name, item, &path)?;
-            Ok(Knob { name: name.clone(), at: item.at, effect: effect(item, &path, &root)? })
+            Ok(Knob { name: name.clone(), at: item.at, effect: effect(item, &path, root)? })
         };
         Ok(Knobs(members.iter().map(knob).collect::<Result<_, _>>()?))
     }
@@ -62,7 +73,7 @@ impl ValueKind for KnobsKind {
 }
 
 impl Knobs {
-    /// Returns the names of the knobs, in the order of the file.
+    /// Returns the names of the knobs, in the sequence of the file.
     fn names(&self) -> Vec<&str> {
         self.0.iter().map(|knob| knob.name.as_str()).collect()
     }
@@ -71,7 +82,7 @@ impl Knobs {
         self.0.iter().find(|knob| knob.name == name).map(|knob| &knob.effect)
     }
 
-    /// Makes a setting in the file. Its key is the name of a knob, or else a dotted path through the keys in `root`.
+    /// Changes the value of a key in the file. The key is the name of a knob, or else a dotted path through the keys in `root`.
     pub(crate) fn set(
         &self,
         file: &mut Item,
@@ -91,6 +102,7 @@ impl Knobs {
                 })?;
                 chosen.set(file)
             }
+            // Resolved first: `assign` would make tables for a path that no key has.
             None => {
                 resolve(root, key, &self.names(), at)?;
                 file.assign(key, setting(value, at))
@@ -98,12 +110,14 @@ impl Knobs {
         }
     }
 
-    /// Returns the number of names in the shortest path that a setting writes. A shorter path may replace a whole table.
+    /// Returns the number of names in the shortest dotted path that a setting of `key` writes. Settings with short
+    /// paths are made first, because they may replace a whole table.
     pub(crate) fn depth(&self, key: &str) -> usize {
         let names = |path: &str| path.split('.').count();
         match self.effect(key) {
             Some(Effect::Paths(paths)) => paths.iter().map(|path| names(path)).min().unwrap_or(0),
             Some(Effect::Choices(choices)) => {
+                // The choice is not known yet, so the shortest path of all choices decides.
                 let settings = choices.iter().flat_map(|choice| &choice.settings);
                 settings.map(|(path, _)| names(path)).min().unwrap_or(0)
             }
@@ -111,7 +125,7 @@ impl Knobs {
         }
     }
 
-    /// Returns the names of the choices of a knob; none if it takes the values of its keys.
+    /// Returns the names of the choices of a knob; empty if the knob has none, but gives its value to keys.
     pub(crate) fn choices(&self, name: &str) -> Vec<&str> {
         match self.effect(name) {
             Some(Effect::Choices(choices)) => choices.iter().map(|choice| choice.name.as_str()).collect(),
@@ -119,13 +133,29 @@ impl Knobs {
         }
     }
 
+    /// Returns a description of the values that a knob accepts: the names of its choices, or else the values of its first key.
+    pub(crate) fn accepts(&self, name: &str, root: &[KeyEntry]) -> String {
+        match self.effect(name) {
+            Some(Effect::Choices(_)) => listed(&self.choices(name)),
+            Some(Effect::Paths(paths)) => {
+                let first = paths.first().and_then(|path| {
+                    // The paths of a knob were resolved when it was read.
+                    resolve(root, path, &[], ValueOrigin::Setting(0)).ok().flatten()
+                });
+                first.map_or_else(String::new, |key| key.accepts.clone())
+            }
+            None => String::new(),
+        }
+    }
+
     /// Tries every knob on the file, so that a wrong one is found even if it is not used.
     ///
     /// # Errors
-    /// Returns the first knob that names an unknown key or makes a file that is refused.
+    /// Returns the fault of the first knob that names an unknown key or makes a file that is refused.
     pub(crate) fn check(&self, file: &Item, read: FileReader) -> Result<(), Fault> {
         for knob in &self.0 {
             match &knob.effect {
+                // The keys were found when the knob was read. Only names of hops and flows can still be missing.
                 Effect::Paths(paths) => paths.iter().try_for_each(|path| file.leads(path, knob.at))?,
                 Effect::Choices(choices) => {
                     choices.iter().try_for_each(|choice| choice.tried(file, read).map(drop))?;
@@ -135,9 +165,10 @@ impl Knobs {
         Ok(())
     }
 
-    /// Removes the knobs from `file` that [`check`](Self::check) would refuse after settings: knobs that lead to a hop that is
-    /// gone, and choices that make an invalid file.
+    /// Removes from `file`, which has settings, the knobs that [`check`](Self::check) would refuse: knobs for a hop
+    /// that is gone, and choices that make an invalid file.
     pub(crate) fn leave_fitting(&self, file: &mut Item, read: FileReader) {
+        // Choices are tried on the whole file, which must not change while knobs are removed.
         let whole = file.clone();
         let fits = |choice: &KnobChoice| choice.tried(&whole, read).is_ok();
         file.retain("knobs", |name, item| match self.effect(name) {
@@ -151,10 +182,12 @@ impl Knobs {
         });
     }
 
-    /// Returns the name and the present value of every knob. If its paths have different values, it has all of them, with `/`
-    /// between. A knob with choices has the name of the choice that would change nothing, or `custom`. `all` has the effective
-    /// values of the file, and `run` only the keys that shape a run.
+    /// Returns the name and the present value of every knob. If a knob has several keys with different values, its
+    /// value is all of them, with `/` between. If a knob has choices, its value is the name of the choice in force, or
+    /// `custom` if none is in force. `all` has the effective values of the file, and `run` only the keys that shape a
+    /// run.
     pub(crate) fn values(&self, file: &Item, all: &Lines, run: &Lines, read: FileReader) -> KnobValues {
+        // Paths may disagree after a setting of one of them, so all values are shown then.
         let value = |knob: &Knob| match &knob.effect {
             Effect::Paths(paths) => {
                 let mut values: Vec<_> = paths.iter().map(|path| value_of(path, all)).collect();
@@ -162,6 +195,7 @@ impl Knobs {
                 values.join("/")
             }
             Effect::Choices(choices) => {
+                // Compared by the lines that shape a run, so the way in which a choice is written does not matter.
                 let in_force =
                     |choice: &&KnobChoice| choice.tried(file, read).is_ok_and(|tried| tried == *run);
                 let choice = choices.iter().find(in_force);
@@ -175,7 +209,7 @@ impl Knobs {
 /// The names of knobs with their values.
 pub(crate) type KnobValues = Vec<(String, String)>;
 
-/// The value of a knob with choices if every choice would change something.
+/// The value of a knob with choices, none of which is in force.
 const CUSTOM: &str = "custom";
 
 impl KnobChoice {
@@ -183,7 +217,7 @@ impl KnobChoice {
         self.settings.iter().try_for_each(|(path, item)| file.assign(path, item.clone()))
     }
 
-    /// Reads the file as it would be with this choice.
+    /// Reads a copy of the file in which the settings of this choice are made.
     fn tried(&self, file: &Item, read: FileReader) -> Result<Lines, Fault> {
         let mut file = file.clone();
         self.set(&mut file)?;
@@ -191,18 +225,21 @@ impl KnobChoice {
     }
 }
 
-/// Returns the text of the key at `path` without quotes, or the keys of the table at `path`; empty if neither is there.
+/// Returns the value of the key at `path` without quotes. For a table, returns its keys with their values; for an
+/// unknown path, an empty text.
 fn value_of(path: &str, lines: &Lines) -> String {
     if let Some((_, text)) = lines.iter().find(|(key, _)| key == path) {
         return text.trim_matches('"').to_owned();
     }
     let inside = |(key, text): &(String, String)| {
+        // A dot must follow, or `up.radio` would find the keys of `up.radio2`.
         key.strip_prefix(path)?.strip_prefix('.').map(|key| format!("{key} = {text}"))
     };
     lines.iter().filter_map(inside).collect::<Vec<_>>().join(", ")
 }
 
 fn effect(item: &Item, path: &str, root: &[KeyEntry]) -> Result<Effect, Fault> {
+    // An empty list or table is refused below: the knob would change nothing.
     let one_path = |item: &Item| match &item.value {
         TomlValue::Text(target) => known(target, item.at, path, root).map(|()| target.clone()),
         _ => Err(refused(KNOB, "", item, path)),
@@ -236,5 +273,7 @@ fn named(name: &str, item: &Item, path: &str) -> Result<(), Fault> {
 }
 
 fn known(target: &str, at: ValueOrigin, path: &str, root: &[KeyEntry]) -> Result<(), Fault> {
-    resolve(root, target, &[], at).map_err(|fault| Fault::new(at, format!("`{path}`: {}", fault.message)))
+    // The line of the error is the knob's, so the message names the knob before the key that it gets wrong.
+    let renamed = |fault: Fault| Fault::new(at, format!("`{path}`: {}", fault.message));
+    resolve(root, target, &[], at).map(drop).map_err(renamed)
 }

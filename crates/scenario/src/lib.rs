@@ -1,13 +1,13 @@
 //! Scenarios: a network, a workload, and the names by which both are varied, in a TOML file. The crate also reads the names of
-//! mechanisms. It runs nothing and knows no result.
+//! mechanisms. It runs nothing and knows no results.
 //!
 //! * A *key* is a name in the file, such as `clients.count`. Its dotted path begins at the top of the file.
 //! * A *setting* changes the value of one key from outside: `--set KEY=VALUE`.
 //! * A *knob* is a short name that a scenario gives to one setting, to several, or to a choice between groups of them.
-//! * A *kind* says which values a key takes: it reads, checks, writes and describes them.
+//! * A *kind* defines which values a key accepts: it reads, checks, writes and describes them.
 //! * A *flow* is a series of messages from each of its clients to one server. A *pattern* says when a client of a flow offers
 //!   messages.
-//! * A *transfer* is a body that each of its clients fetches from a server or brings to it.
+//! * A *transfer* is a body that each of its clients downloads from a server or uploads to it.
 //! * A *place* is the position of a node of a mesh of radios. A *sink* is a server in a mesh.
 //!
 //! The keys are in [`docs/scenarios.md`](https://github.com/coapace/coapace/blob/main/docs/scenarios.md), which is written
@@ -60,7 +60,7 @@ pub use mesh::{Mesh, Mobility, Topology, Waypoints};
 pub use network::{Ip, NetworkTable, Tcp};
 pub use places::Places;
 pub use queues::Queue;
-pub use reference::reference;
+pub use reference::{json_schema, reference};
 pub use routing::Routing;
 pub use scenario::{Builtin, Scenario};
 pub use schema::amount::{Amount, Dimension};

@@ -1,4 +1,4 @@
-//! The keys of medium access, and what stacks make of them.
+//! The keys of medium access, with presets for the stacks that implement it.
 
 use coapace_sim::Span;
 use coapace_sim::mesh::{Awake, Backoff, ChannelBusy, ContikiMacConfig, DutyCycle, MacConfig, TschConfig};
@@ -9,60 +9,62 @@ use crate::schema::table::{Misfit, keys};
 use crate::schema::words::{tagged, word_or_table, words};
 
 keys! {
-    /// Unslotted CSMA/CA, and what stacks make of it. The defaults shown are those of the preset `standard`; with another
-    /// preset they are its own.
+    /// Unslotted CSMA/CA, as several stacks implement it. The defaults shown belong to the preset `standard`; every preset has
+    /// its own.
     for MacConfig = MacConfig::STANDARD, checked by driver_is_possible {
-        /// Clear channel assessment before a frame is sent.
+        /// Whether a node assesses the channel before it sends a frame (CSMA). If not, it sends the frame at once.
         csma: SWITCH;
-        /// Acknowledgements of frames. A frame without one is sent again.
+        /// Whether frames to one node are acknowledged. A frame without an acknowledgement is sent again.
         acknowledgements: SWITCH;
-        /// The rule of backoffs: `units`, from 0 to 2^BE − 1 of them (IEEE 802.15.4); `ticks` of the clock, from 0 to
-        /// (2^BE − 1)·`backoff_ticks` − 1 (Contiki 3.x, Contiki-NG); `linear`, none before the first attempt, then a unit
-        /// and up to three more (Contiki 2.x).
+        /// The rule by which backoffs are drawn. `units`: from 0 to 2^BE − 1 backoff units (IEEE 802.15.4). `ticks`:
+        /// from 0 to (2^BE − 1)·`backoff_ticks` − 1 ticks of the clock (Contiki 3.x, Contiki-NG). `linear`: none before
+        /// the first attempt, later one unit and up to three more (Contiki 2.x).
         backoff: one_of();
-        /// The unit of the backoff, or the tick.
+        /// The length of a backoff unit; with the rule `ticks`, the length of a tick of the clock.
         backoff_unit: TIME;
-        /// Ticks in a unit, for `ticks`.
+        /// For the rule `ticks`: the number of ticks in a backoff unit.
         backoff_ticks: Whole(1, 100_000);
-        /// macMinBE.
+        /// macMinBE: the backoff exponent BE of the first backoff.
         min_be: Whole(0, 16);
-        /// macMaxBE.
+        /// macMaxBE: the largest backoff exponent BE.
         max_be: Whole(0, 16);
-        /// macMaxCSMABackoffs: backoffs after a busy channel before the attempt is over.
+        /// macMaxCSMABackoffs: the most backoffs that follow a busy channel in one attempt. Then the attempt is over.
         max_csma_backoffs: Whole(0, 255);
-        /// macMaxFrameRetries: how often a frame is sent again without an acknowledgement.
+        /// macMaxFrameRetries: the most times that a frame is sent again because its acknowledgement did not come.
         max_frame_retries: Whole(0, 254);
-        /// The end of an attempt that found the channel busy too often: the frame is dropped, or the attempt counts like one
-        /// without an acknowledgement.
+        /// What happens after an attempt that found the channel busy too often. `drop`: the frame is dropped.
+        /// `attempt`: the attempt counts like one without an acknowledgement.
         channel_busy: one_of();
         /// The duration of clear channel assessment.
         cca: TIME;
         /// The time from a clear channel to the first bit of a frame.
         turnaround: TIME;
-        /// The time from a frame to its acknowledgement.
+        /// The time from the end of a frame to the start of its acknowledgement.
         ack_turnaround: TIME;
-        /// The time from a frame until its acknowledgement must have come whole.
+        /// The time after the end of a frame within which its whole acknowledgement must arrive.
         ack_wait: TIME;
-        /// The time from an attempt to the next.
+        /// The interframe space: the time from the end of an attempt to the next action of the node.
         spacing: TIME;
-        /// Frames that a node has room for, in all of its queues.
+        /// The most frames that a node can hold, in all its queues together.
         queue_frames: Whole(1, 60_000);
-        /// Queues of a node, one for each neighbour that it has frames for; or one queue for all.
+        /// The most queues of a node, which has one for each neighbour that it has frames for. "one": a single queue
+        /// for all.
         neighbour_queues: Or("one", Whole(1, 15));
-        /// Senders, those heard last, whose last frame a node recognises when it comes again.
+        /// The number of senders of which a node remembers the last frame, so that it recognises a copy. The senders
+        /// heard last are remembered.
         duplicates: Whole(0, 255);
-        /// One thread in a node: while it sends a frame and waits for the acknowledgement, it handles nothing else, and its radio
-        /// keeps one frame of those that come (Contiki's nullrdc on a Cooja mote).
+        /// Whether a node has only one thread: while it sends a frame and waits for the acknowledgement, it handles
+        /// nothing else, and its radio keeps only one of the frames that arrive (Contiki's nullrdc on a Cooja mote).
         one_thread: SWITCH;
-        /// The times at which radios are on: always; ContikiMAC's wake-ups; or the cells of TSCH. The kind, or a table with
-        /// parameters.
+        /// The times at which radios are on: always (`none`), at wake-ups (`contikimac`), or in the cells of TSCH
+        /// (`tsch`). The name of the kind, or a table with the kind and its parameters.
         duty_cycle: word_or_table();
     }
     presets {
-        /// The source of the other keys' defaults: `standard` is IEEE 802.15.4-2015; `contiki-2`, `contiki-3` and `contiki-ng`
-        /// are the drivers of these systems over a radio that is always on, `contiki-2.7` is Contiki 2.7 on a Z1, `z1` Contiki 3.x on a Z1; `contikimac` is
-        /// Contiki 2.x over radios that sleep (Dunkels 2011), `tsch` IEEE 802.15.4 with the minimal schedule of RFC 8180;
-        /// `none` neither listens before it sends nor acknowledges.
+        /// The source of the other keys' defaults. `standard`: IEEE 802.15.4-2015. `contiki-2`, `contiki-3`,
+        /// `contiki-ng`: the drivers of these systems over a radio that is always on. `contiki-2.7`: Contiki 2.7 on a
+        /// Z1. `z1`: Contiki 3.x on a Z1. `contikimac`: Contiki 2.x over radios that sleep (Dunkels 2011). `tsch`: IEEE
+        /// 802.15.4 with the minimal schedule of RFC 8180. `none`: no carrier sense and no acknowledgements.
         "standard" => MacConfig::STANDARD,
         "contiki-2" => MacConfig::CONTIKI_2,
         "contiki-2.7" => MacConfig::CONTIKI_2_7,
@@ -84,30 +86,31 @@ tagged! {
 }
 
 keys! {
-    /// Receivers wake up now and then, and senders repeat a frame until its receiver is awake (Dunkels 2011). A frame to all neighbours is
-    /// repeated for a whole interval.
+    /// ContikiMAC (Dunkels 2011): a receiver wakes up at intervals, and a sender repeats a frame until its receiver is
+    /// awake. A frame to all neighbours is repeated for a whole interval.
     for ContikiMacConfig = ContikiMacConfig::DUNKELS_2011, checked by wake_ups_are_apart {
         /// The time from one wake-up of a receiver to the next.
         wake_interval: TIME;
-        /// The time that the radio is on for one of the two assessments of a wake-up.
+        /// The time that the radio is on for each of the two channel assessments of a wake-up.
         cca: TIME;
-        /// The time between the two.
+        /// The time between the two channel assessments of a wake-up.
         cca_gap: TIME;
-        /// The time from a frame to its repetition; its acknowledgement begins before.
+        /// The time from one copy of a frame to the next. The acknowledgement must begin within it.
         frame_gap: TIME;
-        /// The time that a node which noticed a transmission waits for a frame.
+        /// The time for which a node that noticed a transmission listens for a frame.
         listen: TIME;
-        /// Whether a sender remembers when its neighbours wake up, and begins shortly before.
+        /// Whether a sender remembers when its neighbours wake up, and begins to send shortly before.
         phase_lock: SWITCH;
     }
 }
 
 keys! {
-    /// TSCH with one shared cell in a slotframe (RFC 8180): all frames are sent there, by slotted Aloha. `min_be` and `max_be` count cells.
+    /// TSCH with one shared cell in each slotframe (RFC 8180). All nodes send all their frames in this cell, by slotted
+    /// Aloha. `min_be` and `max_be` count cells.
     for TschConfig = TschConfig::RFC_8180, checked by slots_have_room {
         /// The length of a slot.
         slot: TIME;
-        /// The slots of a slotframe.
+        /// The number of slots in a slotframe.
         slotframe: Whole(1, 10_000);
         /// macTsTxOffset: the time from the beginning of a slot to its frame.
         tx_offset: TIME;
@@ -149,6 +152,7 @@ fn slots_have_room(config: &TschConfig) -> Result<(), Misfit> {
     let TschConfig { slot, guard, tx_offset, .. } = *config;
     let problem = "must be 10 ms or more, so that the longest frame and its acknowledgement fit";
     Misfit::unless(slot >= Span::from_millis(10), "slot", problem)?;
+    // 2120 us is macTsTxOffset for slots of 10 ms (IEEE 802.15.4-2015); a later frame would leave its acknowledgement no room.
     let fits = guard > Span::ZERO && guard < tx_offset && tx_offset <= Span::from_micros(2_120);
     Misfit::unless(fits, "guard", "must be more than 0 and less than `tx_offset`, which is 2120 us at most")
 }

@@ -2,12 +2,12 @@
 
 use coapace_sim::{Span, Stream, Time};
 
-/// Declares the files and lists what they hold, so that one line is enough for both.
+/// Declares the modules of the patterns and lists their patterns, so that a new pattern needs one line here.
 macro_rules! patterns {
     ($($file:ident)+) => {
         $(mod $file;)+
 
-        /// Every pattern, in the order they are listed.
+        /// Every pattern, in the sequence in which they are listed.
         pub const PATTERNS: &[Pattern] = &[$($file::PATTERN,)+];
     };
 }
@@ -24,19 +24,19 @@ patterns! {
 /// A pattern as scenarios choose it.
 #[derive(Clone, Copy, Debug)]
 pub struct Pattern {
-    /// Its name in scenarios.
+    /// The name of the pattern in scenarios.
     pub name: &'static str,
-    /// Its description, in one line.
+    /// A description of the pattern, in one line.
     pub summary: &'static str,
-    /// Whether all clients offer a message at the same moments, the spread aside.
+    /// Whether all clients offer their messages at the same times, apart from the `spread` of the flow.
     pub is_common: bool,
     /// Whether periods with messages alternate with pauses (`on`, `off`). A rate is then averaged over both.
     pub has_pauses: bool,
-    /// The cause of the next message.
+    /// The rule for the time at which the next message of a client is due.
     pub pace: Pace,
 }
 
-/// Patterns have names of their own.
+/// Patterns are equal if their names are: no two patterns share a name.
 impl PartialEq for Pattern {
     fn eq(&self, other: &Self) -> bool {
         self.name == other.name
@@ -44,41 +44,41 @@ impl PartialEq for Pattern {
 }
 
 impl Pattern {
-    /// Returns whether all clients report one event, after which the network has to settle.
+    /// Returns whether all clients report one event, after which the time until the network settles is measured.
     pub fn is_event(&self) -> bool {
         matches!(self.pace, Pace::Once(_))
     }
 
-    /// Returns whether it needs an interval, or a rate that makes one.
+    /// Returns whether the pattern needs an interval, or a rate that gives one.
     pub fn has_interval(&self) -> bool {
         matches!(self.pace, Pace::Clock(_))
     }
 
-    /// Returns whether the end of an exchange makes the next message due.
+    /// Returns whether the next message is due when an exchange ends.
     pub fn is_backlogged(&self) -> bool {
         matches!(self.pace, Pace::Backlogged)
     }
 }
 
-/// The cause of the next message.
+/// The rule for the time at which the next message of a client is due.
 #[derive(Clone, Copy, Debug)]
 pub enum Pace {
-    /// The clock: the moment of a client's message of this number, counted from 0, after the one before.
+    /// The clock decides. The function returns the time at which a message is due.
     Clock(fn(timing: &Timing, turn: Turn) -> Time),
-    /// The clock, once.
+    /// The clock decides, and each client has only one message. The function returns the time at which it is due.
     Once(fn(timing: &Timing, turn: Turn) -> Time),
-    /// The end of the exchange before.
+    /// The next message is due when the client's exchange before it ends.
     Backlogged,
 }
 
-/// A message of a client.
+/// One message of one client, for which a pattern finds the time.
 #[derive(Clone, Copy, Debug)]
 pub struct Turn {
-    /// The client's number among all: the key of its random numbers.
+    /// The number of the client among all clients, which is the key of its random numbers.
     pub client: u32,
     /// The message's number, from 0.
     pub number: u32,
-    /// The time at which the message before was due; for the first, the start of the flow.
+    /// The time at which the client's message before was due; for the first message, the start of the flow.
     pub last: Time,
 }
 
@@ -87,9 +87,9 @@ pub struct Turn {
 pub struct Timing {
     /// The start of the flow.
     pub start: Time,
-    /// The time from a client's message to its next, on average, pauses aside; between bursts.
+    /// The mean time from one message of a client to its next, without pauses; or the time from one burst to the next.
     pub interval: Span,
-    /// The span over which a common moment of all clients is spread.
+    /// The span over which the messages of an event or a burst are spread.
     pub spread: Span,
     /// The mean length of a period with messages.
     pub on: Span,
@@ -100,18 +100,19 @@ pub struct Timing {
 }
 
 impl Timing {
-    /// Returns a moment less than `span` after `from`, uniformly.
+    /// Draws a time from `from` until `span` later, uniformly. `turn` and `purpose` are the key of the random number.
     fn within(&self, from: Time, span: Span, turn: Turn, purpose: u64) -> Time {
         from + self.stream.within(span, u64::from(turn.client), u64::from(turn.number), purpose)
     }
 
-    /// Returns a span of this mean, exponentially distributed.
+    /// Draws a span from an exponential distribution with this mean. `turn` and `purpose` are the key of the random
+    /// number.
     fn exponential(&self, mean: Span, turn: Turn, purpose: u64) -> Span {
         exponential(mean, self.stream.unit(u64::from(turn.client), u64::from(turn.number), purpose))
     }
 }
 
-/// Returns a span of an exponential distribution with this mean, made of a number that is uniform in [0, 1).
+/// Converts a number that is uniform in [0, 1) to a span from an exponential distribution with this mean.
 pub(crate) fn exponential(mean: Span, unit: f64) -> Span {
     // 1 − u is never 0, so this is at most 37 times the mean. A time too long for the clock never comes.
     #[allow(clippy::cast_sign_loss)]
@@ -139,7 +140,7 @@ mod tests {
         PATTERNS.iter().find(|pattern| pattern.name == name).unwrap()
     }
 
-    /// Returns the moments of a client's messages until 100,000 s, in seconds after the start.
+    /// Returns the times of a client's messages until 100,000 s, in seconds after the start.
     fn moments(name: &str, client: u32) -> Vec<f64> {
         let (next, most) = match named(name).pace {
             Pace::Clock(next) => (next, usize::MAX),
@@ -159,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn a_constant_client_sends_every_interval_from_a_moment_of_its_own() {
+    fn a_constant_client_sends_at_its_interval_from_its_own_random_start() {
         let (one, other) = (moments("constant", 1), moments("constant", 2));
         assert!(gaps(&one).iter().all(|gap| (gap - 10.0).abs() < 1e-6));
         assert!((0.0..10.0).contains(&one[0]) && (0.0..10.0).contains(&other[0]));
@@ -167,26 +168,26 @@ mod tests {
     }
 
     #[test]
-    fn an_event_is_told_once_by_everyone() {
+    fn in_the_event_pattern_every_client_sends_once_for_each_event() {
         for client in 1..20 {
-            let told = moments("event", client);
-            assert!(told.len() == 1 && (0.0..2.0).contains(&told[0]), "{told:?}");
+            let times = moments("event", client);
+            assert!(times.len() == 1 && (0.0..2.0).contains(&times[0]), "{times:?}");
         }
     }
 
     #[test]
-    fn bursts_come_every_interval_and_last_no_longer_than_their_spread() {
+    fn bursts_start_at_their_interval_and_last_at_most_their_spread() {
         for client in 1..20 {
-            let told = moments("bursts", client);
-            assert_eq!(told.len(), 10_000);
-            for (burst, at) in told.iter().enumerate() {
+            let times = moments("bursts", client);
+            assert_eq!(times.len(), 10_000);
+            for (burst, at) in times.iter().enumerate() {
                 assert!((0.0..2.0).contains(&(at - 10.0 * burst as f64)), "{at}");
             }
         }
     }
 
     #[test]
-    fn poisson_gaps_have_the_mean_and_the_deviation_of_an_exponential() {
+    fn poisson_traffic_has_exponential_gaps() {
         let gaps = gaps(&moments("poisson", 3));
         let mean = gaps.iter().sum::<f64>() / gaps.len() as f64;
         let variance = gaps.iter().map(|gap| (gap - mean).powi(2)).sum::<f64>() / gaps.len() as f64;
@@ -195,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn a_client_on_and_off_has_its_interval_and_the_pauses_that_were_asked_for() {
+    fn an_on_off_client_has_the_configured_interval_and_pauses() {
         let gaps = gaps(&moments("on-off", 4));
         let (runs, pauses): (Vec<f64>, Vec<f64>) = gaps.iter().partition(|&&gap| gap < 10.0 + 1e-6);
         assert!(runs.iter().all(|gap| (gap - 10.0).abs() < 1e-6));
@@ -207,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn names_are_found_and_distinct() {
+    fn names_of_traffic_patterns_are_found_and_distinct() {
         for pattern in PATTERNS {
             assert_eq!(named(pattern.name).summary, pattern.summary);
         }

@@ -1,4 +1,4 @@
-//! Places of a mesh: from the keys of a scenario to where its nodes stand and go.
+//! The positions and movements of a mesh's nodes, from the keys of a scenario.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -14,37 +14,39 @@ use crate::import::{MAX_BYTES, positions};
 use crate::mesh::{Mesh, Mobility, Topology, Waypoints};
 use crate::text;
 
-/// The places of the nodes of a mesh, and their movements.
+/// The positions of the nodes of a mesh, and their movements.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Places {
-    /// The places and the roles of the nodes at the start.
+    /// The positions and the roles of the nodes at the start.
     pub layout: Layout,
-    /// The radio medium, if the file of the topology has one.
+    /// The radio medium of the file of the topology; `None` without a file, or if the file has none.
     pub(crate) medium: Option<UnitDisk>,
     moves: Moves,
-    /// The keys that name files, and hashes of the files' contents.
+    /// The keys of the mesh that name files, each with a hash of the file's content.
     pub(crate) files: Vec<(&'static str, Hash64)>,
 }
 
 /// The movements of nodes.
 #[derive(Clone, Debug, PartialEq)]
 enum Moves {
-    /// The waypoints of a file, which every run has. The list is empty if no node moves.
+    /// The waypoints of a file, equal in every run. The list is empty if no node moves.
     Listed(Vec<Waypoint>),
-    /// A model, which draws waypoints again in every run.
+    /// A model, which draws other waypoints in every run.
     Drawn(Model),
 }
 
-/// A wrong key of the mesh, and the message that follows it.
+/// A wrong key of the mesh, and the error message about it.
 pub(crate) type MeshProblem = (&'static str, String);
 
 impl Places {
-    /// Returns the places of a mesh until `end`. Files lie in `folder` or in the working directory.
+    /// Finds the positions of the nodes of a mesh, and their movements until `end`. Files are looked for in `folder`,
+    /// then in the working directory.
     ///
     /// # Errors
-    /// Returns the wrong key, and the message that follows it.
+    /// Returns the wrong key, and the error message about it.
     pub(crate) fn of(mesh: &Mesh, folder: Option<&Path>, end: Time) -> Result<Self, MeshProblem> {
         let mut files = Vec::new();
+        // The hash of a file's content, not its name, is part of the scenario's hash.
         let mut text_of = |key: &'static str, name: &str| {
             let text = read(name, folder).map_err(|problem| (key, problem))?;
             files.push((key, Hash64::of(text.bytes())));
@@ -56,6 +58,7 @@ impl Places {
         } else {
             (built(mesh).map_err(|problem| ("topology.kind", format!("cannot be: {problem}")))?, None)
         };
+        // Keys of the scenario take precedence over the roles that a file gives its nodes.
         let Topology { root, sinks, .. } = &mesh.topology;
         layout.root = root.unwrap_or(layout.root);
         if !sinks.is_empty() {
@@ -71,7 +74,8 @@ impl Places {
             Mobility::File(Waypoints { file }) => {
                 let text = text_of("mobility.file", file)?;
                 let moves = match positions::parse(&text, layout.places.len() as u32) {
-                    Ok(moves) if moves.is_empty() => Err("nobody moves".to_owned()),
+                    // A file without waypoints is a mistake: mobility "none" says the same.
+                    Ok(moves) if moves.is_empty() => Err("it has no line `node time x y`".to_owned()),
                     moves => moves,
                 };
                 Moves::Listed(moves.map_err(|problem| ("mobility.file", wrong(file, &problem)))?)
@@ -83,7 +87,7 @@ impl Places {
         Ok(places)
     }
 
-    /// Returns whether nodes go elsewhere in every run.
+    /// Returns whether every run draws movements of its own.
     pub(crate) fn are_drawn(&self) -> bool {
         matches!(self.moves, Moves::Drawn(_))
     }
@@ -105,9 +109,10 @@ impl Places {
     }
 }
 
-/// Returns a layout that comes with the program.
+/// Returns the layout of the built-in topology that the mesh names.
 fn built(mesh: &Mesh) -> Result<Layout, String> {
     let Topology { kind, nodes, spacing, columns, draw, .. } = &mesh.topology;
+    // Random places are drawn until all nodes are connected over this range. Propagation without a range takes the spacing.
     let range_m = match &mesh.radio.propagation {
         Propagation::UnitDisk(disk) => disk.range_m,
         Propagation::LogDistance(_) | Propagation::TwoRay(_) => *spacing,
@@ -115,11 +120,13 @@ fn built(mesh: &Mesh) -> Result<Layout, String> {
     // Places belong to the scenario, not to the seed of a run.
     let stream = Luck::new(u64::from(*draw)).stream("places");
     let shape = Shape { nodes: *nodes, spacing_m: *spacing, columns: *columns, range_m, stream };
-    let topology = topology::named(kind).ok_or("there is no such topology")?;
+    // The schema accepts only known names, so this does not fail.
+    let topology = topology::named(kind).ok_or("this topology is unknown")?;
     topology.layout(&shape).map_err(|error| error.to_string())
 }
 
-/// Returns the layout in a file. Its nodes are numbered from 0; the motes of a Cooja simulation in the order of the file.
+/// Returns the layout in the file `name` with this `text`, and the radio medium of a Cooja simulation. The nodes are
+/// numbered from 0; the motes of a Cooja simulation in the sequence of the file.
 ///
 /// The mote that a simulation of Cooja marks as root is the root and the only sink; without one, the first node is the root
 /// and the second the sink.
@@ -134,8 +141,10 @@ fn listed(name: &str, text: &str) -> Result<(Layout, Option<UnitDisk>), String> 
         for waypoint in waypoints {
             let node = waypoint.node as usize;
             if node >= places.len() {
+                // Bounded by the parser, which refuses nodes from `MAX_NODES` on.
                 places.resize(node + 1, None);
             }
+            // Waypoints come in the order of time: the first one of a node is its place at the start.
             places[node].get_or_insert(waypoint.position);
         }
         if let Some(node) = places.iter().position(Option::is_none) {
@@ -154,12 +163,14 @@ fn check(layout: &Layout) -> Result<(), MeshProblem> {
         return Err(("topology.root", format!("must be below the number of nodes, {nodes}")));
     }
     let mut roles = BTreeSet::new();
+    // `insert` returns false for a sink that is named twice.
     if layout.sinks.is_empty() || layout.sinks.iter().any(|&sink| !is_there(sink) || !roles.insert(sink)) {
         return Err((
             "topology.sinks",
             format!("must be different numbers below the number of nodes, {nodes}"),
         ));
     }
+    // The root may be a sink, too, and counts once.
     roles.insert(layout.root);
     if nodes <= roles.len() {
         return Err(("topology.nodes", "leave no client beside border router and sinks".to_owned()));
@@ -167,7 +178,7 @@ fn check(layout: &Layout) -> Result<(), MeshProblem> {
     Ok(())
 }
 
-/// Returns the path of a file: in `folder`, or else in the working directory.
+/// Returns the path of a file: in `folder` if it is there, or else in the working directory.
 pub(crate) fn found(name: &str, folder: Option<&Path>) -> PathBuf {
     let beside = folder.map(|folder| folder.join(name)).filter(|path| path.exists());
     beside.unwrap_or_else(|| name.into())
@@ -178,13 +189,14 @@ fn read(name: &str, folder: Option<&Path>) -> Result<String, String> {
     let path = found(name, folder);
     // Opening a pipe would wait for its writer.
     if std::fs::metadata(&path).is_ok_and(|metadata| !metadata.is_file()) {
-        return Err(wrong(name, "it is no regular file"));
+        return Err(wrong(name, "it is not a regular file"));
     }
     text::read(&path, MAX_BYTES).map_err(|problem| wrong(name, &problem))
 }
 
-/// Returns the message about a file, on one line.
+/// Returns the error message about a file that cannot be used, on one line.
 fn wrong(name: &str, problem: &str) -> String {
+    // The name and the problem may quote a file from somebody else, with line ends or escape codes of a terminal.
     let shown: String = name.chars().filter(|c| !c.is_control()).collect();
     let problem = problem.replace(char::is_control, " ");
     format!("`{shown}` cannot be used: {problem}")
@@ -195,7 +207,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_list_of_places_is_a_layout() {
+    fn a_list_of_node_positions_is_a_layout() {
         let (layout, _) =
             listed("x.dat", "# node time x y\n0 0 0 0\n2 0 20 0\n1 0 10 0\n1 5 99 0\n").unwrap();
         assert_eq!(layout.places.iter().map(|place| place.x as i32).collect::<Vec<_>>(), [0, 10, 20]);
@@ -204,17 +216,17 @@ mod tests {
     }
 
     #[test]
-    fn a_pipe_is_refused_without_waiting_for_a_writer() {
+    fn a_pipe_as_a_file_of_positions_is_refused_without_blocking() {
         let path = std::env::temp_dir().join(format!("coapace-pipe-{}.csc", std::process::id()));
         let made = std::process::Command::new("mkfifo").arg(&path).status().unwrap();
         assert!(made.success());
         let refused = read(path.to_str().unwrap(), None).unwrap_err();
         std::fs::remove_file(path).unwrap();
-        assert!(refused.ends_with("cannot be used: it is no regular file"), "{refused}");
+        assert!(refused.ends_with("cannot be used: it is not a regular file"), "{refused}");
     }
 
     #[test]
-    fn roles_of_nodes_that_are_not_there_are_refused() {
+    fn roles_of_nonexistent_nodes_are_refused() {
         let layout = |root, sinks: &[u32]| Layout {
             places: vec![coapace_sim::Position::default(); 4],
             root,

@@ -5,6 +5,7 @@ use std::fmt::Write;
 use coapace_sim::Reordering;
 use coapace_sim::mesh::{DutyCycle, LowpanConfig, MacConfig, Propagation, RadioConfig};
 use coapace_sim::mobility::Movement;
+use serde_json::{Value, json};
 
 use crate::file::{Defaults, File};
 use crate::flows::Flow;
@@ -17,8 +18,10 @@ use crate::queues::Queue;
 use crate::routing::Routing;
 use crate::scenario::Scenario;
 use crate::schema::document::joined;
+use crate::schema::json::object;
 use crate::schema::kind::KeyEntry;
 use crate::schema::preset::Preset;
+use crate::schema::scalar::{PERCENTAGE, Scalar, TIME};
 use crate::schema::table::Keys;
 use crate::schema::words::TaggedTable;
 use crate::transfers::Transfer;
@@ -33,8 +36,8 @@ A scenario is a TOML file: a network, a workload, and the names by which both ar
 a built-in scenario or the path of a file. A key that is not on this page is an error.
 
 Times, rates and shares carry their unit, with or without a blank before it: `\"200 ms\"`, `\"200ms\"`, `\"60 kbit/s\"`, `\"2 %\"`. Units of
-time are us, ms, s, min and h. A time without a unit is refused, but for 0; a share without one is a fraction: `0.02` (a bare `1` is refused, for it
-might mean 1 %). Sizes are bare numbers where the key's name says bytes, and may carry a unit too: `1410000` or `\"1.41 MB\"`. Parameters of
+time are us, ms, s, min and h. A time is at most 24 h; without a unit it is refused, but for 0. A percentage is from 0 % to 100 %; without the sign it is a
+fraction: `0.02` (a bare `1` is refused, for it might mean 1 %). Sizes are bare numbers where the key's name says bytes, and may carry a unit too: `1410000` or `\"1.41 MB\"`. Parameters of
 mechanisms take times in the same way. Flags of the command do, too, and read a number without a unit as seconds.
 
 The smallest scenario there is:
@@ -56,6 +59,9 @@ name = \"wire\"
 [[network.down]]
 name = \"wire\"
 ```
+
+In VS Code, the extension Even Better TOML completes and checks keys by a JSON Schema: `coapace list scenarios --schema > scenario.schema.json`,
+and the first line of the scenario is `#:schema ./scenario.schema.json`. The [same file](scenario.schema.json) is beside this page.
 
 An error is one line that begins with its place:
 
@@ -90,7 +96,7 @@ none = { \"network.up.radio.loss\" = \"0 %\" }
 low = { \"network.up.radio.loss\" = \"2 %\" }
 ```
 
-The value of every knob stands in every row of the results. A knob with choices has the choice which would change
+Every row of the results has the value of every knob. A knob with choices has the choice which would change
 nothing, or `custom`.
 
 Names of knobs, choices and hops are at most 32 lower-case letters, digits, `-` and `_`, a letter first.
@@ -107,6 +113,7 @@ pub fn reference() -> String {
     let mut page = HEAD.to_owned();
     page.push_str("| name | what it is | source | knobs |\n|---|---|---|---|\n");
     for builtin in Scenario::builtins() {
+        // Tests load every built-in scenario, so none is left out here.
         if let Ok(scenario) = Scenario::load(builtin.name, &[]) {
             let knobs: Vec<_> =
                 scenario.knob_values().iter().map(|(name, value)| format!("`{name}={value}`")).collect();
@@ -125,11 +132,13 @@ pub fn reference() -> String {
     section::<Flow>(&mut page, "[[workload.flows]]", "workload.flows.FLOW");
     page.push_str("\nPatterns:\n\n");
     for pattern in patterns::PATTERNS {
+        // Writing to a string does not fail.
         let _ = writeln!(page, "* `{}`: {}.", pattern.name, pattern.summary);
     }
     section::<Transfer>(&mut page, "[[workload.transfers]]", "workload.transfers.TRANSFER");
     section::<NetworkTable>(&mut page, "[network]", "network");
     section::<Hop>(&mut page, "[[network.up]], [[network.down]]", "network.up.HOP");
+    // A table within a key follows the table that has the key, so that a reader finds it next.
     section::<Burst>(&mut page, "loss = { … }", "network.up.HOP.loss");
     kinds::<Queue>(&mut page, "network.up.HOP.queue", |_| true);
     section::<Reordering>(&mut page, "reordering = { … }", "network.up.HOP.reordering");
@@ -142,12 +151,37 @@ pub fn reference() -> String {
     section::<Preset<LowpanConfig>>(&mut page, "[network.mesh.lowpan]", "network.mesh.lowpan");
     kinds::<Routing>(&mut page, "network.mesh.routing", |_| true);
     section::<Movement>(&mut page, "[network.mesh.mobility]", "network.mesh.mobility");
+    // The keys that all models share are in the section before.
     kinds::<Mobility>(&mut page, "network.mesh.mobility", |key| !Movement::has(key));
     section::<Tcp>(&mut page, "[tcp]", "tcp");
     section::<Defaults>(&mut page, "[defaults]", "defaults");
     page.push('\n');
     page.push_str(KNOBS);
     page
+}
+
+/// Returns `docs/scenario.schema.json`: the keys of a scenario file as a JSON Schema (draft 7), for editors. A file that the
+/// schema accepts may still be refused, because the schema does not compare keys with each other and does not bound numbers
+/// with a unit.
+pub fn json_schema() -> String {
+    let mut schema = object::<File>();
+    // A mesh counts its clients and has no hops; everything else must say both.
+    let without = |table: &mut Value, names: &[&str]| {
+        if let Some(required) = table["required"].as_array_mut() {
+            required.retain(|name| !names.iter().any(|own| name == own));
+        }
+    };
+    without(&mut schema, &["clients"]);
+    without(&mut schema["properties"]["clients"], &["count"]);
+    without(&mut schema["properties"]["network"], &["up", "down"]);
+    let is_mesh = json!({ "properties": { "network": { "required": ["mesh"], "properties": { "mesh": { "type": "object" } } } } });
+    let hops = json!({ "required": ["up", "down"], "properties": { "up": { "minItems": 1 }, "down": { "minItems": 1 } } });
+    let others = json!({ "required": ["clients"], "properties": { "clients": { "required": ["count"] }, "network": hops } });
+    schema["$schema"] = "http://json-schema.org/draft-07/schema#".into();
+    schema["title"] = "A scenario of Coapace".into();
+    schema["if"] = is_mesh;
+    schema["else"] = others;
+    format!("{schema:#}\n")
 }
 
 fn section<T: Keys>(page: &mut String, title: &str, path: &str) {
@@ -160,6 +194,7 @@ fn kinds<T: TaggedTable>(page: &mut String, path: &str, is_own: fn(&str) -> bool
     for word in T::WORDS {
         let (doc, mut keys) = T::table_of(word);
         keys.retain(|key| is_own(key.name));
+        // A kind without keys of its own needs no section.
         if !keys.is_empty() {
             titled(page, &format!("{name} = {{ kind = \"{word}\", … }}"), doc, path, &keys);
         }
@@ -175,16 +210,24 @@ fn table(page: &mut String, path: &str, keys: &[KeyEntry]) {
     page.push_str("| key | accepts | default | meaning |\n|---|---|---|---|\n");
     for key in keys {
         let default = match key.default.as_deref() {
+            // An empty list of tables writes no line.
             Some("") => "none".to_owned(),
             Some(default) => format!("`{default}`"),
             None if key.is_required() => "required".to_owned(),
+            // The table may be missing, because each of its keys has a default.
             None => "as its keys".to_owned(),
         };
-        row(page, &[&format!("`{}`", joined(path, key.name)), &key.accepts, &default, &key.doc]);
+        row(page, &[&format!("`{}`", joined(path, key.name)), &short(&key.accepts), &default, &key.doc]);
     }
 }
 
+/// Returns a description of accepted values, in which the head of the page explains the two kinds that most keys have.
+fn short(accepts: &str) -> String {
+    accepts.replace(&Scalar::accepts(&TIME), "a time").replace(&Scalar::accepts(&PERCENTAGE), "a percentage")
+}
+
 fn row(page: &mut String, cells: &[&str]) {
+    // A bare `|` would end the cell of the table.
     let cells: Vec<_> = cells.iter().map(|cell| cell.replace('|', "\\|")).collect();
     let _ = writeln!(page, "| {} |", cells.join(" | "));
 }

@@ -23,13 +23,13 @@ const BUILTINS: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/builtins.r
 pub struct Scenario {
     /// The name of the built-in scenario, or of the file without its ending.
     pub name: String,
-    /// The keys, with the settings made.
+    /// The values of all keys, with the settings made.
     pub(crate) file: File,
     pub(crate) places: Option<Arc<Places>>,
     pub(crate) knob_values: KnobValues,
     /// The effective value of every key that shapes a run.
     pub(crate) lines: Lines,
-    /// The text of the file with its settings made, as a tree. The names of files in it are absolute.
+    /// The file with its settings made, as a tree. The names of files in it are absolute.
     pub(crate) item: Arc<Item>,
 }
 
@@ -71,27 +71,35 @@ impl Scenario {
         self.places.as_deref()
     }
 
-    /// Returns the name and the present value of every knob, in the order of the file, and of the keys that it is
-    /// [`showing`](Self::showing). A knob with choices has the name of the choice in force, or `custom` if there is none. A knob of
-    /// several keys with different values has all of them, with `/` between.
+    /// Returns the name and the present value of every knob, in the sequence of the file, and of the keys added by
+    /// [`showing`](Self::showing). A knob with choices has the name of the choice in force, or `custom` if there is none. A
+    /// knob of several keys with different values has all of them, with `/` between.
     pub fn knob_values(&self) -> &[(String, String)] {
         &self.knob_values
     }
 
-    /// Returns the choices of a knob; empty if it takes the values of its keys.
+    /// Returns the names of the choices of a knob; empty if the knob has none, but gives its value to keys.
     pub fn knob_choices(&self, name: &str) -> Vec<&str> {
         self.file.knobs.choices(name)
     }
 
-    /// Returns the present value of one knob.
+    /// Returns a description of the values that a knob accepts, as errors show it: `"none" or "low"`, or `a whole
+    /// number from 1 to 100`. For a knob of several keys it describes the values of the first.
+    pub fn knob_accepts(&self, name: &str) -> String {
+        self.file.knobs.accepts(name, File::all_keys())
+    }
+
+    /// Returns the present value of the knob `name`; `None` if the scenario has no such knob.
     pub fn knob(&self, name: &str) -> Option<&str> {
         self.knob_values.iter().find(|(knob, _)| knob == name).map(|(_, value)| value.as_str())
     }
 
-    /// Adds the values of these keys to [`knob_values`](Self::knob_values), so that results show them. Knobs are there already. A
-    /// key without an [`effective`](Self::effective) value has its value in `settings`, and is left out without one there.
+    /// Adds the values of these keys to [`knob_values`](Self::knob_values), so that results show them. Knobs are always shown.
+    /// A key without an [`effective`](Self::effective) value is shown with its value in `settings`, and is left out if
+    /// `settings` has none.
     #[must_use]
     pub fn showing(mut self, keys: &[&str], settings: &[(String, String)]) -> Self {
+        // Collected first, because the loop adds to the values that the filter reads.
         for key in keys.iter().filter(|key| self.knob(key).is_none()).collect::<Vec<_>>() {
             let value = self.effective(key).or_else(|| setting_of(settings, key).map(str::to_owned));
             self.knob_values.extend(value.map(|value| ((*key).to_owned(), value)));
@@ -99,26 +107,25 @@ impl Scenario {
         self
     }
 
-    /// Returns the effective value of a key as [`canonical`](Self::canonical) has it, a text without its quotes. A table, a key that is
-    /// left out there, and a key that does not shape a run have none.
+    /// Returns the effective value of a key as in [`canonical`](Self::canonical), text without its quotes; `None` for a table,
+    /// the name of a preset, and a key that does not shape a run.
     pub fn effective(&self, key: &str) -> Option<String> {
         let (_, value) = self.lines.iter().find(|(path, _)| path == key)?;
         Some(value.trim_matches('"').to_owned())
     }
 
     /// Returns every key that shapes a run with its effective value, defaults included, one `path = value` a line, always in
-    /// the same order and the same units. Keys that later versions added (`server.count`, `workload.duration`, …) are left out
-    /// where they have their defaults. Names of presets are left out, because the keys that they fill are not. The name of a
-    /// file is replaced by a hash of its content.
+    /// the same sequence and the same units. Names of presets are left out, because the keys that they fill are listed. The
+    /// name of a file is replaced by a hash of its content.
     ///
     /// Titles, comments, knobs and `[defaults]` are left out: they do not change what happens in a run.
     pub fn canonical(&self) -> String {
         self.lines.iter().flat_map(|(path, value)| [path, " = ", value, "\n"]).collect()
     }
 
-    /// Returns a scenario file with all settings made, which reads back to a scenario of the same [`hash`](Self::hash). It has the
-    /// title, the defaults and the knobs, except for knobs and choices that the settings leave no room for. It has no comments. Files
-    /// that it names have absolute paths.
+    /// Returns a scenario file with all settings made. The scenario in it has the same [`hash`](Self::hash). The file keeps the
+    /// title, the defaults and the knobs, except for knobs and choices that do not fit the settings. It has no comments, and
+    /// the files that it names have absolute paths.
     pub fn to_toml(&self) -> String {
         let mut item = (*self.item).clone();
         self.file.knobs.leave_fitting(&mut item, File::run_lines_of);

@@ -1,8 +1,10 @@
-//! Reading of tables of keys, each declared once with its kind. This module names no key of a scenario.
+//! Declarations of keys and tables, and of the kinds of their values, from which files are read and described. This
+//! module names no key of a scenario.
 
 pub(crate) mod amount;
 pub(crate) mod document;
 pub(crate) mod error;
+pub(crate) mod json;
 pub(crate) mod kind;
 pub(crate) mod measure;
 pub(crate) mod preset;

@@ -1,10 +1,12 @@
 //! The time that a server works on a request.
 
 use coapace_sim::{Jitter, Span, Stream};
+use serde_json::Value;
 
 use crate::patterns::exponential;
 use crate::schema::document::{Item, TomlValue};
 use crate::schema::error::Fault;
+use crate::schema::json::any_of;
 use crate::schema::kind::{KeyEntry, Lines, ValueKind};
 use crate::schema::scalar::{RANGE, Scalar, TIME};
 use crate::schema::table::{Keys, keys, table};
@@ -12,18 +14,18 @@ use crate::schema::table::{Keys, keys, table};
 /// The distribution of the time that a server works on a request.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ServiceTime {
-    /// Always the same.
+    /// The same time for every request.
     Constant(Span),
     /// Uniform between two times.
     Uniform(Jitter),
-    /// Exponential.
+    /// Exponentially distributed.
     Exponential(Exponential),
 }
 
 keys! {
-    /// An exponentially distributed time, as of a server with a queue behind it (M/M/1).
+    /// An exponentially distributed time, like the time in an M/M/1 queue.
     pub struct Exponential {
-        /// The mean.
+        /// The mean of the time.
         mean: Span, TIME;
     }
 }
@@ -35,17 +37,18 @@ impl Default for ServiceTime {
 }
 
 impl ServiceTime {
-    /// Returns the time for one request, drawn with the key (`a`, `b`, 0).
+    /// Draws the time for one request from `stream`, with the key (`a`, `b`, 0).
     pub fn draw(&self, stream: Stream, a: u64, b: u64) -> Span {
         match self {
             Self::Constant(span) => *span,
+            // Does not underflow: `RANGE` refuses a first time above the second.
             Self::Uniform(Jitter { min, max }) => *min + stream.within(*max - *min, a, b, 0),
             Self::Exponential(Exponential { mean }) => exponential(*mean, stream.unit(a, b, 0)),
         }
     }
 }
 
-/// A time, a list of two times, or the table of an [`Exponential`].
+/// The kind of `server.service_time`: a time, a list of two times, or the table of an [`Exponential`].
 pub(crate) struct ServiceTimeKind;
 
 impl ValueKind for ServiceTimeKind {
@@ -54,8 +57,12 @@ impl ValueKind for ServiceTimeKind {
         let table = table::<Exponential>().accepts();
         format!("{}, or {}, or {table}", Scalar::accepts(&TIME), Scalar::accepts(&RANGE))
     }
+    fn schema(&self) -> Value {
+        any_of([Scalar::schema(&TIME), Scalar::schema(&RANGE), table::<Exponential>().schema()])
+    }
     fn read(&self, item: &Item, path: &str) -> Result<ServiceTime, Fault> {
         let read = match item.value {
+            // A table names its wrong key itself, which says more than the three accepted forms.
             TomlValue::Table(_) => return Exponential::read(item, path).map(ServiceTime::Exponential),
             TomlValue::List(_) => RANGE.parse(&item.value).map(ServiceTime::Uniform),
             _ => TIME.parse(&item.value).map(ServiceTime::Constant),
@@ -94,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn each_distribution_has_its_mean_and_its_deviation() {
+    fn each_distribution_of_service_times_has_its_mean_and_standard_deviation() {
         let two = Span::from_secs(2);
         let uniform = Jitter { min: Span::from_secs(1), max: Span::from_secs(3) };
         for (time, deviation) in [

@@ -12,9 +12,10 @@ use crate::text;
 pub struct Source {
     /// The name of the built-in scenario, or of the file without its ending.
     pub name: String,
-    /// The path of the file, by which errors call it. Files that the text names are looked for in its folder.
+    /// The path of the file, which errors show. Other files that the text names are looked for in the folder of this
+    /// file.
     pub file: String,
-    /// The text.
+    /// The text of the file.
     pub text: String,
 }
 
@@ -24,11 +25,13 @@ impl Source {
     /// # Errors
     /// Returns a [`ScenarioError`] if there is none, or the file cannot be read.
     pub fn find(name_or_path: &str) -> Result<Self, ScenarioError> {
+        // A built-in scenario is preferred to a file of its name, which `./NAME` reaches.
         if let Some(builtin) = Scenario::builtin(name_or_path) {
             let file = format!("scenarios/{}.toml", builtin.name);
             return Ok(Self { name: builtin.name.to_owned(), file, text: builtin.text.to_owned() });
         }
         let path = Path::new(name_or_path);
+        // Only a bare word may be a mistyped name. The error for a missing path comes from reading it.
         let is_path = path.extension().is_some() || path.components().count() > 1;
         if !is_path && !path.exists() {
             let names: Vec<_> = Scenario::builtins().map(|builtin| builtin.name).collect();
@@ -44,7 +47,7 @@ impl Source {
         Ok(Self { name, file: name_or_path.to_owned(), text })
     }
 
-    /// Reads the file, in which settings can then be made many times.
+    /// Reads and checks the file once, so that many scenarios with different settings can be made from it.
     ///
     /// # Errors
     /// Returns a [`ScenarioError`] that names the line that is wrong.
@@ -62,11 +65,11 @@ impl Source {
 }
 
 impl Scenario {
-    /// Reads the built-in scenario or the file that `name_or_path` names, and makes the `settings`, which are keys and values,
-    /// in their order. A key is the name of a knob, or the dotted path of any key. The path of a hop has the hop's name
+    /// Reads the built-in scenario or the file that `name_or_path` names, and makes the `settings`. Each has a key and
+    /// a value. A key is the name of a knob, or the dotted path of any key. The path of a hop has the hop's name
     /// (`network.up.radio.delay`). A value is written as in the file; text needs no quotes.
     ///
-    /// The file must be right without the settings, too.
+    /// The file must be valid without the settings, too.
     ///
     /// # Errors
     /// Returns a [`ScenarioError`] that names the line or the setting that is wrong.
@@ -74,7 +77,8 @@ impl Scenario {
         Source::find(name_or_path)?.scenario(settings)
     }
 
-    /// Reads a scenario from the `text` of a file, which errors call `file`, and makes the `settings`.
+    /// Reads a scenario from the `text` of a file, and makes the `settings`. Errors show `file` as the path of the
+    /// file.
     ///
     /// # Errors
     /// Returns a [`ScenarioError`] that names the line or the setting that is wrong.

@@ -11,29 +11,32 @@ use crate::schema::words::words;
 use crate::transfers::Transfer;
 
 keys! {
-    /// The requests of every client, one after the other, the next when the last is answered; or its flows.
+    /// The messages of the clients: requests one after the other, each after the response to the one before; or flows;
+    /// or transfers of bodies.
     pub struct Workload completed by one_end, checked by workload_fits {
-        /// `continuous`: the mechanism keeps its state throughout. `random`: the exchanges come in batches of random size, and
-        /// after each batch all state is forgotten; over TCP each batch has a connection of its own. `flows`: the clients send
-        /// the messages of `[[workload.flows]]` until `duration` is over. `transfer`: clients make the transfers of
-        /// `[[workload.transfers]]`, and the others send requests like those of `continuous`.
+        /// `continuous`: clients send requests, and the mechanism keeps its state throughout. `random`: the exchanges
+        /// come in batches of random size, and all state is forgotten after each batch; over TCP each batch has a
+        /// connection of its own. `flows`: the clients send the messages of `[[workload.flows]]` until `duration` is
+        /// over. `transfer`: clients make the transfers of `[[workload.transfers]]`, and the others send requests as in
+        /// `continuous`.
         kind: WorkloadKind, one_of();
-        /// Exchanges of a client, which is done when the last of them is over. Either this or `duration` is given: with
-        /// `duration` the default is none.
+        /// The number of exchanges after which a client is done. Set either this or `duration`: if `duration` is set,
+        /// the default is "none".
         exchanges: Option<u32>, Or("none", Whole(1, 1_000_000)) => Some(50);
-        /// The time from the start of the run at which it ends. Exchanges that are still open then count as neither completed
-        /// nor failed. Not for `random`.
+        /// The length of the run. Exchanges that are still open at its end count as neither completed nor failed. Not
+        /// for the kind `random`.
         duration: Option<Span>, Or("none", TIME) => None;
-        /// The beginning of `duration` in which nothing is counted.
+        /// The first part of `duration`, whose events do not count in the results.
         warm_up: Span, TIME => Span::ZERO;
-        /// The smallest batch of `random`, in exchanges.
+        /// For the kind `random`: the smallest size of a batch, in exchanges.
         batch_min: u32, Whole(1, 1_000_000) => 1;
-        /// The largest batch of `random`, in exchanges. Sizes are uniform between both.
+        /// For the kind `random`: the largest size of a batch, in exchanges. Sizes are uniform between both.
         batch_max: u32, Whole(1, 1_000_000) => 10;
-        /// The time from a response to the next request.
+        /// The time from a response to the client's next request.
         think_time: Span, TIME => Span::ZERO;
-        /// The time between two requests of a client: it makes one at a multiple of this after its first, and only if the last
-        /// is over. 0 s allows any moment. UDP only; flows have their own.
+        /// The grid of a client's requests: each is sent at a multiple of this time after the first, and only if the
+        /// last exchange is over. With 0 s they may be sent at any time. UDP only; flows have an `interval` of their
+        /// own.
         interval: Span, TIME => Span::ZERO;
         /// The messages of the clients, for the kind `flows`.
         flows: Vec<Flow>, named(64, |flow: &Flow| &flow.name) => Vec::new();
@@ -43,15 +46,15 @@ keys! {
 }
 
 words! {
-    /// The state that a client keeps, and the messages that it sends.
+    /// The kind of a workload: the messages that clients send, and whether the mechanism keeps its state.
     pub enum WorkloadKind {
-        /// The mechanism keeps its state throughout.
+        /// Clients send requests, and the mechanism keeps its state throughout.
         Continuous = "continuous",
-        /// Batches of random size. All state is forgotten after each.
+        /// Clients send requests in batches of random size. All state is forgotten after each batch.
         Random = "random",
-        /// The messages of the flows.
+        /// Clients send the messages of the flows.
         Flows = "flows",
-        /// The blocks of the transfers.
+        /// Clients make the transfers.
         Transfer = "transfer",
     }
 }
@@ -64,6 +67,7 @@ fn workload_fits(workload: &Workload) -> Result<(), Misfit> {
     let Workload {
         kind, exchanges, duration, warm_up, batch_min, batch_max, interval, flows, transfers, ..
     } = workload;
+    // Tables of flows or transfers would be ignored without their kind, so they are refused.
     let has_flows = *kind == WorkloadKind::Flows;
     let problem = "is missing: the kind \"flows\" needs one or more";
     Misfit::unless(!has_flows || !flows.is_empty(), "flows", problem)?;
@@ -78,14 +82,17 @@ fn workload_fits(workload: &Workload) -> Result<(), Misfit> {
         let path = format!("transfers.{}.count", endless.name);
         return Err(Misfit::new(path, "must not be \"none\" without a `workload.duration`"));
     }
-    let problem = "does not go with the kind \"flows\": a flow has its own";
+    let problem = "cannot be combined with the kind \"flows\": a flow has its own";
     Misfit::unless(!has_flows || *interval == Span::ZERO, "interval", problem)?;
+    // Both bounds always have values, so they are compared even where the kind has no batches.
     let problem = format!("must not be below `batch_min`, which is {batch_min}");
     Misfit::unless(batch_min <= batch_max, "batch_max", problem)?;
+    // One of the two ends a run, and not both. The order of the arms decides which fault is reported first.
     match (exchanges, duration) {
         (Some(exchanges), Some(_)) => {
-            let problem =
-                format!("does not go with `exchanges`, which is {exchanges}: make one of them \"none\"");
+            let problem = format!(
+                "cannot be combined with `exchanges`, which is {exchanges}: make one of them \"none\""
+            );
             Err(Misfit::new("duration", problem))
         }
         (None, None) => Err(Misfit::new("exchanges", "must not be \"none\" without a `duration`")),

@@ -19,13 +19,13 @@ use crate::schema::error;
 /// The most attributes of an element.
 const MAX_ATTRIBUTES: usize = 100;
 
-/// A mesh in a simulation file. The motes are nodes in the order of the file, from 0, like in position files.
+/// A mesh in a simulation file. The motes are nodes, numbered from 0 in the sequence of the file, like in position files.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Simulation {
     /// The positions of the motes.
     pub(crate) places: Vec<Position>,
-    /// The mote that is the root: the first whose type is described as a root, a border router or a sink (Contiki's examples
-    /// say `RPL root`, `Border router`, `UDP sink`).
+    /// The number of the root: the first mote whose type is described as a root, a border router or a sink (Contiki's
+    /// examples say `RPL root`, `Border router`, `UDP sink`). `None` if none is described so.
     pub(crate) root: Option<u32>,
     /// The radio medium, Cooja's unit disk graph.
     pub(crate) medium: UnitDisk,
@@ -35,12 +35,13 @@ impl Simulation {
     /// Reads the text of a simulation file.
     ///
     /// # Errors
-    /// Returns one line of text, with the number of the line in the file, for text that is not XML or not a simulation, another
-    /// radio medium, a mote without a number or a position, two motes of one number, a position outside of the plane, and more than
-    /// [`MAX_NODES`] motes.
+    /// Returns one line of text, with the number of the line in the file, for text that is not XML or not a simulation, for
+    /// another radio medium, a mote without a number or a position, two motes with one number, a position outside of the plane,
+    /// and more than [`MAX_NODES`] motes.
     pub(crate) fn parse(text: &str) -> Result<Self, String> {
         bounded(text)?;
         few_attributes(text)?;
+        // A document type declaration stays forbidden, so no entity can expand.
         // A mote has about 20 nodes of XML. Its type has more, but is there once for all its motes.
         let options = ParsingOptions { nodes_limit: MAX_NODES * 50, ..ParsingOptions::default() };
         let document = Document::parse_with_options(text, options)
@@ -48,7 +49,7 @@ impl Simulation {
         let root = document.root_element();
         let simulation =
             child(root, "simulation").filter(|_| root.has_tag_name("simconf")).ok_or_else(|| {
-                fault(root, "this is no simulation of Cooja: it lacks <simconf> with <simulation>")
+                fault(root, "this is not a simulation of Cooja: it lacks <simconf> with <simulation>")
             })?;
         let (places, descriptions): (Vec<_>, Vec<_>) = motes(simulation)?.into_iter().unzip();
         let root = descriptions.into_iter().position(is_root).map(|place| place as u32);
@@ -56,24 +57,27 @@ impl Simulation {
     }
 }
 
-/// Returns why a text cannot be read. The parser's message quotes the text, so only a text with `<simconf` gets it: somebody else's
-/// scenario may name any file.
+/// Returns the reason why a text cannot be read. The parser's own message quotes the text, so it is shown only for a
+/// text with `<simconf`: a scenario from somebody else may name any file.
 fn not_xml(text: &str, wrong: &roxmltree::Error) -> String {
+    // Only text that claims to be a simulation is quoted.
     if text.contains("<simconf") {
         error::shown(&wrong.to_string())
     } else {
-        "this is no simulation of Cooja: it is not XML with <simconf>".to_owned()
+        "this is not a simulation of Cooja: it is not XML with <simconf>".to_owned()
     }
 }
 
 /// Returns whether motes of a type with this description are roots.
 fn is_root(description: &str) -> bool {
     let description = description.to_lowercase().replace(['-', '_'], " ");
+    // Whole words, so that `UDP sink` is a root and `rooted` is not.
     let mut words = description.split_whitespace();
     description.contains("border router") || words.any(|word| matches!(word, "root" | "sink"))
 }
 
-/// Refuses an element with more than [`MAX_ATTRIBUTES`], far more than Cooja writes: the parser compares each with all others.
+/// Returns an error if an element has more than [`MAX_ATTRIBUTES`], far more than Cooja writes. The parser would be
+/// slow, because it compares each attribute with all others.
 fn few_attributes(text: &str) -> Result<(), String> {
     let mut rest = text;
     while let Some(at) = rest.find('<') {
@@ -85,6 +89,7 @@ fn few_attributes(text: &str) -> Result<(), String> {
             rest = &rest[at + end.len()..];
             continue;
         }
+        // A `=` or `>` within quotes is part of a value. XML has no escaped quotes, so the same quote ends it.
         let mut quote = None;
         let mut attributes = 0;
         let end = rest.bytes().position(|byte| {
@@ -102,6 +107,7 @@ fn few_attributes(text: &str) -> Result<(), String> {
             let problem = format!("an element has more than {MAX_ATTRIBUTES} attributes");
             return Err(in_line(line, problem));
         }
+        // Text that ends within an element is not XML. The parser reports it, with its line.
         let Some(end) = end else { return Ok(()) };
         rest = &rest[end..];
     }
@@ -125,10 +131,12 @@ fn motes<'a>(simulation: Node<'a, '_>) -> Result<Vec<(Position, &'a str)>, Strin
         };
         let description = kind.and_then(|kind| child(kind, "description")).map_or("", content);
         for mote in listed {
+            // Refused before the mote is read, so that a long file costs no more than a valid one.
             if motes.len() == MAX_NODES as usize {
                 return Err(fault(mote, format!("there are more than {MAX_NODES} motes")));
             }
             let (id, position) = (id(mote)?, position(mote)?);
+            // Cooja gives every mote a number of its own.
             if !ids.insert(id) {
                 return Err(fault(mote, format!("there are two motes of the number {id}")));
             }
@@ -163,7 +171,7 @@ fn position(mote: Node) -> Result<Position, String> {
         text.map_or(Ok(0.0), coordinate).map_err(|problem| fault(config, problem))
     };
     if along("z")?.abs() > 0.0 {
-        return Err(fault(config, "a mote has a height; only places in the plane, with z = 0, are known"));
+        return Err(fault(config, "a mote has a height; only places in the plane, with z = 0, can be read"));
     }
     Ok(Position { x: along("x")?, y: along("y")? })
 }
@@ -171,6 +179,7 @@ fn position(mote: Node) -> Result<Position, String> {
 fn medium(simulation: Node) -> Result<UnitDisk, String> {
     let medium =
         child(simulation, "radiomedium").ok_or_else(|| fault(simulation, "the <radiomedium> is missing"))?;
+    // The package changed between versions of Cooja, and the name of the class did not.
     let class = content(medium);
     if class.rsplit('.').next() != Some("UDGM") {
         return Err(fault(medium, format!("the radio medium must be UDGM, not {}", shown(class))));
@@ -198,7 +207,7 @@ fn medium(simulation: Node) -> Result<UnitDisk, String> {
     Ok(disk)
 }
 
-/// Returns the configuration of a mote's interface, which is found by the end of the name of its class.
+/// Returns the configuration of the mote's interface whose class name ends with `class`; `None` if the mote has none.
 fn interface<'a, 'input>(mote: Node<'a, 'input>, class: &str) -> Option<Node<'a, 'input>> {
     children(mote, "interface_config").find(|config| content(*config).ends_with(class))
 }
@@ -211,7 +220,7 @@ fn children<'a, 'input>(of: Node<'a, 'input>, name: &'static str) -> impl Iterat
     of.children().filter(move |child| child.has_tag_name(name))
 }
 
-/// Returns the text of an element before its children.
+/// Returns the trimmed text of an element before its children; empty if it has none.
 fn content<'a>(of: Node<'a, '_>) -> &'a str {
     of.text().unwrap_or("").trim()
 }
@@ -262,14 +271,14 @@ mod tests {
     }
 
     #[test]
-    fn motes_beside_their_types_are_read_as_older_versions_write_them() {
+    fn cooja_files_of_older_versions_with_motes_beside_their_types_are_read() {
         let read = Simulation::parse(&simulation(&(mote("7", " 0.0 ") + &mote("3", "1e1")))).unwrap();
         assert_eq!(read.places, [0.0, 10.0].map(|x| Position { x, y: -2.5 }));
         assert_eq!(read.medium, UnitDisk { success_ratio_rx: 0.75, ..UnitDisk::NARROW });
     }
 
     #[test]
-    fn motes_within_their_types_are_read_as_newer_versions_write_them() {
+    fn cooja_files_of_newer_versions_with_motes_within_their_types_are_read() {
         let text = r#"<simconf version="2023090101"><simulation>
             <radiomedium>
               org.contikios.cooja.radiomediums.UDGM
@@ -298,13 +307,13 @@ mod tests {
     }
 
     #[test]
-    fn an_interference_range_that_is_shorter_than_the_range_counts_as_the_range() {
+    fn an_interference_range_shorter_than_the_transmission_range_is_raised_to_it() {
         let text = simulation(&mote("1", "0")).replace("20.0</interference", "5.0</interference");
         assert!((Simulation::parse(&text).unwrap().medium.interference_m - 10.0).abs() < 1e-12);
     }
 
     #[test]
-    fn an_element_with_countless_attributes_is_refused_at_once() {
+    fn an_xml_element_with_too_many_attributes_is_refused_at_once() {
         let attributes = |count: usize| {
             (0..count)
                 .flat_map(|at| [" a".to_owned(), at.to_string(), "='<=>'".to_owned()])
@@ -327,7 +336,7 @@ mod tests {
     }
 
     #[test]
-    fn the_mote_that_is_described_as_root_is_the_root() {
+    fn the_mote_described_as_root_becomes_the_root_of_the_mesh() {
         let text = simulation(&(mote("1", "0") + &mote("2", "10") + &mote("3", "20")));
         assert_eq!(Simulation::parse(&text).unwrap().root, None);
         for description in ["RPL Border Router", "border-router", "UDP sink", "RPL root (sky)"] {
@@ -342,7 +351,7 @@ mod tests {
     }
 
     #[test]
-    fn an_error_names_its_line() {
+    fn an_error_in_a_cooja_file_names_its_line() {
         assert_eq!(refused(&simulation("")), "line 4: there are no motes");
         assert_eq!(
             refused(&simulation(&(mote("1", "0") + &mote("1", "5")))),
@@ -358,7 +367,7 @@ mod tests {
         );
         assert_eq!(
             refused(&simulation(&mote("1", "0").replace("<z>0.0", "<z>1.5"))),
-            "line 14: a mote has a height; only places in the plane, with z = 0, are known"
+            "line 14: a mote has a height; only places in the plane, with z = 0, can be read"
         );
         assert_eq!(
             refused(&simulation("\n<mote></mote>")),
@@ -378,7 +387,7 @@ mod tests {
         );
         assert_eq!(
             refused("<html/>"),
-            "line 1: this is no simulation of Cooja: it lacks <simconf> with <simulation>"
+            "line 1: this is not a simulation of Cooja: it lacks <simconf> with <simulation>"
         );
         assert!(refused("<simconf>\n<simulation>\n</simconf>").starts_with("line 3: "));
         assert!(!refused("<simconf \u{7f}\u{1}>").contains(char::is_control));
@@ -386,7 +395,7 @@ mod tests {
     }
 
     #[test]
-    fn neither_entities_nor_deep_nesting_nor_many_motes_cost_more_than_an_error() {
+    fn xml_entities_deep_nesting_and_too_many_motes_are_refused() {
         let bomb = r#"<!DOCTYPE s [<!ENTITY a "aaaaaaaa"><!ENTITY b "&a;&a;&a;">]><simconf>&b;</simconf>"#;
         assert!(refused(bomb).starts_with("line 1: "));
         let deep = "<a>".repeat(200_000) + &"</a>".repeat(200_000);
@@ -399,7 +408,7 @@ mod tests {
         #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
         #[test]
-        fn any_text_is_read_or_refused_in_one_line(text in any::<String>(), at in 0..2_000usize, cut in 0..200usize) {
+        fn any_text_as_a_cooja_file_is_read_or_refused_in_one_line(text in any::<String>(), at in 0..2_000usize, cut in 0..200usize) {
             // Texts are tried alone, and in place of a piece of a simulation that is right.
             let good = simulation(&(mote("1", "0") + &mote("2", "10")));
             let at = at.min(good.len());

@@ -1,6 +1,6 @@
 //! Position files: `node time x y` a line. BonnMotion writes them, and Cooja's Mobility plugin reads them.
 //!
-//! Nodes count from 0, time is in seconds, positions are in metres. Empty lines and those that begin with `#` are skipped
+//! Nodes count from 0, time is in seconds, positions are in metres. Empty lines and lines that begin with `#` are skipped
 //! (contiki-ng/cooja at b980125c, `plugins/Mobility.java`; sys-uos/BonnMotion at 80e85ec0, `apps/CSVFile.java`). Like in
 //! Cooja, a node stays where it is until its next line: positions between two lines are not interpolated.
 
@@ -13,13 +13,13 @@ use super::{FARTHEST_M, bounded, in_line, number};
 /// The latest moment of a position file, in seconds: 31 years.
 const LATEST_S: f64 = 1e9;
 
-/// Reads the text of a position file for a network of so many nodes. The result is in the order of time, and for equal times
-/// in the order of nodes. Two positions of one node at one time keep the order of the file.
+/// Reads the text of a position file for a network of `nodes` nodes. The result is sorted by time, and then by node.
+/// Two positions of one node at one time keep the sequence of the file.
 ///
 /// # Errors
-/// Returns one line of text, with the number of the line in the file, for anything but four values, an unknown node, a time or a
-/// position that is not a valid number, and more than [`MAX_WAYPOINTS`] lines. It quotes nothing of the file, because somebody
-/// else's scenario may name any file.
+/// Returns one line of text, with the number of the line in the file, for a line without four values, an unknown node,
+/// a time or a position that is not a valid number, and more than [`MAX_WAYPOINTS`] lines. It quotes nothing of the
+/// file, because a scenario from somebody else may name any file.
 pub(crate) fn parse(text: &str, nodes: u32) -> Result<Vec<Waypoint>, String> {
     bounded(text)?;
     let nodes = nodes.min(MAX_NODES);
@@ -29,11 +29,13 @@ pub(crate) fn parse(text: &str, nodes: u32) -> Result<Vec<Waypoint>, String> {
         if text.is_empty() || text.starts_with('#') {
             continue;
         }
+        // Refused before the line is read, so that a long file costs no more than a valid one.
         if waypoints.len() as u64 == MAX_WAYPOINTS {
             return Err(in_line(line, format!("there are more than {MAX_WAYPOINTS} places")));
         }
         waypoints.push(waypoint(text, nodes).map_err(|problem| in_line(line, problem))?);
     }
+    // The sort has to be stable: positions of one node at one time apply in the sequence of the file.
     waypoints.sort_by_key(|waypoint| (waypoint.time, waypoint.node));
     Ok(waypoints)
 }
@@ -70,7 +72,7 @@ mod tests {
     }
 
     #[test]
-    fn places_are_sorted_by_time_and_node_and_comments_are_passed_over() {
+    fn imported_positions_are_sorted_by_time_and_node_and_comments_skipped() {
         let text = "# three nodes\r\n\n1 0.25 2.5 0\r\n0 0.0 1 -4e-1\n \t2\t0.25   7 8\n0 0.25000000 1.5 0\n";
         let at = |ms: u64, node, x, y| Waypoint {
             time: Time::from_nanos(ms * 1_000_000),
@@ -84,7 +86,7 @@ mod tests {
     }
 
     #[test]
-    fn an_error_names_its_line_and_does_not_quote_it() {
+    fn an_error_in_a_file_of_positions_names_its_line_without_quoting_it() {
         let node = "a node must be a whole number below 3, the number of nodes";
         assert_eq!(refused("node time x y"), format!("line 1: {node}"));
         assert_eq!(refused("0 0 1 1\n3 0 1 1"), format!("line 2: {node}"));
@@ -99,7 +101,7 @@ mod tests {
         #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
         #[test]
-        fn any_text_is_read_or_refused_in_one_line(text in "([0-9 .#eE+-]|\n|\\PC){0,60}") {
+        fn any_text_as_a_file_of_positions_is_read_or_refused_in_one_line(text in "([0-9 .#eE+-]|\n|\\PC){0,60}") {
             match parse(&text, 3) {
                 Ok(waypoints) => prop_assert!(waypoints.is_sorted_by_key(|waypoint| (waypoint.time, waypoint.node))),
                 Err(error) => prop_assert!(!error.chars().any(char::is_control), "{error}"),
@@ -107,7 +109,7 @@ mod tests {
         }
 
         #[test]
-        fn what_is_written_is_read(
+        fn written_positions_parse_back(
             places in proptest::collection::vec((0..3u32, 0..1_000_000u32, -1e5..1e5f64, -1e5..1e5f64), 0..20),
         ) {
             let lines = places.iter().map(|(node, ms, x, y)| format!("{node} {} {x} {y}", f64::from(*ms) / 1e3));

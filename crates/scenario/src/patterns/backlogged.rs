@@ -1,4 +1,4 @@
-//! Always something to send.
+//! A client that always has something to send.
 
 use super::{Pace, Pattern};
 

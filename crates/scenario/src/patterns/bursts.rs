@@ -13,6 +13,7 @@ pub(super) const PATTERN: Pattern = Pattern {
 };
 
 fn next(timing: &Timing, turn: Turn) -> Time {
+    // Counted from the start, so that the spread of a burst does not shift the later ones.
     let burst = timing.start + timing.interval * u64::from(turn.number);
     timing.within(burst, timing.spread, turn, 0)
 }

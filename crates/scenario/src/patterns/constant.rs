@@ -1,4 +1,4 @@
-//! Messages at equal distances.
+//! Messages at equal intervals.
 
 use coapace_sim::Time;
 
@@ -14,6 +14,7 @@ pub(super) const PATTERN: Pattern = Pattern {
 
 fn next(timing: &Timing, turn: Turn) -> Time {
     match turn.number {
+        // A phase of its own for each client: without it all would send at the same moments.
         0 => timing.within(turn.last, timing.interval, turn, 0),
         _ => turn.last + timing.interval,
     }

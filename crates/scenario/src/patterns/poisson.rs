@@ -1,4 +1,4 @@
-//! Messages at independent moments.
+//! Messages at random times that do not depend on each other.
 
 use coapace_sim::Time;
 

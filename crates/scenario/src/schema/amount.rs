@@ -1,4 +1,4 @@
-//! Amounts: numbers with a unit, whatever they measure.
+//! Amounts: numbers with a unit.
 
 use std::fmt;
 use std::str::FromStr;
@@ -10,22 +10,22 @@ use super::words::words;
 /// A time, rate, size or share with its unit, as scenarios have it: `200 ms`, `60 kbit/s`, `14 KiB`, `5 %`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Amount {
-    /// The quantity that it is an amount of.
+    /// The quantity that is measured, such as a time.
     pub dimension: Dimension,
     /// The number of smallest units: microseconds, bits per second, bytes, parts per thousand million.
     pub value: u64,
 }
 
 words! {
-    /// A quantity that amounts have units for.
+    /// The quantity that an amount measures. Each has units of its own.
     pub enum Dimension {
         /// A span of time.
         Time = "time",
-        /// Bits per time.
+        /// A bit rate.
         Rate = "rate",
-        /// Bytes.
+        /// A number of bytes.
         Size = "size",
-        /// A part of a whole.
+        /// A part of a whole, in percent.
         Share = "share",
     }
 }
@@ -47,6 +47,7 @@ impl Amount {
         // Without a unit it could measure anything.
         text.ends_with(|last: char| !last.is_ascii_digit() && last != '.').then_some(())?;
         let read = |dimension: Dimension| Some(Self { dimension, value: dimension.quantity().parse(text)? });
+        // No two quantities share a unit, so the first that reads the text is the only one.
         Dimension::ALL.iter().find_map(|(_, dimension)| read(*dimension))
     }
 
@@ -54,6 +55,7 @@ impl Amount {
     pub fn number(self) -> f64 {
         let value = self.value as f64;
         match self.dimension {
+            // Values below 2^53 are exact as floating-point numbers: 285 years in microseconds.
             Dimension::Time => value / 1e6,
             Dimension::Rate | Dimension::Size => value,
             Dimension::Share => value / 1e9,
@@ -85,7 +87,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_amount_is_a_number_with_its_unit_and_is_written_as_it_is_read() {
+    fn an_amount_is_a_number_with_a_unit_and_is_written_as_read() {
         for (text, dimension, number) in [
             ("200 ms", Dimension::Time, 0.2),
             ("60 kbit/s", Dimension::Rate, 60_000.0),

@@ -1,10 +1,10 @@
-//! Faults of a scenario, each in one clear line.
+//! Errors of a scenario, each in one line.
 
 use std::fmt;
 
 use coapace_control::nearest;
 
-/// The fault of a scenario that cannot be used: one line that names the place, the key and the accepted values.
+/// The reason why a scenario cannot be used: one line that names the place, the key and the accepted values.
 ///
 /// `scenarios/x.toml:12: unknown key `clinets`; did you mean `clients`?`
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -16,17 +16,17 @@ pub struct ScenarioError {
 }
 
 impl ScenarioError {
-    /// A fault of a file.
+    /// Makes an error about a file, at this place.
     pub(crate) fn new(place: &str, message: &str) -> Self {
         Self { place: shown(place), message: message.to_owned(), usage: false }
     }
 
-    /// Marks the fault as a mistake in the request: in a name or a setting.
+    /// Marks the error as a mistake in the request: in a name or a setting.
     pub(crate) fn of_usage(self) -> Self {
         Self { usage: true, ..self }
     }
 
-    /// Returns whether the fault lies in the request (a name, a setting), not in a file.
+    /// Returns whether the mistake is in the request (a name, a setting), not in a file.
     pub fn is_usage(&self) -> bool {
         self.usage
     }
@@ -45,24 +45,24 @@ impl std::error::Error for ScenarioError {}
 pub(crate) enum ValueOrigin {
     /// A line of the file, from 1.
     Line(usize),
-    /// One of the settings, from 0.
+    /// One of the settings, by its index from 0.
     Setting(usize),
 }
 
-/// A fault before the file has a name.
+/// An error that does not name its file yet.
 #[derive(Clone, Debug)]
 pub(crate) struct Fault {
     pub(crate) at: ValueOrigin,
     pub(crate) message: String,
-    /// A key that its table does not have and that resembles none of them.
+    /// The unknown key that the error is about, if it resembles no key of its table.
     pub(crate) stray: Option<Stray>,
 }
 
-/// An unknown key, which may have its place in another table.
+/// An unknown key, which may be a key of another table.
 #[derive(Clone, Debug)]
 pub(crate) struct Stray {
     pub(crate) name: String,
-    /// The message without a suggestion.
+    /// The error message without a suggestion.
     pub(crate) line: String,
 }
 
@@ -71,7 +71,7 @@ impl Fault {
         Self { at, message: message.into(), stray: None }
     }
 
-    /// Adds the name of the file, and the settings that were made.
+    /// Returns the error with its place: the name of the file and the line, or the setting as it was given.
     pub(crate) fn named(&self, file: &str, settings: &[(String, String)]) -> ScenarioError {
         let place = match self.at {
             ValueOrigin::Line(line) => format!("{file}:{line}"),
@@ -81,13 +81,15 @@ impl Fault {
             },
         };
         let error = ScenarioError::new(&place, &self.message);
+        // A setting belongs to the request, also if the key that it spoils is in the file.
         if matches!(self.at, ValueOrigin::Setting(_)) { error.of_usage() } else { error }
     }
 }
 
-/// Text from outside as an error shows it: short, on one line, without anything that a terminal obeys.
+/// Returns text from outside as an error shows it: short, on one line, without characters that control a terminal.
 pub(crate) fn shown(text: &str) -> String {
     const LONGEST: usize = 100;
+    // U+FFFD shows where a control character was.
     let mut shown: String =
         text.chars().take(LONGEST).map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect();
     if text.chars().nth(LONGEST).is_some() {
@@ -96,7 +98,7 @@ pub(crate) fn shown(text: &str) -> String {
     shown
 }
 
-/// `; did you mean `x`?`, or nothing.
+/// Returns `; did you mean `x`?` for the candidate that resembles `name`, or an empty text if none does.
 pub(crate) fn did_you_mean<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) -> String {
     nearest(name, candidates).map_or_else(String::new, |near| format!("; did you mean `{near}`?"))
 }

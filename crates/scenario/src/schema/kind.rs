@@ -1,20 +1,23 @@
-//! Kinds of values: each says once how its values are read, checked, written and described.
+//! Kinds of values: each defines once how its values are read, checked, written and described.
+
+use serde_json::{Value, json};
 
 use super::document::{Item, TomlValue, quoted};
 use super::error::{Fault, ValueOrigin, did_you_mean};
+use super::json::any_of;
 
 /// The effective value of every key under its dotted path, in the order of the schema.
 pub(crate) type Lines = Vec<(String, String)>;
 
-/// One key as the reference lists it.
+/// A key with its description, as the reference page lists it.
 #[derive(Clone, Debug)]
 pub(crate) struct KeyEntry {
     pub(crate) name: &'static str,
     pub(crate) doc: String,
     pub(crate) accepts: String,
-    /// The default like a file has it; `None` if the key must be there.
+    /// The default as a file would have it; `None` for a key without a default, and for a table.
     pub(crate) default: Option<String>,
-    /// The keys of a table.
+    /// The keys inside of this key; empty unless it is a table or a list of tables.
     pub(crate) keys: Vec<KeyEntry>,
     /// Whether this is a list of tables, whose names are part of the path.
     pub(crate) is_list: bool,
@@ -23,6 +26,7 @@ pub(crate) struct KeyEntry {
 impl KeyEntry {
     /// Returns whether a file without this key is refused: a table may be left out if all its keys may.
     pub(crate) fn is_required(&self) -> bool {
+        // The keys of a list belong to its tables, so they do not make the list optional.
         let may_be_empty = !self.keys.is_empty() && !self.is_list;
         self.default.is_none() && !(may_be_empty && self.keys.iter().all(|key| !key.is_required()))
     }
@@ -33,23 +37,27 @@ pub(crate) trait ValueKind {
     type Value;
     /// Returns the accepted values in words, for people.
     fn accepts(&self) -> String;
-    /// Reads the value of the key `path`.
+    /// Returns the accepted values as a JSON Schema, for editors.
+    fn schema(&self) -> Value;
+    /// Reads the value `item` of the key at `path`.
     fn read(&self, item: &Item, path: &str) -> Result<Self::Value, Fault>;
-    /// Returns the value of a key that is not there and has no default; `at` is where its table is.
+    /// Returns the value of a key that has no default and is missing in the file: an error, except for tables. `at` is
+    /// the place of the table that lacks the key.
     fn missing(&self, path: &str, at: ValueOrigin) -> Result<Self::Value, Fault> {
         Err(Fault::new(at, format!("`{path}` is missing: it must be {}", self.accepts())))
     }
-    /// Returns the error of an `item` with another value, which names the accepted ones.
+    /// Returns the error of an `item` with a refused value. It names the accepted values.
     fn refuse(&self, item: &Item, path: &str) -> Fault {
         refused(&self.accepts(), &self.hint(&item.value), item, path)
     }
-    /// Returns the probable meaning of a refused value, to follow the error; empty if it is not known.
+    /// Returns a hint about the probable meaning of a refused value, which follows the error; empty if the meaning is
+    /// not known.
     fn hint(&self, value: &TomlValue) -> String {
         near(&self.words(), value)
     }
-    /// Writes the value the one way it is always written.
+    /// Adds the value of the key `path` to `lines`, in its canonical form.
     fn write(&self, value: &Self::Value, path: &str, lines: &mut Lines);
-    /// Returns the keys of a table.
+    /// Returns the keys inside of a table; empty for other values.
     fn keys(&self) -> Vec<KeyEntry> {
         Vec::new()
     }
@@ -61,13 +69,13 @@ pub(crate) trait ValueKind {
     fn is_list(&self) -> bool {
         false
     }
-    /// Words that the value may be, to suggest one.
+    /// Returns the words that the value may be, so that errors can suggest one.
     fn words(&self) -> Vec<&'static str> {
         Vec::new()
     }
 }
 
-/// Returns words as a file has them, for people to choose from.
+/// Returns the words in quotes, with `or` between them, for an error message.
 pub(crate) fn listed(words: &[&str]) -> String {
     words.iter().map(|word| format!("\"{word}\"")).collect::<Vec<_>>().join(" or ")
 }
@@ -77,7 +85,7 @@ pub(crate) fn refused(accepts: &str, hint: &str, item: &Item, path: &str) -> Fau
     Fault::new(item.at, format!("`{path}` must be {accepts}, not {}{hint}", item.show()))
 }
 
-/// Returns the one of `words` that is nearest to a text, as a question.
+/// Returns the hint that one of `words` was probably meant; empty if none resembles the value.
 pub(crate) fn near(words: &[&str], value: &TomlValue) -> String {
     match value {
         TomlValue::Text(text) => did_you_mean(text, words.iter().copied()),
@@ -85,7 +93,7 @@ pub(crate) fn near(words: &[&str], value: &TomlValue) -> String {
     }
 }
 
-/// The inner kind, or a word that means its absence.
+/// The kind of values of `K`, or of a word that means `None`.
 pub(crate) struct Or<K>(pub(crate) &'static str, pub(crate) K);
 
 impl<K: ValueKind> ValueKind for Or<K> {
@@ -98,6 +106,7 @@ impl<K: ValueKind> ValueKind for Or<K> {
             TomlValue::Text(word) if word == self.0 => Ok(None),
             // A table describes its own faults better.
             TomlValue::Table(_) if self.1.is_table() => self.1.read(item, path).map(Some),
+            // The error of the inner kind would not name the word among the accepted values.
             _ => self.1.read(item, path).map(Some).map_err(|_| self.refuse(item, path)),
         }
     }
@@ -107,11 +116,15 @@ impl<K: ValueKind> ValueKind for Or<K> {
             None => lines.push((path.to_owned(), quoted(self.0))),
         }
     }
+    fn schema(&self) -> Value {
+        any_of([self.1.schema(), json!({ "const": self.0 })])
+    }
     fn keys(&self) -> Vec<KeyEntry> {
         self.1.keys()
     }
     fn hint(&self, value: &TomlValue) -> String {
         let inner = self.1.hint(value);
+        // The hint of the inner kind knows units. The word alone is suggested where that has none.
         if inner.is_empty() { near(&self.words(), value) } else { inner }
     }
     fn words(&self) -> Vec<&'static str> {

@@ -1,12 +1,15 @@
 //! Measured quantities: decimal numbers with one unit, which may be negative.
 
+use serde_json::{Value, json};
+
 use super::document::{TomlValue, quoted};
+use super::json::any_of;
 use super::scalar::Scalar;
 
-/// A number from one bound to another, both included, in this unit; without a unit it is a bare number.
+/// The kind of a number in this unit, between two bounds, both included. If the unit is empty, the number has none.
 pub(crate) struct Measure(pub(crate) &'static str, pub(crate) f64, pub(crate) f64);
 
-/// The most decimals, so that a number is exact in a hash: millionths.
+/// The most decimals of a number. With six, a number is exact in a hash.
 const DECIMALS: usize = 6;
 
 impl Scalar for Measure {
@@ -14,10 +17,24 @@ impl Scalar for Measure {
 
     fn accepts(&self) -> String {
         let Self(unit, least, most) = self;
+        // An example within the bounds, as near to 10 as they allow.
         let example = self.text(&most.min(least.max(10.0)));
         match *unit {
             "" => format!("a number from {least} to {most}, with decimals as text, such as \"2.5\""),
             unit => format!("{least} to {most} {unit}, such as {example}"),
+        }
+    }
+
+    fn schema(&self) -> Value {
+        let Self(unit, least, most) = self;
+        // Anchored, because a pattern of JSON Schema matches anywhere in a text.
+        let number = format!(r"^-?[0-9]+(\.[0-9]{{1,{DECIMALS}}})?");
+        match *unit {
+            "" => any_of([
+                json!({ "type": "number", "minimum": least, "maximum": most }),
+                json!({ "type": "string", "pattern": number + "$" }),
+            ]),
+            unit => json!({ "type": "string", "pattern": format!("{number} ?{unit}$") }),
         }
     }
 
@@ -32,6 +49,7 @@ impl Scalar for Measure {
             TomlValue::Other(text) if unit.is_empty() => text.clone(),
             _ => return None,
         };
+        // `f64` would also read exponents, `+1`, `inf` and `.5`. The JSON Schema refuses them in texts, too.
         let digits = number.strip_prefix('-').unwrap_or(&number);
         let (whole, decimals) = digits.split_once('.').unwrap_or((digits, "0"));
         let is_plain = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
@@ -43,6 +61,7 @@ impl Scalar for Measure {
 
     fn text(&self, value: &f64) -> String {
         // The shortest decimals that read back as the same number.
+        // -0 equals 0, and equal values must have equal texts, or hashes would differ.
         let number = if *value == 0.0 { 0.0 } else { *value };
         quoted(format!("{number} {}", self.0).trim_end())
     }

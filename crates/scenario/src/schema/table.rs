@@ -3,23 +3,33 @@
 
 use std::marker::PhantomData;
 
+use serde_json::{Value, json};
+
 use super::document::{Item, TomlValue, is_name, joined};
 use super::error::{Fault, ValueOrigin};
+use super::json::object;
 use super::kind::{KeyEntry, Lines, ValueKind};
 use super::unknown::unknown;
 
 /// A table of keys.
 pub(crate) trait Keys: Sized {
-    /// A sentence about the table.
+    /// The sentence that describes the table.
     const DOC: &'static str;
     /// Returns whether the table has a key of this name.
     fn has(name: &str) -> bool;
-    /// Returns its keys, in order.
-    fn keys() -> Vec<KeyEntry>;
-    /// Reads the keys of this table from `item`, which may have others.
+    /// Visits each key with its kind and its default, in the sequence of their declaration.
+    fn visit(visitor: &mut impl KeyVisitor);
+    /// Returns the table's keys, in the sequence of their declaration.
+    fn keys() -> Vec<KeyEntry> {
+        let mut keys = Vec::new();
+        Self::visit(&mut keys);
+        keys
+    }
+    /// Reads the keys of this table from `item`, and ignores other keys.
     fn take(item: &Item, path: &str) -> Result<Self, Fault>;
-    /// Reads the table `item`, which has no other keys.
+    /// Reads the table `item`, in which other keys are an error.
     fn read(item: &Item, path: &str) -> Result<Self, Fault> {
+        // Unknown keys come first: a mistyped key would otherwise be reported as missing.
         if let TomlValue::Table(members) = &item.value
             && let Some((name, member)) = members.iter().find(|(name, _)| !Self::has(name))
         {
@@ -27,34 +37,46 @@ pub(crate) trait Keys: Sized {
         }
         Self::take(item, path)
     }
-    /// Writes every key.
+    /// Adds every key with its value to `lines`. `path` is the path of the table.
     fn write(&self, path: &str, lines: &mut Lines);
+}
+
+/// Gets the keys of a table one by one, and makes their entries or a JSON Schema of them.
+pub(crate) trait KeyVisitor {
+    fn key<K: ValueKind>(&mut self, name: &'static str, doc: &str, kind: &K, default: Option<&K::Value>);
+}
+
+impl KeyVisitor for Vec<KeyEntry> {
+    fn key<K: ValueKind>(&mut self, name: &'static str, doc: &str, kind: &K, default: Option<&K::Value>) {
+        self.push(key(name, doc, kind, default));
+    }
 }
 
 /// A table whose keys are fields of a struct of the simulator.
 pub(crate) trait Fields: Keys {
     /// The values of keys that a file leaves out.
     const BASE: Self;
-    /// Returns this value with the keys of `item` in place of its own.
+    /// Returns this table with the values of the keys that `item` sets.
     fn with(self, item: &Item, path: &str) -> Result<Self, Fault>;
 }
 
-/// A table with several bases.
+/// A table whose defaults come from one of several presets.
 pub(crate) trait Presets: Fields + Clone + 'static {
-    /// A sentence about the key `preset`.
+    /// The sentence that describes the key `preset`.
     const PRESET_DOC: &'static str;
-    /// The bases by name; the first is the default.
+    /// The presets by name. The first is the default.
     const PRESETS: &'static [(&'static str, Self)];
 }
 
 /// Declares a table, in one of two ways.
 ///
-/// * `struct Name { key: type, kind => default; }` makes a struct, and `for Name { … }` describes one of the simulator in the same
-///   way. A key without a default must be there. A table may be completed before it is read, where what one key says
-///   decides the default of another, and checked after.
-/// * `for Name = BASE { key: kind; }` describes a struct of the simulator. Its fields in `BASE` are the defaults. `key as field`
-///   names a field that is not called like its key; `..field: Table;` takes in the keys of a table within. `presets` are
-///   other bases, which the key `preset` of a [`Preset`](super::preset::Preset) chooses by name.
+/// * `struct Name { key: type, kind => default; }` makes a struct. `for Name { … }` describes a struct of the simulator
+///   in the same way. A key without a default is required. `completed by` names a function that is called before the
+///   table is read, where the value of one key decides the default of another. `checked by` names a function that is
+///   called after.
+/// * `for Name = BASE { key: kind; }` describes a struct of the simulator, whose fields in `BASE` are the defaults.
+///   `key as field` is for a field with another name than its key. `..field: Table;` adds the keys of an inner table.
+///   `presets` are other bases, which the key `preset` of a [`Preset`](super::preset::Preset) chooses by name.
 macro_rules! keys {
     (
         $(#[doc = $doc:literal])+
@@ -96,14 +118,15 @@ macro_rules! keys {
                     [$(stringify!($key)),*].contains(&name)
                 }
 
-                fn keys() -> Vec<KeyEntry> {
-                    vec![$({
+                #[allow(unused_variables)]
+                fn visit(visitor: &mut impl KeyVisitor) {
+                    $({
                         let kind = of::<$type, _>($kind);
                         #[allow(unused_mut, unused_assignments)]
                         let mut default: Option<$type> = None;
                         $(default = Some($default);)?
-                        key(stringify!($key), concat!($($key_doc,)+), &kind, default.as_ref())
-                    },)*]
+                        visitor.key(stringify!($key), concat!($($key_doc,)+), &kind, default.as_ref());
+                    })*
                 }
 
                 #[allow(unused_variables)]
@@ -117,6 +140,7 @@ macro_rules! keys {
                             None => $crate::schema::table::keys!(@absent kind, path, item $(, $default)?),
                         }
                     },)* };
+                    // A check compares keys, so it comes after all are read.
                     $($check(&table).map_err(|misfit| misfit.fault(item, path))?;)?
                     Ok(table)
                 }
@@ -153,18 +177,14 @@ macro_rules! keys {
                     [$(stringify!($key)),*].contains(&name) $(|| <$table>::has(name))?
                 }
 
-                fn keys() -> Vec<KeyEntry> {
+                fn visit(visitor: &mut impl KeyVisitor) {
                     let base = <Self as Fields>::BASE;
-                    let own = [$({
+                    $(<$table>::visit(visitor);)?
+                    $({
                         let default = &$crate::schema::table::keys!(@field base $key $($($field).+)?);
                         let kind = like(default, $kind);
-                        key(stringify!($key), concat!($($key_doc,)+), &kind, Some(default))
-                    },)*];
-                    #[allow(unused_mut)]
-                    let mut keys = Vec::new();
-                    $(keys.extend(<$table>::keys());)?
-                    keys.extend(own);
-                    keys
+                        visitor.key(stringify!($key), concat!($($key_doc,)+), &kind, Some(default));
+                    })*
                 }
 
                 fn take(item: &Item, path: &str) -> Result<Self, Fault> {
@@ -194,6 +214,7 @@ macro_rules! keys {
                             *value = kind.read(item, &joined(path, stringify!($key)))?;
                         }
                     )*
+                    // A check compares keys, so it comes after all are read.
                     $($check(&table).map_err(|misfit| misfit.fault(item, path))?;)?
                     Ok(table)
                 }
@@ -212,27 +233,27 @@ macro_rules! keys {
 }
 pub(crate) use keys;
 
-/// Names that a declaration needs.
+/// The imports that the code of a declaration needs.
 pub(crate) mod declared {
-    pub(crate) use super::{Fields, Keys, Presets, key, like, of};
+    pub(crate) use super::{Fields, KeyVisitor, Keys, Presets, like, of};
     pub(crate) use crate::schema::document::{Item, joined};
     pub(crate) use crate::schema::error::Fault;
-    pub(crate) use crate::schema::kind::{KeyEntry, Lines, ValueKind};
+    pub(crate) use crate::schema::kind::{Lines, ValueKind};
 }
 
-/// A value that does not go with the others.
+/// A value that contradicts other values of its table.
 pub(crate) struct Misfit {
     path: String,
     message: String,
 }
 
 impl Misfit {
-    /// Makes a misfit. `path` begins in the checked table, and errors have the `message` after it.
+    /// Makes a misfit. `path` begins in the checked table. In errors, the `message` follows the path.
     pub(crate) fn new(path: impl Into<String>, message: impl Into<String>) -> Self {
         Self { path: path.into(), message: message.into() }
     }
 
-    /// Returns the misfit, unless the value `fits`.
+    /// Returns a misfit as an error, unless `fits` is true.
     pub(crate) fn unless(
         fits: bool,
         path: impl Into<String>,
@@ -243,21 +264,22 @@ impl Misfit {
 
     pub(crate) fn fault(&self, item: &Item, path: &str) -> Fault {
         let message = format!("`{}` {}", joined(path, &self.path), self.message);
+        // A missing key has no line. The nearest table around it has one.
         Fault::new(item.nearest_to(&self.path).at, message)
     }
 }
 
-/// Fixes the type of value of a kind.
+/// Returns the kind unchanged. The compiler learns from the call that its values have the type `V`.
 pub(crate) fn of<V, K: ValueKind<Value = V>>(kind: K) -> K {
     kind
 }
 
-/// Fixes the type of value of a kind: the type of `_value`.
+/// Returns the kind unchanged. The compiler learns from the call that its values have the type of `_value`.
 pub(crate) fn like<V, K: ValueKind<Value = V>>(_value: &V, kind: K) -> K {
     kind
 }
 
-/// Returns the entry of a key in the reference.
+/// Returns the entry of a key for the reference page.
 pub(crate) fn key<K: ValueKind>(
     name: &'static str,
     doc: &str,
@@ -284,7 +306,7 @@ pub(crate) fn key<K: ValueKind>(
 /// The kind of a table with the keys of `T`.
 pub(crate) struct TableKind<T>(PhantomData<T>);
 
-/// Returns the kind of a table with the keys of `T`.
+/// Returns the kind of a table whose keys are those declared for `T`.
 pub(crate) const fn table<T>() -> TableKind<T> {
     TableKind(PhantomData)
 }
@@ -308,6 +330,9 @@ impl<T: Keys> ValueKind for TableKind<T> {
     fn write(&self, value: &T, path: &str, lines: &mut Lines) {
         value.write(path, lines);
     }
+    fn schema(&self) -> Value {
+        object::<T>()
+    }
     fn keys(&self) -> Vec<KeyEntry> {
         T::keys()
     }
@@ -317,7 +342,7 @@ impl<T: Keys> ValueKind for TableKind<T> {
 }
 
 keys! {
-    /// A table without keys.
+    /// A table without keys besides `kind`.
     pub struct Bare {}
 }
 
@@ -327,8 +352,8 @@ pub(crate) struct Named<T> {
     name: fn(&T) -> &str,
 }
 
-/// Returns the kind of up to `most` tables with the keys of `T`, where `name` returns the name of one. If one is needed, the
-/// table around checks it.
+/// Returns the kind of up to `most` tables with the keys of `T`, where `name` returns the name of a table. The surrounding
+/// table checks whether the list may be empty.
 pub(crate) const fn named<T>(most: usize, name: fn(&T) -> &str) -> Named<T> {
     Named { most, name }
 }
@@ -346,14 +371,16 @@ impl<T: Keys> ValueKind for Named<T> {
         let mut names: Vec<&str> = Vec::new();
         let mut tables = Vec::new();
         for (place, item) in list.iter().enumerate() {
+            // A missing or malformed name is reported by its key below. Until then the path has the place in the list.
             let name = item.name().filter(|name| is_name(name));
             let path_of_item =
                 name.map_or_else(|| format!("{path}[{place}]"), |name| format!("{path}.{name}"));
             tables.push(table().read(item, &path_of_item)?);
             let name = name.unwrap_or_default();
+            // A path names one table, so two must not share a name.
             if names.contains(&name) {
                 let at = item.get("name").map_or(item.at, |name| name.at);
-                return Err(Fault::new(at, format!("`{path}` has two of the name `{name}`")));
+                return Err(Fault::new(at, format!("`{path}` has two tables with the name `{name}`")));
             }
             names.push(name);
         }
@@ -363,6 +390,9 @@ impl<T: Keys> ValueKind for Named<T> {
         for table in value {
             table.write(&format!("{path}.{}", (self.name)(table)), lines);
         }
+    }
+    fn schema(&self) -> Value {
+        json!({ "type": "array", "maxItems": self.most, "items": object::<T>() })
     }
     fn keys(&self) -> Vec<KeyEntry> {
         T::keys()

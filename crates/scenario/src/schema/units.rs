@@ -1,20 +1,22 @@
 //! Numbers with units: read strictly and exactly, written back the same way.
 
-/// A quantity: its units, each with its size in the smallest one.
+use serde_json::{Value, json};
+
+/// A quantity, such as time. Each of its units has a size, which is the number of smallest units in it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Quantity {
     units: &'static [(&'static str, u64)],
-    /// Spellings in lower case that people use elsewhere, each with the unit that it means.
+    /// Other spellings of units that people use, in lower case, each with the unit that it means.
     spellings: &'static [(&'static str, &'static str)],
-    /// The units that a number without one may have been meant in.
+    /// The units that an error suggests for a number without a unit.
     likely: &'static [&'static str],
     /// The unit in which 0 is written.
     zero: &'static str,
-    /// The size of a number without a unit; `None` if such a number is refused.
+    /// The size of the unit that a number without a unit has; `None` if such a number is refused.
     bare: Option<u64>,
 }
 
-/// Microseconds; a number without a unit is seconds.
+/// Times, in microseconds. A number without a unit is seconds.
 pub(crate) const TIME: Quantity = Quantity {
     units: &[("us", 1), ("ms", 1_000), ("s", 1_000_000), ("min", 60_000_000), ("h", 3_600_000_000)],
     spellings: &[
@@ -42,7 +44,7 @@ pub(crate) const TIME: Quantity = Quantity {
     bare: Some(1_000_000),
 };
 
-/// Bits per second.
+/// Bit rates, in bits per second.
 pub(crate) const RATE: Quantity = Quantity {
     units: &[("bit/s", 1), ("kbit/s", 1_000), ("Mbit/s", 1_000_000), ("Gbit/s", 1_000_000_000)],
     spellings: &[
@@ -63,7 +65,7 @@ pub(crate) const RATE: Quantity = Quantity {
     bare: None,
 };
 
-/// Bytes: decimal prefixes for the powers of ten, binary ones (IEC 80000-13) for the powers of two.
+/// Sizes, in bytes. Decimal prefixes are for powers of ten, binary ones (IEC 80000-13) for powers of two.
 pub(crate) const SIZE: Quantity = Quantity {
     units: &[("B", 1), ("kB", 1_000), ("KiB", 1 << 10), ("MB", 1_000_000), ("MiB", 1 << 20)],
     spellings: &[("byte", "B"), ("bytes", "B"), ("k", "kB"), ("m", "MB"), ("ki", "KiB"), ("mi", "MiB")],
@@ -72,7 +74,7 @@ pub(crate) const SIZE: Quantity = Quantity {
     bare: None,
 };
 
-/// Parts per thousand million; a number without a unit is a share of 1.
+/// Shares, in parts per thousand million. A number without a unit is a fraction of 1.
 pub(crate) const SHARE: Quantity = Quantity {
     units: &[("%", SHARE_OF_PERCENT)],
     spellings: &[("percent", "%"), ("per cent", "%"), ("pct", "%")],
@@ -84,9 +86,16 @@ pub(crate) const SHARE: Quantity = Quantity {
 const SHARE_OF_PERCENT: u64 = 10_000_000;
 
 impl Quantity {
-    /// Reads a decimal number, at most one space, and a unit, or a number alone if that has a size. Returns `None` for anything
-    /// else, also if the value is not a whole number of the smallest unit or exceeds 64 bits.
+    /// Returns the JSON Schema of a text with a number and a unit. It does not bound the number.
+    pub(crate) fn schema(self) -> Value {
+        let units: Vec<_> = self.units.iter().map(|(name, _)| *name).collect();
+        json!({ "type": "string", "pattern": format!(r"^[0-9]+(\.[0-9]{{1,9}})? ?({})$", units.join("|")) })
+    }
+
+    /// Reads a decimal number, at most one space, and a unit; or a number alone, if the quantity allows it. Returns
+    /// `None` for anything else, and if the value is not a whole number of the smallest unit or exceeds 64 bits.
     pub(crate) fn parse(self, text: &str) -> Option<u64> {
+        // A minus sign ends the number at once, so negative values are refused.
         let end = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
         let (number, unit) = text.split_at(end);
         let size = match unit {
@@ -98,6 +107,7 @@ impl Quantity {
         };
 
         let (whole, places) = number.split_once('.').map_or((number, None), |(w, p)| (w, Some(p)));
+        // Nine places at most keep the product below within 128 bits.
         if places.is_some_and(|places| places.is_empty() || places.contains('.') || places.len() > 9) {
             return None;
         }
@@ -106,6 +116,7 @@ impl Quantity {
         let whole = u128::from(whole.parse::<u64>().ok()?);
         let fraction = if places.is_empty() { 0 } else { u128::from(places.parse::<u64>().ok()?) };
         let value = (whole * scale + fraction) * u128::from(size);
+        // A value that is not whole in the smallest unit is refused rather than rounded, so that texts and values match.
         if value.is_multiple_of(scale) { u64::try_from(value / scale).ok() } else { None }
     }
 
@@ -123,10 +134,12 @@ impl Quantity {
             self.likely.to_vec()
         } else {
             let spelt = self.spellings.iter().find(|(spelling, _)| *spelling == unit).map(|(_, unit)| *unit);
+            // A unit of this quantity in other letters, such as `KBIT/S`.
             let own = || self.units.iter().map(|(name, _)| *name).find(|name| name.to_lowercase() == unit);
             spelt.or_else(own).into_iter().collect()
         };
         let meant = units.iter().map(|unit| format!("{number} {unit}"));
+        // A suggestion that would be refused, too, is left out.
         let meant: Vec<_> =
             meant.filter(|meant| self.parse(meant).is_some()).map(|it| format!("\"{it}\"")).collect();
         (!meant.is_empty()).then(|| format!("; did you mean {}?", meant.join(" or ")))
@@ -134,6 +147,7 @@ impl Quantity {
 
     /// Writes `value` in the largest unit that makes it a whole number; a share in per cent, with decimals.
     pub(crate) fn write(self, value: u64) -> String {
+        // A share: its one unit has 10⁷ parts, so seven decimals show every part.
         if self.units.len() == 1 {
             let (unit, size) = self.units[0];
             let decimals = format!("{:07}", value % size);
@@ -143,6 +157,7 @@ impl Quantity {
         if value == 0 {
             return format!("0 {}", self.zero);
         }
+        // Units are listed from the smallest to the largest. The first has the size 1, so one always fits.
         let fits = |(_, size): &&(&str, u64)| value.is_multiple_of(*size);
         let (unit, size) = self.units.iter().rev().find(fits).unwrap_or(&self.units[0]);
         format!("{} {unit}", value / size)
@@ -154,7 +169,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn quantities_are_read_exactly() {
+    fn quantities_are_parsed_exactly() {
         assert_eq!(TIME.parse("200 ms"), Some(200_000));
         assert_eq!(TIME.parse("1.5s"), Some(1_500_000));
         assert_eq!(TIME.parse("0.000001 s"), Some(1));
@@ -169,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn anything_else_is_refused() {
+    fn text_that_is_not_a_quantity_is_refused() {
         for text in [
             "",
             "ms",
@@ -197,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn a_unit_that_is_left_out_or_spelt_otherwise_is_suggested() {
+    fn the_error_of_a_missing_or_misspelt_unit_suggests_the_unit() {
         for (quantity, text, meant) in [
             (TIME, "300", "; did you mean \"300 ms\" or \"300 s\"?"),
             (TIME, "300 msec", "; did you mean \"300 ms\"?"),
@@ -217,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_reads_back_as_itself() {
+    fn a_written_quantity_parses_back_unchanged() {
         for quantity in [TIME, RATE, SIZE, SHARE] {
             for value in [0, 1, 7, 999, 1_000, 1_024, 60_000, 62_500, 10_000_000, 123_456_789, u64::MAX / 3] {
                 assert_eq!(quantity.parse(&quantity.write(value)), Some(value), "{}", quantity.write(value));

@@ -6,33 +6,42 @@ use super::document::joined;
 use super::error::{Fault, Stray, ValueOrigin, shown};
 use super::kind::KeyEntry;
 
-/// Follows `path` through the keys of a file, which are `root`. An error may suggest a name in `others`, too.
-pub(crate) fn resolve(root: &[KeyEntry], path: &str, others: &[&str], at: ValueOrigin) -> Result<(), Fault> {
-    let mut keys = root;
+/// Finds the key at the dotted `path`, from the keys `root` of a file on. An error about an unknown key may also
+/// suggest a name in `others`.
+pub(crate) fn resolve<'a>(
+    root: &'a [KeyEntry],
+    path: &str,
+    others: &[&str],
+    at: ValueOrigin,
+) -> Result<Option<&'a KeyEntry>, Fault> {
+    let (mut keys, mut last) = (root, None);
     let mut walked = String::new();
     let mut parts = path.split('.');
     while let Some(part) = parts.next() {
         let Some(key) = keys.iter().find(|key| key.name == part) else {
+            // Knobs are names at the top of a file. Within a table none can be meant.
             let others = if walked.is_empty() { others } else { &[] };
             return Err(elsewhere(unknown(&walked, part, keys, others, at), root));
         };
         walked = joined(&walked, part);
+        // The next part is the name of a table in the list, which the file chooses.
         if key.is_list
             && let Some(name) = parts.next()
         {
             walked = joined(&walked, name);
         }
-        keys = &key.keys;
+        (keys, last) = (&key.keys, Some(key));
     }
-    Ok(())
+    Ok(last)
 }
 
-/// Returns the fault of the unknown key `name` in the table at `path`. It suggests the nearest of the table's keys and of `others`,
-/// the knobs, or lists both.
+/// Returns the fault of the unknown key `name` in the table at `path`. It suggests the table's key or the knob
+/// (`others`) that resembles the name. If none does, it lists all of them.
 pub(crate) fn unknown(path: &str, name: &str, keys: &[KeyEntry], others: &[&str], at: ValueOrigin) -> Fault {
     let line = format!("unknown key `{}`", shown(&joined(path, name)));
     let here = keys.iter().map(|key| key.name).chain(others.iter().copied());
     if let Some(near) = nearest(name, here) {
+        // The name of a knob is its whole path.
         let near = if others.contains(&near) { near.to_owned() } else { joined(path, near) };
         return Fault::new(at, format!("{line}; did you mean `{near}`?"));
     }
@@ -51,11 +60,13 @@ pub(crate) fn unknown(path: &str, name: &str, keys: &[KeyEntry], others: &[&str]
     Fault { stray: Some(Stray { name: name.to_owned(), line }), ..Fault::new(at, message) }
 }
 
-/// Makes the fault suggest the key of that name elsewhere in the file, whose keys are `root`, if there is one.
+/// Suggests another table in the error about an unknown key, if that table has a key of this name. `root` has the keys
+/// of the file.
 pub(crate) fn elsewhere(fault: Fault, root: &[KeyEntry]) -> Fault {
     let Some(Stray { name, line }) = &fault.stray else { return fault };
     let mut paths = Vec::new();
     all_paths(root, "", &mut paths);
+    // Two tables may have a key of this name. The first in the order of the reference is suggested.
     match paths.iter().find(|path| path.rsplit('.').next() == Some(name)) {
         Some(near) => Fault::new(fault.at, format!("{line}; did you mean `{near}`?")),
         None => fault,

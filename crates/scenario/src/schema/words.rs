@@ -1,12 +1,15 @@
-//! Enumerations by their words, and tables whose keys depend on the word that one of them says.
+//! Enumerations written as words, and tables whose keys depend on one of their words.
 
 use std::marker::PhantomData;
 
+use serde_json::{Value, json};
+
 use super::document::{Item, TomlValue, joined, quoted};
 use super::error::{Fault, ValueOrigin};
+use super::json::{any_of, require};
 use super::kind::{KeyEntry, Lines, ValueKind, listed, near, refused};
 
-/// Declares an enumeration by its words, or describes one of the simulator (`for`).
+/// Declares an enumeration with a word for each value. With `for`, the enumeration is one of the simulator.
 macro_rules! words {
     ($(#[doc = $doc:literal])+ pub enum $name:ident { $($(#[doc = $word_doc:literal])+ $variant:ident = $word:literal,)+ }) => {
         $(#[doc = $doc])+
@@ -14,7 +17,7 @@ macro_rules! words {
         pub enum $name { $($(#[doc = $word_doc])+ $variant,)+ }
 
         impl $name {
-            /// Returns the word that a scenario file has for it.
+            /// Returns the word for the value in a scenario file.
             pub const fn word(self) -> &'static str {
                 match self { $(Self::$variant => $word),+ }
             }
@@ -30,8 +33,8 @@ macro_rules! words {
 }
 pub(crate) use words;
 
-/// Declares an enumeration of tables: the key `kind` says which it is, and so what its other keys are. The first is what a
-/// table without that key is. The enumeration may be one of the simulator (`for`).
+/// Declares an enumeration of tables. The key `kind` of a table selects the variant, which decides the other keys. A table
+/// without `kind` is of the first variant. With `for`, the enumeration is one of the simulator.
 macro_rules! tagged {
     ($(#[doc = $doc:literal])+ pub enum $name:ident {
         $($(#[doc = $variant_doc:literal])+ $variant:ident($table:ty) = $word:literal,)+
@@ -48,6 +51,9 @@ macro_rules! tagged {
             fn table_of(word: &str) -> (&'static str, Vec<$crate::schema::kind::KeyEntry>) {
                 use $crate::schema::table::Keys;
                 match word { $($word => (<$table>::DOC, <$table>::keys()),)+ _ => Default::default() }
+            }
+            fn schema_of(word: &str) -> serde_json::Value {
+                match word { $($word => $crate::schema::json::object::<$table>(),)+ _ => serde_json::Value::Bool(false) }
             }
             fn read(
                 word: &str, item: &$crate::schema::document::Item, path: &str,
@@ -67,20 +73,22 @@ macro_rules! tagged {
 }
 pub(crate) use tagged;
 
-/// Tables of several kinds.
+/// An enumeration of tables, one of which the key `kind` selects.
 pub(crate) trait TaggedTable: Sized {
     const WORDS: &'static [&'static str];
-    /// Returns a sentence about the table of a kind, and its keys beside `kind`.
+    /// Returns the sentence that describes the table of a kind, and the keys of this table except `kind`.
     fn table_of(word: &str) -> (&'static str, Vec<KeyEntry>);
+    /// Returns the JSON Schema of the table of a kind, without the key `kind`.
+    fn schema_of(word: &str) -> Value;
     /// Reads a table without its `kind`; `None` if the kind is unknown.
     fn read(word: &str, item: &Item, path: &str) -> Option<Result<Self, Fault>>;
-    /// Writes all keys except `kind`, whose word is returned.
+    /// Adds all keys except `kind` to `lines`. Returns the word of the kind.
     fn write(&self, path: &str, lines: &mut Lines) -> &'static str;
 }
 
 /// A table whose keys depend on its `kind`.
 pub(crate) struct Tagged<T> {
-    /// Whether the word of a kind may stand alone, in place of a table.
+    /// Whether a file may have the word of a kind alone, in place of a table.
     is_word_enough: bool,
     table: PhantomData<T>,
 }
@@ -98,9 +106,11 @@ pub(crate) const fn word_or_table<T>() -> Tagged<T> {
 const KIND: &str = "kind";
 
 impl<T: TaggedTable> Tagged<T> {
-    /// Returns the fault of the first of `members` that is a key of other kinds than `word`, if `word` is a kind.
+    /// Returns the error about the first of `members` that belongs to other kinds than `word`; `None` if all fit, or if
+    /// `word` is not a kind.
     fn misplaced(word: &str, members: &[(String, Item)], path: &str) -> Option<Fault> {
         let has = |kind: &str, name: &str| T::table_of(kind).1.iter().any(|key| key.name == name);
+        // An unknown kind is reported itself, before its keys.
         members.iter().filter(|(name, _)| T::WORDS.contains(&word) && !has(word, name)).find_map(
             |(name, member)| {
                 let kinds: Vec<_> = T::WORDS.iter().copied().filter(|kind| has(kind, name)).collect();
@@ -123,20 +133,37 @@ impl<T: TaggedTable> ValueKind for Tagged<T> {
         format!("a table whose `kind` is {kinds}, with the keys of that kind")
     }
 
+    fn schema(&self) -> Value {
+        let table = |(place, word): (usize, &&'static str)| {
+            let mut table = T::schema_of(word);
+            table["properties"][KIND] = json!({ "const": word });
+            // A table without `kind` is of the first one.
+            if place > 0 {
+                require(&mut table, KIND);
+            }
+            table
+        };
+        let words = self.is_word_enough.then(|| json!({ "enum": T::WORDS }));
+        any_of(words.into_iter().chain(T::WORDS.iter().enumerate().map(table)))
+    }
+
     fn read(&self, item: &Item, path: &str) -> Result<T, Fault> {
         let members = match &item.value {
             TomlValue::Table(members) => members,
             TomlValue::Text(word) if self.is_word_enough => {
+                // A word alone is a table in which every key has its default.
                 let read = T::read(word, &Item::empty_table(item.at), path);
                 return read.unwrap_or_else(|| Err(self.refuse(item, path)));
             }
             _ => return Err(self.refuse(item, path)),
         };
+        // The tables of the kinds do not declare `kind`, and would refuse it.
         let (kind, others): (Vec<_>, Vec<_>) = members.iter().cloned().partition(|(name, _)| name == KIND);
         let kind = kind.first().map(|(_, kind)| kind);
         let word = match kind.map(|kind| &kind.value) {
             None => T::WORDS.first().copied().unwrap_or_default(),
             Some(TomlValue::Text(word)) => word,
+            // The empty word is not a kind, so the value is refused below.
             Some(_) => "",
         };
         // A key of another kind gets a better message than an unknown key.
@@ -168,7 +195,7 @@ impl<T: TaggedTable> ValueKind for Tagged<T> {
     fn keys(&self) -> Vec<KeyEntry> {
         let kind = KeyEntry {
             name: KIND,
-            doc: "Which of them it is; the other keys depend on it.".to_owned(),
+            doc: "The kind of the table; the other keys depend on it.".to_owned(),
             accepts: listed(T::WORDS),
             default: T::WORDS.first().map(|word| quoted(word)),
             keys: Vec::new(),
@@ -181,6 +208,7 @@ impl<T: TaggedTable> ValueKind for Tagged<T> {
                     // A table without `kind` is of the first kind, and needs no keys of others.
                     key.default.get_or_insert_default();
                 }
+                // Kinds may share a key. It is listed once.
                 if keys.iter().all(|known| known.name != key.name) {
                     keys.push(key);
                 }

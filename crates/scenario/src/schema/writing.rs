@@ -5,7 +5,7 @@ use serde::ser::{Error, Serialize, Serializer};
 use super::document::{Item, TomlValue};
 
 impl Item {
-    /// Returns a table as a document of TOML, its members in their order.
+    /// Returns a table as a TOML document, its members in sequence.
     pub(crate) fn document(&self) -> String {
         // A tree that was read from TOML can be written as TOML.
         toml::to_string(self).unwrap_or_default()
@@ -32,7 +32,7 @@ impl Serialize for Item {
 mod tests {
     use super::super::document::parse;
 
-    /// Returns a document written, read and written again.
+    /// Returns a document that was written, read and written again.
     fn rewritten(text: &str) -> [String; 2] {
         let once = parse(text).unwrap().document();
         let twice = parse(&once).unwrap_or_else(|fault| panic!("{}\n{once}", fault.message)).document();
@@ -40,7 +40,7 @@ mod tests {
     }
 
     #[test]
-    fn a_document_is_written_as_people_write_it() {
+    fn a_scenario_is_written_in_the_usual_layout_of_toml() {
         let text = "title = 'a \"b\"'\n\n[x]\nn = 3\nlist = [\"a\", 2]\n\n[x.y]\non = true\n\n[[x.hops]]\nname = \"one\"\n\n\
                     [[x.hops]]\nname = \"two\"\n";
         let [once, twice] = rewritten(text);
@@ -48,7 +48,7 @@ mod tests {
     }
 
     #[test]
-    fn whatever_a_document_holds_comes_back() {
+    fn every_written_value_of_a_scenario_parses_back() {
         let text = "'a.b' = ''\nx = {y = {z = {deep = {deeper = {deepest = 1}}}}}\n[k.errors.none]\n\"n.up.loss\" = '0 %'\nempty = []\n[e]\n";
         let [once, twice] = rewritten(text);
         assert_eq!(once, twice);

@@ -8,7 +8,7 @@ use coapace_sim::Span;
 use crate::{load, repository};
 
 #[test]
-fn a_scenario_that_does_not_exist_is_an_error() {
+fn an_unknown_scenario_is_an_error() {
     assert_eq!(
         load("nb-iott", &[]).unwrap_err(),
         "nb-iott: neither a built-in scenario nor a file; did you mean `nb-iot`?"
@@ -17,7 +17,7 @@ fn a_scenario_that_does_not_exist_is_an_error() {
 }
 
 #[test]
-fn a_file_and_its_built_in_copy_are_the_same_scenario() {
+fn a_built_in_scenario_equals_its_file() {
     assert!(Scenario::builtin("nb-iot").is_some());
     for builtin in Scenario::builtins() {
         let path = repository("scenarios").join(format!("{}.toml", builtin.name));
@@ -27,7 +27,7 @@ fn a_file_and_its_built_in_copy_are_the_same_scenario() {
 }
 
 #[test]
-fn the_built_in_testbed_is_that_of_the_thesis() {
+fn the_built_in_testbed_has_the_parameters_of_the_thesis() {
     let scenario = load("nb-iot", &[]).unwrap();
     assert_eq!(scenario.clients.uri_path_bytes(), 6);
     assert_eq!(scenario.clients.max_retransmit, 20);
@@ -51,7 +51,7 @@ fn the_built_in_testbed_is_that_of_the_thesis() {
 }
 
 #[test]
-fn every_published_cell_of_the_thesis_is_reached_by_knobs() {
+fn knobs_reach_every_published_cell_of_the_thesis() {
     let published = fs::read_to_string(repository("papers/raitahila2019/published.csv")).unwrap();
     let mut lines = published.lines();
     assert!(lines.next().unwrap().starts_with("workload,clients,buffer_bytes,link_errors,"));
@@ -94,7 +94,7 @@ fn average_loss(loss: &Loss) -> f64 {
 }
 
 #[test]
-fn bursts_of_the_medium_level_leave_twelve_good_packets_between_three_bad_ones() {
+fn the_medium_level_of_burst_losses_alternates_about_twelve_good_and_three_bad_packets() {
     let scenario = load("nb-iot", &[("errors", "medium")]).unwrap();
     let Loss::Burst(burst) = &scenario.network.down[1].loss else { panic!("no burst") };
     assert!((burst.mean_good_packets() - 12.0).abs() < 1e-9);

@@ -23,7 +23,7 @@ fn the_smallest_scenario_has_the_documented_defaults() {
 }
 
 #[test]
-fn the_hash_is_of_what_is_run_and_not_of_how_it_is_written() {
+fn the_scenario_hash_depends_on_the_run_and_not_on_the_layout_of_the_file() {
     let hash = |set: &[(&str, &str)]| load("nb-iot", set).unwrap().hash();
     assert_eq!(hash(&[]).len(), 16);
     for same in [
@@ -78,14 +78,18 @@ fn keys_are_shown_beside_the_knobs_with_their_effective_values() {
     assert_eq!(shown.knob_values()[..scenario.knob_values().len()], *scenario.knob_values());
     let nagle = scenario.effective("tcp.nagle").unwrap();
     let more = [("tcp.nagle", nagle.as_str()), ("server.sluice", "false")].map(owned);
-    assert_eq!(shown.knob_values()[scenario.knob_values().len()..], more, "that of no line is the setting's");
+    assert_eq!(
+        shown.knob_values()[scenario.knob_values().len()..],
+        more,
+        "a key without a line has the value of the setting"
+    );
     assert_eq!(shown.hash(), scenario.hash());
     let delay = |scenario: Scenario| scenario.effective("network.up.wire.delay");
     assert_eq!(delay(parse(SMALLEST, &[("network.up.wire.delay", "0.2s")]).unwrap()).unwrap(), "200 ms");
 }
 
 #[test]
-fn the_hash_is_the_same_on_every_machine() {
+fn the_scenario_hash_is_the_same_on_every_machine() {
     let scenario = parse(SMALLEST, &[]).unwrap();
     let canonical = "\
 clients.count = 3
@@ -146,7 +150,7 @@ tcp.timer_hz = \"none\"
 }
 
 #[test]
-fn the_canonical_form_read_as_settings_gives_the_same_scenario() {
+fn the_canonical_form_of_a_scenario_used_as_settings_gives_the_same_scenario() {
     for builtin in Scenario::builtins() {
         for set in [&[][..], &[("errors", "high")], &[("sky", "rain")]] {
             let Ok(scenario) = load(builtin.name, set) else { continue };

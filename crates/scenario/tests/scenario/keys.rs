@@ -21,7 +21,7 @@ fn an_unknown_key_is_an_error_with_the_line_and_a_suggestion() {
 }
 
 #[test]
-fn a_key_in_the_wrong_table_is_sent_to_its_own() {
+fn the_error_of_a_key_in_the_wrong_table_names_its_own_table() {
     assert_eq!(
         refused("count = 3", "count = 3\nmtu = 296"),
         "scenarios/x.toml:7: unknown key `clients.mtu`; did you mean `network.mtu`?"
@@ -29,7 +29,7 @@ fn a_key_in_the_wrong_table_is_sent_to_its_own() {
 }
 
 #[test]
-fn a_key_like_no_other_is_answered_with_what_there_is() {
+fn the_error_of_a_key_without_a_similar_one_lists_the_known_keys() {
     assert_eq!(
         refused("[workload]", "[workload]\nzzz = 1"),
         "scenarios/x.toml:9: unknown key `workload.zzz`; `workload` has `kind`, `exchanges`, `duration`, `warm_up`, \
@@ -38,7 +38,7 @@ fn a_key_like_no_other_is_answered_with_what_there_is() {
 }
 
 #[test]
-fn a_missing_key_names_its_table_and_what_it_takes() {
+fn the_error_of_a_missing_key_names_its_table_and_its_values() {
     assert_eq!(
         refused("kind = \"continuous\"", ""),
         "scenarios/x.toml:8: `workload.kind` is missing: it must be \"continuous\" or \"random\" or \"flows\" or \"transfer\""
@@ -54,7 +54,7 @@ fn a_missing_key_names_its_table_and_what_it_takes() {
 }
 
 #[test]
-fn an_error_says_nothing_of_a_file_that_is_no_scenario() {
+fn the_error_of_a_file_that_is_not_a_scenario_does_not_quote_it() {
     for text in [
         "root:secret:19000:0:::\n",
         "secret\n",
@@ -82,7 +82,7 @@ fn an_error_says_nothing_of_a_file_that_is_no_scenario() {
 }
 
 #[test]
-fn a_file_that_is_not_toml_is_an_error_with_its_line() {
+fn a_scenario_that_is_not_toml_is_an_error_with_its_line() {
     assert!(refused("count = 3", "count = ").starts_with("scenarios/x.toml:6: not TOML: "));
     assert!(
         refused("count = 3", "count = 3\ncount = 4")

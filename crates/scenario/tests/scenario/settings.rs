@@ -6,7 +6,7 @@ use coapace_sim::Span;
 use crate::{SMALLEST, load, parse, refused};
 
 #[test]
-fn a_setting_is_judged_like_the_file() {
+fn settings_are_checked_like_keys_of_the_file() {
     assert_eq!(
         load("nb-iot", &[("clients", "many")]).unwrap_err(),
         "--set clients=many: `clients.count` must be a whole number from 1 to 1000000, not `many`"
@@ -45,7 +45,7 @@ fn a_setting_is_judged_like_the_file() {
 }
 
 #[test]
-fn a_setting_that_spoils_a_line_of_the_file_is_blamed_in_its_place() {
+fn an_error_caused_by_a_setting_names_the_setting_instead_of_the_line() {
     assert_eq!(
         load("mesh-grid", &[("nodes", "25"), ("duration", "30 s"), ("clients.count", "7")]).unwrap_err(),
         "--set duration=30 s: `workload.warm_up` of \"1 min\" must be shorter than `duration`, which is \"30 s\""
@@ -61,7 +61,7 @@ fn a_setting_that_spoils_a_line_of_the_file_is_blamed_in_its_place() {
 }
 
 #[test]
-fn settings_reach_tables_that_the_file_leaves_out_and_need_no_quotes() {
+fn settings_create_tables_missing_in_the_file_and_need_no_quotes() {
     let set = [
         ("tcp.delayed_ack", "40 ms"),
         ("server.deduplication", "false"),
@@ -78,7 +78,7 @@ fn settings_reach_tables_that_the_file_leaves_out_and_need_no_quotes() {
 }
 
 #[test]
-fn later_settings_win_over_earlier_ones() {
+fn later_settings_override_earlier_ones() {
     let set = [
         ("errors", "high"),
         ("network.up.radio.loss.mean_bad_packets", "8"),
@@ -93,7 +93,7 @@ fn later_settings_win_over_earlier_ones() {
 }
 
 #[test]
-fn a_knob_that_leads_nowhere_is_refused_at_its_line() {
+fn a_knob_for_a_nonexistent_key_is_refused_with_its_line() {
     let knobs = |text: &str| refused("[clients]", &format!("[knobs]\n{text}\n[clients]"));
     assert_eq!(
         knobs("n = \"clients.coutn\""),
@@ -119,7 +119,7 @@ fn a_knob_that_leads_nowhere_is_refused_at_its_line() {
 }
 
 #[test]
-fn a_knob_over_keys_that_differ_shows_all_their_values() {
+fn a_knob_for_several_keys_with_different_values_shows_all_values() {
     let scenario = load("nb-iot", &[("network.up.radio.buffer_bytes", "14.1 kB")]).unwrap();
     assert_eq!(scenario.knob("buffer"), Some("14100/1410000"));
 }

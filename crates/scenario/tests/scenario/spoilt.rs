@@ -50,7 +50,7 @@ const SHARDS: &[&str] = &[
 ];
 
 #[test]
-fn spoilt_files_and_settings_never_panic_and_always_err_in_one_line() {
+fn randomly_changed_files_and_settings_give_an_error_in_one_line() {
     let mut spoiler = Spoiler(0x9e37_79b9_7f4a_7c15);
     let texts: Vec<_> = Scenario::builtins().map(|builtin| builtin.text).chain([SMALLEST, ""]).collect();
     let mut accepted = 0;
@@ -80,13 +80,13 @@ fn spoilt_files_and_settings_never_panic_and_always_err_in_one_line() {
 }
 
 #[test]
-fn a_file_of_absurd_size_is_refused() {
+fn a_scenario_file_of_absurd_size_is_refused() {
     let text = format!("{SMALLEST}{}", "#".repeat(100_000));
     assert_eq!(parse(&text, &[]).unwrap_err(), "scenarios/x.toml:1: longer than 65536 bytes");
 }
 
 #[test]
-fn deep_nesting_is_refused_and_not_followed() {
+fn deeply_nested_scenario_files_are_refused() {
     for (open, close) in [("[", "]"), ("{a=", "}")] {
         let text = format!("title = {}1{}", open.repeat(10_000), close.repeat(10_000));
         assert!(parse(&text, &[]).unwrap_err().starts_with("scenarios/x.toml:1: not TOML: "));
@@ -98,7 +98,7 @@ fn deep_nesting_is_refused_and_not_followed() {
 }
 
 #[test]
-fn control_characters_are_escaped_in_errors() {
+fn control_characters_are_escaped_in_errors_about_scenarios() {
     let error = parse(SMALLEST, &[("clients.count", "\u{1b}[2J\n")]).unwrap_err();
     assert!(!error.contains(char::is_control), "{error:?}");
 }

@@ -3,7 +3,7 @@
 use crate::{load, refused};
 
 #[test]
-fn a_bad_value_names_the_key_the_value_and_what_is_accepted() {
+fn the_error_of_a_bad_value_names_the_key_the_value_and_the_accepted_values() {
     for (value, shown) in [
         ("0", "`0`"),
         ("1_000_001", "`1000001`"),
@@ -110,7 +110,7 @@ fn a_quantity_without_its_unit_or_outside_its_range_is_refused() {
 }
 
 #[test]
-fn a_unit_that_is_missing_or_spelt_otherwise_is_suggested() {
+fn the_error_of_a_value_with_a_missing_or_misspelt_unit_suggests_the_unit() {
     let hop = |line: &str| refused("name = \"wire\"\n", &format!("name = \"wire\"\n{line}\n"));
     for (line, key, hint) in [
         ("delay = 300", "delay", "`300`; did you mean \"300 ms\" or \"300 s\"?"),
@@ -142,7 +142,7 @@ fn a_unit_that_is_missing_or_spelt_otherwise_is_suggested() {
 }
 
 #[test]
-fn a_key_that_is_there_twice_is_named() {
+fn the_error_of_a_duplicate_key_names_the_key() {
     assert_eq!(
         refused("count = 3", "count = 3\nnstart = 1\ncount = 4"),
         "scenarios/x.toml:8: the key `count` is there twice"
@@ -154,7 +154,7 @@ fn a_key_that_is_there_twice_is_named() {
 }
 
 #[test]
-fn values_that_do_not_go_together_are_refused() {
+fn contradictory_values_are_refused() {
     assert_eq!(
         refused("[workload]", "[workload]\nbatch_max = 5\nbatch_min = 6"),
         "scenarios/x.toml:9: `workload.batch_max` must not be below `batch_min`, which is 6"
@@ -174,12 +174,12 @@ fn values_that_do_not_go_together_are_refused() {
     );
     assert_eq!(
         refused("[[network.down]]", "[[network.up]]\nname = \"wire\"\n[[network.down]]"),
-        "scenarios/x.toml:15: `network.up` has two of the name `wire`"
+        "scenarios/x.toml:15: `network.up` has two tables with the name `wire`"
     );
 }
 
 #[test]
-fn a_key_of_another_kind_is_refused_with_the_kinds_that_have_it() {
+fn the_error_of_a_key_of_another_kind_names_the_kinds_that_have_it() {
     assert_eq!(
         load("mesh-mobile", &[("network.mesh.mobility.block", "5 m")]).unwrap_err(),
         "--set network.mesh.mobility.block=5 m: unknown key `network.mesh.mobility.block`; it needs the kind \"manhattan\""

@@ -18,11 +18,11 @@ fn a_workload_ends_after_its_exchanges_or_after_its_duration() {
 }
 
 #[test]
-fn ends_of_a_workload_that_do_not_go_together_are_refused() {
+fn a_workload_with_contradictory_ends_is_refused() {
     let workload = |lines: &str| refused("[workload]", &format!("[workload]\n{lines}"));
     assert_eq!(
         workload("duration = \"60 s\"\nexchanges = 7"),
-        "scenarios/x.toml:9: `workload.duration` does not go with `exchanges`, which is 7: make one of them \"none\""
+        "scenarios/x.toml:9: `workload.duration` cannot be combined with `exchanges`, which is 7: make one of them \"none\""
     );
     assert_eq!(
         workload("exchanges = \"none\""),
@@ -49,11 +49,11 @@ fn ends_of_a_workload_that_do_not_go_together_are_refused() {
 }
 
 #[test]
-fn an_interval_of_the_clients_is_refused_beside_flows() {
+fn an_interval_of_clients_is_refused_in_a_scenario_with_flows() {
     let scenario = |set: &[(&str, &str)]| load("mesh-grid", set);
     assert!(scenario(&[("clients.start", "1 s")]).is_ok());
     let error = scenario(&[("workload.interval", "1 s")]).unwrap_err();
-    assert!(error.contains("`workload.interval` does not go with the kind \"flows\""), "{error}");
+    assert!(error.contains("`workload.interval` cannot be combined with the kind \"flows\""), "{error}");
 }
 
 /// Returns the smallest scenario with a transfer of these keys, or its error.
@@ -63,7 +63,7 @@ fn transferring(keys: &str) -> Result<coapace_scenario::Scenario, String> {
 }
 
 #[test]
-fn the_last_clients_make_the_transfers_and_the_others_ask() {
+fn the_last_clients_make_the_transfers_and_the_others_single_exchanges() {
     let scenario = transferring("bytes = \"64 KiB\"\nclients = 2").unwrap();
     assert_eq!(scenario.workload.transferring(3).first(), Some(&(2..4)));
     assert_eq!((scenario.workload.asking(3), scenario.workload.asking(10)), (1, 8));
@@ -73,9 +73,9 @@ fn the_last_clients_make_the_transfers_and_the_others_ask() {
 }
 
 #[test]
-fn transfers_that_cannot_be_are_refused() {
+fn impossible_transfers_are_refused() {
     for (keys, problem) in [
-        ("bytes = 9\nclients = 4", "clients` leaves it no client: there are 3"),
+        ("bytes = 9\nclients = 4", "clients` leaves this transfer no client: there are 3 in all"),
         ("bytes = 9\nblock_bytes = 100", "block_bytes` must be 16, 32, 64, 128, 256, 512 or 1024"),
         ("bytes = \"20 MiB\"\nblock_bytes = 16", "bytes` must be at most 16777216 with blocks of 16 bytes"),
         ("bytes = 9\ncount = \"none\"", "count` must not be \"none\" without a `workload.duration`"),
@@ -89,14 +89,14 @@ fn transfers_that_cannot_be_are_refused() {
             "protocol` \"q-block\" needs the direction \"up\" and a `bulk` mechanism",
         ),
     ] {
-        let told = transferring(keys).unwrap_err();
-        assert!(told.ends_with(&format!("`workload.transfers.image.{problem}")), "{told}");
+        let error = transferring(keys).unwrap_err();
+        assert!(error.ends_with(&format!("`workload.transfers.image.{problem}")), "{error}");
     }
     let set = [("network.mtu", "1000")];
-    let told = load("fota-wifi", &set).unwrap_err();
+    let error = load("fota-wifi", &set).unwrap_err();
     assert!(
-        told.contains("block_bytes` makes a packet of 1090 bytes, but `network.mtu` or a buffer holds 1000"),
-        "{told}"
+        error.contains("block_bytes` makes a packet of 1090 bytes, but `network.mtu` or a buffer holds 1000"),
+        "{error}"
     );
     assert!(
         refused("kind = \"continuous\"", "kind = \"transfer\"").contains("`workload.transfers` is missing")

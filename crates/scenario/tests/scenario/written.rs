@@ -6,21 +6,21 @@ use coapace_scenario::Scenario;
 
 use crate::{SMALLEST, load, parse, repository};
 
-fn again(scenario: &Scenario, told: &str) -> Scenario {
+fn again(scenario: &Scenario, what: &str) -> Scenario {
     let text = scenario.to_toml();
     let read = Scenario::parse(&scenario.name, "again", &text, &[]);
-    read.unwrap_or_else(|error| panic!("{told}: {error}\n{text}"))
+    read.unwrap_or_else(|error| panic!("{what}: {error}\n{text}"))
 }
 
-fn comes_back(scenario: &Scenario, told: &str) {
-    let read = again(scenario, told);
-    assert_eq!(read.canonical(), scenario.canonical(), "{told}");
+fn comes_back(scenario: &Scenario, what: &str) {
+    let read = again(scenario, what);
+    assert_eq!(read.canonical(), scenario.canonical(), "{what}");
     assert_eq!(read.hash(), scenario.hash());
-    assert_eq!(read.defaults, scenario.defaults, "{told}");
+    assert_eq!(read.defaults, scenario.defaults, "{what}");
 }
 
 #[test]
-fn every_built_in_scenario_comes_back_with_its_knobs_and_their_values() {
+fn every_built_in_scenario_is_written_and_read_back_with_its_knobs_and_values() {
     for builtin in Scenario::builtins() {
         let scenario = load(builtin.name, &[]).unwrap();
         comes_back(&scenario, builtin.name);
@@ -35,7 +35,7 @@ fn every_built_in_scenario_comes_back_with_its_knobs_and_their_values() {
 }
 
 #[test]
-fn every_choice_of_every_knob_comes_back() {
+fn every_choice_of_every_knob_is_written_and_read_back() {
     for builtin in Scenario::builtins() {
         let scenario = load(builtin.name, &[]).unwrap();
         for (knob, _) in scenario.knob_values() {
@@ -47,7 +47,7 @@ fn every_choice_of_every_knob_comes_back() {
 }
 
 #[test]
-fn settings_of_any_kind_come_back() {
+fn settings_of_any_kind_are_written_and_read_back() {
     for (name, set) in [
         ("nb-iot", &[("clients", "400"), ("buffer", "2500")][..]),
         ("nb-iot", &[("network.up.radio.delay", "70 ms"), ("server.service_time", "{ mean = \"1 s\" }")]),
@@ -64,7 +64,7 @@ fn settings_of_any_kind_come_back() {
 }
 
 #[test]
-fn a_knob_whose_hop_is_gone_is_left_out() {
+fn a_knob_of_a_removed_hop_is_not_written() {
     let set = [("network.up", "[{ name = \"only\", rate = \"9 kbit/s\" }]")];
     let scenario = load("nb-iot", &set).unwrap();
     assert!(scenario.knob("buffer").is_some());
@@ -73,7 +73,7 @@ fn a_knob_whose_hop_is_gone_is_left_out() {
 }
 
 #[test]
-fn files_are_found_from_any_folder() {
+fn a_written_scenario_finds_its_files_from_any_folder() {
     let folder = std::env::temp_dir().join(format!("coapace-written-{}", std::process::id()));
     fs::create_dir_all(&folder).unwrap();
     fs::write(folder.join("places.dat"), "0 0 0 0\n1 0 10 0\n2 0 20 0\n").unwrap();
