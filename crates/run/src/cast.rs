@@ -11,19 +11,19 @@ use crate::contender::{Contender, ContenderKind};
 use crate::measured::{Population, RunResult, TransferResult, jain_index};
 use crate::nodes::HostNode;
 
-/// The beginning and the end of the measured part of a run of fixed length.
+/// The times at which the measured part of a run with a fixed length begins and ends.
 pub(super) type MeasuredPeriod = (Time, Time);
 
-/// The hosts of a run over UDP without the network between them: the same hosts as in the simulator. The caller carries their
-/// datagrams and calls them when their timeouts are due.
+/// The hosts of a run over UDP, the same as in the simulator, but without the network between them. The caller carries
+/// their datagrams, and calls them when their timeouts are due.
 ///
-/// The servers have the numbers from 0 on, and the clients follow. All clients ask one of the servers.
+/// Nodes are numbered from 0: first the servers, then the clients. All clients send their requests to the same server.
 pub struct Cast<'a> {
     run: Run<'a>,
     server: NodeId,
     first_client: u32,
     hosts: Vec<HostNode>,
-    /// The counts at the end of the warm-up.
+    /// The counts at the end of the warm-up, which the results leave out; `None` until the warm-up ends.
     unmeasured: Option<RunResult>,
 }
 
@@ -31,7 +31,7 @@ impl<'a> Cast<'a> {
     /// Makes the hosts of a run.
     ///
     /// # Errors
-    /// Returns one line if they need more than datagrams: hosts in a mesh, hosts with flows, and TCP.
+    /// Returns one line if the scenario needs more than datagrams: if it has a mesh or flows, or if it uses TCP.
     pub fn new(
         scenario: &'a Scenario,
         contender: &'a Contender,
@@ -47,31 +47,33 @@ impl<'a> Cast<'a> {
         let run = Run { scenario, contender, seed, observe };
         let mut host = hosts(run, &seats, measured);
         let hosts = seats.roles.iter().map(|&(_, role)| host(role)).collect();
+        // `needs_datagrams_alone` left one server, or one transfer of all clients, so the first client speaks for all.
         let server = seats.depot_of(1).map_or(seats.server(0), |(_, depot)| depot);
         Ok(Self { run, server, first_client: seats.first_client(), hosts, unmeasured: None })
     }
 
-    /// Returns the server that the clients ask.
+    /// Returns the server to which the clients send their requests.
     pub fn server(&self) -> NodeId {
         self.server
     }
 
-    /// Returns the number of the first client. Lower numbers are servers.
+    /// Returns the node number of the first client. Lower numbers are servers.
     pub fn first_client(&self) -> u32 {
         self.first_client
     }
 
-    /// Returns the number of servers and clients.
+    /// Returns the number of nodes: servers and clients.
     pub fn nodes(&self) -> u32 {
         self.hosts.len() as u32
     }
 
-    /// Returns a host.
+    /// Returns the host of a node; `None` if no node has this number.
     pub fn host(&mut self, node: NodeId) -> Option<&mut (impl Node + use<>)> {
         self.hosts.get_mut(node.0 as usize)
     }
 
-    /// Returns whether a client has ended all its exchanges. A server always has; a client without a fixed number never has.
+    /// Returns whether a client has ended all its exchanges. Always true for a server, and never for a client that goes
+    /// on until the run ends.
     pub fn is_done(&self, node: NodeId) -> bool {
         self.hosts.get(node.0 as usize).is_none_or(HostNode::is_done)
     }
@@ -82,12 +84,14 @@ impl<'a> Cast<'a> {
         counted.completed() + counted.given_up
     }
 
-    /// Ends the warm-up. The results leave out the hosts' counts until now, and these `drops` and `losses` of the network.
+    /// Ends the warm-up. The results leave out all counts of the hosts until now, and the packets that the network has
+    /// dropped (`drops`) and lost (`losses`) so far.
     pub fn begin_measuring(&mut self, drops: u64, losses: u64) {
         self.unmeasured = Some(counted(self.run, &self.hosts, drops, losses));
     }
 
-    /// Returns the results of a run that ended at `ended_at`. `drops` and `losses` count the network's packets since the start.
+    /// Returns the results of a run that ended at `ended_at`. `drops` and `losses` are the packets that the network has
+    /// dropped and lost since the start.
     pub fn result(&self, ended_at: Time, drops: u64, losses: u64) -> RunResult {
         let Run { scenario, contender, seed, .. } = self.run;
         let mut result = counted(self.run, &self.hosts, drops, losses);
@@ -113,8 +117,9 @@ pub fn needs_datagrams_alone(scenario: &Scenario) -> Result<(), String> {
         WorkloadKind::Flows => "flows",
         WorkloadKind::Transfer => match workload.transfers.as_slice() {
             [own] if own.protocol == Protocol::Tcp => "a transfer over TCP",
+            // Without a number, the transfer takes all clients.
             [own] if own.clients.is_none_or(|own| own == clients.count) => return Ok(()),
-            _ => "transfers beside others: live all clients take part in one",
+            _ => "several transfers, or clients without one: live, all clients take part in one transfer",
         },
         WorkloadKind::Continuous | WorkloadKind::Random if server.count == 1 => return Ok(()),
         WorkloadKind::Continuous | WorkloadKind::Random => {
@@ -124,33 +129,36 @@ pub fn needs_datagrams_alone(scenario: &Scenario) -> Result<(), String> {
     Err(format!("{} cannot run live, because it has {more}", scenario.name))
 }
 
-/// Returns a function that makes the host for a role.
+/// Returns a function that makes the host for a role, with the mechanism or the transport of the contender.
 pub(super) fn hosts<'a>(run: Run<'a>, seats: &'a Seats, (from, end): MeasuredPeriod) -> Casting<'a> {
     match &run.contender.kind {
         ContenderKind::Udp(mix) if run.scenario.workload.kind == WorkloadKind::Flows => {
             flows::hosts(run, seats, mix, (from, end))
         }
+        // Clients that take part in no transfer send single requests, also beside transfers.
         ContenderKind::Udp(mix) => transfers::hosts(run, seats, closed::hosts(run, seats, mix, from)),
         ContenderKind::Tcp => transfers::hosts(run, seats, tcp::hosts(run, seats)),
     }
 }
 
-/// Returns the measured part of a workload with a duration; `None` for other workloads.
+/// Returns the measured part of a run, from the warm-up to the end; `None` if the workload has no fixed duration.
 pub fn window(scenario: &Scenario, contender: &Contender) -> Option<MeasuredPeriod> {
     let duration = scenario.workload.duration?;
     let start = match &contender.kind {
+        // The handshakes come before the first request, and must not use up measured time.
         ContenderKind::Tcp if connects_beforehand(scenario) => Time::ZERO + CONNECTING,
         _ => Time::ZERO,
     };
     Some((start + scenario.workload.warm_up, start + duration))
 }
 
-/// Returns the counts of the hosts so far, with the network's `drops` and `losses`.
+/// Returns the counts of the hosts so far. `drops` and `losses` are the packets that the network has dropped and lost.
 pub(super) fn counted(run: Run<'_>, hosts: &[HostNode], drops: u64, losses: u64) -> RunResult {
     let of_transfers = run.contender.is_compared_by_transfers(run.scenario);
     let parts = run.contender.parts().iter();
     let populations = parts.map(|part| Population::new(&part.label, of_transfers)).collect();
     let transfers = run.scenario.workload.transfers.iter().map(TransferResult::new).collect();
+    // The results of populations and transfers must be there first: hosts add to them by number.
     let mut result = RunResult { drops, losses, populations, transfers, ..RunResult::default() };
     for host in hosts {
         host.report(run.scenario, &mut result);
@@ -159,7 +167,7 @@ pub(super) fn counted(run: Run<'_>, hosts: &[HostNode], drops: u64, losses: u64)
     result
 }
 
-/// Adds durations and rates to the counts of a run that ended at `ended_at`.
+/// Adds durations and rates to the counts in `result`, for a run that ended at `ended_at`.
 pub fn completed(
     scenario: &Scenario,
     contender: &Contender,
@@ -179,6 +187,7 @@ pub fn completed(
     }
     if let ContenderKind::Udp(mix) = &contender.kind {
         let rates: Vec<(f64, u32)> = result.rates().zip(0..).collect();
+        // Populations that are compared by transfers get their rates in `transfers::settle`.
         let by_exchanges = |(_, own): &(usize, &mut Population)| own.transfers.is_none();
         for (part, population) in result.populations.iter_mut().enumerate().filter(by_exchanges) {
             let own = rates.iter().filter(|(_, client)| mix.part_of(*client) == part).map(|(rate, _)| *rate);

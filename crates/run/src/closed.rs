@@ -1,4 +1,4 @@
-//! The hosts of workloads in which a client has one exchange after the other, over UDP.
+//! The hosts of workloads in which each client has one exchange after the other, over UDP.
 
 use std::sync::Arc;
 
@@ -15,8 +15,8 @@ use crate::nodes::{
     ClientBehaviour, ClientNode, HostNode, RelayNode, ServerBehaviour, ServerNode, TransferBody,
 };
 
-/// Returns the behaviour of servers with the configuration `config` and these bodies. At most `bringing` clients bring a body
-/// at once.
+/// Returns the behaviour of servers with the endpoint configuration `config`, which serve `bodies`. At most `bringing`
+/// clients upload a body at the same time.
 pub(super) fn service(
     run: Run<'_>,
     config: Config,
@@ -26,7 +26,7 @@ pub(super) fn service(
     let Run { scenario, contender, seed, .. } = run;
     let luck = Luck::new(seed);
     // A server has one endpoint, so it has the mechanism of the first population for all clients.
-    let controller = contender.parts().first().map_or(REGISTRY[0].mechanism, |part| part.mechanism);
+    let controller = contender.parts().first().map_or_else(|| REGISTRY[0].mechanism.into(), MixPart::seam);
     Arc::new(ServerBehaviour {
         setup: Arc::new(Setup { controller, config, bulk: None }),
         response: response(scenario),
@@ -38,16 +38,18 @@ pub(super) fn service(
     })
 }
 
-/// Returns a function that makes the host for a role. Timeouts are counted from `from` on.
+/// Returns a function that makes the host for a role. Timeouts that are armed before the time `from` do not count.
 pub(super) fn hosts<'a>(run: Run<'a>, seats: &'a Seats, mix: &'a Mix, from: Time) -> Casting<'a> {
     let Run { scenario, seed, observe, .. } = run;
     let luck = Luck::new(seed);
     let File { clients, server, workload, .. } = &**scenario;
     let (config, of_servers) = configs(scenario, seats);
+    // Each kind of decision has a stream of its own: a mechanism that draws more dither leaves the starts as they are.
     let plan = |(population, part): (usize, &MixPart)| {
         Arc::new(ClientBehaviour {
             population,
-            setup: Arc::new(Setup { controller: part.mechanism, config, bulk: None }),
+            setup: Arc::new(Setup { controller: part.seam(), config, bulk: None }),
+            // Only a separate response needs a token to be matched. Without one, a message is as short as it can be.
             has_tokens: server.may_separate(),
             request: request(scenario),
             clients: clients.clone(),
@@ -65,6 +67,7 @@ pub(super) fn hosts<'a>(run: Run<'a>, seats: &'a Seats, mix: &'a Mix, from: Time
             HostNode::Server(Box::new(ServerNode::new(service.clone(), node)))
         }
         Role::Client { number, .. } => {
+            // Clients count from 1, and a mix deals its parts out from 0.
             let part = mix.part_of(number - 1);
             let series = series(mix, part, number, observe);
             HostNode::Client(ClientNode::new(plans[part].clone(), number, seats.server_of(number), series))

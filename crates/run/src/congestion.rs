@@ -1,4 +1,4 @@
-//! The exchanges whose packets were marked CE (RFC 3168).
+//! Counts of the packets and exchanges that were marked CE (RFC 3168).
 
 use coapace_sim::{Ecn, Event, Record, Tap};
 
@@ -6,13 +6,14 @@ use crate::measured::EcnResult;
 
 /// Counts marks, and the exchanges whose request or response arrived with CE.
 ///
-/// An exchange counts once in each direction, even if several of its packets arrive with CE. It counts again if a packet of
-/// another exchange of its client arrived with CE in between.
+/// An exchange counts once in each direction, even if several of its packets arrive with CE. It counts again if a
+/// packet of another exchange of the same client arrives with CE in between.
 #[derive(Clone, Debug)]
 pub(super) struct Congestion {
-    /// The nodes below this number are servers.
+    /// Nodes with numbers below this are servers.
     servers: u32,
-    /// For each client, the last exchange whose request arrived with CE, and the last whose response did.
+    /// For each client, the last exchange whose request arrived with CE, and the last exchange whose response arrived
+    /// with CE.
     last: Vec<[Option<u32>; 2]>,
     counts: EcnResult,
 }
@@ -29,10 +30,12 @@ impl Congestion {
 
 impl Tap for Congestion {
     fn record(&mut self, record: &Record<'_>) {
+        // A mark counts at the hop that sets it, and an exchange where its packet arrives.
         self.counts.marks += u64::from(record.event == Event::Marked);
         if record.event != Event::Delivered || record.ecn != Ecn::Congested {
             return;
         }
+        // In a network of hops, servers have the lowest numbers.
         let is_response = record.from.0 < self.servers;
         let client = if is_response { record.to } else { record.from }.0 as usize;
         if client >= self.last.len() {

@@ -1,23 +1,23 @@
-//! Contenders: a mechanism over UDP, a mix of several, or TCP.
+//! Contenders, the subjects of comparisons: a mechanism over UDP, a mix of several mechanisms, or TCP.
 
 use coapace_scenario::naming::{TCP, bulk_alone, mechanisms};
 use coapace_scenario::{Protocol, Scenario, WorkloadKind};
 
 use crate::mix::{Mix, MixPart};
 
-/// A mechanism, a mix of several, or TCP, which is compared with others.
+/// The subject of a comparison: a mechanism over UDP, a mix of several mechanisms, or TCP.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Contender {
-    /// The text that named it.
+    /// The text that the contender was read from, such as `cocoa+default`.
     pub label: String,
     /// The mechanisms and the transport.
     pub kind: ContenderKind,
 }
 
-/// The transport of the exchanges, and their mechanisms.
+/// The transport of the exchanges and, over UDP, the mechanisms.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ContenderKind {
-    /// UDP, with one congestion control for all clients, or with several.
+    /// UDP, with one mechanism for all clients, or with a mix of several.
     Udp(Mix),
     /// TCP (RFC 8323).
     Tcp,
@@ -33,7 +33,7 @@ impl Contender {
             None if label == TCP => ContenderKind::Tcp,
             Some((TCP, _)) if !label.contains('+') => {
                 return Err(
-                    "`tcp` takes no parameters here: they are in [tcp] of the scenario, for --set".to_owned()
+                    "`tcp` takes no parameters: set keys of [tcp] in the scenario, such as --set tcp.nagle=false".to_owned()
                 );
             }
             _ => ContenderKind::Udp(Mix::parse(label)?),
@@ -41,12 +41,12 @@ impl Contender {
         Ok(Self { label: label.to_owned(), kind })
     }
 
-    /// Returns every known mechanism, and TCP.
+    /// Returns a contender for each known mechanism, and TCP.
     pub fn all() -> Vec<Self> {
         Self::all_over_udp().chain([Self { label: TCP.to_owned(), kind: ContenderKind::Tcp }]).collect()
     }
 
-    /// Returns every known mechanism, each for all clients.
+    /// Returns a contender for each known mechanism. In each of them, all clients have the same mechanism.
     pub fn all_over_udp() -> impl Iterator<Item = Self> {
         let entries = mechanisms().entries();
         entries.map(|entry| Self {
@@ -55,8 +55,8 @@ impl Contender {
         })
     }
 
-    /// Returns the contenders with these labels, of which every two are to share the network. Without labels, returns every known
-    /// mechanism over UDP, or every one for bodies if all clients of the scenario transfer bodies.
+    /// Reads the contenders of a comparison in which every two of them share the network. Without labels, returns every
+    /// known mechanism over UDP, or every bulk mechanism if all clients of the scenario transfer bodies.
     ///
     /// # Errors
     /// Returns the errors of [`named`](Self::named).
@@ -77,7 +77,7 @@ impl Contender {
         contender.fits(scenario).map(|()| contender)
     }
 
-    /// Reads the contenders with these labels. Without labels, returns every known mechanism over UDP.
+    /// Reads a contender from each label. Without labels, returns every known mechanism over UDP.
     ///
     /// # Errors
     /// Returns one line that names the fault in the first label that cannot be read.
@@ -88,7 +88,7 @@ impl Contender {
         labels.iter().map(|label| Self::parse(label)).collect()
     }
 
-    /// Returns the mechanisms over UDP; none over TCP.
+    /// Returns the mechanisms of the mix; empty for TCP.
     pub fn parts(&self) -> &[MixPart] {
         match &self.kind {
             ContenderKind::Udp(mix) => mix.parts(),
@@ -96,7 +96,7 @@ impl Contender {
         }
     }
 
-    /// Returns the mechanism, if all clients have the same one over UDP.
+    /// Returns the mechanism if all clients have the same one over UDP; `None` for TCP and for a mix of several.
     pub fn only(&self) -> Option<&MixPart> {
         if let [part] = self.parts() { Some(part) } else { None }
     }
@@ -107,7 +107,8 @@ impl Contender {
         Self { label: format!("{}+{}", one.label, other.label), kind: ContenderKind::Udp(Mix::of(parts)) }
     }
 
-    /// Checks that the scenario suits this contender: its workload, its network, and a client for every population.
+    /// Checks that the scenario suits this contender: its workload, its network, and its number of clients, so that
+    /// every mechanism has one.
     ///
     /// # Errors
     /// Returns one line that names the first obstacle.
@@ -118,7 +119,7 @@ impl Contender {
         };
         let has_flows = scenario.workload.kind == WorkloadKind::Flows;
         if self.kind == ContenderKind::Tcp && (has_flows || scenario.network.mesh.is_some()) {
-            return Err(format!("`{TCP}` has neither flows nor meshes of radios"));
+            return Err(format!("`{TCP}` can run neither flows nor meshes of radios"));
         }
         if let Some(part) = self.parts().iter().find(|part| part.bulk.is_some())
             && scenario.workload.transfers.is_empty()
@@ -128,9 +129,11 @@ impl Contender {
                 part.label, scenario.name
             ));
         }
+        // A mix is compared by its populations, and one without a transfer would have no figure.
         if self.only().is_none() && self.is_compared_by_transfers(scenario) {
             self.has_transfers_for_all(scenario, fewest)?;
         }
+        // Last, because the errors above name a cause that more clients would not remove.
         let clients = scenario.clients.count;
         if clients >= fewest {
             return Ok(());
@@ -141,7 +144,8 @@ impl Contender {
         ))
     }
 
-    /// Returns whether the figures of the populations are about transfers: a mechanism is for bodies, or all clients transfer.
+    /// Returns whether the populations are compared by their transfers of bodies: if one has a bulk mechanism, or if
+    /// all clients transfer bodies.
     pub fn is_compared_by_transfers(&self, scenario: &Scenario) -> bool {
         let has_bulk = self.parts().iter().any(|part| part.bulk.is_some());
         !scenario.workload.transfers.is_empty() && (has_bulk || nobody_asks(scenario))
@@ -152,6 +156,7 @@ impl Contender {
         let (workload, clients) = (&scenario.workload, scenario.clients.count);
         let all = workload.transfers.iter().zip(workload.transferring(clients));
         let (keys, sizes): (Vec<_>, Vec<_>) = all
+            // The mechanisms of a mix are over UDP, so bodies over TCP show nothing of them.
             .filter(|(keys, _)| keys.protocol != Protocol::Tcp)
             .map(|(keys, own)| (keys, own.len() as u32))
             .unzip();
@@ -175,13 +180,15 @@ impl Contender {
         ))
     }
 
-    /// Returns [`all`](Self::all), but with the variants in `preferred` in place of the plain mechanisms.
+    /// Returns [`all`](Self::all), but with each label of `preferred`, such as `cocoa:k_weak=2`, in place of the
+    /// mechanism with its name.
     ///
     /// # Errors
     /// Returns one line if one of `preferred` cannot be read.
     pub fn all_preferring(preferred: &[String]) -> Result<Vec<Self>, String> {
         let name = |label: &str| label.split(':').next().map(str::to_owned);
         let variant = |any: Self| {
+            // A variant is a name with parameters after a colon, so only the names are compared.
             let same = preferred.iter().find(|label| name(label) == name(&any.label));
             same.map_or(Ok(any), |label| Self::parse(label))
         };
@@ -189,7 +196,7 @@ impl Contender {
     }
 }
 
-/// Returns whether all clients transfer bodies.
+/// Returns whether all clients transfer bodies, so that no client sends single requests.
 fn nobody_asks(scenario: &Scenario) -> bool {
     scenario.workload.asking(scenario.clients.count) == 0
 }
@@ -199,7 +206,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn tcp_is_among_what_can_be_named_and_not_among_the_parameters_of_a_mechanism() {
+    fn tcp_is_accepted_in_place_of_a_mechanism_but_without_parameters() {
         assert_eq!(Contender::parse("tcp").unwrap().kind, ContenderKind::Tcp);
         let unknown = Contender::parse("zzz").unwrap_err();
         assert!(unknown.ends_with(" and tcp"), "{unknown}");
@@ -209,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn a_mix_has_no_mechanism_that_is_the_only_one() {
+    fn a_mix_is_not_a_single_mechanism() {
         assert_eq!(Contender::parse("cocoa").unwrap().only().unwrap().label, "cocoa");
         assert_eq!(Contender::parse("cocoa+default").unwrap().only(), None);
         assert_eq!(Contender::parse("tcp").unwrap().only(), None);
@@ -219,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn a_mix_of_mechanisms_for_bodies_needs_a_transfer_for_each_and_says_how() {
+    fn a_mix_of_bulk_mechanisms_needs_a_transfer_for_each_and_the_error_says_how() {
         let fits = |name: &str, label: &str, set: &[(&str, &str)]| {
             let set: Vec<_> = set.iter().map(|&(key, value)| (key.to_owned(), value.to_owned())).collect();
             Contender::parse(label).unwrap().fits(&Scenario::load(name, &set).unwrap())
@@ -251,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn where_all_clients_transfer_the_pairs_are_of_mechanisms_for_bodies() {
+    fn bulk_mechanisms_are_paired_if_all_clients_transfer() {
         let named = |name| {
             let all = Contender::paired(&[], &Scenario::load(name, &[]).unwrap()).unwrap();
             all.into_iter().map(|contender| contender.label).collect::<Vec<_>>()

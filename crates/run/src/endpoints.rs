@@ -1,4 +1,4 @@
-//! The endpoints of a run: their configuration, with bounds that fit the scenario, and their messages.
+//! The configurations of a run's endpoints, with bounds that fit the scenario, and the contents of their messages.
 
 use coapace_proto::{Config, Tail};
 use coapace_scenario::{Endurance, File, Flow, Scenario, WorkloadKind};
@@ -6,19 +6,20 @@ use coapace_scenario::{Endurance, File, Flow, Scenario, WorkloadKind};
 use super::seats::Seats;
 use crate::nodes::with_path;
 
-/// The room of a client for non-confirmable requests that wait for their rate.
+/// The most non-confirmable requests of a flow that may wait at a client because of the rate limit.
 const RATED: u32 = 16;
 
-/// The separate responses that a client recognises copies of. It has one exchange at a time.
+/// The number of separate responses whose copies a client recognises. A client has one exchange at a time.
 const COPIED: u32 = 8;
 
-/// The answers to a client in bulk that wait or are remembered.
+/// The number of responses that a server may keep for each client with transfers: responses that wait, or that answer
+/// duplicates.
 const ANSWERED: u32 = 128;
 
-/// The most blocks of a client that may be under way.
+/// The most blocks of a client that may be outstanding.
 const IN_BULK: u32 = 1_024;
 
-/// Returns the configurations of clients' and of servers' endpoints.
+/// Returns the configuration of the clients' endpoints and of the servers' endpoints.
 pub(super) fn configs(scenario: &Scenario, seats: &Seats) -> (Config, Config) {
     let File { clients, workload, server, .. } = &**scenario;
     let common = common(scenario);
@@ -27,7 +28,9 @@ pub(super) fn configs(scenario: &Scenario, seats: &Seats) -> (Config, Config) {
         WorkloadKind::Continuous | WorkloadKind::Random | WorkloadKind::Transfer => {
             // A client receives a confirmable message only if responses are separate.
             let max_deduplicated = if server.may_separate() { COPIED } else { 0 };
+            // Such a client asks one server, and one request at a time.
             let one = Config { max_exchanges: 1, max_peers: 1, max_deduplicated, ..common };
+            // Clients are dealt out to servers in turn, so no server has more of them.
             (clients.count.div_ceil(seats.servers()), 1, one)
         }
         WorkloadKind::Flows => {
@@ -51,6 +54,7 @@ pub(super) fn configs(scenario: &Scenario, seats: &Seats) -> (Config, Config) {
     // A separate response waits while the acknowledgement of the one before is lost.
     let each = if server.may_separate() { 4 } else { 1 };
     let of_servers = Config {
+        // Room for all clients at once: a full table would be measured instead of the mechanism.
         max_exchanges: from_clients.saturating_mul(each).max(16),
         max_peers: heard + 1,
         max_listeners: from_clients,
@@ -62,7 +66,7 @@ pub(super) fn configs(scenario: &Scenario, seats: &Seats) -> (Config, Config) {
     (of_clients, of_servers)
 }
 
-/// Returns the part of a configuration that all endpoints have.
+/// Returns the settings that clients and servers have in common.
 fn common(scenario: &Scenario) -> Config {
     let clients = &scenario.clients;
     Config {
@@ -75,7 +79,8 @@ fn common(scenario: &Scenario) -> Config {
     }
 }
 
-/// Returns the configurations for transfers: of a client's endpoint, and of a server with so many `clients`.
+/// Returns the configuration for transfers of a client's endpoint, and of the endpoint of a server with `clients`
+/// clients.
 pub(super) fn bulk_configs(scenario: &Scenario, clients: u32) -> (Config, Config) {
     let of_clients = Config { max_exchanges: IN_BULK, max_peers: 1, max_deduplicated: 0, ..common(scenario) };
     let replies = clients.saturating_mul(ANSWERED);
@@ -88,12 +93,12 @@ pub(super) fn bulk_configs(scenario: &Scenario, clients: u32) -> (Config, Config
     (of_clients, of_servers)
 }
 
-/// Returns the options of a request: its path.
+/// Returns the encoded options of a request, which are its path.
 pub fn request(scenario: &Scenario) -> Vec<u8> {
     with_path(Tail::default(), &scenario.clients).into_bytes()
 }
 
-/// Returns the payload of a response.
+/// Returns the encoded payload of a response.
 pub fn response(scenario: &Scenario) -> Vec<u8> {
     Tail::default().payload(&vec![b'.'; scenario.server.payload_bytes as usize]).into_bytes()
 }

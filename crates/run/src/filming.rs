@@ -1,5 +1,5 @@
-//! The progress of a run in steps. A film is made at each step, and a run without a fixed end is over when all clients are
-//! done.
+//! The progress of a run in steps. Each step adds a frame to the film. A run without a fixed end is over when all
+//! clients are done.
 
 use coapace_scenario::Scenario;
 use coapace_sim::mesh::Propagation;
@@ -10,13 +10,13 @@ use super::seats::{Role, Seats};
 use crate::measured::{Film, FilmMaker, FilmNode, FilmRole};
 use crate::nodes::HostNode;
 
-/// The steps of a run with a fixed end. A film that becomes too long leaves some out.
+/// The number of steps of a run with a fixed end. A film that becomes too long keeps only some of them.
 const STEPS: u64 = 300;
 
 /// The length of a step of a run without a fixed end.
 const STEP: Span = Span::from_secs(1);
 
-/// The progress of a run.
+/// The progress of a run, and the film of it, if one is made.
 pub(super) struct Filming {
     maker: Option<FilmMaker>,
     step: Span,
@@ -24,20 +24,23 @@ pub(super) struct Filming {
 }
 
 impl Filming {
-    /// Prepares a run that ends at `end`, or has no fixed end. A film is made if it `is_watched`.
+    /// Prepares a run that ends at `end`; `None` for a run without a fixed end. If `is_watched`, a film of the mesh is
+    /// made.
     pub(super) fn new(scenario: &Scenario, seats: &Seats, end: Option<Time>, is_watched: bool) -> Self {
+        // With a step of zero, the run would never reach its end.
         let step = end.map_or(STEP, |end| ((end - Time::ZERO) / STEPS).max(Span::from_nanos(1)));
         let maker = is_watched.then(|| film(scenario, seats, step)).flatten().map(FilmMaker::new);
         Self { maker, step, next: Time::ZERO }
     }
 
-    /// Simulates until `until`. If the end is not fixed, stops earlier when all clients are done.
+    /// Simulates up to the time `until`. Unless `is_fixed`, stops earlier when all clients are done.
     pub(super) fn advance<T: Tap, M: CountingMedium>(
         &mut self,
         world: &mut World<HostNode, T, M>,
         until: Time,
         is_fixed: bool,
     ) {
+        // A medium that never rests, such as a mesh, would go on until `until` though all clients are done.
         let in_steps = self.maker.is_some() || !is_fixed && world.medium().never_rests();
         while in_steps && self.next <= until {
             world.run(self.next);
@@ -64,6 +67,7 @@ fn film(scenario: &Scenario, seats: &Seats, step: Span) -> Option<Film> {
     let (mesh, layout) = (scenario.network.mesh.as_ref()?, scenario.layout()?);
     let (range_m, interference_m) = match &mesh.radio.propagation {
         Propagation::UnitDisk(disk) => (disk.range_m, disk.interference_m),
+        // These models have no single distance, so no circle is drawn.
         Propagation::LogDistance(_) | Propagation::TwoRay(_) => (0.0, 0.0),
     };
     let node = |role: Role, node: u32| {
@@ -72,6 +76,7 @@ fn film(scenario: &Scenario, seats: &Seats, step: Span) -> Option<Film> {
             Role::Client { number, .. } => (FilmRole::Client, format!("client {number}, node {node}")),
             Role::Relay => (FilmRole::Root, format!("border router, node {node}")),
         };
+        // A border router that is a sink, too, is shown as the root of the routes.
         FilmNode { role: if node == layout.root { FilmRole::Root } else { role }, name }
     };
     Some(Film {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use coapace_control::{Mechanism, REGISTRY};
+use coapace_control::{REGISTRY, Seam};
 use coapace_proto::{Config, Setup};
 use coapace_scenario::patterns::Timing;
 use coapace_scenario::{Flow, Moment, Scenario};
@@ -15,7 +15,8 @@ use crate::measured::{FlowResult, RunResult, Settling};
 use crate::mix::Mix;
 use crate::nodes::{DeliveredMessage, FlowPlan, HostNode, Mote, MotePlan, RelayNode};
 
-/// Returns a function that makes the host for a role. Results count from `from` on, and no message is offered from `end` on.
+/// Returns a function that makes the host for a role. Results count from the time `from` on, and no message is offered
+/// from the time `end` on.
 pub(super) fn hosts<'a>(
     run: Run<'a>,
     seats: &'a Seats,
@@ -26,7 +27,8 @@ pub(super) fn hosts<'a>(
     let luck = Luck::new(seed);
     let clients: Vec<(NodeId, u32)> = seats.clients().map(|(number, node)| (node, number)).collect();
     let flows = plans(scenario, seats, luck, end);
-    let plan = |population: usize, controller: Mechanism, config: Config| {
+    // The names of streams are part of a run: the same seed and mechanism must draw the same numbers in every version.
+    let plan = |population: usize, controller: Seam, config: Config| {
         Arc::new(MotePlan {
             population,
             setup: Arc::new(Setup { controller, config, bulk: None }),
@@ -38,15 +40,17 @@ pub(super) fn hosts<'a>(
     };
     let (own, of_sinks) = configs(scenario, seats);
     let plans: Vec<_> =
-        mix.parts().iter().enumerate().map(|(number, part)| plan(number, part.mechanism, own)).collect();
+        mix.parts().iter().enumerate().map(|(number, part)| plan(number, part.seam(), own)).collect();
     // A sink begins no exchanges but its registrations.
-    let sinks = plan(0, REGISTRY[0].mechanism, of_sinks);
+    let sinks = plan(0, REGISTRY[0].mechanism.into(), of_sinks);
     Box::new(move |role| match role {
+        // The node is the seed, so that each sink begins with a Message ID of its own.
         Role::Server(node) | Role::Depot(_, node) => {
             let sink = Mote::sink(sinks.clone(), u64::from(node.0), 0);
             HostNode::Mote(Box::new(sink.observing(&clients, node)))
         }
         Role::Client { number, .. } => {
+            // Clients count from 1, and a mix deals its parts out from 0.
             let part = mix.part_of(number - 1);
             let series = series(mix, part, number, observe);
             HostNode::Mote(Box::new(Mote::client(plans[part].clone(), number, series)))
@@ -66,6 +70,7 @@ fn plans(scenario: &Scenario, seats: &Seats, luck: Luck, end: Time) -> Vec<Arc<F
             off: flow.off,
             stream: luck.stream(&format!("flow/{}", flow.name)),
         };
+        // A flow may end earlier than the run, but not later.
         let end = flow.end.map_or(end, |own| (Time::ZERO + own).min(end));
         let sinks = sinks.into_iter().map(|sink| sink.map(|sink| seats.server(sink))).collect();
         Arc::new(FlowPlan::new(flow, number, sinks, timing, end, &scenario.clients))
@@ -73,24 +78,28 @@ fn plans(scenario: &Scenario, seats: &Seats, luck: Luck, end: Time) -> Vec<Arc<F
     (0..).zip(&scenario.workload.flows).map(plan).collect()
 }
 
-/// Returns the number of clients that take part.
+/// Returns the number of clients that take part in a flow.
 fn participants(scenario: &Scenario, flow: &Flow) -> u32 {
+    // A client without a sink takes no part.
     flow.sinks(scenario.clients.count, scenario.layout()).iter().flatten().count() as u32
 }
 
-/// Returns the time from a client's message to its next, in nanoseconds. The rate of a flow is the rate of all its clients
-/// together, averaged over messages and pauses.
+/// Returns the time from a client's message to its next. All clients together keep the rate of the flow, as an average
+/// over messages and pauses.
 pub(crate) fn interval(scenario: &Scenario, flow: &Flow) -> Span {
     const SHORTEST: Span = Span::from_nanos(1);
     let Some(rate) = flow.rate else { return flow.interval.unwrap_or(SHORTEST) };
     let message_bits = u128::from(flow.sizes(scenario.clients.uri_path_bytes()).1) * 8;
+    // In 128 bits, because the product of bits, clients and nanoseconds exceeds 64.
     let each = message_bits * u128::from(participants(scenario, flow)) * 1_000_000_000 / u128::from(rate);
     let (on, off) = (u128::from(flow.on.as_nanos()), u128::from(flow.off.as_nanos()));
+    // Messages are closer together while the flow is on, so that the average over pauses is the rate.
     let each = if flow.pattern.has_pauses { each * on / (on + off).max(1) } else { each };
     Span::from_nanos(u64::try_from(each).unwrap_or(u64::MAX)).max(SHORTEST)
 }
 
-/// The spans after the bursts of one flow. A delay counts if its message is offered, or arrives, in one of them.
+/// The spans of time after the bursts of one flow. A delay counts only if its message is offered, or arrives, in one of
+/// them.
 struct Counted {
     start: Time,
     /// The time from a burst to the next; `None` if there is only one burst.
@@ -100,7 +109,7 @@ struct Counted {
 }
 
 impl Counted {
-    /// Returns the spans of every flow that restricts delays.
+    /// Returns the spans of every flow that has `delays_within`, which restricts the delays that count.
     fn of(scenario: &Scenario) -> Vec<Self> {
         let counted = |flow: &Flow| {
             Some(Self {
@@ -121,11 +130,13 @@ impl Counted {
         let since = at - self.start;
         let since =
             self.interval.map_or(since, |interval| Span::from_nanos(since.as_nanos() % interval.as_nanos()));
+        // Before the first burst the span since it is zero, so the start is tested as well.
         at >= self.start && since < self.within
     }
 }
 
-/// Matches the messages that clients offered with those that arrived at the sinks, from `from` on until the run ended.
+/// Matches the messages that clients offered with the messages that arrived at the sinks, from the time `from` to
+/// `end`, and adds the results of all flows.
 pub(super) fn settle(
     scenario: &Scenario,
     seats: &Seats,
@@ -137,6 +148,7 @@ pub(super) fn settle(
         || hosts.iter().filter_map(|host| if let HostNode::Mote(mote) = host { Some(mote) } else { None });
     let mut arrivals: Vec<DeliveredMessage> =
         motes().flat_map(|mote| mote.ledger().arrivals.iter().copied()).collect();
+    // Retransmissions and copies may deliver a message twice, and a message counts once.
     arrivals.sort_unstable();
     // The first copy of a message comes first, and stays.
     arrivals.dedup_by_key(|arrival| (arrival.flow, arrival.client, arrival.number));
@@ -150,6 +162,7 @@ pub(super) fn settle(
     let mut flows: Vec<FlowResult> = scenario.workload.flows.iter().map(flow).collect();
     let counted = Counted::of(scenario);
     let mut delayed = Vec::new();
+    // The offers decide what counts: messages of the warm-up arrive, too, and a message that never arrived is offered.
     for (_, node) in seats.clients() {
         let Some(HostNode::Mote(mote)) = hosts.get(node.0 as usize) else { continue };
         let ledger = mote.ledger();
@@ -162,6 +175,7 @@ pub(super) fn settle(
             if let Some(arrival) = place.ok().and_then(|place| arrivals.get(place)) {
                 let delay = arrival.at - offer.at;
                 flow.reached += 1;
+                // Without a restricted flow every delay counts.
                 if counted.is_empty() || counted.iter().any(|spans| spans.includes(offer.at, arrival.at)) {
                     flow.delays.add(delay.as_micros());
                 }
@@ -169,6 +183,7 @@ pub(super) fn settle(
             }
         }
         for (flow, tally) in flows.iter_mut().zip(&ledger.tallies) {
+            // A ledger lists only accepted messages, so those dropped at the client are added to the offers here.
             flow.offered += tally.dropped;
             flow.dropped += tally.dropped;
             flow.completed += tally.completed;
@@ -176,9 +191,11 @@ pub(super) fn settle(
         }
     }
     delayed.sort_by(|a, b| a.0.total_cmp(&b.0));
+    // An event during the warm-up has no measured time before it to settle back to.
     let events = scenario.workload.flows.iter().filter(|flow| flow.pattern.is_event());
     let event = events.map(|flow| Time::ZERO + flow.start).min().filter(|event| *event > from);
     result.settling = event.and_then(|event| Settling::of(&delayed, event.as_secs_f64(), end.as_secs_f64()));
+    // Here only payloads of flows count: responses have no part in the goodput of a flow.
     let completed_bits = |flow: &FlowResult| flow.completed as f64 * f64::from(flow.payload_bytes) * 8.0;
     if result.duration_s > 0.0 {
         result.goodput_bps = flows.iter().map(completed_bits).sum::<f64>() / result.duration_s;

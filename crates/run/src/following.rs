@@ -1,4 +1,4 @@
-//! The journeys of messages through a mesh.
+//! The journeys of exchanges through a mesh.
 
 use std::collections::BTreeMap;
 
@@ -7,16 +7,16 @@ use coapace_sim::{Event, Mark, NodeId, Record, Tap, Time};
 
 use crate::measured::{Journey, JourneyStep};
 
-/// The most steps of all journeys together. If there are more, every second exchange of each client is dropped, then every
-/// second of the rest, and so on.
+/// The most steps of all journeys together. If there are more, the journey of every second exchange of each client is
+/// dropped. This may repeat.
 const MAX_STEPS: usize = 12_000;
 
-/// The journeys so far, by the two ends and the number of the exchange.
+/// The journeys so far. The key is the two ends, the lower node number first, and the number of the exchange.
 #[derive(Debug)]
 pub(super) struct Following {
     journeys: BTreeMap<(u32, u32, u32), Journey>,
     steps: usize,
-    /// Exchanges are followed if their number is divisible by this.
+    /// An exchange is followed only if its number is a multiple of this.
     stride: u32,
 }
 
@@ -25,7 +25,7 @@ impl Following {
         Self { journeys: BTreeMap::new(), steps: 0, stride: 1 }
     }
 
-    /// Returns the journeys, by the time of their first packet.
+    /// Returns the journeys, sorted by the time of their first packet.
     pub(super) fn finish(self) -> Vec<Journey> {
         let mut journeys: Vec<_> = self.journeys.into_values().collect();
         journeys.sort_by_key(|journey| (journey.steps.first().map(|step| step.0), journey.from));
@@ -37,6 +37,7 @@ impl Following {
             return;
         }
         let [from, to] = ends.map(|end| end.0);
+        // Requests and responses of an exchange are one journey, so the key does not depend on the direction.
         let key = (from.min(to), from.max(to), mark.exchange);
         // A journey that did not begin with a packet would lack its first part.
         if event > 0 && !self.journeys.contains_key(&key) {
@@ -54,7 +55,9 @@ impl Following {
         if self.steps > MAX_STEPS {
             self.stride = self.stride.saturating_mul(2);
             let stride = self.stride;
+            // Exchanges before this moment are thinned out like those after it, so all of the run is shown alike.
             self.journeys.retain(|&(.., exchange), _| exchange.is_multiple_of(stride));
+            // One halving may leave too many. The step after this one then halves again.
             self.steps = self.journeys.values().map(|journey| journey.steps.len()).sum();
         }
     }
@@ -74,6 +77,7 @@ impl Tap for Following {
 
     fn frame(&mut self, record: &FrameRecord<'_>) {
         let Some((datagram, dest)) = record.datagram.and_then(|it| Some((it, it.dest?))) else { return };
+        // Frames of RPL belong to no exchange.
         if !matches!(datagram.content, coapace_sim::mesh::Content::Udp(_)) {
             return;
         }
@@ -96,7 +100,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_message_is_followed_from_end_to_end_and_back() {
+    fn a_message_is_followed_to_its_receiver_and_its_answer_back() {
         let mut following = Following::new();
         let (client, relay, sink) = (NodeId(7), 3, NodeId(0));
         let mark = Mark { exchange: 4, transmission: 0 };
@@ -115,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_followed_stays_bounded() {
+    fn the_number_of_followed_messages_is_bounded() {
         let mut following = Following::new();
         for exchange in 0..100_000 {
             let mark = Mark { exchange, transmission: 0 };

@@ -1,4 +1,4 @@
-//! A network of hops.
+//! The network of a scenario without a mesh: a chain of hops between clients and servers.
 
 use coapace_scenario::{Hop, Ip, Loss, Scenario};
 use coapace_sim::{
@@ -13,7 +13,7 @@ pub fn hop_names(scenario: &Scenario) -> Vec<String> {
     up.chain(scenario.network.down.iter().map(|hop| format!("down.{}", hop.name))).collect()
 }
 
-/// Returns which headers the network adds.
+/// Returns the headers that the network adds to datagrams.
 pub fn accounting(scenario: &Scenario) -> Accounting {
     match scenario.network.ip {
         Ip::V4 => Accounting::Ipv4,
@@ -45,11 +45,13 @@ pub fn network(scenario: &Scenario, luck: Luck) -> Network {
 
 fn effects(hop: &Hop, mtu: u32) -> Effects {
     let loss = match &hop.loss {
+        // Without loss, no number is drawn for each packet.
         Loss::Random(0.0) => SimLoss::None,
         Loss::Random(probability) => SimLoss::Random(*probability),
         Loss::Burst(burst) => SimLoss::Markov(Markov {
             p_good: burst.good,
             p_bad: burst.bad,
+            // The length of a state is geometric, so its mean is 1 divided by the probability of leaving it.
             good_to_bad: 1.0 / burst.mean_good_packets(),
             bad_to_good: 1.0 / f64::from(burst.mean_bad_packets),
         }),
@@ -57,12 +59,14 @@ fn effects(hop: &Hop, mtu: u32) -> Effects {
     Effects {
         rate: hop.rate.map(|bits_per_second| Rate {
             bits_per_second,
+            // A buffer without a size is never full.
             capacity_bytes: hop.buffer_bytes.unwrap_or(u64::MAX),
         }),
         queue: hop.queue.config(mtu),
         marks: hop.ecn,
         delay: hop.delay,
         loss,
+        // A hop without jitter keeps its packets in order, with one event for all of them.
         jitter: (hop.jitter.max > Span::ZERO).then_some(hop.jitter),
         reordering: hop.reordering,
     }

@@ -1,12 +1,12 @@
-//! One run: a scenario, a contender and a seed, and what it measured.
+//! One run of a scenario with a contender and a seed, and its results.
 //!
-//! * A *contender* is a mechanism, a mix of several, or CoAP over TCP. A *population* is the clients of a mix that have the
-//!   same mechanism.
-//! * A [run](run()) makes a [`RunResult`](measured::RunResult).
+//! * A *contender* is a mechanism, a mix of several, or CoAP over TCP. The clients of a mix that have the same mechanism are a
+//!   *population*.
+//! * A [run](run()) makes a [`RunResult`].
 //! * A *flow* is a series of messages that clients offer to a server. A *sink* is a server in a mesh or of a flow. A *mote* is
 //!   a host with flows.
-//! * A [film](measured::Film) is what the nodes of a mesh did in a run, moment by moment. A [journey](measured::Journey) is the
-//!   way of one exchange through the mesh.
+//! * A [film](measured::Film) shows the nodes of a mesh at regular times of a run. A [journey](measured::Journey) is the path
+//!   of one exchange through the mesh.
 
 pub mod capture;
 mod cast;
@@ -48,20 +48,21 @@ use medium::CountingMedium;
 use observe::Run;
 use seats::Seats;
 
-/// The taps that every run has.
+/// The taps that count the packets of every run, and its CE marks.
 type Totals = (PacketCounters, Option<Congestion>);
 
 /// The latest end of a run without a fixed length, in simulated time.
 const LIMIT: Time = Time::from_secs(1_000_000);
 
-/// The most points of a recorded series of a queue.
+/// The most points of a recorded queue length over time.
 const POINTS: usize = 800;
 
-/// Runs `scenario` with `contender` and the random numbers of `seed`.
+/// Runs `scenario` with `contender` and the random numbers of `seed`. `observe` says whether time series are recorded.
 pub fn run(scenario: &Scenario, contender: &Contender, seed: u64, observe: Observe) -> RunResult {
     if observe == Observe::Totals {
         return run_tapped(scenario, contender, seed, observe, ()).0;
     }
+    // Series and journeys cost memory for every packet, so only observed runs have their taps.
     let following = scenario.network.mesh.is_some().then(Following::new);
     let tap = (QueueSeries::new(POINTS), following);
     let (mut result, (queues, following)) = run_tapped(scenario, contender, seed, observe, tap);
@@ -77,7 +78,7 @@ pub fn run(scenario: &Scenario, contender: &Contender, seed: u64, observe: Obser
     result
 }
 
-/// Runs like [`run`], reports every event to `tap`, and returns it.
+/// Runs like [`run`], and passes every event to `tap`. Returns the result and `tap`.
 pub fn run_tapped<T: Tap>(
     scenario: &Scenario,
     contender: &Contender,
@@ -88,6 +89,7 @@ pub fn run_tapped<T: Tap>(
     let (run, luck) = (Run { scenario, contender, seed, observe }, Luck::new(seed));
     match (&scenario.network.mesh, scenario.places()) {
         (Some(mesh), Some(places)) => {
+            // All movements up to the end are computed before the run begins.
             let end = window(scenario, contender).map_or(LIMIT, |(_, end)| end);
             simulate(run, medium::mesh(mesh, places, luck, end), tap)
         }
@@ -107,6 +109,7 @@ fn simulate<T: Tap, M: CountingMedium>(run: Run<'_>, medium: M, tap: T) -> (RunR
     for &(site, role) in &seats.roles {
         world.add(site, host(role));
     }
+    // All hosts are there before the first acts, so that no packet goes to a node that is missing.
     world.wake_all();
     let count = |world: &World<HostNode, (Totals, T), M>, now: Time| {
         let (counters, congestion) = &world.tap().0;
@@ -124,6 +127,7 @@ fn simulate<T: Tap, M: CountingMedium>(run: Run<'_>, medium: M, tap: T) -> (RunR
     });
     filming.advance(&mut world, end, is_fixed);
     let Summary { ended_at, events, hash } = world.summary();
+    // A fixed window counts whole even if the last event was earlier: an idle network is measured, too.
     let mut result = count(&world, window.map_or(ended_at, |(_, end)| end));
     let (hosts, (_, tap)) = world.into_parts();
     if let Some(unmeasured) = &unmeasured {

@@ -1,4 +1,4 @@
-//! What one run measured.
+//! The measurements of one run.
 
 mod delays;
 mod film;

@@ -1,4 +1,4 @@
-//! The medium that carries the packets of a run, and what a mesh of radios counts.
+//! The medium that carries the packets of a run, and the counts that a mesh of radios adds to the results.
 
 use coapace_scenario::{Mesh, Places};
 use coapace_sim::mesh::{Mesh as SimMesh, MeshConfig};
@@ -7,17 +7,17 @@ use coapace_sim::{Luck, Medium, Network, Node, NodeId, Time};
 use crate::measured::{FilmMoment, MeshResult, RunResult};
 use crate::nodes::HostNode;
 
-/// A medium that adds its counts to the results of a run.
+/// A medium that can add its own counts to the results of a run.
 pub(super) trait CountingMedium: Medium {
-    /// Adds the counts up to `now` to the results.
+    /// Adds the medium's counts up to `now` to the results.
     fn count(&self, _now: Time, _result: &mut RunResult) {}
 
-    /// Returns whether events go on in the medium when no host has anything to do.
+    /// Returns whether the medium goes on having events when all hosts are idle.
     fn never_rests(&self) -> bool {
         false
     }
 
-    /// Returns the state of each node at `now`; empty if the medium has no nodes of its own.
+    /// Returns the state of each node at `now`, for a film; empty if the medium is not a mesh.
     fn moments(&self, _now: Time, _hosts: &[HostNode]) -> Vec<FilmMoment> {
         Vec::new()
     }
@@ -36,6 +36,7 @@ impl CountingMedium for SimMesh {
             let times = self.radio_times(node, now);
             sum.busy_s.push((times.transmit + times.receive).as_secs_f64());
             let on = times.transmit + times.receive + times.listen;
+            // Radios that never sleep are on all the time, and the share would say nothing.
             if self.sleeps() {
                 sum.on_s += on.as_secs_f64();
                 sum.all_s += (on + times.sleep).as_secs_f64();
@@ -66,7 +67,7 @@ impl CountingMedium for SimMesh {
     }
 }
 
-/// Returns the simulated mesh of a scenario.
+/// Makes the simulated mesh of a scenario. Movements of nodes are computed up to `end`.
 pub(super) fn mesh(mesh: &Mesh, places: &Places, luck: Luck, end: Time) -> SimMesh {
     let waypoints = places.waypoints(end, luck.stream("mobility"));
     SimMesh::new(luck, &places.layout, waypoints, mesh_config(mesh))

@@ -1,11 +1,11 @@
-//! A run, and the series that it records beside its totals.
+//! A run, and the time series that it records in addition to its totals.
 
 use coapace_scenario::Scenario;
 
 use crate::contender::Contender;
 use crate::mix::Mix;
 
-/// A run: a contender in a scenario, with the random numbers of a seed, and with the series to record.
+/// A run: a scenario, a contender, the seed of the random numbers, and whether time series are recorded.
 #[derive(Clone, Copy)]
 pub(super) struct Run<'a> {
     pub(super) scenario: &'a Scenario,
@@ -14,7 +14,7 @@ pub(super) struct Run<'a> {
     pub(super) observe: Observe,
 }
 
-/// The series to record beside the totals of a run.
+/// Whether a run records time series in addition to its totals.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Observe {
     /// No series.
@@ -23,13 +23,14 @@ pub enum Observe {
     Series,
 }
 
-/// The number of clients whose RTO is recorded.
+/// The number of clients whose RTO over time is recorded.
 const OBSERVED_CLIENTS: u32 = 3;
 
-/// Returns the name of a client's series, if it is recorded.
+/// Returns the name of a client's series; `None` if it is not recorded. `part` is the index of its mechanism in `mix`.
 pub(super) fn series(mix: &Mix, part: usize, client: u32, observe: Observe) -> Option<String> {
     (observe == Observe::Series && client <= OBSERVED_CLIENTS).then(|| match mix.parts() {
         [_] => format!("client {client}"),
+        // In a mix, a number alone would not say whose curve it is.
         parts => format!("client {client}, {}", parts[part].label),
     })
 }

@@ -1,4 +1,4 @@
-//! The nodes of a run and their roles.
+//! The nodes of a run, with their roles.
 
 use std::ops::Range;
 
@@ -9,40 +9,40 @@ use crate::nodes::HostNode;
 
 /// The site of the servers in a [`network`](super::network) of hops.
 pub const SERVER_SITE: Site = Site(0);
-/// The site of the clients.
+/// The site of the clients in a network of hops.
 pub const CLIENTS_SITE: Site = Site(1);
 
 /// The role of a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Role {
-    /// A server.
+    /// A server of requests, with its node.
     Server(NodeId),
-    /// The server of the transfer of this number.
+    /// The server of a transfer, with the index of the transfer and the server's node.
     Depot(usize, NodeId),
     /// A client.
     Client {
-        /// The number among the clients, from 1.
+        /// The client's number among all clients, from 1.
         number: u32,
-        /// The number among all nodes.
+        /// The client's node.
         node: NodeId,
     },
-    /// A node that only relays.
+    /// A node without an application, which only relays packets.
     Relay,
 }
 
 /// A function that makes the host for a role.
 pub(super) type Casting<'a> = Box<dyn FnMut(Role) -> HostNode + 'a>;
 
-/// The nodes of a run.
+/// The nodes of a run, with their roles and sites.
 #[derive(Clone, Debug)]
 pub(super) struct Seats {
-    /// The servers, the primary one first.
+    /// The servers of requests; the primary server is first.
     servers: Vec<NodeId>,
-    /// The server of each transfer.
+    /// For each transfer, its server.
     depots: Vec<NodeId>,
-    /// The clients of each transfer.
+    /// For each transfer, the numbers of its clients.
     transferring: Vec<Range<u32>>,
-    /// The site and the role of each node, by its number.
+    /// The site and the role of each node, in the order of node numbers.
     pub(super) roles: Vec<(Site, Role)>,
 }
 
@@ -56,12 +56,13 @@ impl Seats {
         Self { transferring: workload.transferring(clients.count), ..seats }
     }
 
-    /// Returns hosts at the ends of a network of hops. Servers have the lowest numbers, then come servers of transfers, then
+    /// Returns the nodes of a network of hops. Servers have the lowest numbers, then come servers of transfers, then
     /// clients.
     fn hops(servers: u32, transfers: u32, clients: u32) -> Self {
         let server = |node| (SERVER_SITE, Role::Server(NodeId(node)));
         let depots: Vec<NodeId> = (servers..servers + transfers).map(NodeId).collect();
         let depot = |(number, node): (usize, &NodeId)| (SERVER_SITE, Role::Depot(number, *node));
+        // One less than the first client's node, because clients count from 1.
         let first = servers + transfers - 1;
         let client = |number| (CLIENTS_SITE, Role::Client { number, node: NodeId(first + number) });
         let of_servers = (0..servers).map(server).chain(depots.iter().enumerate().map(depot));
@@ -69,7 +70,7 @@ impl Seats {
         Self { servers: (0..servers).map(NodeId).collect(), depots, transferring: Vec::new(), roles }
     }
 
-    /// Returns the nodes of a mesh. Its sinks are the servers, in the order of the layout. All other nodes except the border
+    /// Returns the nodes of a mesh. Its sinks are the servers, sorted as in the layout. All other nodes except the border
     /// router are clients. The primary sink is the server of all transfers.
     fn mesh(layout: &Layout, transfers: usize) -> Self {
         let mut number = 0;
@@ -83,8 +84,10 @@ impl Seats {
             number += 1;
             Role::Client { number, node: NodeId(node) }
         };
+        // A mesh has no sites: the layout places its nodes.
         let roles = (0..layout.places.len() as u32).map(role).map(|role| (Site(0), role)).collect();
         let servers: Vec<NodeId> = layout.sinks.iter().map(|&sink| NodeId(sink)).collect();
+        // A cycle of one or none: a layout without sinks has no server for transfers either.
         let depots = servers.iter().take(1).cycle().take(transfers).copied().collect();
         Self { servers, depots, transferring: Vec::new(), roles }
     }
@@ -94,29 +97,30 @@ impl Seats {
         (self.servers.len() as u32).max(1)
     }
 
-    /// Returns the server of this number, counted from 0. After the last the count begins again.
+    /// Returns the server with this number, from 0. Numbers after the last server start at the first again.
     pub(super) fn server(&self, number: u32) -> NodeId {
         let number = number % self.servers();
         self.servers.get(number as usize).copied().unwrap_or(NodeId(0))
     }
 
-    /// Returns the server that a client asks: clients are dealt out to servers in turn.
+    /// Returns the server to which the client with this number, from 1, sends its requests. Clients are dealt out to
+    /// servers in turn.
     pub(super) fn server_of(&self, client: u32) -> NodeId {
         self.server(client - 1)
     }
 
-    /// Returns the number of the transfer that a client takes part in, and its server.
+    /// Returns the index and the server of the transfer that a client takes part in; `None` if it takes part in none.
     pub(super) fn depot_of(&self, client: u32) -> Option<(usize, NodeId)> {
         let number = self.transferring.iter().position(|own| own.contains(&client))?;
         Some((number, *self.depots.get(number)?))
     }
 
-    /// Returns the numbers of the clients of a transfer.
+    /// Returns the numbers of the clients that take part in a transfer.
     pub(super) fn participants(&self, transfer: usize) -> Range<u32> {
         self.transferring.get(transfer).cloned().unwrap_or_default()
     }
 
-    /// Returns the number of the first client in a network of hops.
+    /// Returns the node number of the first client in a network of hops.
     pub(super) fn first_client(&self) -> u32 {
         self.servers() + self.depots.len() as u32
     }
@@ -146,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn over_hops_the_servers_come_first() {
+    fn in_networks_of_hops_the_servers_have_the_first_node_numbers() {
         let seats = Seats::hops(2, 0, 3);
         let sites: Vec<_> = seats.roles.iter().map(|(site, _)| *site).collect();
         assert_eq!(sites, [SERVER_SITE, SERVER_SITE, CLIENTS_SITE, CLIENTS_SITE, CLIENTS_SITE]);
@@ -154,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn over_hops_a_transfer_has_a_server_of_its_own_between_the_servers_and_the_clients() {
+    fn in_networks_of_hops_each_transfer_has_its_own_server_before_the_clients() {
         let seats = Seats { transferring: vec![3..4, 4..6], ..Seats::hops(1, 2, 5) };
         assert_eq!(seats.roles[2], (SERVER_SITE, Role::Depot(1, NodeId(2))));
         assert!(seats.clients().any(|client| client == (1, NodeId(3))));

@@ -1,4 +1,4 @@
-//! Hosts over TCP.
+//! The hosts of workloads over TCP.
 
 use coapace_proto::Token;
 use coapace_scenario::{File, Scenario, WorkloadKind};
@@ -10,7 +10,7 @@ use super::observe::Run;
 use super::seats::{Casting, Role, Seats};
 use crate::nodes::{CONTENT, GET, HostNode, RelayNode, batch_size, service_time, start};
 
-/// The time before the measured run in which connections are made, if they are made beforehand.
+/// The time before the measured part in which connections are made, if `tcp.connect_first` is set.
 pub(super) const CONNECTING: Span = Span::from_secs(60);
 
 /// Returns a function that makes the host for a role.
@@ -34,6 +34,7 @@ pub(super) fn hosts<'a>(run: Run<'a>, seats: &'a Seats) -> Casting<'a> {
     };
     let client = move |client, node| {
         let plan = plan(scenario, seats, luck, client);
+        // The server changes other bits of the seed, so the two ends never share one.
         HostNode::TcpClient(Box::new(TcpClient::new(node, plan, parameters, seed ^ u64::from(client) << 32)))
     };
     Box::new(move |role| match role {
@@ -43,7 +44,7 @@ pub(super) fn hosts<'a>(run: Run<'a>, seats: &'a Seats) -> Casting<'a> {
     })
 }
 
-/// Returns the parameters of connections.
+/// Returns the parameters of the TCP connections of a scenario.
 pub(super) fn parameters(scenario: &Scenario) -> TcpParameters {
     let File { tcp, network, .. } = &**scenario;
     TcpParameters {
@@ -56,18 +57,19 @@ pub(super) fn parameters(scenario: &Scenario) -> TcpParameters {
     }
 }
 
-/// Returns the plan of each client of a run over TCP, the first client first.
+/// Returns what each client of a run over TCP does and when, the first client first.
 pub fn tcp_plans(scenario: &Scenario, seed: u64) -> Vec<TcpPlan> {
     let seats = Seats::of(scenario);
     (1..=scenario.clients.count).map(|client| plan(scenario, &seats, Luck::new(seed), client)).collect()
 }
 
-/// Returns the plan of a client.
+/// Returns what a client of a run over TCP does and when.
 fn plan(scenario: &Scenario, seats: &Seats, luck: Luck, client: u32) -> TcpPlan {
     let clients = &scenario.clients;
     let beforehand = connects_beforehand(scenario);
     let start = start(clients, luck.stream("start"), client);
     // Clients connect one after the other, so that no queue of handshakes arises.
+    // The second half of the time is for the last handshakes.
     let turn = CONNECTING / 2 * u64::from(client) / u64::from(clients.count);
     TcpPlan {
         server: seats.server_of(client),
@@ -86,7 +88,8 @@ pub(super) fn connects_beforehand(scenario: &Scenario) -> bool {
     scenario.workload.kind == WorkloadKind::Continuous && scenario.tcp.connect_first
 }
 
-/// Returns the sizes of a client's batches, which add up to its exchanges. The last is cut short.
+/// Returns the sizes of a client's batches, in exchanges. They add up to the number of its exchanges, so the last batch
+/// may be shorter than drawn.
 fn batches(scenario: &Scenario, sizes: Stream, client: u32) -> Vec<u32> {
     let workload = &scenario.workload;
     // Without a number of exchanges, a client has more than there is time for.

@@ -1,8 +1,9 @@
-//! The hosts of workloads with transfers, and the results of these.
+//! The hosts of workloads with transfers, and the results of the transfers.
 
 use std::ops::Range;
 use std::sync::Arc;
 
+use coapace_control::Seam;
 use coapace_proto::{Setup, Tail, Token};
 use coapace_scenario::naming::parse_bulk;
 use coapace_scenario::{Direction, Protocol, Scenario, Transfer};
@@ -21,13 +22,14 @@ use crate::nodes::{
     first_transfer,
 };
 
-/// The buffer of each end of a connection that carries a body, in bytes. It is more than any built-in link has under way.
+/// The size in bytes of the buffer at each end of a TCP connection that carries a body. It exceeds the bandwidth–delay
+/// product of every built-in link.
 const TCP_BUFFER: u32 = 1 << 20;
 
-/// The clients of a transfer whose series are recorded.
+/// The number of clients of a transfer whose series are recorded.
 const RECORDED: usize = 3;
 
-/// The most bytes of a message around a body.
+/// The most bytes that a CoAP message over TCP has in addition to its body.
 const AROUND: u64 = 64;
 
 /// Returns a function that makes the host for a role. `others` makes the hosts that take part in no transfer.
@@ -48,6 +50,7 @@ pub(super) fn hosts<'a>(run: Run<'a>, seats: &'a Seats, mut others: Casting<'a>)
         let bodies = all.iter().map(|own| own.body.clone()).collect();
         closed::service(run, bulk_configs(scenario, scenario.clients.count).1, bodies, scenario.clients.count)
     });
+    // The contender `tcp` carries every body over TCP, whatever protocol the transfer names.
     let over_tcp = contender.kind == ContenderKind::Tcp;
     Box::new(move |role| match role {
         Role::Server(node) if node == seats.server(0) => match &sink {
@@ -66,16 +69,17 @@ pub(super) fn hosts<'a>(run: Run<'a>, seats: &'a Seats, mut others: Casting<'a>)
     })
 }
 
-/// The cast of one transfer.
+/// The behaviour of the hosts of one transfer.
 struct TransferCast<'a> {
     keys: &'a Transfer,
-    /// The numbers of its clients.
+    /// The numbers of the transfer's clients.
     clients: Range<u32>,
-    /// The clients over UDP of the transfers before it: the next one is the first that a mix gives its turn to here.
+    /// The number of clients over UDP in earlier transfers. A mix of mechanisms is dealt out to the clients of all
+    /// transfers, so it continues after these.
     before: u32,
     body: Arc<TransferBody>,
     starts: Stream,
-    /// The plan of the clients of each population.
+    /// The behaviour of the clients of each population.
     plans: Vec<Arc<TransferPlan>>,
 }
 
@@ -84,15 +88,15 @@ impl<'a> TransferCast<'a> {
         let body = Arc::new(TransferBody::new(keys, number, luck));
         let starts = luck.stream(&format!("transfer/{}/start", keys.name));
         let (config, _) = bulk_configs(run.scenario, 1);
-        // The name was read with the scenario.
+        // The scenario was refused if it had a wrong name, so this never fails.
         let bulk = keys.bulk.as_deref().and_then(|name| parse_bulk(name).ok());
         let plan = |(population, part): (usize, &MixPart)| {
-            let bulk = part.bulk.or(bulk);
+            let bulk = part.bulk.or(bulk).map(Seam::from);
             Arc::new(TransferPlan {
                 population,
                 keys: keys.clone(),
                 body: body.clone(),
-                setup: Arc::new(Setup { controller: part.mechanism, config, bulk }),
+                setup: Arc::new(Setup { controller: part.seam(), config, bulk }),
                 starts,
                 dither: luck.stream("dither"),
             })
@@ -124,6 +128,7 @@ impl<'a> TransferCast<'a> {
     }
 
     fn client(&self, run: Run<'_>, number: u32, node: NodeId, server: NodeId, over_tcp: bool) -> HostNode {
+        // A mix deals its parts out over the clients of UDP transfers alone, so the turn of a client counts from `before`.
         let udp = match &run.contender.kind {
             ContenderKind::Udp(mix) => self.plans.get(mix.part_of(self.before + number - self.clients.start)),
             ContenderKind::Tcp => None,
@@ -144,6 +149,7 @@ impl<'a> TransferCast<'a> {
         let plan = TcpPlan {
             server,
             batches: vec![self.keys.count.unwrap_or(u32::MAX)],
+            // The connection is part of the transfer: the handshake counts.
             connect_at: start,
             request_at: start,
             pause: self.keys.pause,
@@ -151,12 +157,13 @@ impl<'a> TransferCast<'a> {
             token: Token::EMPTY,
             tail: tail.into_bytes(),
         };
+        // Other bits than in `server`, so that the two ends of a connection do not share a seed.
         let seed = run.seed ^ u64::from(number) << 32;
         let client = TcpClient::new(node, plan, self.tcp(run.scenario), seed);
         HostNode::TcpTransfer(self.body.number, Box::new(client))
     }
 
-    /// Returns the name of a client's series, if it is recorded.
+    /// Returns the name of a client's series; `None` if it is not recorded.
     fn series(&self, run: Run<'_>, number: u32) -> Option<String> {
         let is_recorded =
             run.observe == Observe::Series && self.clients.clone().take(RECORDED).any(|own| own == number);
@@ -170,6 +177,7 @@ impl<'a> TransferCast<'a> {
         let longest = self.keys.bytes + AROUND;
         TcpParameters {
             buffer_bytes: TCP_BUFFER,
+            // A small body leaves the base value of RFC 8323 §5.3.1 as it is.
             max_message_bytes: longest.max(u64::from(TcpParameters::default().max_message_bytes)) as u32,
             is_bulk: true,
             ..tcp::parameters(scenario)
@@ -177,8 +185,8 @@ impl<'a> TransferCast<'a> {
     }
 }
 
-/// Adds to each transfer how long it was under way between these moments, and the capacity of its direction; and to each population
-/// that is compared by transfers their rates.
+/// Completes the results of transfers between two points in time: for each transfer, how long it was running and its
+/// capacity; for each population that is compared by transfers, its goodput, share of the link, and fairness.
 pub(super) fn settle(scenario: &Scenario, within: (Time, Time), result: &mut RunResult) {
     for (own, keys) in result.transfers.iter_mut().zip(&scenario.workload.transfers) {
         let hops = match keys.direction {

@@ -1,4 +1,4 @@
-//! Work on several threads, which an interruption ends at once.
+//! Work on several threads, which can be interrupted at any time.
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -7,12 +7,12 @@ use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::thread;
 use std::time::Duration;
 
-/// The longest time without a look at an interruption.
+/// The longest time between two checks for an interruption.
 const PATIENCE: Duration = Duration::from_millis(20);
 
-/// Makes the pieces 0 to `count` - 1 on `jobs` threads (0: one for each core) and hands each to `take` in this thread, until all
-/// are made, `stop` is true, or `take` breaks. Pieces that are not over then are abandoned. If no thread can be started, this
-/// thread makes the pieces.
+/// Computes the pieces 0 to `count` - 1 on `jobs` threads (0: one for each core), and passes each result to `take` in
+/// this thread. Ends when all are made, when `stop` is true, or when `take` breaks. Pieces that are still running then
+/// are abandoned. If no thread can be started, this thread makes the pieces.
 ///
 /// # Errors
 /// Returns the panic of a piece.
@@ -27,6 +27,7 @@ pub fn make_all<T: Send + 'static>(
     let next = {
         let taken = taken.clone();
         Arc::new(move || {
+            // The counter alone decides who makes a piece, and nothing else is shared, so no ordering is needed.
             Some(taken.fetch_add(1, Ordering::Relaxed)).filter(|piece| *piece < count).map(&make)
         })
     };
@@ -46,8 +47,10 @@ pub fn make_all<T: Send + 'static>(
             thread::Builder::new().spawn(work).ok()
         })
         .collect();
+    // Only the threads keep senders now: the channel closes when the last thread ends.
     drop(sender);
     while !stop.load(Ordering::Relaxed) {
+        // A wait of limited length, so that an interruption is seen even while all pieces take long.
         let piece = if threads.is_empty() {
             next().ok_or(RecvTimeoutError::Disconnected)
         } else {
@@ -61,10 +64,12 @@ pub fn make_all<T: Send + 'static>(
             }
             Err(RecvTimeoutError::Timeout) => {}
             Err(RecvTimeoutError::Disconnected) => {
+                // All pieces are made, or a thread has panicked. Joining shows which.
                 return threads.into_iter().try_for_each(thread::JoinHandle::join);
             }
         }
     }
+    // The threads are not joined here: each ends after its present piece, because no further piece is left.
     taken.store(count, Ordering::Relaxed);
     Ok(())
 }
@@ -73,7 +78,7 @@ pub fn make_all<T: Send + 'static>(
 mod tests {
     use super::*;
 
-    /// Returns the pieces that were taken, in ascending order, and whether none panicked.
+    /// Returns the pieces that `take` got, in ascending order, and whether none panicked.
     fn taken(count: usize, jobs: usize, most: usize) -> (Vec<usize>, bool) {
         let mut all = Vec::new();
         let made = make_all(
@@ -94,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn every_piece_is_made_once_on_any_number_of_threads() {
+    fn every_piece_of_work_is_done_once_on_any_number_of_threads() {
         for jobs in [0, 1, 2, 100] {
             assert_eq!(taken(50, jobs, usize::MAX), ((0..50).collect(), true));
         }
@@ -102,19 +107,19 @@ mod tests {
     }
 
     #[test]
-    fn a_panic_leaves_the_other_pieces_and_is_told() {
+    fn a_panic_in_one_piece_of_work_is_returned_and_does_not_stop_the_others() {
         let (pieces, is_fine) = taken(100, 2, usize::MAX);
         assert!(!is_fine);
         assert_eq!(pieces.len(), 99);
     }
 
     #[test]
-    fn the_receiver_of_the_pieces_can_end_the_work() {
+    fn the_receiver_of_results_can_stop_the_work() {
         assert_eq!(taken(1_000_000, 2, 3).0.len(), 3);
     }
 
     #[test]
-    fn nothing_is_made_after_an_interruption() {
+    fn no_piece_of_work_starts_after_an_interruption() {
         let made =
             make_all(3, 1, &AtomicBool::new(true), |piece| piece, &mut |_| panic!("no piece is taken"));
         assert!(made.is_ok());

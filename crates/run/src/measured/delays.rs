@@ -1,4 +1,5 @@
-//! Delays in buckets, in bounded memory. The buckets are so fine that quantiles are known to 0.1 %.
+//! Distributions of delays, counted in buckets, in bounded memory. The buckets are so fine that quantiles are known to
+//! 0.1 %.
 
 use serde::{Deserialize, Serialize};
 
@@ -13,16 +14,17 @@ pub struct Delays {
     pub sum_us: u64,
     /// The longest delay, in microseconds.
     pub max_us: u64,
-    /// The buckets that have any delays, ascending, with their numbers of delays. Below 2048 µs each microsecond is a bucket.
-    /// Above, each power of two has 1024 buckets of equal width.
+    /// The buckets that are not empty, in ascending order, each with its number of delays. Below 2048 µs each
+    /// microsecond is a bucket. Above, each power of two has 1024 buckets of equal width.
     buckets: Vec<(u16, u64)>,
 }
 
-/// The binary logarithm of the number of buckets in a power of two.
+/// The binary logarithm of the number of buckets from one power of two to the next.
 const FINENESS: u32 = 10;
 
 fn bucket(us: u64) -> u16 {
     let shift = us.max(1).ilog2().saturating_sub(FINENESS);
+    // At most 53 · 1,024 + 2,047, which fits 16 bits.
     ((shift << FINENESS) as u64 + (us >> shift)) as u16
 }
 
@@ -33,14 +35,14 @@ fn least_us(bucket: u16) -> u64 {
 }
 
 impl Delays {
-    /// Returns the delays of all flows of these runs.
+    /// Returns the distribution of the delays of all flows in these runs.
     pub fn of(runs: &[RunResult]) -> Self {
         let mut all = Self::default();
         runs.iter().flat_map(|run| &run.flows).for_each(|flow| all.merge(&flow.delays));
         all
     }
 
-    /// Adds a delay.
+    /// Adds a delay of `us` microseconds.
     pub fn add(&mut self, us: u64) {
         self.count += 1;
         self.sum_us = self.sum_us.saturating_add(us);
@@ -52,7 +54,7 @@ impl Delays {
         }
     }
 
-    /// Adds all delays of another distribution.
+    /// Adds all delays of the distribution `other`.
     pub fn merge(&mut self, other: &Self) {
         self.count += other.count;
         self.sum_us = self.sum_us.saturating_add(other.sum_us);
@@ -71,12 +73,12 @@ impl Delays {
         self.buckets.extend(own);
     }
 
-    /// Returns the mean in seconds; `None` without delays.
+    /// Returns the mean delay in seconds; `None` without delays.
     pub fn mean_s(&self) -> Option<f64> {
         (self.count > 0).then(|| self.sum_us as f64 / self.count as f64 / 1e6)
     }
 
-    /// Returns the quantile `p` from 0 to 1 in seconds, interpolated within its bucket; `None` without delays.
+    /// Returns the delay at quantile `p` (0 to 1) in seconds, interpolated within its bucket; `None` without delays.
     pub fn quantile_s(&self, p: f64) -> Option<f64> {
         let rank = p.clamp(0.0, 1.0) * self.count.saturating_sub(1) as f64;
         let mut before = 0;
@@ -87,15 +89,18 @@ impl Delays {
         // The delays of a bucket are taken to lie in it at equal distances.
         let share = (rank - (before - count) as f64 + 0.5) / count as f64;
         let (least, next) = (least_us(bucket) as f64, least_us(bucket + 1) as f64);
+        // A bucket of one microsecond holds equal delays, so nothing is interpolated.
         let us = if next - least > 1.0 { least + (next - least) * share.min(1.0) } else { least };
         Some(us.min(self.max_us as f64) / 1e6)
     }
 
-    /// Returns the distribution: delays in seconds, ascending, each with the share of delays that are no longer.
+    /// Returns the cumulative distribution: delays in seconds, ascending, each with the share of delays that are no
+    /// longer than it.
     pub fn cdf(&self) -> Vec<(f64, f64)> {
         let mut sum = 0;
         let point = |&(bucket, count): &(u16, u64)| {
             sum += count;
+            // The upper end of the bucket, because all its delays are shorter.
             (least_us(bucket + 1) as f64 / 1e6, sum as f64 / self.count as f64)
         };
         self.buckets.iter().map(point).collect()
@@ -107,7 +112,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_bucket_is_a_thousandth_of_its_delays_wide() {
+    fn a_bucket_of_delays_is_at_most_a_thousandth_of_its_delays_wide() {
         for us in (0..3_000).chain([1_000, 65_535, 65_536, 2_000_000, 3_600_000_000, u64::MAX / 2]) {
             let own = bucket(us);
             let (least, next) = (least_us(own), least_us(own + 1));
@@ -117,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn delays_that_differ_by_a_few_milliseconds_have_quantiles_that_differ() {
+    fn quantiles_distinguish_delays_a_few_milliseconds_apart() {
         let mut delays = Delays::default();
         (0..100).for_each(|place| delays.add(600_000 + place * 100));
         let [p50, p90] = [0.5, 0.9].map(|p| delays.quantile_s(p).unwrap());
@@ -125,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn distributions_are_merged_as_if_one_had_been_added_to() {
+    fn merged_distributions_of_delays_contain_all_delays() {
         let of = |delays: &[u64]| {
             let mut all = Delays::default();
             for &us in delays {
@@ -145,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn mean_and_quantiles_are_those_of_what_was_added() {
+    fn mean_and_quantiles_of_delays_agree_with_the_added_values() {
         let (mut delays, mut others) = (Delays::default(), Delays::default());
         for ms in 1..=1_000 {
             if ms % 3 == 0 { delays.add(ms * 1_000) } else { others.add(ms * 1_000) }

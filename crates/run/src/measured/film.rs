@@ -8,35 +8,37 @@ use serde::Serialize;
 
 pub use maker::FilmMaker;
 
-/// The state of all nodes of a mesh at moments of equal distance. A [`FilmMaker`] makes it.
+/// The state of all nodes of a mesh at regular times, made by a [`FilmMaker`].
 ///
-/// Its JSON holds rounded numbers, and only their changes (see [`FilmMoment`]).
+/// Its JSON has rounded numbers, and only their changes from frame to frame (see [`FilmMoment`]).
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Film {
     /// The simulated time from one frame to the next, in seconds.
     pub step_s: f64,
-    /// The distance up to which frames are received, in metres; 0 if it is not one number.
+    /// The distance up to which frames are received, in metres; 0 if the model of propagation has no single distance.
     pub range_m: f64,
-    /// The distance up to which transmissions destroy receptions, in metres; 0 if it is not one number.
+    /// The distance up to which transmissions destroy receptions, in metres; 0 if the model of propagation has no
+    /// single distance.
     pub interference_m: f64,
-    /// The frames that a node's queue holds; 0 if it is not bounded.
+    /// The number of frames that fit into a node's queue; 0 if the queue is not bounded.
     pub queue_frames: u32,
     /// The nodes, in the order of their numbers.
     pub nodes: Vec<FilmNode>,
-    /// The moments of all nodes: the first frame at the start of the run, each further one a step later. Events between two
-    /// frames are the difference of their counts.
+    /// The frames, each with a [`FilmMoment`] for every node. The first frame is at the start of the run, and each
+    /// further frame a step later. The number of events between two frames is the difference of their counts.
     pub frames: Vec<Vec<FilmMoment>>,
-    /// The journeys of exchanges through the mesh, by the time of their first packet.
+    /// The journeys of exchanges through the mesh, sorted by the time of their first packet.
     pub journeys: Vec<Journey>,
 }
 
 impl Film {
     /// The most frames of a film.
     pub const MAX_FRAMES: usize = 400;
-    /// The most moments of a film: frames times nodes. With more nodes than this there are two frames.
+    /// The most moments of a film: the number of frames times the number of nodes. With more nodes than this, a film
+    /// has two frames.
     pub const MAX_MOMENTS: usize = 60_000;
 
-    /// Returns the most frames of a film of so many nodes, at least two.
+    /// Returns the most frames that a film of this many nodes may have, at least two.
     pub fn max_frames(nodes: usize) -> usize {
         (Self::MAX_MOMENTS / nodes.max(1)).clamp(2, Self::MAX_FRAMES)
     }
@@ -45,9 +47,9 @@ impl Film {
 /// A node of a film.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct FilmNode {
-    /// Its role.
+    /// The role of the node.
     pub role: FilmRole,
-    /// The name for people: `client 7`.
+    /// The name that a player shows, such as `client 7`.
     pub name: String,
 }
 
@@ -55,7 +57,7 @@ pub struct FilmNode {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum FilmRole {
-    /// The root of the routes, whatever else it is.
+    /// The root of the routes. It may be a sink, too.
     Root,
     /// A node that receives requests or notifications.
     Sink,
@@ -63,24 +65,26 @@ pub enum FilmRole {
     Client,
 }
 
-/// A node at a moment. Counts begin at the start of the run.
+/// The state of a node at the time of a frame. Counts begin at the start of the run.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct FilmMoment {
     /// The position, rounded to 0.1 m.
     pub position: Position,
-    /// The number of the next node on the way to the root.
+    /// The number of the next node on the way to the root; `None` if the node has no route.
     pub parent: Option<u32>,
-    /// The number of frames in its queues. Between two frames of the film, [`FilmMaker`] keeps the largest.
+    /// The number of radio frames in the node's queues. [`FilmMaker`] keeps the largest number since the last frame of
+    /// the film.
     pub queued: u32,
-    /// The frames that it sent, attempts included, acknowledgements not.
+    /// The radio frames that the node sent, attempts included, acknowledgements not.
     pub sent: u64,
-    /// Frames that were destroyed while it received them.
+    /// Radio frames that were destroyed while the node received them.
     pub collided: u64,
-    /// The frames that it gave up, because they were not acknowledged, the channel was busy, or there was no room.
+    /// The radio frames that the node gave up, because they were not acknowledged, the channel was busy, or its queue
+    /// was full.
     pub dropped: u64,
-    /// The RTO of its mechanism towards its sink in seconds, if it is known, rounded to 10 ms.
+    /// The RTO of the node's mechanism towards its sink in seconds, rounded to 10 ms; `None` if it has none.
     pub rto_s: Option<f64>,
-    /// The energy that its radio has taken, rounded to whole millijoules.
+    /// The energy that the node's radio has used so far, rounded to whole millijoules.
     pub energy_mj: f64,
 }
 
@@ -93,11 +97,11 @@ pub struct Journey {
     pub to: u32,
     /// The number of the exchange at its client, counted from 0.
     pub exchange: u32,
-    /// The steps in the order of time, at most [`MAX_STEPS`](Self::MAX_STEPS).
+    /// The steps, sorted by time, at most [`MAX_STEPS`](Self::MAX_STEPS).
     pub steps: Vec<JourneyStep>,
 }
 
-/// A step of a [`Journey`]. Its JSON is a row of numbers in this order.
+/// A step of a [`Journey`]. In JSON it is a list of numbers in the order of these fields.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct JourneyStep(
     /// The time in milliseconds since the start of the run.
@@ -109,7 +113,7 @@ pub struct JourneyStep(
     pub u32,
     /// The node that the packet or frame is for, or [`Journey::NOBODY`] for a broadcast.
     pub u32,
-    /// The transmission within the exchange, 0 for the first.
+    /// The number of the transmission within the exchange, 0 for the first.
     pub u8,
 );
 
@@ -117,7 +121,7 @@ impl Journey {
     /// The most steps of a journey.
     pub const MAX_STEPS: usize = 400;
 
-    /// The number in a step that means no node.
+    /// The number in a step that means "no node", as the receiver of a broadcast.
     pub const NOBODY: u32 = u32::MAX;
 }
 
@@ -178,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn many_nodes_have_few_frames() {
+    fn a_film_of_many_nodes_has_few_frames() {
         assert_eq!(Film::max_frames(0), 400);
         assert_eq!(Film::max_frames(50), 400);
         assert_eq!(Film::max_frames(400), 150);

@@ -1,4 +1,4 @@
-//! Counts and energy of the radios of a mesh.
+//! The counts and the energy of a mesh's radios.
 
 use coapace_sim::mesh::NodeCounters;
 use serde::{Deserialize, Serialize};
@@ -6,20 +6,20 @@ use serde::{Deserialize, Serialize};
 /// Sums over all nodes of a mesh.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct MeshResult {
-    /// The counters of all nodes, added up.
+    /// The counters, summed over all nodes.
     #[serde(with = "counters")]
     pub counters: NodeCounters,
-    /// The energy spent on sending, on receiving, on listening, and while switched off, in millijoules.
+    /// The energy in millijoules, summed over all nodes: for sending, for receiving, for listening, and while switched off.
     pub energies_mj: [f64; 4],
     /// The time that radios were on, added up over all nodes, in seconds; 0 if radios do not sleep.
     pub on_s: f64,
-    /// The time of all radios, on or off, in seconds; 0 if radios do not sleep.
+    /// The time of all radios, on or off, added up over all nodes, in seconds; 0 if radios do not sleep.
     pub all_s: f64,
-    /// The time that the radio of each node sent or received a frame for any node, in seconds.
+    /// For each node, the time in seconds that its radio sent or received frames, including frames for other nodes.
     pub busy_s: Vec<f64>,
 }
 
-/// Counters by their names, because other versions may have other counters.
+/// Serialises counters with their names, because other versions may have other counters.
 mod counters {
     use std::collections::BTreeMap;
 
@@ -34,6 +34,7 @@ mod counters {
         let named = BTreeMap::<String, u64>::deserialize(from)?;
         let mut counters = NodeCounters::default();
         for (name, count) in counters.named_mut() {
+            // A file of another version may lack the name. The counter is 0 then.
             *count = named.get(name).copied().unwrap_or_default();
         }
         Ok(counters)
@@ -41,19 +42,19 @@ mod counters {
 }
 
 impl MeshResult {
-    /// Returns the energy spent in all, in millijoules.
+    /// Returns the total energy of all nodes, in millijoules.
     pub fn energy_mj(&self) -> f64 {
         self.energies_mj.iter().sum()
     }
 
-    /// Returns the counters and the energies, by their names in rows.
+    /// Returns the counters and the energies, each with the name that it has in rows of results.
     pub fn named(&self) -> Vec<(&'static str, f64)> {
         let counts = self.counters.named().map(|(name, count)| (name, count as f64));
         let states = ["transmit_mj", "receive_mj", "listen_mj", "sleep_mj"];
         counts.into_iter().chain(states.into_iter().zip(self.energies_mj)).collect()
     }
 
-    /// Returns the number of frames and datagrams that the mesh lost for good, fragments without room included.
+    /// Returns the number of frames and datagrams that the mesh finally lost, including fragments that found no space.
     pub fn drops(&self) -> u64 {
         let NodeCounters {
             not_acknowledged, channel_busy, queue_full, no_route, hop_limit, reassembly, ..
@@ -61,12 +62,12 @@ impl MeshResult {
         not_acknowledged + channel_busy + queue_full + no_route + hop_limit + reassembly
     }
 
-    /// Returns the time that the radio of the busiest node sent or received, in seconds.
+    /// Returns the time that the radio of the busiest node sent or received frames, in seconds.
     pub fn busiest_s(&self) -> f64 {
         self.busy_s.iter().copied().fold(0.0, f64::max)
     }
 
-    /// Subtracts the counts at an earlier moment of the same run.
+    /// Subtracts the counts that the same run had at an earlier time, such as the end of the warm-up.
     pub(super) fn leave_out(&mut self, earlier: &Self) {
         self.counters -= earlier.counters;
         self.on_s -= earlier.on_s;
@@ -83,7 +84,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn counts_of_an_earlier_moment_are_left_out_of_every_sum() {
+    fn counts_before_the_end_of_the_warm_up_are_left_out_of_every_sum() {
         let counters = NodeCounters { frames: 10, queue_full: 1, ..NodeCounters::default() };
         let earlier = MeshResult {
             counters,

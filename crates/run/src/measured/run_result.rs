@@ -1,4 +1,4 @@
-//! The result of one run: one seed of one cell.
+//! The result of one run.
 
 use coapace_scenario::Hash64;
 use serde::{Deserialize, Serialize};
@@ -15,72 +15,73 @@ pub struct RunResult {
     /// The hash of all events of the run.
     #[serde(default)]
     pub trace_hash: Hash64,
-    /// Events that the simulator handled.
+    /// The number of events that the simulator handled.
     pub events: u64,
-    /// The simulated time that was measured in seconds, the warm-up left out.
+    /// The simulated time that was measured, without the warm-up, in seconds.
     pub duration_s: f64,
-    /// The flow completion time of each client in seconds, from its first request to its last response; `None` for a client
-    /// that gave up. Empty if clients go on until the run ends.
+    /// The flow completion time of each client in seconds, from its first request to its last response; `None` for a
+    /// client that gave up an exchange or did not finish. Empty if clients go on until the run ends.
     pub fct_s: Vec<Option<f64>>,
-    /// Exchanges that each client completed.
+    /// For each client, the number of exchanges that it completed.
     pub exchanges: Vec<u32>,
-    /// Exchanges given up.
+    /// Exchanges that clients gave up.
     pub given_up: u64,
-    /// Requests sent again.
+    /// Retransmissions of messages, or of segments over TCP.
     pub retransmissions: u64,
-    /// Spurious retransmissions: an earlier copy of the message had arrived. They are counted when the reply to the copy comes.
-    pub unnecessary: u64,
-    /// Packets that found a queue full, or that its management dropped.
+    /// Spurious retransmissions: an earlier copy of the message had arrived. A spurious retransmission is counted when
+    /// the reply to it arrives.
+    pub spurious: u64,
+    /// Packets that a full queue or its queue management dropped.
     pub drops: u64,
     /// Packets that a link lost.
     pub losses: u64,
-    /// Marks by queue management; `None` if no packet is ECN-capable.
+    /// Packets and exchanges that were marked CE; `None` if packets are not ECN-capable.
     #[serde(default)]
     pub ecn: Option<EcnResult>,
-    /// Payload of completed exchanges, in bits per second over all clients.
+    /// The goodput of all clients: payload of completed exchanges, in bits per second.
     pub goodput_bps: f64,
     /// Completed exchanges per second of the measured time, over all clients.
     pub throughput: f64,
-    /// Requests sent, retransmissions included.
+    /// Requests that clients sent, including retransmissions.
     pub requests_sent: u64,
-    /// Responses sent, answers to duplicates included.
+    /// Responses that were sent, including answers to duplicates.
     pub responses_sent: u64,
-    /// The clients by their mechanism; empty over TCP.
+    /// The clients, grouped by their mechanism; empty over TCP.
     pub populations: Vec<Population>,
-    /// The flows, in the order of the scenario.
+    /// The flows, sorted as in the scenario file.
     #[serde(default)]
     pub flows: Vec<FlowResult>,
-    /// The transfers, in the order of the scenario. Their clients are not among the clients of the other fields.
+    /// The transfers, sorted as in the scenario file. The other fields leave out clients with transfers.
     #[serde(default)]
     pub transfers: Vec<TransferResult>,
-    /// The times of completed exchanges after the warm-up, if other clients transfer bodies.
+    /// The durations of exchanges that were completed after the warm-up, if other clients transfer bodies.
     #[serde(default)]
     pub exchange_times: Delays,
-    /// The timeouts that the clients armed, after the warm-up; empty over TCP.
+    /// The timeouts that the clients armed after the warm-up; empty over TCP.
     pub timeouts: Timeouts,
-    /// The settling of the network after an event, if there was one.
+    /// How long the network took to settle after an event; `None` without an event.
     #[serde(default, with = "super::settling::whole")]
     pub settling: Option<Settling>,
-    /// Counts and energy of the radios, if there are any.
+    /// The counts and the energy of the radios; `None` if there are no radios.
     #[serde(default)]
     pub mesh: Option<MeshResult>,
     /// The RTO over time in seconds, for a few clients or as the mean of all.
     pub rto: Vec<Series>,
-    /// The bytes of bodies that a few clients have moved over time.
+    /// The bytes of bodies over time that a few recorded clients have moved.
     #[serde(default)]
     pub arrived: Vec<Series>,
-    /// The number of each block that a few clients have sent or asked for, when that departed for the first time.
+    /// For each recorded client, the numbers of the blocks that it sent or requested for the first time, over time.
     #[serde(default)]
     pub departed: Vec<Series>,
-    /// The number of each block that departed again.
+    /// For each recorded client, the numbers of the blocks that it sent or requested again, over time.
     #[serde(default)]
     pub departed_again: Vec<Series>,
-    /// The blocks that a few clients may have under way over time.
+    /// The window of each recorded client over time: how many blocks may be outstanding.
     #[serde(default)]
     pub windows: Vec<Series>,
     /// The length of each queue over time in bytes, with the name of its hop.
     pub queues: Vec<Series>,
-    /// The film of a mesh, if one was made.
+    /// The film of a mesh; `None` if no film was made.
     #[serde(skip)]
     pub film: Option<Box<Film>>,
 }
@@ -91,15 +92,16 @@ impl RunResult {
         self.exchanges.iter().map(|&count| u64::from(count)).sum()
     }
 
-    /// Subtracts the counts at an earlier moment of the same run.
+    /// Subtracts the counts that the same run had at an earlier time, the end of the warm-up.
     pub(crate) fn leave_out(&mut self, earlier: &Self) {
+        // The same hosts counted both, and they only count up, so no subtraction underflows.
         for (count, earlier) in self.exchanges.iter_mut().zip(&earlier.exchanges) {
             *count -= earlier;
         }
         self.given_up -= earlier.given_up;
         self.retransmissions -= earlier.retransmissions;
         // A reply in the measured time may show that a retransmission of the warm-up was spurious.
-        self.unnecessary = (self.unnecessary - earlier.unnecessary).min(self.retransmissions);
+        self.spurious = (self.spurious - earlier.spurious).min(self.retransmissions);
         self.drops -= earlier.drops;
         self.losses -= earlier.losses;
         if let (Some(ecn), Some(earlier)) = (&mut self.ecn, &earlier.ecn) {
@@ -123,8 +125,8 @@ impl RunResult {
         Delays::of(std::slice::from_ref(self))
     }
 
-    /// Returns Jain's fairness index over the clients' rates of completed exchanges. A client's time is its FCT, or the whole
-    /// run if it did not finish.
+    /// Returns Jain's fairness index of the clients' rates, in completed exchanges per second. A client's rate is over
+    /// its FCT, or over the whole run if it did not finish. Returns `None` if there are no clients or all rates are 0.
     pub fn fairness(&self) -> Option<f64> {
         jain_index(self.rates())
     }
@@ -138,19 +140,19 @@ impl RunResult {
     }
 }
 
-/// Marks, and exchanges that carried them (RFC 3168).
+/// Packets and exchanges that were marked CE by queue management (RFC 3168).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EcnResult {
-    /// Packets marked.
+    /// Packets that queue management marked.
     pub marks: u64,
-    /// Exchanges of which a request reached its server with CE.
+    /// Exchanges whose request reached the server with CE.
     pub requests: u64,
-    /// Exchanges of which a response reached its client with CE.
+    /// Exchanges whose response reached the client with CE.
     pub responses: u64,
 }
 
 impl EcnResult {
-    /// Subtracts the counts at an earlier moment of the same run.
+    /// Subtracts the counts that the same run had at an earlier time, the end of the warm-up.
     fn leave_out(&mut self, earlier: &Self) {
         self.marks -= earlier.marks;
         self.requests -= earlier.requests;
@@ -161,25 +163,27 @@ impl EcnResult {
 /// The clients of one mechanism in one run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Population {
-    /// The text that named the mechanism.
+    /// The text that the mechanism was read from.
     pub mechanism: String,
-    /// The number of its clients.
+    /// The number of clients in the population.
     pub clients: u32,
-    /// Exchanges that they completed.
+    /// Exchanges that the clients completed.
     pub exchanges: u64,
-    /// Exchanges completed per second: the sum of the clients' rates. A client's rate is over its own time, until its last
-    /// response if it has one.
+    /// Exchanges completed per second: the sum of the clients' rates. A client's rate is over the time until its last
+    /// response, or over the whole run if it did not finish.
     pub throughput: f64,
-    /// Requests that they sent, retransmissions included.
+    /// Requests that the clients sent, including retransmissions.
     pub requests_sent: u64,
-    /// Requests that they sent again.
+    /// Requests that the clients sent again.
     pub retransmissions: u64,
-    /// The total time of the completed exchanges, from the first request to the response, in microseconds.
+    /// The sum of the durations of completed exchanges, each from the first transmission of the request to the
+    /// response, in microseconds.
     pub exchange_time_us: u64,
-    /// Jain's fairness index over the rates of these clients alone.
+    /// Jain's fairness index of the rates of these clients; `None` if it is not defined.
     pub jain: Option<f64>,
-    /// The transfers of its clients, if the mechanisms are compared by these. Then the number and Jain's index are of the clients that
-    /// transfer bodies over UDP, exchanges are counted of other clients, and their throughput is 0.
+    /// The transfers of these clients; `None` if mechanisms are not compared by transfers. If they are, `clients` and
+    /// `jain` are about the clients that transfer bodies over UDP, the counts of exchanges and requests are about the
+    /// other clients, and `throughput` is 0.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub transfers: Option<PopulationTransfers>,
 }
@@ -189,30 +193,30 @@ pub struct Population {
 pub struct PopulationTransfers {
     /// Transfers that were completed.
     pub completed: u64,
-    /// Transfers that were given up, or whose body was not the one that was sent.
+    /// Transfers that were given up, or whose body arrived changed.
     pub failed: u64,
-    /// The total time of the completed transfers in microseconds.
+    /// The sum of the durations of completed transfers, in microseconds.
     pub time_us: u64,
-    /// Requests that asked for a block or brought one, those made again included.
+    /// Requests that fetched or uploaded a block, including repetitions.
     pub blocks_sent: u64,
-    /// Blocks that were asked for again, or sent again.
+    /// Blocks that were requested again, or sent again.
     pub blocks_again: u64,
-    /// Bits of bodies that arrived a second, failed transfers left out: the sum of the clients' rates. A client's rate is over its own
-    /// time, from the beginning of its first transfer to the end of its last.
+    /// The bits of bodies that arrived per second, without failed transfers: the sum of the clients' rates. A client's
+    /// rate is over the time from the beginning of its first transfer to the end of its last.
     pub goodput_bps: f64,
-    /// The share of the slowest hop that these bodies had from the first beginning to the last end of these transfers, headers not
-    /// counted, from 0 to 1; `None` if no hop has a rate.
+    /// The share of the slowest hop's rate that these bodies used, from 0 to 1, without headers. The time counts from
+    /// the beginning of the first transfer to the end of the last. `None` if no hop has a rate.
     pub link_share: Option<f64>,
 }
 
 impl Population {
-    /// Makes a population without clients. If `transfers` is true, it is compared by transfers.
+    /// Makes a population without clients. If `transfers` is true, populations are compared by transfers.
     pub(crate) fn new(mechanism: &str, transfers: bool) -> Self {
         let transfers = transfers.then(PopulationTransfers::default);
         Self { mechanism: mechanism.to_owned(), transfers, ..Self::default() }
     }
 
-    /// Subtracts the counts at an earlier moment of the same run.
+    /// Subtracts the counts that the same run had at an earlier time, the end of the warm-up.
     fn leave_out(&mut self, earlier: &Self) {
         self.exchanges -= earlier.exchanges;
         self.requests_sent -= earlier.requests_sent;
@@ -233,7 +237,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_client_that_takes_twice_as_long_costs_fairness() {
+    fn a_client_that_takes_twice_as_long_lowers_the_fairness_index() {
         let mut run = RunResult {
             fct_s: vec![Some(10.0), Some(10.0)],
             exchanges: vec![50, 50],
@@ -247,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn without_flow_completion_times_fairness_is_over_exchange_counts() {
+    fn without_flow_completion_times_the_fairness_index_is_over_exchange_counts() {
         let run = RunResult { exchanges: vec![2, 4], duration_s: 60.0, ..RunResult::default() };
         assert!((run.fairness().unwrap() - 0.9).abs() < 1e-12);
     }

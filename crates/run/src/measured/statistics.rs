@@ -1,4 +1,4 @@
-//! Means with confidence intervals, quantiles, and an index of fairness.
+//! Means with confidence intervals, quantiles, and Jain's fairness index.
 
 /// A mean and its confidence interval.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -17,13 +17,15 @@ impl Estimate {
         let mean = values.iter().sum::<f64>() / n;
         let half_width = (count > 1).then(|| {
             let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
+            // n − 1, because the mean was computed from the same values.
             student_t(count - 1) * (squares / (n - 1.0) / n).sqrt()
         });
         Some(Self { mean, half_width })
     }
 }
 
-/// Returns the quantile 0.975 of Student's t for so many degrees of freedom, to four significant digits.
+/// Returns the quantile 0.975 of Student's t distribution with `freedom` degrees of freedom, to four significant
+/// digits.
 pub fn student_t(freedom: u32) -> f64 {
     const FIRST: [f64; 8] = [12.706, 4.3027, 3.1824, 2.7764, 2.5706, 2.4469, 2.3646, 2.3060];
     if let Some(t) = (freedom as usize).checked_sub(1).and_then(|place| FIRST.get(place)) {
@@ -52,13 +54,14 @@ pub fn quantile(ascending: &[f64], p: f64) -> Option<f64> {
     let low = ascending[below];
     let share = rank - below as f64;
     let value = match ascending.get(below + 1) {
+        // On a rank exactly, the next value does not count. It may be infinite, and 0 · ∞ is not a number.
         Some(high) if share > 0.0 => low + (high - low) * share,
         _ => low,
     };
     value.is_finite().then_some(value)
 }
 
-/// Returns a part of a whole; `None` if the whole is not above 0.
+/// Returns `part`/`whole`; `None` if `whole` is not above 0.
 pub fn ratio(part: f64, whole: f64) -> Option<f64> {
     (whole > 0.0).then(|| part / whole)
 }
@@ -77,7 +80,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn quantiles_are_those_of_the_tables() {
+    fn quantiles_of_student_equal_the_tables() {
         for (freedom, t) in
             [(1, 12.706), (2, 4.303), (8, 2.306), (9, 2.262), (19, 2.093), (30, 2.042), (1000, 1.962)]
         {
@@ -86,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn the_interval_of_a_mean_is_that_of_the_textbook() {
+    fn the_interval_of_a_mean_equals_a_textbook_example() {
         // The mean is 3 and the deviation 1.5811 of five values: 2.7764 · 1.5811 / √5.
         let estimate = Estimate::of(&[1.0, 2.0, 3.0, 4.0, 5.0]).unwrap();
         assert!((estimate.mean - 3.0).abs() < 1e-12);
@@ -94,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn one_value_has_a_mean_and_no_interval() {
+    fn a_single_value_has_a_mean_and_no_interval() {
         assert_eq!(Estimate::of(&[7.0]), Some(Estimate { mean: 7.0, half_width: None }));
         assert_eq!(Estimate::of(&[]), None);
     }
@@ -105,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn quantiles_are_those_of_numpy() {
+    fn quantiles_equal_numpy() {
         assert_eq!(quantile(&[1.0, 2.0, 4.0], 0.5), Some(2.0));
         assert_eq!(quantile(&[1.0, 2.0], 0.25), Some(1.25));
         // The expected values come from `numpy.quantile([1, 2, 4, 8, 16, 32], [.1, .25, .5, .75, .9])`.
@@ -118,14 +121,14 @@ mod tests {
     }
 
     #[test]
-    fn one_value_is_every_quantile_and_nothing_has_none() {
+    fn a_single_value_is_every_quantile_and_no_values_have_none() {
         assert_near(quantile(&[7.0], 0.1), 7.0);
         assert_near(quantile(&[7.0], 0.9), 7.0);
         assert_eq!(quantile(&[], 0.5), None);
     }
 
     #[test]
-    fn a_quantile_among_those_that_never_finish_is_unknown() {
+    fn a_quantile_among_clients_that_never_finish_is_unknown() {
         let values = [1.0, 2.0, 3.0, f64::INFINITY];
         assert_near(quantile(&values, 0.5), 2.5);
         assert_near(quantile(&values, 2.0 / 3.0), 3.0);
@@ -134,17 +137,17 @@ mod tests {
     }
 
     #[test]
-    fn equal_shares_are_perfectly_fair() {
+    fn the_fairness_index_of_equal_shares_is_1() {
         assert_eq!(jain_index([3.0; 7]), Some(1.0));
     }
 
     #[test]
-    fn one_taking_everything_among_four_is_a_quarter_fair() {
+    fn the_fairness_index_is_a_quarter_if_one_of_four_takes_everything() {
         assert_eq!(jain_index([0.0, 0.0, 8.0, 0.0]), Some(0.25));
     }
 
     #[test]
-    fn nobody_and_nothing_have_no_fairness() {
+    fn the_fairness_index_is_undefined_without_clients_or_throughput() {
         assert_eq!(jain_index([]), None);
         assert_eq!(jain_index([0.0, 0.0]), None);
     }

@@ -6,41 +6,43 @@ use coapace_control::Duration;
 use coapace_proto::Step;
 use serde::{Deserialize, Serialize};
 
-/// Sums over the timeouts of confirmable messages.
+/// Sums and maxima of the timeouts of confirmable messages.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Timeouts {
     /// The number of timeouts of first transmissions, and their sum in microseconds.
     pub first: (u64, u64),
-    /// The longest of these, in microseconds.
+    /// The longest timeout of a first transmission, in microseconds.
     pub max_us: u64,
-    /// The number of known RTOs at first transmissions, before dither, and their sum in microseconds.
+    /// The number of first transmissions for which the mechanism's RTO was known, and the sum of these RTOs, before
+    /// dither, in microseconds.
     pub rto: (u64, u64),
-    /// The number of timeouts that expired before a retransmission with a timeout of its own, and their sum in microseconds.
+    /// The number of timeouts that expired, and their sum in microseconds. The timeout before a last retransmission
+    /// that arms no timeout does not count.
     #[serde(default)]
     pub expired: (u64, u64),
-    /// The longest of these, in microseconds.
+    /// The longest expired timeout, in microseconds.
     #[serde(default)]
     pub expired_max_us: u64,
 }
 
-/// The timeouts of a client, with those that may still expire.
+/// The timeouts of a client, some of which may still expire.
 #[derive(Debug, Default)]
 pub(crate) struct ArmedTimeouts {
     pub(crate) sums: Timeouts,
-    /// The last timeout of each exchange, by its number, the latest last.
+    /// For each exchange, its number and its last timeout; the latest timeout comes last.
     armed: VecDeque<(u32, Duration)>,
 }
 
-/// The most exchanges of a client whose last timeout is remembered. An exchange that lasts through as many later ones counts no expired
-/// timeout.
+/// The most exchanges of a client whose last timeout is remembered. If an exchange lasts longer than this many later
+/// ones, its expired timeouts do not count.
 const MOST_ARMED: usize = 64;
 
 impl ArmedTimeouts {
-    /// Counts the timeout of a transmission, unless it is armed before measuring begins. `rto` is the mechanism's estimate at that
-    /// moment.
+    /// Counts the timeout of a transmission, and the expired timeout before it. Unless `is_measured`, only remembers
+    /// the timeout, which counts if it expires later. `rto` is the mechanism's estimate at that moment.
     pub(crate) fn arm(&mut self, step: Step, timeout: Duration, rto: Option<Duration>, is_measured: bool) {
         let first = step.transmission == 0;
-        // A first transmission has no timeout before it; one that is retransmitted is most often among the latest.
+        // A first transmission has no timeout before it. A retransmission most often belongs to one of the latest exchanges.
         let place = if first {
             None
         } else {
@@ -51,12 +53,14 @@ impl ArmedTimeouts {
             self.armed.pop_front();
         }
         self.armed.push_back((step.exchange, timeout));
+        // The timeout is remembered all the same: if it expires after the warm-up, it counts.
         if !is_measured {
             return;
         }
         if first {
             add(&mut self.sums.first, timeout.as_micros());
             self.sums.max_us = self.sums.max_us.max(timeout.as_micros());
+        // A retransmission departs because the timeout before it has expired.
         } else if let Some((_, before)) = before {
             add(&mut self.sums.expired, before.as_micros());
             self.sums.expired_max_us = self.sums.expired_max_us.max(before.as_micros());
@@ -68,7 +72,7 @@ impl ArmedTimeouts {
 }
 
 impl Timeouts {
-    /// Adds the timeouts of another client.
+    /// Adds the sums of another client.
     pub(crate) fn merge(&mut self, other: &Self) {
         let sums = [&mut self.first, &mut self.rto, &mut self.expired];
         for (sum, more) in sums.into_iter().zip([other.first, other.rto, other.expired]) {
@@ -78,7 +82,8 @@ impl Timeouts {
         self.expired_max_us = self.expired_max_us.max(other.expired_max_us);
     }
 
-    /// Returns the mean timeout of first transmissions, dither included, in seconds: the "initial RTO" of Betzler et al. 2015.
+    /// Returns the mean timeout of first transmissions, dither included, in seconds: the "initial RTO" of Betzler et
+    /// al. 2015. Returns `None` without timeouts.
     pub fn initial_s(&self) -> Option<f64> {
         mean_s(self.first)
     }
@@ -88,17 +93,17 @@ impl Timeouts {
         (self.first.0 > 0).then_some(self.max_us as f64 / 1e6)
     }
 
-    /// Returns the mean timeout that expired before a retransmission with a timeout of its own, in seconds.
+    /// Returns the mean of the expired timeouts ([`expired`](Self::expired)), in seconds; `None` if there are none.
     pub fn expired_s(&self) -> Option<f64> {
         mean_s(self.expired)
     }
 
-    /// Returns the longest of these timeouts, in seconds.
+    /// Returns the longest of the expired timeouts ([`expired`](Self::expired)), in seconds; `None` if there are none.
     pub fn expired_max_s(&self) -> Option<f64> {
         (self.expired.0 > 0).then_some(self.expired_max_us as f64 / 1e6)
     }
 
-    /// Returns the mean RTO before dither, in seconds.
+    /// Returns the mean RTO at first transmissions, before dither, in seconds; `None` if no RTO was known.
     pub fn rto_s(&self) -> Option<f64> {
         mean_s(self.rto)
     }
@@ -117,7 +122,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn first_timeouts_and_expired_ones_are_counted_apart() {
+    fn first_timeouts_and_expired_timeouts_are_counted_separately() {
         let [one, other] = [(7, 0), (8, 0)].map(|(exchange, transmission)| Step { exchange, transmission });
         let secs = Duration::from_secs;
         let mut client = ArmedTimeouts::default();
@@ -138,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn timeouts_armed_before_measuring_count_once_they_expire_in_it() {
+    fn timeouts_armed_during_the_warm_up_count_if_they_expire_after_it() {
         let first = Step { exchange: 0, transmission: 0 };
         let mut client = ArmedTimeouts::default();
         client.arm(first, Duration::from_secs(2), None, false);

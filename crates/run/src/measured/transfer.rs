@@ -1,4 +1,4 @@
-//! The bodies of one transfer in one run.
+//! The results of one transfer in one run.
 
 use coapace_scenario::{Direction, Transfer};
 use coapace_sim::Time;
@@ -7,7 +7,8 @@ use serde::{Deserialize, Serialize};
 
 use super::ratio;
 
-/// The transfers of one name in one run. A transfer counts if it ended after the warm-up.
+/// All bodies that the clients of one entry of `[[workload.transfers]]` moved in one run. A body counts if its transfer
+/// ended after the warm-up.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct TransferResult {
     /// The name of the transfer.
@@ -16,57 +17,58 @@ pub struct TransferResult {
     pub clients: u32,
     /// Bytes of a body.
     pub body_bytes: u64,
-    /// The end of each complete transfer and its length, in seconds, in the order of their ends.
+    /// For each completed transfer, the time of its end and its duration, in seconds, sorted by the time of the end.
     pub completed_s: Vec<(f64, f64)>,
-    /// Transfers that were given up, or whose body was not the one that was sent.
+    /// Transfers that were given up, or whose body arrived changed.
     pub failed: u64,
-    /// Bytes of bodies that arrived, incomplete transfers included; over TCP with the bytes around them.
+    /// Bytes of bodies that arrived, incomplete transfers included; over TCP, including the headers of CoAP messages.
     pub arrived_bytes: u64,
-    /// Blocks that were asked for again, or sent again; over TCP segments sent again by either end.
+    /// Blocks that were requested again, or sent again; over TCP, segments that either end sent again.
     pub blocks_again: u64,
-    /// Blocks that arrived more than once; over TCP segments of either end.
+    /// Blocks that arrived more than once; over TCP, segments that arrived more than once at either end.
     pub blocks_twice: u64,
-    /// The time from the first beginning to the last end in seconds.
+    /// The time from the beginning of the first transfer to the end of the last, within the measured time, in seconds.
     pub active_s: f64,
-    /// The rate of the slowest hop in the direction of the body, in bits of IP packets per second; `None` if no hop has one.
+    /// The rate of the slowest hop in the direction of the body, in bits of IP packets per second; `None` if no hop has
+    /// a rate.
     pub capacity_bps: Option<u64>,
-    /// Whether bodies go to the server.
+    /// True if clients upload bodies to the server.
     #[serde(skip)]
     is_up: bool,
     #[serde(skip)]
     began: Option<Time>,
     #[serde(skip)]
     ended: Time,
-    /// Whether a transfer is under way.
+    /// True while a client's transfer is running.
     #[serde(skip)]
     is_open: bool,
-    /// The clients over UDP.
+    /// For each client over UDP, the bytes that it moved and the times of its transfers.
     #[serde(skip)]
     moved: Vec<Moved>,
 }
 
-/// What one client over UDP moved.
+/// The bytes of bodies that one client over UDP moved, and the times of its transfers.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Moved {
-    /// The number of its population.
+    /// The number of the client's population.
     pub(crate) population: usize,
-    /// Bytes of bodies, failed transfers left out.
+    /// Bytes of bodies, without failed transfers.
     pub(crate) bytes: u64,
-    /// The beginning of its first transfer.
+    /// The beginning of the client's first transfer; `None` before it.
     pub(crate) began: Option<Time>,
-    /// The end of its last transfer.
+    /// The end of the client's last transfer.
     pub(crate) ended: Time,
-    /// Whether a transfer is under way.
+    /// True while a transfer of the client is running.
     pub(crate) is_open: bool,
 }
 
 impl Moved {
-    /// Returns the end of its last transfer, or `end` if that is earlier or a transfer is under way.
+    /// Returns the end of the client's last transfer, or `end` if the transfer is still running or ended later.
     fn last(&self, end: Time) -> Time {
         if self.is_open { end } else { self.ended.min(end) }
     }
 
-    /// Returns the bits a second between two moments, over the client's own time.
+    /// Returns the client's rate in bit/s, over the part of its own time between `from` and `end`.
     fn rate_bps(&self, (from, end): (Time, Time)) -> f64 {
         let own_s = self.began.map_or(0.0, |began| (self.last(end) - began.max(from)).as_secs_f64());
         ratio(self.bytes as f64 * 8.0, own_s).unwrap_or(0.0)
@@ -80,25 +82,27 @@ impl TransferResult {
         Self { name: keys.name.clone(), body_bytes: keys.bytes, is_up, ..Self::default() }
     }
 
-    /// Returns the share of the capacity that arriving bodies had while transfers were under way; `None` if either is not known.
+    /// Returns the share of the capacity that arriving bodies used while transfers were running, from 0 to 1; `None` if
+    /// the capacity is not known or no transfer was running.
     pub fn link_share(&self) -> Option<f64> {
         ratio(self.arrived_bytes as f64 * 8.0, self.capacity_bps? as f64 * self.active_s)
     }
 
-    /// Notes that a client began its first transfer, ended its last, and whether one is under way.
+    /// Widens the time of this transfer by the times of a client: the beginning of its first transfer, and the end of
+    /// its last, unless one is running.
     fn lasted(&mut self, began: Option<Time>, ended: Time, is_open: bool) {
         self.began = self.began.into_iter().chain(began).min();
         self.ended = self.ended.max(ended);
         self.is_open |= is_open;
     }
 
-    /// Adds a client over UDP.
+    /// Adds the bytes and times of a client over UDP.
     pub(crate) fn add_moved(&mut self, client: Moved) {
         self.lasted(client.began, client.ended, client.is_open);
         self.moved.push(client);
     }
 
-    /// Returns the rates of the clients of a population between two moments, in bit/s.
+    /// Returns the rate of each client of a population, in bit/s, between two points in time.
     pub(crate) fn rates_bps(
         &self,
         population: usize,
@@ -108,8 +112,8 @@ impl TransferResult {
         own.map(move |client| client.rate_bps(within))
     }
 
-    /// Returns the share of the capacity that the clients of a population had while any of them was under way between two moments;
-    /// `None` if either is not known.
+    /// Returns the share of the capacity that the clients of a population used between two points in time, while any of
+    /// their transfers was running; `None` if the capacity is not known or no transfer was running.
     pub(crate) fn link_share_of(&self, population: usize, (from, end): (Time, Time)) -> Option<f64> {
         let own = || self.moved.iter().filter(|client| client.population == population);
         let began = own().filter_map(|client| client.began).min()?;
@@ -122,12 +126,14 @@ impl TransferResult {
     pub(crate) fn add_tcp_client(&mut self, client: &TcpClient) {
         let (plan, report) = (client.plan(), client.report());
         self.clients += 1;
+        // The report has only the ends. A transfer begins when the pause after the one before is over.
         let mut began = plan.connect_at;
         for &end in &report.completions {
             self.completed_s.push((end.as_secs_f64(), (end - began).as_secs_f64()));
             began = end + plan.pause;
         }
         self.failed += u64::from(report.abandoned.is_some());
+        // Only the receiving end counts arrivals. For an upload that is the server.
         if !self.is_up {
             self.arrived_bytes += report.received_bytes;
         }
@@ -149,13 +155,14 @@ impl TransferResult {
         self.blocks_twice += counters.duplicate_segments;
     }
 
-    /// Puts the complete transfers in order.
+    /// Sorts the complete transfers by their ends.
     pub(crate) fn sort(&mut self) {
         self.completed_s.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.total_cmp(&b.1)));
     }
 
-    /// Subtracts the counts at an earlier moment of the same run.
+    /// Subtracts the counts that the same run had at an earlier time, the end of the warm-up.
     pub(super) fn leave_out(&mut self, earlier: &Self) {
+        // Both lists are sorted by the ends, so the transfers of the warm-up come first.
         self.completed_s.drain(..earlier.completed_s.len().min(self.completed_s.len()));
         self.failed -= earlier.failed;
         self.arrived_bytes -= earlier.arrived_bytes;
@@ -167,7 +174,7 @@ impl TransferResult {
         }
     }
 
-    /// Adds the time under way between two moments, and the capacity.
+    /// Sets how long transfers were running between two points in time, and the capacity.
     pub(crate) fn settle(&mut self, (from, end): (Time, Time), capacity_bps: Option<u64>) {
         let last = if self.is_open { end } else { self.ended.min(end) };
         self.active_s = self.began.map_or(0.0, |began| (last - began.max(from)).as_secs_f64());
@@ -180,7 +187,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_share_of_the_link_is_over_the_time_in_which_transfers_were_under_way() {
+    fn the_used_share_of_the_link_is_over_the_time_with_active_transfers() {
         let mut own = TransferResult { arrived_bytes: 10_000, ..TransferResult::default() };
         own.lasted(Some(Time::from_secs(5)), Time::from_secs(15), false);
         own.lasted(Some(Time::from_secs(7)), Time::from_secs(25), false);
@@ -198,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn a_population_has_the_rates_of_its_clients_over_their_own_times() {
+    fn the_goodput_of_a_population_uses_the_active_time_of_each_client() {
         let at = Time::from_secs;
         let moved = |population, began, ended, is_open, bytes| Moved {
             population,

@@ -1,8 +1,8 @@
-//! A client over UDP that exchanges requests for responses, one after the other.
+//! A client over UDP that sends one request after the other, each after the response to the one before.
 
 use std::sync::Arc;
 
-use coapace_control::{Duration, Gauges, Mechanism};
+use coapace_control::{Duration, Gauges, Seam};
 use coapace_proto::{Endpoint, Event, Request, Setup, Step, Token};
 use coapace_scenario::{Clients, Workload, WorkloadKind};
 use coapace_sim::{Mark, Node, NodeId, Outgoing, Span, Stream, Time, Transport};
@@ -14,18 +14,18 @@ use crate::measured::{ArmedTimeouts, Delays, RunResult, Series};
 /// The behaviour that all clients of a population share.
 #[derive(Debug)]
 pub(crate) struct ClientBehaviour {
-    /// The number of the population.
+    /// The index of the population.
     pub(crate) population: usize,
     /// The mechanism and the transmission parameters.
-    pub(crate) setup: Arc<Setup<Mechanism>>,
-    /// True if each request has a token of its own, two bytes. A separate response is recognised by nothing else (RFC 7252
-    /// §5.3.2); on an acknowledgement the Message ID is enough.
+    pub(crate) setup: Arc<Setup<Seam>>,
+    /// True if each request has its own token of two bytes. Only the token identifies a separate response (RFC 7252
+    /// §5.3.2). If all responses are piggybacked, the Message ID is enough, and tokens are empty.
     pub(crate) has_tokens: bool,
     /// The options and the payload of a request.
     pub(crate) request: Vec<u8>,
-    /// The keys of the clients in the scenario.
+    /// The keys `[clients]` of the scenario.
     pub(crate) clients: Clients,
-    /// The keys of the workload.
+    /// The keys `[workload]` of the scenario.
     pub(crate) workload: Workload,
     /// Random numbers for the moments of first requests, keyed by client.
     pub(crate) starts: Stream,
@@ -33,7 +33,7 @@ pub(crate) struct ClientBehaviour {
     pub(crate) dither: Stream,
     /// Random numbers for the lengths of batches, keyed by client and batch.
     pub(crate) batches: Stream,
-    /// The time before which armed timeouts are not counted.
+    /// The end of the warm-up. Timeouts that are armed before it do not count.
     pub(crate) measured_from: Time,
 }
 
@@ -42,7 +42,7 @@ impl ClientBehaviour {
         start(&self.clients, self.starts, client)
     }
 
-    /// Returns the time of a client's next request, if its last exchange ends `now`.
+    /// Returns the time of a client's next request, if its last exchange ends at the time `now`.
     fn next(&self, client: u32, now: Time) -> Time {
         let Workload { think_time, interval, .. } = self.workload;
         let rested = now + think_time;
@@ -50,37 +50,40 @@ impl ClientBehaviour {
             return rested;
         }
         let start = self.start(client);
+        // Requests keep to the grid of the interval. An exchange that takes longer skips the points that it missed.
         start + interval * (rested - start).as_nanos().div_ceil(interval.as_nanos())
     }
 }
 
-/// A moment that never comes. It saves the space of an `Option` in each of a hundred thousand clients.
+/// A point in time that never comes, in place of `None`. An `Option` would take more space in each of a hundred
+/// thousand clients.
 const NEVER: Time = Time::MAX;
 
 #[derive(Debug)]
 pub(crate) struct ClientNode {
     plan: Arc<ClientBehaviour>,
-    endpoint: Endpoint<Mechanism, NodeId>,
+    endpoint: Endpoint<Seam, NodeId>,
     /// The time when the next request is due. During an exchange, the time when it began. After all exchanges, the time when
     /// the last one ended.
     moment: Time,
-    /// Whether an exchange is open.
+    /// True while an exchange is open.
     is_busy: bool,
-    /// The number among the clients, from 1: the key of the client's random numbers.
+    /// The client's number among all clients, from 1. It is the key of the client's random numbers.
     number: u32,
     /// The server that gets the requests.
     server: NodeId,
-    /// The total time of the completed exchanges.
+    /// The sum of the durations of completed exchanges.
     busy: Span,
-    /// The number of exchanges that are over.
+    /// The number of exchanges that have ended.
     done: u32,
-    /// The mark of the separate response that is acknowledged next.
+    /// The mark of the packet that arrived last. A reply to it, such as the acknowledgement of a separate response,
+    /// departs with the same mark.
     answered: Mark,
     /// The number of batches that have begun.
     batches: u32,
-    /// The number of exchanges over at which the batch ends.
+    /// The batch ends when `done` reaches this number.
     batch_end: u32,
-    /// The messages that departed; `None` before the first.
+    /// Counts of the messages that the client sent; `None` before the first message.
     departed: Option<Box<Departed>>,
     series: Option<Box<Series>>,
 }
@@ -90,12 +93,13 @@ pub(crate) struct ClientNode {
 struct Departed {
     copies: RepeatedMessages,
     timeouts: ArmedTimeouts,
-    /// The times of exchanges beside transfers.
+    /// The durations of exchanges, if other clients transfer bodies.
     times: Delays,
 }
 
 impl ClientNode {
-    /// Makes the client of this `number`, which sends its requests to `server`. Its RTO is recorded if `series` has a name.
+    /// Makes the client of this `number`, which sends its requests to `server`. Its RTO over time is recorded if
+    /// `series` is a name.
     pub(crate) fn new(
         plan: Arc<ClientBehaviour>,
         number: u32,
@@ -131,7 +135,7 @@ impl ClientNode {
         }
         result.given_up += given_up;
         if let Some(Departed { copies, timeouts, times }) = self.departed.as_deref() {
-            result.unnecessary += copies.spurious();
+            result.spurious += copies.spurious();
             result.timeouts.merge(&timeouts.sums);
             if times.count > 0 {
                 result.exchange_times.merge(times);
@@ -142,17 +146,19 @@ impl ClientNode {
         result.rto.extend(self.series.as_deref().cloned());
     }
 
-    /// Returns the RTO of its mechanism towards the server.
+    /// Returns the RTO of the client's mechanism towards the server; `None` if the client has not begun an exchange
+    /// with it.
     pub(crate) fn rto(&self) -> Option<Duration> {
         self.endpoint.gauges(self.server).map(|gauges| gauges.rto)
     }
 
-    /// Returns whether all exchanges are over.
+    /// Returns whether the client has ended all its exchanges. A client without a fixed number of exchanges never has.
     pub(crate) fn is_done(&self) -> bool {
         Some(self.done) == self.plan.workload.exchanges
     }
 
-    /// Begins the next exchange, and a new batch if the last is over.
+    /// Begins the next exchange. If the batch has ended, begins a new one, before which the client forgets all about
+    /// the server.
     fn begin(&mut self, now: Time) {
         let ClientBehaviour { request, workload, batches, has_tokens, .. } = &*self.plan;
         if self.done == self.batch_end {
@@ -161,9 +167,10 @@ impl ClientNode {
                 _ => workload.exchanges.unwrap_or(u32::MAX),
             };
             self.batches += 1;
+            // A batch is a client after a restart, which knows nothing of earlier round trips.
             self.endpoint.forget(self.server);
         }
-        // A client that restarts counts its tokens from elsewhere.
+        // A client that restarts counts its tokens from elsewhere: 2¹⁶ divided by the golden ratio keeps the beginnings apart.
         let number =
             (self.done as u16).wrapping_add((self.batches as u16).wrapping_sub(1).wrapping_mul(40_503));
         let token = has_tokens.then(|| Token::new(&number.to_be_bytes())).flatten().unwrap_or(Token::EMPTY);
@@ -174,9 +181,11 @@ impl ClientNode {
         debug_assert!(begun.is_ok(), "{begun:?}");
     }
 
-    /// Adds the time that a completed exchange took.
+    /// Adds the duration `time` of a completed exchange to the client's sum and, if other clients transfer bodies, to
+    /// the distribution.
     fn note_time(&mut self, now: Time, time: Span) {
         self.busy += time;
+        // Only exchanges beside transfers report a distribution of their times. For the others the sum is enough.
         if self.plan.workload.kind == WorkloadKind::Transfer
             && now >= self.plan.measured_from
             && let Some(departed) = &mut self.departed
@@ -204,6 +213,7 @@ impl ClientNode {
 
 impl Node for ClientNode {
     fn handle_datagram(&mut self, now: Time, from: NodeId, mark: Mark, bytes: &[u8]) {
+        // A reply to this packet departs with its mark.
         self.answered = mark;
         if let Some(departed) = &mut self.departed {
             departed.copies.received(bytes);
@@ -242,6 +252,7 @@ impl Node for ClientNode {
             self.endpoint.poll_event()?;
             self.exchange_is_over(now);
         };
+        // Without a step the message is a reply, such as the acknowledgement of a separate response.
         if let Some(step) = transmit.step {
             let rto = if step.transmission == 0 { self.rto() } else { None };
             let departed = self.departed.get_or_insert_default();

@@ -1,24 +1,24 @@
-//! Copies of messages, and the replies that show which of them were spurious.
+//! Finds spurious retransmissions by counting the replies to each message.
 
 use std::collections::BTreeMap;
 
 use coapace_proto::{Kind, Step};
 use coapace_sim::NodeId;
 
-/// The most messages whose further replies are awaited. Only a client that gives up more of them within one round trip has
-/// spurious retransmissions that are not counted.
+/// The most retransmitted messages that are remembered, to count their replies. If a client gives up more messages than
+/// this within one round trip, some spurious retransmissions are not counted.
 const RECENT: usize = 16;
 
 /// The messages that a host sent to one peer more than once, and how many of these retransmissions were spurious.
 ///
-/// Every copy that arrives is replied to with its Message ID, by an acknowledgement or a Reset. The first reply answers the
-/// message, even if it was given up before. Each further reply shows that a retransmission was spurious: an earlier copy had
-/// arrived.
+/// The peer replies to every copy that arrives, with an acknowledgement or a Reset that has the Message ID of the copy.
+/// The first reply answers the message, even if the message was given up before. Each further reply shows that a
+/// retransmission was spurious: an earlier copy had arrived.
 #[derive(Debug, Default)]
 pub(super) struct RepeatedMessages {
-    /// The exchange that began last, and the Message ID of its first transmission.
+    /// The exchange that the host began most recently, and the Message ID of its first transmission.
     newest: (u32, u16),
-    /// The oldest first.
+    /// The retransmitted messages that are remembered, the oldest first.
     repeated: Vec<Repeated>,
     spurious: u64,
 }
@@ -27,14 +27,14 @@ pub(super) struct RepeatedMessages {
 #[derive(Debug)]
 struct Repeated {
     exchange: u32,
-    /// The Message IDs of its transmissions. Most mechanisms use one for all.
+    /// The Message IDs of the message's transmissions. With most mechanisms all transmissions have the same one.
     message_ids: Vec<u16>,
     retransmissions: u32,
     replies: u32,
 }
 
 impl RepeatedMessages {
-    /// Notes that a `message` of this host departed.
+    /// Remembers that this host has sent `message`, if it is a retransmission. `step` is its exchange and transmission.
     pub(super) fn sent(&mut self, step: Step, message: &[u8]) {
         let Some(id) = message_id(message) else { return };
         if step.transmission == 0 {
@@ -43,12 +43,15 @@ impl RepeatedMessages {
             self.newest = (step.exchange, id);
             return;
         }
+        // From the back: the newest messages are those sent again, and the list is short.
         let known = self.repeated.iter().rposition(|own| own.exchange == step.exchange);
         let place = known.unwrap_or_else(|| {
             if self.repeated.len() >= RECENT {
+                // The oldest goes first: its replies have had the longest time to come.
                 self.repeated.remove(0);
             }
             let (exchange, first) = self.newest;
+            // The ID of the first transmission is known only for the newest exchange.
             let message_ids = vec![if exchange == step.exchange { first } else { id }];
             self.repeated.push(Repeated {
                 exchange: step.exchange,
@@ -60,54 +63,57 @@ impl RepeatedMessages {
         });
         let own = &mut self.repeated[place];
         own.retransmissions += 1;
+        // Some mechanisms give a retransmission its own Message ID, to see which copy is answered.
         if own.message_ids.last() != Some(&id) {
             own.message_ids.push(id);
         }
     }
 
-    /// Notes that a `message` of the peer arrived.
+    /// Counts `message` from the peer, if it is a reply to a remembered message.
     pub(super) fn received(&mut self, message: &[u8]) {
+        // Acknowledgement and Reset are types 2 and 3 (RFC 7252 §3).
         let is_reply = message.first().is_some_and(|first| (first >> 4 & 3) >= Kind::Acknowledgement as u8);
         let Some(id) = message_id(message).filter(|_| is_reply) else { return };
         let Some(place) = self.repeated.iter().rposition(|own| own.message_ids.contains(&id)) else { return };
         let own = &mut self.repeated[place];
         own.replies += 1;
         self.spurious += u64::from(own.replies > 1);
+        // Every copy is answered, so no further reply can come.
         if own.replies > own.retransmissions {
             self.repeated.remove(place);
         }
     }
 
-    /// Returns how many retransmissions were spurious.
+    /// Returns the number of spurious retransmissions that were found so far.
     pub(super) fn spurious(&self) -> u64 {
         self.spurious
     }
 }
 
-/// The [`RepeatedMessages`] to each of several peers.
+/// A [`RepeatedMessages`] for each peer of a host, by the peer's node number.
 #[derive(Debug, Default)]
 pub(super) struct CopiesByPeer(BTreeMap<u32, RepeatedMessages>);
 
 impl CopiesByPeer {
-    /// Notes that a `message` of this host departed to a peer.
+    /// Remembers that this host has sent `message` to the peer `to`, if it is a retransmission.
     pub(super) fn sent(&mut self, to: NodeId, step: Step, message: &[u8]) {
         self.0.entry(to.0).or_default().sent(step, message);
     }
 
-    /// Notes that a `message` of a peer arrived.
+    /// Counts `message` from the peer `from`, if it is a reply to a remembered message.
     pub(super) fn received(&mut self, from: NodeId, message: &[u8]) {
         if let Some(copies) = self.0.get_mut(&from.0) {
             copies.received(message);
         }
     }
 
-    /// Returns how many retransmissions were spurious.
+    /// Returns the number of spurious retransmissions to all peers that were found so far.
     pub(super) fn spurious(&self) -> u64 {
         self.0.values().map(RepeatedMessages::spurious).sum()
     }
 }
 
-/// Returns the Message ID of a message.
+/// Returns the Message ID of an encoded message; `None` if the message is too short.
 fn message_id(message: &[u8]) -> Option<u16> {
     message.get(2..4).map(|id| u16::from_be_bytes([id[0], id[1]]))
 }
@@ -137,14 +143,14 @@ mod tests {
     }
 
     #[test]
-    fn a_message_that_was_sent_once_has_no_spurious_copy_however_often_it_is_replied_to() {
+    fn repeated_replies_to_a_message_sent_once_show_no_spurious_copy() {
         let mut copies = RepeatedMessages::default();
         sent(&mut copies, 0, 0, 7);
         assert_eq!([7, 7].map(|id| acknowledge(&mut copies, id)), [0, 0]);
     }
 
     #[test]
-    fn a_separate_response_is_no_reply() {
+    fn a_separate_response_is_not_counted_as_a_reply_to_a_copy() {
         let mut copies = RepeatedMessages::default();
         sent(&mut copies, 0, 0, 7);
         sent(&mut copies, 0, 1, 7);
@@ -155,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn a_copy_with_a_message_id_of_its_own_belongs_to_its_exchange() {
+    fn a_copy_with_a_fresh_message_id_belongs_to_its_exchange() {
         let mut copies = RepeatedMessages::default();
         sent(&mut copies, 4, 0, 7);
         sent(&mut copies, 4, 1, 8);
@@ -164,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn a_message_id_that_is_used_again_stands_for_the_new_message() {
+    fn a_reused_message_id_refers_to_the_new_message() {
         let mut copies = RepeatedMessages::default();
         sent(&mut copies, 0, 0, 7);
         sent(&mut copies, 0, 1, 7);
@@ -174,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn the_memory_of_messages_is_bounded() {
+    fn the_memory_for_copies_of_messages_is_bounded() {
         let mut copies = RepeatedMessages::default();
         for exchange in 0..100 {
             sent(&mut copies, exchange, 0, exchange as u8);

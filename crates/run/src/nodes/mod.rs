@@ -19,7 +19,7 @@ use coapace_sim::{Mark, Node, NodeId, Outgoing, Stream, Time};
 use crate::measured::RunResult;
 use coapace_scenario::{Clients, Scenario, Workload};
 
-/// A host. Clients over UDP are the most numerous, so they are not boxed.
+/// A host of any kind. All kinds are boxed except clients over UDP, which are the most numerous.
 #[allow(clippy::large_enum_variant)]
 pub(crate) enum HostNode {
     Client(ClientNode),
@@ -29,9 +29,9 @@ pub(crate) enum HostNode {
     TcpClient(Box<TcpClient>),
     TcpServer(Box<TcpServer>),
     Transfer(Box<TransferClient>),
-    /// A client of the transfer of this number, over TCP.
+    /// A client over TCP that transfers bodies, with the index of its transfer.
     TcpTransfer(usize, Box<TcpClient>),
-    /// The server of the transfer of this number, over TCP.
+    /// A server over TCP that sends or receives bodies, with the index of its transfer.
     TcpDepot(usize, Box<TcpServer>),
 }
 
@@ -69,8 +69,8 @@ impl Node for HostNode {
         each!(self, host => host.poll_timeout())
     }
 
-    /// Returns the RTO of its mechanism towards its server, or towards the sink of its first flow; `None` for hosts without
-    /// one.
+    /// Returns the RTO of the host's mechanism towards its server, or towards the sink of its first flow; `None` for hosts
+    /// without a mechanism.
     fn rto(&self) -> Option<Duration> {
         match self {
             Self::Client(client) => client.rto(),
@@ -86,7 +86,7 @@ impl Node for HostNode {
     }
 }
 
-/// A node without an application. It relays what the network has it relay, and ignores messages that are sent to it.
+/// A node without an application. It forwards packets for other nodes, and ignores messages that are sent to it.
 #[derive(Debug)]
 pub(crate) struct RelayNode;
 
@@ -125,19 +125,21 @@ impl HostNode {
                 let report = client.report();
                 let completed = report.completions.len() as u32;
                 result.exchanges.push(completed);
+                // Without a number of exchanges no response is the last, so nothing is completed.
                 if scenario.workload.exchanges.is_some() {
                     result.fct_s.push(span_s(report.first_request, report.finished));
                 }
                 result.retransmissions += report.retransmitted_segments;
                 // Each end counts the duplicates that it receives: the spurious retransmissions of the other end.
-                result.unnecessary += report.duplicate_segments;
+                result.spurious += report.duplicate_segments;
+                // TCP counts segments and not requests. The workload has the number, or else the responses do.
                 result.requests_sent += u64::from(scenario.workload.exchanges.unwrap_or(completed));
             }
             Self::TcpServer(server) => {
                 let counters = server.counters();
                 result.responses_sent += counters.requests;
                 result.retransmissions += counters.retransmitted_segments;
-                result.unnecessary += counters.duplicate_segments;
+                result.spurious += counters.duplicate_segments;
             }
             Self::Transfer(client) => client.report(result),
             Self::TcpTransfer(number, client) => {
@@ -153,7 +155,7 @@ impl HostNode {
         }
     }
 
-    /// Returns whether all its requests are over. Motes, servers and relays always count as done.
+    /// Returns whether the host has ended all its requests. Always true for motes, servers and relays.
     pub(crate) fn is_done(&self) -> bool {
         match self {
             Self::Client(client) => client.is_done(),
@@ -166,8 +168,8 @@ impl HostNode {
     }
 }
 
-/// Adds the exchanges of a client over UDP to the results of its run and of its population. `busy_us` is the total time of the
-/// completed exchanges.
+/// Adds the exchanges of a client over UDP to the results of its run and of its population. `busy_us` is the sum of
+/// their durations in microseconds.
 fn report_exchanges(
     result: &mut RunResult,
     population: usize,
@@ -180,6 +182,7 @@ fn report_exchanges(
     result.retransmissions += counters.retransmissions;
     result.requests_sent += sent;
     if let Some(population) = result.populations.get_mut(population) {
+        // A population that is compared by transfers counts the clients that transfer instead (`TransferClient::report`).
         population.clients += u32::from(population.transfers.is_none());
         population.exchanges += u64::from(completed);
         population.requests_sent += sent;
@@ -188,12 +191,12 @@ fn report_exchanges(
     }
 }
 
-/// Returns the seconds from one time to another, if both are known.
+/// Returns the seconds from the time `from` to the time `to`; `None` if one of them is not known.
 fn span_s(from: Option<Time>, to: Option<Time>) -> Option<f64> {
     Some(to?.as_secs_f64() - from?.as_secs_f64())
 }
 
-/// Adds the path of a request.
+/// Adds the options of the path that all requests of `clients` have to `tail`.
 pub(crate) fn with_path(tail: Tail, clients: &Clients) -> Tail {
     let option = coap_numbers::option::URI_PATH;
     clients.uri_path_segments().fold(tail, |tail, segment| tail.option(option, segment.as_bytes()))
@@ -204,11 +207,12 @@ pub(crate) fn start(clients: &Clients, starts: Stream, client: u32) -> Time {
     Time::ZERO + clients.start + starts.within(clients.start_spread, u64::from(client), 0, 0)
 }
 
-/// Returns the number of exchanges of a client's batch.
+/// Returns the number of exchanges in batch number `batch` of a client.
 pub(crate) fn batch_size(workload: &Workload, sizes: Stream, client: u32, batch: u32) -> u32 {
     let Workload { batch_min: least, batch_max: most, .. } = *workload;
+    // A scenario is refused if `batch_max` is below `batch_min`.
     least + sizes.below(u64::from(most - least) + 1, u64::from(client), u64::from(batch), 0) as u32
 }
 
 // Runs have up to a hundred thousand clients, so the memory of each is bounded here.
-const _: () = assert!(size_of::<HostNode>() <= 496);
+const _: () = assert!(size_of::<HostNode>() <= 504);

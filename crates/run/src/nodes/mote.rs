@@ -1,6 +1,6 @@
 //! A host with flows: a client that offers messages to sinks, or a sink that receives them.
 //!
-//! It keeps a ledger of every message that it offered or received. The run compares the ledgers at its end.
+//! A mote keeps a ledger of all messages that it offered or received. At the end of the run, the ledgers are compared.
 
 mod ledger;
 mod plan;
@@ -9,7 +9,7 @@ mod watching;
 
 use std::sync::Arc;
 
-use coapace_control::{Duration, Mechanism};
+use coapace_control::{Duration, Seam};
 use coapace_proto::{Endpoint, Event, ExchangeId, Message, Responder};
 use coapace_sim::{Mark, Node, NodeId, Outgoing, Time, Transport};
 
@@ -25,35 +25,35 @@ use watching::Watching;
 #[derive(Debug)]
 pub(crate) struct Mote {
     plan: Arc<MotePlan>,
-    /// The number among the clients, from 1: the key of its random numbers. A sink has 0.
+    /// The mote's number among all clients, from 1. It is the key of the mote's random numbers. A sink has 0.
     number: u32,
-    endpoint: Endpoint<Mechanism, NodeId>,
-    /// The flows that it takes part in.
+    endpoint: Endpoint<Seam, NodeId>,
+    /// The state of each flow that the mote takes part in as a client.
     sendings: Vec<Sending>,
-    /// The open exchanges, each with the index of its flow in `sendings`.
+    /// The open exchanges of requests, each with the index of its flow in `sendings`.
     open: Vec<(ExchangeId, usize)>,
-    /// The observations of a sink; `None` for a client.
+    /// The sink's observations of clients; `None` for a client, and for a sink that observes none.
     watching: Option<Watching>,
     ledger: MoteLedger,
     copies: CopiesByPeer,
-    /// The exchange and the transmission that the reply under way answers, which the simulator attaches to packets.
+    /// The mark of the packet that arrived last: its exchange and transmission. The simulator attaches it to the reply.
     mark: Mark,
-    /// The number of replies sent.
+    /// The number of replies that the mote sent.
     replies: u64,
-    /// The number of replies that are notifications without congestion control.
+    /// The number of replies that were notifications without congestion control.
     uncontrolled: u32,
     series: Option<Box<Series>>,
 }
 
 impl Mote {
-    /// Makes the client of this `number`. Its RTO is recorded if `series` has a name.
+    /// Makes the client of this `number`. Its RTO over time is recorded if `series` is a name.
     pub(crate) fn client(plan: Arc<MotePlan>, number: u32, series: Option<String>) -> Self {
         let sendings = plan.flows.iter().filter_map(|flow| Sending::new(flow.clone(), number)).collect();
         let series = series.map(|name| Box::new(Series::new(name)));
         Self { sendings, series, ..Self::sink(plan, u64::from(number), number) }
     }
 
-    /// Makes a sink. `seed` is the seed of its endpoint.
+    /// Makes a mote without flows of its own, such as a sink, whose `number` is 0. `seed` is the seed of its endpoint.
     pub(crate) fn sink(plan: Arc<MotePlan>, seed: u64, number: u32) -> Self {
         Self {
             endpoint: Endpoint::new(plan.setup.clone(), seed),
@@ -71,19 +71,20 @@ impl Mote {
         }
     }
 
-    /// Makes it observe `clients` for the flows that ask for it.
+    /// Makes this sink, the node `own`, observe each of `clients` that has a flow of notifications to it.
     pub(crate) fn observing(mut self, clients: &[(NodeId, u32)], own: NodeId) -> Self {
         self.watching = Watching::new(&self.plan, clients, own);
         self
     }
 
-    /// Returns the RTO of its mechanism towards the sink of its first flow.
+    /// Returns the RTO of the mote's mechanism towards the sink of its first flow; `None` if it has no flow, or has not
+    /// sent a message.
     pub(crate) fn rto(&self) -> Option<Duration> {
         let sending = self.sendings.first()?;
         self.endpoint.gauges(sending.sink).map(|gauges| gauges.rto)
     }
 
-    /// Returns the messages that it offered and received.
+    /// Returns the messages that the mote offered and received.
     pub(crate) fn ledger(&self) -> &MoteLedger {
         &self.ledger
     }
@@ -97,7 +98,7 @@ impl Mote {
             return;
         }
         let counters = self.endpoint.counters();
-        result.unnecessary += self.copies.spurious();
+        result.spurious += self.copies.spurious();
         let completed = self.sendings.iter().map(|sending| sending.completed).sum::<u32>();
         let busy_us = self.sendings.iter().map(|sending| sending.busy.as_micros()).sum();
         result.given_up += counters.given_up;
@@ -105,7 +106,7 @@ impl Mote {
         result.rto.extend(self.series.as_deref().cloned());
     }
 
-    /// Offers a message of the flow at `place`: it is sent, or waits, or is dropped.
+    /// Offers a new message of the flow at index `place` in `sendings`. The message is sent, waits, or is dropped.
     fn offer(&mut self, now: Time, place: usize) {
         let Some(sending) = self.sendings.get_mut(place) else { return };
         match sending.offer(now) {
@@ -117,7 +118,8 @@ impl Mote {
         }
     }
 
-    /// Begins exchanges for waiting messages, as many as may be open. A message that the endpoint has no room for is lost.
+    /// Sends waiting messages of the flow at index `place`, as many as may be open. A message that the endpoint has no
+    /// space for is lost.
     fn send_waiting(&mut self, now: Time, place: usize) {
         let Some(sending) = self.sendings.get_mut(place) else { return };
         while let Some(number) = sending.next_to_go() {
@@ -129,21 +131,23 @@ impl Mote {
         }
     }
 
-    /// Sends the next messages of the flow at `place` after one has ended.
+    /// Sends the next messages of the flow at index `place`, after one of its messages has ended.
     fn go_on(&mut self, now: Time, place: usize) {
         self.send_waiting(now, place);
         let Some(sending) = self.sendings.get(place) else { return };
         if let (Some(series), Some(gauges)) = (&mut self.series, self.endpoint.gauges(sending.sink)) {
             series.push(now.as_secs_f64(), gauges.rto.as_micros() as f64 / 1e6);
         }
+        // A backlogged client has no clock: the end of one message makes it offer the next.
         if sending.flow.keys.pattern.is_backlogged() && sending.is_wanted(now) {
             self.offer(now, place);
         }
     }
 
-    /// Ends an exchange.
+    /// Ends the exchange `id` of a request. Sends the next messages of its flow.
     fn is_over(&mut self, now: Time, id: ExchangeId, completed: bool) {
         let Some(at) = self.open.iter().position(|(open, _)| *open == id) else { return };
+        // Exchanges are looked up by their numbers, so their order has no meaning.
         let (_, place) = self.open.swap_remove(at);
         if let Some(sending) = self.sendings.get_mut(place) {
             sending.is_over(now, completed);
@@ -172,11 +176,12 @@ impl Mote {
                     self.ledger.ended(now, self.sendings[place].flow.number, false);
                 }
             }
+            // `handle_datagram` takes requests and notifications itself, and nobody sends a ping.
             Event::Request { .. } | Event::Pong { .. } | Event::Notification { .. } => {}
         }
     }
 
-    /// Handles a request, which is a registration or a message.
+    /// Handles a request, which is either a registration from a sink or a message of a flow.
     fn take_request(&mut self, now: Time, from: NodeId, responder: Responder<NodeId>, message: &Message<'_>) {
         let Some((flow, number)) = plan::read_token(&message.token) else { return };
         if message.observe() == Some(0) {
@@ -199,12 +204,13 @@ impl Mote {
         let Some(plan) = self.plan.flows.get(usize::from(flow)) else { return };
         if plan.keys.confirmable {
             let code = if responder.method == GET { CONTENT } else { CHANGED };
+            // The endpoint counts a reply that it has no room for, and the client asks again.
             let _ = self.endpoint.respond(now.instant(), responder, code, &plan.response);
         }
     }
 
-    /// Handles the events of the endpoint. Returns whether there were any. A mechanism without a final wait gives an exchange
-    /// up when its last retransmission departs.
+    /// Handles the events of the endpoint. Returns whether there were any. A departure may cause one: a mechanism
+    /// without a final wait gives an exchange up when its last retransmission departs.
     fn poll_events(&mut self, now: Time) -> bool {
         let mut any = false;
         while let Some(event) = self.endpoint.poll_event() {
@@ -219,10 +225,12 @@ impl Node for Mote {
     fn handle_datagram(&mut self, now: Time, from: NodeId, mark: Mark, bytes: &[u8]) {
         self.mark = mark;
         self.copies.received(from, bytes);
+        // An acknowledgement of a notification returns no event. Only this counter shows that it completed an exchange.
         let completed = self.endpoint.counters().completed;
         match self.endpoint.handle_datagram(now.instant(), from, bytes) {
             Some(Event::Request { responder, message }) => self.take_request(now, from, responder, &message),
             Some(Event::Notification { exchange, message }) => {
+                // The sequence number has the number of the message, so copies are recognised when the run ends.
                 if let (Some(watching), Some(number)) = (&mut self.watching, message.observe())
                     && let Some(flow) = watching.heard(now, exchange)
                     && let Some(number) = plan::notification_number(number)
@@ -263,6 +271,7 @@ impl Node for Mote {
 
     fn poll_transmit(&mut self, now: Time, buffer: &mut Vec<u8>) -> Option<Outgoing> {
         let (dither, number) = (self.plan.dither, u64::from(self.number));
+        // Dither depends on the client and the transmission, not on the order of events, so mechanisms get equal luck.
         let draw = |step: coapace_proto::Step| {
             dither.draw(number, u64::from(step.exchange), u64::from(step.transmission))
         };
@@ -270,12 +279,15 @@ impl Node for Mote {
             if let Some(transmit) = self.endpoint.poll_transmit(now.instant(), draw, buffer) {
                 break transmit;
             }
+            // A mechanism without a final wait gives an exchange up when its last retransmission departs. The next message
+            // of the flow may go then.
             if !self.poll_events(now) {
                 return None;
             }
         };
         let Some(step) = transmit.step else {
             self.replies += 1;
+            // Without a step it is a reply, or a notification without congestion control.
             let mark = self.mark_of_reply(buffer);
             return Some(Outgoing { to: transmit.to, mark, transport: Transport::Udp });
         };
@@ -301,8 +313,9 @@ impl Node for Mote {
 }
 
 impl Mote {
-    /// Returns the mark of a reply: the exchange and the transmission that it answers. A notification without congestion
-    /// control answers no new request, so it has a number of its own, counted down from the greatest.
+    /// Returns the mark of a reply: the exchange and the transmission that it answers. A notification without
+    /// congestion control does not answer a new request, so its exchange number is its own. These numbers count down
+    /// from the greatest.
     fn mark_of_reply(&mut self, bytes: &[u8]) -> Mark {
         let is_own = |message: &Message<'_>| message.kind == coapace_proto::Kind::NonConfirmable;
         if self.number == 0 || !Message::parse(bytes).is_ok_and(|message| is_own(&message)) {
@@ -312,8 +325,8 @@ impl Mote {
         Mark { exchange: u32::MAX - self.uncontrolled, transmission: 0 }
     }
 
-    /// Notes the Message ID of a departing notification, by which its acknowledgement is recognised. A notification that is
-    /// not confirmable ends at once.
+    /// If the departing message is a notification, remembers its Message ID, to recognise the acknowledgement. A
+    /// non-confirmable notification ends at once.
     fn note_notification(&mut self, now: Time, bytes: &[u8]) {
         if self.sendings.iter().all(|sending| !sending.flow.keys.observe) {
             return;

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use coapace_control::Mechanism;
+use coapace_control::Seam;
 use coapace_proto::{Code, Endpoint, Event, Kind, Responder, Setup, Step};
 use coapace_scenario::{Answering, Server as ServerKeys};
 use coapace_sim::{Mark, Node, NodeId, Outgoing, Span, Stream, Time, Transport};
@@ -13,21 +13,22 @@ use super::copies::CopiesByPeer;
 use super::transfer::{ServerBodies, TransferAnswer, TransferBody};
 use crate::measured::RunResult;
 
-/// The transmission number in the mark of a separate response that departs for the first time. Requests have lower numbers.
+/// The transmission number in the mark of a separate response's first transmission. Requests have lower transmission
+/// numbers.
 const SEPARATE: u8 = 128;
 
 /// The behaviour that all servers of a run share.
 #[derive(Debug)]
 pub(crate) struct ServerBehaviour {
     /// The mechanism of separate responses, and the transmission parameters.
-    pub(crate) setup: Arc<Setup<Mechanism>>,
+    pub(crate) setup: Arc<Setup<Seam>>,
     /// The options and the payload of a response.
     pub(crate) response: Vec<u8>,
-    /// The keys of the servers in the scenario.
+    /// The keys `[server]` of the scenario.
     pub(crate) keys: ServerKeys,
-    /// The bodies that transfers fetch from the servers or bring to them.
+    /// The bodies that clients fetch from the servers or upload to them.
     pub(crate) bodies: Vec<Arc<TransferBody>>,
-    /// The clients that may bring a body at once.
+    /// The most clients that may upload a body at the same time.
     pub(crate) bringing: u32,
     /// Random numbers for service times, keyed by client and exchange.
     pub(crate) times: Stream,
@@ -40,12 +41,12 @@ pub(crate) fn service_time(keys: &ServerKeys, times: Stream, from: NodeId, mark:
     keys.processing_delay + keys.service_time.draw(times, u64::from(from.0), u64::from(mark.exchange))
 }
 
-/// A request that is worked on.
+/// A request that is in progress: its response is not ready.
 #[derive(Clone, Copy, Debug)]
 struct ServerJob {
-    /// The time of the next step.
+    /// The time of the next step: an acknowledgement or the response.
     at: Time,
-    /// The time of the response, if an empty acknowledgement comes first.
+    /// The time of the response, if an empty acknowledgement is the next step; `None` if the response is the next step.
     response_at: Option<Time>,
     responder: Responder<NodeId>,
     mark: Mark,
@@ -54,16 +55,17 @@ struct ServerJob {
 #[derive(Debug)]
 pub(crate) struct ServerNode {
     service: Arc<ServerBehaviour>,
-    endpoint: Endpoint<Mechanism, NodeId>,
-    /// The unanswered requests, in the order of their next steps.
+    endpoint: Endpoint<Seam, NodeId>,
+    /// The requests in progress, in the order of their next steps.
     working: VecDeque<ServerJob>,
-    /// The exchange and the transmission that the response under way answers, which the simulator attaches to packets.
+    /// The mark of the request that the current response answers: its exchange and transmission. The simulator attaches
+    /// it to the response.
     mark: Mark,
-    /// The client and the mark of every confirmable separate response, in the order in which they were begun.
+    /// The client and the mark of every confirmable separate response, in the order in which they were sent first.
     begun: Vec<(NodeId, Mark)>,
     copies: CopiesByPeer,
     responses: u64,
-    /// `None` for a server without bodies.
+    /// The bodies of transfers; `None` for a server without bodies.
     bodies: Option<Box<ServerBodies>>,
 }
 
@@ -82,19 +84,20 @@ impl ServerNode {
         let counters = self.endpoint.counters();
         result.responses_sent += self.responses;
         result.retransmissions += counters.retransmissions;
-        result.unnecessary += self.copies.spurious();
+        result.spurious += self.copies.spurious();
         if let Some(bodies) = &self.bodies {
             bodies.report(result);
         }
     }
 
-    /// Takes a request.
+    /// Starts work on a request: answers it now, or plans its acknowledgement or its response.
     fn take(&mut self, now: Time, from: NodeId, responder: Responder<NodeId>, mark: Mark) {
         let ServerBehaviour { keys, times, .. } = &*self.service;
         let time = service_time(keys, *times, from, mark);
         let response_at = now + time;
         let job = ServerJob { at: response_at, response_at: None, responder, mark };
         let patience = keys.acknowledge_after;
+        // A response that is ready before the acknowledgement is due is piggybacked (RFC 7252 §5.2.1).
         if keys.response == Answering::Piggybacked || time < patience {
             if time == Span::ZERO {
                 return self.respond(now, responder, mark);
@@ -105,13 +108,13 @@ impl ServerNode {
         if patience == Span::ZERO { self.step(now, job) } else { self.enqueue(job) }
     }
 
-    /// Puts a job behind all jobs that are due at the same time or before.
+    /// Adds a job to `working`, after all jobs that are due at the same time or before.
     fn enqueue(&mut self, job: ServerJob) {
         let place = self.working.partition_point(|other| other.at <= job.at);
         self.working.insert(place, job);
     }
 
-    /// Acknowledges the request of a job, or answers it.
+    /// Takes the next step of a job: acknowledges the request, or answers it.
     fn step(&mut self, now: Time, job: ServerJob) {
         let ServerJob { response_at: Some(at), responder, mark, .. } = job else {
             return self.respond(now, job.responder, job.mark);
@@ -132,12 +135,13 @@ impl ServerNode {
         // The endpoint counts a reply that it has no room for, and the client asks again.
         let begun = self.endpoint.respond(now.instant(), responder, CONTENT, &self.service.response);
         if let Ok(Some(_)) = begun {
+            // The endpoint numbers its exchanges from 0, so this place is the number by which `response_of` looks.
             self.begun.push((responder.to, mark));
         }
     }
 }
 
-/// Returns the client and the mark of a separate response.
+/// Returns the client and the mark of the separate response that `step` belongs to.
 fn response_of(begun: &[(NodeId, Mark)], step: Step) -> (NodeId, Mark) {
     begun.get(step.exchange as usize).copied().unwrap_or((NodeId(0), Mark::default()))
 }

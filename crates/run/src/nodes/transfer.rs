@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use coap_numbers::{code, option};
-use coapace_control::{Duration, Mechanism};
+use coapace_control::{Duration, Seam};
 use coapace_proto::block::{Block, Piece, Progress, Transfer};
 use coapace_proto::{
     Code, Endpoint, Event, ExchangeId, Failure, Message, Options, Request, Setup, Step, Token,
@@ -24,7 +24,7 @@ use block_set::BlockSet;
 /// The method PUT.
 pub(crate) const PUT: Code = Code(code::PUT);
 
-/// The most acknowledged requests whose response is waited for.
+/// The most acknowledged requests for which a client still waits for a response.
 const MOST_TAKEN: usize = 32;
 
 /// The least pause after a transfer that failed.
@@ -33,14 +33,14 @@ const LEAST_PAUSE: Span = Span::from_secs(1);
 /// The behaviour that all clients of a transfer share.
 #[derive(Debug)]
 pub(crate) struct TransferPlan {
-    /// The number of the population.
+    /// The index of the population.
     pub(crate) population: usize,
-    /// The keys of the transfer in the scenario.
+    /// The keys of the transfer in the scenario file.
     pub(crate) keys: TransferKeys,
     /// The body, and the number of the transfer.
     pub(crate) body: Arc<TransferBody>,
     /// The mechanism and the transmission parameters.
-    pub(crate) setup: Arc<Setup<Mechanism>>,
+    pub(crate) setup: Arc<Setup<Seam>>,
     /// Random numbers for the moments of first transfers, keyed by client.
     pub(crate) starts: Stream,
     /// Random numbers for timeouts, keyed by client, exchange and transmission.
@@ -55,50 +55,53 @@ pub(crate) fn first_transfer(keys: &TransferKeys, starts: Stream, client: u32) -
 #[derive(Debug)]
 pub(crate) struct TransferClient {
     plan: Arc<TransferPlan>,
-    endpoint: Endpoint<Mechanism, NodeId>,
-    /// The number among the clients, from 1: the key of its random numbers.
+    endpoint: Endpoint<Seam, NodeId>,
+    /// The client's number among all clients, from 1. It is the key of the client's random numbers.
     number: u32,
     server: NodeId,
-    /// The time of the next transfer; `None` while one is under way, and after the last.
+    /// The time of the next transfer; `None` during one, and after the last.
     next: Option<Time>,
-    /// The transfer under way.
+    /// The running transfer.
     open: Option<OpenTransfer>,
-    /// The number of requests, which makes their tokens.
+    /// The number of requests so far, modulo 2¹⁶, from which the tokens are made.
     requests: u16,
-    /// The blocks of the present body that have arrived here.
+    /// The blocks of the current body that this client has received.
     seen: BlockSet,
-    /// The mark of the message that is replied to next.
+    /// The mark of the packet that arrived last. A reply to it departs with the same mark.
     answered: Mark,
     tally: TransferTally,
-    /// The series of the client; `None` if it is not recorded.
+    /// The recorded series of the client; `None` if they are not recorded.
     series: Option<Box<Recorded>>,
 }
 
-/// The series of a client.
+/// The recorded series of a client.
 #[derive(Debug)]
 struct Recorded {
-    /// The bytes that have arrived.
+    /// The bytes of bodies that have arrived so far, over time.
     arrived: Series,
     window: Series,
-    /// The numbers of the blocks that depart, for the first time and again.
+    /// The number of each block that the client sent or requested, in two series: first transmissions, and
+    /// retransmissions.
     departed: [Series; 2],
 }
 
-/// A transfer under way.
+/// A running transfer.
 #[derive(Debug)]
 struct OpenTransfer {
     transfer: Transfer,
     began: Time,
-    /// The requests that are not answered.
+    /// The requests without an acknowledgement or a response.
     asked: Vec<(ExchangeId, Piece)>,
-    /// The requests that are acknowledged, the oldest first. The response to all of them may come to any (RFC 9177 §4.3).
+    /// The requests that were acknowledged without a response, the oldest first. One response may answer all of them
+    /// (RFC 9177 §4.3).
     taken: VecDeque<(ExchangeId, Piece)>,
-    /// Bytes of the body that have arrived.
+    /// Bytes of the current body that have arrived.
     arrived: u64,
 }
 
 impl OpenTransfer {
-    /// Takes an exchange off the lists of exchanges without a response. Returns its request.
+    /// Removes an exchange that was answered or failed from `asked` or `taken`. Returns its block; `None` if it is in
+    /// neither list.
     fn answered(&mut self, exchange: ExchangeId) -> Option<Piece> {
         if let Some(place) = self.asked.iter().position(|(asked, _)| *asked == exchange) {
             return Some(self.asked.remove(place).1);
@@ -107,7 +110,8 @@ impl OpenTransfer {
         Some(self.taken.remove(place)?.1)
     }
 
-    /// Notes an acknowledgement without a response. If too many exchanges wait, stops waiting for the oldest and returns it.
+    /// Moves an exchange from `asked` to `taken`, because its request was acknowledged without a response. If `taken`
+    /// is too long, removes the oldest exchange and returns it.
     fn acknowledged(&mut self, exchange: ExchangeId) -> Option<ExchangeId> {
         let place = self.asked.iter().position(|(asked, _)| *asked == exchange)?;
         if self.transfer.acknowledged(self.asked[place].1) {
@@ -118,28 +122,28 @@ impl OpenTransfer {
     }
 }
 
-/// The counts of a client.
+/// The counts of a client's transfers.
 #[derive(Debug, Default)]
 struct TransferTally {
-    /// The time of the first beginning.
+    /// The time at which the first transfer began; `None` before it.
     began: Option<Time>,
-    /// The time of the last end.
+    /// The time at which the last transfer ended.
     ended: Time,
-    /// Transfers begun.
+    /// The number of transfers that the client has begun.
     begun: u32,
-    /// The end and the length of each transfer that was completed.
+    /// The end and the duration of each completed transfer.
     completed: Vec<(Time, Span)>,
     failed: u64,
     arrived: u64,
-    /// The bytes of transfers that failed.
+    /// The bytes of bodies that arrived in transfers that failed.
     wasted: u64,
     again: u64,
     twice: u64,
 }
 
 impl TransferClient {
-    /// Makes the client of this `number`, which transfers bodies from or to `server`. Its bytes and its window are recorded if
-    /// `series` has a name.
+    /// Makes the client of this `number`, which transfers bodies from or to `server`. Its bytes, blocks and window over
+    /// time are recorded if `series` is a name.
     pub(crate) fn new(plan: Arc<TransferPlan>, number: u32, server: NodeId, series: Option<String>) -> Self {
         Self {
             endpoint: Endpoint::new(plan.setup.clone(), u64::from(number)),
@@ -161,6 +165,7 @@ impl TransferClient {
 
     /// Adds the counts of this client to the results of its run.
     pub(crate) fn report(&self, result: &mut RunResult) {
+        // A client counts twice: for its transfer, and for its population, which may take part in several transfers.
         let Some(own) = result.transfers.get_mut(self.plan.body.number) else { return };
         let TransferTally { began, ended, completed, failed, arrived, wasted, again, twice, .. } =
             &self.tally;
@@ -172,6 +177,7 @@ impl TransferClient {
         own.arrived_bytes += arrived;
         own.blocks_again += again;
         own.blocks_twice += twice;
+        // Bytes of attempts that failed do not count as moved, but they were on the link and count as arrived.
         let (bytes, is_open) = (arrived - wasted, self.open.is_some());
         own.add_moved(Moved { population, bytes, began: *began, ended: *ended, is_open });
         if let Some(population) = result.populations.get_mut(population)
@@ -182,6 +188,7 @@ impl TransferClient {
             own.completed += completed.len() as u64;
             own.failed += failed;
             own.time_us += completed.iter().map(|(_, length)| length.as_micros()).sum::<u64>();
+            // Every request of this client brings one block, or asks for one.
             own.blocks_sent += counters.started + counters.retransmissions;
             own.blocks_again += again;
         }
@@ -193,12 +200,12 @@ impl TransferClient {
         }
     }
 
-    /// Returns the RTO of its mechanism towards the server.
+    /// Returns the RTO of the client's mechanism towards the server; `None` if the client has not sent it a request.
     pub(crate) fn rto(&self) -> Option<Duration> {
         self.endpoint.gauges(self.server).map(|gauges| gauges.rto)
     }
 
-    /// Returns whether all transfers are over.
+    /// Returns whether the client has ended all its transfers. A client without a fixed number of transfers never has.
     pub(crate) fn is_done(&self) -> bool {
         self.next.is_none() && self.open.is_none()
     }
@@ -212,9 +219,11 @@ impl TransferClient {
         };
         let mut transfer = Transfer::new(options, sent, keys.size_exponent(), body.bytes.len());
         if setup.bulk.is_some() && keys.direction == Direction::Down {
+            // A bulk mechanism has several requests under way, so blocks are requested ahead of those that have arrived.
             transfer = transfer.with_random_access();
         }
         if keys.protocol == Protocol::QBlock {
+            // The count of transfers makes a Request-Tag that no other body of this client has.
             transfer = transfer.with_q_block(PUT, &self.tally.begun.to_be_bytes());
         }
         let (asked, taken) = (Vec::new(), VecDeque::new());
@@ -226,10 +235,11 @@ impl TransferClient {
         self.ask(now);
     }
 
-    /// Asks for blocks, or sends them, as many as the mechanism allows and one at least.
+    /// Requests or sends as many blocks as the mechanism allows, and at least one.
     fn ask(&mut self, now: Time) {
         let Some(open) = &mut self.open else { return };
         let code = if self.plan.keys.direction == Direction::Down { GET } else { PUT };
+        // One block at least: without an answer under way nothing would call this function again.
         while open.asked.is_empty() || self.endpoint.wants_bulk(self.server) {
             let Ok(next) = open.transfer.next_request() else { return self.end(now, false) };
             let Some((piece, tail)) = next else { break };
@@ -247,10 +257,11 @@ impl TransferClient {
         }
     }
 
-    /// Ends the transfer under way.
+    /// Ends the running transfer, counts it as completed or failed, and plans the next one.
     fn end(&mut self, now: Time, is_complete: bool) {
         let Some(OpenTransfer { began, asked, taken, arrived, .. }) = self.open.take() else { return };
         for (asked, _) in asked.into_iter().chain(taken) {
+            // The request must not be sent again, and its answer belongs to no transfer any more.
             self.endpoint.cancel(now.instant(), asked);
         }
         let TransferTally { completed, failed, wasted, ended, begun, .. } = &mut self.tally;
@@ -261,6 +272,7 @@ impl TransferClient {
         } else {
             *failed += 1;
             *wasted += arrived;
+            // Without a pause, a client whose transfers fail at once would begin them for ever at the same moment.
             pause = pause.max(LEAST_PAUSE);
         }
         self.next = count.is_none_or(|count| *begun < count).then_some(now + pause);
@@ -270,6 +282,7 @@ impl TransferClient {
     }
 
     fn take_response(&mut self, now: Time, exchange: ExchangeId, message: &Message<'_>) {
+        // A block that comes after the end of its transfer counts as well.
         if let Ok(Some(block)) = message.block2() {
             self.tally.twice += u64::from(!self.seen.note(block.num()));
         }
@@ -284,7 +297,8 @@ impl TransferClient {
         }
     }
 
-    /// Notes how far the transfer has come. Returns whether a body that came to the client is the one that was sent.
+    /// Updates the number of arrived bytes, and records it and the window. Returns whether a fetched body is complete
+    /// and equal to the original; true for an upload.
     fn note_progress(&mut self, now: Time) -> bool {
         let Some(open) = &mut self.open else { return false };
         let moved = open.transfer.transferred();
@@ -293,6 +307,7 @@ impl TransferClient {
             Direction::Down => (moved.received, open.transfer.body() == &**bytes),
             Direction::Up => (moved.sent, true),
         };
+        // An upload that starts again has moved less than before. Its bytes count once.
         self.tally.arrived += (arrived as u64).saturating_sub(open.arrived);
         open.arrived = open.arrived.max(arrived as u64);
         if let Some(Recorded { arrived, window: windows, .. }) = self.series.as_deref_mut() {
@@ -303,7 +318,8 @@ impl TransferClient {
         is_whole
     }
 
-    /// Notes that the server has taken a block, and that more are to come.
+    /// Handles an acknowledgement without a response: the server has accepted a block of an unfinished upload. Sends
+    /// further blocks.
     fn take_acknowledgement(&mut self, now: Time, exchange: ExchangeId) {
         let Some(open) = &mut self.open else { return };
         if let Some(oldest) = open.acknowledged(exchange) {
@@ -313,7 +329,8 @@ impl TransferClient {
         self.ask(now);
     }
 
-    /// Notes that a request ended without a response. It is repeated if others are answered.
+    /// Handles a request that ended without a response. If the server has the block already, continues. If the request
+    /// was given up, but others are answered, repeats the block. Otherwise the transfer fails.
     fn take_failure(&mut self, now: Time, exchange: ExchangeId, failure: Option<Failure>) {
         let Some(open) = &mut self.open else { return };
         let asked = open.asked.len();
@@ -351,7 +368,7 @@ impl TransferClient {
     }
 }
 
-/// Returns the number of the block that a request brings or asks for.
+/// Returns the number of the block that an encoded request uploads or requests; `None` if it cannot be parsed.
 fn block_of(request: &[u8]) -> Option<u32> {
     let message = Message::parse(request).ok()?;
     let options = [message.q_block1(), message.block1(), message.block2()];
@@ -365,7 +382,7 @@ impl Node for TransferClient {
         if let Some(event) = self.endpoint.handle_datagram(now.instant(), from, bytes) {
             return self.take_event(now, &event);
         }
-        // The answer to a request that was answered before.
+        // Without an event, this is a copy of an answer. It counts if it has a block: an empty acknowledgement carries nothing again.
         let has_block = |message: Message<'_>| matches!(message.block2(), Ok(Some(_)));
         self.tally.twice += u64::from(Message::parse(bytes).is_ok_and(has_block));
     }

@@ -1,32 +1,35 @@
-//! The making of a film while a mesh runs.
+//! Makes a film while a mesh runs, in bounded memory.
 
 use super::packed::rounded;
 use super::{Film, FilmMoment};
 
-/// Makes a [`Film`] in bounded memory. When it has more frames than fit, it drops every second one, and from then on keeps
-/// every second one. This may repeat.
+/// Makes a [`Film`] in bounded memory. When it has more frames than fit, it drops every second frame, and from then on
+/// keeps only every second new frame. This may repeat.
 #[derive(Clone, Debug)]
 pub struct FilmMaker {
     film: Film,
-    /// The number of pushed frames for each that is kept.
+    /// Of this many frames that are pushed, one is kept.
     stride: usize,
-    /// The number of pushed frames.
+    /// The number of frames that were pushed so far.
     shown: usize,
     /// The longest queue of each node since the last frame that was kept.
     peaks: Vec<u32>,
 }
 
 impl FilmMaker {
-    /// Begins a film of these nodes. `film` has no frames yet. Its step is the time between two calls of [`push`](Self::push).
+    /// Begins a film of these nodes. `film` has no frames yet. Its `step_s` is the time between two calls of
+    /// [`push`](Self::push).
     pub fn new(film: Film) -> Self {
         let peaks = vec![0; film.nodes.len()];
         Self { film: Film { frames: Vec::new(), ..film }, stride: 1, shown: 0, peaks }
     }
 
-    /// Adds the moments of all nodes, in the order of their numbers: first at the start of the run, then a step later each
-    /// time. A missing moment becomes the default one, and a moment beyond the last node is ignored.
+    /// Adds a frame: the moments of all nodes, sorted by their numbers. The first call is for the start of the run,
+    /// each further call for one step later. A missing moment becomes [`FilmMoment::default`], and moments after the
+    /// last node are ignored.
     pub fn push(&mut self, moments: &[FilmMoment]) {
         for (peak, moment) in self.peaks.iter_mut().zip(moments) {
+            // Frames that are not kept count as well, so that a short burst between two kept ones shows.
             *peak = moment.queued.max(*peak);
         }
         let kept = self.shown.is_multiple_of(self.stride);
@@ -50,7 +53,7 @@ impl FilmMaker {
         self.film
     }
 
-    /// Drops every second frame. The longest queue of a dropped frame moves to the next.
+    /// Drops every second frame. The longest queue of a dropped frame counts for the next frame.
     fn thin(&mut self) {
         let mut kept: Vec<Vec<FilmMoment>> = Vec::with_capacity(self.film.frames.len() / 2 + 1);
         let mut skipped: Option<Vec<FilmMoment>> = None;
@@ -113,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn a_peak_in_any_frame_survives_thinning() {
+    fn a_peak_in_any_frame_of_a_film_survives_thinning() {
         for peak in 0..800 {
             let mut maker = FilmMaker::new(two_nodes());
             for number in 0..=800 {
@@ -127,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn frames_have_as_many_moments_as_there_are_nodes() {
+    fn each_frame_of_a_film_has_a_state_for_every_node() {
         let mut maker = FilmMaker::new(two_nodes());
         let moment = FilmMoment { sent: 1, queued: 2, ..FilmMoment::default() };
         maker.push(&[moment]);

@@ -1,4 +1,4 @@
-//! A film as JSON: whole numbers, and only their changes.
+//! A film as JSON: only whole numbers, and only their changes from frame to frame.
 
 use std::collections::BTreeMap;
 
@@ -7,10 +7,10 @@ use serde::{Serialize, Serializer};
 
 use super::{Film, FilmMoment};
 
-/// A quantity as a whole number. Its unit is in its name.
+/// A quantity of a moment: its name with the unit, and a function that returns its value as a whole number.
 type PackedQuantity = (&'static str, fn(&FilmMoment) -> i64);
 
-/// The quantities. An unknown parent or RTO is 0: a parent is stored as its number plus 1, and an RTO is at least 10 ms.
+/// The packed quantities. An unknown parent or RTO is 0: a parent is stored as its number plus 1, and an RTO is at least 10 ms.
 const QUANTITIES: [PackedQuantity; 9] = [
     ("x_dm", |moment| whole(moment.position.x * 10.0)),
     ("y_dm", |moment| whole(moment.position.y * 10.0)),
@@ -23,8 +23,9 @@ const QUANTITIES: [PackedQuantity; 9] = [
     ("energy_mj", |moment| whole(moment.energy_mj)),
 ];
 
-/// Returns the nearest whole number that JavaScript can hold.
+/// Returns the nearest whole number that JavaScript can hold exactly.
 fn whole(x: f64) -> i64 {
+    // JavaScript's numbers are exact up to 2⁵³. 10¹² leaves room for differences.
     x.round().clamp(-1e12, 1e12) as i64
 }
 
@@ -32,7 +33,8 @@ fn count(n: u64) -> i64 {
     i64::try_from(n).unwrap_or(i64::MAX).min(1_000_000_000_000)
 }
 
-/// Rounds a moment like the JSON, so that a film looks the same from memory and from JSON.
+/// Rounds the numbers of a moment in the same way as the JSON, so that a film in memory looks the same as a film from
+/// JSON.
 pub(super) fn rounded(moment: FilmMoment) -> FilmMoment {
     let mut rounded = moment;
     for place in [&mut rounded.position.x, &mut rounded.position.y] {
@@ -43,9 +45,9 @@ pub(super) fn rounded(moment: FilmMoment) -> FilmMoment {
     rounded
 }
 
-/// The JSON of a film. Each quantity has a column with the frames of the first node, then of the second, and so on. An entry is
-/// the difference to the frame before, or to 0 in a node's first frame. Several differences of 0 in a row are written as a 0
-/// and their number. They are left out at the end of a column.
+/// The JSON of a film. Each quantity has a column with the frames of the first node, then of the second, and so on. An
+/// entry is the difference from the frame before, or from 0 in a node's first frame. Several differences of 0 in a row
+/// are written as a 0 and their number. At the end of a column they are left out.
 impl Serialize for Film {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let columns = QUANTITIES.into_iter().map(|(name, get)| (name, pack(self, get)));
@@ -77,6 +79,7 @@ fn pack(film: &Film, get: fn(&FilmMoment) -> i64) -> Vec<i64> {
                 continue;
             }
             if unchanged > 0 {
+                // The zeros may have begun at the node before: a reader knows the number of frames, and so where a node ends.
                 column.extend([0, unchanged]);
             }
             column.push(value - before);
@@ -93,7 +96,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_column_holds_what_changes_node_by_node() {
+    fn a_column_of_a_film_stores_changes_for_each_node() {
         let node = |role| FilmNode { role, name: "n".to_owned() };
         let moment = |sent, parent| FilmMoment { parent, sent, ..FilmMoment::default() };
         let film = Film {
@@ -116,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_are_rounded_once_and_as_they_are_packed() {
+    fn numbers_of_a_film_are_rounded_once_when_packed() {
         let position = Position { x: 1.26, ..Position::default() };
         let moment =
             FilmMoment { position, rto_s: Some(0.001), energy_mj: f64::NAN, ..FilmMoment::default() };
@@ -131,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_change_takes_no_room() {
+    fn constant_values_of_a_film_take_no_space() {
         let mut film = busy(1);
         film.frames = vec![film.frames.remove(0); 300];
         let once =

@@ -1,8 +1,8 @@
-//! The plans of motes. All motes with the same behaviour share one.
+//! The behaviour of motes, which all motes of a population share.
 
 use std::sync::Arc;
 
-use coapace_control::Mechanism;
+use coapace_control::Seam;
 use coapace_proto::{Code, Setup, Tail, Token};
 use coapace_scenario::patterns::Timing;
 use coapace_scenario::{Clients, Flow, Method};
@@ -10,20 +10,20 @@ use coapace_sim::{NodeId, Stream, Time};
 
 use crate::nodes::{GET, with_path};
 
-/// The behaviour that all motes of a population share, or all sinks.
+/// The behaviour that all clients of a population share, or that all sinks share.
 #[derive(Debug)]
 pub(crate) struct MotePlan {
-    /// The number of the population.
+    /// The index of the population.
     pub(crate) population: usize,
     /// The mechanism and the transmission parameters.
-    pub(crate) setup: Arc<Setup<Mechanism>>,
-    /// All flows, by their numbers.
+    pub(crate) setup: Arc<Setup<Seam>>,
+    /// All flows, in the order of their numbers.
     pub(crate) flows: Vec<Arc<FlowPlan>>,
     /// Random numbers for timeouts, keyed by client, exchange and transmission.
     pub(crate) dither: Stream,
-    /// Random numbers for the moments of registrations, keyed by sink and registration.
+    /// Random numbers for the times of registrations, keyed by client, flow and registration.
     pub(crate) renewals: Stream,
-    /// The time from which on events count.
+    /// The end of the warm-up. Earlier events do not count.
     pub(crate) measured_from: Time,
 }
 
@@ -32,11 +32,11 @@ pub(crate) struct MotePlan {
 pub(crate) struct FlowPlan {
     /// The keys of the flow in the scenario.
     pub(crate) keys: Flow,
-    /// The number among the flows, from 0: the first byte of its tokens.
+    /// The flow's number, from 0. It is the first byte of the flow's tokens.
     pub(crate) number: u8,
-    /// The sink of every client; `None` for a client that does not take part.
+    /// For each client, the sink that gets its messages; `None` for a client that does not take part in the flow.
     pub(crate) sinks: Vec<Option<NodeId>>,
-    /// The times of the pattern.
+    /// The times at which messages are offered.
     pub(crate) timing: Timing,
     /// The time from which on no message is offered.
     pub(crate) end: Time,
@@ -65,6 +65,7 @@ impl FlowPlan {
         end: Time,
         clients: &Clients,
     ) -> Self {
+        // All messages of a flow have the same content, so it is encoded once for all clients.
         let payload = vec![b'.'; keys.sizes(clients.uri_path_bytes()).0 as usize];
         let options = with_path(Tail::default(), clients);
         // The value 26 suppresses responses of the classes 2, 4 and 5 (RFC 7967 §2.1).
@@ -82,37 +83,44 @@ impl FlowPlan {
             request: options.payload(&payload).into_bytes(),
             response: Tail::default().payload(&vec![b'.'; keys.response_bytes as usize]).into_bytes(),
             payload,
+            // An empty value is the integer 0, which registers (RFC 7641 §2).
             registration: with_path(Tail::default().option(coap_numbers::option::OBSERVE, &[]), clients)
                 .into_bytes(),
             keys: keys.clone(),
         }
     }
 
-    /// Returns the sink of the client of this number, counted from 1, if it takes part.
+    /// Returns the sink of the client with the number `client`, from 1; `None` if the client does not take part in the
+    /// flow.
     pub(crate) fn sink_of(&self, client: u32) -> Option<NodeId> {
         self.sinks.get(client as usize - 1).copied().flatten()
     }
 
-    /// Returns the options and the payload of the notification of this number.
+    /// Returns the encoded options and payload of the notification with this number.
     pub(crate) fn notification(&self, number: u32) -> Vec<u8> {
+        // The value of Observe has three bytes at most (RFC 7641 §2).
         let [_, value @ ..] = (FIRST_NOTIFICATION + number).to_be_bytes();
         Tail::default().option(coap_numbers::option::OBSERVE, &value).payload(&self.payload).into_bytes()
     }
 }
 
-/// Returns the token of a message, from its flow and its number, or of a registration, from its flow and its client.
+/// Returns the token of a message or a registration. `number` is the number of the message, or of the client for a
+/// registration.
 pub(super) fn token(flow: u8, number: u32) -> Token {
     let [_, a, b, c] = number.to_be_bytes();
+    // Four bytes are always a valid token.
     Token::new(&[flow, a, b, c]).unwrap_or_default()
 }
 
-/// Returns the flow and the number in a token. A mechanism may have added a byte behind them.
+/// Returns the flow and the number in a token of [`token`]; `None` if the token is too short. A mechanism may have
+/// added a byte at the end.
 pub(super) fn read_token(token: &Token) -> Option<(u8, u32)> {
     let &[flow, a, b, c, ..] = &token[..] else { return None };
     Some((flow, u32::from_be_bytes([0, a, b, c])))
 }
 
-/// Returns the number of a notification from its sequence number; `None` for the answer to a registration.
+/// Returns the number of a notification from `sequence`, its value of the Observe option; `None` for the response to a
+/// registration.
 pub(super) fn notification_number(sequence: u32) -> Option<u32> {
     sequence.checked_sub(FIRST_NOTIFICATION)
 }
@@ -122,7 +130,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_token_tells_flow_and_number_marked_or_not() {
+    fn the_token_of_a_mote_identifies_flow_and_message_even_if_marked() {
         let plain = token(7, 0x0001_0203);
         assert_eq!(read_token(&plain), Some((7, 0x0001_0203)));
         assert_eq!(read_token(&plain.with(2)), Some((7, 0x0001_0203)));

@@ -1,9 +1,9 @@
-//! One flow at one client.
+//! The state of one flow at one client.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use coapace_control::Mechanism;
+use coapace_control::Seam;
 use coapace_proto::{Endpoint, ExchangeId, Request, Responder, SendError};
 use coapace_scenario::WhenBusy;
 use coapace_scenario::patterns::{Pace, Turn};
@@ -19,29 +19,31 @@ pub(super) struct Sending {
     /// The sink that gets the messages.
     pub(super) sink: NodeId,
     client: u32,
-    /// The time when the next message is due; `None` if it is not due at a certain time.
+    /// The time when the next message is due; `None` if no time is fixed for it.
     pub(super) next: Option<Time>,
-    /// The number of messages that were due.
+    /// The number of messages that were due so far.
     turns: u32,
-    /// The number of messages that were accepted, which is the number of the next.
+    /// The number of messages that were accepted so far. It is also the number of the next message.
     accepted: u32,
-    /// The numbers of the messages that wait.
+    /// The numbers of the accepted messages that wait to be sent.
     waiting: VecDeque<u32>,
-    /// The times when the open exchanges began, the oldest first.
+    /// The times when the open exchanges or notifications began, the oldest first.
     open: VecDeque<Time>,
-    /// Whether the sink has registered to observe.
+    /// True if the sink has registered for notifications.
     observed: bool,
-    /// The destination of notifications without congestion control, if the flow has these.
+    /// The destination of notifications without congestion control; `None` if the flow has congestion control, or the
+    /// sink has not registered.
     uncontrolled: Option<Responder<NodeId>>,
-    /// The Message IDs of the open notification. Each of its transmissions may have its own.
+    /// The Message IDs of the open notification. Each of its transmissions may have a different one.
     pub(super) notified_as: Vec<u16>,
-    /// The number of completed exchanges, and their total time.
+    /// The number of completed exchanges. The next field is the sum of their durations.
     pub(super) completed: u32,
     pub(super) busy: Span,
 }
 
 impl Sending {
-    /// Returns the state before the first message; `None` if the client does not take part.
+    /// Returns the state of `flow` at `client` before the first message; `None` if the client does not take part in the
+    /// flow.
     pub(super) fn new(flow: Arc<FlowPlan>, client: u32) -> Option<Self> {
         let mut sending = Self {
             sink: flow.sink_of(client)?,
@@ -58,6 +60,7 @@ impl Sending {
             busy: Span::ZERO,
             flow,
         };
+        // A backlogged client acts first when its flow starts, and then whenever a message ends.
         sending.next = match sending.flow.keys.pattern.pace {
             Pace::Clock(_) | Pace::Once(_) => sending.due_after(sending.flow.timing.start),
             Pace::Backlogged => Some(sending.flow.timing.start),
@@ -65,7 +68,8 @@ impl Sending {
         Some(sending)
     }
 
-    /// Returns the time of the next message, if it is before the end.
+    /// Returns the time of the next message, if the last one was due at `last`; `None` if there is none, or if the flow
+    /// ends before it.
     fn due_after(&self, last: Time) -> Option<Time> {
         let turn = Turn { client: self.client, number: self.turns, last };
         let next = match self.flow.keys.pattern.pace {
@@ -76,14 +80,15 @@ impl Sending {
         next.filter(|&next| next < self.flow.end)
     }
 
-    /// Sets the time of the next message, when one is offered.
+    /// Sets the time of the next message, as the current message is offered.
     pub(super) fn advance(&mut self) {
         let Some(last) = self.next else { return };
         self.turns += 1;
+        // Counted from the time at which the message was due, not from now, so that the clock does not drift.
         self.next = self.due_after(last);
     }
 
-    /// Returns whether a client that always has something to send may send now.
+    /// Returns whether a client that always has something to send may offer a message now.
     pub(super) fn is_wanted(&self, now: Time) -> bool {
         let is_time = self.flow.timing.start <= now && now < self.flow.end;
         is_time && self.has_room() && (self.observed || !self.flow.keys.observe)
@@ -93,13 +98,15 @@ impl Sending {
         self.open.len() < usize::from(self.flow.keys.outstanding)
     }
 
-    /// Accepts a message and returns its number; `None` if the message is dropped.
+    /// Accepts a message and returns its number; `None` if the message is dropped, because too many are open or
+    /// waiting, or because no sink observes the client.
     pub(super) fn offer(&mut self, now: Time) -> Option<u32> {
         let keys = &self.flow.keys;
         let room = match keys.when_busy {
             WhenBusy::Queue => usize::from(keys.queue_messages),
             WhenBusy::Drop => 0,
         };
+        // A message that may depart at once passes through `waiting` all the same, so it needs no place there.
         let is_taken = now < self.flow.end
             && (self.observed || !keys.observe)
             && (self.has_room() || self.waiting.len() < room);
@@ -111,26 +118,28 @@ impl Sending {
         })
     }
 
-    /// Removes and returns the next message that may be sent.
+    /// Removes the next waiting message and returns its number; `None` if no message may be sent now.
     pub(super) fn next_to_go(&mut self) -> Option<u32> {
         let may_go = self.has_room() && (self.observed || !self.flow.keys.observe);
         if may_go { self.waiting.pop_front() } else { None }
     }
 
-    /// Sends a message. Returns its exchange; `None` for notifications and non-confirmable requests, whose ends have no number.
+    /// Sends a message. Returns its exchange; `None` for notifications and non-confirmable requests, because no event
+    /// of the endpoint ends them.
     ///
     /// # Errors
     /// Returns an error if the endpoint has no room for it.
     pub(super) fn send(
         &mut self,
         now: Time,
-        endpoint: &mut Endpoint<Mechanism, NodeId>,
+        endpoint: &mut Endpoint<Seam, NodeId>,
         number: u32,
     ) -> Result<Option<ExchangeId>, SendError> {
         let FlowPlan { keys, code, request, .. } = &*self.flow;
         if keys.observe {
             let notification = self.flow.notification(number);
             if let Some(responder) = self.uncontrolled {
+                // Without congestion control, the notification is one more response, of which the endpoint keeps nothing.
                 return endpoint.respond(now.instant(), responder, CONTENT, &notification);
             }
             endpoint.notify(u64::from(self.flow.number), keys.confirmable, CONTENT, &notification);
@@ -154,7 +163,7 @@ impl Sending {
         Ok(Some(id))
     }
 
-    /// Ends the oldest open exchange.
+    /// Ends the oldest open exchange or notification. Counts it and its duration if it was `completed`.
     pub(super) fn is_over(&mut self, now: Time, completed: bool) {
         self.notified_as.clear();
         let began = self.open.pop_front().unwrap_or(now);
@@ -164,19 +173,21 @@ impl Sending {
         }
     }
 
-    /// Returns whether a notification is open.
+    /// Returns whether a notification is open, which means that it is not acknowledged yet.
     pub(super) fn is_telling(&self) -> bool {
         self.flow.keys.observe && !self.open.is_empty()
     }
 
-    /// Notes that the sink observes from now on. Returns the options of the response.
+    /// Begins to send notifications to the sink, which has registered. Returns the encoded options of the response to
+    /// the registration.
     pub(super) fn registered(&mut self, responder: Responder<NodeId>) -> Vec<u8> {
         self.observed = true;
         self.uncontrolled = (!self.flow.keys.controlled).then(|| responder.unconfirmed());
+        // The answer has the sequence number 0. Notifications have higher ones.
         coapace_proto::Tail::default().option(coap_numbers::option::OBSERVE, &[]).into_bytes()
     }
 
-    /// Notes that the sink no longer observes.
+    /// Ends the notifications, because the sink no longer observes. Drops waiting messages and the open notification.
     pub(super) fn observer_left(&mut self, now: Time) {
         self.observed = false;
         self.waiting.clear();
